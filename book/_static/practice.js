@@ -1,0 +1,274 @@
+/* Answer boxes of the static page: each <practice-box> carries its problem's own data (bands, units, hints, draws)
+   and judges as the library's check() does. No kernel, no download; tries stay in this browser. */
+(() => {
+  "use strict";
+  const HEADS = {
+    right: "Right.", close: "Close.", wrong: "Not yet.", misconception: "Not yet.", unit: "Wrong unit.",
+    prefix: "Right up to a prefix.", type: "I could not read that.", unanswered: "Not attempted.",
+  };
+  const LONGEST = 300;
+  const UNANSWERED = "Give an answer and check again, or ask for a hint.";
+  class Unreadable extends Error {
+    constructor(message, kind = "type") { super(message); this.kind = kind; }
+  }
+  const verdict = (kind, message) => ({ kind, message });
+  const escape = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+
+  // --- quantities -------------------------------------------------------------------------------------------------
+  const NUMBER = /^\s*(?:≈|~|about )?\s*\$?\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:\s*(?:e|x10\^|×10\^|\*10\^|\*10\*\*)\s*([+-]?\d{1,4}))?)\s*([^]*?)\s*$/i;
+  const canonical = (text) => text.trim().replace(/^\.+|\.+$/g, "").replace(/\s*(?:\bper\b|\/)\s*/g, "/").replace(/ /g, "");
+
+  function quantity(text, problem, draw) {
+    const found = text.length <= LONGEST ? text.replace(/(\d)[,_](?=\d{3}(?!\d))/g, "$1").match(NUMBER) : null;
+    if (!found) throw new Unreadable(`Write a number${draw.label ? " and a unit, such as 12 " + draw.label : ""}.`);
+    const number = Number(found[1].replace(/\s*(e|x10\^|×10\^|\*10\^|\*10\*\*)\s*/i, "e"));
+    let spelt = canonical(found[3]);
+    if (text.includes("$") && !/^(\$|USD)/.test(spelt)) spelt = spelt ? "$/" + spelt.replace(/^\/+/, "") : "";
+    if (spelt && !Object.hasOwn(draw.units, spelt))
+      throw new Unreadable(`The answer is in ${escape(draw.label || "a pure number")}; I cannot read it in that unit.`, "unit");
+    if (!Number.isFinite(number)) throw new Unreadable("That is infinite; give a finite number.");
+    return number * (spelt ? draw.units[spelt] : draw.scale);
+  }
+
+  function judgeQuantity(text, problem, draw) {
+    const x = quantity(text, problem, draw);
+    for (const [low, high, kind, message] of draw.bands) if (low <= x && x <= high) return verdict(kind, message);
+    const [low, high] = draw.bands[0];
+    return verdict("wrong", x < (low + high) / 2 ? "Too small." : "Too large.");
+  }
+
+  // --- letters ----------------------------------------------------------------------------------------------------
+  function judgeChoice(text, problem, draw) {
+    const key = text.trim().replace(/^[()., ]+|[()., ]+$/g, "").toLowerCase();
+    if (!Object.hasOwn(draw.options, key)) throw new Unreadable(`Answer with one of ${Object.keys(draw.options).join(", ")}.`);
+    return verdict(...draw.verdicts[key]);
+  }
+
+  function judgeOrdering(text, problem, draw) {
+    const keys = text.toLowerCase().replace(/[\s,;<>()-]+/g, "");
+    if (!Object.hasOwn(draw.verdicts, keys)) throw new Unreadable(`Use each of ${Object.keys(draw.items).join(", ")} once.`);
+    return verdict(...draw.verdicts[keys]);
+  }
+
+  // --- formulas: the same small grammar as answers.py, parsed and never evaluated as code ----------------------------
+  const TOKEN = /\s*(?:(\d+(?:\.\d*)?(?:[eE][+-]?\d{1,3})?|\.\d+)|([A-Za-zκηπσ_][A-Za-z_0-9]*)|(\*\*|[-+*/^(),·×]))/y;
+  const log = (x) => (x > 0 ? Math.log(x) : NaN);
+  const FUNCTIONS = { max: Math.max, min: Math.min, sqrt: Math.sqrt, log, ln: log, exp: Math.exp };
+
+  function tokens(text) {
+    const out = [];
+    text = text.trimEnd();
+    TOKEN.lastIndex = 0;
+    while (TOKEN.lastIndex < text.length) {
+      const at = TOKEN.lastIndex, found = TOKEN.exec(text);
+      if (!found) throw new Unreadable(`I cannot read a formula from character ${at + 1} on: use + - * / ^ and ( ).`);
+      out.push(found[0].trim().replace("**", "^").replace("·", "*").replace("×", "*"));
+    }
+    return [...out, ""];
+  }
+
+  class Parser {
+    constructor(text, names) { this.tokens = tokens(text); this.names = names; this.at = 0; this.depth = 0; }
+    take(...wanted) {
+      const token = this.tokens[this.at];
+      if (!token || !wanted.includes(token)) return "";
+      this.at += 1;
+      return token;
+    }
+    deeper(what, parse) {
+      this.depth += 1;
+      if (this.depth > 40) throw new Unreadable(what);
+      const out = parse();
+      this.depth -= 1;
+      return out;
+    }
+    whole() {
+      const out = this.sum();
+      if (this.tokens[this.at]) throw new Unreadable(`I did not expect '${escape(this.tokens[this.at])}' there; write products with *.`);
+      return out;
+    }
+    sum() {
+      return this.deeper("Too many brackets.", () => {
+        let out = this.product(), sign;
+        while ((sign = this.take("+", "-"))) {
+          const a = out, b = this.product();
+          out = sign === "+" ? (p) => a(p) + b(p) : (p) => a(p) - b(p);
+        }
+        return out;
+      });
+    }
+    product() {
+      let out = this.power(), sign;
+      while ((sign = this.take("*", "/"))) {
+        const a = out, b = this.power();
+        out = sign === "*" ? (p) => a(p) * b(p) : (p) => a(p) / b(p);
+      }
+      return out;
+    }
+    power() {
+      if (this.take("-")) { const inner = this.deeper("Too many signs.", () => this.power()); return (p) => -inner(p); }
+      const base = this.value();
+      if (!this.take("^")) return base;
+      const exponent = this.deeper("Too many powers.", () => this.power());
+      return (p) => Math.pow(base(p), exponent(p));
+    }
+    value() {
+      const token = this.tokens[this.at++] ?? "";
+      if (token === "(") return this.closed(this.sum());
+      if (Object.hasOwn(FUNCTIONS, token.toLowerCase()) && this.take("(")) return this.call(token.toLowerCase());
+      if (Object.hasOwn(this.names, token)) { const name = this.names[token]; return (p) => p[name]; }
+      if (/^[\d.]/.test(token)) { const number = Number(token); return () => number; }
+      const what = token ? `I do not know '${escape(token)}'` : "The formula breaks off";
+      throw new Unreadable(`${what}; the symbols are ${Object.keys(this.names).sort().join(", ")}.`);
+    }
+    call(name) {
+      const args = [this.sum()], many = name === "max" || name === "min";
+      while (this.take(",")) args.push(this.sum());
+      if (args.length > 1 !== many) throw new Unreadable(`${name} takes ${many ? "two or more values" : "one value"}.`);
+      return this.closed((p) => FUNCTIONS[name](...args.map((a) => a(p))));
+    }
+    closed(inner) {
+      if (!this.take(")")) throw new Unreadable("A bracket is not closed.");
+      return inner;
+    }
+  }
+
+  const same = (got, wanted) => got.every((g, i) => Number.isFinite(g) && Math.abs(g - wanted[i]) <= 1e-6 * Math.max(Math.abs(g), Math.abs(wanted[i])));
+
+  function judgeExpression(text, problem, draw) {
+    if (text.length > LONGEST) throw new Unreadable(`That formula is longer than ${LONGEST} characters.`);
+    const names = {};
+    for (const [name, spellings] of Object.entries(draw.letters)) for (const spelt of spellings) names[spelt] = name;
+    const parts = text.split("=");
+    const compute = new Parser(parts.length === 2 ? parts[1] : text, names).whole();
+    const got = draw.points.map(compute), half = draw.points.length / 2;
+    if (same(got, draw.right)) return verdict("right", draw.means);
+    for (const [wrong, says] of draw.wrong) if (same(got, wrong)) return verdict("misconception", says);
+    const turned = got.map((g, i) => g / draw.right[i]);
+    if (!same(turned.slice(0, half), turned.slice(half))) return verdict("unit", `The units do not come out as ${draw.unit || "a pure number"}.`);
+    if (same(turned, turned.map(() => turned[0]))) return verdict("close", "Right up to a constant factor. Count multiplies and adds.");
+    return verdict("wrong", "The units fit, the values do not.");
+  }
+
+  const JUDGES = { quantity: judgeQuantity, estimate: judgeQuantity, choice: judgeChoice, ordering: judgeOrdering, expression: judgeExpression };
+
+  function check(text, problem, draw) {
+    if (!text.trim() && text.length <= LONGEST) return verdict("unanswered", UNANSWERED);
+    try {
+      return JUDGES[problem.kind](text, problem, draw);
+    } catch (error) {
+      if (error instanceof Unreadable) return verdict(error.kind, error.message);
+      throw error;
+    }
+  }
+
+  // --- the element ------------------------------------------------------------------------------------------------
+  const make = (tag, attributes = {}, html = "") => {
+    const node = Object.assign(document.createElement(tag), { innerHTML: html });
+    for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+    return node;
+  };
+  const math = (node) => window.MathJax?.typesetPromise?.([node]).catch(() => {});
+  let serial = 0;
+
+  class PracticeBox extends HTMLElement {
+    connectedCallback() {
+      if (this.problem) return;
+      this.problem = JSON.parse(this.querySelector("script").textContent);
+      this.index = this.hints = 0;
+      this.key = `practice/${location.pathname.split("/").pop()}/${this.problem.id}`;
+      this.ask = this.querySelector(".practice-ask");
+      this.append(this.controls());
+      this.restore();
+    }
+    get draw() { return this.problem.draws[this.index]; }
+
+    controls() {
+      const box = make("div", { class: "practice-work" });
+      this.out = make("div", { class: "practice-out", role: "status", "aria-live": "polite" });
+      this.more = make("div", { class: "practice-more" });
+      if (this.problem.kind === "function") box.append(make("p", { class: "practice-note" }, "A function is checked in the exercise notebook; hints and solution are here too."));
+      else box.append(this.form());
+      const buttons = make("div", { class: "practice-buttons" });
+      buttons.append(this.button("Hint", () => this.hint()), this.button("Solution", () => this.solve()));
+      if (this.problem.draws.length > 1) buttons.append(this.button("Fresh numbers", () => this.again()));
+      (box.querySelector(".practice-buttons") ?? box).append(...(box.querySelector(".practice-buttons") ? buttons.childNodes : [buttons]));
+      box.append(this.out, this.more);
+      return box;
+    }
+    button(text, act, type = "button") {
+      const node = make("button", { type, class: "practice-button" }, text);
+      if (act) node.addEventListener("click", act);
+      return node;
+    }
+    form() {
+      const form = make("form", { novalidate: "", autocomplete: "off" }), id = `answer-${++serial}`;
+      if (this.problem.kind === "choice") this.radios(form, id);
+      else {
+        form.append(make("label", { for: id }, escape(this.problem.wants)));
+        this.input = make("input", { id, type: "text", class: "practice-input", autocapitalize: "off", spellcheck: "false" });
+        form.append(this.input);
+      }
+      const buttons = make("div", { class: "practice-buttons" });
+      buttons.append(this.button("Check", null, "submit"));
+      form.append(buttons);
+      form.addEventListener("submit", (event) => { event.preventDefault(); this.tried(this.answer()); });
+      return form;
+    }
+    radios(form, id) {
+      this.querySelector(".practice-options")?.remove();
+      const set = make("fieldset", {}, "<legend>Choose one</legend>");
+      for (const [key, text] of Object.entries(this.draw.options))
+        set.append(make("label", { class: "practice-radio" }, `<input type="radio" name="${id}" value="${key}"> <span>${text}</span>`));
+      form.append(set);
+    }
+    answer() { return this.input ? this.input.value : this.querySelector("input[type=radio]:checked")?.value ?? ""; }
+
+    tried(text) {
+      const told = check(text, this.problem, this.draw);
+      this.say(told);
+      this.remember({ index: this.index, answer: text, right: told.kind === "right" });
+    }
+    say({ kind, message }) {
+      this.dataset.verdict = kind;
+      this.out.innerHTML = `<p class="feedback ${kind}"><strong>${HEADS[kind]}</strong> ${message}</p>`;
+      math(this.out);
+    }
+    hint() {
+      const { hints } = this.problem;
+      this.hints = Math.min(this.hints + 1, hints.length);
+      const rest = hints.length - this.hints;
+      this.show(`<p><strong>Hint ${this.hints} of ${hints.length}:</strong> ${hints[this.hints - 1]}${rest ? "" : " (That was the last.)"}</p>`);
+    }
+    solve() { this.show(`<p><strong>Solution</strong></p><ol class="practice-solution">${this.draw.solution.map((line) => `<li>${line}</li>`).join("")}</ol>`); }
+    show(html) { this.more.innerHTML = html; this.more.setAttribute("role", "status"); math(this.more); }
+
+    again() {
+      this.index = (this.index + 1) % this.problem.draws.length;
+      this.fresh();
+      this.remember({ index: this.index, answer: "", right: false });
+    }
+    fresh() {
+      this.hints = 0;
+      this.ask.innerHTML = this.draw.ask;
+      this.out.innerHTML = this.more.innerHTML = "";
+      delete this.dataset.verdict;
+      if (this.input) this.input.value = "";
+      math(this.ask);
+    }
+    remember(state) { try { localStorage.setItem(this.key, JSON.stringify(state)); } catch { /* private mode: nothing is kept */ } }
+    restore() {
+      let state = null;
+      try { state = JSON.parse(localStorage.getItem(this.key)); } catch { /* as above */ }
+      if (!state || !this.problem.draws[state.index]) return;
+      if (state.index) { this.index = state.index; this.fresh(); }
+      if (!state.answer) return;
+      if (this.input) this.input.value = state.answer;
+      const radio = [...this.querySelectorAll("input[type=radio]")].find((node) => node.value === state.answer);
+      if (radio) radio.checked = true;
+      this.say(check(state.answer, this.problem, this.draw));
+    }
+  }
+  PracticeBox.check = check; // the same judge, for tests
+  customElements.define("practice-box", PracticeBox);
+})();

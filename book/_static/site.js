@@ -1,0 +1,39 @@
+// What the theme leaves undone, on every page.
+
+// From the disk a page may not read other pages: search shows titles only, instead of an error for each.
+if (location.protocol === "file:" && typeof DOCUMENTATION_OPTIONS !== "undefined") {
+  DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
+}
+
+// A box that scrolls can be reached and moved with the keyboard; one that does not is no stop on the way.
+const SCROLLING = ".bd-article :is(pre, .table-box, .pst-scrollable-table-container, mjx-container, .output), .bd-sidebar";
+
+function markScrolling() {
+  for (const box of document.querySelectorAll(SCROLLING)) {
+    const scrolls = box.scrollWidth > box.clientWidth + 1 || box.scrollHeight > box.clientHeight + 1;
+    if (scrolls) box.tabIndex = 0;
+    else box.removeAttribute("tabindex");
+  }
+}
+
+// A wide table scrolls in a box of its own, not the page.
+function boxTables() {
+  for (const table of document.querySelectorAll("article table")) {
+    if (table.closest(".table-box, .pst-scrollable-table-container, .explorable")) continue;
+    const box = document.createElement("div");
+    box.className = "table-box";
+    table.replaceWith(box);
+    box.append(table);
+  }
+}
+
+async function settle() {
+  boxTables();
+  await window.MathJax?.startup?.promise;
+  markScrolling();
+  addEventListener("resize", markScrolling);
+  addEventListener("toggle", markScrolling, true);
+}
+
+if (document.readyState === "complete") settle();
+else addEventListener("load", settle);

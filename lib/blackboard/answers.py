@@ -1,0 +1,362 @@
+"""Reading what a reader typed: numbers with units, letters, formulas, functions. Nothing here evaluates text as code.
+
+Every reader returns plain Python values or raises `Unreadable` with the kind of feedback and a message. Only known
+types are touched: an unknown object's own methods (`__eq__`, `__float__`, `__repr__`) are never called.
+"""
+
+from __future__ import annotations
+
+import decimal
+import fractions
+import math
+import os
+import random
+import re
+import struct
+import types
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from blackboard import notation, units
+
+LONGEST = 300  # characters of an answer
+_NUMBER = re.compile(r"\s*(?:≈|~|about )?\s*\$?\s*([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:\s*(?:e|x10\^|×10\^|\*10\^|\*10\*\*)\s*([+-]?[0-9]{1,4}))?)\s*(.*?)\s*", re.I | re.S)
+
+
+class Unreadable(Exception):
+    """An answer that cannot be judged; `kind` is "type" or "unit"."""
+
+    def __init__(self, message: str, kind: str = "type"):
+        super().__init__(message)
+        self.kind = kind
+
+
+def is_blank(given: Any) -> bool:
+    """None, an ellipsis and an empty text mean "not attempted"."""
+    return given is None or given is Ellipsis or (type(given) is str and len(given) <= LONGEST and not given.strip())
+
+
+# --- units as one types them ----------------------------------------------------------------------------------------
+
+_ALIASES = {
+    "s": ("s", "sec", "second", "seconds"), "byte": ("B", "byte", "bytes"), "FLOP": ("FLOP", "FLOPs", "flop", "flops"),
+    "token": ("token", "tokens", "tok", "toks"), "sequence": ("sequence", "sequences", "seq", "seqs"),
+    "parameter": ("parameter", "parameters", "param", "params"), "chip": ("chip", "chips", "GPU", "GPUs"), "USD": ("USD", "$", "dollar", "dollars"),
+}  # fmt: skip
+_PREFIXED = {"s": "n u µ m", "byte": "k K M G T P Ki Mi Gi Ti", "FLOP": "k M G T P E", "token": "k M G T", "USD": "k M", "parameter": "k M G T"}
+_SCALE = {"n": 1e-9, "u": 1e-6, "µ": 1e-6, "m": 1e-3, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18,
+          "Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40}  # fmt: skip
+_LONE = {"s": {"min": 60.0, "minute": 60.0, "minutes": 60.0, "h": 3600.0, "hour": 3600.0, "hours": 3600.0, "milliseconds": 1e-3, "microseconds": 1e-6},
+         "byte": {"bit": 0.125, "bits": 0.125, "b": 0.125, "Gb": 1.25e8, "Mb": 1.25e5, "kb": 125.0}, "FLOP": {"mac": 2.0, "macs": 2.0},
+         "USD": {"cent": 0.01, "cents": 0.01}, "1": {"": 1.0, "x": 1.0, "times": 1.0, "%": 0.01, "percent": 0.01, "×": 1.0}}  # fmt: skip
+
+
+def _atom(unit: str) -> dict[str, float]:
+    """Spellings of one unit, with prefixes, and their size in it."""
+    out = {name: 1.0 for name in _ALIASES.get(unit, (unit,))}
+    short = [name for name in out if len(name) <= 4]
+    out |= {p + name: _SCALE[p] for p in _PREFIXED.get(unit, "").split() for name in short if (p + name) != "min"}
+    return out | _LONE.get(unit, {})
+
+
+@cache
+def spellings(unit: str) -> dict[str, float]:
+    """Every spelling of a unit that an answer may use, and its size in coherent units: "GB/s" -> 1e9."""
+    head, *tail = (unit or "1").split("/")
+    out = _atom(head)
+    for below in tail:
+        out = {f"{a}/{b}": x / y for a, x in out.items() for b, y in _atom(below).items()}
+    if unit == "sequence":  # a step makes one token per sequence: both names are right
+        out |= _atom("token")
+    return out | spellings("token") if unit == "token/sequence" else out  # a context is said in tokens
+
+
+def canonical(text: str) -> str:
+    """A unit's spelling without blanks: "tokens per s" is "tokens/s", and no unit or 1 is ""."""
+    if text == "1":
+        return ""
+    return re.sub(r"\s*(?:\bper\b|/)\s*", "/", text.strip().strip(".")).replace(" ", "")
+
+
+def quantity(given: Any, unit: str, label: str, scale: float) -> float:
+    """A number in coherent units from a number (in units of size `scale`), a text with or without unit, or a quantity."""
+    if issubclass(type(given), units.pint.Quantity):
+        try:
+            return _finite(float(units.magnitude(given, unit or "1")))
+        except units.UnitError:
+            raise Unreadable(f"That is in {given.units}; the answer is in {label or 'a pure number'}.", "unit") from None
+    if type(given) is str:
+        return _typed(given, unit, label, scale)
+    return _finite(_number(given)) * scale
+
+
+def _typed(given: str, unit: str, label: str, scale: float) -> float:
+    found = _NUMBER.fullmatch(re.sub(r"(?<=[0-9])[,_](?=[0-9]{3}(?![0-9]))", "", given)) if len(given) <= LONGEST else None
+    if not found:
+        raise Unreadable(f"Write a number{' and a unit, such as 12 ' + label if label else ''}.")
+    number = float(re.sub(r"\s*(e|x10\^|×10\^|\*10\^|\*10\*\*)\s*", "e", found[1], flags=re.I))
+    spelt, known = canonical(found[3]), spellings(unit)
+    dollars = "$" in given and not spelt.startswith(("$", "USD"))
+    spelt = (f"$/{spelt.lstrip('/')}" if spelt else "") if dollars else spelt
+    if spelt and spelt not in known:
+        raise Unreadable(f"The answer is in {label or 'a pure number'}; I cannot read it in that unit.", "unit")
+    return _finite(number) * (known[spelt] if spelt else scale)
+
+
+def _number(given: Any) -> float:
+    """A float from an exact or NumPy scalar; other objects are not touched."""
+    kind = type(given)
+    if kind in (int, float, fractions.Fraction, decimal.Decimal):
+        return float(given) if kind is not int or given.bit_length() < 1024 else math.inf
+    bases = {f"{base.__module__}.{base.__name__}" for base in kind.__mro__}
+    if bases & {"numpy.integer", "numpy.floating"}:
+        return float(given)
+    if str(kind.__module__).startswith("sympy.core.numbers"):
+        return float(given)
+    raise Unreadable("Give one number, or a text such as '12 ms'.")
+
+
+def _finite(number: float) -> float:
+    if math.isnan(number):
+        raise Unreadable("That is not a number (nan).")
+    if math.isinf(number):
+        raise Unreadable("That is infinite; give a finite number.")
+    return number
+
+
+# --- letters --------------------------------------------------------------------------------------------------------
+
+
+def option(given: Any, options: Mapping[str, str]) -> str:
+    """The key of a choice."""
+    key = given.strip().strip("()., ").lower() if type(given) is str and len(given) <= LONGEST else None
+    if key not in options:
+        raise Unreadable(f"Answer with one of {', '.join(options)}.")
+    return key
+
+
+def order(given: Any, items: Mapping[str, str]) -> str:
+    """An order of keys as one string: from "b a c", "b, a, c", "b > a > c", "bac" or a list of keys."""
+    if type(given) in (list, tuple) and len(given) <= 20 and all(type(x) is str and len(x) < 9 for x in given):
+        given = " ".join(given)
+    keys = re.sub(r"[\s,;<>()-]+", "", given.lower()) if type(given) is str and len(given) <= LONGEST else ""
+    if sorted(keys) != sorted(items):
+        raise Unreadable(f"Use each of {', '.join(items)} once.")
+    return keys
+
+
+# --- formulas: a small grammar, parsed, never evaluated as code -------------------------------------------------------
+
+_TOKEN = re.compile(r"\s*(?:([0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]{1,3})?|\.[0-9]+)|([A-Za-zκηπσ_][A-Za-z_0-9]*)|(\*\*|[-+*/^(),·×]))")
+_FUNCTIONS: dict[str, Callable[..., float]] = {"max": max, "min": min, "sqrt": math.sqrt, "log": math.log, "ln": math.log, "exp": math.exp}
+
+
+def _tokens(text: str) -> list[str]:
+    out, at = [], 0
+    text = text.rstrip()
+    while at < len(text):
+        found = _TOKEN.match(text, at)
+        if not found:
+            raise Unreadable(f"I cannot read a formula from character {at + 1} on: use + - * / ^ and ( ).")
+        out.append(found[0].strip().replace("**", "^").replace("·", "*").replace("×", "*"))
+        at = found.end()
+    return out + [""]
+
+
+class _Parser:
+    """Recursive descent over + - * / ^, calls and brackets; yields a function of a point."""
+
+    def __init__(self, text: str, names: Mapping[str, str]):
+        self.tokens, self.names, self.at, self.depth = _tokens(text), names, 0, 0
+
+    def take(self, *wanted: str) -> str:
+        token = self.tokens[self.at]
+        if token and token in wanted:
+            self.at += 1
+            return token
+        return ""
+
+    def whole(self):
+        out = self.sum()
+        if self.tokens[self.at]:
+            raise Unreadable(f"I did not expect {self.tokens[self.at]!r} there; write products with *.")
+        return out
+
+    def sum(self):
+        self.depth += 1
+        if self.depth > 40:
+            raise Unreadable("Too many brackets.")
+        out = self.product()
+        while sign := self.take("+", "-"):
+            a, b = out, self.product()
+            out = (lambda a, b: lambda p: a(p) + b(p))(a, b) if sign == "+" else (lambda a, b: lambda p: a(p) - b(p))(a, b)
+        self.depth -= 1
+        return out
+
+    def product(self):
+        out = self.power()
+        while sign := self.take("*", "/"):
+            a, b = out, self.power()
+            out = (lambda a, b: lambda p: a(p) * b(p))(a, b) if sign == "*" else (lambda a, b: lambda p: a(p) / b(p))(a, b)
+        return out
+
+    def power(self):
+        if self.take("-"):
+            inner = self.power()
+            return lambda p: -inner(p)
+        base = self.value()
+        if self.take("^"):
+            self.depth += 1
+            if self.depth > 40:
+                raise Unreadable("Too many powers.")
+            exponent = self.power()
+            self.depth -= 1
+            return lambda p: math.pow(base(p), exponent(p))
+        return base
+
+    def value(self):
+        token = self.tokens[self.at]
+        self.at += 1
+        if token == "(":
+            return self.closed(self.sum())
+        if token.lower() in _FUNCTIONS and self.take("("):
+            return self.call(token.lower())
+        if token in self.names:
+            name = self.names[token]
+            return lambda p: p[name]
+        if token and (token[0].isdigit() or token[0] == "."):
+            number = float(token)
+            return lambda p: number
+        what = f"I do not know {token!r}" if token else "The formula breaks off"
+        raise Unreadable(f"{what}; the symbols are {', '.join(sorted(self.names))}.")
+
+    def call(self, name: str):
+        args = [self.sum()]
+        while self.take(","):
+            args.append(self.sum())
+        if (len(args) > 1) != (name in ("max", "min")):
+            raise Unreadable(f"{name} takes {'two or more values' if name in ('max', 'min') else 'one value'}.")
+        return self.closed(lambda p: _FUNCTIONS[name](*(a(p) for a in args)))
+
+    def closed(self, inner):
+        if not self.take(")"):
+            raise Unreadable("A bracket is not closed.")
+        return inner
+
+
+def expression(given: Any, names: Mapping[str, str]) -> Callable[[Mapping[str, float]], float]:
+    """A function of a point from a typed formula, or from a SymPy expression in the course's symbols."""
+    if type(given) is not str:
+        if not str(type(given).__module__).startswith("sympy.") or given.count_ops() > 200:
+            raise Unreadable("Write the formula as text, such as 'a * b / c', or give a SymPy expression.")
+        given = str(given).replace("Max(", "max(").replace("Min(", "min(")
+    if len(given) > LONGEST:
+        raise Unreadable(f"That formula is longer than {LONGEST} characters.")
+    compute = _Parser(given.split("=")[-1] if given.count("=") == 1 else given, names).whole()
+    return lambda point: _total(compute, point)
+
+
+def _total(compute: Callable, point: Mapping[str, float]) -> float:
+    """The value, with division by zero and overflow as infinity, and a root of a negative number as nan."""
+    try:
+        return compute(point)
+    except (ZeroDivisionError, OverflowError):
+        return math.inf
+    except ValueError:
+        return math.nan
+
+
+def same(got: Sequence[float], wanted: Sequence[float]) -> bool:
+    """Equal to six digits at every point."""
+    return all(math.isfinite(g) and math.isclose(g, w, rel_tol=1e-6) for g, w in zip(got, wanted))
+
+
+def rescaling(names: Sequence[str]) -> dict[str, float]:
+    """By how much each symbol's number grows when seconds, bytes, tokens … are replaced by other units of the kind.
+
+    A formula whose units come out right scales as its result does. One token per sequence and one multiply-add per
+    parameter and token are constants of the law, so sequences scale as tokens and FLOPs as parameters times tokens.
+    """
+    rng = random.Random("units")
+    size = {d: 2 ** rng.uniform(-2, 2) for d in ("time", "information", "token", "parameter", "chip", "currency", "length", "mass")}
+    size |= {"sequence": size["token"], "compute": size["parameter"] * size["token"]}
+    return {n: math.prod(size[d] ** float(p) for d, p in units.dimension(notation.lookup(n).unit).items()) for n in names}
+
+
+# --- functions that the reader wrote, run where they can do no harm --------------------------------------------------
+
+
+def calls(given: Any, points: Sequence[Mapping[str, float]]) -> list[float]:
+    """The function's values at the points, computed in a child process with limits on time and memory."""
+    if type(given) not in (types.FunctionType, types.BuiltinFunctionType, types.MethodType):
+        from blackboard.formula import Formula, Given
+
+        if type(given) not in (Formula, Given):
+            raise Unreadable("Give a function itself, such as check(step_time), not the value it returned.")
+    return _in_child(given, points) if hasattr(os, "fork") else _results(given, points)
+
+
+def _results(given: Callable, points: Sequence[Mapping[str, float]]) -> list[float]:
+    try:
+        return [_number(given(**point)) for point in points]
+    except Unreadable:
+        raise Unreadable("The function must return one number.") from None
+    except TypeError as error:
+        raise Unreadable(f"Calling it by name failed: {str(error)[:200]}. The arguments are {', '.join(points[0])}.") from None
+    except BaseException as error:
+        raise Unreadable(f"The function raised {type(error).__name__}.") from None
+
+
+def _in_child(given: Callable, points: Sequence[Mapping[str, float]], seconds: float = 3.0) -> list[float]:
+    """Fork, limit, compute, send doubles back; a child that is still busy after `seconds` is killed."""
+    import select
+    import signal
+    import warnings
+
+    reader, writer = os.pipe()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # forking beside a notebook's threads: the child only computes and leaves
+        child = os.fork()
+    if child == 0:
+        _child(given, points, writer)
+    os.close(writer)
+    try:
+        said, deadline = b"", seconds
+        while select.select([reader], [], [], deadline)[0] and (more := os.read(reader, 65536)):
+            said += more
+        return _decode(said)
+    finally:
+        os.close(reader)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+def _decode(said: bytes) -> list[float]:
+    if said[:1] == b"v":
+        return [x for (x,) in struct.iter_unpack("d", said[1:])]
+    if said[:1] == b"e":
+        raise Unreadable(said[1:].decode())
+    raise Unreadable("The function did not come back: it took too long or too much memory.")
+
+
+def _child(given: Callable, points: Sequence[Mapping[str, float]], writer: int) -> None:
+    """The child's whole life; it never returns."""
+    try:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CPU, (3, 3))
+        with open("/proc/self/statm") as pages:  # where there is no /proc, the time limit has to do
+            data = int(pages.read().split()[5]) * resource.getpagesize() + (1 << 30)
+        resource.setrlimit(resource.RLIMIT_DATA, (data, data))
+    except (ImportError, OSError, ValueError):
+        pass
+    try:
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, 1), os.dup2(null, 2)
+        values = _results(given, points)
+        os.write(writer, b"v" + struct.pack(f"{len(values)}d", *values))
+    except Unreadable as error:
+        os.write(writer, b"e" + str(error).encode())
+    finally:
+        os._exit(0)

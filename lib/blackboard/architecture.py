@@ -1,0 +1,182 @@
+"""What a transformer stores and caches: parameters and KV bytes of groups of layers, from the integers of a config.
+
+A model is a list of attention groups and a list of feed-forward groups, each over some of its layers. Every attention
+group answers four questions: its `params`, the bytes by which its cache grows with a token (`growth`), the bytes that
+a sequence holds (`held`) and the bytes that one decode step reads (`read`). Contexts are numbers or arrays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from blackboard.datafile import UnknownId
+
+# Bytes of one value. The scales of block formats are not counted: MXFP4 takes 4.25 bits, not 4.
+BYTES = {"bf16": 2, "fp8": 1, "int8": 1, "fp4": 0.5}
+ALIASES = {"fp16": "bf16", "mxfp4": "fp4", "nvfp4": "fp4"}
+VLLM_FP8 = "fp8_ds_mla"  # vLLM's cache of a latent: fp8, a 4-byte scale per 128 values, the rope part in bf16
+
+Precision = Literal["bf16", "fp8", "fp4", "int8", "fp16", "mxfp4", "nvfp4"]
+
+
+def standard_precision(precision: str) -> str:
+    """The name under which a number format is listed: fp16 is bf16, MXFP4 and NVFP4 are fp4."""
+    name = ALIASES.get(precision, precision)
+    if name not in BYTES:
+        raise UnknownId(f"no precision {precision!r}; there are: {', '.join([*BYTES, *ALIASES])}")
+    return name
+
+
+def bytes_per_param(precision: str) -> float:
+    """Bytes that one value takes in this format."""
+    return BYTES[standard_precision(precision)]
+
+
+def _least(a, bound):
+    """min(a, bound) for numbers and arrays alike, without NumPy; None is no bound."""
+    return a if bound is None else (a + bound - abs(a - bound)) / 2
+
+
+@dataclass(frozen=True)
+class Heads:
+    """Multi-head (kv_heads = heads), grouped-query or multi-query attention, over everything or a sliding window."""
+
+    layers: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    window: int | None = None
+    shared_kv: bool = False  # one matrix makes key and value; both are cached
+    kind: Literal["heads"] = "heads"
+
+    def params(self, d_model: int) -> int:
+        return self.layers * d_model * self.head_dim * (2 * self.heads + (1 if self.shared_kv else 2) * self.kv_heads)
+
+    def entry(self, precision: str) -> float:
+        """Bytes that one token leaves in the cache of one layer: its keys and its values."""
+        return 2 * self.kv_heads * self.head_dim * bytes_per_param(precision)
+
+    def growth(self, precision: str) -> float:
+        return 0 if self.window else self.layers * self.entry(precision)
+
+    def held(self, context, precision: str):
+        return self.layers * self.entry(precision) * _least(context, self.window)
+
+    read = held
+
+
+@dataclass(frozen=True)
+class Latent:
+    """Multi-head latent attention (MLA): one latent and one rope key per token and layer, shared by all heads.
+
+    With an indexer (DeepSeek sparse attention) a step scans every index key but reads only `top_k` latents.
+    """
+
+    layers: int
+    heads: int
+    q_rank: int
+    kv_rank: int
+    nope_dim: int
+    rope_dim: int
+    v_dim: int
+    index_dim: int = 0
+    top_k: int | None = None
+    kind: Literal["latent"] = "latent"
+
+    def params(self, d_model: int) -> int:
+        """Without the indexer, as the published totals count it."""
+        query = self.q_rank * (d_model + self.heads * (self.nope_dim + self.rope_dim))
+        latent = d_model * (self.kv_rank + self.rope_dim) + self.kv_rank * self.heads * (self.nope_dim + self.v_dim)
+        return self.layers * (query + latent + self.heads * self.v_dim * d_model)
+
+    def entry(self, precision: str) -> float:
+        """Bytes of one token's latent and rope key in one layer."""
+        if precision == VLLM_FP8:
+            return self.kv_rank + 4 * (self.kv_rank // 128) + 2 * self.rope_dim
+        return (self.kv_rank + self.rope_dim) * bytes_per_param(precision)
+
+    def key(self, precision: str) -> float:
+        """Bytes of one token's index key in one layer."""
+        if precision == VLLM_FP8:
+            return self.index_dim + 4 * (self.index_dim // 128)
+        return self.index_dim * bytes_per_param(precision)
+
+    def growth(self, precision: str) -> float:
+        return self.layers * (self.entry(precision) + self.key(precision))
+
+    def held(self, context, precision: str):
+        return self.growth(precision) * context
+
+    def read(self, context, precision: str):
+        return self.layers * (self.entry(precision) * _least(context, self.top_k) + self.key(precision) * context)
+
+
+@dataclass(frozen=True)
+class Compressed:
+    """Latents (key = value) of a window and, beyond it, one for every `ratio` tokens, perhaps indexed (DeepSeek V4)."""
+
+    layers: int
+    heads: int
+    head_dim: int
+    q_rank: int
+    o_rank: int
+    window: int
+    ratio: int | None = None  # None: the window is all there is
+    index_dim: int = 0
+    top_k: int | None = None
+    kind: Literal["compressed"] = "compressed"
+
+    def params(self, d_model: int) -> int:
+        """Query and output through low ranks, and one latent; compressor and indexer are not counted."""
+        wide = self.heads * self.head_dim
+        return self.layers * ((self.q_rank + self.o_rank) * (d_model + wide) + d_model * self.head_dim)
+
+    def growth(self, precision: str) -> float:
+        return self.layers * (self.head_dim + self.index_dim) * bytes_per_param(precision) / self.ratio if self.ratio else 0
+
+    def held(self, context, precision: str):
+        window = self.layers * self.head_dim * bytes_per_param(precision) * _least(context, self.window)
+        return window + self.growth(precision) * context
+
+    def read(self, context, precision: str):
+        far = context / self.ratio if self.ratio else 0
+        latents = _least(context, self.window) + _least(far, self.top_k)
+        return self.layers * bytes_per_param(precision) * (self.head_dim * latents + self.index_dim * far)
+
+
+@dataclass(frozen=True)
+class Dense:
+    """Ordinary feed-forward blocks: 3 matrices when gated (SwiGLU), 2 when not."""
+
+    layers: int
+    d_ff: int
+    matrices: int = 3
+    kind: Literal["dense"] = "dense"
+
+    def params(self, d_model: int) -> int:
+        return self.layers * self.matrices * d_model * self.d_ff
+
+    active_params = params
+
+
+@dataclass(frozen=True)
+class Experts:
+    """Mixtures of experts: a router over `experts`, of which a token visits `active`, beside `shared` ones for all."""
+
+    layers: int
+    experts: int
+    active: int
+    d_ff: int
+    shared: int = 0
+    matrices: int = 3
+    kind: Literal["experts"] = "experts"
+
+    def _count(self, d_model: int, visited: int) -> int:
+        return self.layers * d_model * (self.experts + self.matrices * self.d_ff * (visited + self.shared))
+
+    def params(self, d_model: int) -> int:
+        return self._count(d_model, self.experts)
+
+    def active_params(self, d_model: int) -> int:
+        return self._count(d_model, self.active)

@@ -1,0 +1,380 @@
+"""The batching lesson's figures. Each function returns a matplotlib Figure, whose `alt` says what a reader cannot see.
+
+Every curve is a formula of `equations`, every number in a label or an alt text its value for a case.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from typing import Any, NamedTuple
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from sympy import solve
+
+from blackboard import catalogue, style, units
+from blackboard.architecture import bytes_per_param
+from blackboard.batching import equations as eq
+from blackboard.formula import DERIVED, Formula
+from blackboard.style import COLOURS
+from blackboard.units import significant
+
+LECTURE_RENT = 2.0  # USD per chip-hour, lecture 0:12:49
+LECTURE_INTERVAL = 0.020  # s between departures, lecture 0:22:13
+MS, US, GB = units.factor("ms"), units.factor("us"), units.factor("GB")
+MILLION = 1e6  # prices are per million tokens
+
+crossing = Formula(
+    "batching.crossing", "batch_critical", solve(eq.compute_time.typed - eq.memory_time.typed, eq.batch)[0], "sequence",
+    "the batch at which multiplying takes as long as all reading, KV included; none from the balanced context on",
+    ("the context is shorter than the balanced one",), DERIVED, register=False,
+)  # fmt: skip
+
+
+def per_token(name: str, term: Formula) -> Formula:
+    """What one term of a step costs per token."""
+    expr = eq.rent * eq.chips * term.typed / (eq.batch * eq.new_token)
+    return Formula(f"batching.cost_of_{name}", "cost", expr, "USD/token", f"the rent that {name} takes up", register=False)
+
+
+STEP_TERMS = {"compute": eq.compute_time, "KV": eq.kv_time, "weights": eq.weight_time, "weights + KV": eq.memory_time}
+COST_TERMS = {name: per_token(name, term) for name, term in STEP_TERMS.items()}
+
+
+class Case(NamedTuple):
+    """What a figure is drawn for, by catalogue ids."""
+
+    model: str
+    system: str
+    precision: str
+    context: float
+
+    def __call__(self, formula: Formula, **values: Any):
+        """The formula with model, system and context bound, and `values`."""
+        bound = formula.given(catalogue.model(self.model), catalogue.system(self.system), precision=self.precision)
+        return bound(**{"context": self.context, **values} if "context" in bound.free else values)
+
+    def __str__(self) -> str:
+        machine, model = catalogue.system(self.system).name, catalogue.model(self.model).name
+        return f"{model}, {self.precision.upper()}, on {machine}"
+
+    @property
+    def tokens(self) -> str:
+        return f"{self.context:,.0f} tokens of context"
+
+
+WORKED = Case("lecture-moe", "b200-64", "fp4", 2**14)  # the lesson's worked rack, with the board's round numbers
+RUNNING = Case("deepseek-v3", "gb200-nvl72", "fp8", 2**10)  # the running case; beyond 1,710 tokens it has no kink
+
+
+def _axes(width: float = 5.0, height: float = 3.6, rows: int = 1, columns: int = 1, **more) -> tuple[Figure, Any]:
+    """A figure and its axes; closed at once, so that a notebook shows it only where it is returned."""
+    style.use()
+    fig, axes = plt.subplots(rows, columns, figsize=(width, height), **more)
+    plt.close(fig)
+    return fig, axes
+
+
+def _done(fig: Figure, alt: str) -> Figure:
+    fig.alt = alt
+    return fig
+
+
+def alt(name: str, *args: Any) -> str:
+    """The alt text of a figure by the name of its function."""
+    return globals()[name](*args).alt
+
+
+def _name_ends(axes, names: list[tuple[float, str, str]], apart: float = 0.075) -> None:
+    """Name curves at the right edge where they end: (y, text, colour), pushed apart by a share of the height."""
+    low, high = axes.get_ylim()
+    below = -1.0
+    for y, text, colour in sorted(names):
+        below = max((y - low) / (high - low), below + apart)
+        axes.annotate(text, (1, below), xycoords="axes fraction", xytext=(5, 0), textcoords="offset points",
+                      color=COLOURS[colour], va="center")  # fmt: skip
+
+
+# --- the board's figures -----------------------------------------------------------------------------------------------
+
+
+def decode() -> Figure:
+    """B0: one decode step appends a column to the sequence and looks back at every earlier one."""
+    fig, axes = _axes(5.0, 3.2)
+    old, height = 7, 5
+    for column in range(old + 1):
+        colour = COLOURS["kv"] if column < old else COLOURS["compute"]
+        for row in range(height):
+            axes.add_patch(Rectangle((column, row), 0.9, 0.9, color=colour, alpha=0.25 + 0.1 * ((3 * column + 2 * row) % 4), lw=0))
+        if column < old:
+            arc = f"arc3,rad={0.25 + 0.03 * (old - column)}"
+            axes.annotate("", (column + 0.45, height), (old + 0.45, height),
+                          arrowprops={"arrowstyle": "->", "color": COLOURS["muted"], "connectionstyle": arc})  # fmt: skip
+    axes.text(old / 2, -0.3, "earlier tokens: kept in the KV cache", color=COLOURS["kv"], ha="center", va="top")
+    axes.text(old + 1.1, height / 2, "the new\ntoken", color=COLOURS["compute"], va="center")
+    axes.text(0.1, height + 2.75, "attention reads them all", color=COLOURS["muted"], va="bottom")
+    axes.text(-0.2, height / 2, "embedding", rotation=90, ha="right", va="center")
+    axes.annotate("sequence, token by token", (old + 1, -1.45), (0, -1.45), va="center", arrowprops={"arrowstyle": "->"})
+    axes.set(xlim=(-0.8, old + 3), ylim=(-1.9, height + 3.6))
+    axes.axis("off")
+    return _done(fig, f"A grid: across, the {old} earlier tokens of a sequence and one new column appended on the right; "
+                 "down, the embedding. Arrows run from the new column back to every earlier one. A decode step makes one "
+                 "column, but reads what is kept of all columns before it: the KV cache.")  # fmt: skip
+
+
+def _kink(case: Case) -> float | None:
+    """Batch at which compute overtakes memory, if there is one."""
+    return case(crossing) if case.context < case(eq.balanced_context) else None
+
+
+def _batches(case: Case) -> np.ndarray:
+    """Batches from nothing to twice the kink."""
+    return np.linspace(0, 2 * (_kink(case) or case(eq.critical_batch)), 201)[1:]
+
+
+def _kink_says(case: Case) -> str:
+    kink, balanced = _kink(case), case(eq.balanced_context)
+    if kink is None:
+        return f"the context is beyond the balanced {balanced:,.0f} tokens, so that no batch is ever compute-bound"
+    return f"the bold line bends from memory to compute at a batch of {kink:,.0f}"
+
+
+def _board(axes, case: Case, bold: np.ndarray, lines: dict[str, np.ndarray], top: float) -> None:
+    """The board's lines over the case's batches: compute, KV, weights and their sum with KV, and the bold roofline."""
+    batch = _batches(case)
+    axes.plot(batch, bold, color=COLOURS["bound"], lw=4.5, zorder=2)
+    colours = {"compute": "compute", "KV": "kv", "weights": "weights", "weights + KV": "muted"}
+    for name, line in lines.items():
+        dashed = {"ls": "--", "lw": 1.5, "zorder": 1} if colours[name] == "muted" else {"zorder": 3}
+        axes.plot(batch, line, color=COLOURS[colours[name]], **dashed)
+    axes.set(xlabel="batch B (sequences)", xlim=(0, batch[-1]), ylim=(0, top))
+    axes.locator_params(axis="x", nbins=5)
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    _name_ends(axes, [(line[-1], name, colours[name]) for name, line in lines.items()])
+
+
+def _point(axes, at: tuple[float, float], text: str, place: tuple[float, float], colour: str = "bound") -> None:
+    """An arrow to a point from a text placed in shares of the axes."""
+    axes.annotate(text, at, place, textcoords="axes fraction", ha="center", va="center", color=COLOURS[colour],
+                  arrowprops={"arrowstyle": "->", "color": COLOURS[colour]})  # fmt: skip
+
+
+def _point_kink(axes, case: Case, formula: Formula, scale: float, place: tuple[float, float], **values: float) -> None:
+    """Mark the kink on the bold line, if the case has one."""
+    if kink := _kink(case):
+        at = kink, scale * case(formula, batch=kink, **values)
+        axes.plot(*at, "o", color=COLOURS["bound"], ms=9, zorder=4)
+        _point(axes, at, f"kink at B = {kink:,.0f}", place)
+
+
+def latency(case: Case = WORKED) -> Figure:
+    """B1: time of one step against batch: compute, KV and weights, and the bold roofline over them."""
+    fig, axes = _axes()
+    batch, floor = _batches(case), case(eq.latency_floor) / MS
+    step = case(eq.step_time, batch=batch) / MS
+    _board(axes, case, step, {name: case(term, batch=batch) / MS for name, term in STEP_TERMS.items()}, max(step) * 1.05)
+    _point(axes, (0, floor), f"latency floor\n{significant(floor)} ms", (0.2, 0.62), "weights")
+    _point_kink(axes, case, eq.step_time, 1 / MS, (0.4, 0.92))
+    axes.set_ylabel("ms per step")
+    axes.set_title(f"{case},\n{case.tokens}", loc="left")
+    return _done(fig, f"Time of one step in milliseconds against batch, 0 to {batch[-1]:,.0f} sequences, for {case}, "
+                 f"{case.tokens}. Weights are a level line, KV and compute rise from zero; the bold line is the larger of compute "
+                 f"and weights plus KV. It starts at the latency floor of {significant(floor)} ms; {_kink_says(case)}.")  # fmt: skip
+
+
+def cost(case: Case = WORKED, rent: float = LECTURE_RENT) -> Figure:
+    """B2: rent per million tokens against batch; `rent` in USD per chip-hour."""
+    fig, axes = _axes()
+    batch, rented = _batches(case), {"rent": rent / units.factor("hour")}
+    total, floor = MILLION * case(eq.cost_per_token, batch=batch, **rented), MILLION * case(eq.cost_floor, **rented)
+    _board(axes, case, total, {name: MILLION * case(term, batch=batch, **rented) for name, term in COST_TERMS.items()}, 3 * floor)
+    axes.axhline(floor, color=COLOURS["accent"], lw=9, alpha=0.25, zorder=0)
+    _point(axes, (batch[-1] * 0.85, floor), f"cost floor\n${significant(floor)}", (0.84, 0.6), "accent")
+    _point_kink(axes, case, eq.cost_per_token, MILLION, (0.5, 0.8), **rented)
+    axes.set_ylabel("$ per million tokens")
+    axes.set_title(f"{case},\n{case.tokens}, ${rent:g} per GPU-hour", loc="left")
+    alone = MILLION * case(eq.cost_per_token, batch=1, **rented)
+    return _done(fig, f"Cost per million tokens against batch, 0 to {batch[-1]:,.0f} sequences, for {case}, {case.tokens}, at "
+                 f"${rent:g} per GPU-hour. Compute and KV are level lines, weights a hyperbola; the bold line is the larger of compute "
+                 f"and weights plus KV. It falls from ${significant(alone)} at a batch of one (far above the picture) to the floor of "
+                 f"${significant(floor)}; {_kink_says(case)}.")  # fmt: skip
+
+
+def trains(interval: float = LECTURE_INTERVAL) -> Figure:
+    """B3: departures at equal intervals; what a request waits and rides. `interval` in seconds."""
+    fig, axes = _axes(5.0, 3.4)
+    slot, worst, mean = (t / MS for t in (interval, eq.worst_latency(interval=interval), eq.mean_latency(interval=interval)))
+    for n in range(4):
+        axes.add_patch(Rectangle((n * slot, 3.1), slot * 0.97, 0.55, color=COLOURS["accent"], alpha=0.3, lw=0))
+        axes.text((n + 0.485) * slot, 3.375, f"train {n + 1}", ha="center", va="center")
+    for row, total, text in [(2, worst, "just missed"), (1, mean, "on average"), (0, slot, "just caught")]:
+        wait = total - slot
+        start = 2 * slot - wait  # all three leave with train 3
+        axes.barh(row, wait, 0.42, start, color=COLOURS["third"], alpha=0.6)
+        axes.barh(row, slot, 0.42, 2 * slot, color=COLOURS["accent"], alpha=0.6)
+        axes.plot(start, row + 0.36, "v", color=COLOURS["bound"], ms=8)
+        axes.text(start + slot / 12, row + 0.25, f"{text}: {total:g} ms", va="bottom")
+        if wait:
+            axes.text(start + wait / 2, row, "wait", ha="center", va="center")
+        axes.text(2.5 * slot, row, "ride", ha="center", va="center")
+    axes.set(xlim=(0, 4 * slot), ylim=(-0.4, 3.75), xlabel="time (ms)", xticks=np.arange(5) * slot, yticks=[])
+    axes.spines["left"].set_visible(False)
+    return _done(fig, f"A time axis of 0 to {4 * slot:g} ms in equal slots of {slot:g} ms; a batch departs at the start of each. A request "
+                 f"that just missed a departure waits {slot:g} ms and rides {slot:g} ms, {worst:g} ms in all; over arrivals spread "
+                 f"evenly the mean is {mean:g} ms; one that just caught a departure takes {slot:g} ms.")  # fmt: skip
+
+
+# --- against reality -----------------------------------------------------------------------------------------------------
+
+
+def mfu_context(cases: tuple[Case, Case] = (RUNNING, WORKED)) -> Figure:
+    """MFU that an unlimited batch reaches, against context; at twice the balanced context it is one half."""
+    fig, axes = _axes()
+    context, says = np.geomspace(100, 5e5, 401), []
+    for case, colour, place in zip(cases, ("second", "compute"), ((0.02, 0.25), (0.72, 0.75))):
+        balanced = case(eq.balanced_context)
+        half = case._replace(context=2 * balanced)(eq.mfu_limit)
+        axes.plot(context, 100 * case._replace(context=context)(eq.mfu_limit), color=COLOURS[colour])
+        axes.plot([balanced, 2 * balanced], [100, 100 * half], "o", color=COLOURS[colour], ms=7)
+        axes.text(balanced, 103, f"L* = {balanced:,.0f}", ha="center", va="bottom", color=COLOURS[colour])
+        axes.annotate(f"{100 * half:.0f} % at {2 * balanced:,.0f}", (2 * balanced, 100 * half), xytext=(8, 0),
+                      textcoords="offset points", va="center", color=COLOURS[colour])  # fmt: skip
+        axes.text(*place, textwrap.fill(str(case), 16), transform=axes.transAxes, va="center", color=COLOURS[colour])
+        says.append(f"{case}: level to the balanced context of {balanced:,.0f} tokens, {100 * half:.0f} % at {2 * balanced:,.0f}")
+    axes.set(xscale="log", xlabel="context L (tokens, log scale)", ylabel="MFU at an unlimited batch (%)", xlim=(100, 5e5), ylim=(0, 115))
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    return _done(fig, "Share of peak FLOPs that an unlimited batch can use, against context from 100 to 500,000 tokens (log scale). "
+                 f"{'; '.join(says)}. Beyond the balanced context MFU falls as one over the context.")  # fmt: skip
+
+
+def drain() -> Figure:
+    """Time to read the whole memory once, for every confirmed chip of the catalogue, with the lecture's 20 ms."""
+    chips = sorted((chip for chip in catalogue.chips() if chip.confirmed), key=lambda chip: chip.drain_time())
+    fig, axes = _axes(5.0, 1.0 + 0.27 * len(chips))
+    times, mark = [eq.drain_time.given(chip)() / MS for chip in chips], LECTURE_INTERVAL / MS
+    for row, (chip, time) in enumerate(zip(chips, times)):
+        sure = chip.caveat("hbm_bytes") is None and chip.caveat("hbm_bytes_per_s") is None
+        axes.plot([0, time], [row, row], color=COLOURS["muted"], alpha=0.35, lw=1.5)
+        axes.plot(time, row, "o", color=COLOURS["compute"], mfc=COLOURS["compute"] if sure else "white", ms=8)
+        axes.annotate(f"{time:.1f}", (time, row), xytext=(8 if time > mark else -8, 0), textcoords="offset points",
+                      ha="left" if time > mark else "right", va="center")  # fmt: skip
+    axes.axvline(mark, color=COLOURS["third"], lw=1.5, zorder=0)
+    axes.text(mark, len(chips) - 0.3, f"the lecture's {mark:g} ms", ha="center", va="bottom")
+    axes.set(yticks=range(len(chips)), yticklabels=[f"{_short(chip)} ({chip.release[:4]})" for chip in chips], xlim=(0, max(times) * 1.15),
+             ylim=(-0.6, len(chips) - 0.4), xlabel="ms to read all of HBM once")  # fmt: skip
+    axes.text(0.99, 0.03, "hollow: uncertain", transform=axes.transAxes, ha="right", color=COLOURS["muted"])
+    axes.grid(axis="y", visible=False)
+    return _done(fig, f"Time to read all of HBM once, for {len(chips)} chips, sorted: from {times[0]:.1f} ms ({_short(chips[0])}) to "
+                 f"{times[-1]:.1f} ms ({_short(chips[-1])}). A line marks the lecture's {mark:g} ms; {sum(time > mark for time in times)} of "
+                 f"the {len(chips)} take longer.")  # fmt: skip
+
+
+def _short(chip: catalogue.Chip) -> str:
+    """A chip's name without its vendor and without what stands in brackets."""
+    return re.sub(r"^(NVIDIA|Google|AMD Instinct|AWS) | \(.*", "", chip.name)
+
+
+class GemmRow(NamedTuple):
+    """One measured matrix product, and the floor that the roofline of its chip sets; times in microseconds."""
+
+    library: str
+    dtype: str
+    m: int
+    n: int
+    k: int
+    measured: float
+    ideal: float
+
+
+def gemm_ideal(rows: Any, n: int, k: int, precision: str, chip: catalogue.Chip) -> Any:
+    """Ideal microseconds of a matrix product of `rows` rows with a k × n weight, everything at one precision."""
+    size = bytes_per_param(precision)
+    bound = eq.gemm_time.given(chip, precision=precision, weight_rows=k, weight_columns=n, bytes_per_param=size, bytes_per_value=size)
+    return bound(rows=rows) / US
+
+
+def gemm_rows() -> list[GemmRow]:
+    """The catalogue's H200 measurements beside their ideal times."""
+    table = catalogue.measurement("h200_gemm")
+    columns = zip(*(table.column(name) for name in ("library", "dtype", "m", "n", "k", "latency_us")))
+    chip = catalogue.chip(table.chip_id)
+    return [GemmRow(library, dtype, m, n, k, time, gemm_ideal(m, n, k, _precision(dtype), chip)) for library, dtype, m, n, k, time in columns]
+
+
+def _precision(dtype: str) -> str:
+    return {"bfloat16": "bf16"}.get(dtype, dtype)
+
+
+def gemm() -> Figure:
+    """Measured H200 matrix products over the roofline that they cannot beat, a panel per shape and number format."""
+    rows = gemm_rows()
+    panels = sorted({(r.dtype, r.n, r.k) for r in rows}, key=lambda p: (p[0], -p[1]))
+    fig, axes = _axes(5.0, 6.2, -(-len(panels) // 2), 2, sharex=True, sharey=True)
+    looks = dict(zip(sorted({r.library for r in rows}), [("accent", "s"), ("second", "o")]))
+    for at, panel in zip(axes.flat, panels):
+        _gemm_panel(at, [r for r in rows if (r.dtype, r.n, r.k) == panel], looks)
+    fig.suptitle(f"H200, measured; × the ideal at {rows[0].m} … {rows[-1].m:,} rows", fontsize=11)
+    fig.supxlabel("rows m: tokens multiplied at once (log scale)", fontsize=11)
+    fig.supylabel("µs per matrix product (log scale)", fontsize=11)
+    ratios = [r.measured / r.ideal for r in rows]
+    small, large = ([r.measured / r.ideal for r in rows if r.m == end(q.m for q in rows)] for end in (min, max))
+    return _done(fig, f"{len(panels)} panels, one per shape and number format: measured time of a matrix product on an H200 against its rows, "
+                 f"{min(r.m for r in rows)} to {max(r.m for r in rows):,} (both log), over the ideal roofline. Time is level, then "
+                 f"proportional to the rows. All {len(rows)} points lie above the line, by {min(ratios):.2f} to {max(ratios):.2f} times: "
+                 f"{min(small):.2f} to {max(small):.2f} at one row, {min(large):.2f} to {max(large):.2f} at the most.")  # fmt: skip
+
+
+def _gemm_panel(axes, rows: list[GemmRow], looks: dict[str, tuple[str, str]]) -> None:
+    first = rows[0]
+    m = np.geomspace(min(r.m for r in rows), max(r.m for r in rows), 200)
+    ideal = gemm_ideal(m, first.n, first.k, _precision(first.dtype), catalogue.chip(catalogue.measurement("h200_gemm").chip_id))
+    axes.plot(m, ideal, color=COLOURS["bound"])
+    for line, library in enumerate(sorted({r.library for r in rows})):
+        mine, (colour, marker) = [r for r in rows if r.library == library], looks[library]
+        axes.plot([r.m for r in mine], [r.measured for r in mine], marker, color=COLOURS[colour], ms=4.5, mfc="none", mew=1.3)
+        least, most = mine[0].measured / mine[0].ideal, mine[-1].measured / mine[-1].ideal
+        axes.text(0.04, 0.95 - 0.2 * line, f"{library.split()[0]}\n{least:.2f}× … {most:.2f}×", transform=axes.transAxes,
+                  va="top", color=COLOURS[colour])  # fmt: skip
+    axes.text(0.96, 0.05, "ideal", transform=axes.transAxes, ha="right", va="bottom")
+    axes.set(xscale="log", yscale="log")
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.yaxis.set_major_formatter("{x:,.0f}")
+    axes.set_title(f"{_precision(first.dtype).upper()}, {first.k:,} × {first.n:,}", loc="left")
+
+
+def weights_read(model: catalogue.Model, batch: Any) -> Any:
+    """Expected parameters that a batch reads, when every token picks its routed experts at random.
+
+    An expert is missed by one token with probability 1 − k/E, by all of them with that to the power of the batch. A batch
+    of one reads n_active; what it misses, n_total − n_active, is missed by the others too with that probability each.
+    """
+    missed = 1 - model.moe.active / model.moe.experts
+    return model.n_total - (model.n_total - model.n_active) * missed ** (batch - 1)
+
+
+def first_token_experts(case: Case = RUNNING) -> Figure:
+    """Weight bytes that a step reads against batch: active parameters for one token, nearly all from a hundred on."""
+    fig, axes = _axes()
+    model = catalogue.model(case.model)
+    size, batch = bytes_per_param(case.precision) / GB, np.geomspace(1, 1000, 301)
+    read = lambda b: weights_read(model, b) * size
+    axes.plot(batch, read(batch), color=COLOURS["weights"], lw=3)
+    axes.axhline(model.n_total * size, color=COLOURS["muted"], ls="--", lw=1.5)
+    first, floor = case(eq.first_floor) / MS, case(eq.latency_floor) / MS
+    most = int(np.argmax(weights_read(model, np.arange(1, 10_000)) >= 0.99 * model.n_total)) + 1
+    axes.plot([1, most], [read(1), read(most)], "o", color=COLOURS["weights"], ms=8, clip_on=False)
+    axes.annotate(f"one token: {significant(read(1))} GB,\n{significant(first)} ms", (1, read(1)), xytext=(8, 75), textcoords="offset points",
+                  arrowprops={"arrowstyle": "-", "color": COLOURS["muted"]})  # fmt: skip
+    axes.annotate(f"99 % at B = {most}", (most, read(most)), xytext=(0, -14), textcoords="offset points", va="top")
+    axes.text(1.1, model.n_total * size * 1.02, f"all experts: {significant(model.n_total * size)} GB, {significant(floor)} ms", va="bottom")
+    axes.set(xscale="log", xlabel="batch B (sequences, log scale)", ylabel="GB of weights per step", xlim=(1, 1000),
+             ylim=(0, model.n_total * size * 1.15))  # fmt: skip
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.set_title(str(case), loc="left")
+    return _done(fig, f"Expected gigabytes of weights that one step reads, against batch from 1 to 1,000 (log scale), for {case}: from "
+                 f"{significant(read(1))} GB ({significant(first)} ms) for one token, which visits {model.moe.active} of {model.moe.experts} "
+                 f"experts, to {significant(model.n_total * size)} GB ({significant(floor)} ms); 99 % at a batch of {most}. "
+                 "The lecture's floor holds from there on.")  # fmt: skip

@@ -1,0 +1,109 @@
+"""Every number that the lesson's prose prints, computed. The page glues them in; the tests hold them to the oracles."""
+
+from __future__ import annotations
+
+from blackboard.batching import equations as eq
+from blackboard.catalogue import chips, measurement, model, price, system
+from blackboard.units import pretty, significant
+
+NET, RACK, PRECISION = "deepseek-v3", "gb200-nvl72", "fp8"
+SLOW = {"batch": 256, "context": 1_000}  # the example of a slow mode
+LECTURE_DAY, LATER_CARD = "2026-04-29", "claude-opus-5.5@2026-09-22"
+
+
+def case(rack: str = RACK, net: str = NET, precision: str = PRECISION) -> dict[str, float]:
+    """The running case, by symbol."""
+    return model(net).symbols(precision) | system(rack).symbols(precision)
+
+
+def at(formula, **changed) -> float:
+    """A formula on the running case, with some values changed."""
+    known = case() | changed
+    return formula(**{name: known[name] for name in formula.free})
+
+
+def drains() -> list[float]:
+    """Drain times of the catalogue's confirmed chips, ascending."""
+    return sorted(chip.drain_time() for chip in chips() if chip.confirmed)
+
+
+def hardware() -> dict[str, str]:
+    """Floor, critical batch and what they are made of."""
+    known = case()
+    return {
+        "floor": pretty(at(eq.latency_floor), "s"),
+        "first_floor": pretty(at(eq.first_floor), "s", 2),
+        "weight_bytes": pretty(known["n_total"] * known["bytes_per_param"], "byte"),
+        "bandwidth": pretty(known["bandwidth"], "byte/s"),
+        "intensity": significant(at(eq.hardware_constant), 3),
+        "sparsity": significant(known["n_total"] / known["n_active"], 3),
+        "critical": significant(at(eq.critical_batch), 2),
+        "gain": significant(at(eq.batching_gain), 2),
+        "gain_dense": significant(at(eq.batching_gain, n_total=known["n_active"]), 2),
+        "n_active": f"{known['n_active'] / 1e9:.1f} billion", "n_total": f"{known['n_total'] / 1e9:.0f} billion",
+        "n_total_off": f"{abs(1 - at(eq.latency_floor, n_total=model('lecture-moe').n_total) / at(eq.latency_floor)):.0%}",
+    }  # fmt: skip
+
+
+def workload() -> dict[str, str]:
+    """Context, KV and what slow mode can save."""
+    board = model("lecture-moe").kv_bytes_per_token()
+    twice = at(eq.mfu_limit, context=2 * at(eq.balanced_context))
+    return {
+        "kv_bytes": pretty(case()["kv_bytes_per_token"], "byte"),
+        "balanced": f"{significant(at(eq.balanced_context), 2)} tokens",
+        "balanced_board": f"{significant(at(eq.balanced_context, kv_bytes_per_token=board), 2)} tokens",
+        "mfu_twice": f"{twice:.0%}",
+        "slow_batch": str(SLOW["batch"]), "slow_context": f"{SLOW['context']:,} tokens",
+        "slow_saving": significant(at(eq.slow_mode_limit, **SLOW), 2),
+    }  # fmt: skip
+
+
+def fast_mode() -> dict[str, str]:
+    """Fast mode at the lecture's date and later, inverted to a batch."""
+    then, later = price("claude-opus-4.6", on=LECTURE_DAY), price(LATER_CARD)
+    ratio = lambda card: eq.fast_mode_batch_ratio(price_ratio=card.fast.price_multiplier, speed_ratio=card.fast.speed_multiplier)
+    return {
+        "fast_price": significant(then.fast.price_multiplier, 1), "fast_speed": significant(then.fast.speed_multiplier, 2),
+        "fast_ratio": significant(ratio(then), 2), "fast_card_price": significant(then.fast.price_multiplier, 1),
+        "fast_card_date": f"{then.model}, valid from {then.valid_from}", "fast_now_date": later.valid_from,
+        "fast_now_price": significant(later.fast.price_multiplier, 1), "fast_now_ratio": significant(ratio(later), 1),
+    }  # fmt: skip
+
+
+def train() -> dict[str, str]:
+    """The departure schedule."""
+    ms = lambda seconds: f"{seconds * 1e3:.0f} ms"
+    return {
+        "drain_least": ms(drains()[0]), "drain_most": ms(drains()[-1]),
+        "worst": ms(eq.worst_latency(interval=0.020)), "mean": ms(eq.mean_latency(interval=0.020)),
+        "throughput": f"{eq.throughput(batch=2000, interval=1 / 64):,.0f} tokens/s",
+        "throughput_20": f"{eq.throughput(batch=2000, interval=0.020):,.0f} tokens/s", "interval_64": f"{1e3 / 64:.1f} ms",
+        "floor_h100": pretty(at(eq.latency_floor, **system("h100-8").symbols(PRECISION)), "s"),
+        "floor_h200": pretty(at(eq.latency_floor, **system("h200-8").symbols(PRECISION)), "s"),
+        "hbm_h100": pretty(system("h100-8").hbm_bytes, "byte"),
+        "idle_20ms": f"{at(eq.compute_time, batch=2000) / 0.020:.1%}",
+    }  # fmt: skip
+
+
+def gemm_ratios() -> list[tuple[int, float]]:
+    """(rows, measured over ideal) of every measured matrix product."""
+    data, out = measurement("h200_gemm"), []
+    for _, dtype, m, n, k, micros in data.rows:
+        size, kind = (2.0, "bf16") if dtype == "bfloat16" else (1.0, "fp8")
+        known = system("h200-8").chip.symbols(kind)
+        ideal = eq.gemm_time(rows=m, weight_rows=k, weight_columns=n, bytes_per_param=size, bytes_per_value=size,
+                             flops=known["flops"], bandwidth=known["bandwidth"])  # fmt: skip
+        out.append((m, micros * 1e-6 / ideal))
+    return out
+
+
+def gemm() -> dict[str, str]:
+    """How far above the roofline the measured products lie."""
+    span = lambda chosen: f"{min(chosen):.1f} to {max(chosen):.1f} times"
+    return {"gemm_small": span([r for m, r in gemm_ratios() if m <= 64]), "gemm_large": span([r for m, r in gemm_ratios() if m >= 4096])}
+
+
+def all() -> dict[str, str]:
+    """All of them, by the name that the prose uses."""
+    return hardware() | workload() | fast_mode() | train() | gemm()

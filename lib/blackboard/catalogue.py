@@ -1,0 +1,407 @@
+"""The catalogue: chips, systems, models, price cards and memory tiers, each value with unit, source and date.
+
+Conventions, in every row:
+
+- FLOP: a multiply or an add, so a multiply-add counts 2, as on datasheets (the lecture's board counts it once).
+- Rates are dense: without the 2:4 sparsity that doubles many headline figures.
+- Link rates are per chip and per direction; vendors print both directions together, twice as much.
+- Bytes are decimal, 1 GB = 1e9 byte; where a vendor prints GiB, the row holds the bytes.
+
+A value that no primary source confirms carries a caveat: `row.caveat("power_w")` says why, or returns None.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import ClassVar, Literal, NamedTuple
+
+from blackboard.architecture import Compressed, Dense, Experts, Heads, Latent, Precision
+from blackboard.architecture import bytes_per_param, standard_precision
+from blackboard.datafile import Cell, DataError, Date, Positive, Row, Source, SourceId, UnknownId, find, load
+from blackboard.datafile import near
+from blackboard.prices import BytePrice, MemoryTier, PriceCard, TokenPrices
+
+# --- chips and systems -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Dense FLOP/s of one chip by precision, a multiply-add counted as 2; None where the hardware lacks it."""
+
+    bf16: Positive | None
+    fp8: Positive | None
+    fp4: Positive | None
+    int8: Positive | None
+
+
+@dataclass(frozen=True)
+class ScaleUp:
+    """The fast domain: how many chips it joins, and bytes/s per chip and per direction."""
+
+    domain_chips: int
+    bytes_per_s: Positive
+    technology: str
+
+
+@dataclass(frozen=True)
+class ScaleOut:
+    """The network between domains: bytes/s per chip and per direction; None where none is published."""
+
+    bytes_per_s: Positive | None
+    technology: str
+
+
+@dataclass(frozen=True)
+class Rent:
+    """What one chip cost per hour on a date, and on what terms."""
+
+    usd_per_chip_hour: Positive
+    date: Date
+    kind: str
+    source: SourceId | None
+    confirmed: bool
+
+    @property
+    def usd_per_chip_second(self) -> float:
+        return self.usd_per_chip_hour / 3600
+
+
+class Machine:
+    """What a chip and a system share: their ratios, and how they bind the symbols of formulas."""
+
+    def drain_time(self) -> float:
+        """Seconds to read the whole memory once."""
+        return self.hbm_bytes / self.bandwidth
+
+    def hardware_constant(self, precision: str) -> float:
+        """Multiply-adds done while one parameter is fetched: (FLOP/s ÷ 2) · bytes_per_param ÷ bandwidth."""
+        return self.flops(precision) / 2 * bytes_per_param(precision) / self.bandwidth
+
+    def symbols(self, precision: str | None = None, rent: Rent | None = None) -> dict[str, float]:
+        """Values by notation name, in base SI; `flops` only for a named precision, `rent` only if one is given."""
+        bound = {"bandwidth": self.bandwidth, "hbm": self.hbm_bytes, "chips": float(self.chips)}
+        if precision is not None:
+            bound["flops"] = self.flops(precision)
+        if rent is not None:
+            bound["rent"] = rent.usd_per_chip_second
+        return bound
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Chip(Machine, Row):
+    """One accelerator package. Dense rates, links per direction, decimal bytes."""
+
+    noun: ClassVar[str] = "chip"
+    name: str
+    vendor: Literal["nvidia", "google", "amd", "aws"]
+    flops_dense_per_s: Rates
+    hbm_bytes: Positive
+    hbm_bytes_per_s: Positive
+    scale_up: ScaleUp
+    scale_out: ScaleOut
+    power_w: Positive | None
+    release: Date  # announced
+    available: Date | None = None  # first shipped, or generally available in the cloud
+    headline: str = ""  # how the vendor's printed figure differs from the one here
+    rents: tuple[Rent, ...] = ()
+
+    @property
+    def chips(self) -> int:
+        return 1
+
+    @property
+    def bandwidth(self) -> float:
+        """Bytes/s from HBM."""
+        return self.hbm_bytes_per_s
+
+    def flops(self, precision: str) -> float:
+        """Dense FLOP/s at a precision; UnknownId if the hardware does not have it."""
+        rate = getattr(self.flops_dense_per_s, standard_precision(precision))
+        if rate is None:
+            has = [f.name for f in fields(Rates) if getattr(self.flops_dense_per_s, f.name)]
+            raise UnknownId(f"{self.name} has no {precision} rate; it has: {', '.join(has)}")
+        return rate
+
+    def rent(self, kind: str = "") -> Rent:
+        """The newest confirmed rent whose kind contains the text."""
+        found = [r for r in self.rents if r.confirmed and kind.lower() in r.kind.lower()]
+        if not found:
+            raise UnknownId(f"no confirmed rent {kind!r} of {self.id}; listed: {[r.kind for r in self.rents]}")
+        return max(found, key=lambda r: r.date)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class System(Machine, Row):
+    """Chips that work as one in a scale-up domain; every rate is the sum over its chips."""
+
+    noun: ClassVar[str] = "system"
+    name: str
+    chip_id: str
+    chips: int
+    hypothetical: bool = False  # more chips than the real domain joins: a worked example, not a product
+
+    @property
+    def chip(self) -> Chip:
+        return chip(self.chip_id)
+
+    @property
+    def bandwidth(self) -> float:
+        """Bytes/s from HBM, all chips together."""
+        return self.chips * self.chip.bandwidth
+
+    @property
+    def hbm_bytes(self) -> float:
+        return self.chips * self.chip.hbm_bytes
+
+    @property
+    def scale_up_bytes_per_s(self) -> float:
+        """Bytes/s that all chips together send into the domain, one direction."""
+        return self.chips * self.chip.scale_up.bytes_per_s
+
+    def flops(self, precision: str) -> float:
+        """Dense FLOP/s at a precision, all chips together."""
+        return self.chips * self.chip.flops(precision)
+
+    def check(self, folder: Path) -> None:
+        limit = _known_chip(self.chip_id, folder).scale_up.domain_chips
+        if self.chips > limit and not self.hypothetical:
+            raise ValueError(f"chips: {self.chips}, but the domain of {self.chip_id} joins {limit}")
+
+
+def _known_chip(id: str, folder: Path) -> Chip:
+    if id not in (rows := load(Chip, folder)):
+        raise ValueError(f"chip_id: no {id!r} in chips.yaml; near: {', '.join(near(id, rows)) or 'none'}")
+    return rows[id]
+
+
+# --- models ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Published:
+    """What the makers print; `digits` significant digits (None: an exact count), `differs` what else it counts."""
+
+    n_total: Positive
+    digits: int | None
+    n_active: Positive | None
+    source: SourceId
+    differs: str = ""
+
+    @property
+    def resolution(self) -> float:
+        """Half of the last printed digit, relative to the value: how exactly the figure is known."""
+        if self.digits is None:
+            return 0.0
+        return 0.5 * 10.0 ** (math.floor(math.log10(self.n_total)) + 1 - self.digits) / self.n_total
+
+
+@dataclass(frozen=True)
+class Given:
+    """Counts that are stated, not computed: round numbers, without an architecture behind them."""
+
+    n_total: Positive
+    n_active: Positive
+    kv_bytes_per_token: Positive
+
+
+class Agreement(NamedTuple):
+    """Computed against published total: `agrees` (within 0.1 %), `rounds` to a coarse figure, `differs`, or `given`."""
+
+    verdict: Literal["agrees", "rounds", "differs", "given"]
+    deviation: float  # computed / published − 1
+    why: str
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Model(Row):
+    """A language model; its parameters and cache bytes are computed from the architecture.
+
+    Counted are embeddings, attention and feed-forward matrices and routers; not norms, biases, positions, indexers,
+    multi-token-prediction layers or vision towers. `weights` is the precision of the released weights.
+    """
+
+    noun: ClassVar[str] = "model"
+    name: str
+    release: Date
+    layers: int
+    d_model: int
+    vocab: int
+    tied_embeddings: bool
+    attention: tuple[Heads | Latent | Compressed, ...]
+    ffn: tuple[Dense | Experts, ...]
+    weights: Precision
+    context_tokens: Positive
+    training_tokens: Positive | None  # None: never published
+    published: Published
+    given: Given | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        covered = sum(group.layers for group in self.attention)
+        if self.given is None and covered != self.layers:
+            raise ValueError(f"attention: its groups have {covered} layers, the model {self.layers}")
+
+    def _count(self, feed_forward: int) -> int:
+        embedding = self.vocab * self.d_model * (1 if self.tied_embeddings else 2)
+        return embedding + sum(group.params(self.d_model) for group in self.attention) + feed_forward
+
+    @property
+    def n_total(self) -> float:
+        """Parameters stored."""
+        return self.given.n_total if self.given else self._count(sum(g.params(self.d_model) for g in self.ffn))
+
+    @property
+    def n_active(self) -> float:
+        """Parameters used for one token, embedding and output head included."""
+        return self.given.n_active if self.given else self._count(sum(g.active_params(self.d_model) for g in self.ffn))
+
+    @property
+    def sparsity(self) -> float:
+        """n_total / n_active: 1 for a dense model, 18 for DeepSeek-V3."""
+        return self.n_total / self.n_active
+
+    @property
+    def moe(self) -> Experts | None:
+        """The mixture of experts, if there is one."""
+        return next((group for group in self.ffn if isinstance(group, Experts)), None)
+
+    def kv_bytes_per_token(self, precision: str = "bf16") -> float:
+        """Bytes by which the cache grows with each token once every window is full."""
+        return self.given.kv_bytes_per_token if self.given else sum(g.growth(precision) for g in self.attention)
+
+    def kv_bytes(self, context, precision: str = "bf16"):
+        """Bytes of cache that one sequence of `context` tokens (a number or an array) holds; windows are bounded."""
+        return self._cache("held", context, precision)
+
+    def kv_read_bytes(self, context, precision: str = "bf16"):
+        """Bytes of cache that one decode step reads: of sparse attention the index keys and the top k only."""
+        return self._cache("read", context, precision)
+
+    def _cache(self, what: str, context, precision: str):
+        if isinstance(context, (int, float)) and not 0 <= context < math.inf:
+            raise ValueError(f"context must be a number of tokens, 0 or more, not {context!r}")
+        if self.given:
+            return self.given.kv_bytes_per_token * context
+        return sum(getattr(group, what)(context, precision) for group in self.attention)
+
+    def agreement(self) -> Agreement:
+        """How the computed total stands to the published one."""
+        deviation, printed = self.n_total / self.published.n_total - 1, self.published
+        if self.given:
+            return Agreement("given", deviation, "round numbers, nothing to compute")
+        exact_enough = printed.resolution <= 1e-3
+        if abs(deviation) > (1e-3 if exact_enough else printed.resolution):
+            return Agreement("differs", deviation, printed.differs)
+        if exact_enough:
+            return Agreement("agrees", deviation, printed.differs)
+        return Agreement("rounds", deviation, f"printed to {printed.digits} digits only")
+
+    def symbols(self, precision: str | None = None, kv: str = "bf16") -> dict[str, float]:
+        """Values by notation name; bytes_per_param at a precision, by default that of the released weights."""
+        return {
+            "n_active": self.n_active, "n_total": self.n_total, "kv_bytes_per_token": self.kv_bytes_per_token(kv),
+            "bytes_per_param": bytes_per_param(precision or self.weights),
+        }
+
+
+# --- measurements ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Measurement(Row):
+    """A published table of measurements; the unit stands in a column's name."""
+
+    noun: ClassVar[str] = "measurement"
+    title: str
+    chip_id: str | None
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if uneven := [n for n, row in enumerate(self.rows, 1) if len(row) != len(self.columns)]:
+            raise ValueError(f"rows: number {uneven[0]} has not {len(self.columns)} cells")
+
+    def check(self, folder: Path) -> None:
+        if self.chip_id is not None:
+            _known_chip(self.chip_id, folder)
+
+    def column(self, name: str) -> tuple[Cell, ...]:
+        """One column by name."""
+        if name not in self.columns:
+            raise UnknownId(f"{self.id} has no column {name!r}; it has: {', '.join(self.columns)}")
+        return tuple(row[self.columns.index(name)] for row in self.rows)
+
+
+# --- looking up ------------------------------------------------------------------------------------------------------
+
+def chip(id: str) -> Chip:
+    """A chip by id: chip("h100-sxm")."""
+    return find(Chip, id)
+
+
+def system(id: str) -> System:
+    """A system by id: system("gb200-nvl72")."""
+    return find(System, id)
+
+
+def model(id: str) -> Model:
+    """A model by id: model("deepseek-v3")."""
+    return find(Model, id)
+
+
+def price(id: str, on: str | None = None) -> PriceCard:
+    """A card by id, "claude-opus-4.6@2026-03-13", or by a model's id and a day it was valid on, "2026-04-29"."""
+    if on is None:
+        return find(PriceCard, id)
+    cards = [card for card in prices() if card.id.split("@")[0] == id]
+    if not cards:
+        raise UnknownId(f"no price of {id!r}; near: {', '.join(near(id, load(PriceCard)))}; prices() lists all")
+    if not (valid := [card for card in cards if card.valid_on(on)]):
+        raise UnknownId(f"no price of {id!r} on {on}; there are: {', '.join(card.id for card in cards)}")
+    return max(valid, key=lambda card: card.valid_from)
+
+
+def tier(id: str) -> MemoryTier:
+    """A memory tier by id: tier("ssd-9650-7t")."""
+    return find(MemoryTier, id)
+
+
+def measurement(id: str) -> Measurement:
+    """A table of measurements by id: measurement("h200_gemm")."""
+    return find(Measurement, id)
+
+
+def source(id: str) -> Source:
+    """A source by the id that rows name it by."""
+    return find(Source, id)
+
+
+def chips() -> tuple[Chip, ...]:
+    return tuple(load(Chip).values())
+
+
+def systems() -> tuple[System, ...]:
+    return tuple(load(System).values())
+
+
+def models() -> tuple[Model, ...]:
+    return tuple(load(Model).values())
+
+
+def prices() -> tuple[PriceCard, ...]:
+    return tuple(load(PriceCard).values())
+
+
+def tiers() -> tuple[MemoryTier, ...]:
+    return tuple(load(MemoryTier).values())
+
+
+def measurements() -> tuple[Measurement, ...]:
+    return tuple(load(Measurement).values())
+
+
+def sources() -> tuple[Source, ...]:
+    return tuple(load(Source).values())

@@ -1,0 +1,470 @@
+"""Formula: one equation, many renderings.
+
+A formula is data: a name, a result symbol, an expression in the notation's symbols, a unit, one line of meaning, what
+it assumes and where it comes from. From that one object come its LaTeX, a checked scalar function, a vectorised NumPy
+function, an expression for the browser, its terms and its inverse. Units are checked once, when it is defined;
+evaluation carries none and pays nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+import pkgutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Iterator, NamedTuple
+
+import sympy
+from sympy.printing.jscode import jscode
+from sympy.printing.numpy import NumPyPrinter
+from sympy.printing.pycode import PythonCodePrinter
+
+from blackboard import notation, units
+from blackboard.notation import latex
+from blackboard.units import UnitError
+
+
+class FormulaError(ValueError):
+    """A value that a formula cannot take: negative, zero where it divides, nan, infinite, not a number."""
+
+
+class UnknownSymbol(KeyError, TypeError):
+    """A name that a formula or the notation does not have, or one that is missing."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class Source(NamedTuple):
+    """Where an equation comes from: a key of the bibliography and, for the lecture, the caption's timestamp."""
+
+    key: str
+    at: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.key} {self.at}".strip()
+
+
+def lecture(at: str) -> Source:
+    """The lecture at a timestamp of its captions, h:mm:ss."""
+    return Source("pope2026blackboard", at)
+
+
+DERIVED = Source("derived")  # follows from the lecture's equations; not said there
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Efficiencies and overheads of a real system, by symbol name, with the source of the values."""
+
+    id: str
+    source: str
+    values: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in self.values:
+            if notation.lookup(name).kind != "calibration":
+                raise UnknownSymbol(f"{name} is no calibration; there are: {', '.join(_calibrations())}")
+
+
+IDEAL = Calibration("ideal", "every efficiency 1, every overhead 0: a floor on time")
+
+
+def _calibrations() -> dict[str, float]:
+    return {row.name: row.value for row in notation.table().values() if row.kind == "calibration"}
+
+
+# --- units ---------------------------------------------------------------------------------------------------------
+
+
+def dimension(expr: sympy.Basic) -> units.Dimension:
+    """The dimension an expression has by its symbols; UnitError where it adds or compares unlike things."""
+    if isinstance(expr, sympy.Symbol):
+        return units.dimension(notation.lookup(expr.name).unit)
+    if expr.is_number:
+        return {}
+    if isinstance(expr, sympy.Mul):
+        return _product([(dimension(factor), 1) for factor in expr.args])
+    if isinstance(expr, sympy.Pow):
+        return _power(expr)
+    if isinstance(expr, (sympy.Add, sympy.Max, sympy.Min)):
+        return _alike(expr)
+    for inner in expr.args:
+        if dimension(inner):
+            raise UnitError(f"{type(expr).__name__}({inner}) needs a pure number, got {units.describe(dimension(inner))}")
+    return {}
+
+
+def _product(parts: list[tuple[units.Dimension, Any]]) -> units.Dimension:
+    total: units.Dimension = {}
+    for dim, power in parts:
+        for name, exponent in dim.items():
+            total[name] = total.get(name, 0) + exponent * power
+    return {name: exponent for name, exponent in total.items() if exponent}
+
+
+def _power(expr: sympy.Pow) -> units.Dimension:
+    base, exponent = dimension(expr.base), expr.exp
+    if base and not exponent.is_Rational:
+        raise UnitError(f"{expr}: {units.describe(base)} raised to a power that is not a number")
+    return _product([(base, units.Fraction(int(exponent.p), int(exponent.q)))]) if base else {}
+
+
+def _alike(expr: sympy.Basic) -> units.Dimension:
+    found = [(arg, dimension(arg)) for arg in expr.args if arg != 0]
+    for arg, dim in found[1:]:
+        if dim != found[0][1]:
+            raise UnitError(
+                f"{found[0][0]} ({units.describe(found[0][1])}) and {arg} ({units.describe(dim)}) stand in one {type(expr).__name__}"
+            )
+    return found[0][1]
+
+
+# --- code ----------------------------------------------------------------------------------------------------------
+
+
+class _NumPy(NumPyPrinter):
+    """Max and Min as nested ufuncs, so that unlike shapes broadcast."""
+
+    def _nest(self, name: str, args: tuple) -> str:
+        out = self._print(args[0])
+        for arg in args[1:]:
+            out = f"numpy.{name}({out}, {self._print(arg)})"
+        return out
+
+    def _print_Max(self, expr: sympy.Max) -> str:
+        return self._nest("maximum", expr.args)
+
+    def _print_Min(self, expr: sympy.Min) -> str:
+        return self._nest("minimum", expr.args)
+
+
+class _Slow(Exception):
+    """Not a plain valid number: take the path that explains or broadcasts."""
+
+
+def _scalar(expr: sympy.Basic, names: tuple[str, ...]):
+    """A plain Python function of the names that checks its arguments and computes in double precision."""
+    low = {"positive": "<", "nonnegative": "<="}
+    lines = [f"    {n} = {n} * 1.0\n    if not 0.0 {low[notation.lookup(n).low]} {n} < inf: raise Slow" for n in names]
+    printed = PythonCodePrinter({"fully_qualified_modules": True}).doprint(expr)
+    code = f"def scalar({', '.join(names)}):\n" + "\n".join(lines) + f"\n    return {printed}\n"
+    space: dict[str, Any] = {"inf": math.inf, "Slow": _Slow, "math": math}
+    exec(code, space)  # our own expressions only: nothing a reader types comes here
+    return space["scalar"]
+
+
+def _vector(expr: sympy.Basic, names: tuple[str, ...]):
+    """The same as a NumPy function, printed once."""
+    import numpy
+
+    space: dict[str, Any] = {"numpy": numpy}
+    printed = _NumPy({"fully_qualified_modules": True}).doprint(expr)
+    exec(f"def vector({', '.join(names)}):\n    return {printed}\n", space)
+    return space["vector"]
+
+
+def _checked(name: str, value: Any):
+    """`value` as float64 array in the symbol's unit, or an error that names the symbol and what was expected."""
+    import numpy
+
+    row = notation.lookup(name)
+    value = units.magnitude(value, row.unit, name)
+    if isinstance(value, (str, bytes, bool)) or value is None:
+        raise FormulaError(f"{name} ({row.says}): expected a number in {row.unit}, got {value!r}")
+    try:
+        array = numpy.asarray(value, dtype=numpy.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise FormulaError(f"{name} ({row.says}): expected a number in {row.unit}, got {type(value).__name__}") from None
+    bad = ~(numpy.isfinite(array) & (array > 0 if row.low == "positive" else array >= 0))
+    if bad.any():
+        raise FormulaError(f"{name} ({row.says}) must be {row.low} and finite, in {row.unit}; got {array[bad].flat[0]:g}")
+    return array
+
+
+# --- formulas ------------------------------------------------------------------------------------------------------
+
+
+class _Evaluable:
+    """What a Formula and a Given share: an expression of some free names, callable in three ways."""
+
+    name: str
+    unit: str
+    _expr: sympy.Expr
+
+    @cached_property
+    def free(self) -> tuple[str, ...]:
+        """Names of the symbols that a call must give, in order."""
+        return tuple(sorted(s.name for s in self._expr.free_symbols))
+
+    @cached_property
+    def _fast(self):
+        return _scalar(self._expr, self.free)
+
+    @cached_property
+    def _array(self):
+        return _vector(self._expr, self.free)
+
+    def _evaluate(self, values: dict[str, Any]):
+        try:
+            return self._fast(**values)
+        except (_Slow, TypeError, ValueError, OverflowError, ArithmeticError, units.pint.errors.PintError):
+            return self._broadcast(values)
+
+    def _broadcast(self, values: dict[str, Any]):
+        """Arrays, quantities and everything wrong: explain, or compute on the common shape as float64."""
+        import numpy
+
+        self._name_check(values)
+        arrays = {name: _checked(name, value) for name, value in values.items()}
+        with numpy.errstate(over="raise", invalid="raise"):
+            try:
+                out = self._array(*(arrays[name] for name in self.free))
+                shape = numpy.broadcast_shapes(*(a.shape for a in arrays.values()))
+            except FloatingPointError as error:
+                raise FormulaError(f"{self.name}: the values overflow a double ({error})") from None
+            except ValueError as error:
+                raise FormulaError(f"{self.name}: these shapes do not broadcast: {_shapes(arrays)}") from error
+        if not shape:
+            return float(out)
+        return out if numpy.shape(out) == shape else numpy.broadcast_to(out, shape).copy()
+
+    def _name_check(self, values: dict[str, Any]) -> None:
+        for name in values:
+            if name not in notation.table():
+                raise UnknownSymbol(f"{self.name} has no symbol {name!r}; it takes: {', '.join(self.free)}")
+        missing = [name for name in self.free if name not in values]
+        if missing:
+            raise UnknownSymbol(f"{self.name} also needs {', '.join(missing)}; it takes: {', '.join(self.free)}")
+
+    def vega(self, **fields: str | float) -> str:
+        """The expression in the Vega expression language; a name not given stays a signal of that name."""
+        for name in fields:
+            if name not in self.free:
+                raise UnknownSymbol(f"{self.name} has no symbol {name!r}; it takes: {', '.join(self.free)}")
+        stand_in = {notation.symbol(n): sympy.Symbol(f"({v})" if isinstance(v, str) else repr(float(v))) for n, v in fields.items()}
+        return jscode(self._expr.xreplace(stand_in)).replace("Math.", "")
+
+
+def _shapes(arrays: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {array.shape}" for name, array in arrays.items() if array.shape)
+
+
+class Formula(_Evaluable):
+    """One equation with its unit, meaning, assumptions and source; calling it gives its value in base SI units."""
+
+    def __init__(
+        self,
+        name: str,
+        symbol: str,
+        expr: sympy.Expr,
+        unit: str,
+        says: str,
+        assumes: tuple[str, ...] = (),
+        source: Source = DERIVED,
+        terms: Mapping[str, "Formula"] | None = None,
+        register: bool = True,
+    ):
+        self.name, self.says, self.assumes, self.source = name, says, tuple(assumes), source
+        self.symbol, self.unit, self.typed = notation.symbol(symbol), unit, sympy.sympify(expr)
+        self._terms = dict(terms or {})
+        self._check_units()
+        if register:
+            formulas.add(self)
+
+    def _check_units(self) -> None:
+        declared, row = units.dimension(self.unit), notation.lookup(self.symbol.name)
+        if units.dimension(row.unit) != declared or units.factor(self.unit) != 1:
+            raise UnitError(f"{self.name}: declared in {self.unit}, but the notation has {self.symbol.name} in {row.unit}")
+        derived = dimension(self.typed)
+        if derived != declared:
+            raise UnitError(f"{self.name}: declared in {self.unit}, but the expression gives {units.describe(derived)}")
+
+    @cached_property
+    def full(self) -> sympy.Expr:
+        """The expression with its efficiencies and overheads, the constants of the law filled in."""
+        rows = notation.table().values()
+        return self.typed.xreplace({notation.symbol(r.name): sympy.Integer(r.value) for r in rows if r.kind == "constant"})
+
+    @property
+    def _ideal(self) -> sympy.Expr:
+        return self.typed.xreplace({notation.symbol(n): sympy.Integer(v) for n, v in _calibrations().items()})
+
+    @cached_property
+    def expr(self) -> sympy.Expr:
+        """The ideal expression: efficiencies 1, overheads 0. This is what the page shows."""
+        return self.full.xreplace({notation.symbol(n): sympy.Integer(v) for n, v in _calibrations().items()})
+
+    @property
+    def _expr(self) -> sympy.Expr:
+        return self.expr
+
+    @property
+    def eq(self) -> sympy.Eq:
+        """The equation: result symbol = ideal expression."""
+        return sympy.Eq(self.symbol, self.expr, evaluate=False)
+
+    @property
+    def latex(self) -> str:
+        """The equation in LaTeX, without delimiters."""
+        return f"{latex(self.symbol)} = {latex(self.expr)}"
+
+    def _repr_latex_(self) -> str:
+        return f"$\\displaystyle {self.latex}$"
+
+    def __repr__(self) -> str:
+        return f"<{self.name} [{self.unit}]: {self.symbol} = {self.expr}>"
+
+    def __call__(self, calibration: Calibration | None = None, **values: Any):
+        """The value in base SI units: a float for numbers, a float64 array of the common shape for arrays."""
+        if calibration is None or not calibration.values:
+            return self._evaluate(values)
+        return self.given(calibration=calibration)(**values)
+
+    def given(self, *specs: Any, precision: str | None = None, calibration: Calibration | None = None, **values: Any) -> "Given":
+        """Bind symbols: by catalogue rows (their `symbols()`), by a calibration, by value. The rest stays free."""
+        precision = precision or next((s.weights for s in specs if getattr(s, "weights", None)), None)
+        bound: dict[str, Any] = {}
+        for spec in specs:
+            bound.update(spec.symbols(precision))
+        known = {s.name for s in self.full.free_symbols}
+        for name in values:
+            if name not in notation.table():
+                raise UnknownSymbol(f"{self.name} has no symbol {name!r}; it takes: {', '.join(sorted(known))}")
+        bound.update(_calibrations() | dict((calibration or IDEAL).values) | values)
+        return Given(self, {n: float(_checked(n, v)) for n, v in bound.items() if n in known or n in values})
+
+    @property
+    def terms(self) -> "Terms":
+        """The named parts of a sum or maximum; `terms(batch=…)` gives their values, `terms.binds(…)` the largest."""
+        return Terms(self._terms)
+
+    def solve(self, name: str | sympy.Symbol) -> "Formula":
+        """The same equation solved for one of its symbols: a Formula again (of a maximum, the value that meets it)."""
+        target = notation.symbol(getattr(name, "name", name))
+        if target not in self.expr.free_symbols:
+            raise UnknownSymbol(f"{self.name} has no symbol {target.name!r}; it takes: {', '.join(self.free)}")
+        row = notation.lookup(target.name)
+        return Formula(
+            f"{self.name}.for_{target.name}", target.name, _invert(self._ideal, self.symbol, target), row.unit,
+            f"{row.says}, from {self.symbol.name}", self.assumes, self.source, register=False,
+        )
+
+
+def _invert(expr: sympy.Expr, result: sympy.Symbol, target: sympy.Symbol) -> sympy.Expr:
+    """Solve result = expr for target; a Max (Min) of rising terms is met by the least (greatest) of their solutions."""
+    if isinstance(expr, (sympy.Max, sympy.Min)):
+        parts = [arg for arg in expr.args if arg.has(target)]
+        rising = all(sympy.diff(arg, target).is_positive for arg in parts)
+        falling = all(sympy.diff(arg, target).is_negative for arg in parts)
+        if not (rising or falling):
+            raise FormulaError(f"{expr} neither rises nor falls with {target} throughout: it has no one inverse")
+        pick = sympy.Min if rising == isinstance(expr, sympy.Max) else sympy.Max
+        return pick(*(_invert(arg, result, target) for arg in parts))
+    found = sympy.solve(sympy.Eq(result, expr), target)
+    if len(found) != 1:
+        raise FormulaError(f"{expr} has {len(found)} solutions for {target}")
+    return sympy.expand(found[0])
+
+
+class Given(_Evaluable):
+    """A formula with some symbols bound to numbers; only the free ones are left to give."""
+
+    def __init__(self, formula: Formula, bound: Mapping[str, float]):
+        self.formula, self.bound = formula, dict(bound)
+        self.name, self.unit, self.says = formula.name, formula.unit, formula.says
+        self._expr = formula.full.xreplace({notation.symbol(n): sympy.Float(v, 17) for n, v in bound.items()})
+
+    def __call__(self, **values: Any):
+        """The value for the symbols still free."""
+        try:
+            return self._fast(**values)
+        except (_Slow, TypeError, ValueError, OverflowError, ArithmeticError, units.pint.errors.PintError):
+            return self._broadcast(values)
+
+    @property
+    def terms(self) -> "Terms":
+        """The named terms, with the same symbols bound."""
+        return Terms({name: Given(term, self._bound_of(term)) for name, term in self.formula._terms.items()})
+
+    def _bound_of(self, term: Formula) -> dict[str, float]:
+        names = {s.name for s in term.full.free_symbols}
+        return {name: value for name, value in self.bound.items() if name in names}
+
+    def __repr__(self) -> str:
+        return f"<{self.name} with {', '.join(f'{n}={v:g}' for n, v in self.bound.items())}; free: {', '.join(self.free)}>"
+
+
+class Terms(Mapping):
+    """The named terms of a formula: a mapping name -> Formula that can also be evaluated as a whole."""
+
+    def __init__(self, terms: Mapping[str, _Evaluable]):
+        self._terms = dict(terms)
+
+    def __getitem__(self, name: str) -> _Evaluable:
+        return self._terms[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._terms)
+
+    def __len__(self) -> int:
+        return len(self._terms)
+
+    def __call__(self, **values: Any) -> dict[str, Any]:
+        """Every term's value, on the common shape of the arguments."""
+        return {name: term(**values) for name, term in self._terms.items()}
+
+    def binds(self, **values: Any) -> str:
+        """The name of the largest term at one point."""
+        found = self(**values)
+        return max(found, key=lambda name: float(found[name]))
+
+    def __repr__(self) -> str:
+        return f"<terms: {', '.join(self._terms)}>"
+
+
+class _Registry(Mapping):
+    """All formulas by dotted name. A lesson registers by being imported, and is imported when first asked for."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Formula] = {}
+        self._all = False
+
+    def add(self, formula: Formula) -> None:
+        if formula.name in self._known:
+            raise FormulaError(f"two formulas are named {formula.name!r}")
+        self._known[formula.name] = formula
+
+    def _load(self) -> None:
+        """Import the equations of every package beside this one: the core names no lesson."""
+        if not self._all:
+            package = importlib.import_module("blackboard")
+            for found in pkgutil.iter_modules(package.__path__):
+                if found.ispkg and importlib.util.find_spec(f"blackboard.{found.name}.equations"):
+                    importlib.import_module(f"blackboard.{found.name}.equations")
+            self._all = True
+
+    def __getitem__(self, name: str) -> Formula:
+        if name not in self._known:
+            self._load()
+        try:
+            return self._known[name]
+        except KeyError:
+            raise UnknownSymbol(f"no formula {name!r}; there are: {', '.join(self._known)}") from None
+
+    def __contains__(self, name: object) -> bool:
+        self._load()
+        return name in self._known
+
+    def __iter__(self) -> Iterator[str]:
+        self._load()
+        return iter(self._known)
+
+    def __len__(self) -> int:
+        self._load()
+        return len(self._known)
+
+
+formulas = _Registry()

@@ -1,0 +1,502 @@
+"""Practice problems that correct the reader: check, hint, solution, again, and a panel of buttons.
+
+A problem is data: a statement with drawn numbers, an answer computed from formulas, a second route to it, hints, a
+worked solution, and the mistakes people make, each with its own formula and message. Verdicts on numbers are bands
+(low, high, kind, message), tried in order; the page's answer boxes read the same bands, so both judge alike.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import math
+import random
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from blackboard import answers, notation, units
+from blackboard.answers import Unreadable
+from blackboard.style import markup, on_page
+
+KINDS = ("right", "close", "wrong", "misconception", "unit", "prefix", "type", "unanswered")
+HEADS = {
+    "right": "Right.", "close": "Close.", "wrong": "Not yet.", "misconception": "Not yet.", "unit": "Wrong unit.",
+    "prefix": "Right up to a prefix.", "type": "I could not read that.", "unanswered": "Not attempted.",
+}  # fmt: skip
+UNANSWERED = "Give an answer and check again, or ask for a hint."
+PAGE_DRAWS = 4  # fresh numbers that the static page carries for each problem
+Values = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """A verdict: `ok`, its `kind` (one of KINDS), and one message, as plain text, Markdown or HTML."""
+
+    kind: str
+    message: str
+
+    @property
+    def ok(self) -> bool:
+        """True when the answer is right."""
+        return self.kind == "right"
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __str__(self) -> str:
+        return f"{HEADS[self.kind]} {self.message}".strip()
+
+    __repr__ = __str__
+
+    def _repr_markdown_(self) -> str:
+        return f"**{HEADS[self.kind]}** {self.message}"
+
+    def _repr_html_(self) -> str:
+        return f'<p class="feedback {self.kind}" role="status"><strong>{HEADS[self.kind]}</strong> {markup(self.message)}</p>'
+
+
+class Text(str):
+    """Markdown-ish text that shows as such in a notebook and as plain text in a terminal."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return f'<div class="practice-text">{markup(self)}</div>'
+
+
+class Band(NamedTuple):
+    """Answers from `low` to `high` get this verdict."""
+
+    low: float
+    high: float
+    kind: str
+    message: str
+
+
+class Mistake(NamedTuple):
+    """A misconception: what it yields (a function of the drawn values, an option or an order) and what to say."""
+
+    wrong: Any
+    says: str
+
+
+class Step(NamedTuple):
+    """One line of a solution: words, and a value or formula result to show (last one is the answer)."""
+
+    says: str
+    value: Any = None
+    unit: str = ""
+
+
+def shown(value: Any, unit: str = "") -> str:
+    """A drawn or computed value as the text shows it."""
+    return units.pretty(value, unit, 4) if isinstance(value, (int, float)) else str(value)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What all kinds share. `draw` maps names to the values a fresh draw picks from; the first of each is draw 0."""
+
+    id: str
+    title: str
+    level: str  # easy, medium, hard
+    ask: str
+    answer: Any
+    second: Callable[[Values], Any]
+    means: str
+    hints: tuple[str, ...]
+    solution: Callable[[Values], Sequence[Step]]
+    draw: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    derive: Callable[[Values], Values] = lambda v: {}
+    mistakes: tuple[Mistake, ...] = ()
+    units: Mapping[str, str] = field(default_factory=dict)
+    objective: str = ""
+    kind = "problem"
+
+    def values(self, seed: int = 0) -> Values:
+        """The numbers of a draw: seed 0 is the printed one, others pick afresh."""
+        rng = random.Random(f"{self.id}/{seed}")
+        picked = {name: options[0] if seed == 0 else rng.choice(list(options)) for name, options in self.draw.items()}
+        return picked | self.derive(picked)
+
+    def unit_of(self, name: str) -> str:
+        """The unit in which a drawn value is shown."""
+        return self.units.get(name, notation.table()[name].unit if name in notation.table() else "")
+
+    def fill(self, text: str, values: Values) -> str:
+        """A text with {names} replaced by the drawn values and their units."""
+        return re.sub(r"\{(\w+)\}", lambda m: shown(values[m[1]], self.unit_of(m[1])) if m[1] in values else m[0], text)
+
+    def expected(self, values: Values) -> Any:
+        """The answer, computed."""
+        return self.answer(values) if callable(self.answer) else self.answer
+
+    def judge(self, given: Any, values: Values) -> Feedback:
+        """The verdict on an answer; a kind of problem implements it."""
+        raise NotImplementedError
+
+    def check(self, given: Any, values: Values) -> Feedback:
+        """`judge`, with blanks, unreadable answers and hostile objects turned into feedback. Never raises."""
+        try:
+            if answers.is_blank(given):
+                return Feedback("unanswered", UNANSWERED)
+            return self.judge(given, values)
+        except Unreadable as error:
+            return Feedback(error.kind, str(error))
+        except (Exception, RecursionError):
+            return Feedback("type", f"I cannot use that object. {self.wants}")
+
+    @property
+    def wants(self) -> str:
+        """What an answer looks like."""
+        return "Give a number."
+
+    def lines(self, values: Values) -> list[str]:
+        """The solution's lines, with these numbers."""
+        out = []
+        for step in self.solution(values):
+            text = self.fill(step.says, values)
+            out.append(text if step.value is None else f"{text} **{shown(step.value, step.unit)}**")
+        return out
+
+    def page_draw(self, seed: int) -> dict[str, Any]:
+        """One draw as the page's answer box needs it."""
+        values = self.values(seed)
+        texts = {"ask": markup(self.fill(self.ask, values)), "solution": [markup(t) for t in self.lines(values)]}
+        return texts | {"means": markup(self.fill(self.means, values))} | self.page_answer(values)
+
+    def page_answer(self, values: Values) -> dict[str, Any]:
+        """What the page needs to judge this kind."""
+        return {}
+
+    def page(self) -> dict[str, Any]:
+        """All that the page's answer box needs, ready for JSON."""
+        draws = range(PAGE_DRAWS if self.draw else 1)
+        return {"id": self.id, "kind": self.kind, "wants": self.wants, "hints": [markup(h) for h in self.hints],
+                "draws": [self.page_draw(seed) for seed in draws]}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Quantity(Problem):
+    """A number with a unit. Right within `tolerance`; a bare number is read in `asked` (the unit the text asks for)."""
+
+    unit: str = ""
+    asked: str = ""
+    tolerance: float = 0.02
+    near: float = 0.15
+    kind = "quantity"
+
+    @property
+    def wants(self) -> str:
+        return f"Give one number{', in ' + self.shown_label if self.shown_label else ''}."
+
+    @property
+    def label(self) -> str:
+        """The unit a bare number is read in."""
+        return self.asked or self.unit
+
+    @property
+    def shown_label(self) -> str:
+        """The same as the text shows it: nothing for a pure number."""
+        return "" if self.label == "1" else self.label
+
+    @property
+    def scale(self) -> float:
+        """Size of the unit a bare number is read in."""
+        return answers.spellings(self.unit)[answers.canonical(self.label)]
+
+    def bands(self, values: Values) -> list[Band]:
+        """The verdicts in order; whatever no band holds is wrong."""
+        right = float(self.expected(values))
+        around = lambda x, width, *more: Band(x * (1 - width), x * (1 + width), *more)
+        out = [around(right, self.tolerance, "right", self.fill(self.means, values))]
+        out += [around(right * f, self.tolerance / 4, "prefix", says) for f, says in self._prefixes()]
+        out += [around(float(m.wrong(values)), self.tolerance, "misconception", self.fill(m.says, values)) for m in self.mistakes]
+        return out + [around(right, self.near, "close", "Check the rounding and the inputs once more.")]
+
+    def _prefixes(self) -> list[tuple[float, str]]:
+        thousand = "The digits are right; the power of a thousand is not. Look at kilo, mega, giga in your inputs."
+        out = [(1000.0**k, thousand) for k in (-4, -3, -2, -1, 1, 2, 3, 4)]
+        if units.dimension(self.unit).get("information"):
+            bits = "That is off by exactly 8: bits where bytes are meant, or the other way round."
+            binary = "That is off by a power of 1.024: binary prefixes (GiB) where decimal ones (GB) are meant."
+            out += [(8.0, bits), (1 / 8, bits)] + [(1.024**k, binary) for k in (-4, -3, -2, 2, 3, 4)]
+        return out
+
+    def judge(self, given: Any, values: Values) -> Feedback:
+        number = answers.quantity(given, self.unit, self.shown_label, self.scale)
+        for low, high, kind, message in self.bands(values):
+            if low <= number <= high:
+                return Feedback(kind, message)
+        return Feedback("wrong", "Too small." if number < float(self.expected(values)) else "Too large.")
+
+    def page_answer(self, values: Values) -> dict[str, Any]:
+        bands = [[b.low, b.high, b.kind, markup(b.message)] for b in self.bands(values)]
+        return {"bands": bands, "units": answers.spellings(self.unit), "label": self.shown_label, "scale": self.scale}
+
+
+@dataclass(frozen=True)
+class Estimate(Quantity):
+    """An order of magnitude: right within a factor of `within`, close within its square."""
+
+    within: float = 3.0
+    kind = "estimate"
+
+    def bands(self, values: Values) -> list[Band]:
+        right, f = float(self.expected(values)), self.within
+        out = [Band(right / f, right * f, "right", self.fill(self.means, values))]
+        wrong = [(float(m.wrong(values)), self.fill(m.says, values)) for m in self.mistakes]
+        out += [Band(x / 1.5, x * 1.5, "misconception", says) for x, says in wrong]
+        return out + [Band(right / f**2, right * f**2, "close", "Within an order of magnitude: refine one of the factors.")]
+
+
+@dataclass(frozen=True)
+class Choice(Problem):
+    """One of several options; `answer` is the right one's key, `mistakes` say for each other key why not."""
+
+    options: Mapping[str, str] = field(default_factory=dict)
+    kind = "choice"
+
+    @property
+    def wants(self) -> str:
+        return f"Answer with one of {', '.join(self.options)}."
+
+    def judge(self, given: Any, values: Values) -> Feedback:
+        key = answers.option(given, self.options)
+        if key == self.expected(values):
+            return Feedback("right", self.fill(self.means, values))
+        return Feedback("misconception", self.fill(dict(self.mistakes)[key], values))
+
+    def page_answer(self, values: Values) -> dict[str, Any]:
+        verdict = {k: ["misconception", markup(self.fill(says, values))] for k, says in self.mistakes}
+        verdict[self.expected(values)] = ["right", markup(self.fill(self.means, values))]
+        return {"options": {k: markup(self.fill(t, values)) for k, t in self.options.items()}, "verdicts": verdict}
+
+
+@dataclass(frozen=True)
+class Ordering(Problem):
+    """Items to put in order, by their keys; `answer` is the order as one string of keys."""
+
+    items: Mapping[str, str] = field(default_factory=dict)
+    kind = "ordering"
+
+    @property
+    def wants(self) -> str:
+        return f"Give the letters in order, such as {' '.join(self.items)}."
+
+    def judge(self, given: Any, values: Values) -> Feedback:
+        order, right = answers.order(given, self.items), self.expected(values)
+        known = {right: ("right", self.means)} | {m.wrong: ("misconception", m.says) for m in reversed(self.mistakes)}
+        swaps = [right[:i] + right[i + 1] + right[i] + right[i + 2 :] for i in range(len(right) - 1)]
+        known = {s: ("close", "Two neighbours are swapped.") for s in swaps} | known
+        kind, says = known.get(order, ("wrong", f"{sum(a == b for a, b in zip(order, right))} of {len(right)} stand in place."))
+        return Feedback(kind, self.fill(says, values))
+
+    def page_answer(self, values: Values) -> dict[str, Any]:
+        from itertools import permutations  # at most 5 items: 120 verdicts, and page and library cannot disagree
+
+        orders = ["".join(p) for p in permutations(self.items)]
+        verdict = {o: (f.kind, markup(f.message)) for o in orders for f in [self.judge(o, values)]}
+        return {"items": {k: markup(self.fill(t, values)) for k, t in self.items.items()}, "verdicts": verdict}
+
+
+@dataclass(frozen=True)
+class Expression(Problem):
+    """A formula to write down. Answers are compared by value at random points, never by shape."""
+
+    formula: Any = None
+    kind = "expression"
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The symbols that an answer may use."""
+        extra = {n for m in self.mistakes for n in (s.name for s in m.wrong.free_symbols)}
+        return tuple(sorted(set(self.formula.free) | extra))
+
+    def expected(self, values: Values) -> Any:
+        return self.formula.expr
+
+    @property
+    def wants(self) -> str:
+        letters = ", ".join(notation.letter(n) for n in self.names)
+        return f"Write a formula in {letters}, with + - * / ^, max, min, sqrt, log, exp."
+
+    @cached_property
+    def points(self) -> list[Values]:
+        """Twelve random positive points, the last six being the first six in other units."""
+        rng = random.Random(self.id)
+        first = [{n: 10 ** rng.uniform(-1, 1) for n in self.names} for _ in range(6)]
+        scale = answers.rescaling(self.names)
+        return first + [{n: x * scale[n] for n, x in point.items()} for point in first]
+
+    def at_points(self, expr: Any) -> list[float]:
+        """A SymPy expression's values at the points."""
+        return [float(expr.subs({notation.symbol(n): x for n, x in p.items()})) for p in self.points]
+
+    @cached_property
+    def table(self) -> dict[str, Any]:
+        """Points, the right values and each mistake's: all that judging needs, here and on the page."""
+        letters = {n: sorted({n, notation.letter(n)}) for n in self.names}
+        wrong = [[self.at_points(m.wrong), m.says] for m in self.mistakes]
+        return {"points": self.points, "right": self.at_points(self.formula.expr), "wrong": wrong, "letters": letters}
+
+    def judge(self, given: Any, values: Values) -> Feedback:
+        names = {spelt: n for n, both in self.table["letters"].items() for spelt in both}
+        compute = answers.expression(given, names)
+        return self.verdict([compute(point) for point in self.points])
+
+    def verdict(self, got: list[float]) -> Feedback:
+        """The verdict on an answer's values at the points."""
+        right, half = self.table["right"], len(self.points) // 2
+        if answers.same(got, right):
+            return Feedback("right", self.means)
+        for wrong, says in self.table["wrong"]:
+            if answers.same(got, wrong):
+                return Feedback("misconception", says)
+        turned = [g / r if r else math.inf for g, r in zip(got, right)]
+        if not answers.same(turned[:half], turned[half:]):
+            return Feedback("unit", f"The units do not come out as {self.formula.unit or 'a pure number'}.")
+        if answers.same(turned, turned[:1] * len(turned)):
+            return Feedback("close", "Right up to a constant factor. Count multiplies and adds.")
+        return Feedback("wrong", "The units fit, the values do not.")
+
+    def page_answer(self, values: Values) -> dict[str, Any]:
+        wrong = [[got, markup(says)] for got, says in self.table["wrong"]]
+        return self.table | {"wrong": wrong, "unit": self.formula.unit}
+
+
+@dataclass(frozen=True)
+class Function(Expression):
+    """A Python function to write, called with the formula's symbols by name. Not judged on the static page."""
+
+    kind = "function"
+
+    @property
+    def wants(self) -> str:
+        return f"Give a function of {', '.join(self.names)} that returns a number."
+
+    def judge(self, given: Any, values: Values) -> Feedback:
+        return self.verdict(answers.calls(given, self.points))
+
+
+# --- what a reader holds -------------------------------------------------------------------------------------------
+
+
+class View:
+    """One problem as a reader works it: statement, check, hint, solution, again, panel."""
+
+    def __init__(self, problem: Problem, number: int):
+        self.problem, self.number = problem, number
+        self._seed = self._hinted = 0
+
+    @property
+    def _values(self) -> Values:
+        return self.problem.values(self._seed)
+
+    def check(self, answer: Any = None) -> Feedback:
+        """Feedback on an answer: a number, a string such as "26 ms", a quantity, a formula, letters or a function."""
+        return self.problem.check(answer, self._values)
+
+    def hint(self) -> Text:
+        """The next hint, and how many are left."""
+        hints = self.problem.hints
+        index = min(self._hinted, len(hints) - 1)
+        self._hinted = index + 1
+        left = len(hints) - self._hinted
+        return Text(f"Hint {index + 1} of {len(hints)}: {self.problem.fill(hints[index], self._values)}" + ("" if left else " (That was the last.)"))
+
+    def solution(self) -> Text:
+        """The worked solution, with the numbers of this draw."""
+        return Text("\n\n".join(self.problem.lines(self._values)))
+
+    def again(self) -> "View":
+        """The same problem with fresh numbers."""
+        self._seed, self._hinted = self._seed + 1, 0
+        return self
+
+    def panel(self):
+        """The same as buttons (ipywidgets)."""
+        from blackboard.panel import panel
+
+        return panel(self)
+
+    @property
+    def statement(self) -> str:
+        """The text of the problem, with the numbers of this draw."""
+        return self.problem.fill(self.problem.ask, self._values)
+
+    def __repr__(self) -> str:
+        head = f"{self.number}. {self.problem.title} ({self.problem.level})"
+        return f"{head}\n{self.statement}{self._listed}\n{self.problem.wants}"
+
+    @property
+    def _listed(self) -> str:
+        rows = getattr(self.problem, "options", None) or getattr(self.problem, "items", None) or {}
+        return "".join(f"\n\n{key}) {self.problem.fill(text, self._values)}" for key, text in rows.items())
+
+    def _repr_html_(self) -> str:
+        from blackboard.panel import card
+
+        return card(self, with_data=on_page())
+
+
+class Cards(list):
+    """Problems shown one below the other."""
+
+    def _repr_html_(self) -> str:
+        return "".join(view._repr_html_() for view in self)
+
+
+class ProblemSet(Sequence):
+    """A lesson's problems in order; p[1] is the first, p["floor"] goes by id."""
+
+    def __init__(self, lesson: str, listed: Sequence[Problem]):
+        self.lesson = lesson
+        self._views = [View(problem, number) for number, problem in enumerate(listed, 1)]
+
+    def __getitem__(self, key: int | str) -> View:
+        for view in self._views:
+            if key in (view.number, view.problem.id):
+                return view
+        raise KeyError(f"{self.lesson} has problems 1 to {len(self)}: {', '.join(v.problem.id for v in self._views)}")
+
+    def __iter__(self) -> Iterator[View]:
+        return iter(self._views)
+
+    def on_page(self, *ids: str) -> "Cards":
+        """Several problems in one cell's output."""
+        return Cards([self[id] for id in ids])
+
+    def __len__(self) -> int:
+        return len(self._views)
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{v.number:2}. {v.problem.title} ({v.problem.level}; {v.problem.kind})" for v in self)
+
+
+_sets: dict[str, ProblemSet] = {}
+
+
+def problems(lesson: str) -> ProblemSet:
+    """The problems of a lesson, in order; your place in each (hints seen, fresh numbers) is kept."""
+    if lesson not in _sets:
+        try:
+            module = importlib.import_module(f"blackboard.{lesson}.problems")
+        except ModuleNotFoundError:
+            raise KeyError(f"no lesson {lesson!r} with problems; there are: {', '.join(lessons())}") from None
+        _sets[lesson] = ProblemSet(lesson, module.PROBLEMS)
+    return _sets[lesson]
+
+
+def lessons() -> list[str]:
+    """Names of the lessons that have problems."""
+    import pkgutil
+
+    import blackboard
+
+    packages = [found.name for found in pkgutil.iter_modules(blackboard.__path__) if found.ispkg]
+    return [name for name in packages if importlib.util.find_spec(f"blackboard.{name}.problems")]

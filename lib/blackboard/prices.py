@@ -1,0 +1,97 @@
+"""Price cards and memory tiers: what tokens and bytes cost, and when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from blackboard.datafile import Date, Positive, Row, SourceId
+
+
+@dataclass(frozen=True)
+class TokenPrices:
+    """USD per million tokens; None where not offered, or where a cache write costs what input costs."""
+
+    input: float
+    output: float
+    cached_read: float | None
+    cache_write_5min: float | None
+    cache_write_1h: float | None
+
+
+@dataclass(frozen=True)
+class Above:
+    """Beyond so many input tokens the whole request is dearer; cache prices rise with the input's."""
+
+    tokens: int
+    input_multiplier: Positive
+    output_multiplier: Positive
+
+
+@dataclass(frozen=True)
+class Fast:
+    """The same weights, faster: price over standard, and at most so many times the output rate."""
+
+    price_multiplier: Positive
+    speed_multiplier: Positive | None
+    until: Date | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PriceCard(Row):
+    """What a provider asked for a model's tokens over a time; `valid_to` None: still on the card when last seen."""
+
+    noun: ClassVar[str] = "price"
+    provider: str
+    model: str
+    tier: str
+    usd_per_Mtok: TokenPrices
+    cache_storage_usd_per_Mtok_hour: Positive | None = None
+    above: Above | None = None
+    batch_multiplier: Positive | None = None
+    flex_multiplier: Positive | None = None
+    priority_multiplier: Positive | None = None
+    fast: Fast | None = None
+    output_tokens_per_s: Positive | None = None
+    valid_from: Date
+    valid_to: Date | None = None
+
+    def rates(self, context_tokens: float = 0) -> TokenPrices:
+        """USD per million tokens of a request with so much input."""
+        p, step = self.usd_per_Mtok, self.above
+        if step is None or context_tokens <= step.tokens:
+            return p
+        dearer = lambda value: None if value is None else value * step.input_multiplier
+        return TokenPrices(dearer(p.input), p.output * step.output_multiplier, dearer(p.cached_read),
+                           dearer(p.cache_write_5min), dearer(p.cache_write_1h))
+
+    def valid_on(self, date: str) -> bool:
+        """Whether the card held on an ISO date."""
+        return self.valid_from <= date and (self.valid_to is None or date < self.valid_to)
+
+
+@dataclass(frozen=True)
+class BytePrice:
+    """What a gigabyte (1e9 byte) of a memory cost on a date."""
+
+    usd_per_GB: Positive
+    date: Date
+    source: SourceId
+    confirmed: bool
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MemoryTier(Row):
+    """One device that can hold a KV cache."""
+
+    noun: ClassVar[str] = "tier"
+    tier: str
+    device: str
+    capacity_bytes: Positive
+    read_bytes_per_s: Positive
+    write_bytes_per_s: Positive | None = None
+    prices: tuple[BytePrice, ...] = ()
+
+    def drain_time(self) -> float:
+        """Seconds to read the whole device once."""
+        return self.capacity_bytes / self.read_bytes_per_s

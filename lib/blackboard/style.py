@@ -1,0 +1,46 @@
+"""How things look: one palette, one matplotlib style, and the small markup of messages."""
+
+from __future__ import annotations
+
+import html
+import os
+import re
+
+# Okabe-Ito, colour-blind safe; compute, KV and weights keep the colours of the lecture's board
+COLOURS = {
+    "compute": "#0072B2", "kv": "#D55E00", "weights": "#8C5A2B", "bound": "#1A1A1A", "accent": "#009E73",
+    "second": "#CC79A7", "third": "#E69F00", "muted": "#6B6B6B",
+}  # fmt: skip
+
+
+def on_page() -> bool:
+    """True while the book is built: outputs then carry what the static page needs."""
+    return bool(os.environ.get("BLACKBOARD_PAGE"))
+
+
+def markup(text: str) -> str:
+    """HTML of a message: **bold**, `code`, $math$ and paragraphs; everything else is escaped."""
+    out = html.escape(str(text), quote=False)
+    out = re.sub(r"\$\$(.+?)\$\$", r"\\[\1\\]", out, flags=re.S)
+    out = re.sub(r"(?<![\\\w])\$(?=\\|[A-Za-z])([^$\n]+?)\$", r"\\(\1\\)", out)
+    out = re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", out)
+    out = re.sub(r"`(.+?)`", r"<code>\1</code>", out)
+    return "<br>".join(part for part in out.split("\n\n"))
+
+
+def use() -> None:
+    """Set matplotlib's style for the course: quiet axes, readable at phone width, transparent ground."""
+    import matplotlib.pyplot as plt
+
+    plt.rcParams.update({
+        "figure.figsize": (6.4, 3.8), "figure.dpi": 110, "savefig.transparent": False, "figure.facecolor": "white",
+        "axes.facecolor": "white", "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True,
+        "grid.alpha": 0.25, "grid.linewidth": 0.6, "lines.linewidth": 2.0, "font.size": 11, "axes.titlesize": 11,
+        "axes.labelsize": 11, "legend.frameon": False, "figure.constrained_layout.use": True, "svg.fonttype": "path",
+        "svg.hashsalt": "blackboard",
+    })  # fmt: skip
+
+
+def label(axes, x: float, y: float, text: str, colour: str, **more) -> None:
+    """Name a curve where it is, in its own colour, instead of in a legend."""
+    axes.annotate(text, (x, y), color=colour, xytext=(4, 4), textcoords="offset points", **more)

@@ -1,0 +1,101 @@
+"""What a lesson's page prints from the objects: constants with their sources, limits, summary cards, numbers in prose."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Mapping
+
+import sympy
+
+from blackboard import notation, units
+from blackboard.derivation import limit
+from blackboard.formula import Formula
+from blackboard.notation import latex
+from blackboard.style import markup
+
+
+class Page(str):
+    """HTML that shows as such; `str` is its source."""
+
+    def _repr_html_(self) -> str:
+        return str(self)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} characters of HTML>"
+
+
+def table(caption: str, heads: Iterable[str], rows: Iterable[Iterable[str]]) -> Page:
+    """An accessible table that scrolls in a box of its own; cells are HTML, the first of a row heads it."""
+    top = "".join(f'<th scope="col">{head}</th>' for head in heads)
+    body = "".join(
+        "<tr>" + "".join(f'<th scope="row">{c}</th>' if i == 0 else f"<td>{c}</td>" for i, c in enumerate(row)) + "</tr>" for row in rows
+    )
+    label = html.escape(caption, quote=True)
+    return Page(
+        f'<div class="table-scroll tex2jax_process mathjax_process" tabindex="0" role="region" aria-label="{label}">'
+        f'<table class="table"><caption>{html.escape(caption)}</caption><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
+    )
+
+
+def _math(expression: sympy.Basic) -> str:
+    return f"\\({latex(expression)}\\)"
+
+
+def constants(model, system, precision: str) -> Page:
+    """The hardware and model numbers of a case, by symbol, each with its source and date."""
+    rows = []
+    for row, who in ((model, model.name), (system, system.name)):
+        origin = row if getattr(row, "chip", None) is None else row.chip
+        cited = ", ".join(dict.fromkeys(origin.sources))
+        for name, value in row.symbols(precision).items():
+            symbol = notation.lookup(name)
+            cells = [_math(notation.symbol(name)), html.escape(symbol.says), units.pretty(value, symbol.unit, 4), html.escape(who), f"{origin.date}, {cited}"]
+            rows.append(cells)
+    return table(f"{model.name} on {system.name}, {precision.upper()}", ("Symbol", "Meaning", "Value", "Of", "Source and date"), rows)
+
+
+def limits(rows: Iterable[tuple[Formula, sympy.Symbol, object, str]]) -> Page:
+    """Limits taken by SymPy: (formula, symbol, where it goes, what that says)."""
+    out = []
+    for formula, symbol, to, says in rows:
+        value = limit(formula.expr, symbol, to)
+        arrow = f"\\(\\lim_{{{latex(symbol)} \\to {latex(sympy.sympify(to))}}} {latex(formula.symbol)}\\)"
+        out.append([arrow, _math(value), html.escape(says)])
+    return table("Limits", ("Limit", "Value", "What it says"), out)
+
+
+def cards(*formulas: Formula) -> Page:
+    """Summary cards: formula, unit, when it holds, what it means, where it comes from."""
+    return Page("".join(map(card, formulas)))
+
+
+def card(formula: Formula) -> str:
+    """One summary card."""
+    holds = "; ".join(formula.assumes) or "always"
+    where = f"lecture {formula.source.at}" if formula.source.at else "derived here"
+    return (
+        f'<div class="summary-card tex2jax_process mathjax_process"><p><strong>{markup(formula.says[0].upper() + formula.says[1:])}.</strong></p>'
+        f"<div>\\[{formula.latex}\\]</div><p>In {html.escape(formula.unit if formula.unit != '1' else 'a pure number')}. "
+        f"Holds if: {html.escape(holds)}. Source: {where}.</p></div>"
+    )
+
+
+def tell(values: Mapping[str, str]) -> None:
+    """Make computed texts available to the prose as {glue:text}`name`."""
+    from myst_nb import glue
+
+    for name, text in values.items():
+        glue(name, text, display=False)
+
+
+def notation_table(kind: str, caption: str) -> Page:
+    """The rows of the notation of one kind."""
+    rows = [row for row in notation.table().values() if row.kind == kind]
+    cells = [[_math(notation.symbol(r.name)), f"<code>{r.name}</code>", html.escape(r.says), html.escape(r.unit), html.escape(r.board)] for r in rows]
+    return table(caption, ("Symbol", "In code", "Meaning", "Unit", "On the board"), cells)
+
+
+def formula_table(formulas: Iterable[Formula]) -> Page:
+    """Every registered formula: name, equation, unit, meaning."""
+    cells = [[f"<code>{f.name}</code>", f"\\({f.latex}\\)", html.escape(f.unit), html.escape(f.says)] for f in formulas]
+    return table("All formulas", ("Name", "Equation", "Unit", "Meaning"), cells)

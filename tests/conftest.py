@@ -1,0 +1,114 @@
+"""What the site tests stand on: the built site, a server for it and a browser."""
+
+import functools
+import http.server
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
+         "--disable-sync", "--no-first-run"]
+
+
+def toc_pages():
+    """The pages of the book, in order, as the table of contents names them."""
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text("utf8"))
+    chapters = [chapter["file"] for part in toc["parts"] for chapter in part["chapters"]]
+    return [toc["root"], *chapters]
+
+
+def find_chromium():
+    """Path of a Chromium: the variable CHROMIUM, else what the PATH has; None where there is none."""
+    names = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"]
+    return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
+
+
+@pytest.fixture(scope="session")
+def site():
+    """The directory of the built site; a build where nothing changed takes seconds."""
+    built = subprocess.run([sys.executable, ROOT / "tools" / "build.py"], capture_output=True, text=True)
+    if built.returncode:
+        pytest.fail(f"the book does not build:\n{built.stdout}\n{built.stderr}", pytrace=False)
+    return ROOT / "_build" / "html"
+
+
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    """A file handler that keeps its log to itself."""
+
+    def log_message(self, *_):
+        """Say nothing."""
+
+
+@pytest.fixture(scope="session")
+def server(site):
+    """Address of a server of the built site."""
+    handler = functools.partial(QuietHandler, directory=str(site))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as running:
+        threading.Thread(target=running.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{running.server_port}"
+        running.shutdown()
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """A headless Chromium; without one these tests are skipped by name, and in CI they fail."""
+    path = find_chromium()
+    if path is None:
+        reason = "no Chromium found: install it, or name it in the environment variable CHROMIUM"
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(reason)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+@dataclass
+class Visit:
+    """A page that was opened, what it asked for and what it complained of."""
+
+    page: object
+    responses: list = field(default_factory=list)
+    requests: list = field(default_factory=list)
+    complaints: list = field(default_factory=list)
+
+
+SETTLED = """async () => {
+  if (window.MathJax?.startup) await window.MathJax.startup.promise;
+  const live = [...document.querySelectorAll('figure.explorable')];
+  await Promise.all(live.map(figure => figure.ready));
+}"""
+
+
+@pytest.fixture
+def visit(browser):
+    """Open an address and wait until its mathematics and explorables have been drawn."""
+    contexts = []
+
+    def go(url, width=1280, height=900, dark=False):
+        context = browser.new_context(viewport={"width": width, "height": height}, reduced_motion="reduce")
+        contexts.append(context)
+        mode = "dark" if dark else "light"
+        context.add_init_script(f"localStorage.setItem('mode', '{mode}'); localStorage.setItem('theme', '{mode}')")
+        seen = Visit(context.new_page())
+        seen.page.on("request", lambda request: seen.requests.append(request.url))
+        seen.page.on("response", lambda response: seen.responses.append(response))
+        seen.page.on("requestfailed", lambda request: seen.complaints.append(f"failed: {request.url}"))
+        seen.page.on("pageerror", lambda error: seen.complaints.append(f"script error: {error}"))
+        seen.page.on("console", lambda m: m.type in ("error", "warning") and seen.complaints.append(f"console: {m.text}"))
+        seen.page.goto(url, wait_until="load")
+        seen.page.evaluate(SETTLED)
+        return seen
+
+    yield go
+    for context in contexts:
+        context.close()

@@ -1,0 +1,167 @@
+"""One formula, many renderings, all equal; and what a formula refuses."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import numpy as np
+import pytest
+import sympy
+from hypothesis import given, settings, strategies as st
+
+from blackboard import notation, units
+from blackboard.batching import equations as eq
+from blackboard.catalogue import chip, model, system
+from blackboard.formula import IDEAL, Calibration, Formula, FormulaError, Given, UnknownSymbol, dimension, formulas
+from blackboard.units import Quantity, UnitError
+
+ALL = list(formulas.values())
+X = dict(batch=1000, context=16_384, n_active=37e9, n_total=700e9, bytes_per_param=0.5, kv_bytes_per_token=2000, flops=5.76e17, bandwidth=5.12e14)
+
+
+def point(formula, rng):
+    """A random positive point."""
+    return {name: 10 ** rng.uniform(-2, 3) for name in formula.free}
+
+
+@pytest.mark.parametrize("formula", ALL, ids=lambda f: f.name)
+def test_units_follow_from_the_symbols(formula):
+    assert dimension(formula.typed) == units.dimension(formula.unit)
+    assert formula.says and formula.source and formula.latex and formula.name in formulas
+
+
+@pytest.mark.parametrize("formula", ALL, ids=lambda f: f.name)
+def test_scalar_array_sympy_and_bound_values_agree(formula):
+    rng = random.Random(formula.name)
+    points = [point(formula, rng) for _ in range(20)]
+    together = formula(**{name: np.array([p[name] for p in points]) for name in formula.free})
+    for index, p in enumerate(points):
+        exact = float(formula.expr.evalf(30, subs={notation.symbol(n): sympy.Float(v, 30) for n, v in p.items()}))
+        half = dict(list(p.items())[::2])
+        rest = {n: v for n, v in p.items() if n not in half}
+        for value in (formula(**p), together[index], formula.given(**half)(**rest)):
+            assert math.isclose(value, exact, rel_tol=1e-13)
+
+
+@pytest.mark.parametrize("formula", ALL, ids=lambda f: f.name)
+def test_ideal_is_a_floor_on_time(formula):
+    """Real efficiencies can only make times longer, and the ideal is the default."""
+    worse = Calibration("test", "made up", {"compute_efficiency": 0.7, "memory_efficiency": 0.6, "overhead": 0.01})
+    p = point(formula, random.Random(1))
+    assert formula(calibration=IDEAL, **p) == formula(**p)
+    if formula.unit == "s":
+        assert formula(calibration=worse, **p) >= formula(**p)
+
+
+def test_broadcasting_and_dtype():
+    batch, context = np.arange(1, 5), np.array([100, 200, 300])
+    grid = eq.step_time(**{**X, "batch": batch[:, None], "context": context})
+    assert grid.shape == (4, 3) and grid.dtype == np.float64
+    assert grid[2, 1] == eq.step_time(**{**X, "batch": 3, "context": 200})
+    floor = eq.latency_floor(n_total=7e11, bytes_per_param=1, bandwidth=1e12, batch=batch[:, None], context=context)
+    assert floor.shape == (4, 3) and (floor == 0.7).all()
+    assert isinstance(eq.step_time(**X), float)
+    big = eq.compute_time(batch=np.int64(2) ** 40, n_active=np.int64(10) ** 12, flops=1)
+    assert math.isclose(big, 2 * 2.0**40 * 1e12), "integers must not overflow"
+
+
+def test_quantities_are_converted_at_the_door():
+    assert math.isclose(eq.step_time(**{**X, "bandwidth": Quantity(512, "TB/s")}), eq.step_time(**X))
+    macs = eq.compute_time(batch=1, n_active=1e9, flops=Quantity(1e12, "mac/s"))
+    assert math.isclose(macs, eq.compute_time(batch=1, n_active=1e9, flops=2e12))
+    with pytest.raises(UnitError, match="bandwidth: expected byte/s"):
+        eq.step_time(**{**X, "bandwidth": Quantity(1, "GHz")})
+
+
+@pytest.mark.parametrize("name, value", [("batch", -1), ("batch", 0), ("bandwidth", 0), ("flops", float("nan")), ("n_total", float("inf")), ("context", -1), ("batch", "12"), ("batch", None), ("batch", [1, -2]), ("batch", object())])
+def test_bad_values_are_named(name, value):
+    for call in (lambda: eq.step_time(**{**X, name: value}), lambda: eq.step_time.given(**{k: v for k, v in X.items() if k != name})(**{name: value})):
+        with pytest.raises(FormulaError, match=name):
+            call()
+
+
+def test_symbols_are_checked():
+    with pytest.raises(UnknownSymbol, match="'btch'.*it takes: bandwidth, batch"):
+        eq.step_time(**X, btch=1)
+    with pytest.raises(UnknownSymbol, match="also needs context"):
+        eq.step_time(**{k: v for k, v in X.items() if k != "context"})
+    with pytest.raises(UnknownSymbol, match="also needs batch"):
+        eq.step_time.given(**{k: v for k, v in X.items() if k != "batch"})()
+    with pytest.raises(UnknownSymbol, match="'nope'"):
+        eq.step_time.given(nope=1)
+    with pytest.raises(UnknownSymbol, match="there are: batching.compute_time"):
+        formulas["batching.nope"]
+    with pytest.raises(notation.UndeclaredSymbol, match="bandwidth"):
+        notation.symbol("bandwith")
+    with pytest.raises(FormulaError, match="broadcast"):
+        eq.step_time(**{**X, "batch": np.ones(3), "context": np.ones(4)})
+
+
+def test_a_formula_refuses_what_does_not_follow():
+    b, n, w, t = notation.symbols("batch n_total bandwidth interval")
+    with pytest.raises(UnitError, match="parameter/information"):
+        Formula("x", "t_weights", n / w, "s", "bytes forgotten", register=False)
+    with pytest.raises(UnitError, match="stand in one"):
+        Formula("x", "t_weights", sympy.Max(t, b), "s", "unlike things", register=False)
+    with pytest.raises(UnitError, match="stand in one"):
+        Formula("x", "t_weights", t + w, "s", "unlike things", register=False)
+    with pytest.raises(UnitError, match="pure number"):
+        Formula("x", "mfu", sympy.log(t), "1", "log of seconds", register=False)
+    with pytest.raises(UnitError, match="notation has t_weights in s"):
+        Formula("x", "t_weights", w, "byte/s", "another unit than its symbol", register=False)
+    with pytest.raises(notation.UndeclaredSymbol):
+        Formula("x", "t_weights", sympy.Symbol("t"), "s", "undeclared", register=False)
+    with pytest.raises(FormulaError, match="two formulas"):
+        Formula("batching.step_time", "t_step", t, "s", "again")
+    with pytest.raises(UnknownSymbol, match="no calibration"):
+        Calibration("x", "y", {"batch": 1})
+
+
+def test_specs_bind_by_name():
+    at = eq.step_time.given(model("deepseek-v3"), system("gb200-nvl72"))
+    assert isinstance(at, Given) and at.free == ("batch", "context")
+    by_hand = eq.step_time(batch=64, context=4096, **model("deepseek-v3").symbols("fp8"), **{k: v for k, v in system("gb200-nvl72").symbols("fp8").items() if k in ("flops", "bandwidth")})
+    assert at(batch=64, context=4096) == by_hand
+    fp4 = eq.step_time.given(model("deepseek-v3"), system("gb200-nvl72"), precision="fp4")
+    assert fp4(batch=1, context=0) * 2 == pytest.approx(at(batch=1, context=0))
+    assert "batch" in repr(at) and at.bound["n_total"] == model("deepseek-v3").n_total
+    assert set(eq.critical_batch.given(chip("h100-sxm"), precision="fp8").free) == {"n_active", "n_total", "bytes_per_param"}
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.floats(1, 1e5), st.floats(1, 1e6))
+def test_terms_recompose_the_whole(batch, context):
+    known = X | dict(batch=batch, context=context)
+    parts = eq.step_time.terms(**{k: v for k, v in known.items()})
+    assert math.isclose(eq.step_time(**known), max(parts.values()), rel_tol=1e-12)
+    memory = eq.memory_time.terms(**{k: v for k, v in known.items() if k in ("batch", "context", "n_total", "bytes_per_param", "kv_bytes_per_token", "bandwidth")})
+    assert math.isclose(parts["memory"], sum(memory.values()), rel_tol=1e-12)
+    assert parts[eq.step_time.terms.binds(**known)] == max(parts.values())
+
+
+@pytest.mark.parametrize("name", ["batch", "n_active", "flops", "bandwidth", "n_total"])
+def test_solve_inverts(name):
+    inverse = eq.compute_time.solve(name) if name in eq.compute_time.free else eq.weight_time.solve(name)
+    direct = eq.compute_time if name in eq.compute_time.free else eq.weight_time
+    p = point(direct, random.Random(name))
+    back = inverse(**{direct.symbol.name: direct(**p)}, **{n: v for n, v in p.items() if n != name})
+    assert math.isclose(back, p[name], rel_tol=1e-12)
+
+
+def test_solving_a_maximum_meets_the_budget():
+    budget = eq.step_time.solve("batch")
+    batch = budget(t_step=0.002, **{k: v for k, v in X.items() if k != "batch"})
+    assert math.isclose(eq.step_time(**{**X, "batch": batch}), 0.002, rel_tol=1e-12)
+    with pytest.raises(UnknownSymbol):
+        eq.compute_time.solve("context")
+
+
+def test_every_argument_changes_the_answer():
+    """A parameter that is accepted and then ignored is a common fault of calculators."""
+    for formula in ALL:
+        rng, moved = random.Random(formula.name), set()
+        for _ in range(60):
+            p = point(formula, rng)
+            moved |= {n for n in formula.free if formula(**{**p, n: p[n] * 1.5}) != formula(**p)}
+        assert moved == set(formula.free), formula.name

@@ -1,0 +1,86 @@
+"""Imports run one way, the core needs no NumPy, and a lesson is four things of one name."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+LIB = ROOT / "lib" / "blackboard"
+LESSONS = sorted(p.parent.name for p in LIB.glob("*/equations.py"))
+CORE = [  # each may import those before it
+    "units", "notation", "formula", "style", "datafile", "architecture", "prices", "catalogue",
+    "derivation", "answers", "panel", "practice", "explorable", "summary", "tables",
+]  # fmt: skip
+ROOMS = ["equations", "transformer", "simulation", "lab", "numbers", "figures", "explorables", "problems"]
+
+
+def imported(path: Path) -> set[str]:
+    """Dotted names that a module imports from blackboard, wherever in the file."""
+    out = set()
+    for node in ast.walk(ast.parse(path.read_text("utf8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("blackboard"):
+            out |= {f"{node.module}.{a.name}".removeprefix("blackboard.") for a in node.names}
+        elif isinstance(node, ast.Import):
+            out |= {a.name.removeprefix("blackboard.") for a in node.names if a.name.startswith("blackboard.")}
+    return out
+
+
+@pytest.mark.parametrize("path", sorted(LIB.glob("*.py")), ids=lambda p: p.stem)
+def test_the_core_imports_one_way_and_knows_no_lesson(path):
+    if path.stem == "__init__":
+        return
+    assert path.stem in CORE, f"{path.name} has no place in the order of layers"
+    for name in imported(path):
+        head = name.split(".")[0]
+        assert head not in LESSONS, f"{path.name} imports the lesson {head}"
+        assert head not in CORE or CORE.index(head) < CORE.index(path.stem), f"{path.name} imports {name}"
+
+
+@pytest.mark.parametrize("path", sorted(LIB.glob("*/*.py")), ids=lambda p: f"{p.parent.name}.{p.stem}")
+def test_a_lesson_takes_only_equations_of_another(path):
+    if path.stem == "__init__" or path.parent.name == "data":
+        return
+    for name in imported(path):
+        head, *rest = name.split(".")
+        if head in LESSONS and head != path.parent.name:
+            assert rest[:1] == ["equations"], f"{path} imports {name}"
+        elif head == path.parent.name and rest and rest[0] in ROOMS:
+            assert ROOMS.index(rest[0]) < ROOMS.index(path.stem), f"{path.stem} imports {rest[0]}, a later room"
+
+
+@pytest.mark.parametrize("lesson", LESSONS)
+def test_a_lesson_is_four_things_of_one_name(lesson):
+    for place in (f"book/{lesson}.md", f"exercises/{lesson}.ipynb", f"exercises/solutions/{lesson}.ipynb"):
+        assert (ROOT / place).exists(), f"{place} is missing"
+    assert list((ROOT / "tests").glob(f"test_{lesson}*.py"))
+
+
+BARE = """
+import sys
+class Refuse:
+    def find_spec(self, name, *rest):
+        if name.split(".")[0] in ("numpy", "matplotlib", "altair", "ipywidgets", "IPython", "pandas", "vl_convert"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Refuse())
+import blackboard.units, blackboard.notation, blackboard.formula, blackboard.catalogue, blackboard.practice
+for lesson in %r:
+    problems = blackboard.practice.problems(lesson)
+    for view in problems:
+        values = view.problem.values()
+        assert view.check().kind == "unanswered"
+        if view.problem.kind in ("quantity", "estimate"):
+            assert view.problem.check(view.problem.expected(values) / view.problem.scale, values).ok
+        if view.problem.kind == "expression":
+            assert view.problem.check(str(view.problem.formula.expr), values).ok
+print("checked")
+"""
+
+
+def test_core_and_problems_work_without_numpy_matplotlib_and_altair():
+    done = subprocess.run([sys.executable, "-c", BARE % LESSONS], capture_output=True, text=True, cwd=ROOT)
+    assert done.stdout.strip() == "checked", done.stderr[-2000:]

@@ -1,0 +1,212 @@
+"""The contract every practice problem keeps, over many draws; and checkers that nothing a reader passes can break."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import pytest
+
+from blackboard.practice import KINDS, Choice, Expression, Function, Ordering, Quantity, View, lessons, problems
+from blackboard import answers, notation, units
+
+SEEDS = range(50)
+ALL = [pytest.param(view.problem, id=f"{lesson}-{view.problem.id}") for lesson in lessons() for view in problems(lesson)]
+
+
+def draws(problem):
+    """The draws of 50 seeds, each different one once."""
+    seen = {repr(sorted(v.items(), key=str)): v for v in map(problem.values, SEEDS)}
+    return list(seen.values())
+
+
+def reference(problem, values):
+    """An answer that must pass."""
+    if isinstance(problem, Function):
+        return problem.formula
+    return str(problem.formula.expr) if isinstance(problem, Expression) else problem.expected(values) / problem.scale if isinstance(problem, Quantity) else problem.expected(values)
+
+
+@pytest.mark.parametrize("problem", ALL)
+def test_reference_passes_and_blank_is_not_attempted(problem):
+    for values in draws(problem):
+        assert problem.check(reference(problem, values), values).kind == "right"
+        for blank in (None, "", "   ", ...):
+            assert problem.check(blank, values).kind == "unanswered"
+
+
+@pytest.mark.parametrize("problem", ALL)
+def test_second_route_agrees(problem):
+    for values in draws(problem):
+        second = problem.second(values)
+        if isinstance(problem, Expression):
+            assert answers.same(problem.at_points(second), problem.at_points(problem.formula.expr))
+        elif isinstance(problem, Quantity):
+            assert math.isclose(second, problem.expected(values), rel_tol=1e-3)
+        else:
+            assert second == problem.expected(values)
+
+
+@pytest.mark.parametrize("problem", ALL)
+def test_each_misconception_is_named(problem):
+    assert problem.mistakes, "a problem without a misconception corrects nobody"
+    for values in draws(problem):
+        for mistake in problem.mistakes:
+            told = problem.check(wrong_answer(problem, mistake, values), values)
+            assert (told.kind, told.message) == ("misconception", problem.fill(mistake.says, values)), (values, told)
+
+
+def wrong_answer(problem, mistake, values):
+    """What somebody with the misconception would type."""
+    if isinstance(problem, Function):
+        from sympy import lambdify, symbols
+
+        return lambdify([symbols(n, positive=True) for n in problem.names], mistake.wrong, "math")
+    if isinstance(problem, Expression):
+        return str(mistake.wrong)
+    return mistake.wrong(values) / problem.scale if isinstance(problem, Quantity) else mistake.wrong
+
+
+@pytest.mark.parametrize("problem", [p for p in ALL if isinstance(p.values[0], Quantity)])
+def test_misconceptions_stay_apart(problem):
+    for values in draws(problem):
+        right = float(problem.expected(values))
+        wrong = [float(m.wrong(values)) for m in problem.mistakes]
+        for i, a in enumerate(wrong):
+            assert abs(math.log(a / right)) > 2 * problem.tolerance, (values, problem.mistakes[i].says)
+            for b in wrong[:i]:
+                assert abs(math.log(a / b)) > 2 * problem.tolerance, (values, problem.mistakes[i].says)
+
+
+@pytest.mark.parametrize("problem", ALL)
+def test_messages_never_give_the_answer(problem):
+    for values in draws(problem)[:8]:
+        texts = [problem.fill(m.says, values) for m in problem.mistakes] + [problem.fill(h, values) for h in problem.hints]
+        texts += [problem.fill(problem.ask, values), problem.wants]
+        for text in texts:
+            if isinstance(problem, Quantity):
+                digits = units.significant(problem.expected(values) / problem.scale)
+                assert not re.search(rf"(?<![\d.,]){re.escape(digits)}(?![\d]|[.,]\d)", text) or len(digits) < 3, text
+            elif isinstance(problem, (Choice, Ordering)) and text is not texts[-1]:
+                assert not re.search(rf"\b{problem.expected(values)}\)", text)
+
+
+@pytest.mark.parametrize("problem", ALL)
+def test_solution_runs_and_its_last_value_passes(problem):
+    for values in draws(problem):
+        last = problem.solution(values)[-1]
+        assert problem.lines(values)
+        if isinstance(problem, Function):
+            from blackboard.answers import expression
+
+            compute = expression(last.value, {n: n for n in problem.names})
+            assert problem.verdict([compute(p) for p in problem.points]).ok
+        elif isinstance(problem, Quantity):
+            bare = last.value if problem.label in ("$/Mtok", "%") else last.value / problem.scale
+            assert problem.check(bare, values).ok, (last, values)
+        else:
+            assert problem.check(last.value, values).ok
+
+
+@pytest.mark.parametrize("problem", ALL)
+def test_texts_are_filled(problem):
+    for values in draws(problem)[:5]:
+        shown = [problem.fill(problem.ask, values), problem.fill(problem.means, values), *problem.lines(values)]
+        left = {name for text in shown for name in re.findall(r"(?<![\\a-z])\{(\w+)\}", text)}
+        assert not left & {*values, *notation.table()} and not any(re.search(r"\bnan\b|None", text) for text in shown)
+    assert problem.level in ("easy", "medium", "hard") and problem.objective and len(problem.hints) >= 1
+
+
+@pytest.mark.parametrize("problem", [p for p in ALL if isinstance(p.values[0], Quantity) and p.values[0].kind == "quantity"])
+def test_prefixes_units_and_closeness(problem):
+    values = problem.values()
+    right = problem.expected(values) / problem.scale
+    assert problem.check(right * 1000, values).kind in ("prefix", "misconception")
+    assert problem.check(f"{right} furlong", values).kind == "unit"
+    assert problem.check(units.Quantity(1, "watt"), values).kind == "unit"
+    assert problem.check(right * 1.06, values).kind in ("close", "misconception", "prefix")
+    assert problem.check(right * 37.7, values).kind in ("wrong", "misconception")
+    assert problem.check(-right, values).kind == "wrong"
+    assert problem.check([1, 2], values).kind == problem.check({}, values).kind == problem.check(True, values).kind == "type"
+
+
+def test_units_as_people_type_them():
+    for text, value in [("26 ms", 0.026), ("0.026", 0.026e-3), ("26,000 µs", 0.026), ("26000us", 0.026), ("2.6e-2 s", 0.026), ("2.6 x10^-2 s", 0.026), (" 26ms. ", 0.026)]:
+        assert math.isclose(answers.quantity(text, "s", "ms", 1e-3), value), text
+    assert math.isclose(answers.quantity("$2.50 per Mtok", "USD/token", "$/Mtok", 1e-6), 2.5e-6)
+    assert math.isclose(answers.quantity("2.5 $/Mtok", "USD/token", "$/Mtok", 1e-6), 2.5e-6)
+    assert math.isclose(answers.quantity("$2.50", "USD/token", "$/Mtok", 1e-6), 2.5e-6)
+    assert math.isclose(answers.quantity("50%", "1", "%", 0.01), 0.5) and math.isclose(answers.quantity("50", "1", "%", 0.01), 0.5)
+    assert answers.quantity("2,400 sequences", "sequence", "sequence", 1) == answers.quantity("2400", "sequence", "sequence", 1) == 2400
+
+
+class Hostile:
+    """Every method that a careless checker might call raises."""
+
+    def _no(self, *_):
+        raise RuntimeError("hostile")
+
+    __eq__ = __ne__ = __lt__ = __gt__ = __float__ = __repr__ = __str__ = __len__ = __iter__ = __bool__ = __hash__ = __array__ = __index__ = _no
+
+    @property
+    def __class__(self):
+        raise RuntimeError("hostile")
+
+
+def silly():
+    """Answers that nobody should give."""
+    import decimal
+    import fractions
+
+    import numpy as np
+    import sympy
+
+    yield from ("x" * 1_000_000, "9" * 1_000_000, "(" * 100_000, "1" + "^9" * 140, "9^9^9^9^9^9", "__import__('os').system('true')", "\0", "1e999", "-0", "١٢", "½")
+    yield from (float("nan"), float("inf"), -float("inf"), 10**100_000, 0, -1, 1e-320, 1 + 2j, True, b"12", [], {}, (), set(), object(), Hostile(), Hostile, print, int)
+    yield from (np.arange(3), np.array("x"), np.array(None), np.float64(3), np.int8(3), np.float32("nan"), np.zeros((1000, 1000)), np.str_("12"))
+    yield from (decimal.Decimal("sNaN"), fractions.Fraction(1, 3), sympy.oo, sympy.nan, sympy.Symbol("B"), sympy.I, sympy.Eq(sympy.Symbol("B"), 1), lambda: 1, lambda **k: k)
+    yield from (units.Quantity(3, "s"), units.Quantity(np.arange(3), "s"), units.Quantity("x") if False else units.Quantity(1, "byte"))
+
+
+@pytest.mark.parametrize("problem", ALL)
+def test_nothing_a_reader_passes_raises(problem):
+    values = problem.values()
+    for given in silly():
+        told = problem.check(given, values)
+        assert told.kind in KINDS and told.message and len(told.message) < 600
+        assert str(told) and told._repr_html_() and told._repr_markdown_()
+
+
+def test_functions_that_hang_or_eat_memory_are_stopped():
+    problem = problems("batching")["step"].problem
+
+    def hangs(**_):
+        while True:
+            pass
+
+    def eats(**_):
+        return len([0] * (1 << 40))
+
+    def powers(**_):
+        return 10 ** (10**10)
+
+    def dies(**_):
+        import os
+
+        os._exit(0)
+
+    for f in (hangs, eats, powers, dies):
+        assert problem.check(f, {}).kind == "type"
+
+
+def test_views_keep_their_place():
+    view = View(problems("batching")["floor"].problem, 1)
+    first = view.statement
+    assert "Hint 1 of" in view.hint() and "last" in view.hint()
+    assert view.check().kind == "unanswered" and view.solution()
+    assert any(view.again().statement != first for _ in range(6))
+    assert "Hint 1 of" in view.hint()
+    with pytest.raises(KeyError, match="floor"):
+        problems("batching")["flor"]
+    with pytest.raises(KeyError, match="batching"):
+        problems("nothing")

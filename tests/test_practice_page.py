@@ -1,0 +1,60 @@
+"""The page's answer boxes and `check` give the same verdicts to the same answers."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from blackboard import notation, units
+from blackboard.panel import _json
+from blackboard.practice import PAGE_DRAWS, Choice, Expression, Function, Ordering, Quantity, lessons, problems
+
+SCRIPT = Path(__file__).resolve().parent.parent / "book" / "_static" / "practice.js"
+ALL = [pytest.param(v.problem, id=f"{lesson}-{v.problem.id}") for lesson in lessons() for v in problems(lesson) if not isinstance(v.problem, Function)]
+ODD = ["", "  ", "abc", "12 furlong", "1e999", "-3", "0", "1e-300", "x" * 5000, "½", "١٢", "nan", "inf", "1,2,3", "12 ms or so", "<b>7</b>", "1__2", "=", "()", "B +", "sqrt(-1)", "1/0", "B B",
+       "max(B)", "log(0)", "B = B", "((((((((((B))))))))))", "(" * 60 + "B" + ")" * 60, "2^2^2^2^2^2", "B**2", "eval(1)", "a", "b)", "(c)", " D ", "z", "abcd", "d c b a", "a>b>c>d", "aabb"]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def judge(browser):
+    """Call the page's judge on a problem's JSON and a list of answers."""
+    page = browser.new_page()
+    page.set_content("<!DOCTYPE html><title>t</title>")
+    page.add_script_tag(path=str(SCRIPT))
+    code = """([json, draw, answers]) => { const problem = JSON.parse(json), check = customElements.get("practice-box").check;
+              return answers.map((text) => check(text, problem, problem.draws[draw])); }"""
+    yield lambda problem, draw, answers: page.evaluate(code, [_json(problem.page()), draw, answers])
+    page.close()
+
+
+def answers_for(problem, values):
+    """Right, wrong and silly answers as one would type them."""
+    rng = random.Random(problem.id)
+    if isinstance(problem, Quantity):
+        right = problem.expected(values)
+        wrong = [m.wrong(values) for m in problem.mistakes]
+        scales = [1, 1.01, 1.019, 1.03, 0.9, 1.2, 8, 1 / 8, 1e3, 1e-3, 1e6, 1.024**2, 1.024**3, *(10 ** rng.uniform(-3, 3) for _ in range(20))]
+        numbers = [right * s for s in scales] + wrong
+        spelt = [(n, x) for n, x in sorted(__import__("blackboard.answers", fromlist=["_"]).spellings(problem.unit).items())][:: 1 + len(ODD) // 10]
+        out = [f"{x / problem.scale:.9g}" for x in numbers]
+        return out + [f"{x / s:.9g} {n}" for x in (right, *wrong) for n, s in spelt] + [f"{right / problem.scale:,.3f}", f"about {right:.6e} "]
+    if isinstance(problem, Expression):
+        wrong = [str(m.wrong) for m in problem.mistakes]
+        letters = {n: notation.letter(n) for n in problem.names}
+        board = lambda text: __import__("re").sub(r"[a-z_]+", lambda m: letters.get(m[0], m[0]), text.replace("Max", "max"))
+        right = str(problem.formula.expr)
+        made = ["*".join(rng.choices(list(letters.values()), k=rng.randint(1, 5))) + rng.choice(["", "/", "+", "-"]) + rng.choice(list(letters.values())) for _ in range(60)]
+        return [right, board(right), f"3*({right})", f"({right})^2", f"x = {right}", *map(board, wrong), *wrong, *made]
+    return list(problem.options) if isinstance(problem, Choice) else ["".join(rng.sample(sorted(problem.items), len(problem.items))) for _ in range(40)]
+
+
+@pytest.mark.parametrize("problem", ALL)
+def test_page_and_library_agree(problem, judge):
+    for draw in range(PAGE_DRAWS if problem.draw else 1):
+        values = problem.values(draw)
+        typed = answers_for(problem, values) + ODD
+        for text, told in zip(typed, judge(problem, draw, typed), strict=True):
+            mine = problem.check(text, values)
+            assert told["kind"] == mine.kind, (text[:80], told, mine)

@@ -1,0 +1,160 @@
+"""The built site, in a real browser."""
+
+import gzip
+import re
+from collections import Counter
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from conftest import toc_pages
+
+PAGES = toc_pages()
+EVERY = [*PAGES, "search"]
+KB = 1000
+
+
+@pytest.fixture(params=["served", "file"])
+def base(request, site):
+    """Address of the site: from a server, and straight from the disk."""
+    return request.getfixturevalue("server") if request.param == "served" else site.as_uri()
+
+
+class Elements(HTMLParser):
+    """All start tags of a page, with their attributes."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.found = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        """Keep the tag."""
+        self.found.append((tag, dict(attributes)))
+
+
+def elements(site, name):
+    """The start tags of a built page."""
+    return Elements((site / f"{name}.html").read_text("utf8")).found
+
+
+def test_every_page_of_the_contents_is_built(site):
+    """Every page is there."""
+    assert [name for name in EVERY if not (site / f"{name}.html").exists()] == []
+
+
+def test_the_front_door_leads_in(visit, base):
+    """index.html goes to the first page."""
+    page = visit(f"{base}/{PAGES[0]}.html").page
+    page.goto(f"{base}/index.html")
+    page.wait_for_url(f"{base}/{PAGES[0]}.html")
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_no_request_leaves_and_nothing_complains(visit, base, name):
+    """A page asks no other host for anything, and neither scripts nor the console report an error."""
+    seen = visit(f"{base}/{name}.html")
+    assert [url for url in seen.requests if not url.startswith((base, "data:", "blob:"))] == []
+    assert seen.complaints == []
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_no_address_of_a_script_or_style_is_outside(site, name):
+    """Nothing that a page loads names another host, even where this browser would not fetch it."""
+    loads = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src"}
+    named = [attributes.get(loads[tag]) or "" for tag, attributes in elements(site, name) if tag in loads]
+    assert [url for url in named if re.match(r"(https?:)?//", url)] == []
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_ids_are_unique(visit, server, name):
+    """No id is given twice, also after the scripts have run."""
+    ids = visit(f"{server}/{name}.html").page.evaluate("[...document.querySelectorAll('[id]')].map(e => e.id)")
+    assert [each for each, count in Counter(ids).items() if count > 1] == []
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("name", EVERY)
+def test_no_accessibility_violation(visit, server, name, dark):
+    """axe-core finds nothing, in light and in dark."""
+    import axe_playwright_python
+
+    script = next(Path(axe_playwright_python.__file__).parent.rglob("axe.min.js")).read_text("utf8")
+    page = visit(f"{server}/{name}.html", dark=dark).page
+    page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+    page.evaluate(script)
+    found = page.evaluate("async () => (await axe.run()).violations")
+    assert [(each["id"], [node["html"][:200] for node in each["nodes"]]) for each in found] == []
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_no_sideways_scroll_on_a_phone(visit, server, name):
+    """At 360 pixels what is too wide scrolls inside its own box, not the page."""
+    page = visit(f"{server}/{name}.html", width=360, height=740).page
+    page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_picture_says_what_it_shows(site, name):
+    """Each img has an alt text, and it is not the file's name."""
+    alts = [attributes.get("alt") or "" for tag, attributes in elements(site, name) if tag == "img"]
+    assert [alt for alt in alts if not alt.strip() or re.fullmatch(r"\S+\.(png|svg|jpe?g|gif|webp)", alt)] == []
+
+
+def weight(response):
+    """Bytes of a response as a server would send them: text compressed, fonts as they are."""
+    body = response.body()
+    packed = response.url.rpartition(".")[2].startswith(("woff", "png", "jpg"))
+    return len(body) if packed else len(gzip.compress(body))
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_first_load_is_light(visit, server, name):
+    """Theme, MathJax, Vega and the page itself: at most 0.9 MB; the page alone at most 60 kB."""
+    kinds = ("document", "script", "stylesheet", "font")
+    responses = visit(f"{server}/{name}.html").responses
+    weights = {each.url: weight(each) for each in responses if each.request.resource_type in kinds}
+    assert sum(weights.values()) <= 900 * KB, sorted(weights.items(), key=lambda item: -item[1])
+    assert weights[f"{server}/{name}.html"] <= 60 * KB
+
+
+def test_search_finds_the_lesson(visit, base):
+    """The search page works, also from the disk."""
+    seen = visit(f"{base}/search.html?q=batching")
+    seen.page.wait_for_selector("#search-results li a[href*='batching']", timeout=10_000)
+    assert seen.complaints == []
+
+
+MOVE = """async (input) => {
+  const figure = input.closest('figure');
+  const picture = () => figure.querySelector('.explorable-live svg').outerHTML;
+  const before = picture(), middle = (Number(input.min) + Number(input.max)) / 2;
+  input.value = Number(input.value) > middle ? input.min : input.max;
+  input.dispatchEvent(new Event('input'));
+  await figure.vegaView.runAsync();
+  await new Promise(done => setTimeout(done, 100));
+  return picture() !== before;
+}"""
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_slider_moves_its_picture(visit, base, name):
+    """Every explorable is drawn, its inputs have names, and each slider changes what is seen."""
+    page = visit(f"{base}/{name}.html").page
+    for figure in page.query_selector_all("figure.explorable"):
+        assert figure.query_selector(".explorable-live svg").is_visible()
+        assert not figure.query_selector(".explorable-still").is_visible()
+        for slider in figure.query_selector_all("input[type=range]"):
+            assert slider.evaluate("input => input.labels.length === 1 && input.labels[0].innerText.trim() !== ''")
+            assert slider.evaluate(MOVE), slider.evaluate("input => input.labels[0].innerText")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_paper_shows_the_still_picture(visit, server, name):
+    """In print each explorable is its still picture."""
+    page = visit(f"{server}/{name}.html").page
+    page.emulate_media(media="print")
+    for figure in page.query_selector_all("figure.explorable"):
+        assert figure.query_selector(".explorable-still img").is_visible()
+        assert not figure.query_selector(".explorable-live").is_visible()

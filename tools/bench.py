@@ -1,0 +1,184 @@
+"""The benchmark: what the course costs in time and bytes on this machine. It prints; it judges nothing.
+
+Run through `python tools/course.py bench`. Machines are shared and noisy: medians of several runs, and ratios taken in
+one run, are worth more than any single figure.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+import timeit
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))  # the browser and the server that the tests use
+
+
+def say(what: str, value: float | str, unit: str = "", aim: str = "") -> None:
+    """One line of the report."""
+    shown = value if isinstance(value, str) else f"{value:,.3g}"
+    print(f"{what:<58} {shown:>12} {unit:<12} {aim}", flush=True)
+
+
+def median(run, repeats: int = 5) -> float:
+    """Median seconds of a call that times itself."""
+    return statistics.median(run() for _ in range(repeats))
+
+
+def per_call(function, number: int) -> float:
+    """Median microseconds of a call."""
+    return median(lambda: timeit.timeit(function, number=number) / number) * 1e6
+
+
+def formulas() -> None:
+    """Grid throughput and scalar calls of the full step time."""
+    import numpy as np
+
+    from blackboard.batching.equations import step_time
+    from blackboard.catalogue import model, system
+
+    net, rack = model("deepseek-v3").symbols("fp8"), system("gb200-nvl72").symbols("fp8")
+    known = net | {n: rack[n] for n in ("flops", "bandwidth")} | dict(batch=256, context=1000)
+    at = step_time.given(model("deepseek-v3"), system("gb200-nvl72"))
+    batch, context = np.geomspace(1, 1e5, 500)[:, None], np.geomspace(1, 1e6, 500)[None, :]
+    seconds = median(lambda: timeit.timeit(lambda: at(batch=batch, context=context), number=40) / 40)
+    say("full step time over a grid, specialised", batch.size * context.size / seconds, "configs/s", "aim ≥ 1e8")
+    say("one scalar call, eight symbols", per_call(lambda: step_time(**known), 20_000), "µs", "aim ≤ 5")
+    say("one scalar call after given", per_call(lambda: at(batch=256, context=1000), 20_000), "µs", "aim ≤ 1")
+
+
+def imports() -> None:
+    """Seconds of fresh interpreters that import, less an empty one."""
+    def fresh(code: str) -> float:
+        start = time.perf_counter()
+        subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
+        return time.perf_counter() - start
+
+    empty = median(lambda: fresh("pass"), 5)
+    say("import blackboard", median(lambda: fresh("import blackboard"), 5) - empty, "s", "aim ≤ 0.6")
+    everything = "import blackboard.batching.equations, blackboard.practice, blackboard.catalogue"
+    say("import equations, practice and catalogue (with SymPy, pint)", median(lambda: fresh(everything), 5) - empty, "s")
+    say("of which SymPy and pint alone", median(lambda: fresh("import sympy, pint"), 5) - empty, "s")
+
+
+def checks() -> None:
+    """Milliseconds of a check, by kind of problem."""
+    from blackboard.practice import lessons, problems
+
+    typed = {"quantity": "12.5 ms", "estimate": "3000", "choice": "b", "ordering": "cdab", "expression": "2*B*N_act/F"}
+    for lesson in lessons():
+        for kind in (*typed, "function"):
+            views = [v for v in problems(lesson) if v.problem.kind == kind]
+            answer = typed.get(kind) or (lambda **known: 1.0)
+            ms = [per_call(lambda: v.check(answer), 5) / 1e3 for v in views]
+            if ms:
+                say(f"{lesson}: check, {kind} (slowest of {len(ms)})", max(ms), "ms", "aim ≤ 5")
+
+
+def lessons() -> None:
+    """Seconds that a page's cells take in a fresh kernel."""
+    import build
+    from nbclient import NotebookClient
+
+    os.environ["BLACKBOARD_PAGE"] = "1"
+    for path in build.pages():
+        notebook = build.read_notebook(path)
+        if notebook is None:
+            continue
+        start = time.perf_counter()
+        NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(path.parent)}}).execute()
+        say(f"run {path.relative_to(ROOT)}", time.perf_counter() - start, "s")
+
+
+def weights(browser, server: str, site: Path) -> None:
+    """Gzipped bytes of a first load with theme, MathJax and Vega, and of each page's HTML."""
+    page, asked = browser.new_page(), set()
+    page.on("response", lambda response: asked.add(response.url))
+    page.goto(f"{server}/book/batching.html", wait_until="networkidle")
+    page.wait_for_timeout(1500)
+    files = {site / url.removeprefix(f"{server}/").split("?")[0] for url in asked if url.startswith(server)}
+    say("first load of a lesson, all of it, gzipped", sum(len(gzip.compress(f.read_bytes())) for f in files if f.is_file()) / 1e6, "MB", "aim ≤ 0.9")
+    for html in sorted(site.glob("book/*.html")) + sorted(site.glob("exercises/**/*.html")):
+        say(f"HTML of {html.relative_to(site)}, gzipped", len(gzip.compress(html.read_bytes())) / 1e3, "kB", "aim ≤ 60" if "batching" in html.name else "")
+
+
+REDRAW = """async () => {
+  const figure = document.querySelector("figure.explorable"); await figure.ready;
+  const input = figure.querySelector("input[type=range]"), times = [];
+  for (let i = 0; i < 31; i++) {
+    const start = performance.now();
+    input.value = Number(input.min) + (Number(input.max) - Number(input.min)) * (i % 10) / 10;
+    input.dispatchEvent(new Event("input", { bubbles: true }));
+    await figure.vegaView.runAsync(); times.push(performance.now() - start);
+  }
+  return times.slice(1).sort((a, b) => a - b)[15]; }"""
+
+WIDGET = """
+import io, ipywidgets, matplotlib; matplotlib.use("agg")
+from blackboard.batching import figures
+slider, out = ipywidgets.IntSlider(), ipywidgets.Image()
+def redraw(change):
+    picture = io.BytesIO(); figures.latency().savefig(picture, format="png"); out.value = picture.getvalue()
+slider.observe(redraw, "value")
+slider.value = 50
+"""
+
+
+def sliders(browser, server: str) -> None:
+    """From moving a slider to the new picture: in the page, and through a kernel with ipywidgets."""
+    from jupyter_client.manager import start_new_kernel
+
+    page = browser.new_page()
+    page.goto(f"{server}/book/batching.html", wait_until="load")
+    live = page.evaluate(REDRAW)
+    manager, client = start_new_kernel(kernel_name="python3")
+    client.execute_interactive(WIDGET, timeout=120)
+
+    def trip(value: list = [0]) -> float:
+        value[0] += 1
+        start = time.perf_counter()
+        client.execute_interactive(f"slider.value = {value[0]}", timeout=60)
+        return time.perf_counter() - start
+
+    kernel = median(trip, 9) * 1e3
+    manager.shutdown_kernel(now=True)
+    say("slider to redraw in the page (Vega, median of 30)", live, "ms")
+    say("slider to redraw through a kernel (ipywidgets, matplotlib)", kernel, "ms")
+    say("ratio, kernel over page", kernel / live, "×")
+
+
+def site() -> None:
+    """All that needs the built site and a browser."""
+    import conftest
+
+    path = conftest.find_chromium()
+    if path is None:
+        print("no Chromium: page weights and sliders are not measured")
+        return
+    from contextlib import ExitStack
+
+    from playwright.sync_api import sync_playwright
+
+    with ExitStack() as stack:
+        browser = stack.enter_context(sync_playwright()).chromium.launch(executable_path=path, args=conftest.FLAGS)
+        built = conftest.build_site()
+        server = stack.enter_context(conftest.serve(built))
+        weights(browser, server, built)
+        sliders(browser, server)
+
+
+def main() -> None:
+    """Everything, in the order of the README."""
+    print(f"{platform.python_implementation()} {platform.python_version()} on {platform.machine()}, {os.cpu_count()} cores")
+    for part in (formulas, imports, checks, lessons, site):
+        part()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,365 @@
+"""Build the book: run the notebooks, render the pages, then swap the finished site into _build/html.
+
+Run through `python tools/course.py book`, or with the virtual environment's Python.
+"""
+
+import asyncio
+import contextlib
+import copy
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = ROOT / "_build"
+SITE = BUILD / "html"
+WORK = BUILD / "work"  # private: whatever is half-built is in here
+CACHE = WORK / "cache"  # of executed notebooks
+PAGES = WORK / "pages"  # what Sphinx makes
+MATHJAX = ["startup.js", "core.js", "input/tex-base.js", "input/tex/extensions", "output/chtml.js",
+           "output/chtml/fonts", "a11y/assistive-mml.js"]
+REDIRECT = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
+<meta http-equiv="refresh" content="0; url={page}"></head>
+<body><main><h1>{title}</h1><p><a href="{page}">Read the book</a></p></main></body></html>
+"""
+
+
+class BuildError(Exception):
+    """The book could not be built; the message says why."""
+
+
+# --- What the cached results depend on ---------------------------------------------------------------------
+
+
+def library_files():
+    """The files a notebook's results depend on besides its own text."""
+    files = [path for path in (ROOT / "lib").rglob("*") if path.is_file()]
+    made = ("__pycache__", ".egg-info", ".ipynb_checkpoints")
+    return sorted(path for path in files if not any(part.endswith(made) for part in path.parts))
+
+
+def hash_of(paths):
+    """Hash of files' names and contents, and of the Python that reads them."""
+    digest = hashlib.sha256(sys.version.encode())
+    for path in paths:
+        content = path.read_bytes() if path.exists() else b""
+        digest.update(f"\0{path.relative_to(ROOT).as_posix()}\0{len(content)}\0".encode() + content)
+    return digest.hexdigest()
+
+
+def keep_only(folder, key):
+    """Throw a folder away unless it was made under this key."""
+    stamp = folder / "key"
+    if not stamp.exists() or stamp.read_text() != key:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        stamp.write_text(key)
+
+
+def drop_stale():
+    """Forget every result of another library, lock or Python, and every page of another table of contents."""
+    tools = [ROOT / "tools" / name for name in ("build.py", "mending.py")]
+    keep_only(WORK, hash_of([*library_files(), ROOT / "requirements.lock", *tools]))
+    keep_only(PAGES, hash_of([ROOT / "_toc.yml", ROOT / "_config.yml"]))
+
+
+# --- The notebooks -----------------------------------------------------------------------------------------
+
+
+def pages():
+    """The source files that _toc.yml names, in order."""
+    from sphinx_external_toc.parsing import parse_toc_yaml
+
+    names = parse_toc_yaml(ROOT / "_toc.yml")
+    found = {name: [p for p in (ROOT / f"{name}.md", ROOT / f"{name}.ipynb") if p.exists()] for name in names}
+    missing = [name for name in found if not found[name]]
+    if missing:
+        raise BuildError(f"_toc.yml names pages that do not exist: {', '.join(missing)}")
+    return [paths[0] for paths in found.values()]
+
+
+def read_notebook(path):
+    """The notebook in a file, read as MyST-NB will read it; None for a plain page."""
+    import nbformat
+    from myst_nb.core.read import is_myst_markdown_notebook, read_myst_markdown_notebook
+    from myst_parser.config.main import MdParserConfig
+
+    text = path.read_text("utf8")
+    if path.suffix == ".ipynb":
+        return nbformat.reads(text, as_version=4)
+    if is_myst_markdown_notebook(text):
+        config = MdParserConfig(enable_extensions=set(settings()["parse"]["myst_enable_extensions"]))
+        return read_myst_markdown_notebook(text, config=config, add_source_map=True, path=path)
+    return None
+
+
+def settings():
+    """_config.yml as a dictionary."""
+    import yaml
+
+    return yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))
+
+
+def is_cached(cache, notebook):
+    """Whether these very cells have been run with this library."""
+    try:
+        cache.match_cache_notebook(notebook)
+    except KeyError:
+        return False
+    return True
+
+
+class Progress:
+    """Which cell a notebook is at; a line at most once a second: `batching  cell 7/22  3.1 s`."""
+
+    def __init__(self, path, notebook):
+        self.name = lesson_name(path)
+        self.cells = [i for i, cell in enumerate(notebook.cells) if cell.cell_type == "code" and cell.source.strip()]
+        self.at = self.cells[0] if self.cells else 0
+        self.start = self.shown = time.monotonic()
+
+    @property
+    def count(self):
+        """The number of the cell it is at, counted from 1."""
+        return self.cells.index(self.at) + 1
+
+    def begin(self, cell, cell_index):
+        """A cell starts; cells of text are announced too."""
+        if cell_index in self.cells:
+            self.at = cell_index
+
+    def tick(self, **_):
+        """A cell has run."""
+        now = time.monotonic()
+        if now - self.shown > 1 or self.count == len(self.cells):
+            self.shown = now
+            print(f"{self.name:<24} cell {self.count}/{len(self.cells)}  {now - self.start:.1f} s", flush=True)
+
+
+def lesson_name(path):
+    """`book/batching.md` is batching; pages elsewhere keep their folder, as in exercises/batching."""
+    return path.relative_to(ROOT).with_suffix("").as_posix().removeprefix("book/")
+
+
+def source_line(notebook, index):
+    """The line of a MyST text notebook where a cell starts, as `:133`; nothing for an .ipynb."""
+    lines = notebook.metadata.get("source_map")
+    return f":{lines[index] + 1}" if lines else ""
+
+
+def short(error):
+    """The end of the traceback, without colours and without what the notebook machinery says around it."""
+    text = re.sub(r"\x1b\[[0-9;]*m", "", getattr(error, "traceback", "") or str(error))
+    return re.split(r"-{20,}\n(?=\w+ +Traceback)", text)[-1].strip().splitlines()[-12:]
+
+
+def failure(path, notebook, progress, error):
+    """A message that names the lesson, the cell, its source and the error."""
+    place = path.relative_to(ROOT).as_posix() + source_line(notebook, progress.at)
+    source = notebook.cells[progress.at].source.strip().splitlines()
+    shown = source[:15] + ["…"] * (len(source) > 15)
+    head = f"{progress.name}: cell {progress.count} of {len(progress.cells)} failed ({place})"
+    return "\n".join([head, *("    " + line for line in shown), "", *("  " + line for line in short(error))])
+
+
+async def run_notebook(path, notebook, cache, gate):
+    """Run one notebook in its own directory and keep its results; the message of its failure, or None."""
+    from jupyter_cache.base import CacheBundleIn
+    from nbclient import NotebookClient
+
+    metadata = copy.deepcopy(notebook.metadata)
+    async with gate:
+        progress = Progress(path, notebook)
+        client = NotebookClient(notebook, timeout=settings()["execute"]["timeout"], record_timing=False,
+                                on_cell_start=progress.begin, on_cell_executed=progress.tick,
+                                resources={"metadata": {"path": str(path.parent)}})
+        try:
+            await client.async_execute(stderr=subprocess.DEVNULL)  # the kernel's own log, not the lesson's
+        except Exception as error:  # whatever a lesson may raise, and a dead kernel or a timeout too
+            return failure(path, notebook, progress, error)
+    taken = time.monotonic() - progress.start
+    # Running changes the kernel's description, by which the cache would no longer recognise the notebook.
+    notebook.metadata = metadata | {"language_info": notebook.metadata.get("language_info", {})}
+    bundle = CacheBundleIn(notebook, str(path), data={"execution_seconds": taken})
+    cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
+    return None
+
+
+async def run_all(todo, cache):
+    """Run notebooks side by side, one to a core."""
+    gate = asyncio.Semaphore(os.cpu_count() or 1)
+    return await asyncio.gather(*(run_notebook(path, notebook, cache, gate) for path, notebook in todo))
+
+
+def run_notebooks(paths):
+    """Run every notebook whose results are not in the cache; Sphinx then runs none."""
+    from jupyter_cache import get_cache
+
+    cache = get_cache(CACHE)
+    notebooks = [(path, read_notebook(path)) for path in paths]
+    todo = [(path, nb) for path, nb in notebooks if nb is not None and not is_cached(cache, nb)]
+    failures = [message for message in asyncio.run(run_all(todo, cache)) if message]
+    if failures:
+        raise BuildError("\n\n".join(failures))
+
+
+# --- The pages ---------------------------------------------------------------------------------------------
+
+
+def vendor():
+    """What pages load only when they need it: MathJax and Vega, copied from installed packages."""
+    target = WORK / "extra" / "vendor"
+    if target.exists():
+        return
+    making = WORK / "vendor.new"
+    shutil.rmtree(making, ignore_errors=True)
+    copy_mathjax(making / "mathjax")
+    (making / "vega.js").write_text(vega_bundle(), "utf8")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    making.rename(target)
+
+
+def copy_mathjax(target):
+    """The parts of MathJax that _config.yml loads."""
+    import importlib.util
+
+    # The package's name has hyphens, so it is found but never imported.
+    source = Path(importlib.util.find_spec("sphinx-mathjax-offline").origin).parent / "static" / "mathjax"
+    for part in MATHJAX:
+        destination = target / part
+        destination.parent.mkdir(parents=True, exist_ok=True)
+        (shutil.copytree if (source / part).is_dir() else shutil.copyfile)(source / part, destination)
+
+
+def vega_bundle():
+    """Vega, Vega-Lite and Vega-Embed in one script."""
+    import vl_convert
+
+    script = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    return f"(() => {{\n{script}\n}})();\n"  # written as a module: its hundreds of names stay inside
+
+
+def sphinx_settings():
+    """_config.yml in Sphinx's words, with what only this build knows."""
+    from jupyter_book.config import get_final_config
+
+    ours = {
+        "latex_individualpages": False,
+        "html_extra_path": [str(WORK / "extra")],
+        "nb_execution_cache_path": str(CACHE),
+        "nitpicky": True,
+    }
+    config, _ = get_final_config(user_yaml=ROOT / "_config.yml", cli_config=ours, sourcedir=ROOT)
+    del config["comments_config"]  # belongs to an extension we leave out
+    return config
+
+
+def render():
+    """The strict Sphinx build into the private directory; True when it ended without one warning."""
+    from sphinx.application import Sphinx
+    from sphinx.util.console import nocolor
+    from sphinx.util.docutils import docutils_namespace, patch_docutils
+
+    if not sys.stderr.isatty():
+        nocolor()
+    with patch_docutils(), docutils_namespace():
+        app = Sphinx(ROOT, None, PAGES / "html", PAGES / "doctrees", "html", confoverrides=sphinx_settings(),
+                     status=None, warningiserror=True, keep_going=True)
+        app.build()
+        return app.statuscode == 0
+
+
+def write_redirect():
+    """The site's front door leads to the root page of the table of contents."""
+    from sphinx_external_toc.parsing import parse_toc_yaml
+
+    page = f"{parse_toc_yaml(ROOT / '_toc.yml').root.docname}.html"
+    (PAGES / "html" / "index.html").write_text(REDIRECT.format(page=page, title=settings()["title"]), "utf8")
+
+
+def publish():
+    """Put the finished site in place of the last one; at every moment there is a whole one or a backup."""
+    new, old = BUILD / "html.new", BUILD / "html.old"
+    unused = shutil.ignore_patterns("*.map", "fontawesome", "locales", ".buildinfo", "*.pyc")
+    for left_over in (new, old):
+        shutil.rmtree(left_over, ignore_errors=True)
+    shutil.copytree(PAGES / "html", new, ignore=unused)
+    # A directory cannot replace a full one in one step on every system, so two renames, the window a millisecond.
+    if SITE.exists():
+        SITE.rename(old)
+    new.rename(SITE)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def restore():
+    """After a crash between the two renames, the last good site comes back."""
+    if not SITE.exists() and (BUILD / "html.old").exists():
+        (BUILD / "html.old").rename(SITE)
+
+
+# --- All of it ---------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def alone():
+    """One build at a time: a second one waits."""
+    BUILD.mkdir(exist_ok=True)
+    with open(BUILD / "lock", "w") as file:
+        if os.name == "nt":
+            import msvcrt
+
+            msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def set_environment():
+    """Notebooks import this checkout's library, run this Python, and reach no network."""
+    os.environ["PYTHONPATH"] = str(ROOT / "lib")
+    os.environ["BLACKBOARD_PAGE"] = "1"  # outputs carry what a static page needs: answer boxes, still pictures
+    os.environ["BLACKBOARD_PAGE"] = "1"  # outputs then carry what the static page needs
+    os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"
+    os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"
+    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
+        os.environ[name] = "http://127.0.0.1:9"  # nothing listens: whatever tries to fetch fails at once
+
+
+def build():
+    """Run, render, publish."""
+    start = time.monotonic()
+    restore()
+    drop_stale()
+    run_notebooks(pages())
+    vendor()
+    print("rendering", flush=True)
+    if not render():
+        raise BuildError("The pages were not built: see the warnings above, each of which is an error here.")
+    write_redirect()
+    publish()
+    print(f"built {SITE.relative_to(ROOT) / 'index.html'} in {time.monotonic() - start:.1f} s")
+
+
+def main():
+    """Build, or say why not and leave the last good site in place."""
+    set_environment()
+    try:
+        with alone():
+            build()
+    except BuildError as error:
+        print(f"\n{error}\n", file=sys.stderr)
+        print("The last good site is untouched." if SITE.exists() else "No site was built.", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
