@@ -83,30 +83,31 @@ class Visit:
 
 
 SETTLED = """async () => {
-  if (window.MathJax?.startup) await window.MathJax.startup.promise;
-  const live = [...document.querySelectorAll('figure.explorable')];
-  await Promise.all(live.map(figure => figure.ready));
+  const live = [...document.querySelectorAll('figure.explorable')].map(figure => figure.ready);
+  const drawn = Promise.all([window.MathJax?.startup?.promise, ...live]).then(() => true);
+  return Promise.race([drawn, new Promise(done => setTimeout(() => done(false), 30000))]);
 }"""
 
 
 @pytest.fixture
 def visit(browser):
-    """Open an address and wait until its mathematics and explorables have been drawn."""
+    """Open an address, as a new visitor or in a mode once chosen, and wait until formulas and explorables are drawn."""
     contexts = []
 
-    def go(url, width=1280, height=900, dark=False):
+    def go(url, width=1280, height=900, mode=None):
         context = browser.new_context(viewport={"width": width, "height": height}, reduced_motion="reduce")
         contexts.append(context)
-        mode = "dark" if dark else "light"
-        context.add_init_script(f"localStorage.setItem('mode', '{mode}'); localStorage.setItem('theme', '{mode}')")
+        if mode:
+            context.add_init_script(f"localStorage.setItem('mode', '{mode}'); localStorage.setItem('theme', '{mode}')")
         seen = Visit(context.new_page())
         seen.page.on("request", lambda request: seen.requests.append(request.url))
         seen.page.on("response", lambda response: seen.responses.append(response))
         seen.page.on("requestfailed", lambda request: seen.complaints.append(f"failed: {request.url}"))
         seen.page.on("pageerror", lambda error: seen.complaints.append(f"script error: {error}"))
-        seen.page.on("console", lambda m: m.type in ("error", "warning") and seen.complaints.append(f"console: {m.text}"))
+        seen.page.on("console", lambda line: line.type in ("error", "warning") and seen.complaints.append(line.text))
         seen.page.goto(url, wait_until="load")
-        seen.page.evaluate(SETTLED)
+        if not seen.page.evaluate(SETTLED):
+            seen.complaints.append("formulas or explorables were not drawn within 30 s")
         return seen
 
     yield go

@@ -11,7 +11,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 HEAD = "---\nfile_format: mystnb\nkernelspec:\n  name: python3\n  display_name: Python 3\n---\n\n"
-LESSON = HEAD + "# Tiny\n\n```{code-cell}\nimport tiny\nprint('the number is', tiny.NUMBER)\n```\n\n```{code-cell}\ntiny.NUMBER\n```\n"
+FIRST = "```{code-cell}\nimport tiny\nprint('the number is', tiny.NUMBER)\n```\n\n"
+LESSON = HEAD + "# Tiny\n\n" + FIRST + "```{code-cell}\ntiny.NUMBER\n```\n"
 TOC = "format: jb-book\nroot: book/index\nparts:\n  - caption: Lessons\n    chapters:\n      - file: book/tiny\n"
 
 

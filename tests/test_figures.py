@@ -3,6 +3,7 @@
 import itertools
 import random
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -16,7 +17,22 @@ from blackboard.batching.figures import LECTURE_RENT, RUNNING, WORKED, crossing
 
 NAMES = ("decode", "latency", "cost", "trains", "mfu_context", "drain", "gemm", "first_token_experts")
 LONG = RUNNING._replace(context=20_000)  # beyond the balanced context: no kink
-DRAWN = [*((name, ()) for name in NAMES), *((name, (case,)) for name in ("latency", "cost") for case in (RUNNING, LONG))]
+DRAWN = [*((name, ()) for name in NAMES), *((name, (case,)) for name in ("latency", "cost") for case in (WORKED, LONG))]
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    """Leave no figure open."""
+    yield
+    plt.close("all")
+
+
+def test_a_notebook_shows_a_figure_once():
+    """A figure that was returned and shown is closed, so that the end of the cell does not show it again."""
+    figure = figures.trains()
+    assert plt.fignum_exists(figure.number)
+    assert figure._repr_mimebundle_() == {"text/plain": figure.alt}
+    assert not plt.fignum_exists(figure.number)
 
 
 @pytest.mark.parametrize(("name", "args"), DRAWN)
@@ -97,7 +113,7 @@ def test_worked_case_is_the_lectures():
     """Figure B1 shows the oracles of the worked rack: 0.684 ms, and a kink at twice 5,321 as L is about half of L*."""
     assert WORKED(eq.latency_floor) == pytest.approx(0.6836e-3, rel=1e-4)
     assert WORKED(eq.critical_batch) == pytest.approx(5321, abs=0.5)
-    assert "0.684 ms" in figures.alt("latency")
+    assert "0.684 ms" in figures.alt("latency", WORKED)
 
 
 @pytest.mark.parametrize("case", [WORKED, RUNNING])
@@ -123,9 +139,9 @@ def test_trains_say_their_times():
 
 
 def test_mfu_is_half_at_twice_the_balanced_context():
-    for case in (RUNNING, WORKED):
-        flops, bandwidth, _, active, kv = rack(case)
-        balanced = 2 * active / flops * bandwidth / (kv / case.context)
+    model, (flops, bandwidth, _, active, _) = catalogue.model(RUNNING.model), rack(RUNNING)
+    for kv in (2000, model.kv_bytes_per_token("fp8"), model.kv_bytes_per_token("bf16")):
+        balanced = 2 * active / flops * bandwidth / kv
         assert f"context of {balanced:,.0f} tokens, 50 % at {2 * balanced:,.0f}" in figures.alt("mfu_context")
 
 

@@ -100,7 +100,7 @@ def test_symbols_are_checked():
 
 def test_a_formula_refuses_what_does_not_follow():
     b, n, w, t = notation.symbols("batch n_total bandwidth interval")
-    with pytest.raises(UnitError, match="parameter/information"):
+    with pytest.raises(UnitError, match="gives parameter·time/information"):
         Formula("x", "t_weights", n / w, "s", "bytes forgotten", register=False)
     with pytest.raises(UnitError, match="stand in one"):
         Formula("x", "t_weights", sympy.Max(t, b), "s", "unlike things", register=False)

@@ -52,8 +52,7 @@ def answers_for(problem, values):
 
 @pytest.mark.parametrize("problem", ALL)
 def test_page_and_library_agree(problem, judge):
-    for draw in range(PAGE_DRAWS if problem.draw else 1):
-        values = problem.values(draw)
+    for draw, values in enumerate(problem.draws(PAGE_DRAWS)):
         typed = answers_for(problem, values) + ODD
         for text, told in zip(typed, judge(problem, draw, typed), strict=True):
             mine = problem.check(text, values)

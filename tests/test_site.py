@@ -58,6 +58,24 @@ def test_no_request_leaves_and_nothing_complains(visit, base, name):
     assert seen.complaints == []
 
 
+RAW_TEX = r"""() => {
+  const walk = document.createTreeWalker(document.querySelector('article'), NodeFilter.SHOW_TEXT), found = [];
+  while (walk.nextNode()) {
+    const node = walk.currentNode, typed = node.parentElement.closest('pre, code, script, template');
+    if (/\\[(\[]/.test(node.data) && !typed) found.push(node.data.trim());
+  }
+  return found;
+}"""
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_formula_is_set(visit, server, name):
+    """MathJax understands all the TeX of a page, and none is left as it was typed."""
+    page = visit(f"{server}/{name}.html").page
+    assert page.eval_on_selector_all("mjx-merror", "all => all.map(each => each.getAttribute('title'))") == []
+    assert page.evaluate(RAW_TEX) == []
+
+
 @pytest.mark.parametrize("name", EVERY)
 def test_no_address_of_a_script_or_style_is_outside(site, name):
     """Nothing that a page loads names another host, even where this browser would not fetch it."""
@@ -73,14 +91,14 @@ def test_ids_are_unique(visit, server, name):
     assert [each for each, count in Counter(ids).items() if count > 1] == []
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("mode", ["light", "dark"])
 @pytest.mark.parametrize("name", EVERY)
-def test_no_accessibility_violation(visit, server, name, dark):
+def test_no_accessibility_violation(visit, server, name, mode):
     """axe-core finds nothing, in light and in dark."""
     import axe_playwright_python
 
     script = next(Path(axe_playwright_python.__file__).parent.rglob("axe.min.js")).read_text("utf8")
-    page = visit(f"{server}/{name}.html", dark=dark).page
+    page = visit(f"{server}/{name}.html", mode=mode).page
     page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
     page.evaluate(script)
     found = page.evaluate("async () => (await axe.run()).violations")

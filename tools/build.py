@@ -21,8 +21,6 @@ SITE = BUILD / "html"
 WORK = BUILD / "work"  # private: whatever is half-built is in here
 CACHE = WORK / "cache"  # of executed notebooks
 PAGES = WORK / "pages"  # what Sphinx makes
-MATHJAX = ["startup.js", "core.js", "input/tex-base.js", "input/tex/extensions", "output/chtml.js",
-           "output/chtml/fonts", "a11y/assistive-mml.js"]
 REDIRECT = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
 <meta http-equiv="refresh" content="0; url={page}"></head>
@@ -214,10 +212,10 @@ def run_notebooks(paths):
 
 def vendor():
     """What pages load only when they need it: MathJax and Vega, copied from installed packages."""
-    target = WORK / "extra" / "vendor"
+    target = PAGES / "extra" / "vendor"
     if target.exists():
         return
-    making = WORK / "vendor.new"
+    making = PAGES / "vendor.new"
     shutil.rmtree(making, ignore_errors=True)
     copy_mathjax(making / "mathjax")
     (making / "vega.js").write_text(vega_bundle(), "utf8")
@@ -226,12 +224,14 @@ def vendor():
 
 
 def copy_mathjax(target):
-    """The parts of MathJax that _config.yml loads."""
+    """The parts of MathJax that _config.yml loads, and its fonts."""
     import importlib.util
 
     # The package's name has hyphens, so it is found but never imported.
     source = Path(importlib.util.find_spec("sphinx-mathjax-offline").origin).parent / "static" / "mathjax"
-    for part in MATHJAX:
+    loaded = settings()["sphinx"]["config"]["mathjax3_config"]["loader"]["load"]
+    parts = [name.replace("[tex]", "input/tex/extensions") + ".js" for name in ["startup", *loaded]]
+    for part in [*parts, "output/chtml/fonts"]:
         destination = target / part
         destination.parent.mkdir(parents=True, exist_ok=True)
         (shutil.copytree if (source / part).is_dir() else shutil.copyfile)(source / part, destination)
@@ -251,7 +251,7 @@ def sphinx_settings():
 
     ours = {
         "latex_individualpages": False,
-        "html_extra_path": [str(WORK / "extra")],
+        "html_extra_path": [str(PAGES / "extra")],
         "nb_execution_cache_path": str(CACHE),
         "nitpicky": True,
     }

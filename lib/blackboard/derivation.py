@@ -55,6 +55,11 @@ class Derivation:
         self.left, self.right = change(self.left), change(self.right)
         return self._write(why)
 
+    def plus(self, more: sympy.Expr, why: str) -> "Derivation":
+        """Add what the right side still lacks."""
+        self.right += more
+        return self._write(why)
+
     def put(self, values: Mapping[sympy.Expr, sympy.Expr], why: str) -> "Derivation":
         """Replace symbols or parts by what they stand for, on both sides."""
         return self.both(lambda side: side.subs(values), why)

@@ -57,6 +57,7 @@ class Explorable:
         picture = base64.b64encode(self.still.encode()).decode()
         spec = json.dumps(self.spec, separators=(",", ":"), ensure_ascii=False)
         spec = spec.replace("</", "<\\/").replace("<!--", "\\u003c!--")  # so that no text can end the script
+        spec = re.sub(r' = \d+\^"', '"', spec)  # beside a slider the page's script shows the value, not the exponent
         return (
             f'<figure class="explorable" aria-label="{html.escape(self.title)}">'
             f'<div class="explorable-still"><img alt="{html.escape(self.alt)}" src="data:image/svg+xml;base64,{picture}"></div>'
@@ -91,7 +92,7 @@ def slider(name: str, low: float, high: float, step: float, value: float, label:
     """A range input for the signal `name`. With a `base` it moves the exponent, and the signal is base ** exponent."""
     if not low <= value <= high:
         raise ValueError(f"{name}: {value} is not between {low} and {high}")
-    bind = {"input": "range", "min": low, "max": high, "step": step, "name": label}
+    bind = {"input": "range", "min": low, "max": high, "step": step, "name": label if base is None else f"{label} = {base}^"}
     moved, follows = (name, []) if base is None else (f"{name}_exponent", derived(name, f"pow({base}, {name}_exponent)"))
     return [{"name": moved, "value": value, "bind": bind}, *follows]
 

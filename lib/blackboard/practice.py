@@ -94,7 +94,7 @@ class Step(NamedTuple):
 
 def shown(value: Any, unit: str = "") -> str:
     """A drawn or computed value as the text shows it."""
-    return units.pretty(value, unit, 4) if isinstance(value, (int, float)) else str(value)
+    return units.pretty(value, unit, 4, exact=True) if isinstance(value, (int, float)) else str(value)
 
 
 @dataclass(frozen=True)
@@ -118,10 +118,19 @@ class Problem:
     kind = "problem"
 
     def values(self, seed: int = 0) -> Values:
-        """The numbers of a draw: seed 0 is the printed one, others pick afresh."""
-        rng = random.Random(f"{self.id}/{seed}")
-        picked = {name: options[0] if seed == 0 else rng.choice(list(options)) for name, options in self.draw.items()}
-        return picked | self.derive(picked)
+        """The numbers of a draw: seed 0 is the printed one, others pick afresh, until no two verdicts coincide."""
+        for attempt in range(200):
+            rng = random.Random(f"{self.id}/{seed}/{attempt}")
+            pick = (lambda options: options[0]) if seed == attempt == 0 else (lambda options: rng.choice(list(options)))
+            values = {name: pick(options) for name, options in self.draw.items()}
+            values |= self.derive(values)
+            if self.tells_apart(values):
+                return values
+        raise ValueError(f"{self.id}: no draw keeps the misconceptions apart")
+
+    def tells_apart(self, values: Values) -> bool:
+        """Whether the answer and each misconception can be told from another at these values."""
+        return True
 
     def unit_of(self, name: str) -> str:
         """The unit in which a drawn value is shown."""
@@ -163,9 +172,13 @@ class Problem:
             out.append(text if step.value is None else f"{text} **{shown(step.value, step.unit)}**")
         return out
 
-    def page_draw(self, seed: int) -> dict[str, Any]:
+    def draws(self, count: int) -> list[Values]:
+        """Up to so many draws with different statements, the printed one first."""
+        found = {self.fill(self.ask, v): v for v in map(self.values, reversed(range(4 * count if self.draw else 1)))}
+        return list(reversed(found.values()))[:count]
+
+    def page_draw(self, values: Values) -> dict[str, Any]:
         """One draw as the page's answer box needs it."""
-        values = self.values(seed)
         texts = {"ask": markup(self.fill(self.ask, values)), "solution": [markup(t) for t in self.lines(values)]}
         return texts | {"means": markup(self.fill(self.means, values))} | self.page_answer(values)
 
@@ -175,9 +188,8 @@ class Problem:
 
     def page(self) -> dict[str, Any]:
         """All that the page's answer box needs, ready for JSON."""
-        draws = range(PAGE_DRAWS if self.draw else 1)
         return {"id": self.id, "kind": self.kind, "wants": self.wants, "hints": [markup(h) for h in self.hints],
-                "draws": [self.page_draw(seed) for seed in draws]}  # fmt: skip
+                "draws": [self.page_draw(values) for values in self.draws(PAGE_DRAWS)]}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -227,6 +239,16 @@ class Quantity(Problem):
             out += [(8.0, bits), (1 / 8, bits)] + [(1.024**k, binary) for k in (-4, -3, -2, 2, 3, 4)]
         return out
 
+    @property
+    def gap(self) -> float:
+        """Distance, in natural logarithms, that keeps two verdicts apart."""
+        return 2.5 * self.tolerance
+
+    def tells_apart(self, values: Values) -> bool:
+        found = [float(self.expected(values)), *(float(m.wrong(values)) for m in self.mistakes)]
+        logs = sorted(math.log(x) for x in found)
+        return all(b - a > self.gap for a, b in zip(logs, logs[1:]))
+
     def judge(self, given: Any, values: Values) -> Feedback:
         number = answers.quantity(given, self.unit, self.shown_label, self.scale)
         for low, high, kind, message in self.bands(values):
@@ -245,6 +267,10 @@ class Estimate(Quantity):
 
     within: float = 3.0
     kind = "estimate"
+
+    @property
+    def gap(self) -> float:
+        return math.log(1.6 * self.within)
 
     def bands(self, values: Values) -> list[Band]:
         right, f = float(self.expected(values)), self.within
@@ -391,11 +417,14 @@ class View:
 
     def __init__(self, problem: Problem, number: int):
         self.problem, self.number = problem, number
+        self._drawn: int | None = None
         self._seed = self._hinted = 0
 
     @property
     def _values(self) -> Values:
-        return self.problem.values(self._seed)
+        if self._drawn != self._seed:
+            self._drawn, self._held = self._seed, self.problem.values(self._seed)
+        return self._held
 
     def check(self, answer: Any = None) -> Feedback:
         """Feedback on an answer: a number, a string such as "26 ms", a quantity, a formula, letters or a function."""
@@ -415,7 +444,10 @@ class View:
 
     def again(self) -> "View":
         """The same problem with fresh numbers."""
-        self._seed, self._hinted = self._seed + 1, 0
+        before, self._hinted = self.statement, 0
+        for self._seed in range(self._seed + 1, self._seed + 20):
+            if self.statement != before:
+                break
         return self
 
     def panel(self):

@@ -41,17 +41,26 @@ def _math(expression: sympy.Basic) -> str:
     return f"\\({latex(expression)}\\)"
 
 
-def constants(model, system, precision: str) -> Page:
-    """The hardware and model numbers of a case, by symbol, each with its source and date."""
-    rows = []
-    for row, who in ((model, model.name), (system, system.name)):
-        origin = row if getattr(row, "chip", None) is None else row.chip
-        cited = ", ".join(dict.fromkeys(origin.sources))
-        for name, value in row.symbols(precision).items():
+def constants(precision: str, *specs) -> Page:
+    """The numbers of a case by symbol, as the catalogue binds them, and under the table where they come from."""
+    rows, cited = [], []
+    for spec in specs:
+        for name, value in spec.symbols(precision).items():
             symbol = notation.lookup(name)
-            cells = [_math(notation.symbol(name)), html.escape(symbol.says), units.pretty(value, symbol.unit, 4), html.escape(who), f"{origin.date}, {cited}"]
-            rows.append(cells)
-    return table(f"{model.name} on {system.name}, {precision.upper()}", ("Symbol", "Meaning", "Value", "Of", "Source and date"), rows)
+            rows.append([_math(notation.symbol(name)), html.escape(symbol.says), units.pretty(value, symbol.unit, 4, exact=True), html.escape(spec.name)])
+        cited.append(_cited(spec))
+    title = f"{' on '.join(spec.name for spec in specs)}, {precision.upper()}"
+    return Page(table(title, ("Symbol", "Meaning", "Value", "Of"), rows) + f'<p class="table-note">{" ".join(cited)}</p>')
+
+
+def _cited(spec) -> str:
+    """The sources of a catalogue row in words, newest date last."""
+    from blackboard.catalogue import source
+
+    origin = getattr(spec, "chip", spec)
+    found = [source(id) for id in origin.sources]
+    listed = "; ".join(f'<a href="{html.escape(s.url)}">{html.escape(s.title)}</a> ({s.date})' for s in found)
+    return f"{html.escape(spec.name)}: {listed}."
 
 
 def limits(rows: Iterable[tuple[Formula, sympy.Symbol, object, str]]) -> Page:

@@ -92,31 +92,45 @@ def magnitude(value: object, unit: str, name: str = "the value") -> object:
 
 
 _PREFIXES = {-9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E"}
-_SCALED = ("s", "byte", "FLOP", "token", "W")  # units that people say with prefixes
-_SHORT = {"byte": "B", "parameter": "param", "sequence": "seq"}
+_SCALED = {"s": "s", "byte": "B", "FLOP": "FLOP", "watt": "W"}  # units that people say with prefixes
+_COUNTED = ("token", "sequence", "parameter", "chip")  # things that people count: plain, million, billion
+_WORDS = {0: "", 6: " million", 9: " billion", 12: " trillion", 15: " quadrillion"}
 
 
-def significant(value: float, digits: int = 3) -> str:
-    """A number to so many significant digits, with thousands separators and no exponent below 1e15."""
+def significant(value: float, digits: int = 3, exact: bool = False) -> str:
+    """A number to so many significant digits, with thousands separators and no exponent below 1e15.
+
+    With `exact`, zeros that say nothing are dropped: 1.000 is 1.
+    """
     if value == 0 or not math.isfinite(value):
         return "0" if value == 0 else str(value)
     exponent = math.floor(math.log10(abs(value)))
     if not -5 < exponent < 15:
         return f"{value:.{digits - 1}e}"
-    return f"{round(value, digits - 1 - exponent):,.{max(0, digits - 1 - exponent)}f}"
+    places = max(0, digits - 1 - exponent)
+    text = f"{round(value, digits - 1 - exponent):,.{places}f}"
+    return text.rstrip("0").rstrip(".") if exact and places else text
 
 
-def pretty(value: float, unit: str = "", digits: int = 3) -> str:
-    """A value as one would say it: pretty(0.000684, "s") is "0.684 ms", in the prefix that suits it."""
-    value = float(value)
-    head, slash, tail = ("" if unit == "1" else unit).partition("/")
-    if unit == "USD":
-        return f"${significant(value, digits)}"
-    if head in _SCALED and value and math.isfinite(value):
-        step = max(-9, min(18, 3 * math.floor(math.log10(abs(value)) / 3 + 1e-12)))
-        step = min(step, 0) if head == "s" else max(step, 0)
-        value, prefix = value / 10.0**step, _PREFIXES[step]
-    else:
-        prefix = ""
-    named = f"{prefix}{_SHORT.get(head, head)}" if prefix or head in _SHORT else head
-    return f"{significant(value, digits)} {named}{slash}{tail}".strip()
+def _step(value: float, low: int, high: int) -> int:
+    """The power of a thousand that suits a value, as an exponent of ten."""
+    if not value or not math.isfinite(value):
+        return 0
+    return max(low, min(high, 3 * math.floor(math.log10(abs(value)) / 3 + 1e-12)))
+
+
+def pretty(value: float, unit: str = "", digits: int = 3, exact: bool = False) -> str:
+    """A value as one would say it: 0.000684 s is "684 µs", 6.71e11 parameters are "671 billion parameters"."""
+    value, (head, slash, tail) = float(value), ("" if unit == "1" else unit).partition("/")
+    number = lambda scale: significant(value / 10.0**scale, digits, exact)
+    if head == "USD":
+        return f"${number(0)}{slash}{tail}"
+    if head in _COUNTED:
+        step = _step(value, 0, 15) if abs(value) >= 1e6 else 0
+        whole = not step and value == int(value) and abs(value) < 1e6
+        return f"{f'{value:,.0f}' if whole else number(step)}{_WORDS[step]} {head}{'' if value == 1 else 's'}{slash}{tail}"
+    if head not in _SCALED:
+        return f"{number(0)} {head}{slash}{tail}".strip()
+    step = _step(value, -9, 0) if head == "s" else _step(value, 0, 18)
+    name = _SCALED[head] if step or head != "byte" else "byte" if value == 1 else "bytes"
+    return f"{number(step)} {_PREFIXES[step]}{name}{slash}{tail}"

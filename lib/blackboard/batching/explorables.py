@@ -11,18 +11,19 @@ from typing import Any
 from blackboard import catalogue, units
 from blackboard.architecture import bytes_per_param
 from blackboard.batching import equations as eq
-from blackboard.batching.figures import COST_TERMS, LECTURE_RENT, STEP_TERMS, WORKED, crossing
+from blackboard.batching.figures import COST_TERMS, LECTURE_RENT, RUNNING, STEP_TERMS, crossing, plain
 from blackboard.datafile import UnknownId
 from blackboard.explorable import Explorable, curve, derived, inside, menu, slider, sweep
 from blackboard.style import COLOURS
 from blackboard.units import significant
 
-SYSTEMS = ("b200-64", "gb200-nvl72", "h100-8", "h200-8")
-MODELS = ("lecture-moe", "deepseek-v3", "kimi-k2", "qwen3-235b-a22b", "llama-3.1-405b", "llama-3.1-70b")
+SYSTEMS = ("gb200-nvl72", "b200-64", "gb300-nvl72", "h200-8", "h100-8", "a100-80gb-8", "mi355x-8", "tpu7x-64")
+MODELS = ("deepseek-v3", "lecture-moe", "kimi-k2", "qwen3-235b-a22b", "gpt-oss-120b", "llama-3.1-405b", "llama-3.1-70b")
 PRECISIONS = {"fp4": "FP4", "fp8": "FP8", "bf16": "BF16"}  # the narrowest first
-DEFAULT = WORKED
+DEFAULT = RUNNING
 CHEAP = "USD/megatoken"
-BATCH_EXPONENT = 13
+FULL = 10_000  # the batch that the context explorer starts at
+INK = "currentColor"  # dark on light, light on dark
 
 
 # --- signals ----------------------------------------------------------------------------------------------------------
@@ -37,14 +38,15 @@ def _machine(id: str) -> dict[str, Any]:
         except UnknownId:
             wider = served[list(PRECISIONS)[list(PRECISIONS).index(name) + 1]]
             rates[name], served[name] = rates[wider], wider
-    return {"name": found.name, "bandwidth": found.bandwidth, "chips": found.chips, "flops": rates, "serves": served}
+    kept = {name: found.symbols()[name] for name in ("bandwidth", "hbm", "chips")}
+    return {"name": plain(found.name), **kept, "flops": rates, "serves": served}
 
 
 def _model(id: str) -> dict[str, Any]:
     """What the browser must know of a model."""
     found = catalogue.model(id)
     names = ("n_active", "n_total", "kv_bytes_per_token")
-    return {"name": found.name, **{name: value for name, value in found.symbols().items() if name in names}}
+    return {"name": plain(found.name), **{name: value for name, value in found.symbols().items() if name in names}}
 
 
 def _given() -> list[dict]:
@@ -62,7 +64,7 @@ def _given() -> list[dict]:
         *menu("system", {id: row["name"] for id, row in machines.items()}, DEFAULT.system, "system"),
         *menu("model", {id: row["name"] for id, row in models.items()}, DEFAULT.model, "model"),
         *menu("precision", PRECISIONS, DEFAULT.precision, "weights in"),
-        *slider("stored", -4, 2, 0.25, 0, "sparsity: stored parameters × 2^x, x =", base=2),
+        *slider("stored", -4, 2, 0.25, 0, "sparsity: stored parameters ×", base=2),
         *(row for name, expr in follows.items() for row in derived(name, expr)),
     ]
 
@@ -70,8 +72,7 @@ def _given() -> list[dict]:
 def _load() -> list[dict]:
     """A slider for context, and the batch from which on a step is compute-bound; 0 where there is none."""
     kink = f"context < balanced ? {inside(crossing, 'sequence')} : 0"
-    exponent = int(DEFAULT.context).bit_length() - 1
-    return [*slider("context", 8, 20, 0.5, exponent, "context: L = 2^x tokens, x =", base=2), *derived("kink", kink)]
+    return [*slider("context", 2, 6, 0.1, round(math.log10(DEFAULT.context), 1), "context L (tokens)", base=10), *derived("kink", kink)]
 
 
 def _said(value: str, form: str = ",.0f") -> str:
@@ -81,8 +82,9 @@ def _said(value: str, form: str = ",.0f") -> str:
 def _title(*lines: str) -> dict:
     """The setting, and lines that are browser expressions."""
     lacks = "(served == precision ? '' : ' (it has no ' + upper(precision) + ')')"
+    fits = "(n_total * bytes_per_param > machine.hbm ? ' (too big for its HBM)' : '')"
     machine = f"machine.name + ', weights in ' + upper(served) + {lacks}"
-    model = f"models[model].name + ', N_tot/N_act = ' + {_said('n_total / n_active', ',.3r')}"
+    model = f"models[model].name + ', N_tot/N_act = ' + {_said('n_total / n_active', ',.3r')} + {fits}"
     return {"text": {"expr": f"[{', '.join((machine, model, *lines))}]"}}
 
 
@@ -103,7 +105,7 @@ BATCH = _axis("batch", "batch B (sequences)", 1, 1e5, "~s")
 
 def _line(field: str, colour: str, encoding: dict, **mark: Any) -> dict:
     y = {**encoding["y"], "field": field}
-    return {"mark": {"type": "line", "clip": True, "color": COLOURS[colour], **mark}, "encoding": {**encoding, "y": y}}
+    return {"mark": {"type": "line", "clip": True, "color": COLOURS.get(colour, colour), **mark}, "encoding": {**encoding, "y": y}}
 
 
 def _at(encoding: dict, mark: dict, **where: str) -> dict:
@@ -113,12 +115,20 @@ def _at(encoding: dict, mark: dict, **where: str) -> dict:
     return {"data": {"values": [{}]}, "transform": found, "mark": {"clip": True, **mark}, "encoding": place}
 
 
-def _text(encoding: dict, colour: str, text: str, x: str, y: str, **mark: Any) -> dict:
-    return _at(encoding, {"type": "text", "text": {"expr": text}, "color": COLOURS[colour], **mark}, x=x, y=y)
+def _text(encoding: dict, text: str, x: str, y: str, **mark: Any) -> dict:
+    return _at(encoding, {"type": "text", "text": {"expr": text}, **mark}, x=x, y=y)
 
 
-def _rule(encoding: dict, colour: str, **where: str) -> dict:
-    return _at(encoding, {"type": "rule", "color": COLOURS[colour], "strokeDash": [4, 3], "strokeWidth": 1.5}, **where)
+def _name(encoding: dict, text: str, colour: str, x: str, y: str, left: str = "false", dy: Any = -9) -> list[dict]:
+    """What a line is called, beside a dot of its colour; left of the point where the condition holds, else right."""
+    far, near = ({"expr": f"{left} ? -{n} : {n}"} for n in (18, 11))
+    dot = {"type": "point", "filled": True, "opacity": 1, "size": 60, "color": COLOURS[colour], "xOffset": near, "yOffset": dy}
+    return [_at(encoding, dot, x=x, y=y), _text(encoding, text, x, y, align=_side(left)["align"], dx=far, dy=dy)]
+
+
+def _rule(encoding: dict, colour: str | None, **where: str) -> dict:
+    tint = {"color": COLOURS[colour]} if colour else {}
+    return _at(encoding, {"type": "rule", **tint, "strokeDash": [4, 3], "strokeWidth": 1.5}, **where)
 
 
 def _hover(encoding: dict, field: str, fields: dict[str, str], form: str) -> dict:
@@ -130,11 +140,10 @@ def _hover(encoding: dict, field: str, fields: dict[str, str], form: str) -> dic
     return {"mark": mark, "encoding": {**encoding, "y": {**encoding["y"], "field": field}, "tooltip": tips}}
 
 
-def _slope(encoding: dict, name: str, colour: str, formula: Any, level: str, left: str) -> dict:
+def _slope(encoding: dict, name: str, colour: str, formula: Any, level: str, left: str) -> list[dict]:
     """The name of a rising line beside it, at a level (a browser expression in seconds)."""
     x = formula.solve("batch").vega(**{formula.symbol.name: level})
-    y, dy = f"({level}) / {units.factor('ms')!r}", {"expr": f"{left} ? -5 : 7"}
-    return _text(encoding, colour, f"'{name}'", x, y, **_side(left), dy=dy)
+    return _name(encoding, f"'{name}'", colour, x, f"({level}) / {units.factor('ms')!r}", left, {"expr": f"{left} ? -5 : 7"})
 
 
 def _side(left: str) -> dict:
@@ -145,8 +154,7 @@ def _side(left: str) -> dict:
 def _kink(encoding: dict, low: str) -> list[dict]:
     """A rule at the kink and its batch; nothing where there is none."""
     text = f"kink ? 'kink at B = ' + {_said('kink')} : ''"
-    return [_rule(encoding, "bound", x="kink ? kink : null"),
-            _text(encoding, "bound", text, "kink ? kink : 1", low, **_side("kink > 3000"))]  # fmt: skip
+    return [_rule(encoding, None, x="kink ? kink : null"), _text(encoding, text, "kink ? kink : 1", low, **_side("kink > 3000"))]
 
 
 # --- the explorables --------------------------------------------------------------------------------------------------
@@ -157,7 +165,7 @@ def _board(encoding: dict, bold: str, unit: str) -> list[dict]:
     parts = {"compute": "compute", "KV": "kv", "weights": "weights"}
     tips = {name: f"{name} ({unit})" for name in (bold, *parts)}
     lines = [_line(name, colour, encoding) for name, colour in parts.items()]
-    return [_line(bold, "bound", encoding, strokeWidth=5), *lines, _hover(encoding, bold, tips, ",.3r")]
+    return [_line(bold, INK, encoding, strokeWidth=5), *lines, _hover(encoding, bold, tips, ",.3r")]
 
 
 def _fields(bold: Any, terms: dict[str, Any], name: str, unit: str) -> dict:
@@ -175,14 +183,14 @@ def latency_explorer() -> Explorable:
     """Time of a step against batch, with machine, model, precision, context and sparsity to choose."""
     encoding = {"x": BATCH, "y": _axis("step", "ms per step", 0.01, 1000)}
     floor = inside(eq.latency_floor, "ms")
-    floor_said, low = _said(floor, ",.3r"), {"align": "left", "dx": 5, "dy": 11}
+    floor_said = _said(floor, ",.3r")
     compute_at, kv_at = (f"max({least!r}, {formula.vega(batch=batch)})"
                          for least, formula, batch in [(2e-5, eq.compute_time, 3), (4e-5, eq.kv_time, 10)])  # fmt: skip
     layers = [
         *_board(encoding, "step", "ms"), _rule(encoding, "weights", y=floor), *_kink(encoding, "600"),
-        _text(encoding, "weights", f"'weights: the floor, ' + {floor_said} + ' ms'", "1", floor, **low),
-        _slope(encoding, "compute", "compute", eq.compute_time, compute_at, "context < balanced"),
-        _slope(encoding, "KV", "kv", eq.kv_time, kv_at, "context >= balanced"),
+        *_name(encoding, f"'weights: the floor, ' + {floor_said} + ' ms'", "weights", "1", floor, dy=11),
+        *_slope(encoding, "compute", "compute", eq.compute_time, compute_at, "context < balanced"),
+        *_slope(encoding, "KV", "kv", eq.kv_time, kv_at, "context >= balanced"),
     ]  # fmt: skip
     said = f"'floor ' + {floor_said} + ' ms, ' + (kink ? 'kink at B = ' + {_said('kink')} : 'never compute-bound')"
     spec = {**_fields(eq.step_time, STEP_TERMS, "step", "ms"), "params": [*_given(), *_load()], "layer": layers}
@@ -196,13 +204,16 @@ def latency_explorer() -> Explorable:
     )  # fmt: skip
 
 
-def _cost_names(encoding: dict) -> list[dict]:
-    """The names of the cost lines, beside them."""
+def _cost_names(encoding: dict, floor: str) -> list[dict]:
+    """The names of the cost lines beside them; of compute and KV the dearer is the floor and is named above its line."""
     level = lambda name, **at: inside(COST_TERMS[name], CHEAP, **at)
+    named = lambda name, dearer: f"'{name}' + ({dearer} ? ': the ' + {floor} : '')"
+    above = lambda dearer: {"expr": f"{dearer} ? -10 : 10"}
+    short, long = "context < balanced", "context >= balanced"
     return [
-        _text(encoding, "compute", "'compute'", "20", level("compute"), align="left", dy=-9),
-        _text(encoding, "kv", "'KV'", "1000", level("KV"), align="left", dy=-9),
-        _text(encoding, "weights", "'weights'", "30", level("weights", batch=30), align="right", dx=-8, dy=6),
+        *_name(encoding, named("compute", short), "compute", "1", level("compute"), dy=above(short)),
+        *_name(encoding, named("KV", long), "kv", "1", level("KV"), dy=above(long)),
+        *_name(encoding, "'weights'", "weights", "4", level("weights", batch=4), dy=-5),
     ]
 
 
@@ -212,10 +223,11 @@ def cost_explorer() -> Explorable:
     floor, hour = inside(eq.cost_floor, CHEAP), units.factor("hour")
     floor_said = f"'floor $' + {_said(floor, ',.3r')}"
     layers = [
-        *_board(encoding, "cost", "$/Mtok"), _rule(encoding, "accent", y=floor), *_kink(encoding, "500"), *_cost_names(encoding),
-        _text(encoding, "accent", floor_said, "1", floor, align="left", dx=5, dy=11),
+        *_board(encoding, "cost", "$/Mtok"), _rule(encoding, "accent", y=floor), *_kink(encoding, "500"),
+        *_cost_names(encoding, floor_said),
     ]  # fmt: skip
-    rent = slider("rent_per_hour", 0.5, 12, 0.1, LECTURE_RENT, "rent: $ per GPU-hour") + derived("rent", f"rent_per_hour / {hour!r}")
+    hourly = slider("rent_per_hour", 0.5, 12, 0.1, LECTURE_RENT, "rent: $ per GPU-hour")
+    rent = [*hourly, *derived("rent", f"rent_per_hour / {hour!r}")]
     paid = f"'at $' + {_said('rent_per_hour', '.2f')} + ' per GPU-hour: ' + {floor_said} + ' per Mtok'"
     worth = f"'a batch of one costs ' + {_said(eq.slow_mode_limit.vega(batch=1), ',.4~r')} + ' times the floor'"
     spec = {**_fields(eq.cost_per_token, COST_TERMS, "cost", CHEAP), "params": [*_given(), *_load(), *rent], "layer": layers}
@@ -240,12 +252,12 @@ def context_explorer() -> Explorable:
     base["transform"] += [_percent(eq.mfu_limit, "limit"), _percent(eq.mfu, "here")]
     dot = {"type": "point", "filled": True, "opacity": 1, "size": 90, "color": COLOURS["kv"]}
     layers = [
-        _line("limit", "bound", encoding, strokeWidth=5), _line("here", "accent", encoding), _rule(encoding, "compute", x="balanced"),
+        _line("limit", INK, encoding, strokeWidth=5), _line("here", "accent", encoding), _rule(encoding, "compute", x="balanced"),
         _at(encoding, dot, x="2 * balanced", y=half),
-        _text(encoding, "compute", f"'L* = ' + {_said('balanced')}", "balanced", "4", **_side("balanced > 20000")),
+        _text(encoding, f"'L* = ' + {_said('balanced')}", "balanced", "4", **_side("balanced > 20000")),
         _hover(encoding, "limit", {"limit": "unlimited batch (%)", "here": "this batch (%)"}, ".1f"),
     ]  # fmt: skip
-    load = slider("batch", 0, 17, 0.5, BATCH_EXPONENT, "batch: B = 2^x sequences, x =", base=2)
+    load = slider("batch", 0, 5, 0.1, round(math.log10(FULL), 1), "batch B (sequences)", base=10)
     which = f"'bold: unlimited batch, green: B = ' + {_said('batch')}"
     where = f"'100 % up to L* = ' + {_said('balanced')} + ', ' + {_said(half)} + ' % at ' + {_said('2 * balanced')}"
     balanced = DEFAULT(eq.balanced_context)
@@ -253,8 +265,8 @@ def context_explorer() -> Explorable:
         {**base, "params": [*_given(), *load], "layer": layers, "title": _title(which, where)}, "MFU against context",
         f"Share of peak FLOPs used against context from 100 to a million tokens (log scale), for {DEFAULT}, with controls for system, "
         f"model, precision, sparsity and batch. At an unlimited batch it is 100 % up to the balanced context of {balanced:,.0f} tokens, "
-        f"and {100 * DEFAULT._replace(context=2 * balanced)(eq.mfu_limit):.0f} % at twice that; at a batch of {2**BATCH_EXPONENT:,} "
-        "it is lower.",
+        f"and {100 * DEFAULT(eq.mfu_limit, context=2 * balanced):.0f} % at twice that; at a batch of {FULL:,} "
+        "it falls sooner.",
         "The balanced context is the model's and the chip's doing. Sparsity moves only the green line: an unlimited batch has paid "
         "for the weights.",
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The batching lesson's figures. Each function returns a matplotlib Figure, whose `alt` says what a reader cannot see.
+"""The batching lesson's figures. Each function returns a matplotlib Figure, whose `alt` says in words what it shows.
 
 Every curve is a formula of `equations`, every number in a label or an alt text its value for a case.
 """
@@ -44,6 +44,11 @@ STEP_TERMS = {"compute": eq.compute_time, "KV": eq.kv_time, "weights": eq.weight
 COST_TERMS = {name: per_token(name, term) for name, term in STEP_TERMS.items()}
 
 
+def plain(name: str) -> str:
+    """A catalogue name without what qualifies it: "64 B200 at HGX rates" is 64 B200."""
+    return re.sub(r" \(.*| at .*|, one .*", "", name)
+
+
 class Case(NamedTuple):
     """What a figure is drawn for, by catalogue ids."""
 
@@ -58,7 +63,7 @@ class Case(NamedTuple):
         return bound(**{"context": self.context, **values} if "context" in bound.free else values)
 
     def __str__(self) -> str:
-        machine, model = catalogue.system(self.system).name, catalogue.model(self.model).name
+        machine, model = plain(catalogue.system(self.system).name), plain(catalogue.model(self.model).name)
         return f"{model}, {self.precision.upper()}, on {machine}"
 
     @property
@@ -66,26 +71,41 @@ class Case(NamedTuple):
         return f"{self.context:,.0f} tokens of context"
 
 
-WORKED = Case("lecture-moe", "b200-64", "fp4", 2**14)  # the lesson's worked rack, with the board's round numbers
-RUNNING = Case("deepseek-v3", "gb200-nvl72", "fp8", 2**10)  # the running case; beyond 1,710 tokens it has no kink
+RUNNING = Case("deepseek-v3", "gb200-nvl72", "fp8", 1000)  # the running case, at a context short enough to have a kink
+WORKED = Case("lecture-moe", "b200-64", "fp4", 16_384)  # the worked rack, with the board's round numbers
 
 
-def _axes(width: float = 5.0, height: float = 3.6, rows: int = 1, columns: int = 1, **more) -> tuple[Figure, Any]:
-    """A figure and its axes; closed at once, so that a notebook shows it only where it is returned."""
+class Drawing(Figure):
+    """A figure that a notebook shows once, whether it is returned or left open; `alt` says what it shows."""
+
+    alt = ""
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
+        plt.close(self)  # shown now, so not again at the end of the cell
+        return {"text/plain": self.alt}
+
+
+def _axes(width: float = 5.0, height: float = 3.6, rows: int = 1, columns: int = 1, **more) -> tuple[Drawing, Any]:
+    """An empty figure in the course's style, and its axes."""
     style.use()
-    fig, axes = plt.subplots(rows, columns, figsize=(width, height), **more)
-    plt.close(fig)
-    return fig, axes
+    return plt.subplots(rows, columns, figsize=(width, height), FigureClass=Drawing, **more)
 
 
-def _done(fig: Figure, alt: str) -> Figure:
+def _filled(case: Case, width: int = 46) -> str:
+    """The case in lines that fit the picture."""
+    return textwrap.fill(str(case), width)
+
+
+def _done(fig: Drawing, alt: str) -> Drawing:
     fig.alt = alt
     return fig
 
 
 def alt(name: str, *args: Any) -> str:
     """The alt text of a figure by the name of its function."""
-    return globals()[name](*args).alt
+    fig = globals()[name](*args)
+    plt.close(fig)
+    return fig.alt
 
 
 def _name_ends(axes, names: list[tuple[float, str, str]], apart: float = 0.075) -> None:
@@ -101,14 +121,15 @@ def _name_ends(axes, names: list[tuple[float, str, str]], apart: float = 0.075) 
 # --- the board's figures -----------------------------------------------------------------------------------------------
 
 
-def decode() -> Figure:
+def decode() -> Drawing:
     """B0: one decode step appends a column to the sequence and looks back at every earlier one."""
     fig, axes = _axes(5.0, 3.2)
     old, height = 7, 5
     for column in range(old + 1):
         colour = COLOURS["kv"] if column < old else COLOURS["compute"]
         for row in range(height):
-            axes.add_patch(Rectangle((column, row), 0.9, 0.9, color=colour, alpha=0.25 + 0.1 * ((3 * column + 2 * row) % 4), lw=0))
+            shade = 0.25 + 0.1 * ((3 * column + 2 * row) % 4)  # any pattern will do
+            axes.add_patch(Rectangle((column, row), 0.9, 0.9, color=colour, alpha=shade, lw=0))
         if column < old:
             arc = f"arc3,rad={0.25 + 0.03 * (old - column)}"
             axes.annotate("", (column + 0.45, height), (old + 0.45, height),
@@ -120,9 +141,12 @@ def decode() -> Figure:
     axes.annotate("sequence, token by token", (old + 1, -1.45), (0, -1.45), va="center", arrowprops={"arrowstyle": "->"})
     axes.set(xlim=(-0.8, old + 3), ylim=(-1.9, height + 3.6))
     axes.axis("off")
-    return _done(fig, f"A grid: across, the {old} earlier tokens of a sequence and one new column appended on the right; "
-                 "down, the embedding. Arrows run from the new column back to every earlier one. A decode step makes one "
-                 "column, but reads what is kept of all columns before it: the KV cache.")  # fmt: skip
+    return _done(
+        fig,
+        f"A grid: across, the {old} earlier tokens of a sequence and one new column appended on the right; down, the "
+        "embedding. Arrows run from the new column back to every earlier one. A decode step makes one column, but reads "
+        "what is kept of all columns before it: the KV cache.",
+    )
 
 
 def _kink(case: Case) -> float | None:
@@ -170,40 +194,47 @@ def _point_kink(axes, case: Case, formula: Formula, scale: float, place: tuple[f
         _point(axes, at, f"kink at B = {kink:,.0f}", place)
 
 
-def latency(case: Case = WORKED) -> Figure:
+def latency(case: Case = RUNNING) -> Drawing:
     """B1: time of one step against batch: compute, KV and weights, and the bold roofline over them."""
     fig, axes = _axes()
     batch, floor = _batches(case), case(eq.latency_floor) / MS
     step = case(eq.step_time, batch=batch) / MS
-    _board(axes, case, step, {name: case(term, batch=batch) / MS for name, term in STEP_TERMS.items()}, max(step) * 1.05)
+    _board(axes, case, step, {name: case(term, batch=batch) / MS for name, term in STEP_TERMS.items()}, top=max(step) * 1.05)
     _point(axes, (0, floor), f"latency floor\n{significant(floor)} ms", (0.2, 0.62), "weights")
     _point_kink(axes, case, eq.step_time, 1 / MS, (0.4, 0.92))
     axes.set_ylabel("ms per step")
-    axes.set_title(f"{case},\n{case.tokens}", loc="left")
-    return _done(fig, f"Time of one step in milliseconds against batch, 0 to {batch[-1]:,.0f} sequences, for {case}, "
-                 f"{case.tokens}. Weights are a level line, KV and compute rise from zero; the bold line is the larger of compute "
-                 f"and weights plus KV. It starts at the latency floor of {significant(floor)} ms; {_kink_says(case)}.")  # fmt: skip
+    axes.set_title(f"{_filled(case)},\n{case.tokens}", loc="left")
+    return _done(
+        fig,
+        f"Time of one step in milliseconds against batch, 0 to {batch[-1]:,.0f} sequences, for {case}, {case.tokens}. "
+        "Weights are a level line, KV and compute rise from zero; the bold line is the larger of compute and weights plus "
+        f"KV. It starts at the latency floor of {significant(floor)} ms; {_kink_says(case)}.",
+    )
 
 
-def cost(case: Case = WORKED, rent: float = LECTURE_RENT) -> Figure:
+def cost(case: Case = RUNNING, rent: float = LECTURE_RENT) -> Drawing:
     """B2: rent per million tokens against batch; `rent` in USD per chip-hour."""
     fig, axes = _axes()
     batch, rented = _batches(case), {"rent": rent / units.factor("hour")}
     total, floor = MILLION * case(eq.cost_per_token, batch=batch, **rented), MILLION * case(eq.cost_floor, **rented)
-    _board(axes, case, total, {name: MILLION * case(term, batch=batch, **rented) for name, term in COST_TERMS.items()}, 3 * floor)
+    lines = {name: MILLION * case(term, batch=batch, **rented) for name, term in COST_TERMS.items()}
+    _board(axes, case, total, lines, top=3 * floor)
     axes.axhline(floor, color=COLOURS["accent"], lw=9, alpha=0.25, zorder=0)
     _point(axes, (batch[-1] * 0.85, floor), f"cost floor\n${significant(floor)}", (0.84, 0.6), "accent")
     _point_kink(axes, case, eq.cost_per_token, MILLION, (0.5, 0.8), **rented)
     axes.set_ylabel("$ per million tokens")
-    axes.set_title(f"{case},\n{case.tokens}, ${rent:g} per GPU-hour", loc="left")
+    axes.set_title(f"{_filled(case)},\n{case.tokens}, ${rent:g} per GPU-hour", loc="left")
     alone = MILLION * case(eq.cost_per_token, batch=1, **rented)
-    return _done(fig, f"Cost per million tokens against batch, 0 to {batch[-1]:,.0f} sequences, for {case}, {case.tokens}, at "
-                 f"${rent:g} per GPU-hour. Compute and KV are level lines, weights a hyperbola; the bold line is the larger of compute "
-                 f"and weights plus KV. It falls from ${significant(alone)} at a batch of one (far above the picture) to the floor of "
-                 f"${significant(floor)}; {_kink_says(case)}.")  # fmt: skip
+    return _done(
+        fig,
+        f"Cost per million tokens against batch, 0 to {batch[-1]:,.0f} sequences, for {case}, {case.tokens}, at ${rent:g} "
+        "per GPU-hour. Compute and KV are level lines, weights a hyperbola; the bold line is the larger of compute and "
+        f"weights plus KV. It falls from ${significant(alone)} at a batch of one (far above the picture) to the floor of "
+        f"${significant(floor)}; {_kink_says(case)}.",
+    )
 
 
-def trains(interval: float = LECTURE_INTERVAL) -> Figure:
+def trains(interval: float = LECTURE_INTERVAL) -> Drawing:
     """B3: departures at equal intervals; what a request waits and rides. `interval` in seconds."""
     fig, axes = _axes(5.0, 3.4)
     slot, worst, mean = (t / MS for t in (interval, eq.worst_latency(interval=interval), eq.mean_latency(interval=interval)))
@@ -222,59 +253,71 @@ def trains(interval: float = LECTURE_INTERVAL) -> Figure:
         axes.text(2.5 * slot, row, "ride", ha="center", va="center")
     axes.set(xlim=(0, 4 * slot), ylim=(-0.4, 3.75), xlabel="time (ms)", xticks=np.arange(5) * slot, yticks=[])
     axes.spines["left"].set_visible(False)
-    return _done(fig, f"A time axis of 0 to {4 * slot:g} ms in equal slots of {slot:g} ms; a batch departs at the start of each. A request "
-                 f"that just missed a departure waits {slot:g} ms and rides {slot:g} ms, {worst:g} ms in all; over arrivals spread "
-                 f"evenly the mean is {mean:g} ms; one that just caught a departure takes {slot:g} ms.")  # fmt: skip
+    return _done(
+        fig,
+        f"A time axis of 0 to {4 * slot:g} ms in equal slots of {slot:g} ms; a batch departs at the start of each. A "
+        f"request that just missed a departure waits {slot:g} ms and rides {slot:g} ms, {worst:g} ms in all; over arrivals "
+        f"spread evenly the mean is {mean:g} ms; one that just caught a departure takes {slot:g} ms.",
+    )
 
 
 # --- against reality -----------------------------------------------------------------------------------------------------
 
 
-def mfu_context(cases: tuple[Case, Case] = (RUNNING, WORKED)) -> Figure:
-    """MFU that an unlimited batch reaches, against context; at twice the balanced context it is one half."""
+def mfu_context(case: Case = RUNNING) -> Drawing:
+    """MFU that an unlimited batch reaches, against context, for three sizes of KV cache; at 2 L* it is one half."""
     fig, axes = _axes()
-    context, says = np.geomspace(100, 5e5, 401), []
-    for case, colour, place in zip(cases, ("second", "compute"), ((0.02, 0.25), (0.72, 0.75))):
-        balanced = case(eq.balanced_context)
-        half = case._replace(context=2 * balanced)(eq.mfu_limit)
-        axes.plot(context, 100 * case._replace(context=context)(eq.mfu_limit), color=COLOURS[colour])
-        axes.plot([balanced, 2 * balanced], [100, 100 * half], "o", color=COLOURS[colour], ms=7)
-        axes.text(balanced, 103, f"L* = {balanced:,.0f}", ha="center", va="bottom", color=COLOURS[colour])
-        axes.annotate(f"{100 * half:.0f} % at {2 * balanced:,.0f}", (2 * balanced, 100 * half), xytext=(8, 0),
-                      textcoords="offset points", va="center", color=COLOURS[colour])  # fmt: skip
-        axes.text(*place, textwrap.fill(str(case), 16), transform=axes.transAxes, va="center", color=COLOURS[colour])
-        says.append(f"{case}: level to the balanced context of {balanced:,.0f} tokens, {100 * half:.0f} % at {2 * balanced:,.0f}")
-    axes.set(xscale="log", xlabel="context L (tokens, log scale)", ylabel="MFU at an unlimited batch (%)", xlim=(100, 5e5), ylim=(0, 115))
+    model, context, says = catalogue.model(case.model), np.geomspace(100, 5e5, 401), []
+    board = catalogue.model(WORKED.model).kv_bytes_per_token()
+    sizes = [(model.kv_bytes_per_token("bf16"), "BF16", "second", (0.02, 0.3)), (board, "board", "compute", (0.83, 0.78)),
+             (model.kv_bytes_per_token("fp8"), "FP8", "kv", (0.49, 0.78))]  # fmt: skip
+    for kv, name, colour, place in sizes:
+        bound = lambda formula: formula.given(model, catalogue.system(case.system), precision=case.precision, kv_bytes_per_token=kv)
+        balanced, share = bound(eq.balanced_context)(), lambda length: 100 * bound(eq.mfu_limit)(context=length)
+        axes.plot(context, share(context), color=COLOURS[colour])
+        axes.plot([balanced, 2 * balanced], [share(balanced), share(2 * balanced)], "o", color=COLOURS[colour], ms=7)
+        half = f"{share(2 * balanced):.0f} % at {2 * balanced:,.0f}"
+        axes.text(*place, f"{units.pretty(kv, 'byte', 2)}, {name}\nL* = {balanced:,.0f}\n{half}", transform=axes.transAxes, va="center", color=COLOURS[colour])
+        says.append(f"{units.pretty(kv, 'byte', 2)} ({name}): level to the balanced context of {balanced:,.0f} tokens, {half}")
+    axes.set(xscale="log", xlim=(100, 5e5), ylim=(0, 105))
+    axes.set(xlabel="context L (tokens, log scale)", ylabel="MFU at an unlimited batch (%)")
     axes.xaxis.set_major_formatter("{x:,.0f}")
-    return _done(fig, "Share of peak FLOPs that an unlimited batch can use, against context from 100 to 500,000 tokens (log scale). "
-                 f"{'; '.join(says)}. Beyond the balanced context MFU falls as one over the context.")  # fmt: skip
+    axes.set_title(f"{_filled(case)},\nby bytes of KV per token", loc="left")
+    return _done(
+        fig,
+        f"Share of peak FLOPs that an unlimited batch can use, against context from 100 to 500,000 tokens (log scale), for {case}, "
+        f"with three sizes of KV cache per token. {'; '.join(says)}. Beyond the balanced context MFU falls as one over the context.",
+    )
 
 
-def drain() -> Figure:
+def drain() -> Drawing:
     """Time to read the whole memory once, for every confirmed chip of the catalogue, with the lecture's 20 ms."""
     chips = sorted((chip for chip in catalogue.chips() if chip.confirmed), key=lambda chip: chip.drain_time())
     fig, axes = _axes(5.0, 1.0 + 0.27 * len(chips))
     times, mark = [eq.drain_time.given(chip)() / MS for chip in chips], LECTURE_INTERVAL / MS
-    for row, (chip, time) in enumerate(zip(chips, times)):
-        sure = chip.caveat("hbm_bytes") is None and chip.caveat("hbm_bytes_per_s") is None
+    sure = [chip.caveat("hbm_bytes") is None and chip.caveat("hbm_bytes_per_s") is None for chip in chips]
+    for row, time in enumerate(times):
         axes.plot([0, time], [row, row], color=COLOURS["muted"], alpha=0.35, lw=1.5)
-        axes.plot(time, row, "o", color=COLOURS["compute"], mfc=COLOURS["compute"] if sure else "white", ms=8)
-        axes.annotate(f"{time:.1f}", (time, row), xytext=(8 if time > mark else -8, 0), textcoords="offset points",
-                      ha="left" if time > mark else "right", va="center")  # fmt: skip
+        axes.plot(time, row, "o", color=COLOURS["compute"], mfc=COLOURS["compute"] if sure[row] else "white", ms=8)
+        axes.annotate(f"{time:.1f}", (time, row), xytext=(8, 0), textcoords="offset points", va="center")
     axes.axvline(mark, color=COLOURS["third"], lw=1.5, zorder=0)
     axes.text(mark, len(chips) - 0.3, f"the lecture's {mark:g} ms", ha="center", va="bottom")
-    axes.set(yticks=range(len(chips)), yticklabels=[f"{_short(chip)} ({chip.release[:4]})" for chip in chips], xlim=(0, max(times) * 1.15),
-             ylim=(-0.6, len(chips) - 0.4), xlabel="ms to read all of HBM once")  # fmt: skip
-    axes.text(0.99, 0.03, "hollow: uncertain", transform=axes.transAxes, ha="right", color=COLOURS["muted"])
+    axes.set_yticks(range(len(chips)), [f"{_short(chip)} ({chip.release[:4]})" for chip in chips])
+    axes.set(xlim=(0, max(times) * 1.15), ylim=(-0.6, len(chips) - 0.4), xlabel="ms to read all of HBM once")
+    if not all(sure):
+        axes.text(0.99, 0.03, "hollow: uncertain", transform=axes.transAxes, ha="right", color=COLOURS["muted"])
     axes.grid(axis="y", visible=False)
-    return _done(fig, f"Time to read all of HBM once, for {len(chips)} chips, sorted: from {times[0]:.1f} ms ({_short(chips[0])}) to "
-                 f"{times[-1]:.1f} ms ({_short(chips[-1])}). A line marks the lecture's {mark:g} ms; {sum(time > mark for time in times)} of "
-                 f"the {len(chips)} take longer.")  # fmt: skip
+    return _done(
+        fig,
+        f"Time to read all of HBM once, for {len(chips)} chips, sorted: from {times[0]:.1f} ms ({_short(chips[0])}) to "
+        f"{times[-1]:.1f} ms ({_short(chips[-1])}). A line marks the lecture's {mark:g} ms; "
+        f"{sum(time > mark for time in times)} of the {len(chips)} take longer.",
+    )
 
 
 def _short(chip: catalogue.Chip) -> str:
-    """A chip's name without its vendor and without what stands in brackets."""
-    return re.sub(r"^(NVIDIA|Google|AMD Instinct|AWS) | \(.*", "", chip.name)
+    """A chip's name without its vendor."""
+    return re.sub(r"^(NVIDIA|Google|AMD Instinct|AWS) ", "", plain(chip.name))
 
 
 class GemmRow(NamedTuple):
@@ -291,24 +334,24 @@ class GemmRow(NamedTuple):
 
 def gemm_ideal(rows: Any, n: int, k: int, precision: str, chip: catalogue.Chip) -> Any:
     """Ideal microseconds of a matrix product of `rows` rows with a k × n weight, everything at one precision."""
-    size = bytes_per_param(precision)
-    bound = eq.gemm_time.given(chip, precision=precision, weight_rows=k, weight_columns=n, bytes_per_param=size, bytes_per_value=size)
-    return bound(rows=rows) / US
+    shape = {"weight_rows": k, "weight_columns": n}
+    sizes = dict.fromkeys(("bytes_per_param", "bytes_per_value"), bytes_per_param(precision))
+    return eq.gemm_time.given(chip, precision=precision, **shape, **sizes)(rows=rows) / US
 
 
 def gemm_rows() -> list[GemmRow]:
     """The catalogue's H200 measurements beside their ideal times."""
     table = catalogue.measurement("h200_gemm")
-    columns = zip(*(table.column(name) for name in ("library", "dtype", "m", "n", "k", "latency_us")))
-    chip = catalogue.chip(table.chip_id)
-    return [GemmRow(library, dtype, m, n, k, time, gemm_ideal(m, n, k, _precision(dtype), chip)) for library, dtype, m, n, k, time in columns]
+    rows = zip(*(table.column(name) for name in ("library", "dtype", "m", "n", "k", "latency_us")))
+    ideal = lambda dtype, m, n, k: gemm_ideal(m, n, k, _precision(dtype), catalogue.chip(table.chip_id))
+    return [GemmRow(*row, ideal(*row[1:5])) for row in rows]
 
 
 def _precision(dtype: str) -> str:
     return {"bfloat16": "bf16"}.get(dtype, dtype)
 
 
-def gemm() -> Figure:
+def gemm() -> Drawing:
     """Measured H200 matrix products over the roofline that they cannot beat, a panel per shape and number format."""
     rows = gemm_rows()
     panels = sorted({(r.dtype, r.n, r.k) for r in rows}, key=lambda p: (p[0], -p[1]))
@@ -321,20 +364,25 @@ def gemm() -> Figure:
     fig.supylabel("µs per matrix product (log scale)", fontsize=11)
     ratios = [r.measured / r.ideal for r in rows]
     small, large = ([r.measured / r.ideal for r in rows if r.m == end(q.m for q in rows)] for end in (min, max))
-    return _done(fig, f"{len(panels)} panels, one per shape and number format: measured time of a matrix product on an H200 against its rows, "
-                 f"{min(r.m for r in rows)} to {max(r.m for r in rows):,} (both log), over the ideal roofline. Time is level, then "
-                 f"proportional to the rows. All {len(rows)} points lie above the line, by {min(ratios):.2f} to {max(ratios):.2f} times: "
-                 f"{min(small):.2f} to {max(small):.2f} at one row, {min(large):.2f} to {max(large):.2f} at the most.")  # fmt: skip
+    return _done(
+        fig,
+        f"{len(panels)} panels, one per shape and number format: measured time of a matrix product on an H200 against its "
+        f"rows, {min(r.m for r in rows)} to {max(r.m for r in rows):,} (both log), over the ideal roofline. Time is level, "
+        f"then proportional to the rows. All {len(rows)} points lie above the line, by {min(ratios):.2f} to "
+        f"{max(ratios):.2f} times: {min(small):.2f} to {max(small):.2f} at one row, {min(large):.2f} to {max(large):.2f} "
+        "at the most.",
+    )
 
 
 def _gemm_panel(axes, rows: list[GemmRow], looks: dict[str, tuple[str, str]]) -> None:
     first = rows[0]
     m = np.geomspace(min(r.m for r in rows), max(r.m for r in rows), 200)
-    ideal = gemm_ideal(m, first.n, first.k, _precision(first.dtype), catalogue.chip(catalogue.measurement("h200_gemm").chip_id))
-    axes.plot(m, ideal, color=COLOURS["bound"])
+    chip = catalogue.chip(catalogue.measurement("h200_gemm").chip_id)
+    axes.plot(m, gemm_ideal(m, first.n, first.k, _precision(first.dtype), chip), color=COLOURS["bound"])
     for line, library in enumerate(sorted({r.library for r in rows})):
         mine, (colour, marker) = [r for r in rows if r.library == library], looks[library]
-        axes.plot([r.m for r in mine], [r.measured for r in mine], marker, color=COLOURS[colour], ms=4.5, mfc="none", mew=1.3)
+        measured = [r.m for r in mine], [r.measured for r in mine]
+        axes.plot(*measured, marker, color=COLOURS[colour], ms=4.5, mfc="none", mew=1.3)
         least, most = mine[0].measured / mine[0].ideal, mine[-1].measured / mine[-1].ideal
         axes.text(0.04, 0.95 - 0.2 * line, f"{library.split()[0]}\n{least:.2f}× … {most:.2f}×", transform=axes.transAxes,
                   va="top", color=COLOURS[colour])  # fmt: skip
@@ -355,26 +403,28 @@ def weights_read(model: catalogue.Model, batch: Any) -> Any:
     return model.n_total - (model.n_total - model.n_active) * missed ** (batch - 1)
 
 
-def first_token_experts(case: Case = RUNNING) -> Figure:
+def first_token_experts(case: Case = RUNNING) -> Drawing:
     """Weight bytes that a step reads against batch: active parameters for one token, nearly all from a hundred on."""
     fig, axes = _axes()
     model = catalogue.model(case.model)
     size, batch = bytes_per_param(case.precision) / GB, np.geomspace(1, 1000, 301)
-    read = lambda b: weights_read(model, b) * size
+    whole, read = model.n_total * size, lambda b: weights_read(model, b) * size
     axes.plot(batch, read(batch), color=COLOURS["weights"], lw=3)
-    axes.axhline(model.n_total * size, color=COLOURS["muted"], ls="--", lw=1.5)
+    axes.axhline(whole, color=COLOURS["muted"], ls="--", lw=1.5)
     first, floor = case(eq.first_floor) / MS, case(eq.latency_floor) / MS
     most = int(np.argmax(weights_read(model, np.arange(1, 10_000)) >= 0.99 * model.n_total)) + 1
     axes.plot([1, most], [read(1), read(most)], "o", color=COLOURS["weights"], ms=8, clip_on=False)
-    axes.annotate(f"one token: {significant(read(1))} GB,\n{significant(first)} ms", (1, read(1)), xytext=(8, 75), textcoords="offset points",
-                  arrowprops={"arrowstyle": "-", "color": COLOURS["muted"]})  # fmt: skip
+    _point(axes, (1, read(1)), f"one token:\n{significant(read(1))} GB,\n{significant(first)} ms", (0.17, 0.42), "weights")
     axes.annotate(f"99 % at B = {most}", (most, read(most)), xytext=(0, -14), textcoords="offset points", va="top")
-    axes.text(1.1, model.n_total * size * 1.02, f"all experts: {significant(model.n_total * size)} GB, {significant(floor)} ms", va="bottom")
+    axes.text(1.1, whole * 1.02, f"all experts: {significant(whole)} GB, {significant(floor)} ms", va="bottom")
     axes.set(xscale="log", xlabel="batch B (sequences, log scale)", ylabel="GB of weights per step", xlim=(1, 1000),
-             ylim=(0, model.n_total * size * 1.15))  # fmt: skip
+             ylim=(0, whole * 1.15))  # fmt: skip
     axes.xaxis.set_major_formatter("{x:,.0f}")
-    axes.set_title(str(case), loc="left")
-    return _done(fig, f"Expected gigabytes of weights that one step reads, against batch from 1 to 1,000 (log scale), for {case}: from "
-                 f"{significant(read(1))} GB ({significant(first)} ms) for one token, which visits {model.moe.active} of {model.moe.experts} "
-                 f"experts, to {significant(model.n_total * size)} GB ({significant(floor)} ms); 99 % at a batch of {most}. "
-                 "The lecture's floor holds from there on.")  # fmt: skip
+    axes.set_title(_filled(case), loc="left")
+    return _done(
+        fig,
+        f"Expected gigabytes of weights that one step reads, against batch from 1 to 1,000 (log scale), for {case}: from "
+        f"{significant(read(1))} GB ({significant(first)} ms) for one token, which visits {model.moe.active} of "
+        f"{model.moe.experts} experts, to {significant(whole)} GB ({significant(floor)} ms); 99 % at a "
+        f"batch of {most}. The lecture's floor holds from there on.",
+    )

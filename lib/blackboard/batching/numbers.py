@@ -35,7 +35,7 @@ def hardware() -> dict[str, str]:
         "first_floor": pretty(at(eq.first_floor), "s", 2),
         "weight_bytes": pretty(known["n_total"] * known["bytes_per_param"], "byte"),
         "bandwidth": pretty(known["bandwidth"], "byte/s"),
-        "intensity": significant(at(eq.hardware_constant), 3),
+        "intensity": significant(at(eq.hardware_constant), 4),
         "sparsity": significant(known["n_total"] / known["n_active"], 3),
         "critical": significant(at(eq.critical_batch), 2),
         "gain": significant(at(eq.batching_gain), 2),

@@ -41,7 +41,7 @@ guess = Estimate(
     mistakes=(Mistake(lambda v: take(eq.fast_mode_batch_ratio, v, price_ratio=6, speed_ratio=2.5),
                       "That is about what a fast mode gives up. The whole range between a batch of one and a full one is far wider."),),
     hints=("A token alone pays for reading all weights; in a huge batch it pays only for its own multiplications.",
-           "Compare the time to read {n_total} from memory with the time to multiply one token by {n_active}."),
+           "Compare the time to read {n_total} from memory with the time to multiply one token by the {n_active} that are active."),
     solution=lambda v: [
         Step(f"Reading all weights once: ${eq.weight_time.latex}$ =", take(eq.weight_time, v), "s"),
         Step(f"Multiplying one token: ${eq.compute_time.latex}$ with $B = 1$:", take(eq.compute_time, v, batch=1), "s"),
@@ -115,7 +115,7 @@ floor_why = Choice(
 
 floor = Quantity(
     id="floor", title="The latency floor", level="medium",
-    ask="{net_name} stores {n_total} and activates {n_active} per token. Its weights take {bytes_per_param}. "
+    ask="{net_name} stores {n_total} and activates {n_active} for each token. A weight takes {bytes_per_param}. "
     "A {machine_name} reads {bandwidth} in all. How long does a step take at least, however small the batch? (In ms.)",
     draw=RACKS | {"bytes_per_param": (FP8, BF16)}, derive=rack, units=PLAIN, unit="s", asked="ms", objective="find the latency floor",
     answer=lambda v: take(eq.latency_floor, v), second=lambda v: sum([v["n_total"] / 1000 * v["bytes_per_param"] / v["bandwidth"]] * 1000),
@@ -210,7 +210,7 @@ def priced(values: Values) -> Values:
 
 cost = Quantity(
     id="cost", title="What a million tokens cost", level="medium",
-    ask="A {machine_name} ({chips}, {flops} in FP8, {bandwidth}) serves {net_name} ({n_total}, {n_active} active, FP8 weights, {kv_bytes_per_token} of KV) "
+    ask="A {machine_name} ({chips}, {flops} in FP8, {bandwidth}) serves {net_name} ({n_total}, of which {n_active} are active, FP8 weights, {kv_bytes_per_token} of KV) "
     "in batches of {batch} with {context} of context each. A GPU rents for {hourly} an hour. What does one million generated tokens cost in rent?",
     draw=RACKS | {"batch": (256, 512, 1024), "context": (4096, 8192), "hourly": (2.0, 3.0, 4.0)}, derive=priced,
     units=PLAIN | {"hourly": "USD", "context": "token"}, unit="USD/token", asked="$/Mtok", objective="price a token",
@@ -233,7 +233,7 @@ cost = Quantity(
 
 critical = Quantity(
     id="critical", title="The batch where the wait changes sides", level="medium",
-    ask="A chip multiplies {flops} in {precision} and reads {bandwidth}. A model has {n_total} in all, {n_active} active, {bytes_per_param}. From which batch on does multiplying take as long as reading the weights? Leave KV out.",
+    ask="A chip multiplies {flops} in {precision} and reads {bandwidth}. A model has {n_total}, of which {n_active} are active, at {bytes_per_param}. From which batch on does multiplying take as long as reading the weights? Leave KV out.",
     draw={"kind": ("h100-sxm", "h200", "b200", "tpu7x"), "net": ("deepseek-v3", "qwen3-235b-a22b", "kimi-k2"), "precision": ("fp8", "bf16")},
     derive=lambda v: model(v["net"]).symbols(v["precision"]) | chip(v["kind"]).symbols(v["precision"]), unit="sequence", objective="find the batch at which compute takes over",
     answer=lambda v: take(eq.critical_batch, v), second=lambda v: v["n_total"] * v["bytes_per_param"] / v["bandwidth"] / (2 * v["n_active"] / v["flops"]),
@@ -253,7 +253,7 @@ critical = Quantity(
 
 balanced = Quantity(
     id="balanced", title="The balanced context", level="hard",
-    ask="A {machine_name} multiplies {flops} (FP8) and reads {bandwidth}. A model with {n_active} active keeps {kv_bytes_per_token} of KV per token. At which context does one more sequence cost as much reading as multiplying?",
+    ask="A {machine_name} multiplies {flops} (FP8) and reads {bandwidth}. A model with {n_active} active for each token keeps {kv_bytes_per_token} of KV. At which context does one more sequence cost as much reading as multiplying?",
     draw={"machine": RACKS["machine"], "n_active": (37e9, 22e9, 100e9), "kv_bytes_per_token": (70_272.0, 35_136.0, 2_000.0)},
     derive=lambda v: system(v["machine"]).symbols("fp8") | {"machine_name": system(v["machine"]).name}, units=PLAIN, unit="token/sequence", asked="token", objective="find the balanced context",
     answer=lambda v: take(eq.balanced_context, v), second=lambda v: (2 * v["n_active"] / v["flops"]) / (v["kv_bytes_per_token"] / v["bandwidth"]),
@@ -285,7 +285,7 @@ mfu = Quantity(
 
 fast = Quantity(
     id="fast", title="What fast mode gives away", level="medium",
-    ask="A provider offers the same model {speed_ratio} times faster at {price_ratio} times the price per token. If prices follow cost and the chips are the same, how many times smaller is the batch?",
+    ask="A provider offers the same model {speed_ratio} times as fast at {price_ratio} times the price per token. If prices follow cost and the chips are the same, how many times smaller is the batch?",
     draw={"price_ratio": (6.0, 2.0, 4.0), "speed_ratio": (2.5, 3.0)}, unit="1", objective="read a batch out of a price",
     answer=lambda v: take(eq.fast_mode_batch_ratio, v), second=lambda v: (1.0 / 1.0) / ((1.0 / v["speed_ratio"]) / v["price_ratio"]),
     means="Cost per token is rent times step time over batch, so price and speed together give the batch away.",
@@ -315,7 +315,7 @@ money = Choice(
 
 slow = Quantity(
     id="slow", title="How cheap slow mode can be", level="hard",
-    ask="A {machine_name} serves {net_name} (FP8, {n_total}, {n_active} active, KV {kv_bytes_per_token}) at {batch} and {context} of context each. It multiplies {flops} and reads {bandwidth}. "
+    ask="A {machine_name} serves {net_name} (FP8, {n_total}, of which {n_active} are active; KV {kv_bytes_per_token}) in batches of {batch} with {context} of context each. It multiplies {flops} and reads {bandwidth}. "
     "A reader is willing to wait as long as it takes. By which factor can a token get cheaper at the most?",
     draw={"machine": ("gb200-nvl72", "b200-64", "h200-8"), "net": ("deepseek-v3", "kimi-k2"), "batch": (128, 256, 512), "context": (2048, 4096)}, derive=rack, units=PLAIN | {"context": "token"}, unit="1",
     objective="find the cost floor", answer=lambda v: take(eq.slow_mode_limit, v),
