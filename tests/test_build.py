@@ -131,3 +131,11 @@ def test_a_page_that_left_the_contents_leaves_the_site(project):
     (project / "_toc.yml").write_text("format: jb-book\nroot: book/index\n")
     built(project)
     assert not (project / "_build" / "html" / "book" / "tiny.html").exists()
+
+
+def test_a_changed_style_is_published_without_running_a_notebook(project):
+    """A style alone makes no page out of date for Sphinx; the build knows better."""
+    built(project)
+    (project / "book" / "_static" / "custom.css").write_text("/* another style */\n")
+    assert "cell" not in built(project)
+    assert "another style" in (project / "_build" / "html" / "_static" / "custom.css").read_text()

@@ -17,13 +17,14 @@ import vl_convert
 from blackboard import catalogue, units
 from blackboard.batching import equations as eq
 from blackboard.batching import explorables
-from blackboard.batching.figures import COST_TERMS, LECTURE_RENT, STEP_TERMS, RUNNING, crossing
+from blackboard.batching.figures import LECTURE_RENT, RUNNING
 from blackboard.explorable import MIME, VEGALITE, Explorable, inside, menu, slider
 
 NAMES = ("latency_explorer", "cost_explorer", "context_explorer")
-LINES = {
-    "latency_explorer": ("ms", {"step": eq.step_time, **{name: STEP_TERMS[name] for name in ("compute", "KV", "weights")}}),
-    "cost_explorer": ("USD/megatoken", {"cost": eq.cost_per_token, **{name: COST_TERMS[name] for name in ("compute", "KV", "weights")}}),
+TERMS = ("compute", "KV", "weights")
+LINES = {  # each explorable's unit, and the formulas of its curves
+    "latency_explorer": ("ms", {"step": eq.step_time, **{name: eq.STEP_TERMS[name] for name in TERMS}}),
+    "cost_explorer": ("USD/megatoken", {"cost": eq.cost_per_token, **{name: eq.COST_TERMS[name] for name in TERMS}}),
     "context_explorer": ("percent", {"limit": eq.mfu_limit, "here": eq.mfu}),
 }
 CASES = [(name, field) for name, (_, fields) in LINES.items() for field in fields]
@@ -199,7 +200,8 @@ def vega_says(values, expressions, params=()):
 
 def test_vega_agrees_with_numpy():
     """Vega's own evaluation of every formula of the lesson's charts at 300 random points."""
-    formulas = [eq.latency_floor, eq.cost_floor, eq.slow_mode_limit, eq.balanced_context, *(f for _, fields in LINES.values() for f in fields.values())]
+    formulas = [eq.latency_floor, eq.cost_floor, eq.slow_mode_limit, eq.balanced_context]
+    formulas += [formula for _, fields in LINES.values() for formula in fields.values()]
     rng, names = np.random.default_rng(11), sorted({name for formula in formulas for name in formula.free})
     rows = [{"row": row, **draw(rng, names)} for row in range(300)]
     found = vega_says(rows, [formula.vega(**{name: f"datum.{name}" for name in formula.free}) for formula in formulas])
@@ -226,7 +228,7 @@ def test_controls_reach_the_formulas(system, precision):
         expected["n_total"] = max(expected["n_active"], expected["n_total"] * 2**-0.5)
         assert got["balanced"] == pytest.approx(eq.balanced_context(**{n: expected[n] for n in eq.balanced_context.free}), rel=1e-12)
         compute_bound = got["context"] < got["balanced"]
-        assert got["kink"] == pytest.approx(crossing(**{n: expected[n] for n in crossing.free}) if compute_bound else 0, rel=1e-11)
+        assert got["kink"] == pytest.approx(eq.crossing(**{n: expected[n] for n in eq.crossing.free}) if compute_bound else 0, rel=1e-11)
         assert all(got[name] == pytest.approx(expected[name], rel=1e-12) for name in SIGNALS[:-2])
 
 
@@ -244,7 +246,7 @@ def serves(machine, precision):
 def test_still_says_what_the_formulas_say():
     """The numbers in the pictures' titles are those of the worked case."""
     said = " ".join(ElementTree.fromstring(explorables.latency_explorer().still).itertext())
-    assert f"floor {RUNNING(eq.latency_floor) * 1e3:.3g} ms" in said and f"kink at B = {RUNNING(crossing):,.0f}" in said
+    assert f"floor {RUNNING(eq.latency_floor) * 1e3:.3g} ms" in said and f"kink at B = {RUNNING(eq.crossing):,.0f}" in said
     assert f"L* = {RUNNING(eq.balanced_context):,.0f}" in said
     said = " ".join(ElementTree.fromstring(explorables.cost_explorer().still).itertext())
     floor = RUNNING(eq.cost_floor, rent=LECTURE_RENT / 3600) * 1e6

@@ -13,7 +13,7 @@ from matplotlib.text import Text
 from blackboard import catalogue
 from blackboard.batching import equations as eq
 from blackboard.batching import figures
-from blackboard.batching.figures import LECTURE_RENT, RUNNING, WORKED, crossing
+from blackboard.batching.figures import LECTURE_RENT, RUNNING, WORKED
 
 NAMES = ("decode", "latency", "cost", "trains", "mfu_context", "drain", "gemm", "first_token_experts")
 LONG = RUNNING._replace(context=20_000)  # beyond the balanced context: no kink
@@ -123,8 +123,8 @@ def test_crossing_by_search(case):
     while high / low > 1 + 1e-13:
         middle = (low * high) ** 0.5
         low, high = (middle, high) if case(eq.compute_time, batch=middle) < case(eq.memory_time, batch=middle) else (low, middle)
-    assert case(crossing) == pytest.approx(low, rel=1e-9)
-    assert case(crossing) == pytest.approx(case(eq.critical_batch) / (1 - case.context / case(eq.balanced_context)), rel=1e-12)
+    assert case(eq.crossing) == pytest.approx(low, rel=1e-9)
+    assert case(eq.crossing) == pytest.approx(case(eq.critical_batch) / (1 - case.context / case(eq.balanced_context)), rel=1e-12)
 
 
 def test_beyond_the_balanced_context_there_is_no_kink():

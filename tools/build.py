@@ -35,9 +35,9 @@ class BuildError(Exception):
 # --- What the cached results depend on ---------------------------------------------------------------------
 
 
-def library_files():
-    """The files a notebook's results depend on besides its own text."""
-    files = [path for path in (ROOT / "lib").rglob("*") if path.is_file()]
+def files_under(*folders):
+    """Every file in these folders of the project that somebody wrote."""
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()]
     made = ("__pycache__", ".egg-info", ".ipynb_checkpoints")
     return sorted(path for path in files if not any(part.endswith(made) for part in path.parts))
 
@@ -61,10 +61,13 @@ def keep_only(folder, key):
 
 
 def drop_stale():
-    """Forget every result of another library, lock or Python, and every page of another table of contents."""
+    """Forget every result of another library, lock or Python, and every page of another contents or dress.
+
+    Sphinx itself would keep pages that left the contents, and would not publish a changed style.
+    """
     tools = [ROOT / "tools" / name for name in ("build.py", "mending.py")]
-    keep_only(WORK, hash_of([*library_files(), ROOT / "requirements.lock", *tools]))
-    keep_only(PAGES, hash_of([ROOT / "_toc.yml", ROOT / "_config.yml"]))
+    keep_only(WORK, hash_of([*files_under("lib"), ROOT / "requirements.lock", *tools]))
+    keep_only(PAGES, hash_of([ROOT / "_toc.yml", ROOT / "_config.yml", *files_under("book/_static", "_templates")]))
 
 
 # --- The notebooks -----------------------------------------------------------------------------------------

@@ -27,9 +27,19 @@ function boxTables() {
   }
 }
 
+// A table's heading that is one symbol has that symbol as its name: not every reader looks into formulas for it.
+function nameSymbols() {
+  for (const formula of document.querySelectorAll("th mjx-container")) {
+    const parts = [...formula.querySelectorAll("mi, mn, mo, mtext")].map((part) => part.textContent);
+    formula.setAttribute("role", "math");
+    formula.setAttribute("aria-label", parts.join(" "));
+  }
+}
+
 async function settle() {
   boxTables();
   await window.MathJax?.startup?.promise;
+  nameSymbols();
   markScrolling();
   addEventListener("resize", markScrolling);
   addEventListener("toggle", markScrolling, true);

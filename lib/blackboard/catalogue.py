@@ -28,7 +28,7 @@ from blackboard.prices import BytePrice, MemoryTier, PriceCard, TokenPrices
 
 @dataclass(frozen=True)
 class Rates:
-    """Dense FLOP/s of one chip by precision, a multiply-add counted as 2; None where the hardware lacks it."""
+    """Dense FLOP/s of one chip by precision, a multiply-add counted as 2; None: not in the hardware, or no figure."""
 
     bf16: Positive | None
     fp8: Positive | None
@@ -117,7 +117,7 @@ class Chip(Machine, Row):
         return self.hbm_bytes_per_s
 
     def flops(self, precision: str) -> float:
-        """Dense FLOP/s at a precision; UnknownId if the hardware does not have it."""
+        """Dense FLOP/s at a precision; UnknownId where the chip has none."""
         rate = getattr(self.flops_dense_per_s, standard_precision(precision))
         if rate is None:
             has = [f.name for f in fields(Rates) if getattr(self.flops_dense_per_s, f.name)]

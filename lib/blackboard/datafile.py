@@ -133,7 +133,7 @@ def load(kind: type[T], folder: Path = DATA) -> Mapping[str, T]:
 def find(kind: type[T], id: str) -> T:
     """One row of a kind, or UnknownId with the near ids."""
     rows = load(kind)
-    if id not in rows:
+    if not isinstance(id, str) or id not in rows:
         close = near(id, rows)
         hint = f"near: {', '.join(close)}; " if close else ""
         raise UnknownId(f"no {kind.noun} {id!r}; {hint}{kind.noun}s() lists all {len(rows)}")

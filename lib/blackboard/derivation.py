@@ -88,6 +88,7 @@ class Derivation:
         """Refuse to end anywhere but at the formula that the plots, sliders and answers use."""
         if self.left != formula.symbol or not equal(self.right, formula.expr):
             raise DerivationError(f"this ends at {self.left} = {self.right}, not at {formula!r}")
+        self.lines[-1] = (self.lines[-1][0], formula.latex)  # equal, and as the rest of the course writes it
         return self
 
     def __repr__(self) -> str:

@@ -19,8 +19,23 @@ def _number(value: float | None, scale: float = 1, digits: int = 4) -> str:
     return NONE if value is None else significant(value / scale, digits, exact=True)
 
 
+def _prose(text: str) -> str:
+    """A cell of words, wide enough not to make its row tall."""
+    return f'<div style="min-width: 16rem">{escape(text)}</div>' if text else NONE
+
+
+def _line(text: str) -> str:
+    """A cell that is not broken: a name, an id, a date."""
+    return f'<span style="white-space: nowrap">{text}</span>'
+
+
+def _name(row: Row) -> str:
+    """What a row is called, and the id to find it by."""
+    return f"{_line(escape(row.name))}<br>{_code(row.id)}"
+
+
 def _code(id: str) -> str:
-    return f"<code>{escape(id)}</code>"
+    return _line(f"<code>{escape(id)}</code>")
 
 
 def _cited(ids: Iterable[str | None]) -> str:
@@ -29,7 +44,7 @@ def _cited(ids: Iterable[str | None]) -> str:
     if not found:
         return NONE
     links = (f'<a href="#source-{s.id}" aria-label="source {numbers[s.id]}: {escape(s.title)}">{numbers[s.id]}</a>' for s in found)
-    return f"{', '.join(links)} ({max(s.date for s in found)})"
+    return f'<div style="min-width: 7rem">{", ".join(links)} ({max(s.date for s in found)})</div>'
 
 
 class _Notes:
@@ -43,7 +58,7 @@ class _Notes:
             return ""
         number = self.numbers.setdefault((name, text), len(self.numbers) + 1)
         anchor = f"{self.slug}-caveat-{number}"
-        return f'<sup><a href="#{anchor}" aria-label="caveat {number}">?{number}</a></sup>'
+        return f'<sup><a href="#{anchor}" aria-label="caveat ?{number}">?{number}</a></sup>'
 
     def below(self) -> str:
         if not self.numbers:
@@ -53,12 +68,23 @@ class _Notes:
 
 
 def _show(slug: str, caption: str, rows: Iterable[Row], columns: Columns) -> Page:
-    """A table of rows; a cell whose field is unconfirmed gets a mark."""
+    """A table of rows: the first cell is marked if the whole row is unconfirmed, any other if its field is."""
     notes, body = _Notes(slug), []
     for row in rows:
-        mark = lambda name: notes.mark(row.id, row.caveat(name)) if name else ""
-        body.append([text(row) + mark(name) for _, name, text in columns])
+        whole, cells = row.caveat("id"), []
+        for number, (_, field, show) in enumerate(columns):
+            text = show(row)
+            why = whole if number == 0 else field and (text != NONE or field in row.unconfirmed) and row.caveat(field)
+            cells.append(_marked(text, notes.mark(row.id, why if number == 0 or why != whole else None)))
+        body.append(cells)
     return Page(table(caption, [head for head, _, _ in columns], body) + notes.below())
+
+
+def _marked(text: str, mark: str) -> str:
+    """A cell and its mark, on one line."""
+    if mark and text.endswith("</div>"):
+        return text.removesuffix("</div>") + mark + "</div>"
+    return text + mark if "<" in text or not (mark or set(" -") & set(text)) else _line(text + mark)
 
 
 def _sources(row: Row) -> str:
@@ -69,7 +95,7 @@ def chips() -> Page:
     """Rates, memory and links of every chip."""
     rate = lambda p: (f"{p} (10<sup>12</sup> FLOP/s)", f"flops_dense_per_s.{p}", lambda c: _number(getattr(c.flops_dense_per_s, p), 1e12))
     return _show("chips", "Chips: dense rates, memory, links per chip and direction", catalogue.chips(), [
-        ("Chip", "", lambda c: f"{escape(c.name)}<br>{_code(c.id)}"),
+        ("Chip", "", _name),
         *map(rate, ("bf16", "fp8", "fp4", "int8")),
         ("Memory (GB)", "hbm_bytes", lambda c: _number(c.hbm_bytes, 1e9)),
         ("Memory bandwidth (TB/s)", "hbm_bytes_per_s", lambda c: _number(c.hbm_bytes_per_s, 1e12)),
@@ -79,7 +105,7 @@ def chips() -> Page:
         ("Power (W)", "power_w", lambda c: _number(c.power_w)),
         ("Announced", "release", lambda c: c.release),
         ("Available", "available", lambda c: c.available or NONE),
-        ("Headline, notes", "", lambda c: escape("; ".join(filter(None, (c.headline, c.note))))),
+        ("Headline, notes", "", lambda c: _prose("; ".join(filter(None, (c.headline, c.note))))),
         ("Sources", "", _sources),
     ])  # fmt: skip
 
@@ -101,7 +127,7 @@ def rents() -> Page:
     for chip in catalogue.chips():
         for rent in chip.rents:
             mark = notes.mark(chip.id, None if rent.confirmed else f"{rent.kind}, {rent.date}")
-            rows.append([escape(chip.name), _number(rent.usd_per_chip_hour) + mark, rent.date, escape(rent.kind), _cited([rent.source])])
+            rows.append([_line(escape(chip.name)), _number(rent.usd_per_chip_hour) + mark, _line(rent.date), escape(rent.kind), _cited([rent.source])])
     heads = ("Chip", "Rent (USD per chip and hour)", "Date", "Terms", "Source")
     return Page(table("Rents", heads, rows) + notes.below())
 
@@ -110,14 +136,14 @@ def systems() -> Page:
     """Sums over the chips of a domain."""
     best = lambda s: max(r for p in ("bf16", "fp8", "fp4") if (r := getattr(s.chip.flops_dense_per_s, p))) * s.chips
     return _show("systems", "Systems: chips that work as one", catalogue.systems(), [
-        ("System", "", lambda s: f"{escape(s.name)}<br>{_code(s.id)}"),
+        ("System", "", _name),
         ("Chip", "", lambda s: _code(s.chip_id)),
         ("Chips", "chips", lambda s: _number(s.chips)),
         ("Memory (TB)", "", lambda s: _number(s.hbm_bytes, 1e12, 3)),
         ("Memory bandwidth (TB/s)", "", lambda s: _number(s.bandwidth, 1e12)),
         ("Scale-up (TB/s)", "", lambda s: _number(s.scale_up_bytes_per_s, 1e12, 3)),
         ("Greatest dense rate (10<sup>15</sup> FLOP/s)", "", lambda s: _number(best(s), 1e15, 3)),
-        ("Notes", "", lambda s: escape(("hypothetical: " if s.hypothetical else "") + s.note) or NONE),
+        ("Notes", "", lambda s: _prose(("hypothetical: " if s.hypothetical else "") + s.note)),
         ("Sources", "", _sources),
     ])  # fmt: skip
 
@@ -126,11 +152,11 @@ def models() -> Page:
     """Architecture, and what is computed from it."""
     billions = lambda value: _number(value, 1e9)
     return _show("models", "Models: counts and cache computed from the architecture", catalogue.models(), [
-        ("Model", "", lambda m: f"{escape(m.name)}<br>{_code(m.id)}"),
+        ("Model", "", _name),
         ("Released", "release", lambda m: m.release),
         ("Layers", "layers", lambda m: _number(m.layers or None)),
         ("Width", "d_model", lambda m: _number(m.d_model or None)),
-        ("Attention", "attention", lambda m: escape(" + ".join(map(_attention, m.attention))) or NONE),
+        ("Attention", "attention", lambda m: _prose(" + ".join(map(_attention, m.attention)))),
         ("Experts (active + shared of all)", "ffn", lambda m: f"{m.moe.active} + {m.moe.shared} of {m.moe.experts}" if m.moe else NONE),
         ("Total (10<sup>9</sup> parameters)", "", lambda m: billions(m.n_total)),
         ("Active (10<sup>9</sup> parameters)", "", lambda m: billions(m.n_active)),
@@ -139,7 +165,7 @@ def models() -> Page:
         ("Context (token)", "context_tokens", lambda m: _number(m.context_tokens, digits=7)),
         ("Trained on (10<sup>12</sup> token)", "training_tokens", lambda m: _number(m.training_tokens, 1e12)),
         ("Weights", "weights", lambda m: m.weights),
-        ("Notes", "", lambda m: escape(m.note) or NONE),
+        ("Notes", "", lambda m: _prose(m.note)),
         ("Sources", "", _sources),
     ])  # fmt: skip
 
@@ -171,7 +197,7 @@ def agreement() -> Page:
         ("Digits", "", lambda m: "exact" if m.published.digits is None else str(m.published.digits)),
         ("Difference (%)", "", lambda m: f"{100 * m.agreement().deviation:+.3f}".replace("-", "−")),
         ("Verdict", "", lambda m: _VERDICTS[m.agreement().verdict]),
-        ("Why", "", lambda m: escape(m.agreement().why) or NONE),
+        ("Why", "", lambda m: _prose(m.agreement().why)),
         ("Source", "", lambda m: _cited([m.published.source])),
     ])  # fmt: skip
 
@@ -183,14 +209,14 @@ def tiers() -> Page:
         return "<br>".join(paid) or NONE
 
     return _show("tiers", "Memory tiers: one device each", catalogue.tiers(), [
-        ("Device", "", lambda t: f"{escape(t.device)}<br>{_code(t.id)}"),
+        ("Device", "", lambda t: f"{_prose(t.device)}{_code(t.id)}"),
         ("Tier", "", lambda t: escape(t.tier)),
         ("Capacity (GB)", "capacity_bytes", lambda t: _number(t.capacity_bytes, 1e9)),
         ("Read (GB/s)", "read_bytes_per_s", lambda t: _number(t.read_bytes_per_s, 1e9)),
         ("Write (GB/s)", "write_bytes_per_s", lambda t: _number(t.write_bytes_per_s, 1e9, 3)),
         ("Drain time", "read_bytes_per_s", lambda t: _duration(t.drain_time())),
         ("Price (USD/GB, date)", "prices", cost),
-        ("Notes", "", lambda t: escape(t.note) or NONE),
+        ("Notes", "", lambda t: _prose(t.note)),
         ("Sources", "", lambda t: _cited(dict.fromkeys([*t.sources, *(p.source for p in t.prices)]))),
     ])  # fmt: skip
 
@@ -221,7 +247,7 @@ def prices() -> Page:
         ("Fast mode", "fast", fast),
         ("Output (token/s)", "output_tokens_per_s", lambda c: _number(c.output_tokens_per_s)),
         ("From", "valid_from", lambda c: c.valid_from), ("Until", "valid_to", lambda c: c.valid_to or NONE),
-        ("Notes", "", lambda c: escape(c.note) or NONE),
+        ("Notes", "", lambda c: _prose(c.note)),
         ("Sources", "", _sources),
     ])  # fmt: skip
 
@@ -230,10 +256,10 @@ def measurements() -> Page:
     """The data sets of measurements, not their rows."""
     return _show("measurements", "Measurements", catalogue.measurements(), [
         ("Data set", "", lambda m: _code(m.id)),
-        ("What", "", lambda m: escape(m.title)),
+        ("What", "", lambda m: _prose(m.title)),
         ("Columns", "", lambda m: escape(", ".join(m.columns))),
         ("Rows", "rows", lambda m: _number(len(m.rows))),
-        ("Notes", "", lambda m: escape(m.note) or NONE),
+        ("Notes", "", lambda m: _prose(m.note)),
         ("Sources", "", _sources),
     ])  # fmt: skip
 

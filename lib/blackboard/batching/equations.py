@@ -7,7 +7,7 @@ board lets a parameter be a byte.
 
 from __future__ import annotations
 
-from sympy import Max, Min, limit
+from sympy import Max, Min, expand, limit
 
 from blackboard.formula import DERIVED, Formula, lecture
 from blackboard.notation import symbols
@@ -90,6 +90,12 @@ critical_batch = Formula(
     "below it a step waits for weights, above it for the multipliers",
     ("KV is left out",), lecture("0:16:58"),
 )  # fmt: skip
+crossing = Formula(
+    "batching.crossing", "batch_critical",
+    weight_time.typed / expand((compute_time.typed - kv_time.typed) / batch), "sequence",
+    "with KV counted: the batch at which multiplying takes as long as all reading",
+    ("the context is shorter than the balanced one; from there on there is none",), lecture("0:19:49"),
+)  # fmt: skip
 batching_gain = Formula(
     "batching.batching_gain", "gain", critical_batch.typed / one_sequence, "1",
     "what batching is worth: cost of a token alone over its cost in an unlimited batch",
@@ -99,6 +105,13 @@ ceiling = Formula(
     "batching.ceiling", "ceiling", real_flops / (flop_per_param * n_active), "token/s",
     "tokens per second when multiplying is all that takes time", compute_time.assumes, DERIVED,
 )  # fmt: skip
+
+STEP_TERMS = {"compute": compute_time, "KV": kv_time, "weights": weight_time, "weights + KV": memory_time}
+COST_TERMS = {
+    name: Formula(f"batching.cost_of_{name}", "cost", rent * chips * term.typed / (batch * new_token), "USD/token",
+                  f"the rent that {name} takes up", cost_per_token.assumes, lecture("0:13:12"), register=False)
+    for name, term in STEP_TERMS.items()
+}  # fmt: skip
 
 # --- context -------------------------------------------------------------------------------------------------------
 

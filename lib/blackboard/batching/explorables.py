@@ -11,7 +11,7 @@ from typing import Any
 from blackboard import catalogue, units
 from blackboard.architecture import bytes_per_param
 from blackboard.batching import equations as eq
-from blackboard.batching.figures import COST_TERMS, LECTURE_RENT, RUNNING, STEP_TERMS, crossing, plain
+from blackboard.batching.figures import LECTURE_RENT, RUNNING, plain
 from blackboard.datafile import UnknownId
 from blackboard.explorable import Explorable, curve, derived, inside, menu, slider, sweep
 from blackboard.style import COLOURS
@@ -71,8 +71,9 @@ def _given() -> list[dict]:
 
 def _load() -> list[dict]:
     """A slider for context, and the batch from which on a step is compute-bound; 0 where there is none."""
-    kink = f"context < balanced ? {inside(crossing, 'sequence')} : 0"
-    return [*slider("context", 2, 6, 0.1, round(math.log10(DEFAULT.context), 1), "context L (tokens)", base=10), *derived("kink", kink)]
+    kink = f"context < balanced ? {inside(eq.crossing, 'sequence')} : 0"
+    exponent = round(math.log10(DEFAULT.context), 1)
+    return [*slider("context", 2, 6, 0.1, exponent, "context L (tokens)", base=10), *derived("kink", kink)]
 
 
 def _said(value: str, form: str = ",.0f") -> str:
@@ -193,12 +194,12 @@ def latency_explorer() -> Explorable:
         *_slope(encoding, "KV", "kv", eq.kv_time, kv_at, "context >= balanced"),
     ]  # fmt: skip
     said = f"'floor ' + {floor_said} + ' ms, ' + (kink ? 'kink at B = ' + {_said('kink')} : 'never compute-bound')"
-    spec = {**_fields(eq.step_time, STEP_TERMS, "step", "ms"), "params": [*_given(), *_load()], "layer": layers}
+    spec = {**_fields(eq.step_time, eq.STEP_TERMS, "step", "ms"), "params": [*_given(), *_load()], "layer": layers}
     return Explorable(
         {**spec, "title": _title(_LOAD_LINE, said)}, "Latency against batch",
         f"Time of one step against batch from 1 to 100,000 sequences, both on log scales, for {DEFAULT}, {DEFAULT.tokens}, with "
         f"{_CONTROLS}. The bold line is level at the floor of {significant(DEFAULT(eq.latency_floor) / units.factor('ms'))} ms, "
-        f"then rises; beyond a batch of {DEFAULT(crossing):,.0f} compute is what it waits for.",
+        f"then rises; beyond a batch of {DEFAULT(eq.crossing):,.0f} compute is what it waits for.",
         "No batch comes below the floor. More stored parameters lift it and push the kink out; a longer context steepens KV, "
         "and from the balanced context on there is no kink.",
     )  # fmt: skip
@@ -206,7 +207,7 @@ def latency_explorer() -> Explorable:
 
 def _cost_names(encoding: dict, floor: str) -> list[dict]:
     """The names of the cost lines beside them; of compute and KV the dearer is the floor and is named above its line."""
-    level = lambda name, **at: inside(COST_TERMS[name], CHEAP, **at)
+    level = lambda name, **at: inside(eq.COST_TERMS[name], CHEAP, **at)
     named = lambda name, dearer: f"'{name}' + ({dearer} ? ': the ' + {floor} : '')"
     above = lambda dearer: {"expr": f"{dearer} ? -10 : 10"}
     short, long = "context < balanced", "context >= balanced"
@@ -228,9 +229,9 @@ def cost_explorer() -> Explorable:
     ]  # fmt: skip
     hourly = slider("rent_per_hour", 0.5, 12, 0.1, LECTURE_RENT, "rent: $ per GPU-hour")
     rent = [*hourly, *derived("rent", f"rent_per_hour / {hour!r}")]
-    paid = f"'at $' + {_said('rent_per_hour', '.2f')} + ' per GPU-hour: ' + {floor_said} + ' per Mtok'"
+    paid = f"'$' + {_said('rent_per_hour', '.2f')} + ' per GPU-hour: ' + {floor_said} + ' per Mtok'"
     worth = f"'a batch of one costs ' + {_said(eq.slow_mode_limit.vega(batch=1), ',.4~r')} + ' times the floor'"
-    spec = {**_fields(eq.cost_per_token, COST_TERMS, "cost", CHEAP), "params": [*_given(), *_load(), *rent], "layer": layers}
+    spec = {**_fields(eq.cost_per_token, eq.COST_TERMS, "cost", CHEAP), "params": [*_given(), *_load(), *rent], "layer": layers}
     dollars = lambda formula, **at: significant(DEFAULT(formula, rent=LECTURE_RENT / hour, **at) / units.factor(CHEAP))
     return Explorable(
         {**spec, "title": _title(_LOAD_LINE, paid, worth)}, "Cost against batch",
@@ -263,10 +264,10 @@ def context_explorer() -> Explorable:
     balanced = DEFAULT(eq.balanced_context)
     return Explorable(
         {**base, "params": [*_given(), *load], "layer": layers, "title": _title(which, where)}, "MFU against context",
-        f"Share of peak FLOPs used against context from 100 to a million tokens (log scale), for {DEFAULT}, with controls for system, "
-        f"model, precision, sparsity and batch. At an unlimited batch it is 100 % up to the balanced context of {balanced:,.0f} tokens, "
-        f"and {100 * DEFAULT(eq.mfu_limit, context=2 * balanced):.0f} % at twice that; at a batch of {FULL:,} "
-        "it falls sooner.",
+        f"Share of peak FLOPs used against context from 100 to a million tokens (log scale), for {DEFAULT}, with controls for "
+        "system, model, precision, sparsity and batch. At an unlimited batch it is 100 % up to the balanced context of "
+        f"{balanced:,.0f} tokens, and {100 * DEFAULT(eq.mfu_limit, context=2 * balanced):.0f} % at twice that; at a batch of "
+        f"{FULL:,} it falls sooner.",
         "The balanced context is the model's and the chip's doing. Sparsity moves only the green line: an unlimited batch has paid "
         "for the weights.",
     )  # fmt: skip

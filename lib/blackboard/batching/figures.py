@@ -13,12 +13,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
-from sympy import solve
 
 from blackboard import catalogue, style, units
 from blackboard.architecture import bytes_per_param
 from blackboard.batching import equations as eq
-from blackboard.formula import DERIVED, Formula
 from blackboard.style import COLOURS
 from blackboard.units import significant
 
@@ -26,23 +24,6 @@ LECTURE_RENT = 2.0  # USD per chip-hour, lecture 0:12:49
 LECTURE_INTERVAL = 0.020  # s between departures, lecture 0:22:13
 MS, US, GB = units.factor("ms"), units.factor("us"), units.factor("GB")
 MILLION = 1e6  # prices are per million tokens
-
-crossing = Formula(
-    "batching.crossing", "batch_critical", solve(eq.compute_time.typed - eq.memory_time.typed, eq.batch)[0], "sequence",
-    "the batch at which multiplying takes as long as all reading, KV included; none from the balanced context on",
-    ("the context is shorter than the balanced one",), DERIVED, register=False,
-)  # fmt: skip
-
-
-def per_token(name: str, term: Formula) -> Formula:
-    """What one term of a step costs per token."""
-    expr = eq.rent * eq.chips * term.typed / (eq.batch * eq.new_token)
-    return Formula(f"batching.cost_of_{name}", "cost", expr, "USD/token", f"the rent that {name} takes up", register=False)
-
-
-STEP_TERMS = {"compute": eq.compute_time, "KV": eq.kv_time, "weights": eq.weight_time, "weights + KV": eq.memory_time}
-COST_TERMS = {name: per_token(name, term) for name, term in STEP_TERMS.items()}
-
 
 def plain(name: str) -> str:
     """A catalogue name without what qualifies it: "64 B200 at HGX rates" is 64 B200."""
@@ -57,7 +38,7 @@ class Case(NamedTuple):
     precision: str
     context: float
 
-    def __call__(self, formula: Formula, **values: Any):
+    def __call__(self, formula: Any, **values: Any):
         """The formula with model, system and context bound, and `values`."""
         bound = formula.given(catalogue.model(self.model), catalogue.system(self.system), precision=self.precision)
         return bound(**{"context": self.context, **values} if "context" in bound.free else values)
@@ -151,7 +132,7 @@ def decode() -> Drawing:
 
 def _kink(case: Case) -> float | None:
     """Batch at which compute overtakes memory, if there is one."""
-    return case(crossing) if case.context < case(eq.balanced_context) else None
+    return case(eq.crossing) if case.context < case(eq.balanced_context) else None
 
 
 def _batches(case: Case) -> np.ndarray:
@@ -186,7 +167,7 @@ def _point(axes, at: tuple[float, float], text: str, place: tuple[float, float],
                   arrowprops={"arrowstyle": "->", "color": COLOURS[colour]})  # fmt: skip
 
 
-def _point_kink(axes, case: Case, formula: Formula, scale: float, place: tuple[float, float], **values: float) -> None:
+def _point_kink(axes, case: Case, formula: Any, scale: float, place: tuple[float, float], **values: float) -> None:
     """Mark the kink on the bold line, if the case has one."""
     if kink := _kink(case):
         at = kink, scale * case(formula, batch=kink, **values)
@@ -199,7 +180,7 @@ def latency(case: Case = RUNNING) -> Drawing:
     fig, axes = _axes()
     batch, floor = _batches(case), case(eq.latency_floor) / MS
     step = case(eq.step_time, batch=batch) / MS
-    _board(axes, case, step, {name: case(term, batch=batch) / MS for name, term in STEP_TERMS.items()}, top=max(step) * 1.05)
+    _board(axes, case, step, {name: case(term, batch=batch) / MS for name, term in eq.STEP_TERMS.items()}, top=max(step) * 1.05)
     _point(axes, (0, floor), f"latency floor\n{significant(floor)} ms", (0.2, 0.62), "weights")
     _point_kink(axes, case, eq.step_time, 1 / MS, (0.4, 0.92))
     axes.set_ylabel("ms per step")
@@ -217,7 +198,7 @@ def cost(case: Case = RUNNING, rent: float = LECTURE_RENT) -> Drawing:
     fig, axes = _axes()
     batch, rented = _batches(case), {"rent": rent / units.factor("hour")}
     total, floor = MILLION * case(eq.cost_per_token, batch=batch, **rented), MILLION * case(eq.cost_floor, **rented)
-    lines = {name: MILLION * case(term, batch=batch, **rented) for name, term in COST_TERMS.items()}
+    lines = {name: MILLION * case(term, batch=batch, **rented) for name, term in eq.COST_TERMS.items()}
     _board(axes, case, total, lines, top=3 * floor)
     axes.axhline(floor, color=COLOURS["accent"], lw=9, alpha=0.25, zorder=0)
     _point(axes, (batch[-1] * 0.85, floor), f"cost floor\n${significant(floor)}", (0.84, 0.6), "accent")
@@ -267,27 +248,36 @@ def trains(interval: float = LECTURE_INTERVAL) -> Drawing:
 def mfu_context(case: Case = RUNNING) -> Drawing:
     """MFU that an unlimited batch reaches, against context, for three sizes of KV cache; at 2 L* it is one half."""
     fig, axes = _axes()
-    model, context, says = catalogue.model(case.model), np.geomspace(100, 5e5, 401), []
-    board = catalogue.model(WORKED.model).kv_bytes_per_token()
-    sizes = [(model.kv_bytes_per_token("bf16"), "BF16", "second", (0.02, 0.3)), (board, "board", "compute", (0.83, 0.78)),
-             (model.kv_bytes_per_token("fp8"), "FP8", "kv", (0.49, 0.78))]  # fmt: skip
-    for kv, name, colour, place in sizes:
-        bound = lambda formula: formula.given(model, catalogue.system(case.system), precision=case.precision, kv_bytes_per_token=kv)
-        balanced, share = bound(eq.balanced_context)(), lambda length: 100 * bound(eq.mfu_limit)(context=length)
-        axes.plot(context, share(context), color=COLOURS[colour])
-        axes.plot([balanced, 2 * balanced], [share(balanced), share(2 * balanced)], "o", color=COLOURS[colour], ms=7)
-        half = f"{share(2 * balanced):.0f} % at {2 * balanced:,.0f}"
-        axes.text(*place, f"{units.pretty(kv, 'byte', 2)}, {name}\nL* = {balanced:,.0f}\n{half}", transform=axes.transAxes, va="center", color=COLOURS[colour])
-        says.append(f"{units.pretty(kv, 'byte', 2)} ({name}): level to the balanced context of {balanced:,.0f} tokens, {half}")
+    model, board = catalogue.model(case.model), catalogue.model(WORKED.model)
+    says = [
+        _mfu_curve(axes, case, model.kv_bytes_per_token("bf16"), "BF16", "second", (0.02, 0.3)),
+        _mfu_curve(axes, case, model.kv_bytes_per_token("fp8"), "FP8", "kv", (0.475, 0.78)),
+        _mfu_curve(axes, case, board.kv_bytes_per_token(), "board", "compute", (0.83, 0.78)),
+    ]
     axes.set(xscale="log", xlim=(100, 5e5), ylim=(0, 105))
     axes.set(xlabel="context L (tokens, log scale)", ylabel="MFU at an unlimited batch (%)")
     axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.set_title(f"{_filled(case)},\nby bytes of KV per token", loc="left")
     return _done(
         fig,
-        f"Share of peak FLOPs that an unlimited batch can use, against context from 100 to 500,000 tokens (log scale), for {case}, "
-        f"with three sizes of KV cache per token. {'; '.join(says)}. Beyond the balanced context MFU falls as one over the context.",
+        "Share of peak FLOPs that an unlimited batch can use, against context from 100 to 500,000 tokens (log scale), for "
+        f"{case}, with three sizes of KV cache per token. {'; '.join(says)}. Beyond the balanced context MFU falls as one "
+        "over the context.",
     )
+
+
+def _mfu_curve(axes, case: Case, kv: float, name: str, colour: str, place: tuple[float, float]) -> str:
+    """Draw and name the curve for `kv` bytes of cache per token; what it shows, in words."""
+    machine, model = catalogue.system(case.system), catalogue.model(case.model)
+    bound = lambda formula: formula.given(model, machine, precision=case.precision, kv_bytes_per_token=kv)
+    balanced, limit = bound(eq.balanced_context)(), bound(eq.mfu_limit)
+    context, marked = np.geomspace(100, 5e5, 401), np.array([balanced, 2 * balanced])
+    axes.plot(context, 100 * limit(context=context), color=COLOURS[colour])
+    axes.plot(marked, 100 * limit(context=marked), "o", color=COLOURS[colour], ms=7)
+    half, size = f"{100 * limit(context=2 * balanced):.0f} %", units.pretty(kv, "byte", 2)
+    text = f"{size}, {name}\nL* = {balanced:,.0f}\n{half}: {2 * balanced:,.0f}"
+    axes.text(*place, text, transform=axes.transAxes, va="center", color=COLOURS[colour])
+    return f"{size} ({name}): level to the balanced context of {balanced:,.0f} tokens, {half} at {2 * balanced:,.0f}"
 
 
 def drain() -> Drawing:
@@ -299,7 +289,8 @@ def drain() -> Drawing:
     for row, time in enumerate(times):
         axes.plot([0, time], [row, row], color=COLOURS["muted"], alpha=0.35, lw=1.5)
         axes.plot(time, row, "o", color=COLOURS["compute"], mfc=COLOURS["compute"] if sure[row] else "white", ms=8)
-        axes.annotate(f"{time:.1f}", (time, row), xytext=(8, 0), textcoords="offset points", va="center")
+        axes.annotate(f"{time:.1f}", (time, row), xytext=(8, 0), textcoords="offset points", va="center",
+                      bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5})  # fmt: skip
     axes.axvline(mark, color=COLOURS["third"], lw=1.5, zorder=0)
     axes.text(mark, len(chips) - 0.3, f"the lecture's {mark:g} ms", ha="center", va="bottom")
     axes.set_yticks(range(len(chips)), [f"{_short(chip)} ({chip.release[:4]})" for chip in chips])
