@@ -1,5 +1,6 @@
 """What the site tests stand on: the built site, a server for it and a browser."""
 
+import contextlib
 import functools
 import http.server
 import os
@@ -31,13 +32,18 @@ def find_chromium():
     return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
 
 
-@pytest.fixture(scope="session")
-def site():
-    """The directory of the built site; a build where nothing changed takes seconds."""
+def build_site():
+    """Build the book (seconds where nothing changed) and return its directory."""
     built = subprocess.run([sys.executable, ROOT / "tools" / "build.py"], capture_output=True, text=True)
     if built.returncode:
         pytest.fail(f"the book does not build:\n{built.stdout}\n{built.stderr}", pytrace=False)
     return ROOT / "_build" / "html"
+
+
+@pytest.fixture(scope="session")
+def site():
+    """The directory of the built site."""
+    return build_site()
 
 
 class QuietHandler(http.server.SimpleHTTPRequestHandler):
@@ -47,14 +53,21 @@ class QuietHandler(http.server.SimpleHTTPRequestHandler):
         """Say nothing."""
 
 
-@pytest.fixture(scope="session")
-def server(site):
-    """Address of a server of the built site."""
-    handler = functools.partial(QuietHandler, directory=str(site))
+@contextlib.contextmanager
+def serve(directory):
+    """Serve a directory on this machine; yields the address."""
+    handler = functools.partial(QuietHandler, directory=str(directory))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as running:
         threading.Thread(target=running.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{running.server_port}"
         running.shutdown()
+
+
+@pytest.fixture(scope="session")
+def server(site):
+    """Address of a server of the built site."""
+    with serve(site) as address:
+        yield address
 
 
 @pytest.fixture(scope="session")

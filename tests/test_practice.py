@@ -130,6 +130,13 @@ def test_prefixes_units_and_closeness(problem):
     assert problem.check([1, 2], values).kind == problem.check({}, values).kind == problem.check(True, values).kind == "type"
 
 
+@pytest.mark.parametrize("problem", ALL)
+def test_page_draws_start_with_the_printed_one_and_differ(problem):
+    listed = [problem.fill(problem.ask, values) for values in problem.draws(4)]
+    assert listed[0] == problem.fill(problem.ask, problem.values()) == View(problem, 1).statement
+    assert len(set(listed)) == len(listed) >= (2 if problem.draw else 1)
+
+
 def test_units_as_people_type_them():
     for text, value in [("26 ms", 0.026), ("0.026", 0.026e-3), ("26,000 µs", 0.026), ("26000us", 0.026), ("2.6e-2 s", 0.026), ("2.6 x10^-2 s", 0.026), (" 26ms. ", 0.026)]:
         assert math.isclose(answers.quantity(text, "s", "ms", 1e-3), value), text

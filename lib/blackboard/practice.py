@@ -174,8 +174,10 @@ class Problem:
 
     def draws(self, count: int) -> list[Values]:
         """Up to so many draws with different statements, the printed one first."""
-        found = {self.fill(self.ask, v): v for v in map(self.values, reversed(range(4 * count if self.draw else 1)))}
-        return list(reversed(found.values()))[:count]
+        found: dict[str, Values] = {}
+        for values in map(self.values, range(4 * count if self.draw else 1)):
+            found.setdefault(self.fill(self.ask, values), values)
+        return list(found.values())[:count]
 
     def page_draw(self, values: Values) -> dict[str, Any]:
         """One draw as the page's answer box needs it."""
