@@ -22,7 +22,7 @@ QUOTED = {
     "100": "the board's example of contexts, in thousands, 0:11:40", "200": "the board's example of contexts, in thousands, 0:11:40", "2": "FLOPs per multiply-add; bytes of BF16; kB of the board's KV estimate, 1:38:22",
     "1": "a byte in FP8; the batch of one", "½": "a byte in FP4", "700": "the board's total parameters, 0:04:44", "37": "the board's active parameters, 0:04:44",
     "8": "experts that a token is routed to, DeepSeek-V3's configuration", "256": "experts of DeepSeek-V3's configuration", "3.4": "a section of the DeepSeek-V3 report",
-    "70": "the open question's model", "16": "lecture 0:16", "22": "lecture 0:22", "27": "lecture 0:27", "0": "lecture 0:00", "00": "lecture 0:00",
+    "70": "the open question's model", "72": "GPUs of an NVL72, its name", "1,024": "a number of rows in the measurements",  "16": "lecture 0:16", "22": "lecture 0:22", "27": "lecture 0:27", "0": "lecture 0:00; standard mode", "00": "lecture 0:00",
 }  # fmt: skip
 
 
@@ -83,6 +83,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "balanced_board": f"{round(2 * active / flops * bandwidth / 2000, -3):,.0f} tokens", "mfu_twice": "50%", "fast_ratio": "15", "worst": "40 ms", "mean": "30 ms", "throughput": "128,000 tokens/s", "throughput_20": "100,000 tokens/s",
         "interval_64": "15.6 ms", "floor_h100": f"{total / (8 * 3.35e12) * 1e3:.1f} ms", "floor_h200": f"{total / (8 * 4.8e12) * 1e3:.1f} ms", "hbm_h100": "640 GB", "idle_20ms": f"{2000 * 2 * active / flops / 0.020:.1%}",
         "drain_least": "13 ms", "drain_most": "39 ms", "fast_price": "6", "fast_speed": "2.5", "fast_now_ratio": "5",
+        "lookup": f"{129_280 * 7168 / active:.1%}", "attention": f"{2 * 128 * (512 + 64 + 512) * 61 / 1e6:.0f} MFLOP", "attention_equal": f"{round(2 * active / (2 * 128 * 1088 * 61), -2):,.0f} tokens",
+        "kink": f"{round(total / bandwidth / (2 * active / flops - 1000 * kv / bandwidth), -1):,.0f}",
     }  # fmt: skip
     assert {name: told[name] for name in expected} == expected
     step = max(2 * 256 * active / flops, (total + 256 * 1000 * kv) / bandwidth) / 256

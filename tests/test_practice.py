@@ -99,7 +99,7 @@ def test_solution_runs_and_its_last_value_passes(problem):
         if isinstance(problem, Function):
             from blackboard.answers import expression
 
-            compute = expression(last.value, {n: n for n in problem.names})
+            compute = expression(last.value, {n: [n] for n in problem.names})
             assert problem.verdict([compute(p) for p in problem.points]).ok
         elif isinstance(problem, Quantity):
             bare = last.value if problem.label in ("$/Mtok", "%") else last.value / problem.scale
@@ -140,6 +140,13 @@ def test_page_draws_start_with_the_printed_one_and_differ(problem):
 def test_units_as_people_type_them():
     for text, value in [("26 ms", 0.026), ("0.026", 0.026e-3), ("26,000 µs", 0.026), ("26000us", 0.026), ("2.6e-2 s", 0.026), ("2.6 x10^-2 s", 0.026), (" 26ms. ", 0.026)]:
         assert math.isclose(answers.quantity(text, "s", "ms", 1e-3), value), text
+    for text in ("128 000", "128'000", "128,000 tokens/s", "128 ktoken/s", "128k tokens/s", "0.128 million tokens per s"):
+        assert math.isclose(answers.quantity(text, "token/s", "tokens/s", 1), 128_000), text
+    for text in ("$2.5/Mtoken", "$2.50/Mtok", "2.5 USD per million tokens"):
+        assert math.isclose(answers.quantity(text, "USD/token", "$/Mtok", 1e-6), 2.5e-6), text
+    for text in ("671/576", "1.165.0", "15:1", "10^3"):
+        with pytest.raises(answers.Unreadable, match="one number"):
+            answers.quantity(text, "s", "ms", 1e-3)
     assert math.isclose(answers.quantity("$2.50 per Mtok", "USD/token", "$/Mtok", 1e-6), 2.5e-6)
     assert math.isclose(answers.quantity("2.5 $/Mtok", "USD/token", "$/Mtok", 1e-6), 2.5e-6)
     assert math.isclose(answers.quantity("$2.50", "USD/token", "$/Mtok", 1e-6), 2.5e-6)

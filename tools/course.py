@@ -1,4 +1,4 @@
-"""The one entry point: `python tools/course.py book|test|lab|bench|lock|clean`.
+"""The one entry point: `python tools/course.py book|test|lab|exercises|bench|lock|clean`.
 
 Standard library only, because it runs before anything is installed.
 """
@@ -102,6 +102,7 @@ COMMANDS = {
     "book": ("build the site into _build/html", ["python", "tools/build.py"]),
     "test": ("run every test", ["python", "-m", "pytest"]),
     "lab": ("open JupyterLab on the exercises", ["jupyter-lab", "exercises"]),
+    "exercises": ("run the exercise notebooks anew, in place", ["python", "tools/exercises.py"]),
     "bench": ("print the benchmark", ["python", "tools/bench.py"]),
     "lock": ("resolve requirements.in again", lock),
     "clean": ("remove what was made", clean),
@@ -112,7 +113,7 @@ def main(arguments):
     """Carry out one command; further arguments go to the program it starts."""
     if not arguments or arguments[0] not in COMMANDS:
         print("usage: python tools/course.py COMMAND\n")
-        print("\n".join("  %-6s %s" % (name, what) for name, (what, _) in COMMANDS.items()))
+        print("\n".join("  %-9s %s" % (name, what) for name, (what, _) in COMMANDS.items()))
         return 2
     action = COMMANDS[arguments[0]][1]
     if callable(action):

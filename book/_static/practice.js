@@ -19,13 +19,13 @@
   const canonical = (text) => text.trim().replace(/^\.+|\.+$/g, "").replace(/\s*(?:\bper\b|\/)\s*/g, "/").replace(/ /g, "");
 
   function quantity(text, problem, draw) {
-    const found = text.length <= LONGEST ? text.replace(/(\d)[,_](?=\d{3}(?!\d))/g, "$1").match(NUMBER) : null;
-    if (!found) throw new Unreadable(`Write a number${draw.label ? " and a unit, such as 12 " + draw.label : ""}.`);
+    const found = text.length <= LONGEST ? text.replace(/(?<=\d)[,_'’\u00a0\u202f ](?=\d{3}(?!\d))/g, "").match(NUMBER) : null;
+    if (!found || /^(?:[0-9.:^'*(-]|\/\s*[0-9])/.test(found[3])) throw new Unreadable(`Write one number, such as 0.067 or 6.7e-2${draw.label ? ", and a unit if you like: " + escape(draw.label) : ""}.`);
     const number = Number(found[1].replace(/\s*(e|x10\^|×10\^|\*10\^|\*10\*\*)\s*/i, "e"));
     let spelt = canonical(found[3]);
     if (text.includes("$") && !/^(\$|USD)/.test(spelt)) spelt = spelt ? "$/" + spelt.replace(/^\/+/, "") : "";
     if (spelt && !Object.hasOwn(draw.units, spelt))
-      throw new Unreadable(`The answer is in ${escape(draw.label || "a pure number")}; I cannot read it in that unit.`, "unit");
+      throw new Unreadable(draw.label ? `The answer is in ${escape(draw.label)}; I cannot read it in that unit.` : "The answer has no unit.", "unit");
     if (!Number.isFinite(number)) throw new Unreadable("That is infinite; give a finite number.");
     return number * (spelt ? draw.units[spelt] : draw.scale);
   }
@@ -68,7 +68,11 @@
   }
 
   class Parser {
-    constructor(text, names) { this.tokens = tokens(text); this.names = names; this.at = 0; this.depth = 0; }
+    constructor(text, spellings) {
+      Object.assign(this, { tokens: tokens(text), at: 0, depth: 0, names: {} });
+      for (const [name, several] of Object.entries(spellings)) for (const spelt of several) this.names[spelt] = name;
+      this.letters = Object.values(spellings).map((several) => several[0]);
+    }
     take(...wanted) {
       const token = this.tokens[this.at];
       if (!token || !wanted.includes(token)) return "";
@@ -119,7 +123,7 @@
       if (Object.hasOwn(this.names, token)) { const name = this.names[token]; return (p) => p[name]; }
       if (/^[\d.]/.test(token)) { const number = Number(token); return () => number; }
       const what = token ? `I do not know '${escape(token)}'` : "The formula breaks off";
-      throw new Unreadable(`${what}; the symbols are ${Object.keys(this.names).sort().join(", ")}.`);
+      throw new Unreadable(`${what}; the symbols are ${this.letters.join(", ")}.`);
     }
     call(name) {
       const args = [this.sum()], many = name === "max" || name === "min";
@@ -135,18 +139,21 @@
 
   const same = (got, wanted) => got.every((g, i) => Number.isFinite(g) && Math.abs(g - wanted[i]) <= 1e-6 * Math.max(Math.abs(g), Math.abs(wanted[i])));
 
+  const isThousands = (ratio) => {
+    const power = ratio > 0 ? Math.log10(ratio) / 3 : NaN;
+    return Math.abs(power) <= 5 && Math.abs(power - Math.round(power)) < 1e-6 && Math.round(power) !== 0;
+  };
+
   function judgeExpression(text, problem, draw) {
     if (text.length > LONGEST) throw new Unreadable(`That formula is longer than ${LONGEST} characters.`);
-    const names = {};
-    for (const [name, spellings] of Object.entries(draw.letters)) for (const spelt of spellings) names[spelt] = name;
     const parts = text.split("=");
-    const compute = new Parser(parts.length === 2 ? parts[1] : text, names).whole();
+    const compute = new Parser(parts.length === 2 ? parts[1] : text, draw.letters).whole();
     const got = draw.points.map(compute), half = draw.points.length / 2;
     if (same(got, draw.right)) return verdict("right", draw.means);
     for (const [wrong, says] of draw.wrong) if (same(got, wrong)) return verdict("misconception", says);
     const turned = got.map((g, i) => g / draw.right[i]);
     if (!same(turned.slice(0, half), turned.slice(half))) return verdict("unit", `The units do not come out as ${draw.unit || "a pure number"}.`);
-    if (same(turned, turned.map(() => turned[0]))) return verdict("close", "Right up to a constant factor. Count multiplies and adds.");
+    if (same(turned, turned.map(() => turned[0]))) return verdict(...(isThousands(turned[0]) ? ["prefix", draw.thousand] : ["close", draw.constant]));
     return verdict("wrong", "The units fit, the values do not.");
   }
 

@@ -22,6 +22,7 @@ from blackboard import notation, units
 
 LONGEST = 300  # characters of an answer
 _NUMBER = re.compile(r"\s*(?:≈|~|about )?\s*\$?\s*([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:\s*(?:e|x10\^|×10\^|\*10\^|\*10\*\*)\s*([+-]?[0-9]{1,4}))?)\s*(.*?)\s*", re.I | re.S)
+_GROUPS = re.compile(r"(?<=[0-9])[,_'’\u00a0\u202f ](?=[0-9]{3}(?![0-9]))")  # separators between groups of three digits
 
 
 class Unreadable(Exception):
@@ -49,15 +50,16 @@ _SCALE = {"n": 1e-9, "u": 1e-6, "µ": 1e-6, "m": 1e-3, "k": 1e3, "K": 1e3, "M": 
           "Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40}  # fmt: skip
 _LONE = {"s": {"min": 60.0, "minute": 60.0, "minutes": 60.0, "h": 3600.0, "hour": 3600.0, "hours": 3600.0, "milliseconds": 1e-3, "microseconds": 1e-6},
          "byte": {"bit": 0.125, "bits": 0.125, "b": 0.125, "Gb": 1.25e8, "Mb": 1.25e5, "kb": 125.0}, "FLOP": {"mac": 2.0, "macs": 2.0},
-         "USD": {"cent": 0.01, "cents": 0.01}, "1": {"": 1.0, "x": 1.0, "times": 1.0, "%": 0.01, "percent": 0.01, "×": 1.0}}  # fmt: skip
+         "sequence": {"k": 1e3}, "USD": {"cent": 0.01, "cents": 0.01}, "1": {"": 1.0, "k": 1e3, "thousand": 1e3, "x": 1.0, "times": 1.0, "%": 0.01, "percent": 0.01, "×": 1.0}}  # fmt: skip
+_WORDS = {"thousand": 1e3, "million": 1e6, "billion": 1e9}
 
 
 def _atom(unit: str) -> dict[str, float]:
     """Spellings of one unit, with prefixes, and their size in it."""
     out = {name: 1.0 for name in _ALIASES.get(unit, (unit,))}
-    short = [name for name in out if len(name) <= 4]
-    out |= {p + name: _SCALE[p] for p in _PREFIXED.get(unit, "").split() for name in short if (p + name) != "min"}
-    return out | _LONE.get(unit, {})
+    out |= {p + name: _SCALE[p] for p in _PREFIXED.get(unit, "").split() for name in list(out) if (p + name) != "min"}
+    counted = {word + name: size for word, size in _WORDS.items() for name in ("token", "tokens")} if unit == "token" else {}
+    return out | counted | _LONE.get(unit, {})
 
 
 @cache
@@ -85,22 +87,22 @@ def quantity(given: Any, unit: str, label: str, scale: float) -> float:
         try:
             return _finite(float(units.magnitude(given, unit or "1")))
         except units.UnitError:
-            raise Unreadable(f"That is in {given.units}; the answer is in {label or 'a pure number'}.", "unit") from None
+            raise Unreadable(f"That is in {given.units}; the answer {'is in ' + label if label else 'has no unit'}.", "unit") from None
     if type(given) is str:
         return _typed(given, unit, label, scale)
     return _finite(_number(given)) * scale
 
 
 def _typed(given: str, unit: str, label: str, scale: float) -> float:
-    found = _NUMBER.fullmatch(re.sub(r"(?<=[0-9])[,_](?=[0-9]{3}(?![0-9]))", "", given)) if len(given) <= LONGEST else None
-    if not found:
-        raise Unreadable(f"Write a number{' and a unit, such as 12 ' + label if label else ''}.")
+    found = _NUMBER.fullmatch(_GROUPS.sub("", given)) if len(given) <= LONGEST else None
+    if not found or re.match(r"[0-9.:^'*(-]|/\s*[0-9]", found[3]):
+        raise Unreadable(f"Write one number, such as 0.067 or 6.7e-2{', and a unit if you like: ' + label if label else ''}.")
     number = float(re.sub(r"\s*(e|x10\^|×10\^|\*10\^|\*10\*\*)\s*", "e", found[1], flags=re.I))
     spelt, known = canonical(found[3]), spellings(unit)
     dollars = "$" in given and not spelt.startswith(("$", "USD"))
     spelt = (f"$/{spelt.lstrip('/')}" if spelt else "") if dollars else spelt
     if spelt and spelt not in known:
-        raise Unreadable(f"The answer is in {label or 'a pure number'}; I cannot read it in that unit.", "unit")
+        raise Unreadable(f"The answer is in {label}; I cannot read it in that unit." if label else "The answer has no unit.", "unit")
     return _finite(number) * (known[spelt] if spelt else scale)
 
 
@@ -129,8 +131,10 @@ def _finite(number: float) -> float:
 
 
 def option(given: Any, options: Mapping[str, str]) -> str:
-    """The key of a choice."""
+    """The key of a choice, from the key or from words that only one option has."""
     key = given.strip().strip("()., ").lower() if type(given) is str and len(given) <= LONGEST else None
+    said = [k for k, text in options.items() if key and len(key) > 3 and key in text.lower()]
+    key = said[0] if len(said) == 1 else key
     if key not in options:
         raise Unreadable(f"Answer with one of {', '.join(options)}.")
     return key
@@ -167,8 +171,10 @@ def _tokens(text: str) -> list[str]:
 class _Parser:
     """Recursive descent over + - * / ^, calls and brackets; yields a function of a point."""
 
-    def __init__(self, text: str, names: Mapping[str, str]):
-        self.tokens, self.names, self.at, self.depth = _tokens(text), names, 0, 0
+    def __init__(self, text: str, spellings: Mapping[str, Sequence[str]]):
+        self.tokens, self.at, self.depth = _tokens(text), 0, 0
+        self.names = {spelt: name for name, several in spellings.items() for spelt in several}
+        self.letters = [several[0] for several in spellings.values()]
 
     def take(self, *wanted: str) -> str:
         token = self.tokens[self.at]
@@ -229,7 +235,7 @@ class _Parser:
             number = float(token)
             return lambda p: number
         what = f"I do not know {token!r}" if token else "The formula breaks off"
-        raise Unreadable(f"{what}; the symbols are {', '.join(sorted(self.names))}.")
+        raise Unreadable(f"{what}; the symbols are {', '.join(self.letters)}.")
 
     def call(self, name: str):
         args = [self.sum()]
@@ -245,8 +251,8 @@ class _Parser:
         return inner
 
 
-def expression(given: Any, names: Mapping[str, str]) -> Callable[[Mapping[str, float]], float]:
-    """A function of a point from a typed formula, or from a SymPy expression in the course's symbols."""
+def expression(given: Any, names: Mapping[str, Sequence[str]]) -> Callable[[Mapping[str, float]], float]:
+    """A function of a point from a typed formula, or from a SymPy expression; `names` gives each symbol's spellings."""
     if type(given) is not str:
         if not str(type(given).__module__).startswith("sympy.") or given.count_ops() > 200:
             raise Unreadable("Write the formula as text, such as 'a * b / c', or give a SymPy expression.")
@@ -267,9 +273,25 @@ def _total(compute: Callable, point: Mapping[str, float]) -> float:
         return math.nan
 
 
+_GREEK = {"kappa": "κ", "pi": "π", "sigma": "σ"}
+
+
+def letters(name: str) -> list[str]:
+    """How a symbol may be typed: as on the board (N_act) first, then without its underscore, in Greek, by its name."""
+    letter = notation.letter(name)
+    several = [letter, letter.replace("_", ""), *([_GREEK[letter]] if letter in _GREEK else []), name]
+    return list(dict.fromkeys(several))
+
+
 def same(got: Sequence[float], wanted: Sequence[float]) -> bool:
     """Equal to six digits at every point."""
     return all(math.isfinite(g) and math.isclose(g, w, rel_tol=1e-6) for g, w in zip(got, wanted))
+
+
+def is_thousands(ratio: float) -> bool:
+    """Whether a ratio is a power of a thousand, other than one."""
+    power = math.log10(ratio) / 3 if ratio > 0 else math.nan
+    return bool(power) and abs(power) <= 5 and abs(power - round(power)) < 1e-6 and round(power) != 0
 
 
 def rescaling(names: Sequence[str]) -> dict[str, float]:

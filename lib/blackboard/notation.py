@@ -45,7 +45,7 @@ def _rows() -> list[Symbol]:
         var("batch", "B", "sequence", "sequences in one forward pass, each getting one new token", "B"),
         var("context", "L", "token/sequence", "tokens already in each sequence", "len_ctx", **zero),
         # the model
-        var("n_active", r"N_\mathrm{act}", "parameter", "parameters one token is multiplied by", "N_active"),
+        var("n_active", r"N_\mathrm{act}", "parameter", "active parameters: those that one token uses", "N_active"),
         var("n_total", r"N_\mathrm{tot}", "parameter", "parameters stored", "N_total"),
         var("bytes_per_param", "b_w", "byte/parameter", "bytes that one stored weight takes", "not written: 1"),
         var("kv_bytes_per_token", r"\kappa", "byte/token", "KV cache of one token, over all layers", "bytes/token", **zero),

@@ -42,8 +42,13 @@ def panel(view):
         out.value = thing._repr_html_()
 
     def again(_):
-        statement.value, box.value, out.value = view.again()._repr_html_(), "", ""
+        drawn = view.again()
+        if drawn is not view:
+            return say(drawn)
+        statement.value, box.value, out.value = view._repr_html_(), "", ""
 
+    if view.problem.kind == "function":  # a text box cannot hold one
+        return w.VBox([statement, w.Label(f"Write the function in a cell and call .check(your_function) on problem {view.number}.")])
     actions = {"Check": lambda _: say(view.check(box.value)), "Hint": lambda _: say(view.hint()),
                "Solution": lambda _: say(view.solution()), "Again": again}  # fmt: skip
     buttons = [w.Button(description=name) for name in actions]

@@ -28,6 +28,8 @@ HEADS = {
 }  # fmt: skip
 UNANSWERED = "Give an answer and check again, or ask for a hint."
 PAGE_DRAWS = 4  # fresh numbers that the static page carries for each problem
+THOUSAND = "The digits are right; the power of a thousand is not. Look at kilo, mega, giga in your inputs."
+CONSTANT = "Right up to a constant factor. Count multiplies and adds."
 Values = dict[str, Any]
 
 
@@ -206,7 +208,12 @@ class Quantity(Problem):
 
     @property
     def wants(self) -> str:
-        return f"Give one number{', in ' + self.shown_label if self.shown_label else ''}."
+        return f"Give one number{', in ' + self.shown_label if self.shown_label else ''}, {self.leeway}."
+
+    @property
+    def leeway(self) -> str:
+        """How exact the answer must be, in words."""
+        return f"to {self.tolerance:.0%}"
 
     @property
     def label(self) -> str:
@@ -215,8 +222,9 @@ class Quantity(Problem):
 
     @property
     def shown_label(self) -> str:
-        """The same as the text shows it: nothing for a pure number."""
-        return "" if self.label == "1" else self.label
+        """The same as the text shows it: nothing for a pure number, things that are counted in the plural."""
+        plural = {"1": "", "token": "tokens", "sequence": "sequences", "token/s": "tokens/s"}
+        return plural.get(self.label, self.label)
 
     @property
     def scale(self) -> float:
@@ -233,8 +241,7 @@ class Quantity(Problem):
         return out + [around(right, self.near, "close", "Check the rounding and the inputs once more.")]
 
     def _prefixes(self) -> list[tuple[float, str]]:
-        thousand = "The digits are right; the power of a thousand is not. Look at kilo, mega, giga in your inputs."
-        out = [(1000.0**k, thousand) for k in (-4, -3, -2, -1, 1, 2, 3, 4)]
+        out = [(1000.0**k, THOUSAND) for k in (-4, -3, -2, -1, 1, 2, 3, 4)]
         if units.dimension(self.unit).get("information"):
             bits = "That is off by exactly 8: bits where bytes are meant, or the other way round."
             binary = "That is off by a power of 1.024: binary prefixes (GiB) where decimal ones (GB) are meant."
@@ -273,6 +280,10 @@ class Estimate(Quantity):
     @property
     def gap(self) -> float:
         return math.log(1.6 * self.within)
+
+    @property
+    def leeway(self) -> str:
+        return f"to a factor of {self.within:g}"
 
     def bands(self, values: Values) -> list[Band]:
         right, f = float(self.expected(values)), self.within
@@ -368,13 +379,12 @@ class Expression(Problem):
     @cached_property
     def table(self) -> dict[str, Any]:
         """Points, the right values and each mistake's: all that judging needs, here and on the page."""
-        letters = {n: sorted({n, notation.letter(n)}) for n in self.names}
+        letters = {n: answers.letters(n) for n in self.names}
         wrong = [[self.at_points(m.wrong), m.says] for m in self.mistakes]
         return {"points": self.points, "right": self.at_points(self.formula.expr), "wrong": wrong, "letters": letters}
 
     def judge(self, given: Any, values: Values) -> Feedback:
-        names = {spelt: n for n, both in self.table["letters"].items() for spelt in both}
-        compute = answers.expression(given, names)
+        compute = answers.expression(given, self.table["letters"])
         return self.verdict([compute(point) for point in self.points])
 
     def verdict(self, got: list[float]) -> Feedback:
@@ -389,12 +399,12 @@ class Expression(Problem):
         if not answers.same(turned[:half], turned[half:]):
             return Feedback("unit", f"The units do not come out as {self.formula.unit or 'a pure number'}.")
         if answers.same(turned, turned[:1] * len(turned)):
-            return Feedback("close", "Right up to a constant factor. Count multiplies and adds.")
+            return Feedback("prefix", THOUSAND) if answers.is_thousands(turned[0]) else Feedback("close", CONSTANT)
         return Feedback("wrong", "The units fit, the values do not.")
 
     def page_answer(self, values: Values) -> dict[str, Any]:
         wrong = [[got, markup(says)] for got, says in self.table["wrong"]]
-        return self.table | {"wrong": wrong, "unit": self.formula.unit}
+        return self.table | {"wrong": wrong, "unit": self.formula.unit, "thousand": THOUSAND, "constant": CONSTANT}
 
 
 @dataclass(frozen=True)
@@ -444,12 +454,19 @@ class View:
         """The worked solution, with the numbers of this draw."""
         return Text("\n\n".join(self.problem.lines(self._values)))
 
-    def again(self) -> "View":
-        """The same problem with fresh numbers."""
+    def again(self) -> "View | Text":
+        """The same problem with fresh numbers; `reset()` brings the printed ones back."""
+        if not self.problem.draw:
+            return Text("There are no numbers to draw afresh in this problem.")
         before, self._hinted = self.statement, 0
         for self._seed in range(self._seed + 1, self._seed + 20):
             if self.statement != before:
                 break
+        return self
+
+    def reset(self) -> "View":
+        """The printed numbers and the first hint again."""
+        self._seed = self._hinted = 0
         return self
 
     def panel(self):

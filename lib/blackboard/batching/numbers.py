@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from blackboard.batching import equations as eq
-from blackboard.catalogue import chips, measurement, model, price, system
+from blackboard.catalogue import chips, measurement, model, price, prices, system
 from blackboard.units import pretty, significant
 
 NET, RACK, PRECISION = "deepseek-v3", "gb200-nvl72", "fp8"
 SLOW = {"batch": 256, "context": 1_000}  # the example of a slow mode
-LECTURE_DAY, LATER_CARD = "2026-04-29", "claude-opus-5.5@2026-09-22"
+LECTURE_DAY, LATER_CARD = "2026-04-29", "claude-opus-4.8@2026-05-28"
 
 
 def case(rack: str = RACK, net: str = NET, precision: str = PRECISION) -> dict[str, float]:
@@ -41,8 +41,14 @@ def hardware() -> dict[str, str]:
         "gain": significant(at(eq.batching_gain), 2),
         "gain_dense": significant(at(eq.batching_gain, n_total=known["n_active"]), 2),
         "n_active": f"{known['n_active'] / 1e9:.1f} billion", "n_total": f"{known['n_total'] / 1e9:.0f} billion",
-        "n_total_off": f"{abs(1 - at(eq.latency_floor, n_total=model('lecture-moe').n_total) / at(eq.latency_floor)):.0%}",
+        "n_total_off": f"{model('lecture-moe').n_total / known['n_total'] - 1:.0%}",
+        "lookup": f"{model(NET).vocab * model(NET).d_model / known['n_active']:.1%}",
     }  # fmt: skip
+
+
+def attention_flops(net: str = NET) -> float:
+    """FLOPs of one new token's attention per token of context, latent attention with its projections absorbed."""
+    return sum(2 * g.layers * g.heads * (2 * g.kv_rank + g.rope_dim) for g in model(net).attention)
 
 
 def workload() -> dict[str, str]:
@@ -54,9 +60,17 @@ def workload() -> dict[str, str]:
         "balanced": f"{significant(at(eq.balanced_context), 2)} tokens",
         "balanced_board": f"{significant(at(eq.balanced_context, kv_bytes_per_token=board), 2)} tokens",
         "mfu_twice": f"{twice:.0%}",
+        "kink": significant(at(eq.crossing, context=SLOW["context"]), 4),
+        "attention": f"{attention_flops() / 1e6:.0f} MFLOP",
+        "attention_equal": f"{significant(2 * case()['n_active'] / attention_flops(), 2)} tokens",
         "slow_batch": str(SLOW["batch"]), "slow_context": f"{SLOW['context']:,} tokens",
         "slow_saving": significant(at(eq.slow_mode_limit, **SLOW), 2),
     }  # fmt: skip
+
+
+def named(card) -> str:
+    """A price card's model as one says it: claude-opus-4.6 is Claude Opus 4.6."""
+    return card.model.replace("-", " ").title()
 
 
 def fast_mode() -> dict[str, str]:
@@ -66,7 +80,8 @@ def fast_mode() -> dict[str, str]:
     return {
         "fast_price": significant(then.fast.price_multiplier, 1), "fast_speed": significant(then.fast.speed_multiplier, 2),
         "fast_ratio": significant(ratio(then), 2), "fast_card_price": significant(then.fast.price_multiplier, 1),
-        "fast_card_date": f"{then.model}, valid from {then.valid_from}", "fast_now_date": later.valid_from,
+        "fast_card": named(then), "fast_card_date": then.valid_from, "fast_now": named(later), "fast_now_date": later.valid_from,
+        "batch_price": " or ".join(sorted({f"{card.batch_multiplier:.0%}" for card in prices() if card.confirmed and card.batch_multiplier})),
         "fast_now_price": significant(later.fast.price_multiplier, 1), "fast_now_ratio": significant(ratio(later), 1),
     }  # fmt: skip
 
@@ -100,8 +115,9 @@ def gemm_ratios() -> list[tuple[int, float]]:
 
 def gemm() -> dict[str, str]:
     """How far above the roofline the measured products lie."""
-    span = lambda chosen: f"{min(chosen):.1f} to {max(chosen):.1f} times"
-    return {"gemm_small": span([r for m, r in gemm_ratios() if m <= 64]), "gemm_large": span([r for m, r in gemm_ratios() if m >= 4096])}
+    span = lambda low, high: [r for m, r in gemm_ratios() if low <= m <= high]
+    told = lambda ratios: f"{min(ratios):.1f} to {max(ratios):.1f} times"
+    return {"gemm_small": told(span(1, 64)), "gemm_knee": told(span(65, 1024)), "gemm_large": told(span(1025, 10**9))}
 
 
 def all() -> dict[str, str]:

@@ -32,14 +32,18 @@ PLAIN = {"machine_name": "", "net_name": "", "chip_bandwidth": "byte/s"}
 
 guess = Estimate(
     id="guess", title="A guess before you read", level="easy",
-    ask="A {machine_name} serves {net_name} with FP8 weights. A token generated all alone costs the rent of the whole machine for one step. "
+    ask="A server, {machine_name}, runs {net_name} with FP8 weights. A token generated all alone costs the rent of the whole machine for one step. "
     "Served in a batch as large as one likes, with short contexts, by which factor does it get cheaper? Guess: within a factor of three counts.",
     draw=RACKS, derive=rack, units=PLAIN, unit="1", objective="say what batching is worth",
     answer=lambda v: take(eq.batching_gain, v),
     second=lambda v: (v["n_total"] * v["bytes_per_param"] / v["bandwidth"]) / (2 * v["n_active"] / v["flops"]),
     means="Thousands. The weights are read once per step whatever the batch, so a token alone pays for all of that reading.",
-    mistakes=(Mistake(lambda v: take(eq.fast_mode_batch_ratio, v, price_ratio=6, speed_ratio=2.5),
-                      "That is about what a fast mode gives up. The whole range between a batch of one and a full one is far wider."),),
+    mistakes=(
+        Mistake(lambda v: take(eq.fast_mode_batch_ratio, v, price_ratio=6, speed_ratio=2.5),
+                "That is what a fast mode gives up, or how sparse the model is. The range from a batch of one to a full one is far wider."),
+        Mistake(lambda v: take(eq.hardware_constant, v),
+                "You let the lone token read only the experts it is routed to, and then that is the factor. The lecture lets it read all weights; the lesson's last part says which holds when."),
+    ),
     hints=("A token alone pays for reading all weights; in a huge batch it pays only for its own multiplications.",
            "Compare the time to read {n_total} from memory with the time to multiply one token by the {n_active} that are active."),
     solution=lambda v: [
@@ -92,6 +96,7 @@ memory = Expression(
         Mistake((eq.n_total + eq.batch * eq.context * eq.kv) / eq.bandwidth, "That is the board's form, in which a parameter is one byte. Weights take b_w bytes each."),
         Mistake(eq.batch * (eq.n_total * eq.bytes_per_param + eq.context * eq.kv) / eq.bandwidth, "The weights are read once per step and shared by the whole batch. That sharing is what batching is."),
         Mistake((eq.n_total * eq.bytes_per_param + eq.batch * eq.kv) / eq.bandwidth, "A new token attends to the whole context, so each sequence reads L tokens of KV, not one."),
+        Mistake(Max(eq.n_total * eq.bytes_per_param, eq.batch * eq.context * eq.kv) / eq.bandwidth, "Weights and KV come over one bus, one after the other: their times add."),
         Mistake(eq.n_total * eq.bytes_per_param / eq.bandwidth, "The KV cache is missing: each sequence reads its own."),
     ),
     hints=("Two things are read: the weights, and every sequence's KV cache.", "Which of the two grows with the batch?"),
@@ -116,7 +121,7 @@ floor_why = Choice(
 floor = Quantity(
     id="floor", title="The latency floor", level="medium",
     ask="{net_name} stores {n_total} and activates {n_active} for each token. A weight takes {bytes_per_param}. "
-    "A {machine_name} reads {bandwidth} in all. How long does a step take at least, however small the batch? (In ms.)",
+    "The server, {machine_name}, reads {bandwidth} in all. How long does a step take at least, however small the batch?",
     draw=RACKS | {"bytes_per_param": (FP8, BF16)}, derive=rack, units=PLAIN, unit="s", asked="ms", objective="find the latency floor",
     answer=lambda v: take(eq.latency_floor, v), second=lambda v: sum([v["n_total"] / 1000 * v["bytes_per_param"] / v["bandwidth"]] * 1000),
     means="No amount of money makes this model answer faster on this machine: the floor is a property of the two.",
@@ -196,6 +201,7 @@ step = Function(
         Mistake(eq.compute_time.expr + eq.memory_time.expr, "You added the two times. They overlap, so the slower one counts."),
         Mistake(Max(eq.batch * eq.n_active / eq.flops, eq.memory_time.expr), "A datasheet counts the multiply and the add: each active parameter costs 2 FLOP per token."),
         Mistake(Max(eq.compute_time.expr, (eq.n_active * eq.bytes_per_param + eq.batch * eq.context * eq.kv) / eq.bandwidth), "You read only the active parameters; a batch touches nearly all."),
+        Mistake(Max(eq.compute_time.expr, eq.weight_time.expr, eq.kv_time.expr), "Weights and KV come over one bus, one after the other: add them before taking the maximum."),
         Mistake(eq.memory_time.expr, "That is the memory half. At a large batch the multipliers are the slower part."),
     ),
     hints=("Two times, and the larger of them.", "def step(batch, context, n_active, n_total, bytes_per_param, kv_bytes_per_token, flops, bandwidth): ..."),
@@ -210,7 +216,7 @@ def priced(values: Values) -> Values:
 
 cost = Quantity(
     id="cost", title="What a million tokens cost", level="medium",
-    ask="A {machine_name} ({chips}, {flops} in FP8, {bandwidth}) serves {net_name} ({n_total}, of which {n_active} are active, FP8 weights, {kv_bytes_per_token} of KV) "
+    ask="A server, {machine_name} ({chips}, {flops} in FP8, {bandwidth}), runs {net_name} ({n_total}, of which {n_active} are active, FP8 weights, {kv_bytes_per_token} of KV) "
     "in batches of {batch} with {context} of context each. A GPU rents for {hourly} an hour. What does one million generated tokens cost in rent?",
     draw=RACKS | {"batch": (256, 512, 1024), "context": (4096, 8192), "hourly": (2.0, 3.0, 4.0)}, derive=priced,
     units=PLAIN | {"hourly": "USD", "context": "token"}, unit="USD/token", asked="$/Mtok", objective="price a token",
@@ -220,6 +226,7 @@ cost = Quantity(
     mistakes=(
         Mistake(lambda v: take(eq.cost_per_token, v, chips=1), "That is the rent of one GPU. The whole machine works on the step."),
         Mistake(lambda v: take(eq.cost_per_token, v, batch=1), "That is a token served alone: divide the weights over the batch."),
+        Mistake(lambda v: take(eq.cost_per_token, v, kv_bytes_per_token=0), "The KV cache is missing: every sequence reads its own in every step."),
         Mistake(lambda v: take(eq.cost_floor, v), "That is the floor for an unlimited batch. This batch still pays for its share of the weights."),
         Mistake(lambda v: take(eq.cost_per_token, v) * HOUR, "Off by 3,600: the rent is per hour, the step is in seconds."),
     ),
@@ -253,7 +260,7 @@ critical = Quantity(
 
 balanced = Quantity(
     id="balanced", title="The balanced context", level="hard",
-    ask="A {machine_name} multiplies {flops} (FP8) and reads {bandwidth}. A model with {n_active} active for each token keeps {kv_bytes_per_token} of KV. At which context does one more sequence cost as much reading as multiplying?",
+    ask="A server, {machine_name}, multiplies {flops} (FP8) and reads {bandwidth}. A model with {n_active} active for each token keeps {kv_bytes_per_token} of KV. At which context does one more sequence cost as much reading as multiplying?",
     draw={"machine": RACKS["machine"], "n_active": (37e9, 22e9, 100e9), "kv_bytes_per_token": (70_272.0, 35_136.0, 2_000.0)},
     derive=lambda v: system(v["machine"]).symbols("fp8") | {"machine_name": system(v["machine"]).name}, units=PLAIN, unit="token/sequence", asked="token", objective="find the balanced context",
     answer=lambda v: take(eq.balanced_context, v), second=lambda v: (2 * v["n_active"] / v["flops"]) / (v["kv_bytes_per_token"] / v["bandwidth"]),
@@ -276,6 +283,7 @@ mfu = Quantity(
     second=lambda v: v["context_balanced"] / v["context"],
     means="Reading takes that much longer than multiplying, so the multipliers idle for the rest.",
     mistakes=(
+        Mistake(lambda v: v["context_balanced"] / v["context"] / 100, "That is the fraction; percent is a hundred times it. Type the percentage."),
         Mistake(lambda v: 1.0, "Only up to the balanced context. Past it the multipliers wait for KV."),
         Mistake(lambda v: (v["context_balanced"] / v["context"]) ** 2, "A decode step reads each past token once: reading grows in proportion to the context, not with its square."),
     ),
@@ -315,14 +323,16 @@ money = Choice(
 
 slow = Quantity(
     id="slow", title="How cheap slow mode can be", level="hard",
-    ask="A {machine_name} serves {net_name} (FP8, {n_total}, of which {n_active} are active; KV {kv_bytes_per_token}) in batches of {batch} with {context} of context each. It multiplies {flops} and reads {bandwidth}. "
+    ask="A server, {machine_name}, runs {net_name} (FP8, {n_total}, of which {n_active} are active; KV {kv_bytes_per_token}) in batches of {batch} with {context} of context each. It multiplies {flops} and reads {bandwidth}. "
     "A reader is willing to wait as long as it takes. By which factor can a token get cheaper at the most?",
-    draw={"machine": ("gb200-nvl72", "b200-64", "h200-8"), "net": ("deepseek-v3", "kimi-k2"), "batch": (128, 256, 512), "context": (2048, 4096)}, derive=rack, units=PLAIN | {"context": "token"}, unit="1",
+    draw={"machine": ("gb200-nvl72", "b200-64", "h200-8"), "net": ("deepseek-v3", "kimi-k2"), "batch": (512, 384, 256), "context": (2048, 4096)}, derive=rack, units=PLAIN | {"context": "token"}, unit="1",
     objective="find the cost floor", answer=lambda v: take(eq.slow_mode_limit, v),
     second=lambda v: take(eq.cost_per_token, v, rent=1, chips=1) / take(eq.cost_per_token, v, rent=1, chips=1, batch=1e12),
     means="What every sequence pays for itself, its multiplications or its KV reads, no waiting can share.",
     mistakes=(
         Mistake(lambda v: take(eq.batching_gain, v), "That is from a batch of one, and without KV. This batch already shares most of the weights."),
+        Mistake(lambda v: take(eq.step_time, v) / take(eq.compute_time, v), "You compared with multiplying alone, but at this context reading one sequence's KV takes longer: that is the floor."),
+        Mistake(lambda v: 1 / take(eq.slow_mode_limit, v), "Upside down: the floor is below today's cost, so the factor is above one."),
         Mistake(lambda v: take(eq.weight_time, v) / take(eq.compute_time, v), "KV is missing: each sequence reads its own cache, which no batch shares."),
     ),
     hints=("Cost now: step time over batch. Cost at best: what is left when B grows without bound.", "The floor per token is the larger of multiplying and reading one sequence's KV."),
@@ -336,7 +346,7 @@ slow = Quantity(
 
 train = Quantity(
     id="train", title="Just missed it", level="medium",
-    ask="A chip holds {hbm} and reads {bandwidth}. A step reads the whole memory once, and a batch leaves whenever the last step is done. How long may a request wait for its next token at worst? (In ms.)",
+    ask="A chip holds {hbm} and reads {bandwidth}. A step reads the whole memory once, and a batch leaves whenever the last step is done. How long may a request that has just arrived wait for its first step to end, at worst?",
     draw={"kind": ("vr200-nvl72", "h100-sxm", "h200", "gb300-nvl72", "mi300x")}, derive=lambda v: chip(v["kind"]).symbols(),
     unit="s", asked="ms", objective="explain the 20 ms train",
     answer=lambda v: eq.worst_latency(interval=take(eq.drain_time, v)), second=lambda v: v["hbm"] / v["bandwidth"] + v["hbm"] / v["bandwidth"],
@@ -353,7 +363,7 @@ train = Quantity(
 train_why = Choice(
     id="train-why", title="Why every 20 ms", level="medium",
     ask="Why does a batch leave about every 20 ms, rather than every 5 or every 100, when weights and KV fill the memory?",
-    options={"a": "Networks add about that much latency.", "b": "In 20 ms the whole memory is read once; sooner is impossible, later would read the same bytes again.", "c": "Readers cannot read faster.", "d": "The multipliers need 20 ms for one token."},
+    options={"a": "Networks add about that much latency.", "b": "In 20 ms the whole memory is read once; sooner is impossible while every byte is needed, and later leaves the memory bus idle.", "c": "Readers cannot read faster.", "d": "The multipliers need 20 ms for one token."},
     answer="b", second=lambda v: "b", objective="explain the 20 ms train",
     means="It is capacity over bandwidth. If the memory is not full, a shorter interval is possible; the lesson says by how much.",
     mistakes=(

@@ -1,0 +1,29 @@
+"""Run the exercise notebooks and their solutions anew, in place: they are committed with their outputs.
+
+Run through `python tools/course.py exercises`, after a change of problems, figures or notebooks.
+"""
+
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def refresh(path):
+    """Run one notebook and store its outputs, without what differs from run to run."""
+    notebook = nbformat.read(path, as_version=4)
+    NotebookClient(notebook, timeout=300, record_timing=False, resources={"metadata": {"path": str(path.parent)}}).execute()
+    for cell in notebook.cells:
+        cell.metadata.pop("execution", None)
+    notebook.metadata.pop("widgets", None)
+    notebook.metadata.language_info = {"name": "python"}
+    nbformat.write(notebook, path)
+
+
+if __name__ == "__main__":
+    for found in sorted((ROOT / "exercises").rglob("*.ipynb")):
+        if ".ipynb_checkpoints" not in found.parts:
+            print(found.relative_to(ROOT), flush=True)
+            refresh(found)
