@@ -6,6 +6,7 @@ import math
 import re
 
 import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from blackboard.practice import KINDS, Choice, Expression, Function, Ordering, Quantity, View, lessons, problems
 from blackboard import answers, notation, units
@@ -189,6 +190,23 @@ def test_nothing_a_reader_passes_raises(problem):
         told = problem.check(given, values)
         assert told.kind in KINDS and told.message and len(told.message) < 600
         assert str(told) and told._repr_html_() and told._repr_markdown_()
+
+
+ANYTHING = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=400), st.binary(max_size=50), st.complex_numbers(), st.decimals(), st.fractions(),
+              st.text("0123456789.,eE+-*/^() BLNWFabckmsµ$%_", max_size=60), st.dates(), st.uuids()),
+    lambda inner: st.one_of(st.lists(inner, max_size=4), st.tuples(inner, inner), st.dictionaries(st.text(max_size=5), inner, max_size=3)),
+    max_leaves=6,
+)  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(given=ANYTHING, seed=st.integers(0, 49))
+def test_fuzzed_answers_get_feedback(given, seed):
+    for lesson in lessons():
+        for view in problems(lesson):
+            told = view.problem.check(given, view.problem.values(seed))
+            assert told.kind in KINDS and told.message and isinstance(told.ok, bool)
 
 
 def test_functions_that_hang_or_eat_memory_are_stopped():

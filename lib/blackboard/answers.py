@@ -10,7 +10,6 @@ import decimal
 import fractions
 import math
 import os
-import random
 import re
 import struct
 import types
@@ -300,8 +299,8 @@ def rescaling(names: Sequence[str]) -> dict[str, float]:
     A formula whose units come out right scales as its result does. One token per sequence and one multiply-add per
     parameter and token are constants of the law, so sequences scale as tokens and FLOPs as parameters times tokens.
     """
-    rng = random.Random("units")
-    size = {d: 2 ** rng.uniform(-2, 2) for d in ("time", "information", "token", "parameter", "chip", "currency", "length", "mass")}
+    kinds = ("time", "information", "token", "parameter", "chip", "currency", "length", "mass")
+    size = dict(zip(kinds, (2.0, 3.0, 5.0, 7.0, 11.0, 13.0, 17.0, 19.0)))  # primes: no two products coincide
     size |= {"sequence": size["token"], "compute": size["parameter"] * size["token"]}
     return {n: math.prod(size[d] ** float(p) for d, p in units.dimension(notation.lookup(n).unit).items()) for n in names}
 

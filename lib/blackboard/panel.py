@@ -26,7 +26,7 @@ def _listed(view) -> str:
 
 def _json(data: object) -> str:
     """JSON that may stand inside a script element."""
-    rounded = json.loads(json.dumps(data), parse_float=lambda x: float(f"{float(x):.12g}"))
+    rounded = json.loads(json.dumps(data), parse_float=lambda x: float(f"{float(x):.10g}"))
     return json.dumps(rounded, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
 
 

@@ -27,7 +27,7 @@ HEADS = {
     "prefix": "Right up to a prefix.", "type": "I could not read that.", "unanswered": "Not attempted.",
 }  # fmt: skip
 UNANSWERED = "Give an answer and check again, or ask for a hint."
-PAGE_DRAWS = 4  # fresh numbers that the static page carries for each problem
+PAGE_DRAWS = 3  # fresh numbers that the static page carries for each problem
 THOUSAND = "The digits are right; the power of a thousand is not. Look at kilo, mega, giga in your inputs."
 CONSTANT = "Right up to a constant factor. Count multiplies and adds."
 Values = dict[str, Any]
@@ -366,15 +366,18 @@ class Expression(Problem):
 
     @cached_property
     def points(self) -> list[Values]:
-        """Twelve random positive points, the last six being the first six in other units."""
-        rng = random.Random(self.id)
-        first = [{n: 10 ** rng.uniform(-1, 1) for n in self.names} for _ in range(6)]
-        scale = answers.rescaling(self.names)
-        return first + [{n: x * scale[n] for n, x in point.items()} for point in first]
+        """Eight random positive points that tell all mistakes apart, the last four being the first four in other units."""
+        rng, scale = random.Random(self.id), answers.rescaling(self.names)
+        for _ in range(100):
+            first = [{n: float(f"{10 ** rng.uniform(-1, 1):.4g}") for n in self.names} for _ in range(4)]
+            rows = [self.at_points(expr, first) for expr in (self.formula.expr, *(m.wrong for m in self.mistakes))]
+            if not any(answers.same(a, b) for i, a in enumerate(rows) for b in rows[:i]):
+                return first + [{n: x * scale[n] for n, x in point.items()} for point in first]
+        raise ValueError(f"{self.id}: two of its verdicts cannot be told apart")
 
-    def at_points(self, expr: Any) -> list[float]:
+    def at_points(self, expr: Any, points: Sequence[Values] | None = None) -> list[float]:
         """A SymPy expression's values at the points."""
-        return [float(expr.subs({notation.symbol(n): x for n, x in p.items()})) for p in self.points]
+        return [float(expr.subs({notation.symbol(n): x for n, x in p.items()})) for p in points or self.points]
 
     @cached_property
     def table(self) -> dict[str, Any]:
