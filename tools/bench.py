@@ -103,7 +103,9 @@ def weights(browser, server: str, site: Path) -> None:
     page.goto(f"{server}/book/batching.html", wait_until="networkidle")
     page.wait_for_timeout(1500)
     files = {site / url.removeprefix(f"{server}/").split("?")[0] for url in asked if url.startswith(server)}
-    say("first load of a lesson, all of it, gzipped", sum(len(gzip.compress(f.read_bytes())) for f in files if f.is_file()) / 1e6, "MB", "aim ≤ 0.9")
+    size = lambda chosen: sum(len(gzip.compress(f.read_bytes())) for f in chosen if f.is_file()) / 1e6
+    say("first load of a lesson, all of it, gzipped", size(files), "MB", "aim ≤ 0.9")
+    say("of which pictures", size({f for f in files if "_images" in f.parts}), "MB")
     for html in sorted(site.glob("book/*.html")) + sorted(site.glob("exercises/**/*.html")):
         say(f"HTML of {html.relative_to(site)}, gzipped", len(gzip.compress(html.read_bytes())) / 1e3, "kB", "aim ≤ 60" if "batching" in html.name else "")
 

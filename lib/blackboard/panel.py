@@ -14,8 +14,9 @@ def card(view, with_data: bool) -> str:
     head = f'<p class="practice-head"><strong>{view.number}. {html.escape(problem.title)}</strong> <span class="practice-level">{problem.level}</span></p>'
     body = f'<div class="practice-ask">{markup(view.statement)}</div>{_listed(view)}'
     data = f'<script type="application/json">{_json(problem.page())}</script>' if with_data else ""
+    wants = "" if with_data else f'<p class="practice-wants"><em>{html.escape(problem.wants)}</em></p>'
     tag = "practice-box" if with_data else "div"
-    return f'<{tag} class="practice tex2jax_process mathjax_process" data-kind="{problem.kind}">{head}{body}{data}</{tag}>'
+    return f'<{tag} class="practice tex2jax_process mathjax_process" data-kind="{problem.kind}">{head}{body}{wants}{data}</{tag}>'
 
 
 def _listed(view) -> str:
@@ -54,5 +55,5 @@ def panel(view):
     buttons = [w.Button(description=name) for name in actions]
     for button in buttons:
         button.on_click(actions[button.description])
-    box.on_submit(actions["Check"]) if hasattr(box, "on_submit") else None
+    box.observe(lambda change: change["new"] and actions["Check"](box), "value")  # Enter, or leaving the box
     return w.VBox([statement, w.HBox([box, *buttons], layout=w.Layout(flex_flow="row wrap")), out])

@@ -41,6 +41,15 @@ def use() -> None:
     })  # fmt: skip
 
 
+def svg(figure) -> str:
+    """A figure as SVG: a sixth of the bytes of a picture in pixels, and sharp at every size."""
+    import io
+
+    out = io.StringIO()
+    figure.savefig(out, format="svg", bbox_inches="tight", metadata={"Date": None})
+    return out.getvalue()
+
+
 def label(axes, x: float, y: float, text: str, colour: str, **more) -> None:
     """Name a curve where it is, in its own colour, instead of in a legend."""
     axes.annotate(text, (x, y), color=colour, xytext=(4, 4), textcoords="offset points", **more)

@@ -63,7 +63,7 @@ class Drawing(Figure):
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
         plt.close(self)  # shown now, so not again at the end of the cell
-        return {"text/plain": self.alt}
+        return {"text/plain": self.alt} | ({"image/svg+xml": style.svg(self)} if style.on_page() else {})
 
 
 def _axes(width: float = 5.0, height: float = 3.6, rows: int = 1, columns: int = 1, **more) -> tuple[Drawing, Any]:
