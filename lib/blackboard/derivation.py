@@ -64,13 +64,6 @@ class Derivation:
         """Replace symbols or parts by what they stand for, on both sides."""
         return self.both(lambda side: side.subs(values), why)
 
-    def rewrite(self, right: sympy.Expr, why: str) -> "Derivation":
-        """Write the right side another way; refused unless the two are equal."""
-        if not equal(self.right, right):
-            raise DerivationError(f"{right} is not {self.right}")
-        self.right = right
-        return self._write(why)
-
     def solve(self, target: sympy.Symbol, name: sympy.Symbol, why: str) -> "Derivation":
         """Solve for a symbol, and call the solution `name`."""
         found = sympy.solve(sympy.Eq(self.left, self.right), target)
