@@ -80,7 +80,7 @@ _ROWS = (
     _result("intensity", r"C", "token", "hardware constant: tokens that must share a weight to pay for reading it", "≈ 300"),
     _result("batch_critical", r"B^{*}", "sequence", "batch at which multiplying takes as long as reading the weights", "300 × sparsity"),
     _result("gain", r"G", "1", "cost at batch 1 over cost at an unlimited batch", "1000×"),
-    _result("batch_ratio", r"\frac{B_0}{B_1}", "1", "standard batch over fast-mode batch"),
+    _result("batch_ratio", r"\rho", "1", "standard batch over fast-mode batch"),
     _result("discount_limit", r"d", "1", "cost at this batch over the cost floor: the most a slow mode can save"),
     _result("ceiling", r"R_\mathrm{max}", "token/s", "tokens per second when multiplying is all that takes time"),
     _result("drain", r"T_\mathrm{drain}", "s", "time to read the whole memory once", "20 ms"),

@@ -1,4 +1,4 @@
-"""In the browser: moving a slider moves the curves, and what they show is what NumPy gets from the same formulas."""
+"""The lesson in the browser: sliders move curves that agree with NumPy, and every problem is worked wrong and right."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from blackboard.batching import equations as eq
 from blackboard.batching.explorables import DEFAULT
 from blackboard.catalogue import model, system
 from blackboard.formula import formulas
+from blackboard.practice import problems
 
 MOVE = """async ([index, moves]) => {
   const figure = document.querySelectorAll("figure.explorable")[index]; await figure.ready;
@@ -116,3 +117,41 @@ def test_answer_boxes_on_the_page(lesson):
     choice.get_by_label("a larger batch").check()
     choice.get_by_role("button", name="Check").click()
     assert "misconception" in choice.locator(".feedback").get_attribute("class")
+    lesson.evaluate("localStorage.clear()")
+    lesson.reload()
+
+
+def typed(problem, right: bool) -> str:
+    """A right answer, or one with the first misconception, as one would type it."""
+    values, mistake = problem.values(), problem.mistakes[0].wrong
+    if problem.kind in ("quantity", "estimate"):
+        return f"{(problem.expected(values) if right else mistake(values)) / problem.scale:.6g}"
+    if problem.kind == "expression":
+        return str(problem.formula.expr if right else mistake).replace("Max", "max")
+    return problem.expected(values) if right else mistake
+
+
+def answer(box, problem, text: str) -> str:
+    """Give an answer in its box and return the verdict that the box shows."""
+    if problem.kind == "choice":
+        box.locator(f"input[type=radio][value={text}]").check()
+    else:
+        box.locator("input[type=text]").fill(text)
+    box.get_by_role("button", name="Check").click()
+    return box.get_attribute("data-verdict")
+
+
+@pytest.mark.parametrize("problem", [view.problem for view in problems("batching")], ids=lambda p: p.id)
+def test_every_problem_is_worked_wrong_and_right(lesson, problem):
+    box = lesson.locator("practice-box", has_text=f". {problem.title}")
+    if problem.kind == "function":
+        assert "exercise notebook" in box.inner_text()
+    else:
+        assert answer(box, problem, typed(problem, False)) == "misconception"
+        assert answer(box, problem, typed(problem, True)) == "right"
+    for _ in problem.hints:
+        box.get_by_role("button", name="Hint").click()
+    assert "That was the last" in box.inner_text()
+    box.get_by_role("button", name="Solution").click()
+    assert box.locator(".practice-solution li").count() == len(problem.solution(problem.values()))
+    assert "\\" not in box.locator(".practice-solution").inner_text(), "mathematics is left unset"
