@@ -62,6 +62,9 @@ def test_broadcasting_and_dtype():
     floor = eq.latency_floor(n_total=7e11, bytes_per_param=1, bandwidth=1e12, batch=batch[:, None], context=context)
     assert floor.shape == (4, 3) and (floor == 0.7).all()
     assert isinstance(eq.step_time(**X), float)
+    assert eq.step_time(**{**X, "batch": np.ones((0, 3))}).shape == (0, 3)
+    wide = eq.step_time(**{**X, "batch": np.arange(1, 701)[:, None, None], "context": np.arange(100)})
+    assert wide.shape == (700, 1, 100) and wide[650, 0, 7] == eq.step_time(**{**X, "batch": 651, "context": 7}), "blocks agree"
     big = eq.compute_time(batch=np.int64(2) ** 40, n_active=np.int64(10) ** 12, flops=1)
     assert math.isclose(big, 2 * 2.0**40 * 1e12), "integers must not overflow"
 

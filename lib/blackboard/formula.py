@@ -187,6 +187,9 @@ def _checked(name: str, value: Any):
 # --- formulas ------------------------------------------------------------------------------------------------------
 
 
+_BLOCK = 16_384  # values computed at once: 128 kB, and as much for each intermediate result
+
+
 class _Evaluable:
     """What a Formula and a Given share: an expression of some free names, callable in three ways."""
 
@@ -221,15 +224,24 @@ class _Evaluable:
         arrays = {name: _checked(name, value) for name, value in values.items()}
         with numpy.errstate(over="raise", invalid="raise"):
             try:
-                out = self._array(*(arrays[name] for name in self.free))
                 shape = numpy.broadcast_shapes(*(a.shape for a in arrays.values()))
+                return self._filled(arrays, shape) if shape else float(self._array(*(arrays[name] for name in self.free)))
             except FloatingPointError as error:
                 raise FormulaError(f"{self.name}: the values overflow a double ({error})") from None
             except ValueError as error:
                 raise FormulaError(f"{self.name}: these shapes do not broadcast: {_shapes(arrays)}") from error
-        if not shape:
-            return float(out)
-        return out if numpy.shape(out) == shape else numpy.broadcast_to(out, shape).copy()
+
+    def _filled(self, arrays: dict[str, Any], shape: tuple[int, ...]):
+        """The values on a grid, computed in blocks of its first axis that stay in the processor's cache."""
+        import numpy
+
+        out = numpy.empty(shape)
+        rows = max(1, _BLOCK // max(1, out.size // max(1, shape[0])))
+        for start in range(0, shape[0], rows):
+            part = slice(start, start + rows)
+            cut = lambda a: a[part] if a.ndim == len(shape) and a.shape[0] > 1 else a
+            out[part] = self._array(*(cut(arrays[name]) for name in self.free))
+        return out
 
     def _name_check(self, values: dict[str, Any]) -> None:
         for name in values:
