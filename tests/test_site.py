@@ -129,8 +129,8 @@ def weight(response):
 
 @pytest.mark.parametrize("name", PAGES)
 def test_first_load_is_light(visit, server, name):
-    """Theme, MathJax, Vega and the page itself: at most 0.9 MB; the page alone at most 60 kB."""
-    kinds = ("document", "script", "stylesheet", "font")
+    """Theme, MathJax, Vega, pictures and the page itself: at most 0.9 MB; the page alone at most 60 kB."""
+    kinds = ("document", "script", "stylesheet", "font", "image")
     responses = visit(f"{server}/{name}.html").responses
     weights = {each.url: weight(each) for each in responses if each.request.resource_type in kinds}
     assert sum(weights.values()) <= 900 * KB, sorted(weights.items(), key=lambda item: -item[1])
