@@ -20,7 +20,7 @@
 
   function quantity(text, problem, draw) {
     const found = text.length <= LONGEST ? text.replace(/(?<=\d)[,_'’\u00a0\u202f ](?=\d{3}(?!\d))/g, "").match(NUMBER) : null;
-    if (!found || /^(?:[0-9.:^'*(-]|\/\s*[0-9])/.test(found[3])) throw new Unreadable(`Write one number, such as 0.067 or 6.7e-2${draw.label ? ", and a unit if you like: " + escape(draw.label) : ""}.`);
+    if (!found || /^(?:[0-9.,:^'*(-]|\/\s*[0-9])/.test(found[3])) throw new Unreadable(`Write one number, such as 0.067 or 6.7e-2${draw.label ? ", and a unit if you like: " + escape(draw.label) : ""}.`);
     const number = Number(found[1].replace(/\s*(e|x10\^|×10\^|\*10\^|\*10\*\*)\s*/i, "e"));
     let spelt = canonical(found[3]);
     if (text.includes("$") && !/^(\$|USD)/.test(spelt)) spelt = spelt ? "$/" + spelt.replace(/^\/+/, "") : "";

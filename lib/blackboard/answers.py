@@ -94,7 +94,7 @@ def quantity(given: Any, unit: str, label: str, scale: float) -> float:
 
 def _typed(given: str, unit: str, label: str, scale: float) -> float:
     found = _NUMBER.fullmatch(_GROUPS.sub("", given)) if len(given) <= LONGEST else None
-    if not found or re.match(r"[0-9.:^'*(-]|/\s*[0-9]", found[3]):
+    if not found or re.match(r"[0-9.,:^'*(-]|/\s*[0-9]", found[3]):
         raise Unreadable(f"Write one number, such as 0.067 or 6.7e-2{', and a unit if you like: ' + label if label else ''}.")
     number = float(re.sub(r"\s*(e|x10\^|×10\^|\*10\^|\*10\*\*)\s*", "e", found[1], flags=re.I))
     spelt, known = canonical(found[3]), spellings(unit)

@@ -60,7 +60,7 @@ def _cited(spec) -> str:
     origin = getattr(spec, "chip", spec)
     found = [source(id) for id in origin.sources]
     listed = "; ".join(f'<a href="{html.escape(s.url)}">{html.escape(s.title)}</a> ({s.date})' for s in found)
-    return f"{html.escape(spec.name)}: {listed}."
+    return f"Sources for {html.escape(spec.name)}: {listed}."
 
 
 def limits(rows: Iterable[tuple[Formula, sympy.Symbol, object, str]]) -> Page:
@@ -80,12 +80,12 @@ def cards(*formulas: Formula) -> Page:
 
 def card(formula: Formula) -> str:
     """One summary card."""
-    holds = "; ".join(formula.assumes) or "always"
+    holds = f"Holds if: {'; '.join(formula.assumes)}. " if formula.assumes else ""
     where = f"lecture {formula.source.at}" if formula.source.at else "derived here"
     return (
         f'<div class="summary-card tex2jax_process mathjax_process"><p><strong>{markup(formula.says[0].upper() + formula.says[1:])}.</strong></p>'
-        f"<div>\\[{formula.latex}\\]</div><p>In {html.escape(formula.unit if formula.unit != '1' else 'a pure number')}. "
-        f"Holds if: {html.escape(holds)}. Source: {where}.</p></div>"
+        f"<div>\\[{formula.latex}\\]</div><p>{'A pure number' if formula.unit == '1' else 'Unit: ' + html.escape(formula.unit)}. "
+        f"{html.escape(holds)}Source: {where}.</p></div>"
     )
 
 

@@ -200,7 +200,7 @@ def latency_explorer() -> Explorable:
         f"Time of one step against batch from 1 to 100,000 sequences, both on log scales, for {DEFAULT}, {DEFAULT.tokens}, with "
         f"{_CONTROLS}. The bold line is level at the floor of {significant(DEFAULT(eq.latency_floor) / units.factor('ms'))} ms, "
         f"then rises; beyond a batch of {DEFAULT(eq.crossing):,.0f} compute is what it waits for.",
-        "No batch comes below the floor. More stored parameters lift it and push the kink out; a longer context steepens KV, "
+        "No batch that touches all experts comes below the floor. More stored parameters lift it and push the kink out; a longer context steepens KV, "
         "and from the balanced context on there is no kink.",
     )  # fmt: skip
 

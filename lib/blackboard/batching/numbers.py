@@ -8,6 +8,7 @@ from blackboard.units import pretty, significant
 
 NET, RACK, PRECISION = "deepseek-v3", "gb200-nvl72", "fp8"
 SLOW = {"batch": 256, "context": 1_000}  # the example of a slow mode
+BUSY = {"batch": 2_000, "context": SLOW["context"]}  # the lecture's batch, at the same context
 LECTURE_DAY, LATER_CARD = "2026-04-29", "claude-opus-4.8@2026-05-28"
 
 
@@ -39,7 +40,7 @@ def hardware() -> dict[str, str]:
         "sparsity": significant(known["n_total"] / known["n_active"], 3),
         "critical": significant(at(eq.critical_batch), 2),
         "gain": significant(at(eq.batching_gain), 2),
-        "gain_dense": significant(at(eq.batching_gain, n_total=known["n_active"]), 2),
+        "gain_dense": significant(at(eq.batching_gain, n_total=known["n_active"]), 4),
         "n_active": f"{known['n_active'] / 1e9:.1f} billion", "n_total": f"{known['n_total'] / 1e9:.0f} billion",
         "n_total_off": f"{model('lecture-moe').n_total / known['n_total'] - 1:.0%}",
         "lookup": f"{model(NET).vocab * model(NET).d_model / known['n_active']:.1%}",
@@ -49,6 +50,13 @@ def hardware() -> dict[str, str]:
 def attention_flops(net: str = NET) -> float:
     """FLOPs of one new token's attention per token of context, latent attention with its projections absorbed."""
     return sum(2 * g.layers * g.heads * (2 * g.kv_rank + g.rope_dim) for g in model(net).attention)
+
+
+def balanced_with_attention(slower: float) -> float:
+    """The balanced context when attention multiplies too, `slower` times slower than the weights' format."""
+    known = case()
+    per_token = known["kv_bytes_per_token"] / known["bandwidth"] - slower * attention_flops() / known["flops"]
+    return 2 * known["n_active"] / known["flops"] / per_token
 
 
 def workload() -> dict[str, str]:
@@ -63,6 +71,8 @@ def workload() -> dict[str, str]:
         "kink": significant(at(eq.crossing, context=SLOW["context"]), 4),
         "attention": f"{attention_flops() / 1e6:.0f} MFLOP",
         "attention_equal": f"{significant(2 * case()['n_active'] / attention_flops(), 2)} tokens",
+        "balanced_fp8": f"{significant(balanced_with_attention(1), 2)} tokens",
+        "balanced_bf16": f"{significant(balanced_with_attention(2), 2)} tokens",
         "slow_batch": str(SLOW["batch"]), "slow_context": f"{SLOW['context']:,} tokens",
         "slow_saving": significant(at(eq.slow_mode_limit, **SLOW), 2),
     }  # fmt: skip
@@ -75,12 +85,14 @@ def named(card) -> str:
 
 def fast_mode() -> dict[str, str]:
     """Fast mode at the lecture's date and later, inverted to a batch."""
+    day, night = price("deepseek-r1", on="2025-02-26"), price("deepseek-r1-night@2025-02-26")
     then, later = price("claude-opus-4.6", on=LECTURE_DAY), price(LATER_CARD)
     ratio = lambda card: eq.fast_mode_batch_ratio(price_ratio=card.fast.price_multiplier, speed_ratio=card.fast.speed_multiplier)
     return {
         "fast_price": significant(then.fast.price_multiplier, 1), "fast_speed": significant(then.fast.speed_multiplier, 2),
         "fast_ratio": significant(ratio(then), 2), "fast_card_price": significant(then.fast.price_multiplier, 1),
         "fast_card": named(then), "fast_card_date": then.valid_from, "fast_now": named(later), "fast_now_date": later.valid_from,
+        "night_price": f"{night.usd_per_Mtok.output / day.usd_per_Mtok.output:.0%}", "night_date": night.valid_from[:4],
         "batch_price": " or ".join(sorted({f"{card.batch_multiplier:.0%}" for card in prices() if card.confirmed and card.batch_multiplier})),
         "fast_now_price": significant(later.fast.price_multiplier, 1), "fast_now_ratio": significant(ratio(later), 1),
     }  # fmt: skip
@@ -88,14 +100,18 @@ def fast_mode() -> dict[str, str]:
 
 def train() -> dict[str, str]:
     """The departure schedule."""
-    ms = lambda seconds: f"{seconds * 1e3:.0f} ms"
+    ms, known = (lambda seconds: f"{seconds * 1e3:.0f} ms"), case()
+    rents = [rent.usd_per_chip_hour for rent in system(RACK).chip.rents if rent.confirmed]
     return {
         "drain_least": ms(drains()[0]), "drain_most": ms(drains()[-1]),
         "worst": ms(eq.worst_latency(interval=0.020)), "mean": ms(eq.mean_latency(interval=0.020)),
         "throughput": f"{eq.throughput(batch=2000, interval=1 / 64):,.0f} tokens/s",
         "throughput_20": f"{eq.throughput(batch=2000, interval=0.020):,.0f} tokens/s", "interval_64": f"{1e3 / 64:.1f} ms",
         "floor_h100": pretty(at(eq.latency_floor, **system("h100-8").symbols(PRECISION)), "s"),
-        "floor_h200": pretty(at(eq.latency_floor, **system("h200-8").symbols(PRECISION)), "s"),
+        "step_h200": pretty(at(eq.step_time, **BUSY, **system("h200-8").symbols(PRECISION)), "s"),
+        "step_rack": pretty(at(eq.step_time, **BUSY), "s"),
+        "full_h200": f"{(known['n_total'] * known['bytes_per_param'] + BUSY['batch'] * BUSY['context'] * known['kv_bytes_per_token']) / system('h200-8').hbm_bytes:.0%}",
+        "rent_least": f"${min(rents):.2f}", "rent_most": f"${max(rents):.2f}",
         "hbm_h100": pretty(system("h100-8").hbm_bytes, "byte"),
         "idle_20ms": f"{at(eq.compute_time, batch=2000) / 0.020:.1%}",
     }  # fmt: skip

@@ -32,7 +32,7 @@ PLAIN = {"machine_name": "", "net_name": "", "chip_bandwidth": "byte/s"}
 
 guess = Estimate(
     id="guess", title="A guess before you read", level="easy",
-    ask="A server, {machine_name}, runs {net_name} with FP8 weights. A token generated all alone costs the rent of the whole machine for one step. "
+    ask="A server, {machine_name}, runs {net_name} with FP8 weights. A token generated all alone, for which all weights are read, costs the rent of the whole machine for that step. "
     "Served in a batch as large as one likes, with short contexts, by which factor does it get cheaper? Guess: within a factor of three counts.",
     draw=RACKS, derive=rack, units=PLAIN, unit="1", objective="say what batching is worth",
     answer=lambda v: take(eq.batching_gain, v),
