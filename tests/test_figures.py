@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from blackboard import catalogue
-from blackboard.batching import equations as eq
+from blackboard.batching import equations as eq, numbers
 from blackboard.batching import figures
 from blackboard.batching.figures import LECTURE_RENT, RUNNING, WORKED
 
@@ -157,7 +157,7 @@ def test_drain_shows_every_confirmed_chip():
 
 def test_no_gemm_beats_its_floor():
     """Every measured row is at or above the ideal: the floor holds."""
-    rows = figures.gemm_rows()
+    rows = numbers.gemm_rows()
     assert len(rows) == len(catalogue.measurement("h200_gemm").rows) == 132
     below = [row for row in rows if row.measured < row.ideal]
     assert not below, f"measured faster than the roofline allows: {below}"
@@ -165,7 +165,7 @@ def test_no_gemm_beats_its_floor():
 
 def test_gemm_floor_by_hand():
     """The ideal of one memory-bound and one compute-bound row, with the datasheet's numbers."""
-    ideal = {(row.dtype, row.m, row.n): row.ideal for row in figures.gemm_rows()}
+    ideal = {(row.dtype, row.m, row.n): row.ideal for row in numbers.gemm_rows()}
     chip = catalogue.chip("h200")
     small = (8192 * 8192 * 2 + 1 * (8192 + 8192) * 2) / chip.hbm_bytes_per_s
     large = 2 * 32768 * 8192 * 8192 / chip.flops("fp8")
@@ -174,7 +174,7 @@ def test_gemm_floor_by_hand():
 
 
 def test_gemm_alt_says_the_spread():
-    ratios = [row.measured / row.ideal for row in figures.gemm_rows()]
+    ratios = [row.measured / row.ideal for row in numbers.gemm_rows()]
     assert f"by {min(ratios):.2f} to {max(ratios):.2f} times" in figures.alt("gemm")
 
 

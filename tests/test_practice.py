@@ -25,7 +25,10 @@ def reference(problem, values):
     """An answer that must pass."""
     if isinstance(problem, Function):
         return problem.formula
-    return str(problem.formula.expr) if isinstance(problem, Expression) else problem.expected(values) / problem.scale if isinstance(problem, Quantity) else problem.expected(values)
+    if isinstance(problem, Expression):
+        return str(problem.formula.expr)
+    right = problem.expected(values)
+    return right / problem.scale if isinstance(problem, Quantity) else right
 
 
 @pytest.mark.parametrize("problem", ALL)
@@ -180,7 +183,7 @@ def silly():
     yield from (float("nan"), float("inf"), -float("inf"), 10**100_000, 0, -1, 1e-320, 1 + 2j, True, b"12", [], {}, (), set(), object(), Hostile(), Hostile, print, int)
     yield from (np.arange(3), np.array("x"), np.array(None), np.float64(3), np.int8(3), np.float32("nan"), np.zeros((1000, 1000)), np.str_("12"))
     yield from (decimal.Decimal("sNaN"), fractions.Fraction(1, 3), sympy.oo, sympy.nan, sympy.Symbol("B"), sympy.I, sympy.Eq(sympy.Symbol("B"), 1), lambda: 1, lambda **k: k)
-    yield from (units.Quantity(3, "s"), units.Quantity(np.arange(3), "s"), units.Quantity("x") if False else units.Quantity(1, "byte"))
+    yield from (units.Quantity(3, "s"), units.Quantity(np.arange(3), "s"), units.Quantity(1, "byte"))
 
 
 @pytest.mark.parametrize("problem", ALL)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
+import re
 from pathlib import Path
 
 import pytest
 
-from blackboard import notation, units
+from blackboard import answers, notation
 from blackboard.panel import _json
 from blackboard.practice import PAGE_DRAWS, Choice, Expression, Function, Ordering, Quantity, lessons, problems
 
@@ -37,13 +38,13 @@ def answers_for(problem, values):
         wrong = [m.wrong(values) for m in problem.mistakes]
         scales = [1, 1.01, 1.019, 1.03, 0.9, 1.2, 8, 1 / 8, 1e3, 1e-3, 1e6, 1.024**2, 1.024**3, *(10 ** rng.uniform(-3, 3) for _ in range(20))]
         numbers = [right * s for s in scales] + wrong
-        spelt = [(n, x) for n, x in sorted(__import__("blackboard.answers", fromlist=["_"]).spellings(problem.unit).items())][:: 1 + len(ODD) // 10]
+        spelt = [(n, x) for n, x in sorted(answers.spellings(problem.unit).items())][::6]
         out = [f"{x / problem.scale:.9g}" for x in numbers]
         return out + [f"{x / s:.9g} {n}" for x in (right, *wrong) for n, s in spelt] + [f"{right / problem.scale:,.3f}", f"about {right:.6e} "]
     if isinstance(problem, Expression):
         wrong = [str(m.wrong) for m in problem.mistakes]
         letters = {n: notation.letter(n) for n in problem.names}
-        board = lambda text: __import__("re").sub(r"[a-z_]+", lambda m: letters.get(m[0], m[0]), text.replace("Max", "max"))
+        board = lambda text: re.sub(r"[a-z_]+", lambda m: letters.get(m[0], m[0]), text.replace("Max", "max"))
         right = str(problem.formula.expr)
         made = ["*".join(rng.choices(list(letters.values()), k=rng.randint(1, 5))) + rng.choice(["", "/", "+", "-"]) + rng.choice(list(letters.values())) for _ in range(60)]
         return [right, board(right), f"3*({right})", f"({right})^2", f"x = {right}", *map(board, wrong), *wrong, *made]

@@ -210,7 +210,8 @@ class _Evaluable:
     def _array(self):
         return _vector(self._expr, self.free)
 
-    def _evaluate(self, values: dict[str, Any]):
+    def _evaluate(self, **values: Any):
+        """The value for the free symbols: a float for numbers, a float64 array of the common shape for arrays."""
         try:
             return self._fast(**values)
         except (_Slow, TypeError, ValueError, OverflowError, ArithmeticError, units.pint.errors.PintError):
@@ -332,7 +333,7 @@ class Formula(_Evaluable):
     def __call__(self, calibration: Calibration | None = None, **values: Any):
         """The value in base SI units: a float for numbers, a float64 array of the common shape for arrays."""
         if calibration is None or not calibration.values:
-            return self._evaluate(values)
+            return self._evaluate(**values)
         return self.given(calibration=calibration)(**values)
 
     def given(self, *specs: Any, precision: str | None = None, calibration: Calibration | None = None, **values: Any) -> "Given":
@@ -389,12 +390,7 @@ class Given(_Evaluable):
         self.name, self.unit, self.says = formula.name, formula.unit, formula.says
         self._expr = formula.full.xreplace({notation.symbol(n): sympy.Float(v, 17) for n, v in bound.items()})
 
-    def __call__(self, **values: Any):
-        """The value for the symbols still free."""
-        try:
-            return self._fast(**values)
-        except (_Slow, TypeError, ValueError, OverflowError, ArithmeticError, units.pint.errors.PintError):
-            return self._broadcast(values)
+    __call__ = _Evaluable._evaluate
 
     @property
     def terms(self) -> "Terms":

@@ -36,8 +36,9 @@ def panel(view):
     import ipywidgets as w
 
     statement, out = w.HTMLMath(view._repr_html_()), w.HTMLMath()
-    box = w.Text(placeholder=view.problem.wants, continuous_update=False, layout=w.Layout(width="22em"))
-    box.description_allow_html, box.description = False, "Answer"
+    if view.problem.kind == "function":  # a text box cannot hold one
+        return w.VBox([statement, w.Label(f"Write the function in a cell and call .check(your_function) on problem {view.number}.")])
+    box = w.Text(description="Answer", placeholder=view.problem.wants, continuous_update=False, layout=w.Layout(width="22em"))
 
     def say(thing):
         out.value = thing._repr_html_()
@@ -48,8 +49,6 @@ def panel(view):
             return say(drawn)
         statement.value, box.value, out.value = view._repr_html_(), "", ""
 
-    if view.problem.kind == "function":  # a text box cannot hold one
-        return w.VBox([statement, w.Label(f"Write the function in a cell and call .check(your_function) on problem {view.number}.")])
     actions = {"Check": lambda _: say(view.check(box.value)), "Hint": lambda _: say(view.hint()),
                "Solution": lambda _: say(view.solution()), "Again": again}  # fmt: skip
     buttons = [w.Button(description=name) for name in actions]

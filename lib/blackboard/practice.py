@@ -179,7 +179,9 @@ class Problem:
         found: dict[str, Values] = {}
         for values in map(self.values, range(4 * count if self.draw else 1)):
             found.setdefault(self.fill(self.ask, values), values)
-        return list(found.values())[:count]
+            if len(found) == count:
+                break
+        return list(found.values())
 
     def page_draw(self, values: Values) -> dict[str, Any]:
         """One draw as the page's answer box needs it."""

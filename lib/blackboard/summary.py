@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 import sympy
 
 from blackboard import notation, units
+from blackboard.catalogue import source
 from blackboard.derivation import limit
 from blackboard.formula import Formula
 from blackboard.notation import latex
@@ -32,7 +33,7 @@ def table(caption: str, heads: Iterable[str], rows: Iterable[Iterable[str]]) -> 
     )
     label = html.escape(caption, quote=True)
     return Page(
-        f'<div class="table-scroll tex2jax_process mathjax_process" tabindex="0" role="region" aria-label="{label}">'
+        f'<div class="table-box tex2jax_process mathjax_process" tabindex="0" role="region" aria-label="{label}">'
         f'<table class="table"><caption>{html.escape(caption)}</caption><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
     )
 
@@ -55,8 +56,6 @@ def constants(precision: str, *specs) -> Page:
 
 def _cited(spec) -> str:
     """The sources of a catalogue row in words, newest date last."""
-    from blackboard.catalogue import source
-
     origin = getattr(spec, "chip", spec)
     found = [source(id) for id in origin.sources]
     listed = "; ".join(f'<a href="{html.escape(s.url)}">{html.escape(s.title)}</a> ({s.date})' for s in found)

@@ -31,7 +31,7 @@ def _line(text: str) -> str:
 
 def _name(row: Row) -> str:
     """What a row is called, and the id to find it by."""
-    return f"{_line(escape(row.name))}<br>{_code(row.id)}"
+    return f"{escape(row.name)}<br>{_code(row.id)}"
 
 
 def _code(id: str) -> str:

@@ -16,14 +16,14 @@ from matplotlib.patches import Rectangle
 
 from blackboard import catalogue, style, units
 from blackboard.architecture import bytes_per_param
-from blackboard.batching import equations as eq
+from blackboard.batching import equations as eq, numbers
 from blackboard.style import COLOURS
 from blackboard.units import significant
 
 LECTURE_RENT = 2.0  # USD per chip-hour, lecture 0:12:49
-LECTURE_INTERVAL = 0.020  # s between departures, lecture 0:22:13
-MS, US, GB = units.factor("ms"), units.factor("us"), units.factor("GB")
+MS, GB = units.factor("ms"), units.factor("GB")
 MILLION = 1e6  # prices are per million tokens
+
 
 def plain(name: str) -> str:
     """A catalogue name without what qualifies it: "64 B200 at HGX rates" is 64 B200."""
@@ -52,7 +52,7 @@ class Case(NamedTuple):
         return f"{self.context:,.0f} tokens of context"
 
 
-RUNNING = Case("deepseek-v3", "gb200-nvl72", "fp8", 1000)  # the running case, at a context short enough to have a kink
+RUNNING = Case(numbers.NET, numbers.RACK, numbers.PRECISION, numbers.SLOW["context"])  # the running case, at a context short enough to have a kink
 WORKED = Case("lecture-moe", "b200-64", "fp4", 16_384)  # the worked rack, with the board's round numbers
 
 
@@ -215,7 +215,7 @@ def cost(case: Case = RUNNING, rent: float = LECTURE_RENT) -> Drawing:
     )
 
 
-def trains(interval: float = LECTURE_INTERVAL) -> Drawing:
+def trains(interval: float = numbers.INTERVAL) -> Drawing:
     """B3: departures at equal intervals; what a request waits and rides. `interval` in seconds."""
     fig, axes = _axes(5.0, 3.4)
     slot, worst, mean = (t / MS for t in (interval, eq.worst_latency(interval=interval), eq.mean_latency(interval=interval)))
@@ -284,7 +284,7 @@ def drain() -> Drawing:
     """Time to read the whole memory once, for every confirmed chip of the catalogue, with the lecture's 20 ms."""
     chips = sorted((chip for chip in catalogue.chips() if chip.confirmed), key=lambda chip: chip.drain_time())
     fig, axes = _axes(5.0, 1.0 + 0.27 * len(chips))
-    times, mark = [eq.drain_time.given(chip)() / MS for chip in chips], LECTURE_INTERVAL / MS
+    times, mark = [eq.drain_time.given(chip)() / MS for chip in chips], numbers.INTERVAL / MS
     sure = [chip.caveat("hbm_bytes") is None and chip.caveat("hbm_bytes_per_s") is None for chip in chips]
     for row, time in enumerate(times):
         axes.plot([0, time], [row, row], color=COLOURS["muted"], alpha=0.35, lw=1.5)
@@ -311,40 +311,9 @@ def _short(chip: catalogue.Chip) -> str:
     return re.sub(r"^(NVIDIA|Google|AMD Instinct|AWS) ", "", plain(chip.name))
 
 
-class GemmRow(NamedTuple):
-    """One measured matrix product, and the floor that the roofline of its chip sets; times in microseconds."""
-
-    library: str
-    dtype: str
-    m: int
-    n: int
-    k: int
-    measured: float
-    ideal: float
-
-
-def gemm_ideal(rows: Any, n: int, k: int, precision: str, chip: catalogue.Chip) -> Any:
-    """Ideal microseconds of a matrix product of `rows` rows with a k × n weight, everything at one precision."""
-    shape = {"weight_rows": k, "weight_columns": n}
-    sizes = dict.fromkeys(("bytes_per_param", "bytes_per_value"), bytes_per_param(precision))
-    return eq.gemm_time.given(chip, precision=precision, **shape, **sizes)(rows=rows) / US
-
-
-def gemm_rows() -> list[GemmRow]:
-    """The catalogue's H200 measurements beside their ideal times."""
-    table = catalogue.measurement("h200_gemm")
-    rows = zip(*(table.column(name) for name in ("library", "dtype", "m", "n", "k", "latency_us")))
-    ideal = lambda dtype, m, n, k: gemm_ideal(m, n, k, _precision(dtype), catalogue.chip(table.chip_id))
-    return [GemmRow(*row, ideal(*row[1:5])) for row in rows]
-
-
-def _precision(dtype: str) -> str:
-    return {"bfloat16": "bf16"}.get(dtype, dtype)
-
-
 def gemm() -> Drawing:
     """Measured H200 matrix products over the roofline that they cannot beat, a panel per shape and number format."""
-    rows = gemm_rows()
+    rows = numbers.gemm_rows()
     panels = sorted({(r.dtype, r.n, r.k) for r in rows}, key=lambda p: (p[0], -p[1]))
     fig, axes = _axes(5.0, 6.2, -(-len(panels) // 2), 2, sharex=True, sharey=True)
     looks = dict(zip(sorted({r.library for r in rows}), [("accent", "s"), ("second", "o")]))
@@ -365,11 +334,11 @@ def gemm() -> Drawing:
     )
 
 
-def _gemm_panel(axes, rows: list[GemmRow], looks: dict[str, tuple[str, str]]) -> None:
+def _gemm_panel(axes, rows: list[numbers.GemmRow], looks: dict[str, tuple[str, str]]) -> None:
     first = rows[0]
     m = np.geomspace(min(r.m for r in rows), max(r.m for r in rows), 200)
     chip = catalogue.chip(catalogue.measurement("h200_gemm").chip_id)
-    axes.plot(m, gemm_ideal(m, first.n, first.k, _precision(first.dtype), chip), color=COLOURS["bound"])
+    axes.plot(m, numbers.gemm_ideal(m, first.n, first.k, first.precision, chip), color=COLOURS["bound"])
     for line, library in enumerate(sorted({r.library for r in rows})):
         mine, (colour, marker) = [r for r in rows if r.library == library], looks[library]
         measured = [r.m for r in mine], [r.measured for r in mine]
@@ -381,7 +350,7 @@ def _gemm_panel(axes, rows: list[GemmRow], looks: dict[str, tuple[str, str]]) ->
     axes.set(xscale="log", yscale="log")
     axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.yaxis.set_major_formatter("{x:,.0f}")
-    axes.set_title(f"{_precision(first.dtype).upper()}, {first.k:,} × {first.n:,}", loc="left")
+    axes.set_title(f"{first.precision.upper()}, {first.k:,} × {first.n:,}", loc="left")
 
 
 def weights_read(model: catalogue.Model, batch: Any) -> Any:

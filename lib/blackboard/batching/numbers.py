@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
+from blackboard.architecture import bytes_per_param
 from blackboard.batching import equations as eq
-from blackboard.catalogue import chips, measurement, model, price, prices, system
-from blackboard.units import pretty, significant
+from blackboard.catalogue import Chip, chip, chips, measurement, model, price, prices, system
+from blackboard.units import factor, pretty, significant
 
 NET, RACK, PRECISION = "deepseek-v3", "gb200-nvl72", "fp8"
 SLOW = {"batch": 256, "context": 1_000}  # the example of a slow mode
 BUSY = {"batch": 2_000, "context": SLOW["context"]}  # the lecture's batch, at the same context
+INTERVAL = 0.020  # s between departures, lecture 0:22:13
 LECTURE_DAY, LATER_CARD = "2026-04-29", "claude-opus-4.8@2026-05-28"
 
 
@@ -25,7 +29,7 @@ def at(formula, **changed) -> float:
 
 def drains() -> list[float]:
     """Drain times of the catalogue's confirmed chips, ascending."""
-    return sorted(chip.drain_time() for chip in chips() if chip.confirmed)
+    return sorted(row.drain_time() for row in chips() if row.confirmed)
 
 
 def hardware() -> dict[str, str]:
@@ -104,34 +108,58 @@ def train() -> dict[str, str]:
     rents = [rent.usd_per_chip_hour for rent in system(RACK).chip.rents if rent.confirmed]
     return {
         "drain_least": ms(drains()[0]), "drain_most": ms(drains()[-1]),
-        "worst": ms(eq.worst_latency(interval=0.020)), "mean": ms(eq.mean_latency(interval=0.020)),
+        "worst": ms(eq.worst_latency(interval=INTERVAL)), "mean": ms(eq.mean_latency(interval=INTERVAL)),
         "throughput": f"{eq.throughput(batch=2000, interval=1 / 64):,.0f} tokens/s",
-        "throughput_20": f"{eq.throughput(batch=2000, interval=0.020):,.0f} tokens/s", "interval_64": f"{1e3 / 64:.1f} ms",
+        "throughput_20": f"{eq.throughput(batch=2000, interval=INTERVAL):,.0f} tokens/s", "interval_64": f"{1e3 / 64:.1f} ms",
         "floor_h100": pretty(at(eq.latency_floor, **system("h100-8").symbols(PRECISION)), "s"),
         "step_h200": pretty(at(eq.step_time, **BUSY, **system("h200-8").symbols(PRECISION)), "s"),
         "step_rack": pretty(at(eq.step_time, **BUSY), "s"),
         "full_h200": f"{(known['n_total'] * known['bytes_per_param'] + BUSY['batch'] * BUSY['context'] * known['kv_bytes_per_token']) / system('h200-8').hbm_bytes:.0%}",
         "rent_least": f"${min(rents):.2f}", "rent_most": f"${max(rents):.2f}",
         "hbm_h100": pretty(system("h100-8").hbm_bytes, "byte"),
-        "idle_20ms": f"{at(eq.compute_time, batch=2000) / 0.020:.1%}",
+        "idle_20ms": f"{at(eq.compute_time, batch=2000) / INTERVAL:.1%}",
     }  # fmt: skip
 
 
-def gemm_ratios() -> list[tuple[int, float]]:
-    """(rows, measured over ideal) of every measured matrix product."""
-    data, out = measurement("h200_gemm"), []
-    for _, dtype, m, n, k, micros in data.rows:
-        size, kind = (2.0, "bf16") if dtype == "bfloat16" else (1.0, "fp8")
-        known = system("h200-8").chip.symbols(kind)
-        ideal = eq.gemm_time(rows=m, weight_rows=k, weight_columns=n, bytes_per_param=size, bytes_per_value=size,
-                             flops=known["flops"], bandwidth=known["bandwidth"])  # fmt: skip
-        out.append((m, micros * 1e-6 / ideal))
-    return out
+class GemmRow(NamedTuple):
+    """One measured matrix product, and the floor that the roofline of its chip sets; times in microseconds."""
+
+    library: str
+    dtype: str
+    m: int
+    n: int
+    k: int
+    measured: float
+    ideal: float
+
+    @property
+    def precision(self) -> str:
+        return _precision(self.dtype)
+
+
+def gemm_ideal(rows: Any, n: int, k: int, precision: str, chip: Chip) -> Any:
+    """Ideal microseconds of a matrix product of `rows` rows with a k × n weight, everything at one precision."""
+    shape = {"weight_rows": k, "weight_columns": n}
+    sizes = dict.fromkeys(("bytes_per_param", "bytes_per_value"), bytes_per_param(precision))
+    return eq.gemm_time.given(chip, precision=precision, **shape, **sizes)(rows=rows) / factor("us")
+
+
+def gemm_rows() -> list[GemmRow]:
+    """The catalogue's H200 measurements beside their ideal times."""
+    table = measurement("h200_gemm")
+    rows = zip(*(table.column(name) for name in ("library", "dtype", "m", "n", "k", "latency_us")))
+    ideal = lambda dtype, m, n, k: gemm_ideal(m, n, k, _precision(dtype), chip(table.chip_id))
+    return [GemmRow(*row, ideal(*row[1:5])) for row in rows]
+
+
+def _precision(dtype: str) -> str:
+    return {"bfloat16": "bf16"}.get(dtype, dtype)
 
 
 def gemm() -> dict[str, str]:
     """How far above the roofline the measured products lie."""
-    span = lambda low, high: [r for m, r in gemm_ratios() if low <= m <= high]
+    rows = gemm_rows()
+    span = lambda low, high: [row.measured / row.ideal for row in rows if low <= row.m <= high]
     told = lambda ratios: f"{min(ratios):.1f} to {max(ratios):.1f} times"
     return {"gemm_small": told(span(1, 64)), "gemm_knee": told(span(65, 1024)), "gemm_large": told(span(1025, 10**9))}
 
