@@ -356,6 +356,11 @@ class Measurement(Row):
             raise UnknownId(f"{self.id} has no column {name!r}; it has: {', '.join(self.columns)}")
         return tuple(row[self.columns.index(name)] for row in self.rows)
 
+    def records(self, **where: Cell) -> tuple[dict[str, Cell], ...]:
+        """The rows as dictionaries by column, of those whose cells are as `where` says."""
+        found = (dict(zip(self.columns, row)) for row in self.rows)
+        return tuple(row for row in found if all(row[name] == value for name, value in where.items()))
+
 
 # --- looking up ------------------------------------------------------------------------------------------------------
 

@@ -67,3 +67,28 @@ def point(at: Any, end: tuple[float, float], text: str, place: tuple[float, floa
     """An arrow to the point `end` of the axes `at`, from a text placed in shares of the axes."""
     at.annotate(text, end, place, textcoords="axes fraction", ha="center", va="center", color=COLOURS[colour],
                 arrowprops={"arrowstyle": "->", "color": COLOURS[colour]})  # fmt: skip
+
+
+def arrow(at: Any, start: tuple[float, float], end: tuple[float, float], colour: str, style: str = "-|>", **more: Any) -> None:
+    """A bare arrow on the axes `at`, in their own coordinates; `more` goes to matplotlib's arrow."""
+    looks = {"arrowstyle": style, "color": COLOURS[colour], "lw": 1.6, "shrinkA": 0, "shrinkB": 0}
+    at.annotate("", end, start, arrowprops=looks | more)
+
+
+def bare(at: Any, xlim: tuple[float, float], ylim: tuple[float, float]) -> None:
+    """A drawing without axes, as high as it is wide."""
+    at.set(xlim=xlim, ylim=ylim, aspect="equal")
+    at.axis("off")
+
+
+def beside(at: Any, text: str, end: tuple, shift: tuple[float, float], colour: str = "bound", **more: Any) -> None:
+    """A text beside the point `end` of the axes `at`, so many points across and up from it."""
+    at.annotate(text, end, shift, textcoords="offset points", color=COLOURS[colour], **more)
+
+
+def thousands(at: Any, *names: str) -> None:
+    """Plain numbers on these log axes ("x", "y") instead of powers of ten."""
+    for name in names:
+        axis = getattr(at, f"{name}axis")
+        axis.set_major_formatter("{x:,.0f}")
+        axis.set_minor_formatter("")

@@ -124,6 +124,11 @@ def inside(formula: Any, unit: str, **fields: str | float) -> str:
     return formula.vega(**fields) if scale == 1 else f"({formula.vega(**fields)}) / {scale!r}"
 
 
+def percent(formula: Any, x: str, field: str, **fields: str | float) -> dict:
+    """The transform that evaluates a formula that is a share along `datum.x` as `field`, in percent."""
+    return {"calculate": f"100 * ({inside(formula, '1', **{x: f'datum.{x}'}, **fields)})", "as": field}
+
+
 def curve(formula: Any, x: str, field: str, unit: str, **fields: str | float) -> dict:
     """The transform that evaluates `formula` (or a term, or a Given) along `datum.x` as `field`, in `unit`, in the browser."""
     along = {x: f"datum.{x}"} if x in formula.free else {}

@@ -443,6 +443,12 @@ class Given(_Evaluable):
         return f"<{self.name} with {', '.join(f'{n}={v:g}' for n, v in self.bound.items())}; free: {', '.join(self.free)}>"
 
 
+def take(formula: _Evaluable, values: Mapping[str, Any], **changed: Any) -> float:
+    """A formula at those of the values that it needs, by notation name, some of them changed."""
+    known = {**values, **changed}
+    return formula(**{name: known[name] for name in formula.free})
+
+
 class Terms(Mapping):
     """The named terms of a formula: a mapping name -> Formula that can also be evaluated as a whole."""
 
