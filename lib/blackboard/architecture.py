@@ -1,8 +1,9 @@
 """What a transformer stores and caches: parameters and KV bytes of groups of layers, from the integers of a config.
 
 A model is a list of attention groups and a list of feed-forward groups, each over some of its layers. Every attention
-group answers four questions: its `params`, the bytes by which its cache grows with a token (`growth`), the bytes that
-a sequence holds (`held`) and the bytes that one decode step reads (`read`). Contexts are numbers or arrays.
+group answers five questions: its `params`, the bytes by which its cache grows with a token (`growth`), the bytes that
+a sequence holds (`held`), those that one decode step reads (`read`), and the FLOPs with which a new token attends to
+its context (`attends`: scores and weighted sum, of all heads). Contexts are numbers or arrays.
 """
 
 from __future__ import annotations
@@ -65,6 +66,9 @@ class Heads:
 
     read = held
 
+    def attends(self, context):
+        return 4 * self.layers * self.heads * self.head_dim * _least(context, self.window)
+
 
 @dataclass(frozen=True)
 class Latent:
@@ -111,6 +115,10 @@ class Latent:
     def read(self, context, precision: str):
         return self.layers * (self.entry(precision) * _least(context, self.top_k) + self.key(precision) * context)
 
+    def attends(self, context):
+        """In decoding, with the projections absorbed: all heads attend to the latent itself. The indexer is not counted."""
+        return 2 * self.layers * self.heads * (2 * self.kv_rank + self.rope_dim) * _least(context, self.top_k)
+
 
 @dataclass(frozen=True)
 class Compressed:
@@ -143,6 +151,11 @@ class Compressed:
         far = context / self.ratio if self.ratio else 0
         latents = _least(context, self.window) + _least(far, self.top_k)
         return self.layers * bytes_per_param(precision) * (self.head_dim * latents + self.index_dim * far)
+
+    def attends(self, context):
+        """The indexer is not counted."""
+        far = context / self.ratio if self.ratio else 0
+        return 4 * self.layers * self.heads * self.head_dim * (_least(context, self.window) + _least(far, self.top_k))
 
 
 @dataclass(frozen=True)

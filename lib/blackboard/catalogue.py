@@ -295,11 +295,17 @@ class Model(Row):
         return self._cache("read", context, precision)
 
     def _cache(self, what: str, context, precision: str):
-        if isinstance(context, (int, float)) and not 0 <= context < math.inf:
-            raise ValueError(f"context must be a number of tokens, 0 or more, not {context!r}")
+        _tokens(context)
         if self.given:
             return self.given.kv_bytes_per_token * context
         return sum(getattr(group, what)(context, precision) for group in self.attention)
+
+    def attention_flop(self, context):
+        """FLOPs with which one new token attends to its context (a number or an array), beside 2 for each parameter."""
+        _tokens(context)
+        if self.given:
+            raise UnknownId(f"{self.id} has round numbers only, no heads to count")
+        return sum(group.attends(context) for group in self.attention)
 
     def agreement(self) -> Agreement:
         """How the computed total stands to the published one."""
@@ -326,6 +332,11 @@ class Model(Row):
             sizes = self.moe.experts, self.moe.active, self.moe.active + self.moe.shared, self.d_model, self.layers
             bound |= dict(zip(ROUTING, map(float, sizes), strict=True))
         return bound
+
+
+def _tokens(context) -> None:
+    if isinstance(context, (int, float)) and not 0 <= context < math.inf:
+        raise ValueError(f"context must be a number of tokens, 0 or more, not {context!r}")
 
 
 # --- measurements ------------------------------------------------------------------------------
