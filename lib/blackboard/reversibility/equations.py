@@ -1,0 +1,73 @@
+"""Formulas of the reversibility lesson: what training keeps in memory, what computing it again costs, and what spreads.
+
+The exact inverse itself is no formula but a program: see `simulation` and `network` of this lesson.
+"""
+
+from __future__ import annotations
+
+from sympy import Le, sqrt
+
+from blackboard.batching.equations import flop_per_param, flops, hbm, kv, n_active
+from blackboard.formula import DERIVED, Formula, Source, lecture
+from blackboard.notation import symbols
+from blackboard.overtraining.equations import flop_trained
+
+depth, layer_bytes, stream_bytes, segment = symbols("depth layer_bytes stream_bytes segment")
+gain_per_layer, rounding, flop_spent, half_bits, recomputed = symbols("gain_per_layer rounding flop_spent half_bits recomputed")
+
+REVNET = Source("revnet")
+deep = Le(1, depth)
+
+# --- what training keeps ---------------------------------------------------------------------------------------------
+
+stored = Formula(
+    "reversibility.stored", "activations", depth * layer_bytes, "byte",
+    "the backward pass needs what the forward pass saw, so memory grows with depth", ("all layers keep as much",), lecture("2:12:00"), where=(deep,),
+)  # fmt: skip
+reversible = Formula(
+    "reversibility.reversible", "activations", 2 * stream_bytes + layer_bytes, "byte",
+    "two streams at the top, and one layer at a time worked out anew: depth drops out", ("all layers keep as much",), lecture("2:12:00"),
+)  # fmt: skip
+checkpointed = Formula(
+    "reversibility.checkpointed", "activations", depth / segment * stream_bytes + segment * layer_bytes, "byte",
+    "only some activations are kept, and a stretch between two of them is worked out anew at a time",
+    ("all layers keep as much",), DERIVED, where=(Le(1, segment), Le(segment, depth)),
+)  # fmt: skip
+segment_best = Formula(
+    "reversibility.segment_best", "segment_best", sqrt(depth * stream_bytes / layer_bytes), "1",
+    "longer stretches keep fewer activations and work out more of them at once", checkpointed.assumes, DERIVED, where=(deep,),
+)  # fmt: skip
+checkpointed_least = Formula(
+    "reversibility.checkpointed_least", "activations_least", 2 * sqrt(depth * stream_bytes * layer_bytes), "byte",
+    "an ordinary network that works out its activations anew needs memory as the root of its depth", checkpointed.assumes, DERIVED, where=(deep,),
+)  # fmt: skip
+work_ratio = Formula(
+    "reversibility.work_ratio", "work_ratio", (flop_trained + recomputed * flop_per_param) / flop_trained, "1",
+    "a second forward pass, or part of one, beside a forward and a backward one", ("the backward pass costs two forward passes",), REVNET,
+)  # fmt: skip
+
+# --- what keeping is worth -------------------------------------------------------------------------------------------
+
+kv_flop_spent = Formula(
+    "reversibility.kv_flop_spent", "flop_spent", flop_per_param * n_active / kv, "FLOP/byte",
+    "what it takes to compute a byte of KV again: a whole forward pass for a few kilobytes",
+    ("attention's own FLOPs are left out",), DERIVED,
+)  # fmt: skip
+keep_even = Formula(
+    "reversibility.keep_even", "hold_even", flop_spent * hbm / flops, "s",
+    "a byte is worth keeping for as long as its share of the memory rents for less than its share of the multipliers",
+    ("memory and multipliers are both used in full", "rent is for the whole machine"), DERIVED,
+)  # fmt: skip
+
+# --- what spreads ----------------------------------------------------------------------------------------------------
+
+difference = Formula(
+    "reversibility.difference", "difference", rounding * gain_per_layer**depth, "1",
+    "a small difference that each layer widens by the same factor: rounding errors on the way back, or an attacker's change",
+    ("the difference stays small",), DERIVED, where=(deep,),
+)  # fmt: skip
+half_mixed = Formula(
+    "reversibility.half_mixed", "bits_flipped", (half_bits / 2 + 1) / (2 * half_bits), "1",
+    "after one round, half of one half and a single bit of the other have changed; the next round mends that",
+    ("the round function's output looks random", "the flipped bit goes into the round function"), DERIVED, where=(Le(1, half_bits),),
+)  # fmt: skip
