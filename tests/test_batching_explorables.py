@@ -10,6 +10,7 @@ from blackboard import catalogue, menus
 from blackboard.batching import equations as eq, explorables
 from blackboard.batching.figures import LECTURE_RENT
 from blackboard.case import RUNNING
+from blackboard.formula import take
 
 SIGNALS = ("flops", "bandwidth", "chips", "n_active", "n_total", "kv_bytes_per_token", "bytes_per_param", "context", "balanced", "kink")
 
@@ -27,9 +28,9 @@ def test_controls_reach_the_formulas(system, precision):
         got, served = dict(zip(SIGNALS, found)), serves(machine, precision)
         expected = {**machine.symbols(served), **catalogue.model(model).symbols(served), "context": 10**3.3}
         expected["n_total"] = max(expected["n_active"], expected["n_total"] * 2**-0.5)
-        assert got["balanced"] == pytest.approx(eq.balanced_context(**{n: expected[n] for n in eq.balanced_context.free}), rel=1e-12)
+        assert got["balanced"] == pytest.approx(take(eq.balanced_context, expected), rel=1e-12)
         compute_bound = got["context"] < got["balanced"]
-        assert got["kink"] == pytest.approx(eq.crossing(**{n: expected[n] for n in eq.crossing.free}) if compute_bound else 0, rel=1e-11)
+        assert got["kink"] == pytest.approx(take(eq.crossing, expected) if compute_bound else 0, rel=1e-11)
         assert all(got[name] == pytest.approx(expected[name], rel=1e-12) for name in SIGNALS[:-2])
 
 

@@ -19,6 +19,7 @@ from sympy import oo
 from blackboard.batching import equations as eq
 from blackboard.batching import lab, simulation, transformer
 from blackboard.batching.transformer import Config, Transformer, count_step
+from blackboard.formula import take
 from blackboard.notation import symbol
 
 DENSE = Config()
@@ -33,7 +34,7 @@ AT_16K = KV | dict(context=16_384)
 
 def of(formula, **values):
     """A formula at those of the values that it takes."""
-    return formula(**{name: value for name, value in values.items() if name in formula.free})
+    return take(formula, values)
 
 
 # --- the transformer works --------------------------------------------------------------------------------------------

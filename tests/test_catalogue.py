@@ -438,10 +438,9 @@ DOUBTFUL = {
 }  # fmt: skip
 
 
-def records(id):
+def records(id, **where):
     """The rows of a data set, cells by column."""
-    table = measurement(id)
-    return [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+    return measurement(id).records(**where)
 
 
 def unit(column):
@@ -557,7 +556,7 @@ def test_no_collective_moves_more_than_the_link():
     for row in records("h200_nccl"):
         share = 1 if row["operation"] == "all_reduce" else (row["gpus"] - 1) / row["gpus"]
         assert row["message_bytes"] * share / (row["latency_us"] * 1e-6) < link
-    ring = [row for row in records("h200_nccl") if row["operation"] == "all_reduce" and row["message_bytes"] == 2**29]
+    ring = records("h200_nccl", operation="all_reduce", message_bytes=2**29)
     rates = {row["gpus"]: 2 * (row["gpus"] - 1) / row["gpus"] * row["message_bytes"] / (row["latency_us"] * 1e-6) for row in ring}
     assert rates[2] < link and rates[4] < link < rates[8]
 
@@ -573,7 +572,7 @@ def test_links_are_those_of_the_chips():
 
 
 def test_dispatch_within_a_node_keeps_to_the_link_and_across_nodes_counts_local_traffic():
-    usable = next(row["rate_GB_per_s"] for row in records("links_and_achievable") if row["chips"] == "H800")
+    usable = records("links_and_achievable", chips="H800")[0]["rate_GB_per_s"]
     for row in records("deepep_v1_normal") + records("deepep_v2"):
         best = max(row["dispatch_GB_per_s"], row["combine_GB_per_s"])
         if row["link"] == "NVLink":
@@ -677,7 +676,7 @@ def test_training_hours_times_rent_is_the_cost():
     assert stages["pre-training"]["training_GPU_hours"] == whole["training_GPU_hour_per_Ttoken"] * whole["pretraining_tokens"] / 1e12
     days = whole["training_GPU_hour_per_Ttoken"] / whole["gpus"] / 24
     assert whole["training_day_per_Ttoken"] == pytest.approx(days, abs=0.05)
-    known = next(row for row in records("training_gpu_hours") if row["model"] == "DeepSeek-V3")
+    known = records("training_gpu_hours", model="DeepSeek-V3")[0]
     assert known["training_GPU_hours"] == stages["pre-training"]["training_GPU_hours"]
     v3 = model("deepseek-v3")
     assert (v3.n_total, v3.n_active) == pytest.approx((whole["n_total"], whole["n_active"]), rel=0.02)
@@ -700,7 +699,7 @@ def test_the_networks_of_deepseek_carry_the_same_step():
     for row in records("deepseek_isca25_training"):
         used = compute["DeepSeek-V3"] / 1e3 * row["throughput_token_per_day"] / 86400 / row["gpus"]
         assert used / peak == pytest.approx(row["mfu"], abs=1e-3)
-    assert plane["mfu"] == step["causal_mfu"] == next(r["mfu"] for r in records("training_mfu_reports") if r["model"] == "DeepSeek-V3")
+    assert plane["mfu"] == step["causal_mfu"] == records("training_mfu_reports", model="DeepSeek-V3")[0]["mfu"]
 
 
 COMPARED = {"DeepSeek-V3": "deepseek-v3", "Qwen2.5-72B": "qwen2.5-72b", "LLaMA-3.1-405B": "llama-3.1-405b"}
@@ -741,7 +740,7 @@ def test_no_training_run_beats_its_chips():
     for row in records("training_gpu_hours") + records("training_tokens"):
         assert row["n_active"] <= row["n_total"]
     for id, label in {"kimi-k2": "Kimi K2", "qwen3-235b-a22b": "Qwen3-235B-A22B", "glm-4.5": "GLM-4.5", "gpt-3-175b": "GPT-3 175B"}.items():
-        row = next(row for row in records("training_tokens") if row["model"] == label)
+        row = records("training_tokens", model=label)[0]
         assert row["n_total"] == pytest.approx(model(id).n_total, rel=0.03)
 
 
@@ -754,7 +753,7 @@ def test_the_parallel_dimensions_of_llama_multiply_to_its_gpus():
 
 
 def test_recomputed_work_counts_in_hardware_utilisation_only():
-    palm = {row["counts"]: row["mfu"] for row in records("training_mfu_reports") if row["model"] == "PaLM 540B"}
+    palm = {row["counts"]: row["mfu"] for row in records("training_mfu_reports", model="PaLM 540B")}
     assert palm["model"] < palm["hardware"] < palm["model"] * 4 / 3  # a whole forward pass more at most
     assert all(0.2 < row["mfu"] < 0.6 for row in records("training_mfu_reports"))
 
@@ -862,7 +861,7 @@ def test_the_best_size_of_each_law_at_gophers_compute():
     assert laws["Hoffmann, TeX source"] == pytest.approx(40e9, rel=0.02)  # the paper's Approach 3
     assert laws["Hoffmann, as printed"] / laws["Hoffmann, TeX source"] == pytest.approx(0.8, abs=0.01)
     assert laws["Sardana"] == pytest.approx(laws["Hoffmann, TeX source"], rel=0.05)
-    table = next(row for row in records("chinchilla_table3") if row["compute_FLOP"] == 5.76e23)
+    table = records("chinchilla_table3", compute_FLOP=5.76e23)[0]
     assert laws["Besiroglu"] == pytest.approx(table["n_total"], rel=0.1), "the new fit agrees with the first approach"
 
 
@@ -954,7 +953,7 @@ def test_shares_of_the_cache_add_up_and_foretell_the_batch():
         uses.setdefault(row["system"], {})[row["use"]] = row["share"]
     assert all(0.998 < sum(shares.values()) < 1.001 for system, shares in uses.items() if system != "vLLM")
     for requests in ("ShareGPT", "Alpaca"):
-        batch = {row["system"]: row["batch"] for row in records("vllm_batched_requests") if row["requests"] == requests}
+        batch = {row["system"]: row["batch"] for row in records("vllm_batched_requests", requests=requests)}
         assert sorted(batch, key=batch.get) == sorted(uses, key=lambda system: uses[system]["tokens"])
         if requests == "ShareGPT":  # the cache is full: as many more requests as there is more room
             for system, count in batch.items():
@@ -964,7 +963,7 @@ def test_shares_of_the_cache_add_up_and_foretell_the_batch():
 
 
 def test_a_batch_fits_the_cache_of_its_chip():
-    slots = next(row["kv_tokens"] for row in records("vllm_paper") if row["model"] == "OPT-13B")
+    slots = records("vllm_paper", model="OPT-13B")[0]["kv_tokens"]
     lengths = {row["requests"]: row for row in records("vllm_request_lengths")}
     for row in records("vllm_batched_requests"):
         mean = lengths[row["requests"]]["input_tokens"] + lengths[row["requests"]]["output_tokens"] / 2
@@ -1021,7 +1020,7 @@ def test_palm_served_is_its_own_arithmetic():
         work = 2 * params * row["batch"] * row["sequence_tokens"]
         assert row["mfu"] == pytest.approx(work / (row["latency_s"] * row["chips"] * peak), abs=0.006)
     steps = {row["weights"]: row["step_ms"] for row in records("pope_decode_latency")}
-    decode = next(r for r in records("pope_table2_palm540b") if r["phase"] == "decode" and r["weights"] == "int8")
+    decode = records("pope_table2_palm540b", phase="decode", weights="int8")[0]
     assert decode["latency_s"] * 1e3 / decode["sequence_tokens"] == pytest.approx(steps["int8"], rel=5e-3)
     for weights, ms in steps.items():
         assert ms / 1e3 > params * bytes_per_param(weights) / (64 * chip("tpu-v4").bandwidth)
@@ -1032,9 +1031,9 @@ def test_palm_with_a_cache_for_every_head_would_hold_three_terabytes():
     text, palm = only("pope_text_numbers"), model("palm-540b")
     heads = 48 * 128  # the baseline's heads are half as wide, so that attention keeps its parameters
     assert 2 * 2 * palm.layers * heads * 512 * 2048 / 1e12 == pytest.approx(text["multihead_kv_TB"], rel=0.02)
-    low_latency = {r["phase"]: r["latency_s"] for r in records("pope_table2_palm540b") if r["scenario"] == "low latency"}
+    low_latency = {r["phase"]: r["latency_s"] for r in records("pope_table2_palm540b", scenario="low latency")}
     assert low_latency["decode"] < text["chat_turn_s"] < sum(low_latency.values())
-    assert {r["mfu"] for r in records("pope_mfu") if r["system"] == "FasterTransformer"} == {0.33, 0.46}
+    assert {r["mfu"] for r in records("pope_mfu", system="FasterTransformer")} == {0.33, 0.46}
 
 
 def test_sglang_as_its_text_compares_it():

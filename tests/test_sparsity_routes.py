@@ -14,7 +14,7 @@ from blackboard.catalogue import chip, measurement, model, system
 from blackboard.formula import FormulaError
 from blackboard.sparsity import equations as eq, numbers, simulation
 
-FITS = {row[0]: dict(zip(("a", "b", "c", "d", "E_start", "E_max"), row[1:7])) for row in measurement("routed_scaling_law").rows}
+FITS = {row["router"]: row for row in measurement("routed_scaling_law").records()}
 
 
 # --- the lecture's numbers -------------------------------------------------------------------------------------------
@@ -132,7 +132,7 @@ def test_the_effective_size_is_found_by_search(router):
 
 def test_the_gain_ends_where_the_fit_says():
     """Above the published cut-off more experts no longer help: the loss rises with them."""
-    cutoff = {row[0]: row[7] for row in measurement("routed_scaling_law").rows}["S-BASE"]
+    cutoff = FITS["S-BASE"]["n_cutoff"]
     assert numbers.loss(cutoff / 30, 512) < numbers.loss(cutoff / 30, 8)
     assert numbers.loss(cutoff * 30, 512) > numbers.loss(cutoff * 30, 8)
 

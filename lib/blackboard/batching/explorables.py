@@ -12,7 +12,7 @@ from blackboard import marks, menus, units
 from blackboard.batching import equations as eq
 from blackboard.batching.figures import LECTURE_RENT
 from blackboard.case import RUNNING
-from blackboard.explorable import Explorable, curve, derived, inside, slider, sweep
+from blackboard.explorable import Explorable, curve, derived, inside, percent, slider, sweep
 from blackboard.style import COLOURS
 from blackboard.units import significant
 
@@ -147,10 +147,10 @@ def cost_explorer() -> Explorable:
 
 def context_explorer() -> Explorable:
     """MFU against context, at a batch and at an unlimited one, with machine, model and precision to choose."""
-    percent = marks.axis("limit", "MFU (%)", 0, 105, [0, 25, 50, 75, 100])
-    encoding = {"x": marks.log_axis("context", "context L (tokens)", 100, 1e6, "~s"), "y": percent}
+    share = marks.axis("limit", "MFU (%)", 0, 105, [0, 25, 50, 75, 100])
+    encoding = {"x": marks.log_axis("context", "context L (tokens)", 100, 1e6, "~s"), "y": share}
     base, half = sweep("context", 2, 6, points=121), f"100 * ({eq.mfu_limit.vega(context='2 * balanced')})"
-    base["transform"] += [_percent(eq.mfu_limit, "limit"), _percent(eq.mfu, "here")]
+    base["transform"] += [percent(eq.mfu_limit, "context", "limit"), percent(eq.mfu, "context", "here")]
     dot = {"type": "point", "filled": True, "opacity": 1, "size": 90, "color": COLOURS["kv"]}
     layers = [
         marks.line("limit", marks.INK, encoding, strokeWidth=5), marks.line("here", "accent", encoding), marks.rule(encoding, "compute", x="balanced"),
@@ -171,7 +171,3 @@ def context_explorer() -> Explorable:
         "The balanced context is the model's and the chip's doing. Sparsity moves only the green line: an unlimited batch has paid "
         "for the weights.",
     )  # fmt: skip
-
-
-def _percent(formula: Any, field: str) -> dict:
-    return {"calculate": f"100 * ({formula.vega(context='datum.context')})", "as": field}

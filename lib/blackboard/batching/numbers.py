@@ -39,21 +39,16 @@ def hardware() -> dict[str, str]:
     }  # fmt: skip
 
 
-def attention_flops(net: str = RUNNING.model) -> float:
-    """FLOPs of one new token's attention per token of context, latent attention with its projections absorbed."""
-    return sum(2 * g.layers * g.heads * (2 * g.kv_rank + g.rope_dim) for g in model(net).attention)
-
-
 def balanced_with_attention(slower: float) -> float:
     """The balanced context when attention multiplies too, `slower` times slower than the weights' format."""
     known = RUNNING.symbols
-    per_token = known["kv_bytes_per_token"] / known["bandwidth"] - slower * attention_flops() / known["flops"]
+    per_token = known["kv_bytes_per_token"] / known["bandwidth"] - slower * model(RUNNING.model).attention_flop(1) / known["flops"]
     return 2 * known["n_active"] / known["flops"] / per_token
 
 
 def workload() -> dict[str, str]:
     """Context, KV and what slow mode can save."""
-    board = model("lecture-moe").kv_bytes_per_token()
+    board, attention = model("lecture-moe").kv_bytes_per_token(), model(RUNNING.model).attention_flop(1)
     twice = RUNNING(eq.mfu_limit, context=2 * RUNNING(eq.balanced_context))
     return {
         "kv_bytes": pretty(RUNNING.symbols["kv_bytes_per_token"], "byte"),
@@ -61,8 +56,8 @@ def workload() -> dict[str, str]:
         "balanced_board": f"{significant(RUNNING(eq.balanced_context, kv_bytes_per_token=board), 2)} tokens",
         "mfu_twice": f"{twice:.0%}",
         "kink": significant(RUNNING(eq.crossing), 4),
-        "attention": f"{attention_flops() / 1e6:.0f} MFLOP",
-        "attention_equal": f"{significant(2 * RUNNING.symbols['n_active'] / attention_flops(), 2)} tokens",
+        "attention": f"{attention / 1e6:.0f} MFLOP",
+        "attention_equal": f"{significant(2 * RUNNING.symbols['n_active'] / attention, 2)} tokens",
         "balanced_fp8": f"{significant(balanced_with_attention(1), 2)} tokens",
         "balanced_bf16": f"{significant(balanced_with_attention(2), 2)} tokens",
         "slow_batch": str(SLOW), "slow_context": f"{RUNNING.context:,} tokens",

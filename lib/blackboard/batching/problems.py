@@ -6,16 +6,11 @@ from sympy import Max
 
 from blackboard.batching import equations as eq
 from blackboard.catalogue import chip, model, system
+from blackboard.formula import take
 from blackboard.practice import Choice, Estimate, Expression, Function, Mistake, Ordering, Quantity, Step, Values
 
 HOUR = 3600.0
 FP4, FP8, BF16 = 0.5, 1.0, 2.0
-
-
-def take(formula, values: Values, **changed) -> float:
-    """A formula at a draw's values, some of them changed."""
-    known = values | changed
-    return formula(**{name: known[name] for name in formula.free})
 
 
 def rack(values: Values) -> Values:

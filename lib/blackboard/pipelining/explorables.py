@@ -8,12 +8,12 @@ from __future__ import annotations
 import base64
 import html
 import math
-from typing import Any
 
 from blackboard import catalogue, marks, style, units
 from blackboard.batching import equations as step
 from blackboard.case import RUNNING, plain
-from blackboard.explorable import Explorable, curve, derived, inside, slider, sweep
+from blackboard.explorable import Explorable, curve, derived, inside, percent, slider, sweep
+from blackboard.formula import take
 from blackboard.pipelining import equations as eq, figures, simulation
 from blackboard.units import pretty, significant
 
@@ -82,7 +82,7 @@ def memory_explorer() -> Explorable:
     more = f"(stages > 1 ? ', ' + {_fitting('stages')} + ' at P = ' + stages : '')"
     longest = f"'fits: ' + {_fitting('1')} + ' at P = 1' + {more}"
     start, machine, model = _start(), plain(catalogue.system(RUNNING.system).name), plain(catalogue.model(RUNNING.model).name)
-    at = lambda formula, stages: significant(formula(**{n: (start | {"stages": stages})[n] for n in formula.free}) / units.factor("GB"))
+    at = lambda formula, stages: significant(take(formula, start, stages=stages) / units.factor("GB"))
     return Explorable(
         {**base, "params": _loaded(), "layer": layers, "title": marks.title(sequences, load, here, longest)}, "Memory of a GPU against stages",
         f"Memory of a GPU in GB, 0.1 to 100,000 (log scale), against 1 to 16 pipeline stages, for {model} in {RUNNING.precision.upper()} with "
@@ -133,10 +133,6 @@ def _line(encoding: dict, name: str) -> list[dict]:
     ]
 
 
-def _percent(formula: Any, field: str) -> dict:
-    return {"calculate": f"100 * ({formula.vega(micro_batches='datum.micro_batches')})", "as": field}
-
-
 def _enough() -> tuple[str, str]:
     """Two browser expressions, in words: the micro-batches from which on at most a tenth of the time is idle."""
     least = lambda formula: f"ceil({formula.solve('micro_batches').vega(bubble=TENTH)} - 1e-9)"
@@ -152,14 +148,14 @@ def bubble_explorer() -> Explorable:
     across["axis"]["values"] = [2**n for n in range(9)]
     encoding = {"x": across, "y": share}
     base = sweep("micro_batches", 0, math.log10(256), points=97)
-    base["transform"] += [_percent(formula, name) for name, formula in CURVES.items()]
+    base["transform"] += [percent(formula, "micro_batches", name) for name, formula in CURVES.items()]
     lines = [layer for name in CURVES for layer in _line(encoding, name)]
     layers = [*lines, marks.hover(encoding, "bubble", {"bubble": "GPipe and 1F1B (%)"}, ".1f", ".3r")]
     shape = "'P = ' + stages + ', n_mb = ' + micro_batches + ', v = ' + chunks"
     times = "', F : B : W = ' + forward_time + ' : ' + input_grad_time + ' : ' + weight_grad_time"
     known = {"stages": STAGES, "micro_batches": BATCHES, "chunks": 2, "forward_time": 1, "input_grad_time": 1, "weight_grad_time": 1}
-    known["idle"] = eq.idle_zero_bubble(**{name: known[name] for name in eq.idle_zero_bubble.free})
-    at = {name: f"{100 * formula(**{n: known[n] for n in formula.free}):.1f} %" for name, formula in CURVES.items()}
+    known["idle"] = take(eq.idle_zero_bubble, known)
+    at = {name: f"{100 * take(formula, known):.1f} %" for name, formula in CURVES.items()}
     return Explorable(
         {**base, "params": _shaped(), "layer": layers, "title": marks.title(f"{shape} + {times}", *_enough())}, "Bubble against micro-batches",
         "Idle share of a training step, 0 to 100 %, against micro-batches from 1 to 256 (log scale), with sliders for micro-batches, stages, chunks "

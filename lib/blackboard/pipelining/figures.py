@@ -15,7 +15,7 @@ from matplotlib.patches import Circle, Rectangle
 
 from blackboard import catalogue, drawing, units
 from blackboard.case import RUNNING, plain
-from blackboard.drawing import Drawing, alt_of, done
+from blackboard.drawing import Drawing, alt_of, arrow, bare, beside, done
 from blackboard.pipelining import equations as eq, numbers, simulation
 from blackboard.pipelining.simulation import Box, Costs, Schedule, Timeline
 from blackboard.style import COLOURS
@@ -39,17 +39,6 @@ def _percent(share: float, digits: int = 0) -> str:
 
 def _listed(words: list[str]) -> str:
     return f"{', '.join(words[:-1])} and {words[-1]}"
-
-
-def _arrow(axes, start: tuple[float, float], end: tuple[float, float], colour: str, style: str = "-|>", **more: Any) -> None:
-    looks = {"arrowstyle": style, "color": COLOURS[colour], "lw": 1.6, "shrinkA": 0, "shrinkB": 0}
-    axes.annotate("", end, start, arrowprops=looks | more)
-
-
-def _bare(axes, xlim: tuple[float, float], ylim: tuple[float, float]) -> None:
-    """A drawing without axes, as high as it is wide."""
-    axes.set(xlim=xlim, ylim=ylim, aspect="equal")
-    axes.axis("off")
 
 
 # --- timelines ---------------------------------------------------------------------------------------------------------
@@ -155,7 +144,7 @@ def stack() -> Drawing:
     top = stages * LAYERS * RISE + (stages - 1) * GAP
     cut = LAYERS * RISE + GAP / 2
     axes.plot([-0.9, EXPERTS + 2.3], [cut, cut], color=COLOURS["kv"], ls="--", lw=1.8)
-    _arrow(axes, (mid, cut - GAP / 2), (mid, cut + GAP / 2 - 0.14), "kv", lw=3, mutation_scale=16)
+    arrow(axes, (mid, cut - GAP / 2), (mid, cut + GAP / 2 - 0.14), "kv", lw=3, mutation_scale=16)
     axes.text(-0.8, cut + 0.12, "change rack", color=COLOURS["kv"], va="bottom")
     inside = 2 * len(CHOSEN) * LAYERS
     axes.text(EXPERTS + 2.3, cut + 0.12, "1 arrow", color=COLOURS["kv"], va="bottom", ha="right")
@@ -164,9 +153,9 @@ def stack() -> Drawing:
         axes.text(EXPERTS + 2.3, base, f"rack {stage}\n{inside} arrows", ha="right", va="center", color=COLOURS["compute"])
     axes.text(mid, -0.35, "a token", ha="center", va="top")
     axes.add_patch(Circle((mid, top), 0.13, color=COLOURS["bound"]))
-    _arrow(axes, (mid, top), (mid, top + 0.6), "muted")
+    arrow(axes, (mid, top), (mid, top + 0.6), "muted")
     axes.text(mid + 0.3, top + 0.3, "next rack", va="center", color=COLOURS["muted"])
-    _bare(axes, (-1.0, EXPERTS + 2.4), (-0.95, top + 0.7))
+    bare(axes, (-1.0, EXPERTS + 2.4), (-0.95, top + 0.7))
     ratio = eq.scale_ratio(copies=len(CHOSEN), layers_per_stage=LAYERS, scale_up=1, scale_out=1)
     return done(
         fig,
@@ -185,8 +174,8 @@ def _layer(axes, base: float, mid: float) -> None:
         axes.add_patch(Rectangle((expert - 0.36, base + RISE / 2 - 0.24), 0.72, 0.48, **looks))
         if chosen:
             side = 0.12 * np.sign(expert - mid)
-            _arrow(axes, (mid, base), (expert, base + RISE / 2 - 0.26), "compute", zorder=0)
-            _arrow(axes, (expert, base + RISE / 2 + 0.26), (mid + side, base + RISE - 0.1), "compute")
+            arrow(axes, (mid, base), (expert, base + RISE / 2 - 0.26), "compute", zorder=0)
+            arrow(axes, (expert, base + RISE / 2 + 0.26), (mid + side, base + RISE - 0.1), "compute")
     axes.add_patch(Circle((mid, base + RISE), 0.13, color=COLOURS["bound"]))
 
 
@@ -203,7 +192,7 @@ def serving() -> Drawing:
     axes[1].set_title(f"{RACKS} micro-batches: idle {_percent(waits)}, once all are under way", loc="left")
     axes[1].set_xlabel("time (passes through one rack)")
     for turn in range(RACKS, end, RACKS):  # the decode loop closes: from the last rack back to the first
-        _arrow(axes[0], (turn - 0.2, RACKS - 1.5), (turn + 0.2, 0.5), "bound")
+        arrow(axes[0], (turn - 0.2, RACKS - 1.5), (turn + 0.2, 0.5), "bound")
     axes[0].text(RACKS + 0.2, RACKS - 1, "next token", va="center")
     return done(
         fig,
@@ -305,9 +294,9 @@ def bubble_and_memory() -> Drawing:
     colours = {"ZB-H1": "accent", "ZB-H2": "accent", "DualPipe": "second"}
     for name, place in at.items():
         x, y, side = sides.get(name, (9, 0, "left"))
-        colour = COLOURS[colours.get(name, "compute")]
-        axes.plot(*place, "o", color=colour, ms=9, clip_on=False, zorder=4)
-        axes.annotate(words.get(name, name), place, (x, y), textcoords="offset points", ha=side, va="center", color=colour)
+        colour = colours.get(name, "compute")
+        axes.plot(*place, "o", color=COLOURS[colour], ms=9, clip_on=False, zorder=4)
+        beside(axes, words.get(name, name), place, (x, y), colour, ha=side, va="center")
     axes.text(13.2, 4.3, "found by a search", color=COLOURS["accent"])
     axes.annotate("better", (0.6, 0.6), (4.2, 2.2), ha="center", va="center", arrowprops={"arrowstyle": "->"})
     axes.set(xlim=(0, batches + 1.5), ylim=(0, 27), xlabel="peak memory (micro-batches' activations of a stage)", ylabel="bubble (%)")
@@ -375,8 +364,8 @@ def stage_memory() -> Drawing:
         axes.text(x, held / 2, f"{significant(held)}", ha="center", va="center")
         axes.text(x, held + more + 0.3, f"+ {significant(more)}", ha="center", va="bottom", color=COLOURS["weights"])
     axes.set_xticks(places, [f"{p}" for p in stages])
-    axes.annotate("KV", (places[-1] + 0.31, kv[-1] / 2), (7, 0), textcoords="offset points", va="center", color=COLOURS["kv"])
-    axes.annotate("weights", (places[-1] + 0.31, kv[-1] + weights[-1] / 2), (7, 0), textcoords="offset points", va="center", color=COLOURS["weights"])
+    beside(axes, "KV", (places[-1] + 0.31, kv[-1] / 2), (7, 0), "kv", va="center")
+    beside(axes, "weights", (places[-1] + 0.31, kv[-1] + weights[-1] / 2), (7, 0), "weights", va="center")
     axes.set(xlabel="pipeline stages P", ylabel="GB per GPU", xlim=(-0.5, len(stages) + 0.2), ylim=(0, max(kv + weights) * 1.12))
     axes.grid(axis="x", visible=False)
     board = numbers.BOARD
@@ -400,7 +389,7 @@ def hops() -> Drawing:
     """B11: the way from a GPU to the next rack's, and how long a hop takes by the lecture and by measurement."""
     fig, (axes, times) = drawing.axes(5.0, 5.2, 2, 1, height_ratios=(3.0, 2.3))
     _path(axes)
-    switched = [latency * US for _, path, latency in catalogue.measurement("deepseek_isca25_link_latency").rows if "leaf" in path]
+    switched = [row["latency_us"] * US for row in catalogue.measurement("deepseek_isca25_link_latency").records() if "leaf" in row["path"]]
     sent, said = eq.hop(width=catalogue.model(RUNNING.model).d_model, **numbers.SENT), numbers.LECTURE_HOP
     lines = [
         (min(switched), max(switched), "accent", f"measured latency: {min(switched) / US:g} – {max(switched) / US:g} µs"),
@@ -438,11 +427,11 @@ def _path(axes) -> None:
     for x, up in ((1.2, True), (8.8, False)):
         for y in (0.4, 1.75):
             ends = (x, y), (x, y + 0.55)
-            _arrow(axes, *(ends if up else ends[::-1]), "bound")
-    _arrow(axes, (1.2, 3.1), (2.95, 4.1), "bound", connectionstyle="angle,angleA=90,angleB=180,rad=4")
-    _arrow(axes, (7.05, 4.1), (8.8, 3.1), "bound", connectionstyle="angle,angleA=0,angleB=90,rad=4")
+            arrow(axes, *(ends if up else ends[::-1]), "bound")
+    arrow(axes, (1.2, 3.1), (2.95, 4.1), "bound", connectionstyle="angle,angleA=90,angleB=180,rad=4")
+    arrow(axes, (7.05, 4.1), (8.8, 3.1), "bound", connectionstyle="angle,angleA=0,angleB=90,rad=4")
     axes.text(5.0, 1.35, "one hop\n= the whole way;\nhops add up", ha="center", va="center", color=COLOURS["muted"])
-    _bare(axes, (-0.3, 10.3), (-1.35, 4.6))
+    bare(axes, (-0.3, 10.3), (-1.35, 4.6))
 
 
 def _device(axes, x: float, y: float, word: str, colour: str, width: float = 2.3) -> None:

@@ -8,6 +8,7 @@ from functools import cache
 from blackboard.batching import equations as step
 from blackboard.case import RUNNING
 from blackboard.catalogue import measurement, model, system
+from blackboard.formula import take
 from blackboard.pipelining import equations as eq, simulation
 from blackboard.units import factor, pretty, significant
 
@@ -23,7 +24,7 @@ HUNDREDS = 700e9  # bytes of weights that the lecture reads
 
 def board(formula, **more) -> float:
     """A formula with the board's numbers."""
-    return formula(**{name: value for name, value in (BOARD | more).items() if name in formula.free})
+    return take(formula, BOARD, **more)
 
 
 def hops() -> dict[str, str]:
@@ -67,17 +68,16 @@ def memory() -> dict[str, str]:
     known, chips = RUNNING.symbols, RUNNING.symbols["chips"]
     here = {"expert_parallel": chips, "micro_batch": RUNNING(step.critical_batch), "chip_hbm": known["hbm"] / chips}
     fits = lambda stages: RUNNING(eq.context_fits, stages=stages, **here)
-    whole = board(eq.whole_batch, stages=4)
+    whole, box = board(eq.whole_batch, stages=4), system("h200-8").hbm_bytes
+    boxes = math.ceil(3e12 / box)
     return {
         "kv_chip": gb(eq.chip_kv), "weights_1": gb(eq.chip_weights, stages=1), "weights_2": gb(eq.chip_weights, stages=2), "weights_4": gb(eq.chip_weights, stages=4),
         "kv_wrong": f"{board(eq.chip_kv) / 4e9:.2f} GB", "in_flight": f"{whole:,.0f}",
         "weights_here": pretty(known["n_total"] / chips, "byte", 2), "hbm_here": pretty(here["chip_hbm"], "byte"), "weights_share": f"{known['n_total'] / known['hbm']:.0%}",
         "fits_1": f"{significant(fits(1), 3)} tokens", "fits_2": f"{significant(fits(2), 3)} tokens", "fits_8": f"{significant(fits(8), 3)} tokens", "fits_gain": f"{fits(8) / fits(1) - 1:.1%}",
         "two_sum": f"{(board(eq.chip_weights, stages=2) + board(eq.chip_kv)) / 1e9:.1f} GB",
-        "box": pretty(system("h200-8").hbm_bytes, "byte", 3), "box_share": f"{known['n_total'] / system('h200-8').hbm_bytes:.0%}",
-        "box_more": significant((system("h200-8").hbm_bytes - known["n_total"] / 2) / (system("h200-8").hbm_bytes - known["n_total"]), 2),
-        "boxes": f"{math.ceil(3e12 / system('h200-8').hbm_bytes)}", "boxes_left": pretty(math.ceil(3e12 / system("h200-8").hbm_bytes) * system("h200-8").hbm_bytes - 3e12, "byte", 2),
-        "trillion": f"{1e12 / known['hbm']:.0%}",
+        "box": pretty(box, "byte", 3), "box_share": f"{known['n_total'] / box:.0%}", "box_more": significant((box - known["n_total"] / 2) / (box - known["n_total"]), 2),
+        "boxes": str(boxes), "boxes_left": pretty(boxes * box - 3e12, "byte", 2), "trillion": f"{1e12 / known['hbm']:.0%}",
     }  # fmt: skip
 
 
@@ -120,9 +120,10 @@ def schedules() -> dict[str, str]:
 def gpipe() -> dict[str, str]:
     """GPipe's Transformer with 32 micro-batches, against the bubble formula; the row with 2 stages and 1 micro-batch counts 1."""
     rate = lambda stages, batches: stages * (1 - eq.bubble(stages=stages, micro_batches=batches))
-    rows = {(row[1], row[2]): row[3] for row in measurement("gpipe_table2").rows if row[0] == "Transformer" and row[2] == 32 and row[1] > 2}
-    return {f"gpipe_{stages}": f"{said:g}" for (stages, _), said in rows.items()} | {
-        f"gpipe_{stages}_said": significant(rate(stages, batches) / rate(2, 1), 3) for stages, batches in rows
+    rows = measurement("gpipe_table2").records(model="Transformer", microbatches=32)
+    told = {row["stages"]: row["throughput_ratio"] for row in rows if row["stages"] > 2}
+    return {f"gpipe_{stages}": f"{ratio:g}" for stages, ratio in told.items()} | {
+        f"gpipe_{stages}_said": significant(rate(stages, 32) / rate(2, 1), 3) for stages in told
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import count, product
 
 from blackboard.catalogue import model, system
+from blackboard.formula import take
 from blackboard.pipelining import equations as eq
 from blackboard.practice import Choice, Estimate, Expression, Function, Mistake, Ordering, Quantity, Step, Values
 
@@ -14,12 +15,6 @@ COMPARE, IDLE = "compare a hop with the experts' traffic", "compute how long a p
 TURN, HOLDS = "say why inference needs no bubble and training has one", "compute what a stage holds"
 LATENCY, SCALE = "compute latency with hops", "say what a larger scale-up domain buys"
 WISE = "say why pipelining is not wise, and where it is"
-
-
-def take(formula, values: Values, **changed) -> float:
-    """A formula at a draw's values, some of them changed."""
-    known = values | changed
-    return formula(**{name: known[name] for name in formula.free})
 
 
 def idle_share(stages: int, micro_batches: int, chunks: int = 1) -> float:

@@ -11,7 +11,7 @@ from sympy import Le, Max
 from blackboard.batching.equations import chips, flop_per_param, flops, n_active
 from blackboard.formula import DERIVED, Formula, Source, lecture
 from blackboard.notation import symbol, symbols
-from blackboard.sparsity.equations import experts, routed, top_k
+from blackboard.sparsity.equations import expert_sparsity, experts, routed, top_k
 
 scale_up, scale_out, expert_parallel, racks = symbols("scale_up scale_out expert_parallel racks")
 copies, width, layers, tokens_per_chip = symbols("copies width layers tokens_per_chip")
@@ -34,7 +34,7 @@ distinct_chips = Formula(
     ("a chip's experts are chosen independently of each other", "all experts are equally likely"), DERIVED, where=(routed,),
 )  # fmt: skip
 broadcast_waste = Formula(
-    "racks.broadcast_waste", "broadcast_waste", experts / top_k, "1",
+    "racks.broadcast_waste", "broadcast_waste", expert_sparsity.typed, "1",
     "what routing saves: a token goes to a few experts instead of all",
     ("one copy for each expert",), lecture("0:32:41"), where=(routed,),
 )  # fmt: skip
@@ -64,7 +64,7 @@ comm_ratio = Formula(
     ("every layer is routed", "no copy stays on its own chip", "attention's own FLOPs are left out"), DERIVED,
 )  # fmt: skip
 link_needed = Formula(
-    "racks.link_needed", "link_needed", token_bytes * flops / (flop_per_param * n_active * chips), "byte/s/chip",
+    "racks.link_needed", "link_needed", comm_ratio.typed * scale_up, "byte/s/chip",
     "the link on which a token's traffic takes as long as its multiplications", comm_ratio.assumes, DERIVED,
 )  # fmt: skip
 

@@ -16,7 +16,7 @@ from matplotlib.transforms import blended_transform_factory
 
 from blackboard import catalogue, drawing, units
 from blackboard.case import RUNNING, plain
-from blackboard.drawing import Drawing, alt_of, done, name_ends, point
+from blackboard.drawing import Drawing, alt_of, arrow, bare, beside, done, name_ends, point
 from blackboard.racks import equations as eq, moe, numbers, simulation
 from blackboard.style import COLOURS
 
@@ -48,16 +48,6 @@ def _box(axes, x: float, y: float, width: float, height: float, colour: str, tex
         axes.text(x, y, text, color=COLOURS[colour], ha="center", va="center")
 
 
-def _arrow(axes, start: tuple[float, float], end: tuple[float, float], colour: str, style: str = "-|>", **more: Any) -> None:
-    axes.annotate("", end, start, arrowprops={"arrowstyle": style, "color": COLOURS[colour], "lw": 1.6, "shrinkA": 0, "shrinkB": 0, **more})
-
-
-def _bare(axes, xlim: tuple[float, float], ylim: tuple[float, float]) -> None:
-    """A drawing without axes, as high as it is wide."""
-    axes.set(xlim=xlim, ylim=ylim, aspect="equal")
-    axes.axis("off")
-
-
 # --- the board's figures -----------------------------------------------------------------------------------------------
 
 GPUS, EACH, CHOSEN, HOME = 4, 2, (1, 3, 6), 1  # of B5: GPUs, experts on each, those chosen, and the GPU of the token
@@ -74,22 +64,22 @@ def layer() -> Drawing:
     for gpu in range(GPUS):
         _gpu(axes, gpu)
     home = HOME * PITCH
-    _arrow(axes, (home, 0.83), (home, 1.36), "bound")
+    arrow(axes, (home, 0.83), (home, 1.36), "bound")
     for which in CHOSEN:
         x = _expert_x(which)
         _box(axes, x, 4.1, 0.8, 0.8, "compute", str(which + 1), 0.25, lw=1.8)
-        _arrow(axes, (home, 2.05), (x, 3.65), "compute")
-        _arrow(axes, (x, 4.55), (home + 0.12 * np.sign(x - home), 6.08), "compute")
+        arrow(axes, (home, 2.05), (x, 3.65), "compute")
+        arrow(axes, (x, 4.55), (home + 0.12 * np.sign(x - home), 6.08), "compute")
     bypass = home - 1.08
     axes.plot([home - 0.65, bypass, bypass], [0.4, 0.4, 6.4], color=COLOURS["kv"], lw=1.8)
-    _arrow(axes, (bypass, 6.4), (home - 0.34, 6.4), "kv")
+    arrow(axes, (bypass, 6.4), (home - 0.34, 6.4), "kv")
     axes.text(bypass + 0.12, 4.85, "residual", color=COLOURS["kv"], va="center", fontsize=10)
     axes.text(home, 7.0, "sum", ha="center", va="center")
     axes.text(home + PITCH, 4.85, "experts", color=COLOURS["muted"], ha="center", va="center")
     edges = -PITCH / 2 - 0.25, (GPUS - 0.5) * PITCH + 0.25
     _box(axes, sum(edges) / 2, 3.4, edges[1] - edges[0], 8.3, UP, lw=2.2)
     axes.text(edges[0], 7.65, "one rack", color=COLOURS[UP], va="bottom")
-    _bare(axes, (edges[0] - 0.1, edges[1] + 0.1), (-0.9, 8.2))
+    bare(axes, (edges[0] - 0.1, edges[1] + 0.1), (-0.9, 8.2))
     return done(
         fig,
         f"Bottom to top: tokens, routers, {GPUS * EACH} experts and sums, on {GPUS} GPUs with {EACH} experts each, all in one rack. "
@@ -125,7 +115,7 @@ def rack() -> Drawing:
     axes.text(0, 3.0, f"scale-up\n{_rate(fast)}", color=COLOURS[UP], ha="center", va="center")
     axes.text(0, 6.62, f"scale-out {_rate(slow)}: {fast / slow:g} times slower", color=COLOURS[OUT], ha="center", va="center")
     axes.text(0, -1.15, "rates: per GPU, in one direction", color=COLOURS["muted"], ha="center", va="center")
-    _bare(axes, (-5.1, 5.1), (-1.45, 7.95))
+    bare(axes, (-5.1, 5.1), (-1.45, 7.95))
     return done(
         fig,
         f"Two racks side by side, each with GPU trays above and below and switch trays in the middle. Inside a rack, lines run from every "
@@ -163,7 +153,7 @@ def cabling() -> Drawing:
     said = [_wired(axes, x, chips, whole) for x, chips in ((0.0, whole // 2), (5.9, whole))]
     links, pairs = numbers.WIRING["links"], numbers.WIRING["pairs"]
     axes.text(5.6, -0.6, f"a line: the {PER_TRAY * links * pairs} cables of a tray, {PER_TRAY} GPUs", color=COLOURS["muted"], ha="center", va="center")
-    _bare(axes, (-0.1, 11.4), (-0.9, 9.2))
+    bare(axes, (-0.1, 11.4), (-0.9, 9.2))
     return done(
         fig,
         f"Two racks of the same size with switches in the middle and GPU trays above and below; each tray's cables run down or up to the "
@@ -294,7 +284,8 @@ LINKS = (("InfiniBand NDR", "any"), ("NVLink 4", "H800"), ("NVLink 4", "H100 and
 
 def _links() -> list[tuple[str, float]]:
     """Names and bytes/s of the links that DeepSeek's example is worked on."""
-    rates = {row[:2]: (row[2], row[3] * GBS) for row in catalogue.measurement("links_and_achievable").rows if row[2] in ("peak", "usable")}
+    rows = [row for row in catalogue.measurement("links_and_achievable").records() if row["what"] in ("peak", "usable")]
+    rates = {(row["link"], row["chips"]): (row["what"], row["rate_GB_per_s"] * GBS) for row in rows}
     name = lambda link, chips: link.split()[0] if chips == "any" else f"{link}, {chips.replace(' and ', ', ')}"
     return [(name(*key) + (", as achieved" if rates[key][0] == "usable" else ""), rates[key][1]) for key in LINKS]
 
@@ -378,8 +369,7 @@ def domains() -> Drawing:
     ultra = nvidia[-1]
     dies = DIES * ultra.scale_up.domain_chips
     axes.plot(_year(ultra), dies, "D", color=COLOURS["kv"], mfc="white", ms=8)
-    axes.annotate(f"“NVL{dies}”: {dies} dies", (_year(ultra), dies), xytext=(-8, 0), textcoords="offset points",
-                  ha="right", va="center", color=COLOURS["kv"])  # fmt: skip
+    beside(axes, f"“NVL{dies}”: {dies} dies", (_year(ultra), dies), (-8, 0), "kv", ha="right", va="center")
     axes.set(yscale="log", ylim=(3, 40_000), xlim=(_year(nvidia[0]) - 0.7, _year(ultra) + 0.5), ylabel="chips in a scale-up domain (log scale)")
     axes.yaxis.set_major_formatter("{x:,.0f}")
     axes.set_title("NVIDIA, through switches; Google, in a torus", loc="left")
@@ -407,7 +397,7 @@ def _domain(axes, chip: catalogue.Chip, colour: str, marker: str) -> None:
     if chip.id in NAMED:
         ha, va, *offset = NAMED[chip.id]
         words = f"{_short(chip)}{': ' if va == 'center' else chr(10)}{at[1]:,}"
-        axes.annotate(words, at, xytext=offset, textcoords="offset points", ha=ha, va=va, color=COLOURS[colour])
+        beside(axes, words, at, offset, colour, ha=ha, va=va)
 
 
 def _year(chip: catalogue.Chip) -> int:

@@ -19,6 +19,7 @@ WHOLE = {"layers": 61, "micro_batches": 2}
 INFINIBAND, NVLINK = 50e9, 900e9  # byte/s per chip and direction
 WIRING = {"links": 18, "pairs": 4}  # NVLink 5 of one chip; a link has two pairs in each direction
 BATCH = 2_000  # the lecture's
+COPY = {"dispatch": 7_408, "combine": 14_336}  # bytes of one copy in DeepEP: FP8 with its scales, BF16
 
 
 def moe_layers() -> int:
@@ -43,10 +44,11 @@ def placing() -> dict[str, str]:
 def example() -> dict[str, str]:
     """DeepSeek's own arithmetic, on InfiniBand and on the rack's links."""
     one, whole = (lambda rate: eq.ep_time(scale_up=rate, **EXAMPLE)), (lambda rate: eq.comm_time(scale_up=rate, **EXAMPLE, **WHOLE))
+    printed = measurement("deepseek_isca25_ep_latency").column("output_token_per_s")
     return {
         "example_bytes": pretty(eq.ep_bytes(**EXAMPLE), "byte"), "ib_us": f"{one(INFINIBAND) * 1e6:.2f} µs", "nv_us": f"{one(NVLINK) * 1e6:.2f} µs",
         "ib_step": f"{whole(INFINIBAND) * 1e3:.2f} ms", "nv_step": f"{whole(NVLINK) * 1e3:.2f} ms",
-        "ib_rate": f"{1 / whole(INFINIBAND):.0f}", "nv_rate": f"{1 / whole(NVLINK):,.0f}", "printed_rates": " and ".join(f"{row[-1]:,.0f}" for row in measurement("deepseek_isca25_ep_latency").rows), "faster": f"{NVLINK / INFINIBAND:g}",
+        "ib_rate": f"{1 / whole(INFINIBAND):.0f}", "nv_rate": f"{1 / whole(NVLINK):,.0f}", "printed_rates": " and ".join(f"{rate:,.0f}" for rate in printed), "faster": f"{NVLINK / INFINIBAND:g}",
     }  # fmt: skip
 
 
@@ -55,8 +57,8 @@ def running() -> dict[str, str]:
     here = FP8_OUT | {"layers": moe_layers()}
     known = RUNNING.symbols
     token = RUNNING(eq.ep_bytes, tokens_per_chip=1, **FP8_OUT) * moe_layers()
-    latency = measurement("h200_deepep_ll_intranode").rows[0][1] * factor("us")  # of the smallest dispatch
-    spare = measurement("deepseek_v3_deployment_units").rows[-1][-1]  # second copies of popular experts
+    latency = measurement("h200_deepep_ll_intranode").column("dispatch_us")[0] * factor("us")  # of the smallest dispatch
+    spare = measurement("deepseek_v3_deployment_units").column("redundant_experts")[-1]  # second copies of popular experts
     at_batch = lambda rate: RUNNING(eq.comm_time, scale_up=rate, micro_batches=1, tokens_per_chip=BATCH / known["chips"], **here)
     return {
         "token_bytes": pretty(token, "byte"), "moe_layers": str(moe_layers()),
@@ -88,7 +90,7 @@ def boundary() -> dict[str, str]:
 def rack() -> dict[str, str]:
     """The rack itself, and how scale-up domains grew."""
     power, kilowatt = chip("gb200-nvl72").power_w, lambda watts: f"{significant(watts / 1e3, 2, exact=True)} kW"
-    built = dict(zip(measurement("gb200_rack").columns, measurement("gb200_rack").rows[0]))
+    [built] = measurement("gb200_rack").records()
     count = int(RUNNING.symbols["chips"])
     ultra = chip("rubin-ultra-kyber").scale_up.domain_chips
     pods = max((row for row in chips() if row.confirmed), key=lambda row: row.scale_up.domain_chips)
@@ -124,10 +126,11 @@ def line(rows: list[tuple[float, float]], share: float, rate: float) -> tuple[fl
 def exchanges() -> list[Exchange]:
     """NCCL's all-to-all and all-gather and DeepEP's dispatch and combine on one node of 8 H200."""
     node, nccl, deep = chip("h200"), measurement("h200_nccl"), measurement("h200_deepep_ll_intranode")
-    sets = {f"NCCL {op.replace('_', '-')}": [(row[2], row[3] * factor("us")) for row in nccl.rows if row[:2] == (op, 8)] for op in ("all_to_all", "all_gather")}
-    for way, copy in (("dispatch", 7_408), ("combine", 14_336)):  # bytes of one copy, FP8 with its scales and BF16
-        times = zip(deep.column("tokens_per_gpu"), deep.column(f"{way}_us"))
-        sets[f"DeepEP {way}"] = [(tokens * RUNNING.symbols["top_k"] * copy, time * factor("us")) for tokens, time in times]
+    us, sets = factor("us"), {}
+    for op in ("all_to_all", "all_gather"):
+        sets[f"NCCL {op.replace('_', '-')}"] = [(row["message_bytes"], row["latency_us"] * us) for row in nccl.records(operation=op, gpus=8)]
+    for way, copy in COPY.items():
+        sets[f"DeepEP {way}"] = [(row["tokens_per_gpu"] * RUNNING.symbols["top_k"] * copy, row[f"{way}_us"] * us) for row in deep.records()]
     return [row for name, rows in sets.items() for row in modelled(name, rows, node.scale_up.bytes_per_s, 8)]
 
 
@@ -146,7 +149,7 @@ def measured() -> dict[str, str]:
     of = {name: [row for row in rows if row.name == name] for name in names}
     inner = [row for name in names for row in of[name][1:-2]]  # the rows that fixed neither latency nor efficiency
     off = [row.modelled / row.measured - 1 for row in inner]
-    dispatch = {int(row.bytes_per_chip / 7_408 / 8): row for row in of["DeepEP dispatch"]}
+    dispatch = {int(row.bytes_per_chip / COPY["dispatch"] / 8): row for row in of["DeepEP dispatch"]}
     half = eq.half_message(start_time=dispatch[1].measured, scale_up=chip("h200").scale_up.bytes_per_s)
     latencies = measurement("deepseek_isca25_link_latency").column("latency_us")
     return {
@@ -154,7 +157,7 @@ def measured() -> dict[str, str]:
         "above_1024": significant(dispatch[1024].measured / dispatch[1024].ideal, 2), "latency": pretty(of["DeepEP dispatch"][0].measured, "s", 2),
         "exchange_rows": str(len(rows)), "line_error": f"{100 * sum(map(abs, off)) / len(off):.0f} %", "line_bias": f"{abs(round(100 * sum(off) / len(off))):g} %",
         "line_rows": str(len(inner)), "line_worst": f"{100 * max(map(abs, off)):.0f} %",
-        "half_message": pretty(half, "byte", 2), "half_tokens": f"{half / 7 / 7_408:.0f}",
+        "half_message": pretty(half, "byte", 2), "half_tokens": f"{half / 7 / COPY['dispatch']:.0f}",
         "half_real": significant(next(tokens for tokens in sorted(dispatch) if dispatch[tokens].measured <= 2 * dispatch[tokens].ideal), 3),
         "hop_least": f"{min(latencies):g}", "hop_most": f"{max(latencies):g}",
     }  # fmt: skip
@@ -162,9 +165,7 @@ def measured() -> dict[str, str]:
 
 def deployed() -> dict[str, str]:
     """How DeepSeek spreads its experts, and what limiting the nodes does."""
-    found = measurement("deepseek_v3_deployment_units")
-    rows = [dict(zip(found.columns, row)) for row in found.rows if row[1] == "decode"]
-    report, service = rows
+    report, service = measurement("deepseek_v3_deployment_units").records(phase="decode")
     free, limited = (simulation.nodes_hit(4_000, 256, 8, 8, limit).mean() for limit in (None, 4))
     return {
         "report_gpus": str(report["gpus"]), "report_nodes": str(report["nodes"]), "service_gpus": str(service["gpus"]), "service_nodes": str(service["nodes"]),

@@ -8,6 +8,7 @@ from sympy import Max
 
 from blackboard.batching.equations import user_rate
 from blackboard.catalogue import chip, measurement, model, tier
+from blackboard.formula import take
 from blackboard.practice import Choice, Estimate, Expression, Function, Mistake, Ordering, Quantity, Step, Values
 from blackboard.racks import equations as eq
 
@@ -16,13 +17,6 @@ FP8, BF16 = 1.0, 2.0
 FOLLOW, PLACE = "follow a token through a layer of experts", "place experts on GPUs and count the traffic"
 LEAVE, TIME = "price the step out of the rack", "compute the time of an all-to-all from bytes and bandwidth"
 READ, BOUND = "read what a vendor's rack counts", "estimate what bounds a rack"
-
-
-def take(formula, values: Values, **changed) -> float:
-    """A formula at a draw's values, some of them changed."""
-    known = values | changed
-    return formula(**{name: known[name] for name in formula.free})
-
 
 # --- experts and where they lie --------------------------------------------------------------------------------------
 
@@ -719,7 +713,7 @@ rack_weight = Quantity(
     ask="An NVL72 rack weighs {mass} and stands on a floor area of {width} by {depth}. The raised floor of an older hall is rated for {rated} on each square "
     "metre. By which factor does the rack exceed the rating, if its weight is spread evenly over the area it stands on? Estimate.",
     draw={"width": (0.6, 0.75), "depth": (1.1, 1.2), "rated": (1000.0, 600.0)},
-    derive=lambda v: {"mass": dict(zip(measurement("gb200_rack").columns, measurement("gb200_rack").rows[0]))["mass_kg"]},
+    derive=lambda v: {"mass": measurement("gb200_rack").records()[0]["mass_kg"]},
     units={"mass": "kg", "width": "m", "depth": "m", "rated": "kg"}, unit="1", tolerance=0.05, objective=BOUND,
     answer=lambda v: take(eq.floor_load, v, rack_mass=v["mass"], footprint=v["width"] * v["depth"]) / v["rated"],
     second=lambda v: v["mass"] / (v["rated"] * v["width"] * v["depth"]),

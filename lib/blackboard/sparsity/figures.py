@@ -15,7 +15,7 @@ import numpy as np
 from blackboard import catalogue, drawing, units
 from blackboard.batching import equations as step
 from blackboard.case import RUNNING, Case, plain
-from blackboard.drawing import Drawing, alt_of, done, filled, name_ends, point
+from blackboard.drawing import Drawing, alt_of, beside, done, filled, name_ends, point, thousands
 from blackboard.sparsity import equations as eq, numbers, simulation
 from blackboard.style import COLOURS
 from blackboard.units import significant
@@ -35,19 +35,6 @@ def alt(name: str, *args: Any) -> str:
 def _counted(value: float) -> str:
     """Parameters in few letters: 15 M, 1.3 B."""
     return f"{value / 1e9:g} B" if value >= 1e9 else f"{value / 1e6:g} M"
-
-
-def _beside(axes, text: str, at: tuple, shift: tuple[float, float], colour: str = "bound", **more: Any) -> None:
-    """A text beside the point `at`, so many points across and up from it."""
-    axes.annotate(text, at, shift, textcoords="offset points", color=COLOURS[colour], **more)
-
-
-def _thousands(axes, *names: str) -> None:
-    """Plain numbers on these log axes instead of powers of ten."""
-    for name in names:
-        axis = getattr(axes, f"{name}axis")
-        axis.set_major_formatter("{x:,.0f}")
-        axis.set_minor_formatter("")
 
 
 # --- chips -------------------------------------------------------------------------------------------------------------
@@ -119,9 +106,9 @@ def constants() -> Drawing:
         axes.plot(_year(mark.chip), mark.value, "o", color=tint, mfc=tint if mark.chip.confirmed else "white", ms=7)
         if place := NAMED.get((mark.chip.id, mark.kinds[0])):
             text = mark.name if mark.chip.confirmed else mark.name.replace(f" {mark.formats}", f"\n{mark.formats}")
-            _beside(axes, text, (_year(mark.chip), mark.value), place[:2], mark.colour, ha=place[2], va="center", fontsize=10)
+            beside(axes, text, (_year(mark.chip), mark.value), place[:2], mark.colour, ha=place[2], va="center", fontsize=10)
     axes.axhline(numbers.ABOUT_300, color=COLOURS["third"], lw=1.5, zorder=0)
-    _beside(axes, f"the lecture's {numbers.ABOUT_300}", (1, numbers.ABOUT_300), (0, -5), xycoords=LEVEL, ha="right", va="top", fontsize=10)
+    beside(axes, f"the lecture's {numbers.ABOUT_300}", (1, numbers.ABOUT_300), (0, -5), xycoords=LEVEL, ha="right", va="top", fontsize=10)
     axes.set(xlim=(2019.8, 2027.9), ylim=LIMITS, xticks=range(2020, 2027), xlabel="year announced", ylabel="hardware constant C (tokens)")
     _key(axes)
     return done(fig, _constants_say(marks))
@@ -171,11 +158,11 @@ def batch_and_context(case: Case = RUNNING) -> Drawing:
     kinds = [("BF16", model.kv_bytes_per_token("bf16"), "kv", "right"), ("FP8", model.kv_bytes_per_token("fp8"), "compute", "left"),
              ("board", board.kv_bytes_per_token(), "accent", "left")]  # fmt: skip
     says = [_leaving(axes, case, *kind) for kind in kinds]
-    _beside(axes, f"C·s = {level:,.0f}", (120, level), (0, -4), va="top")
+    beside(axes, f"C·s = {level:,.0f}", (120, level), (0, -4), va="top")
     axes.annotate("shaded: no batch is compute-bound", (0.98, 0.03), xycoords="axes fraction", ha="right", va="bottom")
     axes.annotate("dots: 2 C·s\nat L*/2", (0.03, 0.42), xycoords="axes fraction", va="center")
     axes.set(xlabel="context L (tokens, log scale)", ylabel="critical batch (sequences, log scale)")
-    _thousands(axes, "x", "y")
+    thousands(axes, "x", "y")
     axes.set_title(f"{filled(case)},\nby bytes of KV per token", loc="left")
     return done(
         fig,
@@ -195,7 +182,7 @@ def _leaving(axes, case: Case, name: str, kv: float, colour: str, align: str) ->
     axes.axvspan(balanced, axes.get_xlim()[1], color=COLOURS["muted"], alpha=0.12, lw=0)
     axes.plot([balanced, balanced], [case(step.critical_batch), axes.get_ylim()[1]], color=COLOURS[colour], ls="--", lw=1.2)
     text, shift = f"{units.pretty(kv, 'byte', 2, exact=True)},\n{name}\nL* =\n{balanced:,.0f}", -9 if align == "right" else 4
-    _beside(axes, text, (balanced, 0.97), (shift, 0), colour, xycoords=("data", "axes fraction"), ha=align, va="top")
+    beside(axes, text, (balanced, 0.97), (shift, 0), colour, xycoords=("data", "axes fraction"), ha=align, va="top")
     return f"{balanced:,.0f} with {units.pretty(kv, 'byte', 2, exact=True)} ({name})"
 
 
@@ -215,7 +202,7 @@ def layered(case: Case = RUNNING) -> Drawing:
     axes.set(xlabel="batch B (sequences, log scale)", ylabel="ms per step, KV left out")
     more = _bends(axes, bends, roof, summed)
     name_ends(axes, [*ends, (summed(batch[-1]), "sum", "bound")])
-    _thousands(axes, "x")
+    thousands(axes, "x")
     axes.set_title(filled(case), loc="left")
     return done(
         fig,
@@ -247,7 +234,7 @@ def _bends(axes, bends: list[float], roof: Any, summed: Any) -> str:
 def _experts_axis(axes) -> None:
     """Experts as powers of two, up to 512."""
     axes.set(xscale="log", xlim=(1, 512), xticks=[1, 4, 16, EXPERTS, 128, 512], xlabel="experts of a routed layer (log scale)")
-    _thousands(axes, "x")
+    thousands(axes, "x")
 
 
 def routed_law() -> Drawing:
@@ -282,11 +269,11 @@ def gain() -> Drawing:
     axes.plot(experts, worth(experts), color=COLOURS["compute"], lw=3)
     for n in marked:
         axes.plot(n, worth(n), "o", color=COLOURS["compute"], ms=8, clip_on=False)
-        _beside(axes, f"{significant(worth(n))}×", (n, worth(n)), marked[n], "compute", ha="center", va="top")
+        beside(axes, f"{significant(worth(n))}×", (n, worth(n)), marked[n], "compute", ha="center", va="top")
     axes.set(yscale="log", ylim=(1, 512), yticks=[1, 2, 4, 8, 16, 64, 512], ylabel="effective over base size (log scale)")
     axes.text(28, 44, "one for one", ha="right", color=COLOURS["muted"])
     _experts_axis(axes)
-    _thousands(axes, "y")
+    thousands(axes, "y")
     axes.set_title(f"base: {_counted(BASE)} parameters, S-BASE routing", loc="left")
     said = ", ".join(f"{significant(worth(n))} at {n}" for n in marked)
     return done(
@@ -331,7 +318,7 @@ def coverage() -> Drawing:
         says.append(f"{full} ({names}, one expert in {ratio:g} a token)")
     uneven = _skewed(axes)
     axes.set_title(f"after each name: the batch that touches {FULL}", loc="left")
-    _thousands(axes, "x")
+    thousands(axes, "x")
     return done(
         fig,
         f"Share of the experts that a batch touches, 0 to 100 %, against batch from 1 to 1,000 (log scale): lines by formula, and on them marks from "
@@ -342,7 +329,7 @@ def coverage() -> Drawing:
 def _flag(axes, batch: float, height: float, text: str, colour: str) -> None:
     """Where a curve has all but reached the top: a line up to its name."""
     axes.plot([batch, batch], [100 * COVERED, height + 4], color=COLOURS[colour], lw=1)
-    _beside(axes, text, (batch, height), (-4, 0), colour, ha="right", va="center", fontsize=10)
+    beside(axes, text, (batch, height), (-4, 0), colour, ha="right", va="center", fontsize=10)
 
 
 def _skewed(axes) -> str:
@@ -370,10 +357,10 @@ def touched(case: Case = RUNNING) -> Drawing:
     axes.plot(1, least, "o", color=COLOURS["weights"], ms=8, clip_on=False)
     for b, text in [(16, f"B = 16: {significant(read(16))} GB"), (64, f"B = 64: {significant(read(64))} GB"), (most, f"B = {most}: {FULL}")]:
         axes.plot(b, read(b), "o", color=COLOURS["weights"], ms=8)
-        _beside(axes, text, (b, read(b)), (9, -5), "weights", va="top")
-    _beside(axes, f"all weights: {significant(whole)} GB", (1.1, whole), (0, 4))
-    _beside(axes, f"active parameters: {significant(least)} GB", (990, least), (0, 4), ha="right")
-    _thousands(axes, "x")
+        beside(axes, text, (b, read(b)), (9, -5), "weights", va="top")
+    beside(axes, f"all weights: {significant(whole)} GB", (1.1, whole), (0, 4))
+    beside(axes, f"active parameters: {significant(least)} GB", (990, least), (0, 4), ha="right")
+    thousands(axes, "x")
     axes.set_title(filled(case), loc="left")
     times = [units.pretty(case(eq.touched_time, batch=b), "s") for b in (1, most)]
     return done(
@@ -399,7 +386,7 @@ def room(case: Case = RUNNING) -> Drawing:
     axes.plot(here / 1e12, asked, "D", color=COLOURS["bound"], ms=7, zorder=4)
     point(axes, (here / 1e12, asked), f"{name}:\n{asked:,.0f}", (0.6, 0.12))
     axes.xaxis.set_major_formatter("{x:g}")
-    _thousands(axes, "y")
+    thousands(axes, "y")
     axes.set_title(f"{filled(case)};\ndashed: batch asked for, solid: batch that fits", loc="left")
     return done(
         fig,
@@ -438,16 +425,16 @@ def traffic() -> Drawing:
     axes.set_xticklabels(["Apr\n2025", "Jul", "Oct", "Jan\n2026", "Apr", "Jul"])
     axes.axhspan(*(rate / 1e6 for rate in SAID), color=COLOURS["third"], alpha=0.2, lw=0)
     axes.axhline(THOUSAND * rack / 1e6, color=COLOURS["third"], lw=1.5)
-    _beside(axes, f"a rack is 1/{THOUSAND:,}", (0.98, THOUSAND * rack / 1e6), (0, -4), xycoords=LEVEL, ha="right", va="top")
-    _beside(axes, "the lecture’s\n“hundreds\nof millions”", (2025.22, SAID[1] / 1e6), (0, 4))
+    beside(axes, f"a rack is 1/{THOUSAND:,}", (0.98, THOUSAND * rack / 1e6), (0, -4), xycoords=LEVEL, ha="right", va="top")
+    beside(axes, "the lecture’s\n“hundreds\nof millions”", (2025.22, SAID[1] / 1e6), (0, 4))
     says = [_published(axes, *row) for row in zip(_statements(table).items(), ("compute", "kv"))]
     axes.set(ylabel="million tokens/s (log scale)", xlabel="hollow: not confirmed at the source" if not table.confirmed else "date of the statement")
     right = axes.twinx()
     right.set(yscale="log", ylim=racks(1e6 * np.array(axes.get_ylim())), ylabel=f"racks of {rack:,.0f} tokens/s")
     right.spines["right"].set_visible(True)
     right.grid(visible=False)
-    _thousands(axes, "y")
-    _thousands(right, "y")
+    thousands(axes, "y")
+    thousands(right, "y")
     doubt = "" if table.confirmed else "; no statement is confirmed at its source, so the marks are hollow"
     return done(
         fig,
@@ -460,7 +447,7 @@ def traffic() -> Drawing:
 def _statements(table: catalogue.Measurement) -> dict[str, list[tuple[float, float]]]:
     """By what is counted: (date as a year, tokens per second) of each statement."""
     found: dict[str, list[tuple[float, float]]] = {}
-    for row in (dict(zip(table.columns, cells)) for cells in table.rows):
+    for row in table.records():
         year, month = map(int, row["date"].split("-"))
         found.setdefault(row["counts"], []).append((year + (month - 0.5) / 12, numbers.monthly(row["tokens"], row["per"])))
     return found
@@ -472,5 +459,5 @@ def _published(axes, statements: tuple[str, list[tuple[float, float]]], colour: 
     sure = catalogue.measurement("world_tokens").confirmed
     axes.plot(*zip(*((date, rate / 1e6) for date, rate in rows)), "o-", color=COLOURS[colour], lw=1, ms=8, mfc=COLOURS[colour] if sure else "white")
     (_, first), (date, last) = rows[0], rows[-1]
-    _beside(axes, counts.replace(" by ", "\nby "), (date, last / 1e6), (0, 8), colour, ha="center")
+    beside(axes, counts.replace(" by ", "\nby "), (date, last / 1e6), (0, 8), colour, ha="center")
     return f"{counts[0].upper()}{counts[1:]}: from {units.pretty(first, 'token/s')} to {units.pretty(last, 'token/s')}"

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from blackboard.batching import equations as step
 from blackboard.case import RUNNING, Case, plain
 from blackboard.catalogue import Chip, chip, chips, measurement, model
+from blackboard.formula import take
 from blackboard.notation import latex, symbol
 from blackboard.sparsity import equations as eq
 from blackboard.summary import Page, table
@@ -20,7 +21,6 @@ LECTURE_BATCH, DEPARTURES = 2_000, 64  # lecture 0:26:58
 ABOUT_300 = 300  # the board's constant, 0:18:25
 BOARD_EXPERTS = {"experts": 256, "top_k": 32}  # the board's routing, 0:19:16
 FIGURE = {"base_size": 370e6, "experts": 64}  # the point that the lecture reads off a figure, 0:29:24
-WORLD = 480e12, 30  # tokens a month, May 2025, and its days
 PRECISIONS = ("bf16", "fp8", "fp4")
 ROUTED_THIRD = 1 / 3  # of the dense model's parameters, if every second feed-forward block is routed; not confirmed for these models
 BY_YEAR = ("mixtral-8x7b", "deepseek-v3", "kimi-k2")  # mixtures of experts, a year or so apart
@@ -119,18 +119,21 @@ def traffic() -> dict[str, str]:
     rate = lambda interval: f"{step.throughput(batch=LECTURE_BATCH, interval=interval):,.0f}"
     lecture = {"batch": LECTURE_BATCH, "interval": 1 / DEPARTURES}
     racks = lambda world: significant(eq.racks_needed(world_rate=world, **lecture), 3)
-    public = [(row[0], monthly(*row[1:3]), row[3]) for row in measurement("world_tokens").rows]
-    first, last = public[0], [row for row in public if row[2] == public[0][2]][-1]
-    served = dict(zip(*(measurement("decode_per_gpu").column(name) for name in ("who", "throughput_token_per_GPU_per_s"))))
+    public, direct = (measurement("world_tokens").records(counts=counts) for counts in ("all products", "direct use by developers"))
+    first, last, own = public[0], public[-1], direct[-1]
+    per_second = lambda row: monthly(row["tokens"], row["per"])
+    served = {row["who"]: row["throughput_token_per_GPU_per_s"] for row in measurement("decode_per_gpu").records()}
+    [wide] = measurement("vllm_wide_ep").records(chip="GB200", phase="decode")
     return {
         "per_rack": rate(1 / DEPARTURES), "per_rack_20": rate(0.020), "per_rack_15": rate(0.015),
         "share_low": racks(100e6), "share_high": racks(500e6),
-        "world_first": f"{first[1] / 1e6:.0f} million", "world_first_month": f"{WORLD[0] / 1e12:.0f} trillion", "world_first_racks": racks(first[1]),
-        "world_last": f"{last[1] / 1e9:.2f} billion", "world_last_date": month(last[0]), "world_last_racks": racks(last[1]),
-        "direct_last": f"{public[-1][1] / 1e6:.0f} million", "direct_racks": racks(public[-1][1]),
+        "world_first": f"{per_second(first) / 1e6:.0f} million", "world_first_month": f"{first['tokens'] / 1e12:.0f} trillion",
+        "world_first_racks": racks(per_second(first)),
+        "world_last": f"{per_second(last) / 1e9:.2f} billion", "world_last_date": month(last["date"]), "world_last_racks": racks(per_second(last)),
+        "direct_last": f"{per_second(own) / 1e6:.0f} million", "direct_racks": racks(per_second(own)),
         "chip_rate": f"{eq.chip_rate(chips=64, **lecture):,.0f}",
         "step_2000": pretty(RUNNING(step.step_time, batch=LECTURE_BATCH), "s"), "own_rate": f"{LECTURE_BATCH / RUNNING(step.step_time, batch=LECTURE_BATCH) / 1e6:.1f} million",
-        "served_gb200": f"{next(row[-1] for row in measurement('vllm_wide_ep').rows if row[1:3] == ('GB200', 'decode')):,}",
+        "served_gb200": f"{wide['throughput_token_per_GPU_per_s']:,}",
         "served_deepseek": f"{served['DeepSeek in production']:,.0f}", "served_vllm": f"{served['vLLM']:,.0f}",
     }  # fmt: skip
 
@@ -140,8 +143,7 @@ def traffic() -> dict[str, str]:
 
 def fit(router: str = "S-BASE") -> dict[str, float]:
     """The fitted constants of a router by notation name, from the published row in base 10."""
-    found = measurement("routed_scaling_law")
-    row = next(dict(zip(found.columns, cells)) for cells in found.rows if cells[0] == router)
+    [row] = measurement("routed_scaling_law").records(router=router)
     return {
         "law_size": -row["a"], "law_experts": -row["b"], "law_both": row["c"] / math.log(10), "law_level": 10 ** row["d"],
         "experts_most": row["E_max"], "experts_offset": 1 / (1 / row["E_start"] - 1 / row["E_max"]),
@@ -150,36 +152,33 @@ def fit(router: str = "S-BASE") -> dict[str, float]:
 
 def saturated(experts, known: dict[str, float]):
     """Experts, a number or an array, as the fit counts them."""
-    return eq.experts_saturated(experts=experts, **{name: known[name] for name in ("experts_most", "experts_offset")})
+    return take(eq.experts_saturated, known, experts=experts)
 
 
 def effective(base_size, experts, router: str = "S-BASE"):
     """Parameters of the dense model that is as good as a routed one; numbers or arrays."""
     known = fit(router)
-    law = {name: known[name] for name in ("law_size", "law_experts", "law_both")}
-    one = saturated(1, known)
-    return eq.n_effective(base_size=base_size, experts_saturated=saturated(experts, known), experts_one=one, **law)
+    return take(eq.n_effective, known, base_size=base_size, experts_saturated=saturated(experts, known), experts_one=saturated(1, known))
 
 
 def loss(base_size, experts, router: str = "S-BASE"):
     """Validation loss of a routed model by the fit; numbers or arrays."""
     known = fit(router)
-    law = {name: known[name] for name in ("law_size", "law_experts", "law_both", "law_level")}
-    return eq.loss(base_size=base_size, experts_saturated=saturated(experts, known), **law)
+    return take(eq.loss, known, base_size=base_size, experts_saturated=saturated(experts, known))
 
 
 def worth() -> dict[str, str]:
     """What the lecture's point is worth by the fit, and its neighbours."""
     size, experts = FIGURE["base_size"], FIGURE["experts"]
     gain = lambda n, router="S-BASE": eq.quality_gain(n_effective=effective(size, n, router), base_size=size)
-    found, grown = measurement("routed_scaling_law"), eq.stored_growth(routed_share=ROUTED_THIRD, experts=experts)
-    cutoff = dict(zip(found.column("router"), found.column("n_cutoff")))["S-BASE"]
+    grown = eq.stored_growth(routed_share=ROUTED_THIRD, experts=experts)
+    [row] = measurement("routed_scaling_law").records(router="S-BASE")
     return {
         "effective": f"{effective(size, experts) / 1e9:.2f} billion", "gain": significant(gain(experts), 3),
         "gain_hash": significant(gain(experts, "HASH"), 3), "gain_rl": significant(gain(experts, "RL-R"), 3),
         "eight_low": significant(gain(64) / gain(8), 3), "eight_high": significant(gain(512) / gain(64), 3),
         "stored": significant(grown, 2), "even": significant(RUNNING(eq.break_even, stored_growth=grown, quality_gain=gain(experts)), 2),
-        "full_saving": significant(RUNNING(step.hardware_constant) * grown, 2), "one_counts": significant(saturated(1, fit()), 3), "cutoff": f"{cutoff / 1e9:.0f} billion",
+        "full_saving": significant(RUNNING(step.hardware_constant) * grown, 2), "one_counts": significant(saturated(1, fit()), 3), "cutoff": f"{row['n_cutoff'] / 1e9:.0f} billion",
     }  # fmt: skip
 
 
@@ -189,7 +188,7 @@ def worth() -> dict[str, str]:
 def fit_table() -> Page:
     """The fitted constants of every router in the course's symbols."""
     rows = []
-    for router, *_ in measurement("routed_scaling_law").rows:
+    for router in measurement("routed_scaling_law").column("router"):
         known = fit(router) | {"experts_one": saturated(1, fit(router))}
         rows.append([router, *(significant(known[name], 3) for name in FITTED)])
     return table("Fitted constants by router", ("Router", *(f"\\({latex(symbol(name))}\\)" for name in FITTED)), rows)
@@ -224,13 +223,12 @@ def knees() -> dict[tuple[str, int, int], tuple[float, float]]:
 
     The level is the time of one row, the slope that between the two largest measured products.
     """
-    rows = measurement("h200_gemm")
-    cells = [dict(zip(rows.columns, row)) for row in rows.rows]
-    out = {}
+    products, out = measurement("h200_gemm"), {}
+    cells = products.records()
     for library, dtype, n, k in sorted({(c["library"], c["dtype"], c["n"], c["k"]) for c in cells}):
         times = sorted((c["m"], c["latency_us"]) for c in cells if (c["library"], c["dtype"], c["n"], c["k"]) == (library, dtype, n, k))
         (m0, t0), (m1, t1) = times[-2:]
-        out[library, dtype, n, k] = times[0][1] * (m1 - m0) / (t1 - t0), chip(rows.chip_id).hardware_constant({"bfloat16": "bf16"}.get(dtype, dtype))
+        out[library, dtype, n, k] = times[0][1] * (m1 - m0) / (t1 - t0), chip(products.chip_id).hardware_constant({"bfloat16": "bf16"}.get(dtype, dtype))
     return out
 
 

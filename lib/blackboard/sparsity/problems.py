@@ -9,8 +9,10 @@ from sympy import Eq, Min, solve
 
 from blackboard.batching import equations as roofline
 from blackboard.catalogue import chip, measurement, model, system
+from blackboard.formula import take
 from blackboard.practice import Choice, Estimate, Expression, Function, Mistake, Ordering, Quantity, Step, Values
 from blackboard.sparsity import equations as eq
+from blackboard.sparsity.numbers import fit, saturated
 
 ABOUT_300 = 300.0  # tokens: the board's hardware constant, 0:18:25
 BOARD_SPARSITY = 8.0  # the board's 256 experts over 32, 0:19:16
@@ -19,12 +21,6 @@ MONTH = 30 * 24 * 60 * 60.0  # s, of 30 days
 BATCH, CHIP = "derive the critical batch and say what it does not depend on", "compute the hardware constant of a chip"
 EXPERT, TRAFFIC = "see the batch as an expert sees it", "turn a batch into tokens per second and a share of traffic"
 WORTH, TOUCH, FREE = "say what experts are worth", "say how many experts a small batch touches", "say when sparsity stops being free"
-
-
-def take(formula, values: Values, **changed) -> float:
-    """A formula at a draw's values, some of them changed."""
-    known = values | changed
-    return formula(**{name: known[name] for name in formula.free})
 
 
 def served(values: Values) -> Values:
@@ -42,12 +38,8 @@ SHARED = ("deepseek-v3", "kimi-k2", "mistral-large-3", "glm-4.5")  # models with
 
 # --- what experts are worth: the published fit -----------------------------------------------------------------------
 
-_columns, _rows = measurement("routed_scaling_law").columns, measurement("routed_scaling_law").rows
-FIT = next(row for row in (dict(zip(_columns, cells)) for cells in _rows) if row["router"] == "S-BASE")
-LAW = {  # the same constants in natural logarithms, by notation name
-    "law_size": -FIT["a"], "law_experts": -FIT["b"], "law_both": FIT["c"] / log(10),
-    "experts_most": FIT["E_max"], "experts_offset": 1 / (1 / FIT["E_start"] - 1 / FIT["E_max"]),
-}  # fmt: skip
+[FIT] = measurement("routed_scaling_law").records(router="S-BASE")
+LAW = fit("S-BASE")  # the same constants in natural logarithms, by notation name
 LAW_TEXT = (
     rf"$\log_{{10}} \mathcal{{L}} = {FIT['a']} \log_{{10}} N - {-FIT['b']} \log_{{10}} \hat{{n}} "
     rf"+ {FIT['c']} \log_{{10}} N \cdot \log_{{10}} \hat{{n}} + {FIT['d']}$, "
@@ -57,8 +49,7 @@ LAW_TEXT = (
 
 def fitted(values: Values) -> Values:
     """The law's constants, and what it counts for the drawn experts and for one."""
-    counts = lambda experts: take(eq.experts_saturated, LAW, experts=experts)
-    return LAW | {"experts_saturated": counts(values["experts"]), "experts_one": counts(1)}
+    return LAW | {"experts_saturated": saturated(values["experts"], LAW), "experts_one": saturated(1, LAW)}
 
 
 def as_good(base_size: float, experts: int) -> float:
@@ -414,7 +405,7 @@ world = Quantity(
     ask="A company says that its products process {monthly} a month; take 30 days. A rack sends off a batch of {batch} every {interval}, one token "
     "for each sequence. "
     "How many racks would be busy, if every token cost what a generated one does and the traffic were even?",
-    draw={"monthly": tuple(row[1] for row in measurement("world_tokens").rows if row[2] == "month"), "batch": (2000, 2400), "interval": (1 / 64, 0.020)},
+    draw={"monthly": tuple(row["tokens"] for row in measurement("world_tokens").records(per="month")), "batch": (2000, 2400), "interval": (1 / 64, 0.020)},
     derive=lambda v: {"world_rate": v["monthly"] / MONTH}, units={"monthly": "token"}, unit="1", objective=TRAFFIC,
     answer=lambda v: take(eq.racks_needed, v), second=lambda v: v["monthly"] / (v["batch"] * round(30 * 24 * 3600 / v["interval"])),
     means="An upper figure. Most of what is counted is read, not written, and reading a token is cheaper.",
