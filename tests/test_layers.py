@@ -15,7 +15,7 @@ CORE = [  # each may import those before it
     "units", "notation", "formula", "style", "datafile", "architecture", "prices", "catalogue", "case",
     "derivation", "answers", "panel", "practice", "explorable", "marks", "menus", "drawing", "summary", "tables",
 ]  # fmt: skip
-ROOMS = ["equations", "transformer", "moe", "simulation", "lab", "numbers", "figures", "explorables", "problems"]
+ROOMS = ["equations", "transformer", "moe", "network", "simulation", "lab", "implied", "numbers", "figures", "explorables", "problems"]
 
 
 def imported(path: Path) -> set[str]:

@@ -162,8 +162,11 @@ _ROWS = (
     Symbol("recomputed", r"x_\mathrm{again}", "1", "share of the forward pass that training runs a second time", most=1, **_ZERO),
     Symbol("gain_per_layer", r"\chi", "1", "factor by which a layer widens a small difference"),
     Symbol("rounding", r"\epsilon", "1", "relative error of one rounding"),
+    Symbol("kept_per_value", r"b_\mathrm{kept}", "byte/token", "bytes that a layer keeps for each value of a token's vector"),
     Symbol("flop_spent", r"c_\mathrm{again}", "FLOP/byte", "FLOPs that it takes to compute one kept byte again"),
     Symbol("half_bits", r"n_\mathrm{half}", "1", "bits of half a cipher's block"),
+    Symbol("left", "u", "1", "half of a block after a round: the one to which the round function was added"),
+    Symbol("right", "v", "1", "half of a block after a round: the one that went into the round function"),
     # one matrix product
     Symbol("rows", r"m_\mathrm{rows}", "token", "rows of the activation matrix: tokens multiplied at once"),
     Symbol("weight_rows", "k", "1", "inner dimension of a matrix product"),

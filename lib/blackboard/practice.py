@@ -140,8 +140,8 @@ class Problem:
         return self.units.get(name, notation.table()[name].unit if name in notation.table() else "")
 
     def fill(self, text: str, values: Values) -> str:
-        """A text with {names} replaced by the drawn values and their units."""
-        return re.sub(r"\{(\w+)\}", lambda m: shown(values[m[1]], self.unit_of(m[1])) if m[1] in values else m[0], text)
+        """A text with {names} replaced by the drawn values and their units; LaTeX's own braces stay."""
+        return re.sub(r"(?<![A-Za-z_^}])\{(\w+)\}", lambda m: shown(values[m[1]], self.unit_of(m[1])) if m[1] in values else m[0], text)
 
     def expected(self, values: Values) -> Any:
         """The answer, computed."""

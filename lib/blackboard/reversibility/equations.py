@@ -14,15 +14,22 @@ from blackboard.overtraining.equations import flop_trained
 
 depth, layer_bytes, stream_bytes, segment = symbols("depth layer_bytes stream_bytes segment")
 gain_per_layer, rounding, flop_spent, half_bits, recomputed = symbols("gain_per_layer rounding flop_spent half_bits recomputed")
+kept_per_value, width, layers, rows = symbols("kept_per_value width layers rows")
 
 REVNET = Source("revnet")
 deep = Le(1, depth)
+long_enough = Le(layer_bytes, depth * stream_bytes)  # else a stretch would be shorter than a layer
 
 # --- what training keeps ---------------------------------------------------------------------------------------------
 
 stored = Formula(
     "reversibility.stored", "activations", depth * layer_bytes, "byte",
     "the backward pass needs what the forward pass saw, so memory grows with depth", ("all layers keep as much",), lecture("2:12:00"), where=(deep,),
+)  # fmt: skip
+layer_kept = Formula(
+    "reversibility.layer_kept", "layer_bytes", kept_per_value * width * rows, "byte",
+    "a transformer layer keeps so much of each token: 34 bytes a value in 16 bits, if attention's scores are worked out anew",
+    ("blocks of attention and a feed-forward part four times as wide, with dropout",), Source("korthikanti2022"),
 )  # fmt: skip
 reversible = Formula(
     "reversibility.reversible", "activations", 2 * stream_bytes + layer_bytes, "byte",
@@ -35,11 +42,11 @@ checkpointed = Formula(
 )  # fmt: skip
 segment_best = Formula(
     "reversibility.segment_best", "segment_best", sqrt(depth * stream_bytes / layer_bytes), "1",
-    "longer stretches keep fewer activations and work out more of them at once", checkpointed.assumes, DERIVED, where=(deep,),
+    "longer stretches keep fewer activations and work out more of them at once", checkpointed.assumes, DERIVED, where=(long_enough,),
 )  # fmt: skip
 checkpointed_least = Formula(
     "reversibility.checkpointed_least", "activations_least", 2 * sqrt(depth * stream_bytes * layer_bytes), "byte",
-    "an ordinary network that works out its activations anew needs memory as the root of its depth", checkpointed.assumes, DERIVED, where=(deep,),
+    "an ordinary network that works out its activations anew needs memory as the root of its depth", checkpointed.assumes, DERIVED, where=(long_enough,),
 )  # fmt: skip
 work_ratio = Formula(
     "reversibility.work_ratio", "work_ratio", (flop_trained + recomputed * flop_per_param) / flop_trained, "1",
@@ -52,6 +59,10 @@ kv_flop_spent = Formula(
     "reversibility.kv_flop_spent", "flop_spent", flop_per_param * n_active / kv, "FLOP/byte",
     "what it takes to compute a byte of KV again: a whole forward pass for a few kilobytes",
     ("attention's own FLOPs are left out",), DERIVED,
+)  # fmt: skip
+activation_flop_spent = Formula(
+    "reversibility.activation_flop_spent", "flop_spent", flop_per_param * n_active / (layers * width * kept_per_value), "FLOP/byte",
+    "what it takes to compute a byte of activations again: the layer that made it", ("all layers are alike", "attention's own FLOPs are left out"), DERIVED,
 )  # fmt: skip
 keep_even = Formula(
     "reversibility.keep_even", "hold_even", flop_spent * hbm / flops, "s",

@@ -1,0 +1,378 @@
+"""The overtraining lesson's figures. Each function returns a matplotlib Figure, whose `alt` says in words what it shows.
+
+Every curve is a formula of `equations` or a run of `simulation`, every number in a label or an alt text comes from them
+or from the catalogue. Training is blue, serving orange, RL green; what they add up to is black.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import sympy
+
+from blackboard import catalogue, drawing
+from blackboard.batching.equations import balanced_context
+from blackboard.case import plain
+from blackboard.drawing import Drawing, alt_of, beside, done, name_ends, point, thousands
+from blackboard.formula import Formula, take
+from blackboard.overtraining import equations as eq, numbers, simulation
+from blackboard.overtraining.numbers import BOARD, FITS, PRESCRIBED, ROUNDED
+from blackboard.style import COLOURS
+from blackboard.units import significant
+
+BILLION, TRILLION = 1e9, 1e12
+SMALL = 10  # points: the least that a phone shows well
+FIT, REFIT = FITS["hoffmann"], FITS["besiroglu"]
+FACTOR = ROUNDED / (PRESCRIBED * BOARD["n_active"])  # the lecture's over-training, 1:31:43
+
+
+def alt(name: str, *args: Any) -> str:
+    """The alt text of a figure by the name of its function."""
+    return alt_of(__name__, name, *args)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def _listed(words: list[str]) -> str:
+    return f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def _counted(value: float, digits: int = 2) -> str:
+    """Parameters or tokens in words."""
+    scale, word = (TRILLION, "trillion") if value >= TRILLION else (BILLION, "billion")
+    return f"{significant(value / scale, digits)} {word}"
+
+
+# --- FLOPs of a step ---------------------------------------------------------------------------------------------------
+
+
+def counted() -> Drawing:
+    """FLOPs per parameter and token of every matrix of a small network, as counted while it trains: six but for the first."""
+    fig, axes = drawing.axes(5.0, 2.9)
+    rows, colours = simulation.counted(), ("compute", "third", "accent")
+    names = ["embedding", *(f"matrix {n + 1}" for n in range(len(rows)))]
+    for row, flops in enumerate(rows, 1):
+        left = 0.0
+        for (kind, each), colour in zip(flops.items(), colours):
+            axes.barh(row, each, left=left, color=COLOURS[colour], alpha=0.6, ec="white")
+            if each:
+                axes.text(left + each / 2, row, f"{kind.replace(' ', chr(10))}: {each:g}", ha="center", va="center", fontsize=SMALL)
+            left += each
+    axes.text(0.1, 0, "0: looked up, not multiplied", va="center")
+    axes.set(xlim=(0, 6.3), ylim=(len(rows) + 0.5, -0.5), xlabel="FLOPs for each parameter and token of training")
+    axes.set_yticks(range(len(names)), names)
+    axes.grid(visible=False)
+    totals = [sum(flops.values()) for flops in rows]
+    return done(
+        fig,
+        f"FLOPs for each parameter and token, 0 to {max(totals):g}, counted while a small network of {len(rows)} matrices trains, a bar per matrix: "
+        f"{', '.join(f'{total:g}' for total in totals)}. Each spends two forward and two on the gradient of its weights; all but the first spend "
+        "two more on the gradient of their inputs, which nothing below the first one needs. The embedding spends none: it is looked up.",
+    )
+
+
+# --- where costs balance -----------------------------------------------------------------------------------------------
+
+BALANCED = ({"rise_power": 1, "fall_power": 1}, {"rise_power": 2, "fall_power": 1})
+
+
+def _drawn(powers: dict[str, float], x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The rising and the falling cost of the formulas at x, both one where x is one."""
+    known = {eq.rise_level: 1, eq.fall_level: 1, eq.rise_power: powers["rise_power"], eq.fall_power: powers["fall_power"]}
+    return tuple(sympy.lambdify(eq.scale, cost.subs(known))(x) for cost in (eq.rising, eq.falling))
+
+
+def balance() -> Drawing:
+    """B12: a rising and a falling cost and their sum; its least lies on the crossing for equal powers, and beside it for others."""
+    fig, panels = drawing.axes(5.0, 3.9, columns=2, sharey=True)
+    says = [_balance(axes, powers) for axes, powers in zip(panels, BALANCED)]
+    panels[0].set_ylabel("cost")
+    return done(
+        fig,
+        f"Two panels of cost from 0 to 5 against a scale x from 0 to 2.5, each with a rising cost, a falling one, and their sum. {' '.join(says)}",
+    )
+
+
+def _balance(axes, powers: dict[str, float]) -> str:
+    """One panel; what it shows, in words."""
+    x, squared = np.linspace(0.15, 2.5, 300), powers["rise_power"] > 1
+    rising, falling = _drawn(powers, x)
+    for y, colour, width in ((rising, "kv", 1.8), (falling, "compute", 1.8), (rising + falling, "bound", 3)):
+        axes.plot(x, y, color=COLOURS[colour], lw=width)
+    best, share, penalty = eq.scale_best(rise_level=1, fall_level=1, **powers), eq.rising_share(**powers), eq.equal_penalty(**powers) - 1
+    up, down = (float(y[0]) for y in _drawn(powers, np.array([best])))
+    for colour, height in (("kv", up), ("compute", down), ("bound", up + down)):
+        axes.plot(best, height, "o", color=COLOURS[colour], ms=7, zorder=4)
+    axes.plot([best, best], [0, up + down], color=COLOURS["muted"], ls=":", lw=1.5, zorder=0)
+    rise = "x²" if squared else "x"
+    for text, colour, place in ((rise, "kv", (2.3, 3.2) if squared else (2.1, 1.7)), ("1/x", "compute", (2.1, 0.6)), ("sum", "bound", (1.75, 4.3) if squared else (1.8, 3.1))):
+        axes.text(*place, text, color=COLOURS[colour], ha="center" if text == "1/x" else "right")
+    said = f"least at x = {significant(best, 2, exact=True)}:\n{_percent(share)} {rise}, {_percent(1 - share)} 1/x"
+    axes.set(xlim=(0, 2.5), ylim=(0, 5), xticks=[0, 1, 2], xlabel="x")
+    axes.set_title(said, loc="left")
+    extra = f"where both are equal, the sum is {100 * penalty:.1f} % higher" if penalty > 1e-9 else "just where they cross"
+    return f"{rise} + 1/x is least at x = {significant(best, 2, exact=True)}, with {_percent(share)} of it {rise}: {extra}."
+
+
+# --- over a life -------------------------------------------------------------------------------------------------------
+
+POOR = BOARD["decode_efficiency"]
+LIMITS = 12e9, 300e9  # parameters, of the axis
+
+
+def _costs(n_active: np.ndarray, efficiency: float) -> tuple[np.ndarray, np.ndarray]:
+    """FLOPs of training to the loss of the lecture's size trained best, and of serving the lecture's tokens, by size."""
+    tokens = take(eq.tokens_for_loss, numbers.law(), n_active=n_active, loss=numbers.as_good(FIT))
+    serving = eq.inference_compute(n_active=n_active, inference_tokens=ROUNDED, decode_efficiency=efficiency)
+    return eq.pretrain_compute(n_active=n_active, pretrain_tokens=tokens), serving
+
+
+def lifetime() -> Drawing:
+    """Lifetime cost at equal loss against size: training falls, serving rises; the sum is least far below Chinchilla's size."""
+    fig, axes = drawing.axes(5.0, 4.2)
+    best, poor, size = numbers.best(FIT), numbers.best(FIT, efficiency=POOR), np.geomspace(*LIMITS, 400)
+    training, serving = _costs(size, 1.0)
+    for y, colour, width in ((training, "compute", 2), (serving, "kv", 2), (training + serving, "bound", 3)):
+        axes.plot(size / BILLION, y, color=COLOURS[colour], lw=width)
+    axes.plot(size / BILLION, sum(_costs(size, POOR)), color=COLOURS["bound"], lw=1.5, ls="--")
+    axes.set(xscale="log", yscale="log", xlim=[n / BILLION for n in LIMITS], ylim=(1.2e24, 2e27), xticks=[20, 50, 100, 200])
+    chosen = BOARD["n_active"]
+    whole, within = sum(_costs(np.array([chosen]), 1.0))[0], _costs(np.array([chosen]), 1.0)[0][0]
+    axes.plot([chosen / BILLION] * 2, [within, whole], "D", color=COLOURS["muted"], ms=7, zorder=4)
+    for found in (best, poor):
+        axes.plot(found.n_active / BILLION, found.total, "o", color=COLOURS["bound"], ms=8, zorder=4)
+    point(axes, (best.n_active / BILLION, best.total), f"{best.n_active / BILLION:.0f} billion on\n{_counted(best.tokens)} tokens", (0.72, 0.91))
+    point(axes, (poor.n_active / BILLION, poor.total), f"η = {POOR:g}:\n{poor.n_active / BILLION:.0f} billion", (0.3, 0.91))
+    point(axes, (chosen / BILLION, within), "Chinchilla:\ntraining is\ncheapest", (0.62, 0.11), "muted")
+    name_ends(axes, [(training[-1], "training", "compute"), (serving[-1], "serving", "kv"), ((training + serving)[-1], "sum", "bound"),
+                     (sum(_costs(size, POOR))[-1], f"at η = {POOR:g}", "bound")])  # fmt: skip
+    thousands(axes, "x")
+    axes.set(xlabel="parameters (billions, log scale)", ylabel="FLOPs over a life (log scale)")
+    axes.set_title(f"as good as {chosen / BILLION:.0f} billion trained best,\nserving {_counted(ROUNDED, 3)} tokens", loc="left")
+    saved = simulation.saving(numbers.as_good(FIT), ROUNDED, numbers.law())
+    return done(
+        fig,
+        f"FLOPs over a model's life against its size from {LIMITS[0] / BILLION:.0f} to {LIMITS[1] / BILLION:.0f} billion parameters, both on log "
+        f"scales, by Hoffmann's fit, at the loss of {chosen / BILLION:.0f} billion trained best, with {_counted(ROUNDED, 3)} tokens served. Training "
+        f"falls steeply, then rises slowly past its least at {chosen / BILLION:.0f} billion, Chinchilla's size; serving rises with size. Their sum is "
+        f"least at {best.n_active / BILLION:.0f} billion parameters on {_counted(best.tokens)} tokens, {_percent(best.training_share)} of it training, and "
+        f"saves {_percent(saved)}. Dashed: where generating uses chips at {POOR:g} of training's rate, the least is at {poor.n_active / BILLION:.0f} billion.",
+    )
+
+
+BALANCE = {"pretrain_tokens": ROUNDED, "rl_tokens": ROUNDED / eq.rl_coefficient(**numbers.CARD), "n_active": BOARD["n_active"]} | numbers.CARD
+PARTS = {"pre-training": "compute", "RL": "accent", "inference": "kv"}  # the three shares, and their colours
+
+
+def shares() -> Drawing:
+    """Shares of pre-training, RL and serving against tokens served: a third each where the lecture balances them."""
+    fig, axes = drawing.axes(5.0, 3.9)
+    served, even = np.geomspace(1e12, 1e16, 300), ROUNDED / eq.inference_coefficient(decode_efficiency=numbers.CARD["decode_efficiency"])
+    at = lambda name, tokens: 100 * take(eq.SHARES[name], BALANCE, inference_tokens=tokens)
+    for name, colour in PARTS.items():
+        axes.plot(served, at(name, served), color=COLOURS[colour], lw=7 if name == "pre-training" else 2.5, alpha=0.5 if name == "pre-training" else 1)
+    for tokens, marker in ((even, "o"), (2 * even, "D")):
+        for name in ("pre-training", "inference"):
+            axes.plot(tokens, at(name, tokens), marker, color=COLOURS["bound"], ms=7, zorder=4)
+    axes.set(xscale="log", xlim=(1e12, 1e16), ylim=(0, 100), xlabel="tokens served over a life (log scale)", ylabel="share of lifetime compute (%)")
+    thirds, half = at("inference", even), at("inference", 2 * even)
+    point(axes, (even, thirds), f"{_counted(even, 3)}:\na third each", (0.28, 0.2))
+    point(axes, (2 * even, half), f"twice that: {half:.0f} % serving,\n{at('RL', 2 * even):.0f} % each of the others", (0.36, 0.78))
+    axes.text(1.3e12, 60, "pre-training (wide)", color=COLOURS["compute"])
+    axes.text(1.3e12, 53.5, "RL (narrow)", color=COLOURS["accent"])
+    axes.text(1.6e15, 86, "serving", color=COLOURS["kv"], ha="right")
+    axes.set_title(f"{_counted(BALANCE['pretrain_tokens'], 3)} tokens of pre-training,\n{_counted(BALANCE['rl_tokens'], 3)} of RL", loc="left")
+    return done(
+        fig,
+        f"Shares of lifetime compute, 0 to 100 %, against tokens served from 1 trillion to 10 quadrillion (log scale), with {_counted(BALANCE['pretrain_tokens'], 3)} tokens of "
+        f"pre-training and {_counted(BALANCE['rl_tokens'], 3)} of RL, which cost the same. At {_counted(even, 3)} tokens served, each has a third; at "
+        f"twice as many, serving has {half:.0f} % and the others {at('RL', 2 * even):.0f} % each. With little traffic the two halve the cost "
+        f"between them; at 10 quadrillion serving takes {at('inference', 1e16):.0f} %.",
+    )
+
+
+# --- the best size -----------------------------------------------------------------------------------------------------
+
+SERVED = tuple(10 ** (11 + n / 8) for n in range(41))  # tokens
+
+
+def best_sizes() -> Drawing:
+    """Best size and tokens per parameter against tokens served, by two fits and with and without poor use of the chips."""
+    fig, (above, below) = drawing.axes(5.0, 5.4, rows=2, sharex=True)
+    says = [_fitted(above, below, fit, name, colour) for fit, name, colour in ((FIT, "Hoffmann", "compute"), (REFIT, "Besiroglu", "kv"))]
+    for axes in (above, below):
+        axes.set(xscale="log", yscale="log", xlim=(1e11, 1e16))
+        axes.axvline(ROUNDED, color=COLOURS["muted"], ls=":", lw=1.5, zorder=0)
+        thousands(axes, "y")
+    above.set(ylim=(13, 130), yticks=[20, 50, 100], ylabel="best size (billions)")
+    below.set(ylim=(5, 1e5), ylabel="tokens per parameter", xlabel="tokens served over a life (log scale)")
+    past = PRESCRIBED * FACTOR
+    below.axhline(past, color=COLOURS["third"], lw=1.5, zorder=0)
+    below.text(1.3e11, past, f"the lecture's {FACTOR:.0f} × {PRESCRIBED}", va="bottom")
+    below.axhline(PRESCRIBED, color=COLOURS["muted"], lw=1.2, zorder=0)
+    below.text(9e15, PRESCRIBED, f"Chinchilla's {PRESCRIBED}", va="top", ha="right", color=COLOURS["muted"])
+    above.text(ROUNDED * 1.1, 105, f"the lecture's\n{_counted(ROUNDED, 3)}", va="center")
+    above.set_title(f"as good as {BOARD['n_active'] / BILLION:.0f} billion trained best;\nbands: η from 1 (bold) to {POOR:g}", loc="left")
+    return done(
+        fig,
+        f"Two panels against tokens served from 100 billion to 10 quadrillion (log scale): the size with the least lifetime cost, and its tokens of "
+        f"training per parameter, at the loss of {BOARD['n_active'] / BILLION:.0f} billion parameters trained best. The size falls and the tokens rise "
+        f"with traffic. With {_counted(ROUNDED, 3)} tokens served: {'; '.join(says)}. Lines mark Chinchilla's {PRESCRIBED} and the lecture's {past:,.0f}.",
+    )
+
+
+def _fitted(above, below, fit: str, name: str, colour: str) -> str:
+    """Draw one fit's best sizes and tokens per parameter, as a band between two efficiencies; what it says at the lecture's traffic."""
+    plain, poor = ([numbers.best(fit, served, efficiency) for served in SERVED] for efficiency in (1.0, POOR))
+    for axes, of in ((above, lambda row: row.n_active / BILLION), (below, lambda row: row.tokens_per_param)):
+        edges = [[of(row) for row in rows] for rows in (plain, poor)]
+        axes.fill_between(SERVED, *edges, color=COLOURS[colour], alpha=0.25, lw=0)
+        axes.plot(SERVED, edges[0], color=COLOURS[colour], lw=2.5)
+    place, ha = ((1.5e13, 82), "left") if colour == "compute" else ((6e12, 30), "right")
+    above.text(*place, name, color=COLOURS[colour], ha=ha)
+    here = [numbers.best(fit, ROUNDED, efficiency) for efficiency in (1.0, POOR)]
+    size, each = (" to ".join(significant(of(row), 2) for row in here) for of in (lambda r: r.n_active / BILLION, lambda r: r.tokens_per_param))
+    return f"by {name}'s fit {size} billion with {each} tokens per parameter"
+
+
+# --- public models -----------------------------------------------------------------------------------------------------
+
+
+def overtrained() -> Drawing:
+    """Public models by tokens of training per active and per stored parameter, against Chinchilla's 20 and the lecture's 2,000."""
+    known = {(p.n_total, p.n_active, p.tokens): p for p in reversed(numbers.placed())}  # one of those that differ in name alone
+    rows = list(reversed(known.values()))
+    fig, axes = drawing.axes(5.0, 1.1 + 0.215 * len(rows))
+    past = PRESCRIBED * FACTOR
+    for x, text, colour in ((PRESCRIBED, f"Chinchilla's {PRESCRIBED}", "muted"), (past, f"the lecture's {past:,.0f}", "third")):
+        axes.plot([x, x], [3.7 if x == past else -0.7, len(rows)], color=COLOURS[colour], lw=1.5, zorder=0)  # above the key
+        beside(axes, text, (x, 1), (0, 3), xycoords=("data", "axes fraction"), ha="center", va="bottom", fontsize=SMALL)
+    for row, p in enumerate(rows):
+        face = {"mfc": None if p.confirmed else "white"}
+        axes.plot([p.per_total, p.per_active], [row, row], color=COLOURS["compute"], lw=1.2)
+        if p.n_total > 1.05 * p.n_active:
+            axes.plot(p.per_total, row, "s", color=COLOURS["kv"], ms=5.5, **face)
+        axes.plot(p.per_active, row, "o", color=COLOURS["compute"], ms=6.5, **face)
+    axes.set(xscale="log", xlim=(1, 1e5), ylim=(-0.7, len(rows) - 0.3), xlabel="tokens of training per parameter (log scale)")
+    axes.set_yticks(range(len(rows)), [plain(p.name) for p in rows], fontsize=SMALL)
+    key = [("per active parameter", "compute"), ("per stored parameter,", "kv"), ("of mixtures of experts", "kv"), ("hollow: not confirmed", "muted")]
+    for line, (text, colour) in enumerate(key):
+        axes.text(30, 3 - line, text, color=COLOURS[colour], fontsize=SMALL, va="center")
+    past_it, mixed = sum(p.per_active > past for p in rows), next(p for p in rows if p.name == "DeepSeek-V3")
+    return done(
+        fig,
+        f"{len(rows)} public models, a row each, by tokens of training per parameter from 1 to 100,000 (log scale): from {rows[0].name} with "
+        f"{significant(rows[0].per_active, 2)} to {rows[-1].name} with {significant(rows[-1].per_active, 2)}; {past_it} lie past the lecture's {past:,.0f}, the smallest "
+        f"models. Mixtures of experts have a second mark, per stored parameter: {mixed.name} has {mixed.per_active:.0f} per active and "
+        f"{mixed.per_total:.0f} per stored one, next to Chinchilla's {PRESCRIBED}. Values that no primary source confirms are hollow.",
+    )
+
+
+# --- how far guesses reach ---------------------------------------------------------------------------------------------
+
+INPUTS = {  # in the order of the bars: name, and a value of the notation in the words of the lecture
+    "world_rate": ("traffic", lambda v: f"{v / 1e6:,.0f} M/s"), "lifetime": ("lifetime", lambda v: f"{v / numbers.DAY:.0f} d"),
+    "decode_efficiency": ("efficiency", lambda v: f"{v:g}"), "n_active": ("size", lambda v: f"{v / BILLION:.0f} B"), "family": ("family", lambda v: f"{v:g}"),
+}  # fmt: skip
+
+
+def factor() -> Drawing:
+    """How far the over-training factor reaches when every guess behind it may be off: thousands of draws, and each guess alone."""
+    fig, (above, below) = drawing.axes(5.0, 5.0, rows=2, sharex=True, height_ratios=(1.15, 1))
+    far = simulation.spread()
+    low, mid, high = map(far.quantile, (0.05, 0.5, 0.95))
+    edges = np.geomspace(8, 5_000, 53)
+    above.hist(far.factors, edges, color=COLOURS["compute"], alpha=0.4, lw=0)
+    told = [take(eq.overtraining, BOARD, pretrain_tokens=tokens) for tokens in (numbers.RUMOUR, ROUNDED, take(eq.tokens_served, BOARD))]
+    for axes in (above, below):
+        axes.axvspan(told[0], told[-1], color=COLOURS["third"], alpha=0.35, lw=0)
+        axes.set(xscale="log", xlim=(8, 5_000))
+    above.axvline(told[1], ymax=0.82, color=COLOURS["third"], lw=1.5)
+    top = above.get_ylim()[1] * 1.45
+    above.set(ylim=(0, top), yticks=[])
+    above.spines["left"].set_visible(False)
+    above.plot([low, high], [top * 0.04] * 2, color=COLOURS["bound"], lw=3, solid_capstyle="butt")
+    above.plot(mid, top * 0.04, "o", color=COLOURS["bound"], ms=9)
+    above.text(told[1] * 0.97, top * 0.98, f"the lecture:\n{', '.join(f'{x:.0f}' for x in told)}", va="top", ha="center")
+    above.text(400, top * 0.98, f"middle {significant(mid, 2)};\nnine in ten between\n{significant(low, 2)} and {significant(high, 2)}", va="top")
+    for row, (name, (text, said)) in enumerate(INPUTS.items()):
+        _bar(below, row, far.reach[name], [said(end) for end in simulation.RANGES[name]])
+    below.set(ylim=(len(INPUTS) - 0.5, -0.5), xlabel="over-training factor (log scale)")
+    below.set_yticks(range(len(INPUTS)), [text for text, _ in INPUTS.values()])
+    below.grid(visible=False)
+    thousands(below, "x")
+    below.set_title("one guess moved, the others in the middle", loc="left")
+    return done(
+        fig,
+        f"Over-training factor on a log scale from 8 to 5,000, in two panels. Above, how often {len(far.factors):,} draws from halved and doubled "
+        f"guesses give it: half of them below {significant(mid, 2)}, nine in ten between {significant(low, 2)} and {significant(high, 2)}; a band marks the "
+        f"lecture's {_listed([f'{x:.0f}' for x in told])}, and {_percent(far.below(told[-1]))} of the draws lie below its upper end. Below, a bar for each guess moved "
+        f"alone: {_listed([f'{text} from {significant(min(far.reach[n]), 2)} to {significant(max(far.reach[n]), 2)}' for n, (text, _) in INPUTS.items()])}.",
+    )
+
+
+def _bar(axes, row: int, ends: tuple[float, float], said: list[str]) -> None:
+    """A guess's reach as a bar, its low and high end written beside it."""
+    axes.plot(ends, [row, row], color=COLOURS["compute"], lw=9, alpha=0.6, solid_capstyle="butt")
+    for end, text in zip(ends, said):
+        right = end == max(ends)
+        beside(axes, text, (end, row), (5 if right else -5, 0), "bound", ha="left" if right else "right", va="center", fontsize=SMALL)
+
+
+# --- with the KV cache -------------------------------------------------------------------------------------------------
+
+DECODE = Formula(
+    "overtraining.decode_compute", "c_inference", eq.decode_flop * eq.inference_tokens, "FLOP", "generating, with the KV cache read",
+    eq.lifetime_with_kv.assumes, eq.MATX, register=False,
+)  # fmt: skip
+WITH_KV = {"llama-3.1-8b": "kv", "llama-3.1-70b": "third", "deepseek-v3": "accent", "llama-3.1-405b": "compute"}
+
+
+def _on_example(id: str) -> dict[str, float]:
+    """Symbols of a model on the example's chip, weights and cache in FP8."""
+    return catalogue.chip(numbers.EXAMPLE["chip"]).symbols("fp8") | catalogue.model(id).symbols("fp8", kv="fp8")
+
+
+def _over_multiplying(id: str, context: Any) -> Any:
+    """Cost of a generated token over that of multiplying alone, on the example's chip with a cache in FP8."""
+    known = _on_example(id) | {"inference_tokens": 1}
+    return take(DECODE, known, context=context) / take(eq.inference_compute, known, decode_efficiency=1)
+
+
+def with_kv() -> Drawing:
+    """Cost of a generated token over that of multiplying alone against context: KV makes small models' tokens dear first."""
+    fig, axes = drawing.axes(5.0, 4.0)
+    context, here = np.geomspace(100, 131_072, 300), numbers.EXAMPLE["context"]
+    axes.set(xscale="log", yscale="log", xlim=(100, 131_072), ylim=(0.6, 500), xlabel="context (tokens, log scale)")
+    ends, says = [], []
+    for id, colour in WITH_KV.items():
+        name, cost = plain(catalogue.model(id).name), _over_multiplying(id, context)
+        axes.plot(context, cost, color=COLOURS[colour], lw=2.5)
+        at = _over_multiplying(id, here)
+        axes.plot(here, at, "o", color=COLOURS[colour], ms=7, zorder=4)
+        ends.append((cost[-1], name.replace("Llama 3.1 ", "Llama\n3.1 ").replace("DeepSeek-", "DeepSeek-\n"), colour))
+        says.append(f"{significant(at, 2)} for {name}")
+    axes.axvline(here, color=COLOURS["muted"], ls=":", lw=1.5, zorder=0)
+    axes.text(here * 0.9, 300, f"MatX's {here:,}", ha="right", va="center")
+    axes.text(110, 0.93, "only multiplying counts", va="top")
+    for id, shift, align in (("llama-3.1-8b", (-8, 4), "right"), ("llama-3.1-405b", (8, -6), "left")):
+        at = _over_multiplying(id, here)
+        beside(axes, f"{significant(at, 2)}×", (here, at), shift, WITH_KV[id], ha=align, va="center")
+    name_ends(axes, ends, apart=0.12)
+    axes.set(ylabel="cost over multiplying alone (log scale)")
+    thousands(axes, "x")
+    axes.yaxis.set_major_formatter("{x:g}")
+    chip = catalogue.chip(numbers.EXAMPLE["chip"])
+    axes.set_title(f"a generated token on {' '.join(plain(chip.name).split()[1:3])},\nweights and KV in FP8, large batch", loc="left")
+    bends = {id: take(balanced_context, _on_example(id)) for id in WITH_KV}
+    first, last = min(bends, key=bends.get), max(bends, key=bends.get)
+    name = lambda id: plain(catalogue.model(id).name)
+    return done(
+        fig,
+        f"Cost of a generated token over that of multiplying alone, from 0.6 to 500, against context from 100 to 131,072 tokens, both on log scales, on "
+        f"{plain(chip.name)} in FP8. Every curve is level at 1 and then rises with context: {name(first)} from {significant(bends[first], 2)} tokens on, "
+        f"{name(last)} from {significant(bends[last], 2)}. At MatX's {here:,} tokens it is {_listed(says)}.",
+    )

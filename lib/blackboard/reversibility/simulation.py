@@ -1,0 +1,276 @@
+"""Ciphers that really run: a Feistel network, how changes spread through it, and attacks that follow small differences.
+
+Nothing here uses the formulas. A round takes (x, y) to (y + f(x), x), where + is exclusive or; f need not have an
+inverse. The cipher is for study: nobody has tried to break it, and almost all new ciphers are broken once somebody does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+Blocks = np.ndarray  # bytes [n, bytes of a block]
+Encrypt = Callable[[Blocks], Blocks]
+
+# --- the coupling ------------------------------------------------------------------------------------------------------
+
+
+def couple(x: Any, y: Any, functions: Sequence[Callable], add: Callable = np.bitwise_xor) -> tuple[Any, Any]:
+    """Rounds of (x, y) -> (y + f(x), x), with any addition that `uncouple` can undo: of bits, of integers, of reals."""
+    for f in functions:
+        x, y = add(y, f(x)), x
+    return x, y
+
+
+def uncouple(x: Any, y: Any, functions: Sequence[Callable], take: Callable = np.bitwise_xor) -> tuple[Any, Any]:
+    """The inverse of `couple`: the same functions in reverse, forwards; `take` undoes the addition."""
+    for f in reversed(functions):
+        x, y = y, take(x, f(y))
+    return x, y
+
+
+def unswapped(x: Any, y: Any, functions: Sequence[Callable], add: Callable = np.bitwise_xor) -> tuple[Any, Any]:
+    """Rounds of (x, y) -> (x, y + f(x)): the swap is forgotten, and x never changes."""
+    for f in functions:
+        y = add(y, f(x))
+    return x, y
+
+
+# --- a Feistel cipher --------------------------------------------------------------------------------------------------
+
+WORD = np.uint64(32)
+LOW = np.uint64(0xFFFFFFFF)
+
+
+def square(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """High and low words of the squares of 64-bit numbers."""
+    high, low = x >> WORD, x & LOW
+    least, cross = low * low, low * high
+    carried = (least >> WORD) + (cross & LOW) * np.uint64(2)
+    return high * high + (cross >> WORD) * np.uint64(2) + (carried >> WORD), x * x
+
+
+@dataclass(frozen=True)
+class Feistel:
+    """A cipher of blocks of two halves of `half_bits` bits each, 4 to 64, in unsigned 64-bit integers; a round for each key."""
+
+    half_bits: int
+    keys: tuple[int, ...]
+    swap: bool = True
+
+    def __post_init__(self) -> None:
+        if not 4 <= self.half_bits <= 64:
+            raise ValueError(f"half_bits is {self.half_bits}: a half has 4 to 64 bits")
+
+    @classmethod
+    def random(cls, half_bits: int, rounds: int, seed: int = 0, swap: bool = True) -> Feistel:
+        """Random keys."""
+        draw = np.random.default_rng(seed)
+        keys = draw.integers(0, 2**half_bits, rounds, dtype=np.uint64, endpoint=False) if half_bits < 64 else draw.integers(0, 2**64, rounds, np.uint64)
+        return cls(half_bits, tuple(int(key) for key in keys), swap)
+
+    @property
+    def mask(self) -> np.uint64:
+        return np.uint64(2**self.half_bits - 1)
+
+    def f(self, x: np.ndarray, key: int) -> np.ndarray:
+        """The round function: the square of x + key, its upper half on its lower. Many x share a value, so it has no inverse."""
+        high, low = square(x ^ np.uint64(key))
+        if self.half_bits < 64:
+            bits = np.uint64(self.half_bits)
+            high = low >> bits | high << (np.uint64(64) - bits)
+        return (low ^ high) & self.mask
+
+    @property
+    def functions(self) -> list[Callable]:
+        """The round function with each key."""
+        return [lambda x, key=key: self.f(x, key) for key in self.keys]
+
+    def encrypt(self, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Halves of the ciphertexts from halves of the plaintexts."""
+        return (couple if self.swap else unswapped)(np.asarray(x, np.uint64), np.asarray(y, np.uint64), self.functions)
+
+    def decrypt(self, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """And back. Without the swap the rounds are their own inverse."""
+        return (uncouple if self.swap else unswapped)(np.asarray(x, np.uint64), np.asarray(y, np.uint64), self.functions)
+
+    def __call__(self, blocks: Blocks) -> Blocks:
+        """The same on blocks of bytes; halves are 8, 16, 32 or 64 bits."""
+        halves = np.ascontiguousarray(blocks).view(f"<u{self.half_bits // 8}")
+        out = np.stack(self.encrypt(halves[:, 0], halves[:, 1]), axis=1)
+        return out.astype(f"<u{self.half_bits // 8}").view(np.uint8)
+
+
+def collision(cipher: Feistel, tries: int = 2**20, seed: int = 0) -> tuple[int, int]:
+    """Two inputs to which the first round's function gives the same value, by chance among so many; LookupError if none."""
+    x = np.unique(np.random.default_rng(seed).integers(0, int(cipher.mask), tries, np.uint64, endpoint=True))
+    values = cipher.f(x, cipher.keys[0])
+    order = np.argsort(values, kind="stable")
+    same = np.flatnonzero(values[order][1:] == values[order][:-1])
+    if not len(same):
+        raise LookupError(f"no two of {len(x)} inputs share a value")
+    return int(x[order[same[0]]]), int(x[order[same[0] + 1]])
+
+
+# --- how a change spreads ------------------------------------------------------------------------------------------------
+
+
+def flipped(encrypt: Encrypt, bits: Sequence[int], size: int, blocks: int = 256, seed: int = 0) -> np.ndarray:
+    """Share of the output's bits that change when one input bit does, for each of these bits [bits, blocks]; `size` bytes a block."""
+    plain = np.random.default_rng(seed).integers(0, 256, (blocks, size), np.uint8)
+    out, found = encrypt(plain), []
+    for bit in bits:
+        other = plain.copy()
+        other[:, bit // 8] ^= np.uint8(1 << bit % 8)
+        found.append(np.bitwise_count(out ^ encrypt(other)).mean(axis=1) / 8)
+    return np.array(found)
+
+
+def avalanche(half_bits: int, rounds: int, keys: int = 8, blocks: int = 64, swap: bool = True) -> dict[str, np.ndarray]:
+    """Mean share of flipped bits after 0, 1, … rounds [rounds + 1], for a flip in the half that enters f first, x, and in the other, y."""
+    sides, size = {"x": range(half_bits), "y": range(half_bits, 2 * half_bits)}, half_bits // 4
+    mean = lambda cipher, seed: {side: flipped(cipher, bits, size, blocks, seed).mean() for side, bits in sides.items()}
+    found = [[mean(Feistel.random(half_bits, n, seed, swap), seed) for seed in range(keys)] for n in range(rounds + 1)]
+    return {side: np.array([np.mean([one[side] for one in row]) for row in found]) for side in sides}
+
+
+def avalanche_exactly(half_bits: int, rounds: int, side: str) -> list[Fraction]:
+    """The same after 0, 1, … rounds for round functions drawn at random from all there are, a new one each round: exact, by listing differences.
+
+    Where x differs, f's values are two independent draws and differ by anything with equal chance; where it does not, by nothing.
+    """
+    size, weight = 2**half_bits, lambda value: value.bit_count()
+    start = [(1 << bit, 0) if side == "x" else (0, 1 << bit) for bit in range(half_bits)]
+    chances, found = {pair: Fraction(1, half_bits) for pair in start}, []
+    for _ in range(rounds + 1):
+        found.append(sum(chance * (weight(x) + weight(y)) for (x, y), chance in chances.items()) / (2 * half_bits))
+        after: dict[tuple[int, int], Fraction] = {}
+        for (x, y), chance in chances.items():
+            for value in range(size) if x else (0,):
+                pair = y ^ value, x
+                after[pair] = after.get(pair, Fraction(0)) + (chance / size if x else chance)
+        chances = after
+    return found
+
+
+def differential(encrypt: Callable, change: int, bits: int) -> np.ndarray:
+    """How often each output difference [2 ** bits] follows an input difference, over all blocks of so many bits, as shares.
+
+    `encrypt` takes and gives numbers of so many bits. This is a cipher's derivative in GF(2), of which differential cryptanalysis
+    follows the likeliest values.
+    """
+    blocks = np.arange(2**bits, dtype=np.uint64)
+    apart = encrypt(blocks) ^ encrypt(blocks ^ np.uint64(change))
+    return np.bincount(apart.astype(np.int64), minlength=2**bits) / 2**bits
+
+
+def whole(cipher: Feistel) -> Callable:
+    """A cipher as a function of numbers: x in the upper bits, y in the lower."""
+    bits = np.uint64(cipher.half_bits)
+
+    def encrypt(blocks: np.ndarray) -> np.ndarray:
+        x, y = cipher.encrypt(blocks >> bits, blocks & cipher.mask)
+        return x << bits | y
+
+    return encrypt
+
+
+# --- attacks that follow small differences -------------------------------------------------------------------------------
+
+EDGE, PROBE, SHIFT = 40, 8, 4  # distance of bytes from 0 and 255; bytes by which a probe, and then all bytes, are moved
+
+
+def slopes(ask: Callable[[np.ndarray], np.ndarray], block: np.ndarray, inputs: Sequence[int]) -> np.ndarray:
+    """Change of each output byte for one more of each of these input bytes [inputs, outputs], from two queries for each."""
+    moves = np.zeros((len(inputs), len(block)), int)
+    moves[np.arange(len(inputs)), inputs] = PROBE
+    higher, lower = np.clip(block + moves, 0, 255), np.clip(block - moves, 0, 255)
+    return (ask(higher) - ask(lower)) / (higher - lower).sum(axis=1, keepdims=True)
+
+
+def _asked(encrypt: Encrypt) -> Callable[[np.ndarray], np.ndarray]:
+    """The cipher as an attacker asks it: ciphertexts of rows of integers, as numbers to reckon with."""
+    return lambda blocks: encrypt(np.atleast_2d(blocks).astype(np.uint8)).astype(float)
+
+
+class Foretold(NamedTuple):
+    """Changes of output bytes: what slopes foretold, and what came [trials, bytes]."""
+
+    predicted: np.ndarray
+    observed: np.ndarray
+
+    @property
+    def correlation(self) -> float:
+        return float(np.corrcoef(self.predicted.ravel(), self.observed.ravel())[0, 1])
+
+
+def foretell(make: Callable[[int], Encrypt], size: int, trials: int = 24) -> Foretold:
+    """Foretell what a small change of all bytes does, from slopes measured at the same block; each trial has its own key."""
+    found = []
+    for seed in range(trials):
+        ask, draw = _asked(make(seed)), np.random.default_rng((seed, 1))
+        block, change = draw.integers(EDGE, 256 - EDGE, size), draw.integers(-SHIFT, SHIFT + 1, size)
+        found.append((change @ slopes(ask, block, range(size)), ask(block + change)[0] - ask(block)[0]))
+    return Foretold(*(np.array(rows) for rows in zip(*found)))
+
+
+def distinguish(make: Callable[[int], Encrypt], size: int, trials: int = 400) -> float:
+    """Share of trials in which an attacker tells which of two plaintexts a ciphertext has; to guess is right in half.
+
+    It may ask for all other ciphertexts: it asks for those of neighbours of both, one bit away, and takes the nearer.
+    """
+    right = 0
+    for seed in range(trials):
+        encrypt, draw = make(seed), np.random.default_rng((seed, 2))
+        plain, secret = draw.integers(0, 256, (2, size), np.uint8), draw.integers(2)
+        near = plain.copy()
+        near[:, draw.integers(size)] ^= 1
+        target, *asked = encrypt(np.concatenate([plain[[secret]], near])).astype(int)
+        right += int(np.argmin([np.abs(target - one).sum() for one in asked])) == secret
+    return right / trials
+
+
+class Climb(NamedTuple):
+    """Searches for a secret: shares that found a plaintext with its ciphertext, and the secret itself; ciphertexts asked for, on average."""
+
+    matched: float
+    found: float
+    queries: float
+
+
+SECRET, STARTS, STEPS = 4, 12, 12  # unknown bytes of a block, starts of a search, steps from each
+SHARES = np.array([[1.0], [0.5], [0.2]])  # of a step, tried side by side
+
+
+def climb(make: Callable[[int], Encrypt], size: int, trials: int = 40) -> Climb:
+    """Look for the last SECRET bytes of a plaintext, of which the others are known, from its ciphertext, by following slopes."""
+    ends = [_search(_asked(make(seed)), np.random.default_rng((seed, 3)), size) for seed in range(trials)]
+    return Climb(*(float(np.mean(column)) for column in zip(*ends)))
+
+
+def _search(ask: Callable[[np.ndarray], np.ndarray], draw: np.random.Generator, size: int) -> tuple[bool, bool, int]:
+    """One search from several starts: whether it met the ciphertext, whether by the secret, and what it asked."""
+    secret, each = draw.integers(0, 256, size), 2 * SECRET + 1 + len(SHARES)
+    target = ask(secret)[0]
+    for start in range(STARTS):
+        block = np.concatenate([secret[:-SECRET], draw.integers(0, 256, SECRET)])
+        for step in range(STEPS):
+            block, miss = _nearer(ask, target, block)
+            if not miss:
+                return True, bool((block == secret).all()), (start * STEPS + step + 1) * each
+    return False, False, STARTS * STEPS * each
+
+
+def _nearer(ask: Callable[[np.ndarray], np.ndarray], target: np.ndarray, block: np.ndarray) -> tuple[np.ndarray, float]:
+    """The best of a few of Newton's steps along the slopes, and how far its ciphertext still is from the target."""
+    slope = slopes(ask, block, range(len(block) - SECRET, len(block)))
+    move = np.linalg.lstsq(slope.T, target - ask(block)[0], rcond=1e-3)[0]
+    tries = np.repeat(block[None], len(SHARES), axis=0)
+    tries[:, -SECRET:] = np.clip(np.rint(block[-SECRET:] + SHARES * move), 0, 255)
+    misses = np.abs(target - ask(tries)).sum(axis=1)
+    best = int(misses.argmin())
+    return tries[best], float(misses[best])
