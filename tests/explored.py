@@ -6,6 +6,8 @@ from blackboard import units
 from blackboard.batching import equations as batching
 from blackboard.pipelining import equations as pipelining
 from blackboard.pipelining.explorables import CURVES
+from blackboard.pricing import equations as pricing
+from blackboard.pricing.explorables import DECODE
 from blackboard.racks import equations as racks
 from blackboard.sparsity.explorables import ROUTED_GAIN
 
@@ -31,6 +33,13 @@ _LOADS = (
 )  # fmt: skip
 
 EXPLORED = {
+    "pricing": {
+        "card_explorer": Explored("1", "context", {"cost": DECODE, "memory": pricing.memory_ratio_of}, (
+            {"kv_bytes_per_token_exponent": 4.822}, {"fill_exponent": -2}, {"system": "h200-8", "precision": "bf16"},
+            {"step_context_exponent": 4.001, "step_ratio": 3})),
+        "hold_explorer": Explored("USD/megatoken", "hold_time", {"HBM": pricing.hbm_hold, "flash": pricing.tier_cost, "again": pricing.remat_cost}, (
+            {"kv_bytes_per_token_exponent": 2.947}, {"year": "2025"}, {"n_active_exponent": 12.075, "rent_per_hour": 12}, {"faster_exponent": -3, "years": 1})),
+    },
     "pipelining": {
         "memory_explorer": Explored(
             "GB/chip", "stages", {"memory": pipelining.stage_memory, "weights": pipelining.chip_weights, "KV": pipelining.chip_kv},

@@ -67,7 +67,7 @@ def _named(encoding: dict, name: str) -> list[dict]:
     """A share's curve, a dot at the tokens served, and its name at an end, inside the chart and off its like."""
     field, colour = PARTS[name]
     if name == "inference":
-        called = marks.name(encoding, "'serving'", colour, repr(NAMED[field]), "end_inference", "true", dy={"expr": "end_inference > 95 ? 16 : -12"})
+        called = marks.name(encoding, "'serving'", colour, repr(NAMED[field]), "end_inference", "true", dy={"expr": "end_inference > 95 ? 26 : -12"})
     else:
         over = {"pretraining": "end_pretraining >= end_rl", "rl": "end_rl > end_pretraining"}[field]
         place = {"expr": f"end_{field} > 85 ? 17 : end_{field} < 15 || {over} ? -14 : 14"}
@@ -111,8 +111,9 @@ def shares_explorer() -> Explorable:
 def _at_loss(name: str, cost: Any) -> Formula:
     """A cost, as an expression, of a model that reaches the loss, over the compute of the run that is best for training alone."""
     reaching = cost.xreplace({eq.pretrain_tokens: eq.tokens_for_loss.typed}) / eq.compute_budget
+    where = eq.tokens_for_loss._where if cost.has(eq.pretrain_tokens) else ()
     return Formula(f"overtraining.{name}_at_loss", "cost_share", reaching, "1", f"{name} at a loss, over training alone", eq.law_loss.assumes, eq.CHINCHILLA,
-                   register=False, where=eq.tokens_for_loss._where)  # fmt: skip
+                   register=False, where=where)  # fmt: skip
 
 
 TRAINED, SERVED = eq.pretrain_compute.typed, eq.inference_compute.typed
@@ -167,12 +168,12 @@ END, TOP = 2.8e12, 3e3  # parameters where the lines bear their names, and the h
 
 
 def _ended(encoding: dict) -> list[dict]:
-    """Names of training and serving at the right: the dearer above its line and the sum, the other below; serving where it leaves the chart, if it does."""
+    """Names: training below its least, which is 1; serving at the right, above its line where it is the dearer, or where it leaves the chart."""
     training, serving = (f"({CURVES[name].vega(n_active=END)})" for name in ("training", "serving"))
-    off, low = f"{serving} > {TOP!r}", f"{serving} < 0.25 ? null : {serving}"
+    off, seen = f"{serving} > {TOP!r}", f"{serving} < 0.25 ? null : {serving}"
     return [
-        *marks.name(encoding, "'training'", "compute", repr(END), training, "true", dy={"expr": f"{training} > {serving} ? -14 : 24"}),
-        *marks.name(encoding, "'serving'", "kv", f"{off} ? {END!r} * {TOP!r} / {serving} : {END!r}", f"{off} ? {TOP!r} : {low}", f"!({off})",
+        *marks.name(encoding, "'training'", "compute", "optimal", "1", "optimal > 3e11", dy=14),
+        *marks.name(encoding, "'serving'", "kv", f"{off} ? max(1.5e9, {END!r} * {TOP!r} / {serving}) : {END!r}", f"{off} ? {TOP!r} : {seen}", f"!({off})",
                     dy={"expr": f"{off} ? 4 : {serving} > {training} ? -14 : 24"}),
     ]  # fmt: skip
 

@@ -129,9 +129,10 @@ def optimum() -> dict[str, str]:
         plain, poor = best(fit), best(fit, efficiency=BOARD["decode_efficiency"])
         for end, found in (("", plain), ("_poor", poor)):
             out |= {f"share_{key}{end}": f"{found.training_share:.0%}", f"times_{key}{end}": significant(found.tokens_per_param / PRESCRIBED, 2)}
-        out |= {f"size_{key}": f"{plain.n_active / 1e9:.0f} billion", f"data_{key}": f"{plain.tokens / 1e12:.0f} trillion", f"each_{key}": significant(plain.tokens_per_param, 2)}
+        out |= {f"size_{key}": f"{plain.n_active / 1e9:.0f} billion", f"data_{key}": f"{plain.tokens / 1e12:.0f} trillion"}
         out[f"own_{key}"] = f"{per_size(fit):.0f}"
     paper = {row["n_total"]: row["pretraining_tokens"] / row["n_total"] for row in measurement("chinchilla_table3").records()}
+    out["each_hoffmann"] = significant(best(FITS["hoffmann"]).tokens_per_param, 2)
     size, served = SARDANA
     own = law("Sardana"), as_good("Sardana", size)
     return out | {

@@ -9,6 +9,7 @@ from math import sqrt
 from sympy import Eq, Function as Symbolic, Max, Min, Rational, solve
 
 from blackboard.batching import equations as roofline
+from blackboard.case import plain
 from blackboard.catalogue import chip, measurement, model
 from blackboard.formula import DERIVED, Formula, take
 from blackboard.notation import symbols
@@ -172,10 +173,10 @@ def released(values: Values) -> Values:
 
 
 EXPERTS = ("qwen3-235b-a22b", "deepseek-v3", "kimi-k2", "glm-4.5", "llama-4-maverick")  # mixtures of experts with published tokens
-NAMED = {"net_name": "", "gpus": "1", "reported": "hours", "hours": "hours", "chip_name": "", "run": "", "chip_flops": "FLOP/s"}
+NAMED = {"net_name": "", "cluster": "", "reported": "hours", "hours": "hours", "chip_name": "", "run": "", "chip_flops": "FLOP/s"}
 
-six_moe = Quantity(
-    id="six-moe", title="6ND of a mixture of experts", level="easy",
+experts = Quantity(
+    id="experts", title="6ND of a mixture of experts", level="easy",
     ask="{net_name} stores {n_total} and uses {n_active} for each token. It was pre-trained on {pretrain_tokens}. How many FLOPs did that take? A "
     "multiply-add is two FLOPs; leave attention's own products out, and let nothing be computed twice.",
     draw={"net": ("deepseek-v3", *EXPERTS)}, derive=released, units=NAMED, unit="FLOP", objective=COUNT,
@@ -204,13 +205,14 @@ def run(values: Values) -> Values:
     made = chip(CARDS[row["chip"]])
     known = {"n_active": row["n_active"], "n_total": row["n_total"], "pretrain_tokens": row["pretraining_tokens"], "hours": row["training_GPU_hours"]}
     gpus = CLUSTERS.get(values["run"], 1)
-    return known | {"chip_flops": made.flops("bf16"), "chip_name": made.name, "gpus": gpus, "reported": row["training_GPU_hours"] / gpus}
+    shown = {"chip_name": plain(made.name), "cluster": f"{gpus:,}", "reported": row["training_GPU_hours"] / gpus}
+    return known | shown | {"chip_flops": made.flops("bf16"), "gpus": gpus}
 
 
 hours = Quantity(
     id="hours", title="How long a training run takes", level="medium",
     ask="{run} uses {n_active} for each token and was pre-trained on {pretrain_tokens}. {chip_name} multiplies {chip_flops} (dense, in BF16, a "
-    "multiply-add counted as two). Suppose that {gpus} of these GPUs work on it all the time and reach an MFU of {percent}, counted at 6 FLOPs for "
+    "multiply-add counted as two). Suppose that {cluster} of these GPUs always work on it and reach an MFU of {percent}, counted at 6 FLOPs for "
     "each active parameter and token. How many hours does it take?",
     draw={"run": tuple(CLUSTERS), "percent": (40.0, 45.0, 30.0, 25.0)},
     derive=lambda v: run(v) | {"train_mfu": v["percent"] / 100},
@@ -230,7 +232,7 @@ hours = Quantity(
     solution=lambda v: [
         Step(f"${eq.pretrain_compute.latex}$ =", tens(take(eq.pretrain_compute, v))),
         Step("In GPU hours, at the rate that is reached:", take(eq.training_time, v) / HOUR, "hours"),
-        Step(f"Shared by {{gpus}} GPUs that is {significant(take(eq.training_time, v) / v['gpus'] / HOUR, 4)} hours, or",
+        Step(f"Shared by {{cluster}} GPUs that is {significant(take(eq.training_time, v) / v['gpus'] / HOUR, 4)} hours, or",
              take(eq.training_time, v) / v["gpus"], "s"),
     ],
 )  # fmt: skip
@@ -356,8 +358,8 @@ def parts(values: Values) -> dict[str, float]:
 
 SERVING = eq.SHARES["inference"]
 
-lifetime_share = Quantity(
-    id="lifetime-share", title="The share of serving", level="medium",
+share = Quantity(
+    id="share", title="The share of serving", level="medium",
     ask="A model is pre-trained on {pretrain_tokens}, goes through RL on {rl_tokens} at {flop} FLOPs for each parameter and token, and generates "
     "{inference_tokens} for its users. Pre-training takes 6 FLOPs for each parameter and token, generating takes 2; all of RL and of serving runs "
     "at {decode_efficiency} of training's MFU. Counted in FLOPs as training would run them, which share of its lifetime compute is serving, in "
@@ -387,8 +389,8 @@ lifetime_share = Quantity(
     ],
 )  # fmt: skip
 
-rl_coefficient = Quantity(
-    id="rl-coefficient", title="A token of RL", level="easy",
+rl_tokens = Quantity(
+    id="rl-tokens", title="A token of RL", level="easy",
     ask="RL takes {flop} FLOPs for each parameter and token, between the 2 of generating and the 6 of training, and all of it uses the chips "
     "{decode_efficiency} times as well as pre-training, which takes 6. How many tokens of pre-training cost as much as one token of RL?",
     draw={"flop": (3, 4, 5), "decode_efficiency": (ETA, 0.25, 0.2, 0.4)}, derive=lambda v: {"rl_flop": v["flop"]}, units={"flop": "1"},
@@ -409,8 +411,8 @@ rl_coefficient = Quantity(
     solution=lambda v: [Step(f"${eq.rl_coefficient.latex}$ =", take(eq.rl_coefficient, v), "1")],
 )  # fmt: skip
 
-inference_coefficient = Quantity(
-    id="inference-coefficient", title="A token served", level="medium",
+served_token = Quantity(
+    id="served-token", title="A token served", level="medium",
     ask="Pre-training reaches an MFU of {train_percent}, generating only {decode_percent}. Training takes 6 FLOPs for each parameter and token, "
     "generating 2. Pre-training and serving are to cost the same. For each token served, how many tokens of pre-training is that?",
     draw={"train_percent": (40.0, 50.0, 45.0), "decode_percent": (12.0, 8.0, 10.0, 6.0)},
@@ -444,8 +446,8 @@ def corrected(efficiency: float) -> str:
     return next(key for key, each in times.items() if abs(right / wrong / each - 1) < 1e-6)
 
 
-direction = Choice(
-    id="direction", title="Which way the billions flow", level="medium",
+slip = Choice(
+    id="slip", title="Which way the billions flow", level="medium",
     ask="The lecture first multiplies by the efficiency: a token served weighs 2/6 × {decode_efficiency} tokens of pre-training. Then it notices "
     "that poor use of the chips makes tokens dearer, and divides instead. “Billions of dollars worth of compute just flowed in the other "
     "direction”, says the host. The traffic is given, and pre-training is to cost as much as serving. What does the correction do to pre-training?",
@@ -540,8 +542,8 @@ equal = Choice(
 
 rise, fall = eq.rise_power, eq.fall_power
 
-balance = Expression(
-    id="balance", title="The share where the sum is least", level="medium",
+best_share = Expression(
+    id="best-share", title="The share where the sum is least", level="medium",
     ask="One cost rises as a·x^p, the other falls as b/x^q. Write which share of their sum the rising cost is, at the x where the sum is least.",
     formula=eq.rising_share, answer=None, objective=BALANCE,
     second=lambda v: (lambda y: solve(Eq(rise * y, fall * (1 - y)), y)[0])(eq.scale),  # the slopes on a log scale cancel
@@ -650,8 +652,8 @@ never_twice = Choice(
 
 # --- tokens ----------------------------------------------------------------------------------------------------------
 
-served = Quantity(
-    id="served", title="Tokens of a lifetime", level="easy",
+traffic = Quantity(
+    id="traffic", title="Tokens of a lifetime", level="easy",
     ask="A service generates {world_rate}. It is shared evenly by the {family} models of a family, and each is served for {days} days. How many "
     "trillions of tokens does one model generate?",
     draw={"world_rate": (GENEROUS, 400e6, 1e9), "family": (10, 5), "days": (60, 90, 180)}, derive=lambda v: {"lifetime": v["days"] * DAY},
@@ -694,8 +696,8 @@ rule = Quantity(
     solution=lambda v: [Step(f"${eq.chinchilla_tokens.latex}$ =", take(eq.chinchilla_tokens, v), "token")],
 )  # fmt: skip
 
-past = Quantity(
-    id="factor", title="How far past the rule", level="easy",
+far = Quantity(
+    id="far", title="How far past the rule", level="easy",
     ask="{net_name} stores {n_total}, uses {n_active} for each token, and was pre-trained on {pretrain_tokens}. Chinchilla's rule gives each active "
     "parameter 20 tokens. How many times as many was it trained on?",
     draw={"net": EXPERTS}, derive=released, units=NAMED, unit="1", objective=TOKENS,
@@ -722,8 +724,8 @@ def corners(values: Values) -> list[float]:
 
 def ends(values: Values) -> tuple[float, float]:
     """The lowest and the highest over-training, from the lesson's formula."""
-    return (take(eq.overtraining, values, pretrain_tokens=values["fewest"], n_active=values["large"]),
-            take(eq.overtraining, values, pretrain_tokens=values["most"], n_active=values["small"]))  # fmt: skip
+    low = take(eq.overtraining, values, pretrain_tokens=values["fewest"], n_active=values["large"])
+    return low, take(eq.overtraining, values, pretrain_tokens=values["most"], n_active=values["small"])
 
 
 reach = Quantity(
@@ -876,7 +878,7 @@ in_order = Ordering(
         Mistake(by(lambda row: row["n_active"]), "That is by active parameters alone. The rule compares tokens with them."),
     ),
     hints=("Tokens for each active parameter is what counts. The 20 is the same for all.",
-           "Two of them have about as many tokens. Which uses fewer parameters?"),
+           "Three of them have about as many tokens. Which of these uses the fewest parameters for each?"),
     solution=lambda v: [
         Step("Tokens for each active parameter: " + ", ".join(f"{key} {significant(EACH[key], 2)}" for key in sorted(EACH)) + "."),
         Step("In order:", by(lambda row: row["pretraining_tokens"] / row["n_active"])),
@@ -941,8 +943,8 @@ def prescribed_by_search(n_active: float, fit: str) -> float:
 
 LEARNERS = {"n_active": (BOARD["n_active"], 35e9, 70e9, 50e9), "loss": (1.85, 1.88, 1.9)}
 
-tokens_for_loss = Quantity(
-    id="tokens-for-loss", title="A smaller model needs more data", level="medium",
+needs = Quantity(
+    id="needs", title="A smaller model needs more data", level="medium",
     ask="A published fit of the loss is {law_text}. A dense model of {n_active} is to reach a loss of {loss}. On how many trillions of tokens must "
     "it be trained? Keep all digits on the way.",
     draw=PUBLISHED | LEARNERS, derive=fitted, units=FITTED, unit="token", asked="trillion tokens", tolerance=0.04, objective=FIT,
@@ -993,8 +995,8 @@ class Fitted(Function):
 PART_OF_SIZE, EXPONENT = eq.loss_size * eq.n_active**-eq.size_power, 1 / eq.data_power
 LEFT = eq.loss - eq.loss_floor - PART_OF_SIZE  # for the data to bring down
 
-write_tokens = Fitted(
-    id="write-tokens", title="Write the tokens for a loss", level="medium",
+learn = Fitted(
+    id="learn", title="Write the tokens for a loss", level="medium",
     ask="A fit says that a dense model of n_active parameters, trained on D tokens, has the loss loss_floor + loss_size / n_active**size_power + "
     "loss_data / D**data_power. Write a Python function of n_active, loss and the five constants that returns D. Solve by hand, or let it search. "
     "It is called by name, with numbers.",
@@ -1033,7 +1035,7 @@ condition = Quantity(
     draw={"fit": PUBLISHED["fit"][:1], "n_active": (35e9, 50e9, 25e9), "pretrain_tokens": (55e12, 40e12, 80e12)}, derive=fitted, units=FITTED,
     unit="1", tolerance=0.03, objective=FIT,
     answer=lambda v: take(eq.inference_over_training, v), second=steepness,
-    means="Not far from one: so good is the lecture's rule of equal costs, by a published fit. The traffic itself is not needed.",
+    means="Not far from one, as the lecture's rule has it, by this fit and for this model. The traffic is not needed: it follows.",
     mistakes=(
         Mistake(lambda v: take(eq.inference_over_training, v) + 1,
                 "One too many: a smaller model also takes fewer FLOPs for each token of its training, so training does not get dearer by all that "
@@ -1070,19 +1072,22 @@ twice_as_strongly = Choice(
     options={"a": "as much", "b": "twice as much", "c": "half as much", "d": "the loss has no part in it: equal costs are always the least"},
     answer="b", objective=FIT,
     second=lambda v: {1.0: "a", 2.0: "b", 0.5: "c"}[round(strength(), 3)],
-    means="Nothing in a loss makes it just two. Where the ratio is larger, more should be spent on serving than on training, and less where it is smaller.",
+    means="Nothing in a loss makes it just two. Where the ratio is larger, more should be spent on serving than on training, and less where it is "
+    "smaller.",
     mistakes=(
         Mistake("a",
                 "Then a percent off the size takes a percent more tokens, and training costs what it did, while serving is cheaper: shrink on. That "
                 "is the best size for training alone, not for both."),
         Mistake("c", "Then size would do less than tokens, and a smaller model would be cheaper to train as well as to serve. Shrink on."),
-        Mistake("d", "Equal costs are best where one rises as steeply as the other falls. How steeply training rises as the model shrinks, the loss says."),
+        Mistake("d",
+                "Equal costs are best where one rises as steeply as the other falls. The loss says how steeply training rises as the model shrinks."),
     ),
     hints=("Shrink the model by a percent. What does serving save? So what may training cost more, if both cost the same?",
            "Training is size × tokens. If it may rise by one percent while the size falls by one, by how many percent do the tokens rise?"),
     solution=lambda v: [
-        Step("A percent less size saves a percent of serving, so training rises by a percent, though its size falls by one: tokens rise by two percent."),
-        Step("So a percent of size does what two percent of tokens do. The answer is", "b"),
+        Step("A percent less size saves a percent of serving, so training rises by a percent, though its size falls by one."),
+        Step("So tokens rise by two percent: a percent of size does what two percent of tokens do."),
+        Step("So the answer is", "b"),
     ],
 )  # fmt: skip
 
@@ -1148,7 +1153,7 @@ def cached(values: Values) -> Values:
     [heads] = net.attention
     own = {"layer_count": net.layers, "kv_heads": heads.kv_heads, "query_heads": heads.heads, "head_dim": heads.head_dim}
     known = card.symbols("fp8") | net.symbols("fp8", kv="fp8") | own
-    return known | {"pretrain_tokens": net.training_tokens, "net_name": net.name, "chip_name": card.name}
+    return known | {"pretrain_tokens": net.training_tokens, "net_name": net.name, "chip_name": plain(card.name)}
 
 
 CACHED = NAMED | {"layer_count": "1", "kv_heads": "1", "query_heads": "1", "head_dim": "1", "context": "token"}
@@ -1167,8 +1172,8 @@ def read_times(values: Values) -> float:
     return (values["batch"] * cache / values["bandwidth"]) / (values["batch"] * 2 * net.n_active / values["flops"])
 
 
-with_kv = Quantity(
-    id="with-kv", title="Reading against multiplying", level="medium",
+kv_times = Quantity(
+    id="kv-times", title="Reading against multiplying", level="medium",
     ask=SERVER + "It serves {batch}, each with {context} of context. The batch is large enough that reading weights costs next to nothing. How many "
     "times as long does it take to read the KV cache as to multiply, in a step that generates a token for each sequence?",
     draw={"net": ("llama-3.1-8b", "llama-3.1-405b", "qwen3-8b", "llama-3.1-70b"), "kind": ("h100-sxm", "b200"),
@@ -1260,7 +1265,7 @@ even = Quantity(
 )  # fmt: skip
 
 PROBLEMS = (
-    guess, six, backward, six_moe, hours, reached, bill, life, cancels, lifetime_share, rl_coefficient, inference_coefficient, direction,
-    split, equal, balance, brute, penalty, never_twice, served, rule, past, reach, derate, ratio_of, precise, in_order,
-    own_rule, tokens_for_loss, write_tokens, condition, twice_as_strongly, best_size, with_kv, kv_letters, even,
+    guess, six, backward, experts, hours, reached, bill, life, cancels, share, rl_tokens, served_token, slip,
+    split, equal, best_share, brute, penalty, never_twice, traffic, rule, far, reach, derate, ratio_of, precise, in_order,
+    own_rule, needs, learn, condition, twice_as_strongly, best_size, kv_times, kv_letters, even,
 )  # fmt: skip

@@ -18,7 +18,7 @@ kept_per_value, width, layers, rows = symbols("kept_per_value width layers rows"
 
 REVNET = Source("revnet")
 deep = Le(1, depth)
-long_enough = Le(layer_bytes, depth * stream_bytes)  # else a stretch would be shorter than a layer
+deep_enough = ("deep enough for a stretch of at least a layer",)
 
 # --- what training keeps ---------------------------------------------------------------------------------------------
 
@@ -42,11 +42,11 @@ checkpointed = Formula(
 )  # fmt: skip
 segment_best = Formula(
     "reversibility.segment_best", "segment_best", sqrt(depth * stream_bytes / layer_bytes), "1",
-    "longer stretches keep fewer activations and work out more of them at once", checkpointed.assumes, DERIVED, where=(long_enough,),
+    "longer stretches keep fewer activations and work out more of them at once", checkpointed.assumes + deep_enough, DERIVED, where=(deep,),
 )  # fmt: skip
 checkpointed_least = Formula(
     "reversibility.checkpointed_least", "activations_least", 2 * sqrt(depth * stream_bytes * layer_bytes), "byte",
-    "an ordinary network that works out its activations anew needs memory as the root of its depth", checkpointed.assumes, DERIVED, where=(long_enough,),
+    "an ordinary network that works out its activations anew needs memory as the root of its depth", checkpointed.assumes + deep_enough, DERIVED, where=(deep,),
 )  # fmt: skip
 work_ratio = Formula(
     "reversibility.work_ratio", "work_ratio", (flop_trained + recomputed * flop_per_param) / flop_trained, "1",

@@ -12,15 +12,15 @@ from blackboard.case import RUNNING, plain
 from blackboard.explorable import Explorable, curve, derived, inside, menu, slider, sweep
 from blackboard.formula import take
 from blackboard.reversibility import equations as eq
+from blackboard.reversibility.simulation import KEPT, VALUE
 from blackboard.style import COLOURS
 from blackboard.units import pretty, significant
 
-DOT = {"type": "point", "filled": True, "opacity": 1, "size": 110}
+DOT = {"type": "point", "filled": True, "opacity": 1, "size": 110, "clip": False}
 GB = units.factor("GB")
 
 # --- memory --------------------------------------------------------------------------------------------------------------
 
-KEPT, VALUE = 34, 2  # Korthikanti and others: bytes that a layer keeps for each value of the stream, whose values have two
 TOKENS, SEGMENT = 4_096, 4
 CURVES = {"stored": eq.stored, "checkpointed": eq.checkpointed, "least": eq.checkpointed_least, "reversible": eq.reversible}
 INKS = {"stored": "kv", "checkpointed": "compute", "least": "second", "reversible": "accent"}
@@ -37,51 +37,50 @@ def _sizes() -> list[dict]:
     """Sliders for the network and the micro-batch, and the bytes that follow; `width` is the name of Vega's own signal."""
     start = _start()
     return [
-        *slider("depth", 1, 256, 1, start["depth"], "layers"), *slider("d_model", 512, 24_576, 256, start["d_model"], "width"),
-        *slider("tokens", 10, 18, 1, round(math.log2(TOKENS)), "tokens in the micro-batch", base=2),
+        *slider("depth", 1, 256, 1, start["depth"], "layers"), *slider("d_model", 1_024, 16_384, 256, start["d_model"], "width"),
+        *slider("tokens", 10, 15, 1, round(math.log2(TOKENS)), "tokens in the micro-batch", base=2),
         *slider("value_bytes", 1, 4, 1, VALUE, "bytes of a value"),
-        *slider("values_kept", 1, 60, 1, KEPT // VALUE, "values a layer keeps, per value of the stream"),
+        *slider("values_kept", 4, 40, 1, KEPT // VALUE, "values a layer keeps, per value of the stream"),
         *slider("segment", 1, 32, 1, SEGMENT, "layers from checkpoint to checkpoint"),
         *derived("stream_bytes", "tokens * d_model * value_bytes"), *derived("layer_bytes", "values_kept * stream_bytes"),
     ]  # fmt: skip
 
 
 def _told(value: str) -> str:
-    """Browser expression of bytes, in GB, in words."""
-    return f"{marks.said(value, ',.3r')} + ' GB'"
+    """Browser expression of bytes in words."""
+    return f"{marks.said(value, '.3s')} + 'B'"
 
 
 def memory_explorer() -> Explorable:
     """Activations against depth, stored, checkpointed and reversible, with the network's sizes to choose."""
-    encoding = {"x": marks.log_axis("depth", "layers", 1, 256), "y": marks.log_axis("stored", "GB of activations", 0.01, 1e4, "~g")}
+    encoding = {"x": marks.log_axis("depth", "layers", 1, 256), "y": marks.log_axis("stored", "GB of activations", 0.001, 1e5, "~g")}
     encoding["x"]["axis"]["values"] = [4**n for n in range(5)]
-    base = sweep("depth", 0, math.log10(256), points=97)
+    base = sweep("depth", 0, math.log10(256), points=49)
     base["transform"] += [curve(formula, "depth", name, "GB") for name, formula in CURVES.items()]
-    now = {name: inside(formula, "GB") for name, formula in CURVES.items()}
-    fits = "datum.depth * 1.0001 >= segment"  # room for rounding
+    now, told = {name: inside(formula, "GB") for name, formula in CURVES.items()}, {name: _told(inside(formula, "byte")) for name, formula in CURVES.items()}
+    fits, can_be_best = "datum.depth * 1.0001 >= segment", "datum.depth * stream_bytes * 1.0001 >= layer_bytes"  # room for rounding
     possible = {"checkpointed": "segment <= depth"}
     drawn = {
-        "least": {**marks.line("least", INKS["least"], encoding, strokeDash=[5, 4])},
+        "least": {**marks.line("least", INKS["least"], encoding, strokeDash=[5, 4]), "transform": [{"filter": can_be_best}]},
         "checkpointed": {**marks.line("checkpointed", INKS["checkpointed"], encoding), "transform": [{"filter": fits}]},
         "stored": marks.line("stored", INKS["stored"], encoding, strokeWidth=4), "reversible": marks.line("reversible", INKS["reversible"], encoding, strokeWidth=4),
     }  # fmt: skip
     dots = [marks.at(encoding, {**DOT, "color": COLOURS[INKS[n]]}, x="depth", y=f"{possible.get(n, 'true')} ? {now[n]} : null") for n in CURVES if n != "least"]
-    words = {"stored": "stored", "checkpointed": "checkpointed", "least": "at its best", "reversible": "reversible"}
-    names = [row for n, name in enumerate(CURVES) for row in marks.name(encoding, f"'{words[name]}'", INKS[name], "1.1", repr(10 ** (3.75 - 0.33 * n)), dy=0)]
+    words = {"stored": "stored", "checkpointed": "checkpointed", "least": "best checkpoints", "reversible": "reversible"}
+    names = [row for n, name in enumerate(CURVES) for row in marks.name(encoding, f"'{words[name]}'", INKS[name], "1.1", repr(10 ** (4.65 - 0.42 * n)), dy=0)]
     layers = [
-        *drawn.values(), *dots, *names, marks.rule(encoding, None, x="depth"),
+        *drawn.values(), *dots, *names,
         marks.hover(encoding, "stored", {name: f"{words[name]} (GB)" for name in CURVES}, ",.3r"),
     ]  # fmt: skip
-    sized = f"depth + ' layers, width ' + {marks.said('d_model')} + ', ' + {marks.said('tokens')} + ' tokens'"
-    stored = f"'stored: ' + {_told(now['stored'])} + ', computed once'"
+    sized = f"depth + (depth == 1 ? ' layer' : ' layers') + ', width ' + {marks.said('d_model')} + ', ' + {marks.said('tokens')} + ' tokens'"
     again = f"' (×' + {marks.said(inside(eq.work_ratio, '1', recomputed=1), '.2f')} + ' work)'"
-    marked = f"(segment <= depth ? 'checkpoints: ' + {_told(now['checkpointed'])} : 'checkpoints: more layers needed') + {again}"
-    back = f"'reversible: ' + {_told(now['reversible'])} + {again}"
+    stored, back = f"'stored: ' + {told['stored']}", f"'reversible: ' + {told['reversible']} + {again}"
+    marked = f"'checkpoints: ' + (segment <= depth ? {told['checkpointed']} + {again} : 'farther apart than the layers')"
     start, name = _start(), plain(catalogue.model(RUNNING.model).name)
     at = {name_: pretty(take(formula, start), "byte") for name_, formula in CURVES.items()}
     return Explorable(
         {**base, "params": _sizes(), "layer": layers, "title": marks.title(sized, stored, marked, back)}, "Activations against depth",
-        f"Activations that training keeps, 0.01 to 10,000 GB, against 1 to 256 layers, both log, with sliders for layers, width, tokens, bytes of a value, values kept "
+        f"Activations that training keeps, 0.001 to 100,000 GB, against 1 to 256 layers, both log, with sliders for layers, width, tokens, bytes of a value, values kept "
         f"and checkpoints. At {name}'s {start['depth']} layers and width, with {TOKENS:,} tokens: {at['stored']} stored, {at['checkpointed']} with a checkpoint every "
         f"{SEGMENT} layers, {at['least']} with the best, {at['reversible']} reversible; all but the first run the forward pass twice.",
         f"Only the reversible line is level. Korthikanti and others count {KEPT} bytes that a layer keeps for each value of its stream, in 16 bits: {KEPT // VALUE} values; attention "
@@ -105,26 +104,27 @@ def _lost(rounding: str) -> str:
 
 def error_explorer() -> Explorable:
     """Difference after depth layers, with the factor per layer, depth and precision to choose."""
-    encoding = {"x": marks.axis("depth", "layers", 1, 256, [1, 64, 128, 192, 256]), "y": marks.log_axis("difference", "relative difference", 1e-17, 100, "~e")}
+    encoding = {"x": marks.axis("depth", "layers", 1, 256, [1, 64, 128, 192, 256]), "y": marks.log_axis("difference", "relative difference; at 1 no digit is right", 1e-17, 1e4, "~e")}
     encoding["y"]["axis"]["values"] = [10.0**n for n in range(-16, 1, 4)]
-    base = sweep("depth", 1, 256, points=128, log=False)
+    base = sweep("depth", 1, 256, points=52, log=False)
     base["transform"] += [curve(eq.difference, "depth", "difference", "1"),
                           *(curve(eq.difference, "depth", name, "1", rounding=value) for name, value in ROUNDING.items())]  # fmt: skip
-    thin = [marks.line(name, TINTS[name], encoding, strokeWidth=1.5) for name in FORMATS]
+    low = lambda layer, name: {**layer, "transform": [{"filter": f"datum.{name} < 50"}]}  # the names stand above
+    thin = [low(marks.line(name, TINTS[name], encoding, strokeWidth=1.5), name) for name in FORMATS]
     now = inside(eq.difference, "1")
     params = [
         {"name": "roundings", "value": ROUNDING}, *menu("format", {name: word for name, (word, _) in FORMATS.items()}, "fp32", "numbers in"),
         *derived("rounding", "roundings[format]"), *slider("widens", -3, 0, 0.1, CHI, "factor per layer χ: 1 +", base=10),
         *derived("gain_per_layer", "1 + widens"), *slider("depth", 1, 256, 1, DEPTH, "layers"),
     ]  # fmt: skip
-    names = [row for n, (name, (word, _)) in enumerate(FORMATS.items()) for row in marks.name(encoding, f"'{word}'", TINTS[name], "140", repr(10.0 ** (-11.5 - 1.4 * n)), dy=0)]
+    names = [row for n, (name, (word, _)) in enumerate(FORMATS.items()) for row in marks.name(encoding, f"'{word}'", TINTS[name], repr(1.0 + 57 * n), "1000", dy=0)]
     layers = [
-        *thin, marks.line("difference", marks.INK, encoding, strokeWidth=4), marks.rule(encoding, None, y="1"), marks.rule(encoding, None, x="depth"),
-        marks.at(encoding, DOT | {"color": marks.INK}, x="depth", y=now), marks.text(encoding, "'1: no digit is right'", "256", "1", align="right", dy=-8), *names,
+        *thin, low(marks.line("difference", marks.INK, encoding, strokeWidth=4), "difference"), marks.rule(encoding, None, y="1"),
+        marks.at(encoding, DOT | {"color": marks.INK}, x="depth", y=f"{now} < 50 ? {now} : null"), *names,
         marks.hover(encoding, "difference", {"difference": "difference"}, ".2~e"),
     ]  # fmt: skip
     chosen = f"'χ = ' + {marks.said('gain_per_layer', '.4~g')} + ', ' + upper(format) + ': one rounding is ' + {marks.said('rounding', '.1~e')}"
-    here = f"'after ' + depth + ' layers: ' + ({now} < 1 ? {marks.said(now, '.1e')} : 'no digit is right')"
+    here = f"'after ' + depth + (depth == 1 ? ' layer: ' : ' layers: ') + ({now} < 1 ? {marks.said(now, '.1e')} : 'no digit is right')"
     lost = _lost("rounding")
     until = f"'all digits are gone after ' + {marks.said(f'ceil({lost})')} + (ceil({lost}) == 1 ? ' layer' : ' layers')"
     chi = 1 + 10**CHI
@@ -132,7 +132,7 @@ def error_explorer() -> Explorable:
     found = significant(take(eq.difference, {"rounding": ROUNDING["fp32"], "gain_per_layer": chi, "depth": DEPTH}), 2)
     return Explorable(
         {**base, "params": params, "layer": layers, "title": marks.title(chosen, here, until)}, "How long digits survive the way back",
-        f"Relative difference, 1e-17 to 100 (log scale), against 1 to 256 layers, each of which widens it by χ, from one rounding in BF16, FP16, FP32 and FP64, with controls for "
+        f"Relative difference, 1e-17 to 10,000 (log scale), against 1 to 256 layers, each of which widens it by χ, from one rounding in BF16, FP16, FP32 and FP64, with controls for "
         f"format, χ and layers. Straight lines rise side by side. At χ = {chi:g} all digits are gone after so many layers: {gone}; in FP32 {DEPTH} layers leave {found}.",
         "Each format has its digits, and each layer costs as many as χ says. A factor near 1 makes even short formats last; twice the digits "
         "last twice the layers, whatever the factor. Try χ = 2, as of a good cipher: a bit is lost in every layer.",

@@ -19,7 +19,6 @@ from blackboard.case import RUNNING, plain
 from blackboard.drawing import Drawing, alt_of, arrow, bare, beside, done, name_ends, point, thousands
 from blackboard.reversibility import equations as eq, network, simulation
 from blackboard.reversibility.network import Network
-from blackboard.reversibility.simulation import Feistel
 from blackboard.style import COLOURS
 from blackboard.units import pretty, significant
 
@@ -186,34 +185,20 @@ def _turn(axes, stores: bool) -> None:
 
 # --- ciphers -------------------------------------------------------------------------------------------------------------
 
-ROUNDS, HALF_BITS, BLOCK = 8, 64, network.BYTES  # of the Feistel cipher; bytes of a block, as many as the network's
-DEEP = 12  # layers of the network that is attacked
 KNOTS = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24)  # layers at which flips are counted
-PLAIN = {"kind": "plain", "gain": 2.5}  # a network without residuals and of large weights
-
-
-def ciphers() -> dict[str, Any]:
-    """What is compared, as functions of a key's number: the Feistel cipher, a residual network, a plain one of large weights."""
-    return {
-        "Feistel": lambda seed: Feistel.random(HALF_BITS, ROUNDS, seed),
-        "residual": lambda seed: network.scrambler("residual", DEEP, seed),
-        "plain": lambda seed: network.scrambler(depth=DEEP, seed=seed, **PLAIN),
-    }
-
-
 @cache
 def _spread(kind: str, gain: float = 1.0, keys: int = 3) -> np.ndarray:
     """Share of bits that a network flips [KNOTS], as a mean over keys, blocks and input bits."""
-    share = lambda depth, seed: simulation.flipped(network.scrambler(kind, depth, seed, gain=gain), range(8 * BLOCK), BLOCK, 32, seed).mean()
+    share = lambda depth, seed: simulation.flipped(network.scrambler(kind, depth, seed, gain=gain), range(8 * simulation.BLOCK), simulation.BLOCK, 32, seed).mean()
     return np.array([np.mean([share(depth, seed) for seed in range(keys)]) for depth in KNOTS])
 
 
 def avalanche() -> Drawing:
     """Share of output bits that one input bit flips, against rounds or layers: half, after three rounds, in the cipher; far fewer in a residual network."""
     fig, axes = drawing.axes(5.0, 3.9)
-    found = simulation.avalanche(HALF_BITS, ROUNDS)
-    nets = {"residual": _spread("residual"), "plain": _spread(**PLAIN)}
-    level = eq.half_mixed(half_bits=HALF_BITS)
+    found = simulation.avalanche(simulation.HALF_BITS, simulation.ROUNDS)
+    nets = {"residual": _spread("residual"), "plain": _spread(**simulation.PLAIN)}
+    level = eq.half_mixed(half_bits=simulation.HALF_BITS)
     axes.axhline(50, color=COLOURS["muted"], ls="--", lw=1.5)
     axes.plot(KNOTS, 100 * nets["residual"], "s-", color=COLOURS["kv"], ms=5)
     axes.plot(KNOTS, 100 * nets["plain"], "^-", color=COLOURS["third"], ms=6)
@@ -229,7 +214,7 @@ def avalanche() -> Drawing:
     axes.set(xlim=(-0.4, 24.4), ylim=(0, 66), xlabel="rounds, or layers", ylabel="bits flipped by one (%)", xticks=range(0, 25, 4))
     return done(
         fig,
-        f"Share of a block's {16 * HALF_BITS // 8} output bits that change when one input bit does, 0 to 66 %, against 0 to {max(KNOTS)} rounds or layers. The Feistel cipher, "
+        f"Share of a block's {16 * simulation.HALF_BITS // 8} output bits that change when one input bit does, 0 to 66 %, against 0 to {max(KNOTS)} rounds or layers. The Feistel cipher, "
         f"flip in the half that enters f first: {_listed(found['x'])} after 0 to 3 rounds; flip in the other half, a round later: {_listed(found['y'])}. "
         f"The formula for one round says {_percent(level, 1)}. A residual network with LayerNorm stays at {_percent(nets['residual'][-1])} after {max(KNOTS)} layers; a plain "
         f"network of large weights reaches {_percent(nets['plain'][-1])}.",
@@ -241,27 +226,12 @@ def _listed(shares: np.ndarray) -> str:
     return ", ".join(_percent(share, 1) for share in shares[:4])
 
 
-class Attacked(NamedTuple):
-    """What three attacks on a cipher come to: foretelling, telling two plaintexts apart, finding a secret."""
-
-    told: simulation.Foretold
-    apart: float
-    broken: simulation.Climb
-
-
-@cache
-def attacked(name: str) -> Attacked:
-    """The attacks on one of the `ciphers`."""
-    make = ciphers()[name]
-    return Attacked(simulation.foretell(make, BLOCK), simulation.distinguish(make, BLOCK), simulation.climb(make, BLOCK))
-
-
 def weakness() -> Drawing:
     """What slopes foretell of a small change, and what comes: a line for the network, a cloud for the cipher."""
     fig, panels = drawing.axes(5.0, 3.7, 1, 2)
     names = {"residual": ("residual network", "kv"), "Feistel": ("Feistel cipher", "compute")}
     for at, (name, (words, colour)) in zip(panels, names.items()):
-        told, apart, broken = attacked(name)
+        told, apart, broken = simulation.attacked(name)
         reach = 1.05 * max(np.abs(told.predicted).max(), np.abs(told.observed).max())
         at.plot([-reach, reach], [-reach, reach], color=COLOURS["muted"], lw=1, ls="--")
         at.plot(told.predicted.ravel(), told.observed.ravel(), ".", color=COLOURS[colour], ms=4, alpha=0.6)
@@ -269,12 +239,12 @@ def weakness() -> Drawing:
         said = f"correlation {told.correlation:.2f}\ntold apart: {_percent(apart)}\nsecret found: {_percent(broken.matched)}"
         at.set_title(f"{words}\n{said}", loc="left", color=COLOURS[colour])
     panels[0].set_ylabel("change observed")
-    net, cipher = attacked("residual"), attacked("Feistel")
+    net, cipher = simulation.attacked("residual"), simulation.attacked("Feistel")
     return done(
         fig,
-        f"Observed against foretold changes of output bytes, when all {BLOCK} input bytes change by up to {simulation.SHIFT}; foretold by slopes from queries next to "
-        f"the block, the key unknown. Left, a residual network of {DEEP} layers: points lie along the diagonal, correlation {net.told.correlation:.2f}. Right, the Feistel "
-        f"cipher of {ROUNDS} rounds: a cloud, correlation {cipher.told.correlation:.2f}. Two plaintexts are told apart in {_percent(net.apart)} of trials on the network and "
+        f"Observed against foretold changes of output bytes, when all {simulation.BLOCK} input bytes change by up to {simulation.SHIFT}; foretold by slopes from queries next to "
+        f"the block, the key unknown. Left, a residual network of {simulation.DEEP} layers: points lie along the diagonal, correlation {net.told.correlation:.2f}. Right, the Feistel "
+        f"cipher of {simulation.ROUNDS} rounds: a cloud, correlation {cipher.told.correlation:.2f}. Two plaintexts are told apart in {_percent(net.apart)} of trials on the network and "
         f"in {_percent(cipher.apart)} on the cipher, which is guessing; {simulation.SECRET} unknown bytes of a plaintext are found, or others with its ciphertext, in {_percent(net.broken.matched)} and "
         f"{_percent(cipher.broken.matched)}.",
     )
@@ -283,7 +253,7 @@ def weakness() -> Drawing:
 # --- training --------------------------------------------------------------------------------------------------------------
 
 DEPTHS, SAMPLES = (1, 4, 16, 64, 256), 64  # layers at which memory is measured, and digits of the batch
-TRAINED, FAR = 16, 48  # layers of the network that is trained, and of the one that is run back
+FAR = 48  # layers of the network that is run back
 
 
 def _measured(way: str, depth: int) -> network.Step:
@@ -330,17 +300,11 @@ PRECISIONS = {"float16": ("FP16", "kv"), "float32": ("FP32", "compute"), "float6
 STEEP = {"gain": 2.0, "normed": False}  # a network that widens differences: large weights, no LayerNorm
 
 
-@cache
-def trained(way: str, depth: int = TRAINED) -> network.Trained:
-    """A reversible network trained on the digits in FP32, its activations had in this way."""
-    return network.train(Network.random("reversible", depth, dtype="float32"), way)
-
-
 def roundtrip() -> Drawing:
     """Relative error of what is rebuilt from the top, against layers run back, by precision: with LayerNorm, and without it and with large weights."""
     fig, panels = drawing.axes(5.0, 4.2, 1, 2, sharey=True)
     pixels, back = network.digits().test[:SAMPLES], np.arange(1, FAR + 1)
-    nets = {"fresh": Network.random("reversible", FAR), "after": trained("reversible", FAR).network, "steep": Network.random("reversible", FAR, **STEEP)}
+    nets = {"fresh": Network.random("reversible", FAR), "after": network.trained("reversible", FAR).network, "steep": Network.random("reversible", FAR, **STEEP)}
     errors = {name: {dtype: network.round_trip(net, pixels, dtype)[1:] for dtype in PRECISIONS} for name, net in nets.items()}
     gains = []
     for at, name in zip(panels, ("fresh", "steep")):
@@ -372,7 +336,7 @@ def roundtrip() -> Drawing:
 def training() -> Drawing:
     """Loss and accuracy of a reversible network that rebuilds its activations and of its twin that stores them: the same."""
     fig, (above, below) = drawing.axes(5.0, 4.6, 2, 1, sharex=True)
-    runs = {way: trained(way) for way in ("stored", "reversible")}
+    runs = {way: network.trained(way) for way in ("stored", "reversible")}
     one, two = runs.values()
     for way, wide, dash in (("stored", 5, "-"), ("reversible", 1.6, "-")):
         run, alpha = runs[way], 0.35 if way == "stored" else 1
@@ -385,7 +349,7 @@ def training() -> Drawing:
     above.yaxis.set_major_formatter("{x:g}")
     above.minorticks_off()
     below.set(xlabel="epochs", ylabel="test accuracy (%)", ylim=(0, 102))
-    above.set_title(f"{TRAINED} layers, FP32; losses apart by {_power(apart)} at most", loc="left")
+    above.set_title(f"{network.TRAINED} layers, FP32; losses apart by {_power(apart)} at most", loc="left")
     above.text(0.97, 0.92, "activations stored", transform=above.transAxes, ha="right", va="top", color=COLOURS[INKS["stored"]])
     above.text(0.97, 0.78, "activations rebuilt", transform=above.transAxes, ha="right", va="top", color=COLOURS[INKS["reversible"]])
     below.text(0.97, 0.8, f"{_percent(one.accuracy[-1], 1)} stored, {_percent(two.accuracy[-1], 1)} rebuilt", transform=below.transAxes, ha="right", va="top")
@@ -393,7 +357,7 @@ def training() -> Drawing:
     return done(
         fig,
         f"Training loss (log scale) and accuracy on {len(data.test)} digits that were not trained on, against {len(one.accuracy) - 1} epochs of {len(data.train):,} digits, for a "
-        f"reversible network of {TRAINED} layers that rebuilds its activations and for its twin that stores them. The curves lie on each other: losses fall from "
+        f"reversible network of {network.TRAINED} layers that rebuilds its activations and for its twin that stores them. The curves lie on each other: losses fall from "
         f"{one.losses[0]:.1f} to {np.mean(two.losses[-two.steps_per_epoch:]):.4f} nats and differ by at most {_power(apart)} of themselves; both end at {_percent(two.accuracy[-1], 1)}.",
     )
 
@@ -453,37 +417,19 @@ def measured() -> Drawing:
 # --- what to keep ----------------------------------------------------------------------------------------------------------
 
 MODELS = ("deepseek-v3", "llama-3.1-405b", "llama-3.1-70b", "qwen3-235b-a22b", "llama-3.1-8b")
-KEPT, SCORES = 34, 5  # Korthikanti and others: bytes per value of the stream, and per token, head and earlier token
-MATRICES = 4 + 2 * 4  # of a GPT's layer, in squares of its width: attention's, and the feed-forward network's
-
-
-class Kept(NamedTuple):
-    """Something that can be kept or computed again: FLOPs that a byte took, and seconds until it is used."""
+class _Cache(NamedTuple):
+    """A model's KV cache: FLOPs that a byte of it took, and seconds until it is read."""
 
     name: str
     flop_spent: float
     hold: float
 
 
-def activations() -> list[Kept]:
-    """Training's activations of four GPTs, on A100: those of matrices and streams, and those of attention scores.
-
-    They are held for at most as many micro-batches as there are stages, the first stage's share of 1F1B.
-    """
-    found = []
-    for row in catalogue.measurement("korthikanti_iteration_times").records():
-        width, tokens = row["d_model"], 2_048
-        hold = row["selective_recompute_s"] * row["microbatch_size"] / row["batch"] * row["pipeline_parallel"]
-        found.append(Kept(f"{row['model']}, layers", 2 * MATRICES * width / KEPT, hold))
-        found.append(Kept(f"{row['model']}, scores", 4 * tokens * width / (SCORES * row["heads"] * tokens), hold))
-    return found
-
-
-def caches() -> list[Kept]:
+def _caches() -> list[_Cache]:
     """KV caches, in BF16: each byte is used again in the next step, which takes as long as reading the whole memory once."""
     again = RUNNING(serving.drain_time)
     spent = lambda model: eq.kv_flop_spent(n_active=model.n_active, kv_bytes_per_token=model.kv_bytes_per_token("bf16"))
-    return [Kept(plain(model.name), spent(model), again) for model in map(catalogue.model, MODELS)]
+    return [_Cache(plain(model.name), spent(model), again) for model in map(catalogue.model, MODELS)]
 
 
 def _even(machine: str, precision: str, spent: Any) -> Any:
@@ -500,10 +446,10 @@ def worth() -> Drawing:
     lines = {"compute": (chip.id, RUNNING.precision, plain(chip.name)), "muted": (a100.id, "bf16", plain(a100.name))}
     for ink, (id, precision, name) in lines.items():
         axes.plot(spent, _even(id, precision, spent), color=COLOURS[ink], ls="-" if ink == "compute" else "--", lw=2)
-    kv, train = caches(), activations()
+    kv, train = _caches(), simulation.activations()
     axes.plot([one.flop_spent for one in kv], [one.hold for one in kv], "o", color=COLOURS["kv"], ms=7)
     for kind, ink, marker in (("layers", "accent", "s"), ("scores", "second", "^")):
-        mine = [one for one in train if one.name.endswith(kind)]
+        mine = [one for one in train if one.part == kind]
         axes.plot([one.flop_spent for one in mine], [one.hold for one in mine], marker, color=COLOURS[ink], ms=7)
     axes.set(xscale="log", yscale="log", xlim=(10, 1e7), ylim=(1e-3, 1e3))
     axes.set(xlabel="FLOPs to compute a byte again (log scale)", ylabel="seconds until its next use (log scale)")
@@ -524,11 +470,11 @@ def worth() -> Drawing:
     return done(fig, _worth_says(kv, train))
 
 
-def _worth_says(kv: list[Kept], train: list[Kept]) -> str:
+def _worth_says(kv: list[_Cache], train: list[simulation.Kept]) -> str:
     """What is where, in words."""
     ends = min(kv, key=lambda one: one.flop_spent), max(kv, key=lambda one: one.flop_spent)
     spans = lambda kept: f"{significant(min(kept), 2)} to {significant(max(kept), 2)}"
-    over = {kind: [one.hold / _even("a100-80gb", "bf16", one.flop_spent) for one in train if one.name.endswith(kind)] for kind in ("layers", "scores")}
+    over = {kind: [one.hold / _even("a100-80gb", "bf16", one.flop_spent) for one in train if one.part == kind] for kind in ("layers", "scores")}
     least = min(_even(RUNNING.system, RUNNING.precision, one.flop_spent) / one.hold for one in kv)
     return (
         "Seconds until a kept byte is used, 0.001 to 1,000, against FLOPs to compute it again, 10 to 10 million, both log, with the break-even lines of "

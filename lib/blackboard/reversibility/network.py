@@ -465,6 +465,15 @@ def train(network: Network, way: str, epochs: int = 15, batch: int = 64, rate: f
     return run
 
 
+TRAINED = 12  # layers
+
+
+@cache
+def trained(way: str, depth: int = TRAINED) -> Trained:
+    """A reversible network in single precision, trained on the digits with its activations had in this way."""
+    return train(Network.random("reversible", depth, dtype="float32"), way)
+
+
 def _adam(weights: list[np.ndarray], slopes: list[np.ndarray], moments: list, count: int, rate: float, fades=(0.9, 0.99), least=1e-8) -> None:
     """One step of Adam (arXiv 1412.6980), in place."""
     for weight, slope, (first, second) in zip(weights, slopes, moments):

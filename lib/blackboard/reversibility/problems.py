@@ -10,7 +10,7 @@ from math import log, sqrt as root, tanh
 from sympy import Eq, diff, solve, sqrt
 
 from blackboard.catalogue import measurement, model, source, system
-from blackboard.formula import take
+from blackboard.formula import Formula, take
 from blackboard.notation import symbols
 from blackboard.practice import Choice, Estimate, Expression, Function, Mistake, Ordering, Quantity, Step, Values
 from blackboard.reversibility import equations as eq

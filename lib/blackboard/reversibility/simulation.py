@@ -9,9 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from blackboard import catalogue
+from blackboard.reversibility import network
 
 Blocks = np.ndarray  # bytes [n, bytes of a block]
 Encrypt = Callable[[Blocks], Blocks]
@@ -70,7 +74,7 @@ class Feistel:
     def random(cls, half_bits: int, rounds: int, seed: int = 0, swap: bool = True) -> Feistel:
         """Random keys."""
         draw = np.random.default_rng(seed)
-        keys = draw.integers(0, 2**half_bits, rounds, dtype=np.uint64, endpoint=False) if half_bits < 64 else draw.integers(0, 2**64, rounds, np.uint64)
+        keys = draw.integers(0, 2**half_bits - 1, rounds, np.uint64, endpoint=True)
         return cls(half_bits, tuple(int(key) for key in keys), swap)
 
     @property
@@ -218,7 +222,7 @@ def foretell(make: Callable[[int], Encrypt], size: int, trials: int = 24) -> For
     return Foretold(*(np.array(rows) for rows in zip(*found)))
 
 
-def distinguish(make: Callable[[int], Encrypt], size: int, trials: int = 400) -> float:
+def distinguish(make: Callable[[int], Encrypt], size: int, trials: int = 200) -> float:
     """Share of trials in which an attacker tells which of two plaintexts a ciphertext has; to guess is right in half.
 
     It may ask for all other ciphertexts: it asks for those of neighbours of both, one bit away, and takes the nearer.
@@ -246,7 +250,7 @@ SECRET, STARTS, STEPS = 4, 12, 12  # unknown bytes of a block, starts of a searc
 SHARES = np.array([[1.0], [0.5], [0.2]])  # of a step, tried side by side
 
 
-def climb(make: Callable[[int], Encrypt], size: int, trials: int = 40) -> Climb:
+def climb(make: Callable[[int], Encrypt], size: int, trials: int = 20) -> Climb:
     """Look for the last SECRET bytes of a plaintext, of which the others are known, from its ciphertext, by following slopes."""
     ends = [_search(_asked(make(seed)), np.random.default_rng((seed, 3)), size) for seed in range(trials)]
     return Climb(*(float(np.mean(column)) for column in zip(*ends)))
@@ -274,3 +278,65 @@ def _nearer(ask: Callable[[np.ndarray], np.ndarray], target: np.ndarray, block: 
     misses = np.abs(target - ask(tries)).sum(axis=1)
     best = int(misses.argmin())
     return tries[best], float(misses[best])
+
+
+# --- three ciphers, attacked ---------------------------------------------------------------------------------------------
+
+ROUNDS, HALF_BITS, BLOCK = 8, 64, network.BYTES  # of the Feistel cipher; bytes of a block, as many as a network's
+DEEP = ROUNDS  # layers of a network
+PLAIN = {"kind": "plain", "gain": 2.5}  # without residuals, and with large weights
+
+
+def ciphers(depth: int = DEEP) -> dict[str, Callable[[int], Encrypt]]:
+    """What is compared, as functions of a key's number: the Feistel cipher, a residual network, a plain one of large weights."""
+    return {
+        "Feistel": lambda seed: Feistel.random(HALF_BITS, ROUNDS, seed),
+        "residual": lambda seed: network.scrambler("residual", depth, seed),
+        "plain": lambda seed: network.scrambler(depth=depth, seed=seed, **PLAIN),
+    }
+
+
+class Attacked(NamedTuple):
+    """What three attacks on a cipher come to: foretelling, telling two plaintexts apart, finding a secret."""
+
+    told: Foretold
+    apart: float
+    broken: Climb
+
+
+@cache
+def attacked(name: str, depth: int = DEEP) -> Attacked:
+    """The attacks on one of the `ciphers`."""
+    make = ciphers(depth)[name]
+    return Attacked(foretell(make, BLOCK), distinguish(make, BLOCK), climb(make, BLOCK))
+
+
+# --- what training keeps, in practice --------------------------------------------------------------------------------------
+
+KEPT, SCORES = 34, 5  # Korthikanti and others: bytes a layer keeps per value of the stream, and per head and pair of tokens
+VALUE = 2  # bytes of a value there
+MATRICES = 4 + 2 * 4  # of a GPT's layer, in squares of its width: attention's, and the feed-forward network's
+SEQUENCE = 2_048  # tokens of a sequence there
+
+
+class Kept(NamedTuple):
+    """Something that can be kept or computed again: FLOPs that a byte of it took, and seconds for which it is held."""
+
+    model: str
+    part: str
+    flop_spent: float
+    hold: float
+
+
+def activations() -> list[Kept]:
+    """Training's activations of four GPTs on A100: those of streams and matrices ("layers"), and attention's "scores".
+
+    A token's forward pass takes two FLOPs a parameter, and two for each value of the queries, and again of the values, with each token of the
+    sequence. They are held for at most as many micro-batches as there are stages: the first stage's share of 1F1B.
+    """
+    found = []
+    for row in catalogue.measurement("korthikanti_iteration_times").records():
+        width, hold = row["d_model"], row["selective_recompute_s"] * row["microbatch_size"] / row["batch"] * row["pipeline_parallel"]
+        found.append(Kept(row["model"], "layers", 2 * MATRICES * width**2 / (KEPT * width), hold))
+        found.append(Kept(row["model"], "scores", 2 * 2 * SEQUENCE * width / (SCORES * row["heads"] * SEQUENCE), hold))
+    return found
