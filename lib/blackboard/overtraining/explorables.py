@@ -67,7 +67,7 @@ def _named(encoding: dict, name: str) -> list[dict]:
     """A share's curve, a dot at the tokens served, and its name at an end, inside the chart and off its like."""
     field, colour = PARTS[name]
     if name == "inference":
-        called = marks.name(encoding, "'serving'", colour, repr(NAMED[field]), "end_inference", "true", dy={"expr": "end_inference > 95 ? 26 : -12"})
+        called = marks.name(encoding, "'serving'", colour, repr(NAMED[field]), "end_inference", "true", dy={"expr": "end_inference > 95 ? 36 : -12"})
     else:
         over = {"pretraining": "end_pretraining >= end_rl", "rl": "end_rl > end_pretraining"}[field]
         place = {"expr": f"end_{field} > 85 ? 17 : end_{field} < 15 || {over} ? -14 : 14"}

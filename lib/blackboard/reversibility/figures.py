@@ -236,7 +236,7 @@ def weakness() -> Drawing:
         at.plot([-reach, reach], [-reach, reach], color=COLOURS["muted"], lw=1, ls="--")
         at.plot(told.predicted.ravel(), told.observed.ravel(), ".", color=COLOURS[colour], ms=4, alpha=0.6)
         at.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", xlabel="change foretold")
-        said = f"correlation {told.correlation:.2f}\ntold apart: {_percent(apart)}\nsecret found: {_percent(broken.matched)}"
+        said = f"correlation {told.correlation:.2f}\ntold apart: {_percent(apart)}\nplaintext found: {_percent(broken.matched)}"
         at.set_title(f"{words}\n{said}", loc="left", color=COLOURS[colour])
     panels[0].set_ylabel("change observed")
     net, cipher = simulation.attacked("residual"), simulation.attacked("Feistel")

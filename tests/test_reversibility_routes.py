@@ -1,0 +1,349 @@
+"""The second routes of the reversibility lesson: ciphers by all their blocks, networks that train, memory that is counted."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from blackboard.catalogue import measurement
+from blackboard.reversibility import equations as eq, network, simulation
+from blackboard.reversibility.network import KINDS, WAYS, Ledger, Network
+from blackboard.reversibility.simulation import Feistel, couple, uncouple
+
+SIGMAS = 4.5  # a true claim is refused once in 150,000 runs; seeds are fixed, so a test that passes goes on passing
+WIDTHS = (4, 5, 8, 13, 31, 32, 33, 48, 63, 64)
+
+
+def numbers(bits: int, count: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng((seed, 9)).integers(0, 2**bits - 1, count, np.uint64, endpoint=True)
+
+
+# --- the coupling undoes itself --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bits", WIDTHS)
+@pytest.mark.parametrize("swap", [True, False])
+def test_decrypting_undoes_encrypting(bits, swap):
+    cipher = Feistel.random(bits, 7, seed=bits, swap=swap)
+    x, y = numbers(bits, 5_000, 1), numbers(bits, 5_000, 2)
+    there = cipher.encrypt(x, y)
+    assert all((half <= cipher.mask).all() for half in there) and (there[1] != y).mean() > 0.9
+    back = cipher.decrypt(*there)
+    assert (back[0] == x).all() and (back[1] == y).all()
+    assert ((there[0] == x).all()) == (not swap), "without the swap one half never changes, with it both do"
+
+
+@pytest.mark.parametrize("bits", WIDTHS)
+def test_rounds_are_those_of_plain_integers(bits):
+    """The same cipher in Python's own integers, which have no width; its halves change places by assignment."""
+    cipher, low = Feistel.random(bits, 5, seed=3), 2**bits - 1
+    for x, y in zip(numbers(bits, 40, 1).tolist(), numbers(bits, 40, 2).tolist()):
+        expected = x, y
+        for key in cipher.keys:
+            whole = (expected[0] ^ key) ** 2
+            expected = expected[1] ^ (whole & low) ^ (whole >> bits & low), expected[0]
+        assert tuple(map(int, cipher.encrypt(x, y))) == expected
+
+
+@pytest.mark.parametrize("bits", [4, 5, 6, 8])
+@pytest.mark.parametrize("rounds", [1, 2, 5])
+def test_every_block_comes_out_once_though_f_is_not_one_to_one(bits, rounds):
+    blocks, cipher = np.arange(4**bits, dtype=np.uint64), Feistel.random(bits, rounds, seed=rounds)
+    assert (np.sort(simulation.whole(cipher)(blocks)) == blocks).all()
+    for key in cipher.keys:
+        assert len(np.unique(cipher.f(np.arange(2**bits, dtype=np.uint64), key))) < 0.8 * 2**bits  # a random function: 63 %
+
+
+@pytest.mark.parametrize("bits", [8, 16, 32])
+def test_two_inputs_share_a_value_of_f(bits):
+    cipher = Feistel.random(bits, 1)
+    one, two = simulation.collision(cipher)
+    assert one != two and cipher.f(np.uint64(one), cipher.keys[0]) == cipher.f(np.uint64(two), cipher.keys[0])
+
+
+def test_any_function_and_any_addition_will_do():
+    """Vectors over GF(2), integers modulo 97, and whole numbers; products and constants for f, which have no inverse."""
+    draw = np.random.default_rng(5)
+    a, b = draw.integers(0, 2, (2, 12, 12))
+    bits = [lambda v: (v @ a % 2) * (v @ b % 2), lambda v: v * 0 + 1, lambda v: np.roll(v, 1, axis=1) & v]
+    x, y = draw.integers(0, 2, (2, 500, 12))
+    ring = [lambda v: v * v % 97, lambda v: v // 3]
+    cases = [(bits, x, y, np.bitwise_xor, np.bitwise_xor), (ring, x[0] * 96, y[0] * 7, lambda p, q: (p + q) % 97, lambda p, q: (p - q) % 97),
+             (ring, x * 10**6, y - 7, np.add, np.subtract)]  # fmt: skip
+    for functions, x, y, add, take in cases:
+        there = couple(x, y, functions * 3, add)
+        back = uncouple(*there, functions * 3, take)
+        assert (back[0] == x).all() and (back[1] == y).all() and (there[0] != x).any() and (there[1] != y).any()
+
+
+def test_without_the_swap_one_known_plaintext_opens_all_that_share_its_x():
+    cipher = Feistel.random(32, 8, swap=False)
+    x, y = np.full(50, 12345, np.uint64), numbers(32, 50)
+    there = cipher.encrypt(x, y)[1]
+    pad = int(there[0]) ^ int(y[0])
+    assert (there ^ np.uint64(pad) == y).all()
+
+
+# --- how a change spreads --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rounds, side", [(1, "x"), (1, "y"), (2, "x"), (2, "y")])
+def test_avalanche_by_listing_every_round_function_of_two_bits(rounds, side):
+    """All 256 functions of two bits in each round, all 16 blocks, both bits: the exact chain says the same."""
+    tables = np.array(list(itertools.product(range(4), repeat=4)))
+    chosen = np.array(list(itertools.product(range(len(tables)), repeat=rounds)))
+    x, y = np.divmod(np.arange(16), 4)
+    run = lambda x, y: couple(np.tile(x, (len(chosen), 1)), np.tile(y, (len(chosen), 1)), [lambda v, n=n: tables[chosen[:, n, None], v] for n in range(rounds)])
+    flips = []
+    for bit in (1, 2):
+        one, two = run(x, y), run(x ^ bit if side == "x" else x, y if side == "x" else y ^ bit)
+        flips.append(sum(np.bitwise_count(a ^ b).mean() for a, b in zip(one, two)) / 4)
+    assert np.mean(flips) == simulation.avalanche_exactly(2, rounds, side)[rounds]
+
+
+@pytest.mark.parametrize("bits", [1, 2, 3, 4])
+def test_one_round_flips_what_the_formula_says_and_the_other_half_is_a_round_behind(bits):
+    x, y = (simulation.avalanche_exactly(bits, 4, side) for side in "xy")
+    assert float(x[1]) == pytest.approx(eq.half_mixed(half_bits=bits), rel=1e-15)
+    assert y[0] == y[1] == x[0] and y[1:] == x[:-1]
+    assert abs(x[2] - x[3]) < abs(x[1] - x[2]) or bits == 1
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+def test_avalanche_of_the_cipher_as_it_runs(bits):
+    """f is a square, not random: it mixes a little less, within a fiftieth. Blocks alone would scatter by a third of that."""
+    found = simulation.avalanche(bits, 5, keys=6, blocks=32)
+    assert found["x"][1] == pytest.approx(eq.half_mixed(half_bits=bits), rel=0.02) == found["y"][2]
+    assert found["x"][0] == found["y"][0] == found["y"][1] == 1 / (2 * bits)
+    assert np.allclose(found["x"][2:], 0.5, atol=0.01) and np.allclose(found["y"][3:], 0.5, atol=0.01)
+    still = simulation.avalanche(bits, 3, keys=2, blocks=32, swap=False)
+    assert (still["y"] == 1 / (2 * bits)).all() and still["x"][3] == pytest.approx(eq.half_mixed(half_bits=bits), rel=0.03)
+
+
+def test_differences_are_certain_at_first_and_at_last_as_of_a_random_permutation():
+    bits, draw = 16, np.random.default_rng(0)
+    most = {n: simulation.differential(simulation.whole(Feistel.random(8, n)), 1, bits) for n in (1, 2, 3, 8)}
+    assert all(shares.sum() == pytest.approx(1) and shares[0] == 0 for shares in most.values())
+    assert most[1].max() == 1 and 1 > most[2].max() >= most[3].max() > 5 * most[8].max()
+    shuffled = lambda table: lambda blocks: table[blocks.astype(int)]
+    chance = [simulation.differential(shuffled(draw.permutation(2**bits).astype(np.uint64)), 1, bits).max() for _ in range(8)]
+    assert min(chance) * 0.75 <= most[8].max() <= max(chance) * 1.35  # a count of 10 to 14 blocks, always even
+    assert most[8].max() < 2.0 ** -(bits - 5) and np.count_nonzero(most[8]) > 0.35 * 2**bits
+
+
+# --- attacks -----------------------------------------------------------------------------------------------------------
+
+
+def test_what_follows_slopes_breaks_a_residual_network_and_is_blind_on_the_cipher():
+    net, cipher = simulation.attacked("residual"), simulation.attacked("Feistel")
+    assert net.told.correlation > 0.97 and net.apart > 0.98 and net.broken.matched > 0.6 and net.broken.queries < 1_000
+    samples = cipher.told.predicted.size
+    assert abs(cipher.told.correlation) < SIGMAS / math.sqrt(samples)
+    assert abs(cipher.apart - 0.5) < SIGMAS * 0.5 / math.sqrt(200)
+    assert cipher.broken.matched == 0
+
+
+def test_without_residuals_and_with_large_weights_depth_makes_a_network_blind_too():
+    """What protects slopes is the residual and the LayerNorm, not that it is a network."""
+    apart = {depth: simulation.foretell(simulation.ciphers(depth)["plain"], simulation.BLOCK).correlation for depth in (2, 40)}
+    kept = simulation.foretell(simulation.ciphers(40)["residual"], simulation.BLOCK).correlation
+    assert apart[2] > 0.9 and kept > 0.95 and abs(apart[40]) < SIGMAS / math.sqrt(24 * simulation.BLOCK)
+    assert simulation.distinguish(simulation.ciphers(48)["plain"], simulation.BLOCK, 100) < 0.5 + SIGMAS * 0.05
+
+
+def start(net: Network, samples: int = 32, seed: int = 0):
+    inputs = np.random.default_rng((seed, 4)).standard_normal((samples, len(net.inlet)))
+    return net.start(inputs, Ledger())
+
+
+@pytest.mark.parametrize("kind, gain, normed", [("plain", 1.5, True), ("plain", 1.0, False), ("residual", 1.5, True), ("residual", 1.0, False), ("reversible", 2.0, True)])
+def test_differences_grow_as_mean_field_theory_says(kind, gain, normed):
+    """Width 256 against infinite width: corrections of 1/width a layer, and weights' own scatter, a tenth over 16 layers."""
+    nets = [Network.random(kind, 16, 256, 256, gain=gain, normed=normed, seed=seed) for seed in range(3)]
+    found = np.exp(np.mean([np.log(network.growth(net, start(net, seed=n), n)) for n, net in enumerate(nets)], axis=0))
+    assert np.allclose(np.log(found), np.log(network.expected_growth(kind, 16, gain, normed)), atol=0.1)
+    if kind == "reversible":
+        back = np.exp(np.mean([np.log(network.growth_back(net, start(net, seed=n), n)) for n, net in enumerate(nets)], axis=0))
+        assert np.allclose(np.log(back), np.log(network.expected_growth_back(16, gain, normed)), atol=0.1)
+
+
+def test_a_plain_network_widens_by_one_factor_a_residual_one_by_less_and_less():
+    plain, residual = (np.diff(np.log(network.expected_growth(kind, 64, 1.5))) for kind in ("plain", "residual"))
+    assert np.allclose(plain, plain[0]) and plain[0] > 0.1
+    assert (np.diff(residual) < 0).all() and residual[-1] < residual[0] / 15
+    net = Network.random("plain", 64, 256, 256, gain=1.5)
+    found = network.growth(net, start(net))
+    chi = found[64] ** (1 / 64)
+    assert eq.difference(rounding=1, gain_per_layer=chi, depth=32) == pytest.approx(found[32], rel=0.5)  # of a factor of 180
+    assert chi == pytest.approx(math.exp(plain[0]), rel=0.02)
+
+
+# --- gradients ---------------------------------------------------------------------------------------------------------
+
+
+def some(samples: int = 24, seed: int = 0):
+    draw = np.random.default_rng((seed, 6))
+    return draw.standard_normal((samples, 64)), draw.integers(0, 10, samples)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("normed", [True, False])
+def test_gradients_are_slopes(kind, normed):
+    """Central differences of the loss, computed by another program, along one direction through all weights and at single ones."""
+    net, (inputs, labels) = Network.random(kind, 5, normed=normed), some()
+
+    def loss():
+        scores = net(inputs)
+        return float((np.log(np.exp(scores).sum(axis=1)) - scores[np.arange(len(labels)), labels]).mean())
+
+    said, found = network.gradients(net, inputs, labels)
+    assert said == pytest.approx(loss(), rel=1e-12)
+    draw, small = np.random.default_rng(1), 1e-5
+    for weight, slope in zip(net.weights, found):
+        ways = [draw.standard_normal(weight.shape), np.eye(weight.size)[draw.integers(weight.size)].reshape(weight.shape)]
+        for way in ways:
+            ends = []
+            for sign in (1, -1):
+                weight += sign * small * way
+                ends.append(loss())
+                weight -= sign * small * way
+            assert (ends[0] - ends[1]) / (2 * small) == pytest.approx((slope * way).sum(), rel=1e-5, abs=1e-8)  # rounding of a loss over 2e-5
+
+
+@pytest.mark.parametrize("normed", [True, False])
+@pytest.mark.parametrize("depth, segment", [(1, 1), (7, 3), (24, 5)])
+def test_gradients_do_not_depend_on_how_activations_are_had(normed, depth, segment):
+    net, batch = Network.random("reversible", depth, normed=normed), some()
+    stored, marked, rebuilt = (network.gradients(net, *batch, way, segment)[1] for way in WAYS)
+    for a, b, c in zip(stored, marked, rebuilt):
+        assert (a == b).all() and np.abs(a - c).max() < 1e-10 * np.abs(a).max()
+    wrong = Network.random("reversible", depth, normed=normed, seed=1)
+    assert np.abs(network.gradients(wrong, *batch)[1][-1] - stored[-1]).max() > 1e-3
+
+
+def test_two_layers_are_a_block_of_a_revnet():
+    """y1 = x1 + F(x2) and y2 = x2 + G(y1) of the paper, written out."""
+    net = Network.random("reversible", 2)
+    x2, x1 = start(net)
+    f, g = (lambda x, layer=layer: layer(x, Ledger())[0] for layer in net.layers)
+    y1 = x1 + f(x2)
+    y2 = x2 + g(y1)
+    top = net.run((x2, x1))[-1]
+    assert (top[0] == y2).all() and (top[1] == y1).all()
+    assert np.allclose(y2 - g(y1), x2, atol=1e-14) and np.allclose(y1 - f(y2 - g(y1)), x1, atol=1e-14)
+    again = couple(x2, x1, (f, g), np.add)
+    assert (again[0] == y2).all() and (again[1] == y1).all()
+
+
+# --- training ----------------------------------------------------------------------------------------------------------
+
+
+def test_digits_are_learnt_without_storing_activations():
+    rebuilt, stored = network.trained("reversible"), network.trained("stored")
+    assert rebuilt.accuracy[0] < 0.2 and rebuilt.accuracy[-1] > 0.95 and rebuilt.losses[-1] < 0.05
+    assert np.allclose(rebuilt.losses, stored.losses, rtol=1e-3)  # single precision: 1e-5 as found, over some 300 steps
+    assert abs(rebuilt.accuracy[-1] - stored.accuracy[-1]) < 0.01
+    again = network.train(Network.random("reversible", network.TRAINED, dtype="float32"), "reversible", epochs=2)
+    third = network.train(Network.random("reversible", network.TRAINED, dtype="float32"), "reversible", epochs=2)
+    assert again.losses == third.losses != rebuilt.losses[: len(again.losses)]  # the rate falls sooner
+    data = network.digits()
+    assert len(data.train) + len(data.test) == 1_797 and not {row.tobytes() for row in data.test} & {row.tobytes() for row in data.train}
+
+
+# --- memory and work ---------------------------------------------------------------------------------------------------
+
+
+def taken(way: str, depth: int, segment: int = 1) -> network.Step:
+    data, net = network.digits(), Network.random("residual" if way == "checkpointed" else "reversible", depth)
+    return network.step(net, data.train[:64], data.train_labels[:64], way, segment)
+
+
+SIZES = dict(zip(("stream_bytes", "layer_bytes"), network.layer_bytes(Network.random("reversible", 1), 64)))
+
+
+@pytest.mark.parametrize("depth", [1, 8, 32])
+def test_bytes_kept_are_the_formulas(depth):
+    assert taken("stored", depth).kept == eq.stored(depth=depth, layer_bytes=SIZES["layer_bytes"])
+    assert taken("reversible", depth).kept == eq.reversible(**SIZES)
+    for segment in {1, math.ceil(depth / 4), depth}:
+        assert taken("checkpointed", depth, segment).kept == eq.checkpointed(depth=depth, segment=segment, **SIZES)
+
+
+def test_python_s_own_count_grows_as_the_ledger_s():
+    """Working arrays are the same at every depth; what grows is what is kept, but for 2 kB of Python's own objects a layer."""
+    for way, segment in (("stored", 1), ("checkpointed", 1), ("checkpointed", 8), ("reversible", 1)):
+        few, many = taken(way, 16, segment), taken(way, 80, segment)
+        assert many.traced - few.traced == pytest.approx(many.kept - few.kept, abs=64 * 2_000)
+        assert few.traced > few.kept
+    assert taken("reversible", 80).traced < 1.05 * taken("reversible", 8).traced
+    assert taken("stored", 80).traced > 8 * taken("stored", 8).traced
+
+
+def test_the_best_segment_is_the_best_of_all():
+    depth = 96
+    kept = {segment: taken("checkpointed", depth, segment).kept for segment in (1, 2, 3, 4, 6, 8, 12, 16, 24, 48, 96)}
+    best = min(kept, key=kept.get)
+    assert abs(best - eq.segment_best(depth=depth, **SIZES)) < 2
+    assert eq.checkpointed_least(depth=depth, **SIZES) <= kept[best] < 1.02 * eq.checkpointed_least(depth=depth, **SIZES)
+
+
+@pytest.mark.parametrize("way", ["checkpointed", "reversible"])
+def test_multiply_adds_are_a_third_more(way):
+    """Counted product by product. Of the layers alone exactly 4/3; inlet and outlet are run once, and of the inlet no input's gradient is taken."""
+    few, many = taken(way, 4).macs, taken(way, 36).macs
+    layers = {phase: many[phase] - few[phase] for phase in many}
+    assert layers["again"] == layers["forward"] == layers["backward"] / 2
+    assert sum(layers.values()) / (layers["forward"] + layers["backward"]) == pytest.approx(eq.work_ratio(recomputed=1), rel=1e-15)
+    assert "again" not in taken("stored", 4).macs
+
+
+# --- rounding ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("depth", [4, 16, 48])
+def test_errors_of_the_way_back_are_a_rounding_widened(depth):
+    """Every layer rounds, and the estimate takes one rounding: as found, they are 1 to 8 times as large; ten times is allowed."""
+    fresh, pixels = Network.random("reversible", depth), network.digits().test[:64]
+    for net in (fresh, network.trained("reversible", depth).network.cast("float64")):
+        chi = network.growth_back(net, net.start(pixels, Ledger()))[-1] ** (1 / depth)
+        for dtype in ("float16", "float32", "float64"):
+            found = network.round_trip(net, pixels, dtype)[-1]
+            estimate = eq.difference(rounding=np.finfo(dtype).eps / 2, gain_per_layer=chi, depth=depth)
+            assert estimate / 3 < found < 10 * estimate
+    assert not network.round_trip(fresh, pixels * 0, "float64").any()  # nothing in, nothing lost
+
+
+# --- what others count -------------------------------------------------------------------------------------------------
+
+
+def test_thirty_four_bytes_and_five_are_what_the_published_shares_say():
+    """Korthikanti's shares of memory on eight-way tensor parallelism, from the two counts: within a hundredth, since embeddings are left out."""
+    models = {row["model"]: row for row in measurement("korthikanti_iteration_times").records()}
+    for row in measurement("korthikanti_activation_formula").records():
+        shape = models[row["model"]]
+        scores, ways = simulation.SCORES * shape["heads"] * simulation.SEQUENCE / shape["d_model"], shape["tensor_parallel"]
+        whole = 10 + (simulation.KEPT - 10) / ways + scores / ways  # ten bytes of each value are on every GPU
+        assert (simulation.KEPT + scores) / ways / whole == pytest.approx(row["sequence_share"], rel=0.01)
+        assert simulation.KEPT / ways / whole == pytest.approx(row["both_share"], rel=0.01)
+        assert (10 + (simulation.KEPT - 10) / ways) / whole == pytest.approx(row["selective_share"], rel=0.01)
+
+
+def test_a_byte_of_scores_takes_few_flops_and_a_byte_of_a_layer_what_the_formula_says():
+    held = simulation.activations()
+    for row, layer, scores in zip(measurement("korthikanti_iteration_times").records(), held[::2], held[1::2]):
+        stack = {"layers": row["layers"], "width": row["d_model"], "n_active": row["layers"] * 12 * row["d_model"] ** 2}
+        assert layer.flop_spent == pytest.approx(eq.activation_flop_spent(**stack, kept_per_value=simulation.KEPT), rel=1e-12)
+        assert 30 * scores.flop_spent < layer.flop_spent and scores.hold == layer.hold
+
+
+@pytest.mark.parametrize("call, says", [
+    (lambda: Network.random("looped", 2), "plain, residual, reversible"), (lambda: network.gradients(Network.random("plain", 2), *some(), "kept"), "stored"),
+    (lambda: Network.random("residual", 2).down(*[None] * 3), "cannot be run backwards"), (lambda: Feistel.random(3, 2), "4 to 64"),
+    (lambda: Feistel.random(65, 2), "4 to 64|high|large"), (lambda: Ledger().free(np.ones(2)), "not kept"),
+])  # fmt: skip
+def test_what_does_not_fit_is_refused(call, says):
+    with pytest.raises((ValueError, OverflowError), match=says):
+        call()
