@@ -4,6 +4,8 @@ from typing import Any, NamedTuple
 
 from blackboard import units
 from blackboard.batching import equations as batching
+from blackboard.overtraining.explorables import CURVES as AT_LOSS
+from blackboard.overtraining.explorables import SHARES
 from blackboard.pipelining import equations as pipelining
 from blackboard.pipelining.explorables import CURVES
 from blackboard.pricing import equations as pricing
@@ -33,6 +35,13 @@ _LOADS = (
 )  # fmt: skip
 
 EXPLORED = {
+    "overtraining": {
+        "shares_explorer": Explored("percent", "inference_tokens", SHARES, (
+            {"decode_efficiency": 0.05, "rl_flop": 6}, {"world_rate_exponent": 9.699}, {"pretrain_tokens_exponent": 12.001, "family": 20})),
+        "size_explorer": Explored("1", "n_active", AT_LOSS, (
+            {"law": "Besiroglu"}, {"optimal_exponent": 10, "inference_tokens_exponent": 16.001, "decode_efficiency": 0.1},
+            {"optimal_exponent": 12, "inference_tokens_exponent": 11.001})),
+    },
     "pricing": {
         "card_explorer": Explored("1", "context", {"cost": DECODE, "memory": pricing.memory_ratio_of}, (
             {"kv_bytes_per_token_exponent": 4.822}, {"fill_exponent": -2}, {"system": "h200-8", "precision": "bf16"},

@@ -24,16 +24,16 @@ def numbers(bits: int, count: int, seed: int = 0) -> np.ndarray:
 # --- the coupling undoes itself --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("bits", WIDTHS)
-@pytest.mark.parametrize("swap", [True, False])
+@pytest.mark.parametrize("bits, swap", itertools.product(WIDTHS, (True, False)))
 def test_decrypting_undoes_encrypting(bits, swap):
     cipher = Feistel.random(bits, 7, seed=bits, swap=swap)
     x, y = numbers(bits, 5_000, 1), numbers(bits, 5_000, 2)
     there = cipher.encrypt(x, y)
     assert all((half <= cipher.mask).all() for half in there) and (there[1] != y).mean() > 0.9
-    back = cipher.decrypt(*there)
-    assert (back[0] == x).all() and (back[1] == y).all()
+    assert all((half == given).all() for half, given in zip(cipher.decrypt(*there), (x, y)))
     assert ((there[0] == x).all()) == (not swap), "without the swap one half never changes, with it both do"
+    same = cipher.encrypt(x * np.uint64(0), y)[1]  # of one x: without the swap one known plaintext opens all
+    assert ((same ^ same[0] ^ y[0] == y).all()) == (not swap)
 
 
 @pytest.mark.parametrize("bits", WIDTHS)
@@ -48,20 +48,15 @@ def test_rounds_are_those_of_plain_integers(bits):
         assert tuple(map(int, cipher.encrypt(x, y))) == expected
 
 
-@pytest.mark.parametrize("bits", [4, 5, 6, 8])
-@pytest.mark.parametrize("rounds", [1, 2, 5])
+@pytest.mark.parametrize("bits, rounds", itertools.product((4, 5, 6, 8), (1, 2, 5)))
 def test_every_block_comes_out_once_though_f_is_not_one_to_one(bits, rounds):
     blocks, cipher = np.arange(4**bits, dtype=np.uint64), Feistel.random(bits, rounds, seed=rounds)
     assert (np.sort(simulation.whole(cipher)(blocks)) == blocks).all()
     for key in cipher.keys:
         assert len(np.unique(cipher.f(np.arange(2**bits, dtype=np.uint64), key))) < 0.8 * 2**bits  # a random function: 63 %
-
-
-@pytest.mark.parametrize("bits", [8, 16, 32])
-def test_two_inputs_share_a_value_of_f(bits):
-    cipher = Feistel.random(bits, 1)
-    one, two = simulation.collision(cipher)
-    assert one != two and cipher.f(np.uint64(one), cipher.keys[0]) == cipher.f(np.uint64(two), cipher.keys[0])
+    wide = Feistel.random(4 * bits, 1)  # and so of 16 to 32 bits, by two inputs that share a value
+    one, two = simulation.collision(wide, 2**18)
+    assert one != two and wide.f(np.uint64(one), wide.keys[0]) == wide.f(np.uint64(two), wide.keys[0])
 
 
 def test_any_function_and_any_addition_will_do():
@@ -70,24 +65,14 @@ def test_any_function_and_any_addition_will_do():
     a, b = draw.integers(0, 2, (2, 12, 12))
     bits = [lambda v: (v @ a % 2) * (v @ b % 2), lambda v: v * 0 + 1, lambda v: np.roll(v, 1, axis=1) & v]
     x, y = draw.integers(0, 2, (2, 500, 12))
-    ring = [lambda v: v * v % 97, lambda v: v // 3]
-    cases = [(bits, x, y, np.bitwise_xor, np.bitwise_xor), (ring, x[0] * 96, y[0] * 7, lambda p, q: (p + q) % 97, lambda p, q: (p - q) % 97),
-             (ring, x * 10**6, y - 7, np.add, np.subtract)]  # fmt: skip
-    for functions, x, y, add, take in cases:
+    ring, modulo = [lambda v: v * v % 97, lambda v: v // 3], (lambda p, q: (p + q) % 97, lambda p, q: (p - q) % 97)
+    for functions, x, y, add, take in ((bits, x, y, np.bitwise_xor, np.bitwise_xor), (ring, x * 96, y * 7, *modulo), (ring, x * 10**6, y, np.add, np.subtract)):
         there = couple(x, y, functions * 3, add)
         back = uncouple(*there, functions * 3, take)
         assert (back[0] == x).all() and (back[1] == y).all() and (there[0] != x).any() and (there[1] != y).any()
 
 
-def test_without_the_swap_one_known_plaintext_opens_all_that_share_its_x():
-    cipher = Feistel.random(32, 8, swap=False)
-    x, y = np.full(50, 12345, np.uint64), numbers(32, 50)
-    there = cipher.encrypt(x, y)[1]
-    pad = int(there[0]) ^ int(y[0])
-    assert (there ^ np.uint64(pad) == y).all()
-
-
-# --- how a change spreads --------------------------------------------------------------------------------------------
+# --- how a change spreads, and attacks that follow it -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("rounds, side", [(1, "x"), (1, "y"), (2, "x"), (2, "y")])
@@ -109,12 +94,11 @@ def test_one_round_flips_what_the_formula_says_and_the_other_half_is_a_round_beh
     x, y = (simulation.avalanche_exactly(bits, 4, side) for side in "xy")
     assert float(x[1]) == pytest.approx(eq.half_mixed(half_bits=bits), rel=1e-15)
     assert y[0] == y[1] == x[0] and y[1:] == x[:-1]
-    assert abs(x[2] - x[3]) < abs(x[1] - x[2]) or bits == 1
 
 
 @pytest.mark.parametrize("bits", [32, 64])
 def test_avalanche_of_the_cipher_as_it_runs(bits):
-    """f is a square, not random: it mixes a little less, within a fiftieth. Blocks alone would scatter by a third of that."""
+    """f is a square, not random: within a fiftieth of it."""
     found = simulation.avalanche(bits, 5, keys=6, blocks=32)
     assert found["x"][1] == pytest.approx(eq.half_mixed(half_bits=bits), rel=0.02) == found["y"][2]
     assert found["x"][0] == found["y"][0] == found["y"][1] == 1 / (2 * bits)
@@ -128,22 +112,17 @@ def test_differences_are_certain_at_first_and_at_last_as_of_a_random_permutation
     most = {n: simulation.differential(simulation.whole(Feistel.random(8, n)), 1, bits) for n in (1, 2, 3, 8)}
     assert all(shares.sum() == pytest.approx(1) and shares[0] == 0 for shares in most.values())
     assert most[1].max() == 1 and 1 > most[2].max() >= most[3].max() > 5 * most[8].max()
-    shuffled = lambda table: lambda blocks: table[blocks.astype(int)]
-    chance = [simulation.differential(shuffled(draw.permutation(2**bits).astype(np.uint64)), 1, bits).max() for _ in range(8)]
+    tables = [draw.permutation(2**bits).astype(np.uint64) for _ in range(8)]
+    chance = [simulation.differential(lambda blocks, table=table: table[blocks.astype(int)], 1, bits).max() for table in tables]
     assert min(chance) * 0.75 <= most[8].max() <= max(chance) * 1.35  # a count of 10 to 14 blocks, always even
     assert most[8].max() < 2.0 ** -(bits - 5) and np.count_nonzero(most[8]) > 0.35 * 2**bits
-
-
-# --- attacks -----------------------------------------------------------------------------------------------------------
 
 
 def test_what_follows_slopes_breaks_a_residual_network_and_is_blind_on_the_cipher():
     net, cipher = simulation.attacked("residual"), simulation.attacked("Feistel")
     assert net.told.correlation > 0.97 and net.apart > 0.98 and net.broken.matched > 0.6 and net.broken.queries < 1_000
-    samples = cipher.told.predicted.size
-    assert abs(cipher.told.correlation) < SIGMAS / math.sqrt(samples)
-    assert abs(cipher.apart - 0.5) < SIGMAS * 0.5 / math.sqrt(200)
-    assert cipher.broken.matched == 0
+    assert abs(cipher.told.correlation) < SIGMAS / math.sqrt(cipher.told.predicted.size)
+    assert abs(cipher.apart - 0.5) < SIGMAS * 0.5 / math.sqrt(200) and cipher.broken.matched == 0
 
 
 def test_without_residuals_and_with_large_weights_depth_makes_a_network_blind_too():
@@ -154,46 +133,40 @@ def test_without_residuals_and_with_large_weights_depth_makes_a_network_blind_to
     assert simulation.distinguish(simulation.ciphers(48)["plain"], simulation.BLOCK, 100) < 0.5 + SIGMAS * 0.05
 
 
-def start(net: Network, samples: int = 32, seed: int = 0):
-    inputs = np.random.default_rng((seed, 4)).standard_normal((samples, len(net.inlet)))
-    return net.start(inputs, Ledger())
+def start(net: Network, seed: int = 0):
+    return net.start(np.random.default_rng((seed, 4)).standard_normal((32, len(net.inlet))), Ledger())
 
 
 @pytest.mark.parametrize("kind, gain, normed", [("plain", 1.5, True), ("plain", 1.0, False), ("residual", 1.5, True), ("residual", 1.0, False), ("reversible", 2.0, True)])
 def test_differences_grow_as_mean_field_theory_says(kind, gain, normed):
-    """Width 256 against infinite width: corrections of 1/width a layer, and weights' own scatter, a tenth over 16 layers."""
+    """Width 256 against infinite width: as found, the logarithms agree within a twentieth."""
     nets = [Network.random(kind, 16, 256, 256, gain=gain, normed=normed, seed=seed) for seed in range(3)]
-    found = np.exp(np.mean([np.log(network.growth(net, start(net, seed=n), n)) for n, net in enumerate(nets)], axis=0))
-    assert np.allclose(np.log(found), np.log(network.expected_growth(kind, 16, gain, normed)), atol=0.1)
+    mean = lambda measure: np.mean([np.log(measure(net, start(net, seed=n), n)) for n, net in enumerate(nets)], axis=0)
+    assert np.allclose(mean(network.growth), np.log(network.expected_growth(kind, 16, gain, normed)), rtol=0.06, atol=0.03)
     if kind == "reversible":
-        back = np.exp(np.mean([np.log(network.growth_back(net, start(net, seed=n), n)) for n, net in enumerate(nets)], axis=0))
-        assert np.allclose(np.log(back), np.log(network.expected_growth_back(16, gain, normed)), atol=0.1)
+        assert np.allclose(mean(network.growth_back), np.log(network.expected_growth_back(16, gain, normed)), rtol=0.06, atol=0.03)
 
 
 def test_a_plain_network_widens_by_one_factor_a_residual_one_by_less_and_less():
     plain, residual = (np.diff(np.log(network.expected_growth(kind, 64, 1.5))) for kind in ("plain", "residual"))
     assert np.allclose(plain, plain[0]) and plain[0] > 0.1
     assert (np.diff(residual) < 0).all() and residual[-1] < residual[0] / 15
-    net = Network.random("plain", 64, 256, 256, gain=1.5)
-    found = network.growth(net, start(net))
+    found = network.growth(net := Network.random("plain", 64, 256, 256, gain=1.5), start(net))
     chi = found[64] ** (1 / 64)
-    assert eq.difference(rounding=1, gain_per_layer=chi, depth=32) == pytest.approx(found[32], rel=0.5)  # of a factor of 180
     assert chi == pytest.approx(math.exp(plain[0]), rel=0.02)
+    assert eq.difference(rounding=1, gain_per_layer=chi, depth=32) == pytest.approx(found[32], rel=0.5)  # of a factor of 180
 
 
-# --- gradients ---------------------------------------------------------------------------------------------------------
+# --- gradients and training -------------------------------------------------------------------------------------------
 
 
-def some(samples: int = 24, seed: int = 0):
-    draw = np.random.default_rng((seed, 6))
-    return draw.standard_normal((samples, 64)), draw.integers(0, 10, samples)
+BATCH = np.random.default_rng(6).standard_normal((24, 64)), np.arange(24) % 10
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("normed", [True, False])
+@pytest.mark.parametrize("kind, normed", itertools.product(KINDS, (True, False)))
 def test_gradients_are_slopes(kind, normed):
-    """Central differences of the loss, computed by another program, along one direction through all weights and at single ones."""
-    net, (inputs, labels) = Network.random(kind, 5, normed=normed), some()
+    """Central differences of the loss, computed by another program, along a direction through all weights of a matrix, and through a few."""
+    net, (inputs, labels) = Network.random(kind, 5, normed=normed), BATCH
 
     def loss():
         scores = net(inputs)
@@ -203,57 +176,46 @@ def test_gradients_are_slopes(kind, normed):
     assert said == pytest.approx(loss(), rel=1e-12)
     draw, small = np.random.default_rng(1), 1e-5
     for weight, slope in zip(net.weights, found):
-        ways = [draw.standard_normal(weight.shape), np.eye(weight.size)[draw.integers(weight.size)].reshape(weight.shape)]
-        for way in ways:
+        for way in draw.standard_normal(weight.shape), draw.random(weight.shape) > 0.99:
             ends = []
-            for sign in (1, -1):
-                weight += sign * small * way
+            for step in (small, -2 * small):
+                weight += step * way
                 ends.append(loss())
-                weight -= sign * small * way
+            weight += small * way
             assert (ends[0] - ends[1]) / (2 * small) == pytest.approx((slope * way).sum(), rel=1e-5, abs=1e-8)  # rounding of a loss over 2e-5
 
 
 @pytest.mark.parametrize("normed", [True, False])
 @pytest.mark.parametrize("depth, segment", [(1, 1), (7, 3), (24, 5)])
 def test_gradients_do_not_depend_on_how_activations_are_had(normed, depth, segment):
-    net, batch = Network.random("reversible", depth, normed=normed), some()
-    stored, marked, rebuilt = (network.gradients(net, *batch, way, segment)[1] for way in WAYS)
+    net = Network.random("reversible", depth, normed=normed)
+    stored, marked, rebuilt = (network.gradients(net, *BATCH, way, segment)[1] for way in WAYS)
     for a, b, c in zip(stored, marked, rebuilt):
         assert (a == b).all() and np.abs(a - c).max() < 1e-10 * np.abs(a).max()
-    wrong = Network.random("reversible", depth, normed=normed, seed=1)
-    assert np.abs(network.gradients(wrong, *batch)[1][-1] - stored[-1]).max() > 1e-3
 
 
 def test_two_layers_are_a_block_of_a_revnet():
     """y1 = x1 + F(x2) and y2 = x2 + G(y1) of the paper, written out."""
     net = Network.random("reversible", 2)
-    x2, x1 = start(net)
-    f, g = (lambda x, layer=layer: layer(x, Ledger())[0] for layer in net.layers)
+    (x2, x1), (f, g) = start(net), (lambda x, layer=layer: layer(x, Ledger())[0] for layer in net.layers)
     y1 = x1 + f(x2)
     y2 = x2 + g(y1)
-    top = net.run((x2, x1))[-1]
-    assert (top[0] == y2).all() and (top[1] == y1).all()
+    for top in net.run((x2, x1))[-1], couple(x2, x1, (f, g), np.add):
+        assert (top[0] == y2).all() and (top[1] == y1).all()
     assert np.allclose(y2 - g(y1), x2, atol=1e-14) and np.allclose(y1 - f(y2 - g(y1)), x1, atol=1e-14)
-    again = couple(x2, x1, (f, g), np.add)
-    assert (again[0] == y2).all() and (again[1] == y1).all()
-
-
-# --- training ----------------------------------------------------------------------------------------------------------
 
 
 def test_digits_are_learnt_without_storing_activations():
     rebuilt, stored = network.trained("reversible"), network.trained("stored")
-    assert rebuilt.accuracy[0] < 0.2 and rebuilt.accuracy[-1] > 0.95 and rebuilt.losses[-1] < 0.05
+    assert rebuilt.accuracy[0] < 0.2 and rebuilt.accuracy[-1] > 0.95 and rebuilt.losses[-1] < 0.05 and abs(rebuilt.accuracy[-1] - stored.accuracy[-1]) < 0.01
     assert np.allclose(rebuilt.losses, stored.losses, rtol=1e-3)  # single precision: 1e-5 as found, over some 300 steps
-    assert abs(rebuilt.accuracy[-1] - stored.accuracy[-1]) < 0.01
-    again = network.train(Network.random("reversible", network.TRAINED, dtype="float32"), "reversible", epochs=2)
-    third = network.train(Network.random("reversible", network.TRAINED, dtype="float32"), "reversible", epochs=2)
-    assert again.losses == third.losses != rebuilt.losses[: len(again.losses)]  # the rate falls sooner
+    one, two, other = (network.train(Network.random("reversible", 4, seed=seed), "reversible", epochs=2).losses for seed in (0, 0, 1))
+    assert one == two != other
     data = network.digits()
     assert len(data.train) + len(data.test) == 1_797 and not {row.tobytes() for row in data.test} & {row.tobytes() for row in data.train}
 
 
-# --- memory and work ---------------------------------------------------------------------------------------------------
+# --- memory, work and rounding ----------------------------------------------------------------------------------------
 
 
 def taken(way: str, depth: int, segment: int = 1) -> network.Step:
@@ -276,18 +238,15 @@ def test_python_s_own_count_grows_as_the_ledger_s():
     """Working arrays are the same at every depth; what grows is what is kept, but for 2 kB of Python's own objects a layer."""
     for way, segment in (("stored", 1), ("checkpointed", 1), ("checkpointed", 8), ("reversible", 1)):
         few, many = taken(way, 16, segment), taken(way, 80, segment)
-        assert many.traced - few.traced == pytest.approx(many.kept - few.kept, abs=64 * 2_000)
-        assert few.traced > few.kept
+        assert many.traced - few.traced == pytest.approx(many.kept - few.kept, abs=64 * 2_000) and few.traced > few.kept
     assert taken("reversible", 80).traced < 1.05 * taken("reversible", 8).traced
-    assert taken("stored", 80).traced > 8 * taken("stored", 8).traced
+    assert taken("stored", 80).traced > 7 * taken("stored", 8).traced
 
 
 def test_the_best_segment_is_the_best_of_all():
-    depth = 96
-    kept = {segment: taken("checkpointed", depth, segment).kept for segment in (1, 2, 3, 4, 6, 8, 12, 16, 24, 48, 96)}
-    best = min(kept, key=kept.get)
-    assert abs(best - eq.segment_best(depth=depth, **SIZES)) < 2
-    assert eq.checkpointed_least(depth=depth, **SIZES) <= kept[best] < 1.02 * eq.checkpointed_least(depth=depth, **SIZES)
+    kept = {segment: taken("checkpointed", 96, segment).kept for segment in (1, 2, 3, 4, 6, 8, 12, 16, 24, 48, 96)}
+    best, least = min(kept, key=kept.get), eq.checkpointed_least(depth=96, **SIZES)
+    assert abs(best - eq.segment_best(depth=96, **SIZES)) < 2 and least <= kept[best] < 1.02 * least
 
 
 @pytest.mark.parametrize("way", ["checkpointed", "reversible"])
@@ -300,50 +259,42 @@ def test_multiply_adds_are_a_third_more(way):
     assert "again" not in taken("stored", 4).macs
 
 
-# --- rounding ----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("depth", [4, 16, 48])
 def test_errors_of_the_way_back_are_a_rounding_widened(depth):
-    """Every layer rounds, and the estimate takes one rounding: as found, they are 1 to 8 times as large; ten times is allowed."""
+    """Every layer rounds, and the estimate takes one rounding: as found, errors are 0.6 to 2.5 times as large."""
     fresh, pixels = Network.random("reversible", depth), network.digits().test[:64]
     for net in (fresh, network.trained("reversible", depth).network.cast("float64")):
         chi = network.growth_back(net, net.start(pixels, Ledger()))[-1] ** (1 / depth)
         for dtype in ("float16", "float32", "float64"):
             found = network.round_trip(net, pixels, dtype)[-1]
             estimate = eq.difference(rounding=np.finfo(dtype).eps / 2, gain_per_layer=chi, depth=depth)
-            assert estimate / 3 < found < 10 * estimate
-    assert not network.round_trip(fresh, pixels * 0, "float64").any()  # nothing in, nothing lost
+            assert estimate / 3 < found < 5 * estimate
 
 
 # --- what others count -------------------------------------------------------------------------------------------------
 
 
-def test_thirty_four_bytes_and_five_are_what_the_published_shares_say():
-    """Korthikanti's shares of memory on eight-way tensor parallelism, from the two counts: within a hundredth, since embeddings are left out."""
-    models = {row["model"]: row for row in measurement("korthikanti_iteration_times").records()}
-    for row in measurement("korthikanti_activation_formula").records():
-        shape = models[row["model"]]
+def test_bytes_and_flops_of_a_layer_are_what_was_published():
+    """Shares of memory on eight-way tensor parallelism from the two counts, within a hundredth since embeddings are left out; FLOPs by the formula."""
+    rows = zip(measurement("korthikanti_activation_formula").records(), measurement("korthikanti_iteration_times").records(), strict=True)
+    held = iter(simulation.activations())
+    for row, shape in rows:
         scores, ways = simulation.SCORES * shape["heads"] * simulation.SEQUENCE / shape["d_model"], shape["tensor_parallel"]
-        whole = 10 + (simulation.KEPT - 10) / ways + scores / ways  # ten bytes of each value are on every GPU
-        assert (simulation.KEPT + scores) / ways / whole == pytest.approx(row["sequence_share"], rel=0.01)
-        assert simulation.KEPT / ways / whole == pytest.approx(row["both_share"], rel=0.01)
-        assert (10 + (simulation.KEPT - 10) / ways) / whole == pytest.approx(row["selective_share"], rel=0.01)
-
-
-def test_a_byte_of_scores_takes_few_flops_and_a_byte_of_a_layer_what_the_formula_says():
-    held = simulation.activations()
-    for row, layer, scores in zip(measurement("korthikanti_iteration_times").records(), held[::2], held[1::2]):
-        stack = {"layers": row["layers"], "width": row["d_model"], "n_active": row["layers"] * 12 * row["d_model"] ** 2}
+        kept = 10 + (simulation.KEPT - 10) / ways  # ten bytes of each value are on every GPU
+        shares = {"sequence": (simulation.KEPT + scores) / ways, "both": simulation.KEPT / ways, "selective": kept}
+        assert row["model"] == shape["model"]
+        assert all(bytes_ / (kept + scores / ways) == pytest.approx(row[f"{name}_share"], rel=0.01) for name, bytes_ in shares.items())
+        stack = {"layers": shape["layers"], "width": shape["d_model"], "n_active": shape["layers"] * 12 * shape["d_model"] ** 2}
+        layer, part = next(held), next(held)
         assert layer.flop_spent == pytest.approx(eq.activation_flop_spent(**stack, kept_per_value=simulation.KEPT), rel=1e-12)
-        assert 30 * scores.flop_spent < layer.flop_spent and scores.hold == layer.hold
+        assert 30 * part.flop_spent < layer.flop_spent and part.hold == layer.hold
 
 
 @pytest.mark.parametrize("call, says", [
-    (lambda: Network.random("looped", 2), "plain, residual, reversible"), (lambda: network.gradients(Network.random("plain", 2), *some(), "kept"), "stored"),
+    (lambda: Network.random("looped", 2), "plain, residual, reversible"), (lambda: network.gradients(Network.random("plain", 2), *BATCH, "kept"), "stored"),
     (lambda: Network.random("residual", 2).down(*[None] * 3), "cannot be run backwards"), (lambda: Feistel.random(3, 2), "4 to 64"),
-    (lambda: Feistel.random(65, 2), "4 to 64|high|large"), (lambda: Ledger().free(np.ones(2)), "not kept"),
+    (lambda: Feistel(65, (1, 2)), "4 to 64"), (lambda: Ledger().free(np.ones(2)), "not kept"),
 ])  # fmt: skip
 def test_what_does_not_fit_is_refused(call, says):
-    with pytest.raises((ValueError, OverflowError), match=says):
+    with pytest.raises(ValueError, match=says):
         call()

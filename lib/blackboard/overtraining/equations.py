@@ -107,10 +107,14 @@ training_time = Formula(
 
 # --- with the KV cache (MatX) ----------------------------------------------------------------------------------------
 
-decode_flop = Max(flop_per_param * n_active, context * kv * flops / (bandwidth * new_token))
+decode_flop = Formula(
+    "overtraining.decode_flop", "flop_per_token", Max(flop_per_param * n_active, context * kv * flops / (bandwidth * new_token)), "FLOP/token",
+    "a generated token multiplies, or reads its KV, whichever takes longer; reading counts as the FLOPs that could be done meanwhile",
+    ("reading weights is shared by a large batch",), MATX,
+)  # fmt: skip
 lifetime_with_kv = Formula(
     "overtraining.lifetime_with_kv", "c_total",
-    flop_trained * n_active * pretrain_tokens + flop_per_param * n_active * prefill_tokens + decode_flop * inference_tokens, "FLOP",
+    flop_trained * n_active * pretrain_tokens + flop_per_param * n_active * prefill_tokens + decode_flop.typed * inference_tokens, "FLOP",
     "each token generated pays for multiplying or for reading its KV, whichever takes longer",
     ("reading weights is shared by a large batch", "training and prefill run at the peak rate"), MATX,
 )  # fmt: skip

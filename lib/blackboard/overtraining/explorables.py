@@ -39,7 +39,8 @@ def _around(name: str, value: float, down: float, up: float, label: str) -> list
 PARTS = {"pre-training": ("pretraining", "compute"), "RL": ("rl", "accent"), "inference": ("inference", "kv")}  # field and colour
 SHARES = {field: eq.SHARES[name] for name, (field, _) in PARTS.items()}
 SPENT = BOARD | {"rl_flop": numbers.CARD["rl_flop"], "pretrain_tokens": ROUNDED}
-SPENT |= {"rl_tokens": ROUNDED / take(eq.rl_coefficient, SPENT), "inference_tokens": take(eq.tokens_served, BOARD)}  # RL costs what pre-training costs
+SPENT |= {"rl_tokens": ROUNDED / take(eq.rl_coefficient, SPENT)}  # RL costs what pre-training costs
+SPENT |= {"inference_tokens": take(eq.tokens_served, SPENT)}
 
 
 def _spent() -> list[dict]:
@@ -67,13 +68,14 @@ def _named(encoding: dict, name: str) -> list[dict]:
     """A share's curve, a dot at the tokens served, and its name at an end, inside the chart and off its like."""
     field, colour = PARTS[name]
     if name == "inference":
-        called = marks.name(encoding, "'serving'", colour, repr(NAMED[field]), "end_inference", "true", dy={"expr": "end_inference > 95 ? 36 : -12"})
+        called = marks.name(encoding, "'serving'", colour, repr(NAMED[field]), "end_inference", "true", dy={"expr": "end_inference > 98 ? 36 : -12"})
     else:
         over = {"pretraining": "end_pretraining >= end_rl", "rl": "end_rl > end_pretraining"}[field]
         place = {"expr": f"end_{field} > 85 ? 17 : end_{field} < 15 || {over} ? -14 : 14"}
         called = marks.name(encoding, f"'{name}'", colour, repr(NAMED[field]), f"end_{field}", dy=place)
     dot = marks.at(encoding, {**DOT, "color": COLOURS[colour]}, x="inference_tokens", y=f"share_{field}")
-    return [marks.line(field, colour, encoding, strokeWidth=6 if field == "pretraining" else 3, opacity=0.6 if field == "pretraining" else 1), dot, *called]
+    wide = {"strokeWidth": 6, "opacity": 0.6} if field == "pretraining" else {"strokeWidth": 3}  # RL may lie on it
+    return [marks.line(field, colour, encoding, **wide), dot, *called]
 
 
 def shares_explorer() -> Explorable:
@@ -92,16 +94,18 @@ def shares_explorer() -> Explorable:
     served = f"'served: ' + {_counted('inference_tokens')} + ' tokens (dashed)'"
     parts = f"'pre-training ' + {share('pretraining')} + ', RL ' + {share('rl')} + ', serving ' + {share('inference')}"
     each = f"{_counted('pretrain_tokens')} + ' of pre-training on ' + {_counted('n_active')} + ':'"
-    over = f"{marks.said('pretrain_tokens / n_active', ',.3r')} + ' per parameter, ' + {marks.said('overtraining', ',.3r')} + ' × Chinchilla’s {PRESCRIBED}'"
+    times = f"{marks.said('overtraining', ',.3r')} + ' × Chinchilla’s {PRESCRIBED}'"
+    over = f"{marks.said('pretrain_tokens / n_active', ',.3r')} + ' per parameter, ' + {times}"
     at = {name: f"{100 * take(eq.SHARES[name], SPENT):.0f} %" for name in PARTS}
     return Explorable(
-        {**base, "params": _spent(), "layer": layers, "title": marks.title(served, parts, each, over)}, "Shares of lifetime compute against tokens served",
+        {**base, "params": _spent(), "layer": layers, "title": marks.title(served, parts, each, over)},
+        "Shares of lifetime compute against tokens served",
         f"Shares of lifetime compute, 0 to 100 %, against tokens served from 100 billion to 100 quadrillion (log scale), with sliders for tokens of "
         f"pre-training and RL, FLOPs of RL, efficiency of generating, traffic, lifetime, models of a family and size. With "
         f"{SPENT['pretrain_tokens'] / TRILLION:.0f} trillion tokens of pre-training and {SPENT['inference_tokens'] / TRILLION:.0f} trillion served, "
         f"pre-training takes {at['pre-training']}, RL {at['RL']}, serving {at['inference']}. The first two fall with traffic and serving rises.",
-        "The model’s size does not move the shares, only what a token of training is worth. Halve η: RL and serving cost twice as much, and half the traffic is enough for "
-        "serving’s share. Divide the traffic among ten models, and training is most of the cost.",
+        "The model’s size does not move the shares, only how far past Chinchilla’s rule its training goes. Halve η: RL and serving cost twice "
+        "as much. Divide the traffic among ten models: serving is then the least part.",
     )  # fmt: skip
 
 
@@ -112,18 +116,19 @@ def _at_loss(name: str, cost: Any) -> Formula:
     """A cost, as an expression, of a model that reaches the loss, over the compute of the run that is best for training alone."""
     reaching = cost.xreplace({eq.pretrain_tokens: eq.tokens_for_loss.typed}) / eq.compute_budget
     where = eq.tokens_for_loss._where if cost.has(eq.pretrain_tokens) else ()
-    return Formula(f"overtraining.{name}_at_loss", "cost_share", reaching, "1", f"{name} at a loss, over training alone", eq.law_loss.assumes, eq.CHINCHILLA,
-                   register=False, where=where)  # fmt: skip
+    return Formula(f"overtraining.{name}_at_loss", "cost_share", reaching, "1", f"{name} at a loss, over training alone", eq.law_loss.assumes,
+                   eq.CHINCHILLA, register=False, where=where)  # fmt: skip
 
 
 TRAINED, SERVED = eq.pretrain_compute.typed, eq.inference_compute.typed
 CURVES = {"training": _at_loss("training", TRAINED), "serving": _at_loss("serving", SERVED), "sum": _at_loss("sum", TRAINED + SERVED)}
 DATALESS = Formula(
-    "overtraining.dataless_loss", "loss", eq.loss_floor + eq.from_size, "1", "the loss of a size with data without end", eq.law_loss.assumes, eq.CHINCHILLA,
-    register=False,
+    "overtraining.dataless_loss", "loss", eq.loss_floor + eq.from_size, "1", "the loss of a size with data without end", eq.law_loss.assumes,
+    eq.CHINCHILLA, register=False,
 )  # fmt: skip
 WANTED = Formula(  # at the least cost
-    "overtraining.wanted_ratio", "inference_over_training", eq.inference_over_training.typed.xreplace({eq.pretrain_tokens: eq.tokens_for_loss.typed}), "1",
+    "overtraining.wanted_ratio", "inference_over_training",
+    eq.inference_over_training.typed.xreplace({eq.pretrain_tokens: eq.tokens_for_loss.typed}), "1",
     eq.inference_over_training.says, eq.inference_over_training.assumes, register=False,
 )  # fmt: skip
 LAWS = {name: said for name, said in (("Hoffmann, as printed", "Hoffmann, as printed"), ("Hoffmann, TeX source", "Hoffmann, digits of the source"),
@@ -173,14 +178,15 @@ def _ended(encoding: dict) -> list[dict]:
     off, seen = f"{serving} > {TOP!r}", f"{serving} < 0.25 ? null : {serving}"
     return [
         *marks.name(encoding, "'training'", "compute", "optimal", "1", "optimal > 3e11", dy=14),
-        *marks.name(encoding, "'serving'", "kv", f"{off} ? max(1.5e9, {END!r} * {TOP!r} / {serving}) : {END!r}", f"{off} ? {TOP!r} : {seen}", f"!({off})",
-                    dy={"expr": f"{off} ? 4 : {serving} > {training} ? -14 : 24"}),
+        *marks.name(encoding, "'serving'", "kv", f"{off} ? max(1.5e9, {END!r} * {TOP!r} / {serving}) : {END!r}", f"{off} ? {TOP!r} : {seen}",
+                    f"!({off})", dy={"expr": f"{off} ? 4 : {serving} > {training} ? -14 : 24"}),
     ]  # fmt: skip
 
 
 def size_explorer() -> Explorable:
     """Lifetime cost at equal loss against size, with the loss, tokens served, efficiency and fit to choose."""
-    encoding = {"x": marks.log_axis("n_active", "parameters (billions)", 1e9, 3e12), "y": marks.log_axis("cost", "cost (1: best for training alone)", 0.1, 1e4)}
+    cost = marks.log_axis("cost", "cost (1: best for training alone)", 0.1, 1e4)
+    encoding = {"x": marks.log_axis("n_active", "parameters (billions)", 1e9, 3e12), "y": cost}
     encoding["x"]["axis"]["labelExpr"] = f"format(datum.value / {BILLION!r}, ',~r')"
     base = sweep("n_active", 9, math.log10(3e12), points=181)
     base["transform"] += [{"filter": f"({DATALESS.vega(n_active='datum.n_active')}) < loss"}]
@@ -198,14 +204,15 @@ def size_explorer() -> Explorable:
     percent_of = lambda share: f"{marks.said(f'100 * ({share})', '.0f')} + ' %'"
     what = f"{marks.said('best_tokens / best', ',.3r')} + ' each; ' + {percent_of('best_training / best_sum')} + ' training'"
     what += f" + '; saves ' + {percent_of('1 - best_sum / plain_sum')}"
-    best, size = numbers.best(numbers.FITS["hoffmann"]), BOARD["n_active"]
+    best, refit, size = numbers.best(numbers.FITS["hoffmann"]), numbers.best(numbers.FITS["besiroglu"]), BOARD["n_active"]
     saved = simulation.saving(numbers.as_good(numbers.FITS["hoffmann"]), ROUNDED, numbers.law())
     return Explorable(
         {**base, "params": _wished(), "layer": layers, "title": marks.title(good, asked, found, what)}, "Lifetime cost at equal loss against size",
         f"Lifetime compute at equal loss against size from a billion to 3 trillion parameters, both on log scales, in units of the training that is "
-        f"cheapest, with controls for fit, loss, tokens served and efficiency of generating. By Hoffmann’s fit, as good as {size / BILLION:.0f} billion "
-        f"trained best, with {ROUNDED / TRILLION:.0f} trillion tokens served, the least is at {best.n_active / BILLION:.0f} billion parameters on "
-        f"{best.tokens / TRILLION:.0f} trillion tokens, {significant(best.tokens_per_param, 2)} for each parameter, and saves {100 * saved:.0f} %.",
+        f"cheapest, with controls for fit, loss, tokens served and efficiency of generating. By Hoffmann’s fit, as good as {size / BILLION:.0f} "
+        f"billion trained best, with {ROUNDED / TRILLION:.0f} trillion tokens served, the least is at {best.n_active / BILLION:.0f} billion "
+        f"parameters on {best.tokens / TRILLION:.0f} trillion tokens, {significant(best.tokens_per_param, 2)} for each parameter, and "
+        f"saves {100 * saved:.0f} %.",
         "Diamond: the model that is best for training alone. Serve more, and the least moves left, towards the wall where no data suffices. "
-        "Change the fit: it moves the least by as much as a guess of the traffic does.",
+        f"By Besiroglu’s fit it is at {refit.n_active / BILLION:.0f} billion instead of {best.n_active / BILLION:.0f}.",
     )  # fmt: skip

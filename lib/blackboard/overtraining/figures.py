@@ -15,7 +15,7 @@ from blackboard import catalogue, drawing
 from blackboard.batching.equations import balanced_context
 from blackboard.case import plain
 from blackboard.drawing import Drawing, alt_of, beside, done, name_ends, point, thousands
-from blackboard.formula import Formula, take
+from blackboard.formula import take
 from blackboard.overtraining import equations as eq, numbers, simulation
 from blackboard.overtraining.numbers import BOARD, FITS, PRESCRIBED, ROUNDED
 from blackboard.style import COLOURS
@@ -107,9 +107,9 @@ def _balance(axes, powers: dict[str, float]) -> str:
     for colour, height in (("kv", up), ("compute", down), ("bound", up + down)):
         axes.plot(best, height, "o", color=COLOURS[colour], ms=7, zorder=4)
     axes.plot([best, best], [0, up + down], color=COLOURS["muted"], ls=":", lw=1.5, zorder=0)
-    rise = "x²" if squared else "x"
-    for text, colour, place in ((rise, "kv", (2.3, 3.2) if squared else (2.1, 1.7)), ("1/x", "compute", (2.1, 0.6)), ("sum", "bound", (1.75, 4.3) if squared else (1.8, 3.1))):
-        axes.text(*place, text, color=COLOURS[colour], ha="center" if text == "1/x" else "right")
+    rise, beside_rise, beside_sum = ("x²", (2.3, 3.2), (1.75, 4.3)) if squared else ("x", (2.1, 1.7), (1.8, 3.1))
+    for text, colour, place in ((rise, "kv", beside_rise), ("1/x", "compute", (2.25, 0.6)), ("sum", "bound", beside_sum)):
+        axes.text(*place, text, color=COLOURS[colour], ha="right")
     said = f"least at x = {significant(best, 2, exact=True)}:\n{_percent(share)} {rise}, {_percent(1 - share)} 1/x"
     axes.set(xlim=(0, 2.5), ylim=(0, 5), xticks=[0, 1, 2], xlabel="x")
     axes.set_title(said, loc="left")
@@ -157,9 +157,10 @@ def lifetime() -> Drawing:
         fig,
         f"FLOPs over a model's life against its size from {LIMITS[0] / BILLION:.0f} to {LIMITS[1] / BILLION:.0f} billion parameters, both on log "
         f"scales, by Hoffmann's fit, at the loss of {chosen / BILLION:.0f} billion trained best, with {_counted(ROUNDED, 3)} tokens served. Training "
-        f"falls steeply, then rises slowly past its least at {chosen / BILLION:.0f} billion, Chinchilla's size; serving rises with size. Their sum is "
-        f"least at {best.n_active / BILLION:.0f} billion parameters on {_counted(best.tokens)} tokens, {_percent(best.training_share)} of it training, and "
-        f"saves {_percent(saved)}. Dashed: where generating uses chips at {POOR:g} of training's rate, the least is at {poor.n_active / BILLION:.0f} billion.",
+        f"falls steeply, then rises slowly past its least at {chosen / BILLION:.0f} billion, Chinchilla's size; serving rises with size. Their "
+        f"sum is least at {best.n_active / BILLION:.0f} billion parameters on {_counted(best.tokens)} tokens, {_percent(best.training_share)} of it "
+        f"training, and saves {_percent(saved)}. Dashed: where generating uses chips at {POOR:g} of training's rate, the least is at "
+        f"{poor.n_active / BILLION:.0f} billion.",
     )
 
 
@@ -173,7 +174,8 @@ def shares() -> Drawing:
     served, even = np.geomspace(1e12, 1e16, 300), ROUNDED / eq.inference_coefficient(decode_efficiency=numbers.CARD["decode_efficiency"])
     at = lambda name, tokens: 100 * take(eq.SHARES[name], BALANCE, inference_tokens=tokens)
     for name, colour in PARTS.items():
-        axes.plot(served, at(name, served), color=COLOURS[colour], lw=7 if name == "pre-training" else 2.5, alpha=0.5 if name == "pre-training" else 1)
+        width, alpha = (7, 0.5) if name == "pre-training" else (2.5, 1)  # RL lies on pre-training
+        axes.plot(served, at(name, served), color=COLOURS[colour], lw=width, alpha=alpha)
     for tokens, marker in ((even, "o"), (2 * even, "D")):
         for name in ("pre-training", "inference"):
             axes.plot(tokens, at(name, tokens), marker, color=COLOURS["bound"], ms=7, zorder=4)
@@ -187,10 +189,11 @@ def shares() -> Drawing:
     axes.set_title(f"{_counted(BALANCE['pretrain_tokens'], 3)} tokens of pre-training,\n{_counted(BALANCE['rl_tokens'], 3)} of RL", loc="left")
     return done(
         fig,
-        f"Shares of lifetime compute, 0 to 100 %, against tokens served from 1 trillion to 10 quadrillion (log scale), with {_counted(BALANCE['pretrain_tokens'], 3)} tokens of "
-        f"pre-training and {_counted(BALANCE['rl_tokens'], 3)} of RL, which cost the same. At {_counted(even, 3)} tokens served, each has a third; at "
-        f"twice as many, serving has {half:.0f} % and the others {at('RL', 2 * even):.0f} % each. With little traffic the two halve the cost "
-        f"between them; at 10 quadrillion serving takes {at('inference', 1e16):.0f} %.",
+        f"Shares of lifetime compute, 0 to 100 %, against tokens served from 1 trillion to 10 quadrillion (log scale), with "
+        f"{_counted(BALANCE['pretrain_tokens'], 3)} tokens of pre-training and {_counted(BALANCE['rl_tokens'], 3)} of RL, which cost the same. "
+        f"At {_counted(even, 3)} tokens served, each has a third; at twice as many, serving has {half:.0f} % and the others "
+        f"{at('RL', 2 * even):.0f} % each. With little traffic those two share the cost evenly; at 10 quadrillion "
+        f"serving takes {at('inference', 1e16):.0f} %.",
     )
 
 
@@ -219,8 +222,9 @@ def best_sizes() -> Drawing:
     return done(
         fig,
         f"Two panels against tokens served from 100 billion to 10 quadrillion (log scale): the size with the least lifetime cost, and its tokens of "
-        f"training per parameter, at the loss of {BOARD['n_active'] / BILLION:.0f} billion parameters trained best. The size falls and the tokens rise "
-        f"with traffic. With {_counted(ROUNDED, 3)} tokens served: {'; '.join(says)}. Lines mark Chinchilla's {PRESCRIBED} and the lecture's {past:,.0f}.",
+        f"training per parameter, at the loss of {BOARD['n_active'] / BILLION:.0f} billion parameters trained best. The size falls and the tokens "
+        f"rise with traffic. With {_counted(ROUNDED, 3)} tokens served: {'; '.join(says)}. Lines mark Chinchilla's {PRESCRIBED} and the "
+        f"lecture's {past:,.0f}.",
     )
 
 
@@ -261,13 +265,15 @@ def overtrained() -> Drawing:
     key = [("per active parameter", "compute"), ("per stored parameter,", "kv"), ("of mixtures of experts", "kv"), ("hollow: not confirmed", "muted")]
     for line, (text, colour) in enumerate(key):
         axes.text(30, 3 - line, text, color=COLOURS[colour], fontsize=SMALL, va="center")
-    past_it, mixed = sum(p.per_active > past for p in rows), next(p for p in rows if p.name == "DeepSeek-V3")
+    beyond, mixed = [p.n_active for p in rows if p.per_active > past], next(p for p in rows if p.name == "DeepSeek-V3")
+    past_it, most = len(beyond), _counted(max(beyond))
     return done(
         fig,
         f"{len(rows)} public models, a row each, by tokens of training per parameter from 1 to 100,000 (log scale): from {rows[0].name} with "
-        f"{significant(rows[0].per_active, 2)} to {rows[-1].name} with {significant(rows[-1].per_active, 2)}; {past_it} lie past the lecture's {past:,.0f}, the smallest "
-        f"models. Mixtures of experts have a second mark, per stored parameter: {mixed.name} has {mixed.per_active:.0f} per active and "
-        f"{mixed.per_total:.0f} per stored one, next to Chinchilla's {PRESCRIBED}. Values that no primary source confirms are hollow.",
+        f"{significant(rows[0].per_active, 2)} to {rows[-1].name} with {significant(rows[-1].per_active, 2)}; {past_it} lie past the lecture's "
+        f"{past:,.0f}, all with at most {most} active parameters. Mixtures of experts have a second mark, per stored parameter: "
+        f"{mixed.name} has {mixed.per_active:.0f} per active and {mixed.per_total:.0f} per stored one, next to Chinchilla's {PRESCRIBED}. "
+        "Values that no primary source confirms are hollow.",
     )
 
 
@@ -275,7 +281,8 @@ def overtrained() -> Drawing:
 
 INPUTS = {  # in the order of the bars: name, and a value of the notation in the words of the lecture
     "world_rate": ("traffic", lambda v: f"{v / 1e6:,.0f} M/s"), "lifetime": ("lifetime", lambda v: f"{v / numbers.DAY:.0f} d"),
-    "decode_efficiency": ("efficiency", lambda v: f"{v:g}"), "n_active": ("size", lambda v: f"{v / BILLION:.0f} B"), "family": ("family", lambda v: f"{v:g}"),
+    "decode_efficiency": ("efficiency", lambda v: f"{v:g}"), "n_active": ("size", lambda v: f"{v / BILLION:.0f} B"),
+    "family": ("family", lambda v: f"{v:g}"),
 }  # fmt: skip
 
 
@@ -305,12 +312,18 @@ def factor() -> Drawing:
     below.grid(visible=False)
     thousands(below, "x")
     below.set_title("one guess moved, the others in the middle", loc="left")
-    return done(
-        fig,
+    return done(fig, _factor_says(far, told))
+
+
+def _factor_says(far: simulation.Spread, told: list[float]) -> str:
+    """What the spread shows, in words."""
+    low, mid, high = (significant(far.quantile(share), 2) for share in (0.05, 0.5, 0.95))
+    ends = lambda name: f"from {significant(min(far.reach[name]), 2)} to {significant(max(far.reach[name]), 2)}"
+    return (
         f"Over-training factor on a log scale from 8 to 5,000, in two panels. Above, how often {len(far.factors):,} draws from halved and doubled "
-        f"guesses give it: half of them below {significant(mid, 2)}, nine in ten between {significant(low, 2)} and {significant(high, 2)}; a band marks the "
-        f"lecture's {_listed([f'{x:.0f}' for x in told])}, and {_percent(far.below(told[-1]))} of the draws lie below its upper end. Below, a bar for each guess moved "
-        f"alone: {_listed([f'{text} from {significant(min(far.reach[n]), 2)} to {significant(max(far.reach[n]), 2)}' for n, (text, _) in INPUTS.items()])}.",
+        f"guesses give it: half of them below {mid}, nine in ten between {low} and {high}; a band marks the lecture's "
+        f"{_listed([f'{x:.0f}' for x in told])}, and {_percent(far.below(told[-1]))} of the draws lie below its upper end. Below, a bar for "
+        f"each guess moved alone: {_listed([f'{text} {ends(name)}' for name, (text, _) in INPUTS.items()])}."
     )
 
 
@@ -324,10 +337,6 @@ def _bar(axes, row: int, ends: tuple[float, float], said: list[str]) -> None:
 
 # --- with the KV cache -------------------------------------------------------------------------------------------------
 
-DECODE = Formula(
-    "overtraining.decode_compute", "c_inference", eq.decode_flop * eq.inference_tokens, "FLOP", "generating, with the KV cache read",
-    eq.lifetime_with_kv.assumes, eq.MATX, register=False,
-)  # fmt: skip
 WITH_KV = {"llama-3.1-8b": "kv", "llama-3.1-70b": "third", "deepseek-v3": "accent", "llama-3.1-405b": "compute"}
 
 
@@ -338,8 +347,8 @@ def _on_example(id: str) -> dict[str, float]:
 
 def _over_multiplying(id: str, context: Any) -> Any:
     """Cost of a generated token over that of multiplying alone, on the example's chip with a cache in FP8."""
-    known = _on_example(id) | {"inference_tokens": 1}
-    return take(DECODE, known, context=context) / take(eq.inference_compute, known, decode_efficiency=1)
+    known = _on_example(id)
+    return take(eq.decode_flop, known, context=context) / take(eq.decode_flop, known, context=0)
 
 
 def with_kv() -> Drawing:
@@ -372,7 +381,8 @@ def with_kv() -> Drawing:
     name = lambda id: plain(catalogue.model(id).name)
     return done(
         fig,
-        f"Cost of a generated token over that of multiplying alone, from 0.6 to 500, against context from 100 to 131,072 tokens, both on log scales, on "
-        f"{plain(chip.name)} in FP8. Every curve is level at 1 and then rises with context: {name(first)} from {significant(bends[first], 2)} tokens on, "
-        f"{name(last)} from {significant(bends[last], 2)}. At MatX's {here:,} tokens it is {_listed(says)}.",
+        f"Cost of a generated token over that of multiplying alone, from 0.6 to 500, against context from 100 to 131,072 tokens, both on log "
+        f"scales, on {plain(chip.name)} in FP8. Every curve is level at 1 and then rises with context: {name(first)} from "
+        f"{significant(bends[first], 2)} tokens on, {name(last)} from {significant(bends[last], 2)}. At MatX's {here:,} tokens it is "
+        f"{_listed(says)}.",
     )

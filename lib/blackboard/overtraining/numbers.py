@@ -184,9 +184,8 @@ def with_kv() -> dict[str, str]:
     out, h100 = {}, chip(EXAMPLE["chip"])
     for key, id in {"8": "llama-3.1-8b", "405": "llama-3.1-405b", "v3": "deepseek-v3"}.items():
         net = model(id)
-        multiply = 2 * net.n_active
-        read = EXAMPLE["context"] * net.kv_bytes_per_token("fp8") * h100.flops("fp8") / h100.bandwidth
-        out[f"kv_{key}"] = significant(read / multiply, 2)
+        known = net.symbols(kv="fp8") | h100.symbols("fp8") | EXAMPLE
+        out[f"kv_{key}"] = significant(take(eq.decode_flop, known) / take(eq.decode_flop, known, context=0), 2)
     return out | {"kv_intensity": f"{h100.flops('fp8') / h100.bandwidth:.0f}", "kv_context": f"{EXAMPLE['context']:,}"}
 
 

@@ -1137,11 +1137,6 @@ best_size = Quantity(
 
 # --- with the KV cache -----------------------------------------------------------------------------------------------
 
-DECODE = Formula(
-    "overtraining.decode_with_kv", "flop_per_token", eq.decode_flop, "FLOP/token",
-    "a token generated pays for multiplying or for reading its KV, whichever takes longer", ("reading weights is shared by a large batch",),
-    eq.MATX, register=False,
-)  # fmt: skip
 READ = eq.context * eq.kv * eq.flops / eq.bandwidth
 MULTIPLY = 2 * eq.n_active
 INTENSITY = chip("h100-sxm").flops("fp8") / chip("h100-sxm").bandwidth  # FLOP/byte
@@ -1179,21 +1174,21 @@ kv_times = Quantity(
     draw={"net": ("llama-3.1-8b", "llama-3.1-405b", "qwen3-8b", "llama-3.1-70b"), "kind": ("h100-sxm", "b200"),
           "context": (8_192, 16_384, 32_768), "batch": (128, 64)},
     derive=cached, units=CACHED, unit="1", objective=KV,
-    answer=lambda v: take(DECODE, v) / take(DECODE, v, context=0), second=read_times,
+    answer=lambda v: take(eq.decode_flop, v) / take(eq.decode_flop, v, context=0), second=read_times,
     means="So a token generated costs that many times the two FLOPs for each parameter. With Llama 3 8B on an H100 this is MatX's example. A large "
     "model suffers far less: its weights grow faster than its cache.",
     mistakes=(
-        Mistake(lambda v: take(DECODE, v) / take(DECODE, v, context=0) * v["batch"],
+        Mistake(lambda v: take(eq.decode_flop, v) / take(eq.decode_flop, v, context=0) * v["batch"],
                 "Each sequence reads its own cache and multiplies its own token. The batch cancels."),
-        Mistake(lambda v: take(DECODE, v) / take(DECODE, v, context=0) / 2,
+        Mistake(lambda v: take(eq.decode_flop, v) / take(eq.decode_flop, v, context=0) / 2,
                 "Half of it: a key and a value are kept, not one of the two."),
-        Mistake(lambda v: take(DECODE, v) / take(DECODE, v, context=0) * 2,
+        Mistake(lambda v: take(eq.decode_flop, v) / take(eq.decode_flop, v, context=0) * 2,
                 "Twice as much: each parameter takes two FLOPs for a token, and F counts both."),
-        Mistake(lambda v: take(DECODE, v) / take(DECODE, v, context=0) * v["query_heads"] / v["kv_heads"],
+        Mistake(lambda v: take(eq.decode_flop, v) / take(eq.decode_flop, v, context=0) * v["query_heads"] / v["kv_heads"],
                 "You kept keys and values for every query head. Several of these share one KV head."),
-        Mistake(lambda v: take(DECODE, v) / take(DECODE, v, context=0) / v["layer_count"],
+        Mistake(lambda v: take(eq.decode_flop, v) / take(eq.decode_flop, v, context=0) / v["layer_count"],
                 "That is the cache of one layer. Every layer keeps its own."),
-        Mistake(lambda v: take(DECODE, v) / take(DECODE, v, context=0) / v["context"],
+        Mistake(lambda v: take(eq.decode_flop, v) / take(eq.decode_flop, v, context=0) / v["context"],
                 "That is the cache of one token. All of the context is read."),
     ),
     hints=("First the bytes of one token's cache: layers × 2 × KV heads × numbers.",
@@ -1202,7 +1197,7 @@ kv_times = Quantity(
         Step("Cache of a token:", v["kv_bytes_per_token"], "byte"),
         Step("Reading a sequence's cache takes", v["context"] * v["kv_bytes_per_token"] / v["bandwidth"], "s"),
         Step("multiplying its token", 2 * v["n_active"] / v["flops"], "s"),
-        Step("The ratio:", take(DECODE, v) / take(DECODE, v, context=0), "1"),
+        Step("The ratio:", take(eq.decode_flop, v) / take(eq.decode_flop, v, context=0), "1"),
     ],
 )  # fmt: skip
 
@@ -1211,7 +1206,7 @@ kv_letters = Expression(
     ask="A dense model with N_act parameters generates with L tokens of context, whose KV cache takes kappa bytes each, on a machine that "
     "multiplies F (a multiply-add counted as two) and reads W. Multiplying and reading go on at the same time, and the batch is so large that "
     "reading weights costs next to nothing. How many FLOPs could the machine have done in the time that one token of one sequence takes?",
-    formula=DECODE, answer=None, objective=KV,
+    formula=eq.decode_flop, answer=None, objective=KV,
     second=lambda v: eq.flops * Max(2 * eq.n_active / eq.flops, eq.context * eq.kv / eq.bandwidth),
     means=f"F/W is the price of a byte in FLOPs: {INTENSITY:.0f} on an H100 in FP8. MatX counts what a model costs over its life with this.",
     mistakes=(
@@ -1242,15 +1237,15 @@ even = Quantity(
     "the full rate. After how many trillions of tokens generated have the chips worked as long on serving as on training?",
     draw={"net": ("llama-3.1-8b", "qwen3-8b", "llama-3.1-70b"), "kind": ("h100-sxm", "b200"), "context": (2_048, 4_096, 1_024)}, derive=cached,
     units=CACHED, unit="token", asked="trillion tokens", objective=KV,
-    answer=lambda v: take(eq.pretrain_compute, v) / take(DECODE, v), second=caught_up,
+    answer=lambda v: take(eq.pretrain_compute, v) / take(eq.decode_flop, v), second=caught_up,
     means="Without the cache a model could serve three times its tokens of training until then. Reading the cache is one reason why generating "
     "makes poor use of the chips.",
     mistakes=(
-        Mistake(lambda v: take(eq.pretrain_compute, v) / take(DECODE, v, context=0),
+        Mistake(lambda v: take(eq.pretrain_compute, v) / take(eq.decode_flop, v, context=0),
                 "The KV cache is left out. Reading it takes longer than multiplying here."),
-        Mistake(lambda v: take(eq.pretrain_compute, v) / (take(DECODE, v) + take(DECODE, v, context=0)),
+        Mistake(lambda v: take(eq.pretrain_compute, v) / (take(eq.decode_flop, v) + take(eq.decode_flop, v, context=0)),
                 "Reading and multiplying go on at the same time. The longer one counts, not the sum."),
-        Mistake(lambda v: take(eq.pretrain_compute, v) / 3 / take(DECODE, v), "You trained with 2 FLOPs. Training goes backward, too."),
+        Mistake(lambda v: take(eq.pretrain_compute, v) / 3 / take(eq.decode_flop, v), "You trained with 2 FLOPs. Training goes backward, too."),
         Mistake(lambda v: v["pretrain_tokens"],
                 "That many tokens would cost as much at 6 FLOPs for each parameter. Work out what one generated token costs here."),
     ),
@@ -1258,9 +1253,9 @@ even = Quantity(
            "Training's 6 N D over the larger of 2 N and context × bytes × rate ÷ bandwidth."),
     solution=lambda v: [
         Step(f"${eq.pretrain_compute.latex}$ =", tens(take(eq.pretrain_compute, v))),
-        Step("A token multiplies", take(DECODE, v, context=0), "FLOP"),
-        Step("and while its cache is read the chip could do", take(DECODE, v), "FLOP"),
-        Step("So serving has caught up after", take(eq.pretrain_compute, v) / take(DECODE, v), "token"),
+        Step("A token multiplies", take(eq.decode_flop, v, context=0), "FLOP"),
+        Step("and while its cache is read the chip could do", take(eq.decode_flop, v), "FLOP"),
+        Step("So serving has caught up after", take(eq.pretrain_compute, v) / take(eq.decode_flop, v), "token"),
     ],
 )  # fmt: skip
 

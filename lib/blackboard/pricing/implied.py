@@ -188,7 +188,7 @@ def listing(found: Implied) -> Page:
 
 
 def every_card() -> Page:
-    """Every card of the catalogue with what it implies, in the order of their dates."""
+    """Every card of the catalogue with what it implies, in the order of their dates, folded away."""
     short = lambda found, unit="1": "–" if found is None else found.said(unit)
     rows = []
     for found in map(implied, sorted(prices(), key=lambda card: (card.valid_from, card.id))):
@@ -200,7 +200,8 @@ def every_card() -> Page:
         ])  # fmt: skip
     heads = ("Card", "Seen from", "Input / output, USD per million", "Output over input", "MFU", "KV from the step, kB/token", "Context, tokens",
              "Uses to pay for a write (5 min, 1 h)", "Holding, USD/GB/h", "Input over rent", "Doubts")  # fmt: skip
-    return table("What every price card of the catalogue implies", heads, rows)
+    found = table("What every price card of the catalogue implies", heads, rows)
+    return Page(f"<details><summary>Every card of the catalogue</summary>{found}</details>")
 
 
 def least_uses(uses: float) -> int:

@@ -80,11 +80,13 @@ def memory_explorer() -> Explorable:
     at = {name_: pretty(take(formula, start), "byte") for name_, formula in CURVES.items()}
     return Explorable(
         {**base, "params": _sizes(), "layer": layers, "title": marks.title(sized, stored, marked, back)}, "Activations against depth",
-        f"Activations that training keeps, 0.001 to 100,000 GB, against 1 to 256 layers, both log, with sliders for layers, width, tokens, bytes of a value, values kept "
-        f"and checkpoints. At {name}'s {start['depth']} layers and width, with {TOKENS:,} tokens: {at['stored']} stored, {at['checkpointed']} with a checkpoint every "
-        f"{SEGMENT} layers, {at['least']} with the best, {at['reversible']} reversible; all but the first run the forward pass twice.",
-        f"Only the reversible line is level. Korthikanti and others count {KEPT} bytes that a layer keeps for each value of its stream, in 16 bits: {KEPT // VALUE} values; attention "
-        "scores come on top. Try a layer that keeps few values: what checkpoints and reversing save shrinks.",
+        "Activations that training keeps, 0.001 to 100,000 GB, against 1 to 256 layers, both log, with sliders for layers, width, tokens, bytes "
+        f"of a value, values kept and checkpoints. At {name}'s {start['depth']} layers and width, with {TOKENS:,} tokens: {at['stored']} stored, "
+        f"{at['checkpointed']} with a checkpoint every {SEGMENT} layers, {at['least']} with the best, {at['reversible']} reversible; all but the "
+        "first run the forward pass twice.",
+        f"Only the reversible line is level. Korthikanti and others count {KEPT} bytes that a layer keeps for each value of its stream, in 16 "
+        f"bits: {KEPT // VALUE} values; attention scores come on top. Try a layer that keeps few values: what checkpoints and reversing save "
+        "shrinks.",
     )  # fmt: skip
 
 
@@ -132,8 +134,9 @@ def error_explorer() -> Explorable:
     found = significant(take(eq.difference, {"rounding": ROUNDING["fp32"], "gain_per_layer": chi, "depth": DEPTH}), 2)
     return Explorable(
         {**base, "params": params, "layer": layers, "title": marks.title(chosen, here, until)}, "How long digits survive the way back",
-        f"Relative difference, 1e-17 to 10,000 (log scale), against 1 to 256 layers, each of which widens it by χ, from one rounding in BF16, FP16, FP32 and FP64, with controls for "
-        f"format, χ and layers. Straight lines rise side by side. At χ = {chi:g} all digits are gone after so many layers: {gone}; in FP32 {DEPTH} layers leave {found}.",
+        "Relative difference, 1e-17 to 10,000 (log scale), against 1 to 256 layers, each of which widens it by χ, from one rounding in BF16, "
+        f"FP16, FP32 and FP64, with controls for format, χ and layers. Straight lines rise side by side. At χ = {chi:g} all digits are gone after "
+        f"so many layers: {gone}; in FP32 {DEPTH} layers leave {found}.",
         "Each format has its digits, and each layer costs as many as χ says. A factor near 1 makes even short formats last; twice the digits "
         "last twice the layers, whatever the factor. Try χ = 2, as of a good cipher: a bit is lost in every layer.",
     )  # fmt: skip

@@ -90,9 +90,10 @@ def coupling() -> Drawing:
         bare(at, (-0.7, 8.6), (-0.4, 2.5))
     return done(
         fig,
-        "The coupling of a Feistel network, twice. Above, the way there: x goes straight through; a branch of it passes a box f, whose result is added "
-        "to y, so that (x, y) becomes (x, z) with z = y + f(x). Below, the way back, with the same picture: x is there to be read off, the same f is "
-        "computed forwards from it and taken off z, which leaves y. Nothing is ever computed through f from its result to its input, so f needs no inverse.",
+        "The coupling of a Feistel network, twice. Above, the way there: x goes straight through; a branch of it passes a box f, whose result is "
+        "added to y, so that (x, y) becomes (x, z) with z = y + f(x). Below, the way back, with the same picture: x is there to be read off, the "
+        "same f is computed forwards from it and taken off z, which leaves y. Nothing is ever computed through f from its result to its input, "
+        "so f needs no inverse.",
     )
 
 
@@ -114,9 +115,9 @@ def blocks() -> Drawing:
         bare(at, (-1.6, 3.4) if at is one else (-1.0, 4.0), (-0.75, 6.3))
     return done(
         fig,
-        "Two blocks, from the bottom up. Left, a residual block: x goes straight up, a branch of it through f, and the two are added to x + f(x); x itself "
-        "is gone. Right, a block of two streams x and y: a branch of x goes through f and is added to y. Then the streams cross: y + f(x) becomes the new x, "
-        "the old x becomes the new y, unchanged. From the two at the top the two at the bottom can be had again.",
+        "Two blocks, from the bottom up. Left, a residual block: x goes straight up, a branch of it through f, and the two are added to x + "
+        "f(x); x itself is gone. Right, a block of two streams x and y: a branch of x goes through f and is added to y. Then the streams cross: "
+        "y + f(x) becomes the new x, the old x becomes the new y, unchanged. From the two at the top the two at the bottom can be had again.",
     )
 
 
@@ -160,10 +161,10 @@ def layers() -> Drawing:
         bare(at, (UP - 0.75, DOWN + 0.75), (-1.15, LAYERS + 0.85))
     return done(
         fig,
-        f"Layers 0 to {LAYERS - 1}, twice, each time a column of the forward pass, bottom to top, and one of the backward pass, top to bottom. Left, as usual: on the "
-        f"way up every layer writes its activations to memory, {LAYERS} cells, and on the way down they are read in reverse, the last first. Right, a "
-        "reversible network: no cell. Two streams at the top are all that is kept; on the way down each layer's inputs are worked out from its outputs, "
-        "in lock-step with the gradients.",
+        f"Layers 0 to {LAYERS - 1}, twice, each time a column of the forward pass, bottom to top, and one of the backward pass, top to bottom. "
+        f"Left, as usual: on the way up every layer writes its activations to memory, {LAYERS} cells, and on the way down they are read in "
+        "reverse, the last first. Right, a reversible network: no cell. Two streams at the top are all that is kept; on the way down each "
+        "layer's inputs are worked out from its outputs, in lock-step with the gradients.",
     )
 
 
@@ -214,10 +215,11 @@ def avalanche() -> Drawing:
     axes.set(xlim=(-0.4, 24.4), ylim=(0, 66), xlabel="rounds, or layers", ylabel="bits flipped by one (%)", xticks=range(0, 25, 4))
     return done(
         fig,
-        f"Share of a block's {16 * simulation.HALF_BITS // 8} output bits that change when one input bit does, 0 to 66 %, against 0 to {max(KNOTS)} rounds or layers. The Feistel cipher, "
-        f"flip in the half that enters f first: {_listed(found['x'])} after 0 to 3 rounds; flip in the other half, a round later: {_listed(found['y'])}. "
-        f"The formula for one round says {_percent(level, 1)}. A residual network with LayerNorm stays at {_percent(nets['residual'][-1])} after {max(KNOTS)} layers; a plain "
-        f"network of large weights reaches {_percent(nets['plain'][-1])}.",
+        f"Share of a block's {16 * simulation.HALF_BITS // 8} output bits that change when one input bit does, 0 to 66 %, against 0 to "
+        f"{max(KNOTS)} rounds or layers. The Feistel cipher, flip in the half that enters f first: {_listed(found['x'])} after 0 to 3 rounds; "
+        f"flip in the other half, a round later: {_listed(found['y'])}. The formula for one round says {_percent(level, 1)}. A residual network "
+        f"with LayerNorm stays at {_percent(nets['residual'][-1])} after {max(KNOTS)} layers; a plain network of large weights reaches "
+        f"{_percent(nets['plain'][-1])}.",
     )
 
 
@@ -242,11 +244,12 @@ def weakness() -> Drawing:
     net, cipher = simulation.attacked("residual"), simulation.attacked("Feistel")
     return done(
         fig,
-        f"Observed against foretold changes of output bytes, when all {simulation.BLOCK} input bytes change by up to {simulation.SHIFT}; foretold by slopes from queries next to "
-        f"the block, the key unknown. Left, a residual network of {simulation.DEEP} layers: points lie along the diagonal, correlation {net.told.correlation:.2f}. Right, the Feistel "
-        f"cipher of {simulation.ROUNDS} rounds: a cloud, correlation {cipher.told.correlation:.2f}. Two plaintexts are told apart in {_percent(net.apart)} of trials on the network and "
-        f"in {_percent(cipher.apart)} on the cipher, which is guessing; {simulation.SECRET} unknown bytes of a plaintext are found, or others with its ciphertext, in {_percent(net.broken.matched)} and "
-        f"{_percent(cipher.broken.matched)}.",
+        f"Observed against foretold changes of output bytes, when all {simulation.BLOCK} input bytes change by up to {simulation.SHIFT}; foretold "
+        f"by slopes from queries next to the block, the key unknown. Left, a residual network of {simulation.DEEP} layers: points lie along the "
+        f"diagonal, correlation {net.told.correlation:.2f}. Right, the Feistel cipher of {simulation.ROUNDS} rounds: a cloud, correlation "
+        f"{cipher.told.correlation:.2f}. Two plaintexts are told apart in {_percent(net.apart)} of trials on the network and in "
+        f"{_percent(cipher.apart)} on the cipher, which is guessing; {simulation.SECRET} unknown bytes of a plaintext are found, or others with "
+        f"its ciphertext, in {_percent(net.broken.matched)} and {_percent(cipher.broken.matched)}.",
     )
 
 
@@ -290,9 +293,10 @@ def memory() -> Drawing:
     axes.text(0.03, 0.96, "lines: formulas\n● counted as kept\n+ allocated at most,\n   working arrays too", transform=axes.transAxes, va="top", color=COLOURS["muted"])
     return done(
         fig,
-        f"Activations that a training step of {SAMPLES} digits keeps, {axes.get_ylim()[0]:g} to {axes.get_ylim()[1]:g} MB, against {DEPTHS[0]} to {DEPTHS[-1]} layers, both log. "
-        f"Lines by formula, dots counted while a network trained, crosses the most that Python allocated, working arrays included. From {DEPTHS[0]} to "
-        f"{DEPTHS[-1]} layers: {'; '.join(said)}. Stored activations grow with depth, checkpointed ones with its root, reversible ones not at all.",
+        f"Activations that a training step of {SAMPLES} digits keeps, {axes.get_ylim()[0]:g} to {axes.get_ylim()[1]:g} MB, against {DEPTHS[0]} to "
+        f"{DEPTHS[-1]} layers, both log. Lines by formula, dots counted while a network trained, crosses the most that Python allocated, working "
+        f"arrays included. From {DEPTHS[0]} to {DEPTHS[-1]} layers: {'; '.join(said)}. Stored activations grow with depth, checkpointed ones with "
+        "its root, reversible ones not at all.",
     )
 
 
@@ -326,10 +330,11 @@ def roundtrip() -> Drawing:
     last = lambda name: ", ".join(f"{word} {_power(errors[name][dtype][-1])}" for dtype, (word, _) in PRECISIONS.items())
     return done(
         fig,
-        f"Relative error of the streams that are rebuilt from the top, 1e-18 to 100 (log scale), against 1 to {FAR} layers run back, in FP16, FP32 and FP64; twice. Left, a "
-        f"network with LayerNorm, which on average widens a difference by {gains[0]:.2f} a layer: after {FAR} layers {last('fresh')}; trained on digits {last('after')}. Right, "
-        f"without LayerNorm and with large weights, {gains[1]:.2f} a layer: {last('steep')}. Dashed lines are one rounding times that factor for each layer; "
-        "errors grow fastest near the bottom, where the streams are small. Above 1 nothing is left of them.",
+        f"Relative error of the streams that are rebuilt from the top, 1e-18 to 100 (log scale), against 1 to {FAR} layers run back, in FP16, "
+        f"FP32 and FP64; twice. Left, a network with LayerNorm, which on average widens a difference by {gains[0]:.2f} a layer: after {FAR} "
+        f"layers {last('fresh')}; trained on digits {last('after')}. Right, without LayerNorm and with large weights, {gains[1]:.2f} a layer: "
+        f"{last('steep')}. Dashed lines are one rounding times that factor for each layer; errors grow fastest near the bottom, where the streams "
+        "are small. Above 1 nothing is left of them.",
     )
 
 
@@ -356,9 +361,10 @@ def training() -> Drawing:
     data = network.digits()
     return done(
         fig,
-        f"Training loss (log scale) and accuracy on {len(data.test)} digits that were not trained on, against {len(one.accuracy) - 1} epochs of {len(data.train):,} digits, for a "
-        f"reversible network of {network.TRAINED} layers that rebuilds its activations and for its twin that stores them. The curves lie on each other: losses fall from "
-        f"{one.losses[0]:.1f} to {np.mean(two.losses[-two.steps_per_epoch:]):.4f} nats and differ by at most {_power(apart)} of themselves; both end at {_percent(two.accuracy[-1], 1)}.",
+        f"Training loss (log scale) and accuracy on {len(data.test)} digits that were not trained on, against {len(one.accuracy) - 1} epochs of "
+        f"{len(data.train):,} digits, for a reversible network of {network.TRAINED} layers that rebuilds its activations and for its twin that "
+        f"stores them. The curves lie on each other: losses fall from {one.losses[0]:.1f} to {np.mean(two.losses[-two.steps_per_epoch:]):.4f} "
+        f"nats and differ by at most {_power(apart)} of themselves; both end at {_percent(two.accuracy[-1], 1)}.",
     )
 
 
@@ -408,9 +414,9 @@ def measured() -> Drawing:
     below.text(1.71, -1.14, "TensorFlow", va="center", color=COLOURS["third"])
     return done(
         fig,
-        f"Above, GPU memory of training on CIFAR images, 0 to 3,400 MB, against layers: residual networks {ends['ResNet']}; reversible ones {ends['RevNet']}. Below, time of "
-        f"training a reversible network over that of a residual one, 0.95 to 2.1, on two sets of images: {'; '.join(said)}. A line marks the {THIRD:.2f} of one more forward "
-        f"pass, a band the {low:g} to {high:g} that the RevNet's authors met.",
+        f"Above, GPU memory of training on CIFAR images, 0 to 3,400 MB, against layers: residual networks {ends['ResNet']}; reversible ones "
+        f"{ends['RevNet']}. Below, time of training a reversible network over that of a residual one, 0.95 to 2.1, on two sets of images: "
+        f"{'; '.join(said)}. A line marks the {THIRD:.2f} of one more forward pass, a band the {low:g} to {high:g} that the RevNet's authors met.",
     )
 
 
@@ -477,9 +483,10 @@ def _worth_says(kv: list[_Cache], train: list[simulation.Kept]) -> str:
     over = {kind: [one.hold / _even("a100-80gb", "bf16", one.flop_spent) for one in train if one.part == kind] for kind in ("layers", "scores")}
     least = min(_even(RUNNING.system, RUNNING.precision, one.flop_spent) / one.hold for one in kv)
     return (
-        "Seconds until a kept byte is used, 0.001 to 1,000, against FLOPs to compute it again, 10 to 10 million, both log, with the break-even lines of "
-        "two chips: above them computing again is cheaper, below them keeping. KV caches, read every step, lie far below: "
-        f"{ends[0].name} to {ends[1].name} take {significant(ends[0].flop_spent, 2)} to {significant(ends[1].flop_spent, 2)} FLOPs a byte, and keeping pays at least {least:,.0f} times over. "
-        f"Training's activations on A100, of four GPTs: those of the layers are held for {spans(over['layers'])} times the break-even, attention's scores for {spans(over['scores'])} "
-        "times. The scores are what practice computes again."
+        "Seconds until a kept byte is used, 0.001 to 1,000, against FLOPs to compute it again, 10 to 10 million, both log, with the break-even "
+        "lines of two chips: above them computing again is cheaper, below them keeping. KV caches, read every step, lie far below: "
+        f"{ends[0].name} to {ends[1].name} take {significant(ends[0].flop_spent, 2)} to {significant(ends[1].flop_spent, 2)} FLOPs a byte, and "
+        f"keeping pays at least {least:,.0f} times over. Training's activations on A100, of four GPTs: those of the layers are held for "
+        f"{spans(over['layers'])} times the break-even, attention's scores for {spans(over['scores'])} times. The scores are what practice "
+        "computes again."
     )
