@@ -46,9 +46,29 @@ def _sizes() -> list[dict]:
     ]  # fmt: skip
 
 
-def _told(value: str) -> str:
-    """Browser expression of bytes in words."""
-    return f"{marks.said(value, '.3s')} + 'B'"
+WORDS = {"stored": "stored", "checkpointed": "checkpointed", "least": "best checkpoints", "reversible": "reversible"}
+LOOKS = {"stored": {"strokeWidth": 4}, "checkpointed": {}, "least": {"strokeDash": [5, 4]}, "reversible": {"strokeWidth": 4}}
+HOLDS = {  # where a stretch has at least a layer, and at most all; with room for rounding
+    "checkpointed": "datum.depth * 1.0001 >= segment", "least": "datum.depth * stream_bytes * 1.0001 >= layer_bytes",
+}  # fmt: skip
+
+
+def _lines(encoding: dict) -> list[dict]:
+    """The curves where their formulas hold, and a dot on each at the chosen depth; none on the best, which the sliders do not set."""
+    lines, dots = [], []
+    for name in ("least", "checkpointed", "stored", "reversible"):
+        found = [{"filter": HOLDS[name]}] if name in HOLDS else []
+        lines.append({**marks.line(name, INKS[name], encoding, **LOOKS[name]), "transform": found})
+        if name != "least":
+            here = f"{'segment <= depth' if name in HOLDS else 'true'} ? {inside(CURVES[name], 'GB')} : null"
+            dots.append(marks.at(encoding, {**DOT, "color": COLOURS[INKS[name]]}, x="depth", y=here))
+    return [*lines, *dots]
+
+
+def _names(encoding: dict) -> list[dict]:
+    """What the curves are called, in the upper left, which they never reach."""
+    heights = [repr(10 ** (4.65 - 0.42 * n)) for n in range(len(CURVES))]
+    return [row for name, y in zip(CURVES, heights) for row in marks.name(encoding, f"'{WORDS[name]}'", INKS[name], "1.1", y, dy=0)]
 
 
 def memory_explorer() -> Explorable:
@@ -57,21 +77,11 @@ def memory_explorer() -> Explorable:
     encoding["x"]["axis"]["values"] = [4**n for n in range(5)]
     base = sweep("depth", 0, math.log10(256), points=49)
     base["transform"] += [curve(formula, "depth", name, "GB") for name, formula in CURVES.items()]
-    now, told = {name: inside(formula, "GB") for name, formula in CURVES.items()}, {name: _told(inside(formula, "byte")) for name, formula in CURVES.items()}
-    fits, can_be_best = "datum.depth * 1.0001 >= segment", "datum.depth * stream_bytes * 1.0001 >= layer_bytes"  # room for rounding
-    possible = {"checkpointed": "segment <= depth"}
-    drawn = {
-        "least": {**marks.line("least", INKS["least"], encoding, strokeDash=[5, 4]), "transform": [{"filter": can_be_best}]},
-        "checkpointed": {**marks.line("checkpointed", INKS["checkpointed"], encoding), "transform": [{"filter": fits}]},
-        "stored": marks.line("stored", INKS["stored"], encoding, strokeWidth=4), "reversible": marks.line("reversible", INKS["reversible"], encoding, strokeWidth=4),
-    }  # fmt: skip
-    dots = [marks.at(encoding, {**DOT, "color": COLOURS[INKS[n]]}, x="depth", y=f"{possible.get(n, 'true')} ? {now[n]} : null") for n in CURVES if n != "least"]
-    words = {"stored": "stored", "checkpointed": "checkpointed", "least": "best checkpoints", "reversible": "reversible"}
-    names = [row for n, name in enumerate(CURVES) for row in marks.name(encoding, f"'{words[name]}'", INKS[name], "1.1", repr(10 ** (4.65 - 0.42 * n)), dy=0)]
     layers = [
-        *drawn.values(), *dots, *names,
-        marks.hover(encoding, "stored", {name: f"{words[name]} (GB)" for name in CURVES}, ",.3r"),
+        *_lines(encoding), *_names(encoding),
+        marks.hover(encoding, "stored", {name: f"{WORDS[name]} (GB)" for name in CURVES}, ",.3r"),
     ]  # fmt: skip
+    told = {name: f"{marks.said(inside(formula, 'byte'), '.3s')} + 'B'" for name, formula in CURVES.items()}
     sized = f"depth + (depth == 1 ? ' layer' : ' layers') + ', width ' + {marks.said('d_model')} + ', ' + {marks.said('tokens')} + ' tokens'"
     again = f"' (×' + {marks.said(inside(eq.work_ratio, '1', recomputed=1), '.2f')} + ' work)'"
     stored, back = f"'stored: ' + {told['stored']}", f"'reversible: ' + {told['reversible']} + {again}"
@@ -106,7 +116,8 @@ def _lost(rounding: str) -> str:
 
 def error_explorer() -> Explorable:
     """Difference after depth layers, with the factor per layer, depth and precision to choose."""
-    encoding = {"x": marks.axis("depth", "layers", 1, 256, [1, 64, 128, 192, 256]), "y": marks.log_axis("difference", "relative difference; at 1 no digit is right", 1e-17, 1e4, "~e")}
+    apart = marks.log_axis("difference", "relative difference; at 1 no digit is right", 1e-17, 1e4, "~e")
+    encoding = {"x": marks.axis("depth", "layers", 1, 256, [1, 64, 128, 192, 256]), "y": apart}
     encoding["y"]["axis"]["values"] = [10.0**n for n in range(-16, 1, 4)]
     base = sweep("depth", 1, 256, points=52, log=False)
     base["transform"] += [curve(eq.difference, "depth", "difference", "1"),
@@ -119,7 +130,8 @@ def error_explorer() -> Explorable:
         *derived("rounding", "roundings[format]"), *slider("widens", -3, 0, 0.1, CHI, "factor per layer χ: 1 +", base=10),
         *derived("gain_per_layer", "1 + widens"), *slider("depth", 1, 256, 1, DEPTH, "layers"),
     ]  # fmt: skip
-    names = [row for n, (name, (word, _)) in enumerate(FORMATS.items()) for row in marks.name(encoding, f"'{word}'", TINTS[name], repr(1.0 + 57 * n), "1000", dy=0)]
+    called = [marks.name(encoding, f"'{word}'", TINTS[name], repr(1.0 + 57 * n), "1000", dy=0) for n, (name, (word, _)) in enumerate(FORMATS.items())]
+    names = [row for rows in called for row in rows]
     layers = [
         *thin, low(marks.line("difference", marks.INK, encoding, strokeWidth=4), "difference"), marks.rule(encoding, None, y="1"),
         marks.at(encoding, DOT | {"color": marks.INK}, x="depth", y=f"{now} < 50 ? {now} : null"), *names,
@@ -130,7 +142,8 @@ def error_explorer() -> Explorable:
     lost = _lost("rounding")
     until = f"'all digits are gone after ' + {marks.said(f'ceil({lost})')} + (ceil({lost}) == 1 ? ' layer' : ' layers')"
     chi = 1 + 10**CHI
-    gone = ", ".join(f"{word} {math.ceil(take(LOST, {'difference': 1, 'rounding': ROUNDING[name], 'gain_per_layer': chi}))}" for name, (word, _) in FORMATS.items())
+    ends = lambda name: math.ceil(take(LOST, {"difference": 1, "rounding": ROUNDING[name], "gain_per_layer": chi}))
+    gone = ", ".join(f"{word} {ends(name)}" for name, (word, _) in FORMATS.items())
     found = significant(take(eq.difference, {"rounding": ROUNDING["fp32"], "gain_per_layer": chi, "depth": DEPTH}), 2)
     return Explorable(
         {**base, "params": params, "layer": layers, "title": marks.title(chosen, here, until)}, "How long digits survive the way back",
@@ -138,5 +151,5 @@ def error_explorer() -> Explorable:
         f"FP16, FP32 and FP64, with controls for format, χ and layers. Straight lines rise side by side. At χ = {chi:g} all digits are gone after "
         f"so many layers: {gone}; in FP32 {DEPTH} layers leave {found}.",
         "Each format has its digits, and each layer costs as many as χ says. A factor near 1 makes even short formats last; twice the digits "
-        "last twice the layers, whatever the factor. Try χ = 2, as of a good cipher: a bit is lost in every layer.",
+        "last twice the layers, whatever the factor. Try χ = 2: a bit is lost in every layer.",
     )  # fmt: skip

@@ -16,7 +16,7 @@ from matplotlib.patches import Circle, Rectangle
 from blackboard import catalogue, drawing, units
 from blackboard.batching import equations as serving
 from blackboard.case import RUNNING, plain
-from blackboard.drawing import Drawing, alt_of, arrow, bare, beside, done, name_ends, point, thousands
+from blackboard.drawing import Drawing, alt_of, arrow, bare, beside, done, point
 from blackboard.reversibility import equations as eq, network, simulation
 from blackboard.reversibility.network import Network
 from blackboard.style import COLOURS
@@ -190,12 +190,13 @@ KNOTS = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24)  # layers at which flips are counted
 @cache
 def _spread(kind: str, gain: float = 1.0, keys: int = 3) -> np.ndarray:
     """Share of bits that a network flips [KNOTS], as a mean over keys, blocks and input bits."""
-    share = lambda depth, seed: simulation.flipped(network.scrambler(kind, depth, seed, gain=gain), range(8 * simulation.BLOCK), simulation.BLOCK, 32, seed).mean()
+    size, keyed = simulation.BLOCK, lambda depth, seed: network.scrambler(kind, depth, seed, gain=gain)
+    share = lambda depth, seed: simulation.flipped(keyed(depth, seed), range(8 * size), size, 32, seed).mean()
     return np.array([np.mean([share(depth, seed) for seed in range(keys)]) for depth in KNOTS])
 
 
 def avalanche() -> Drawing:
-    """Share of output bits that one input bit flips, against rounds or layers: half, after three rounds, in the cipher; far fewer in a residual network."""
+    """Share of output bits that one input bit flips, against rounds or layers: soon half in the cipher, far fewer in a residual network."""
     fig, axes = drawing.axes(5.0, 3.9)
     found = simulation.avalanche(simulation.HALF_BITS, simulation.ROUNDS)
     nets = {"residual": _spread("residual"), "plain": _spread(**simulation.PLAIN)}
@@ -290,7 +291,8 @@ def memory() -> Drawing:
     beside(axes, "stored", (30, curves["stored"][abs(depth - 30).argmin()] / MB), (-10, 8), INKS["stored"], ha="right")
     beside(axes, "checkpointed", (256, curves["checkpointed"][-1] / MB), (4, 14), INKS["checkpointed"], ha="right")
     beside(axes, "reversible", (256, curves["reversible"][-1] / MB), (4, -17), INKS["reversible"], ha="right")
-    axes.text(0.03, 0.96, "lines: formulas\n● counted as kept\n+ allocated at most,\n   working arrays too", transform=axes.transAxes, va="top", color=COLOURS["muted"])
+    key = "lines: formulas\n● counted as kept\n+ allocated at most,\n   working arrays too"
+    axes.text(0.03, 0.96, key, transform=axes.transAxes, va="top", color=COLOURS["muted"])
     return done(
         fig,
         f"Activations that a training step of {SAMPLES} digits keeps, {axes.get_ylim()[0]:g} to {axes.get_ylim()[1]:g} MB, against {DEPTHS[0]} to "
@@ -305,10 +307,11 @@ STEEP = {"gain": 2.0, "normed": False}  # a network that widens differences: lar
 
 
 def roundtrip() -> Drawing:
-    """Relative error of what is rebuilt from the top, against layers run back, by precision: with LayerNorm, and without it and with large weights."""
+    """Relative error of what is rebuilt from the top, against layers run back, by precision, with LayerNorm and without."""
     fig, panels = drawing.axes(5.0, 4.2, 1, 2, sharey=True)
     pixels, back = network.digits().test[:SAMPLES], np.arange(1, FAR + 1)
-    nets = {"fresh": Network.random("reversible", FAR), "after": network.trained("reversible", FAR).network, "steep": Network.random("reversible", FAR, **STEEP)}
+    fresh, steep = Network.random("reversible", FAR), Network.random("reversible", FAR, **STEEP)
+    nets = {"fresh": fresh, "after": network.trained("reversible", FAR).network, "steep": steep}
     errors = {name: {dtype: network.round_trip(net, pixels, dtype)[1:] for dtype in PRECISIONS} for name, net in nets.items()}
     gains = []
     for at, name in zip(panels, ("fresh", "steep")):
@@ -357,7 +360,8 @@ def training() -> Drawing:
     above.set_title(f"{network.TRAINED} layers, FP32; losses apart by {_power(apart)} at most", loc="left")
     above.text(0.97, 0.92, "activations stored", transform=above.transAxes, ha="right", va="top", color=COLOURS[INKS["stored"]])
     above.text(0.97, 0.78, "activations rebuilt", transform=above.transAxes, ha="right", va="top", color=COLOURS[INKS["reversible"]])
-    below.text(0.97, 0.8, f"{_percent(one.accuracy[-1], 1)} stored, {_percent(two.accuracy[-1], 1)} rebuilt", transform=below.transAxes, ha="right", va="top")
+    reached = f"{_percent(one.accuracy[-1], 1)} stored, {_percent(two.accuracy[-1], 1)} rebuilt"
+    below.text(0.97, 0.8, reached, transform=below.transAxes, ha="right", va="top")
     data = network.digits()
     return done(
         fig,

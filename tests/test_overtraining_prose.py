@@ -1,0 +1,90 @@
+"""The numbers that the over-training lesson prints, by plain arithmetic; and the lecture's own."""
+
+from __future__ import annotations
+
+import pytest
+
+from blackboard.formula import FormulaError
+from blackboard.overtraining import equations as eq, numbers
+
+DAY = 86_400
+
+
+def sig(value, digits=2):
+    """A number to so many digits, with thousands separators."""
+    rounded = float(f"{value:.{digits - 1}e}")
+    return f"{rounded:,.0f}" if rounded >= 10 ** (digits - 1) else f"{rounded:g}"
+
+
+def bisected(rises, low, high):
+    """Where a rising function crosses nothing."""
+    for _ in range(200):
+        middle = (low * high) ** 0.5
+        low, high = (middle, high) if rises(middle) < 0 else (low, middle)
+    return low
+
+
+def optimum(floor, a, b, alpha, beta, efficiency=1.0, size=100e9, served=2e14):
+    """Size, tokens and training's share at the least lifetime cost, by the sign of a slope that is measured, not derived."""
+    own = (beta * b / (alpha * a)) ** (1 / beta) * size ** (alpha / beta)
+    loss = floor + a / size**alpha + b / own**beta
+    tokens = lambda n: (b / (loss - floor - a / n**alpha)) ** (1 / beta)
+    cost = lambda n: 6 * n * tokens(n) + 2 * n * served / efficiency
+    best = bisected(lambda n: cost(n * 1.0001) - cost(n), (a / (loss - floor)) ** (1 / alpha) * 1.001, size)
+    return best, tokens(best), 6 * best * tokens(best) / cost(best), own / size
+
+
+def test_printed_numbers_agree_with_an_independent_reckoning():
+    told = numbers.all()
+    h_size, h_data, h_share, h_own = optimum(1.69, 406.4, 410.7, 0.34, 0.28)
+    b_size, b_data, b_share, b_own = optimum(1.8172, 482.01, 2085.43, 0.3478, 0.3658)
+    poor = [optimum(*law, efficiency=0.3) for law in ((1.69, 406.4, 410.7, 0.34, 0.28), (1.8172, 482.01, 2085.43, 0.3478, 0.3658))]
+    days = 5_328_000 / 87_072
+    work, peak = 6 * 37_551_276_032 * 14.8e12, 989e12
+    mfu = work / (2_664_000 * 3600 * peak)
+    expected = {
+        "alpha_2": "1.11", "alpha_6": "3.33", "beta": "1.11", "alpha_card": "1.5", "beta_card": "1", "wrong_2": "0.1", "wrong_6": "0.3", "wrong_tokens": "10",
+        "squared_share": "33%", "squared_penalty": f"{2 / (0.5 ** (2 / 3) + 2 ** (1 / 3)) - 1:.1%}",
+        "served_all": f"{500e6 * 60 * DAY / 1e15:.2f} quadrillion", "served": f"{50e6 * 60 * DAY / 1e12:.0f} trillion", "chinchilla": "2.00 trillion",
+        "over": "130", "over_rounded": "100", "over_rumour": "75",
+        "size_hoffmann": f"{h_size / 1e9:.0f} billion", "data_hoffmann": f"{h_data / 1e12:.0f} trillion", "share_hoffmann": f"{h_share:.0%}", "own_hoffmann": f"{h_own:.0f}",
+        "times_hoffmann": sig(h_data / h_size / 20), "each_hoffmann": sig(h_data / h_size), "size_besiroglu": f"{b_size / 1e9:.0f} billion", "data_besiroglu": f"{b_data / 1e12:.0f} trillion",
+        "share_besiroglu": f"{b_share:.0%}", "own_besiroglu": f"{b_own:.0f}", "times_besiroglu": sig(b_data / b_size / 20),
+        "times_hoffmann_poor": sig(poor[0][1] / poor[0][0] / 20), "share_hoffmann_poor": f"{poor[0][2]:.0%}", "times_besiroglu_poor": sig(poor[1][1] / poor[1][0] / 20), "share_besiroglu_poor": f"{poor[1][2]:.0%}",
+        "sardana_size": "7.0 billion", "sardana_saved": "17%", "table_least": f"{8e9 / 0.4e9:.0f}", "table_most": f"{1.5e12 / 67e9:.0f}",
+        "ds_days": f"{days:.0f}", "ds_served": f"{168e9 * days / 1e12:.0f} trillion", "ds_read": f"{608e9 * days / 1e12:.0f} trillion", "ds_ratio": sig(14.8e12 / (168e9 * days)), "ds_year": f"{365 / days:.1f}",
+        "ds_work": f"{work / 1e24:.2f}·10²⁴", "ds_mfu": f"{mfu:.0%}", "ds_cost": "$5.33 million", "ds_day": "$87,072", "ds_rent": "$2", "ds_reported": "39%",
+        "whole": "1.2·10²⁶", "whole_hours": f"{sig(1.2e26 / (peak * mfu * 3600) / 1e6)} million", "whole_cost": f"${sig(2 * 1.2e26 / (peak * mfu * 3600) / 1e6)} million",
+        "kv_intensity": f"{1979 / 3.35:.0f}", "kv_8": sig(8192 * 65_536 * 1979 / 3.35 / (2 * 8.03e9)), "kv_v3": sig(8192 * 61 * 576 * 1979 / 3.35 / (2 * 37.55e9)), "kv_405": sig(8192 * 258_048 * 1979 / 3.35 / (2 * 405.9e9)),
+        "times_v3": sig(14.8e12 / 37.55e9 / 20), "times_v3_total": sig(14.8e12 / 671e9 / 20), "times_405": sig(15.6e12 / 405.9e9 / 20), "times_8": sig(15e12 / 8.03e9 / 20),
+    }  # fmt: skip
+    assert {name: told[name] for name in expected} == expected
+
+
+def test_equal_costs_are_what_the_flashcard_says():
+    """D_pre = 1.5 D_RL = D_inf at an efficiency of a third and three FLOPs a token of RL."""
+    tokens, served, rl = 3e14, 3e14, 2e14
+    known = {"n_active": 1e11, "pretrain_tokens": tokens, "inference_tokens": served, "rl_tokens": rl, "rl_flop": 3, "decode_efficiency": 1 / 3}
+    parts = eq.total_compute.terms
+    values = [part(**{name: known[name] for name in part.free}) for part in parts.values()]
+    assert values == pytest.approx([1.8e26] * 3)
+
+
+def test_a_factor_of_two_is_the_most_that_equal_costs_can_lose():
+    """Any rising and any falling curve: here steep, flat and broken ones, on a grid."""
+    scales = [10 ** (n / 200) for n in range(-600, 601)]
+    rising = (lambda x: x**5, lambda x: x**0.05, lambda x: max(0.3, x), lambda x: 1 + x**2)
+    falling = (lambda x: 1 / x, lambda x: x**-0.02, lambda x: max(0.3, 2 / x**3), lambda x: 5 / x)
+    for up in rising:
+        for down in falling:
+            crossing = min(scales, key=lambda x: abs(up(x) - down(x)))
+            assert up(crossing) + down(crossing) <= 2.1 * min(up(x) + down(x) for x in scales)
+
+
+def test_what_makes_no_sense_is_refused():
+    with pytest.raises(FormulaError, match="rl_flop"):
+        eq.rl_compute(rl_flop=7, n_active=1e9, rl_tokens=1e9, decode_efficiency=0.3)
+    with pytest.raises(FormulaError, match="decode_efficiency"):
+        eq.inference_compute(n_active=1e9, inference_tokens=1e9, decode_efficiency=1.5)
+    with pytest.raises(FormulaError, match="holds only where"):
+        eq.tokens_for_loss(n_active=1e6, loss=2.0, **numbers.law())

@@ -1,0 +1,94 @@
+"""The numbers that the pricing lesson prints, by plain arithmetic; the lecture's own; and what a card is read to imply."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import yaml
+from lessons import LIB
+
+from blackboard.catalogue import price, prices
+from blackboard.formula import FormulaError
+from blackboard.pricing import equations as eq, numbers
+from blackboard.pricing.implied import SIZES, every_card, implied, listing
+
+HOUR = 3600
+
+
+def sig(value, digits=2):
+    """A number to so many digits, with thousands separators."""
+    rounded = float(f"{value:.{digits - 1}e}")
+    return f"{rounded:,.0f}" if rounded >= 10 ** (digits - 1) else f"{rounded:g}"
+
+
+def test_printed_numbers_agree_with_an_independent_reckoning():
+    told = numbers.all()
+    v3, active, chip = 61 * 576 * 2, 37_551_276_032, {"flops": 5e15, "bandwidth": 8e12, "hbm": 186e9, "rent": 3.30 / HOUR}
+    h800 = {"flops": 1979e12, "bandwidth": 3.35e12}
+    balanced = lambda n, kv: 2 * n * chip["bandwidth"] / (chip["flops"] * kv)
+    r1 = 2.19 / 0.55
+    of_kv = 4989 * v3 * h800["flops"] / h800["bandwidth"] / (2 * active)
+    remat = lambda n: 1e6 * 2 * n / chip["flops"] * chip["rent"]
+    expected = {
+        "kv_fp8": "1,667", "kv_fp4": "833.3", "kv_bf16": "3,333", "wrong_l": "6.7e+13", "heads": "2,048", "heads_bf16": "4,096",
+        "kv_v3": "70,272", "kv_405": "516,096", "kv_72": "327,680", "more_least": sig(70_272 / 1666.7), "more_most": sig(516_096 / 1666.7),
+        "balanced_v3": sig(balanced(active, v3)), "balanced_405": sig(balanced(405.85e9, 516_096)), "covered": "300,000", "million": "5",
+        "card_kv": sig(2 * 100e9 * 8e12 / (5e15 * 200_000)), "card_kv_low": sig(2 * 30e9 * 8e12 / (10e15 * 200_000)), "card_kv_high": sig(2 * 300e9 * 8e12 / (2.5e15 * 200_000)),
+        "g_ratio": "6", "g_ratio_far": "4.5", "mfu": "20%", "c_ratio": "5",
+        "ds_ratio": sig(r1, 3), "card_context": sig(balanced(active, v3) * (r1 - 0.5)), "card_context_low": sig(balanced(active, v3) * (r1 - 1)), "card_context_high": sig(balanced(active, v3) * r1),
+        "ds_ratio_kv": sig(of_kv), "ds_rates": f"{73_700 / 14_800:.1f}", "ds_miss_rate": sig(73_700 * (1 - 0.563) / 14_800),
+        "ds_batch": sig(671_025_397_760 * 1979 / 3.35 / (2 * active) / (r1 - of_kv)),
+        "att_405": sig(2 * 405.85e9 / (4 * 126 * 128 * 128)), "att_8": sig(2 * 8.03e9 / (4 * 32 * 32 * 128)), "att_v3": sig(2 * active / (2 * 61 * 128 * (2 * 512 + 64))),
+        "double_405": sig(4 * 405.85e9 / (4 * 126 * 128 * 128)), "intensity_405": "16", "intensity_v3": f"{128 * 2 * 1088 / 1152:.0f}", "chip_bf16": "312",
+        "dense_read": f"{131_072 * 656 * 61 / 1e9:.2f} GB", "sparse_read": f"{(131_072 * 132 + 2048 * 656) * 61 / 1e9:.2f} GB", "sparse_saving": "4.6", "sparse_most": "4.97",
+        "root": "16,000", "block": "125", "month_v3": f"{100e6 * v3 / 1e12:.1f} TB", "month_board": "200 GB", "month_share": f"{100e6 * v3 / (72 * 186e9):.0%}",
+        "remat": f"${remat(100e9):.3f}", "remat_v3": f"${remat(active):.3f}", "hold_board": f"${1e6 * 2000 * 300 / 186e9 * 3.3 / HOUR:.4f}", "hold_v3": f"${1e6 * v3 * 300 / 186e9 * 3.3 / HOUR:.2f}",
+        "even_board": f"{2e11 * 186e9 / (2000 * 5e15) / 60:.0f} minutes", "even_v3": f"{2 * active * 186e9 / (v3 * 5e15):.0f} s",
+        "ddr_1h": f"${1e6 * v3 * 14.1e-9 / (5 * 365 * 24) * (1 + 3e12 / 504e9 / HOUR):.3f}", "ssd_5": f"${1e6 * v3 * 0.365e-9 / (5 * 365 * 24 * HOUR) * (300 + 30.72e12 / 28e9):.5f}",
+        "drain_hdd": f"{30e12 / 275e6 / HOUR:.0f} hours", "hdd_hour": f"{275e6 * HOUR / 1e12:.0f} TB", "drain_ddr_pcie": "6", "drain_ddr": "2.4", "drain_grace": "0.9",
+        "uses_5": f"{1.15 / 0.9:.2f}", "uses_1h": f"{1.9 / 0.9:.2f}", "least_5": "2", "least_1h": "3", "premium_5": "$1.25", "premium_1h": "$5", "rate_ratio": f"{1.25 / 300 / (5 / 3600):.1f}",
+        "asked_5": f"${1.25e-6 / (300 * v3) * 1e9 * HOUR:.2f}", "asked_1h": f"${5e-6 / (HOUR * v3) * 1e9 * HOUR:.3f}", "asked_storage": f"${4.5e-6 / v3 * 1e9:.3f}", "hbm_rent": f"${3.3 / 186:.3f}",
+        "asked_over": sig(1.25e-6 / (300 * v3) * 1e9 * HOUR / (3.3 / 186)), "margin": sig(5 / remat(100e9)), "margin_ds": sig(0.27 / remat(active)), "day_ratio": f"{562_027 / 87_072:.2f}",
+    }  # fmt: skip
+    assert {name: told[name] for name in expected} == expected
+
+
+# --- reading a card ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("card", prices(), ids=lambda card: card.id)
+def test_every_card_is_read_within_its_range_or_says_why_not(card):
+    found, printed = implied(card), card.usd_per_Mtok
+    assert found.out_in == pytest.approx(printed.output / printed.input)
+    assert found.mfu == pytest.approx(min(1, printed.input / printed.output))
+    ranges = [found.kv, found.context, found.margin, *found.byte_rents.values()]
+    assert all(0 <= r.low <= r.mid <= r.high for r in ranges if r)
+    assert (found.kv is None) == (card.above is None) and (found.net is not None or any("published" in why for why in found.doubts))
+    assert card.id in str(listing(found)) and card.valid_from in str(listing(found))
+
+
+def test_a_longer_step_implies_a_smaller_cache_in_proportion():
+    near, far = implied(price("gemini-3.1-pro-preview@2026-02-19")), implied(price("gpt-5.5@2026-04-23"))
+    assert near.kv.mid / far.kv.mid == pytest.approx(272_000 / 200_000)
+    assert near.kv.high / near.kv.low == pytest.approx(4 * SIZES.high / SIZES.low)
+
+
+def test_every_card_of_the_data_file_stands_in_the_table():
+    listed = yaml.safe_load((LIB / "data" / "prices.yaml").read_text("utf8"))
+    assert str(every_card()).count("<tr>") == len(listed) + 1
+    assert not re.search(r"\bnan\b|\binf\b|None", str(every_card()))
+
+
+def test_a_published_context_lies_near_what_the_card_implies():
+    """The one check from outside: DeepSeek says 4,989 tokens; the card's middle is within a third of it."""
+    assert implied(price(numbers.OPEN)).context.mid == pytest.approx(4_989, rel=0.34)
+
+
+def test_what_makes_no_sense_is_refused():
+    with pytest.raises(FormulaError, match="1 <= step_ratio"):
+        eq.context_covered(step_ratio=0.5, step_context=200_000)
+    with pytest.raises(FormulaError, match="holds only where"):
+        eq.context_implied(context_balanced=1700, output_price=1, input_price=1, batch_critical=10, batch=5)
+    with pytest.raises(FormulaError, match="read_ratio"):
+        eq.uses_even(write_ratio=1.25, read_ratio=1)
