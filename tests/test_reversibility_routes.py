@@ -279,13 +279,13 @@ def test_bytes_and_flops_of_a_layer_are_what_was_published():
     held = iter(simulation.activations())
     for row, shape in rows:
         scores, ways = simulation.SCORES * shape["heads"] * simulation.SEQUENCE / shape["d_model"], shape["tensor_parallel"]
-        kept = 10 + (simulation.KEPT - 10) / ways  # ten bytes of each value are on every GPU
-        shares = {"sequence": (simulation.KEPT + scores) / ways, "both": simulation.KEPT / ways, "selective": kept}
+        kept = 10 + (eq.KEPT - 10) / ways  # ten bytes of each value are on every GPU
+        shares = {"sequence": (eq.KEPT + scores) / ways, "both": eq.KEPT / ways, "selective": kept}
         assert row["model"] == shape["model"]
         assert all(bytes_ / (kept + scores / ways) == pytest.approx(row[f"{name}_share"], rel=0.01) for name, bytes_ in shares.items())
         stack = {"layers": shape["layers"], "width": shape["d_model"], "n_active": shape["layers"] * 12 * shape["d_model"] ** 2}
         layer, part = next(held), next(held)
-        assert layer.flop_spent == pytest.approx(eq.activation_flop_spent(**stack, kept_per_value=simulation.KEPT), rel=1e-12)
+        assert layer.flop_spent == pytest.approx(eq.activation_flop_spent(**stack, kept_per_value=eq.KEPT), rel=1e-12)
         assert 30 * part.flop_spent < layer.flop_spent and part.hold == layer.hold
 
 

@@ -48,9 +48,9 @@ _ALIASES = {
 _PREFIXED = {"s": "n u µ μ m", "W": "k M", "byte": "k K M G T P Ki Mi Gi Ti", "FLOP": "k M G T P E", "token": "k M G T", "USD": "k M", "parameter": "k M G T"}
 _SCALE = {"n": 1e-9, "u": 1e-6, "µ": 1e-6, "μ": 1e-6, "m": 1e-3, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18,
           "Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40}  # fmt: skip
-_LONE = {"s": {"min": 60.0, "minute": 60.0, "minutes": 60.0, "h": 3600.0, "hour": 3600.0, "hours": 3600.0, "milliseconds": 1e-3, "microseconds": 1e-6},
+_LONE = {"s": {"min": 60.0, "minute": 60.0, "minutes": 60.0, "h": 3600.0, "hour": 3600.0, "hours": 3600.0, "d": 86400.0, "day": 86400.0, "days": 86400.0, "milliseconds": 1e-3, "microseconds": 1e-6},
          "byte": {"bit": 0.125, "bits": 0.125, "b": 0.125, "Gb": 1.25e8, "Mb": 1.25e5, "kb": 125.0}, "FLOP": {"mac": 2.0, "macs": 2.0},
-         "sequence": {"k": 1e3}, "parameter": {"M": 1e6, "B": 1e9, "T": 1e12}, "USD": {"cent": 0.01, "cents": 0.01}, "1": {"": 1.0, "k": 1e3, "thousand": 1e3, "x": 1.0, "times": 1.0, "%": 0.01, "percent": 0.01, "×": 1.0}}  # fmt: skip
+         "token": {"k": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}, "sequence": {"k": 1e3}, "parameter": {"M": 1e6, "B": 1e9, "T": 1e12}, "USD": {"cent": 0.01, "cents": 0.01}, "1": {"": 1.0, "k": 1e3, "thousand": 1e3, "x": 1.0, "times": 1.0, "%": 0.01, "percent": 0.01, "×": 1.0}}  # fmt: skip
 _WORDS = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 
 
@@ -72,6 +72,15 @@ def spellings(unit: str) -> dict[str, float]:
     if unit == "sequence":  # a step makes one token per sequence: both names are right
         out |= _atom("token")
     return out | spellings("token") if unit == "token/sequence" else out  # a context is said in tokens
+
+
+COUNTED = ("token", "megatoken", "sequence", "parameter", "chip")
+
+
+def readings(unit: str, label: str, scale: float) -> dict[str, float]:
+    """All spellings of a unit, and those of what is asked for each counted thing: "2 kB" answers "how many bytes per token"."""
+    head, _, below = label.partition("/")
+    return ({name: size * scale for name, size in _atom(head).items()} if below in COUNTED else {}) | spellings(unit)
 
 
 def canonical(text: str) -> str:
@@ -98,7 +107,7 @@ def _typed(given: str, unit: str, label: str, scale: float) -> float:
     if not found or re.match(r"[0-9.,:^'*(-]|/\s*[0-9]", found[3]):
         raise Unreadable(f"Write one number, such as 0.067 or 6.7e-2{', and a unit if you like: ' + label if label else ''}.")
     number = float(re.sub(r"\s*(e|x10\^|×10\^|\*10\^|\*10\*\*)\s*", "e", found[1], flags=re.I))
-    spelt, known = canonical(found[3]), spellings(unit)
+    spelt, known = canonical(found[3]), readings(unit, label, scale)
     dollars = "$" in given and not spelt.startswith(("$", "USD"))
     spelt = (f"$/{spelt.lstrip('/')}" if spelt else "") if dollars else spelt
     if spelt and spelt not in known:

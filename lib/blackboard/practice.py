@@ -243,16 +243,16 @@ class Quantity(Problem):
         right = float(self.expected(values))
         around = lambda x, width, *more: Band(x * (1 - width), x * (1 + width), *more)
         out = [around(right, self.tolerance, "right", self.fill(self.means, values))]
-        out += [around(right * f, self.tolerance / 4, "prefix", says) for f, says in self._prefixes()]
         out += [around(float(m.wrong(values)), self.tolerance, "misconception", self.fill(m.says, values)) for m in self.mistakes]
+        out += [around(right * f, self.tolerance / 4, "prefix", says) for f, says in self._prefixes(right)]
         return out + [around(right, self.near, "close", "Check the rounding and the inputs once more.")]
 
-    def _prefixes(self) -> list[tuple[float, str]]:
+    def _prefixes(self, right: float) -> list[tuple[float, str]]:
         out = [(1000.0**k, THOUSAND) for k in (-4, -3, -2, -1, 1, 2, 3, 4)]
         if units.dimension(self.unit).get("information"):
             bits = "That is off by exactly 8: bits where bytes are meant, or the other way round."
             binary = "That is off by a power of 1.024: binary prefixes (GiB) where decimal ones (GB) are meant."
-            out += [(8.0, bits), (1 / 8, bits)] + [(1.024**k, binary) for k in (-4, -3, -2, 2, 3, 4)]
+            out += [(8.0, bits), (1 / 8, bits)] + [(1.024**k, binary) for k in (-4, -3, -2, 2, 3, 4) if right >= 1e6]
         return out
 
     @property
@@ -274,7 +274,7 @@ class Quantity(Problem):
 
     def page_answer(self, values: Values) -> dict[str, Any]:
         bands = [[b.low, b.high, b.kind, markup(b.message)] for b in self.bands(values)]
-        return {"bands": bands, "units": answers.spellings(self.unit), "label": self.shown_label, "scale": self.scale}
+        return {"bands": bands, "units": answers.readings(self.unit, self.shown_label, self.scale), "label": self.shown_label, "scale": self.scale}
 
 
 @dataclass(frozen=True)

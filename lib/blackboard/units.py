@@ -6,6 +6,7 @@ pint's default registry calls a byte dimensionless, so that 1 GB/s + 1 GHz passe
 from __future__ import annotations
 
 import math
+import re
 from fractions import Fraction
 from functools import cache
 
@@ -124,7 +125,8 @@ def pretty(value: float, unit: str = "", digits: int = 3, exact: bool = False) -
     value, (head, slash, tail) = float(value), ("" if unit == "1" else unit).partition("/")
     number = lambda scale: significant(value / 10.0**scale, digits, exact)
     if head == "USD":
-        return f"${number(0)}{slash}{tail}"
+        text = number(0)
+        return f"${text + '0' if re.fullmatch(r'.*[.][0-9]', text) else text}{slash}{tail}"  # $2.50, not $2.5
     if head in _COUNTED:
         step = _step(value, 0, 15) if abs(value) >= 1e6 else 0
         whole = not step and value == int(value) and abs(value) < 1e6

@@ -16,7 +16,8 @@ depth, layer_bytes, stream_bytes, segment = symbols("depth layer_bytes stream_by
 gain_per_layer, rounding, flop_spent, half_bits, recomputed = symbols("gain_per_layer rounding flop_spent half_bits recomputed")
 kept_per_value, width, layers, rows = symbols("kept_per_value width layers rows")
 
-REVNET = Source("revnet")
+REVNET, KORTHIKANTI = Source("revnet"), Source("korthikanti2022")
+KEPT = 34  # bytes that a transformer layer keeps for each value of a token in 16 bits: Korthikanti and others, section 4.1
 deep = Le(1, depth)
 deep_enough = ("deep enough for a stretch of at least a layer",)
 
@@ -28,8 +29,8 @@ stored = Formula(
 )  # fmt: skip
 layer_kept = Formula(
     "reversibility.layer_kept", "layer_bytes", kept_per_value * width * rows, "byte",
-    "a transformer layer keeps so much of each token: 34 bytes a value in 16 bits, if attention's scores are worked out anew",
-    ("blocks of attention and a feed-forward part four times as wide, with dropout",), Source("korthikanti2022"),
+    f"a transformer layer keeps so much of each token: {KEPT} bytes a value in 16 bits, if attention's scores are worked out anew",
+    ("blocks of attention and a feed-forward part four times as wide, with dropout",), KORTHIKANTI,
 )  # fmt: skip
 reversible = Formula(
     "reversibility.reversible", "activations", 2 * stream_bytes + layer_bytes, "byte",

@@ -12,7 +12,8 @@ from blackboard.case import RUNNING, plain
 from blackboard.explorable import Explorable, curve, derived, inside, menu, slider, sweep
 from blackboard.formula import take
 from blackboard.reversibility import equations as eq
-from blackboard.reversibility.simulation import KEPT, VALUE
+from blackboard.reversibility.equations import KEPT
+from blackboard.reversibility.simulation import VALUE
 from blackboard.style import COLOURS
 from blackboard.units import pretty, significant
 

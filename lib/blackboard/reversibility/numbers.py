@@ -9,31 +9,23 @@ from blackboard.case import RUNNING
 from blackboard.catalogue import measurement, model, system
 from blackboard.formula import take
 from blackboard.reversibility import equations as eq
-from blackboard.units import factor, pretty, significant
+from blackboard.reversibility.equations import KEPT
+from blackboard.units import pretty, significant
 
-KEPT = 34  # bytes a value of a token: Korthikanti and others, section 4.1
 DENSE = "llama-3.1-405b"  # whose layers are alike
 TOKENS = 8_192  # of its training sequences
-ROUNDS, BLOCK = 8, 16  # of the cipher in the attacks; bytes of a block
 DEEP, SHALLOW, SAMPLES = 64, 8, 64  # layers of the networks that are measured, and digits in a batch
 PRECISIONS = {"half": "float16", "single": "float32", "double": "float64"}
 
 
 def _network() -> Any:
-    """The networks and ciphers, imported when they are run: they need NumPy."""
+    """The networks and ciphers, imported when they are run: they need NumPy, and problems do not."""
     from blackboard.reversibility import network, simulation
 
     return network, simulation
 
 
 # --- what is run -------------------------------------------------------------------------------------------------------
-
-
-@cache
-def trained(way: str, depth: int = 12):
-    """A reversible network after training on the digits, its gradients from activations that are "stored" or worked out anew ("reversible")."""
-    network, _ = _network()
-    return network.train(network.Network.random("reversible", depth), way)
 
 
 @cache
@@ -45,28 +37,20 @@ def step(way: str, depth: int):
     return network.step(net, data.train[:SAMPLES], data.train_labels[:SAMPLES], way, max(1, round(depth**0.5)))
 
 
-@cache
-def attacks() -> dict[str, tuple[Any, float, Any]]:
-    """What attackers reach on an untrained network and on a cipher: correlation, share told apart, secrets found."""
-    network, simulation = _network()
-    makers = {"net": lambda seed: network.scrambler("residual", ROUNDS, seed), "cipher": lambda seed: simulation.Feistel.random(4 * BLOCK, ROUNDS, seed)}
-    return {name: (simulation.foretell(make, BLOCK), simulation.distinguish(make, BLOCK, 200), simulation.climb(make, BLOCK, 20)) for name, make in makers.items()}
-
-
 # --- the prose ---------------------------------------------------------------------------------------------------------
 
 
 def spreading() -> dict[str, str]:
     """Avalanche, exactly and counted, and the attacks."""
     _, simulation = _network()
-    counted, found = simulation.avalanche(32, ROUNDS), attacks()
+    counted = simulation.avalanche(32, simulation.ROUNDS)
+    net, cipher = simulation.attacked("residual"), simulation.attacked("Feistel")
     share = lambda value: f"{value:.0%}"
     return {
         "mixed": f"{eq.half_mixed(half_bits=32):.1%}", "counted_1": f"{counted['x'][1]:.1%}", "counted_2": f"{counted['x'][2]:.1%}", "counted_y": f"{counted['y'][2]:.1%}", "counted_y3": f"{counted['y'][3]:.1%}",
-        "net_correlation": f"{found['net'][0].correlation:.3f}", "cipher_correlation": f"{found['cipher'][0].correlation:.2f}",
-        "net_told": share(found["net"][1]), "cipher_told": share(found["cipher"][1]), "net_matched": share(found["net"][2].matched), "net_found": share(found["net"][2].found),
-        "net_queries": significant(found["net"][2].queries, 2), "cipher_matched": share(found["cipher"][2].matched),
-        "attack_rounds": str(ROUNDS),
+        "net_correlation": f"{net.told.correlation:.3f}", "cipher_correlation": f"{cipher.told.correlation:.2f}", "net_told": share(net.apart), "cipher_told": share(cipher.apart),
+        "net_matched": share(net.broken.matched), "net_found": share(net.broken.found), "net_queries": significant(net.broken.queries, 2), "cipher_matched": share(cipher.broken.matched),
+        "attack_rounds": str(simulation.ROUNDS),
     }  # fmt: skip
 
 
@@ -75,8 +59,8 @@ def keeping() -> dict[str, str]:
     network, _ = _network()
     kept = lambda way, depth: pretty(step(way, depth).kept, "byte", 2)
     work = lambda way: sum(step(way, DEEP).macs.values()) / sum(step("stored", DEEP).macs.values())
-    anew, stored = trained("reversible"), trained("stored")
-    apart = max(abs(a - b) for a, b in zip(anew.losses, stored.losses))
+    anew, stored = network.trained("reversible"), network.trained("stored")
+    apart = max(abs(a / b - 1) for a, b in zip(anew.losses, stored.losses))
     data, net = network.digits(), network.Network.random("reversible", DEEP)
     errors = {name: network.round_trip(net, data.train[:SAMPLES], kind) for name, kind in PRECISIONS.items()}
     return {

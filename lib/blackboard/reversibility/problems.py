@@ -14,7 +14,7 @@ from blackboard.formula import Formula, take
 from blackboard.notation import symbols
 from blackboard.practice import Choice, Estimate, Expression, Function, Mistake, Ordering, Quantity, Step, Values
 from blackboard.reversibility import equations as eq
-from blackboard.reversibility.numbers import KEPT
+from blackboard.reversibility.equations import KEPT
 
 FEISTEL = "Invert a whole whose part has no inverse."
 SPREAD = "Measure how a small change spreads, and say why an untrained network is a poor cipher."

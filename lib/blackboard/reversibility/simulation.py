@@ -16,6 +16,7 @@ import numpy as np
 
 from blackboard import catalogue
 from blackboard.reversibility import network
+from blackboard.reversibility.equations import KEPT
 
 Blocks = np.ndarray  # bytes [n, bytes of a block]
 Encrypt = Callable[[Blocks], Blocks]
@@ -314,7 +315,7 @@ def attacked(name: str, depth: int = DEEP) -> Attacked:
 
 # --- what training keeps, in practice --------------------------------------------------------------------------------------
 
-KEPT, SCORES = 34, 5  # Korthikanti and others: bytes a layer keeps per value of the stream, and per head and pair of tokens
+SCORES = 5  # Korthikanti and others: bytes that a layer keeps per head and pair of tokens, beside KEPT for each value of the stream
 VALUE = 2  # bytes of a value there
 MATRICES = 4 + 2 * 4  # of a GPT's layer, in squares of its width: attention's, and the feed-forward network's
 SEQUENCE = 2_048  # tokens of a sequence there
