@@ -74,13 +74,14 @@ def spellings(unit: str) -> dict[str, float]:
     return out | spellings("token") if unit == "token/sequence" else out  # a context is said in tokens
 
 
-COUNTED = ("token", "megatoken", "sequence", "parameter", "chip")
+COUNTED = ("token", "megatoken", "Mtok", "sequence", "parameter", "chip")
 
 
 def readings(unit: str, label: str, scale: float) -> dict[str, float]:
     """All spellings of a unit, and those of what is asked for each counted thing: "2 kB" answers "how many bytes per token"."""
     head, _, below = label.partition("/")
-    return ({name: size * scale for name, size in _atom(head).items()} if below in COUNTED else {}) | spellings(unit)
+    atom = next((_atom(base) for base in _ALIASES if head in _atom(base)), {}) if below in COUNTED else {}
+    return {name: size / atom[head] * scale for name, size in atom.items()} | spellings(unit)
 
 
 def canonical(text: str) -> str:

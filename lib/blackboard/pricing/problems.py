@@ -98,11 +98,11 @@ guess = Estimate(
     id="guess", title="A guess before you read", level="easy",
     ask="On the card of {date} {card_name} is dearer for requests of more than {step_context}. Suppose that the price steps where reading the KV "
     "cache begins to take longer than multiplying. Suppose, too, that {n_active} are active, which nobody outside knows, and that the machine does "
-    "300 multiply-adds in the time in which it reads a byte. How many bytes of KV cache does a token take, over all layers? Guess: within a factor "
-    "of three counts.",
+    "300 multiply-adds in the time in which it reads a byte. How many bytes of KV cache does each token take, over all layers? Guess: within a "
+    "factor of three counts.",
     draw={"sheet": STEPPED, "n_active": (100e9, 200e9, 150e9)}, derive=guessed, units=TEXT, unit="byte/token", asked=BYTES, objective=STEP,
     answer=lambda v: take(eq.kv_implied, v), second=lambda v: v["n_active"] / ABOUT_300 / v["step_context"],
-    means="A kilobyte or three. Models whose architecture is public keep tens to hundreds of them, so either such models are unusual or the step "
+    means="A kilobyte or three. Most models whose architecture is public keep tens to hundreds of them, so either this one is unusual or the step "
     "stands somewhere else.",
     mistakes=(
         Mistake(lambda v: model("deepseek-v3").kv_bytes_per_token(),
@@ -321,14 +321,15 @@ heads = Quantity(
     units={"origin": "", "kv_layers": "1"}, unit="byte/token", asked=BYTES, objective=HEADS,
     answer=lambda v: take(eq.kv_of_heads, v),
     second=lambda v: sum(v["head_dim"] * 2 for _ in product(range(v["kv_layers"]), range(v["kv_heads"]), ("key", "value"))),
-    means="At the board it said 2,048, close to what the step implies. That counts values, and they are bytes only in FP8. And one layer with a "
-    "cache of its own is rare: published models have dozens.",
+    means="The board's one layer with 8 heads of 128 gave 2,048, close to what the step implies. That counts values, and they are bytes only in "
+    "FP8. And one layer with a cache of its own is rare: published models have dozens.",
     mistakes=(
         Mistake(lambda v: take(eq.kv_of_heads, v) / 2,
                 "Half of it is missing. Each head keeps a key and a value, and in BF16 each of their numbers takes two bytes. The lecture leaves "
                 "the bytes out."),
         Mistake(lambda v: take(eq.kv_of_heads, v) / 4,
                 "A head keeps a key and a value, and each of their numbers takes two bytes. You have neither factor."),
+        Mistake(lambda v: take(eq.kv_of_heads, v) / v["kv_heads"], "That is one KV head. Each of them keeps its own key and value."),
         Mistake(lambda v: take(eq.kv_of_heads, v, kv_heads=v["query_heads"]),
                 "Query heads belong to the token that attends. Kept for later are only the KV heads."),
     ),
@@ -533,8 +534,8 @@ decoding = Quantity(
     units=TEXT | {"kv_bytes_per_token": "byte/token", "times": "1", "measured": "1"}, unit="token/sequence", asked="token", objective=RATIO,
     answer=lambda v: take(eq.context_implied, v),
     second=lambda v: meets(lambda L: take(eq.memory_ratio_of, v, context=L) - v["out_usd"] / v["in_usd"], 1.0, 1e9),
-    means="Not absurd: DeepSeek reported a mean of {measured} tokens for a day of February 2025, over V3 and R1 together. But one factor over cost "
-    "for both kinds of token is a bold assumption.",
+    means="Not absurd: DeepSeek reported a mean of {measured} tokens for its own service on a day of February 2025, over V3 and R1 together. But one "
+    "factor over cost for both kinds of token is a bold assumption.",
     mistakes=(
         Mistake(lambda v: v["context_balanced"] * v["ratio"], "You let all the reading be KV cache. A part of it is weights."),
         Mistake(lambda v: v["context_balanced"],
@@ -566,8 +567,8 @@ attention = Quantity(
     id="attention", title="When attention multiplies as much", level="hard",
     ask="{net_name} activates {n_active}, each worth a multiply and an add for a new token. In each of its {layers} layers there are {query_heads} "
     "query heads of {head_dim} values and {kv_heads} KV heads. To attend to one earlier token, a query head multiplies its {head_dim} values by a "
-    "key's and adds them up, and then adds a value of as many numbers, times a weight, to its result. A multiply and an add are two FLOPs. At "
-    "which context does a new token take as many FLOPs for attention as for the weights?",
+    "key's and adds them up; then it adds that token's value, {head_dim} numbers, times a weight, to its result. A multiply and an add are two "
+    "FLOPs. At which context does a new token take as many FLOPs for attention as for the weights?",
     draw={"net": ("llama-3.1-405b", "llama-3.1-70b", "qwen3-235b-a22b", "glm-4.5", "mistral-large-2")}, derive=attending,
     units={"net_name": "", "layers": "1"}, unit="token/sequence", asked="token", objective=LONG,
     answer=lambda v: take(eq.context_flop, v),
@@ -610,7 +611,7 @@ sparse = Quantity(
     answer=lambda v: take(eq.sparse_saving, v),
     second=lambda v: sum(v["entry_bytes"] for _ in range(v["context"]))
     / sum(v["index_bytes"] + (v["entry_bytes"] if token < v["selected"] else 0) for token in range(v["context"])),
-    means="A few times, not by orders of magnitude. The entries that are picked hardly count any more; nearly all that is read is the index.",
+    means="A few times, not by orders of magnitude. At long contexts the entries that are picked hardly count: most of what is read is the index.",
     mistakes=(
         Mistake(lambda v: v["context"] / v["selected"], "The index is missing. To find out which entries to read, a key of every token is read."),
         Mistake(lambda v: 1 / take(eq.sparse_saving, v), "Upside down: that is the share which is still read."),
@@ -638,7 +639,6 @@ ceiling = Quantity(
     means="An index that looks at every token still grows with the context, only with a gentler slope. There is no square root in it.",
     mistakes=(
         Mistake(lambda v: 1 + v["entry_bytes"] / v["index_bytes"], "You compared an entry and its key with the key. Dense attention needs no index."),
-        Mistake(lambda v: v["entry_bytes"], "You left the index key out of what is read. It is small, but it is read for every token."),
         Mistake(lambda v: v["index_bytes"] / v["entry_bytes"], "Upside down: that is the share which is still read."),
         Mistake(lambda v: take(eq.sparse_saving, v, context=8 * v["selected"]),
                 "That is at a context of a few times the number that is picked. Let it grow further."),
@@ -682,7 +682,7 @@ remat = Quantity(
     id="remat", title="Computing it again", level="medium",
     ask="A token's KV cache was not kept, so the token goes through prefill again. The model stores {n_total} and activates {n_active} for a "
     "token. Its {gpu_name} GPUs rent at {hourly} an hour each, and each does {flops} in FP8, a multiply-add counted as two. They multiply all the "
-    "time at that rate; attention's own FLOPs are left out. What does a million such tokens cost, in $/Mtok?",
+    "time at that rate; attention's own FLOPs are left out. How many dollars does a million such tokens cost?",
     draw={"gpu": GPUS, "hourly": (2.0, 3.0, 4.0), "n_active": (100e9, 37e9, 200e9), "n_total": (700e9, 1e12)}, derive=rented, units=TEXT,
     unit="USD/token", asked="$/Mtok", objective=TIERS,
     answer=lambda v: take(eq.remat_cost, v), second=lambda v: v["hourly"] / (v["flops"] * 3600 / sum([v["n_active"]] * 2)),
@@ -715,7 +715,7 @@ hold = Quantity(
     id="hold", title="Keeping it in HBM", level="medium",
     ask="{net_name} keeps {kv_bytes_per_token} of KV cache over all layers. Between two requests the cache of a conversation stays in the memory "
     "of the {gpu_name} GPUs for {kept_for}. A GPU has {hbm} of memory and rents at {hourly} an hour. Memory is what limits how many can be served, "
-    "so a share of the memory costs that share of the rent. What does holding a million tokens cost, in $/Mtok?",
+    "so a share of the memory costs that share of the rent. How many dollars does holding a million tokens cost?",
     draw={"gpu": GPUS, "hourly": (2.0, 3.0, 4.0), "net": ("board", "deepseek-v3", "llama-3.1-405b"), "hold_time": (300.0, HOUR)}, derive=held,
     units=TEXT | {"kv_bytes_per_token": "byte/token"}, unit="USD/token", asked="$/Mtok", objective=TIERS,
     answer=lambda v: take(eq.hbm_hold, v),
@@ -723,6 +723,7 @@ hold = Quantity(
     means="It grows with every second, whereas computing the cache again costs the same whenever that is done.",
     mistakes=(
         Mistake(lambda v: take(eq.hbm_hold, v, rent=v["hourly"]), "The rent is for an hour. Bring it and the time of holding to the same unit."),
+        Mistake(lambda v: take(eq.hbm_hold, v) * 60, "You took minutes for hours. Bring the times to one unit."),
         Mistake(lambda v: take(eq.hbm_hold, v) / 60, "You took minutes for seconds. Bring the times to one unit."),
         Mistake(lambda v: take(eq.hbm_hold, v, hold_time=1), "That is one second. The cache is held for longer."),
     ),
@@ -751,6 +752,7 @@ even = Quantity(
         Mistake(lambda v: take(eq.hbm_even, v, n_active=v["n_total"]), "A token is multiplied by the active parameters only."),
         Mistake(lambda v: v["hbm"] / v["bandwidth"],
                 "That is the time to read the memory once. It decides between holding and bringing back, not between holding and computing."),
+        Mistake(lambda v: take(eq.hbm_even, v) / 60, "That is in minutes. Asked are seconds."),
         Mistake(lambda v: take(eq.hbm_even, v) * v["hourly"], "The rent is paid in both cases. It cancels."),
     ),
     hints=("For how long does computing one token take a whole GPU?", "Which share of a GPU does holding it take? Divide the time by the share."),
@@ -871,7 +873,8 @@ kept = Quantity(
     ask="{net_name} keeps {kv_bytes_per_token} of KV cache over all layers. It is held for {kept_for} on {device} and then brought back once. The "
     "device holds {tier_capacity}, reads {tier_bandwidth}, cost {gb_usd} per GB at the price of {bought}, and is paid off evenly over {years} "
     "years of 365 days; power and servers are left out. Holding takes a share of the device; bringing back takes the whole device for the time of "
-    "the transfer. How many dollars do the two cost together for a billion tokens?",
+    "the transfer. A billion tokens may take several such devices: count shares of them. How many dollars do the two cost together for a billion "
+    "tokens?",
     draw={"shelf": ("ssd-9650-7t", "ssd-9650-30t", "hdd-exos30"), "net": ("deepseek-v3", "llama-3.1-405b", "glm-4.5"),
           "hold_time": (300.0, HOUR, 24 * HOUR), "years": (5, 4)},
     derive=stored, units=TEXT | DEVICE | {"kv_bytes_per_token": "byte/token"}, unit="USD", objective=TIERS,
@@ -1025,7 +1028,7 @@ pay_off = Quantity(
     id="pay-off", title="Renting the memory it lies in", level="hard",
     ask="On the card of {date} {card_name} asks {storage_usd} for storing a million cached tokens for an hour. Its cache is not public: take that "
     "of {net_name}, {kv_bytes_per_token} over all layers, stored once. Suppose that it lies in {device}, which cost {gb_usd} per GB at the price "
-    "of {bought}. After how many hours of storage has a buyer paid what the memory under the tokens costs to buy?",
+    "of {bought}. After how many hours of storage has a customer paid what the memory under the tokens costs to buy?",
     draw={"sheet": (GEMINI, "gemini-2.5-pro@2025-09"), "net": ("deepseek-v3", "llama-3.1-405b", "qwen3-235b-a22b"),
           "shelf": ("hbm-b200", "ddr5-3tb", "ssd-9650-7t")},
     derive=bought, units=TEXT | DEVICE | {"storage_usd": "USD", "kv_bytes_per_token": "byte/token"}, unit="s", asked="h", objective=CARDS,
@@ -1038,7 +1041,7 @@ pay_off = Quantity(
         Mistake(lambda v: v["byte_price"] / take(eq.byte_rent, v) / 8, "Bits and bytes are mixed: the memory is priced by the gigabyte."),
         Mistake(lambda v: v["byte_price"] / take(eq.byte_rent, v) * 3600, "That is in seconds."),
     ),
-    hints=("What does the memory for a million tokens cost to buy?", "Divide by what the buyer pays in an hour."),
+    hints=("What does the memory for a million tokens cost to buy?", "Divide by what the customer pays in an hour."),
     solution=lambda v: [
         Step("A million tokens take", v["kv_bytes_per_token"] * MILLION, "byte"),
         Step("That much memory costs", v["gb_usd"] * v["kv_bytes_per_token"] * MILLION / GB, "USD"),
@@ -1126,7 +1129,7 @@ no_step = Choice(
     options={
         "a": "A token's KV cache had become five times smaller.",
         "b": "A step is also a decision about prices, and no measurement of where reading overtakes multiplying.",
-        "c": "A token generated at a million tokens of context costs no more than one at 200,000.",
+        "c": "A token at a million tokens of context costs the provider no more to generate than one at 200,000.",
         "d": "Contexts beyond 200,000 tokens are not sold.",
     },
     answer="b", second=lambda v: "b" if AFTER.above is None and BEFORE.usd_per_Mtok == AFTER.usd_per_Mtok else "a", objective=TRUST,
