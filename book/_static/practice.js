@@ -15,15 +15,17 @@
   const escape = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 
   // --- quantities -------------------------------------------------------------------------------------------------
-  const NUMBER = /^\s*(?:≈|~|about )?\s*\$?\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:\s*(?:e|x10\^|×10\^|\*10\^|\*10\*\*)\s*([+-]?\d{1,4}))?)\s*([^]*?)\s*$/i;
+  const NUMBER = /^\s*(?:≈|~|about )?\s*\$?\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:\s*(?:e|[x×·*]\s?10\^|\*10\*\*)\s*([+-]?\d{1,4}))?)\s*([^]*?)\s*$/i;
   const canonical = (text) => text.trim().replace(/^\.+|\.+$/g, "").replace(/\s*(?:\bper\b|\/)\s*/g, "/").replace(/ /g, "");
 
   function quantity(text, draw) {
-    const found = text.length <= LONGEST ? text.replace(/(?<=\d)[,_'’\u00a0\u202f ](?=\d{3}(?!\d))/g, "").match(NUMBER) : null;
+    const plain = text.replace(/10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)/g, (_, raised) => "10^" + [...raised].map((c) => "-0123456789"["⁻⁰¹²³⁴⁵⁶⁷⁸⁹".indexOf(c)]).join(""));
+    const found = text.length <= LONGEST ? plain.replace(/(?<=\d)[,_'’\u00a0\u202f ](?=\d{3}(?!\d))/g, "").match(NUMBER) : null;
     if (!found || /^(?:[0-9.,:^'*(-]|\/\s*[0-9])/.test(found[3])) throw new Unreadable(`Write one number, such as 0.067 or 6.7e-2${draw.label ? ", and a unit if you like: " + escape(draw.label) : ""}.`);
-    const number = Number(found[1].replace(/\s*(e|x10\^|×10\^|\*10\^|\*10\*\*)\s*/i, "e"));
+    const number = Number(found[1].replace(/\s*(e|[x×·*]\s?10\^|\*10\*\*)\s*/i, "e"));
     let spelt = canonical(found[3]);
-    if (text.includes("$") && !/^(\$|USD)/.test(spelt)) spelt = spelt ? "$/" + spelt.replace(/^\/+/, "") : "";
+    if (text.includes("$") && spelt && !/^(\$|USD)/.test(spelt) && !Object.hasOwn(draw.units, spelt)) spelt = "$/" + spelt.replace(/^\/+/, "");
+    if (text.includes("$") && !spelt && draw.scale > 1e3 && number >= draw.scale / 1e3) spelt = "$"; // $168,000,000 where millions are asked for
     if (spelt && !Object.hasOwn(draw.units, spelt))
       throw new Unreadable(draw.label ? `The answer is in ${escape(draw.label)}; I cannot read it in that unit.` : "The answer has no unit.", "unit");
     if (!Number.isFinite(number)) throw new Unreadable("That is infinite; give a finite number.");
@@ -51,7 +53,7 @@
   }
 
   // --- formulas: the same small grammar as answers.py, parsed and never evaluated as code ----------------------------
-  const TOKEN = /\s*(?:(\d+(?:\.\d*)?(?:[eE][+-]?\d{1,3})?|\.\d+)|([A-Za-zκηπσ_][A-Za-z_0-9]*)|(\*\*|[-+*/^(),·×]))/y;
+  const TOKEN = /\s*(?:(\d+(?:\.\d*)?(?:[eE][+-]?\d{1,3})?|\.\d+)|([A-Za-zαβεκημπστχω_][A-Za-z_0-9]*)|(\*\*|[-+*/^(),·×]))/y;
   const log = (x) => (x > 0 ? Math.log(x) : NaN);
   const FUNCTIONS = { max: Math.max, min: Math.min, sqrt: Math.sqrt, log, ln: log, exp: Math.exp };
 
@@ -154,7 +156,7 @@
     const turned = got.map((g, i) => g / draw.right[i]);
     if (!same(turned.slice(0, half), turned.slice(half))) return verdict("unit", `The units do not come out as ${draw.unit || "a pure number"}.`);
     if (got.some(Boolean) && same(turned, turned.map(() => turned[0]))) return verdict(...(isThousands(turned[0]) ? ["prefix", draw.thousand] : ["close", draw.constant]));
-    return verdict("wrong", "The units fit, the values do not.");
+    return verdict("wrong", draw.misfit);
   }
 
   const JUDGES = { quantity: judgeQuantity, estimate: judgeQuantity, choice: judgeChoice, ordering: judgeOrdering, expression: judgeExpression };

@@ -418,11 +418,16 @@ class Expression(Problem):
             return Feedback("unit", f"The units do not come out as {self.formula.unit or 'a pure number'}.")
         if any(got) and answers.same(turned, turned[:1] * len(turned)):
             return Feedback("prefix", THOUSAND) if answers.is_thousands(turned[0]) else Feedback("close", CONSTANT)
-        return Feedback("wrong", "The units fit, the values do not.")
+        return Feedback("wrong", self.misfit)
+
+    @property
+    def misfit(self) -> str:
+        """What to say of a wrong answer; where all symbols are pure numbers no unit was tried."""
+        return "The units fit, the values do not." if any(units.dimension(notation.lookup(n).unit) for n in self.names) else "The values do not fit."
 
     def page_answer(self, values: Values) -> dict[str, Any]:
         wrong = [[got, markup(says)] for got, says in self.table["wrong"]]
-        return self.table | {"wrong": wrong, "unit": self.formula.unit, "thousand": THOUSAND, "constant": CONSTANT}
+        return self.table | {"wrong": wrong, "unit": self.formula.unit, "thousand": THOUSAND, "constant": CONSTANT, "misfit": self.misfit}
 
 
 @dataclass(frozen=True)
