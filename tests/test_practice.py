@@ -148,7 +148,13 @@ def test_units_as_people_type_them():
         assert math.isclose(answers.quantity(text, "token/s", "tokens/s", 1), 128_000), text
     for text in ("$2.5/Mtoken", "$2.50/Mtok", "2.5 USD per million tokens"):
         assert math.isclose(answers.quantity(text, "USD/token", "$/Mtok", 1e-6), 2.5e-6), text
-    for text in ("671/576", "1.165.0", "15:1", "10^3"):
+    for text, value in [("4/3", 4 / 3), ("671 / 576 ms", 0.671 / 576), ("1.5/2 s", 0.75)]:
+        assert math.isclose(answers.quantity(text, *(("1", "", 1) if text == "4/3" else ("s", "ms", 1e-3))), value), text
+    for text, value in [("$168,000,000", 1.68e8), ("$168 million", 1.68e8), ("168", 1.68e8), ("1.68·10² MUSD", 1.68e8), ("$168M", 1.68e8)]:
+        assert math.isclose(answers.quantity(text, "USD", "MUSD", 1e6), value), text
+    for text, unit, label, value in [("1.7 kB", "byte/token", "bytes/token", 1700), ("2.2 cents", "USD/token", "$/Mtok", 2.2e-8), ("85 layers", "1", "", 85), ("98k", "token/sequence", "token", 98e3)]:
+        assert math.isclose(answers.quantity(text, unit, label, 1e-6 if label == "$/Mtok" else 1), value), text
+    for text in ("671/576/3", "1/0", "1.165.0", "15:1", "10^3"):
         with pytest.raises(answers.Unreadable, match="one number"):
             answers.quantity(text, "s", "ms", 1e-3)
     assert math.isclose(answers.quantity("$2.50 per Mtok", "USD/token", "$/Mtok", 1e-6), 2.5e-6)

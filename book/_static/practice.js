@@ -15,15 +15,16 @@
   const escape = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 
   // --- quantities -------------------------------------------------------------------------------------------------
-  const NUMBER = /^\s*(?:≈|~|about )?\s*\$?\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:\s*(?:e|[x×·*]\s?10\^|\*10\*\*)\s*([+-]?\d{1,4}))?)\s*([^]*?)\s*$/i;
+  const NUMBER = /^\s*(?:≈|~|about )?\s*\$?\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:\s*(?:e|[x×·*]\s?10\^|\*10\*\*)\s*([+-]?\d{1,4}))?)(?:\s*\/\s*(\d+(?:\.\d*)?)(?![0-9.]))?\s*([^]*?)\s*$/i;
   const canonical = (text) => text.trim().replace(/^\.+|\.+$/g, "").replace(/\s*(?:\bper\b|\/)\s*/g, "/").replace(/ /g, "");
 
   function quantity(text, draw) {
     const plain = text.replace(/10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)/g, (_, raised) => "10^" + [...raised].map((c) => "-0123456789"["⁻⁰¹²³⁴⁵⁶⁷⁸⁹".indexOf(c)]).join(""));
     const found = text.length <= LONGEST ? plain.replace(/(?<=\d)[,_'’\u00a0\u202f ](?=\d{3}(?!\d))/g, "").match(NUMBER) : null;
-    if (!found || /^(?:[0-9.,:^'*(-]|\/\s*[0-9])/.test(found[3])) throw new Unreadable(`Write one number, such as 0.067 or 6.7e-2${draw.label ? ", and a unit if you like: " + escape(draw.label) : ""}.`);
-    const number = Number(found[1].replace(/\s*(e|[x×·*]\s?10\^|\*10\*\*)\s*/i, "e"));
-    let spelt = canonical(found[3]);
+    if (!found || /^(?:[0-9.,:^'*(-]|\/\s*[0-9])/.test(found[4]) || Number(found[3]) === 0 && found[3]) throw new Unreadable(`Write one number, such as 0.067 or 6.7e-2${draw.label ? ", and a unit if you like: " + escape(draw.label) : ""}.`);
+    let number = Number(found[1].replace(/\s*(e|[x×·*]\s?10\^|\*10\*\*)\s*/i, "e"));
+    if (found[3]) number /= Number(found[3]); // 4/3
+    let spelt = canonical(found[4]);
     if (text.includes("$") && spelt && !/^(\$|USD)/.test(spelt) && !Object.hasOwn(draw.units, spelt)) spelt = "$/" + spelt.replace(/^\/+/, "");
     if (text.includes("$") && !spelt && draw.scale > 1e3 && number >= draw.scale / 1e3) spelt = "$"; // $168,000,000 where millions are asked for
     if (spelt && !Object.hasOwn(draw.units, spelt))
@@ -59,7 +60,7 @@
 
   function tokens(text) {
     const out = [];
-    text = text.trimEnd();
+    text = text.trimEnd().replace(/[⁰¹²³⁴⁵⁶⁷⁸⁹]/g, (raised) => "^" + "⁰¹²³⁴⁵⁶⁷⁸⁹".indexOf(raised));
     TOKEN.lastIndex = 0;
     while (TOKEN.lastIndex < text.length) {
       const at = TOKEN.lastIndex, found = TOKEN.exec(text);

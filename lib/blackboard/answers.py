@@ -20,11 +20,12 @@ from typing import Any
 from blackboard import notation, units
 
 LONGEST = 300  # characters of an answer
-_NUMBER = re.compile(r"\s*(?:≈|~|about )?\s*\$?\s*([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:\s*(?:e|[x×·*]\s?10\^|\*10\*\*)\s*([+-]?[0-9]{1,4}))?)\s*(.*?)\s*", re.I | re.S)
+_NUMBER = re.compile(r"\s*(?:≈|~|about )?\s*\$?\s*([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:\s*(?:e|[x×·*]\s?10\^|\*10\*\*)\s*([+-]?[0-9]{1,4}))?)(?:\s*/\s*([0-9]+(?:\.[0-9]*)?)(?![0-9.]))?\s*(.*?)\s*", re.I | re.S)
 _GROUPS = re.compile(r"(?<=[0-9])[,_'’\u00a0\u202f ](?=[0-9]{3}(?![0-9]))")  # separators between groups of three digits
 
 
 _RAISED = re.compile("10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)")  # 10²⁴
+_POWERS = {ord(raised): f"^{n}" for n, raised in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")}  # u² in a formula
 _LOWERED = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 
 
@@ -49,12 +50,13 @@ _ALIASES = {
     "parameter": ("parameter", "parameters", "param", "params"), "chip": ("chip", "chips", "GPU", "GPUs"), "USD": ("USD", "$", "dollar", "dollars"),
     "W": ("W", "watt", "watts"),
 }  # fmt: skip
+_THINGS = ("token", "bit", "round", "layer", "use", "chip", "GPU", "expert", "stage", "device", "model", "block", "FLOP")  # counted, and no unit
 _PREFIXED = {"s": "n u µ μ m", "W": "k M", "byte": "k K M G T P Ki Mi Gi Ti", "FLOP": "k M G T P E", "token": "k M G T", "USD": "k M", "parameter": "k M G T"}
 _SCALE = {"n": 1e-9, "u": 1e-6, "µ": 1e-6, "μ": 1e-6, "m": 1e-3, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18,
           "Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40}  # fmt: skip
 _LONE = {"s": {"min": 60.0, "minute": 60.0, "minutes": 60.0, "h": 3600.0, "hour": 3600.0, "hours": 3600.0, "hr": 3600.0, "hrs": 3600.0, "d": 86400.0, "day": 86400.0, "days": 86400.0, "milliseconds": 1e-3, "microseconds": 1e-6},
          "byte": {"bit": 0.125, "bits": 0.125, "b": 0.125, "Gb": 1.25e8, "Mb": 1.25e5, "kb": 125.0}, "FLOP": {"mac": 2.0, "macs": 2.0},
-         "token": {"k": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}, "sequence": {"k": 1e3}, "parameter": {"M": 1e6, "B": 1e9, "T": 1e12}, "USD": {"cent": 0.01, "cents": 0.01, "milliondollars": 1e6, "billiondollars": 1e9, "M": 1e6, "B": 1e9}, "1": {"": 1.0, "k": 1e3, "thousand": 1e3, "x": 1.0, "times": 1.0, "timesasmany": 1.0, "timesasmuch": 1.0, "token": 1.0, "tokens": 1.0, "%": 0.01, "percent": 0.01, "×": 1.0}}  # fmt: skip
+         "token": {"k": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}, "sequence": {"k": 1e3}, "parameter": {"M": 1e6, "B": 1e9, "T": 1e12}, "USD": {"cent": 0.01, "cents": 0.01, "milliondollars": 1e6, "billiondollars": 1e9, "M": 1e6, "B": 1e9}, "1": {"": 1.0, "k": 1e3, "thousand": 1e3, "x": 1.0, "times": 1.0, "timesasmany": 1.0, "timesasmuch": 1.0, **{name + s: 1.0 for name in _THINGS for s in ("", "s")}, "%": 0.01, "percent": 0.01, "×": 1.0}}  # fmt: skip
 _WORDS = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 
 
@@ -110,10 +112,11 @@ def quantity(given: Any, unit: str, label: str, scale: float) -> float:
 def _typed(given: str, unit: str, label: str, scale: float) -> float:
     plain = _RAISED.sub(lambda m: "10^" + m[1].translate(_LOWERED), given) if len(given) <= LONGEST else ""
     found = _NUMBER.fullmatch(_GROUPS.sub("", plain))
-    if not found or re.match(r"[0-9.,:^'*(-]|/\s*[0-9]", found[3]):
+    if not found or re.match(r"[0-9.,:^'*(-]|/\s*[0-9]", found[4]) or (found[3] and not float(found[3])):
         raise Unreadable(f"Write one number, such as 0.067 or 6.7e-2{', and a unit if you like: ' + label if label else ''}.")
     number = float(re.sub(r"\s*(e|[x×·*]\s?10\^|\*10\*\*)\s*", "e", found[1], flags=re.I))
-    spelt, known = canonical(found[3]), readings(unit, label, scale)
+    spelt, known = canonical(found[4]), readings(unit, label, scale)
+    number = _finite(number / float(found[3])) if found[3] else number  # 4/3
     if "$" in given and spelt and not spelt.startswith(("$", "USD")) and spelt not in known:
         spelt = f"$/{spelt.lstrip('/')}"
     if "$" in given and not spelt and scale > 1e3 and number >= scale / 1e3:
@@ -175,7 +178,7 @@ _FUNCTIONS: dict[str, Callable[..., float]] = {"max": max, "min": min, "sqrt": m
 
 def _tokens(text: str) -> list[str]:
     out, at = [], 0
-    text = text.rstrip()
+    text = text.rstrip().translate(_POWERS)
     while at < len(text):
         found = _TOKEN.match(text, at)
         if not found:
