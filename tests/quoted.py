@@ -131,7 +131,7 @@ QUOTED = {
     "reversibility": {
         "6": "6ND, its name",
         "8": "8ND, its name with a pass more",
-        "32": "bits of a half in the count",
+        "64": "bits of a half in the count",
         "4": "of four thirds",
         "3": "of four thirds",
         "3.1": "a name of Llama",
@@ -139,6 +139,9 @@ QUOTED = {
         "34": "bytes a value, Korthikanti and others, section 4.1",
         "164": "layers of a measured network, its name",
         "38": "layers of another",
+        "110": "layers of a third",
+        "17": "34 bytes over the 2 of a value",
+        "2018": "the year that a summary of the lecture gives",
         "22": "billions of parameters of the smallest measured model",
         "1,000": "and of the largest",
         "2017": "the year of the paper on RevNets",

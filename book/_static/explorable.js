@@ -56,7 +56,7 @@ function settings(figure) {
   return Object.fromEntries(inputs.map((name) => [name, figure.vegaView.signal(name)]));
 }
 
-const NUMBER = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
+const NUMBER = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
 const COMPACT = new Intl.NumberFormat("en", { maximumSignificantDigits: 3, notation: "compact" });
 const pretty = (value) => (Math.abs(value) < 1e4 ? NUMBER : COMPACT).format(value);
 
@@ -72,6 +72,7 @@ function showValues(figure) {
     };
     // Vega writes its own text first, so ours waits for the next frame.
     view.addSignalListener(name, () => requestAnimationFrame(tell));
+    input.addEventListener("change", () => requestAnimationFrame(tell)); // and once more when the slider is let go
     tell();
   }
 }

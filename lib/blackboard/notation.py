@@ -351,9 +351,18 @@ def latex_names() -> Mapping[sympy.Symbol, str]:
     return {symbol(name): row.latex for name, row in table().items()}
 
 
+def _rooted(product: sympy.Mul) -> sympy.Expr:
+    """A product of square roots under one root."""
+    roots = [f for f in product.args if f.is_Pow and abs(f.exp) == sympy.S.Half]
+    whole = sympy.Mul(*(f.base if f.exp > 0 else 1 / f.base for f in roots))
+    rest = sympy.Mul(*(f for f in product.args if f not in roots))
+    return sympy.Mul(rest, sympy.Pow(whole, sympy.S.Half, evaluate=False), evaluate=False) if rest != 1 else sympy.Pow(whole, sympy.S.Half, evaluate=False)
+
+
 def latex(expression: sympy.Basic) -> str:
     """LaTeX of an expression or equation in the course's letters."""
     tidy = expression.replace(lambda e: e.is_Add and len({sympy.fraction(term)[1] for term in e.args}) == 1, sympy.together)
+    tidy = tidy.replace(lambda e: e.is_Mul and sum(f.is_Pow and abs(f.exp) == sympy.S.Half for f in e.args) > 1, _rooted)
     return _Printer({"symbol_names": latex_names(), "mul_symbol": r" \, "}).doprint(tidy)
 
 

@@ -312,7 +312,7 @@ class Choice(Problem):
         return f"Answer with one of {', '.join(self.options)}."
 
     def judge(self, given: Any, values: Values) -> Feedback:
-        key = answers.option(given, self.options)
+        key = answers.option(given, {k: self.fill(text, values) for k, text in self.options.items()})
         if key == self.expected(values):
             return Feedback("right", self.fill(self.means, values))
         return Feedback("misconception", self.fill(dict(self.mistakes)[key], values))

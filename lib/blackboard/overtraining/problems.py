@@ -16,7 +16,7 @@ from blackboard.notation import symbols
 from blackboard.overtraining import equations as eq, simulation
 from blackboard.overtraining.numbers import BOARD, FITS, GENEROUS, LETTERS, PRESCRIBED, RUMOUR, law
 from blackboard.practice import Choice, Estimate, Expression, Function, Mistake, Ordering, Quantity, Step, Values
-from blackboard.units import dimension, factor, significant
+from blackboard.units import dimension, factor, pretty, significant
 
 COUNT, LIFE = "Derive 6ND by counting multiply-adds.", "Add up what a model costs over its life: training, RL, serving."
 BALANCE = "Say where the sum of a rising and a falling cost is least, and when that is where they are equal."
@@ -64,7 +64,7 @@ guess = Estimate(
     ask="A service generates {world_rate} with {family} models, which share the traffic evenly. One of them uses {n_active} for each token and is "
     "served for {months} months of 30 days. Its makers spend as much compute on pre-training it as on serving it. "
     + SIX + ", but generating makes only a third as good use of the chips. For the compute of training alone, Chinchilla's rule gives each "
-    "parameter 20 tokens. How many times as many is this model trained on? Guess: within a factor of three counts.",
+    "parameter 20 tokens. How many times as many tokens is this model trained on? Guess: within a factor of three counts.",
     draw={"world_rate": (GENEROUS, 300e6, 1e9), "family": (10, 8), "months": (2, 3), "n_active": (BOARD["n_active"], 60e9, 150e9)},
     derive=living, units={"family": "1", "months": "1"}, unit="1", within=3.0, objective=TOKENS,
     answer=lambda v: take(eq.overtraining, v, pretrain_tokens=take(eq.balanced_tokens, v)),
@@ -73,6 +73,8 @@ guess = Estimate(
     mistakes=(
         Mistake(lambda v: take(eq.overtraining, v, pretrain_tokens=take(eq.balanced_tokens, v, family=1)),
                 "That gives one model the traffic of the whole service. The lecture, too, finds its first figure too generous and divides it."),
+        Mistake(lambda v: take(eq.overtraining, v, pretrain_tokens=take(eq.balanced_tokens, v)) * v["decode_efficiency"] ** 2,
+                "You multiplied by the third, as the lecture did at first. Chips that are used badly make a token dearer."),
         Mistake(lambda v: 1.0, "Then nobody would use the model. Chinchilla's rule asks for the best training, and serving costs nothing in it."),
     ),
     hints=("How many tokens does the model generate in its life? And how many tokens of training cost as much?",
@@ -132,9 +134,9 @@ six = Counted(
                 "You counted the entries of the matrices. Each entry of a product is a sum over all of the dimension that vanishes."),
     ),
     hints=("The product of an a × b and a b × c matrix has a·c entries, and each is a sum of b products.",
-           "Shapes: (m × k)(k × q); back to X: (m × q)(q × k); for W: (k × m)(m × q). What do all three have in common?"),
+           "Shapes: (m_rows × k)(k × q); back to X: (m_rows × q)(q × k); for W: (k × m_rows)(m_rows × q). What do all three have in common?"),
     solution=lambda v: [
-        Step("Each of the three products makes m k q multiply-adds, summed in three different orders."),
+        Step("Each of the three products makes m_rows × k × q multiply-adds, summed in three different orders."),
         Step("Two FLOPs each, typed as", "3 * 2 * m_rows * k * q"),
     ],
 )  # fmt: skip
@@ -190,9 +192,10 @@ experts = Quantity(
                 "That is the forward pass alone. Training goes backward too, which costs twice as much."),
         Mistake(lambda v: take(eq.pretrain_compute, v) * 2 / 3, "That is the backward pass alone. The forward pass comes first."),
         Mistake(lambda v: take(eq.pretrain_compute, v) / 2, "You counted multiply-adds. Each is two FLOPs."),
+        Mistake(lambda v: take(eq.pretrain_compute, v) * 4 / 3, "Eight FLOPs run the forward pass twice. Here nothing is computed twice."),
     ),
     hints=("Which of the two counts of parameters meets a token?", "6 FLOPs for each such parameter and each token."),
-    solution=lambda v: [Step(f"${eq.pretrain_compute.latex}$ = {tens(take(eq.pretrain_compute, v))}, or", take(eq.pretrain_compute, v), "FLOP")],
+    solution=lambda v: [Step(f"${eq.pretrain_compute.latex}$ = {tens(take(eq.pretrain_compute, v))}, typed as", take(eq.pretrain_compute, v))],
 )  # fmt: skip
 
 CARDS = {"H800": "h800", "H100": "h100-sxm"}  # chips as the makers name them, and their ids
@@ -211,9 +214,9 @@ def run(values: Values) -> Values:
 
 hours = Quantity(
     id="hours", title="How long a training run takes", level="medium",
-    ask="{run} uses {n_active} for each token and was pre-trained on {pretrain_tokens}. {chip_name} multiplies {chip_flops} (dense, in BF16, a "
-    "multiply-add counted as two). Suppose that {cluster} of these GPUs always work on it and reach an MFU of {percent}, counted at 6 FLOPs for "
-    "each active parameter and token. How many hours does it take?",
+    ask="{run} uses {n_active} for each token, by its makers' count, and was pre-trained on {pretrain_tokens}. {chip_name} multiplies {chip_flops} "
+    "(dense, in BF16, a multiply-add counted as two). Suppose that {cluster} of these GPUs always work on it and reach an MFU of {percent}, "
+    "counted at 6 FLOPs for each active parameter and token. How many hours does it take?",
     draw={"run": tuple(CLUSTERS), "percent": (40.0, 45.0, 30.0, 25.0)},
     derive=lambda v: run(v) | {"train_mfu": v["percent"] / 100},
     units=NAMED | {"percent": "%"}, unit="s", asked="hours", objective=COUNT,
@@ -227,13 +230,14 @@ hours = Quantity(
                 "You multiplied by the MFU. A lower rate makes the run longer, not shorter."),
         Mistake(lambda v: take(eq.training_time, v) / v["gpus"] / 3, "That is forward passes alone. Training takes 6 FLOPs, not 2."),
         Mistake(lambda v: take(eq.training_time, v), "That is on one GPU: GPU hours. Here many share the work."),
+        Mistake(lambda v: take(eq.training_time, v) / v["gpus"] * HOUR, "That many seconds. Hours are asked for."),
     ),
     hints=("Work over rate is time.", "The rate of all GPUs is their number × the rate of one × the MFU. Then go from seconds to hours."),
     solution=lambda v: [
         Step(f"${eq.pretrain_compute.latex}$ =", tens(take(eq.pretrain_compute, v))),
         Step("In GPU hours, at the rate that is reached:", take(eq.training_time, v) / HOUR, "hours"),
-        Step(f"Shared by {{cluster}} GPUs that is {significant(take(eq.training_time, v) / v['gpus'] / HOUR, 4)} hours, or",
-             take(eq.training_time, v) / v["gpus"], "s"),
+        Step("Shared by {cluster} GPUs:", take(eq.training_time, v) / v["gpus"] / HOUR, "hours"),
+        Step("The same in seconds:", take(eq.training_time, v) / v["gpus"], "s"),
     ],
 )  # fmt: skip
 
@@ -241,9 +245,9 @@ MFU_OF = eq.training_time.solve("train_mfu")
 
 reached = Quantity(
     id="reached", title="The MFU of a published run", level="medium",
-    ask="{run} stores {n_total} and uses {n_active} for each token. The makers report that pre-training on {pretrain_tokens} took {hours} of GPU "
-    "time, on {chip_name}. Counted as is usual against the dense BF16 rate of {chip_flops}, although much of it was multiplied in FP8: which MFU is "
-    "that, in percent? Take 6 FLOPs for each parameter that a token uses.",
+    ask="{run} stores {n_total} and uses {n_active} for each token, by its makers' count. They report that pre-training on {pretrain_tokens} took "
+    "{hours} of GPU time, on {chip_name}. Counted as is usual against the dense BF16 rate of {chip_flops}, although much of it was multiplied in "
+    "FP8: which MFU is that, in percent? Take 6 FLOPs for each parameter that a token uses.",
     draw={"run": ("DeepSeek-V3", "Llama 4 Scout", "Llama 4 Maverick")}, derive=run, units=NAMED, unit="1", asked="%", objective=COUNT,
     answer=lambda v: take(MFU_OF, v, training_time=v["hours"] * HOUR),
     second=lambda v: (v["pretrain_tokens"] / v["hours"] / 3600) * sum([2 * v["n_active"]] * 3) / v["chip_flops"],
@@ -270,17 +274,19 @@ bill = Quantity(
     id="bill", title="The bill for the lecture's model", level="medium",
     ask="A model uses {n_active} for each token and is pre-trained on {pretrain_tokens}. A GPU multiplies {chip_flops} (dense, in BF16, a "
     "multiply-add counted as two), its MFU is {percent}, and its rent is the lecture's {rent} an hour. What does the run cost, in millions of "
-    "dollars (MUSD)? Take 6 FLOPs for each active parameter and token.",
+    "dollars? Take 6 FLOPs for each active parameter and token.",
     draw={"kind": ("h100-sxm", "b200"), "percent": (40.0, 30.0, 25.0), "n_active": (BOARD["n_active"], 60e9, 150e9),
           "pretrain_tokens": (ROUNDED, RUMOUR), "rent": (2.0,)},
     derive=lambda v: {"train_mfu": v["percent"] / 100, "chip_flops": chip(v["kind"]).flops("bf16")},
-    units={"percent": "%", "rent": "USD", "chip_flops": "FLOP/s"}, unit="USD", asked="MUSD", objective=COUNT,
+    units={"percent": "%", "rent": "USD", "chip_flops": "FLOP/s"}, unit="USD", asked="million dollars", objective=COUNT,
     answer=lambda v: take(eq.training_time, v) / HOUR * v["rent"],
     second=lambda v: v["pretrain_tokens"] * (v["rent"] / 3600) / (v["percent"] / 100 * v["chip_flops"] / sum([2 * v["n_active"]] * 3)),
     means="By the lecture's rule RL and serving cost as much again, each of them. Research and failed runs are not in it.",
     mistakes=(
         Mistake(lambda v: take(eq.training_time, v, train_mfu=1) / HOUR * v["rent"],
                 "That is at the full rate. The chips do less, so they are rented for longer."),
+        Mistake(lambda v: take(eq.training_time, v, train_mfu=1) * v["train_mfu"] / HOUR * v["rent"],
+                "You multiplied by the MFU. A lower rate makes the run longer and dearer."),
         Mistake(lambda v: take(eq.training_time, v) * v["rent"], "You paid the hourly rent for every second."),
         Mistake(lambda v: take(eq.training_time, v) / HOUR * v["rent"] / 3, "That is forward passes alone: 2 FLOPs instead of 6."),
         Mistake(lambda v: take(eq.training_time, v) / HOUR * v["rent"] * v["n_active"] * PRESCRIBED / v["pretrain_tokens"],
@@ -299,6 +305,7 @@ bill = Quantity(
 
 PRE, RL, SERVE = eq.pretrain_compute.expr, eq.rl_compute.expr, eq.inference_compute.expr
 BARE = eq.decode_efficiency  # what cancels the division by it
+STORED = "A token meets the active parameters, not all that are stored."
 
 life = Expression(
     id="life", title="What a model costs over its life", level="medium",
@@ -315,9 +322,13 @@ life = Expression(
                 "the board."),
         Mistake(PRE + RL + SERVE * BARE, "Serving generates too, so it uses the chips as badly as RL does. On the board this was missing at first."),
         Mistake(PRE + (RL + SERVE) * BARE, "The efficiency is missing: generating keeps the chips busy for longer than its FLOPs say."),
+        Mistake(PRE + RL * BARE**2 + SERVE, "You multiplied RL by the efficiency. Chips that are used badly cost more for the same work, not less."),
+        Mistake(PRE + RL * BARE**2 + SERVE * BARE,
+                "That is the board as it first was. Serving uses the chips as badly as RL does, and bad use makes both dearer."),
         Mistake(PRE + RL + 3 * SERVE, "Six is forward and backward. Serving only runs forward."),
         Mistake(PRE / BARE + RL + SERVE, "Training runs at the rate that the others are measured by. The efficiency is one there."),
-        Mistake((PRE + RL + SERVE).subs(eq.n_active, roofline.n_total), "A token meets the active parameters, not all that are stored."),
+        Mistake((PRE + RL + SERVE).subs(eq.n_active, roofline.n_total), STORED),
+        *(Mistake(PRE + RL + SERVE + term.subs(eq.n_active, roofline.n_total) - term, STORED) for term in (PRE, RL, SERVE)),
         Mistake(PRE / 3 + RL + SERVE, "Two is the forward pass alone. Pre-training also goes backward."),
     ),
     hints=("Three terms, each FLOPs per parameter and token × parameters × tokens.",
@@ -372,6 +383,10 @@ share = Quantity(
     mistakes=(
         Mistake(lambda v: take(SERVING, v, decode_efficiency=1),
                 "The efficiency is missing: generating keeps the chips busy for longer than its FLOPs say."),
+        Mistake(lambda v: take(SERVING, v, rl_tokens=v["rl_tokens"] * v["decode_efficiency"]),
+                "The efficiency is missing at RL, which generates too and so uses the chips as badly as serving does."),
+        Mistake(lambda v: take(SERVING, v, inference_tokens=v["inference_tokens"] * v["decode_efficiency"]),
+                "The efficiency is missing at serving. All of it runs at that part of training's MFU."),
         Mistake(lambda v: v["inference_tokens"] / (v["inference_tokens"] + v["rl_tokens"] + v["pretrain_tokens"]),
                 "That is its share of the tokens. They do not all cost the same."),
         Mistake(lambda v: take(SERVING, v, inference_tokens=3 * v["inference_tokens"]),
@@ -396,7 +411,8 @@ rl_tokens = Quantity(
     draw={"flop": (3, 4, 5), "decode_efficiency": (ETA, 0.25, 0.2, 0.4)}, derive=lambda v: {"rl_flop": v["flop"]}, units={"flop": "1"},
     unit="1", objective=LIFE,
     answer=lambda v: take(eq.rl_coefficient, v), second=lambda v: root(lambda d: 6 * d - v["flop"] / v["decode_efficiency"], 1e-3, 1e3),
-    means="So where both cost the same there are fewer tokens of RL than of pre-training. The lecture says about 1.5.",
+    means="So where both cost the same there are fewer tokens of RL than of pre-training. The lecture, with 2 to 6 FLOPs at "
+    "an efficiency of 0.3, takes about 1.5.",
     mistakes=(
         Mistake(lambda v: v["flop"] / 6 * v["decode_efficiency"],
                 "You multiplied by the efficiency. So did the lecture at first; bad use of the chips makes a token dearer, not cheaper."),
@@ -433,7 +449,7 @@ served_token = Quantity(
     ),
     hints=("How much longer do the chips work for a FLOP of generating than for one of training?", "2 ÷ (6 × ratio of the MFUs)."),
     solution=lambda v: [
-        Step("Generating uses the chips as well as training, times", v["decode_efficiency"], "1"),
+        Step("Generating uses the chips {decode_efficiency} times as well as training."),
         Step(f"${eq.inference_coefficient.latex}$ =", take(eq.inference_coefficient, v), "1"),
     ],
 )  # fmt: skip
@@ -454,13 +470,13 @@ slip = Choice(
     draw={"decode_efficiency": (ETA, 0.25, 0.2)},
     derive=lambda v: {"twice": significant(1 / v["decode_efficiency"] ** 2, 2), "once": significant(1 / v["decode_efficiency"], 2)},
     options={
-        "a": "it gets about {twice} times fewer tokens, because serving takes up what the chips can do",
-        "b": "it gets about {once} times as many tokens",
-        "c": "it gets about {twice} times as many tokens: serving costs more than thought, and pre-training is to cost as much",
-        "d": "nothing, because the efficiency stands on both sides and cancels",
+        "a": "about {twice} times fewer tokens",
+        "b": "about {once} times as many tokens",
+        "c": "about {twice} times as many tokens",
+        "d": "nothing: the efficiency cancels",
     },
     answer="c", second=lambda v: corrected(v["decode_efficiency"]), objective=LIFE,
-    means="From a factor to its inverse, so the efficiency counts twice.",
+    means="From a factor to its inverse, so the efficiency counts twice. Serving costs more than thought, and pre-training is to cost as much.",
     mistakes=(
         Mistake("a", "The wrong way round. The traffic is given; if serving turns out dearer, the pre-training that costs as much is larger."),
         Mistake("b", "The right way, but only half of it. The factor was not left out at first, it stood on the wrong side of the fraction line."),
@@ -495,6 +511,8 @@ split = Quantity(
                 "A quarter for a third: that holds if the whole budget is given. Here the traffic is given, and the budget follows from it."),
         Mistake(lambda v: v["inference_tokens"] * v["decode_efficiency"] / 6,
                 "You multiplied by the efficiency. Chips that are used badly make serving dearer."),
+        Mistake(lambda v: v["inference_tokens"] / 2,
+                "That is half of the tokens that are served. Half is meant of the costs, and the two kinds of token do not cost the same."),
         Mistake(lambda v: v["inference_tokens"] / 6, "The efficiency is missing: serving keeps the chips busy for longer than its FLOPs say."),
     ),
     hints=("What does serving cost? What does pre-training cost, compared with it?",
@@ -515,7 +533,8 @@ def evenly(rise: float, fall: float, rise_level: float = 1.0) -> bool:
 
 equal = Choice(
     id="equal", title="When equal is best", level="medium",
-    ask="One cost rises as a·x^p, the other falls as b/x^q. In which cases is their sum least exactly where they are equal?",
+    ask="One cost rises as a·x^p, the other falls as b/x^q; all of these are above zero. In which cases is their sum least exactly "
+    "where they are equal?",
     options={
         "a": "always: that is where the curves cross",
         "b": "only if p = q, whatever a and b are",
@@ -525,7 +544,7 @@ equal = Choice(
     answer="b", objective=BALANCE,
     second=lambda v: {(True, False): "b", (False, True): "c", (False, False): "d", (True, True): "a"}[evenly(2, 2, 5.0), evenly(2, 1)],
     means="At the least sum p times the rising cost is q times the falling one. The lecture's examples, x and 1/x, e^x and e^−x, are as steep on "
-    "one side as on the other.",
+    "one side as on the other. Where both costs rise there is nothing to balance.",
     mistakes=(
         Mistake("a", "The crossing says that the costs are equal, not that a small step changes them equally. Try x² and 1/x."),
         Mistake("c",
@@ -544,7 +563,8 @@ rise, fall = eq.rise_power, eq.fall_power
 
 best_share = Expression(
     id="best-share", title="The share where the sum is least", level="medium",
-    ask="One cost rises as a·x^p, the other falls as b/x^q. Write which share of their sum the rising cost is, at the x where the sum is least.",
+    ask="One cost rises as a·x^p, the other falls as b/x^q; all of these are above zero. Write which share of their sum the "
+    "rising cost is, at the x where the sum is least.",
     formula=eq.rising_share, answer=None, objective=BALANCE,
     second=lambda v: (lambda y: solve(Eq(rise * y, fall * (1 - y)), y)[0])(eq.scale),  # the slopes on a log scale cancel
     means="Levels do not matter. The steeper cost is the smaller one.",
@@ -559,7 +579,7 @@ best_share = Expression(
     solution=lambda v: [Step("At the least sum $p$ times the rising cost equals $q$ times the falling one. Typed:", "q / (p + q)")],
 )  # fmt: skip
 
-POWER = {1: "", 2: "²", 3: "³"}
+POWER = {1: "", 2: "²", 3: "³", 4: "⁴"}
 
 
 def powers(values: Values) -> Values:
@@ -600,11 +620,16 @@ penalty = Quantity(
     id="penalty", title="The price of a rule of thumb", level="hard",
     ask="One cost is {rising_text}, the other {falling_text}. Somebody picks the x where the two are equal, instead of the x where their sum is "
     "least. By how many percent does that cost more?",
-    draw={"pair": ((2, 1), (3, 1), (1, 3), (3, 2), (1, 2))}, derive=powers, unit="1", asked="%", objective=BALANCE,
+    draw={"pair": ((2, 1), (3, 1), (1, 3), (1, 2), (4, 1), (1, 4))}, derive=powers, unit="1", asked="%", objective=BALANCE,
     answer=lambda v: take(eq.equal_penalty, v) - 1, second=lambda v: 2 / sum(cheapest_sum(v)) - 1,
-    means="Even with unequal powers the rule of thumb costs little.",
+    means="The rule of thumb is not exact where powers are unequal, but it never costs twice the least, as long as one cost rises "
+    "and the other falls.",
     mistakes=(
         Mistake(lambda v: take(eq.equal_penalty, v), "That is the cost over the least cost. Asked is how much more it is."),
+        Mistake(lambda v: take(eq.equal_penalty, v) / 100,
+                "That is the cost over the least cost, as a factor. Asked is how much more it is, in percent."),
+        Mistake(lambda v: 1 - 1 / take(eq.equal_penalty, v),
+                "That is the difference over the dearer sum: what one would save. Asked is how much more it costs than the least."),
         Mistake(lambda v: abs(take(eq.rising_share, v) - 0.5),
                 "That is by how much the shares differ from half. Near its least value a sum hardly changes."),
         Mistake(lambda v: (take(eq.equal_penalty, v) - 1) / 100, "That is the fraction; percent is a hundred times it. Type the percentage."),
@@ -637,7 +662,9 @@ never_twice = Choice(
     },
     answer="c", second=lambda v: "c" if 1.5 < worst_penalty() < 2 else "", objective=BALANCE,
     means="At the crossing the sum is twice one of the costs. To its right the rising cost is higher, to its left the falling one; so everywhere "
-    "more than half of that sum is left.",
+    "more than half of that sum is left. One has to rise and the other to fall: at a given loss a model's training falls "
+    "with its size only up to the size that is best for training alone. So leave the lecture's rule where it asks for fewer tokens than training "
+    "alone would.",
     mistakes=(
         Mistake("a", "True close to the best x. The crossing may lie far from it, and then this says nothing."),
         Mistake("b", "Not all rising or falling costs are convex, and it would not give a bound: very steep convex curves come close to twice."),
@@ -699,7 +726,7 @@ rule = Quantity(
 far = Quantity(
     id="far", title="How far past the rule", level="easy",
     ask="{net_name} stores {n_total}, uses {n_active} for each token, and was pre-trained on {pretrain_tokens}. Chinchilla's rule gives each active "
-    "parameter 20 tokens. How many times as many was it trained on?",
+    "parameter 20 tokens. How many times as many tokens was it trained on?",
     draw={"net": EXPERTS}, derive=released, units=NAMED, unit="1", objective=TOKENS,
     answer=lambda v: take(eq.overtraining, v), second=lambda v: v["pretrain_tokens"] / sum(v["n_active"] for _ in range(20)),
     means="Open models are far past the rule, too.",
@@ -730,22 +757,24 @@ def ends(values: Values) -> tuple[float, float]:
 
 reach = Quantity(
     id="reach", title="How wide a guess is", level="medium",
-    ask="A frontier model was trained on between {fewest} and {most} and uses between {small} and {large} for each token: nobody outside knows. How "
-    "many times the lowest possible over-training is the highest, if Chinchilla's rule is 20 tokens for each active parameter?",
+    ask="A frontier model was trained on between {fewest} and {most} and uses between {small} and {large} for each token: nobody outside knows. "
+    "Over-training is tokens over those of Chinchilla's rule, which gives every active parameter the same number. The highest possible "
+    "over-training is how many times the lowest?",
     draw={"fewest": (RUMOUR, 100e12), "most": (260e12, 400e12), "small": (BOARD["n_active"], 50e9), "large": (200e9, 300e9)},
     derive=lambda v: {"prescribed": PRESCRIBED}, units={"fewest": "token", "most": "token", "small": "parameter", "large": "parameter"},
     unit="1", objective=TOKENS, answer=lambda v: ends(v)[1] / ends(v)[0], second=lambda v: max(corners(v)) / min(corners(v)),
-    means="Ranges of factors multiply. Even two inputs, known within a factor of two or so, leave the result open by more than that.",
+    means="Ranges of factors multiply. Two guesses leave the result open by more than either of them, and the rule's 20 tokens have no part in it.",
     mistakes=(
         Mistake(lambda v: v["most"] / v["fewest"], "That is the range of the tokens. The parameters are not known either."),
         Mistake(lambda v: v["large"] / v["small"], "That is the range of the parameters. The tokens are not known either."),
         Mistake(lambda v: v["most"] / v["fewest"] / (v["large"] / v["small"]),
                 "You paired many tokens with many parameters. The ratio is highest with many tokens and few parameters."),
+        Mistake(lambda v: ends(v)[1], "That is the highest over-training itself. How many times the lowest is it?"),
     ),
     hints=("Which ends give the highest factor? Which the lowest?", "The two ranges, each as a ratio, multiply."),
     solution=lambda v: [
-        Step(f"${eq.overtraining.latex}$ at its highest:", ends(v)[1], "1"), Step("at its lowest:", ends(v)[0], "1"),
-        Step("The ratio:", ends(v)[1] / ends(v)[0], "1"),
+        Step(f"${eq.overtraining.latex}$, with 20 tokens for each parameter, at its highest:", ends(v)[1], "1"),
+        Step("at its lowest:", ends(v)[0], "1"), Step("The ratio; the 20 cancels:", ends(v)[1] / ends(v)[0], "1"),
     ],
 )  # fmt: skip
 
@@ -760,8 +789,8 @@ def derated(values: Values) -> float:
 derate = Quantity(
     id="derate", title="A model that may fail", level="medium",
     ask="If all goes well, a model will generate {world_rate} for {days} days. With a probability of {chance} it will turn out to be no frontier "
-    "model and is never served. Pre-training takes 6 FLOPs for each parameter and token, generating takes 2, at {decode_efficiency} of training's "
-    "MFU. Pre-training is to cost as much as serving is expected to. On how many trillions of tokens is the model trained?",
+    "model and will never be served. Pre-training takes 6 FLOPs for each parameter and token, generating takes 2, at {decode_efficiency} of "
+    "training's MFU. Pre-training is to cost as much as serving is expected to. On how many trillions of tokens is the model trained?",
     draw={"world_rate": (BOARD["world_rate"], 80e6), "days": (60, 90), "chance": (25.0, 40.0, 20.0), "decode_efficiency": (ETA, 0.2, 0.4)},
     derive=lambda v: {"lifetime": v["days"] * DAY, "failure": v["chance"] / 100, "family": 1}, units={"days": "1", "chance": "%"},
     unit="token", asked="trillion tokens", objective=TOKENS,
@@ -769,6 +798,8 @@ derate = Quantity(
     means="Pre-training is paid for in advance, serving only if there is somebody to serve. Whoever doubts that a model will succeed trains it less.",
     mistakes=(
         Mistake(lambda v: take(eq.balanced_tokens, v), "That is if all goes well. Expected are fewer tokens."),
+        Mistake(lambda v: take(eq.tokens_served, v, world_rate=v["world_rate"] * (1 - v["failure"])),
+                "That is what it is expected to serve. A token served does not cost what a token of training does."),
         Mistake(lambda v: take(eq.balanced_tokens, v, world_rate=v["world_rate"] / (1 - v["failure"])),
                 "The wrong way: the chance of failing makes the tokens to expect fewer, not more."),
         Mistake(lambda v: take(eq.balanced_tokens, v, world_rate=v["world_rate"] * v["failure"]),
@@ -911,7 +942,8 @@ own_rule = Quantity(
     id="own-rule", title="The rule that a fit prescribes", level="medium",
     ask="A published fit of the loss is {law_text}. Training takes 6 FLOPs for each parameter and token. For some compute of training the lowest "
     "loss is reached by a dense model of {n_active}. How many tokens for each parameter is it trained on?",
-    draw=PUBLISHED | {"n_active": (BOARD["n_active"], 35e9, 400e9)}, derive=fitted, units=FITTED, unit="1", tolerance=0.04, objective=FIT,
+    draw=PUBLISHED | {"n_active": (BOARD["n_active"], 35e9, 400e9)}, derive=fitted, units=FITTED, unit="token/parameter",
+    asked="tokens/parameter", tolerance=0.04, objective=FIT,
     answer=lambda v: take(eq.best_tokens, v) / v["n_active"], second=lambda v: prescribed_by_search(v["n_active"], v["fit"]),
     means="The fit of the same paper does not give 20 at this size, and its ratio grows with the model. Exponents that differ in the third digit "
     "change it, too.",
@@ -923,11 +955,11 @@ own_rule = Quantity(
         Mistake(lambda v: 1 / (take(eq.best_tokens, v) / v["n_active"]), "Upside down: that is parameters for each token."),
     ),
     hints=("Take a percent more parameters and, for the same compute, a percent fewer tokens. How does each part of the loss change?",
-           "At the best size α A / N^α = β B / D^β. Solve it for D and divide by N."),
+           "At the best size {size_power} × the term with N = {data_power} × the term with D. Solve for D and divide by N."),
     solution=lambda v: [
-        Step("There a percent more parameters gains what a percent fewer tokens loses: exponent × part is the same for both."),
+        Step("There a percent more parameters gains what a percent fewer tokens loses: exponent × term is the same for both."),
         Step("The tokens that follow:", take(eq.best_tokens, v), "token"),
-        Step("for each parameter:", take(eq.best_tokens, v) / v["n_active"], "1"),
+        Step("For each parameter:", take(eq.best_tokens, v) / v["n_active"], "token/parameter"),
     ],
 )  # fmt: skip
 
@@ -962,7 +994,7 @@ needs = Quantity(
         Mistake(lambda v: take(eq.best_tokens, v), "Those tokens make this size the best one for its training. Then it has another loss."),
     ),
     hints=("How much of the loss is left for the tokens, once the constant and the size have had their part?",
-           "B / D^β = loss − constant − A / N^α. Then D is (B / that) to the power 1/β."),
+           "The term with D = loss − constant − the term with N. So {loss_data} over that is D to the power {data_power}. Solve for D."),
     solution=lambda v: [
         Step("The part of the size:", v["loss_size"] / v["n_active"] ** v["size_power"], "1"),
         Step("left for the data:", v["loss"] - v["loss_floor"] - v["loss_size"] / v["n_active"] ** v["size_power"], "1"),
@@ -997,9 +1029,9 @@ LEFT = eq.loss - eq.loss_floor - PART_OF_SIZE  # for the data to bring down
 
 learn = Fitted(
     id="learn", title="Write the tokens for a loss", level="medium",
-    ask="A fit says that a dense model of n_active parameters, trained on D tokens, has the loss loss_floor + loss_size / n_active**size_power + "
-    "loss_data / D**data_power. Write a Python function of n_active, loss and the five constants that returns D. Solve by hand, or let it search. "
-    "It is called by name, with numbers.",
+    ask="A fit says that a dense model of n_active parameters, trained on D tokens, has the loss `loss_floor + loss_size / n_active**size_power + "
+    "loss_data / D**data_power`. Write a Python function of n_active, loss and the five constants that returns D. Solve by hand, or let it search, "
+    "to six digits at least. It is called by name, with numbers.",
     formula=eq.tokens_for_loss, answer=None, second=lambda v: Halved(*symbols(" ".join(Halved.names))), objective=FIT,
     means="With this function and 6ND you have the cost of every model at a loss, and can look for the cheapest.",
     mistakes=(
@@ -1011,7 +1043,7 @@ learn = Fitted(
         Mistake(6 * eq.n_active * (eq.loss_data / LEFT) ** EXPONENT, "That is the compute of training. Asked are the tokens."),
         Mistake(20 * eq.n_active, "That is the rule of thumb, which does not ask for a loss."),
     ),
-    hints=("What is left of the loss when the floor and the size have had their part?", "That rest is loss_data / D**data_power. Solve for D."),
+    hints=("What is left of the loss when the floor and the size have had their part?", "That rest is `loss_data / D**data_power`. Solve for D."),
     solution=lambda v: [
         Step(f"${eq.tokens_for_loss.latex}$, as code"),
         Step("", "(loss_data / (loss - loss_floor - loss_size / n_active ** size_power)) ** (1 / data_power)"),
@@ -1032,7 +1064,7 @@ condition = Quantity(
     ask="A published fit of the loss is {law_text}. Of all models with the same loss, one of {n_active}, trained on {pretrain_tokens}, has the "
     "least cost of training and serving together, for the traffic it gets. Training costs in proportion to N × D, serving in proportion to N. How "
     "many times as much as training does serving cost for this model?",
-    draw={"fit": PUBLISHED["fit"][:1], "n_active": (35e9, 50e9, 25e9), "pretrain_tokens": (55e12, 40e12, 80e12)}, derive=fitted, units=FITTED,
+    draw={"fit": PUBLISHED["fit"][:1], "n_active": (30e9, 25e9, 35e9), "pretrain_tokens": (55e12, 40e12, 80e12)}, derive=fitted, units=FITTED,
     unit="1", tolerance=0.03, objective=FIT,
     answer=lambda v: take(eq.inference_over_training, v), second=steepness,
     means="Not far from one, as the lecture's rule has it, by this fit and for this model. The traffic is not needed: it follows.",
@@ -1043,13 +1075,15 @@ condition = Quantity(
         Mistake(lambda v: 1 / take(eq.inference_over_training, v), "Upside down: that is training over serving."),
         Mistake(lambda v: (take(eq.inference_over_training, v) + 1) * (v["data_power"] / v["size_power"]) ** 2 - 1,
                 "The exponents are upside down: each stands with its own part of the loss."),
+        Mistake(lambda v: (take(eq.inference_over_training, v) + 1) * v["data_power"] / v["size_power"] - 1,
+                "The exponents are forgotten. How fast a term changes with a percent is the term times its exponent."),
     ),
     hints=("Make the model a percent smaller. By how many percent must the tokens grow to keep the loss?",
-           "They grow by r = (α A / N^α) ÷ (β B / D^β) percent. Training then costs r − 1 percent more, serving one percent less, and at the least "
-           "sum the two cancel."),
+           "They grow by r percent, where r = ({size_power} × the term with N) ÷ ({data_power} × the term with D). Training then costs r − 1 percent "
+           "more, serving one percent less, and at the least sum the two cancel."),
     solution=lambda v: [
-        Step("Exponent × part of the size:", v["size_power"] * v["loss_size"] / v["n_active"] ** v["size_power"], "1"),
-        Step("exponent × part of the data:", v["data_power"] * v["loss_data"] / v["pretrain_tokens"] ** v["data_power"], "1"),
+        Step("Exponent × term with N:", v["size_power"] * v["loss_size"] / v["n_active"] ** v["size_power"], "1"),
+        Step("exponent × term with D:", v["data_power"] * v["loss_data"] / v["pretrain_tokens"] ** v["data_power"], "1"),
         Step("The ratio, less one:", take(eq.inference_over_training, v), "1"),
     ],
 )  # fmt: skip
@@ -1112,26 +1146,41 @@ def cheapest(known: Values, **changed: float) -> float:
     return root(short, smallest * (1 + 1e-6), largest / (1 + 1e-6))
 
 
+def tried(known: Values) -> str:
+    """What training and serving cost together, in words, at the cheapest size and at some around it."""
+    middle = float(f"{cheapest(known):.1e}")
+
+    def total(n: float) -> float:
+        training = take(eq.pretrain_compute, known, n_active=n, pretrain_tokens=take(eq.tokens_for_loss, known, n_active=n))
+        return training + take(eq.inference_compute, known, n_active=n)
+
+    return ", ".join(f"{tens(total(n))} at {pretty(n, 'parameter')}" for n in (0.7 * middle, middle, 1.5 * middle, 3 * middle))
+
+
 best_size = Quantity(
     id="best-size", title="The cheapest model at a loss", level="hard",
     ask="A published fit of the loss is {law_text}. A dense model is to reach a loss of {loss} and will generate {inference_tokens}. Training takes "
     "6 FLOPs for each parameter and token, generating 2, at {decode_efficiency} of training's MFU. With how many billions of parameters does it "
     "cost the least to train and serve? Use a computer.",
-    draw={"fit": PUBLISHED["fit"][:1], "loss": (1.85, 1.86), "inference_tokens": (ROUNDED, 50e12, 20e12), "decode_efficiency": (ETA, 0.5, 0.8)},
+    draw={"fit": PUBLISHED["fit"][:1], "loss": (1.85, 1.86), "inference_tokens": (ROUNDED, 50e12, 20e12), "decode_efficiency": (ETA, 0.2, 0.4)},
     derive=fitted, units=FITTED, unit="parameter", asked="billion parameters", tolerance=0.04, objective=FIT,
     answer=cheapest, second=lambda v: simulation.best(v["loss"], v["inference_tokens"], v, v["decode_efficiency"]).n_active,
     means="Compare it with the size that is best for training alone: the traffic makes the model a good deal smaller and its training longer.",
     mistakes=(
         Mistake(lambda v: sizes(v)[1], "That size reaches the loss with the least training. Serving wants it smaller."),
         Mistake(lambda v: sizes(v)[0], "A model of that size would need endless data. Somewhat larger ones are cheaper to train by far."),
+        Mistake(lambda v: cheapest(v, decode_efficiency=1),
+                "The efficiency is missing: generating keeps the chips busy for longer than its FLOPs say, so serving weighs more."),
         Mistake(lambda v: cheapest(v, inference_tokens=3 * v["inference_tokens"]), "You served with 6 FLOPs. There is no backward pass in serving."),
     ),
     hints=("For a size, find the tokens that reach the loss; then 6 N D plus what serving costs. Try sizes.",
-           "Or use the condition: at the least cost, serving over training is (α A / N^α) ÷ (β B / D^β) − 1."),
+           "Or use the condition: at the least cost, serving over training is ({size_power} × the term with N) ÷ ({data_power} × "
+           "the term with D) − 1."),
     solution=lambda v: [
-        Step("For the least training alone, the size would be", sizes(v)[1], "parameter"),
-        Step("With traffic, the least total cost is where the model needs", take(eq.tokens_for_loss, v, n_active=cheapest(v)), "token"),
-        Step("That is at", cheapest(v), "parameter"),
+        Step("Try sizes, each with the tokens that bring it to the loss. Training alone costs least at", sizes(v)[1], "parameter"),
+        Step("Training and serving together: " + tried(v) + "."),
+        Step("Finer steps end at a model that is trained on", take(eq.tokens_for_loss, v, n_active=cheapest(v)), "token"),
+        Step("and has", cheapest(v), "parameter"),
     ],
 )  # fmt: skip
 
@@ -1205,7 +1254,7 @@ kv_letters = Expression(
     id="kv-letters", title="A served token with its cache", level="medium",
     ask="A dense model with N_act parameters generates with L tokens of context, whose KV cache takes kappa bytes each, on a machine that "
     "multiplies F (a multiply-add counted as two) and reads W. Multiplying and reading go on at the same time, and the batch is so large that "
-    "reading weights costs next to nothing. How many FLOPs could the machine have done in the time that one token of one sequence takes?",
+    "reading weights costs next to nothing. How many FLOPs could the machine have done in the time that it spends on one token of one sequence?",
     formula=eq.decode_flop, answer=None, objective=KV,
     second=lambda v: eq.flops * Max(2 * eq.n_active / eq.flops, eq.context * eq.kv / eq.bandwidth),
     means=f"F/W is the price of a byte in FLOPs: {INTENSITY:.0f} on an H100 in FP8. MatX counts what a model costs over its life with this.",
@@ -1215,6 +1264,7 @@ kv_letters = Expression(
         Mistake(MULTIPLY, "That is the two FLOPs for each parameter. While the cache is read the machine is not free for others."),
         Mistake(READ, "That is for long contexts. With a short one, multiplying takes longer."),
         Mistake(Max(MULTIPLY, READ / 2), "That lets a multiply-add count once in F but twice at the parameters. Here it counts as two in both."),
+        Mistake(Max(eq.n_active, READ), "A parameter takes a multiply-add for each token, and that is two FLOPs."),
         Mistake(Max(6 * eq.n_active, READ), "Six is training. Generating only runs forward."),
         Mistake(Max(MULTIPLY, roofline.batch * READ), "Each sequence reads its own cache, and pays for its own."),
     ),

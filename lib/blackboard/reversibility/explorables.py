@@ -128,7 +128,7 @@ def error_explorer() -> Explorable:
     now = inside(eq.difference, "1")
     params = [
         {"name": "roundings", "value": ROUNDING}, *menu("format", {name: word for name, (word, _) in FORMATS.items()}, "fp32", "numbers in"),
-        *derived("rounding", "roundings[format]"), *slider("widens", -3, 0, 0.1, CHI, "factor per layer χ: 1 +", base=10),
+        *derived("rounding", "roundings[format]"), *slider("widens", -3, 0, 0.1, CHI, "factor per layer χ − 1", base=10),
         *derived("gain_per_layer", "1 + widens"), *slider("depth", 1, 256, 1, DEPTH, "layers"),
     ]  # fmt: skip
     called = [marks.name(encoding, f"'{word}'", TINTS[name], repr(1.0 + 57 * n), "1000", dy=0) for n, (name, (word, _)) in enumerate(FORMATS.items())]

@@ -17,7 +17,8 @@ from blackboard import catalogue, drawing, units
 from blackboard.batching import equations as serving
 from blackboard.case import RUNNING, plain
 from blackboard.drawing import Drawing, alt_of, arrow, bare, beside, done, point
-from blackboard.reversibility import equations as eq, network, simulation
+from blackboard.reversibility import equations as eq, network, numbers, simulation
+from blackboard.reversibility.numbers import power
 from blackboard.reversibility.network import Network
 from blackboard.style import COLOURS
 from blackboard.units import pretty, significant
@@ -34,15 +35,6 @@ def alt(name: str, *args: Any) -> str:
 
 def _percent(share: float, digits: int = 0) -> str:
     return f"{100 * share:.{digits}f} %"
-
-
-def _power(value: float) -> str:
-    """A small number in words: 1.2 × 10⁻⁸."""
-    if 0.01 <= value < 100:
-        return significant(value, 1)
-    mantissa, exponent = f"{value:.0e}".split("e")
-    raised = str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-    return f"10{raised}" if mantissa == "1" else f"{mantissa} × 10{raised}"
 
 
 def _box(axes, x: float, y: float, text: str, colour: str = "bound", width: float = 0.9, height: float = 0.7, fill: float = 0.12) -> None:
@@ -256,22 +248,14 @@ def weakness() -> Drawing:
 
 # --- training --------------------------------------------------------------------------------------------------------------
 
-DEPTHS, SAMPLES = (1, 4, 16, 64, 256), 64  # layers at which memory is measured, and digits of the batch
+DEPTHS = 1, 4, 16, 64, 256  # layers at which memory is measured
 FAR = 48  # layers of the network that is run back
-
-
-def _measured(way: str, depth: int) -> network.Step:
-    """One step of a network of the digits, measured; the ordinary, residual one where activations are checkpointed."""
-    data, net = network.digits(), Network.random("residual" if way == "checkpointed" else "reversible", depth)
-    stream, layer = network.layer_bytes(net, SAMPLES)
-    segment = round(eq.segment_best(depth=depth, stream_bytes=stream, layer_bytes=layer)) or 1
-    return network.step(net, data.train[:SAMPLES], data.train_labels[:SAMPLES], way, segment)
 
 
 def memory() -> Drawing:
     """Activations kept by a training step against depth: formulas, and what a network that is run really keeps."""
     fig, axes = drawing.axes(5.0, 4.0)
-    stream, layer = network.layer_bytes(Network.random("reversible", 1), SAMPLES)
+    stream, layer = network.layer_bytes(Network.random("reversible", 1), numbers.SAMPLES)
     sizes, depth = {"stream_bytes": stream, "layer_bytes": layer}, np.geomspace(DEPTHS[0], DEPTHS[-1], 101)
     curves = {
         "stored": eq.stored(depth=depth, layer_bytes=layer), "checkpointed": eq.checkpointed_least(depth=depth, **sizes),
@@ -279,7 +263,7 @@ def memory() -> Drawing:
     }  # fmt: skip
     said = []
     for way, ink in INKS.items():
-        found = [_measured(way, n) for n in DEPTHS]
+        found = [numbers.step(way, n) for n in DEPTHS]
         axes.plot(depth, curves[way] / MB, color=COLOURS[ink])
         axes.plot(DEPTHS, [one.kept / MB for one in found], "o", color=COLOURS[ink], ms=7)
         axes.plot(DEPTHS, [one.traced / MB for one in found], "+", color=COLOURS[ink], ms=9, mew=1.6)
@@ -295,7 +279,7 @@ def memory() -> Drawing:
     axes.text(0.03, 0.96, key, transform=axes.transAxes, va="top", color=COLOURS["muted"])
     return done(
         fig,
-        f"Activations that a training step of {SAMPLES} digits keeps, {axes.get_ylim()[0]:g} to {axes.get_ylim()[1]:g} MB, against {DEPTHS[0]} to "
+        f"Activations that a training step of {numbers.SAMPLES} digits keeps, {axes.get_ylim()[0]:g} to {axes.get_ylim()[1]:g} MB, against {DEPTHS[0]} to "
         f"{DEPTHS[-1]} layers, both log. Lines by formula, dots counted while a network trained, crosses the most that Python allocated, working "
         f"arrays included. From {DEPTHS[0]} to {DEPTHS[-1]} layers: {'; '.join(said)}. Stored activations grow with depth, checkpointed ones with "
         "its root, reversible ones not at all.",
@@ -309,7 +293,7 @@ STEEP = {"gain": 2.0, "normed": False}  # a network that widens differences: lar
 def roundtrip() -> Drawing:
     """Relative error of what is rebuilt from the top, against layers run back, by precision, with LayerNorm and without."""
     fig, panels = drawing.axes(5.0, 4.2, 1, 2, sharey=True)
-    pixels, back = network.digits().test[:SAMPLES], np.arange(1, FAR + 1)
+    pixels, back = network.digits().test[:numbers.SAMPLES], np.arange(1, FAR + 1)
     fresh, steep = Network.random("reversible", FAR), Network.random("reversible", FAR, **STEEP)
     nets = {"fresh": fresh, "after": network.trained("reversible", FAR).network, "steep": steep}
     errors = {name: {dtype: network.round_trip(net, pixels, dtype)[1:] for dtype in PRECISIONS} for name, net in nets.items()}
@@ -330,7 +314,7 @@ def roundtrip() -> Drawing:
     panels[0].text(1, 2, "nothing is left", va="bottom")
     panels[0].set_title(f"with LayerNorm,\n○ after training\ndashed: χ = {gains[0]:.2f}", loc="left")
     panels[1].set_title(f"without it, and\nwith large weights\ndashed: χ = {gains[1]:.2f}", loc="left")
-    last = lambda name: ", ".join(f"{word} {_power(errors[name][dtype][-1])}" for dtype, (word, _) in PRECISIONS.items())
+    last = lambda name: ", ".join(f"{word} {power(errors[name][dtype][-1])}" for dtype, (word, _) in PRECISIONS.items())
     return done(
         fig,
         f"Relative error of the streams that are rebuilt from the top, 1e-18 to 100 (log scale), against 1 to {FAR} layers run back, in FP16, "
@@ -357,7 +341,7 @@ def training() -> Drawing:
     above.yaxis.set_major_formatter("{x:g}")
     above.minorticks_off()
     below.set(xlabel="epochs", ylabel="test accuracy (%)", ylim=(0, 102))
-    above.set_title(f"{network.TRAINED} layers, FP32; losses apart by {_power(apart)} at most", loc="left")
+    above.set_title(f"{network.TRAINED} layers, FP32; losses apart by {power(apart)} at most", loc="left")
     above.text(0.97, 0.92, "activations stored", transform=above.transAxes, ha="right", va="top", color=COLOURS[INKS["stored"]])
     above.text(0.97, 0.78, "activations rebuilt", transform=above.transAxes, ha="right", va="top", color=COLOURS[INKS["reversible"]])
     reached = f"{_percent(one.accuracy[-1], 1)} stored, {_percent(two.accuracy[-1], 1)} rebuilt"
@@ -368,26 +352,13 @@ def training() -> Drawing:
         f"Training loss (log scale) and accuracy on {len(data.test)} digits that were not trained on, against {len(one.accuracy) - 1} epochs of "
         f"{len(data.train):,} digits, for a reversible network of {network.TRAINED} layers that rebuilds its activations and for its twin that "
         f"stores them. The curves lie on each other: losses fall from {one.losses[0]:.1f} to {np.mean(two.losses[-two.steps_per_epoch:]):.4f} "
-        f"nats and differ by at most {_power(apart)} of themselves; both end at {_percent(two.accuracy[-1], 1)}.",
+        f"nats and differ by at most {power(apart)} of themselves; both end at {_percent(two.accuracy[-1], 1)}.",
     )
 
 
 # --- against reality -------------------------------------------------------------------------------------------------------
 
-PAIRS = (("resnet-32", "revnet-38"), ("resnet-110", "revnet-110"), ("resnet-164", "revnet-164"))
 THIRD = eq.work_ratio(recomputed=1)
-
-
-def _ratios() -> list[tuple[str, str, list[float]]]:
-    """Time of training a RevNet over that of its ResNet: pair, framework, and the ratios on the two sets of images."""
-    rows = {(row["model"], row["framework"]): row for row in catalogue.measurement("memcnn_revnet_training").records()}
-    sixties = lambda text: sum(int(part) * 60**n for n, part in enumerate(reversed(text.split(":"))))
-    ratio = lambda one, two, name: sixties(rows[two][name]) / sixties(rows[one][name])
-    sets = ("cifar10_duration", "cifar100_duration")
-    return [
-        (f"{plain_} → {reversible}", framework, [ratio((plain_, framework), (reversible, framework), name) for name in sets])
-        for plain_, reversible in PAIRS for framework in ("TensorFlow", "PyTorch")
-    ]  # fmt: skip
 
 
 def measured() -> Drawing:
@@ -405,12 +376,12 @@ def measured() -> Drawing:
     below.axvspan(low, high, color=COLOURS["muted"], alpha=0.18, lw=0)
     below.axvline(THIRD, color=COLOURS["bound"], ls="--", lw=1.5)
     said, looks = [], {"TensorFlow": ("s", "third"), "PyTorch": ("o", "compute")}
-    for pair, framework, ratios in _ratios():
+    for pair, framework, ratios in numbers.times():
         marker, ink = looks[framework]
-        row = [f"{a} → {b}" for a, b in PAIRS].index(pair)
+        row = [f"{a} → {b}" for a, b in numbers.PAIRS].index(pair)
         below.plot(ratios, [-row + (0.14 if framework == "PyTorch" else -0.14)] * 2, marker, color=COLOURS[ink], ms=7)
         said.append(f"{pair} in {framework} {' and '.join(f'{ratio:.2f}' for ratio in ratios)}")
-    below.set_yticks([0, -1, -2], [f"{a.replace('resnet-', '')} → {b.replace('revnet-', '')}" for a, b in PAIRS])
+    below.set_yticks([0, -1, -2], [f"{a.replace('resnet-', '')} → {b.replace('revnet-', '')}" for a, b in numbers.PAIRS])
     below.set(xlim=(0.95, 2.1), ylim=(-2.5, 1.1), xlabel="time of RevNet ÷ time of ResNet", ylabel="layers")
     below.text(THIRD, 0.62, " 4/3", va="center")
     below.text((low + high) / 2, 0.62, "RevNet's paper,\nin practice", ha="center", va="center", color=COLOURS["muted"])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from math import log, sqrt as root, tanh
@@ -12,7 +14,7 @@ from sympy import Eq, diff, solve, sqrt
 from blackboard.catalogue import measurement, model, source, system
 from blackboard.formula import Formula, take
 from blackboard.notation import symbols
-from blackboard.practice import Choice, Estimate, Expression, Function, Mistake, Ordering, Quantity, Step, Values
+from blackboard.practice import Band, Choice, Estimate, Expression, Function, Mistake, Ordering, Quantity, Step, Values
 from blackboard.reversibility import equations as eq
 from blackboard.reversibility.equations import KEPT
 
@@ -32,6 +34,30 @@ def shaped(values: Values) -> Values:
     keeps = lambda bytes_per_value: take(eq.layer_kept, values, kept_per_value=bytes_per_value, rows=values["tokens"])
     wide = f"{values['width']:,}"  # as it is, not to four digits
     return values | {"layer_bytes": keeps(KEPT), "stream_bytes": keeps(BF16), "wide": wide}
+
+
+@dataclass(frozen=True)
+class Whole(Quantity):
+    """A whole number, right or not: what is said of numbers beside it is `beside`, and never "close"."""
+
+    tolerance: float = 0.01
+    beside: str = "It comes out as a whole number, and one beside it is as wrong as any other."
+
+    @property
+    def leeway(self) -> str:
+        return "a whole one"
+
+    def bands(self, values: Values) -> list[Band]:
+        *told, near = super().bands(values)
+        return told + [near._replace(kind="misconception", message=self.fill(self.beside, values))]
+
+
+class Fine(Quantity):
+    """A number asked for to a part of a percent."""
+
+    @property
+    def leeway(self) -> str:
+        return f"to {self.tolerance:.1%}"
 
 
 # --- a guess ---------------------------------------------------------------------------------------------------------
@@ -91,9 +117,9 @@ def came_out(values: Values) -> Values:
 
 
 def slips(values: Values) -> list[int]:
-    """What the mistakes give: the swap forgotten, added instead of subtracted, the half that was never changed."""
+    """What the mistakes give: swap forgotten, added and not subtracted, the half that never changed, f itself, its constant forgotten."""
     u, v, add = values["u"], values["v"], values["add"]
-    return [(v - squared(u, add)) % MODULUS, (u + squared(v, add)) % MODULUS, v]
+    return [(v - squared(u, add)) % MODULUS, (u + squared(v, add)) % MODULUS, v, squared(v, add), (u - squared(v, 0)) % MODULUS]
 
 
 def telling(block: tuple[int, int, int]) -> bool:
@@ -104,7 +130,20 @@ def telling(block: tuple[int, int, int]) -> bool:
 
 BLOCKS = ((5, 11, 3), *filter(telling, product(range(3, 16, 2), range(2, 16, 3), (1, 3, 5, 7))))
 
-invert = Quantity(
+
+class Modular(Whole):
+    """A number from 0 to 15, of which neither more nor less is nearer; one that is right but for sixteens is told so."""
+
+    def bands(self, values: Values) -> list[Band]:
+        *told, near = super().bands(values)
+        right = self.expected(values)
+        whole = values["u"] - values["v"] ** 2 - values["add"]  # worked without a modulus
+        wound = sorted({right - MODULUS, right + MODULUS, whole} - {right})
+        says = "Modulo 16 that is right. Add 16, or take it away, until it lies between 0 and 15."
+        return told + [Band(float(x), float(x), "close", says) for x in wound] + [Band(0.0, MODULUS - 1.0, near.kind, near.message)]
+
+
+invert = Modular(
     id="invert", title="Undo a round by hand", level="easy",
     ask="A toy cipher works on two numbers from 0 to 15 and computes modulo 16. Its round turns (x, y) into (y + f(x), x) with f(x) = x² + {add}. "
     "Out came ({u}, {v}). What was y? Answer from 0 to 15.",
@@ -116,7 +155,10 @@ invert = Quantity(
         Mistake(lambda v: slips(v)[0], "The halves have been swapped. What went into f now stands on the right."),
         Mistake(lambda v: slips(v)[1], "On the way forward f(x) was added. On the way back it has to be taken away."),
         Mistake(lambda v: slips(v)[2], "That is x, which the round carried over unchanged. Asked is the half to which something was added."),
+        Mistake(lambda v: slips(v)[3], "That is f(x). The round added it to y; take it away from what came out."),
+        Mistake(lambda v: slips(v)[4], "You took x² away, and left out the number that f adds to it."),
     ),
+    beside="Try it: does the round turn your y, with the x that was carried over, into ({u}, {v})?",
     hints=("Which of the two numbers that came out has the round left as it was?",
            "That number is x. Compute f(x) again, and take it away from the other number, modulo 16."),
     solution=lambda v: [
@@ -211,7 +253,16 @@ class Rounds(Function):
         return [float(expr(**point)) for point in points or self.points] if callable(expr) else super().at_points(expr, points)
 
 
+def slipped(step: Callable, u=left, v=right):
+    """The right half after undoing the rounds, last one first, by a step that is wrong."""
+    for k in ROUNDS[::-1]:
+        u, v = step(u, v, k)
+    return v
+
+
 ORIGIN = undone(left, right, ROUNDS[::-1])
+OVERWRITTEN = "One half is overwritten before the other has been worked out from it. Change both at once, or keep a copy of the old one."
+CARRIED = "What a round carries over unchanged comes out on the right: there stands the old x. You took the left one for it."
 decrypt = Rounds(
     id="decrypt", title="Write the decryption", level="medium",
     ask="A cipher works on two whole numbers, without a modulus. Its round number k turns (x, y) into (y + (x + k)², x). It runs rounds 1, 2 and 3 in this "
@@ -225,6 +276,10 @@ decrypt = Rounds(
         Mistake(ORIGIN[0], "That is the x that went in. Return the other half."),
         Mistake(left - sum((right + k) ** 2 for k in ROUNDS), "The halves are never swapped in yours, so always the same one goes into the square."),
         Mistake(left - (right + ROUNDS[-1]) ** 2, "That undoes the last round only."),
+        Mistake(slipped(lambda u, v, k: (v, v - (v + k) ** 2)), OVERWRITTEN),
+        Mistake(slipped(lambda u, v, k: (u - (v + k) ** 2,) * 2), OVERWRITTEN),
+        Mistake(slipped(lambda u, v, k: (u, v - (u + k) ** 2)), CARRIED),
+        Mistake(slipped(lambda u, v, k: (v - (u + k) ** 2, u)), CARRIED),
     ),
     hints=("Undo one round first: x = right, and y = left − (right + k)².",
            "for k in (3, 2, 1): the new left is right, and the new right is left − (right + k)². In Python both can change in one line."),
@@ -253,7 +308,7 @@ def untouched(values: Values) -> int:
     return (same & (1 << values["bits"]) - 1).bit_count()
 
 
-forgotten = Quantity(
+forgotten = Whole(
     id="forgotten", title="The swap forgotten", level="easy",
     ask="A cipher has blocks of {bits} bits and {rounds} rounds. Each is to turn (x, y) into (y ⊕ f(x), x), where f also takes the round's key. Somebody forgets "
     "the swap, and every round gives (x, y ⊕ f(x)). How many bits of the output are those of the input, whatever block and keys are?",
@@ -319,6 +374,8 @@ def changed_bits(values: Values) -> float:
     return (total / 2**n + 1) / (2 * n)
 
 
+BITS = "That is the number of bits that have changed. Asked is their share of the block."
+
 first_round = Quantity(
     id="first-round", title="One bit, one round", level="medium",
     ask="A Feistel round turns (x, y) into (y ⊕ f(x), x), each half {half_bits} bits long. One bit of x is flipped. Take the output of f for any other input as "
@@ -331,6 +388,8 @@ first_round = Quantity(
         Mistake(lambda v: 0.25, "Nearly. The flipped bit itself was carried over, and counts too."),
         Mistake(lambda v: 1 / (2 * v["half_bits"]), "That is the bit that was carried over. What has f done with it?"),
         Mistake(lambda v: (v["half_bits"] / 2 + 1) / v["half_bits"], "That is over one half's bits. Take the share of the whole block."),
+        Mistake(lambda v: 2 * v["half_bits"] * take(eq.half_mixed, v) / 100, BITS),  # the bare number, read in percent
+        Mistake(lambda v: 2 * v["half_bits"] * take(eq.half_mixed, v), BITS),
         Mistake(lambda v: take(eq.half_mixed, v) / 100, "That is the fraction; percent is a hundred times it. Type the percentage."),
     ),
     hints=("Count changed bits in each half of the output.", "In y ⊕ f(x) half of the bits on average; in x one."),
@@ -366,16 +425,16 @@ def avalanche(values: Values) -> int:
     return next(n for n, count in enumerate(flips, 1) if count > 0.45 * 150 * 2 * half)
 
 
-rounds = Quantity(
+rounds = Whole(
     id="rounds", title="Until half has changed", level="medium",
     ask="A Feistel round turns (x, y) into (y ⊕ f(x), x). Take the output of f for any other input as random. One bit is flipped in {place}. "
-    "After how many rounds do half of the block's bits differ, on average?",
+    "After how many rounds do about half of the block's bits differ, on average?",
     draw={"place": tuple(PLACES)}, unit="1", objective=SPREAD,
     answer=followed, second=avalanche,
     means="Half is all one can have: a share above it would say as much about the input as one below. Real round functions mix worse, and take more rounds.",
     mistakes=(
         Mistake(lambda v: 5 - followed(v), "That is the count for a bit of the other half. Ask in which round this one first goes through f."),
-        Mistake(lambda v: 1, "One round puts only one of the halves through f."),
+        Mistake(lambda v: 1, "A round mixes one half at most, the one to which it adds. Both have to be mixed."),
         Mistake(lambda v: 4, "Four rounds make a good cipher out of good round functions even where an attacker may ask for decryptions. To spread "
                 "a bit takes fewer."),
     ),
@@ -469,10 +528,10 @@ def behaves(change: float = 1e-6) -> str:
 poor_cipher = Choice(
     id="poor-cipher", title="A network as a cipher", level="medium",
     ask="Somebody encrypts with an untrained network: random weights, residual connections, norms. An attacker encrypts two inputs, of which one value differs "
-    "by a millionth. What do the outputs show?",
+    "by a millionth. The outputs are floating-point numbers, not rounded to fewer digits. What do they show?",
     options={
         "a": "two outputs that have nothing in common, as from a cipher",
-        "b": "two outputs that differ by little, and by half as much if the inputs do",
+        "b": "two outputs that differ by little, and by half as much if the inputs differ by half as much",
         "c": "the same output twice: layers and norms level the difference out",
         "d": "outputs whose distance says nothing of that of the inputs",
     },
@@ -612,6 +671,8 @@ checkpoint = Quantity(
                 "both are there at once."),
         Mistake(lambda v: take(eq.checkpointed, v, segment=root(v["depth"])),
                 "A length of the root of the depth is best only where a layer keeps as much as passes on. Here it keeps far more."),
+        Mistake(lambda v: take(eq.checkpointed, v, segment=1),
+                "That is a checkpoint at every layer. The kept inputs then take more than a stretch does: set them farther apart."),
         Mistake(lambda v: take(eq.reversible, v), "That is a reversible network. This one cannot work its inputs out from above."),
     ),
     hints=("Best is the length at which kept inputs and one stretch take the same memory.", "The length is the root of depth × 2 / {kept}."),
@@ -651,7 +712,8 @@ deep_enough = Quantity(
         Mistake(lambda v: v["activations_least"] / v["layer_bytes"], "That is with everything stored. Checkpoints need memory as the root of the depth."),
         Mistake(lambda v: take(DEPTH_FOR, v) / v["factor"], "So many times the memory is so many times the root of the depth: the factor has to be squared."),
         Mistake(lambda v: take(DEPTH_FOR, v, activations_least=v["factor"] * v["layer_bytes"]), "The two streams of the reversible network are missing."),
-        Mistake(lambda v: take(DEPTH_FOR, v, activations_least=v["factor"] * (1 + v["layer_bytes"])), "A reversible network has two streams, not one."),
+        Mistake(lambda v: take(DEPTH_FOR, v, activations_least=v["factor"] * (1 + v["layer_bytes"])), "Did you work out a depth? "
+                "Then you gave the reversible network one stream, and it has two. Or is this {factor} times its memory? Then the depth is still to come."),
         Mistake(lambda v: take(DEPTH_FOR, v) * 4, "The 2 of the least memory is missing: kept inputs and one stretch take as much each."),
     ),
     hints=("Let a stream be 1 byte. What does the reversible network need?", "The ordinary one needs, at best, 2 √(depth × {times}). Set it equal and square."),
@@ -676,12 +738,13 @@ work = Quantity(
     id="work", title="What it costs", level="easy",
     ask="The backward pass of a layer multiplies twice as much as its forward pass. A network is built so that the activations of {share} of its layers are "
     "not stored; in the backward pass those layers run forward once more. The compute of a training step is how many times that with all stored?",
-    draw={"share": tuple(SHARES)}, derive=lambda v: {"recomputed": SHARES[v["share"]]}, unit="1", tolerance=0.01, objective=KEEP,
+    draw={"share": tuple(SHARES)}, derive=lambda v: {"recomputed": SHARES[v["share"]]}, unit="1", tolerance=0.01, near=0.061, objective=KEEP,
     answer=lambda v: take(eq.work_ratio, v), second=counted_work,
     means="With every layer run again, 6ND becomes 8ND. It costs compute, and at most this much; the saving is all in memory.",
     mistakes=(
         Mistake(lambda v: 1 + v["recomputed"] / 2, "You took the backward pass for as much work as the forward pass. It has two products for each one forward."),
         Mistake(lambda v: 1 + v["recomputed"], "Only the forward pass runs twice, not the whole step."),
+        Mistake(lambda v: v["recomputed"] / 3, "That is what comes on top. Asked is the whole step over the whole step."),
         Mistake(lambda v: 1 - v["recomputed"] / 3, "You took it away. The layers run once more; nothing gets cheaper."),
     ),
     hints=("Count in forward passes: what is a whole step with everything stored?", "Three of them. How much of one comes on top?"),
@@ -747,19 +810,30 @@ def by_layers(values: Values) -> float:
     return before / after
 
 
-remains = Quantity(
+def left_with(values: Values, streams: int = 0, layers: int = 0) -> float:
+    """The factor by which the memory falls to the state and so many streams and layers."""
+    return (values["state"] + values["stored"]) / (values["state"] + streams * values["stream_bytes"] + layers * values["layer_bytes"])
+
+
+remains = Fine(
     id="remains", title="What remains", level="medium",
     ask="A model of {depth} layers trains with {sequences} at a time. Its weights, gradients and optimizer take {state}, the activations of all its "
-    "layers {stored}. "
-    "A layer keeps 17 times as many bytes as pass on to the next one. Now the network is made reversible, with two streams, each as wide as the one before. "
+    "layers {stored}. A layer keeps 17 times as many bytes as pass on to the next one. Now the network is made reversible, with two streams, each as wide as "
+    "the one before, kept at the top only; what a layer needs is worked out anew, one layer at a time, and held while that layer is worked on. "
     "By which factor does the memory fall, of all that was named?",
-    draw={"sequences": (64, 128, 256)}, derive=with_state, units={"sequences": "sequence", "state": "byte", "stored": "byte"}, unit="1", objective=KEEP,
+    draw={"sequences": (256, 384, 512)}, derive=with_state, units={"sequences": "sequence", "state": "byte", "stored": "byte"}, unit="1",
+    tolerance=0.005, objective=KEEP,
     answer=lambda v: (v["state"] + v["stored"]) / (v["state"] + take(eq.reversible, v)), second=by_layers,
-    means="Weights, gradients and optimizer stay, and soon they are most of what is left.",
+    means="Weights, gradients and optimizer stay, and are already most of what is left.",
     mistakes=(
         Mistake(lambda v: v["stored"] / take(eq.reversible, v), "That is the fall of the activations alone. Weights, gradients and optimizer stay as they are."),
         Mistake(lambda v: (v["state"] + v["stored"]) / take(eq.reversible, v), "You let weights, gradients and optimizer go as well. Reversing does "
                 "nothing for them."),
+        Mistake(lambda v: left_with(v), "You let all activations go. The streams at the top stay, and what one layer needs while it is worked on."),
+        Mistake(lambda v: left_with(v, layers=1), "The two streams are missing. From them all else is worked out."),
+        Mistake(lambda v: left_with(v, streams=1, layers=1), "A reversible network has two streams, and keeps both."),
+        Mistake(lambda v: left_with(v, streams=2), "What a layer needs is worked out anew, but it is held while the layer is worked on. "
+                "Count one layer's."),
         Mistake(lambda v: (v["state"] + v["stored"]) / (v["state"] + v["stored"] / 17), "You kept what passes on from every layer. Reversing needs "
                 "it only at the top."),
     ),
@@ -779,6 +853,8 @@ def pair(values: Values) -> Values:
     return {name: row["memory_MB"] * 1e6 for name, way in (("plain", "no"), ("back", "yes")) for row in rows if row["reversible"] == way}
 
 
+SAVED = "That is the share that is saved. Asked is the factor by which the memory falls."
+
 measured = Quantity(
     id="measured", title="Measured memory", level="easy",
     ask="In PyTorch a residual network of {deep} layers was measured to take {plain} of GPU memory in training, a reversible one of as many layers "
@@ -791,7 +867,8 @@ measured = Quantity(
     mistakes=(
         Mistake(lambda v: v["back"] / v["plain"], "That is what is left of the memory. Asked is the factor by which it falls."),
         Mistake(lambda v: v["deep"], "That would be activations alone, if each layer kept the same and nothing else were in memory."),
-        Mistake(lambda v: 1 - v["back"] / v["plain"], "That is the share that is saved."),
+        Mistake(lambda v: 1 - v["back"] / v["plain"], SAVED),
+        Mistake(lambda v: 100 * (1 - v["back"] / v["plain"]), SAVED),
     ),
     hints=("One over the other.",),
     solution=lambda v: [Step("{plain} over {back} is", v["plain"] / v["back"])],
@@ -809,7 +886,7 @@ def divided(many: float, few: float) -> float:
 
 
 def minutes(text: str) -> int:
-    """A duration as the table prints it, two numbers in sixties, in the smaller of its units."""
+    """A duration as the table prints it, minutes and seconds or hours and minutes, in the smaller of its units."""
     large, small = text.split(":")
     return 60 * int(large) + int(small)
 
@@ -831,16 +908,16 @@ def as_decimal(values: Values) -> float:
 
 slower = Quantity(
     id="slower", title="Measured time", level="medium",
-    ask="Training a residual network of 164 layers on {images} in {framework} was measured to take {fast}, a reversible one of as many layers {slow} (MemCNN; two "
-    "numbers in sixties, such as minutes and seconds). By counting FLOPs, running every layer once more makes a step so many times as long, the "
-    "backward pass being "
-    "two forward passes. The slow-down that was measured is how many times the counted one?",
+    ask="Training a residual network of 164 layers on {images} in {framework} was measured to take {fast}, a reversible one of as many layers {slow} (MemCNN; "
+    "minutes and seconds, or hours and minutes; the ratio is the same). By counting FLOPs, running every layer once more makes a step so many times as long, "
+    "the backward pass being two forward passes. The slow-down that was measured is how many times the counted one?",
     draw={"run": tuple(product(("PyTorch", "TensorFlow"), ("CIFAR-10", "CIFAR-100")))}, derive=raced, unit="1", tolerance=0.01, objective=KEEP,
     answer=lambda v: v["slower"] / take(eq.work_ratio, v), second=lambda v: 3 * minutes(v["slow"]) / (4 * minutes(v["fast"])),
     means=f"The measured runs lie on both sides of the count, for not all of a step is FLOPs. The paper's authors speak of {PAPER['low_slowdown']:g} to "
     f"{PAPER['high_slowdown']:g} times in practice.",
     mistakes=(
         Mistake(lambda v: v["slower"], "That is the slow-down that was measured. Divide it by the one that follows from counting FLOPs."),
+        Mistake(lambda v: take(eq.work_ratio, v), "That is the slow-down by counting. Divide the measured one by it."),
         Mistake(lambda v: as_decimal(v) / take(eq.work_ratio, v), "Sixty seconds make a minute: turn both times into one unit first."),
         Mistake(lambda v: take(eq.work_ratio, v) / v["slower"], "Upside down: measured over counted."),
         Mistake(lambda v: v["slower"] / 1.5, "You counted the backward pass as one forward pass. It is two, so running forward again adds less."),
@@ -987,7 +1064,7 @@ def cheaper(values: Values) -> str:
 
 
 who_stays = Choice(
-    id="who-stays", title="Who may stay", level="medium",
+    id="who-stays", title="Who may stay", level="easy",
     ask="On {machine_name}, with memory and multipliers both in full use, a byte of {net_name}'s KV is worth keeping for {kv_even} before computing it again is "
     "cheaper; a byte that training keeps for the backward pass, for {act_even}. In serving, KV is needed again after {soon}; in a large training step an "
     "activation waits {late} for its backward pass. What should be kept?",
