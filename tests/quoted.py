@@ -124,6 +124,8 @@ QUOTED = {
         "72": "a name of Qwen2.5",
         "5": "a name of Qwen2.5",
         "2": "a name of DeepSeek-V3.2",
+        "2024": "the year in which Gemini offered a million tokens",
+        "1,152": "576 values of DeepSeek-V3's latent and position in two bytes",
         "20": "the lecture's drain of HBM in ms, 2:01:16",
         "30": "the fewest active parameters that a card is read with, in billions",
         "50": "the lecture's percent, 1:33:03",

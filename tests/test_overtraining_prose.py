@@ -34,6 +34,16 @@ def optimum(floor, a, b, alpha, beta, efficiency=1.0, size=100e9, served=2e14):
     return best, tokens(best), 6 * best * tokens(best) / cost(best), own / size
 
 
+def equal(floor, a, b, alpha, beta, efficiency=1.0, size=100e9, served=2e14):
+    """Cost over the least of the largest size, up to the given one, whose training costs as much as serving it: tried one by one."""
+    own = (beta * b / (alpha * a)) ** (1 / beta) * size ** (alpha / beta)
+    loss = floor + a / size**alpha + b / own**beta
+    training = lambda n: 6 * n * (b / (loss - floor - a / n**alpha)) ** (1 / beta)
+    least = min(training(n * 1e8) + 2 * n * 1e8 * served / efficiency for n in range(200, 1000))
+    enough = lambda n: loss - floor - a / n**alpha > 0
+    return next(2 * training(n * 1e7) for n in range(500, 10_000) if enough(n * 1e7) and training(n * 1e7) < 2 * n * 1e7 * served / efficiency) / least
+
+
 def test_printed_numbers_agree_with_an_independent_reckoning():
     told = numbers.all()
     h_size, h_data, h_share, h_own = optimum(1.69, 406.4, 410.7, 0.34, 0.28)
@@ -54,7 +64,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "sardana_size": "7.0 billion", "sardana_saved": "17%", "table_least": f"{8e9 / 0.4e9:.0f}", "table_most": f"{1.5e12 / 67e9:.0f}",
         "ds_days": f"{days:.0f}", "ds_served": f"{168e9 * days / 1e12:.0f} trillion", "ds_read": f"{608e9 * days / 1e12:.0f} trillion", "ds_ratio": sig(14.8e12 / (168e9 * days)), "ds_year": f"{365 / days:.1f}",
         "ds_work": f"{work / 1e24:.2f}·10²⁴", "ds_mfu": f"{mfu:.0%}", "ds_cost": "$5.33 million", "ds_day": "$87,072", "ds_rent": "$2", "ds_reported": "39%",
-        "whole": "1.2·10²⁶", "whole_hours": f"{sig(1.2e26 / (peak * mfu * 3600) / 1e6)} million", "whole_cost": f"${sig(2 * 1.2e26 / (peak * mfu * 3600) / 1e6)} million",
+        "whole": "1.2·10²⁶", "ds_eta": sig(168e9 * days / 14.8e12 / 3), "ds_reading": f"{2 * (608 - 342) / (2 * 168 / 0.3):.0%}", "models": "26", "least_times": f"{0.78e12 / 540e9 / 20:.2f}",
+        "rule_hoffmann": f"{equal(1.69, 406.4, 410.7, 0.34, 0.28) - 1:.1%}", "rule_besiroglu_poor": f"{equal(1.8172, 482.01, 2085.43, 0.3478, 0.3658, 0.3) - 1:.1%}", "whole_hours": f"{sig(1.2e26 / (peak * mfu * 3600) / 1e6)} million", "whole_cost": f"${sig(2 * 1.2e26 / (peak * mfu * 3600) / 1e6)} million",
         "kv_intensity": f"{1979 / 3.35:.0f}", "kv_8": sig(8192 * 65_536 * 1979 / 3.35 / (2 * 8.03e9)), "kv_v3": sig(8192 * 61 * 576 * 1979 / 3.35 / (2 * 37.55e9)), "kv_405": sig(8192 * 258_048 * 1979 / 3.35 / (2 * 405.9e9)),
         "times_v3": sig(14.8e12 / 37.55e9 / 20), "times_v3_total": sig(14.8e12 / 671e9 / 20), "times_405": sig(15.6e12 / 405.9e9 / 20), "times_8": sig(15e12 / 8.03e9 / 20),
     }  # fmt: skip

@@ -111,6 +111,10 @@ function start() {
   const figures = [...document.querySelectorAll("figure.explorable")];
   if (!figures.length) return;
   figures.forEach(drawOrKeepStill);
+  // Vega fits a chart when the window changes, but its column may change later, as when the sidebar comes or goes.
+  const fit = (live) => live.clientWidth && live.parentElement.vegaView?.width(live.clientWidth).runAsync();
+  const watch = new ResizeObserver((changed) => changed.forEach(({ target }) => fit(target)));
+  figures.forEach((figure) => watch.observe(figure.querySelector(".explorable-live")));
   let dark = isDark();
   new MutationObserver(() => {
     if (dark === isDark()) return;

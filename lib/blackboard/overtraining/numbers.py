@@ -22,6 +22,7 @@ CARD = {"decode_efficiency": 1 / 3, "rl_flop": 3}  # one of the lecture's flashc
 FITS = {"hoffmann": "Hoffmann, as printed", "besiroglu": "Besiroglu"}
 LETTERS = {"loss_floor": "E", "loss_size": "A", "loss_data": "B", "size_power": "alpha", "data_power": "beta"}  # as the papers write them
 SARDANA = 13e9, 2e12  # parameters and tokens served of the paper's example, its figure 1
+LATER = ("deepseek-r1", "glm-4.6")  # begun from DeepSeek-V3 and GLM-4.5, whose tokens the catalogue repeats
 EXAMPLE = {"context": 8_192, "chip": "h100-sxm"}  # MatX's, with a cache of one byte a value
 
 
@@ -56,8 +57,12 @@ class Placed(NamedTuple):
 
 @cache
 def placed() -> tuple[Placed, ...]:
-    """Models with published tokens of training: the catalogue's, and Chinchilla itself; by tokens per active parameter."""
-    own = [Placed(m.name, m.n_total, m.n_active, m.training_tokens, "training_tokens" not in (m.unconfirmed or {})) for m in models() if m.training_tokens]
+    """Models with published tokens of training: the catalogue's, and Chinchilla itself; by tokens per active parameter.
+
+    A model that was trained on from another one's weights is left out.
+    """
+    own = [Placed(m.name, m.n_total, m.n_active, m.training_tokens, "training_tokens" not in (m.unconfirmed or {}))
+           for m in models() if m.training_tokens and m.id not in LATER]  # fmt: skip
     [row] = measurement("training_tokens").records(model="Chinchilla 70B")
     more = [Placed(row["model"], row["n_total"], row["n_active"], row["pretraining_tokens"], row["confirmed"])]
     return tuple(sorted(own + more, key=lambda p: p.per_active))
@@ -122,6 +127,17 @@ def best(fit: str, served: float = ROUNDED, efficiency: float = 1.0) -> simulati
     return simulation.best(as_good(fit), served, law(fit), efficiency)
 
 
+def equal_over(fit: str, efficiency: float = 1.0, served: float = ROUNDED) -> float:
+    """Lifetime cost where serving costs what training costs, over the least; the smaller of two such sizes, by bisection."""
+    loss, known = as_good(fit), law(fit)
+    at = lambda size: simulation.trained(size, loss, served, known, efficiency)
+    low, high = (known["loss_size"] / (loss - known["loss_floor"])) ** (1 / known["size_power"]) * 1.001, BOARD["n_active"]
+    for _ in range(100):
+        middle = (low * high) ** 0.5
+        low, high = (middle, high) if at(middle).training > at(middle).inference else (low, middle)
+    return at(low).total / best(fit, served, efficiency).total
+
+
 def optimum() -> dict[str, str]:
     """What the fits say of the lecture's traffic, with and without poor use of the chips."""
     out = {}
@@ -129,6 +145,9 @@ def optimum() -> dict[str, str]:
         plain, poor = best(fit), best(fit, efficiency=BOARD["decode_efficiency"])
         for end, found in (("", plain), ("_poor", poor)):
             out |= {f"share_{key}{end}": f"{found.training_share:.0%}", f"times_{key}{end}": significant(found.tokens_per_param / PRESCRIBED, 2)}
+            out[f"rule_{key}{end}"] = f"{equal_over(fit, BOARD['decode_efficiency'] if end else 1.0) - 1:.1%}"
+        out[f"own_times_{key}"] = significant(plain.tokens_per_param / per_size(fit, plain.n_active), 2)
+        out[f"same_{key}"] = f"{take(eq.best_tokens, law(fit), n_active=BOARD['n_active']) / 1e12:.1f} trillion"
         out |= {f"size_{key}": f"{plain.n_active / 1e9:.0f} billion", f"data_{key}": f"{plain.tokens / 1e12:.0f} trillion"}
         out[f"own_{key}"] = f"{per_size(fit):.0f}"
     paper = {row["n_total"]: row["pretraining_tokens"] / row["n_total"] for row in measurement("chinchilla_table3").records()}
@@ -156,7 +175,10 @@ def deepseek() -> dict[str, str]:
     hours = take(eq.training_time, BOARD, pretrain_tokens=ROUNDED, chip_flops=chip("h100-sxm").flops("bf16"), train_mfu=reached) / factor("h")
     rent = cost["cost_USD"] / cost["training_GPU_hours"]
     ratio = net.training_tokens / (days * day["output_token_per_day"])
+    reading = 2 * days * (day["input_token_per_day"] - day["cached_input_token_per_day"])
+    generating = 2 * days * day["output_token_per_day"] / BOARD["decode_efficiency"]
     return {
+        "ds_eta": significant(1 / (3 * ratio), 2), "ds_reading": f"{reading / generating:.0%}", "per_served": f"${significant(hours * rent / take(eq.tokens_served, BOARD) * 1e6, 2)}",
         "ds_reported": f"{measurement('training_mfu_reports').records(model='DeepSeek-V3')[0]['mfu']:.0%}",
         "ds_tokens": f"{net.training_tokens / 1e12:.1f} trillion", "ds_work": f"{work / 1e24:.2f}·10²⁴", "ds_hours": f"{cost['training_GPU_hours'] / 1e6:.2f} million",
         "ds_mfu": f"{reached:.0%}", "ds_cost": f"${cost['cost_USD'] / 1e6:.2f} million", "ds_day": f"${day['cost_USD_per_day']:,.0f}",
@@ -174,7 +196,7 @@ def models_placed() -> dict[str, str]:
     return {
         "times_v3": times("DeepSeek-V3"), "times_v3_total": times("DeepSeek-V3", "per_total"), "times_k2": times("Kimi K2"),
         "times_405": times("Llama 3.1 405B"), "times_8": times("Llama 3.1 8B"), "times_qwen": times("Qwen3-235B-A22B"),
-        "most_name": most.name, "most_times": significant(most.per_active / PRESCRIBED, 2), "least_name": least.name, "least_each": significant(least.per_active, 2),
+        "most_name": most.name, "most_times": significant(most.per_active / PRESCRIBED, 2), "least_name": least.name, "least_times": significant(least.per_active / PRESCRIBED, 1),
         "models": str(len(placed())),
     }  # fmt: skip
 

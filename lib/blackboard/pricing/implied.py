@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from blackboard.batching import equations as step
 from blackboard.case import RUNNING
-from blackboard.catalogue import Model, PriceCard, Rent, model, models, prices, system
+from blackboard.catalogue import Model, PriceCard, Rent, System, measurement, model, models, prices, system
 from blackboard.pricing import equations as eq
 from blackboard.summary import Page, table
 from blackboard.units import factor, significant
@@ -45,6 +45,7 @@ class Range(NamedTuple):
         return mid if low == high else f"{mid} ({low} to {high})"
 
 
+USED = {"deepseek": "h800-8"}  # machines that a provider has named; all others stand on the running case's rack
 SIZES = Range(30e9, 100e9, 300e9)  # active parameters where none are published: the lecture's, and about three times less and more
 
 
@@ -76,6 +77,14 @@ def rent() -> Rent:
     return system(RUNNING.system).chip.rent("contract")
 
 
+def machine(card: PriceCard) -> tuple[System, float]:
+    """The system that a card's provider is known to use, or the running case's as a stand-in; and a chip's rent (USD/s)."""
+    if card.provider not in USED or card.valid_from >= "2026":  # DeepSeek's account is of February 2025
+        return system(RUNNING.system), rent().usd_per_chip_second
+    [own] = measurement("deepseek_day6_production").records()
+    return system(USED[card.provider]), own["rent_USD_per_GPU_per_hour"] / factor("h")
+
+
 def architecture(card: PriceCard) -> Model | None:
     """The catalogue's model that a card sells, if its architecture is public."""
     name = card.id.split("@")[0].split("/")[-1]
@@ -105,7 +114,7 @@ def _context(card: PriceCard, net: Model | None, ratio: float) -> Range | None:
     """Context of decoding, from a batch so large that weights cost nothing down to the critical batch."""
     if net is None or not dense(net) or ratio <= 1:
         return None
-    balanced = step.balanced_context.given(net, system(RUNNING.system), precision="fp8")()
+    balanced = step.balanced_context.given(net, machine(card)[0], precision="fp8")()
     known = {"context_balanced": balanced, "output_price": ratio, "input_price": 1.0, "batch_critical": 1.0}
     return Range(*(eq.context_implied(batch=batch, **known) for batch in (1.0, 2.0, 1e9)))
 
@@ -131,7 +140,8 @@ def _byte_rents(card: PriceCard, net: Model | None) -> dict[str, Range]:
 
 def _margin(card: PriceCard, size: Range) -> Range:
     """Price of input over the rent of chips that multiply at their peak in FP8."""
-    cost = eq.input_margin.given(system(RUNNING.system), precision="fp8", rent=rent().usd_per_chip_second)
+    where, paid = machine(card)
+    cost = eq.input_margin.given(where, precision="fp8", rent=paid)
     price = card.usd_per_Mtok.input * factor("USD/megatoken")
     return Range(*(cost(n_active=n, input_price=price) for n in reversed(size)))
 
@@ -144,6 +154,7 @@ def _doubts(card: PriceCard, net: Model | None, ratio: float) -> tuple[str, ...]
         "the card is not confirmed at its source": not card.confirmed,
         "neither the model's size nor its cache is published": net is None,
         "beyond its step input rises more than output, which reading KV does not explain": card.above and card.above.input_multiplier > card.above.output_multiplier,
+        "its two readings exclude each other: the step says that decoding below it waits for multipliers, the price of output that it waits for memory": card.above and ratio > 1,
         "the same provider later sold a model as dear without a step": card.above and later,
         "output costs no more than input: no trace of what decoding waits for": ratio <= 1,
         "the price changes with the hour, so it follows demand": any(word in card.tier for word in ("peak", "night", "day")),
@@ -185,6 +196,14 @@ def listing(found: Implied) -> Page:
     doubts = "".join(f"<li>{html.escape(reason)}</li>" for reason in found.doubts)
     title = f"{found.card.id}, {found.card.tier}, seen from {found.card.valid_from}"
     return Page(table(title, ("Implied", "Value, and its range"), cells) + (f"<p>Doubts:</p><ul>{doubts}</ul>" if doubts else ""))
+
+
+def one_model(id: str = "deepseek-v3") -> Page:
+    """Every card that sells one public architecture: what the price of output would say of the same model's context."""
+    heads = model(id).attention
+    found = sorted((one for one in map(implied, prices()) if one.net and one.net.attention == heads and dense(one.net)), key=lambda one: one.card.valid_from)
+    rows = [[html.escape(one.card.id.split("@")[0]), one.card.valid_from, significant(one.out_in, 2), one.context.said() if one.context else "none"] for one in found]
+    return table(f"Cards of models with the attention of {model(id).name}", ("Card", "Seen from", "Output over input", "Context implied (tokens)"), rows)
 
 
 def every_card() -> Page:

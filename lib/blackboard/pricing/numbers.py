@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from blackboard.batching import equations as step
 from blackboard.case import RUNNING, Case
-from blackboard.catalogue import MemoryTier, chips, measurement, model, price, system, tier, tiers
+from blackboard.catalogue import MemoryTier, chips, measurement, model, price, prices, system, tier, tiers
 from blackboard.formula import take
 from blackboard.pricing import equations as eq
 from blackboard.pricing.implied import caches, implied, rent
@@ -37,7 +37,7 @@ def step_of_price() -> dict[str, str]:
         "heads": f"{take(eq.kv_of_heads, HEADS):,.0f}", "heads_bf16": f"{take(eq.kv_of_heads, HEADS, kv_value_bytes=2):,.0f}",
         "kv_v3": f"{net('deepseek-v3'):,.0f}", "kv_405": f"{net('llama-3.1-405b'):,.0f}", "kv_72": f"{net('qwen2.5-72b'):,.0f}",
         "more_least": significant(net("deepseek-v3") / board, 2), "more_most": significant(net("llama-3.1-405b") / board, 2),
-        "balanced_v3": balanced("deepseek-v3"), "balanced_405": balanced("llama-3.1-405b"),
+        "balanced_v3": balanced("deepseek-v3"), "balanced_405": balanced("llama-3.1-405b"), "balanced_72": balanced("qwen2.5-72b"), "kv_flash": f"{net('deepseek-v4-flash'):,.0f}", "needed": significant(5 / price(STEPPED).above.output_multiplier, 2),
         "card_kv": significant(found.kv.mid, 2), "card_kv_low": significant(found.kv.low, 2), "card_kv_high": significant(found.kv.high, 2), "card_within": significant(found.kv.within, 1),
         "covered": f"{found.covered:,.0f}", "million": f"{eq.context_ratio(context=1e6, context_balanced=BOARD['step_context']):g}",
     }  # fmt: skip
@@ -63,15 +63,22 @@ def ratios() -> dict[str, str]:
     """What output over input says of decoding, held against one maker's accounts."""
     [day] = measurement("deepseek_day6_production").records()
     found, served = implied(price(OPEN)), Case("deepseek-r1", "h800-8", "fp8", day["context_tokens"])
-    ratio = served(eq.memory_ratio_of, batch=1e12)
+    ratio, net, box = served(eq.memory_ratio_of, batch=1e12), model("deepseek-r1"), system("h800-8")
     weights = found.out_in - ratio
+    # one token: reading its KV, multiplying the weights in FP8, attending in BF16
+    read, multiply = day["context_tokens"] * net.kv_bytes_per_token() / box.bandwidth, 2 * net.n_active / box.flops("fp8")
+    attend = net.attention_flop(day["context_tokens"]) / box.flops("bf16")
+    misses = day["node_prefill_token_per_s"] * (1 - day["hit_rate"])
+    same = sorted(one.out_in for one in map(implied, prices()) if one.net and one.net.attention == net.attention and one.net.layers == net.layers and "deepseek" in one.card.id)
     return {
         "mfu": f"{eq.decode_mfu(input_price=1, output_price=RATIO):.0%}", "card_context": significant(found.context.mid, 2),
         "card_context_low": significant(found.context.low, 2), "card_context_high": significant(found.context.high, 2), "ds_ratio": significant(found.out_in, 3),
-        "ds_context": f"{day['context_tokens']:,}", "ds_ratio_kv": significant(ratio, 2), "ds_weights": significant(weights, 2),
+        "ds_context": f"{day['context_tokens']:,}", "ds_ratio_kv": significant(ratio, 2), "ds_weights": significant(weights, 2), "ds_with_attention": significant(read / (multiply + attend), 2),
         "ds_batch": significant(served(step.critical_batch) / weights, 2), "ds_prefill": f"{day['node_prefill_token_per_s']:,}", "ds_decode": f"{day['node_decode_token_per_s']:,}",
         "ds_rates": significant(day["node_prefill_token_per_s"] / day["node_decode_token_per_s"], 2),
-        "ds_hits": f"{day['hit_rate']:.0%}", "ds_miss_rate": significant(day["node_prefill_token_per_s"] * (1 - day["hit_rate"]) / day["node_decode_token_per_s"], 2),
+        "ds_hits": f"{day['hit_rate']:.0%}", "ds_miss_rate": significant(misses / day["node_decode_token_per_s"], 2),
+        "ds_prefill_mfu": f"{2 * net.n_active * misses / box.flops('fp8'):.0%}", "ds_decode_mfu": f"{2 * net.n_active * day['node_decode_token_per_s'] / box.flops('fp8'):.0%}",
+        "same_least": f"{same[0]:.1f}", "same_most": f"{same[-1]:.1f}", "same_cards": str(len(same)), "stepped_context": f"{implied(price(STEPPED)).out_in * price(STEPPED).above.tokens / 1e6:.1f} million",
     }  # fmt: skip
 
 
@@ -99,7 +106,7 @@ def long() -> dict[str, str]:
         "double_405": significant(2 * attention_equal("llama-3.1-405b"), 2), "intensity_405": f"{again:g}", "intensity_v3": f"{model('deepseek-v3').attention_flop(1) / model('deepseek-v3').kv_bytes_per_token():.0f}",
         "chip_bf16": f"{system(RUNNING.system).flops('bf16') / system(RUNNING.system).bandwidth:.0f}",
         "far": f"{FAR:,}", "dense_read": pretty(dense, "byte"), "sparse_read": pretty(sparse, "byte"), "sparse_saving": significant(dense / sparse, 2),
-        "sparse_most": significant(entry / key, 3), "entry": f"{entry:g}", "key": f"{key:g}", "picked": f"{group.top_k:,}",
+        "sparse_most": significant(entry / key, 3), "sparse_more": f"{key / entry:.0%}", "entry": f"{entry:g}", "key": f"{key:g}", "picked": f"{group.top_k:,}",
         "root": f"{eq.block_read_best(context=1e6, selected=BLOCKS):,.0f}", "block": f"{eq.block_best(context=1e6, selected=BLOCKS):,.0f}", "blocks": str(BLOCKS),
         "month_v3": pretty(MONTH * model("deepseek-v3").kv_bytes_per_token(), "byte", 2), "month_board": pretty(MONTH * model("lecture-moe").kv_bytes_per_token(), "byte", 2),
         "month_share": f"{MONTH * model('deepseek-v3').kv_bytes_per_token() / RUNNING.symbols['hbm']:.0%}",
@@ -116,6 +123,18 @@ def rented(row: MemoryTier) -> dict[str, float]:
     return known | {"tier_rent": take(eq.rent_of_price, known, byte_price=paid.usd_per_GB / 1e9, service_life=LIFE)}
 
 
+def cheapest() -> dict[str, float]:
+    """How long each place is the cheapest for DeepSeek-V3's KV, in turn, s: by trying times a tenth of a per cent apart."""
+    known = RUNNING.symbols | {"rent": rent().usd_per_chip_second}
+    cost = {"hbm": lambda t: take(eq.hbm_hold, known, hold_time=t)}
+    cost |= {name: (lambda t, at=known | rented(tier(id)): take(eq.tier_cost, at, hold_time=t)) for id, name in zip(KEEP, ("ddr", "ssd", "hdd"))}
+    cost["again"] = lambda t: take(eq.remat_cost, known)
+    until, times = {}, (1e-3 * 1.001**n for n in range(21_000))
+    for t in times:
+        until[min(cost, key=lambda name: cost[name](t))] = t
+    return {name: t for name, t in until.items() if name != "again"}
+
+
 def places() -> dict[str, str]:
     """What it costs to keep a million tokens' KV, or to compute them again."""
     usd = lambda value: f"${significant(value / MTOK, 2)}"
@@ -126,6 +145,8 @@ def places() -> dict[str, str]:
     even = lambda **more: pretty(take(eq.hbm_even, known, **more), "s", 2)
     device = lambda id: max((p for p in tier(id).prices if p.confirmed), key=lambda p: p.date)
     return {
+        **{f"until_{name}": pretty(time, "s", 2) if time < 60 else f"{time / HOUR:.1f} hours" if time < 48 * HOUR else f"{time / factor('day'):.0f} days" for name, time in cheapest().items()},
+        "fetch": usd(take(eq.tier_retrieve, kept[KEEP[1]])), "drain_flash": f"{tier(KEEP[1]).drain_time() / 60:.0f} minutes",
         "rent": f"${rent().usd_per_chip_hour:.2f}", "rent_date": rent().date, "remat": usd(take(eq.remat_cost, known, **board)), "remat_v3": usd(take(eq.remat_cost, known)),
         "hold_board": usd(take(eq.hbm_hold, known, hold_time=FIVE, **board)), "hold_v3": usd(take(eq.hbm_hold, known, hold_time=FIVE)),
         "hold_405": usd(take(eq.hbm_hold, known, hold_time=FIVE, kv_bytes_per_token=caches().high)),
@@ -163,6 +184,9 @@ def caching() -> dict[str, str]:
         "uses_5": f"{found.uses['5 min']:.2f}", "uses_1h": f"{found.uses['1 h']:.2f}", "least_5": str(int(found.uses["5 min"]) + 1), "least_1h": str(int(found.uses["1 h"]) + 1),
         "write_5": f"{p.cache_write_5min / p.input:g}", "write_1h": f"{p.cache_write_1h / p.input:g}", "read": f"{p.cached_read / p.input:.0%}",
         "premium_5": f"${premium['5'][0]:g}", "premium_1h": f"${premium['1h'][0]:g}", "rate_ratio": significant(rate["5"] / rate["1h"], 2),
+        "over_1h": significant(asked["1 h"] / hbm, 2), "over_storage": significant(stored.byte_rents["storage"].mid / factor("USD/GB/h") / hbm, 2), "over_large": significant(stored.byte_rents["storage"].low / factor("USD/GB/h") / hbm, 1),
+        "storage_usd": f"${price(STEPPED).cache_storage_usd_per_Mtok_hour:.2f}", "hit_over": significant(p.cached_read * MTOK / take(eq.tier_retrieve, RUNNING.symbols | rented(tier(KEEP[1]))), 2),
+        "margin_real": significant(found.margin.mid * 0.15, 2),
         "asked_5": f"${asked['5 min']:.2f}", "asked_1h": f"${asked['1 h']:.3f}", "asked_low": f"${found.byte_rents['5 min'].low * 1e9 * HOUR:.3f}", "asked_high": f"${found.byte_rents['5 min'].high * 1e9 * HOUR:.1f}",
         "asked_storage": f"${stored.byte_rents['storage'].mid / factor('USD/GB/h'):.3f}", "hbm_rent": f"${hbm:.3f}", "asked_over": significant(asked["5 min"] / hbm, 2),
         "margin": significant(found.margin.mid, 2), "margin_low": significant(found.margin.low, 2), "margin_high": significant(found.margin.high, 2), "margin_ds": significant(v3.margin.mid, 2),
