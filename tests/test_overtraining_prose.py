@@ -39,9 +39,9 @@ def equal(floor, a, b, alpha, beta, efficiency=1.0, size=100e9, served=2e14):
     own = (beta * b / (alpha * a)) ** (1 / beta) * size ** (alpha / beta)
     loss = floor + a / size**alpha + b / own**beta
     training = lambda n: 6 * n * (b / (loss - floor - a / n**alpha)) ** (1 / beta)
-    least = min(training(n * 1e8) + 2 * n * 1e8 * served / efficiency for n in range(200, 1000))
+    least = min(training(n * 1e7) + 2 * n * 1e7 * served / efficiency for n in range(2000, 10_000))
     enough = lambda n: loss - floor - a / n**alpha > 0
-    return next(2 * training(n * 1e7) for n in range(500, 10_000) if enough(n * 1e7) and training(n * 1e7) < 2 * n * 1e7 * served / efficiency) / least
+    return next(2 * training(n * 1e5) for n in range(50_000, 1_000_000) if enough(n * 1e5) and training(n * 1e5) < 2 * n * 1e5 * served / efficiency) / least
 
 
 def test_printed_numbers_agree_with_an_independent_reckoning():

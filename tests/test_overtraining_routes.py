@@ -244,14 +244,46 @@ def test_sardanas_example():
 @pytest.mark.parametrize("moves", [{}, {"law": "Besiroglu", "inference_tokens_exponent": 16.001, "decode_efficiency": 0.1}, {"optimal_exponent": 10}, {"optimal_exponent": 12, "inference_tokens_exponent": 11.001}])
 def test_the_explorable_finds_the_same_size(moves):
     """The browser's halving of an interval, by Vega, against the search."""
-    params = [dict(row, value=moves.get(row["name"], row.get("value"))) if "value" in row else row for row in explorables.size_explorer().spec["params"]]
-    said = signals(params, "loss", "inference_tokens", "decode_efficiency", "best", "best_tokens", "best_sum", "compute_budget", "plain_sum")
+    said = signals(moved(explorables.size_explorer, moves), "loss", "inference_tokens", "decode_efficiency", "best", "best_tokens", "best_sum", "compute_budget", "plain_sum")
     law = LAWS[moves.get("law", "Hoffmann, as printed")]
     known = said["loss"], said["inference_tokens"], law, said["decode_efficiency"]
     found = simulation.best(*known)
     assert said["best"] == pytest.approx(found.n_active, rel=2e-4) and said["best_tokens"] == pytest.approx(found.tokens, rel=5e-3)
     assert said["best_sum"] * said["compute_budget"] == pytest.approx(found.total, rel=1e-4)
     assert 1 - said["best_sum"] / said["plain_sum"] == pytest.approx(simulation.saving(*known), abs=1e-4)
+
+
+def moved(explorer, moves):
+    """An explorable's controls, some of them moved."""
+    return [dict(row, value=moves.get(row["name"], row.get("value"))) if "value" in row else row for row in explorer().spec["params"]]
+
+
+@pytest.mark.parametrize("moves", [{}, {"law": "Besiroglu", "inference_tokens_exponent": 16.001, "decode_efficiency": 0.1}, {"law": "Sardana", "inference_tokens_exponent": 13.301}])
+def test_the_explorables_ring_lies_where_costs_are_equal(moves):
+    """The size solved in the browser, against the two costs of the search; the sum there is never twice the least."""
+    said = signals(moved(explorables.size_explorer, moves), "loss", "inference_tokens", "decode_efficiency", "compute_budget", "equal", "equal_training", "best_sum")
+    found = simulation.trained(said["equal"], said["loss"], said["inference_tokens"], LAWS[moves.get("law", "Hoffmann, as printed")], said["decode_efficiency"])
+    assert found.training == pytest.approx(found.inference, rel=1e-9) and found.training == pytest.approx(said["equal_training"] * said["compute_budget"], rel=1e-9)
+    assert 1 < 2 * said["equal_training"] / said["best_sum"] < 2
+    if not moves:
+        assert figures._equal() == pytest.approx((found.n_active, found.training), rel=1e-4), "the slider's exponent is rounded"
+
+
+def test_no_ring_where_training_is_always_dearer():
+    said = signals(moved(explorables.size_explorer, {"optimal_exponent": 12, "inference_tokens_exponent": 11.001}), "loss", "equal", "equal_training")
+    assert said["equal"] == 0
+    found = [simulation.trained(size, said["loss"], 10**11.001, HOFFMANN) for size in np.geomspace(1e11, 1e13, 200)]
+    assert all(model.training > model.inference for model in found)
+
+
+@pytest.mark.parametrize("moves", [
+    {}, {"pretrain_tokens_exponent": 15.601}, {"world_rate_exponent": 9.699, "family": 1, "days": 360}, {"world_rate_exponent": 6.699, "family": 20, "days": 10}])  # fmt: skip
+def test_whole_shares_add_up(moves):
+    said = signals(moved(explorables.shares_explorer, moves), *(f"{kind}_{field}" for kind in ("share", "whole") for field in explorables.SHARES), "inference_tokens")
+    whole, share = ([said[f"{kind}_{field}"] for field in explorables.SHARES] for kind in ("whole", "share"))
+    assert sum(whole) == 100 and all(abs(w - s) < 1 and w >= 0 for w, s in zip(whole, share))
+    assert moves.get("pretrain_tokens_exponent") or whole[0] == whole[1], "as they are"
+    assert 1e11 < said["inference_tokens"] < 2e17, "on the chart"
 
 
 # --- how far guesses reach ---------------------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "ds_ratio": sig(r1, 3), "card_context": sig(own * (r1 - 0.5)), "card_context_low": sig(own * (r1 - 1)), "card_context_high": sig(own * r1),
         "ds_prefill_mfu": f"{73_700 * 0.437 * 2 * active / (8 * 1979e12):.0%}", "ds_decode_mfu": f"{14_800 * 2 * active / (8 * 1979e12):.0%}", "stepped_context": "1.2 million", "needed": "3.3",
         "ds_with_attention": sig(4989 * v3 / 3.35e12 / (2 * active / 1979e12 + 4989 * 2 * 61 * 128 * 1088 / 989.5e12)), "balanced_72": sig(balanced(72.7e9, 327_680)), "sparse_more": f"{132 / 656:.0%}",
-        "fetch": f"${1e6 * v3 * 0.365e-9 * 30.72e12 / (5 * 365 * 24 * HOUR) / 28e9:.5f}", "over_1h": sig(5e-6 / v3 * 1e9 / (3.3 / 186)), "over_storage": sig(4.5e-6 / v3 * 1e9 / (3.3 / 186)), "over_large": sig(4.5e-6 / 516_096 * 1e9 / (3.3 / 186), 1), "storage_usd": "$4.50",
+        "fetch": f"${1e6 * v3 * 0.365e-9 * 30.72e12 / (5 * 365 * 24 * HOUR) / 28e9:.5f}", "over_1h": f"{5e-6 / v3 * 1e9 / (3.3 / 186):.1f}", "over_storage": sig(4.5e-6 / v3 * 1e9 / (3.3 / 186)), "over_large": sig(4.5e-6 / 516_096 * 1e9 / (3.3 / 186), 1), "storage_usd": "$4.50",
         "ds_ratio_kv": sig(of_kv), "ds_rates": f"{73_700 / 14_800:.1f}", "ds_miss_rate": sig(73_700 * (1 - 0.563) / 14_800),
         "ds_batch": sig(671_025_397_760 * 1979 / 3.35 / (2 * active) / (r1 - of_kv)),
         "att_405": sig(2 * 405.85e9 / (4 * 126 * 128 * 128)), "att_8": sig(2 * 8.03e9 / (4 * 32 * 32 * 128)), "att_v3": sig(2 * active / (2 * 61 * 128 * (2 * 512 + 64))),

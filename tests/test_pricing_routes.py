@@ -220,9 +220,15 @@ def test_the_cheapest_place_moves_down_the_ladder_as_gaps_grow():
         assert cost[name] == pytest.approx(min(cost.values()), rel=1e-12)
 
 
+def served(card):
+    """The system that a card is held to, and USD per second of a chip: DeepSeek's account names eight H800 at two dollars an hour."""
+    own = card.provider == "deepseek" and card.valid_from < "2026"
+    return (system("h800-8"), 2 / 3_600) if own else (system(RUNNING.system), rent().usd_per_chip_second)
+
+
 @CARDS
 def test_every_card_implies_something_or_says_why_not(card):
-    found, p, rack = implied(card), card.usd_per_Mtok, system(RUNNING.system)
+    (rack, paid), found, p = served(card), implied(card), card.usd_per_Mtok
     assert found.mfu == min(1, p.input / p.output) and (found.out_in <= 1) == any("no more than input" in doubt for doubt in found.doubts)
     assert card.confirmed == ("the card is not confirmed at its source" not in found.doubts)
     assert (found.kv is None) == (found.covered is None) == (card.above is None)
@@ -234,7 +240,7 @@ def test_every_card_implies_something_or_says_why_not(card):
         assert found.kv.low < found.kv.mid < found.kv.high and found.out_in_beyond == card.rates(1e7).output / card.rates(1e7).input
     for margin, n in zip(reversed(found.margin), [found.net.n_active] * 3 if found.net else SIZES):
         seconds = 2 * n / rack.flops("fp8") * rack.chips
-        assert p.input * MTOK == pytest.approx(margin * seconds * rent().usd_per_chip_second, rel=1e-9)
+        assert p.input * MTOK == pytest.approx(margin * seconds * paid, rel=1e-9)
 
 
 @CARDS
@@ -258,7 +264,7 @@ def test_the_context_that_a_ratio_implies_gives_the_ratio_back(card):
         bounded = lambda net: any(getattr(group, "window", None) or getattr(group, "top_k", None) for group in net.attention)
         assert (net := architecture(card)) is None or found.out_in <= 1 or bounded(net)
         return
-    known = found.net.symbols("fp8") | system(RUNNING.system).symbols("fp8")
+    known = found.net.symbols("fp8") | served(card)[0].symbols("fp8")
     star = take(step.critical_batch, known)
     for context, batch in zip(found.context, (star, 2 * star, 1e9 * star)):
         assert take(eq.memory_ratio_of, known, context=context, batch=batch) == pytest.approx(found.out_in, rel=1e-9)
@@ -273,6 +279,38 @@ def test_the_lectures_cards():
     assert asked == pytest.approx((1.25 / 300) / (5 / 3_600))
     stepped_ = [[bool(price(id).above) for id in path] for path in figures.PATHS]
     assert stepped_ == [[True, False], [True, True], [False, True]]  # dropped, moved, brought in
+
+
+@pytest.mark.parametrize("fill", [10, 2, 0.5])
+def test_the_explorables_step_is_where_its_line_bends(fill):
+    """By trying contexts token by token: where reading overtakes, and where the price no longer pays; a batch of 1,024 is as good as endless."""
+    params = [{**param, "value": fill} if param["name"] == "fill_exponent" else param for param in explorables.card_explorer().spec["params"]]
+    names = ["n_active", "n_total", "kv_bytes_per_token", "flops", "bandwidth", "bytes_per_param", "batch", "step_context", "level", "far", "covers", "implied"]
+    (found,) = vega_says([{"row": 0}], names, json.loads(json.dumps(params)))
+    at = dict(zip(names, found))
+    multiply = 2 * at["n_active"] * at["batch"] / at["flops"]
+    weights = at["n_total"] * at["bytes_per_param"]
+    read = lambda context, kv: (weights + at["batch"] * kv * context) / at["bandwidth"] / multiply
+    costs = lambda context: max(1, read(context, at["kv_bytes_per_token"]))
+    first = next(context for context in range(1_000, 900_000, 100) if costs(context) > at["far"])
+    assert first == pytest.approx(at["covers"], abs=101) and costs(at["step_context"]) == pytest.approx(at["level"])
+    assert read(at["step_context"], at["implied"]) == pytest.approx(1)
+    if fill == 10:
+        assert (at["level"], at["covers"], at["implied"]) == pytest.approx((1, 300e3, at["kv_bytes_per_token"]), rel=2e-3)
+
+
+def test_the_sliders_stop_at_what_the_page_names():
+    """A real model's cache; five minutes, an hour, and on each side a time at which another place wins."""
+    stops = {}
+    for param in [*explorables.card_explorer().spec["params"], *explorables.hold_explorer().spec["params"]][::-1]:
+        if param.get("bind", {}).get("input") == "range":
+            count = round((param["bind"]["max"] - param["bind"]["min"]) / param["bind"]["step"])
+            stops[param["name"]] = [10 ** (param["bind"]["min"] + n * param["bind"]["step"]) for n in range(count + 1)]
+    near = lambda name, value, rel: any(stop == pytest.approx(value, rel=rel) for stop in stops[name])
+    assert near("kv_bytes_per_token_exponent", RUNNING.symbols["kv_bytes_per_token"], 1e-4)
+    assert all(near("marked_exponent", time, 1e-4) for time in KEPT.values())
+    assert near("marked_exponent", 20, 0.1) and near("marked_exponent", 3 * 3_600, 0.01)
+    assert [simulation.cheapest(time, PLACES, KNOWN["kv_bytes_per_token"], AGAIN) for time in (20, 300, 10_800)] == list(numbers.KEEP)
 
 
 MOVES = (

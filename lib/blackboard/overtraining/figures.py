@@ -6,6 +6,7 @@ or from the catalogue. Training is blue, serving orange, RL green; what they add
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import sympy
 from blackboard import catalogue, drawing
 from blackboard.batching.equations import balanced_context
 from blackboard.case import plain
-from blackboard.drawing import Drawing, alt_of, beside, done, name_ends, point, thousands
+from blackboard.drawing import Drawing, alt_of, arrow, beside, done, name_ends, point, thousands
 from blackboard.formula import take
 from blackboard.overtraining import equations as eq, numbers, simulation
 from blackboard.overtraining.numbers import BOARD, FITS, PRESCRIBED, ROUNDED
@@ -86,13 +87,14 @@ def _drawn(powers: dict[str, float], x: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 def balance() -> Drawing:
-    """B12: a rising and a falling cost and their sum; its least lies on the crossing for equal powers, and beside it for others."""
+    """B12: a rising and a falling cost and their sum; its least lies where both are equal for equal powers, and beside it for others."""
     fig, panels = drawing.axes(5.0, 3.9, columns=2, sharey=True)
     says = [_balance(axes, powers) for axes, powers in zip(panels, BALANCED)]
     panels[0].set_ylabel("cost")
     return done(
         fig,
-        f"Two panels of cost from 0 to 5 against a scale x from 0 to 2.5, each with a rising cost, a falling one, and their sum. {' '.join(says)}",
+        f"Two panels of cost from 0 to 5 against a scale x from 0 to 2.5, each with a rising cost, a falling one, and their sum; "
+        f"dots mark the least sum, rings where both costs are equal. {' '.join(says)}",
     )
 
 
@@ -107,13 +109,16 @@ def _balance(axes, powers: dict[str, float]) -> str:
     for colour, height in (("kv", up), ("compute", down), ("bound", up + down)):
         axes.plot(best, height, "o", color=COLOURS[colour], ms=7, zorder=4)
     axes.plot([best, best], [0, up + down], color=COLOURS["muted"], ls=":", lw=1.5, zorder=0)
+    axes.plot([1, 1], [1, 2], "o", color=COLOURS["bound"], mfc="none", ms=11, mew=1.5, zorder=5)  # both costs are one at one
     rise, beside_rise, beside_sum = ("x²", (2.3, 3.2), (1.75, 4.3)) if squared else ("x", (2.1, 1.7), (1.8, 3.1))
     for text, colour, place in ((rise, "kv", beside_rise), ("1/x", "compute", (2.25, 0.6)), ("sum", "bound", beside_sum)):
         axes.text(*place, text, color=COLOURS[colour], ha="right")
+    more = f"equal:\n+{100 * penalty:.1f} %" if squared else "equal\nand least"
+    point(axes, (1, 2.1), more, (0.43, 0.68) if squared else (0.52, 0.78))
     said = f"least at x = {significant(best, 2, exact=True)}:\n{_percent(share)} {rise}, {_percent(1 - share)} 1/x"
     axes.set(xlim=(0, 2.5), ylim=(0, 5), xticks=[0, 1, 2], xlabel="x")
     axes.set_title(said, loc="left")
-    extra = f"where both are equal, the sum is {100 * penalty:.1f} % higher" if penalty > 1e-9 else "just where they cross"
+    extra = f"where both are equal, at x = 1, the sum is {100 * penalty:.1f} % higher" if squared else "just where both are equal"
     return f"{rise} + 1/x is least at x = {significant(best, 2, exact=True)}, with {_percent(share)} of it {rise}: {extra}."
 
 
@@ -123,11 +128,31 @@ POOR = BOARD["decode_efficiency"]
 LIMITS = 12e9, 300e9  # parameters, of the axis
 
 
-def _costs(n_active: np.ndarray, efficiency: float) -> tuple[np.ndarray, np.ndarray]:
+def _costs(n_active: Any, efficiency: float) -> tuple[Any, Any]:
     """FLOPs of training to the loss of the lecture's size trained best, and of serving the lecture's tokens, by size."""
     tokens = take(eq.tokens_for_loss, numbers.law(), n_active=n_active, loss=numbers.as_good(FIT))
     serving = eq.inference_compute(n_active=n_active, inference_tokens=ROUNDED, decode_efficiency=efficiency)
     return eq.pretrain_compute(n_active=n_active, pretrain_tokens=tokens), serving
+
+
+def _equal(efficiency: float = 1.0) -> tuple[float, float]:
+    """Where serving costs what training costs, searched: parameters, and FLOPs of each."""
+    from scipy.optimize import brentq
+
+    def apart(log_size: float) -> float:
+        training, serving = _costs(math.exp(log_size), efficiency)
+        return math.log(training / serving)
+
+    size = math.exp(brentq(apart, *map(math.log, LIMITS), xtol=1e-12))
+    return size, _costs(size, efficiency)[0]
+
+
+def _saved(axes, best: simulation.Trained, size: float, whole: float) -> None:
+    """An arrow at Chinchilla's size from its lifetime cost down to the least, and what that saves."""
+    at = size / BILLION
+    axes.plot([best.n_active / BILLION, at], [best.total] * 2, color=COLOURS["muted"], ls=":", lw=1.2, zorder=0)
+    arrow(axes, (at, whole), (at, best.total), "muted")
+    beside(axes, f"−{_percent(1 - best.total / whole)}", (at, best.total), (6, 3), "muted", va="bottom")
 
 
 def lifetime() -> Drawing:
@@ -139,27 +164,30 @@ def lifetime() -> Drawing:
         axes.plot(size / BILLION, y, color=COLOURS[colour], lw=width)
     axes.plot(size / BILLION, sum(_costs(size, POOR)), color=COLOURS["bound"], lw=1.5, ls="--")
     axes.set(xscale="log", yscale="log", xlim=[n / BILLION for n in LIMITS], ylim=(1.2e24, 2e27), xticks=[20, 50, 100, 200])
-    chosen = BOARD["n_active"]
-    whole, within = sum(_costs(np.array([chosen]), 1.0))[0], _costs(np.array([chosen]), 1.0)[0][0]
+    chosen, (equal, each) = BOARD["n_active"], _equal()
+    whole, within, dearer = sum(_costs(chosen, 1.0)), _costs(chosen, 1.0)[0], 2 * each / best.total - 1
     axes.plot([chosen / BILLION] * 2, [within, whole], "D", color=COLOURS["muted"], ms=7, zorder=4)
+    _saved(axes, best, chosen, whole)
+    axes.plot(equal / BILLION, each, "o", color=COLOURS["bound"], mfc="white", ms=8, mew=1.5, zorder=4)
     for found in (best, poor):
         axes.plot(found.n_active / BILLION, found.total, "o", color=COLOURS["bound"], ms=8, zorder=4)
     point(axes, (best.n_active / BILLION, best.total), f"{best.n_active / BILLION:.0f} billion on\n{_counted(best.tokens)} tokens", (0.72, 0.91))
     point(axes, (poor.n_active / BILLION, poor.total), f"η = {POOR:g}:\n{poor.n_active / BILLION:.0f} billion", (0.3, 0.91))
-    point(axes, (chosen / BILLION, within), "Chinchilla:\ntraining is\ncheapest", (0.62, 0.11), "muted")
+    point(axes, (chosen / BILLION, within), "Chinchilla:\ntraining is\ncheapest", (0.655, 0.11), "muted")
+    point(axes, (equal / BILLION, each), f"equal:\n{equal / BILLION:.0f} billion,\nsum {100 * dearer:.1f} %\nhigher", (0.2, 0.13))
     name_ends(axes, [(training[-1], "training", "compute"), (serving[-1], "serving", "kv"), ((training + serving)[-1], "sum", "bound"),
                      (sum(_costs(size, POOR))[-1], f"at η = {POOR:g}", "bound")])  # fmt: skip
     thousands(axes, "x")
     axes.set(xlabel="parameters (billions, log scale)", ylabel="FLOPs over a life (log scale)")
-    axes.set_title(f"as good as {chosen / BILLION:.0f} billion trained best,\nserving {_counted(ROUNDED, 3)} tokens", loc="left")
-    saved = simulation.saving(numbers.as_good(FIT), ROUNDED, numbers.law())
+    axes.set_title(f"quality of a best-trained {chosen / BILLION:.0f} billion,\nserving {_counted(ROUNDED, 3)} tokens", loc="left")
     return done(
         fig,
         f"FLOPs over a model's life against its size from {LIMITS[0] / BILLION:.0f} to {LIMITS[1] / BILLION:.0f} billion parameters, both on log "
-        f"scales, by Hoffmann's fit, at the loss of {chosen / BILLION:.0f} billion trained best, with {_counted(ROUNDED, 3)} tokens served. Training "
+        f"scales, by Hoffmann's fit, at the loss of a best-trained {chosen / BILLION:.0f} billion, with {_counted(ROUNDED, 3)} tokens served. Training "
         f"falls steeply, then rises slowly past its least at {chosen / BILLION:.0f} billion, Chinchilla's size; serving rises with size. Their "
         f"sum is least at {best.n_active / BILLION:.0f} billion parameters on {_counted(best.tokens)} tokens, {_percent(best.training_share)} of it "
-        f"training, and saves {_percent(saved)}. Dashed: where generating uses chips at {POOR:g} of training's rate, the least is at "
+        f"training, {_percent(1 - best.total / whole)} below the cost of Chinchilla's size. A ring marks where both costs are equal: at "
+        f"{equal / BILLION:.0f} billion, with a sum {100 * dearer:.1f} % above the least. Dashed: where generating uses chips at {POOR:g} of training's rate, the least is at "
         f"{poor.n_active / BILLION:.0f} billion.",
     )
 
@@ -218,11 +246,11 @@ def best_sizes() -> Drawing:
     below.axhline(PRESCRIBED, color=COLOURS["muted"], lw=1.2, zorder=0)
     below.text(9e15, PRESCRIBED, f"Chinchilla's {PRESCRIBED}", va="top", ha="right", color=COLOURS["muted"])
     above.text(ROUNDED * 1.1, 105, f"the lecture's\n{_counted(ROUNDED, 3)}", va="center")
-    above.set_title(f"as good as {BOARD['n_active'] / BILLION:.0f} billion trained best;\nbands: η from 1 (bold) to {POOR:g}", loc="left")
+    above.set_title(f"quality of a best-trained {BOARD['n_active'] / BILLION:.0f} billion;\nbands: η from 1 (bold) to {POOR:g}", loc="left")
     return done(
         fig,
         f"Two panels against tokens served from 100 billion to 10 quadrillion (log scale): the size with the least lifetime cost, and its tokens of "
-        f"training per parameter, at the loss of {BOARD['n_active'] / BILLION:.0f} billion parameters trained best. The size falls and the tokens "
+        f"training per parameter, at the loss of a best-trained {BOARD['n_active'] / BILLION:.0f} billion. The size falls and the tokens "
         f"rise with traffic. With {_counted(ROUNDED, 3)} tokens served: {'; '.join(says)}. Lines mark Chinchilla's {PRESCRIBED} and the "
         f"lecture's {past:,.0f}.",
     )
@@ -247,12 +275,11 @@ def _fitted(above, below, fit: str, name: str, colour: str) -> str:
 
 def overtrained() -> Drawing:
     """Public models by tokens of training per active and per stored parameter, against Chinchilla's 20 and the lecture's 2,000."""
-    known = {(p.n_total, p.n_active, p.tokens): p for p in reversed(numbers.placed())}  # one of those that differ in name alone
-    rows = list(reversed(known.values()))
+    rows = numbers.placed()
     fig, axes = drawing.axes(5.0, 1.1 + 0.215 * len(rows))
     past = PRESCRIBED * FACTOR
     for x, text, colour in ((PRESCRIBED, f"Chinchilla's {PRESCRIBED}", "muted"), (past, f"the lecture's {past:,.0f}", "third")):
-        axes.plot([x, x], [3.7 if x == past else -0.7, len(rows)], color=COLOURS[colour], lw=1.5, zorder=0)  # above the key
+        axes.plot([x, x], [4.7 if x == past else -0.7, len(rows)], color=COLOURS[colour], lw=1.5, zorder=0)  # above the key
         beside(axes, text, (x, 1), (0, 3), xycoords=("data", "axes fraction"), ha="center", va="bottom", fontsize=SMALL)
     for row, p in enumerate(rows):
         face = {"mfc": None if p.confirmed else "white"}
@@ -262,9 +289,9 @@ def overtrained() -> Drawing:
         axes.plot(p.per_active, row, "o", color=COLOURS["compute"], ms=6.5, **face)
     axes.set(xscale="log", xlim=(1, 1e5), ylim=(-0.7, len(rows) - 0.3), xlabel="tokens of training per parameter (log scale)")
     axes.set_yticks(range(len(rows)), [plain(p.name) for p in rows], fontsize=SMALL)
-    key = [("per active parameter", "compute"), ("per stored parameter,", "kv"), ("of mixtures of experts", "kv"), ("hollow: not confirmed", "muted")]
+    key = [("per active parameter", "compute"), ("per stored parameter,", "kv"), ("of mixtures of experts", "kv"), ("hollow: tokens not exact", "muted"), ("at their source", "muted")]
     for line, (text, colour) in enumerate(key):
-        axes.text(30, 3 - line, text, color=COLOURS[colour], fontsize=SMALL, va="center")
+        axes.text(30, 4 - line, text, color=COLOURS[colour], fontsize=SMALL, va="center")
     beyond, mixed = [p.n_active for p in rows if p.per_active > past], next(p for p in rows if p.name == "DeepSeek-V3")
     past_it, most = len(beyond), _counted(max(beyond))
     return done(
@@ -273,7 +300,7 @@ def overtrained() -> Drawing:
         f"{significant(rows[0].per_active, 2)} to {rows[-1].name} with {significant(rows[-1].per_active, 2)}; {past_it} lie past the lecture's "
         f"{past:,.0f}, all with at most {most} active parameters. Mixtures of experts have a second mark, per stored parameter: "
         f"{mixed.name} has {mixed.per_active:.0f} per active and {mixed.per_total:.0f} per stored one, next to Chinchilla's {PRESCRIBED}. "
-        "Values that no primary source confirms are hollow.",
+        "Hollow: tokens not exact at their source.",
     )
 
 
@@ -294,19 +321,20 @@ def factor() -> Drawing:
     edges = np.geomspace(8, 5_000, 53)
     above.hist(far.factors, edges, color=COLOURS["compute"], alpha=0.4, lw=0)
     told = [take(eq.overtraining, BOARD, pretrain_tokens=tokens) for tokens in (numbers.RUMOUR, ROUNDED, take(eq.tokens_served, BOARD))]
-    for axes in (above, below):
-        axes.axvspan(told[0], told[-1], color=COLOURS["third"], alpha=0.35, lw=0)
+    for axes, high_as in ((above, 0.8), (below, 1)):
+        axes.axvspan(told[0], told[-1], ymax=high_as, color=COLOURS["third"], alpha=0.35, lw=0)
         axes.set(xscale="log", xlim=(8, 5_000))
-    above.axvline(told[1], ymax=0.82, color=COLOURS["third"], lw=1.5)
+    above.axvline(told[1], ymax=0.8, color=COLOURS["third"], lw=1.5)
     top = above.get_ylim()[1] * 1.45
     above.set(ylim=(0, top), yticks=[])
     above.spines["left"].set_visible(False)
     above.plot([low, high], [top * 0.04] * 2, color=COLOURS["bound"], lw=3, solid_capstyle="butt")
     above.plot(mid, top * 0.04, "o", color=COLOURS["bound"], ms=9)
+    above.set_title(f"{len(far.factors):,} draws, each guess evenly on a log scale", loc="left")
     above.text(told[1] * 0.97, top * 0.98, f"the lecture:\n{', '.join(f'{x:.0f}' for x in told)}", va="top", ha="center")
     above.text(400, top * 0.98, f"middle {significant(mid, 2)};\nnine in ten between\n{significant(low, 2)} and {significant(high, 2)}", va="top")
     for row, (name, (text, said)) in enumerate(INPUTS.items()):
-        _bar(below, row, far.reach[name], [said(end) for end in simulation.RANGES[name]])
+        _bar(below, row, far.reach[name], [said(end) for end in simulation.RANGES[name]], told[0])
     below.set(ylim=(len(INPUTS) - 0.5, -0.5), xlabel="over-training factor (log scale)")
     below.set_yticks(range(len(INPUTS)), [text for text, _ in INPUTS.values()])
     below.grid(visible=False)
@@ -320,24 +348,24 @@ def _factor_says(far: simulation.Spread, told: list[float]) -> str:
     low, mid, high = (significant(far.quantile(share), 2) for share in (0.05, 0.5, 0.95))
     ends = lambda name: f"from {significant(min(far.reach[name]), 2)} to {significant(max(far.reach[name]), 2)}"
     return (
-        f"Over-training factor on a log scale from 8 to 5,000, in two panels. Above, how often {len(far.factors):,} draws from halved and doubled "
-        f"guesses give it: half of them below {mid}, nine in ten between {low} and {high}; a band marks the lecture's "
+        f"Over-training factor on a log scale from 8 to 5,000, in two panels. Above, how often {len(far.factors):,} draws of every guess evenly "
+        f"on a log scale, from half to twice the lecture's and of the family from 5 to 10, give it: half of them below {mid}, nine in ten between {low} and {high}; a band marks the lecture's "
         f"{_listed([f'{x:.0f}' for x in told])}, and {_percent(far.below(told[-1]))} of the draws lie below its upper end. Below, a bar for "
         f"each guess moved alone: {_listed([f'{text} {ends(name)}' for name, (text, _) in INPUTS.items()])}."
     )
 
 
-def _bar(axes, row: int, ends: tuple[float, float], said: list[str]) -> None:
-    """A guess's reach as a bar, its low and high end written beside it."""
+def _bar(axes, row: int, ends: tuple[float, float], said: list[str], band: float) -> None:
+    """A guess's reach as a bar, its low and high end written beside it, left of the band that starts at `band` and right of the bar."""
     axes.plot(ends, [row, row], color=COLOURS["compute"], lw=9, alpha=0.6, solid_capstyle="butt")
     for end, text in zip(ends, said):
         right = end == max(ends)
-        beside(axes, text, (end, row), (5 if right else -5, 0), "bound", ha="left" if right else "right", va="center", fontsize=SMALL)
+        beside(axes, text, (end if right else band, row), (5 if right else -5, 0), "bound", ha="left" if right else "right", va="center", fontsize=SMALL)
 
 
 # --- with the KV cache -------------------------------------------------------------------------------------------------
 
-WITH_KV = {"llama-3.1-8b": "kv", "llama-3.1-70b": "third", "deepseek-v3": "accent", "llama-3.1-405b": "compute"}
+WITH_KV = {"llama-3.1-8b": "kv", "llama-3.1-70b": "third", "llama-3.1-405b": "compute"}
 
 
 def _on_example(id: str) -> dict[str, float]:
@@ -351,6 +379,12 @@ def _over_multiplying(id: str, context: Any) -> Any:
     return take(eq.decode_flop, known, context=context) / take(eq.decode_flop, known, context=0)
 
 
+def _reading_over_attention(id: str) -> float:
+    """Reading the KV of a token over multiplying with it, in FLOPs on the example's chip; the same at every context."""
+    far = 100 * take(balanced_context, _on_example(id))  # where reading costs more than the parameters
+    return take(eq.decode_flop, _on_example(id), context=far) / catalogue.model(id).attention_flop(far)
+
+
 def with_kv() -> Drawing:
     """Cost of a generated token over that of multiplying alone against context: KV makes small models' tokens dear first."""
     fig, axes = drawing.axes(5.0, 4.0)
@@ -362,7 +396,7 @@ def with_kv() -> Drawing:
         axes.plot(context, cost, color=COLOURS[colour], lw=2.5)
         at = _over_multiplying(id, here)
         axes.plot(here, at, "o", color=COLOURS[colour], ms=7, zorder=4)
-        ends.append((cost[-1], name.replace("Llama 3.1 ", "Llama\n3.1 ").replace("DeepSeek-", "DeepSeek-\n"), colour))
+        ends.append((cost[-1], name.replace("Llama 3.1 ", "Llama\n3.1 "), colour))
         says.append(f"{significant(at, 2)} for {name}")
     axes.axvline(here, color=COLOURS["muted"], ls=":", lw=1.5, zorder=0)
     axes.text(here * 0.9, 300, f"MatX's {here:,}", ha="right", va="center")
@@ -379,10 +413,11 @@ def with_kv() -> Drawing:
     bends = {id: take(balanced_context, _on_example(id)) for id in WITH_KV}
     first, last = min(bends, key=bends.get), max(bends, key=bends.get)
     name = lambda id: plain(catalogue.model(id).name)
+    least = min(_reading_over_attention(id) for id in WITH_KV)
     return done(
         fig,
         f"Cost of a generated token over that of multiplying alone, from 0.6 to 500, against context from 100 to 131,072 tokens, both on log "
         f"scales, on {plain(chip.name)} in FP8. Every curve is level at 1 and then rises with context: {name(first)} from "
         f"{significant(bends[first], 2)} tokens on, {name(last)} from {significant(bends[last], 2)}. At MatX's {here:,} tokens it is "
-        f"{_listed(says)}.",
+        f"{_listed(says)}. Attention's own FLOPs are left out: in these models reading the cache costs at least {least:.0f} times as many.",
     )

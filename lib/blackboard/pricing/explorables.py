@@ -19,6 +19,7 @@ from blackboard.formula import Formula, take
 from blackboard.pricing import equations as eq, numbers
 from blackboard.pricing.figures import spent
 from blackboard.pricing.implied import KEPT, rent
+from blackboard.sparsity.equations import batch_fits
 from blackboard.style import COLOURS
 from blackboard.units import pretty, significant
 
@@ -43,8 +44,8 @@ def _count(value: str) -> str:
 def _time(value: str) -> str:
     """The browser expression of seconds in words: 110 ms, 18 min, 9.3 days."""
     said = marks.said(f"{value} * 1000", ",.2~r") + " + ' ms'"
-    for name, unit in (("s", 1.0), ("min", 60.0), ("h", HOUR), ("days", 24 * HOUR)):
-        said = f"({value} < {1.5 * unit!r} ? {said} : {marks.said(f'{value} / {unit!r}', ',.2~r')} + ' {name}')"
+    for name, unit, least in (("s", 1.0, 1), ("min", 60.0, 1.5), ("h", HOUR, 0.999), ("days", 24 * HOUR, 1.5), ("years", YEAR, 1.5)):
+        said = f"({value} < {least * unit!r} ? {said} : {marks.said(f'{value} / {unit!r}', ',.2~r')} + ' {name}')"
     return said
 
 
@@ -54,11 +55,13 @@ DECODE = Formula(
     "pricing.decode_ratio", "pass_ratio", Max(1, eq.memory_ratio_of.typed), "1",
     "the cost of an output token, in times of multiplying alone", eq.memory_ratio_of.assumes, register=False,
 )  # fmt: skip
+IMPLIED = eq.memory_ratio_of.solve("kv_bytes_per_token")  # the KV with which reading over multiplying is so much at a context
 REACHES = eq.memory_ratio_of.solve("context")  # the context at which reading over multiplying is so much
-START = {  # the lecture's guesses
-    "n_active": numbers.BOARD["n_active"], "kv_bytes_per_token": take(eq.kv_implied, numbers.BOARD), "step_context": numbers.BOARD["step_context"],
-}  # fmt: skip
-FILL, TOP = 4, 100  # batches of the critical one at the start; cost at the top of the chart
+START = RUNNING.symbols | {name: numbers.BOARD[name] for name in ("n_active", "step_context")}  # the lecture's model and step, on the running machine
+START |= {"n_total": SPARSITY * START["n_active"], "step_ratio": price(numbers.STEPPED).above.output_multiplier}
+START |= {"kv_bytes_per_token": take(eq.kv_implied, START)}  # so that the kink stands at the step
+REAL = RUNNING.symbols["kv_bytes_per_token"]
+ENDLESS, TOP = 10, 100  # a batch of 2 ** ENDLESS critical ones hardly pays for weights; cost at the top of the chart
 
 
 def _around(name: str, value: float, below: float, above: float, label: str) -> list[dict]:
@@ -67,21 +70,28 @@ def _around(name: str, value: float, below: float, above: float, label: str) -> 
     return slider(name, round(start - below, 3), round(start + above, 3), 0.1, start, label, base=10)
 
 
+def _between(name: str, value: float, other: float, stops: int, below: int, above: int, label: str) -> list[dict]:
+    """A slider that starts at a value and is at another after so many stops; of so many stops below and above the start."""
+    start, pitch = round(math.log10(value), 6), round(math.log10(other / value) / stops, 6)
+    low, high = round(start - below * pitch, 6), round(start + above * pitch, 6)
+    return slider(name, low, high, pitch, start, label, base=10)
+
+
 def _card() -> list[dict]:
     """Machine and precision, the model, the batch, the card's step, and what follows from them."""
-    ratio = price(numbers.STEPPED).above.output_multiplier
     sliders = [
-        *_around("n_active", START["n_active"], 2, 1, "active parameters"),
-        *_around("kv_bytes_per_token", START["kv_bytes_per_token"], 1, 2.7, "bytes of KV per token"),
-        *slider("fill", -2, 6, 0.5, math.log2(FILL), "batch: critical batch ×", base=2),
+        *_around("n_active", START["n_active"], 1, 1, "active parameters"),
+        *_between("kv_bytes_per_token", START["kv_bytes_per_token"], REAL, 16, 10, 26, "bytes of KV per token"),
+        *slider("fill", -2, ENDLESS, 0.5, ENDLESS, "batch: critical batch ×", base=2),
         *_around("step_context", START["step_context"], 1.9, 0.6, "price step at (tokens)"),
-        *slider("step_ratio", 1, 3, 0.1, ratio, "price beyond the step ×"),
+        *slider("step_ratio", 1, 3, 0.1, START["step_ratio"], "price beyond the step ×"),
     ]
     known = {"n_total": f"{SPARSITY} * n_active", "batch_critical": inside(step.critical_batch, "sequence"), "batch": "fill * batch_critical"}
     follows = known | {
-        "implied": inside(eq.kv_implied, "byte/token"), "context_balanced": inside(step.balanced_context, "token/sequence"),
-        "level": inside(DECODE, "1", context="step_context"), "far": "level * step_ratio",
-        "covers": inside(REACHES, "token/sequence", memory_ratio="far"), "kink": inside(REACHES, "token/sequence", memory_ratio=1),
+        "implied": inside(IMPLIED, "byte/token", context="step_context", memory_ratio=1),
+        "room": inside(batch_fits, "sequence", hbm="machine.hbm", context="step_context"),
+        "context_balanced": inside(step.balanced_context, "token/sequence"), "level": inside(DECODE, "1", context="step_context"),
+        "far": "level * step_ratio", "covers": inside(REACHES, "token/sequence", memory_ratio="far"),
     }  # fmt: skip
     return menus.given(RUNNING, SYSTEMS, sliders=sliders, **follows)
 
@@ -98,48 +108,53 @@ def card_explorer() -> Explorable:
     """Cost of an output token against context, with machine, model and batch to choose, and the staircase of a price."""
     ratio = marks.log_axis("cost", "cost ÷ multiplying alone", 0.1, TOP, "~g")
     encoding = {"x": marks.log_axis("context", "context L (tokens)", 1e3, 1e6, "~s"), "y": ratio}
-    base, leaves = sweep("context", 3, 6, points=121), f"min(1000000, {inside(REACHES, 'token/sequence', memory_ratio=0.6 * TOP)})"
+    base, leaves = sweep("context", 3, 6, points=121), f"clamp({inside(REACHES, 'token/sequence', memory_ratio=0.2 * TOP)}, 1000, 1000000)"
     base["transform"] += [curve(DECODE, "context", "cost", "1"), curve(eq.memory_ratio_of, "context", "memory", "1")]
+    reading, kv = f"min({TOP}, {inside(eq.memory_ratio_of, '1', context=leaves)})", COLOURS["kv"]
+    third = {"color": COLOURS["third"]}
     layers = [
         marks.line("memory", "kv", encoding), marks.line("cost", marks.INK, encoding, strokeWidth=4), marks.rule(encoding, "compute", y="1"),
         _tread(encoding, "1000", "step_context", "level"), _tread(encoding, "step_context", "1000000", "far"),
-        marks.at(encoding, {**DOT, "color": COLOURS["third"]}, x="max(1000, covers)", y="far"),
-        marks.text(encoding, "'multiplying'", "1000000", "1", align="right", dx=-4, dy=10, color=COLOURS["compute"]),
-        marks.text(encoding, "'price'", "1000", "level", align="left", dx=4, dy=-10, color=COLOURS["third"]),
-        marks.text(encoding, "'reading'", leaves, inside(eq.memory_ratio_of, "1", context=leaves), align="right", dx=-8, dy=-6, color=COLOURS["kv"]),
+        marks.at(encoding, {**DOT, **third}, x="max(1000, covers)", y="far"),
+        marks.text(encoding, "'multiplying'", "1000", "1", align="left", dx=4, dy=10, color=COLOURS["compute"]),
+        marks.text(encoding, f"level > {TOP} ? '' : 'price'", "1000", "level", align="left", dx=4,
+                   dy={"expr": f"level > {TOP / 2} ? 10 : -10"}, **third),
+        marks.text(encoding, f"far > {TOP} ? 'price: above ↑' : ''", "1000000", str(TOP), align="right", dx=-4, dy=10, **third),
+        marks.text(encoding, "'reading'", leaves, reading, **marks.side(f"{leaves} > 5000"), dy=-6, color=kv),
         marks.hover(encoding, "cost", {"cost": "cost ÷ multiplying", "memory": "reading ÷ multiplying"}, ",.3r"),
     ]  # fmt: skip
-    model = f"{_count('n_active')} + ' active, ' + {_bytes('kv_bytes_per_token')} + ' per token: L* = ' + {marks.said('context_balanced', ROUND)}"
-    said = f"'step at ' + {marks.said('step_context', ROUND)} + ': implies ' + {_bytes('implied')} + ' per token'"
-    covers = f"'1× pays up to ' + {marks.said('max(step_context, kink)', ROUND)} + ', '"
-    covers += f" + {marks.said('step_ratio', '.2~r')} + '× up to ' + {marks.said('covers', ROUND)}"
-    batch = "'batch: ' + format(fill, '.3~r') + ' × critical, that is ' + format(batch, ',.3~r')"
-    spec = {**base, "params": _card(), "layer": layers, "title": marks.title(menus.MACHINE_LINE, model, batch, said, covers)}
-    real = _board() | {"kv_bytes_per_token": RUNNING.symbols["kv_bytes_per_token"]}
-    size, level = pretty(real["kv_bytes_per_token"], "byte", 2), take(DECODE, real, context=START["step_context"])
+    spec = {**base, "params": _card(), "layer": layers, "title": marks.title(menus.MACHINE_LINE, *_card_lines())}
+    real = START | {"batch": 1e9 * take(step.critical_batch, START), "kv_bytes_per_token": REAL}
+    level, kept = take(DECODE, real, context=START["step_context"]), pretty(REAL, "byte", 2)
     return Explorable(spec, "A price card's step", _card_says(), (
-        "At the start the KV cache is the lecture's, and the step stands near the balanced context. Give it a real model's cache, tens of kB: with "
-        f"{size} as DeepSeek-V3 has, a price that covers {significant(START['step_context'], 3)} tokens is {significant(level, 2)} times the cost of "
-        f"multiplying. A small batch lifts the line of reading where it starts."
+        f"At the start the batch is endless, as in the text: weights cost nothing (though its KV at the step would not fit into memory), and the KV of a token "
+        f"puts the balanced context at the step. Give it a real model's cache: with {kept} as DeepSeek-V3 has, a price that pays for "
+        f"{significant(START['step_context'], 3)} tokens is {significant(level, 2)} times the cost of multiplying. Then make the batch smaller: "
+        f"weights lift the line of reading where it starts, and the cost bends before L*. Stored parameters are {SPARSITY} times the active ones."
     ))  # fmt: skip
 
 
-def _board() -> dict[str, float]:
-    """Values by notation name where the controls start."""
-    known = RUNNING.symbols | START | {"n_total": SPARSITY * START["n_active"], "step_ratio": price(numbers.STEPPED).above.output_multiplier}
-    return known | {"batch": FILL * take(step.critical_batch, known)}
+def _card_lines() -> list[str]:
+    """What the title says: model, batch, step and price, as browser expressions."""
+    model = f"{_count('n_active')} + ' active, ' + {_bytes('kv_bytes_per_token')} + ' per token: L* = ' + {marks.said('context_balanced', ROUND)}"
+    most = f"room < 0 ? 'weights do not fit' : 'KV fits up to ' + {marks.said('room / batch_critical', ',.2~r')} + ' ×'"
+    batch = f"'batch ' + {marks.said('fill', ',.4~r')} + ' × critical: ' + (batch <= room ? {marks.said('batch', ROUND)} + ' sequences' : {most})"
+    implies = f"fill > 1 ? 'implies ' + {_bytes('implied')} + ' per token' : 'reading leads anyway'"
+    said = f"'step at ' + {marks.said('step_context', ROUND)} + ': ' + ({implies})"
+    covers = f"'price ' + {marks.said('level', ROUND)} + '× to there, ' + {marks.said('far', ROUND)} + '× covers up to ' + {marks.said('covers', ROUND)}"
+    return [model, batch, said, covers]
 
 
 def _card_says() -> str:
-    known = _board()
+    known = START | {"batch": 2**ENDLESS * take(step.critical_batch, START)}
     level = take(DECODE, known, context=known["step_context"])
     reach = take(REACHES, known, memory_ratio=level * known["step_ratio"])
     return (
         "Cost of an output token, in times of multiplying alone, against context from 1,000 to a million tokens, both on log scales, with controls "
         "for system, precision, active parameters, KV bytes per token, batch, and the context and height of a price's step. The cost is level at 1, "
-        f"then rises with the KV that is read; a dashed staircase is the price. With {known['n_active'] / 1e9:.0f} billion active parameters and "
-        f"{pretty(known['kv_bytes_per_token'], 'byte', 2)} of KV the balanced context is {significant(take(step.balanced_context, known), 3)} "
-        f"tokens; the step at {significant(known['step_context'], 3)} implies {pretty(take(eq.kv_implied, known), 'byte', 2)}, and "
+        f"then rises with the KV that is read; a dashed staircase is the price. With {known['n_active'] / 1e9:.0f} billion active parameters, "
+        f"{pretty(known['kv_bytes_per_token'], 'byte', 2)} of KV and an endless batch the cost bends at "
+        f"{significant(take(REACHES, known, memory_ratio=1), 3)} tokens, where the step of the price stands; "
         f"{known['step_ratio']:g} times the price covers the cost up to {significant(reach, 3)} tokens."
     )
 
@@ -176,7 +191,7 @@ def _hold() -> list[dict]:
         *slider("rent_per_hour", 0.5, 12, 0.1, rent().usd_per_chip_hour, "rent: $ per GPU-hour"),
         *slider("years", 1, 10, 1, round(numbers.LIFE / YEAR), "years to pay off a device"),
         *slider("faster", -3, 3, 0.5, 0, "devices read faster ×", base=2),
-        *_around("marked", KEPT["5 min"], 3.4, 4.6, "time kept (s)"),
+        *_between("marked", KEPT["5 min"], KEPT["1 h"], 9, 28, 38, "time kept (s)"),
     ]
     machine = {name: repr(case[name]) for name in ("flops", "hbm", "chips")}
     follows = machine | {"rent": f"rent_per_hour / {HOUR!r}", "service_life": f"years * {YEAR!r}"}
@@ -218,7 +233,9 @@ def _named(encoding: dict, name: str) -> dict:
     formula, fields = LINES[name]
     if name in ("compute again", "disk"):
         level = _cost(name, **({} if name == "compute again" else {"hold_time": "0.1"}))
-        return marks.text(encoding, f"'{name}'", "0.1", level, align="left", dx=4, dy=10 if name == "disk" else -8, color=COLOURS[INKS[name]])
+        above = f"{_cost('disk', hold_time='0.1')} > {_cost('compute again')}"  # whichever is dearer has its name above its line
+        dy = {"expr": f"({above}) == {str(name == 'disk').lower()} ? -8 : 10"}
+        return marks.text(encoding, f"'{name}'", "0.1", level, align="left", dx=4, dy=dy, color=COLOURS[INKS[name]])
     top = inside(formula.solve("hold_time"), "s", **{formula.symbol.name: repr(HIGH * CHEAP / 4)}, **fields)
     x = f"clamp({top}, 0.1, {10**LAST!r})"
     return marks.text(encoding, f"'{name}'", x, _cost(name, hold_time=x), align="right", dx=-8, dy=-4, color=COLOURS[INKS[name]])
@@ -248,8 +265,8 @@ def hold_explorer() -> Explorable:
     spec = {**base, "params": _hold(), "layer": layers, "title": marks.title(model, f"'$/GB (' + year + '): ' + {paid}", found, until, rest)}
     return Explorable(spec, "Where a cache lies cheapest", _hold_says(), (
         f"For the chips of a {plain(system(RUNNING.system).name)} that multiply in {RUNNING.precision.upper()}. A larger KV cache makes keeping "
-        "dearer everywhere, more active parameters make computing again dearer. Set the byte prices back to 2025, or the time kept to an hour, and "
-        f"see whether another place wins."
+        "dearer everywhere, more active parameters make computing again dearer. Set the time kept to some 20 seconds, or to 3 hours, and another "
+        "place wins. HBM is charged the whole rent of its GPUs, the others the price of the bare device, without its server or power."
     ))  # fmt: skip
 
 

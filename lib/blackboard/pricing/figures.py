@@ -26,7 +26,7 @@ from blackboard.style import COLOURS
 from blackboard.units import pretty, significant
 
 ACTIVE = numbers.BOARD["n_active"]
-FULL = 3  # batches of the critical one that a step is filled with: the lecture's two to three
+FULL = 3  # batches of the critical one that a real step may be filled with: the lecture's two to three
 DAY = "2026-04-29"  # of the lecture
 CHEAP, HOUR, DAY_LONG = (units.factor(unit) for unit in ("USD/megatoken", "hour", "day"))
 
@@ -63,8 +63,8 @@ def context_cost() -> Drawing:
     """B13: cost of an output token against context, level and then rising, and the two steps of a price that must cover it."""
     fig, axes = drawing.axes(5.0, 3.9)
     card = catalogue.price(numbers.STEPPED)
-    known, at, ratio = _filled(card.above.tokens), float(card.above.tokens), card.above.output_multiplier
-    covers = take(eq.memory_ratio_of.solve("context"), known, memory_ratio=ratio)
+    known, at, ratio = _endless(card.above.tokens), float(card.above.tokens), card.above.output_multiplier
+    covers = eq.context_covered(step_context=at, step_ratio=ratio)
     context = np.linspace(0, 500_000, 501)
     memory = take(eq.memory_ratio_of, known, context=context)
     axes.axhline(1, color=COLOURS["compute"], lw=7, alpha=0.35, zorder=1)
@@ -74,34 +74,33 @@ def context_cost() -> Drawing:
         axes.plot([low, high], [level, level], color=COLOURS["third"], ls=(0, (4, 2)), lw=2.5, zorder=4)
     axes.fill_between(context, ratio, memory, where=context >= covers, color=COLOURS["kv"], alpha=0.12, lw=0)
     axes.plot([at, covers], [1, ratio], "o", color=COLOURS["bound"], ms=7, zorder=5)
-    axes.set(xlim=(0, 500_000), ylim=(0, 2.1), xlabel="context (tokens)", ylabel="cost of an output token,\nin times of multiplying")
+    axes.set(xlim=(0, 500_000), ylim=(0, 2.6), xlabel="context (tokens)", ylabel="cost of an output token,\nin times of multiplying")
     axes.set_xticks(range(0, 500_001, 100_000), ["0", *(f"{n} k" for n in range(100, 501, 100))])
-    point(axes, (at, 1), f"1× covers up to\n{at:,.0f}", (0.5, 0.25))
-    point(axes, (covers, ratio), f"{ratio:g}× covers up to\n{covers:,.0f}", (0.5, 0.9))
+    axes.set_yticks(np.arange(0, 2.6, 0.5))
+    point(axes, (at, 1), f"1× covers up to\n{at:,.0f}", (0.68, 0.2))
+    point(axes, (covers, ratio), f"{ratio:g}× covers up to\n{covers:,.0f}", (0.3, 0.8))
     name_ends(axes, [(1, "multiply", "compute"), (memory[-1], "read", "kv"), (ratio, "price", "third")])
-    offset = take(eq.memory_ratio_of, known, context=0)
-    beside(axes, f"weights: 1/{1 / offset:g}", (0, offset), (6, -4), "kv", va="top")
+    beside(axes, "endless batch:\nonly KV is read", (70_000, 0.35), (8, -2), "kv", va="top")
     axes.set_title(f"Price step: {_name(card)}, output, {card.valid_from}", loc="left")
     return done(fig, _context_say(card, known, covers))
 
 
-def _filled(kink: float) -> dict[str, float]:
-    """The running machine under the lecture's model, in a batch `FULL` times the critical one, with the KV that puts the kink there."""
-    known = RUNNING.symbols | {"n_active": ACTIVE}
-    known["batch"] = FULL * take(step.critical_batch, known)
-    known["kv_bytes_per_token"] = take(eq.memory_ratio_of.solve("kv_bytes_per_token"), known, context=kink, memory_ratio=1)
-    return known
+def _endless(kink: float) -> dict[str, float]:
+    """The running machine under the lecture's model, in a batch so large that weights cost nothing, with the KV that puts the kink there."""
+    known = RUNNING.symbols | {"n_active": ACTIVE, "step_context": kink}
+    known["batch"] = 1e9 * take(step.critical_batch, known)
+    return known | {"kv_bytes_per_token": take(eq.kv_implied, known)}
 
 
 def _context_say(card: PriceCard, known: dict[str, float], covers: float) -> str:
-    above, large = card.above, {"step_context": card.above.tokens, "step_ratio": card.above.output_multiplier}
+    above = card.above
     return (
-        "Cost of an output token, in times of multiplying alone, against context from 0 to 500,000 tokens. Multiplying is level at 1. Reading "
-        f"starts at the weights' share, 1/{FULL} at {FULL} times the critical batch, and rises; the dearer of the two bends at {above.tokens:,} "
-        f"tokens, which takes {pretty(known['kv_bytes_per_token'], 'byte', 2)} of KV per token with {ACTIVE / 1e9:g} billion active parameters. A "
-        f"dashed price with the output step of {_name(card)} ({card.valid_from}; {above.output_multiplier:g}× above {above.tokens:,} tokens, input "
-        f"{above.input_multiplier:g}×) covers the cost up to {covers:,.0f} tokens, in unlimited batches up to {eq.context_covered(**large):,.0f}; "
-        f"beyond it does not."
+        "Cost of an output token, in times of multiplying alone, against context from 0 to 500,000 tokens, in an endless batch. Multiplying is level "
+        f"at 1. Reading rises from 0 in proportion to the context; the dearer of the two bends at {above.tokens:,} tokens, which takes "
+        f"{pretty(known['kv_bytes_per_token'], 'byte', 2)} of KV per token with {ACTIVE / 1e9:g} billion active parameters on "
+        f"{plain(catalogue.system(RUNNING.system).name)}. A dashed price with the output step of {_name(card)} ({card.valid_from}; {above.output_multiplier:g}× above {above.tokens:,} tokens, input "
+        f"{above.input_multiplier:g}×) covers the cost up to {covers:,.0f} tokens; beyond it does not. In a batch {FULL} times the critical one, "
+        f"weights would lift the line of reading by 1/{FULL} everywhere."
     )
 
 
@@ -175,22 +174,23 @@ def _implied(n_active: float, precision: str = "fp8") -> float:
 
 def kv_sizes() -> Drawing:
     """KV bytes per token of real models, beside what a step at 200,000 tokens implies for the lecture's model and for their own."""
-    fig, axes = drawing.axes(5.0, 4.6)
+    fig, axes = drawing.axes(5.0, 4.8)
     nets = sorted((catalogue.model(id) for id in CACHES), key=lambda net: -net.kv_bytes_per_token())
     low, high = _implied(ACTIVE, "fp4"), _implied(ACTIVE, "bf16")
-    axes.axvspan(low, high, color=COLOURS["third"], alpha=0.3, lw=0)
+    axes.fill_between([low, high], 0.4 - len(nets), 0.5, color=COLOURS["third"], alpha=0.3, lw=0)
     for row, net in enumerate(nets):
         held, wanted = net.kv_bytes_per_token(), _implied(net.n_active)
         axes.plot([wanted, held], [-row, -row], color=COLOURS["muted"], lw=1, zorder=1)
         axes.plot(held, -row, "o", color=COLOURS["kv"], ms=8)
         axes.plot(wanted, -row, "D", color=COLOURS["compute"], mfc="white", ms=6.5)
         beside(axes, f"{held / wanted:,.0f}×", (1, -row), (-2, 0), "bound", xycoords=("axes fraction", "data"), ha="right", va="center")
-    axes.set(xscale="log", xlim=(40, 1e8), ylim=(0.4 - len(nets), 3.0), xlabel="bytes of KV per token (log scale)")
+    axes.text(0.995, 0.85, "● ÷ ◇", transform=axes.get_yaxis_transform(), ha="right", va="center")
+    axes.set(xscale="log", xlim=(40, 3e8), ylim=(0.4 - len(nets), 3.9), xlabel="bytes of KV per token (log scale)")
     axes.set_yticks([-row for row in range(len(nets))], [plain(net.name) for net in nets])
     axes.set_xticks([1e2, 1e4, 1e6], ["100 B", "10 kB", "1 MB"])
     kinds = [("● the model's, BF16", "kv"), ("◇ implied, its own active parameters", "compute"), (f"▬ implied, {ACTIVE / 1e9:g} B active", "third")]
-    _listed(axes, kinds, 0.97, 0.07, x=0.985, ha="right")
-    axes.grid(visible=False, axis="y")
+    _listed(axes, kinds, 0.97, 0.065)
+    axes.grid(visible=False)
     return done(fig, _sizes_say(nets, low, high))
 
 
@@ -216,17 +216,18 @@ TALK = (("prompt", 3000), ("answer", 500), ("tool", 1600), ("answer", 400), ("fi
 
 def sequence() -> Drawing:
     """B14: one sequence as prefill and decode by turns, drawn by tokens and by what the tokens cost."""
-    fig, axes = drawing.axes(5.0, 3.0)
+    fig, axes = drawing.axes(5.0, 3.2)
     cost = [size * eq.pass_ratio(memory_ratio=RATIO, pass_tokens=1 if word == "answer" else size) for word, size in TALK]
-    for level, widths in ((1.25, [size for _, size in TALK]), (0.0, cost)):
+    for level, widths in ((1.2, [size for _, size in TALK]), (0.0, cost)):
         _strip(axes, level, widths)
     read, written = (sum(size for word, size in TALK if (word == "answer") == answer) for answer in (False, True))
     paid = sum(c for (word, _), c in zip(TALK, cost) if word == "answer") / sum(cost)
     ends = {"va": "center", "transform": axes.transAxes}
     axes.text(0, 0.96, f"read: {read:,} tokens in {sum(word != 'answer' for word, _ in TALK)} passes", color=COLOURS["compute"], **ends)
     axes.text(1, 0.96, f"written: {written:,} in {written:,}", color=COLOURS["kv"], ha="right", **ends)
-    axes.text(0, 0.46, f"by cost at {RATIO} : 1, writing is {100 * paid:.0f} %", **ends)
-    axes.set(xlim=(0, 1), ylim=(-0.35, 2.2))
+    axes.text(0, 0.82, f"by tokens, writing is {100 * written / (read + written):.0f} %", **ends)
+    axes.text(0, 0.31, f"by cost at {RATIO} : 1, writing is {100 * paid:.0f} %", **ends)
+    axes.set(xlim=(0, 1), ylim=(-0.05, 2.3))
     axes.axis("off")
     told = ", ".join(f"{word} {size:,}" for word, size in TALK)
     return done(
@@ -298,12 +299,12 @@ def ratios() -> Drawing:
         axes.plot(_dated(card.valid_from), _ratio(card), "o", color=tint, mfc=tint if card.confirmed else "white", ms=6.5, alpha=0.85)
     axes.axhspan(3, RATIO, color=COLOURS["muted"], alpha=0.15, lw=0)
     axes.plot([_dated(DAY)] * 2, [0.5, 8.8], color=COLOURS["muted"], ls=":", lw=1.2)
-    top, ticks = 11.0, range(1, 9)
+    top, ticks = 11.6, range(1, 9)
     axes.set(ylim=(0.5, top), yticks=ticks, ylabel="price of output ÷ price of input")
     axes.set(xlim=(2024.6, 2027), xticks=[2025, 2026, 2027], xlabel="date of the card")
     key = [(f"● {text}", colour) for text, colour in [*GROUPS.values(), (HOSTS, "muted")]]
-    for column in range(3):
-        _listed(axes, key[2 * column : 2 * column + 2], 0.95, 0.07, x=0.02 + 0.3 * column)
+    for column in range(2):
+        _listed(axes, key[3 * column : 3 * column + 3], 0.96, 0.065, x=0.02 + 0.4 * column)
     right = axes.twinx()
     right.set(ylim=(0.5, top), yticks=ticks, ylabel="implied MFU of decoding")
     right.set_yticklabels([_mfu(ratio) for ratio in ticks])
@@ -398,7 +399,7 @@ def sparse() -> Drawing:
     axes.set(yscale="log", ylim=(5, 1e6), ylabel="MB read per token (log scale)")
     thousands(axes, "y")
     saving, most = (take(eq.sparse_saving, known, context=at) for at in (numbers.FAR, 1e12))
-    name_ends(axes, [(dense(1e7), "dense", "kv"), (picked(1e7), "V3.2", "accent"), (blocks(1e7), "blocks: √L", "compute")])
+    name_ends(axes, [(dense(1e7), "dense", "kv"), (picked(1e7), "V3.2", "accent"), (blocks(1e7), f"{numbers.BLOCKS} blocks:\nas √L", "compute")])
     point(axes, (1.6e3, layers * known["index_bytes"] * 1.6e3 / MB), "index keys of V3.2", (0.5, 0.07), "accent")
     axes.text(0.03, 0.93, f"dense ÷ V3.2 = {saving:.1f} at {numbers.FAR:,}\ntokens, never more than {most:.2f}", transform=axes.transAxes, va="center")
     return done(
@@ -466,10 +467,10 @@ def _turns(lines: dict[str, tuple[str, Any]]) -> list[tuple[str, float]]:
 
 def tiers() -> Drawing:
     """B17: cost of keeping a token's KV against the time it is kept, in HBM, DDR, flash and disk, or of computing it again."""
-    fig, axes = drawing.axes(5.0, 4.8)
+    fig, axes = drawing.axes(5.0, 5.0)
     lines, time = _lines(), np.geomspace(*SPAN, 801)
     turns, least = _turns(lines), np.min([curve(time) for _, curve in lines.values()], axis=0)
-    axes.set(xscale="log", yscale="log", xlim=SPAN, ylim=(7e-7, 8))
+    axes.set(xscale="log", yscale="log", xlim=SPAN, ylim=(7e-7, 60))
     axes.set(xlabel="time for which it is kept (log scale)", ylabel="$ per million tokens (log scale)")
     axes.set_xticks(list(TIMES.values()), TIMES.keys())
     axes.minorticks_off()
@@ -480,8 +481,8 @@ def tiers() -> Drawing:
     for word, wait in KEPT.items():
         axes.axvline(wait, color=COLOURS["muted"], ls=":", lw=1.5)
         axes.text(wait, 1.2e-6, f" {word}" if wait == HOUR else f"{word} ", color=COLOURS["muted"], ha="left" if wait == HOUR else "right", va="bottom")
-    said = lambda until: "beyond" if until == float("inf") else f"up to {spent(until)}"
-    _listed(axes, [(f"{name}: {said(until)}", lines[name][0]) for name, until in turns], 0.965, 0.06)
+    said = lambda until: "beyond" if until == float("inf") else spent(until)
+    _listed(axes, [("cheapest up to", "bound"), *((f"{name}: {said(until)}", lines[name][0]) for name, until in turns)], 0.965, 0.06)
     fig.supxlabel(_paid().replace("$", r"\$"), fontsize=10, x=0.02, ha="left")
     return done(fig, _tiers_say(turns))
 
@@ -490,8 +491,8 @@ def _paid() -> str:
     """What the lines take bytes and chips to cost, with dates."""
     said = lambda rows: ", ".join(f"{place.name} ${place.price.usd_per_GB:g}" for place in rows)
     prices = [f"{said(rows)} ({date})" for date, rows in groupby(PLACES, key=lambda place: place.price.date)]
-    paid = f"HBM: GPU at ${rent().usd_per_chip_hour:g}/h ({rent().date}). Others: $/GB, over"
-    return f"{paid} {_life()}:\n{', '.join(prices)}."
+    paid = f"HBM pays its GPU's whole rent, ${rent().usd_per_chip_hour:g}/h ({rent().date}).\nOthers: the bare device over {_life()}, no server or power."
+    return f"{paid}\nA GB: {', '.join(prices)}."
 
 
 def _life() -> str:
@@ -520,14 +521,14 @@ CALLED = {"NVMe": "flash", "HDD": "disk"}
 def ladder() -> Drawing:
     """B18: times in which real devices are read once, beside the lecture's guesses and the times on price cards."""
     fig, axes = drawing.axes(5.0, 4.0)
-    axes.set(xscale="log", xlim=(5e-3, 5e7), ylim=(-len(LADDER) - 0.1, 1))
+    axes.set(xscale="log", xlim=(5e-4, 5e7), ylim=(-len(LADDER) - 0.1, 1))
     axes.set_xticks([1e-2, 1, 60, HOUR, DAY_LONG], ["10 ms", "1 s", "1 min", "1 h", "1 day"])
     axes.minorticks_off()
     for (word, wait), text, ha in zip(KEPT.items(), (" {} ", " {}: on price cards"), ("right", "left")):
-        axes.axvline(wait, color=COLOURS["kv"], ls="--", lw=1.4, zorder=1)
+        axes.plot([wait] * 2, [0.5 - len(LADDER), 1], color=COLOURS["kv"], ls="--", lw=1.4, zorder=1)
         axes.text(wait, 0.7, text.format(word), color=COLOURS["kv"], ha=ha, va="center")
     says = [_rung(axes, -row, *rung) for row, rung in enumerate(LADDER)]
-    axes.text(7e-3, -len(LADDER) + 0.25, "◆ as the lecture guesses; hollow: not confirmed", va="center")
+    axes.text(8e-4, -len(LADDER) + 0.25, "◆ as the lecture guesses; hollow: not confirmed", va="center")
     axes.set_yticks([-row for row in range(len(LADDER))], [CALLED.get(kind, kind) for kind, *_ in LADDER])
     axes.set_xlabel("time to read the whole device once (log scale)")
     drains = sorted(tier.drain_time() for tier in catalogue.tiers())
@@ -550,8 +551,9 @@ def _rung(axes, level: float, kind: str, colour: str, guess: tuple[float, float]
     drains = sorted(tier.drain_time() for tier in mine)
     least, most = spent(drains[0]), spent(drains[-1])
     said = f"{CALLED.get(kind, kind)} {least}" + (f" to {most}" if most != least else "")
-    over = {"fc": "white", "ec": "none", "pad": 1}
-    axes.text(drains[-1] * 1.7, level + 0.12, said.split(" ", 1)[1], color=COLOURS[colour], va="center", bbox=over)
+    above = drains[0] < KEPT["5 min"] / 2  # beside its dots the name would run into the lines of the price cards
+    end, ha = ((drains[0] * drains[-1]) ** 0.5, "center") if above else (drains[-1] * 1.7, "left")
+    axes.text(end, level + (0.46 if above else 0.12), said.split(" ", 1)[1], color=COLOURS[colour], ha=ha, va="center")
     return said + (f" (the lecture: {worded})" if worded else "")
 
 
