@@ -278,8 +278,8 @@ def size_explorer() -> Explorable:
         {**base, "params": _wished(), "layer": layers, "title": marks.title(good, asked, found, what, rule)}, "Lifetime cost at equal loss against size",
         f"Lifetime compute at equal loss against size from a billion to {END / TRILLION:.0f} trillion parameters, both on log scales, "
         "in units of the training that is cheapest, with controls for fit, loss, tokens served and efficiency of generating. By Hoffmann’s fit, at "
-        f"the quality of a best-trained {size / BILLION:.0f} billion, with {ROUNDED / TRILLION:.0f} trillion tokens served, the least is at {best.n_active / BILLION:.0f} billion "
-        f"parameters on {best.tokens / TRILLION:.0f} trillion tokens, {significant(best.tokens_per_param, 2)} for each parameter, and "
+        f"the quality of a best-trained {size / BILLION:.0f} billion, with {ROUNDED / TRILLION:.0f} trillion tokens served, the least is at "
+        f"{best.n_active / BILLION:.0f} billion parameters on {best.tokens / TRILLION:.0f} trillion tokens, {significant(best.tokens_per_param, 2)} for each parameter, and "
         f"saves {100 * saved:.0f} %.",
         "Diamonds: the model that is best for training alone. Dot: the least sum; ring: both costs are equal. Serve more, and the least moves left, "
         f"towards the wall where no data suffices. At η = 1, best-trained {size / BILLION:.0f} billion and {ROUNDED / TRILLION:.0f} trillion served, "

@@ -187,8 +187,8 @@ def lifetime() -> Drawing:
         f"falls steeply, then rises slowly past its least at {chosen / BILLION:.0f} billion, Chinchilla's size; serving rises with size. Their "
         f"sum is least at {best.n_active / BILLION:.0f} billion parameters on {_counted(best.tokens)} tokens, {_percent(best.training_share)} of it "
         f"training, {_percent(1 - best.total / whole)} below the cost of Chinchilla's size. A ring marks where both costs are equal: at "
-        f"{equal / BILLION:.0f} billion, with a sum {100 * dearer:.1f} % above the least. Dashed: where generating uses chips at {POOR:g} of training's rate, the least is at "
-        f"{poor.n_active / BILLION:.0f} billion.",
+        f"{equal / BILLION:.0f} billion, with a sum {100 * dearer:.1f} % above the least. Dashed: where generating uses "
+        f"chips at {POOR:g} of training's rate, the least is at {poor.n_active / BILLION:.0f} billion.",
     )
 
 
@@ -289,7 +289,8 @@ def overtrained() -> Drawing:
         axes.plot(p.per_active, row, "o", color=COLOURS["compute"], ms=6.5, **face)
     axes.set(xscale="log", xlim=(1, 1e5), ylim=(-0.7, len(rows) - 0.3), xlabel="tokens of training per parameter (log scale)")
     axes.set_yticks(range(len(rows)), [plain(p.name) for p in rows], fontsize=SMALL)
-    key = [("per active parameter", "compute"), ("per stored parameter,", "kv"), ("of mixtures of experts", "kv"), ("hollow: tokens not exact", "muted"), ("at their source", "muted")]
+    key = [("per active parameter", "compute"), ("per stored parameter,", "kv"), ("of mixtures of experts", "kv"),
+           ("hollow: tokens not exact", "muted"), ("at their source", "muted")]  # fmt: skip
     for line, (text, colour) in enumerate(key):
         axes.text(30, 4 - line, text, color=COLOURS[colour], fontsize=SMALL, va="center")
     beyond, mixed = [p.n_active for p in rows if p.per_active > past], next(p for p in rows if p.name == "DeepSeek-V3")
@@ -349,7 +350,8 @@ def _factor_says(far: simulation.Spread, told: list[float]) -> str:
     ends = lambda name: f"from {significant(min(far.reach[name]), 2)} to {significant(max(far.reach[name]), 2)}"
     return (
         f"Over-training factor on a log scale from 8 to 5,000, in two panels. Above, how often {len(far.factors):,} draws of every guess evenly "
-        f"on a log scale, from half to twice the lecture's and of the family from 5 to 10, give it: half of them below {mid}, nine in ten between {low} and {high}; a band marks the lecture's "
+        f"on a log scale, from half to twice the lecture's and of the family from 5 to 10, give it: half of them below {mid}, nine in ten "
+        f"between {low} and {high}; a band marks the lecture's "
         f"{_listed([f'{x:.0f}' for x in told])}, and {_percent(far.below(told[-1]))} of the draws lie below its upper end. Below, a bar for "
         f"each guess moved alone: {_listed([f'{text} {ends(name)}' for name, (text, _) in INPUTS.items()])}."
     )

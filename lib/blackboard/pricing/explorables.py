@@ -127,8 +127,8 @@ def card_explorer() -> Explorable:
     real = START | {"batch": 1e9 * take(step.critical_batch, START), "kv_bytes_per_token": REAL}
     level, kept = take(DECODE, real, context=START["step_context"]), pretty(REAL, "byte", 2)
     return Explorable(spec, "A price card's step", _card_says(), (
-        f"At the start the batch is endless, as in the text: weights cost nothing (though its KV at the step would not fit into memory), and the KV of a token "
-        f"puts the balanced context at the step. Give it a real model's cache: with {kept} as DeepSeek-V3 has, a price that pays for "
+        f"At the start the batch is endless, as in the text: weights cost nothing (though its KV at the step would not fit into memory), and the KV "
+        f"of a token puts the balanced context at the step. Give it a real model's cache: with {kept} as DeepSeek-V3 has, a price that pays for "
         f"{significant(START['step_context'], 3)} tokens is {significant(level, 2)} times the cost of multiplying. Then make the batch smaller: "
         f"weights lift the line of reading where it starts, and the cost bends before L*. Stored parameters are {SPARSITY} times the active ones."
     ))  # fmt: skip
@@ -228,15 +228,22 @@ LAST, TICKS = 7.2, {"1 s": 1, "1 min": 60, "1 h": 3600, "1 day": 86_400, "100 da
 LOW, HIGH = 1e-6, 1e2  # USD per million tokens, of the axis
 
 
+def _reaches(name: str, cost: str) -> str:
+    """The browser expression of the time, s, after which keeping there costs so much, USD per token."""
+    formula, fields = LINES[name]
+    return inside(formula.solve("hold_time"), "s", **{formula.symbol.name: cost}, **fields)
+
+
 def _named(encoding: dict, name: str) -> dict:
     """A line's name: at the left of one that is level there, else where the line is about to leave the picture."""
-    formula, fields = LINES[name]
     if name in ("compute again", "disk"):
         level = _cost(name, **({} if name == "compute again" else {"hold_time": "0.1"}))
         above = f"{_cost('disk', hold_time='0.1')} > {_cost('compute again')}"  # whichever is dearer has its name above its line
         dy = {"expr": f"({above}) == {str(name == 'disk').lower()} ? -8 : 10"}
         return marks.text(encoding, f"'{name}'", "0.1", level, align="left", dx=4, dy=dy, color=COLOURS[INKS[name]])
-    top = inside(formula.solve("hold_time"), "s", **{formula.symbol.name: repr(HIGH * CHEAP / 4)}, **fields)
+    top = _reaches(name, repr(HIGH * CHEAP / 4))
+    if name == "HBM":  # where DDR5's line comes close, its name goes further down
+        top = f"({_reaches('DDR5', repr(HIGH * CHEAP / 4))} < 20 * {top} ? {_reaches(name, repr(HIGH * CHEAP / 40))} : {top})"
     x = f"clamp({top}, 0.1, {10**LAST!r})"
     return marks.text(encoding, f"'{name}'", x, _cost(name, hold_time=x), align="right", dx=-8, dy=-4, color=COLOURS[INKS[name]])
 

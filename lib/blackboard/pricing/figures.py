@@ -98,8 +98,8 @@ def _context_say(card: PriceCard, known: dict[str, float], covers: float) -> str
         "Cost of an output token, in times of multiplying alone, against context from 0 to 500,000 tokens, in an endless batch. Multiplying is level "
         f"at 1. Reading rises from 0 in proportion to the context; the dearer of the two bends at {above.tokens:,} tokens, which takes "
         f"{pretty(known['kv_bytes_per_token'], 'byte', 2)} of KV per token with {ACTIVE / 1e9:g} billion active parameters on "
-        f"{plain(catalogue.system(RUNNING.system).name)}. A dashed price with the output step of {_name(card)} ({card.valid_from}; {above.output_multiplier:g}× above {above.tokens:,} tokens, input "
-        f"{above.input_multiplier:g}×) covers the cost up to {covers:,.0f} tokens; beyond it does not. In a batch {FULL} times the critical one, "
+        f"{plain(catalogue.system(RUNNING.system).name)}. A dashed price with the output step of {_name(card)} ({card.valid_from}; "
+        f"{above.output_multiplier:g}× above {above.tokens:,} tokens, input {above.input_multiplier:g}×) covers the cost up to {covers:,.0f} tokens; beyond it does not. In a batch {FULL} times the critical one, "
         f"weights would lift the line of reading by 1/{FULL} everywhere."
     )
 
@@ -521,14 +521,14 @@ CALLED = {"NVMe": "flash", "HDD": "disk"}
 def ladder() -> Drawing:
     """B18: times in which real devices are read once, beside the lecture's guesses and the times on price cards."""
     fig, axes = drawing.axes(5.0, 4.0)
-    axes.set(xscale="log", xlim=(5e-4, 5e7), ylim=(-len(LADDER) - 0.1, 1))
+    axes.set(xscale="log", xlim=(1.5e-4, 5e7), ylim=(-len(LADDER) - 0.1, 1))
     axes.set_xticks([1e-2, 1, 60, HOUR, DAY_LONG], ["10 ms", "1 s", "1 min", "1 h", "1 day"])
     axes.minorticks_off()
     for (word, wait), text, ha in zip(KEPT.items(), (" {} ", " {}: on price cards"), ("right", "left")):
         axes.plot([wait] * 2, [0.5 - len(LADDER), 1], color=COLOURS["kv"], ls="--", lw=1.4, zorder=1)
         axes.text(wait, 0.7, text.format(word), color=COLOURS["kv"], ha=ha, va="center")
     says = [_rung(axes, -row, *rung) for row, rung in enumerate(LADDER)]
-    axes.text(8e-4, -len(LADDER) + 0.25, "◆ as the lecture guesses; hollow: not confirmed", va="center")
+    axes.text(2.5e-4, -len(LADDER) + 0.25, "◆ as the lecture guesses; hollow: not confirmed", va="center")
     axes.set_yticks([-row for row in range(len(LADDER))], [CALLED.get(kind, kind) for kind, *_ in LADDER])
     axes.set_xlabel("time to read the whole device once (log scale)")
     drains = sorted(tier.drain_time() for tier in catalogue.tiers())
