@@ -10,7 +10,7 @@ from sympy import Le, Max
 
 from blackboard.batching.equations import bandwidth, context, flop_per_param, flops, kv, n_active, new_token
 from blackboard.formula import DERIVED, Formula, Source, lecture
-from blackboard.notation import symbol, symbols
+from blackboard.notation import symbols
 from blackboard.sparsity.equations import world_rate
 
 pretrain_tokens, rl_tokens, inference_tokens, prefill_tokens = symbols("pretrain_tokens rl_tokens inference_tokens prefill_tokens")

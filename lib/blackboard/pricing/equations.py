@@ -9,7 +9,7 @@ from __future__ import annotations
 from sympy import Le, Max, Min, Rational, sqrt
 
 from blackboard.batching.equations import (
-    balanced_context, bandwidth, batch, bytes_per_param, chips, compute_efficiency, context, critical_batch, flop_per_param, flops, hbm, kv,
+    balanced_context, bandwidth, batch, chips, context, critical_batch, flop_per_param, flops, hbm, kv,
     memory_time, n_active, new_token, real_flops, rent,
 )  # fmt: skip
 from blackboard.formula import DERIVED, Formula, Source, lecture

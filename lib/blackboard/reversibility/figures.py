@@ -25,7 +25,6 @@ from blackboard.units import pretty, significant
 
 MB = units.factor("MB")
 INKS = {"stored": "kv", "checkpointed": "compute", "reversible": "accent"}
-EXTRA = {"stored": 0, "checkpointed": 1, "reversible": 1}  # share of the forward pass that is run again
 
 
 def alt(name: str, *args: Any) -> str:
