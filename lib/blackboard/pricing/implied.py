@@ -92,6 +92,11 @@ def architecture(card: PriceCard) -> Model | None:
     return model(SAME.get(name, name)) if SAME.get(name, name) in known else None
 
 
+def alike(one: Model | None, other: Model) -> bool:
+    """Whether two models have the same layers, whatever they have learnt."""
+    return one is not None and (one.attention, one.ffn) == (other.attention, other.ffn)
+
+
 def dense(net: Model) -> bool:
     """Whether every token's whole cache is read: no window, no index."""
     return net.kv_read_bytes(2e6) == net.kv_bytes_per_token() * 2e6
@@ -200,10 +205,9 @@ def listing(found: Implied) -> Page:
 
 def one_model(id: str = "deepseek-v3") -> Page:
     """Every card that sells one public architecture: what the price of output would say of the same model's context."""
-    heads = model(id).attention
-    found = sorted((one for one in map(implied, prices()) if one.net and one.net.attention == heads and dense(one.net)), key=lambda one: one.card.valid_from)
+    found = sorted((one for one in map(implied, prices()) if alike(one.net, model(id))), key=lambda one: one.card.valid_from)
     rows = [[html.escape(one.card.id.split("@")[0]), one.card.valid_from, significant(one.out_in, 2), one.context.said() if one.context else "none"] for one in found]
-    return table(f"Cards of models with the attention of {model(id).name}", ("Card", "Seen from", "Output over input", "Context implied (tokens)"), rows)
+    return table(f"Cards of models with the architecture of {model(id).name}", ("Card", "Seen from", "Output over input", "Context implied (tokens)"), rows)
 
 
 def every_card() -> Page:

@@ -7,7 +7,7 @@ from blackboard.case import RUNNING, Case
 from blackboard.catalogue import MemoryTier, chips, measurement, model, price, prices, system, tier, tiers
 from blackboard.formula import take
 from blackboard.pricing import equations as eq
-from blackboard.pricing.implied import caches, implied, rent
+from blackboard.pricing.implied import alike, caches, implied, rent
 from blackboard.units import factor, pretty, significant
 
 BOARD = {"n_active": 100e9, "step_context": 200e3, "flops": 600.0, "bandwidth": 1.0}  # FP8: 300 multiply-adds a byte, 1:38:22
@@ -69,7 +69,7 @@ def ratios() -> dict[str, str]:
     read, multiply = day["context_tokens"] * net.kv_bytes_per_token() / box.bandwidth, 2 * net.n_active / box.flops("fp8")
     attend = net.attention_flop(day["context_tokens"]) / box.flops("bf16")
     misses = day["node_prefill_token_per_s"] * (1 - day["hit_rate"])
-    same = sorted(one.out_in for one in map(implied, prices()) if one.net and one.net.attention == net.attention and one.net.layers == net.layers and "deepseek" in one.card.id)
+    same = sorted(one.out_in for one in map(implied, prices()) if alike(one.net, net))
     return {
         "mfu": f"{eq.decode_mfu(input_price=1, output_price=RATIO):.0%}", "card_context": significant(found.context.mid, 2),
         "card_context_low": significant(found.context.low, 2), "card_context_high": significant(found.context.high, 2), "ds_ratio": significant(found.out_in, 3),
