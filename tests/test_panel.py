@@ -17,7 +17,7 @@ def test_check_hint_solution_and_again():
     view = View(problems("batching")["fast"].problem, 16)
     statement, box, buttons, out = parts(view)
     first = statement.value
-    for typed, kind in [("2.4", "misconception"), ("1/15", "type"), ("15", "right")]:
+    for typed, kind in [("2.4", "misconception"), ("1/15", "misconception"), ("one", "type"), ("15", "right")]:
         box.value = typed
         assert f"feedback {kind}" in out.value
     box.value = ""

@@ -11,7 +11,9 @@ from blackboard.style import markup
 def card(view, live: bool) -> str:
     """A problem's statement as HTML; live, it is an answer box that wakes up on its lesson's `script`."""
     problem = view.problem
-    head = f'<p class="practice-head"><strong>{view.number}. {html.escape(problem.title)}</strong> <span class="practice-level">{problem.level}</span></p>'
+    title = html.escape(problem.title) if live else f"{view.number}. {html.escape(problem.title)}"
+    called = f"{problem.level}, p[{view.number}]" if live else problem.level  # a page's order is not the notebook's
+    head = f'<p class="practice-head"><strong>{title}</strong> <span class="practice-level">{called}</span></p>'
     body = f'<div class="practice-ask">{markup(view.statement)}</div>{_listed(view)}'
     wants = "" if live else f'<p class="practice-wants"><em>{html.escape(problem.wants)}</em></p>'
     tag = "practice-box" if live else "div"
