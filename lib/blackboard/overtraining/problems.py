@@ -356,7 +356,7 @@ cancels = Choice(
         Mistake("d", "The compute of training would grow that much by Chinchilla's rule: size times tokens. Here tokens are set by the traffic."),
     ),
     hints=("Write both costs. Where does the size stand in each?",),
-    solution=lambda v: [Step("$6 N D_\\mathrm{pre} = 2 N D_\\mathrm{inf} / \\eta$ has the size on both sides."), Step("So the answer is", "b")],
+    solution=lambda v: [Step("$\\,6 N D_\\mathrm{pre} = 2 N D_\\mathrm{inf} / \\eta$ has the size on both sides."), Step("So the answer is", "b")],
 )  # fmt: skip
 
 
@@ -1269,7 +1269,7 @@ kv_letters = Expression(
         Mistake(Max(MULTIPLY, roofline.batch * READ), "Each sequence reads its own cache, and pays for its own."),
     ),
     hints=("How long does multiplying take for this token, and how long reading its cache?", "The longer of the two times, multiplied by F."),
-    solution=lambda v: [Step("The longer of $2 N / F$ and $L \\kappa / W$, times $F$. Typed:", "max(2 * N_act, L * kappa * F / W)")],
+    solution=lambda v: [Step("The longer of $\\,2 N / F$ and $L \\kappa / W$, times $F$. Typed:", "max(2 * N_act, L * kappa * F / W)")],
 )  # fmt: skip
 
 

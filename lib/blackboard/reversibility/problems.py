@@ -345,8 +345,10 @@ two_back = Choice(
     ask=r"Each layer of a reversible network turns (x, y) into (y + f(x), x). Call $h_\ell$ what goes into layer $\ell$'s function $f_\ell$. "
     "Which line says the same with one stream?",
     options={
-        "a": r"$h_{\ell+1} = h_\ell + f_\ell(h_\ell)$", "b": r"$h_{\ell+1} = h_{\ell-1} + f_\ell(h_\ell)$",
-        "c": r"$h_{\ell+1} = h_{\ell-1} + f_\ell(h_{\ell-1})$", "d": r"$h_{\ell+1} = f_\ell(h_\ell)$",
+        "a": r"$h_{\ell+1} = h_\ell + f_\ell(h_\ell)$: the last, and f of the last",
+        "b": r"$h_{\ell+1} = h_{\ell-1} + f_\ell(h_\ell)$: the one before the last, and f of the last",
+        "c": r"$h_{\ell+1} = h_{\ell-1} + f_\ell(h_{\ell-1})$: the one before the last, and f of that",
+        "d": r"$h_{\ell+1} = f_\ell(h_\ell)$: f of the last alone",
     },
     answer="b", second=lambda v: recurrence(), objective=FEISTEL,
     means="A residual connection that reaches back two layers. Read from right to left it gives the earlier value from the two later ones.",
