@@ -15,7 +15,10 @@ CORE = [  # each may import those before it
     "units", "notation", "formula", "style", "datafile", "architecture", "prices", "catalogue", "case",
     "derivation", "answers", "panel", "practice", "explorable", "marks", "menus", "drawing", "summary", "tables",
 ]  # fmt: skip
-ROOMS = ["equations", "transformer", "moe", "network", "simulation", "lab", "implied", "numbers", "figures", "explorables", "problems"]
+ROOMS = ["equations", "transformer", "moe", "network", "distributions", "allocator", "hybrid", "simulation", "lab", "implied", "numbers", "figures", "explorables", "problems"]
+
+
+REFERENCE = ["costs", "claims", "flashcards", "glossary"]  # pages that look back on all lessons: they import them, nothing imports these
 
 
 def imported(path: Path) -> set[str]:
@@ -36,21 +39,30 @@ def test_the_core_imports_one_way_and_knows_no_lesson(path):
     assert path.stem in CORE, f"{path.name} has no place in the order of layers"
     for name in imported(path):
         head = name.split(".")[0]
-        assert head not in PACKAGES, f"{path.name} imports the lesson {head}"
+        assert head not in [*PACKAGES, "reference"], f"{path.name} imports {head}, which stands above it"
         assert head not in CORE or CORE.index(head) < CORE.index(path.stem), f"{path.name} imports {name}"
 
 
 @pytest.mark.parametrize("path", sorted(LIB.glob("*/*.py")), ids=lambda p: f"{p.parent.name}.{p.stem}")
 def test_a_lesson_takes_only_equations_of_another(path):
-    if path.stem == "__init__" or path.parent.name == "data":
+    if path.stem == "__init__" or path.parent.name in ("data", "reference"):
         return
     assert path.stem in ROOMS, f"{path} has no place in the order of rooms: {', '.join(ROOMS)}"
     for name in imported(path):
         head, *rest = name.split(".")
+        assert head != "reference", f"{path} imports a page that looks back on it"
         if head in PACKAGES and head != path.parent.name:
             assert rest[:1] == ["equations"], f"{path} imports {name}"
         elif head == path.parent.name and rest and rest[0] in ROOMS:
             assert ROOMS.index(rest[0]) < ROOMS.index(path.stem), f"{path.stem} imports {rest[0]}, a later room"
+
+
+@pytest.mark.parametrize("path", sorted((LIB / "reference").glob("[!_]*.py")), ids=lambda p: p.stem)
+def test_a_reference_page_imports_only_those_before_it(path):
+    assert path.stem in REFERENCE, f"{path} has no place in the order of reference pages: {', '.join(REFERENCE)}"
+    for name in imported(path):
+        head, *rest = name.split(".")
+        assert head != "reference" or REFERENCE.index(rest[0]) < REFERENCE.index(path.stem), f"{path.stem} imports {name}"
 
 
 @pytest.mark.parametrize("lesson", LESSONS)

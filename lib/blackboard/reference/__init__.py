@@ -1,0 +1,1 @@
+"""What the reference pages print: claims, flashcards, glossary, costs. Stands above the lessons; none of them imports it."""
