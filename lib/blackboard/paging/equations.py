@@ -1,0 +1,100 @@
+"""Formulas of the paging lesson: what a cache in blocks wastes, holds and is worth, and what a shared prefix saves.
+
+A block holds the KV of `page_tokens` tokens of one sequence, for all layers that share a block table.
+"""
+
+from __future__ import annotations
+
+from sympy import Le, Max, Min, ceiling, exp, floor
+
+from blackboard.batching.equations import (
+    chips, compute_time, context, cost_per_token, kv, kv_time, new_token, batch, rent, weight_time,
+)  # fmt: skip
+from blackboard.formula import DERIVED, Formula, Source
+from blackboard.notation import symbol, symbols
+from blackboard.pricing.equations import entry_bytes, input_price, read_ratio, write_ratio
+from blackboard.sparsity.equations import batch_fits
+
+page_tokens, reserved_context, kv_use, paging_overhead = symbols("page_tokens reserved_context kv_use paging_overhead")
+common_context, turns, start_context, turn_growth, hit_rate = symbols("common_context turns start_context turn_growth hit_rate")
+cache_bytes, insert_rate, pause = symbols("cache_bytes insert_rate pause")
+full_layers, window_layers, window, full_groups, window_groups = symbols("full_layers window_layers window full_groups window_groups")
+
+VLLM, VLLM_PREFIX, VLLM_HYBRID = Source("kwon2023"), Source("vllm_prefix_caching"), Source("vllm_hybrid_kv")
+any_rest = "the length of a sequence is as likely to leave any rest of a block"
+
+# --- room --------------------------------------------------------------------------------------------------------------
+
+use_reserved = Formula(
+    "paging.use_reserved", "kv_use", context / reserved_context, "1",
+    "room set aside for the longest sequence holds a mean one", ("no two reservations overlap",), VLLM, where=(Le(context, reserved_context),),
+)  # fmt: skip
+page_blocks = Formula(
+    "paging.page_blocks", "page_blocks", ceiling(context / page_tokens), "1",
+    "a sequence takes whole blocks, the last of them partly empty", (), VLLM,
+)  # fmt: skip
+page_waste = Formula(
+    "paging.page_waste", "page_waste", (page_tokens - new_token) / 2, "token/sequence",
+    "half a block less half a token, whatever the length", (any_rest,), DERIVED, where=(Le(new_token, page_tokens),),
+)  # fmt: skip
+use_paged = Formula(
+    "paging.use_paged", "kv_use", context / (context + page_waste.typed), "1",
+    "the longer the sequences, the less their last blocks matter", (any_rest,), DERIVED, where=page_waste._where,
+)  # fmt: skip
+batch_held = Formula(
+    "paging.batch_held", "batch_held", kv_use * batch_fits.typed, "sequence",
+    "memory that weights do not take, less what is wasted", batch_fits.assumes, DERIVED, where=batch_fits._where,
+)  # fmt: skip
+paged_cost = Formula(
+    "paging.paged_cost", "cost",
+    rent * chips * Max(compute_time.typed, weight_time.typed + (1 + paging_overhead) * kv_time.typed) / (batch * new_token), "USD/token",
+    "following the block table makes reading the cache a little slower", cost_per_token.assumes, DERIVED,
+)  # fmt: skip
+
+# --- a prefix that is there already ------------------------------------------------------------------------------------
+
+hit_tokens = Formula(
+    "paging.hit_tokens", "hit_tokens", page_tokens * floor(common_context / page_tokens), "token/sequence",
+    "only whole blocks are found again", ("the blocks are still there",), VLLM_PREFIX,
+)  # fmt: skip
+hit_rate_turns = Formula(
+    "paging.hit_rate_turns", "hit_rate",
+    1 - (start_context + turn_growth * (turns - 1)) / (turns * start_context + turn_growth * turns * (turns - 1) / 2), "1",
+    "each turn reads the whole context again, and only what the last turn added is new",
+    ("nothing is thrown out between turns", "every turn adds as much", "blocks are short"), DERIVED, where=(Le(1, turns),),
+)  # fmt: skip
+price_blended = Formula(
+    "paging.price_blended", "price_blended", input_price * (hit_rate * read_ratio + (1 - hit_rate) * write_ratio), "USD/token",
+    "hits at the price of a hit, the rest at the price of a write", ("all that misses is written",), DERIVED,
+)  # fmt: skip
+hit_rate_even = Formula(
+    "paging.hit_rate_even", "hit_rate_even", (write_ratio - 1) / (write_ratio - read_ratio), "1",
+    "below this hit rate the surcharge for writing costs more than hits save", price_blended.assumes, DERIVED, where=(Le(1, write_ratio), Le(read_ratio, 1)),
+)  # fmt: skip
+keep_time = Formula(
+    "paging.keep_time", "keep_time", cache_bytes / (kv * insert_rate), "s",
+    "what was used longest ago goes first: after so much time the whole cache has been written anew",
+    ("least recently used goes first", "tokens come in at a steady rate"), DERIVED,
+)  # fmt: skip
+hit_rate_pauses = Formula(
+    "paging.hit_rate_pauses", "hit_rate", hit_rate_turns.typed * (1 - exp(-symbol("keep_time") / pause)), "1",
+    "a turn finds its context only if it comes before the cache has turned over",
+    ("pauses are exponential", "what goes, goes whole"), DERIVED, where=(Le(1, turns),),
+)  # fmt: skip
+
+# --- layers that keep only a window ------------------------------------------------------------------------------------
+
+hybrid_blocks = Formula(
+    "paging.hybrid_blocks", "page_blocks",
+    full_groups * ceiling(context / page_tokens) + window_groups * ceiling(Min(context, window) / page_tokens), "1",
+    "groups of full layers keep every block, groups of window layers only the last ones",
+    ("the window ends where a block does",), VLLM_HYBRID,
+)  # fmt: skip
+hybrid_kv = Formula(
+    "paging.hybrid_kv", "kv_bytes_per_token", entry_bytes * (full_layers + window_layers * Min(1, window / context)), "byte/token",
+    "past the window, a longer context adds only to the full layers", ("all layers' entries are as large",), DERIVED,
+)  # fmt: skip
+hybrid_saving = Formula(
+    "paging.hybrid_saving", "hybrid_saving", (full_layers + window_layers) / (full_layers + window_layers * Min(1, window / context)), "1",
+    "the saving grows with the context, up to all layers over full ones", hybrid_kv.assumes, DERIVED,
+)  # fmt: skip
