@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sympy import Le, Max, Min, exp
 
-from blackboard.batching.equations import batch, context, 
+from blackboard.batching.equations import batch, context
 from blackboard.formula import DERIVED, Formula, Source
 from blackboard.notation import symbols
 from blackboard.overtraining.equations import (
