@@ -16,7 +16,7 @@ kernels, launch_time, kernel_gap, replay_time = symbols("kernels launch_time ker
 fused_ops, vector_bytes, chain_share, chip_bandwidth, memory_efficiency = symbols("fused_ops vector_bytes chain_share chip_bandwidth memory_efficiency")
 t_comm = symbol("t_comm")
 
-VLLM_GRAPHS, VLLM_DBO = Source("vllm_cuda_graphs"), Source("vllm_dbo")
+NVIDIA_GRAPHS, VLLM_DBO = Source("nvidia_graphs_start"), Source("vllm_dbo")
 even = "all kernels of a step take as long"
 
 # --- launching ---------------------------------------------------------------------------------------------------------
@@ -27,7 +27,7 @@ eager_time = Formula(
 )  # fmt: skip
 graph_time = Formula(
     "overheads.graph_time", "t_graph", step_time.typed + kernels * kernel_gap + replay_time, "s",
-    "the host starts a captured graph once; on the device, kernels still start one after the other", step_time.assumes, VLLM_GRAPHS,
+    "the host starts a captured graph once; on the device, kernels still start one after the other", step_time.assumes, NVIDIA_GRAPHS,
 )  # fmt: skip
 graph_gain = Formula(
     "overheads.graph_gain", "graph_gain", eager_time.typed / graph_time.typed, "1",

@@ -23,6 +23,7 @@ FITS = {"hoffmann": "Hoffmann, as printed", "besiroglu": "Besiroglu"}
 LETTERS = {"loss_floor": "E", "loss_size": "A", "loss_data": "B", "size_power": "alpha", "data_power": "beta"}  # as the papers write them
 SARDANA = 13e9, 2e12  # parameters and tokens served of the paper's example, its figure 1
 LATER = ("deepseek-r1", "glm-4.6")  # begun from DeepSeek-V3 and GLM-4.5, whose tokens the catalogue repeats
+SMALL = ("llammlein-120m", "llammlein-1b", "llammlein-7b", "tinyllama-1.1b")  # made to be trained long: the corpus lesson is about them
 EXAMPLE = {"context": 8_192, "chip": "h100-sxm"}  # MatX's, with a cache of one byte a value
 
 
@@ -62,7 +63,7 @@ def placed() -> tuple[Placed, ...]:
     A model that was trained on from another one's weights is left out.
     """
     own = [Placed(m.name, m.n_total, m.n_active, m.training_tokens, "training_tokens" not in (m.unconfirmed or {}))
-           for m in models() if m.training_tokens and m.id not in LATER]  # fmt: skip
+           for m in models() if m.training_tokens and m.id not in LATER + SMALL]  # fmt: skip
     [row] = measurement("training_tokens").records(model="Chinchilla 70B")
     more = [Placed(row["model"], row["n_total"], row["n_active"], row["pretraining_tokens"], row["confirmed"])]
     return tuple(sorted(own + more, key=lambda p: p.per_active))

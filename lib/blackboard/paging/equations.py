@@ -20,7 +20,7 @@ common_context, turns, start_context, turn_growth, hit_rate = symbols("common_co
 cache_bytes, insert_rate, pause = symbols("cache_bytes insert_rate pause")
 full_layers, window_layers, window, full_groups, window_groups = symbols("full_layers window_layers window full_groups window_groups")
 
-VLLM, VLLM_PREFIX, VLLM_HYBRID = Source("kwon2023"), Source("vllm_prefix_caching"), Source("vllm_hybrid_kv")
+VLLM, VLLM_PREFIX, VLLM_HYBRID = Source("kwon2023"), Source("vllm_prefix_caching"), Source("vllm_hybrid")
 any_rest = "the length of a sequence is as likely to leave any rest of a block"
 
 # --- room --------------------------------------------------------------------------------------------------------------
