@@ -5,7 +5,7 @@ A block holds the KV of `page_tokens` tokens of one sequence, for all layers tha
 
 from __future__ import annotations
 
-from sympy import Le, Max, Min, ceiling, exp, floor
+from sympy import Le, Max, Min, ceiling, floor
 
 from blackboard.batching.equations import (
     chips, compute_time, context, cost_per_token, kv, kv_time, new_token, batch, rent, weight_time,
@@ -17,7 +17,7 @@ from blackboard.sparsity.equations import batch_fits
 
 page_tokens, reserved_context, kv_use, paging_overhead = symbols("page_tokens reserved_context kv_use paging_overhead")
 common_context, turns, start_context, turn_growth, hit_rate = symbols("common_context turns start_context turn_growth hit_rate")
-cache_bytes, insert_rate, pause = symbols("cache_bytes insert_rate pause")
+cache_bytes, use_rate, working_set = symbols("cache_bytes use_rate working_set")
 full_layers, window_layers, window, full_groups, window_groups = symbols("full_layers window_layers window full_groups window_groups")
 
 VLLM, VLLM_PREFIX, VLLM_HYBRID = Source("kwon2023"), Source("vllm_prefix_caching"), Source("vllm_hybrid")
@@ -72,14 +72,14 @@ hit_rate_even = Formula(
     "below this hit rate the surcharge for writing costs more than hits save", price_blended.assumes, DERIVED, where=(Le(1, write_ratio), Le(read_ratio, 1)),
 )  # fmt: skip
 keep_time = Formula(
-    "paging.keep_time", "keep_time", cache_bytes / (kv * insert_rate), "s",
-    "what was used longest ago goes first: after so much time the whole cache has been written anew",
-    ("least recently used goes first", "tokens come in at a steady rate"), DERIVED,
+    "paging.keep_time", "keep_time", cache_bytes / (kv * use_rate), "s",
+    "what was used longest ago goes first: after so much time everything else in the cache has been used since",
+    ("least recently used goes first", "tokens are used at a steady rate"), DERIVED,
 )  # fmt: skip
-hit_rate_pauses = Formula(
-    "paging.hit_rate_pauses", "hit_rate", hit_rate_turns.typed * (1 - exp(-symbol("keep_time") / pause)), "1",
-    "a turn finds its context only if it comes before the cache has turned over",
-    ("pauses are exponential", "what goes, goes whole"), DERIVED, where=(Le(1, turns),),
+hit_rate_room = Formula(
+    "paging.hit_rate_room", "hit_rate", hit_rate_turns.typed * Min(1, cache_bytes / (kv * working_set)), "1",
+    "a turn finds its context as often as the cache could hold all that is going on",
+    ("turns come at random", "every conversation is as long"), DERIVED, where=(Le(1, turns),),
 )  # fmt: skip
 
 # --- layers that keep only a window ------------------------------------------------------------------------------------

@@ -1,0 +1,124 @@
+"""Every number that the lesson's prose prints, computed. The page glues them in; the tests hold them to the oracles."""
+
+from __future__ import annotations
+
+from statistics import median
+
+from blackboard.batching import equations as step
+from blackboard.case import RUNNING, Case
+from blackboard.catalogue import measurement, model
+from blackboard.pricing.equations import memory_ratio_of
+from blackboard.sparsity.equations import bytes_touched
+from blackboard.speculation import equations as eq
+from blackboard.units import significant
+
+EXAMPLE = {"acceptance": 0.8, "drafted": 4, "draft_ratio": 0.05}  # four in five, four guesses, a draft of a twentieth
+TRAINING = 0.25 / 10  # of SPIRe's draft over serving without one, in the paper's units
+EAGLE = Case("llama-3.1-8b", "h100-8", "bf16", 1_000)  # SGLang's rows: one of its eight H100
+
+
+def one_in(case: Case) -> dict[str, float]:
+    """A case's symbols with a single chip of its system."""
+    known = case.symbols
+    return known | {name: known[name] / known["chips"] for name in ("flops", "bandwidth", "hbm")} | {"chips": 1.0}
+
+
+def drafted_best(acceptance: float, draft_ratio: float, memory_ratio: float = 1e9) -> int:
+    """Tokens to draft for the greatest speed-up, by search."""
+    return max(range(1, 100), key=lambda n: eq.speedup(acceptance=acceptance, drafted=n, draft_ratio=draft_ratio, memory_ratio=memory_ratio))
+
+
+def acceptance_from(tokens: float, drafted: int) -> float:
+    """The one chance that explains the tokens of a round, by bisection."""
+    low, high = 0.0, 0.9999
+    for _ in range(60):
+        mid = (low + high) / 2
+        low, high = (mid, high) if eq.tokens_per_round(acceptance=mid, drafted=drafted) < tokens else (low, mid)
+    return low
+
+
+def rounds() -> dict[str, str]:
+    """Tokens of a round, and the batch up to which checking is free."""
+    tau = lambda **given: significant(eq.tokens_per_round(**given), 3)
+    free = lambda drafted: f"{significant(RUNNING(eq.batch_free, drafted=drafted), 2)}"
+    return {
+        "tau_4": tau(acceptance=0.8, drafted=4), "tau_7": tau(acceptance=0.75, drafted=7), "free_1": free(1), "free_4": free(4), "free_7": free(7),
+        "kink": significant(RUNNING(step.crossing), 2), "context_4": significant(RUNNING(eq.context_free, drafted=4), 2),
+    }  # fmt: skip
+
+
+def gains() -> dict[str, str]:
+    """Best drafts, and where the gain ends."""
+    best = {a: drafted_best(a, EXAMPLE["draft_ratio"]) for a in (0.8, 0.6)}
+    gain = {a: eq.speedup_free(acceptance=a, drafted=n, draft_ratio=EXAMPLE["draft_ratio"]) for a, n in best.items()}
+    busy, even = eq.speedup_busy(**EXAMPLE), eq.ratio_even(**EXAMPLE)
+    return {
+        "best_08": f"{best[0.8]}", "best_gain_08": significant(gain[0.8], 2), "best_06": f"{best[0.6]}", "best_gain_06": significant(gain[0.6], 2),
+        "busy_4": significant(busy, 2), "slower_4": f"{significant(1 / busy, 2)} times", "ratio_even": significant(even, 3),
+        "batch_even": significant(RUNNING(eq.batch_even, ratio_even=even), 2),
+    }  # fmt: skip
+
+
+def experts() -> dict[str, str]:
+    """What the tokens of a round touch at batch 1."""
+    def touched(id: str, drafted: int) -> float:
+        known = model(id).symbols("fp8")
+        return eq.touched_ratio(batch=1, drafted=drafted, **{name: known[name] for name in bytes_touched.free if name in known and name != "bytes_per_param"})
+
+    [mixtral] = measurement("eagle_acceptance").records(target="Mixtral 8x7B")
+    dense = [row["speedup"] / row["tokens_per_pass"] for row in measurement("eagle_acceptance").records() if row != mixtral]
+    return {
+        "touched_v3": significant(touched("deepseek-v3", 4), 2), "touched_mixtral": significant(touched("mixtral-8x7b", 4), 2),
+        "mixtral_tau": f"{mixtral['tokens_per_pass']:g}", "mixtral_gain": f"{mixtral['speedup']:g}", "dense_gap": f"{1 - min(dense):.0%}",
+        "mixtral_steps": significant(mixtral["tokens_per_pass"] / mixtral["speedup"], 2), "mixtral_touched": significant(touched("mixtral-8x7b", 4), 2),
+    }  # fmt: skip
+
+
+def two_point_eight() -> dict[str, str]:
+    """SPIRe's modelled factor, and vLLM's measured one."""
+    rows = {row["method"]: row for row in measurement("spire_rounds").records()}
+    steps = lambda row: significant(eq.round_steps(tokens_per_round=row["tokens_per_pass"], spec_speedup=row["speedup"]), 3)
+    spire, magic, plain = rows["SPIRe"], rows["MagicDec"], rows["plain draft"]
+    fast, slow = (measurement("spec_decoding_others").records(method="n-gram", effect=effect)[0]["factor"] for effect in ("faster", "slower"))
+    return {
+        "spire_steps": steps(spire), "spire_tau": f"{spire['tokens_per_pass']:g}", "spire_gain": f"{spire['speedup']:g}",
+        "magic_steps": steps(magic), "magic_tau": f"{magic['tokens_per_pass']:g}", "magic_gain": f"{magic['speedup']:g}",
+        "plain_tau": f"{plain['tokens_per_pass']:g}", "plain_steps": steps(plain),
+        "spire_saving": f"{eq.saving(spec_speedup=spire['speedup'], draft_training=TRAINING):.1%}",
+        "magic_saving": f"{eq.saving(spec_speedup=magic['speedup'], draft_training=0):.1%}",
+        "ngram_gain": f"{fast:g}", "ngram_loss": f"{slow:g}", "ngram_product": significant(fast * slow, 2),
+    }  # fmt: skip
+
+
+def reality() -> dict[str, str]:
+    """The rows of papers beside the formula."""
+    rows = measurement("leviathan_table2").records()
+    known = [{"acceptance": row["alpha"], "drafted": row["gamma"]} for row in rows]
+    ratio = [row["speedup"] / eq.speedup_free(**given, draft_ratio=row["cost_ratio"]) for row, given in zip(rows, known)]
+    over = sum(row["speedup"] > eq.tokens_per_round(**given) for row, given in zip(rows, known))
+    large = [1 - r for row, r in zip(rows, ratio) if row["draft"] == "T5-large" and row["task"] == "EnDe"]
+    gain = {row["batch"]: row["speedup"] for row in measurement("speculation_by_batch").records(engine="SGLang", draft="EAGLE-3")}
+    mtp = {row["drafted_tokens"]: acceptance_from(row["tokens_per_pass"], row["drafted_tokens"]) for row in measurement("mtp_by_depth").records() if row["drafted_tokens"]}
+    [v3] = measurement("deepseek_v3_mtp").records()
+    wrong = [over_predicted(row) for row in measurement("p_eagle_acceptance").records(drafted_tokens=3)]
+    free = eq.batch_free(drafted=3, **{name: value for name, value in one_in(EAGLE).items() if name in eq.batch_free.free})
+    return {
+        "lev_least": significant(min(ratio), 2), "lev_most": significant(max(ratio), 2), "lev_median": f"{median(abs(r - 1) for r in ratio):.0%}",
+        "lev_over": f"{over}", "lev_large": f"{min(large):.0%} to {max(large):.0%}", "eagle_free": significant(free, 2),
+        "eagle_small": f"{gain[2]:g}", "eagle_large": f"{gain[64]:g}", "peagle_least": f"{min(wrong):.0%}", "peagle_most": f"{max(wrong):.0%}",
+        "mtp_alpha_1": significant(mtp[1], 2), "mtp_alpha_5": significant(mtp[5], 2), "mtp_low": f"{v3['acceptance_low']:.0%}", "mtp_high": f"{v3['acceptance_high']:.0%}",
+        "mtp_tau_low": significant(eq.tokens_per_round(acceptance=v3["acceptance_low"], drafted=1), 3),
+        "mtp_tau_high": significant(eq.tokens_per_round(acceptance=v3["acceptance_high"], drafted=1), 3), "mtp_gain": f"{v3['speedup']:g}",
+    }  # fmt: skip
+
+
+def over_predicted(row: dict) -> float:
+    """How far the chance that explains three guesses overstates the tokens of seven."""
+    [seven] = measurement("p_eagle_acceptance").records(draft=row["draft"], task=row["task"], drafted_tokens=7)
+    alpha = acceptance_from(row["tokens_per_pass"], 3)
+    return eq.tokens_per_round(acceptance=alpha, drafted=7) / seven["tokens_per_pass"] - 1
+
+
+def all() -> dict[str, str]:
+    """Every number of the page, by the name the prose uses."""
+    return rounds() | gains() | experts() | two_point_eight() | reality()
