@@ -42,9 +42,9 @@ def files_under(*folders):
     return sorted(path for path in files if not any(part.endswith(made) for part in path.parts))
 
 
-def hash_of(paths):
-    """Hash of files' names and contents, and of the Python that reads them."""
-    digest = hashlib.sha256(sys.version.encode())
+def hash_of(paths, said=""):
+    """Hash of files' names and contents, of the Python that reads them, and of anything else that is said."""
+    digest = hashlib.sha256((sys.version + said).encode())
     for path in paths:
         content = path.read_bytes() if path.exists() else b""
         digest.update(f"\0{path.relative_to(ROOT).as_posix()}\0{len(content)}\0".encode() + content)
@@ -60,13 +60,19 @@ def keep_only(folder, key):
         stamp.write_text(key)
 
 
+def summary_cards():
+    """Headings and summary cards of the pages of the contents: the page of flashcards takes them from there."""
+    taken = re.compile(r"^# [^\n]+|^(?:summary\.)?cards\(.*?\)$", re.M | re.S)
+    return "\n".join(part for path in pages() if path.suffix == ".md" for part in taken.findall(path.read_text("utf8")))
+
+
 def drop_stale():
     """Forget every result of another library, lock or Python, and every page of another contents or dress.
 
     Sphinx itself would keep pages that left the contents, and would not publish a changed style.
     """
     tools = [ROOT / "tools" / name for name in ("build.py", "mending.py")]
-    keep_only(WORK, hash_of([*files_under("lib"), ROOT / "requirements.lock", *tools]))
+    keep_only(WORK, hash_of([*files_under("lib"), ROOT / "requirements.lock", *tools], summary_cards()))
     keep_only(PAGES, hash_of([ROOT / "_toc.yml", ROOT / "_config.yml", *files_under("book/_static", "_templates")]))
 
 

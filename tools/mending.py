@@ -1,8 +1,9 @@
-"""A Sphinx extension: mends what Sphinx and the theme write wrongly into a page, and gives answer boxes their problems."""
+"""A Sphinx extension: mends what Sphinx and the theme write wrongly into a page, and writes what pages load: problems, the deck of flashcards."""
 
 import re
 from functools import cache
 
+DECK = 'href="../_static/flashcards/'
 BOX = re.compile(r'<practice-box [^>]*data-lesson="([^"]+)"')
 
 
@@ -41,11 +42,21 @@ def load_problems(app, body):
         app.add_js_file(write_problems(app.outdir / "_static", lesson), loading_method="defer")
 
 
+@cache
+def write_deck(static):
+    """Write the flashcards as an Anki deck, and the figures that their page shows too, once in a build."""
+    from blackboard.reference import flashcards
+
+    flashcards.write(static / "flashcards")
+
+
 def mend_page(app, page, _template, context, _doctree):
     """Mend a page's body before it is put into the template."""
     if "body" in context:
         note_math(app, page, context["body"])
         load_problems(app, context["body"])
+        if DECK in context["body"]:
+            write_deck(app.outdir / "_static")
         context["body"] = mend_roles(context["body"])
 
 

@@ -22,7 +22,7 @@ even = "all kernels of a step take as long"
 # --- launching ---------------------------------------------------------------------------------------------------------
 
 eager_time = Formula(
-    "overheads.eager_time", "t_eager", Max(step_time.typed, kernels * launch_time), "s",
+    "overheads.eager_time", "t_eager", Max(step_time.typed + kernels * kernel_gap, kernels * launch_time), "s",
     "the host launches kernels while the device runs them: the slower of the two decides", (even, *step_time.assumes), DERIVED,
 )  # fmt: skip
 graph_time = Formula(
@@ -33,14 +33,16 @@ graph_gain = Formula(
     "overheads.graph_gain", "graph_gain", eager_time.typed / graph_time.typed, "1",
     "capturing pays where launching binds; where it does not, there is nothing to gain", eager_time.assumes, DERIVED,
 )  # fmt: skip
+slower = Le(kernel_gap, launch_time)  # a launch takes at least as long as the device needs between two kernels
 bytes_launch = Formula(
-    "overheads.bytes_launch", "bytes_launch", kernels * launch_time * real_bandwidth, "byte",
-    "a step that reads less than this waits for its host", (even,), DERIVED,
+    "overheads.bytes_launch", "bytes_launch", kernels * (launch_time - kernel_gap) * real_bandwidth, "byte",
+    "a step that reads less than this waits for its host", (even,), DERIVED, where=(slower,),
 )  # fmt: skip
 batch_launch = Formula(
-    "overheads.batch_launch", "batch_launch", (kernels * launch_time * real_bandwidth - n_total * bytes_per_param) / (context * kv), "sequence",
+    "overheads.batch_launch", "batch_launch", (bytes_launch.typed - n_total * bytes_per_param) / (context * kv), "sequence",
     "the batch whose cache takes up the time that launching leaves over",
-    (even, "the step waits for memory, not for the multipliers"), DERIVED, where=(Le(n_total * bytes_per_param, kernels * launch_time * bandwidth),),
+    (even, "the step waits for memory, not for the multipliers"), DERIVED,
+    where=(slower, Le(n_total * bytes_per_param, kernels * (launch_time - kernel_gap) * bandwidth)),
 )  # fmt: skip
 
 # --- fusing ------------------------------------------------------------------------------------------------------------

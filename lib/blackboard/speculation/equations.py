@@ -126,3 +126,11 @@ saving = Formula(
     "serving costs as much less as it is faster, and the draft has to be trained once",
     ("a chip's time is all that serving costs",), SPIRE, where=(Le(1, symbol("spec_speedup")),),
 )  # fmt: skip
+
+# --- if reading and multiplying do not overlap ---------------------------------------------------------------------------
+
+speedup_added = Formula(
+    "speculation.speedup_added", "spec_speedup", tokens / (drafted * draft_ratio + (memory_ratio + drafted + 1) / (memory_ratio + 1)), "1",
+    "if the times of reading and multiplying add, each drafted token costs something from the first on, and no batch is free",
+    (*alike, "reading and multiplying do not overlap", scores), DERIVED, where=(below_one,),
+)  # fmt: skip

@@ -1,0 +1,108 @@
+"""Every number that the lesson's prose prints, computed. The page glues them in; the tests hold them to the oracles."""
+
+from __future__ import annotations
+
+from blackboard.catalogue import chip, measurement, model
+from blackboard.corpus import equations as eq
+from blackboard.formula import take
+from blackboard.overtraining import equations as law
+from blackboard.units import factor, pretty, significant
+
+SMALL, LARGE = "LLäMmlein 120M", "LLäMmlein 1B"
+NETS = {SMALL: "llammlein-120m", LARGE: "llammlein-1b"}
+CHIPS = {"L40": None, "A100-80": "a100-80gb"}  # an L40's rate is not in the catalogue
+PRESCRIBED = 20  # tokens a parameter, Chinchilla's rule
+FIT = "Besiroglu"
+
+
+def run(name: str) -> dict[str, float]:
+    """What the paper prints of a run, with its tokens counted from steps and the parameters of the architecture."""
+    [row] = measurement("llammlein_training").records(model=name)
+    tokens = row["steps"] * eq.step_tokens(batch=row["batch"], context=row["context_tokens"])
+    return row | {"tokens": tokens, "n_active": model(NETS[name]).n_active, "epochs": tokens / row["unique_tokens"]}
+
+
+def fitted(fit: str = FIT) -> dict[str, float]:
+    """The constants of a loss law by notation name."""
+    [row] = measurement("scaling_law_constants").records(law=fit)
+    return {"loss_floor": row["E"], "loss_size": row["A"], "loss_data": row["B"], "size_power": row["alpha"], "data_power": row["beta"]}
+
+
+def reuse() -> float:
+    """Muennighoff's fitted number of repetitions."""
+    return measurement("repeated_data_law").records()[0]["R_D"]
+
+
+def worth(tokens: float, unique: float) -> float:
+    """Fresh tokens that a run over `unique` tokens is worth."""
+    return eq.data_worth(pretrain_tokens=tokens, unique_tokens=unique, reuse=reuse())
+
+
+def trillions(tokens: float, digits: int = 3) -> str:
+    """A number of tokens in words."""
+    return f"{significant(tokens / 1e12, digits)} trillion" if tokens >= 1e12 else f"{significant(tokens / 1e9, digits)} billion"
+
+
+def runs() -> dict[str, str]:
+    """What the two runs were, by arithmetic."""
+    small, large = run(SMALL), run(LARGE)
+    over = lambda row: significant(law.overtraining(pretrain_tokens=row["tokens"], prescribed=PRESCRIBED, n_active=row["n_active"]), 3)
+    work = lambda row: law.pretrain_compute(n_active=row["n_active"], pretrain_tokens=row["tokens"])
+    time = lambda row: row["training_GPU_hours"] * factor("h")
+    return {
+        "tokens_1b": trillions(large["pretraining_tokens"], 1), "batch": f"{large['batch']:,}", "context": f"{large['context_tokens']:,}",
+        "step_tokens": f"{eq.step_tokens(batch=large['batch'], context=large['context_tokens']):,.0f}",
+        "steps_120": f"{small['steps']:,}", "tokens_120": trillions(small["tokens"]), "steps_1b": f"{large['steps']:,}", "tokens_1b_exact": trillions(large["tokens"], 4),
+        "over_120": over(small), "over_1b": over(large), "unique_1b": trillions(large["unique_tokens"], 2),
+        "epochs_1b": significant(large["epochs"], 2), "epochs_120": significant(small["epochs"], 2),
+        "flop_1b": f"{significant(work(large) / 1e22, 3)}·10²² FLOP", "flop_120": f"{significant(work(small) / 1e20, 2)}·10²⁰ FLOP", "hours_1b": f"{large['training_GPU_hours']:,}",
+        "mfu_1b": f"{eq.mfu_reached(n_active=large['n_active'], pretrain_tokens=large['tokens'], chip_flops=chip('a100-80gb').flops('bf16'), chip_time=time(large)):.0%}",
+        "rate_120": pretty(work(small) / time(small), "FLOP/s", 2),
+    }  # fmt: skip
+
+
+def parts() -> dict[str, str]:
+    """What the loss law says of them."""
+    known = fitted()
+    at = lambda row: known | {"n_active": row["n_active"], "pretrain_tokens": row["tokens"]}
+    small, large = at(run(SMALL)), at(run(LARGE))
+    budget = law.pretrain_compute(n_active=large["n_active"], pretrain_tokens=large["pretrain_tokens"])
+    size = take(law.best_size, known, compute_budget=budget)
+    best = take(law.law_loss, known, n_active=size, pretrain_tokens=budget / (6 * size))
+    worth_1b = take(eq.tokens_worth, large)
+    return {
+        "worth_1b": significant(worth_1b, 2), "worth_120": significant(take(eq.tokens_worth, small), 2), "worth_times": significant(1 / worth_1b, 2),
+        "left_1b": significant(take(eq.loss_left, large), 2), "loss_1b": significant(take(law.law_loss, large), 3),
+        "best_size": f"{significant(size / 1e9, 2)} billion", "best_loss": significant(best, 3),
+    }  # fmt: skip
+
+
+def repeated() -> dict[str, str]:
+    """What repeated tokens are worth."""
+    each = lambda epochs: f"{worth(epochs, 1):.0%}" if epochs == 1 else f"{worth(epochs, 1) / epochs:.0%}"
+    large = run(LARGE)
+    return {
+        "reuse": significant(reuse(), 3), "worth_2": each(2), "worth_4": each(4), "worth_16": each(16),
+        "worth_limit": significant(eq.worth_limit(unique_tokens=1, reuse=reuse()), 3),
+        "worth_llammlein": f"{worth(large['tokens'], large['unique_tokens']) / large['tokens']:.1%}",
+    }  # fmt: skip
+
+
+def filtered() -> dict[str, str]:
+    """What filters keep, and how much better it must be."""
+    rows = {row["kept"]: row for row in measurement("filtering_kept").records()}
+    share = lambda row: row["kept_tokens"] / row["pool_tokens"]
+    german, edu = rows["LLäMmlein"], rows["FineWeb-Edu"]
+    needed = lambda kept: significant(eq.quality_even(pretrain_tokens=run(LARGE)["tokens"], pool_tokens=german["pool_tokens"], kept_share=kept, reuse=reuse()), 3)
+    scores = {row["text"]: row for row in measurement("filtering_gains").records(benchmark="MMLU", pretraining_tokens=350e9)}
+    return {
+        "kept_edu": f"{share(edu):.0%}", "kept_dclm": f"{share(rows['DCLM-Baseline']):.1%}", "pool_de": trillions(german["pool_tokens"], 2),
+        "kept_de": trillions(german["kept_tokens"], 3), "quality_llammlein": needed(share(german)), "quality_tenth": needed(share(german) / 10),
+        "edu_size": f"{significant(scores['FineWeb']['n_total'] / 1e9, 3)} billion", "edu_tokens": trillions(scores["FineWeb"]["pretraining_tokens"]),
+        "edu_before": f"{scores['FineWeb']['score']:.0%}", "edu_after": f"{scores['FineWeb-Edu']['score']:.0%}",
+    }  # fmt: skip
+
+
+def all() -> dict[str, str]:
+    """Every number of the page, by the name the prose uses."""
+    return runs() | parts() | repeated() | filtered()
