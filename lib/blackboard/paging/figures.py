@@ -43,11 +43,6 @@ def _pale(colour: str, share: float) -> tuple[float, ...]:
     return tuple(share * np.array(to_rgb(COLOURS[colour])) + 1 - share)
 
 
-def _held() -> float:
-    """Tokens of a running sequence of ShareGPT's, on average over time."""
-    return simulation.full("blocks").held
-
-
 # --- room ----------------------------------------------------------------------------------------------------------------
 
 
@@ -118,12 +113,13 @@ def use_by_length() -> Drawing:
         ends.append((use[-1], f"blocks\nof {tokens}" if tokens == 16 else f"{tokens}", colour))
     flat = 100 * eq.use_reserved(context=length, reserved_context=LONGEST)
     axes.plot(length, flat, color=COLOURS["kv"])
-    held, one, paged = _held(), simulation.full("max"), simulation.full("blocks")
+    held, one, paged = simulation.held(), simulation.full("max"), simulation.full("blocks")
     set_aside = one.batch * LONGEST / simulation.opt13b()["slots"]
     axes.plot([one.held, held], [100 * one.tokens / set_aside, 100 * paged.tokens / (1 - paged.external)], "o", color=COLOURS["bound"], ms=7, zorder=4)
-    axes.text(300, 50, f"{LONGEST:,} set\naside", color=COLOURS["kv"], ha="right", va="center")
-    point(axes, (held, 88), "simulated, lengths\nas in ShareGPT", (0.36, 0.62))
-    arrow(axes, (230, 58), (one.held * 0.93, 100 * one.tokens / set_aside * 1.12), "bound", "->", lw=1.2)
+    axes.text(1_950, 8, f"{LONGEST:,} set aside", color=COLOURS["kv"], ha="right", va="center")
+    axes.text(330, 45, "simulated", ha="center", va="center")
+    arrow(axes, (350, 49), (held * 0.99, 95), "bound", "->", lw=1.2)
+    arrow(axes, (350, 41), (one.held * 0.95, 100 * one.tokens / set_aside + 3), "bound", "->", lw=1.2)
     axes.set(xscale="log", xlim=(16, LONGEST), ylim=(0, 103), xlabel="mean tokens of a sequence (log scale)", ylabel="room that holds tokens (%)")
     axes.set_xticks([16, 64, 256, 1024], ["16", "64", "256", "1,024"])
     axes.minorticks_off()
@@ -143,7 +139,7 @@ def _use_says(held: float, one: float, paged: float) -> str:
 
 def _known() -> dict[str, float]:
     """The paper's setup at the length that a running sequence has."""
-    return simulation.opt13b() | {"context": _held(), "reserved_context": float(LONGEST), "page_tokens": float(PAGE)}
+    return simulation.opt13b() | {"context": simulation.held(), "reserved_context": float(LONGEST), "page_tokens": float(PAGE)}
 
 
 def _batches() -> dict[str, float]:
@@ -196,26 +192,23 @@ def block_size() -> Drawing:
     """What blocks cost beyond an ideal memory, against their length: empty room in last blocks, and a slower kernel."""
     fig, axes = drawing.axes(5.0, 3.8)
     tokens = np.geomspace(1, 512, 181)
-    short = simulation.lengths("Alpaca")
-    contexts = {"ShareGPT": ("accent", _held()), "Alpaca": ("compute", short[0] + short[1] * (1 + simulation.spread() ** 2) / 2)}
+    contexts = {name: (colour, simulation.held(name)) for name, colour in (("ShareGPT", "accent"), ("Alpaca", "compute"))}
     (row,), (low, high) = measurement("vllm_paging").records(), _overheads()
     axes.axvspan(row["low_block_tokens"], row["high_block_tokens"], color=COLOURS["muted"], alpha=0.15, lw=0)
-    axes.text((row["low_block_tokens"] * row["high_block_tokens"]) ** 0.5, 57, "best on ShareGPT,\nmeasured", color=COLOURS["muted"], ha="center", va="top")
-    ends, says = [], []
+    axes.text(1.07 * row["low_block_tokens"], 58, "best on\nShareGPT,\nmeasured", color=COLOURS["muted"], va="top")
+    says = []
     for name, (colour, context) in contexts.items():
         plain_, slow = (_dearer(tokens, context, more) for more in (0.0, (low + high) / 2))
         axes.plot(tokens, plain_, color=COLOURS[colour], ls=":", lw=1.8)
         axes.plot(tokens, slow, color=COLOURS[colour])
-        ends.append((_dearer(512.0 if name == "ShareGPT" else 110.0, context, (low + high) / 2), name, colour))
         says.append(f"{name}'s {context:.0f} tokens: {_dearer(16.0, context, 0.0):.1f} and {_dearer(128.0, context, 0.0):.0f} % at 16 and 128 tokens a block, "
                     f"{_dearer(16.0, context, (low + high) / 2):.0f} and {_dearer(128.0, context, (low + high) / 2):.0f} % with the slower kernel")  # fmt: skip
     axes.set(xscale="log", xlim=(1, 512), ylim=(0, 60), xlabel="tokens of a block (log scale)", ylabel="cost above an ideal memory (%)")
     axes.set_xticks([1, 4, 16, 64, 256], ["1", "4", "16", "64", "256"])
     axes.minorticks_off()
-    axes.text(1.15, _dearer(1.0, contexts["ShareGPT"][1], (low + high) / 2) + 1.5, f"kernel {_percent((low + high) / 2)} slower", va="bottom")
-    axes.text(1.15, 1.5, "empty room alone (dotted)", va="bottom")
-    axes.text(330, 47, "ShareGPT", color=COLOURS["accent"], ha="left", va="center")
-    axes.text(150, 52, "Alpaca", color=COLOURS["compute"], ha="left", va="center")
+    axes.text(1.15, 58, f"solid: kernel\n{_percent((low + high) / 2)} slower\ndotted: as fast", va="top")
+    axes.text(490, 50, "ShareGPT", color=COLOURS["accent"], ha="right", va="center")
+    axes.text(140, 56, "Alpaca", color=COLOURS["compute"], va="center")
     return done(
         fig,
         f"Cost of a token above that of a memory without waste and a kernel without overhead, 0 to 60 %, against the tokens of a block from 1 to 512 "
@@ -396,7 +389,7 @@ def hit_rate_by_turns() -> Drawing:
     for name, (colour, start, growth, tried) in _workloads().items():
         rate = lambda n: 100 * eq.hit_rate_turns(start_context=start, turn_growth=growth, turns=n)
         axes.plot(turns, rate(turns), color=COLOURS[colour])
-        found = [100 * simulation.conversation(n, start, growth, page_tokens=64 if name != "chat" else PAGE) for n in tried]
+        found = [100 * simulation.conversation(n, start, growth, page_tokens=128 if name != "chat" else PAGE) for n in tried]
         axes.plot(tried, found, "o", color=COLOURS[colour], ms=6, zorder=4)
         says.append(f"{name}, {start:,.0f} tokens at the start and {growth:,.0f} more each turn: {rate(2.0):.0f} % at 2 turns, {rate(33.0):.1f} % at 33")
     (codex,) = measurement("prefix_cache_hit_rates").records(workload="Codex on SWE-bench Pro, what the traces allow")
@@ -416,7 +409,7 @@ def hit_rate_by_turns() -> Drawing:
     )
 
 
-AGENTS, ROOMS = 75, (0.05, 0.15, 0.3, 0.5, 0.7, 0.85, 1.0, 1.15, 1.3, 1.5)  # agents at work at once; rooms in working sets
+AGENTS, ROOMS = 75, (0.1, 0.3, 0.5, 0.7, 0.85, 1.0, 1.2, 1.5)  # agents at work at once; rooms in working sets
 WAITS = {"random": ("compute", "random pauses"), "long-tailed": ("accent", "pauses as Codex's"), "regular": ("kv", "regular pauses")}
 
 
@@ -431,8 +424,8 @@ def hit_rate_by_cache() -> Drawing:
         axes.plot(fine, curve, color=COLOURS[colour])
         found[kind] = [100 * simulation.agents(share * whole, kind, AGENTS) for share in ROOMS]
         axes.plot(ROOMS, found[kind], "o", color=COLOURS[colour], ms=6, zorder=4)
-    axes.text(0.42, 70, WAITS["long-tailed"][1], color=COLOURS["accent"], ha="right", va="center")
-    axes.text(0.62, 46, WAITS["random"][1], color=COLOURS["compute"], ha="left", va="center")
+    axes.text(0.03, 76, WAITS["long-tailed"][1], color=COLOURS["accent"], va="center")
+    axes.text(0.6, 43, WAITS["random"][1].replace(" ", "\n"), color=COLOURS["compute"], va="center")
     axes.text(0.83, 16, WAITS["regular"][1], color=COLOURS["kv"], ha="right", va="center")
     (kimi,) = measurement("kimi_cache_size").records()
     size = whole * kimi["kv_GB"] / kimi["context_tokens"]
@@ -463,11 +456,11 @@ def routing() -> Drawing:
         axes.plot(SERVERS, found[route], "o-", color=COLOURS[colour], ms=6, lw=1.6)
     endless = [100 * simulation.scattered(servers, turns, start, growth) for servers in SERVERS]
     axes.plot(SERVERS, endless, color=COLOURS["kv"], ls=":", lw=1.8)
-    axes.text(1.05, 102, ROUTES["shared"][1], color=COLOURS["accent"], va="bottom")
-    axes.text(1.05, 87, ROUTES["session"][1], color=COLOURS["compute"], va="center")
+    axes.text(1.05, 107, ROUTES["shared"][1], color=COLOURS["accent"], va="bottom")
+    axes.text(1.05, 99, ROUTES["session"][1], color=COLOURS["compute"], va="bottom")
     axes.text(2.2, 45, ROUTES["random"][1], color=COLOURS["kv"], ha="right", va="center")
     axes.text(25, 62, "to any server,\nendless caches", color=COLOURS["kv"], ha="right", va="bottom")
-    axes.set(xscale="log", xlim=(0.95, 26), ylim=(0, 112), xlabel="servers (log scale); together they hold 1.5 working sets", ylabel="input tokens found again (%)")
+    axes.set(xscale="log", xlim=(0.95, 26), ylim=(0, 117), xlabel="servers (log scale); together they hold 1.5 working sets", ylabel="input tokens found again (%)")
     axes.set_xticks([1, 2, 4, 8, 16], ["1", "2", "4", "8", "16"])
     axes.set_yticks(range(0, 101, 20))
     axes.minorticks_off()
@@ -504,9 +497,8 @@ def hybrid() -> Drawing:
         saving = take(eq.hybrid_saving, known, context=float(context[-1]))
         ends += [(whole[-1], "all full", colour), (mixed[-1], f"{saving:.1f}× less", colour)]
         says.append(f"{plain(net.name)} {mixed[-1]:.1f} GB instead of {whole[-1]:.0f}, {saving:.1f} times less")
-        at = 2_200 if id == "gemma-3-27b" else 8_000
-        below.text(at, 1.25 * np.interp(at, context, whole) if id == "gemma-3-27b" else 0.62 * np.interp(at, context, mixed), plain(net.name), color=COLOURS[colour],
-                   ha="right" if id == "gemma-3-27b" else "left", va="bottom" if id == "gemma-3-27b" else "top")  # fmt: skip
+    below.text(1_200, 4, plain(model("gemma-3-27b").name), color=COLOURS["kv"], va="center")
+    below.text(8_000, 0.16, plain(model("gpt-oss-120b").name), color=COLOURS["compute"], va="center")
     below.set(xscale="log", yscale="log", xlim=(1e3, 131_072), ylim=(0.03, 100), xlabel="context (tokens, log scale)", ylabel="GB of KV per sequence (log)")
     below.set_xticks([1e3, 1e4, 1e5], ["1 k", "10 k", "100 k"])
     below.set_yticks([0.1, 1, 10, 100], ["0.1", "1", "10", "100"])

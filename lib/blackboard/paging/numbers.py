@@ -14,6 +14,7 @@ from blackboard.units import pretty, significant
 BLOCK, LONGEST = 16, 2_048  # tokens: vLLM's default block, OPT's context
 CARD = "claude-opus-4.6@2026-03-13"  # the pricing lesson's
 GEMMA, SHORT, LONG = "gemma-3-27b", 1_024, 131_072
+FULL = 1e9  # tokens: room for every conversation of a simulation
 EXAMPLE = {"context": 112, "window": 32, "page_tokens": 16}  # of vLLM's documentation
 
 
@@ -74,7 +75,9 @@ def day() -> dict[str, str]:
     little, floor, few = batches()["vLLM"] / (rate * answer), time(batches()["vLLM"]), batches()["Orca (Max)"]
     shares = lambda system: f"{measurement('vllm_kv_use').records(system=system, use='tokens')[0]['share']:.1%}"
     gain = lambda system: significant(cost(batches()[system]) / cost(batches()["vLLM"]), 2)
+    blocks = simulation.full("blocks", "ShareGPT")
     return {
+        "pow2_batch": f"{batches()['Orca (Pow2)']:g}", "oracle_batch": f"{batches()['Orca (Oracle)']:g}", "gave_way": significant(blocks.preempted / blocks.finished, 2),
         "orca_use": shares("Orca (Max)"), "pow2_use": shares("Orca (Pow2)"), "oracle_use": shares("Orca (Oracle)"), "vllm_use": shares("vLLM"),
         "step_implied": pretty(little, "s", 2), "step_roofline": pretty(floor, "s", 2), "step_efficiency": f"{floor / little:.0%}",
         "orca_rate": significant(few / (answer * time(few)), 2), "gain_low": gain("Orca (Oracle)"), "gain_high": gain("Orca (Max)"),
@@ -97,6 +100,7 @@ def hits() -> dict[str, str]:
         "codex_published": f"{rates['Codex on SWE-bench Pro, what the traces allow']:.1%}", "local_rate": f"{rates['the same, Kimi K2.5, local caches']:.1%}",
         "shared_rate": f"{rates['the same, Kimi K2.5, shared store']:.1%}", "codex_end": f"{trace['end_tokens']:,}",
         "codex_end_GB": f"{significant(trace['end_tokens'] * cached['kv_GB'] / cached['context_tokens'], 2)} GB",
+        **{name: f"{simulation.routed(count, route, FULL):.0%}" for name, count, route in (("random_1", 1, "random"), ("random_12", 12, "random"), ("session_12", 12, "session"))},
         "card_date": price(CARD).valid_from, "card_write": f"{write:g}", "card_read": f"{read:g}", "card_input": f"${p.input:g}", "card_blended": f"${blended:.2f}",
         "agent_cached": f"${blended * sent / 1e6:.2f}", "agent_plain": f"${p.input * sent / 1e6:.2f}", "even_5": even(write), "even_1h": even(write_1h),
         "uses_5": significant(uses_even(write_ratio=write, read_ratio=read), 4),

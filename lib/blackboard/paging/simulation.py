@@ -90,6 +90,12 @@ def trace(collection: str = "ShareGPT", requests: int = 600, rate: float = math.
     return tuple(found)
 
 
+def held(collection: str = "ShareGPT") -> float:
+    """Tokens that a running sequence holds, on average over time: its prompt and what it has of its answer; long answers run for longer."""
+    prompt, answer = lengths(collection)
+    return prompt + answer * (1 + spread() ** 2) / 2
+
+
 def running(count: int, collection: str = "ShareGPT", seed: int = 0) -> list[int]:
     """Tokens of so many sequences that a busy server holds at one moment: long answers are met more often, and anywhere on their way."""
     draw, met = random.Random(seed), trace(collection, 2_000)
@@ -443,6 +449,6 @@ def routed(servers: int, route: str, room: float, conversations: int = 75, pause
 
 
 @cache
-def agents(room: float, pauses: str, conversations: int = 75, page_tokens: int = 16, count: int = 8_000) -> float:
+def agents(room: float, pauses: str, conversations: int = 75, page_tokens: int = 16, count: int = 5_000) -> float:
     """Share of input tokens found by an LRU cache of `room` tokens, under so many coding agents at work as Codex's traces have them."""
     return replay(turns(conversations, *agent(), AGENT_PAUSE, pauses, count), int(room // page_tokens), page_tokens)

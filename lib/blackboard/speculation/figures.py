@@ -46,7 +46,7 @@ def _lost(axes, low: float, high: float) -> None:
 
 # --- tokens of a round ---------------------------------------------------------------------------------------------------
 
-PREFIX, SHOWN = "d the", 9  # a place in a line, of which the target reads four characters and the draft two; characters shown
+PREFIX, SHOWN = " the", 9  # the target reads all four characters, the draft the last two; characters shown
 SIGNS = {" ": "␣", "\n": "↵"}
 
 
@@ -61,7 +61,7 @@ def overlap() -> Drawing:
         axes.bar(place, abs(p - q), 0.8, bottom=min(p, q), color="white", ec=COLOURS["compute" if p > q else "kv"], hatch="///" if p > q else "...")
     axes.set_xticks(range(len(names)), [SIGNS.get(token, token) for token in names], fontsize=13)
     both = shared(target, draft)
-    axes.set(ylabel="chance of the next character", xlabel=f"next character after “…{PREFIX}”", ylim=(0, 0.62))
+    axes.set(ylabel="chance of the next character", xlabel=f"next character after “{PREFIX.strip()}”", ylim=(0, 0.62))
     rows = ((f"both: {both:.2f}, the acceptance", "accent"), (f"target only: {1 - both:.2f}, replaces a refused one", "compute"),
             (f"draft only: {1 - both:.2f}, refused", "kv"))  # fmt: skip
     for n, (text, colour) in enumerate(rows):
@@ -70,7 +70,7 @@ def overlap() -> Drawing:
     said = ", ".join(f"{'space' if token == ' ' else 'line end' if token == chr(10) else token} {target[token]:.2f} and {draft[token]:.2f}" for token in names[:4])
     return done(
         fig,
-        f"Bars of the chance of each of the {SHOWN} likeliest next characters after “{PREFIX}” in Shakespeare's sonnets, in a target that looks at four "
+        f"Bars of the chance of each of the {SHOWN} likeliest next characters after “{PREFIX.strip()}” in Shakespeare's sonnets, in a target that looks at four "
         f"characters and a draft that looks at two: {said}, and so on. What both have adds up to {both:.2f} over all characters: a drafted "
         f"character passes that often. What only the target has, {1 - both:.2f}, is what a refused character is replaced from.",
     )
@@ -111,7 +111,7 @@ SPAN = 8  # decode steps, of the picture
 def rounds() -> Drawing:
     """Decode steps and rounds along time, where verifying is free and where multiplying binds."""
     fig, rows = drawing.axes(5.0, 4.3, rows=2)
-    says = [_timeline(axes, name, ratio) for axes, name, ratio in zip(rows, ("small batch: reading binds", "large batch: multiplying binds"), (100.0, 1.0))]
+    says = [_timeline(axes, name, ratio) for axes, name, ratio in zip(rows, ("small batch", "large batch"), (100.0, 1.0))]
     rows[1].set(xlabel="time (decode steps)")
     return done(
         fig,
@@ -139,8 +139,12 @@ def _timeline(axes, name: str, memory_ratio: float) -> str:
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="y", visible=False)
     axes.text(0, 2.25, name, va="center")
+    if gain > 1:
+        axes.text(2.6, 2.25, "■ draft", va="center", color=COLOURS["third"])
+        axes.text(4.2, 2.25, "■ verify", va="center", color=COLOURS["compute"])
     axes.text(SPAN, 2.25, f"{gain:.2f} ×", va="center", ha="right", color=COLOURS["compute" if gain > 1 else "kv"], fontweight="bold")
-    return f"{name[0].upper()}{name[1:]}: a round takes {whole:.2f} steps and yields {tokens:.2f} tokens, {gain:.2f} times the speed."
+    bound = "reading" if memory_ratio > g else "multiplying"
+    return f"In a {name}, where {bound} binds, a round takes {whole:.2f} steps and yields {tokens:.2f} tokens, {gain:.2f} times the speed."
 
 
 COSTS = {0.0: "accent", 0.02: "compute", 0.05: "third", 0.1: "kv", 0.2: "second"}  # draft ratios, with their colours
@@ -231,15 +235,19 @@ def by_batch() -> Drawing:
         axes.set(ylabel="speed-up")
     _batches(bottom, 2, 64)
     rows, batches = simulation.measured("SGLang", "EAGLE-3"), np.geomspace(2, 64, 60)
-    cost = rows.drafted * simulation.drafting("EAGLE-3")
+    cost, answers = rows.drafted * simulation.drafting("EAGLE-3"), simulation.lengths(spread=True)
     alone = [rows.measured[0] * (cost + 1) / (cost + simulation.products(batch, rows.drafted)) for batch in batches]
-    top.plot(batches, alone, color=COLOURS["muted"], lw=1.2, ls=":")
+    top.plot(batches, alone, color=COLOURS["muted"], lw=1.5, ls=":")
+    asked = simulation.predicted("added", simulation.fitted("added", answers), rows, "H100", answers=answers)
+    top.plot(rows.batches, asked.values, color=COLOURS["accent"], lw=1.5, ls=(0, (5, 2, 1, 2)))
     top.set_title("SGLang on H100, 3 drafted", loc="left")
     bottom.set_title("vLLM on RTX 3090 or A100, 2 drafted", loc="left")
-    top.text(2.1, 1.93, "- - -  the slower of the two, at the peak", color=COLOURS["bound"], va="center")
-    top.text(2.1, 2.04, "——  both added, one constant fitted", color=COLOURS["bound"], va="center")
-    beside(top, "matrix products\nalone (H200)", (52, 1.46), (2, 6), "muted", ha="right", va="bottom", fontsize=10)
-    for axes, places in ((top, ((30, 1.55), (2.1, 1.24))), (bottom, ((2.1, 1.5), (2.1, 1.12)))):
+    top.set_ylim(0.5, 2.55)
+    keys = (("—— reading and multiplying added, fitted", "bound"), ("- - - the slower of the two, at the peak", "bound"),
+            ("····· matrix products alone, on an H200", "muted"), ("– · – added, fitted, with 80 questions in all", "accent"))  # fmt: skip
+    for n, (text, colour) in enumerate(keys):
+        top.text(2.1, 2.47 - 0.135 * n, text, color=COLOURS[colour], va="center", fontsize=10)
+    for axes, places in ((top, ((2.1, 1.65), (2.1, 1.24))), (bottom, ((2.1, 1.5), (2.1, 1.12)))):
         for (draft, colour), place in zip(INKS.items(), places):
             axes.text(*place, draft, color=COLOURS[colour], va="center")
     return done(fig, _by_batch_say(share))
@@ -260,6 +268,7 @@ def _engine(axes, rows: simulation.Rows, share: float, colour: str) -> None:
 def _by_batch_say(share: float) -> str:
     first, *others = simulation.tested("added")
     ideal = simulation.predicted("slower", 1, first.rows, "H100")
+    asked = simulation.tested("added", simulation.lengths(spread=True))[0]
     said = "; ".join(f"{100 * curve.error:.0f} % for {curve.rows.draft} in {curve.rows.engine} on {curve.gpu}" for curve in others)
     rise = [simulation.products(batch, 3) for batch in (32, 64)]
     return (
@@ -267,7 +276,8 @@ def _by_batch_say(share: float) -> str:
         f"sources name RTX 3090 and A100) below. In SGLang EAGLE-3 falls from {first.rows.measured[0]} to {first.rows.measured[-1]}, EAGLE crosses 1 between "
         f"16 and 24. The roofline at its peak, dashed, is level to the end on H100: {100 * ideal.error:.0f} % off on average. Matrix products measured on an "
         f"H200 do cost only {rise[0]:.2f} times as much at 32 and {rise[1]:.2f} at 64. If reading and multiplying add and multipliers reach {share:.2f} of "
-        f"the peak, fitted on EAGLE-3 in SGLang, the curve misses by {100 * first.error:.0f} % there, and untouched by {said}."
+        f"the peak, fitted on EAGLE-3 in SGLang, the curve misses by {100 * first.error:.0f} % there, and untouched by {said}. If only "
+        f"{simulation.QUESTIONS} questions of varying length fill the places, a fit misses EAGLE-3 in SGLang by {100 * asked.error:.0f} %, and is level from 24 on."
     )
 
 
@@ -290,7 +300,7 @@ def leviathan() -> Drawing:
     for n, (draft, colour) in enumerate(DRAFTS.items()):
         axes.text(0.02, 0.95 - 0.08 * n, f"● {draft}", transform=axes.transAxes, color=COLOURS[colour], va="center")
     axes.text(0.02, 0.95 - 0.08 * 3, "○ more than τ", transform=axes.transAxes, va="center")
-    axes.text(3.47, 2.97, "within 20 %", color=COLOURS["muted"], ha="right")
+    axes.text(0.98, 0.05, "grey: within 20 % of predicted", transform=axes.transAxes, color=COLOURS["muted"], ha="right", va="center")
     errors, over = [row.error for row in rows], [row for row in rows if row.measured > row.tokens]
     return done(
         fig,
@@ -302,33 +312,34 @@ def leviathan() -> Drawing:
 
 
 def positions() -> Drawing:
-    """The chance to pass by place in the draft, and rounds of 7 predicted from rounds of 3."""
+    """The acceptance that rounds of more and more drafted tokens imply, and rounds of 7 predicted from rounds of 3."""
     fig, (left, right) = drawing.axes(5.0, 6.2, rows=2)
-    found, deep = simulation.written(), simulation.deeper()
-    left.plot(range(1, len(found.by_place) + 1), found.by_place, "o-", color=COLOURS["accent"])
-    left.plot(range(1, len(deep) + 1), deep, "o-", color=COLOURS["kv"])
-    beside(left, "sonnets: easier places survive", (7, found.by_place[-1]), (0, 10), "accent", ha="right")
-    beside(left, "DeepSeek-R1: one layer\nfor all places", (1, deep[0]), (10, -4), "kv", va="center")
-    left.set(ylim=(0, 1.05), xlim=(0.7, 7.3), xlabel="place in the draft", ylabel="share that passes,\nof those judged there")
+    ours, deep = simulation.written().implied, simulation.deeper()
+    for names, values, colour in (("sonnets, drafted by order 2", ours, "accent"), ("DeepSeek-R1: one layer for all places", deep, "kv")):
+        left.plot(range(1, len(values) + 1), values, "o-", color=COLOURS[colour])
+        beside(left, names, (len(values), values[-1]) if values is ours else (1, deep[0]), (4, -18) if values is ours else (8, 3), colour, ha="right" if values is ours else "left")
+    for n, row in enumerate(simulation.longer()):
+        left.plot([3, 7], [row.acceptance, row.after], "o-", color=COLOURS["muted"], lw=1, ms=3, zorder=1)
+    left.text(7.1, 0.8, "EAGLE-3 and\nP-EAGLE", color=COLOURS["muted"], ha="right", va="bottom")
+    left.set(ylim=(0.5, 1.0), xlim=(0.7, 7.3), xlabel="drafted tokens γ", ylabel="acceptance that the\ntokens of a round imply")
     rows = simulation.longer()
     for n, row in enumerate(rows):
         right.plot([row.measured, row.predicted], [-n, -n], color=COLOURS["muted"], lw=1.2, zorder=1)
         right.plot(row.measured, -n, "o", color=COLOURS["compute"], ms=8)
         right.plot(row.predicted, -n, "D", color=COLOURS["third"], mfc="white", ms=7, mew=2)
-        right.text(4.78, -n, f"{100 * (row.predicted / row.measured - 1):+.0f} %", ha="right", va="center")
+        right.text(5.08, -n, f"{100 * (row.predicted / row.measured - 1):+.0f} %", ha="right", va="center")
     right.set_yticks([-n for n in range(len(rows))], [f"{row.draft}, {row.task}" for row in rows])
-    right.set(xlim=(2.3, 4.8), ylim=(-5.6, 1.4), xlabel="tokens of a round with 7 drafted")
+    right.set(xlim=(2.3, 5.1), ylim=(-5.6, 1.4), xlabel="tokens of a round with 7 drafted")
     right.text(0.02, 0.93, "● measured", transform=right.transAxes, color=COLOURS["compute"], va="center")
     right.text(0.37, 0.93, "◇ from 3 drafted", transform=right.transAxes, color=COLOURS["third"], va="center")
     right.grid(axis="y", visible=False)
     off = [row.predicted / row.measured - 1 for row in rows]
     return done(
         fig,
-        f"Above, the share of drafted tokens that passes against their place in the draft, of those whose predecessors passed: in rounds on the sonnets "
-        f"it rises from {found.by_place[0]:.2f} to {found.by_place[-1]:.2f} at the seventh place, for easy stretches survive; in DeepSeek-R1's, "
-        f"as far as tokens by depth tell, it falls from {deep[0]:.2f} to {deep[-1]:.2f} at the fifth, for one layer drafts them all. Below, tokens of a "
-        f"round with 7 drafted in {len(rows)} published runs, measured and predicted from those with 3: {100 * min(off):+.0f} to {100 * max(off):+.0f} %, "
-        "mostly too many.",
+        f"Above, the constant acceptance that the tokens of a round imply, against drafted tokens from 1 to 7: level if it were constant. In rounds on "
+        f"the sonnets it rises from {ours[0]:.2f} to {ours[-1]:.2f}, for easy stretches survive; DeepSeek-R1's falls from {deep[0]:.2f} to {deep[-1]:.2f} at "
+        f"5, for one layer drafts all places; published runs of EAGLE-3 and P-EAGLE fall from 3 to 7 drafted, all but one. Below, tokens of a round with 7 "
+        f"drafted in these {len(rows)} runs, measured and predicted from those with 3: {100 * min(off):+.0f} to {100 * max(off):+.0f} %.",
     )
 
 
@@ -338,6 +349,10 @@ def _reported() -> dict[str, tuple[float, float, str]]:
     eagle = {row["target"]: row for row in catalogue.measurement("eagle_acceptance").records() if row["target"] == "Mixtral 8x7B" or row["speedup"] > 3.7}
     rows |= {f"EAGLE, {name}": (row["tokens_per_pass"], row["speedup"], "kv") for name, row in eagle.items()}
     return {name: (eq.round_steps(tokens_per_round=tokens, spec_speedup=gain), tokens, colour) for name, (tokens, gain, colour) in rows.items()}
+
+
+NAMED = {"small draft": (6, -18), "EAGLE, Mixtral 8x7B": (-6, -18)}  # where these names stand, in points from their dots
+CLEAR = {"fc": "white", "ec": "none", "pad": 1, "alpha": 0.8}
 
 
 def spire() -> Drawing:
@@ -350,12 +365,11 @@ def spire() -> Drawing:
         axes.text(*end, f"{gain}×", color=COLOURS["muted"], ha="right", va="bottom")
     for name, (x, y, colour) in rows.items():
         axes.plot(x, y, "o", color=COLOURS[colour], ms=8, zorder=4)
-        right = name in ("MagicDec", "EAGLE, Mixtral 8x7B", "small draft")
-        beside(axes, f"{name.replace(', ', ', ' + chr(10))}: {y / x:.2f}×" if right else f"{name}: {y / x:.2f}×", (x, y), *_place(name), colour)
+        beside(axes, f"{name}: {y / x:.2f}×", (x, y), NAMED.get(name, (9, -4)), colour, ha="center" if name in NAMED else "left", bbox=CLEAR)
     deep = catalogue.measurement("mtp_by_depth").records()[1:]
     trail = [(eq.round_steps(tokens_per_round=row["tokens_per_pass"], spec_speedup=row["speedup"]), row["tokens_per_pass"]) for row in deep]
     axes.plot(*zip(*trail), "o-", color=COLOURS["compute"], ms=5)
-    beside(axes, "DeepSeek-R1 (MTP),\n1 to 5 drafted", trail[0], (8, -6), "compute", va="top")
+    beside(axes, "DeepSeek-R1 (MTP),\n1 to 5 drafted", trail[0], (8, -6), "compute", va="top", bbox=CLEAR)
     axes.set(xlim=(0.8, 2.6), ylim=(0.8, 5.2), xlabel="time of a round (decode steps)", ylabel="tokens of a round τ")
     axes.grid(visible=False)
     says = ", ".join(f"{name} {y:.2f} tokens in {x:.2f} steps ({y / x:.2f} times)" for name, (x, y, _) in rows.items())
@@ -365,12 +379,6 @@ def spire() -> Drawing:
         "measured: fewer tokens than MagicDec's, in a shorter round. A trail for DeepSeek-R1 with 1 to 5 drafted tokens goes up, then to the right: "
         f"best at 3, with {deep[2]['speedup']} times.",
     )
-
-
-def _place(name: str) -> tuple[tuple[float, float]]:
-    """Where the name of a reported point stands, in points from it."""
-    places = {"MagicDec": (8, -4), "SPIRe": (9, 1), "small draft": (-6, -16), "EAGLE, Mixtral 8x7B": (-8, -30)}
-    return (places.get(name, (8, -3)),)
 
 
 ROUTED = {"deepseek-v3": "compute", "mixtral-8x7b": "kv"}
@@ -393,7 +401,7 @@ def experts_touched() -> Drawing:
     mixtral = next(row for row in catalogue.measurement("eagle_acceptance").records() if row["target"] == "Mixtral 8x7B")
     took = eq.round_steps(tokens_per_round=mixtral["tokens_per_pass"], spec_speedup=mixtral["speedup"])
     axes.plot(1, took, "o", color=COLOURS["kv"], mfc="white", mew=2, ms=8, clip_on=False, zorder=5)
-    point(axes, (1, took), f"a round of EAGLE\non Mixtral: {took:.2f} steps", (0.36, 0.13), "kv")
+    point(axes, (1, took), f"a round of EAGLE\non Mixtral: {took:.2f} steps", (0.68, 0.48), "kv")
     axes.set(ylim=(1, 5.2), ylabel="weights read by verifying,\nin times of a step")
     for n, (text, colour) in enumerate([*((plain(catalogue.model(id).name), colour) for id, colour in ROUTED.items()), ("— 1, - - 3, ··· 7 drafted", "bound")]):
         axes.text(0.98, 0.94 - 0.085 * n, text, transform=axes.transAxes, ha="right", va="center", color=COLOURS[colour])

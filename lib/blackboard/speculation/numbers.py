@@ -9,11 +9,12 @@ from blackboard.case import RUNNING, Case
 from blackboard.catalogue import measurement, model
 from blackboard.pricing.equations import memory_ratio_of
 from blackboard.sparsity.equations import bytes_touched
-from blackboard.speculation import equations as eq
+from blackboard.speculation import distributions, equations as eq, simulation
 from blackboard.units import significant
 
 EXAMPLE = {"acceptance": 0.8, "drafted": 4, "draft_ratio": 0.05}  # four in five, four guesses, a draft of a twentieth
 TRAINING = 0.25 / 10  # of SPIRe's draft over serving without one, in the paper's units
+MODELS, PREFIX, LENGTH, SAMPLES = (distributions.ngrams(2), distributions.ngrams(4)), "shall I", 2, 20_000  # draft and target; of the test of fit
 EAGLE = Case("llama-3.1-8b", "h100-8", "bf16", 500)  # SGLang's rows: one of its eight H100
 
 
@@ -21,20 +22,6 @@ def one_in(case: Case) -> dict[str, float]:
     """A case's symbols with a single chip of its system."""
     known = case.symbols
     return known | {name: known[name] / known["chips"] for name in ("flops", "bandwidth", "hbm")} | {"chips": 1.0}
-
-
-def drafted_best(acceptance: float, draft_ratio: float, memory_ratio: float = 1e9) -> int:
-    """Tokens to draft for the greatest speed-up, by search."""
-    return max(range(1, 100), key=lambda n: eq.speedup(acceptance=acceptance, drafted=n, draft_ratio=draft_ratio, memory_ratio=memory_ratio))
-
-
-def acceptance_from(tokens: float, drafted: int) -> float:
-    """The one chance that explains the tokens of a round, by bisection."""
-    low, high = 0.0, 0.9999
-    for _ in range(60):
-        mid = (low + high) / 2
-        low, high = (mid, high) if eq.tokens_per_round(acceptance=mid, drafted=drafted) < tokens else (low, mid)
-    return low
 
 
 def rounds() -> dict[str, str]:
@@ -49,7 +36,7 @@ def rounds() -> dict[str, str]:
 
 def gains() -> dict[str, str]:
     """Best drafts, and where the gain ends."""
-    best = {a: drafted_best(a, EXAMPLE["draft_ratio"]) for a in (0.8, 0.6)}
+    best = {a: simulation.best_drafted(a, EXAMPLE["draft_ratio"]).drafted for a in (0.8, 0.6)}
     gain = {a: eq.speedup_free(acceptance=a, drafted=n, draft_ratio=EXAMPLE["draft_ratio"]) for a, n in best.items()}
     busy, even = eq.speedup_busy(**EXAMPLE), eq.ratio_even(**EXAMPLE)
     return {
@@ -98,27 +85,33 @@ def reality() -> dict[str, str]:
     over = sum(row["speedup"] > eq.tokens_per_round(**given) for row, given in zip(rows, known))
     large = [1 - r for row, r in zip(rows, ratio) if row["draft"] == "T5-large" and row["task"] == "EnDe"]
     gain = {row["batch"]: row["speedup"] for row in measurement("speculation_by_batch").records(engine="SGLang", draft="EAGLE-3")}
-    mtp = {row["drafted_tokens"]: acceptance_from(row["tokens_per_pass"], row["drafted_tokens"]) for row in measurement("mtp_by_depth").records() if row["drafted_tokens"]}
+    mtp = simulation.deeper()
     [v3] = measurement("deepseek_v3_mtp").records()
-    wrong = [over_predicted(row) for row in measurement("p_eagle_acceptance").records(drafted_tokens=3)]
+    wrong = [row.predicted / row.measured - 1 for row in simulation.longer()]
     free = eq.batch_free(drafted=3, **{name: value for name, value in one_in(EAGLE).items() if name in eq.batch_free.free})
     return {
         "lev_least": significant(min(ratio), 2), "lev_most": significant(max(ratio), 2), "lev_median": f"{median(abs(r - 1) for r in ratio):.0%}",
         "lev_over": f"{over}", "lev_large": f"{min(large):.0%} to {max(large):.0%}", "eagle_free": significant(free, 2),
         "eagle_small": f"{gain[2]:g}", "eagle_large": f"{gain[64]:g}", "peagle_least": f"{min(wrong):.0%}", "peagle_most": f"{max(wrong):.0%}",
-        "mtp_alpha_1": significant(mtp[1], 2), "mtp_alpha_5": significant(mtp[5], 2), "mtp_low": f"{v3['acceptance_low']:.0%}", "mtp_high": f"{v3['acceptance_high']:.0%}",
+        "mtp_alpha_1": significant(mtp[0], 2), "mtp_alpha_5": significant(mtp[-1], 2), "mtp_low": f"{v3['acceptance_low']:.0%}", "mtp_high": f"{v3['acceptance_high']:.0%}",
         "mtp_tau_low": significant(eq.tokens_per_round(acceptance=v3["acceptance_low"], drafted=1), 3),
         "mtp_tau_high": significant(eq.tokens_per_round(acceptance=v3["acceptance_high"], drafted=1), 3), "mtp_gain": f"{v3['speedup']:g}",
     }  # fmt: skip
 
 
-def over_predicted(row: dict) -> float:
-    """How far the chance that explains three guesses overstates the tokens of seven."""
-    [seven] = measurement("p_eagle_acceptance").records(draft=row["draft"], task=row["task"], drafted_tokens=7)
-    alpha = acceptance_from(row["tokens_per_pass"], 3)
-    return eq.tokens_per_round(acceptance=alpha, drafted=7) / seven["tokens_per_pass"] - 1
+def experiment() -> dict[str, str]:
+    """The algorithm between two models of characters."""
+    alone = distributions.plain(MODELS[1], PREFIX, LENGTH)
+    rules = [distributions.outcome(*MODELS, PREFIX, LENGTH, EXAMPLE["drafted"], rule) for rule in distributions.WRONG.values()]
+    found = simulation.written()
+    first = found.by_place[0]
+    return {
+        "samples": f"{SAMPLES:,}", "level": "one in a thousand", "power": f"{min(0.999, *(distributions.power(wrong, alone, SAMPLES) for wrong in rules)):.1%}",
+        "gram_first": significant(first, 2), "gram_later": significant(sum(found.by_place[1:]) / len(found.by_place[1:]), 2), "gram_drafted": f"{len(found.by_place)}",
+        "gram_formula": significant(eq.tokens_per_round(acceptance=first, drafted=len(found.by_place)), 3), "gram_played": significant(found.tokens_per_round, 3),
+    }  # fmt: skip
 
 
 def all() -> dict[str, str]:
     """Every number of the page, by the name the prose uses."""
-    return rounds() | gains() | experts() | two_point_eight() | reality()
+    return rounds() | gains() | experts() | two_point_eight() | reality() | experiment()

@@ -83,6 +83,12 @@ class Written(NamedTuple):
         """The share that passed of all that were judged."""
         return sum(self.passed) / sum(self.judged)
 
+    @property
+    def implied(self) -> tuple[float, ...]:
+        """The constant acceptance that the tokens of rounds of 1, 2, ... drafted tokens imply."""
+        tokens = [1 + sum(self.passed[:places]) / self.rounds for places in range(1, len(self.passed) + 1)]
+        return tuple(acceptance_from(value, places) for places, value in enumerate(tokens, 1))
+
     def __repr__(self) -> str:
         return f"<{self.rounds:,} rounds, {self.tokens_per_round:.2f} tokens each, {100 * self.acceptance:.0f} % of judged tokens passed>"
 
@@ -380,11 +386,12 @@ def acceptance_from(tokens: float, drafted: int) -> float:
 
 
 class Longer(NamedTuple):
-    """Tokens of a round with more drafted than those that the acceptance was taken from: measured and predicted."""
+    """Rounds with more drafted tokens than those that the acceptance was taken from: what they imply, and their tokens, measured and predicted."""
 
     draft: str
     task: str
     acceptance: float
+    after: float
     measured: float
     predicted: float
 
@@ -394,16 +401,15 @@ def longer(few: int = 3, many: int = 7) -> tuple[Longer, ...]:
     table, found = measurement("p_eagle_acceptance"), []
     for row in table.records(drafted_tokens=few):
         (far,) = table.records(draft=row["draft"], task=row["task"], drafted_tokens=many)
-        chance = acceptance_from(row["tokens_per_pass"], few)
-        found.append(Longer(row["draft"], row["task"], chance, far["tokens_per_pass"], gain(chance, many, 0.0)))
+        chance, tokens = acceptance_from(row["tokens_per_pass"], few), far["tokens_per_pass"]
+        found.append(Longer(row["draft"], row["task"], chance, acceptance_from(tokens, many), tokens, gain(chance, many, 0.0)))
     return tuple(found)
 
 
 def deeper() -> tuple[float, ...]:
-    """The share that passes at each place of DeepSeek-R1's drafts, from what one more drafted token adds to a round."""
-    tokens = [row["tokens_per_pass"] for row in measurement("mtp_by_depth").records()]
-    added = [more - less for less, more in zip(tokens, tokens[1:])]
-    return tuple(more / less for less, more in zip([1.0, *added], added))
+    """The constant acceptance that DeepSeek-R1's tokens a pass imply with 1, 2, ... drafted."""
+    rows = measurement("mtp_by_depth").records()[1:]
+    return tuple(acceptance_from(row["tokens_per_pass"], row["drafted_tokens"]) for row in rows)
 
 
 class Leviathan(NamedTuple):

@@ -1,0 +1,189 @@
+"""The paging lesson's explorables: the batch that one memory holds, and what input costs when prefixes are found again.
+
+A chart's signals bear the names of the notation, so that every formula is printed into it as it stands.
+"""
+
+from __future__ import annotations
+
+import math
+
+from sympy import Min
+
+from blackboard import marks, menus, units
+from blackboard.batching import equations as step
+from blackboard.case import Case, plain
+from blackboard.catalogue import model, price, system
+from blackboard.explorable import Explorable, curve, derived, inside, menu, slider, sweep
+from blackboard.formula import Formula, take
+from blackboard.paging import equations as eq
+from blackboard.paging.simulation import agent
+from blackboard.style import COLOURS
+from blackboard.units import significant
+
+CASE = Case("llama-3.1-70b", "h100-8", "bf16", 2_000)  # where reserving hurts: a cache of many bytes in memory of few
+SYSTEMS = ("h100-8", "a100-80gb-8", "h200-8", "b200-8", "gb200-nvl72", "mi355x-8")
+MODELS = ("llama-3.1-8b", "llama-3.1-70b", "llama-3.1-405b", "qwen3-235b-a22b", "gpt-oss-120b", "deepseek-v3")
+ROUND = ",.3~r"  # three digits, thousands separated
+DOT = {"type": "point", "filled": True, "opacity": 1, "size": 110}
+LOW, HIGH, FIRST, LAST = 1, 1e6, 100, 1e6  # sequences on the chart's axis, tokens on the other
+
+
+# --- the batch that fits ---------------------------------------------------------------------------------------------------
+
+RESERVED = Formula(
+    "paging.batch_reserved", "batch_held", eq.batch_held.typed.subs(eq.kv_use, Min(1, eq.use_reserved.typed)), "sequence",
+    "the batch with room set aside for a longest sequence, or for a longer one", eq.batch_held.assumes, where=eq.batch_held._where, register=False,
+)  # fmt: skip
+PAGED = Formula(
+    "paging.batch_paged", "batch_held", eq.batch_held.typed.subs(eq.kv_use, eq.use_paged.typed), "sequence",
+    "the batch with a cache in blocks", eq.batch_held.assumes, where=(*eq.batch_held._where, *eq.use_paged._where), register=False,
+)  # fmt: skip
+
+
+def _tens(name: str, value: float, low: float, high: float, label: str) -> list[dict]:
+    """A slider of tenths of a decade between two powers of ten, which starts near a value."""
+    start = round(math.log10(value), 1)
+    return slider(name, low, high, 0.1, start, label, base=10)
+
+
+def _room() -> list[dict]:
+    """Machine, model and precision, the lengths, and the two batches with what a token costs in them."""
+    sliders = [
+        *_tens("context", CASE.context, 2, 5.5, "mean tokens of a sequence"),
+        *slider("reserved_context", 9, 20, 1, 14, "tokens set aside", base=2),
+        *slider("page_tokens", 0, 11, 1, 4, "tokens of a block", base=2),
+    ]
+    at = lambda formula: f"max(0.001, {inside(formula, 'sequence', hbm='machine.hbm')})"
+    dollars = lambda batch: f"({inside(step.cost_per_token, 'USD/megatoken', rent=1.0, batch=batch)})"
+    follows = {
+        "whole": at(RESERVED), "paged": at(PAGED), "fits": "n_total * bytes_per_param < machine.hbm", "most": f"max({FIRST}, min({LAST!r}, reserved_context))",
+        "gain": f"{dollars('whole')} / {dollars('paged')}", "free": inside(step.critical_batch, "sequence"),
+    }  # fmt: skip
+    return menus.given(CASE, SYSTEMS, MODELS, sliders=sliders, **follows)
+
+
+def room_explorer() -> Explorable:
+    """Sequences that one memory holds against their mean length, set aside or in blocks, for a machine and a model."""
+    encoding = {
+        "x": marks.log_axis("context", "mean tokens of a sequence", FIRST, LAST, "~s"),
+        "y": marks.log_axis("blocks", "sequences in memory", LOW, HIGH, "~s"),
+    }
+    base = sweep("context", 2, 6, points=81)
+    base["transform"] += [curve(formula, "context", field, "sequence", hbm="machine.hbm") for field, formula in (("blocks", PAGED), ("set_aside", RESERVED))]
+    early = f"max({LOW}, {inside(PAGED, 'sequence', hbm='machine.hbm', context='300')})"
+    level = f"max({LOW}, {inside(RESERVED, 'sequence', hbm='machine.hbm', context=str(FIRST))})"
+    layers = [
+        marks.line("blocks", "accent", encoding, strokeWidth=4), marks.line("set_aside", "kv", encoding),
+        marks.rule(encoding, "compute", y="free"), marks.rule(encoding, None, x="context"),
+        marks.at(encoding, {**DOT, "color": COLOURS["accent"]}, x="context", y="paged"),
+        marks.at(encoding, {**DOT, "color": COLOURS["kv"]}, x="context", y="whole"),
+        marks.text(encoding, f"fits && {early} < {HIGH} ? 'blocks' : ''", "300", early, align="left", dx=6, dy=-8, color=COLOURS["accent"]),
+        marks.text(encoding, "fits ? 'set aside' : ''", str(FIRST), level, align="left", dx=4, dy=10, color=COLOURS["kv"]),
+        marks.text(encoding, "'critical batch'", str(LAST), "free", align="right", dx=-4, dy=-8, color=COLOURS["compute"]),
+        marks.hover(encoding, "blocks", {"blocks": "in blocks", "set_aside": "set aside"}, ",.3~r"),
+    ]  # fmt: skip
+    lengths = f"{marks.said('context', ROUND)} + ' tokens, ' + {marks.said('reserved_context')} + ' set aside, blocks of ' + {marks.said('page_tokens')}"
+    few = "(whole < 1 ? 'fewer than 1' : format(whole, ',.3~r'))"
+    batches = f"fits ? {few} + ' set aside, ' + {marks.said('paged', ROUND)} + ' in blocks: ' + format(paged / whole, ',.2~r') + ' × as many' : 'the weights do not fit'"
+    worth = "fits ? 'a token costs ' + format(gain, ',.3~r') + ' times less' : ''"
+    spec = {**base, "params": _room(), "layer": layers, "title": menus.setting(lengths, batches, worth)}
+    return Explorable(spec, "The batch that fits", _room_says(), (
+        "The cost is that of decoding at the two batches, by `batching.cost_per_token`, with a kernel as fast for blocks. Paging is worth most where "
+        "few sequences fit: set aside more, or take a model with a larger cache. Where even reservations exceed the critical batch, as for DeepSeek-V3 "
+        "on a whole rack, more sequences hardly make a token cheaper. Very long blocks bring the waste back."
+    ))  # fmt: skip
+
+
+def _start() -> dict[str, float]:
+    return CASE.symbols | {"context": 10**3.3, "reserved_context": 2.0**14, "page_tokens": 2.0**4}
+
+
+def _room_says() -> str:
+    known = _start()
+    held = take(RESERVED, known), take(PAGED, known)
+    cost = [take(step.cost_per_token, known | {"rent": 1.0}, batch=batch) for batch in held]
+    return (
+        "Sequences that memory holds against their mean length from 100 to a million tokens, both on log scales, with controls for system, model and "
+        "precision, mean length, tokens set aside for each sequence, and tokens of a block. In blocks the batch falls as the length grows; with a fixed "
+        "number set aside it is level, until lengths exceed it. A dashed line marks the critical batch. For "
+        f"{plain(model(CASE.model).name)} on {plain(system(CASE.system).name)}, at {known['context']:,.0f} tokens and {known['reserved_context']:,.0f} "
+        f"set aside, {held[0]:,.0f} sequences fit, in blocks of {known['page_tokens']:.0f} {held[1]:,.0f}: a token costs {cost[0] / cost[1]:.1f} times less."
+    )
+
+
+# --- what input costs ----------------------------------------------------------------------------------------------------------
+
+CARD = price("claude-opus-4.6@2026-03-13")  # of the lecture's day
+PAID = CARD.usd_per_Mtok
+WRITES = {"5min": PAID.cache_write_5min / PAID.input, "1h": PAID.cache_write_1h / PAID.input, "free": 1.0}  # price of a write over that of input
+CHEAP = units.factor("USD/megatoken")
+TURNED = Formula(
+    "paging.price_of_turns", "price_blended", eq.price_blended.typed.subs(eq.hit_rate, eq.hit_rate_room.typed), "USD/token",
+    "the price of an input token in a conversation, with a cache that holds part of all that is going on", (*eq.price_blended.assumes, *eq.hit_rate_room.assumes),
+    where=eq.hit_rate_turns._where, register=False,
+)  # fmt: skip
+ENDLESS = Formula(
+    "paging.price_kept", "price_blended", eq.price_blended.typed.subs(eq.hit_rate, eq.hit_rate_turns.typed), "USD/token",
+    "the price of an input token in a conversation, with room for all", eq.price_blended.assumes, where=eq.hit_rate_turns._where, register=False,
+)  # fmt: skip
+
+
+def _card() -> list[dict]:
+    """The conversation, the room of the cache, the card's prices and what follows; a byte is a token here."""
+    turns, start, growth = agent()
+    found = {"write_ratio": "writes[write]", "input_price": f"usd * {CHEAP!r}", "working_set": "1", "kv_bytes_per_token": "1"}
+    known = {"now": inside(TURNED, "USD/megatoken"), "hits": inside(eq.hit_rate_room, "1"), "even": inside(eq.hit_rate_even, "1")}
+    return [
+        {"name": "writes", "value": WRITES},
+        *menu("write", {"5min": f"{WRITES['5min']:g}× (kept 5 min)", "1h": f"{WRITES['1h']:g}× (kept 1 h)", "free": "as input"}, "5min", "price of a write"),
+        *slider("turns", 0, 2, 0.05, round(20 * math.log10(turns)) / 20, "turns of a conversation", base=10),
+        *slider("start_context", 2, 5, 0.1, round(math.log10(start), 1), "tokens at the start", base=10),
+        *slider("turn_growth", 1, 4.5, 0.1, round(math.log10(growth), 1), "tokens that a turn adds", base=10),
+        *slider("cache_bytes", 0, 1.5, 0.05, 1, "cache ÷ working set"),
+        *slider("read_ratio", 0.02, 1, 0.01, round(PAID.cached_read / PAID.input, 2), "price of a hit ÷ input"),
+        *slider("usd", 0.1, 20, 0.1, PAID.input, "input: $ per million tokens"),
+        *(row for name, value in {**found, **known}.items() for row in derived(name, value)),
+    ]  # fmt: skip
+
+
+def prefix_explorer() -> Explorable:
+    """Price of an input token against the turns of a conversation, with a prefix cache that has room for all that is going on, or for a part."""
+    encoding = {
+        "x": marks.log_axis("turns", "turns of a conversation", 1, 100, "~s"),
+        "y": {"field": "price", "type": "quantitative", "title": "$ per million input tokens", "scale": {"domainMin": 0, "domainMax": {"expr": "2.1 * usd"}}},
+    }
+    base = sweep("turns", 0, 2, points=81)
+    base["transform"] += [curve(TURNED, "turns", "price", "USD/megatoken"), curve(ENDLESS, "turns", "endless", "USD/megatoken")]
+    one = inside(ENDLESS, "USD/megatoken", turns="100")
+    layers = [
+        marks.line("endless", "accent", encoding, strokeDash=[2, 3]), marks.line("price", "kv", encoding, strokeWidth=4),
+        marks.rule(encoding, "compute", y="usd"), marks.rule(encoding, None, x="turns"),
+        marks.at(encoding, {**DOT, "color": COLOURS["kv"]}, x="turns", y="now"),
+        marks.text(encoding, "'without a cache'", "100", "usd", align="right", dx=-4, dy={"expr": f"{inside(TURNED, 'USD/megatoken', turns='60')} > 0.95 * usd ? 11 : -8"},
+                   color=COLOURS["compute"]),
+        marks.text(encoding, "'room for all'", "100", one, align="right", dx=-4, dy=11, color=COLOURS["accent"]),
+        marks.hover(encoding, "price", {"price": "$ per million", "endless": "room for all"}, ",.3~r", ",.3~r"),
+    ]  # fmt: skip
+    grows = f"{marks.said('start_context', ROUND)} + ' tokens, ' + {marks.said('turn_growth', ROUND)} + ' more each of ' + {marks.said('turns', '.3~r')} + ' turns'"
+    waits = "'cache holds ' + format(cache_bytes, '.0%') + ' of the working set, a write costs ' + format(write_ratio, '.3~r') + '×'"
+    finds = "format(100 * hits, '.1f') + ' % found: $' + format(now, '.2f') + ' per million instead of $' + format(usd, '.2f')"
+    even = "even > 0 ? 'caching pays from ' + format(100 * even, '.1f') + ' % on' + (hits < even ? ': here it costs more' : '') : 'caching always pays'"
+    spec = {**base, "params": _card(), "layer": layers, "title": marks.title(grows, waits, finds, even)}
+    return Explorable(spec, "What a found prefix saves", _prefix_says(), (
+        f"At the start a coding agent as in Codex's traces, at the prices of {CARD.model} on {CARD.valid_from}. Every turn reads the whole context; what is "
+        "not found is written at the surcharge. The working set is the context of all conversations that are going on: with half of the room, half "
+        "of the turns come too late. A first turn, or a cache that is too small, costs more than none."
+    ))  # fmt: skip
+
+
+def _prefix_says() -> str:
+    turns, start, growth = agent()
+    known = {"turns": 10**1.5, "start_context": 10 ** round(math.log10(start), 1), "turn_growth": 10 ** round(math.log10(growth), 1), "write_ratio": WRITES["5min"],
+             "cache_bytes": 1.0, "kv_bytes_per_token": 1.0, "working_set": 1.0, "read_ratio": PAID.cached_read / PAID.input, "input_price": PAID.input * CHEAP}  # fmt: skip
+    return (
+        "Price of a million input tokens against the turns of a conversation from 1 to 100 (log scale), with controls for the price of a write, turns, "
+        "tokens at the start and per turn, the cache's room as a share of the working set, and the price of a hit and of input. It falls from the "
+        "price of a write towards that of a hit; a dotted line is with room for all conversations, a dashed one the price without a cache. At "
+        f"{known['turns']:.0f} turns {100 * take(eq.hit_rate_room, known):.0f} % are found: ${take(TURNED, known) / CHEAP:.2f} instead of "
+        f"${PAID.input:.2f}; caching pays from {significant(100 * take(eq.hit_rate_even, known), 3)} % on."
+    )
