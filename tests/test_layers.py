@@ -15,10 +15,10 @@ CORE = [  # each may import those before it
     "units", "notation", "formula", "style", "datafile", "architecture", "prices", "catalogue", "case",
     "derivation", "answers", "panel", "practice", "explorable", "marks", "menus", "drawing", "summary", "tables",
 ]  # fmt: skip
-ROOMS = ["equations", "transformer", "moe", "network", "distributions", "allocator", "hybrid", "simulation", "lab", "implied", "numbers", "figures", "explorables", "problems"]
+ROOMS = ["equations", "transformer", "moe", "network", "distributions", "allocator", "hybrid", "kernels", "simulation", "lab", "implied", "numbers", "figures", "explorables", "problems"]
 
 
-REFERENCE = ["costs", "claims", "flashcards", "glossary"]  # pages that look back on all lessons: they import them, nothing imports these
+REFERENCE = ["costs", "cost_charts", "ledger", "points", "repeated", "claims", "flashcards", "glossary"]  # pages that look back on all lessons: they import them, nothing imports these
 
 
 def imported(path: Path) -> set[str]:

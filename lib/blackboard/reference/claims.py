@@ -1,0 +1,166 @@
+"""The ledger as its page shows it: verdicts counted, a card for each claim, and a picture of how far numbers are off."""
+
+from __future__ import annotations
+
+import html
+from functools import cache
+from typing import Any
+
+from blackboard.formula import formulas
+from blackboard.reference import ledger as books, repeated  # noqa: F401  (entering its claims)
+from blackboard.reference.ledger import COMPUTED, FAILS, HOLDS, NEAR, PART, ROUGH, VERDICTS, WITHIN, Judged, Part, Verdict
+from blackboard.reference.points import ledger
+from blackboard.summary import Page
+
+GROUPS = ("predictions", "models", "claims", "points", "numbers", "topics")
+MANY = 7  # numbers of a claim that are summed up in a line
+
+
+def text(words: str) -> str:
+    """Words as HTML, with the apostrophes of the rest of the book."""
+    return html.escape(words, quote=False).replace("'", "’")
+
+
+@cache
+def judged() -> tuple[Judged, ...]:
+    """Every claim with its numbers and verdict, computed once."""
+    return tuple(claim.judged() for claim in ledger)
+
+
+def anchor(id: str) -> str:
+    """Where a claim stands on the page."""
+    return f"claim-{id.replace('.', '-')}"
+
+
+def mark(verdict: Verdict) -> str:
+    """A verdict's mark; the words beside it say the same."""
+    return f'<span class="claim-mark" aria-hidden="true">{verdict.mark}</span>'
+
+
+# --- verdicts, counted -------------------------------------------------------------------------------------------------
+
+
+def legend() -> Page:
+    """How many claims have each verdict, what it means, and which they are."""
+    rows = []
+    for verdict in VERDICTS:
+        ids = [row.claim.id for row in judged() if row.verdict is verdict]
+        links = " ".join(f'<a href="#{anchor(id)}">{id}</a>' for id in ids)
+        means = ("Computed: " if verdict in COMPUTED else "Stated, with the document: ") + verdict.means
+        rows.append(
+            f'<div class="claim-{verdict.key}"><dt>{mark(verdict)} {verdict.says} <span class="claim-count">{len(ids)}</span></dt>'
+            f'<dd><span class="claim-bar" style="width: {100 * len(ids) / len(judged()):.1f}%"></span>{text(means)}.<span class="claim-ids">{links}</span></dd></div>'
+        )
+    return Page(f'<dl class="claim-legend">{"".join(rows)}</dl>')
+
+
+def tally() -> dict[str, str]:
+    """Numbers that the page's prose prints."""
+    every = judged()
+    count = lambda *verdicts: str(sum(row.verdict in verdicts for row in every))
+    return {
+        "claims": str(len(every)), "computed": count(*COMPUTED), "documents": count(*VERDICTS[len(COMPUTED) :]), "numbers": str(sum(len(row.parts) for row in every if row.verdict in COMPUTED)),
+        "within": f"{WITHIN:.0%}".replace("%", " %"), "near": f"{NEAR:g}",
+    }  # fmt: skip
+
+
+# --- cards -------------------------------------------------------------------------------------------------------------
+
+
+def cards(group: str) -> Page:
+    """The claims of a group, a card each."""
+    return Page("".join(_card(row) for row in judged() if row.claim.group == group))
+
+
+def _card(row: Judged) -> str:
+    """One claim: who says it, its numbers, the verdict and why; folded, the formulas and sources."""
+    claim, id = row.claim, anchor(row.claim.id)
+    why = row.because or "Its numbers have moved since a reason was written."
+    return (
+        f'<article class="claim claim-{row.verdict.key} tex2jax_process mathjax_process" id="{id}">'
+        f'<h3><a class="claim-id" href="#{id}">{claim.id}</a> {text(claim.says)}</h3>'
+        f'<p class="claim-who">{text(claim.who)}</p>{_numbers(row)}'
+        f'<p class="claim-verdict"><strong>{mark(row.verdict)} {text(row.label[0].upper() + row.label[1:])}.</strong> {text(why)}</p>'
+        f'<p class="claim-lesson">Treated in <a href="{claim.at.href}">{claim.at.lesson.capitalize()}: {text(claim.at.heading)}</a></p>{_evidence(row)}</article>'
+    )
+
+
+def _number(part: Part) -> str:
+    return f"<dt>{text(part.of)}</dt><dd>claimed {text(part.claim)}, found <b>{text(part.told(part.found))}</b>: {text(part.gap)}</dd>"
+
+
+def _numbers(row: Judged) -> str:
+    """Claimed and found, a line each; of many numbers the span."""
+    if not row.parts:
+        return ""
+    if len(row.parts) < MANY:
+        return f'<dl class="claim-parts">{"".join(map(_number, row.parts))}</dl>'
+    parts = sorted(row.parts, key=lambda part: part.found)
+    good = sum(part.off <= 1 + row.claim.within for part in parts)
+    span = parts[0].between(parts[0].found, parts[-1].found)
+    return f'<dl class="claim-parts"><dt>{len(parts)} numbers</dt><dd>claimed {text(parts[0].claim)}, found <b>{text(span)}</b>: {good} hold</dd></dl>'
+
+
+def _evidence(row: Judged) -> str:
+    """Formulas and sources, folded away; of many numbers all."""
+    out = []
+    if len(row.parts) >= MANY:
+        out.append(f'<dl class="claim-parts">{"".join(map(_number, row.parts))}</dl>')
+    for name in row.claim.formulas:
+        formula = formulas[name]
+        out.append(f"<p>{text(formula.says[0].upper() + formula.says[1:])} (<code>{name}</code>):</p><div>\\[{formula.latex}\\]</div>")
+    found = map(books.cited, row.claim.cites)
+    out.append("<p>Sources: " + "; ".join(f'<a href="{html.escape(c.url)}">{text(c.title)}</a> ({text(c.date)})' for c in found) + ".</p>")
+    head = "Formulas and sources" if row.claim.formulas else "Sources"
+    return f'<details><summary>{head} <span class="visually-hidden">of {row.claim.id}</span></summary>{"".join(out)}</details>'
+
+
+# --- how far off -------------------------------------------------------------------------------------------------------
+
+SHAPES = {ROUGH: ("s", "compute"), PART: ("D", "third"), FAILS: ("X", "kv")}
+
+
+def spread() -> list[Judged]:
+    """Claims that numbers decide and that do not simply hold: by verdict, then by how far the worst number is off."""
+    worst = lambda row: max(part.off for part in row.parts)
+    plain = lambda part: not isinstance(part.found, str) and part.unit != "year"
+    found = [row for row in judged() if row.parts and all(map(plain, row.parts))]
+    return [row for verdict in SHAPES for row in sorted(found, key=worst) if row.verdict is verdict]
+
+
+def ratios() -> Any:
+    """What was found over what was claimed, a row for each claim that numbers decide and that does not simply hold."""
+    from blackboard.drawing import axes, done
+    from blackboard.style import COLOURS
+
+    rows = spread()
+    fig, at = axes(6.0, 0.185 * len(rows) + 1.0)
+    at.axvspan(1 / (1 + WITHIN), 1 + WITHIN, color=COLOURS["accent"], alpha=0.2, lw=0)
+    for place, row in enumerate(rows):
+        shape, colour = SHAPES[row.verdict]
+        found = [part.ratio for part in row.parts]
+        at.plot([min(found), max(found)], [place, place], color=COLOURS[colour], lw=1, alpha=0.6)
+        at.plot(found, [place] * len(found), shape, color=COLOURS[colour], ms=5, mew=0)
+    for verdict, (shape, colour) in SHAPES.items():
+        middle = [place for place, row in enumerate(rows) if row.verdict is verdict]
+        beside = at.get_yaxis_transform()
+        at.plot([1.01, 1.01], [middle[0] - 0.3, middle[-1] + 0.3], color=COLOURS[colour], lw=4, transform=beside, clip_on=False)
+        at.text(1.025, sum(middle) / len(middle), verdict.says, color=COLOURS["bound"], transform=beside, va="center", rotation=90)
+    ticks = {0.001: "÷ 1,000", 0.01: "÷ 100", 0.1: "÷ 10", 1: "as claimed", 10: "× 10", 100: "× 100", 1000: "× 1,000"}
+    at.set(xscale="log", xlabel="found over claimed", ylim=(len(rows), -1), xlim=(0.003, 1_000), yticks=range(len(rows)), yticklabels=[row.claim.id for row in rows])
+    at.set_xticks([x for x in ticks if x > 0.003], [name for x, name in ticks.items() if x > 0.003])
+    at.minorticks_off()
+    at.tick_params(axis="y", labelsize=10, length=0)
+    return done(fig, alt("ratios"))
+
+
+def alt(name: str) -> str:
+    """What the picture shows, its range and its point."""
+    rows = spread()
+    found = [part.ratio for row in rows for part in row.parts]
+    inside, far = sum(max(r, 1 / r) <= 1 + WITHIN + 1e-9 for r in found), max(rows, key=lambda row: max(part.off for part in row.parts))
+    kinds = ", ".join(f"{sum(row.verdict is verdict for row in rows)} {words}" for verdict, words in ((ROUGH, "are right to a factor"), (PART, "hold in part"), (FAILS, "do not hold")))
+    return (
+        f"Found over claimed, on a log scale from {1 / min(found):.0f} times less to {max(found):.0f} times as much, for {len(found)} numbers of {len(rows)} claims, a row each, of which {kinds}. "
+        f"{inside} of the numbers lie in a band of a fifth about what is claimed. The furthest off is {far.claim.id}."
+    )

@@ -1,0 +1,540 @@
+"""Cost cards: what four workloads cost on the catalogue's price cards, by part, on one day.
+
+A workload is a sequence of requests. What a cache holds of each is found by comparing prompts, not stated: a request
+re-reads what it shares with the one before, and all else is new. Prices are those of `DAY`, by the cards then current.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from itertools import takewhile
+from typing import Any, NamedTuple
+
+from blackboard.catalogue import PriceCard, measurement, price, prices
+from blackboard.formula import DERIVED, Formula, take
+from blackboard.notation import symbols
+from blackboard.paging.equations import hit_rate_turns, start_context, turn_growth, turns
+from blackboard.pricing.equations import hold_time, input_price, output_price, uses_even
+from blackboard.summary import Page, table
+from blackboard.units import factor, significant
+
+DAY = "2026-11-21"
+MTOK, HOUR = factor("megatoken"), factor("h")
+KEPT = 5 * factor("min")  # a short cache write buys so much, and each hit as much again
+THOUSAND = 1000
+
+# --- formulas ----------------------------------------------------------------------------------------------------------
+
+fresh_tokens, written_tokens, reread_tokens, answer_tokens, stored_tokens, prompt_tokens = symbols(
+    "fresh_tokens written_tokens reread_tokens answer_tokens stored_tokens prompt_tokens")  # fmt: skip
+hit_price, write_price, storage_price, batch_factor, hit_rate = symbols("hit_price write_price storage_price batch_factor hit_rate")
+one_request = ("one price for all requests of the task: none crosses a step of the card",)
+
+
+def _part(name: str, expr: Any, says: str) -> Formula:
+    return Formula(f"costs.{name}", "task_part", expr, "USD/sequence", says, one_request, register=False)
+
+
+_PAID = {
+    "input": (fresh_tokens * input_price, "what is read and not kept"),
+    "written": (written_tokens * write_price, "what is read and written into a cache"),
+    "hits": (reread_tokens * hit_price, "what a cache holds already"),
+    "output": (answer_tokens * output_price, "what is generated"),
+}
+PARTS = {name: _part(name, batch_factor * paid, says) for name, (paid, says) in _PAID.items()} | {
+    "storage": _part("storage", stored_tokens * storage_price * hold_time, "what is kept, for as long as it is kept")}  # fmt: skip
+task_cost = Formula(
+    "costs.task_cost", "task_cost", batch_factor * sum(paid for paid, _ in _PAID.values()) + PARTS["storage"].typed, "USD/sequence",
+    "each token is paid for once in each request that it is part of, at the price of what is done with it",
+    one_request, DERIVED, PARTS, register=False,
+)  # fmt: skip
+sent = Formula(
+    "costs.sent", "sent_tokens", turns * start_context + turn_growth * turns * (turns - 1) / 2, "token/sequence",
+    "every turn sends the whole conversation again, so input grows with the square of the turns",
+    ("every turn adds as much",), DERIVED, register=False,
+)  # fmt: skip
+written = Formula(
+    "costs.written", "written_tokens", start_context + turn_growth * (turns - 1), "token/sequence",
+    "every token is new once: together, the context of the last turn", ("every turn adds as much", "nothing is thrown out between turns"), DERIVED, register=False,
+)  # fmt: skip
+request_cost = Formula(
+    "costs.request_cost", "task_cost",
+    batch_factor * (prompt_tokens * (hit_rate * hit_price + (1 - hit_rate) * write_price) + answer_tokens * output_price), "USD/sequence",
+    "one request, of which a cache holds a share", ("all that misses is written",), DERIVED, register=False,
+)  # fmt: skip
+FORMULAS = (task_cost, sent, written, request_cost, *PARTS.values())
+
+# --- workloads ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Requests that follow one another: tokens at the head, tokens that each request brings, tokens of each answer, s between."""
+
+    name: str
+    what: str
+    turns: int
+    head: int  # system prompt, tools, a document
+    brings: int  # the user's message, or what a tool returns
+    answer: int
+    gap: float
+    why: dict[str, str]  # where each number is from
+    tasks: int = 1
+    waits: bool = False  # whether the answers may come a day later
+
+    @property
+    def start(self) -> int:
+        """Tokens of the first request."""
+        return self.head + self.brings
+
+    @property
+    def growth(self) -> int:
+        """Tokens that each turn adds to the next request."""
+        return self.answer + self.brings
+
+    @property
+    def hold(self) -> float:
+        """Seconds from the first request to the last."""
+        return self.gap * (self.turns - 1)
+
+
+class Request(NamedTuple):
+    """One request: tokens that a cache holds from the request before, tokens that are new, tokens answered."""
+
+    hit: int
+    new: int
+    answer: int
+
+    @property
+    def prompt(self) -> int:
+        return self.hit + self.new
+
+
+def requests(load: Workload) -> tuple[Request, ...]:
+    """The requests of one task. Prompts are lists of messages; a hit is the head that a prompt has in common with the last one."""
+    found, before, prompt = [], [], [("head", load.head)]
+    for turn in range(load.turns):
+        prompt = [*prompt, (f"brought {turn}", load.brings)]
+        shared = [message for message, _ in takewhile(lambda pair: pair[0] == pair[1], zip(prompt, before))]
+        hit = sum(size for _, size in shared)
+        found.append(Request(hit, sum(size for _, size in prompt) - hit, load.answer))
+        before, prompt = prompt, [*prompt, (f"answered {turn}", load.answer)]
+    return tuple(found)
+
+
+def _agent() -> Workload:
+    """The coding agent of the traces: its turns and growth as measured, its answers by the ratio of input to output."""
+    [seen] = measurement("agent_traces").records()
+    n, first, growth = seen["turns"], seen["start_tokens"], seen["growth_tokens"]
+    answer = round(take(sent, {"turns": n, "start_context": first, "turn_growth": growth}) / seen["input_per_output"] / n)
+    brings = growth - answer
+    return Workload(
+        "agent", "a coding agent that works through one issue", n, first - brings, brings, answer, 20 * factor("s"),
+        {"turns": f"median of {seen['traces']} traces", "head": "context at the start, as measured, less the first message", "brings": "growth of a turn, as measured, less the answer",
+         "answer": "input over output, as measured", "gap": "assumed: tools run that long"},
+    )  # fmt: skip
+
+
+def _batch() -> Workload:
+    """Single requests of the mean length of a published trace."""
+    [seen] = measurement("request_traces").records()
+    return Workload(
+        "batch", "a thousand single requests, read once and answered shortly", 1, 0, seen["input_tokens"], seen["output_tokens"], 0,
+        {"turns": "no request follows another", "head": "none", "brings": "mean of Mooncake's trace", "answer": "mean of Mooncake's trace", "gap": "none"}, THOUSAND, True,
+    )  # fmt: skip
+
+
+@cache
+def workloads() -> dict[str, Workload]:
+    """The four workloads by name."""
+    [chat] = measurement("vllm_request_lengths").records(requests="ShareGPT")
+    [trace] = measurement("request_traces").records()
+    minute = factor("min")
+    found = (
+        Workload("chat", "a conversation with an assistant", 4, 4096, round(chat["input_tokens"]), round(chat["output_tokens"]), minute,
+                 {"turns": "assumed", "head": "assumed: a system prompt as long as the strictest least length for caching that we saw", "brings": "mean of ShareGPT",
+                  "answer": "mean of ShareGPT", "gap": "assumed"}),
+        _agent(),
+        Workload("document", "questions about one long document, over an hour", 6, 120_000, 50, trace["output_tokens"], 12 * minute,
+                 {"turns": "assumed", "head": "assumed: a novel, or an annual report; it fits into a context of 128,000 tokens", "brings": "assumed: a question",
+                  "answer": "mean of Mooncake's trace", "gap": "assumed"}),
+        _batch(),
+    )  # fmt: skip
+    return {load.name: load for load in found}
+
+
+def hit_share(load: Workload) -> float:
+    """Share of all input tokens that a cache holds."""
+    made = requests(load)
+    return sum(r.hit for r in made) / sum(r.prompt for r in made)
+
+
+# --- bills -------------------------------------------------------------------------------------------------------------
+
+
+class Bill(NamedTuple):
+    """What a workload costs on a card: USD by part, tokens in and out, and requests that were beyond the card's step."""
+
+    card: PriceCard
+    load: Workload
+    parts: dict[str, float]
+    tokens: int
+    long: int
+
+    @property
+    def total(self) -> float:
+        return sum(self.parts.values())
+
+    @property
+    def blended(self) -> float:
+        """USD per million tokens, in and out."""
+        return self.total / self.tokens * MTOK
+
+    def share(self, part: str) -> float:
+        return self.parts[part] / self.total
+
+
+def caches(card: PriceCard, load: Workload) -> bool:
+    """Whether hits have a price of their own here, and there is anything to hit."""
+    return card.usd_per_Mtok.cached_read is not None and load.turns > 1
+
+
+def _prices(card: PriceCard, load: Workload, prompt: int) -> dict[str, float]:
+    """A card's prices for a request, by notation name, USD per token. A write without a price costs what input costs."""
+    p = card.rates(prompt)
+    write = (p.cache_write_1h if load.gap > KEPT else None) or p.cache_write_5min or p.input
+    usd = {"input_price": p.input, "write_price": write, "hit_price": p.input if p.cached_read is None else p.cached_read, "output_price": p.output}
+    batch = {"batch_factor": (card.batch_multiplier or 1.0) if load.waits else 1.0}
+    return {name: value / MTOK for name, value in usd.items()} | batch | {"storage_price": (card.cache_storage_usd_per_Mtok_hour or 0) / MTOK / HOUR}
+
+
+def _counts(card: PriceCard, load: Workload, request: Request, cached: bool) -> dict[str, float]:
+    """A request's tokens by notation name: without a price for writing, what is new is plain input."""
+    charged = card.usd_per_Mtok.cache_write_5min is not None
+    return {
+        "fresh_tokens": request.prompt if not cached else 0 if charged else request.new,
+        "written_tokens": request.new if cached and charged else 0, "reread_tokens": request.hit if cached else 0,
+        "answer_tokens": request.answer, "stored_tokens": 0, "hold_time": 0,
+    }  # fmt: skip
+
+
+def bill(card: PriceCard, load: Workload, cached: bool = True) -> Bill:
+    """What a workload costs on a card, request by request; with `cached` false, as if nothing were ever kept.
+
+    Storage is paid where a card asks for it and the workload pauses for longer than a cache lives without being asked to.
+    """
+    keeps, parts, made = cached and caches(card, load), dict.fromkeys(PARTS, 0.0), requests(load)
+    for n, request in enumerate(made):
+        values = _prices(card, load, request.prompt) | _counts(card, load, request, keeps)
+        if keeps and n == 0 and load.gap > KEPT:
+            values |= {"stored_tokens": load.head, "hold_time": load.hold}
+        for name, part in PARTS.items():
+            parts[name] += load.tasks * take(part, values)
+    beyond = sum(card.above is not None and r.prompt > card.above.tokens for r in made)
+    return Bill(card, load, parts, load.tasks * sum(r.prompt + r.answer for r in made), beyond)
+
+
+def closed(card: PriceCard, load: Workload, n: float, cached: bool) -> float:
+    """The bill of so many turns from the closed forms, without counting a request; below the card's step."""
+    at = {"turns": n, "start_context": load.start, "turn_growth": load.growth}
+    all_in, new = take(sent, at), take(written, at)
+    charged = card.usd_per_Mtok.cache_write_5min is not None
+    counts = {"fresh_tokens": 0 if cached and charged else new if cached else all_in, "written_tokens": new if cached and charged else 0,
+              "reread_tokens": all_in - new if cached else 0, "answer_tokens": n * load.answer, "stored_tokens": 0, "hold_time": 0}  # fmt: skip
+    return take(task_cost, counts | _prices(card, load, load.start))
+
+
+def saved(card: PriceCard, load: Workload) -> float:
+    """The share of a bill that caching saves; below 0 where it costs more."""
+    return 1 - bill(card, load).total / bill(card, load, cached=False).total
+
+
+def asked_once(card: PriceCard, prompt: int, answer: int) -> float:
+    """What a single uncached request costs, USD."""
+    p = card.rates(prompt)
+    known = {"prompt_tokens": prompt, "answer_tokens": answer, "write_price": p.input / MTOK, "output_price": p.output / MTOK}
+    return take(request_cost, known, hit_rate=0, hit_price=0, batch_factor=1)
+
+
+def least_uses(card: PriceCard, kept: str = "cache_write_5min") -> int | None:
+    """The least number of uses of a prompt with which writing it to the cache is cheaper; None where writing is not charged."""
+    p = card.usd_per_Mtok
+    write = getattr(p, kept)
+    if write is None or p.cached_read is None:
+        return None
+    return int(uses_even(write_ratio=write / p.input, read_ratio=p.cached_read / p.input)) + 1
+
+
+# --- which cards -------------------------------------------------------------------------------------------------------
+
+GROWING = "claude-opus-5.5@2026-09-22"  # the card of the figure against turns
+HOSTED, NEWEST = "gpt-oss-120b", 4  # an open model that several hosts sell, and how many cards of a maker a chart shows
+HOSTS = ("together", "fireworks", "cerebras", "groq")
+
+
+@cache
+def current(day: str = DAY) -> tuple[PriceCard, ...]:
+    """The cards that held on a day: not known to have ended, or ended later."""
+    return tuple(card for card in prices() if card.valid_on(day))
+
+
+@cache
+def shown() -> tuple[PriceCard, ...]:
+    """The cards of the charts: each maker's newest of the last year, and one open model at each host."""
+    year = f"{int(DAY[:4]) - 1}{DAY[4:]}"
+    newest = sorted((card for card in current() if card.valid_from >= year), key=lambda card: card.valid_from, reverse=True)
+    makers = dict.fromkeys(card.provider for card in newest if card.provider not in HOSTS)
+    made = [card for maker in makers for card in [c for c in newest if c.provider == maker][:NEWEST]]
+    return (*made, *(card for card in newest if card.provider in HOSTS and card.model == HOSTED))
+
+
+def name(card: PriceCard) -> str:
+    """A card's id without its date, and without "preview"."""
+    return card.id.split("@")[0].removesuffix("-preview")
+
+
+def ranked(load: Workload, cards: Iterable[PriceCard]) -> list[Bill]:
+    """Bills of a workload, the dearest first."""
+    return sorted((bill(card, load) for card in cards), key=lambda found: -found.total)
+
+
+def doubts(found: Bill) -> str:
+    """Why what a bill rests on is uncertain, or nothing."""
+    used = ["usd_per_Mtok", *(["above"] if found.long else []), *(["batch_multiplier"] if found.load.waits else []),
+            *(["cache_storage_usd_per_Mtok_hour"] if found.parts["storage"] else [])]  # fmt: skip
+    said = dict.fromkeys(why for field in used if (why := found.card.caveat(field)))
+    return "; ".join(said)
+
+
+# --- tables ------------------------------------------------------------------------------------------------------------
+
+
+def usd(value: float, digits: int = 2) -> str:
+    """Dollars and cents, or below a dollar so many digits."""
+    return f"${value:,.2f}" if value >= 1 else f"${significant(value, digits)}"
+
+
+def _line(text: str) -> str:
+    return f'<span style="white-space: nowrap">{text}</span>'
+
+
+def _called(card: PriceCard, mark: str = "") -> str:
+    """A card's name on one line, with a mark."""
+    return f'<div style="min-width: 15rem"><code>{html.escape(name(card))}</code>{mark}</div>'
+
+
+def _folded(summary: str, page: Page) -> Page:
+    return Page(f"<details><summary>{html.escape(summary)}</summary>{page}</details>")
+
+
+def assumptions() -> Page:
+    """The four workloads in numbers, and where each number is from."""
+    heads = ("Workload", "Requests", "Head (tokens)", "Each request brings (tokens)", "Answer (tokens)", "Between requests")
+    small = lambda text: f'<br><small style="font-weight: normal">{html.escape(text)}</small>'
+    cell = lambda text, why: f'<div style="min-width: 7rem">{text}{small(why)}</div>'
+    rows = []
+    for load in workloads().values():
+        pause = f"{load.gap:g} s" if load.gap < factor("min") else f"{load.gap / factor('min'):g} min"
+        said = {"turns": f"{load.turns}" + (f" × {load.tasks:,}" if load.tasks > 1 else ""), "head": f"{load.head:,}", "brings": f"{load.brings:,}",
+                "answer": f"{load.answer:,}", "gap": pause if load.gap else "–"}  # fmt: skip
+        rows.append([cell(load.name, load.what), *(cell(text, load.why[field]) for field, text in said.items())])
+    return table("Four workloads", heads, rows)
+
+
+def counted() -> Page:
+    """What follows: tokens sent, found again, and new, of one task."""
+    heads = ("Workload", "Sent (tokens)", "Found in the cache", "New", "Generated", "Longest request", "Share found")
+    rows = []
+    for load in workloads().values():
+        made = requests(load)
+        sums = [sum(r.prompt for r in made), sum(r.hit for r in made), sum(r.new for r in made), sum(r.answer for r in made), max(r.prompt for r in made)]
+        rows.append([load.name, *(f"{load.tasks * n:,}" for n in sums[:4]), f"{sums[4]:,}", f"{hit_share(load):.0%}"])
+    return table("Tokens of a task", heads, rows)
+
+
+def _lowered(found: Bill) -> str:
+    """What lowers the bill: the batch price where the workload may wait, else what caching saves."""
+    if found.load.waits:
+        return f"× {found.card.batch_multiplier:g}" if found.card.batch_multiplier else "–"
+    return f"{saved(found.card, found.load):.0%}".replace("-", "−") if caches(found.card, found.load) else "–"
+
+
+def bills(workload: str) -> Page:
+    """Every current card's bill for a workload, the dearest first, folded away; what is uncertain is marked and said below."""
+    load, notes, rows = workloads()[workload], {}, []
+    for found in ranked(load, current()):
+        why = doubts(found)
+        number = notes.setdefault(f"{found.card.id}: {why}", len(notes) + 1) if why else 0
+        mark = f'<sup><a href="#costs-{workload}-{number}" aria-label="caveat ?{number}">?{number}</a></sup>' if why else ""
+        parts = [usd(value) if value else "–" for value in found.parts.values()]
+        rows.append([
+            _called(found.card, mark), _line(found.card.valid_from), _line(found.card.date), usd(found.total), *parts,
+            f"{found.share('output'):.0%}", usd(found.blended), _lowered(found), "yes" if found.long else "–",
+        ])  # fmt: skip
+    heads = ("Card", "From", "Last source", f"Cost of {'1,000 requests' if load.tasks > 1 else 'the task'}", "Input", "Written", "Hits", "Output", "Storage",
+             "Share of output", "Per million tokens", "Batch" if load.waits else "Caching saves", "Beyond its step")  # fmt: skip
+    below = "".join(f'<li id="costs-{workload}-{n}">{html.escape(text)}</li>' for text, n in notes.items())
+    page = table(f"{workload.capitalize()}: all {len(rows)} cards current on {DAY}", heads, rows)
+    return _folded(f"All {len(rows)} cards", Page(page + (f'<p>Uncertain (marked ?):</p><ol class="table-note">{below}</ol>' if below else "")))
+
+
+def ratios() -> Page:
+    """What every current card's prices are to its price of input, and from how many uses on a write pays; folded away."""
+    times = lambda value, base: "–" if value is None else f"{value / base:.3g}"
+    rows = []
+    for card in sorted(current(), key=lambda c: (c.provider, c.id)):
+        p, step = card.usd_per_Mtok, card.above
+        rows.append([
+            _called(card), _line(card.valid_from), usd(p.input), times(p.output, p.input), times(p.cached_read, p.input), times(p.cache_write_5min, p.input),
+            times(p.cache_write_1h, p.input), str(least_uses(card) or "–"), str(least_uses(card, "cache_write_1h") or "–"),
+            f"{card.batch_multiplier:g}" if card.batch_multiplier else "–",
+            f"{step.tokens:,}: {step.input_multiplier:g}, {step.output_multiplier:g}" if step else "–",
+        ])  # fmt: skip
+    heads = ("Card", "From", "Input (USD per million)", "Output ÷ input", "Hit ÷ input", "Write ÷ input", "Long write ÷ input",
+             "Uses to pay for a write", "Uses, long write", "Batch", "Step: input ×, output ×")  # fmt: skip
+    return _folded(f"All {len(rows)} cards", table(f"Ratios of the cards current on {DAY}", heads, rows))
+
+
+# --- numbers of the prose ----------------------------------------------------------------------------------------------
+
+
+def _spread(values: Iterable[float]) -> str:
+    """The least and the greatest of some shares, in percent."""
+    values = list(values)
+    return f"{min(values):.0%} to {max(values):.0%}"
+
+
+def _said(found: Bill) -> str:
+    doubt = ", uncertain" if doubts(found) else ""
+    return f"{name(found.card)} ({found.card.valid_from}, {usd(found.total)}{doubt})"
+
+
+def _newest(model: str) -> PriceCard:
+    return price(model, DAY)
+
+
+def _loads() -> dict[str, str]:
+    """What the workloads re-read, and what was measured of it."""
+    rates = {(row["who"], row["workload"]): row["hit_rate"] for row in measurement("prefix_cache_hit_rates").records()}
+    arena = [rate for (_, what), rate in rates.items() if "Chatbot Arena" in what]
+    codex = {what.split(", ")[-1]: rate for (who, what), rate in rates.items() if who == "vLLM"}
+    [trace] = measurement("agent_traces").records()
+    share = {key: hit_share(load) for key, load in workloads().items()}
+    return {
+        "day": DAY, "cards": str(len(current())), "charted": str(len(shown())),
+        "chat_hits": f"{share['chat']:.0%}", "agent_hits": f"{share['agent']:.1%}",
+        "arena": _spread(arena), "ds_hits": f"{rates['DeepSeek', 'all services, a day']:.1%}",
+        "codex": f"{codex['what the traces allow']:.1%}",
+        "local": f"{codex['local caches']:.1%}", "shared": f"{codex['shared store']:.1%}", "traces": f"{trace['traces']}",
+        "agent_end": f"{requests(workloads()['agent'])[-1].prompt:,}",
+    }  # fmt: skip
+
+
+def _chat() -> dict[str, str]:
+    found = ranked(workloads()["chat"], shown())
+    first = requests(found[0].load)
+    cached = [one for one in found if caches(one.card, one.load)]
+    return {
+        "chat_most": _said(found[0]), "chat_least": _said(found[-1]), "chat_span": significant(found[0].total / found[-1].total, 2),
+        "chat_head": f"{found[0].load.head / sum(r.new for r in first):.0%}", "chat_out": _spread(one.share("output") for one in cached),
+    }  # fmt: skip
+
+
+def _agents() -> dict[str, str]:
+    load = workloads()["agent"]
+    on = lambda model: bill(_newest(model), load)
+    found = ranked(load, shown())
+    cached = [one for one in found if caches(one.card, load)]
+    hosted = {one.card.provider: one for one in found if one.card.model == HOSTED}
+    made = requests(load)
+    tokens = sum(r.answer for r in made) / sum(r.prompt + r.answer for r in made)
+    old, new, fable, opus = map(on, ("gpt-6-sol", "gpt-6.1-sol", "claude-fable-5.2", "claude-opus-5.5"))
+    return {
+        "agent_most": _said(found[0]), "agent_least": _said(found[-1]), "agent_out_tokens": f"{tokens:.1%}",
+        "agent_out": _spread(one.share("output") for one in cached),
+        "agent_hit_share": _spread(one.share("hits") for one in cached),
+        "sol_old": _said(old), "sol_new": _said(new), "sol_less": f"{1 - new.total / old.total:.0%}",
+        "fable": name(fable.card), "opus": name(opus.card), "fable_price": f"{fable.card.usd_per_Mtok.input / opus.card.usd_per_Mtok.input:g}",
+        "fable_bill": significant(fable.total / opus.total, 2), "hosted": HOSTED, "hosts": str(len(hosted)),
+        "host_most": f"{usd(max(one.total for one in hosted.values()))}", "host_least": f"{usd(min(one.total for one in hosted.values()))}",
+        "host_span": significant(max(one.total for one in hosted.values()) / min(one.total for one in hosted.values()), 2),
+        "host_chat": significant(_span("chat"), 2),
+    }  # fmt: skip
+
+
+def _span(workload: str) -> float:
+    """The dearest host of the open model over the cheapest."""
+    totals = [bill(card, workloads()[workload]).total for card in shown() if card.model == HOSTED]
+    return max(totals) / min(totals)
+
+
+def _documents() -> dict[str, str]:
+    load = workloads()["document"]
+    pro, haiku = bill(_newest("gemini-3.1-pro-preview"), load), bill(_newest("claude-haiku-5.5"), load)
+    reading = requests(load)[0].prompt * pro.card.usd_per_Mtok.input / MTOK
+    opus = _newest("claude-opus-5.5").usd_per_Mtok
+    return {
+        "pro": name(pro.card), "pro_storage": usd(pro.parts["storage"]), "pro_reading": usd(reading),
+        "haiku": name(haiku.card), "haiku_step": f"{haiku.card.above.tokens:,}",
+        "haiku_long": f"{haiku.long} of {load.turns}", "haiku_times": f"{haiku.card.above.input_multiplier:g}",
+        "long_write": f"{opus.cache_write_1h / opus.input:g}", "short_write": f"{opus.cache_write_5min / opus.input:g}", "document_head": f"{load.head:,}",
+    }  # fmt: skip
+
+
+def _batches() -> dict[str, str]:
+    have = [card for card in current() if card.batch_multiplier]
+    none = {card.provider.capitalize() for card in shown() if not card.batch_multiplier} - {card.provider.capitalize() for card in have}
+    [factor_] = {card.batch_multiplier for card in have}
+    found = ranked(workloads()["batch"], shown())
+    return {
+        "batch_have": str(len(have)), "batch_factor": f"{factor_:.0%}",
+        "batch_none": ", ".join(sorted(none)).replace("Deepseek", "DeepSeek"), "batch_most": _said(found[0]), "batch_least": _said(found[-1]),
+        "batch_in": _spread(one.share("input") for one in found), "batch_brings": f"{found[0].load.brings:,}", "batch_answer": str(found[0].load.answer),
+    }  # fmt: skip
+
+
+def _saving() -> dict[str, str]:
+    """What caching saves, and the ratios of the cards."""
+    card, load = price(GROWING), workloads()["agent"]
+    cached, plain = bill(card, load), bill(card, load, cached=False)
+    prices_ = [c.usd_per_Mtok for c in current()]
+    hits = sorted(p.cached_read / p.input for p in prices_ if p.cached_read)
+    outs = sorted(p.output / p.input for p in prices_)
+    saving = {key: [saved(c, workloads()[key]) for c in shown() if caches(c, workloads()[key])] for key in ("chat", "agent", "document")}
+    uses = lambda kept: {n for c in current() if (n := least_uses(c, kept))}
+    [short], [long] = uses("cache_write_5min"), uses("cache_write_1h")
+    p = card.usd_per_Mtok
+    return {
+        "growing": name(card), "plain": usd(plain.total), "cached": usd(cached.total), "turns": str(load.turns),
+        **{f"{key}_saves": _spread(found) for key, found in saving.items()},
+        "hit_least": f"{hits[0]:.1%}", "hit_most": f"{hits[-1]:.0%}",
+        "out_least": f"{outs[0]:g}", "out_most": f"{outs[-1]:g}", "uses_short": str(short), "uses_long": str(long),
+        "unused": f"{p.cache_write_5min / p.input - 1:.0%}", "without_hits": str(sum(p.cached_read is None for p in prices_)),
+    }  # fmt: skip
+
+
+def _stepping() -> dict[str, str]:
+    card, answer = _newest("gemini-3.1-pro-preview"), workloads()["document"].answer
+    below, beyond = (asked_once(card, card.above.tokens + n, answer) for n in (0, 1))
+    was = price("claude-sonnet-5.5@2026-06-30").usd_per_Mtok.cached_read
+    now = price("claude-sonnet-5.5@2026-10-07")
+    return {
+        "stepped": str(sum(c.above is not None for c in current())), "step_at": f"{card.above.tokens:,}", "step_below": usd(below), "step_beyond": usd(beyond),
+        "sonnet": name(now), "sonnet_day": now.valid_from, "sonnet_was": usd(was), "sonnet_now": usd(now.usd_per_Mtok.cached_read),
+    }  # fmt: skip
+
+
+def _ranks() -> dict[str, str]:
+    """How a card's place depends on the workload."""
+    card = next(c for c in shown() if c.id.startswith("cerebras/"))
+    place = lambda key: next(n for n, one in enumerate(ranked(workloads()[key], shown()), 1) if one.card is card)
+    uncertain = sum(bool(doubts(bill(c, workloads()["agent"]))) for c in current())
+    return {"moving": name(card), "place_chat": str(place("chat")), "place_agent": str(place("agent")), "uncertain": str(uncertain)}
+
+
+def numbers() -> dict[str, str]:
+    """All numbers of the page, by the name that the prose uses."""
+    return _loads() | _chat() | _agents() | _documents() | _batches() | _saving() | _stepping() | _ranks()

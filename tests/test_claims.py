@@ -1,0 +1,415 @@
+"""The ledger of claims: complete, its numbers right by plain arithmetic, and no verdict that does not hang on them."""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+from html.parser import HTMLParser
+
+import pytest
+from lessons import ROOT
+from test_prose import typed_numbers
+
+from blackboard import catalogue
+from blackboard.formula import Given, _Evaluable, formulas
+from blackboard.reference import claims, ledger as books
+from blackboard.reference.ledger import COMPUTED, CONTRADICTED, FAILS, HOLDS, PART, ROUGH, VERDICTS, Part, judge
+from blackboard.reference.points import ledger
+from blackboard.units import significant
+
+PAGE = ROOT / "book" / "claims.md"
+IDS = [claim.id for claim in ledger]
+every = pytest.mark.parametrize("id", IDS)
+
+
+def row(id):
+    """A claim with its numbers, as the page has it."""
+    return next(row for row in claims.judged() if row.claim.id == id)
+
+
+# --- nothing is left out -----------------------------------------------------------------------------------------------
+
+
+def test_every_prediction_model_number_and_point_is_entered():
+    due = [f"P{n}" for n in range(1, 6)] + [f"M{n}" for n in range(1, 5)] + [f"C{n}" for n in range(1, 5)] + [f"12.{n}" for n in range(1, 24)]
+    assert IDS[: len(due)] == due
+    assert {claim.group for claim in ledger} == set(claims.GROUPS)
+
+
+REPEATED = [
+    "about 300", "300 multiply-adds", "2,000 to 3,000", "20 ms", "15 ms", "40 ms", "128,000", "thousandth", "about 100 times", "150 trillion", "1,000 times", "six times the price", "$2 an hour",
+    "2.8 times", "24 times", "2 to 4 times", "60 to 80 %", "30 to 40 %", "thousands of requests", "hundreds of millions", "some 500 GPUs", "288 GB", "20 TB/s", "1/5", "10 times cheaper", "3 to 5 times",
+    "2 kB", "64 times the experts", "square root", "37 billion", "300 to 1", "up to 100", "11 blocks", "20 tokens a parameter", "1.8 to 2 times",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", REPEATED)
+def test_every_number_that_articles_repeat_is_entered(number):
+    assert any(number in claim.says for claim in ledger)
+
+
+def test_no_claim_is_entered_twice():
+    assert len(IDS) == len(set(IDS)) and len({claim.says for claim in ledger}) == len(IDS)
+    with pytest.raises(ValueError, match="two claims"):
+        ledger.enter("P1", "predictions")
+
+
+# --- what a claim must have --------------------------------------------------------------------------------------------
+
+
+@every
+def test_a_claim_says_why_and_whence(id):
+    claim = ledger[id]
+    assert claim.says.endswith((".", "?")) and claim.who and claim.cites
+    assert not [key for key in claim.cites if not books.known(key)]
+    assert set(claim.formulas) <= set(formulas)
+
+
+@every
+def test_a_verdict_is_computed_unless_a_document_is_cited(id):
+    claim = ledger[id]
+    if claim.stated is None:
+        assert row(id).verdict in COMPUTED and row(id).parts
+    else:
+        assert claim.stated not in COMPUTED, "what numbers decide is not stated"
+        assert claim.sources, "a stated verdict needs its document"
+        assert (claim.stated is CONTRADICTED) == bool(claim.by)
+
+
+NAMES = r"(Llama|Claude Opus|Gemini|DeepSeek-V)\s?\d+(\.\d+)?(\s\d+B)?"
+
+
+@every
+def test_the_sentence_is_the_one_of_this_verdict_and_its_numbers_are_computed(id):
+    claim, found = ledger[id], row(id)
+    assert found.because, f"no sentence for “{found.verdict.says}”: read the numbers again, then write one"
+    assert not re.search(r"[{}]", found.because + found.label)
+    template = " ".join(claim.because.values())
+    typed = typed_numbers(re.sub(NAMES, " ", re.sub(r"\{[^}]*\}", " ", template).replace("–", " ")))
+    assert typed <= typed_numbers(claim.says) | set(claim.quotes), "compute it, or say in `quotes` what it quotes"
+    assert set(claim.quotes) <= typed, "nothing quotes these"
+
+
+def headings(lesson):
+    """Anchors of a lesson's headings as Sphinx makes them."""
+    from docutils.nodes import make_id
+
+    text = re.sub(r"```.*?```", "", (ROOT / "book" / f"{lesson}.md").read_text("utf8"), flags=re.S)
+    return {make_id(title.replace('"', "")) for title in re.findall(r"^#+ (.+)$", text, re.M)}
+
+
+@every
+def test_the_lesson_that_treats_it_has_that_heading(id):
+    place = ledger[id].at
+    assert place.href.partition("#")[2] in headings(place.lesson)
+
+
+def test_documents_that_the_bibliography_has_too_have_the_same_address():
+    bib = (ROOT / "book" / "references.bib").read_text("utf8")
+    urls = dict(re.findall(r"@misc\{(\w+),.*?url = \{(.*?)\}", bib, re.S))
+    shared = set(urls) & set(books.DOCUMENTS)
+    assert shared and all(books.DOCUMENTS[key].url == urls[key] for key in shared)
+
+
+# --- formulas shown are formulas used ----------------------------------------------------------------------------------
+
+
+def forget():
+    """Empty what lessons remember of numbers that they computed once."""
+    for name, module in list(sys.modules.items()):
+        if re.fullmatch(r"blackboard\.\w+\.(numbers|implied)", name):
+            for function in vars(module).values():
+                getattr(function, "cache_clear", lambda: None)()
+
+
+@pytest.fixture
+def formula(monkeypatch):
+    """Watch which formulas are evaluated; formula.bend = name multiplies its n-th result by 3 + n."""
+
+    class Watch:
+        seen: list[str] = []
+        bend = None
+
+        def start(self, name):
+            """From now on watch, and bend this formula."""
+            self.seen, self.bend = [], name
+            forget()
+
+    watch, plain = Watch(), _Evaluable._evaluate
+
+    def evaluate(self, **values):
+        out = plain(self, **values)
+        watch.seen.append(self.name)
+        mine = watch.bend and (self.name == watch.bend or self.name.startswith(watch.bend + ".for_"))
+        return out * (3 + watch.seen.count(self.name)) if mine else out
+
+    monkeypatch.setattr(_Evaluable, "_evaluate", evaluate)
+    monkeypatch.setattr(Given, "__call__", evaluate)
+    forget()
+    yield watch
+    forget()
+
+
+@pytest.mark.parametrize(("id", "name"), [(claim.id, name) for claim in ledger for name in claim.formulas])
+def test_every_formula_that_a_card_shows_decides_something_on_it(formula, id, name):
+    claim = ledger[id]
+    if id == "M1":  # counts the formula's symbols
+        assert {"flops", "bandwidth", "n_active", "n_total"} <= set(formulas[name].free)
+        return
+    [told], before = claim.because.values(), claim.compute()
+    formula.start(name)
+    after = claim.compute()
+    assert any(seen == name or seen.startswith(name + ".for_") for seen in formula.seen), "shown, but not evaluated"
+    assert (after.parts, books.fill(told, after.values)) != (before.parts, books.fill(told, before.values)), "its value is nowhere on the card"
+
+
+# --- the numbers, by plain arithmetic ----------------------------------------------------------------------------------
+
+ACTIVE, TOTAL = 37_551_276_032, 671_025_397_760  # DeepSeek-V3, from its configuration
+KV = 61 * 576 * 2
+RACK = {"flops": 72 * 5e15, "bandwidth": 72 * 8e12, "hbm": 72 * 186e9}
+C = 5e15 / 2 / 8e12
+SERVED = 50e6 * 60 * 86_400
+DAY = {"hit": 0.563, "prefill": 73_700, "decode": 14_800}
+
+ORACLES = {
+    "P2": [144, 144 / 72], "P3": [2**20, 2 * ACTIVE * 8e12 / (5e15 * KV)], "P4": [2 / 6 / 0.3, SERVED / 2e12], "M1": [2, 4], "M2": [1, 1],
+    "M3": [5 / (1e6 * 2 * n / 5e15 * 3.30 / 3600) for n in (300e9, 100e9, 30e9)] + [0.27 / (1e6 * 2 * ACTIVE / 1978.9e12 * 2 / 3600)], "C1": [ACTIVE, TOTAL],
+    "C2": [312e12 / 1.555e12, 312e12 / 2.039e12, 989.4e12 / 3.35e12, 2250e12 / 8e12], "C3": [480e12 / (30 * 86_400)], "C4": [150e12 / 2e12],
+    "12.1": [256 / 8, TOTAL / ACTIVE, C * TOTAL / ACTIVE], "12.2": [TOTAL, TOTAL], "12.3": [300 * 256 / 32], "12.4": [TOTAL / RACK["bandwidth"]], "12.5": [1e11 / 300 / 2e5, 1e11 / 600 / 2e5, 1e11 / 150 / 2e5],
+    "12.8": [18 / 12, 4 / 2], "12.9": [30e12 / 275e6], "12.10": [math.log2((2 * 131_072 * 132 + 2048 * 656) / (131_072 * 132 + 2048 * 656))], "12.11": [4 * 144, 144, 4 * 144 / (2 * 72)],
+    "12.12": [2.592e14, 129.6], "12.13": [2 / 6 / 0.3], "12.15": [320 / 8, 144 / 8], "12.16": [2017, 2017, 2017], "12.19": [9e15 / 2 * 0.5 / 8e12, 562.5, 1125], "12.20": [2**20 / 2**16], "12.23": [2400 * 7168 * 2 / 64 / 50e9 + 5.6e-6],
+    "N1": [C], "N2": [2400, C * TOTAL / ACTIVE, C * 32], "N3": [186e9 / 8e12], "N4": [0.0144, 288e9 / 22e12], "N5": [288e9, 22e12], "N6": [0.040], "N7": [128_000, 14_800 / 8, 2200, 10_100],
+    "N8": [480e12 / (30 * 86_400) / 128_000], "N9": [C, 8 * C, C * TOTAL / ACTIVE], "N10": [40e12], "N11": [30 / 5, 2.5], "N12": [2, 1.3, 1.6, 2.9, 3.3], "N13": [450 / 50, 200 / 50, 900 / 50, 900 / 100],
+    "N14": [4], "N15": [5 / 25, DAY["decode"] / (DAY["prefill"] * (1 - DAY["hit"]))], "N16": [5 / 0.5, 2 / 0.2, 0.55 / 0.14], "N17": [25 / 5, 12 / 2, 2.19 / 0.55], "N18": [2048, None, KV, 126 * 2 * 8 * 128 * 2],
+    "N19": [186e9 / 8e12, 768e9 / 614.4e9, 7.68e12 / 28e9, 30e12 / 275e6], "N20": [3.699, 1.3686e9], "N21": [0.5], "N22": [2.592e15], "N23": [20, None, None, None], "N24": [8 * 80e9, 72 * 186e9, 72 * 288e9],
+    "T1": [2.78], "T2": [2.8, 1.5, 1 / 1.8, 1 / 1.4], "T3": [1 - 0.204, 1 - 0.268, 1 - 0.382, 1 - (161.31 + 337.99) / 2048], "T4": [24, 3.5, 4], "T5": [0.963 / 0.204, 0.963 / 0.268, 0.963 / 0.382],
+    "T6": [1 - 0.963, 7.5 / (161.31 + 337.99 + 7.5)], "T8": [None, 132.44], "T9": [8], "T10": [math.ceil(112 / 16) + 2 * 2, 3 * 7], "T12": [1.8, 1.15, 1.259, 1.028], "T13": [466_509 * 1024 * 2048 / 20 / 124_668_672, 1_430_512 * 1024 * 2048 / 20 / 1_100_048_384],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("id", ORACLES)
+def test_numbers_agree_with_an_independent_reckoning(id):
+    found = [part.found for part in row(id).parts if not isinstance(part.found, str)]
+    assert len(found) == len(ORACLES[id])
+    assert [f for f, e in zip(found, ORACLES[id]) if e is not None] == pytest.approx([e for e in ORACLES[id] if e is not None], rel=1e-3)
+
+
+def test_the_reckoning_leaves_out_only_what_is_drawn_or_listed():
+    """Of these the draws have a tolerance of their own, and lists of chips are held by their ends."""
+    rest = {claim.id for claim in ledger if row(claim.id).parts} - set(ORACLES)
+    assert rest == {"P5", "12.6", "12.7", "12.21", "T11"}
+    assert [part.found for part in row("P5").parts] == [pytest.approx(30e12 / 275e6), "flash"]
+    constants = [part.found for part in row("12.6").parts]
+    assert (min(constants), max(constants)) == pytest.approx((312e12 / 2.039e12, 918e12 / 1.638e12))
+    drains = sorted(part.found for part in row("12.7").parts)[1:]
+    assert (drains[0], drains[-1]) == pytest.approx((288e9 / 22e12, 80e9 / 2.039e12))
+    assert [part.found for part in row("12.21").parts] == pytest.approx([129.6, 820], rel=0.02)
+
+
+def test_overlap_by_plain_arithmetic():
+    """Computing or reading all weights twice, against sending 9 copies of 7,168 values, 3 bytes in all, on each of 58 layers."""
+    assert [part.found for part in row("T11").parts[:2]] == pytest.approx([1 - 0.27, 1.255])
+    for batch, part in zip((2_000, 20_000), row("T11").parts[2:]):
+        weights, kv = TOTAL / RACK["bandwidth"], batch * 1_000 * KV / RACK["bandwidth"]
+        compute, send = 2 * batch * ACTIVE / RACK["flops"], batch / 72 * 9 * 7168 * 3 * 58 / 900e9
+        assert part.found == pytest.approx((max(compute, weights + kv) + send) / max(compute, 2 * weights + kv, send), rel=1e-6)
+
+
+SAME = [  # what a lesson prints and the ledger finds: (claim, number of the part, lesson, its name there, digits)
+    ("12.1", 1, "sparsity", "sparsity", 3), ("12.1", 2, "sparsity", "critical", 2), ("P3", 1, "batching", "balanced", 2), ("N1", 0, "batching", "intensity", 4), ("N9", 0, "batching", "gain_dense", 4),
+    ("N9", 2, "batching", "gain", 2), ("M3", 0, "pricing", "margin_low", 2), ("M3", 1, "pricing", "margin", 2), ("M3", 2, "pricing", "margin_high", 2), ("M3", 3, "pricing", "margin_ds", 2), ("12.12", 1, "overtraining", "over", 3),
+    ("C4", 0, "overtraining", "over_rumour", 2), ("12.21", 1, "overtraining", "over_high", 2), ("N8", 0, "sparsity", "world_first_racks", 3), ("N20", 0, "sparsity", "gain", 3), ("12.6", 0, "sparsity", "c_least", 3), ("T13", 0, "corpus", "over_120", 3), ("T13", 1, "corpus", "over_1b", 3),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("id", "part", "lesson", "name", "digits"), SAME)
+def test_the_ledger_says_what_the_lesson_says(id, part, lesson, name, digits):
+    from lessons import room
+
+    numbers = room(lesson, "numbers")
+    printed = (numbers.costs() | numbers.tokens() if lesson == "overtraining" else numbers.all())[name]
+    assert printed.split()[0] == significant(row(id).parts[part].found, digits)
+
+
+# --- verdicts ----------------------------------------------------------------------------------------------------------
+
+EXPECTED = {  # what the facts amount to, read without the code: a change here is a reason to read the page again
+    "holds": "M2 C1 12.2 N1 N3 N4 N5 N6 N11 N14 N20 N21 N22 N24 T3 T5 T6 T10", "part": "P4 M1 C2 12.5 12.6 12.7 12.8 12.11 12.16 12.19 N2 N7 N12 N13 N15 N16 N17 N18 N19 N23 T2 T4 T11 T12",
+    "near": "C4 12.12 N8 N9 T9", "fails": "P2 P3 P5 M3 12.1 12.3 12.10 12.15 12.20 12.21 12.23", "against": "C3 12.9 12.17 T1 T13", "more": "M4 12.18 12.22", "mended": "12.4 12.13",
+    "nosource": "N10 T7 T8 T14", "open": "P1 12.14 T15",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("verdict", VERDICTS, ids=lambda v: v.key)
+def test_the_verdicts_are_those_that_the_facts_amount_to(verdict):
+    assert [r.claim.id for r in claims.judged() if r.verdict is verdict] == EXPECTED[verdict.key].split()
+
+
+def test_judging_by_hand():
+    verdict = lambda *found, claimed=100, **more: judge(tuple(Part("", claimed, f) for f in found), **more)
+    assert verdict(120) is verdict(100 / 1.2) is verdict(100, 110) is HOLDS
+    assert verdict(121) is verdict(50) is verdict(200, 60) is ROUGH
+    assert verdict(100, 121) is verdict(100, 1e9) is PART
+    assert verdict(201) is verdict(49) is verdict(130, 300) is FAILS
+    assert verdict(101, within=0.01) is HOLDS and verdict(102, within=0.01) is ROUGH and verdict(900, near=10) is ROUGH
+    assert verdict(150, 200, claimed=(150, 200)) is HOLDS and verdict(149, claimed=(0, 100)) is ROUGH and verdict(1e6, claimed=(2_000, math.inf)) is HOLDS
+    assert verdict("flash", claimed="disk") is FAILS and verdict("disk", claimed="disk") is HOLDS
+    with pytest.raises(ValueError, match="no numbers"):
+        judge(())
+
+
+@pytest.mark.parametrize("way", [1, -1])
+def test_a_number_that_moves_away_never_gets_a_better_verdict(way):
+    ranks = [COMPUTED.index(judge((Part("", 300, 300 * 1.05 ** (way * n)),))) for n in range(60)]
+    assert ranks == sorted(ranks) and ranks[0] == 0 and ranks[-1] == 3
+
+
+def test_gaps_say_which_side():
+    gap = lambda claimed, found, unit="1": Part("", claimed, found, unit).gap
+    assert [gap(100, f) for f in (100, 130, 70, 250, 10)] == ["the same", "30 % more", "30 % less", "2.5 times as much", "10 times less"]
+    assert gap((1, 10), 5) == "in the range" and gap((1, 10), 25) == "2.5 times as much" and gap(2018, 2017, "year") == "earlier"
+
+
+def changed(undo, row, **fields):
+    """Other values in a frozen row of the catalogue."""
+    for name, value in fields.items():
+        old = getattr(row, name)
+        object.__setattr__(row, name, value)
+        undo.callbacks.append(lambda row=row, name=name, old=old: object.__setattr__(row, name, old))
+
+
+@pytest.fixture
+def mended():
+    """Undo what a test changed in the catalogue's rows."""
+
+    class Undo:
+        callbacks: list = []
+
+    undo = Undo()
+    forget()
+    yield undo
+    for back in reversed(undo.callbacks):
+        back()
+    undo.callbacks.clear()
+    forget()
+
+
+def verdicts(*ids):
+    return [ledger[id].judged().verdict for id in ids]
+
+
+def test_doubling_a_bandwidth_turns_verdicts(mended):
+    """Twice the memory bandwidth halves the hardware constant and the drain time."""
+    assert verdicts("N1", "N3") == [HOLDS, HOLDS]
+    chip = catalogue.chip("gb200-nvl72")
+    changed(mended, chip, hbm_bytes_per_s=2 * chip.hbm_bytes_per_s)
+    assert verdicts("N1", "N3") == [ROUGH, ROUGH]
+    changed(mended, chip, hbm_bytes_per_s=10 * chip.hbm_bytes_per_s)
+    assert verdicts("N1", "N3", "N9") == [FAILS, FAILS, FAILS]
+
+
+def test_a_rack_of_five_hundred_packages_would_bear_the_prediction_out(mended):
+    domain = catalogue.chip("rubin-ultra-kyber").scale_up
+    changed(mended, domain, domain_chips=500)
+    assert verdicts("P2") == [PART]  # 500 is right; four times 72 is not 500
+    changed(mended, domain, domain_chips=288)
+    assert verdicts("P2") == [PART] and ledger["P2"].judged().parts[1].off == 1
+    changed(mended, domain, domain_chips=350)
+    assert verdicts("P2") == [ROUGH] and ledger["P2"].judged().because is None
+
+
+def test_other_prices_and_devices_turn_verdicts(mended):
+    card, disk = catalogue.price("gemini-3.1-pro-preview@2026-02-19"), catalogue.tier("hdd-exos30")
+    changed(mended, card.above, input_multiplier=1.5)
+    changed(mended, disk, read_bytes_per_s=8e9)
+    changed(mended, catalogue.model("deepseek-v3").published, n_total=1.0)  # the ledger counts, it does not copy
+    assert verdicts("12.8", "C1") == [HOLDS, HOLDS]
+    assert ledger["P5"].judged().parts[0].off < 1.1
+
+
+def test_a_sentence_does_not_outlive_its_verdict(mended):
+    found = ledger["12.1"].judged()
+    assert found.verdict is FAILS and found.because
+    changed(mended, catalogue.model("deepseek-v3").moe, active=32)  # as the board has it
+    moved = ledger["12.1"].judged()
+    assert moved.parts[0].off == 1 and moved.verdict is not FAILS and moved.because is None
+    assert "Its numbers have moved" in claims._card(moved)
+
+
+@pytest.mark.parametrize("id", EXPECTED["holds"].split())
+def test_no_claim_holds_whatever_its_numbers(id):
+    """Every one of its numbers, made ten times as large or as small, takes the verdict away."""
+    found = row(id)
+    for n, part in enumerate(found.parts):
+        low, high = part.span
+        for value in (part.found * 10, part.found / 10):
+            if low <= value <= high:
+                continue  # a bound on one side
+            parts = (*found.parts[:n], part._replace(found=value), *found.parts[n + 1 :])
+            assert judge(parts, found.claim.within, found.claim.near) is not HOLDS
+
+
+# --- the page ----------------------------------------------------------------------------------------------------------
+
+
+class Tags(HTMLParser):
+    """Ids, links, and open tags of a piece of HTML."""
+
+    def __init__(self, source):
+        super().__init__()
+        self.ids, self.links, self.open = [], [], []
+        self.feed(source)
+
+    def handle_starttag(self, tag, attrs):
+        self.open.append(tag)
+        found = dict(attrs)
+        self.ids += [found["id"]] if "id" in found else []
+        self.links += [found["href"]] if "href" in found else []
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def shown():
+    """All that the page prints from the ledger."""
+    return claims.legend() + "".join(map(claims.cards, claims.GROUPS))
+
+
+def test_every_claim_has_one_card_and_one_link_in_the_legend():
+    page = Tags(shown())
+    assert page.open == [] and sorted(page.ids) == sorted(map(claims.anchor, IDS))
+    inner = [link for link in Tags(claims.legend()).links]
+    assert sorted(inner) == sorted(f"#{claims.anchor(id)}" for id in IDS)
+
+
+def test_a_card_has_everything():
+    card = claims.cards("points")
+    for part in ("12.1", "claimed 8, found <b>32</b>: 4 times as much", "Does not hold", "sparsity.expert_sparsity", "\\[", "sparsity.html#three-ways-to-count-sparsity", "lecture 0:19:16"):
+        assert part in card
+    assert not re.search(r"\{\w+\}|>None|nan\b", re.sub(r"\\\[.*?\\\]", "", shown()))
+
+
+def test_verdicts_read_without_colour():
+    marks = [verdict.mark for verdict in VERDICTS]
+    assert len(set(marks)) == len(marks) and all(f"{verdict.says}" in claims.legend() for verdict in VERDICTS)
+
+
+def test_the_page_prints_every_group_and_types_no_number():
+    text = PAGE.read_text("utf8")
+    assert re.findall(r'claims\.cards\("(\w+)"\)', text) == list(claims.GROUPS)
+    assert set(re.findall(r"\{glue:text\}`(\w+)`", text)) == set(claims.tally())
+    prose = re.sub(r"```\{code-cell\}.*?```", "", text.split("---", 2)[2], flags=re.S)
+    assert typed_numbers(prose) == {"23"}, "compute it in claims.tally()"
+
+
+def test_the_picture_says_what_it_shows():
+    [alt] = re.findall(r'alt: "(.*)"', PAGE.read_text("utf8"))
+    assert alt == claims.alt("ratios")
+
+
+def test_the_tally_adds_up():
+    told = {name: int(re.match(r"\d+", value)[0]) for name, value in claims.tally().items()}
+    assert told["claims"] == len(IDS) == told["computed"] + told["documents"]
+    assert told["computed"] == sum(len(EXPECTED[verdict.key].split()) for verdict in COMPUTED)
