@@ -1,0 +1,346 @@
+"""The cost cards: bills by plain arithmetic, by prefixes of real tokens and by closed forms; what prices must obey; and the page."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+import re
+from dataclasses import replace
+from types import SimpleNamespace
+from xml.etree import ElementTree
+
+import altair
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import yaml
+from lessons import ROOT
+from matplotlib.colors import to_hex
+from matplotlib.text import Text
+from test_explorable import evaluate, signals, walk
+from test_figures import drawn_texts
+from test_formula import point
+from test_prose import typed_numbers
+
+from blackboard.catalogue import measurement, price
+from blackboard.formula import dimension, take
+from blackboard.paging.equations import hit_rate_turns
+from blackboard.reference import cost_charts, costs
+from blackboard.style import COLOURS
+from blackboard.units import dimension as unit_dimension
+
+LOADS = costs.workloads()
+every_card = pytest.mark.parametrize("card", costs.current(), ids=lambda card: card.id)
+every_load = pytest.mark.parametrize("load", LOADS.values(), ids=lambda load: load.name)
+conversation = pytest.mark.parametrize("load", [load for load in LOADS.values() if load.turns > 1], ids=lambda load: load.name)
+
+
+# --- formulas ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("formula", costs.FORMULAS, ids=lambda f: f.name)
+def test_formulas_have_their_units_and_say_something(formula):
+    assert dimension(formula.typed) == unit_dimension(formula.unit) and formula.says and formula.latex
+
+
+def test_the_bill_is_the_sum_of_products():
+    known = {"fresh_tokens": 7, "input_price": 2, "written_tokens": 11, "write_price": 3, "reread_tokens": 13, "hit_price": 0.5, "answer_tokens": 17,
+             "output_price": 19, "stored_tokens": 23, "storage_price": 29, "hold_time": 31, "batch_factor": 0.5}  # fmt: skip
+    assert costs.task_cost(**known) == 0.5 * (7 * 2 + 11 * 3 + 13 * 0.5 + 17 * 19) + 23 * 29 * 31
+    assert sum(part(**{name: known[name] for name in part.free}) for part in costs.PARTS.values()) == costs.task_cost(**known)
+
+
+def test_one_request_is_a_task_of_one_request():
+    known = {"hit_price": 0.5, "write_price": 3, "output_price": 19, "batch_factor": 0.25, "answer_tokens": 17}
+    split = {"fresh_tokens": 0, "input_price": 2, "written_tokens": 75, "reread_tokens": 25, "stored_tokens": 0, "storage_price": 1, "hold_time": 0}
+    assert costs.request_cost(**known, prompt_tokens=100, hit_rate=0.25) == pytest.approx(costs.task_cost(**known, **split))
+
+
+# --- what is cached: real tokens, and closed forms ---------------------------------------------------------------------
+
+
+def by_tokens(load):
+    """Hits, new tokens and answers of each request, from prompts that are lists of different tokens, compared one by one."""
+    fresh, cached, prompt, found = itertools.count(), [], [], []
+    take_ = lambda n: list(itertools.islice(fresh, n))
+    prompt += take_(load.head)
+    for _ in range(load.turns):
+        prompt += take_(load.brings)
+        hit = next((n for n, (a, b) in enumerate(zip(cached, prompt)) if a != b), min(len(cached), len(prompt)))
+        found.append((hit, len(prompt) - hit, load.answer))
+        cached = list(prompt)
+        prompt += take_(load.answer)
+    return found
+
+
+@every_load
+def test_hits_are_the_common_heads_of_real_prompts(load):
+    assert [tuple(request) for request in costs.requests(load)] == by_tokens(load)
+
+
+@conversation
+@pytest.mark.parametrize("turns", [1, 2, 7, 40])
+def test_counting_and_closed_forms_agree(load, turns):
+    made = costs.requests(replace(load, turns=turns))
+    at = {"turns": turns, "start_context": load.start, "turn_growth": load.growth}
+    assert sum(r.prompt for r in made) == take(costs.sent, at)
+    assert sum(r.new for r in made) == take(costs.written, at) == made[-1].prompt
+    assert sum(r.hit for r in made) / sum(r.prompt for r in made) == pytest.approx(take(hit_rate_turns, at))
+
+
+@pytest.mark.parametrize("cached", [True, False])
+@pytest.mark.parametrize("id", ["claude-opus-5.5@2026-09-22", "mistral-medium-3.5@2026-09-29", "cerebras/gpt-oss-120b@2026-06-27"])
+def test_bills_agree_with_the_closed_form(id, cached):
+    for name in ("chat", "agent"):
+        for turns in (1, 5, 33):
+            load = replace(LOADS[name], turns=turns)
+            keeps = cached and costs.caches(price(id), load)
+            assert costs.bill(price(id), load, cached).total == pytest.approx(costs.closed(price(id), load, turns, keeps))
+
+
+def test_the_agent_is_the_measured_one():
+    [seen] = measurement("agent_traces").records()
+    made = costs.requests(LOADS["agent"])
+    assert made[0].prompt == seen["start_tokens"] and len(made) == seen["turns"]
+    assert made[1].prompt - made[0].prompt == seen["growth_tokens"]
+    assert sum(r.prompt for r in made) / sum(r.answer for r in made) == pytest.approx(seen["input_per_output"], rel=2e-3)
+    assert made[29].prompt == pytest.approx(seen["end_tokens"], rel=0.05)
+
+
+def test_simulated_hits_lie_near_measured_ones():
+    """Not fitted: the agent's within a point of what its traces allow, the chat's between what Chatbot Arena had."""
+    rates = {row["workload"]: row["hit_rate"] for row in measurement("prefix_cache_hit_rates").records()}
+    assert costs.hit_share(LOADS["agent"]) == pytest.approx(rates["Codex on SWE-bench Pro, what the traces allow"], abs=0.01)
+    assert rates["Chatbot Arena, LLaVA-NeXT-34B, a month"] < costs.hit_share(LOADS["chat"]) < rates["Chatbot Arena, Vicuna-33B, a month"]
+
+
+# --- bills by plain arithmetic -------------------------------------------------------------------------------------------
+
+M = 1e-6
+# turn by turn: 12,000 tokens at the start, 2,242 more each turn, 365 of them the answer; USD per million from the makers' pages
+AGENT_NEW, AGENT_HITS, AGENT_OUT = 12_000 + 32 * 2_242, sum(12_000 + 2_242 * k for k in range(32)), 33 * 365
+DOC_NEW, DOC_HITS, DOC_OUT = 120_050 + 5 * 232, sum(120_050 + 232 * k for k in range(5)), 6 * 182
+CHAT_NEW, CHAT_HITS, CHAT_OUT = 4_257 + 3 * 499, 3 * 4_257 + 3 * 499, 4 * 338
+RECKONED = [
+    ("agent", "claude-opus-5.5@2026-09-22", AGENT_NEW * 5 * M + AGENT_HITS * 0.2 * M + AGENT_OUT * 20 * M),
+    ("agent", "gemini-3.1-pro-preview@2026-02-19", AGENT_NEW * 2 * M + AGENT_HITS * 0.2 * M + AGENT_OUT * 12 * M),
+    ("agent", "deepseek-v4-pro-0813@2026-08-16", AGENT_NEW * 1.32 * M + AGENT_HITS * 0.044 * M + AGENT_OUT * 3.96 * M),
+    ("agent", "cerebras/gpt-oss-120b@2026-06-27", (AGENT_NEW + AGENT_HITS) * 0.35 * M + AGENT_OUT * 0.75 * M),
+    ("chat", "gpt-6.1-sol@2026-09-29", CHAT_NEW * 2.5 * M + CHAT_HITS * 0.1 * M + CHAT_OUT * 10 * M),
+    ("chat", "mistral-medium-3.5@2026-09-29", CHAT_NEW * 1.5 * M + CHAT_HITS * 0.15 * M + CHAT_OUT * 7.5 * M),
+    ("document", "claude-opus-5.5@2026-09-22", DOC_NEW * 8 * M + DOC_HITS * 0.2 * M + DOC_OUT * 20 * M),  # an hour's write
+    ("document", "gemini-3.1-pro-preview@2026-02-19", DOC_NEW * 2 * M + DOC_HITS * 0.2 * M + DOC_OUT * 12 * M + 120_000 * 4.5 * M),  # an hour of storage
+    ("document", "claude-haiku-5.5@2026-10-07", 5 * (DOC_NEW * 0.2 * M + DOC_HITS * 0.01 * M + DOC_OUT * 0.5 * M)),  # beyond its step
+    ("document", "gemini-4-argon@2026-10-13", DOC_NEW * 2 * M + DOC_HITS * 0.1 * M + DOC_OUT * 10 * M),  # no storage on the card
+    ("batch", "claude-sonnet-5.5@2026-10-07", 1000 * (7_590 * 1 * M + 182 * 5 * M)),
+    ("batch", "together/gpt-oss-120b@2026-06-26", 1000 * (7_590 * 0.15 * M + 182 * 0.6 * M)),  # no batch price
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("load", "id", "expected"), RECKONED, ids=[f"{load}-{id}" for load, id, _ in RECKONED])
+def test_bills_by_plain_arithmetic(load, id, expected):
+    assert costs.bill(price(id), LOADS[load]).total == pytest.approx(expected, rel=1e-12)
+
+
+# --- what must hold of every card ----------------------------------------------------------------------------------------
+
+
+@every_card
+def test_prices_are_in_order(card):
+    """A hit is never dearer than input, a write never cheaper, a long write never cheaper than a short one; discounts discount."""
+    p = card.usd_per_Mtok
+    assert (p.cached_read or 0) <= p.input <= min(p.cache_write_5min or p.input, p.cache_write_1h or p.input)
+    assert (p.cache_write_5min or 0) <= (p.cache_write_1h or np.inf) and p.output >= p.input
+    assert card.batch_multiplier is None or 0 < card.batch_multiplier < 1
+    assert card.above is None or (card.above.input_multiplier >= 1 and card.above.output_multiplier >= 1)
+
+
+@every_card
+def test_cards_are_of_their_day(card):
+    assert "2024" <= card.valid_from <= costs.DAY and (card.valid_to is None or card.valid_to > costs.DAY)
+    assert card.date <= costs.DAY, "a source that is younger than the comparison"
+
+
+def test_a_card_that_ended_is_not_current():
+    assert price("claude-sonnet-5.5@2026-06-30") not in costs.current() and price("claude-sonnet-5.5@2026-10-07") in costs.current()
+    assert price("claude-sonnet-5.5@2026-06-30") in costs.current("2026-10-06")
+
+
+@every_card
+@every_load
+def test_bills_grow_with_every_count(card, load):
+    total = costs.bill(card, load).total
+    assert total > 0
+    for more in ({"answer": load.answer + 1}, {"brings": load.brings + 1}, {"turns": load.turns + 1}):
+        assert costs.bill(card, replace(load, **more)).total > total
+
+
+@every_card
+@conversation
+def test_caching_saves_at_most_what_hits_discount(card, load):
+    """The saving lies below the discount of a hit on the whole bill; a card without a price for hits saves nothing."""
+    p, saved = card.usd_per_Mtok, costs.saved(card, load)
+    if p.cached_read is None:
+        assert saved == 0
+    else:
+        assert -1 < saved < 1 - p.cached_read / p.input + 1e-12
+
+
+@every_card
+def test_waiting_multiplies_by_the_batch_price(card):
+    load = LOADS["batch"]
+    assert costs.bill(card, load).total == pytest.approx((card.batch_multiplier or 1) * costs.bill(card, replace(load, waits=False)).total)
+
+
+@pytest.mark.parametrize("card", [c for c in costs.current() if c.above], ids=lambda c: c.id)
+def test_a_step_stands_between_its_last_token_and_the_next(card):
+    at = card.above.tokens
+    one = lambda prompt: costs.bill(card, costs.Workload("one", "", 1, 0, prompt, 100, 0, {}))
+    short, long, p = one(at), one(at + 1), card.usd_per_Mtok
+    assert (short.long, long.long) == (0, 1)
+    assert short.total == pytest.approx((at * p.input + 100 * p.output) * M)
+    assert long.total == pytest.approx(((at + 1) * p.input * card.above.input_multiplier + 100 * p.output * card.above.output_multiplier) * M)
+    assert costs.asked_once(card, at + 1, 100) == pytest.approx(long.total)
+
+
+def test_a_write_pays_from_the_use_that_plain_sums_say():
+    for card in costs.current():
+        for kept in ("cache_write_5min", "cache_write_1h"):
+            p, write = card.usd_per_Mtok, getattr(card.usd_per_Mtok, kept)
+            if write and p.cached_read is not None:
+                least = next(n for n in range(1, 100) if write + (n - 1) * p.cached_read < n * p.input)
+                assert costs.least_uses(card, kept) == least
+
+
+def test_doubts_are_said_where_they_bear_on_the_bill():
+    astra, luna = price("gpt-6.2-astra@2026-11-17"), price("gpt-6-luna@2026-09-22")
+    assert "not seen" in costs.doubts(costs.bill(astra, LOADS["chat"]))
+    assert costs.doubts(costs.bill(luna, LOADS["chat"])) == "" and "not seen" in costs.doubts(costs.bill(luna, LOADS["batch"]))
+
+
+# --- the page ------------------------------------------------------------------------------------------------------------
+
+PAGE = (ROOT / "book/costs.md").read_text("utf8")
+QUOTED = {"4,096": "the least length that Google caches, on its page on context caching", "30": "percent more tokens, Anthropic's overview of Haiku 5.5"}
+
+
+def test_no_number_is_typed_into_prose():
+    prose = re.sub(r"```\{code-cell\}.*?```", "", PAGE.split("---", 2)[2], flags=re.S)
+    assert typed_numbers(prose) == set(QUOTED)
+
+
+def test_prose_and_numbers_use_the_same_names():
+    assert set(re.findall(r"\{glue:text\}`(\w+)`", PAGE)) == set(costs.numbers())
+
+
+def test_printed_numbers_agree_with_an_independent_reckoning():
+    told = costs.numbers()
+    opus = AGENT_NEW * 5 * M + AGENT_HITS * 0.2 * M + AGENT_OUT * 20 * M
+    plain = (AGENT_NEW + AGENT_HITS) * 4 * M + AGENT_OUT * 20 * M
+    fable = AGENT_NEW * 10 * M + AGENT_HITS * 0.2 * M + AGENT_OUT * 40 * M
+    sol = lambda hit: AGENT_NEW * 2.5 * M + AGENT_HITS * hit * M + AGENT_OUT * 10 * M
+    expected = {
+        "cards": str(len(costs.current())), "agent_hits": f"{AGENT_HITS / (AGENT_NEW + AGENT_HITS):.1%}", "chat_hits": f"{CHAT_HITS / (CHAT_NEW + CHAT_HITS):.0%}",
+        "agent_end": f"{AGENT_NEW:,}", "cached": f"${opus:.2f}", "plain": f"${plain:.2f}", "fable_bill": f"{fable / opus:.1f}", "fable_price": "2", "sol_less": f"{1 - sol(0.1) / sol(0.2):.0%}",
+        "pro_storage": "$0.54", "pro_reading": "$0.24", "chat_head": f"{4096 / CHAT_NEW:.0%}", "agent_out_tokens": f"{AGENT_OUT / (AGENT_NEW + AGENT_HITS + AGENT_OUT):.1%}",
+        "step_below": "$0.40", "step_beyond": "$0.80", "long_write": "2", "short_write": "1.25", "unused": "25%", "haiku_long": "6 of 6", "haiku_times": "5", "uses_short": "2", "uses_long": "3",
+        "batch_factor": "50%", "sonnet_was": "$0.20", "sonnet_now": "$0.10", "codex": "94.2%", "ds_hits": "56.3%",
+    }  # fmt: skip
+    assert {name: told[name] for name in expected} == expected
+
+
+CELLS = [(yaml.safe_load(head)["mystnb"]["image"]["alt"], *re.match(r"(\w+)\((?:\"(\w+)\")?\)", call).groups())
+         for head, call in re.findall(r"```\{code-cell\}[^\n]*\n---\n(.*?)---\ncost_charts\.(.*?)\n```", PAGE, re.S)]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    """Leave no figure open."""
+    yield
+    plt.close("all")
+
+
+def test_every_figure_stands_on_the_page():
+    assert [(name, of) for _, name, of in CELLS] == [("chart", load) for load in LOADS] + [("grows", None), ("steps", None)]
+
+
+@pytest.mark.parametrize(("alt", "name", "of"), CELLS, ids=[f"{name}-{of}" for _, name, of in CELLS])
+def test_figures_say_and_show_the_same(alt, name, of):
+    """The alt text is the computed one; colours are the palette's; no text covers another; letters are readable on a phone."""
+    figure = getattr(cost_charts, name)(*filter(None, [of]))
+    assert alt == figure.alt, f"write this into the page:\n{figure.alt}"
+    assert len(alt) > 100 and alt.endswith(".") and "nan" not in alt
+    known = {to_hex(colour) for colour in COLOURS.values()} | {"#000000"}
+    assert {to_hex(text.get_color()) for text in figure.findobj(Text) if text.get_text()} <= known
+    texts = list(drawn_texts(figure))
+    for (one, a), (two, b) in itertools.combinations(texts, 2):
+        assert min(a.x1, b.x1) - max(a.x0, b.x0) <= 1 or min(a.y1, b.y1) - max(a.y0, b.y0) <= 1, f"{one!r} and {two!r} overlap"
+    assert all(box.x0 >= -1 and box.y0 >= -1 and box.x1 <= figure.bbox.x1 + 1 and box.y1 <= figure.bbox.y1 + 1 for _, box in texts)
+    assert min(text.get_fontsize() for text in figure.findobj(Text) if text.get_text()) * 330 / (figure.get_figwidth() * 72) >= 9
+
+
+@every_load
+def test_bars_are_the_parts_of_the_bills(load):
+    left = cost_charts.chart(load.name).axes[0]
+    found = costs.ranked(load, costs.shown())
+    widths = np.array([bar.get_width() for bar in left.patches]).reshape(len(found), len(costs.PARTS))
+    np.testing.assert_allclose(widths, [[100 * one.parts[part] / one.total for part in costs.PARTS] for one in found])
+    assert [one.total for one in found] == sorted((one.total for one in found), reverse=True)
+
+
+@every_load
+def test_the_table_has_every_current_card_with_its_date_and_doubts(load):
+    page = costs.bills(load.name)
+    assert page.count("<tr>") == len(costs.current()) + 1 and not re.search(r"\bnan\b|\binf\b|None", page)
+    assert all(f"<code>{costs.name(card)}</code>" in page and card.valid_from in page for card in costs.current())
+    uncertain = sum(bool(costs.doubts(costs.bill(card, load))) for card in costs.current())
+    assert page.count("<sup>") == uncertain == page.count("<li id=")
+    assert costs.ratios().count("<tr>") == len(costs.current()) + 1
+
+
+def test_charts_show_each_maker_and_one_model_at_each_host():
+    providers = {card.provider for card in costs.current()}
+    assert {card.provider for card in costs.shown()} == providers
+    assert all(card.model == costs.HOSTED for card in costs.shown() if card.provider in costs.HOSTS) and set(costs.HOSTS) < providers
+
+
+# --- the explorable ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def explored():
+    return cost_charts.bill_explorer()
+
+
+@pytest.mark.parametrize("which", ["card", "other"])
+def test_curves_are_the_formula(explored, which):
+    """Each line's expression, as it stands in the spec, equals the NumPy function at 300 random points."""
+    rng, bound = random.Random(7), cost_charts._bound(which)
+    (expression,) = {part["calculate"] for part in walk(explored.spec) if part.get("as") == which and "calculate" in part}
+    points = [point(costs.request_cost, rng) for _ in range(300)]
+    found = [evaluate(expression, datum=SimpleNamespace(**at), **at, **{bound[name]: at[name] for name in bound}) for at in points]
+    expected = costs.request_cost(**{key: np.array([at[key] for at in points]) for key in costs.request_cost.free}) * 1000
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("id", ["claude-haiku-5.5@2026-10-07", "cerebras/gpt-oss-120b@2026-06-27", "gpt-6.1-sol@2026-09-29"])
+@pytest.mark.parametrize(("prompt", "waits"), [(4.5, "no"), (5.5, "no"), (5.5, "yes")])
+def test_signals_carry_the_cards_prices(explored, id, prompt, waits):
+    """Vega's own values at chosen controls are a bill by plain arithmetic: hits, writes, output, the step and the batch."""
+    moved = {"card": id, "prompt_tokens_exponent": prompt, "waits": waits, "share": 40, "answer_tokens_exponent": 3}
+    params = [{**param, "value": moved[param["name"]]} if param["name"] in moved else param for param in explored.spec["params"]]
+    card = price(id)
+    p, n = card.rates(10**prompt), 10**prompt
+    hit, write = p.input if p.cached_read is None else p.cached_read, p.cache_write_5min or p.input
+    expected = (n * (0.4 * hit + 0.6 * write) + 1000 * p.output) * M * 1000 * ((card.batch_multiplier or 1) if waits == "yes" else 1)
+    assert signals(params, "here", "card_batch")["here"] == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_explorable_is_valid_small_and_loads_nothing(explored):
+    altair.Chart.from_dict(explored.spec)
+    assert "://" not in json.dumps(explored.spec) and len(explored.still.encode()) <= 12_000
+    assert "NaN" not in explored.still and len(" ".join(ElementTree.fromstring(explored.still).itertext()).split()) > 20
+    menus = {param["name"]: param["bind"]["options"] for param in explored.spec["params"] if param.get("bind", {}).get("input") == "select"}
+    assert set(menus["card"]) == set(menus["other"]) == {card.id for card in costs.current()}
+    assert len(explored.alt) > 100 and explored.caption
