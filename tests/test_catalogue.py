@@ -412,7 +412,7 @@ SIZES = {
     "kimi_cache_size": 1, "context_parallel_decode": 2, "vllm_block_bytes": 14, "pope_table2_palm540b": 4, "pope_decode_latency": 2,
     "pope_mfu": 3, "pope_text_numbers": 1, "sglang_large_ep_prefill": 5, "sglang_large_ep_decode": 7, "sglang_large_ep_gains": 1,
     "vllm_wide_ep": 6, "trtllm_v1_0_throughput": 127, "h200_decode_attention": 15, "kipply_13b": 2, "batch1_residual_floor": 3,
-    "batch1_cuda_graphs": 2, "batch1_weights": 2, "spire_rounds": 3, "spire_long": 2,
+    "batch1_cuda_graphs": 2, "batch1_weights": 2, "spire_multipliers": 3, "spire_long": 2,
     "launch_costs": 7, "graph_launch_costs": 2, "kernels_per_step": 4, "gpt_fast_steps": 5, "gpt_fast_readme": 13, "cuda_graph_gains": 4,
     "cuda_graph_capture": 2, "cuda_graph_cache_lost": 4, "fusion_gains": 7, "fusion_gains_2025": 6, "router_fusion": 2,
     "flash_attention_traffic": 2, "torch_compile_geomean": 3, "two_batch_overlap": 4, "overlap_thresholds": 5, "trtllm_r1_latency_steps":
@@ -448,7 +448,7 @@ DOUBTFUL = {
     "deepseek_isca25_kv", "deepseek_isca25_training_compute", "deepseek_isca25_training", "deepseek_isca25_step", "deepseek_isca25_mtp",
     "training_gpu_hours", "training_tokens", "training_mfu_reports", "megatron_2021_table2_zero3", "leviathan_table2",
     "spec_decoding_others", "eagle_acceptance", "prefix_cache_hit_rates", "context_parallel_decode", "vllm_block_bytes",
-    "pope_table2_palm540b", "pope_decode_latency", "pope_mfu", "pope_text_numbers", "batch1_weights", "spire_rounds", "spire_long",
+    "pope_table2_palm540b", "pope_decode_latency", "pope_mfu", "pope_text_numbers", "batch1_weights", "spire_multipliers", "spire_long",
     "launch_costs", "graph_launch_costs", "kernels_per_step", "flash_attention_traffic", "overlap_thresholds", "batch1_floor_by_gpu",
     "speculation_by_batch", "speculation_by_batch_tree", "specdecode_bench", "magicdec_ranges", "sglang_mtp", "chen2023",
     "gpt_fast_speculation", "request_length_quantiles", "azure_2023_medians", "prefix_cache_example", "hybrid_cache_groups",

@@ -312,7 +312,7 @@ def reported(**where) -> float:
              "of the draft paid."},
 )  # fmt: skip
 def spire() -> Found:
-    [row] = measurement("spire_rounds").records(method="SPIRe")
+    [row] = measurement("spire_multipliers").records(draft="SPIRe")
     steps = spec.round_steps(tokens_per_round=row["tokens_per_pass"], spec_speedup=row["speedup"])
     saving = spec.saving(spec_speedup=row["speedup"], draft_training=SPIRE_TRAINING)
     return found(Part("throughput, as modelled by its authors", 2.8, row["speedup"]), tokens=row["tokens_per_pass"], steps=steps, saving=saving)

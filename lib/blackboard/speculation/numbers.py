@@ -63,9 +63,9 @@ def experts() -> dict[str, str]:
 
 def two_point_eight() -> dict[str, str]:
     """SPIRe's modelled factor, and vLLM's measured one."""
-    rows = {row["method"]: row for row in measurement("spire_rounds").records()}
+    rows = {row["draft"]: row for row in measurement("spire_multipliers").records()}
     steps = lambda row: significant(eq.round_steps(tokens_per_round=row["tokens_per_pass"], spec_speedup=row["speedup"]), 3)
-    spire, magic, plain = rows["SPIRe"], rows["MagicDec"], rows["plain draft"]
+    spire, magic, plain = rows["SPIRe"], rows["MagicDec"], rows["small draft"]
     fast, slow = (measurement("spec_decoding_others").records(method="n-gram", effect=effect)[0]["factor"] for effect in ("faster", "slower"))
     return {
         "spire_steps": steps(spire), "spire_tau": f"{spire['tokens_per_pass']:g}", "spire_gain": f"{spire['speedup']:g}",
