@@ -18,7 +18,7 @@ CORE = [  # each may import those before it
 ROOMS = ["equations", "transformer", "moe", "network", "distributions", "allocator", "hybrid", "kernels", "simulation", "lab", "implied", "numbers", "figures", "explorables", "problems"]
 
 
-REFERENCE = ["costs", "cost_charts", "ledger", "points", "repeated", "claims", "flashcards", "glossary"]  # pages that look back on all lessons: they import them, nothing imports these
+REFERENCE = ["costs", "cost_charts", "ledger", "points", "repeated", "claims", "flashcards"]  # pages that look back on all lessons: they import them, nothing imports these
 
 
 def imported(path: Path) -> set[str]:
