@@ -8,11 +8,14 @@ from blackboard.overtraining.explorables import CURVES as AT_LOSS
 from blackboard.overtraining.explorables import SHARES
 from blackboard.pipelining import equations as pipelining
 from blackboard.pipelining.explorables import CURVES
+from blackboard.paging.explorables import ENDLESS, PAGED, RESERVED, TURNED
 from blackboard.pricing import equations as pricing
 from blackboard.pricing.explorables import DECODE
 from blackboard.racks import equations as racks
 from blackboard.reversibility import equations as reversibility
 from blackboard.sparsity.explorables import ROUTED_GAIN
+from blackboard.speculation import equations as speculation
+from blackboard.speculation.explorables import ADDED, SPEEDUP
 
 
 class Explored(NamedTuple):
@@ -56,6 +59,21 @@ EXPLORED = {
             {"step_context_exponent": 4.001, "step_ratio": 3})),
         "hold_explorer": Explored("USD/megatoken", "hold_time", {"HBM": pricing.hbm_hold, "flash": pricing.tier_cost, "again": pricing.remat_cost}, (
             {"kv_bytes_per_token_exponent": 2.947}, {"year": "2025"}, {"n_active_exponent": 12.075, "rent_per_hour": 12}, {"faster_exponent": -3, "years": 1})),
+    },
+    "paging": {
+        "room_explorer": Explored("sequence", "context", {"blocks": PAGED, "set_aside": RESERVED}, (
+            {"model": "deepseek-v3", "system": "gb200-nvl72", "precision": "fp8"}, {"reserved_context_exponent": 20, "context_exponent": 2},
+            {"model": "llama-3.1-405b"}, {"page_tokens_exponent": 11, "model": "llama-3.1-8b", "precision": "fp4", "reserved_context_exponent": 9})),
+        "prefix_explorer": Explored("USD/megatoken", "turns", {"price": TURNED, "endless": ENDLESS}, (
+            {"cache_bytes": 0.5}, {"cache_bytes": 0, "write": "1h"}, {"read_ratio": 1, "turns": 1, "write": "free"},
+            {"usd": 20, "start_context_exponent": 5.0792, "turn_growth_exponent": 1.3506})),
+    },
+    "speculation": {
+        "speedup_explorer": Explored("1", "batch", {"speedup": SPEEDUP, "added": ADDED}, (
+            {"context_exponent": 4}, {"acceptance": 0.3, "drafted": 7, "draft_ratio": 0.3}, {"system": "h100-8", "model": "llama-3.1-70b", "precision": "bf16"},
+            {"acceptance": 0.9, "drafted": 7, "draft_ratio": 0})),
+        "drafted_explorer": Explored("1", "drafted", {"speedup": speculation.speedup}, (
+            {"memory_ratio_exponent": 0}, {"memory_ratio_exponent": 6, "acceptance": 0.9, "draft_ratio": 0}, {"acceptance": 0, "draft_ratio": 0.3})),
     },
     "pipelining": {
         "memory_explorer": Explored(

@@ -2,7 +2,7 @@
 
 The rules are those of vLLM: a block table only grows, only full blocks are cached, a block's hash covers everything before it,
 free blocks are taken from the one used longest ago, and a sequence that ends gives its blocks back last one first. Nothing is
-stored: an allocator only says where each token goes. No formula of the lesson is used here.
+stored: an allocator only says where each token goes. A token is a number, or a letter. No formula of the lesson is used here.
 """
 
 from __future__ import annotations
@@ -13,11 +13,14 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 
+Token = int | str
+
+
 class OutOfRoom(Exception):
     """There is no room for what was asked; the allocator is as it was."""
 
 
-def chained(parent: str, tokens: Sequence[int], salt: str = "") -> str:
+def chained(parent: str, tokens: Sequence[Token], salt: str = "") -> str:
     """The hash of a full block: of its tokens, and through its parent's hash of all tokens before it."""
     return hashlib.sha256(f"{parent}|{salt}|{list(tokens)}".encode()).hexdigest()
 
@@ -78,14 +81,14 @@ class Allocator:
 
     def __init__(self, blocks: int, page_tokens: int, caching: bool = True):
         self.pool, self.page_tokens, self.caching = BlockPool(blocks), page_tokens, caching
-        self.tokens: dict[str, list[int]] = {}  # of each sequence
+        self.tokens: dict[str, list[Token]] = {}  # of each sequence
         self.tables: dict[str, list[int]] = {}  # its blocks, in order
         self.salts: dict[str, str] = {}
         self.asked = self.found = self.copies = 0  # tokens of all prompts, tokens of them found in the cache, blocks copied on writing
 
     # --- what a server does ---
 
-    def hits(self, prompt: Sequence[int], salt: str = "") -> list[int]:
+    def hits(self, prompt: Sequence[Token], salt: str = "") -> list[int]:
         """Blocks that already hold the head of a prompt. Its last token is always computed, for the model must say what follows."""
         found, digest = [], ""
         for start in range(0, (len(prompt) - 1) // self.page_tokens * self.page_tokens if self.caching else 0, self.page_tokens):
@@ -95,7 +98,7 @@ class Allocator:
             found.append(block)
         return found
 
-    def allocate(self, name: str, prompt: Sequence[int], salt: str = "") -> int:
+    def allocate(self, name: str, prompt: Sequence[Token], salt: str = "") -> int:
         """Room for a new sequence's prompt; the number of its tokens that need not be computed. OutOfRoom if it does not fit."""
         if name in self.tables or not prompt:
             raise ValueError(f"{name} is there already" if prompt else "a prompt has at least one token")
@@ -111,7 +114,7 @@ class Allocator:
         self.asked, self.found = self.asked + len(prompt), self.found + hit
         return hit
 
-    def append(self, name: str, *tokens: int) -> None:
+    def append(self, name: str, *tokens: Token) -> None:
         """Room for a sequence's next tokens. A block that others hold too is copied before it is written. OutOfRoom if they do not fit."""
         if self._blocks_for(name, len(tokens)) > len(self.pool.queue):
             raise OutOfRoom(f"{name} needs a block and none is free")
@@ -138,7 +141,7 @@ class Allocator:
         copied = more > 0 and held % self.page_tokens > 0 and self.pool.references[table[-1]] > 1
         return -(-(held + more) // self.page_tokens) - len(table) + copied
 
-    def _write(self, name: str, tokens: Sequence[int]) -> None:
+    def _write(self, name: str, tokens: Sequence[Token]) -> None:
         held, table, size, start = self.tokens[name], self.tables[name], self.page_tokens, 0
         while start < len(tokens):
             if len(held) % size == 0:
@@ -202,13 +205,13 @@ class Allocator:
     def broken(self) -> list[str]:
         """What is wrong, in words; nothing, if no block is lost, freed twice or shared without a reference."""
         counted, free = Counter(block for table in self.tables.values() for block in table), self.pool.queue
-        wrong = [f"block {block}: held {counted[block]} times, counted {count}" for block, count in enumerate(self.pool.references) if count != counted[block]]
+        wrong = [f"block {n}: held {counted[n]} times, counted {count}" for n, count in enumerate(self.pool.references) if count != counted[n]]
         wrong += [f"block {block}: held and free" for block in free if counted[block]]
         wrong += [f"block {block}: lost" for block in range(len(self.pool.references)) if not counted[block] and block not in free]
         for name, table in self.tables.items():
             if len(table) != -(-len(self.tokens[name]) // self.page_tokens) or len(set(table)) != len(table):
                 wrong.append(f"{name}: {len(self.tokens[name])} tokens in blocks {table}")
-        holds: dict[int, tuple[int, ...]] = {}
+        holds: dict[int, tuple[Token, ...]] = {}
         for name, n, block in ((name, n, block) for name, table in self.tables.items() for n, block in enumerate(table)):
             tokens = tuple(self.tokens[name][n * self.page_tokens : (n + 1) * self.page_tokens])
             if holds.setdefault(block, tokens) != tokens:

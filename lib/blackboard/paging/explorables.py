@@ -53,13 +53,13 @@ def _room() -> list[dict]:
         *slider("reserved_context", 9, 20, 1, 14, "tokens set aside", base=2),
         *slider("page_tokens", 0, 11, 1, 4, "tokens of a block", base=2),
     ]
-    at = lambda formula: f"max(0.001, {inside(formula, 'sequence', hbm='machine.hbm')})"
+    at = lambda formula: f"max(0.001, {inside(formula, 'sequence')})"
     dollars = lambda batch: f"({inside(step.cost_per_token, 'USD/megatoken', rent=1.0, batch=batch)})"
     follows = {
-        "whole": at(RESERVED), "paged": at(PAGED), "fits": "n_total * bytes_per_param < machine.hbm", "most": f"max({FIRST}, min({LAST!r}, reserved_context))",
+        "whole": at(RESERVED), "paged": at(PAGED), "fits": "n_total * bytes_per_param < machine.hbm",
         "gain": f"{dollars('whole')} / {dollars('paged')}", "free": inside(step.critical_batch, "sequence"),
     }  # fmt: skip
-    return menus.given(CASE, SYSTEMS, MODELS, sliders=sliders, **follows)
+    return menus.given(CASE, SYSTEMS, MODELS, ("bandwidth", "chips", "hbm"), sliders=sliders, **follows)
 
 
 def room_explorer() -> Explorable:
@@ -69,28 +69,32 @@ def room_explorer() -> Explorable:
         "y": marks.log_axis("blocks", "sequences in memory", LOW, HIGH, "~s"),
     }
     base = sweep("context", 2, 6, points=81)
-    base["transform"] += [curve(formula, "context", field, "sequence", hbm="machine.hbm") for field, formula in (("blocks", PAGED), ("set_aside", RESERVED))]
-    early = f"max({LOW}, {inside(PAGED, 'sequence', hbm='machine.hbm', context='300')})"
-    level = f"max({LOW}, {inside(RESERVED, 'sequence', hbm='machine.hbm', context=str(FIRST))})"
+    base["transform"] += [curve(formula, "context", field, "sequence") for field, formula in (("blocks", PAGED), ("set_aside", RESERVED))]
+    seen = {"opacity": {"expr": "fits ? 1 : 0"}}
+    early = f"max({LOW}, {inside(PAGED, 'sequence', context='300')})"
+    level = f"max({LOW}, {inside(RESERVED, 'sequence', context=str(FIRST))})"
     layers = [
-        marks.line("blocks", "accent", encoding, strokeWidth=4), marks.line("set_aside", "kv", encoding),
+        marks.line("blocks", "accent", encoding, strokeWidth=4, **seen), marks.line("set_aside", "kv", encoding, **seen),
         marks.rule(encoding, "compute", y="free"), marks.rule(encoding, None, x="context"),
-        marks.at(encoding, {**DOT, "color": COLOURS["accent"]}, x="context", y="paged"),
-        marks.at(encoding, {**DOT, "color": COLOURS["kv"]}, x="context", y="whole"),
-        marks.text(encoding, f"fits && {early} < {HIGH} ? 'blocks' : ''", "300", early, align="left", dx=6, dy=-8, color=COLOURS["accent"]),
-        marks.text(encoding, "fits ? 'set aside' : ''", str(FIRST), level, align="left", dx=4, dy=10, color=COLOURS["kv"]),
+        marks.at(encoding, {**DOT, **seen, "color": COLOURS["accent"]}, x="context", y="paged"),
+        marks.at(encoding, {**DOT, **seen, "color": COLOURS["kv"]}, x="context", y="whole"),
+        marks.text(encoding, f"fits && {early} < {HIGH} ? 'blocks' : ''", "300", early, align="left", dx=6,
+                   dy={"expr": f"{early} < {level} ? 16 : -8"}, color=COLOURS["accent"]),
+        marks.text(encoding, "fits ? 'set aside' : ''", str(FIRST), level, align="left", dx=4,
+                   dy={"expr": f"{level} < 3 || {early} < {level} ? -8 : 10"}, color=COLOURS["kv"]),
         marks.text(encoding, "'critical batch'", str(LAST), "free", align="right", dx=-4, dy=-8, color=COLOURS["compute"]),
         marks.hover(encoding, "blocks", {"blocks": "in blocks", "set_aside": "set aside"}, ",.3~r"),
     ]  # fmt: skip
     lengths = f"{marks.said('context', ROUND)} + ' tokens, ' + {marks.said('reserved_context')} + ' set aside, blocks of ' + {marks.said('page_tokens')}"
     few = "(whole < 1 ? 'fewer than 1' : format(whole, ',.3~r'))"
-    batches = f"fits ? {few} + ' set aside, ' + {marks.said('paged', ROUND)} + ' in blocks: ' + format(paged / whole, ',.2~r') + ' × as many' : 'the weights do not fit'"
-    worth = "fits ? 'a token costs ' + format(gain, ',.3~r') + ' times less' : ''"
+    many = f"{marks.said('paged', ROUND)} + ' in blocks: ' + format(paged / whole, ',.2~r') + ' × as many'"
+    batches = f"fits ? {few} + ' set aside, ' + {many} : 'the weights do not fit'"
+    worth = "fits ? 'a token costs ' + format(max(gain, 1 / gain), ',.3~r') + (gain < 1 ? ' times more' : ' times less') : ''"
     spec = {**base, "params": _room(), "layer": layers, "title": menus.setting(lengths, batches, worth)}
     return Explorable(spec, "The batch that fits", _room_says(), (
-        "The cost is that of decoding at the two batches, by `batching.cost_per_token`, with a kernel as fast for blocks. Paging is worth most where "
-        "few sequences fit: set aside more, or take a model with a larger cache. Where even reservations exceed the critical batch, as for DeepSeek-V3 "
-        "on a whole rack, more sequences hardly make a token cheaper. Very long blocks bring the waste back."
+        "The cost is that of decoding at the two batches, by the batching lesson's formula, with a kernel as fast for blocks. Paging is worth most where "
+        "few sequences fit: set aside more, or take a model with a larger cache. Where reservations already exceed the critical batch, as for "
+        "DeepSeek-V3 on a whole rack, eight times as many sequences make a token little cheaper. Very long blocks bring the waste back."
     ))  # fmt: skip
 
 
@@ -128,6 +132,12 @@ ENDLESS = Formula(
 )  # fmt: skip
 
 
+def _near(name: str, value: float, label: str) -> list[dict]:
+    """A slider of tenths of a decade, two decades below and one above a value, which it starts at."""
+    start = round(math.log10(value), 4)
+    return slider(name, round(start - 2, 4), round(start + 1, 4), 0.1, start, label, base=10)
+
+
 def _card() -> list[dict]:
     """The conversation, the room of the cache, the card's prices and what follows; a byte is a token here."""
     turns, start, growth = agent()
@@ -136,9 +146,9 @@ def _card() -> list[dict]:
     return [
         {"name": "writes", "value": WRITES},
         *menu("write", {"5min": f"{WRITES['5min']:g}× (kept 5 min)", "1h": f"{WRITES['1h']:g}× (kept 1 h)", "free": "as input"}, "5min", "price of a write"),
-        *slider("turns", 0, 2, 0.05, round(20 * math.log10(turns)) / 20, "turns of a conversation", base=10),
-        *slider("start_context", 2, 5, 0.1, round(math.log10(start), 1), "tokens at the start", base=10),
-        *slider("turn_growth", 1, 4.5, 0.1, round(math.log10(growth), 1), "tokens that a turn adds", base=10),
+        *slider("turns", 1, 100, 1, turns, "turns of a conversation"),
+        *_near("start_context", start, "tokens at the start"),
+        *_near("turn_growth", growth, "tokens that a turn adds"),
         *slider("cache_bytes", 0, 1.5, 0.05, 1, "cache ÷ working set"),
         *slider("read_ratio", 0.02, 1, 0.01, round(PAID.cached_read / PAID.input, 2), "price of a hit ÷ input"),
         *slider("usd", 0.1, 20, 0.1, PAID.input, "input: $ per million tokens"),
@@ -159,9 +169,9 @@ def prefix_explorer() -> Explorable:
         marks.line("endless", "accent", encoding, strokeDash=[2, 3]), marks.line("price", "kv", encoding, strokeWidth=4),
         marks.rule(encoding, "compute", y="usd"), marks.rule(encoding, None, x="turns"),
         marks.at(encoding, {**DOT, "color": COLOURS["kv"]}, x="turns", y="now"),
-        marks.text(encoding, "'without a cache'", "100", "usd", align="right", dx=-4, dy={"expr": f"{inside(TURNED, 'USD/megatoken', turns='60')} > 0.95 * usd ? 11 : -8"},
-                   color=COLOURS["compute"]),
-        marks.text(encoding, "'room for all'", "100", one, align="right", dx=-4, dy=11, color=COLOURS["accent"]),
+        marks.text(encoding, "'without a cache'", "4", "usd", align="left", color=COLOURS["compute"],
+                   dy={"expr": f"{inside(TURNED, 'USD/megatoken', turns='6')} > 0.95 * usd ? 11 : -8"}),
+        marks.text(encoding, f"{one} < 0.85 * usd ? 'room for all' : ''", "100", one, align="right", dx=-4, dy=11, color=COLOURS["accent"]),
         marks.hover(encoding, "price", {"price": "$ per million", "endless": "room for all"}, ",.3~r", ",.3~r"),
     ]  # fmt: skip
     grows = f"{marks.said('start_context', ROUND)} + ' tokens, ' + {marks.said('turn_growth', ROUND)} + ' more each of ' + {marks.said('turns', '.3~r')} + ' turns'"
@@ -178,7 +188,7 @@ def prefix_explorer() -> Explorable:
 
 def _prefix_says() -> str:
     turns, start, growth = agent()
-    known = {"turns": 10**1.5, "start_context": 10 ** round(math.log10(start), 1), "turn_growth": 10 ** round(math.log10(growth), 1), "write_ratio": WRITES["5min"],
+    known = {"turns": turns, "start_context": start, "turn_growth": growth, "write_ratio": WRITES["5min"],
              "cache_bytes": 1.0, "kv_bytes_per_token": 1.0, "working_set": 1.0, "read_ratio": PAID.cached_read / PAID.input, "input_price": PAID.input * CHEAP}  # fmt: skip
     return (
         "Price of a million input tokens against the turns of a conversation from 1 to 100 (log scale), with controls for the price of a write, turns, "

@@ -15,7 +15,7 @@ from blackboard import drawing, units
 from blackboard.batching import equations as step
 from blackboard.case import plain
 from blackboard.catalogue import measurement, model
-from blackboard.drawing import Drawing, alt_of, arrow, beside, done, name_ends, point
+from blackboard.drawing import Drawing, alt_of, arrow, done, name_ends, point
 from blackboard.formula import take
 from blackboard.paging import equations as eq, simulation
 from blackboard.paging.allocator import Allocator, Contiguous, OutOfRoom
@@ -176,7 +176,7 @@ def batch_and_cost() -> Drawing:
     axes.set(xscale="log", yscale="log", xlim=(1, 400), ylim=(floor * 0.75, cost(1.0) * 1.3), xlabel="batch (log scale)", ylabel="$ per million tokens (log scale)")
     drawing.thousands(axes, "x")
     axes.yaxis.set_major_formatter("{x:g}")
-    axes.set_yticks([0.5, 1, 2, 5, 10])
+    axes.set_yticks([0.2, 0.5, 1, 2, 5, 10])
     axes.yaxis.set_minor_formatter("")
     axes.set_title("OPT-13B, FP16, one A100 40 GB, decoding", loc="left")
     return done(
@@ -272,26 +272,11 @@ def _batch(system: str) -> str:
 # --- who holds which block -----------------------------------------------------------------------------------------------------
 
 
-def _forked() -> list[tuple[str, Allocator]]:
-    """Three moments of two samples of one prompt."""
-    import copy
-
-    memory, moments = Allocator(6, 4, caching=False), []
-    memory.allocate("A", "abcdefg")
-    moments.append(("A reads a prompt of 7 tokens", copy.deepcopy(memory)))
-    memory.fork("A", "B")
-    moments.append(("B forks from A: the same blocks", copy.deepcopy(memory)))
-    memory.append("A", "x")
-    memory.append("B", "y", "z")
-    moments.append(("A writes x: its block is copied; B writes y, z", memory))
-    return moments
-
-
 def copy_on_write() -> Drawing:
     """Block tables and references as one prompt is sampled twice: shared, then copied when written."""
     fig, axes = drawing.axes(5.0, 5.0)
     says = []
-    for n, (title, memory) in enumerate(_forked()):
+    for n, (title, memory) in enumerate(simulation.forked()):
         top = -4.6 * n
         axes.text(0, top + 1.45, title, va="center")
         for block in range(4):
@@ -315,37 +300,13 @@ def _block(axes, x: float, y: float, memory: Allocator, block: int) -> None:
     axes.text(x + 1.25, y - 0.85, f"{block}: " + (f"held {count}×" if count else "free"), ha="center", va="center", color=COLOURS[colour])
 
 
-def example() -> list[tuple[str, Allocator]]:
-    """The example of vLLM's documentation, played by the allocator: what happens, and the memory afterwards."""
-    import copy
-
-    memory, first, moments = Allocator(10, 4), list(range(100)), []
-
-    def seen(said: str) -> None:
-        moments.append((said, copy.deepcopy(memory)))
-
-    memory.allocate("0", first[:15])
-    seen("1  request 0: 15 tokens")
-    memory.append("0", 15, 16)
-    seen("3  request 0 goes on")
-    hit = memory.allocate("1", first[:10] + list(range(200, 204)))
-    seen(f"4  request 1: 14 tokens, {hit} found")
-    memory.free("0")
-    seen("5  request 0 ends")
-    memory.free("1")
-    seen("6  request 1 ends")
-    hit = memory.allocate("2", first[:12] + list(range(300, 317)))
-    seen(f"7  request 2: 29 tokens, {hit} found")
-    return moments
-
-
 HOLDERS = {"0": "kv", "1": "compute", "2": "accent", "0 1": "second"}
 
 
 def prefix_blocks() -> Drawing:
     """vLLM's example of prefix caching: ten blocks over time, who holds them, which are cached, and in which order free ones are taken."""
     fig, axes = drawing.axes(5.0, 5.6)
-    moments = example()
+    moments = simulation.example()
     for n, (said, memory) in enumerate(moments):
         top = -2.55 * n
         axes.text(0, top + 0.95, said, va="center")
@@ -437,7 +398,8 @@ def hit_rate_by_cache() -> Drawing:
         fig,
         f"Share of input tokens that a cache which drops the least recently used finds, 0 to 100 %, against its size from 0 to 1.5 times the working "
         f"set of {AGENTS} coding agents, {whole / 1e6:.1f} million tokens. With half of it: {said(0.5)}; with 1.5 times: {said(1.5)}. Lines by Che's "
-        f"approximation, dots simulated. With random pauses the rate is the share of the working set that fits; with regular ones nothing is found until all of it fits.",
+        f"approximation, dots simulated. With random pauses the rate is the share of the working set that fits; with regular ones nothing is found "
+        f"until all of it fits.",
     )
 
 
@@ -527,5 +489,5 @@ def _groups(axes, memory: HybridAllocator) -> None:
             axes.add_patch(Rectangle((1.05 * at, -1.25 * n - 0.45), 0.95, 0.9, fc=_pale("kv" if group.window is None else "compute", 0.4) if held else (1, 1, 1),
                                      ec=COLOURS["bound"] if held else COLOURS["muted"], lw=1.2 if held else 0.6))  # fmt: skip
             axes.text(1.05 * at + 0.475, -1.25 * n, str(block) if held else "/", ha="center", va="center", color="black" if held else COLOURS["muted"])
-    axes.text(0, -3.55, f"{TOKENS} tokens in blocks of {PAGE}; window of {WINDOW}", va="center", color=COLOURS["muted"])
+    axes.text(-4.2, -3.55, f"{TOKENS} tokens in blocks of {PAGE}; window of {WINDOW}", va="center", color=COLOURS["muted"])
     drawing.bare(axes, (-4.3, 7.5), (-4.0, 0.7))

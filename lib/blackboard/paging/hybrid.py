@@ -72,7 +72,10 @@ class HybridAllocator:
         return hit
 
     def append(self, name: str, *tokens: int) -> None:
-        """Room for a sequence's next tokens; window groups give back the blocks that no token will see again."""
+        """Room for a sequence's next tokens; window groups give back the blocks that no token will see again.
+
+        OutOfRoom at the first token that does not fit; those before it are kept.
+        """
         for token in tokens:
             full = len(self.tokens[name]) % self.page_tokens == 0
             if full and len(self.pool.queue) < len(self.groups):

@@ -24,12 +24,6 @@ def lengths(requests: str) -> tuple[float, float]:
     return row["input_tokens"], row["output_tokens"]
 
 
-def halfway(requests: str) -> float:
-    """Tokens that a request holds on average while it is answered: its prompt and half of its answer."""
-    start, answer = lengths(requests)
-    return start + answer / 2
-
-
 def batches() -> dict[str, float]:
     """The measured batches of the paper, ShareGPT at two requests a second, by system."""
     return {row["system"]: row["batch"] for row in measurement("vllm_batched_requests").records(requests="ShareGPT")}
@@ -37,7 +31,7 @@ def batches() -> dict[str, float]:
 
 def cost(batch: float, paging_overhead: float = 0.0) -> float:
     """USD for a token of OPT-13B on an A100 with ShareGPT's mean context, at a batch."""
-    return take(eq.paged_cost, simulation.opt13b(), batch=batch, context=halfway("ShareGPT"), paging_overhead=paging_overhead)
+    return take(eq.paged_cost, simulation.opt13b(), batch=batch, context=simulation.held(), paging_overhead=paging_overhead)
 
 
 def room() -> dict[str, str]:
@@ -57,24 +51,25 @@ def room() -> dict[str, str]:
 
 def worth() -> dict[str, str]:
     """What a larger batch saves, and what following the table costs."""
-    few, mean = batches()["Orca (Max)"], halfway("ShareGPT")
+    few, mean = batches()["Orca (Max)"], simulation.held()
     [opt], [kernel] = measurement("vllm_paper").records(model="OPT-13B"), measurement("vllm_paging").records()
     held = opt["kv_tokens"] * eq.use_paged(context=mean, page_tokens=BLOCK) / mean
     gain, slow = cost(few) / cost(held), cost(few) / cost(held, kernel["high_overhead"])
     return {
-        "sg_mean": significant(mean, 3), "held_paged": significant(held, 2), "worth": significant(gain, 2), "batch_ratio": significant(held / few, 2),
+        "sg_mean": significant(mean, 3), "sg_spread": significant(simulation.spread(), 2), "held_paged": significant(held, 2), "worth": significant(gain, 2), "batch_ratio": significant(held / few, 2),
         "kernel_low": f"{kernel['low_overhead']:.0%}", "kernel_high": f"{kernel['high_overhead']:.0%}", "kernel_cost": f"{1 - slow / gain:.0%}",
     }  # fmt: skip
 
 
 def day() -> dict[str, str]:
     """The batch by Little's law, and the gains at the measured batches."""
-    known, mean = simulation.opt13b(), halfway("ShareGPT")
+    known, mean = simulation.opt13b(), simulation.held()
     rate, answer = 2, lengths("ShareGPT")[1]
     time = lambda batch: take(step.step_time, known, batch=batch, context=mean)
     little, floor, few = batches()["vLLM"] / (rate * answer), time(batches()["vLLM"]), batches()["Orca (Max)"]
     shares = lambda system: f"{measurement('vllm_kv_use').records(system=system, use='tokens')[0]['share']:.1%}"
-    gain = lambda system: significant(cost(batches()[system]) / cost(batches()["vLLM"]), 2)
+    slow = measurement("vllm_paging").records()[0]["high_overhead"]
+    gain = lambda system: significant(cost(batches()[system]) / cost(batches()["vLLM"], slow), 2)
     blocks = simulation.full("blocks", "ShareGPT")
     return {
         "pow2_batch": f"{batches()['Orca (Pow2)']:g}", "oracle_batch": f"{batches()['Orca (Oracle)']:g}", "gave_way": significant(blocks.preempted / blocks.finished, 2),

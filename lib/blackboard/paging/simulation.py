@@ -11,6 +11,7 @@ import random
 from bisect import bisect_right
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Sequence
+from copy import deepcopy
 from functools import cache
 from heapq import heappop, heappush
 from itertools import accumulate
@@ -133,7 +134,7 @@ class Served(NamedTuple):
     held: float  # tokens of a running sequence
     waste: float  # room per running sequence that its tokens do not fill, now
     finished: int
-    preempted: int  # times that a request had to make way, warm-up included
+    preempted: int  # times that a request had to make way
     seconds: float
     wait: float  # mean time, s, from arrival to the first step
 
@@ -191,7 +192,7 @@ def _decode(running: list[_Running], waiting: deque, room, seen: _Tally) -> None
         last = running.pop()
         room.leave(last)
         waiting.appendleft(last)
-        seen.preempted += 1
+        seen.preempted += seen.steps >= seen.warm
 
 
 class _Blocks:
@@ -283,10 +284,49 @@ class _Tally:
 
 
 @cache
-def full(policy: str, collection: str = "ShareGPT", page_tokens: int = 16, slots: int = 15_700, buddy: bool = True, steps: int = 3_000, seed: int = 0) -> Served:
+def full(policy: str, collection: str = "ShareGPT", page_tokens: int = 16, slots: int = 15_700, buddy: bool = True, steps: int = 3_000,
+         seed: int = 0) -> Served:  # fmt: skip
     """A server that always has requests waiting: the batch and the use of memory that a policy reaches, by default with room for OPT-13B."""
     warm = round(4 * lengths(collection)[1])  # steps: four answers long
     return serve(trace(collection, 4_000, seed=seed), policy, slots, page_tokens, warm=warm, steps=steps, buddy=buddy)
+
+
+# --- two examples, step by step ---------------------------------------------------------------------------------------------------
+
+
+def forked() -> list[tuple[str, Allocator]]:
+    """Three moments of two samples of one prompt."""
+    memory, moments = Allocator(6, 4, caching=False), []
+    memory.allocate("A", list("abcdefg"))
+    moments.append(("A reads a prompt of 7 tokens", deepcopy(memory)))
+    memory.fork("A", "B")
+    moments.append(("B forks from A: the same blocks", deepcopy(memory)))
+    memory.append("A", "x")
+    memory.append("B", "y", "z")
+    moments.append(("A writes x: its block is copied; B writes y, z", memory))
+    return moments
+
+
+def example() -> list[tuple[str, Allocator]]:
+    """The example of vLLM's documentation, played by the allocator: what happens, and the memory afterwards."""
+    memory, first, moments = Allocator(10, 4), list(range(100)), []
+
+    def seen(said: str) -> None:
+        moments.append((said, deepcopy(memory)))
+
+    memory.allocate("0", first[:15])
+    seen("1  request 0: 15 tokens")
+    memory.append("0", 15, 16)
+    seen("3  request 0 goes on")
+    hit = memory.allocate("1", first[:10] + list(range(200, 204)))
+    seen(f"4  request 1: 14 tokens, {hit} found")
+    memory.free("0")
+    seen("5  request 0 ends")
+    memory.free("1")
+    seen("6  request 1 ends")
+    hit = memory.allocate("2", first[:12] + list(range(300, 317)))
+    seen(f"7  request 2: 29 tokens, {hit} found")
+    return moments
 
 
 # --- conversations that come back -----------------------------------------------------------------------------------------------
@@ -339,7 +379,8 @@ AGENT_PAUSE = 5.2 * math.exp(AGENT_SIGMA**2 / 2)  # s, their mean
 
 
 @cache
-def turns(conversations: int, turns: int, start: float, growth: float, pause: float, pauses: str = "random", count: int = 4_000, seed: int = 0) -> tuple[Turn, ...]:
+def turns(conversations: int, turns: int, start: float, growth: float, pause: float, pauses: str = "random", count: int = 4_000,
+          seed: int = 0) -> tuple[Turn, ...]:  # fmt: skip
     """The first `count` turns of so many conversations at once; when one has had its turns, another takes its place.
 
     They begin somewhere in the middle, so that the mix of young and old is there from the start. `pause`: mean time between turns, s.
@@ -442,7 +483,8 @@ def _waits(pause: float, pauses: str) -> tuple[list[float], list[float]]:
 
 
 @cache
-def routed(servers: int, route: str, room: float, conversations: int = 75, pauses: str = "long-tailed", page_tokens: int = 16, count: int = 6_000) -> float:
+def routed(servers: int, route: str, room: float, conversations: int = 75, pauses: str = "long-tailed", page_tokens: int = 16,
+           count: int = 6_000) -> float:  # fmt: skip
     """Share of input tokens found when the turns of coding agents go to servers that have `room` tokens of cache in all, evenly split."""
     events = turns(conversations, *agent(), AGENT_PAUSE, pauses, count)
     return spread_over(events, servers, route, int(room / servers // page_tokens), page_tokens)

@@ -63,7 +63,7 @@ def _keep(target: Distribution, draft: Distribution, token: str) -> Any:
 RIGHT = Rule(_keep, residual)
 WRONG = {  # mistakes that are easily made; each yields another distribution than the target's
     "replaced from the target": Rule(_keep, lambda target, draft: target),
-    "kept by the target alone": Rule(lambda target, draft, token: target.get(token, 0), residual),
+    "kept by the target alone": Rule(lambda target, draft, token: target.get(token, 0), lambda target, draft: residual(target, draft) or target),
     "all kept": Rule(lambda target, draft, token: 1, residual),
 }
 

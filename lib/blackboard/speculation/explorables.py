@@ -19,7 +19,7 @@ from blackboard.style import COLOURS
 
 SYSTEMS = ("gb200-nvl72", "b200-64", "gb300-nvl72", "h200-8", "h100-8", "a100-80gb-8", "mi355x-8", "tpu7x-64")
 MODELS = ("deepseek-v3", "kimi-k2", "qwen3-235b-a22b", "gpt-oss-120b", "llama-3.1-70b", "llama-3.1-8b")  # the last two dense
-TOP = 8  # speed-up at the top of both charts: no setting of the sliders yields more
+TOP, FAR = 6, 9  # at the top of the two charts: no setting of the sliders yields more
 DOT = {"type": "point", "filled": True, "opacity": 1, "size": 110}
 
 
@@ -35,8 +35,8 @@ SPEEDUP, ADDED = _at_batch(eq.speedup, "speedup_at_batch"), _at_batch(eq.speedup
 def _rounds() -> list[dict]:
     """Sliders for acceptance, drafted tokens and the draft's cost."""
     return [
-        *slider("acceptance", 0, 0.95, 0.05, EXAMPLE["acceptance"], "acceptance α"),
-        *slider("drafted", 1, 8, 1, EXAMPLE["drafted"], "drafted tokens γ"),
+        *slider("acceptance", 0, 0.9, 0.05, EXAMPLE["acceptance"], "acceptance α"),
+        *slider("drafted", 1, 7, 1, EXAMPLE["drafted"], "drafted tokens γ"),
         *slider("draft_ratio", 0, 0.3, 0.01, EXAMPLE["draft_ratio"], "draft ÷ decode step c"),
     ]
 
@@ -71,14 +71,14 @@ def speedup_explorer() -> Explorable:
         marks.line("speedup", marks.INK, encoding, strokeWidth=4),
         marks.at(encoding, {**DOT, "color": COLOURS["accent"]}, x=f"{within('free')} ? free : null", y=f"{within('free')} ? gain : null"),
         marks.at(encoding, {**DOT, "color": COLOURS["kv"]}, x=f"{within('even')} ? even : null", y=f"{within('even')} ? 1 : null"),
-        marks.text(encoding, "'slower than without'", "1", "0.4", align="left", dx=6),
+        marks.text(encoding, "'slower than without'", "1", "0.15", align="left", dx=6),
         marks.hover(encoding, "speedup", {"speedup": "speed-up", "added": "if times add"}, ".3~r", ",.3~r"),
     ]  # fmt: skip
     pass_ = f"'α = ' + {marks.said('acceptance', '.2f')} + ', γ = ' + drafted + ', c = ' + {marks.said('draft_ratio', '.2f')} + "
     pass_ += f"': τ = ' + {marks.said('tokens', '.3r')} + ', gains ' + {marks.said('gain', '.3r')} + '× if free'"
     sized = lambda value: marks.said(value, ",.3~r")
-    free = f"'● ' + (free ? 'free up to a batch of ' + {sized('free')} : 'free at any batch') + ' at L = ' + {marks.said('context')}"
-    even = f"'● ' + (even < 0 ? 'never pays' : even ? 'slower beyond a batch of ' + {sized('even')} : 'never slower')"
+    free = f"'green: ' + (free ? 'free up to a batch of ' + {sized('free')} : 'free at any batch') + ' at L = ' + {marks.said('context')}"
+    even = f"'orange: ' + (even < 0 ? 'never pays' : even ? 'slower beyond a batch of ' + {sized('even')} : 'never slower')"
     dashed = "'dashed: if reading and multiplying add up'"
     spec = {**base, "params": _served(), "layer": layers, "title": marks.title(menus.MACHINE_LINE, menus.MODEL_LINE, pass_, free, even, dashed)}
     return Explorable(spec, "Speed-up against batch", _speedup_says(), (
@@ -93,7 +93,7 @@ def _speedup_says() -> str:
     known = RUNNING.symbols | EXAMPLE
     known["ratio_even"] = take(eq.ratio_even, known)
     return (
-        "Speed-up of speculative decoding against batch from 1 to 100,000 (log scale), from 0 to 8, with controls for system, model, precision, acceptance, "
+        f"Speed-up of speculative decoding against batch from 1 to 100,000 (log scale), from 0 to {TOP}, with controls for system, model, precision, acceptance, "
         f"drafted tokens, draft ratio and context. For {RUNNING}, at {RUNNING.tokens}, an acceptance of {EXAMPLE['acceptance']:g}, {EXAMPLE['drafted']} "
         f"drafted tokens and a draft ratio of {EXAMPLE['draft_ratio']:g} it is level at {take(eq.speedup_free, known):.2f} up to a batch of "
         f"{take(eq.batch_free, known):,.0f}, crosses 1 at {take(eq.batch_even, known):,.0f} and ends at {take(eq.speedup_busy, known):.2f}. A dashed curve, "
@@ -119,7 +119,7 @@ def _drafting() -> list[dict]:
 def drafted_explorer() -> Explorable:
     """Speed-up and tokens of a round against drafted tokens, with the best number marked."""
     drafted = marks.axis("drafted", "drafted tokens γ", 0, MOST, list(range(0, MOST + 1, 2)))
-    encoding = {"x": drafted, "y": marks.axis("speedup", "speed-up, tokens of a round", 0, TOP, list(range(TOP + 1)))}
+    encoding = {"x": drafted, "y": marks.axis("speedup", "speed-up, tokens of a round", 0, FAR, list(range(FAR + 1)))}
     base = sweep("drafted", 0, MOST, points=MOST + 1, log=False)
     base["transform"] += [curve(eq.speedup, "drafted", "speedup", "1"), curve(eq.tokens_per_round, "drafted", "tokens", "token/sequence")]
     edge, free = f"memory_ratio - 1 > {MOST} ? null : max(0, memory_ratio - 1)", f"min({MOST}, max(0, floor(memory_ratio - 0.999)))"
@@ -129,18 +129,19 @@ def drafted_explorer() -> Explorable:
         marks.rule(encoding, None, y="1"), marks.rule(encoding, "muted", x=edge), marks.line("tokens", "muted", encoding),
         marks.line("speedup", "compute", encoding, strokeWidth=4), marks.at(encoding, {**DOT, "color": COLOURS["kv"], "clip": False}, x="best", y="most"),
         marks.text(encoding, "'tokens τ'", str(named), height, align="right", dx=-4, dy=-10, color=COLOURS["muted"]),
-        marks.text(encoding, f"{marks.said('most', '.2f')} + '×'", "best", "most", align={"expr": "best > 13 ? 'right' : best < 1 ? 'left' : 'center'"},
-                   dy={"expr": "most > 7.4 ? 18 : 18"}, color=COLOURS["kv"]),
+        marks.text(encoding, f"best ? {marks.said('most', '.2f')} + '×' : ''", "best", "most", **marks.side("best > 13"), dy=-12, color=COLOURS["kv"]),
         marks.hover(encoding, "speedup", {"speedup": "speed-up", "tokens": "tokens of a round"}, ".3~r", "d"),
     ]  # fmt: skip
     asked = f"'α = ' + {marks.said('acceptance', '.2f')} + ', c = ' + {marks.said('draft_ratio', '.2f')} + ', r = ' + {marks.said('memory_ratio', '.3~r')}"
-    verify = f"memory_ratio < 2 ? 'verifying costs from the first token on' : 'verifying is free up to γ = ' + ({free}) + (memory_ratio - 1 > {MOST} ? ' and more' : ' (dashed)')"
-    found = f"best == 0 ? '● best not to draft at all' : '● best γ = ' + best + ': τ = ' + {marks.said('tokens', '.3r')} + ', ' + {marks.said('most', '.3r')} + ' times as fast'"
+    verify = f"'verifying is free up to γ = ' + ({free}) + (memory_ratio - 1 > {MOST} ? ' and more' : ' (dashed)')"
+    verify = f"memory_ratio < 2 ? 'verifying costs from the first token on' : {verify}"
+    found = f"'best γ = ' + best + ': τ = ' + {marks.said('tokens', '.3r')} + ', ' + {marks.said('most', '.3r')} + ' times as fast'"
+    found = f"best == 0 ? 'best not to draft at all' : {found}"
     at = {"acceptance": EXAMPLE["acceptance"], "draft_ratio": EXAMPLE["draft_ratio"]}
     best, bound = simulation.best_drafted(**at, memory_ratio=RATIO, most=MOST), simulation.best_drafted(**at, memory_ratio=1, most=MOST)
     return Explorable(
         {**base, "params": _drafting(), "layer": layers, "title": marks.title(asked, verify, found)}, "How many tokens to draft",
-        f"Speed-up, and tokens of a round, against drafted tokens from 0 to {MOST}, both from 0 to {TOP}, with controls for acceptance, draft ratio and "
+        f"Speed-up, and tokens of a round, against drafted tokens from 0 to {MOST}, both from 0 to {FAR}, with controls for acceptance, draft ratio and "
         f"reading over multiplying. At an acceptance of {at['acceptance']:g}, a draft ratio of {at['draft_ratio']:g} and reading {RATIO} times as long as "
         f"multiplying the speed-up rises to {best.speedup:.2f} at {best.drafted} drafted tokens and falls beyond, where verifying is no longer free; "
         "tokens of a round go on rising.",

@@ -12,15 +12,13 @@ import numpy as np
 from matplotlib.patches import Rectangle
 
 from blackboard import catalogue, drawing
-from blackboard.batching import equations as step
 from blackboard.case import RUNNING, plain
-from blackboard.drawing import Drawing, alt_of, beside, done, name_ends, point, thousands
+from blackboard.drawing import Drawing, alt_of, beside, done, name_ends, point
 from blackboard.formula import take
 from blackboard.pricing.equations import memory_ratio_of
 from blackboard.speculation import equations as eq, simulation
 from blackboard.speculation.distributions import ngrams, overlap as shared
 from blackboard.style import COLOURS
-from blackboard.units import significant
 
 EXAMPLE = {"acceptance": 0.8, "drafted": 3, "draft_ratio": 0.05}  # a round of the figures: what EAGLE-3's rows draft, and a draft of a twentieth
 
@@ -315,10 +313,11 @@ def positions() -> Drawing:
     """The acceptance that rounds of more and more drafted tokens imply, and rounds of 7 predicted from rounds of 3."""
     fig, (left, right) = drawing.axes(5.0, 6.2, rows=2)
     ours, deep = simulation.written().implied, simulation.deeper()
-    for names, values, colour in (("sonnets, drafted by order 2", ours, "accent"), ("DeepSeek-R1: one layer for all places", deep, "kv")):
+    for names, values, colour in (("sonnets, drafted by order 2", ours, "accent"), ("DeepSeek-R1: one layer drafts all", deep, "kv")):
         left.plot(range(1, len(values) + 1), values, "o-", color=COLOURS[colour])
-        beside(left, names, (len(values), values[-1]) if values is ours else (1, deep[0]), (4, -18) if values is ours else (8, 3), colour, ha="right" if values is ours else "left")
-    for n, row in enumerate(simulation.longer()):
+        end, shift, side = ((len(values), values[-1]), (4, -22), "right") if values is ours else ((1, values[0]), (8, 3), "left")
+        beside(left, names, end, shift, colour, ha=side)
+    for row in simulation.longer():
         left.plot([3, 7], [row.acceptance, row.after], "o-", color=COLOURS["muted"], lw=1, ms=3, zorder=1)
     left.text(7.1, 0.8, "EAGLE-3 and\nP-EAGLE", color=COLOURS["muted"], ha="right", va="bottom")
     left.set(ylim=(0.5, 1.0), xlim=(0.7, 7.3), xlabel="drafted tokens γ", ylabel="acceptance that the\ntokens of a round imply")

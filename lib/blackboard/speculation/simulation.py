@@ -17,7 +17,7 @@ from blackboard.batching.equations import critical_batch
 from blackboard.catalogue import chip, measurement, model
 from blackboard.formula import take
 from blackboard.speculation import equations as eq
-from blackboard.speculation.distributions import draw, ngrams, overlap, sonnets, speculate
+from blackboard.speculation.distributions import draw, ngrams, overlap, speculate
 
 # --- tokens of a round ---------------------------------------------------------------------------------------------------
 
