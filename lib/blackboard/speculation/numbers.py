@@ -89,7 +89,12 @@ def reality() -> dict[str, str]:
     [v3] = measurement("deepseek_v3_mtp").records()
     wrong = [row.predicted / row.measured - 1 for row in simulation.longer()]
     free = eq.batch_free(drafted=3, **{name: value for name, value in one_in(EAGLE).items() if name in eq.batch_free.free})
+    first, *others = simulation.tested("added")
+    ideal = simulation.predicted("slower", 1, first.rows, "H100")
     return {
+        "ideal_off": f"{ideal.error:.0%}", "added_share": significant(simulation.fitted("added"), 2), "added_off": f"{first.error:.0%}",
+        "added_least": f"{min(curve.error for curve in others):.0%}", "added_most": f"{max(curve.error for curve in others):.0%}",
+        "products_32": significant(simulation.products(32, 3), 3), "products_64": significant(simulation.products(64, 3), 3),
         "lev_least": significant(min(ratio), 2), "lev_most": significant(max(ratio), 2), "lev_median": f"{median(abs(r - 1) for r in ratio):.0%}",
         "lev_over": f"{over}", "lev_large": f"{min(large):.0%} to {max(large):.0%}", "eagle_free": significant(free, 2),
         "eagle_small": f"{gain[2]:g}", "eagle_large": f"{gain[64]:g}", "peagle_least": f"{min(wrong):.0%}", "peagle_most": f"{max(wrong):.0%}",
