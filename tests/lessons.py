@@ -34,3 +34,9 @@ def functions(module):
 def explorers(lesson):
     """Names of a lesson's explorables."""
     return [name for name in functions(room(lesson, "explorables")) if name.endswith("_explorer")]
+
+
+def sig(value, digits=2):
+    """A number to so many digits, with thousands separators, by another way than the library's."""
+    rounded = float(f"{value:.{digits - 1}e}")
+    return f"{rounded:,.0f}" if rounded >= 10 ** (digits - 1) else f"{rounded:g}"

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from lessons import sig
 
 from blackboard.formula import FormulaError
 from blackboard.overtraining import equations as eq, numbers
 
 DAY = 86_400
-
-
-def sig(value, digits=2):
-    """A number to so many digits, with thousands separators."""
-    rounded = float(f"{value:.{digits - 1}e}")
-    return f"{rounded:,.0f}" if rounded >= 10 ** (digits - 1) else f"{rounded:g}"
 
 
 def bisected(rises, low, high):

@@ -6,7 +6,7 @@ import re
 
 import pytest
 import yaml
-from lessons import LIB
+from lessons import LIB, sig
 
 from blackboard.catalogue import price, prices
 from blackboard.formula import FormulaError
@@ -14,12 +14,6 @@ from blackboard.pricing import equations as eq, numbers
 from blackboard.pricing.implied import SIZES, every_card, implied, listing
 
 HOUR = 3600
-
-
-def sig(value, digits=2):
-    """A number to so many digits, with thousands separators."""
-    rounded = float(f"{value:.{digits - 1}e}")
-    return f"{rounded:,.0f}" if rounded >= 10 ** (digits - 1) else f"{rounded:g}"
 
 
 def test_printed_numbers_agree_with_an_independent_reckoning():

@@ -218,6 +218,10 @@ def test_the_cheapest_place_moves_down_the_ladder_as_gaps_grow():
         cost = {id: take(eq.tier_cost, KNOWN | d, hold_time=gap) for id, d in DEVICES.items()} | {"recompute": AGAIN}
         cost["hbm"] = take(eq.hbm_hold, KNOWN, hold_time=gap)
         assert cost[name] == pytest.approx(min(cost.values()), rel=1e-12)
+    places = ["hbm", *numbers.KEEP, "recompute"]
+    for n, until in enumerate(numbers.cheapest().values()):
+        near = [simulation.cheapest(until * share, PLACES, KNOWN["kv_bytes_per_token"], AGAIN) for share in (1 - 1e-6, 1 + 1e-6)]
+        assert near == places[n : n + 2], "where the page says that one place takes over from another"
 
 
 def served(card):

@@ -211,8 +211,17 @@ def test_digits_are_learnt_without_storing_activations():
     assert abs(rebuilt.accuracy[-1] - stored.accuracy[-1]) < 0.01 and np.allclose(rebuilt.losses, stored.losses, rtol=1e-3)  # as found 1e-5
     one, two, other = (network.train(Network.random("reversible", 4, seed=seed), "reversible", epochs=2).losses for seed in (0, 0, 1))
     assert one == two != other
-    data = network.digits()
-    assert len(data.train) + len(data.test) == 1_797 and not {row.tobytes() for row in data.test} & {row.tobytes() for row in data.train}
+
+
+def test_digits_are_those_of_scikit_learn():
+    """Their file is read without the library, whose own reader is the other route."""
+    from sklearn.datasets import load_digits
+
+    data, found = network.digits(), load_digits()
+    rows = lambda pixels, labels: {(row.tobytes(), int(label)) for row, label in zip(pixels, labels)}
+    train, test = rows(data.train, data.train_labels), rows(data.test, data.test_labels)
+    assert len(train | test) == len(data.train) + len(data.test) == 1_797 and not train & test
+    assert train | test == rows(found.data / 16, found.target)
 
 
 # --- memory, work and rounding ----------------------------------------------------------------------------------------

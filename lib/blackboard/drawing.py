@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import textwrap
+from collections.abc import Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -42,6 +43,16 @@ def alt_of(module: str, name: str, *args: Any) -> str:
     fig = getattr(importlib.import_module(module), name)(*args)
     plt.close(fig)
     return fig.alt
+
+
+def percent(share: float, digits: int = 0) -> str:
+    """A share in words: 0.47 is 47 %."""
+    return f"{100 * share:.{digits}f} %"
+
+
+def listed(words: Sequence[str]) -> str:
+    """Words in one phrase: a, b and c."""
+    return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def filled(text: Any, width: int = 46) -> str:

@@ -318,6 +318,7 @@ class Formula(_Evaluable):
         self.name, self.says, self.assumes, self.source = name, says, tuple(assumes), source
         self.symbol, self.unit, self.typed = notation.symbol(symbol), unit, sympy.sympify(expr)
         self._terms, self._where = dict(terms or {}), tuple(c.xreplace(_constants()) for c in where)  # conditions a <= b
+        self._solved: dict[str, Formula] = {}
         self._check_units()
         if register:
             formulas.add(self)
@@ -393,11 +394,13 @@ class Formula(_Evaluable):
         target = notation.symbol(getattr(name, "name", name))
         if target not in self.expr.free_symbols:
             raise UnknownSymbol(f"{self.name} has no symbol {target.name!r}; it takes: {', '.join(self.free)}")
-        row = notation.lookup(target.name)
-        return Formula(
-            f"{self.name}.for_{target.name}", target.name, _invert(self._ideal, self.symbol, target), row.unit,
-            f"{row.says}, from {self.symbol.name}", self.assumes, self.source, register=False,
-        )
+        if target.name not in self._solved:
+            row = notation.lookup(target.name)
+            self._solved[target.name] = Formula(
+                f"{self.name}.for_{target.name}", target.name, _invert(self._ideal, self.symbol, target), row.unit,
+                f"{row.says}, from {self.symbol.name}", self.assumes, self.source, register=False,
+            )
+        return self._solved[target.name]
 
 
 def _invert(expr: sympy.Expr, result: sympy.Symbol, target: sympy.Symbol) -> sympy.Expr:

@@ -220,7 +220,7 @@ class Quantity(Problem):
     @property
     def leeway(self) -> str:
         """How exact the answer must be, in words."""
-        return f"to {self.tolerance:.0%}"
+        return f"to {100 * self.tolerance:g}%"
 
     @property
     def label(self) -> str:

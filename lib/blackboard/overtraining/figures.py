@@ -15,7 +15,7 @@ import sympy
 from blackboard import catalogue, drawing
 from blackboard.batching.equations import balanced_context
 from blackboard.case import plain
-from blackboard.drawing import Drawing, alt_of, arrow, beside, done, name_ends, point, thousands
+from blackboard.drawing import Drawing, alt_of, arrow, beside, done, listed, name_ends, percent, point, thousands
 from blackboard.formula import take
 from blackboard.overtraining import equations as eq, numbers, simulation
 from blackboard.overtraining.numbers import BOARD, FITS, PRESCRIBED, ROUNDED
@@ -31,14 +31,6 @@ FACTOR = ROUNDED / (PRESCRIBED * BOARD["n_active"])  # the lecture's over-traini
 def alt(name: str, *args: Any) -> str:
     """The alt text of a figure by the name of its function."""
     return alt_of(__name__, name, *args)
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
-
-
-def _listed(words: list[str]) -> str:
-    return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def _counted(value: float, digits: int = 2) -> str:
@@ -115,11 +107,11 @@ def _balance(axes, powers: dict[str, float]) -> str:
         axes.text(*place, text, color=COLOURS[colour], ha="right")
     more = f"equal:\n+{100 * penalty:.1f} %" if squared else "equal\nand least"
     point(axes, (1, 2.1), more, (0.43, 0.68) if squared else (0.52, 0.78))
-    said = f"least at x = {significant(best, 2, exact=True)}:\n{_percent(share)} {rise}, {_percent(1 - share)} 1/x"
+    said = f"least at x = {significant(best, 2, exact=True)}:\n{percent(share)} {rise}, {percent(1 - share)} 1/x"
     axes.set(xlim=(0, 2.5), ylim=(0, 5), xticks=[0, 1, 2], xlabel="x")
     axes.set_title(said, loc="left")
     extra = f"where both are equal, at x = 1, the sum is {100 * penalty:.1f} % higher" if squared else "just where both are equal"
-    return f"{rise} + 1/x is least at x = {significant(best, 2, exact=True)}, with {_percent(share)} of it {rise}: {extra}."
+    return f"{rise} + 1/x is least at x = {significant(best, 2, exact=True)}, with {percent(share)} of it {rise}: {extra}."
 
 
 # --- over a life -------------------------------------------------------------------------------------------------------
@@ -152,7 +144,7 @@ def _saved(axes, best: simulation.Trained, size: float, whole: float) -> None:
     at = size / BILLION
     axes.plot([best.n_active / BILLION, at], [best.total] * 2, color=COLOURS["muted"], ls=":", lw=1.2, zorder=0)
     arrow(axes, (at, whole), (at, best.total), "muted")
-    beside(axes, f"−{_percent(1 - best.total / whole)}", (at, best.total), (6, 3), "muted", va="bottom")
+    beside(axes, f"−{percent(1 - best.total / whole)}", (at, best.total), (6, 3), "muted", va="bottom")
 
 
 def lifetime() -> Drawing:
@@ -185,8 +177,8 @@ def lifetime() -> Drawing:
         f"FLOPs over a model's life against its size from {LIMITS[0] / BILLION:.0f} to {LIMITS[1] / BILLION:.0f} billion parameters, both on log "
         f"scales, by Hoffmann's fit, at the loss of a best-trained {chosen / BILLION:.0f} billion, with {_counted(ROUNDED, 3)} tokens served. Training "
         f"falls steeply, then rises slowly past its least at {chosen / BILLION:.0f} billion, Chinchilla's size; serving rises with size. Their "
-        f"sum is least at {best.n_active / BILLION:.0f} billion parameters on {_counted(best.tokens)} tokens, {_percent(best.training_share)} of it "
-        f"training, {_percent(1 - best.total / whole)} below the cost of Chinchilla's size. A ring marks where both costs are equal: at "
+        f"sum is least at {best.n_active / BILLION:.0f} billion parameters on {_counted(best.tokens)} tokens, {percent(best.training_share)} of it "
+        f"training, {percent(1 - best.total / whole)} below the cost of Chinchilla's size. A ring marks where both costs are equal: at "
         f"{equal / BILLION:.0f} billion, with a sum {100 * dearer:.1f} % above the least. Dashed: where generating uses "
         f"chips at {POOR:g} of training's rate, the least is at {poor.n_active / BILLION:.0f} billion.",
     )
@@ -352,8 +344,8 @@ def _factor_says(far: simulation.Spread, told: list[float]) -> str:
         f"Over-training factor on a log scale from 8 to 5,000, in two panels. Above, how often {len(far.factors):,} draws of every guess evenly "
         f"on a log scale, from half to twice the lecture's and of the family from 5 to 10, give it: half of them below {mid}, nine in ten "
         f"between {low} and {high}; a band marks the lecture's "
-        f"{_listed([f'{x:.0f}' for x in told])}, and {_percent(far.below(told[-1]))} of the draws lie below its upper end. Below, a bar for "
-        f"each guess moved alone: {_listed([f'{text} {ends(name)}' for name, (text, _) in INPUTS.items()])}."
+        f"{listed([f'{x:.0f}' for x in told])}, and {percent(far.below(told[-1]))} of the draws lie below its upper end. Below, a bar for "
+        f"each guess moved alone: {listed([f'{text} {ends(name)}' for name, (text, _) in INPUTS.items()])}."
     )
 
 
@@ -421,5 +413,5 @@ def with_kv() -> Drawing:
         f"Cost of a generated token over that of multiplying alone, from 0.6 to 500, against context from 100 to 131,072 tokens, both on log "
         f"scales, on {plain(chip.name)} in FP8. Every curve is level at 1 and then rises with context: {name(first)} from "
         f"{significant(bends[first], 2)} tokens on, {name(last)} from {significant(bends[last], 2)}. At MatX's {here:,} tokens it is "
-        f"{_listed(says)}. Attention's own FLOPs are left out: in these models reading the cache costs at least {least:.0f} times as many.",
+        f"{listed(says)}. Attention's own FLOPs are left out: in these models reading the cache costs at least {least:.0f} times as many.",
     )

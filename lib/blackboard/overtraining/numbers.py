@@ -10,11 +10,11 @@ from blackboard.catalogue import chip, measurement, model, models
 from blackboard.formula import take
 from blackboard.notation import latex, symbol
 from blackboard.overtraining import equations as eq, simulation
+from blackboard.overtraining.simulation import PRESCRIBED
 from blackboard.summary import Page, table
 from blackboard.units import factor, significant
 
 DAY, YEAR = factor("day"), 365 * factor("day")
-PRESCRIBED = 20  # tokens a parameter, the rule of thumb, 1:31:17
 # the lecture's numbers: 1:29:49 to 1:31:34
 BOARD = {"n_active": 100e9, "world_rate": 50e6, "lifetime": 60 * DAY, "family": 1, "decode_efficiency": 0.3, "prescribed": PRESCRIBED}
 GENEROUS, ROUNDED, RUMOUR = 500e6, 200e12, 150e12  # tokens/s before dividing; tokens served as rounded; rumoured tokens of training, 1:31:01

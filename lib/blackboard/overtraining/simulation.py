@@ -1,7 +1,7 @@
 """The overtraining lesson by other means: a network whose FLOPs are counted, searches for the least cost, draws from ranges.
 
-Nothing here uses the formulas. Names of arguments are those of the notation, in base SI units; a `law` holds the fitted
-constants loss_floor, loss_size, loss_data, size_power and data_power by name.
+Nothing here uses the formulas, but for the draws from ranges, which are put into them. Names of arguments are those of the
+notation, in base SI units; a `law` holds the fitted constants loss_floor, loss_size, loss_data, size_power and data_power by name.
 """
 
 from __future__ import annotations
@@ -10,6 +10,9 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
+
+from blackboard.formula import Formula, take
+from blackboard.overtraining import equations as eq
 
 if TYPE_CHECKING:
     import numpy as np
@@ -165,6 +168,7 @@ def best_at(compute: float, law: Law) -> Trained:
 # --- how far guesses reach ---------------------------------------------------------------------------------------------
 
 DAY = 86_400.0
+PRESCRIBED = 20  # tokens a parameter, the rule of thumb, 1:31:17
 RANGES = {  # the lecture's guesses, halved and doubled; of the family, its own range
     "world_rate": (250e6, 1e9), "lifetime": (30 * DAY, 120 * DAY), "family": (5, 10), "decode_efficiency": (0.15, 0.6), "n_active": (50e9, 200e9),
 }  # fmt: skip
@@ -189,10 +193,16 @@ class Spread(NamedTuple):
         return float(np.searchsorted(self.factors, factor) / len(self.factors))
 
 
-def factor(world_rate, lifetime, family, decode_efficiency, n_active, prescribed=20.0):
-    """Tokens of training over Chinchilla's, where training costs what serving costs: numbers or arrays."""
-    served = world_rate * lifetime / family
-    return 2 * served / (6 * decode_efficiency) / (prescribed * n_active)
+FACTOR = Formula(
+    "overtraining.balanced_overtraining", "overtraining", eq.overtraining.typed.xreplace({eq.pretrain_tokens: eq.balanced_tokens.typed}), "1",
+    "how far past Chinchilla a model is trained whose training costs what its serving costs", eq.balanced_tokens.assumes + eq.overtraining.assumes,
+    register=False,
+)  # fmt: skip
+
+
+def factor(**guesses: float | np.ndarray) -> float | np.ndarray:
+    """Tokens of training over Chinchilla's, where training costs what serving costs: numbers or arrays, by the names of RANGES."""
+    return take(FACTOR, {"prescribed": PRESCRIBED, **guesses})
 
 
 def spread(ranges: Mapping[str, tuple[float, float]] | None = None, draws: int = 20_000, seed: int = 0) -> Spread:

@@ -15,7 +15,7 @@ from matplotlib.patches import Circle, Rectangle
 
 from blackboard import catalogue, drawing, units
 from blackboard.case import RUNNING, plain
-from blackboard.drawing import Drawing, alt_of, arrow, bare, beside, done
+from blackboard.drawing import Drawing, alt_of, arrow, bare, beside, done, listed, percent
 from blackboard.pipelining import equations as eq, numbers, simulation
 from blackboard.pipelining.simulation import Box, Costs, Schedule, Timeline
 from blackboard.style import COLOURS
@@ -31,14 +31,6 @@ SMALL = 10  # points: the least that a phone shows well
 def alt(name: str, *args: Any) -> str:
     """The alt text of a figure by the name of its function."""
     return alt_of(__name__, name, *args)
-
-
-def _percent(share: float, digits: int = 0) -> str:
-    return f"{100 * share:.{digits}f} %"
-
-
-def _listed(words: list[str]) -> str:
-    return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 # --- timelines ---------------------------------------------------------------------------------------------------------
@@ -116,15 +108,15 @@ def gantt(schedule: Schedule | None = None, costs: Costs = EQUAL, name: str = ""
     fig.get_layout_engine().set(rect=(0, 0, 1, 1 - 0.33 / fig.get_figheight()))
     _key(fig, 1 - 0.17 / fig.get_figheight())
     kinds = {kind for box in run.boxes for kind in box.kind}
-    wait = f" ({_percent(run.bubble, 1)} if all wait for the last)" if run.bubble - run.period_bubble > 1e-9 else ""
-    said = f"bubble {_percent(run.period_bubble, 1)}{wait}," + ("\n" if wait else " ") + f"at most {_peak(run):g} micro-batches held"
+    wait = f" ({percent(run.bubble, 1)} if all wait for the last)" if run.bubble - run.period_bubble > 1e-9 else ""
+    said = f"bubble {percent(run.period_bubble, 1)}{wait}," + ("\n" if wait else " ") + f"at most {_peak(run):g} micro-batches held"
     axes.set_title(f"{name}: {said}" if name else said, loc="left")
     batches = len({batch for box in run.boxes for _, batch, _ in box.keys})
     apart = "forward passes, gradients of inputs and gradients of weights" if "W" in kinds else "forward and whole backward passes"
     return done(
         fig,
         f"{name or 'A schedule'} on {run.devices} racks with {batches} micro-batches: time from 0 to {float(run.makespan):g} across, a row per "
-        f"rack, boxes for {apart}, numbered by micro-batch where they fit. Racks are idle {_percent(run.period_bubble, 1)} of their time{wait}; the "
+        f"rack, boxes for {apart}, numbered by micro-batch where they fit. Racks are idle {percent(run.period_bubble, 1)} of their time{wait}; the "
         f"rack that holds most keeps {_peak(run):g} micro-batches' activations.",
     )
 
@@ -188,8 +180,8 @@ def serving() -> Drawing:
     for at, run in zip(axes, (alone, packed)):
         _served(at, run, end)
     idle, waits = alone.idle(0, end), packed.idle(RACKS - 1, end)
-    axes[0].set_title(f"one batch: every rack idle {_percent(idle)} of the time", loc="left")
-    axes[1].set_title(f"{RACKS} micro-batches: idle {_percent(waits)}, once all are under way", loc="left")
+    axes[0].set_title(f"one batch: every rack idle {percent(idle)} of the time", loc="left")
+    axes[1].set_title(f"{RACKS} micro-batches: idle {percent(waits)}, once all are under way", loc="left")
     axes[1].set_xlabel("time (passes through one rack)")
     for turn in range(RACKS, end, RACKS):  # the decode loop closes: from the last rack back to the first
         arrow(axes[0], (turn - 0.2, RACKS - 1.5), (turn + 0.2, 0.5), "bound")
@@ -197,9 +189,9 @@ def serving() -> Drawing:
     return done(
         fig,
         f"Time across, 0 to {end} passes, racks 0 to {RACKS - 1} down, boxes numbered by micro-batch; twice. Above, one batch goes down the "
-        f"racks as a staircase and enters rack 0 again right after rack {RACKS - 1}: each rack is idle {_percent(idle)} of the time. Below, "
+        f"racks as a staircase and enters rack 0 again right after rack {RACKS - 1}: each rack is idle {percent(idle)} of the time. Below, "
         f"micro-batches 0 to {RACKS - 1} follow each other without a gap and each enters rack 0 again when it leaves rack {RACKS - 1}: idle "
-        f"{_percent(waits)} from time {RACKS - 1} on.",
+        f"{percent(waits)} from time {RACKS - 1} on.",
     )
 
 
@@ -233,12 +225,12 @@ def training() -> Drawing:
     axes.set(xlabel="time (slots)", xticks=range(0, end + 1, 2))
     share = eq.bubble(stages=RACKS, micro_batches=RACKS)
     top, bottom = RACKS - 1, RACKS + RACKS - 1
-    axes.set_title(f"bubble = $(P-1)/(n_{{mb}}+P-1)$ = {top}/{bottom} = {_percent(share, 1)}", loc="left", pad=22)
+    axes.set_title(f"bubble = $(P-1)/(n_{{mb}}+P-1)$ = {top}/{bottom} = {percent(share, 1)}", loc="left", pad=22)
     return done(
         fig,
         f"GPipe on {RACKS} racks with {RACKS} micro-batches: time across in {end} slots, racks 0 to {last} down. A slanted block of forward "
         f"passes, a hard stop at slot {stop}, a mirrored block of backward passes. The triangles before and after each block are idle, "
-        f"named fill and drain: each rack works {run.busy(0)} of {end} slots, so the bubble is {top}/{bottom}, {_percent(run.bubble, 1)}.",
+        f"named fill and drain: each rack works {run.busy(0)} of {end} slots, so the bubble is {top}/{bottom}, {percent(run.bubble, 1)}.",
     )
 
 
@@ -267,12 +259,12 @@ def schedules() -> Drawing:
         _racks(at, RACKS, names=False)
         at.set_ylabel("racks", fontsize=SMALL, labelpad=0)
         held = f"holds {_peak(run):g}" + " micro-batches" * (at is axes[0])
-        at.set_title(f"{name}: bubble {_percent(run.period_bubble)}, {held}", loc="left", pad=3)
+        at.set_title(f"{name}: bubble {percent(run.period_bubble)}, {held}", loc="left", pad=3)
         at.set_title(NOTES.get(name, ""), loc="right", pad=3, fontsize=SMALL, style="italic")
     axes[-1].set(xlabel="time (passes F = B = W = 1)", xlim=(0, max(float(run.makespan) for run in runs.values())))
     fig.get_layout_engine().set(rect=(0, 0, 1, 0.955), h_pad=0.02)
     _key(fig, 0.977)
-    said = "; ".join(f"{name} {_percent(run.period_bubble)} and {_peak(run):g}" for name, run in runs.items())
+    said = "; ".join(f"{name} {percent(run.period_bubble)} and {_peak(run):g}" for name, run in runs.items())
     return done(
         fig,
         f"Six Gantt charts on one time scale, for {RACKS} racks and {batches} micro-batches, with F, B and W equally long; boxes that do two "
@@ -285,7 +277,7 @@ def bubble_and_memory() -> Drawing:
     """What a smaller bubble costs in memory: each schedule on eight racks, and what a search finds in between."""
     devices, batches = 8, 24
     runs = {name: simulation.simulate(schedule, EQUAL) for name, schedule in _known(devices, batches).items()}
-    found = [simulation.simulate(simulation.zero_bubble(devices, batches, EQUAL, limit), EQUAL) for limit in range(devices, 2 * devices)]
+    found = [simulation.searched(devices, batches, EQUAL, limit)[1] for limit in range(devices, 2 * devices)]
     at = {name: (_peak(run), 100 * run.period_bubble) for name, run in runs.items()}
     fig, axes = drawing.axes(5.0, 3.8)
     axes.plot([_peak(run) for run in found], [100 * run.period_bubble for run in found], color=COLOURS["accent"], ls="--", lw=1.5, marker=".", ms=5)
@@ -371,10 +363,10 @@ def stage_memory() -> Drawing:
     board = numbers.BOARD
     axes.set_title(f"{board['expert_parallel']} GPUs a stage, {pretty(board['n_total'], 'byte', exact=True)} of weights,\n"
                    f"b = {board['micro_batch']:,}, L = {board['context']:,}, {board['kv_bytes_per_token']:,} B per token", loc="left")  # fmt: skip
-    shown = _listed([significant(value) for value in weights])
+    shown = listed([significant(value) for value in weights])
     return done(
         fig,
-        f"Stacked bars of memory per GPU, 0 to {max(kv + weights):.0f} GB, for {_listed([str(p) for p in stages])} pipeline stages of "
+        f"Stacked bars of memory per GPU, 0 to {max(kv + weights):.0f} GB, for {listed([str(p) for p in stages])} pipeline stages of "
         f"{board['expert_parallel']} GPUs. The KV part is {significant(kv[0])} GB in every bar; the weights on top shrink: {shown} GB. "
         "Each stage holds fewer layers of the KV cache, of as many times more sequences.",
     )
@@ -464,7 +456,7 @@ def weights_in_parallel() -> Drawing:
     axes.set(xlim=(0, 2 * time[before]), ylim=(len(systems) - 0.5, -0.5), xlabel=f"ms to read {pretty(numbers.HUNDREDS, 'byte')} of weights once")
     axes.grid(axis="y", visible=False)
     said = "; ".join(f"{_domain(row)} {significant(time[row.id])} ms" for row in systems)
-    small = _listed([_domain(row) for row in systems if row.hbm_bytes < numbers.HUNDREDS])
+    small = listed([_domain(row) for row in systems if row.hbm_bytes < numbers.HUNDREDS])
     return done(
         fig,
         f"Bars of the time to read {pretty(numbers.HUNDREDS, 'byte')} of weights once by all chips of a scale-up domain: {said}. From H100 to "

@@ -166,12 +166,13 @@ class Timeline:
         kept: the share that a split backward keeps from the end of B to the end of W. 1: all of it, as ZB-H1 and H2
         count; the paper's own is 32 / (34 + 5·heads·sequence/width). A forward without a backward (inference) keeps nothing.
         """
-        done = {key for box in self.rows[device] for key in box.keys}
+        ran = [box.keys for box in self.rows[device]]
+        done = {key for keys in ran for key in keys}
         held = most = 0
-        for box in self.rows[device]:
-            held += sum(kind == "F" for kind, _, _ in box.keys)
+        for keys in ran:
+            held += sum(kind == "F" for kind, _, _ in keys)
             most = max(most, held)
-            held -= sum(freed(key, kept, done) for key in box.keys)
+            held -= sum(freed(key, kept, done) for key in keys)
         return most / self.chunks
 
 
@@ -224,7 +225,8 @@ class Run:
         validate(keys)
         self.last = max(stage for _, _, stage in keys)
         costs.check(len(schedule.passes), self.last + 1)
-        self.listed = set(keys)
+        self.listed = keys
+        self.times = {(kind, stage): costs.of(kind, stage) for kind in "FBW" for stage in range(self.last + 1)}
         self.rows: list[list[Box]] = [[] for _ in schedule.passes]
         self.ended: dict[Key, tuple[Time, int]] = {}  # when, and on which device
         self.waiting: dict[Key, set[int]] = {}
@@ -235,43 +237,39 @@ class Run:
         row, passes = self.rows[device], self.schedule.passes[device]
         while len(row) < len(passes):
             item = passes[len(row)]
-            needed = self.needed(item)
-            if missing := self.missing(needed):
+            keys = item.keys
+            start, missing = self.earliest(keys, device)
+            if missing:
                 self.waiting.setdefault(missing, set()).add(device)
                 break
-            box = self.box(item, needed, device)
-            row.append(box)
-            for key in item.keys:
-                self.ended[key] = box.end, device
-                woken |= self.waiting.pop(key, set())
+            end = start + self.duration(item, keys)
+            row.append(Box(device, "".join([kind for kind, _, _ in keys]), item.micro_batch, item.stage, start, end, item.beside))
+            for key in keys:
+                self.ended[key] = end, device
+                if key in self.waiting:
+                    woken |= self.waiting.pop(key)
         return woken
 
-    def needed(self, item: Pass) -> list[Key]:
-        """What must have ended before a pass."""
-        return [need for key in item.keys for need in needs(key, self.last)]
-
-    def missing(self, needed: list[Key]) -> Key | None:
-        """The first of them that has not ended."""
-        return next((need for need in needed if need not in self.ended), None)
-
-    def box(self, item: Pass, needed: list[Key], device: int) -> Box:
-        """The pass with its times: it starts when the device is free and everything has arrived."""
+    def earliest(self, keys: tuple[Key, ...], device: int) -> tuple[Time, Key | None]:
+        """When a pass can start: its device is free and everything has arrived; and the first thing that has not ended, if any."""
         start = self.rows[device][-1].end if self.rows[device] else 0
-        for need in needed:
-            end, where = self.ended[need]
-            start = max(start, end if where == device else end + self.costs.hop)
-        kinds = "".join(kind for kind, _, _ in item.keys)
-        return Box(device, kinds, item.micro_batch, item.stage, start, start + self.duration(item), item.beside)
+        for key in keys:
+            for need in needs(key, self.last):
+                if need not in self.ended:
+                    return start, need
+                end, where = self.ended[need]
+                start = max(start, end if where == device else end + self.costs.hop)
+        return start, None
 
-    def duration(self, item: Pass) -> Time:
+    def duration(self, item: Pass, keys: tuple[Key, ...]) -> Time:
         """Time of a pass; an unsplit backward does both gradients."""
         if item.beside is not None and self.costs.overlapped is not None:
             return self.costs.overlapped
         whole = 0
-        for kind, batch, stage in item.keys:
-            whole += self.costs.of(kind, stage)
+        for kind, batch, stage in keys:
+            whole += self.times[kind, stage]
             if kind == "B" and ("W", batch, stage) not in self.listed:
-                whole += self.costs.of("W", stage)
+                whole += self.times["W", stage]
         return whole if self.schedule.chunks == 1 else whole / self.schedule.chunks
 
     def check(self) -> None:
@@ -279,7 +277,7 @@ class Run:
         stuck = []
         for device, (row, passes) in enumerate(zip(self.rows, self.schedule.passes, strict=True)):
             if len(row) < len(passes):
-                need = self.missing(self.needed(passes[len(row)]))
+                _, need = self.earliest(passes[len(row)].keys, device)
                 fate = "which waits itself" if need in self.listed else "which no device lists"
                 stuck.append(f"device {device}: {said(passes[len(row)].keys)} waits for {said([need])}, {fate}")
         if stuck:
@@ -417,6 +415,11 @@ def zero_bubble(devices: int, micro_batches: int, costs: Costs, limit: float | N
     kept: as in `Timeline.peak`. Greedy rules are tried, and ZB-H1 and H2 where they fit; the one of the shortest period
     is taken, and of those the one of the shortest makespan. A search that finds good schedules, not a proof of the best.
     """
+    return searched(devices, micro_batches, costs, limit, kept)[0]
+
+
+def searched(devices: int, micro_batches: int, costs: Costs, limit: float | None = None, kept: float = 1) -> tuple[Schedule, Timeline]:
+    """The schedule of `zero_bubble`, and its run."""
     positive(devices=devices, micro_batches=micro_batches)
     limit = devices if limit is None else limit
     if limit < 1 or not 0 <= kept <= 1:
@@ -424,8 +427,8 @@ def zero_bubble(devices: int, micro_batches: int, costs: Costs, limit: float | N
     found = [Greedy(devices, micro_batches, costs, limit, kept, patient).schedule() for patient in (False, True)]
     found += [zero_bubble_h1(devices, micro_batches)] * (limit >= devices)
     found += [zero_bubble_h2(devices, micro_batches)] * (limit >= 2 * devices - 1)
-    runs = [simulate(schedule, costs) for schedule in found]
-    return found[min(range(len(runs)), key=lambda n: (runs[n].period, runs[n].makespan))]
+    runs = [(schedule, simulate(schedule, costs)) for schedule in found]
+    return min(runs, key=lambda pair: (pair[1].period, pair[1].makespan))
 
 
 class Greedy:
@@ -627,14 +630,14 @@ class Comparison(NamedTuple):
     measured_memory: float  # bytes on the device that holds most, weights and optimizer included
 
 
-def published(name: str, devices: int, micro_batches: int, costs: Costs, setup: Setup) -> Schedule:
-    """A schedule by its name in the paper: 1F1B, 1F1B-I (a chunk per layer), ZB-1p, ZB-2p."""
+def published(name: str, devices: int, micro_batches: int, costs: Costs, setup: Setup) -> Timeline:
+    """The run of a schedule by its name in the paper: 1F1B, 1F1B-I (a chunk per layer), ZB-1p, ZB-2p."""
     if name == "1F1B":
-        return one_f_one_b(devices, micro_batches)
+        return simulate(one_f_one_b(devices, micro_batches), costs)
     if name == "1F1B-I":
-        return interleaved(devices, micro_batches, setup.layers)
+        return simulate(interleaved(devices, micro_batches, setup.layers), costs)
     limit = {"ZB-1p": devices, "ZB-2p": 2 * devices}[name]
-    return zero_bubble(devices, micro_batches, costs, limit, setup.kept)
+    return searched(devices, micro_batches, costs, limit, setup.kept)[1]
 
 
 def against_measurements() -> list[Comparison]:
@@ -650,6 +653,6 @@ def against_measurements() -> list[Comparison]:
 def compare(model, devices, batches, size, name, forward, backward, weight, hop, measured, memory, bubble) -> Comparison:
     """One row of the table, in the order of COLUMNS."""
     setup, costs = SETUPS[model], Costs(forward / 1000, backward / 1000, weight / 1000, hop / 1000)
-    run = simulate(published(name, devices, batches, costs, setup), costs)
+    run = published(name, devices, batches, costs, setup)
     throughput = size * batches / run.period / devices
     return Comparison(model, devices, batches, name, run, bubble, throughput, measured, setup.most(run, size), memory * 1e9)

@@ -169,9 +169,8 @@ NAMES = {"tier_capacity": "capacity", "tier_bandwidth": "reads", "tier_rent": "r
 
 def _devices() -> dict[str, Any]:
     """What the browser must know of each device: bytes, bytes/s, and USD per byte by year."""
-    cost = lambda row, year: max((p for p in row.prices if p.confirmed and p.date[:4] <= year), key=lambda p: p.date)
     rows = {name: tier(id) for name, id in TIERS.items()}
-    prices = lambda row: {year: cost(row, year).usd_per_GB / units.factor("GB") for year in WHEN}
+    prices = lambda row: {year: numbers.paid(row, year).usd_per_GB / units.factor("GB") for year in WHEN}
     return {name: {"capacity": row.capacity_bytes, "reads": row.read_bytes_per_s, "price": prices(row)} for name, row in rows.items()}
 
 
@@ -278,7 +277,7 @@ def hold_explorer() -> Explorable:
 
 
 def _hold_says() -> str:
-    known = RUNNING.symbols | {"rent": rent().usd_per_chip_second}
+    known = numbers.rack()
     again = take(eq.remat_cost, known)
     even = {name: take(HOLD_UNTIL, known | numbers.rented(tier(id)), c_cached=again) for name, id in TIERS.items()}
     until = [f"{'on' if name == 'disk' else 'in'} {name} for {spent(time)}" for name, time in even.items()]

@@ -436,14 +436,14 @@ class Place(NamedTuple):
 
 
 PLACES = [
-    Place(name, colour, tier := catalogue.tier(id), max((price for price in tier.prices if price.confirmed), key=lambda price: price.date))
+    Place(name, colour, tier := catalogue.tier(id), numbers.paid(tier))
     for (name, colour), id in zip({"DDR5": "accent", "flash": "third", "disk": "weights"}.items(), numbers.KEEP, strict=True)
 ]  # fmt: skip
 
 
 def _lines() -> dict[str, tuple[str, Any]]:
     """By place: colour, and the function of hold time, s, that gives USD per million tokens of the running model."""
-    known = RUNNING.symbols | {"rent": rent().usd_per_chip_second}
+    known = numbers.rack()
     again, kv = take(eq.remat_cost, known) / CHEAP, known["kv_bytes_per_token"]
     lines = {"HBM": ("compute", lambda t: RUNNING(eq.hbm_hold, rent=known["rent"], hold_time=t) / CHEAP)}
     for place in PLACES:
@@ -455,21 +455,17 @@ TIMES = {"1 ms": 1e-3, "1 s": 1.0, "1 min": 60.0, "1 h": HOUR, "1 day": DAY_LONG
 SPAN = TIMES["1 ms"], TIMES["1 year"]
 
 
-def _turns(lines: dict[str, tuple[str, Any]]) -> list[tuple[str, float]]:
+def _turns() -> list[tuple[str, float]]:
     """The cheapest places in order, each with the time, s, up to which it is."""
-    time = np.geomspace(*SPAN, 100_001)
-    names, found = list(lines), []
-    best = np.argmin([curve(time) for _, curve in lines.values()], axis=0)
-    for n in np.flatnonzero(np.diff(best)):
-        found.append((names[best[n]], float(time[n])))
-    return [*found, (names[best[-1]], float("inf"))]
+    names = {"hbm": "HBM"} | {kind: place.name for kind, place in zip(numbers.KINDS, PLACES)}
+    return [*((names[kind], until) for kind, until in numbers.cheapest().items()), ("compute again", float("inf"))]
 
 
 def tiers() -> Drawing:
     """B17: cost of keeping a token's KV against the time it is kept, in HBM, DDR, flash and disk, or of computing it again."""
     fig, axes = drawing.axes(5.0, 5.0)
     lines, time = _lines(), np.geomspace(*SPAN, 801)
-    turns, least = _turns(lines), np.min([curve(time) for _, curve in lines.values()], axis=0)
+    turns, least = _turns(), np.min([curve(time) for _, curve in lines.values()], axis=0)
     axes.set(xscale="log", yscale="log", xlim=SPAN, ylim=(7e-7, 60))
     axes.set(xlabel="time for which it is kept (log scale)", ylabel="$ per million tokens (log scale)")
     axes.set_xticks(list(TIMES.values()), TIMES.keys())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 from blackboard.batching import equations as step
@@ -45,7 +46,7 @@ class Range(NamedTuple):
         return mid if low == high else f"{mid} ({low} to {high})"
 
 
-USED = {"deepseek": "h800-8"}  # machines that a provider has named; all others stand on the running case's rack
+USED = {"deepseek": ("h800-8", "2026")}  # machines that a provider has named, and until when; all others stand on the running case's rack
 SIZES = Range(30e9, 100e9, 300e9)  # active parameters where none are published: the lecture's, and about three times less and more
 
 
@@ -79,10 +80,11 @@ def rent() -> Rent:
 
 def machine(card: PriceCard) -> tuple[System, float]:
     """The system that a card's provider is known to use, or the running case's as a stand-in; and a chip's rent (USD/s)."""
-    if card.provider not in USED or card.valid_from >= "2026":  # DeepSeek's account is of February 2025
+    named, until = USED.get(card.provider, ("", ""))
+    if card.valid_from >= until:  # DeepSeek's account is of February 2025
         return system(RUNNING.system), rent().usd_per_chip_second
     [own] = measurement("deepseek_day6_production").records()
-    return system(USED[card.provider]), own["rent_USD_per_GPU_per_hour"] / factor("h")
+    return system(named), own["rent_USD_per_GPU_per_hour"] / factor("h")
 
 
 def architecture(card: PriceCard) -> Model | None:
@@ -168,6 +170,7 @@ def _doubts(card: PriceCard, net: Model | None, ratio: float) -> tuple[str, ...]
     return tuple(reason for reason, holds in found.items() if holds)
 
 
+@cache
 def implied(card: PriceCard) -> Implied:
     """What a dated price card implies, each part as a range, and why to doubt it."""
     p, above, net = card.usd_per_Mtok, card.above, architecture(card)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from blackboard.batching import equations as step
 from blackboard.case import RUNNING, Case
-from blackboard.catalogue import MemoryTier, chips, measurement, model, price, prices, system, tier, tiers
+from blackboard.catalogue import BytePrice, MemoryTier, chips, measurement, model, price, prices, system, tier, tiers
 from blackboard.formula import take
 from blackboard.pricing import equations as eq
 from blackboard.pricing.implied import alike, caches, implied, rent
@@ -18,6 +20,7 @@ OPEN = "deepseek-r1@2025-01-20"  # the card that DeepSeek's own accounts use
 FIVE, HOUR, LIFE = 5 * factor("min"), factor("h"), 5 * 365 * factor("day")  # what cards sell; over how long we pay off a device
 MTOK = factor("USD/megatoken")
 KEEP = ("ddr5-3tb-pcie", "ssd-9650-30t", "hdd-exos30")  # devices to which KV may go, nearest first
+KINDS = dict(zip(("ddr", "ssd", "hdd"), KEEP))
 FAR, MONTH = 131_072, 100e6  # tokens: a context of DeepSeek-V3.2's tables; a month of work, 1:51:19
 VLLM = "fp8_ds_mla"  # vLLM's layout of a latent: values in FP8, with scales
 BLOCKS = 64  # chosen of all, in the example of the root
@@ -116,34 +119,49 @@ def long() -> dict[str, str]:
 # --- where a cache lies -------------------------------------------------------------------------------------------------
 
 
+def paid(row: MemoryTier, by: str = "9999") -> BytePrice:
+    """The newest confirmed price of a device's bytes, by the end of a year."""
+    return max((p for p in row.prices if p.confirmed and p.date[:4] <= by), key=lambda p: p.date)
+
+
 def rented(row: MemoryTier) -> dict[str, float]:
     """A device's symbols: what it holds and reads, and its rent from the newest confirmed price, paid off over LIFE."""
-    paid = max((p for p in row.prices if p.confirmed), key=lambda p: p.date)
     known = {"tier_capacity": row.capacity_bytes, "tier_bandwidth": row.read_bytes_per_s}
-    return known | {"tier_rent": take(eq.rent_of_price, known, byte_price=paid.usd_per_GB / 1e9, service_life=LIFE)}
+    return known | {"tier_rent": take(eq.rent_of_price, known, byte_price=paid(row).usd_per_GB / 1e9, service_life=LIFE)}
 
 
+def rack() -> dict[str, float]:
+    """The running case's symbols, and the rent of its chips."""
+    return RUNNING.symbols | {"rent": rent().usd_per_chip_second}
+
+
+@cache
 def cheapest() -> dict[str, float]:
-    """How long each place is the cheapest for DeepSeek-V3's KV, in turn, s: by trying times a tenth of a per cent apart."""
-    known = RUNNING.symbols | {"rent": rent().usd_per_chip_second}
+    """How long each place is the cheapest for DeepSeek-V3's KV, in turn, s, by bisection; after the last it is computed again."""
+    known = rack()
     cost = {"hbm": lambda t: take(eq.hbm_hold, known, hold_time=t)}
-    cost |= {name: (lambda t, at=known | rented(tier(id)): take(eq.tier_cost, at, hold_time=t)) for id, name in zip(KEEP, ("ddr", "ssd", "hdd"))}
+    cost |= {name: (lambda t, at=known | rented(tier(id)): take(eq.tier_cost, at, hold_time=t)) for name, id in KINDS.items()}
     cost["again"] = lambda t: take(eq.remat_cost, known)
-    until, times = {}, (1e-3 * 1.001**n for n in range(21_000))
-    for t in times:
-        until[min(cost, key=lambda name: cost[name](t))] = t
-    return {name: t for name, t in until.items() if name != "again"}
+    least = lambda t: min(cost, key=lambda name: cost[name](t))
+    until, now = {}, 1e-3
+    while (place := least(now)) != "again":
+        low, high = now, 1e9
+        while high > low * (1 + 1e-9):
+            middle = (low * high) ** 0.5
+            low, high = (middle, high) if least(middle) == place else (low, middle)
+        until[place] = now = high
+    return until
 
 
 def places() -> dict[str, str]:
     """What it costs to keep a million tokens' KV, or to compute them again."""
     usd = lambda value: f"${significant(value / MTOK, 2)}"
-    known = RUNNING.symbols | {"rent": rent().usd_per_chip_second}
+    known = rack()
     board = {"n_active": BOARD["n_active"], "kv_bytes_per_token": model("lecture-moe").kv_bytes_per_token()}
     kept = {id: known | rented(tier(id)) for id in KEEP}
     hold = lambda id, time: usd(take(eq.tier_cost, kept[id], hold_time=time))
     even = lambda **more: pretty(take(eq.hbm_even, known, **more), "s", 2)
-    device = lambda id: max((p for p in tier(id).prices if p.confirmed), key=lambda p: p.date)
+    price_of = {name: paid(tier(id)) for name, id in KINDS.items()}
     return {
         **{f"until_{name}": pretty(time, "s", 2) if time < 60 else f"{time / HOUR:.1f} hours" if time < 48 * HOUR else f"{time / factor('day'):.0f} days" for name, time in cheapest().items()},
         "fetch": usd(take(eq.tier_retrieve, kept[KEEP[1]])), "drain_flash": f"{tier(KEEP[1]).drain_time() / 60:.0f} minutes",
@@ -151,8 +169,9 @@ def places() -> dict[str, str]:
         "hold_board": usd(take(eq.hbm_hold, known, hold_time=FIVE, **board)), "hold_v3": usd(take(eq.hbm_hold, known, hold_time=FIVE)),
         "hold_405": usd(take(eq.hbm_hold, known, hold_time=FIVE, kv_bytes_per_token=caches().high)),
         "even_board": f"{take(eq.hbm_even, known, **board) / 60:.0f} minutes", "even_v3": even(), "life": f"{LIFE / 365 / factor('day'):g} years",
-        **{f"{name}_{end}": hold(id, time) for id, name in zip(KEEP, ("ddr", "ssd", "hdd")) for end, time in (("5", FIVE), ("1h", HOUR))},
-        **{f"{name}_price": f"${device(id).usd_per_GB:g}" for id, name in zip(KEEP, ("ddr", "ssd", "hdd"))}, **{f"{name}_date": device(id).date for id, name in zip(KEEP, ("ddr", "ssd", "hdd"))},
+        **{f"{name}_{end}": hold(id, time) for name, id in KINDS.items() for end, time in (("5", FIVE), ("1h", HOUR))},
+        **{f"{name}_price": f"${cost.usd_per_GB:g}" for name, cost in price_of.items()},
+        **{f"{name}_date": cost.date for name, cost in price_of.items()},
     }  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from matplotlib.patches import Circle, Rectangle
 from blackboard import catalogue, drawing, units
 from blackboard.batching import equations as serving
 from blackboard.case import RUNNING, plain
-from blackboard.drawing import Drawing, alt_of, arrow, bare, beside, done, point
+from blackboard.drawing import Drawing, alt_of, arrow, bare, beside, done, percent, point
 from blackboard.reversibility import equations as eq, network, numbers, simulation
 from blackboard.reversibility.numbers import power
 from blackboard.reversibility.network import Network
@@ -30,10 +30,6 @@ INKS = {"stored": "kv", "checkpointed": "compute", "reversible": "accent"}
 def alt(name: str, *args: Any) -> str:
     """The alt text of a figure by the name of its function."""
     return alt_of(__name__, name, *args)
-
-
-def _percent(share: float, digits: int = 0) -> str:
-    return f"{100 * share:.{digits}f} %"
 
 
 def _box(axes, x: float, y: float, text: str, colour: str = "bound", width: float = 0.9, height: float = 0.7, fill: float = 0.12) -> None:
@@ -199,7 +195,7 @@ def avalanche() -> Drawing:
         axes.plot(100 * found[side], marker, color=COLOURS["compute" if side == "x" else "accent"], ms=5)
     axes.axhline(100 * level, color=COLOURS["muted"], ls=":", lw=1.2)
     axes.text(24, 52, "a random function: half", ha="right", color=COLOURS["muted"])
-    axes.text(24, 100 * level + 1, f"formula, one round: {_percent(level, 1)}", ha="right", va="bottom", color=COLOURS["muted"])
+    axes.text(24, 100 * level + 1, f"formula, one round: {percent(level, 1)}", ha="right", va="bottom", color=COLOURS["muted"])
     point(axes, (2, 100 * found["x"][2]), "cipher,\nflip in x", (0.1, 0.92), "compute")
     point(axes, (3, 100 * found["y"][3]), "cipher,\nflip in y", (0.34, 0.92), "accent")
     point(axes, (8, 100 * nets["residual"][KNOTS.index(8)]), "residual network with LayerNorm", (0.6, 0.2), "kv")
@@ -209,15 +205,15 @@ def avalanche() -> Drawing:
         fig,
         f"Share of a block's {16 * simulation.HALF_BITS // 8} output bits that change when one input bit does, 0 to 66 %, against 0 to "
         f"{max(KNOTS)} rounds or layers. The Feistel cipher, flip in the half that enters f first: {_listed(found['x'])} after 0 to 3 rounds; "
-        f"flip in the other half, a round later: {_listed(found['y'])}. The formula for one round says {_percent(level, 1)}. A residual network "
-        f"with LayerNorm stays at {_percent(nets['residual'][-1])} after {max(KNOTS)} layers; a plain network of large weights reaches "
-        f"{_percent(nets['plain'][-1])}.",
+        f"flip in the other half, a round later: {_listed(found['y'])}. The formula for one round says {percent(level, 1)}. A residual network "
+        f"with LayerNorm stays at {percent(nets['residual'][-1])} after {max(KNOTS)} layers; a plain network of large weights reaches "
+        f"{percent(nets['plain'][-1])}.",
     )
 
 
 def _listed(shares: np.ndarray) -> str:
     """The first four shares in words."""
-    return ", ".join(_percent(share, 1) for share in shares[:4])
+    return ", ".join(percent(share, 1) for share in shares[:4])
 
 
 def weakness() -> Drawing:
@@ -230,7 +226,7 @@ def weakness() -> Drawing:
         at.plot([-reach, reach], [-reach, reach], color=COLOURS["muted"], lw=1, ls="--")
         at.plot(told.predicted.ravel(), told.observed.ravel(), ".", color=COLOURS[colour], ms=4, alpha=0.6)
         at.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", xlabel="change foretold")
-        said = f"correlation {told.correlation:.2f}\ntold apart: {_percent(apart)}\nplaintext found: {_percent(broken.matched)}"
+        said = f"correlation {told.correlation:.2f}\ntold apart: {percent(apart)}\nplaintext found: {percent(broken.matched)}"
         at.set_title(f"{words}\n{said}", loc="left", color=COLOURS[colour])
     panels[0].set_ylabel("change observed")
     net, cipher = simulation.attacked("residual"), simulation.attacked("Feistel")
@@ -239,9 +235,9 @@ def weakness() -> Drawing:
         f"Observed against foretold changes of output bytes, when all {simulation.BLOCK} input bytes change by up to {simulation.SHIFT}; foretold "
         f"by slopes from queries next to the block, the key unknown. Left, a residual network of {simulation.DEEP} layers: points lie along the "
         f"diagonal, correlation {net.told.correlation:.2f}. Right, the Feistel cipher of {simulation.ROUNDS} rounds: a cloud, correlation "
-        f"{cipher.told.correlation:.2f}. Two plaintexts are told apart in {_percent(net.apart)} of trials on the network and in "
-        f"{_percent(cipher.apart)} on the cipher, which is guessing; {simulation.SECRET} unknown bytes of a plaintext are found, or others with "
-        f"its ciphertext, in {_percent(net.broken.matched)} and {_percent(cipher.broken.matched)}.",
+        f"{cipher.told.correlation:.2f}. Two plaintexts are told apart in {percent(net.apart)} of trials on the network and in "
+        f"{percent(cipher.apart)} on the cipher, which is guessing; {simulation.SECRET} unknown bytes of a plaintext are found, or others with "
+        f"its ciphertext, in {percent(net.broken.matched)} and {percent(cipher.broken.matched)}.",
     )
 
 
@@ -343,7 +339,7 @@ def training() -> Drawing:
     above.set_title(f"{network.TRAINED} layers, FP32; losses apart by {power(apart)} at most", loc="left")
     above.text(0.97, 0.92, "activations stored", transform=above.transAxes, ha="right", va="top", color=COLOURS[INKS["stored"]])
     above.text(0.97, 0.78, "activations rebuilt", transform=above.transAxes, ha="right", va="top", color=COLOURS[INKS["reversible"]])
-    reached = f"{_percent(one.accuracy[-1], 1)} stored, {_percent(two.accuracy[-1], 1)} rebuilt"
+    reached = f"{percent(one.accuracy[-1], 1)} stored, {percent(two.accuracy[-1], 1)} rebuilt"
     below.text(0.97, 0.8, reached, transform=below.transAxes, ha="right", va="top")
     data = network.digits()
     return done(
@@ -351,7 +347,7 @@ def training() -> Drawing:
         f"Training loss (log scale) and accuracy on {len(data.test)} digits that were not trained on, against {len(one.accuracy) - 1} epochs of "
         f"{len(data.train):,} digits, for a reversible network of {network.TRAINED} layers that rebuilds its activations and for its twin that "
         f"stores them. The curves lie on each other: losses fall from {one.losses[0]:.1f} to {np.mean(two.losses[-two.steps_per_epoch:]):.4f} "
-        f"nats and differ by at most {power(apart)} of themselves; both end at {_percent(two.accuracy[-1], 1)}.",
+        f"nats and differ by at most {power(apart)} of themselves; both end at {percent(two.accuracy[-1], 1)}.",
     )
 
 

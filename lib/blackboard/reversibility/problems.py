@@ -52,14 +52,6 @@ class Whole(Quantity):
         return told + [near._replace(kind="misconception", message=self.fill(self.beside, values))]
 
 
-class Fine(Quantity):
-    """A number asked for to a part of a percent."""
-
-    @property
-    def leeway(self) -> str:
-        return f"to {self.tolerance:.1%}"
-
-
 # --- a guess ---------------------------------------------------------------------------------------------------------
 
 
@@ -817,7 +809,7 @@ def left_with(values: Values, streams: int = 0, layers: int = 0) -> float:
     return (values["state"] + values["stored"]) / (values["state"] + streams * values["stream_bytes"] + layers * values["layer_bytes"])
 
 
-remains = Fine(
+remains = Quantity(
     id="remains", title="What remains", level="medium",
     ask="A model of {depth} layers trains with {sequences} at a time. Its weights, gradients and optimizer take {state}, the activations of all its "
     "layers {stored}. A layer keeps 17 times as many bytes as pass on to the next one. Now the network is made reversible, with two streams, each as wide as "

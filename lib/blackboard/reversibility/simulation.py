@@ -125,17 +125,22 @@ def collision(cipher: Feistel, tries: int = 2**20, seed: int = 0) -> tuple[int, 
 # --- how a change spreads ------------------------------------------------------------------------------------------------
 
 
+AT_ONCE = 128  # blocks encrypted together: enough to fill the processor, few enough to stay in its cache
+
+
 def flipped(encrypt: Encrypt, bits: Sequence[int], size: int, blocks: int = 256, seed: int = 0) -> np.ndarray:
     """Share of the output's bits that change when one input bit does, for each of these bits [bits, blocks]; `size` bytes a block."""
     plain = np.random.default_rng((seed, 5)).integers(0, 256, (blocks, size), np.uint8)  # not the numbers that the key comes from
-    out, found = encrypt(plain), []
-    for bit in bits:
-        other = plain.copy()
-        other[:, bit // 8] ^= np.uint8(1 << bit % 8)
-        found.append(np.bitwise_count(out ^ encrypt(other)).mean(axis=1) / 8)
-    return np.array(found)
+    flips, out, found = np.zeros((len(bits), 1, size), np.uint8), encrypt(plain), []
+    flips[range(len(bits)), 0, [bit // 8 for bit in bits]] = [1 << bit % 8 for bit in bits]
+    some = max(1, AT_ONCE // blocks)
+    for start in range(0, len(bits), some):
+        others = encrypt((plain ^ flips[start : start + some]).reshape(-1, size)).reshape(-1, blocks, size)
+        found.append(np.bitwise_count(out ^ others).mean(axis=2) / 8)
+    return np.concatenate(found)
 
 
+@cache
 def avalanche(half_bits: int, rounds: int, keys: int = 8, blocks: int = 64, swap: bool = True) -> dict[str, np.ndarray]:
     """Mean share of flipped bits after 0, 1, … rounds [rounds + 1], for a flip in the half that enters f first, x, and in the other, y."""
     sides, size = {"x": range(half_bits), "y": range(half_bits, 2 * half_bits)}, half_bits // 4
@@ -190,17 +195,17 @@ def whole(cipher: Feistel) -> Callable:
 EDGE, PROBE, SHIFT = 40, 8, 4  # distance of bytes from 0 and 255; bytes by which a probe, and then all bytes, are moved
 
 
-def slopes(ask: Callable[[np.ndarray], np.ndarray], block: np.ndarray, inputs: Sequence[int]) -> np.ndarray:
-    """Change of each output byte for one more of each of these input bytes [inputs, outputs], from two queries for each."""
-    moves = np.zeros((len(inputs), len(block)), int)
-    moves[np.arange(len(inputs)), inputs] = PROBE
-    higher, lower = np.clip(block + moves, 0, 255), np.clip(block - moves, 0, 255)
-    return (ask(higher) - ask(lower)) / (higher - lower).sum(axis=1, keepdims=True)
+def slopes(ask: Callable[[np.ndarray], np.ndarray], blocks: np.ndarray, inputs: Sequence[int]) -> np.ndarray:
+    """Change of each output byte for one more of each of these input bytes [..., inputs, outputs] at blocks [..., bytes], by two queries for each."""
+    moves = np.zeros((len(inputs), blocks.shape[-1]), int)
+    moves[range(len(inputs)), inputs] = PROBE
+    higher, lower = (np.clip(blocks[..., None, :] + sign * moves, 0, 255) for sign in (1, -1))
+    return (ask(higher) - ask(lower)) / (higher - lower).sum(axis=-1, keepdims=True)
 
 
 def _asked(encrypt: Encrypt) -> Callable[[np.ndarray], np.ndarray]:
-    """The cipher as an attacker asks it: ciphertexts of rows of integers, as numbers to reckon with."""
-    return lambda blocks: encrypt(np.atleast_2d(blocks).astype(np.uint8)).astype(float)
+    """The cipher as an attacker asks it: ciphertexts of blocks of integers [..., bytes], as numbers to reckon with."""
+    return lambda blocks: encrypt(blocks.reshape(-1, blocks.shape[-1]).astype(np.uint8)).astype(float).reshape(blocks.shape)
 
 
 class Foretold(NamedTuple):
@@ -220,7 +225,7 @@ def foretell(make: Callable[[int], Encrypt], size: int, trials: int = 24) -> For
     for seed in range(trials):
         ask, draw = _asked(make(seed)), np.random.default_rng((seed, 1))
         block, change = draw.integers(EDGE, 256 - EDGE, size), draw.integers(-SHIFT, SHIFT + 1, size)
-        found.append((change @ slopes(ask, block, range(size)), ask(block + change)[0] - ask(block)[0]))
+        found.append((change @ slopes(ask, block, range(size)), ask(block + change) - ask(block)))
     return Foretold(*(np.array(rows) for rows in zip(*found)))
 
 
@@ -249,7 +254,7 @@ class Climb(NamedTuple):
 
 
 SECRET, STARTS, STEPS = 4, 12, 12  # unknown bytes of a block, starts of a search, steps from each
-SHARES = np.array([[1.0], [0.5], [0.2]])  # of a step, tried side by side
+SHARES = np.array([1.0, 0.5, 0.2])  # of a step, tried side by side
 
 
 def climb(make: Callable[[int], Encrypt], size: int, trials: int = 20) -> Climb:
@@ -259,27 +264,33 @@ def climb(make: Callable[[int], Encrypt], size: int, trials: int = 20) -> Climb:
 
 
 def _search(ask: Callable[[np.ndarray], np.ndarray], draw: np.random.Generator, size: int) -> tuple[bool, bool, int]:
-    """One search from several starts: whether it met the ciphertext, whether by the secret, and what it asked."""
-    secret, each = draw.integers(0, 256, size), 2 * SECRET + 1 + len(SHARES)
-    target = ask(secret)[0]
-    for start in range(STARTS):
-        block = np.concatenate([secret[:-SECRET], draw.integers(0, 256, SECRET)])
-        for step in range(STEPS):
-            block, miss = _nearer(ask, target, block)
-            if not miss:
-                return True, bool((block == secret).all()), (start * STEPS + step + 1) * each
-    return False, False, STARTS * STEPS * each
+    """Whether a search met the ciphertext, whether by the secret, and what it asked, one start after the other until the first that meets it.
+
+    The starts are run side by side, because that is faster; what later ones ask is not counted.
+    """
+    secret, each, met = draw.integers(0, 256, size), 2 * SECRET + 1 + len(SHARES), {}
+    target, blocks = ask(secret), np.repeat(secret[None], STARTS, axis=0)
+    blocks[:, -SECRET:] = draw.integers(0, 256, (STARTS, SECRET))
+    for step in range(STEPS):
+        blocks, misses = _nearer(ask, target, blocks)
+        for start in np.flatnonzero(misses == 0):
+            met.setdefault(int(start), (step, bool((blocks[start] == secret).all())))
+    if not met:
+        return False, False, STARTS * STEPS * each
+    step, found = met[first := min(met)]
+    return True, found, (first * STEPS + step + 1) * each
 
 
-def _nearer(ask: Callable[[np.ndarray], np.ndarray], target: np.ndarray, block: np.ndarray) -> tuple[np.ndarray, float]:
-    """The best of a few of Newton's steps along the slopes, and how far its ciphertext still is from the target."""
-    slope = slopes(ask, block, range(len(block) - SECRET, len(block)))
-    move = np.linalg.lstsq(slope.T, target - ask(block)[0], rcond=1e-3)[0]
-    tries = np.repeat(block[None], len(SHARES), axis=0)
-    tries[:, -SECRET:] = np.clip(np.rint(block[-SECRET:] + SHARES * move), 0, 255)
-    misses = np.abs(target - ask(tries)).sum(axis=1)
-    best = int(misses.argmin())
-    return tries[best], float(misses[best])
+def _nearer(ask: Callable[[np.ndarray], np.ndarray], target: np.ndarray, blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """From each block the best of a few of Newton's steps along the slopes, and how far its ciphertext still is from the target."""
+    size = blocks.shape[-1]
+    found = zip(slopes(ask, blocks, range(size - SECRET, size)), target - ask(blocks))
+    moves = np.array([np.linalg.lstsq(slope.T, gap, rcond=1e-3)[0] for slope, gap in found])
+    tries = np.repeat(blocks[None], len(SHARES), axis=0)
+    tries[..., -SECRET:] = np.clip(np.rint(blocks[:, -SECRET:] + SHARES[:, None, None] * moves), 0, 255)
+    misses = np.abs(target - ask(tries)).sum(axis=-1)
+    best = misses.argmin(axis=0), np.arange(len(blocks))
+    return tries[best], misses[best]
 
 
 # --- three ciphers, attacked ---------------------------------------------------------------------------------------------
