@@ -4,6 +4,8 @@ from typing import Any, NamedTuple
 
 from blackboard import units
 from blackboard.batching import equations as batching
+from blackboard.overheads import equations as overheads
+from blackboard.overheads.explorables import HALVES
 from blackboard.overtraining.explorables import CURVES as AT_LOSS
 from blackboard.overtraining.explorables import SHARES
 from blackboard.pipelining import equations as pipelining
@@ -74,6 +76,13 @@ EXPLORED = {
             {"acceptance": 0.9, "drafted": 7, "draft_ratio": 0})),
         "drafted_explorer": Explored("1", "drafted", {"speedup": speculation.speedup}, (
             {"memory_ratio_exponent": 0}, {"memory_ratio_exponent": 6, "acceptance": 0.9, "draft_ratio": 0}, {"acceptance": 0, "draft_ratio": 0.3})),
+    },
+    "overheads": {
+        "launch_explorer": Explored("ms", "batch", {"eager": overheads.eager_time, "graph": overheads.graph_time, "roofline": batching.step_time}, (
+            {"launch_us": 2.1}, {"model": "llama-3.1-8b", "launch_us": 2.1}, {"system": "gb200-nvl72", "model": "deepseek-v3", "precision": "fp8", "kernels": 1502},
+            {"kernels": 5000, "launch_us": 40, "gap_us": 3, "context_exponent": 5}, {"gap_us": 0, "kernels": 100, "launch_us": 0.5})),
+        "overlap_explorer": Explored("1", "batch", {"gain": HALVES}, (
+            {"slower_exponent": -5}, {"system": "h100-8", "model": "gpt-oss-120b", "slower_exponent": 2}, {"context_exponent": 5}, {"context_exponent": 2, "back_bytes": 1})),
     },
     "pipelining": {
         "memory_explorer": Explored(

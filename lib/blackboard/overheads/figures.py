@@ -108,8 +108,8 @@ def step_by_batch() -> Drawing:
         said.append((chips, most, curves[0][0], curves[1][0], curves[1][-1]))
     (_, one, *_), (_, eight, *_) = said
     beside(axes, "launched one by one", (1, said[1][2]), (4, -16), "bound")
-    beside(axes, "graph, 1 chip", (1, said[0][3]), (4, 7), "compute")
-    beside(axes, "graph, 8 chips", (1, said[1][3]), (4, 7), "accent")
+    beside(axes, "graph, 1 chip", (1, said[0][3]), (4, -16), "compute")
+    beside(axes, "graph, 8 chips", (1, said[1][3]), (4, -16), "accent")
     beside(axes, f"memory full at {one:,.0f}", (one, 66), (-2, 0), "compute", ha="center")
     beside(axes, f"at {eight:,.0f}", (eight, 66), (0, 0), "accent", ha="center")
     axes.set(xscale="log", yscale="log", xlim=(1, 3_000), ylim=(1, 120), xlabel="batch (sequences, log scale)", ylabel="step time (ms, log scale)")
@@ -120,7 +120,8 @@ def step_by_batch() -> Drawing:
         fig,
         f"Step time of Llama 2 7B on 1 and on 8 A100 against batch from 1 to what memory holds, {one:,.0f} and {eight:,.0f} sequences of "
         f"{known['context']:,.0f} tokens, both axes logarithmic. Launched one by one, the {known['kernels']:,} kernels take {said[0][2]:.0f} and "
-        f"{said[1][2]:.0f} ms, whatever the batch. From a graph the step starts at {said[0][3]:.1f} ms on one chip and {said[1][3]:.1f} ms on eight, and "
+        f"{said[1][2]:.0f} ms, whatever the batch. From a graph the step starts at {said[0][3]:.1f} ms on one chip and {said[1][3]:.1f} ms on "
+        "eight, and "
         f"reaches {said[0][4]:.0f} and {said[1][4]:.0f} ms with memory full. No batch that fits hides these launches.",
     )
 
@@ -150,23 +151,25 @@ def graph_gain() -> Drawing:
     for known, colour in hosts.values():
         one = {**known, "batch": 1.0, "context": 1e-9, "bandwidth": 1.0, "bytes_per_param": 1.0, "n_active": 1e-9}  # reads n_total in n_total s
         axes.plot(floors / MS, take(eq.graph_gain, one, n_total=floors), color=COLOURS[colour])
-    for (name, floor, gain), (dx, dy, ha) in zip(_published(), ((-2, 9, "left"), (8, 4, "left"), (7, 5, "left"), (22, 9, "right"))):
+    for (name, floor, gain), (dx, dy, ha) in zip(_published(), ((0, -31, "center"), (8, 4, "left"), (6, -7, "left"), (0, -31, "center"))):
         axes.plot(floor / MS, gain, "o", color=COLOURS["bound"], ms=7, zorder=4)
-        beside(axes, f"{name}:\n{significant(gain, 3)}", (floor / MS, gain), (dx, dy), "bound", ha=ha)
+        beside(axes, f"{name.replace(', ', chr(10))}: {significant(gain, 3)}", (floor / MS, gain), (dx, dy), "bound", ha=ha)
     axes.axhline(1, color=COLOURS["muted"], lw=1)
     total = {name: known["kernels"] * known["launch_time"] for name, (known, _) in hosts.items()}
     words = {name: f"{name}: {known['kernels']:,} × {known['launch_time'] / US:.2g} µs" for name, (known, _) in hosts.items()}
     beside(axes, words["Python, 2023"], (1.4, 15), (0, 4), "third")
     beside(axes, words["compiled, 2025"].replace(": ", ":\n"), (0.11, 2.6), (0, 0), "accent", va="top")
-    axes.set(xscale="log", yscale="log", xlim=(0.1, 100), ylim=(0.7, 40), xlabel="least time of the step at batch 1 (ms, log scale)", ylabel="times faster with a graph (log)")
+    axes.set(xscale="log", yscale="log", xlim=(0.1, 100), ylim=(0.5, 40), xlabel="least time of the step at batch 1 (ms, log scale)", ylabel="times faster with a graph (log)")
     axes.set_xticks([0.1, 1, 10, 100], ["0.1", "1", "10", "100"])
     axes.set_yticks([1, 2, 5, 10, 20], ["1", "2", "5", "10", "20"])
     axes.yaxis.set_minor_formatter("")
     points = "; ".join(f"{name} {significant(gain, 3)} at {_ms(floor, 2)}" for name, floor, gain in _published())
     return done(
         fig,
-        f"How many times faster a step is from a CUDA graph, 0.7 to 40, against the least time of the step at batch 1 by bandwidth, 0.1 to 100 ms, both "
-        f"log scales. Two curves, for hosts that take {_listed([_ms(value, 2) for value in total.values()])} to launch a step one by one, fall to about 1 where "
+        "How many times faster a step is from a CUDA graph, 0.5 to 40, against the least time of the step at batch 1 by bandwidth, 0.1 to 100 "
+        "ms, both "
+        f"log scales. Two curves, for hosts that take {_listed([_ms(value, 2) for value in total.values()])} to launch a step one by one, fall "
+        "to about 1 where "
         f"the step takes as long as its launches. Points, measured: {points}. The less a step has to read, the more a graph gains.",
     )
 
@@ -190,7 +193,8 @@ def what_is_left() -> Drawing:
     said = "; ".join(f"{line.model} {_ms(line.shared)} over the chips plus {_ms(line.left)}, off by at most {line.off:.1%}" for line in lines)
     return done(
         fig,
-        f"Measured time per token of gpt-fast, captured as a graph, at batch 1 on up to 8 A100, against one over the number of chips, 0 to 1. The points "
+        "Measured time per token of gpt-fast, captured as a graph, at batch 1 on up to 8 A100, against one over the number of chips, 0 to 1. "
+        "The points "
         f"lie on straight lines: {said}. The lines do not go through zero: {_listed([f'{line.each / US:.1f} µs' for line in lines])} a kernel stay, "
         "however many chips share the reading.",
     )
@@ -227,8 +231,10 @@ def fusion_bytes() -> Drawing:
     axes.axis("off")
     return done(
         fig,
-        f"Two pictures of a chain of {CHAIN} operations below a bar of memory. As {CHAIN} kernels each reads its vector from memory and writes it back, "
-        f"{round(runs[0].total / size)} times its size V; as one kernel the first reads, the last writes, {round(runs[1].total / size)} V, and what lies "
+        f"Two pictures of a chain of {CHAIN} operations below a bar of memory. As {CHAIN} kernels each reads its vector from memory and writes "
+        "it back, "
+        f"{round(runs[0].total / size)} times its size V; as one kernel the first reads, the last writes, {round(runs[1].total / size)} V, and "
+        "what lies "
         f"between stays on the chip. Counted through a cache a sixteenth of V: {runs[0].total / size:.1f} and {runs[1].total / size:.2f} V.",
     )
 
@@ -272,10 +278,13 @@ def fusion_share() -> Drawing:
     far, hand = ends["prefill"][1][-1], ends["prefill"][2][-1]
     return done(
         fig,
-        f"For {model} on 8 H100, the share of a step's time in which kernels work on vectors only, 0 to 60 %, and below it how many times faster the step "
-        f"is when they are fused, against tokens in the step from 1 to {PREFILLED[-1]:,} on a log scale. In decoding, an operation a kernel, the share rises from "
+        f"For {model} on 8 H100, the share of a step's time in which kernels work on vectors only, 0 to 60 %, and below it how many times "
+        "faster the step "
+        f"is when they are fused, against tokens in the step from 1 to {PREFILLED[-1]:,} on a log scale. In decoding, an operation a kernel, "
+        "the share rises from "
         f"{first.share:.1%} at one sequence to {last.share:.0%} at {DECODED[-1]:,}, the gain from {first.gain:.2f} to {last.gain:.2f}. In a prefill of "
-        f"{PREFILLED[-1]:,} tokens they are {far.share:.0%} and {far.gain:.2f}. From a library that has a kernel for each norm, rotation and gate, {hand.share:.0%} and {hand.gain:.2f}.",
+        f"{PREFILLED[-1]:,} tokens they are {far.share:.0%} and {far.gain:.2f}. From a library that has a kernel for each norm, rotation and "
+        f"gate, {hand.share:.0%} and {hand.gain:.2f}.",
     )
 
 
@@ -290,23 +299,24 @@ def overlap_timeline() -> Drawing:
     phases = lambda compute, send: [("device", compute * ATTEND), ("link", send * SEND), ("device", compute * MULTIPLY), ("link", send * SEND)]
     runs = {
         "one batch": simulation.alternated(DRAWN, phases(1, 1), 1),
-        "two halves, bound by multiplying": simulation.alternated(DRAWN, phases(0.5, 0.5)),
-        "two halves, bound by reading weights": simulation.alternated(DRAWN, phases(1, 0.5)),
+        "halves, bound by multiplying": simulation.alternated(DRAWN, phases(0.5, 0.5)),
+        "halves, bound by reading weights": simulation.alternated(DRAWN, phases(1, 0.5)),
     }
     fig, axes = drawing.axes(5.0, 4.7, len(runs), 1, sharex=True)
     last = max(run.time for run in runs.values())
     for at, (name, run) in zip(axes, runs.items()):
         _bars(at, run, {"device": ("chip", "compute"), "link": ("network", "compute")}, {"a": "compute", "b": "third"})
         at.axvline(run.time, color=COLOURS["bound"], lw=1.2, ls=":")
-        at.set_title(f"{name}: {run.time:g}, chip busy {run.busy('device'):.0%}", loc="left")
+        at.set_title(f"{name}: {run.time:.1f}, chip busy {run.busy('device'):.0%}", loc="left")
     axes[1].text(0.99, 0.5, "■ half a", color=COLOURS["compute"], transform=axes[1].transAxes, ha="right", va="bottom")
     axes[1].text(0.99, 0.42, "■ half b", color=COLOURS["third"], transform=axes[1].transAxes, ha="right", va="top")
     axes[-1].set(xlabel=f"time of {DRAWN} layers", xlim=(0, last + 0.15))
-    said = [f"{name} {run.time:g}, chip busy {run.busy('device'):.0%}" for name, run in runs.items()]
+    said = [f"{name} {run.time:.1f}, chip busy {run.busy('device'):.0%}" for name, run in runs.items()]
     return done(
         fig,
         f"Three timelines of {DRAWN} layers, each attention, dispatch, experts and combine, with a row for the chip and one for the network, over 0 to "
-        f"{last:.1f}: {'; '.join(said)}. Halves that take half as long fill each other's gaps. Where a half reads as many weights as the whole it takes as long, and the chip is "
+        f"{last:.1f}: {'; '.join(said)}. Halves that take half as long fill each other's gaps. Where a half reads as many weights as the whole "
+        "it takes as long, and the chip is "
         "busy all the time without being faster.",
     )
 
@@ -327,11 +337,11 @@ def overlap_gain() -> Drawing:
         axes.plot(turn[name], 1, "o", color=COLOURS[colour], ms=7, zorder=5)
     (low, high), measured = _turned(), implied.sglang_measured()
     axes.fill_between([low, high], 0.5, 2.05, color=COLOURS["kv"], alpha=0.12, lw=0)
-    axes.text(np.sqrt(low * high), 0.52, "measured\nturn", ha="center", va="bottom", color=COLOURS["kv"])
+    axes.text(np.sqrt(low * high), 2.03, "measured\nturn", ha="center", va="top", color=COLOURS["kv"])
     axes.plot(list(measured), list(measured.values()), "D", color=COLOURS["kv"], mfc="white", mew=1.8, ms=8, zorder=5)
     axes.axhline(1, color=COLOURS["muted"], lw=1)
     for place, gain in measured.items():
-        beside(axes, f"measured {gain:.2f}", (place, gain), (8, -4) if gain < 1 else (0, -17), "kv", ha="left" if gain < 1 else "center")
+        beside(axes, f"measured {gain:g}", (place, gain), (8, -5) if gain < 1 else (-2, -18), "kv")
     beside(axes, f"by formula\nfrom {turn['72 H100, 9 nodes']:.0f}", (turn["72 H100, 9 nodes"], 1), (-10, 14), "kv", ha="right")
     beside(axes, f"from {turn['GB200 NVL72']:.0f}", (turn["GB200 NVL72"], 1), (6, -15), "accent")
     peak = max(curves["72 H100, 9 nodes"][0])
@@ -343,9 +353,12 @@ def overlap_gain() -> Drawing:
     axes.set_title(f"DeepSeek-V3, FP8; context {slow['context']:,.0f} and {ours['context']:,.0f} tokens", loc="left")
     return done(
         fig,
-        f"How many times faster DeepSeek-V3 decodes as two overlapping halves, 0.5 to 2.05, against tokens a GPU from 8 to 2,048 on a log scale. By the formula 72 H100 in "
-        f"nine nodes gain from {turn['72 H100, 9 nodes']:.0f} tokens a GPU on, at most {peak:.2f} times, and a GB200 NVL72 from {turn['GB200 NVL72']:.0f} on. SGLang measured, on the H100, "
-        f"{_listed([f'{gain:g} at {place}' for place, gain in measured.items()])}, and the turn between {low} and {high}: two to three times later than the formula has it.",
+        "How many times faster DeepSeek-V3 decodes as two overlapping halves, 0.5 to 2.05, against tokens a GPU from 8 to 2,048 on a log "
+        "scale. By the formula 72 H100 in "
+        f"nine nodes gain from {turn['72 H100, 9 nodes']:.0f} tokens a GPU on, at most {peak:.2f} times, and a GB200 NVL72 from "
+        f"{turn['GB200 NVL72']:.0f} on. SGLang measured, on the H100, "
+        f"{_listed([f'{gain:g} at {place}' for place, gain in measured.items()])}, and the turn between {low} and {high}: "
+        f"{low / turn['72 H100, 9 nodes']:.1f} to {high / turn['72 H100, 9 nodes']:.1f} times later than the formula has it.",
     )
 
 
@@ -361,7 +374,7 @@ def _turned() -> tuple[int, int]:
 def all_terms() -> Drawing:
     """Every term of a step against batch, for the running case, with the batches at which one gives way to the next."""
     fig, axes = drawing.axes(5.0, 4.6)
-    known, batch = rack(), np.geomspace(8, 100_000, 300)
+    known, batch = rack(), np.geomspace(8, 100_000, 600)
     comm = take(racks.comm_time, known, tokens_per_chip=batch / known["chips"], micro_batches=1)
     terms = {
         "launching": (np.full_like(batch, known["kernels"] * known["launch_time"]), "third", "-"), "gaps": (np.full_like(batch, known["kernels"] * known["kernel_gap"]), "third", ":"),
@@ -373,8 +386,8 @@ def all_terms() -> Drawing:
     captured = take(eq.graph_time, known, batch=batch)
     axes.plot(batch, (take(eq.eager_time, known, batch=batch) + comm) / MS, color=COLOURS["bound"], lw=2.6)
     axes.plot(batch, (captured + comm) / MS, color=COLOURS["bound"], lw=2.6, ls=(0, (4, 2)))
-    both = {"overlap": take(eq.batch_overlap, known), "critical": take(step.critical_batch, known)}
-    leaves = batch[np.argmax(np.maximum(terms["reading"][0], terms["multiplying"][0]) > terms["launching"][0])]
+    halves = take(eq.batch_overlap, known)
+    leaves = batch[np.argmax(take(eq.eager_time, known, batch=batch) > terms["launching"][0])]
     axes.set(xscale="log", yscale="log", xlim=(8, 100_000), ylim=(0.09, 90), xlabel="batch (sequences, log scale)", ylabel="ms (log scale)")
     axes.set_xticks([10, 100, 1_000, 10_000, 100_000], ["10", "100", "1,000", "10,000", "100,000"])
     axes.set_yticks([0.1, 1, 10], ["0.1", "1", "10"])
@@ -386,14 +399,17 @@ def all_terms() -> Drawing:
     beside(axes, "one by one, all in turn", (9, (start["launching"]) + comm[0] / MS), (0, 6), "bound")
     beside(axes, "from a graph", (9, (captured[0] + comm[0]) / MS), (0, 6), "bound")
     axes.axvline(leaves, ymax=0.93, color=COLOURS["third"], lw=1, ls=":")
-    axes.axvline(both["overlap"], ymax=0.93, color=COLOURS["accent"], lw=1, ls=":")
-    beside(axes, f"two halves from {both['overlap']:,.0f}", (both["overlap"], 22), (-5, 0), "accent", ha="right")
+    axes.axvline(halves, ymax=0.84, color=COLOURS["accent"], lw=1, ls=":")
+    beside(axes, f"two halves from {halves:,.0f}", (halves, 22), (-5, 0), "accent", ha="right")
     beside(axes, f"launches hidden from {leaves:,.0f}", (leaves, 47), (-5, 0), "third", ha="right")
     axes.set_title("DeepSeek-V3, FP8, on GB200 NVL72, compiled", loc="left")
     return done(
         fig,
-        f"Times of one step of DeepSeek-V3 on a GB200 NVL72 against batch from 8 to 100,000 sequences, both log scales. Launching {known['kernels']:,} kernels one by one takes "
-        f"{_ms(terms['launching'][0][0], 2)} whatever the batch, the gaps in a graph {_ms(terms['gaps'][0][0], 2)}; reading starts at {_ms(terms['reading'][0][0], 2)}, and multiplying and "
-        f"sending rise in proportion. The step one by one, with sending in turn, is launch-bound up to {leaves:,.0f} sequences; from a graph it starts at {_ms(captured[0] + comm[0], 2)}. "
-        f"Sending takes longer than reading the weights once more from {both['overlap']:,.0f} sequences on.",
+        "Times of one step of DeepSeek-V3 on a GB200 NVL72 against batch from 8 to 100,000 sequences, both log scales. Launching "
+        f"{known['kernels']:,} kernels one by one takes "
+        f"{_ms(terms['launching'][0][0], 2)} whatever the batch, the gaps in a graph {_ms(terms['gaps'][0][0], 2)}; reading starts at "
+        f"{_ms(terms['reading'][0][0], 2)}, and multiplying and "
+        f"sending rise in proportion. The step one by one, with sending in turn, is launch-bound up to {leaves:,.0f} sequences; from a graph "
+        f"it starts at {_ms(captured[0] + comm[0], 2)}. "
+        f"Sending takes longer than reading the weights once more from {halves:,.0f} sequences on.",
     )

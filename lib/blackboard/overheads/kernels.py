@@ -331,19 +331,24 @@ def fused(model: str, plan: Plan = Plan()) -> tuple[Kernel, ...]:
 
 
 def fuse(ops: Sequence[Op]) -> list[Kernel]:
+    """The kernels of a tape whose operations on vectors are put together."""
+    uses = _uses(ops)
+    return [_kernel(group, uses) for group in grouped(ops)]
+
+
+def grouped(ops: Sequence[Op]) -> list[list[Op]]:
     """Put off what works on vectors until a product, attention or a sum over chips needs it; then it goes in one kernel."""
-    uses, waiting, out = _uses(ops), [], []
+    waiting, out = [], []
     for op in ops:
         if op.kind in FUSABLE:
             waiting.append(op)
             continue
-        wanted = _needed(waiting, op.wants)
-        if wanted:
-            out.append(_kernel(wanted, uses))
+        if wanted := _needed(waiting, op.wants):
             gone = set(map(id, wanted))
+            out.append(wanted)
             waiting = [other for other in waiting if id(other) not in gone]
-        out.append(_kernel([op], uses))
-    return [*out, _kernel(waiting, uses)] if waiting else out
+        out.append([op])
+    return [*out, waiting] if waiting else out
 
 
 def _needed(waiting: list[Op], inputs: Iterable[Array]) -> list[Op]:

@@ -52,7 +52,9 @@ def fusing() -> dict[str, str]:
     plain, flash = measurement("flash_attention_traffic").records()
     [before, after] = measurement("router_fusion").records()
     decode = implied.fusing("llama-3.1-70b", Plan(sequences=LATE), by_hand=True)
-    prefill = implied.fusing("llama-3.1-70b", Plan(tokens=4096, context=4096), by_hand=True)
+    eager = implied.fusing("llama-3.1-70b", Plan(sequences=LATE))
+    eight = [implied.fusing("llama-3.1-70b", Plan(sequences=n, weights=1, cache=1, quantised=True), precision="fp8", by_hand=True).gain - 1 for n in (LATE, 8 * LATE)]
+    prefill = implied.fusing("llama-3.1-70b", Plan(tokens=4096, context=0), by_hand=True)
     return {
         "vector_b200": pretty(eq.vector_launch(launch_time=implied.period("MPK", False), chip_bandwidth=b200.bandwidth), "byte/chip", 2).replace("/chip", ""),
         "vector_64": pretty(2 * LATE * net.d_model, "byte", 2), "late": f"{LATE}",
@@ -60,7 +62,8 @@ def fusing() -> dict[str, str]:
         "silu": f"{measurement('fusion_gains_2025').records()[0]['high_gain']:.0%}",
         "router_kernels": f"{before['kernels']:g}", "router_us": f"{before['time_us']:g} µs", "router_fused": f"{after['time_us']:g} µs",
         "flash_before": f"{plain['traffic_GB']:g} GB", "flash_after": f"{flash['traffic_GB']:g} GB", "flash_gain": significant(plain["time_ms"] / flash["time_ms"], 2),
-        "share_decode": f"{decode.share:.1%}", "gain_decode": f"{decode.gain - 1:.1%}", "share_prefill": f"{prefill.share:.0%}", "gain_prefill": f"{prefill.gain - 1:.0%}",
+        "share_decode": f"{decode.share:.1%}", "gain_decode": f"{decode.gain - 1:.1%}", "share_eager": f"{eager.share:.0%}", "gain_eager": significant(eager.gain, 3),
+        "gain_fp8": f"{min(eight):.0%}", "gain_fp8_most": f"{max(eight):.0%}", "later": f"{8 * LATE}", "share_prefill": f"{prefill.share:.0%}", "gain_prefill": f"{prefill.gain - 1:.0%}",
     }  # fmt: skip
 
 
