@@ -205,6 +205,7 @@ _ROWS = (
     Symbol("reuse", r"n_\mathrm{reuse}", "1", "fitted: repetitions after which a repeated token has lost 63 % of its worth"),
     Symbol("kept_share", r"x_\mathrm{keep}", "1", "share of a pool of tokens that a filter keeps", most=1),
     Symbol("pool_tokens", r"D_\mathrm{pool}", "token", "tokens before the filter"),
+    Symbol("quality_power", r"p_q", "1", "assumed: power with which kept tokens get better, the fewer are kept", most=1),
     Symbol("score_limit", r"s_\infty", "1", "fitted: score that no number of tokens passes"),
     Symbol("score_gap", r"s_\mathrm{gap}", "1", "fitted: what is missing to the limit after the reference number of tokens"),
     Symbol("score_power", r"p_s", "1", "fitted: power with which the gap closes"),

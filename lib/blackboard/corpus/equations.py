@@ -6,12 +6,13 @@ from sympy import Le, Max, Min, exp
 
 from blackboard.batching.equations import batch, context
 from blackboard.formula import DERIVED, Formula, Source
-from blackboard.notation import symbols
+from blackboard.notation import symbol, symbols
 from blackboard.overtraining.equations import (
     chip_flops, data_power, from_data, from_size, law_loss, overtraining, pretrain_compute, pretrain_tokens, size_power,
 )  # fmt: skip
 
 unique_tokens, epochs, reuse, kept_share, pool_tokens = symbols("unique_tokens epochs reuse kept_share pool_tokens")
+quality_power = symbol("quality_power")
 score_limit, score_gap, score_power, token_scale, chip_time = symbols("score_limit score_gap score_power token_scale chip_time")
 
 MUENNIGHOFF = Source("muennighoff2023")
@@ -66,4 +67,9 @@ quality_even = Formula(
     "corpus.quality_even", "quality_even", worth(pool_tokens) / worth(kept_share * pool_tokens), "1",
     "a filter leaves fewer tokens to repeat more often: each must teach so many times as much",
     (*data_worth.assumes, "a better token is worth the same multiple in every pass"), DERIVED,
+)  # fmt: skip
+filtered_worth = Formula(
+    "corpus.filtered_worth", "data_worth", kept_share**-quality_power * worth(kept_share * pool_tokens), "token",
+    "what the best share of a pool is worth, in average tokens of the pool: better the less is kept, and repeated more",
+    (*quality_even.assumes, "the best share of a pool is better by a power of it"), DERIVED,
 )  # fmt: skip

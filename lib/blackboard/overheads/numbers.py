@@ -51,10 +51,10 @@ def fusing() -> dict[str, str]:
     rows = measurement("fusion_gains").records()
     plain, flash = measurement("flash_attention_traffic").records()
     [before, after] = measurement("router_fusion").records()
-    decode = implied.fusing("llama-3.1-70b", Plan(sequences=LATE), by_hand=True)
-    eager = implied.fusing("llama-3.1-70b", Plan(sequences=LATE))
-    eight = [implied.fusing("llama-3.1-70b", Plan(sequences=n, weights=1, cache=1, quantised=True), precision="fp8", by_hand=True).gain - 1 for n in (LATE, 8 * LATE)]
-    prefill = implied.fusing("llama-3.1-70b", Plan(tokens=4096, context=0), by_hand=True)
+    decode = implied.fusing("llama-3.1-70b", Plan(sequences=LATE, chips=8), by_hand=True)
+    eager = implied.fusing("llama-3.1-70b", Plan(sequences=LATE, chips=8))
+    eight = [implied.fusing("llama-3.1-70b", Plan(sequences=n, chips=8, weights=1, cache=1, quantised=True), precision="fp8", by_hand=True).gain - 1 for n in (LATE, 8 * LATE)]
+    prefill = implied.fusing("llama-3.1-70b", Plan(tokens=4096, context=0, chips=8), by_hand=True)
     return {
         "vector_b200": pretty(eq.vector_launch(launch_time=implied.period("MPK", False), chip_bandwidth=b200.bandwidth), "byte/chip", 2).replace("/chip", ""),
         "vector_64": pretty(2 * LATE * net.d_model, "byte", 2), "late": f"{LATE}",
