@@ -213,5 +213,8 @@ QUOTED = {
         "1": "a name of LLäMmlein",
         "16": "epochs; billions of parameters of the fit's largest model",
         "0.06": "as the paper prints it",
+        "29": "tasks of the paper's benchmark",
+        "95": "percent of an interval",
+        "44": "epochs of the longest published run",
     },
 }

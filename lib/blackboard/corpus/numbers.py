@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from blackboard import summary
 from blackboard.catalogue import chip, measurement, model
-from blackboard.corpus import equations as eq
+from blackboard.corpus import equations as eq, simulation
 from blackboard.formula import take
 from blackboard.overtraining import equations as law
+from blackboard.summary import Page
 from blackboard.units import factor, pretty, significant
 
 SMALL, LARGE = "LLäMmlein 120M", "LLäMmlein 1B"
@@ -41,6 +43,17 @@ def worth(tokens: float, unique: float) -> float:
 def trillions(tokens: float, digits: int = 3) -> str:
     """A number of tokens in words."""
     return f"{significant(tokens / 1e12, digits)} trillion" if tokens >= 1e12 else f"{significant(tokens / 1e9, digits)} billion"
+
+
+def table() -> Page:
+    """The two runs side by side."""
+    small, large = run(SMALL), run(LARGE)
+    rows = (
+        ("Parameters", lambda row: f"{row['n_active']:,.0f}"), ("Steps", lambda row: f"{row['steps']:,}"), ("Sequences of a step", lambda row: f"{row['batch']:,}"),
+        ("Tokens of a sequence", lambda row: f"{row['context_tokens']:,}"), ("Different tokens", lambda row: trillions(row["unique_tokens"], 2)),
+        ("GPUs", lambda row: f"{row['chips']} {row['chip']}"), ("GPU-hours", lambda row: f"{row['training_GPU_hours']:,}"),
+    )  # fmt: skip
+    return summary.table("Two training runs", ("", SMALL, LARGE), [[head, text(small), text(large)] for head, text in rows])
 
 
 def runs() -> dict[str, str]:
@@ -103,6 +116,46 @@ def filtered() -> dict[str, str]:
     }  # fmt: skip
 
 
+def plateaus() -> dict[str, str]:
+    """What the published points leave open, and what could be seen."""
+    power, bend, line = ({name: simulation.fit(name, form=form) for name in (SMALL, LARGE)} for form in ("power", "exponential", "line"))
+    tasks = [simulation.fit(name, task) for name in (SMALL, LARGE) for task in simulation.tasks(name)]
+    clear = [found for found in tasks if not found.allows(0)]
+    step = line[LARGE].gain(simulation.checkpoints(LARGE).tokens[-1])
+    saturated = {name: [row for row in measurement("llammlein_saturated").records(model=name)] for name in (SMALL, LARGE)}
+    at = {name: min(row["steps"] for row in rows) for name, rows in saturated.items()}
+    spread, mean = simulation.spreads(SMALL, 0, -1).scores, 0.7
+    found = lambda gain, paired, spread=spread: f"{simulation.seen(gain, spread, paired=paired):.0%}"
+    points = lambda value: significant(100 * value, 2)
+    return {
+        "sat_120": f"{at[SMALL]:,}", "sat_1b": f"{at[LARGE]:,}", "sat_1b_share": f"{at[LARGE] / run(LARGE)['steps']:.0%}", "curves": f"{len(tasks)}", "clear": f"{len(clear)}",
+        "limit_low_1b": significant(power[LARGE].limit.low, 2), "limit_low_120": significant(power[SMALL].limit.low, 2),
+        "exp_limit": significant(bend[LARGE].limit.best, 3), "exp_low": significant(bend[LARGE].limit.low, 3), "exp_high": significant(bend[LARGE].limit.high, 3),
+        "exp_left": points(bend[LARGE].residual), "line_left": points(line[LARGE].residual),
+        "next_1b": points(step.best), "next_low": points(step.low), "next_high": points(step.high), "noise": points(simulation.benchmark_noise(mean, 1000)),
+        "noise_6": points(simulation.benchmark_noise(mean, 1000, 6)), "spread": points(spread), "seen_gain": points(0.02), "seen": found(0.02, False),
+        "seen_paired": found(0.02, True, simulation.spreads(SMALL, 2, -1).changes),
+    }  # fmt: skip
+
+
+def measured() -> dict[str, str]:
+    """Published runs over repeated text, and our own."""
+    runs = {name: simulation.published(name) for name in ("2.8B", "4.2B", "8.7B")}
+    off = lambda least, most: [abs(r.law - r.loss) for found in runs.values() for r in found if least < r.epochs <= most]
+    span = {name: max(r.most - r.least for r in found if r.epochs < 10) for name, found in runs.items()}
+    four = [min(found, key=lambda r: abs(r.epochs - 4)).loss - found[0].loss for found in runs.values()]
+    tried = simulation.repetition()
+    said = [row["score"] for row in measurement("llammlein_saturated").records(model=SMALL, tasks="all 29")]
+    return {
+        "law_off_5": significant(max(off(1, 5.2)), 2), "law_off_44": f"{significant(min(off(40, 50)), 2)} to {significant(max(off(40, 50)), 2)}",
+        "seed_least": significant(min(r.most - r.least for r in runs["2.8B"] if r.epochs < 10), 1), "seed_most": significant(span["4.2B"], 1),
+        "four_cost": f"{significant(min(four), 2)} to {significant(max(four), 2)}", "own_unique": f"{tried.unique:,}", "own_2": f"{tried.worth(2)[0]:.0%}", "own_4": f"{tried.worth(4)[0]:.0%}",
+        "own_8": f"{tried.worth(8)[0]:.0%}", "own_best": f"{tried.best}", "slip_before": f"{said[0]:g}", "slip_after": f"{said[1]:g}",
+        "slip_steps": f"{run(SMALL)['steps'] - measurement('llammlein_saturated').records(model=SMALL)[0]['steps']:,}",
+        "gbert_small": trillions(measurement("moderngbert_plateaus").records()[0]["plateau_tokens"], 2), "gbert_large": trillions(measurement("moderngbert_plateaus").records()[1]["plateau_tokens"]),
+    }  # fmt: skip
+
+
 def all() -> dict[str, str]:
     """Every number of the page, by the name the prose uses."""
-    return runs() | parts() | repeated() | filtered()
+    return runs() | parts() | repeated() | filtered() | plateaus() | measured()
