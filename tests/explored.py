@@ -4,6 +4,9 @@ from typing import Any, NamedTuple
 
 from blackboard import units
 from blackboard.batching import equations as batching
+from blackboard.corpus import equations as corpus
+from blackboard.corpus.explorables import GAIN as FILTERED
+from blackboard.corpus.explorables import QUALITY as KEPT_QUALITY
 from blackboard.overheads import equations as overheads
 from blackboard.overheads.explorables import HALVES
 from blackboard.overtraining.explorables import CURVES as AT_LOSS
@@ -83,6 +86,13 @@ EXPLORED = {
             {"kernels": 5000, "launch_us": 40, "gap_us": 3, "context_exponent": 5}, {"gap_us": 0, "kernels": 100, "launch_us": 0.5})),
         "overlap_explorer": Explored("1", "batch", {"gain": HALVES}, (
             {"slower_exponent": -5}, {"system": "h100-8", "model": "gpt-oss-120b", "slower_exponent": 2}, {"context_exponent": 5}, {"context_exponent": 2, "back_bytes": 1})),
+    },
+    "corpus": {
+        "repeat_explorer": Explored("token", "pretrain_tokens", {"worth": corpus.data_worth}, (
+            {"unique_tokens_exponent": 10.614}, {"pretrain_tokens_exponent": 13.977}, {"reuse": 2}, {"pretrain_tokens_exponent": 10.477, "unique_tokens_exponent": 13.114})),
+        "filter_explorer": Explored("1", "kept_share", {"gain": FILTERED, "quality": KEPT_QUALITY}, (
+            {"pool_tokens_exponent": 14.431}, {"pretrain_tokens_exponent": 13.477, "pool_tokens_exponent": 11.731}, {"times": 1.1}, {"times": 4, "reuse": 30},
+            {"kept_share_exponent": -3}, {"kept_share_exponent": 0, "reuse": 1})),
     },
     "pipelining": {
         "memory_explorer": Explored(

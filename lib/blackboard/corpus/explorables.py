@@ -84,11 +84,15 @@ def repeat_explorer() -> Explorable:
     return Explorable(
         {**base, "params": _read(), "layer": layers, "title": marks.title(read, passes, worth, more, most)},
         "Worth of repeated tokens",
-        f"What a run's tokens are worth in fresh ones against the tokens it reads, 10 billion to a quadrillion, both on log scales, with sliders for the different tokens there are, the tokens "
-        f"of training, and the fitted number of repetitions. With {START['unique_tokens'] / TRILLION:.1f} trillion different tokens, {START['pretrain_tokens'] / TRILLION:.1f} trillion read are "
-        f"{epochs:.2f} epochs and worth {100 * share:.0f} % of as many fresh ones. The curve follows the line of fresh tokens for a few epochs and ends at a level of "
+        "What a run's tokens are worth in fresh ones against the tokens it reads, 10 billion to a quadrillion, both on log scales, with sliders "
+        "for the different tokens there are, the tokens "
+        f"of training, and the fitted number of repetitions. With {START['unique_tokens'] / TRILLION:.1f} trillion different tokens, "
+        f"{START['pretrain_tokens'] / TRILLION:.1f} trillion read are "
+        f"{epochs:.2f} epochs and worth {100 * share:.0f} % of as many fresh ones. The curve follows the line of fresh tokens for a few epochs "
+        "and ends at a level of "
         f"{significant(1 + START['reuse'], 3)} times the text.",
-        "It starts with LLäMmlein 1B. Give it a tenth of the text, or train ten times as long: the worth is then nearly used up. The law was fitted to runs of up to 44 epochs, but "
+        "It starts with LLäMmlein 1B. Give it a tenth of the text, or train ten times as long: the worth is then nearly used up. The law was "
+        "fitted to runs of up to 44 epochs, but "
         "beyond about seven real runs do worse than it says.",
     )  # fmt: skip
 
@@ -97,7 +101,8 @@ def repeat_explorer() -> Explorable:
 
 [GERMAN] = measurement("filtering_kept").records(kept="LLäMmlein")
 GAIN = Formula(
-    "corpus.filtered_gain", "quality_even", eq.filtered_worth.typed / eq.pretrain_tokens, "1", "worth of a token that is read, over an average one of the pool",
+    "corpus.filtered_gain", "quality_even", eq.filtered_worth.typed / eq.pretrain_tokens, "1",
+    "worth of a token that is read, over an average one of the pool",
     eq.filtered_worth.assumes, register=False,
 )  # fmt: skip
 QUALITY = Formula(
@@ -116,7 +121,8 @@ def _searched() -> list[dict]:
         here = f"pow(10, try_{n})"
         adds = f"{here} * ({inside(eq.repeat_worth, '1', epochs=here)})"
         whole = inside(eq.data_worth, "token", unique_tokens=1, pretrain_tokens=here)
-        rows += derived(f"try_{n + 1}", f"try_{n} + (({adds}) > (1 - quality_power) * ({whole}) ? {1.5 * 0.5 ** (n + 1)!r} : {-1.5 * 0.5 ** (n + 1)!r})")
+        step = 1.5 * 0.5 ** (n + 1)
+        rows += derived(f"try_{n + 1}", f"try_{n} + (({adds}) > (1 - quality_power) * ({whole}) ? {step!r} : {-step!r})")
     return [*rows, *derived("epochs_best", f"pow(10, try_{STEPS})")]
 
 
@@ -141,7 +147,8 @@ FLOOR, CEILING = 0.05, 20  # of the worth axis
 
 def filter_explorer() -> Explorable:
     """Worth of a token that is read against the share that a filter keeps, with pool, training and quality to choose."""
-    encoding = {"x": marks.log_axis("kept_share", "share of the pool that is kept (%)", 0.001, 1), "y": marks.log_axis("gain", "worth of a token read ÷ average", FLOOR, CEILING, "~g")}
+    encoding = {"x": marks.log_axis("kept_share", "share of the pool that is kept (%)", 0.001, 1),
+                "y": marks.log_axis("gain", "worth of a token read ÷ average", FLOOR, CEILING, "~g")}  # fmt: skip
     encoding["x"]["axis"]["labelExpr"] = "format(100 * datum.value, '~r')"
     base = sweep("kept_share", -3, 0, points=91)
     base["transform"] += [curve(GAIN, "kept_share", "gain", "1"), curve(QUALITY, "kept_share", "quality", "1")]
@@ -151,25 +158,32 @@ def filter_explorer() -> Explorable:
         marks.rule(encoding, None, x="kept_share"), marks.rule(encoding, None, y="1"),
         marks.at(encoding, {**DOT, "color": marks.INK}, x="kept_share", y=f"clamp(gain_here, {FLOOR}, {CEILING})"),
         marks.at(encoding, {**DOT, "color": COLOURS["kv"]}, x="max(0.001, best)", y=f"best < 0.001 ? null : {shown}"),
-        marks.text(encoding, "best < 0.001 ? '← best' : 'best'", "max(0.001, best)", f"best < 0.001 ? {1.5 * FLOOR} : {shown}", dy=14, color=COLOURS["kv"],
+        marks.text(encoding, "best < 0.001 ? '← best' : 'best'", "max(0.001, best)", f"best < 0.001 ? {1.5 * FLOOR} : {shown}",
+                   dy=14, color=COLOURS["kv"],
                    align={"expr": "best > 0.3 ? 'right' : best < 0.003 ? 'left' : 'center'"}),
         marks.text(encoding, "'if nothing had to repeat'", "left", "pow(left, -quality_power)", align="left", dx=4, dy=-12, color=COLOURS["muted"]),
         marks.hover(encoding, "gain", {"gain": "worth ÷ average", "quality": "if nothing repeated"}, ".3r", ".3~r"),
     ]  # fmt: skip
     lines = (
         f"{_counted('pretrain_tokens')} + ' tokens read, pool of ' + {_counted('pool_tokens')}",
-        f"'keep ' + {_percent('kept_share')} + ': ' + (pretrain_tokens < kept_share * pool_tokens ? 'nothing repeats' : {marks.said('epochs', ',.3~r')} + ' epochs')",
+        f"'keep ' + {_percent('kept_share')} + ': ' + (pretrain_tokens < kept_share * pool_tokens ? 'nothing repeats' : "
+        f"{marks.said('epochs', ',.3~r')} + ' epochs')",
         f"'a token read is worth ' + {marks.said('gain_here', '.2~r')} + ' average ones'",
         f"'pays if kept ones are ' + {marks.said('needed', ',.3~r')} + ' × as good'",
-        f"'best: keep ' + {_percent('best')} + ', worth ' + {marks.said('best_gain', '.2~r')} + ' (no filter ' + {marks.said('all_gain', '.2~r')} + ')'",
+        f"'best: keep ' + {_percent('best')} + ', worth ' + {marks.said('best_gain', '.2~r')} + ' (no filter ' + "
+        f"{marks.said('all_gain', '.2~r')} + ')'",
     )
     best = simulation.best_share(POOL["pretrain_tokens"], POOL["pool_tokens"], REUSE, POOL["quality_power"])
     return Explorable(
         {**base, "params": _pooled(), "layer": layers, "title": marks.title(*lines)},
         "How much of a pool to keep",
-        f"Worth of a token that is read, over an average one of the pool, {FLOOR} to {CEILING}, against the share that a filter keeps, 0.1 to 100 %, both on log scales, with sliders for the pool, the tokens of training, how "
-        f"much better the best tenth is, the law's repetitions, and a marked share. With {POOL['pool_tokens'] / TRILLION:.1f} trillion tokens in the pool, {POOL['pretrain_tokens'] / TRILLION:.1f} trillion read, and a best tenth that teaches "
-        f"{TIMES:g} times as much, it is best to keep {100 * best.share:.0f} %, read {best.epochs:.1f} times. Dashed: what the kept text would be worth if nothing had to repeat; it rises all the way to the strictest filter.",
-        "Pool and training are at first those of LLäMmlein 1B; how much better the best tenth is, is made up, for nobody has measured it there. Train ten times as long, and the best share is ten times as "
+        f"Worth of a token that is read, over an average one of the pool, {FLOOR} to {CEILING}, against the share that a filter keeps, 0.1 to "
+        "100 %, both on log scales, with sliders for the pool, the tokens of training, how "
+        f"much better the best tenth is, the law's repetitions, and a marked share. With {POOL['pool_tokens'] / TRILLION:.1f} trillion tokens in "
+        f"the pool, {POOL['pretrain_tokens'] / TRILLION:.1f} trillion read, and a best tenth that teaches "
+        f"{TIMES:g} times as much, it is best to keep {100 * best.share:.0f} %, read {best.epochs:.1f} times. Dashed: what the kept text would "
+        "be worth if nothing had to repeat; it rises all the way to the strictest filter.",
+        "Pool and training are at first those of LLäMmlein 1B; how much better the best tenth is, is made up, for nobody has measured it there. "
+        "Train ten times as long, and the best share is ten times as "
         "large: the best number of epochs depends on quality and repetition alone.",
     )  # fmt: skip

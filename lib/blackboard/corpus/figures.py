@@ -95,17 +95,20 @@ def tokens_and_parameters() -> Drawing:
         axes.plot(run.n_active, run.tokens, "o", color=COLOURS[colour], mfc="white" if run.planned else COLOURS[colour], ms=8, mew=1.6, zorder=4)
         x, y, ha, va, gap = places[id]
         name = f"{run.name},\nTinyLlama 1.1B" if id == "1b" else gap.join(run.name.rsplit(" ", 1))
-        beside(axes, f"{name}: {significant(run.over, 3 if run.over >= 100 else 2)}×", (run.n_active, run.tokens), (x, y), colour, ha=ha, va=va, bbox=GROUND, zorder=3)
+        said = f"{name}: {significant(run.over, 3 if run.over >= 100 else 2)}×"
+        beside(axes, said, (run.n_active, run.tokens), (x, y), colour, ha=ha, va=va, bbox=GROUND, zorder=3)
     axes.set(xscale="log", yscale="log", xlim=limits, ylim=heights, xlabel="parameters (log scale)", ylabel="tokens of training (log scale)")
     axes.set_xticks([1e8, 1e9, 1e10, 1e11, 1e12], ["100 M", "1 B", "10 B", "100 B", "1 T"])
     axes.set_yticks([1e11, 1e12, 1e13, 1e14], ["100 B", "1 T", "10 T", "100 T"])
     axes.minorticks_off()
     axes.set_title("how many times past Chinchilla's rule;\ndotted: equal compute, FLOP", loc="left")
-    said = "; ".join(f"{run.name} {_short(run.n_active)} on {_short(run.tokens)}, {significant(run.over, 3)} times the rule" for run in _runs().values())
+    each = (f"{run.name} {_short(run.n_active)} on {_short(run.tokens)}, {significant(run.over, 3)} times the rule" for run in _runs().values())
+    said = "; ".join(each)
     return done(
         fig,
         f"Tokens of training from 100 billion to 120 trillion against parameters from 50 million to 2 trillion, both on log scales, with "
-        f"a line at {numbers.PRESCRIBED} tokens a parameter and one at a hundred times that, and dotted lines of equal compute. {said}; TinyLlama 1.1B lies on "
+        f"a line at {numbers.PRESCRIBED} tokens a parameter and one at a hundred times that, and dotted lines of equal compute. {said}; "
+        "TinyLlama 1.1B lies on "
         "LLäMmlein 1B. The small models lie furthest above the rule.",
     )
 
@@ -127,7 +130,9 @@ def loss_parts() -> Drawing:
         axes.barh(n, data, 0.62, size_part, color=COLOURS["kv"], alpha=0.8)
         axes.annotate(f"{significant(size_part, 2)} + {significant(data, 2)}", (size_part + data, n), (5, 0), textcoords="offset points", va="center")
         says.append(f"{' '.join(run.name.split())} {significant(size_part, 2)} and {significant(data, 2)}")
-    axes.set_yticks(range(len(rows)), [f"{run.name}\n{_short(run.n_active)}, {_short(run.tokens)}".replace(", planned", "*").replace("LLäMmlein", "LLäMml.") for run in rows], fontsize=SMALL)
+    called = [run.name.replace(", planned", "*").replace("LLäMmlein", "LLäMml.") for run in rows]
+    named = [f"{name}\n{_short(run.n_active)}, {_short(run.tokens)}" for name, run in zip(called, rows)]
+    axes.set_yticks(range(len(rows)), named, fontsize=SMALL)
     axes.set(xlim=(0, 1.0), ylim=(len(rows) - 0.4, -1.0), xlabel="loss above what text leaves open (nats a token)")
     axes.text(0.37, -0.72, "from size", color=COLOURS["compute"], ha="center", va="center")
     axes.text(0.79, -0.72, "from data", color=COLOURS["kv"], ha="center", va="center")
@@ -135,8 +140,10 @@ def loss_parts() -> Drawing:
     axes.text(0.98, len(rows) - 0.62, "*: tokens planned", ha="right", va="center", color=COLOURS["muted"])
     return done(
         fig,
-        f"Stacked bars of the loss that Besiroglu's fit of the law adds to the {known['loss_floor']:g} nats a token that text leaves open, 0 to 0.9: first the "
-        f"part from too small a size, then the part from too little data. {'; '.join(says)}. The smaller the model, the less is left for data to remove; "
+        f"Stacked bars of the loss that Besiroglu's fit of the law adds to the {known['loss_floor']:g} nats a token that text leaves open, 0 to "
+        "0.9: first the "
+        f"part from too small a size, then the part from too little data. {'; '.join(says)}. The smaller the model, the less is left for data to "
+        "remove; "
         f"for the compute of LLäMmlein 1B, {_short(size)} parameters on {_short(best.tokens)} tokens would be best, with both parts alike.",
     )
 
@@ -157,8 +164,10 @@ def learning_curves() -> Drawing:
     fig.supylabel("mean score of the tasks", fontsize=11)
     return done(
         fig,
-        f"Three panels of mean score against tokens from 15 billion to 12 trillion (log scale), each with published points, a straight line, an exponential that "
-        f"levels off, dashed, and a band of all saturating powers that the points allow at {percent(simulation.LEVEL)}. {' '.join(says)} In none is the straight line ruled out, so a plateau is not shown.",
+        "Three panels of mean score against tokens from 15 billion to 12 trillion (log scale), each with published points, a straight line, an "
+        "exponential that "
+        f"levels off, dashed, and a band of all saturating powers that the points allow at {percent(simulation.LEVEL)}. {' '.join(says)} In none "
+        "is the straight line ruled out, so a plateau is not shown.",
     )
 
 
@@ -176,10 +185,12 @@ def _curves(axes, name: str, tokens: np.ndarray) -> str:
     axes.set_title(f"{name}, mean of {count} tasks", loc="left", pad=3)
     axes.text(0.03, 0.9, "straight line in ln D", color=COLOURS["compute"], transform=axes.transAxes, va="center")
     axes.text(0.03, 0.76, f"exponential: levels off at {bent.limit.best:.3f}", color=COLOURS["kv"], transform=axes.transAxes, va="center")
-    axes.text(0.97, 0.09, f"limit {power.limit.low:.2f} or more" if power.allows(0) else f"limit {power.limit!r}", transform=axes.transAxes, ha="right", va="center")
+    limit = f"limit {power.limit.low:.2f} or more" if power.allows(0) else f"limit {power.limit!r}"
+    axes.text(0.97, 0.09, limit, transform=axes.transAxes, ha="right", va="center")
     better = "less" if line.least < bent.least else "more"
     return (
-        f"{name}: {len(power.points.tokens)} points from {low:.3f} to {high:.3f}; the exponential levels off at {bent.limit.best:.3f}, but the line leaves {better} over "
+        f"{name}: {len(power.points.tokens)} points from {low:.3f} to {high:.3f}; the exponential levels off at {bent.limit.best:.3f}, but the "
+        f"line leaves {better} over "
         f"with one constant fewer, and a limit may be anything from {power.limit.low:.3f} up."
     )
 
@@ -203,13 +214,14 @@ def next_doubling() -> Drawing:
         axes.axvline(x, color=COLOURS["third"], ls=(0, (4, 2)), lw=1.8, zorder=0)
         axes.annotate(text, (x, -0.85), (shift, 0), textcoords="offset points", ha=ha, va="center", fontsize=SMALL)
     axes.set_yticks([n + (0.8 if task else 0) for n, (_, task) in enumerate(rows)], [task or name for name, task in rows])
-    axes.text(0.99, 3.15, f"{numbers.LARGE}, task by task:", transform=axes.get_yaxis_transform(), ha="right", va="center", color=COLOURS["muted"])
+    axes.text(0.99, 3.15, "the 1B by task:", transform=axes.get_yaxis_transform(), ha="right", va="center", color=COLOURS["muted"])
     axes.set(xlim=(0, 3), ylim=(len(rows) + 0.4, -1.5), xlabel="gain of the next doubling (points of a hundred)")
     axes.grid(axis="y", visible=False)
     axes.set_title("bars: all curves the points allow;\ndashed: standard error of a benchmark", loc="left")
     return done(
         fig,
-        f"Gain in score from doubling the tokens once more, in points of a hundred, 0 to 3, best curve and all that the points allow: {'; '.join(says)}. "
+        "Gain in score from doubling the tokens once more, in points of a hundred, 0 to 3, best curve and all that the points allow: "
+        f"{'; '.join(says)}. "
         f"Dashed: the standard error of one benchmark of {QUESTIONS:,} questions, {noise[0]:.1f}, and of the mean of 29 such, {noise[1]:.2f}. "
         "LLäMmlein's gains are below the noise of one such benchmark.",
     )
@@ -249,8 +261,10 @@ def repeats() -> Drawing:
         below.text(0.08, 0.83 - 0.1 * n, f"{run[:-1]} billion", color=COLOURS[colour], transform=below.transAxes, va="center")
     return done(
         fig,
-        f"Above, worth of data against epochs from 1 to 100, both on log scales, in readings of fresh text: it leaves the line of fresh text after some four epochs and nears "
-        f"{significant(limit, 3)}. Below, loss above that of one epoch, 0.0004 to 1.5 nats (log), of published runs and by the law shifted to agree at one: {'; '.join(says)}. "
+        "Above, worth of data against epochs from 1 to 100, both on log scales, in readings of fresh text: it leaves the line of fresh text "
+        "after some four epochs and nears "
+        f"{significant(limit, 3)}. Below, loss above that of one epoch, 0.0004 to 1.5 nats (log), of published runs and by the law shifted to "
+        f"agree at one: {'; '.join(says)}. "
         "Up to five epochs law and runs agree within their scatter; beyond, the runs lose more than the law says.",
     )
 
@@ -261,10 +275,12 @@ def _published(axes, run: str) -> str:
     first, *rest = simulation.published(run)
     high = [max(0.0, each.most - each.loss) for each in rest]
     low = [each.loss - max(each.least, first.loss + 3e-4) for each in rest]
-    axes.errorbar([each.epochs for each in rest], [each.loss - first.loss for each in rest], [np.maximum(0, low), high], fmt=marker, color=COLOURS[colour], ms=6, lw=1.5, zorder=4)
-    axes.plot([each.epochs for each in rest], [each.law - first.loss for each in rest], color=COLOURS[colour], lw=1.8)
+    epochs, measured = [each.epochs for each in rest], [each.loss - first.loss for each in rest]
+    axes.errorbar(epochs, measured, [np.maximum(0, low), high], fmt=marker, color=COLOURS[colour], ms=6, lw=1.5, zorder=4)
+    axes.plot(epochs, [each.law - first.loss for each in rest], color=COLOURS[colour], lw=1.8)
     four, last = min(rest, key=lambda each: abs(each.epochs - 4)), rest[-1]
-    return f"{run} {four.loss - first.loss:.3f} at four epochs (law {four.law - first.loss:.3f}) and {last.loss - first.loss:.2f} at {last.epochs:.0f} (law {last.law - first.loss:.2f})"
+    early = f"{four.loss - first.loss:.3f} at four epochs (law {four.law - first.loss:.3f})"
+    return f"{run} {early} and {last.loss - first.loss:.2f} at {last.epochs:.0f} (law {last.law - first.loss:.2f})"
 
 
 def repeat_experiment() -> Drawing:
@@ -290,9 +306,12 @@ def repeat_experiment() -> Drawing:
     said = ", ".join(f"{n} passes {percent(tried.worth(n)[0])}" for n in (2, 3, 4, tried.passes[-1]))
     return done(
         fig,
-        f"Above, loss on held-out text of {tried.again.shape[1]} small networks that predict characters of Shakespeare's sonnets, against passes 1 to {tried.passes[-1]} over {tried.unique:,} characters: with fresh text "
-        f"it falls from {tried.fresh[0].mean():.2f} to {tried.fresh[-1].mean():.2f}; with the same text it is lowest after {tried.best} passes, {tried.again.mean(axis=1).min():.2f}, and then rises to {tried.again[-1].mean():.2f}. "
-        f"Below, what the passes were worth, in per cent of as much fresh text: {said}. The law fitted to large models loses far less; fitted to these networks its "
+        f"Above, loss on held-out text of {tried.again.shape[1]} small networks that predict characters of Shakespeare's sonnets, against passes "
+        f"1 to {tried.passes[-1]} over {tried.unique:,} characters: with fresh text "
+        f"it falls from {tried.fresh[0].mean():.2f} to {tried.fresh[-1].mean():.2f}; with the same text it is lowest after {tried.best} passes, "
+        f"{tried.again.mean(axis=1).min():.2f}, and then rises to {tried.again[-1].mean():.2f}. "
+        f"Below, what the passes were worth, in per cent of as much fresh text: {said}. The law fitted to large models loses far less; fitted to "
+        "these networks its "
         f"constant is {significant(tried.reuse, 2)} repetitions instead of {significant(numbers.reuse(), 3)}.",
     )
 
@@ -328,7 +347,8 @@ def filter_tradeoff() -> Drawing:
         axes.plot(best.share, best.worth / times, "o", color=COLOURS[colour], ms=8, zorder=4)
         says.append(f"trained on {_read(times)}, the best share is {percent(best.share, 1)}, worth {significant(best.worth / times, 2)}")
         x, y, ha = {0.1: (best.share, 3.3, "center"), 1.0: (0.0012, 0.64, "left"), 10.0: (0.95, 0.22, "right")}[times]
-        axes.text(x, y, f"{_read(times)}:\nkeep {percent(best.share, 1 if best.share < 0.05 else 0)}", color=COLOURS[colour], ha=ha, va="bottom" if times == 0.1 else "center")
+        said = f"{_read(times)}:\nkeep {percent(best.share, 1 if best.share < 0.05 else 0)}"
+        axes.text(x, y, said, color=COLOURS[colour], ha=ha, va="bottom" if times == 0.1 else "center")
     axes.axhline(1, color=COLOURS["muted"], lw=1.2, ls=":", zorder=0)
     _share_axis(axes)
     axes.set(ylim=(0, 4.1), ylabel="worth of a token read,\nin average ones")
@@ -336,8 +356,10 @@ def filter_tradeoff() -> Drawing:
     epochs = simulation.best_share(1.0, 1.0, numbers.reuse(), power).epochs
     return done(
         fig,
-        f"Worth of a token that is read, in average tokens of the pool, 0 to 4, against the share that a filter keeps, 0.1 % to all (log scale), if the best tenth of the pool teaches "
-        f"{TENTH:g} times as much as the average. {'; '.join(says)}. The longer the training, the less should be thrown away; at each best share the kept text is read {significant(epochs, 2)} times.",
+        "Worth of a token that is read, in average tokens of the pool, 0 to 4, against the share that a filter keeps, 0.1 % to all (log scale), "
+        "if the best tenth of the pool teaches "
+        f"{TENTH:g} times as much as the average. {'; '.join(says)}. The longer the training, the less should be thrown away; at each best share "
+        f"the kept text is read {significant(epochs, 2)} times.",
     )
 
 
@@ -352,7 +374,8 @@ def quality_needed() -> Drawing:
         axes.plot(share, needed(times, share), color=COLOURS[colour], lw=2.6)
     axes.plot(share, 1 / share, color=COLOURS["muted"], ls="--", lw=1.5)
     kept = german["kept_tokens"] / german["pool_tokens"]
-    for at, text, place in ((kept, f"LLäMmlein 1B:\n{needed(ours, kept):.2f}", (0.84, 0.43)), (kept / 10, f"a tenth of that:\n{needed(ours, kept / 10):.1f}", (0.78, 0.68))):
+    marked = (kept, f"LLäMmlein 1B:\n{needed(ours, kept):.2f}", (0.84, 0.43)), (kept / 10, f"a tenth of that:\n{needed(ours, kept / 10):.1f}", (0.78, 0.68))
+    for at, text, place in marked:
         axes.plot(at, needed(ours, at), "o", color=COLOURS["kv"], ms=8, zorder=4)
         point(axes, (at, needed(ours, at)), text, place, "kv")
     _share_axis(axes)
@@ -360,13 +383,15 @@ def quality_needed() -> Drawing:
     axes.set_yticks([1, 2, 5, 10, 20, 50, 100], ["1", "2", "5", "10", "20", "50", "100"])
     axes.minorticks_off()
     axes.set_title("tokens of training over the pool's:", loc="left")
-    axes.text(0.0013, needed(0.1, 0.0013) * 0.72, "0.1", color=COLOURS["accent"], va="top")
+    axes.text(0.0013, needed(0.1, 0.0013) * 0.55, "0.1", color=COLOURS["accent"], va="top")
     axes.text(0.0075, needed(ours, 0.0075) * 0.75, f"{ours:.1f}", color=COLOURS["kv"], ha="right", va="top")
     axes.text(0.02, needed(10, 0.02) * 0.7, "10", color=COLOURS["compute"], ha="right", va="top")
     axes.text(0.011, 120, "endless: 1 over the share", color=COLOURS["muted"], ha="left", va="center")
-    says = f"for {ours:.2f} times the pool, as LLäMmlein 1B, {needed(ours, kept):.2f} at its share of {percent(kept)}, {needed(ours, kept / 10):.1f} at a tenth of that"
+    says = f"for {ours:.2f} times the pool, as LLäMmlein 1B, {needed(ours, kept):.2f} at its share of {percent(kept)}, {needed(ours, kept / 10):.1f} at a tenth"
     return done(
         fig,
-        f"Worth that a kept token needs, in average tokens of the pool, 1 to 200, against the share that is kept, 0.1 % to all, both on log scales, for training over 0.1, {ours:.1f} and 10 times the "
-        f"pool's tokens: {says}; for a tenth of the pool {needed(0.1, 0.1):.0f} at 10 % kept and {needed(0.1, 0.01):.2f} at 1 %. Dashed: one over the share, which endless training would need.",
+        "Worth that a kept token needs, in average tokens of the pool, 1 to 200, against the share that is kept, 0.1 % to all, both on log "
+        f"scales, for training over 0.1, {ours:.1f} and 10 times the "
+        f"pool's tokens: {says}; for a tenth of the pool {needed(0.1, 0.1):.0f} at 10 % kept and {needed(0.1, 0.01):.2f} at 1 %. Dashed: one "
+        "over the share, which endless training would need.",
     )

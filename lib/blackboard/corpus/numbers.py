@@ -109,7 +109,7 @@ def filtered() -> dict[str, str]:
     needed = lambda kept: significant(eq.quality_even(pretrain_tokens=run(LARGE)["tokens"], pool_tokens=german["pool_tokens"], kept_share=kept, reuse=reuse()), 3)
     scores = {row["text"]: row for row in measurement("filtering_gains").records(benchmark="MMLU", pretraining_tokens=350e9)}
     return {
-        "kept_edu": f"{share(edu):.0%}", "kept_dclm": f"{share(rows['DCLM-Baseline']):.1%}", "pool_de": trillions(german["pool_tokens"], 2),
+        "best_epochs": significant(simulation.best_share(1e12, 1e12, reuse(), simulation.power_of(2)).epochs, 2), "kept_edu": f"{share(edu):.0%}", "kept_dclm": f"{share(rows['DCLM-Baseline']):.1%}", "pool_de": trillions(german["pool_tokens"], 2),
         "kept_de": trillions(german["kept_tokens"], 3), "quality_llammlein": needed(share(german)), "quality_tenth": needed(share(german) / 10),
         "edu_size": f"{significant(scores['FineWeb']['n_total'] / 1e9, 3)} billion", "edu_tokens": trillions(scores["FineWeb"]["pretraining_tokens"]),
         "edu_before": f"{scores['FineWeb']['score']:.0%}", "edu_after": f"{scores['FineWeb-Edu']['score']:.0%}",
@@ -121,11 +121,12 @@ def plateaus() -> dict[str, str]:
     power, bend, line = ({name: simulation.fit(name, form=form) for name in (SMALL, LARGE)} for form in ("power", "exponential", "line"))
     tasks = [simulation.fit(name, task) for name in (SMALL, LARGE) for task in simulation.tasks(name)]
     clear = [found for found in tasks if not found.allows(0)]
-    step = line[LARGE].gain(simulation.checkpoints(LARGE).tokens[-1])
+    step = power[LARGE].gain(simulation.checkpoints(LARGE).tokens[-1])
     saturated = {name: [row for row in measurement("llammlein_saturated").records(model=name)] for name in (SMALL, LARGE)}
     at = {name: min(row["steps"] for row in rows) for name, rows in saturated.items()}
     spread, mean = simulation.spreads(SMALL, 0, -1).scores, 0.7
     found = lambda gain, paired, spread=spread: f"{simulation.seen(gain, spread, paired=paired):.0%}"
+    [before, after] = (row["score"] for row in measurement("llammlein_saturated").records(model=SMALL, tasks="all 29"))
     points = lambda value: significant(100 * value, 2)
     return {
         "sat_120": f"{at[SMALL]:,}", "sat_1b": f"{at[LARGE]:,}", "sat_1b_share": f"{at[LARGE] / run(LARGE)['steps']:.0%}", "curves": f"{len(tasks)}", "clear": f"{len(clear)}",
@@ -133,8 +134,8 @@ def plateaus() -> dict[str, str]:
         "exp_limit": significant(bend[LARGE].limit.best, 3), "exp_low": significant(bend[LARGE].limit.low, 3), "exp_high": significant(bend[LARGE].limit.high, 3),
         "exp_left": points(bend[LARGE].residual), "line_left": points(line[LARGE].residual),
         "next_1b": points(step.best), "next_low": points(step.low), "next_high": points(step.high), "noise": points(simulation.benchmark_noise(mean, 1000)),
-        "noise_6": points(simulation.benchmark_noise(mean, 1000, 6)), "spread": points(spread), "seen_gain": points(0.02), "seen": found(0.02, False),
-        "seen_paired": found(0.02, True, simulation.spreads(SMALL, 2, -1).changes),
+        "noise_6": points(simulation.benchmark_noise(mean, 1000, 6)), "spread": points(spread), "seen_gain": points(after - before), "seen": found(after - before, False),
+        "seen_paired": found(after - before, True, simulation.spreads(SMALL, 3, -1).changes), "exp_120": significant(bend[SMALL].limit.best, 3),
     }  # fmt: skip
 
 
@@ -149,7 +150,7 @@ def measured() -> dict[str, str]:
     return {
         "law_off_5": significant(max(off(1, 5.2)), 2), "law_off_44": f"{significant(min(off(40, 50)), 2)} to {significant(max(off(40, 50)), 2)}",
         "seed_least": significant(min(r.most - r.least for r in runs["2.8B"] if r.epochs < 10), 1), "seed_most": significant(span["4.2B"], 1),
-        "four_cost": f"{significant(min(four), 2)} to {significant(max(four), 2)}", "own_unique": f"{tried.unique:,}", "own_2": f"{tried.worth(2)[0]:.0%}", "own_4": f"{tried.worth(4)[0]:.0%}",
+        "four_cost": f"{significant(min(four), 2)} to {significant(max(four), 2)}", "own_unique": f"{tried.unique:,}", "own_3": f"{tried.worth(3)[0]:.0%}", "own_4": f"{tried.worth(4)[0]:.0%}",
         "own_8": f"{tried.worth(8)[0]:.0%}", "own_best": f"{tried.best}", "slip_before": f"{said[0]:g}", "slip_after": f"{said[1]:g}",
         "slip_steps": f"{run(SMALL)['steps'] - measurement('llammlein_saturated').records(model=SMALL)[0]['steps']:,}",
         "gbert_small": trillions(measurement("moderngbert_plateaus").records()[0]["plateau_tokens"], 2), "gbert_large": trillions(measurement("moderngbert_plateaus").records()[1]["plateau_tokens"]),
