@@ -54,7 +54,7 @@
   }
 
   // --- formulas: the same small grammar as answers.py, parsed and never evaluated as code ----------------------------
-  const TOKEN = /\s*(?:(\d+(?:\.\d*)?(?:[eE][+-]?\d{1,3})?|\.\d+)|([A-Za-zαβεκημπστχω_][A-Za-z_0-9]*)|(\*\*|[-+*/^(),·×]))/y;
+  const TOKEN = /\s*(?:(\d+(?:\.\d*)?(?:[eE][+-]?\d{1,3})?|\.\d+)|([A-Za-zαβγεκημπστχω_][A-Za-z_0-9]*)|(\*\*|[-+*/^(),·×]))/y;
   const log = (x) => (x > 0 ? Math.log(x) : NaN);
   const FUNCTIONS = { max: Math.max, min: Math.min, sqrt: Math.sqrt, log, ln: log, exp: Math.exp };
 

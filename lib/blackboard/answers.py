@@ -172,7 +172,7 @@ def order(given: Any, items: Mapping[str, str]) -> str:
 
 # --- formulas: a small grammar, parsed, never evaluated as code -------------------------------------------------------
 
-_TOKEN = re.compile(r"\s*(?:([0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]{1,3})?|\.[0-9]+)|([A-Za-zαβεκημπστχω_][A-Za-z_0-9]*)|(\*\*|[-+*/^(),·×]))")
+_TOKEN = re.compile(r"\s*(?:([0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]{1,3})?|\.[0-9]+)|([A-Za-zαβγεκημπστχω_][A-Za-z_0-9]*)|(\*\*|[-+*/^(),·×]))")
 _FUNCTIONS: dict[str, Callable[..., float]] = {"max": max, "min": min, "sqrt": math.sqrt, "log": math.log, "ln": math.log, "exp": math.exp}
 
 
@@ -293,7 +293,7 @@ def _total(compute: Callable, point: Mapping[str, float]) -> float:
         return math.nan
 
 
-_GREEK = {"alpha": "α", "beta": "β", "chi": "χ", "epsilon": "ε", "eta": "η", "kappa": "κ", "mu": "μ", "omega": "ω", "pi": "π", "sigma": "σ", "tau": "τ"}
+_GREEK = {"alpha": "α", "beta": "β", "chi": "χ", "gamma": "γ", "epsilon": "ε", "eta": "η", "kappa": "κ", "mu": "μ", "omega": "ω", "pi": "π", "sigma": "σ", "tau": "τ"}
 
 
 def letters(name: str) -> list[str]:

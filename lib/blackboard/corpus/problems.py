@@ -30,6 +30,7 @@ SAID = "Tell what a paper shows from what is said of it."
 
 HOUR, TRILLION = factor("hour"), 1e12
 REUSE = numbers.reuse()
+OWN = numbers.run(LARGE)  # what the paper prints of the larger model
 
 
 def root(rises, low: float, high: float) -> float:
@@ -70,7 +71,8 @@ guess = Estimate(
     "the rule's were its tokens? Guess, in your head: within a factor of 2.5 counts.",
     draw={"net": (NETS[LARGE], NETS[SMALL], "llama-3.1-8b", "qwen3-8b")}, derive=placed, units={"net_name": ""}, unit="1", within=2.5, objective=RUN,
     answer=lambda v: take(law.overtraining, v),
-    second=lambda v: root(lambda far: 6 * v["n_active"] * sum(v["n_active"] for _ in range(20)) * far - 6 * v["n_active"] * v["pretrain_tokens"], 1e-6, 1e9),
+    second=lambda v: root(lambda far: 6 * v["n_active"] * sum(v["n_active"] for _ in range(20)) * far
+                          - 6 * v["n_active"] * v["pretrain_tokens"], 1e-6, 1e9),
     means="Far from little data: such a model is small, and its text is long. The lecture puts frontier models at about a hundred times.",
     mistakes=(
         Mistake(lambda v: v["pretrain_tokens"] / v["n_active"], "That is tokens for each parameter. Compare it with the rule's 20."),
@@ -89,7 +91,7 @@ def counted(values: Values) -> Values:
     """A drawn run of the paper with its counts as printed."""
     row = numbers.run(values["run"])
     shown = {"steps_text": f"{row['steps']:,}", "batch_text": f"{row['batch']:,}", "context_text": f"{row['context_tokens']:,}"}
-    return shown | {"steps": row["steps"], "batch": row["batch"], "context": row["context_tokens"], "unique_tokens": row["unique_tokens"], "chips": row["chips"]}
+    return shown | {name: row[name] for name in ("steps", "batch", "unique_tokens", "chips")} | {"context": row["context_tokens"]}
 
 
 PRINTED = {name: "" for name in ("run", "steps_text", "batch_text", "context_text", "hours_text", "text")} | {"chips": "1"}
@@ -144,10 +146,10 @@ mfu = Quantity(
     means="Tokens, size and hours come from three places of a paper. An MFU between a quarter and a half says that they fit together.",
     mistakes=(
         Mistake(lambda v: take(eq.mfu_reached, v) / 3, "That is forward passes alone. Training takes 6 FLOPs, not 2."),
-        Mistake(lambda v: take(eq.mfu_reached, v) / 2, "That counts multiply-adds once, or takes the rate with sparsity, which is twice the dense one."),
+        Mistake(lambda v: take(eq.mfu_reached, v) / 2,
+                "That counts multiply-adds once, or takes the rate with sparsity, which is twice the dense one."),
         Mistake(lambda v: take(eq.mfu_reached, v) * 4 / 3, "Eight FLOPs run the forward pass twice. MFU counts what the model needs: six."),
         Mistake(lambda v: take(eq.mfu_reached, v) / 100, "That is the fraction; percent is a hundred times it. Type the percentage."),
-        Mistake(lambda v: take(eq.mfu_reached, v) * 60, "The hours have been turned into minutes. The rate is for a second."),
     ),
     hints=("How many FLOPs did the run need, and how many could the chips have done in that time?", "6 N D over hours × 3,600 × rate."),
     solution=lambda v: [
@@ -304,8 +306,8 @@ def settles() -> str:
 
 best_is_one = Choice(
     id="best-is-one", title="At the best size", level="easy",
-    ask="For some compute of training, take the size and the tokens that reach the lowest loss. There, how many times what one percent more parameters "
-    "takes off the loss does one percent more tokens take off?",
+    ask="For some compute of training, take the size and the tokens that reach the lowest loss. One percent more tokens takes a little off that loss, one "
+    "percent more parameters takes a little off. How many times the second is the first?",
     options={"a": "0: the tokens have done all they can", "b": "1", "c": "20, by Chinchilla's rule", "d": "that depends on the compute"},
     answer="b", second=lambda v: settles(), objective=PERCENT,
     means="A percent of either costs the same. If one did more than the other, one would trade, and the loss would not be the lowest.",
@@ -341,11 +343,12 @@ runs_in_order = Ordering(
     "over what one percent more parameters would. Put them in order, the least first: where more text was worth the least.",
     items={key: item(id) for key, id in LINE_UP.items()},
     answer=by(lambda v: take(eq.tokens_worth, v)), second=lambda v: by(drops), objective=PERCENT,
-    means="Nearly the order of tokens for each parameter, because the two exponents are nearly equal. Text of another kind and language moves the "
-    "numbers, and hardly the order.",
+    means="Nearly the order of tokens for each parameter, because the two exponents are nearly equal. Text of another kind or language has "
+    "other constants.",
     mistakes=(
         Mistake(by(lambda v: -take(eq.tokens_worth, v)), "That is from the most to the least."),
-        Mistake(by(lambda v: -v["pretrain_tokens"]), "That is by tokens alone. The same tokens are plenty for a small model and few for a large one."),
+        Mistake(by(lambda v: -v["pretrain_tokens"]),
+                "That is by tokens alone. The same tokens are plenty for a small model and few for a large one."),
         Mistake(by(lambda v: v["n_active"]), "That is by size alone. It also matters how much text each has had."),
     ),
     hints=("Work out both parts of the loss for each model. Or begin with tokens for each parameter: the exponents are nearly the same.",),
@@ -380,10 +383,13 @@ same_compute = Quantity(
     means="That is what staying small cost in loss. Whoever serves the model saves it again with every token, and the over-training lesson says "
     "when that pays.",
     mistakes=(
-        Mistake(lambda v: take(eq.loss_left, v), "That is what endless data would still take off at this size. Here the size may change, and the FLOPs may not."),
-        Mistake(lambda v: saved(v, n_active=v["size_best"]), "You kept the tokens, so the larger model takes more FLOPs. More size must be paid for with tokens."),
+        Mistake(lambda v: take(eq.loss_left, v),
+                "That is what endless data would still take off at this size. Here the size may change, and the FLOPs may not."),
+        Mistake(lambda v: saved(v, n_active=v["size_best"]),
+                "You kept the tokens, so the larger model takes more FLOPs. More size must be paid for with tokens."),
         Mistake(lambda v: take(law.law_loss, v) - v["loss_floor"], "That is all of the loss above what text leaves open. No compute takes that off."),
-        Mistake(lambda v: take(law.law_loss, v, n_active=v["size_best"], pretrain_tokens=v["tokens_best"]), "That is the loss itself. By how much is it lower?"),
+        Mistake(lambda v: take(law.law_loss, v, n_active=v["size_best"], pretrain_tokens=v["tokens_best"]),
+                "That is the loss itself. By how much is it lower?"),
     ),
     hints=("At 6 N D FLOPs, the tokens for a size are N D ÷ size. Try sizes, or use the condition that a percent of each is worth the same.",
            "exponent × term with N = exponent × term with D, with N × D as it was."),
@@ -410,8 +416,7 @@ def scored(steps: int, task: str = "") -> float:
 
 def means(values: Values) -> Values:
     """Mean scores at the three checkpoints and the last, as text."""
-    last = max(row["steps"] for row in measurement("llammlein_checkpoints").records(model=LARGE))
-    return {name: f"{scored(steps):.3f}" for name, steps in zip(("first", "second", "third", "last"), (*TENFOLD, last))}
+    return {name: f"{scored(steps):.3f}" for name, steps in zip(("first", "second", "third", "last"), (*TENFOLD, OWN["steps"]))}
 
 
 def shrinks() -> str:
@@ -453,28 +458,30 @@ def through(values: Values) -> Values:
     ratio = (three - two) / (two - one)
     gap = (three - two) * ratio / (1 - ratio)
     curve = {"score_power": -log(ratio) / log(10), "score_gap": gap, "score_limit": three + gap, "token_scale": tokens[-1]}
-    last = max(row["steps"] for row in measurement("llammlein_checkpoints").records(model=LARGE))
-    shown = {"first": f"{one:.3f}", "second": f"{two:.3f}", "third": f"{three:.3f}", "last": f"{scored(last, values['task']):.3f}"}
+    shown = {"first": f"{one:.3f}", "second": f"{two:.3f}", "third": f"{three:.3f}", "last": f"{scored(OWN['steps'], values['task']):.3f}"}
+    shown |= {"said": f"{take(eq.score, curve, pretrain_tokens=OWN['tokens']):.3f}"}
     return curve | shown | {"gained": three - two, "gained_before": two - one, "tokens_third": tokens[-1], "scores": (one, two, three)}
 
 
 def equal_steps(scores: tuple[float, float, float]) -> float:
     """The limit to which three scores close in by equal factors, by search, above the last of them."""
     one, two, three = scores
-    return root(lambda above: (above + three - two) ** 2 - above * (above + three - one), 1e-6, 1.0)
+    return root(lambda above: above * (above + three - one) - (above + three - two) ** 2, 1e-6, 1.0)
 
 
 limit = Quantity(
     id="limit", title="A limit from three points", level="hard",
     ask="On {task} LLäMmlein 1B scores {first}, {second} and {third} after 10,000, 100,000 and 1,000,000 steps. Lay a curve through the three that nears "
     "its limit as a power of the steps: limit − c / steps^p. How far above the third score is the limit?",
-    draw={"task": ("NLI", "PAWSX")}, derive=through, units=dict.fromkeys(("task", "first", "second", "third", "last"), ""), unit="1", objective=PLATEAU,
+    draw={"task": ("NLI", "PAWSX")}, derive=through,
+    units=dict.fromkeys(("task", "first", "second", "third", "last", "said"), ""), unit="1", objective=PLATEAU,
     answer=lambda v: v["score_limit"] - take(eq.score, v, pretrain_tokens=v["tokens_third"]), second=lambda v: equal_steps(v["scores"]),
-    means="Three points fix three constants and leave nothing over to judge them by. The next checkpoint that was published scores {last}: noise between "
-    "checkpoints is as large as what is looked for.",
+    means="Three points fix three constants and leave nothing over to judge them by. For the last checkpoint the curve says {said}, and the model scored "
+    "{last}.",
     mistakes=(
         Mistake(lambda v: v["gained"], "That is what the last factor of ten gained. The next one gains less, and others follow it."),
-        Mistake(lambda v: v["gained"] ** 2 / v["gained_before"], "That is what the next factor of ten would gain. Others follow it, each gaining less."),
+        Mistake(lambda v: v["gained"] ** 2 / v["gained_before"],
+                "That is what the next factor of ten would gain. Others follow it, each gaining less."),
         Mistake(lambda v: v["score_limit"], "That is the limit itself. How far above the third score is it?"),
     ),
     hints=("With each factor of ten the distance to the limit shrinks by the same factor, and so does the gain.",
@@ -487,7 +494,9 @@ limit = Quantity(
 )  # fmt: skip
 
 GAP = eq.score_gap * (eq.pretrain_tokens / eq.token_scale) ** -eq.score_power  # to the limit, now
-doubling = Formula("corpus.doubling", "score", GAP * (1 - 2**-eq.score_power), "1", "what the next doubling of tokens adds to a score", eq.score.assumes, register=False)
+doubling = Formula(
+    "corpus.doubling", "score", GAP * (1 - 2**-eq.score_power), "1", "what the next doubling of tokens adds to a score", eq.score.assumes, register=False,
+)  # fmt: skip
 
 next_doubling = Expression(
     id="next-doubling", title="What the next doubling brings", level="medium",
@@ -506,7 +515,7 @@ next_doubling = Expression(
     solution=lambda v: [Step("The limit cancels. Typed:", "s_gap * (D_pre / D_ref)^(-p_s) * (1 - 2^(-p_s))")],
 )  # fmt: skip
 
-COMPARED = (("LLäMmlein 120M", "all 29"), ("LLäMmlein 120M", "classification"), ("LLäMmlein 1B", "classification"), ("LLäMmlein 1B", "question answering"))
+COMPARED = ((SMALL, "all 29"), (SMALL, "classification"), (LARGE, "classification"), (LARGE, "question answering"))
 
 
 def before_after(values: Values) -> Values:
@@ -534,10 +543,13 @@ questions = Quantity(
     means="A test that finds nothing with fewer says little. With the same questions for both the noise is smaller: only answers that change count.",
     mistakes=(
         Mistake(lambda v: v["spread"] / v["gain"] ** 2, "That is one standard error. Two are asked, so the noise must be half as large."),
-        Mistake(lambda v: 4 * v["t"] * (1 - v["t"]) / v["gain"] ** 2, "Only one of the two scores is noisy in yours. A difference has the noise of both."),
+        Mistake(lambda v: 4 * v["t"] * (1 - v["t"]) / v["gain"] ** 2,
+                "Only one of the two scores is noisy in yours. A difference has the noise of both."),
         Mistake(lambda v: 2 * sqrt(v["spread"]) / v["gain"], "The noise falls with the root of the number. Square it."),
-        Mistake(lambda v: 4 * 0.5 / v["gain"] ** 2, "You took the noise of a score of one half, which is the most there can be. These scores have less."),
-        Mistake(lambda v: 4 * (v["s"] + v["t"]) / v["gain"] ** 2, "The chance of a wrong answer is missing: the variance of a question is s (1 − s)."),
+        Mistake(lambda v: 4 * 0.5 / v["gain"] ** 2,
+                "You took the noise of a score of one half, which is the most there can be. These scores have less."),
+        Mistake(lambda v: 4 * (v["s"] + v["t"]) / v["gain"] ** 2,
+                "The chance of a wrong answer is missing: the variance of a question is s (1 − s)."),
     ),
     hints=("A score s on n questions has the variance s (1 − s) / n. Variances of two scores add up.",
            "rise = 2 × the root of ((s (1 − s) + t (1 − t)) / n). Solve for n."),
@@ -551,9 +563,10 @@ questions = Quantity(
 
 @cache
 def found(gain: float, tries: int = 400) -> float:
-    """Chance that a test of two heaps of 29 scores finds a gain, tried with made-up scores that spread as the real ones do."""
-    rng, finals = Random(5), [row["score"] for row in measurement("supergleber_final").records(model=SMALL)]
-    middle, spread, count = fmean(finals), stdev(finals), len(finals)
+    """Chance that a test of two heaps of 29 scores finds a gain, tried with made-up scores that spread as the published six do."""
+    rng, published = Random(5), measurement("llammlein_checkpoints").records(model=SMALL)
+    finals = [row["score"] for row in published if row["steps"] == max(each["steps"] for each in published)]
+    middle, spread, count = fmean(finals), stdev(finals), 29
     heap = lambda centre: [rng.gauss(centre, spread) for _ in range(count)]
     far = lambda a, b: (fmean(b) - fmean(a)) / sqrt((variance(a) + variance(b)) / count)
     return sum(abs(far(heap(middle), heap(middle + gain))) > 2.003 for _ in range(tries)) / tries  # 95 % of t with 56 degrees
@@ -578,14 +591,14 @@ not_significant = Choice(
     ),
     hints=("Suppose the score of every task rose by two hundredths. Would a test that does not pair the tasks notice?",),
     solution=lambda v: [
-        Step("Made-up scores that spread as the real ones do: a true gain of 0.02 is found in this share of tries,", f"{found(0.02):.0%}"),
+        Step("Make up scores of 29 tasks that spread as the six published ones do. A true gain of 0.02 is found in so many tries:", f"{found(0.02):.0%}"),
         Step("So the answer is", "b"),
     ],
 )  # fmt: skip
 
 # --- data seen more than once ------------------------------------------------------------------------------------------
 
-MUENNIGHOFF = (
+FITTED_LAW = (
     "By a fitted law, U different tokens that are read to D in all, more than once, are worth U + U R (1 − exp(−(D/U − 1)/R)) fresh ones, with "
     "R = {reuse}. "
 )
@@ -600,7 +613,7 @@ SHARE = {"count": "1", "reuse": "1", "percent_worth": "%"}
 
 four_epochs = Quantity(
     id="four-epochs", title="What epochs are worth", level="easy",
-    ask=MUENNIGHOFF + "A text is read {count} times. What are the tokens of this run worth, in percent of as many fresh ones?",
+    ask=FITTED_LAW + "A text is read {count} times. What are the tokens of this run worth, in percent of as many fresh ones?",
     draw={"count": (4, 7, 14, 3, 20)}, derive=repeated, units=SHARE, unit="1", asked="%", tolerance=0.01, objective=REPEAT,
     answer=lambda v: long_worth(v["count"]) / v["count"], second=lambda v: summed(v["count"], 1.0) / v["count"],
     means="Up to four epochs little is lost, as the paper says: little, and not nothing.",
@@ -609,7 +622,8 @@ four_epochs = Quantity(
         Mistake(lambda v: 1 / v["count"], "That counts the first pass alone. The others are worth something, too."),
         Mistake(lambda v: REUSE * (1 - exp(-(v["count"] - 1) / REUSE)) / v["count"], "The first pass is missing. It counts in full."),
         Mistake(lambda v: long_worth(v["count"]) / v["count"] / 100, "That is the fraction; percent is a hundred times it. Type the percentage."),
-        Mistake(lambda v: long_worth(v["count"]) / 100, "That is in epochs of fresh text. Divide by the epochs that were read, and type the percentage."),
+        Mistake(lambda v: long_worth(v["count"]) / 100,
+                "That is in epochs of fresh text. Divide by the epochs that were read, and type the percentage."),
     ),
     hints=("Let U be one. Then D is the number of epochs.", "Divide what the run is worth by what was read."),
     solution=lambda v: [
@@ -633,23 +647,25 @@ EPOCHS = eq.repeat_worth.solve("epochs")
 
 half = Quantity(
     id="half", title="When repeating wears out", level="medium",
-    ask=MUENNIGHOFF + "After how many epochs does one more token teach only {percent_worth} of what a fresh one would?",
+    ask=FITTED_LAW + "After how many epochs does one more token teach only {percent_worth} of what a fresh one would?",
     draw={"percent_worth": (50, 20, 10, 70)}, derive=repeated, units=SHARE, unit="1", objective=REPEAT,
-    answer=lambda v: take(EPOCHS, v, repeat_worth=v["percent_worth"] / 100), second=lambda v: root(lambda n: v["percent_worth"] / 100 - slope_at(n), 1.001, 1e4),
+    answer=lambda v: take(EPOCHS, v, repeat_worth=v["percent_worth"] / 100),
+    second=lambda v: root(lambda n: v["percent_worth"] / 100 - slope_at(n), 1.001, 1e4),
     means="The constant R is no half-life: R repetitions leave 1/e of the worth, that is 37 percent.",
     mistakes=(
         Mistake(lambda v: take(EPOCHS, v, repeat_worth=v["percent_worth"] / 100) - 1, "So many repetitions. The first pass is an epoch, too."),
         Mistake(lambda v: 1 + REUSE, "There it is 1/e, which is 37 percent: R is no half-life, and not the end either."),
-        Mistake(lambda v: average_at(v["percent_worth"] / 100), "There all tokens together are worth so much, on average. The last one is worth less."),
+        Mistake(lambda v: average_at(v["percent_worth"] / 100),
+                "There all tokens together are worth so much, on average. The last one is worth less."),
     ),
     hints=("Take the derivative by D. What is left is an exponential of D/U.", "exp(−(n − 1)/R) is to be the share. Solve for n."),
     solution=lambda v: [
-        Step("The derivative by $D$ is the worth of the next token,"), Step(f"${eq.repeat_worth.latex}$. Solved for the epochs, one plus",
-        take(EPOCHS, v, repeat_worth=v["percent_worth"] / 100) - 1, "1"), Step("So it is after", take(EPOCHS, v, repeat_worth=v["percent_worth"] / 100), "1"),
+        Step(f"The derivative by $D$ is the worth of the next token, ${eq.repeat_worth.latex}$."),
+        Step("Solved for the epochs, one plus", take(EPOCHS, v, repeat_worth=v["percent_worth"] / 100) - 1, "1"),
+        Step("So it is after", take(EPOCHS, v, repeat_worth=v["percent_worth"] / 100), "1"),
     ],
 )  # fmt: skip
 
-OWN = numbers.run(LARGE)
 SPENT = numbers.worth(OWN["tokens"], OWN["unique_tokens"]) / OWN["tokens"]  # of fresh tokens
 REPEATED = OWN["tokens"] / OWN["unique_tokens"]
 
@@ -664,7 +680,7 @@ explains = Choice(
         "d": f"no: all in all its tokens are worth {SPENT:.0%} of as many fresh ones",
     },
     answer="d", second=lambda v: "d" if round(summed(REPEATED, 1.0) / REPEATED, 2) == round(SPENT, 2) > 0.95 else "b", objective=REPEAT,
-    means="Fresh text would have done little better. What slows it down is that data's part of the loss is nearly gone.",
+    means="Fresh text would have done little better. By the loss law it is slow because little is left of the part that more data can remove.",
     mistakes=(
         Mistake("a", "Each later pass counts as well, only a little less than the one before. Put the epochs into the law."),
         Mistake("b", "By the law the first repetition has lost a few percent at its end. Half is reached far later."),
@@ -672,7 +688,9 @@ explains = Choice(
     ),
     hints=("Put U = 1 and D = the epochs into the law, and divide by the epochs.",),
     solution=lambda v: [
-        Step(f"${eq.data_worth.latex}$ for $U = 1$:", long_worth(REPEATED), "1"), Step("Over the epochs, that is", f"{SPENT:.1%}"), Step("So the answer is", "d"),
+        Step("For a text of one token, read as often, the law gives", long_worth(REPEATED), "1"),
+        Step("Over the epochs, that is", f"{SPENT:.1%}"),
+        Step("So the answer is", "d"),
     ],
 )  # fmt: skip
 
@@ -686,11 +704,12 @@ def texts(measure) -> str:
 
 texts_in_order = Ordering(
     id="texts-in-order", title="Long text or many passes", level="medium",
-    ask=MUENNIGHOFF.replace("{reuse}", significant(REUSE, 3)) + "Order these runs by what their tokens are worth, the least first.",
+    ask=FITTED_LAW.replace("{reuse}", significant(REUSE, 3)) + "Order these runs by what their tokens are worth, the least first.",
     items={key: f"{text * 1000:,.0f} billion tokens, read {'once' if count == 1 else 'twice' if count == 2 else f'{count} times'}"
            for key, (text, count) in TEXTS.items()},
     answer=texts(lambda text, count: numbers.worth(text * count, text)), second=lambda v: texts(lambda text, count: summed(text * count, text)),
-    objective=REPEAT, means="A hundred passes over a small text are worth less than one pass over a text that is eighteen times as long.",
+    objective=REPEAT,
+    means=f"A hundred passes over a small text are worth less than one over a text that is {TEXTS['a'][0] / TEXTS['d'][0]:.0f} times as long.",
     mistakes=(
         Mistake(texts(lambda text, count: -numbers.worth(text * count, text)), "That is from the most to the least."),
         Mistake(texts(lambda text, count: text * count), "That is by tokens read. Those that are repeated are worth less."),
@@ -712,13 +731,14 @@ def compared(values: Values) -> Values:
     rows = measurement("repeated_data_runs").records(run=size)
     at = lambda unique: [row["loss"] for row in rows if row["unique_tokens"] == unique]
     tokens = rows[0]["pretraining_tokens"]
-    fresh, again = at(tokens)[0], at(unique)[0]
+    fresh, again = round(at(tokens)[0], 4), round(at(unique)[0], 4)
     every = measurement("repeated_data_runs").records()
-    groups = [[r["loss"] for r in every if (r["run"], r["unique_tokens"]) == key] for key in {(r["run"], r["unique_tokens"]) for r in every}]
+    few = [row for row in every if row["pretraining_tokens"] < 10 * row["unique_tokens"]]  # with many epochs runs differ far more
+    groups = [[r["loss"] for r in few if (r["run"], r["unique_tokens"]) == key] for key in {(r["run"], r["unique_tokens"]) for r in few}]
     apart = [max(group) - min(group) for group in groups if len(group) > 1]
     return {
         "size": size.replace("B", " billion"), "pretrain_tokens": tokens, "unique_tokens": unique, "fresh": f"{fresh:.4f}", "again": f"{again:.4f}",
-        "seeds": f"{min(apart):.3f} to {max(apart):.3f}", "ratio": again / fresh, "nats": again - fresh,
+        "seeds": f"{significant(min(apart), 1)} to {significant(max(apart), 1)}", "ratio": again / fresh, "nats": again - fresh,
     }  # fmt: skip
 
 
@@ -727,8 +747,9 @@ measured = Quantity(
     ask="A model of {size} parameters was trained on {pretrain_tokens}, all different, and reached a loss of {fresh} nats a token. Trained as long on "
     "{unique_tokens} that are read again and again, it reached {again}. By how many percent is the loss higher?",
     draw={"setting": SETTINGS}, derive=compared, units=dict.fromkeys(("size", "fresh", "again", "seeds"), ""), unit="1", asked="%", objective=REPEAT,
-    answer=lambda v: v["ratio"] - 1, second=lambda v: sum((float(v["again"]) - float(v["fresh"]) for _ in range(100))) / float(v["fresh"]) / 100,
-    means="The paper says half a percent for four epochs of its largest model. Runs that differ in nothing but their seed lie {seeds} nats apart.",
+    answer=lambda v: v["ratio"] - 1, second=lambda v: root(lambda more: float(v["fresh"]) * (1 + more) - float(v["again"]), 1e-6, 1.0),
+    means="The paper says half a percent for four epochs of its largest model. Runs of fewer than ten epochs that differ in nothing but their "
+    "seed lie {seeds} nats apart.",
     mistakes=(
         Mistake(lambda v: v["nats"], "That is a hundred times the difference in nats. Divide by the loss."),
         Mistake(lambda v: v["nats"] / 100, "That is the difference in nats. Divide by the loss, and type the percentage."),
@@ -768,7 +789,8 @@ endless = Estimate(
     hints=("Add up the worth of all passes: 1 for the first, then a series that falls by the same factor each time.",
            "An exponential that falls to 1/e within R has an area of R. Add the first pass."),
     solution=lambda v: [
-        Step("Repetitions together are worth so many passes:", REUSE, "1"), Step(f"With the first, ${eq.worth_limit.latex}$ =", take(eq.worth_limit, v), "token"),
+        Step("Repetitions together are worth so many passes:", REUSE, "1"),
+        Step(f"With the first, ${eq.worth_limit.latex}$ =", take(eq.worth_limit, v), "token"),
     ],
 )  # fmt: skip
 
@@ -798,7 +820,8 @@ worth = Passes(
         Mistake(U + AGAIN, "A run shorter than one pass has not read the whole text. It is worth what it read."),
         Mistake(AGAIN, "The first pass is missing."),
         Mistake(Min(D, U) + U * R * (1 - power_of_e(-D / (U * R))), "You count the first pass as a repetition as well."),
-        Mistake(Min(D, U) + Max(0, D - U) * power_of_e(-Max(0, D / U - 1) / R), "All repeated tokens are worth as little as the last one in yours. Add them up."),
+        Mistake(Min(D, U) + Max(0, D - U) * power_of_e(-Max(0, D / U - 1) / R),
+                "All repeated tokens are worth as little as the last one in yours. Add them up."),
         Mistake(D * power_of_e(-Max(0, D / U - 1) / R), "All tokens are worth as little as the last one in yours. Add them up."),
         Mistake(Min(D, U) + R * (1 - power_of_e(-Max(0, D / U - 1) / R)), "That adds epochs to tokens. A repetition has as many tokens as the text."),
         Mistake(D, "That is what was read. Repeated tokens are worth less."),
@@ -815,7 +838,8 @@ worth = Passes(
 W = symbol("data_worth")
 LEFT = 1 - (W / U - 1) / R  # of what repetition can ever be worth
 needed_tokens = Formula(
-    "corpus.reading_on", "pretrain_tokens", U * (1 - R * logarithm(LEFT)), "token", "tokens to read until a text has taught as much as so many fresh ones",
+    "corpus.reading_on", "pretrain_tokens", U * (1 - R * logarithm(LEFT)), "token",
+    "tokens to read until a text has taught as much as so many fresh ones",
     eq.data_worth.assumes, register=False, where=(Le(U, W), Le(W, U * (1 + 0.95 * R))),
 )  # fmt: skip
 
@@ -829,12 +853,16 @@ reading_on = Expression(
     mistakes=(
         Mistake(W, "That would do if every token were fresh. Repeated ones are worth less, so more must be read."),
         Mistake(-U * R * logarithm(LEFT), "Those are the tokens of the repetitions. The first pass is read, too."),
-        Mistake(U * (1 + R * logarithm(LEFT)), "A sign is lost: the logarithm of a number below one is negative, and reading takes more than one pass."),
+        Mistake(U * (1 + R * logarithm(LEFT)),
+                "A sign is lost: the logarithm of a number below one is negative, and reading takes more than one pass."),
         Mistake(1 - R * logarithm(LEFT), "That is in epochs. Tokens are asked."),
-        Mistake(U * (1 + (W / U - 1) * power_of_e((W / U - 1) / R)), "You let every repeated token be worth as little as the last one. Solve the law for D_pre."),
-        Mistake(U * (1 - R * logarithm(1 - W / (U * (1 + R)))), "That takes the whole limit for what repetition can add. The first pass is not part of that."),
+        Mistake(U * (1 + (W / U - 1) * power_of_e((W / U - 1) / R)),
+                "You let every repeated token be worth as little as the last one. Solve the law for D_pre."),
+        Mistake(U * (1 - R * logarithm(1 - W / (U * (1 + R)))),
+                "That takes the whole limit for what repetition can add. The first pass is not part of that."),
     ),
-    hints=("Bring the exponential to one side: it is 1 − (D_worth/D_uniq − 1)/n_reuse.", "Take the logarithm, and solve for D_pre/D_uniq, which is one plus the repetitions."),
+    hints=("Bring the exponential to one side: it is 1 − (D_worth/D_uniq − 1)/n_reuse.",
+           "Take the logarithm, and solve for D_pre/D_uniq, which is one plus the repetitions."),
     solution=lambda v: [
         Step(f"${needed_tokens.latex}$, typed as", "D_uniq * (1 - n_reuse * log(1 - (D_worth / D_uniq - 1) / n_reuse))"),
     ],
@@ -853,7 +881,8 @@ class Runs(Function):
 
     @cached_property
     def points(self) -> list[Values]:
-        rows = ((1.1e9, 3e12, 1.3e12, "Besiroglu"), (2.81e9, 55e9, 1.25e9, "Hoffmann, TeX source"), (8e9, 15e12, 0.5e12, "Besiroglu"), (8e9, 1e12, 2e12, "Sardana"))
+        rows = ((1.1e9, 3e12, 1.3e12, "Besiroglu"), (2.81e9, 55e9, 1.25e9, "Hoffmann, TeX source"),
+                (8e9, 15e12, 0.5e12, "Besiroglu"), (8e9, 1e12, 2e12, "Sardana"))
         return [numbers.fitted(fit) | {"n_active": n, "pretrain_tokens": d, "unique_tokens": u, "reuse": REUSE} for n, d, u, fit in rows] * 2
 
 
@@ -861,10 +890,12 @@ plain = lambda expr: expr.xreplace({symbol("one_entry"): 1, symbol("one_token"):
 repeated_loss = Runs(
     id="repeated-loss", title="Write the loss of a long run", level="hard",
     ask="A fit says that a dense model of n_active parameters, trained on D fresh tokens, has the loss `loss_floor + loss_size / n_active**size_power + "
-    "loss_data / D**data_power`. Training reads pretrain_tokens of a text that has unique_tokens; what is repeated is worth less, as in the law of this "
-    "lesson with its constant reuse, and takes the place of D. Parameters count in full. Write a Python function of all nine that returns the loss.",
+    "loss_data / D**data_power`. Training reads pretrain_tokens of a text that has unique_tokens. Tokens of the first pass count in full, one that is "
+    "read when the text has been repeated r times counts `exp(-r / reuse)` of a fresh one, and what all of them count takes the place of D. Write a Python "
+    "function of all nine that returns the loss.",
     formula=repeated_law, answer=None, objective=REPEAT,
-    second=lambda v: plain(law.loss_floor + law.from_size + law.loss_data * (Min(D, U) + U * R - U * R * power_of_e(-Max(0, D - U) / (U * R))) ** -eq.data_power),
+    second=lambda v: plain(law.loss_floor + law.from_size + law.loss_data
+                           * (Min(D, U) + U * R - U * R * power_of_e(-Max(0, D - U) / (U * R))) ** -eq.data_power),
     means="The paper lets too many parameters for the text lose worth as well. And a law that can only fall does not see a model learn its text by heart: "
     "at 44 epochs the losses that were measured lie above it.",
     mistakes=(
@@ -873,7 +904,8 @@ repeated_loss = Runs(
         Mistake(plain(over(U + AGAIN)), "A run shorter than one pass has not read the whole text."),
         Mistake(plain(over(WORTH)) - law.loss_floor, "loss_floor is missing: what text itself leaves open."),
         Mistake(plain(law.loss_floor + law.loss_data * WORTH**-eq.data_power), "The part of the size is missing."),
-        Mistake(plain(over(Min(D, U) + Max(0, D - U) * power_of_e(-Max(0, D / U - 1) / R))), "All repeated tokens are worth as little as the last one in yours."),
+        Mistake(plain(over(Min(D, U) + Max(0, D - U) * power_of_e(-Max(0, D / U - 1) / R))),
+                "All repeated tokens are worth as little as the last one in yours."),
     ),
     hints=("Write the worth of the run first, as in the problem before.", "Then put it in the place of D."),
     solution=lambda v: [
@@ -888,21 +920,23 @@ repeated_loss = Runs(
 quality = Quantity(
     id="quality", title="How much better the rest must be", level="hard",
     ask="{pool} has {pool_tokens}; {name} keeps {unique_tokens} of them. A model is trained on {pretrain_tokens}, and reads its text again where that is not "
-    "enough. " + MUENNIGHOFF + "A text that is not read to its end is worth what was read. How many times as much as an average token of the pool must a kept "
+    "enough. " + FITTED_LAW + "A text that is not read to its end is worth what was read. How many times as much as an average token of the pool must a kept "
     "one teach, so that the filter does no harm?",
-    draw={"kept": CORPORA, "pretrain_tokens": (30e12, 15e12, 20e12)}, derive=corpus_of, units=TEXT, unit="1", objective=FILTER,
+    draw={"kept": CORPORA, "pretrain_tokens": (30e12, 25e12, 12e12)}, derive=corpus_of, units=TEXT, unit="1", objective=FILTER,
     answer=lambda v: take(eq.quality_even, v),
-    second=lambda v: summed(v["pretrain_tokens"] / v["pool_tokens"], 1.0) * v["pool_tokens"] / (summed(v["pretrain_tokens"] / v["unique_tokens"], 1.0) * v["unique_tokens"]),
+    second=lambda v: summed(v["pretrain_tokens"], v["pool_tokens"]) / summed(v["pretrain_tokens"], v["unique_tokens"]),
     means="Far less than the pool is longer than what is kept, because text can be read again. It grows with the length of training.",
     mistakes=(
-        Mistake(lambda v: 1 / v["kept_share"], "That is how much more text the pool has. But kept text can be read again, and not all of the pool may be needed."),
+        Mistake(lambda v: 1 / v["kept_share"],
+                "That is how much more text the pool has. But kept text can be read again, and not all of the pool may be needed."),
         Mistake(lambda v: v["pretrain_tokens"] / v["unique_tokens"], "That is how often the kept text is read. A repeated token is not worthless."),
         Mistake(lambda v: 1 / take(eq.quality_even, v), "Upside down: a filter leaves less text, so a kept token must teach more."),
         Mistake(lambda v: 1 / eq.repeat_worth(epochs=v["pretrain_tokens"] / v["unique_tokens"], reuse=REUSE),
                 "That goes by the last token of the run. The earlier ones were worth more."),
         Mistake(lambda v: 1.0, "So it would be if nothing repeated. Here the kept text is read again and again."),
     ),
-    hints=("What is the run worth on the whole pool, in fresh tokens? And on what is kept?", "The first over the second. Where D is no more than U, it is worth D."),
+    hints=("What is the run worth on the whole pool, in fresh tokens? And on what is kept?",
+           "The first over the second. Where D is no more than U, it is worth D."),
     solution=lambda v: [
         Step("On the whole pool the run is worth", take(eq.data_worth, v, unique_tokens=v["pool_tokens"]), "token"),
         Step("on what is kept", take(eq.data_worth, v), "token"), Step("Their ratio:", take(eq.quality_even, v), "1"),
@@ -913,7 +947,7 @@ quality = Quantity(
 @cache
 def kept_best(tokens: float, pool: float = 15e12, better: float = 0.3) -> float:
     """The share of a pool that is best to keep for so many tokens of training, if text gets better by a power of the share, by trying all."""
-    shares = [10 ** (-n / 100) for n in range(301)]
+    shares = [10 ** (-n / 100) for n in range(401)]
     return max(shares, key=lambda x: eq.filtered_worth(pretrain_tokens=tokens, pool_tokens=pool, kept_share=x, reuse=REUSE, quality_power=better))
 
 
@@ -934,8 +968,8 @@ how_strict = Choice(
         "d": "both should keep everything: more text is always better",
     },
     answer="b", second=lambda v: stricter(), objective=FILTER,
-    means="The short run can read the best few percent without repeating any. The long one would read these hundreds of times, and takes worse text "
-    "that is new.",
+    means="The short run fills itself with the best of the pool. The long one would read that over and over until it teaches nothing, and does better "
+    "with text that is worse and new. If quality is a power of the share, the best share grows in proportion to the tokens of training.",
     mistakes=(
         Mistake("a", "How good a token is does not depend on it. How often it will be repeated does."),
         Mistake("c", "A short run needs no passes: a few percent of this pool are more than it can read."),
@@ -943,8 +977,8 @@ how_strict = Choice(
     ),
     hints=("How often would each of them read the best percent of the pool?",),
     solution=lambda v: [
-        Step("If text gets better as the power 0.3 of the share, the short run is best off with", f"{kept_best(0.3e12):.0%}"),
-        Step("of the pool, the long one with", f"{kept_best(30e12):.0%}"), Step("So the answer is", "b"),
+        Step("If kept tokens teach more by the power 0.3 of the share, the short run is best off with", f"{kept_best(0.3e12):.1%}"),
+        Step("of the pool, the long one with", f"{kept_best(30e12):.1%}"), Step("So the answer is", "b"),
     ],
 )  # fmt: skip
 
@@ -975,7 +1009,7 @@ gains = Choice(
     ),
     hints=("In which of the two runs does a token repeat?",),
     solution=lambda v: [
-        Step(f"How much better a kept token must be, ${eq.symbol('quality_even')}$: in the short run", AT(TRAINED), "1"),
+        Step("How many times as much a kept token must teach: in the short run", AT(TRAINED), "1"),
         Step("in the long one", AT(30e12), "1"), Step("So the answer is", "c"),
     ],
 )  # fmt: skip
@@ -1000,17 +1034,20 @@ needed = Filters(
     "Python function of pretrain_tokens, pool_tokens, kept_share and reuse: how many times as much as an average token of the pool must a kept one "
     "teach, so that the filter does no harm?",
     formula=eq.quality_even, answer=None, objective=FILTER,
-    second=lambda v: (Min(D, P) + P * R * (1 - power_of_e(-Max(0, D - P) / (P * R)))) / (Min(D, X * P) + X * P * R * (1 - power_of_e(-Max(0, D - X * P) / (X * P * R)))),
+    second=lambda v: (Min(D, P) + P * R * (1 - power_of_e(-Max(0, D - P) / (P * R))))
+    / (Min(D, X * P) + X * P * R * (1 - power_of_e(-Max(0, D - X * P) / (X * P * R)))),
     means="One as long as nothing repeats. It rises from there, towards one over the share if training never ends.",
     mistakes=(
         Mistake(1 / X, "That is how much more text the pool has. But kept text can be read again, and a short run does not need all of it."),
         Mistake(D / part, "The pool's tokens repeat as well if training is long enough."),
         Mistake(part / whole, "Upside down: a filter leaves less text, so a kept token must teach more."),
         Mistake(P * (1 + R) / part, "You gave the pool all that endless reading of it is worth. Training stops after pretrain_tokens."),
-        Mistake((P + whole - Min(D, P)) / (X * P + part - Min(D, X * P)), "A run shorter than one pass has not read the whole text. It is worth what it read."),
+        Mistake((P + whole - Min(D, P)) / (X * P + part - Min(D, X * P)),
+                "A run shorter than one pass has not read the whole text. It is worth what it read."),
         Mistake(Max(1, D / (X * P)), "That is how often the kept text is read. A repeated token is not worthless."),
     ),
-    hints=("Write a function of the worth of a run first, and call it twice.", "worth(pool_tokens) / worth(kept_share * pool_tokens), for the same pretrain_tokens."),
+    hints=("Write a function of the worth of a run first, and call it twice.",
+           "worth(pool_tokens) / worth(kept_share * pool_tokens), for the same pretrain_tokens."),
     solution=lambda v: [
         Step("With a function `worth(unique)` for what the run is worth, `worth(pool_tokens) / worth(kept_share * pool_tokens)`. In one line:"),
         Step("", "(min(pretrain_tokens, pool_tokens) + pool_tokens * reuse * (1 - exp(-max(0, pretrain_tokens / pool_tokens - 1) / reuse))) / "
@@ -1026,10 +1063,14 @@ RISE = {"a": 0.06, "b": 0.006, "c": 0.6}
 
 slip = Choice(
     id="slip", title="Read the table", level="easy",
-    ask=f"A paper prints mean scores over 29 tasks of {ALL['before']} at one checkpoint and {ALL['after']} at the last, as fractions, and says in the text that "
-    "the mean improved by 0.06. An article repeats: “a third more training gained six percentage points”. By how much did it improve?",
-    options={"a": "by six percentage points, as both say", "b": "by 0.6 percentage points", "c": "by 60 percentage points", "d": "that cannot be told without the single tasks"},
-    answer="b", second=lambda v: next(key for key, rise in RISE.items() if round(1000 * ALL["t"]) - round(1000 * ALL["s"]) == round(1000 * rise)), objective=SAID,
+    ask=f"The LLäMmlein paper prints the small model's mean scores over 29 tasks, as fractions: {ALL['before']} after 300,000 steps, {ALL['after']} after the "
+    "last. It says that the mean improved by 0.06, and a summary repeats that. By how much did it improve?",
+    options={
+        "a": "by six percentage points, as the text says", "b": "by 0.6 percentage points", "c": "by 60 percentage points",
+        "d": "that cannot be told without the single tasks",
+    },
+    answer="b", objective=SAID,
+    second=lambda v: next(key for key, rise in RISE.items() if round(1000 * ALL["t"]) - round(1000 * ALL["s"]) == round(1000 * rise)),
     means="A slip of a decimal place in the text; the table is right. Whoever subtracts finds it.",
     mistakes=(
         Mistake("a", "Subtract the two means."),
@@ -1046,7 +1087,7 @@ DESIGNS = {  # what differs between the two runs that are compared
 
 comparison = Choice(
     id="comparison", title="What would have shown it", level="medium",
-    ask="“LLäMmlein shows that quality matters more than quantity.” Which comparison would bear on this sentence?",
+    ask="A summary takes LLäMmlein as proof that quality matters more than quantity. Which comparison would bear on that?",
     options={
         "a": "its checkpoints after 1 and after 3 trillion tokens",
         "b": "two models of one size, trained for as long, the one on filtered text, the other on all of the pool",
