@@ -157,6 +157,7 @@ QUOTED = {
         "8": "a batch of that table; a name of Llama; of Mixtral 8x7B",
         "7": "of Mixtral 8x7B",
         "64": "the largest batch of that table, and SPIRe's",
+        "32": "a batch of that table",
         "2.8": "the two factors",
         "3.1": "a name of Llama",
         "20": "a name of gpt-oss",

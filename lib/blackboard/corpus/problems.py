@@ -671,8 +671,8 @@ REPEATED = OWN["tokens"] / OWN["unique_tokens"]
 
 explains = Choice(
     id="explains", title="Is repetition to blame?", level="easy",
-    ask=f"LLäMmlein 1B read each token of its text {significant(REPEATED, 2)} times, and its scores rise slowly towards the end. Does repetition explain that, "
-    f"by the fitted law with a constant of {significant(REUSE, 3)} repetitions?",
+    ask=f"LLäMmlein 1B read each token of its text {significant(REPEATED, 2)} times, and its scores rise slowly towards the end. Does repetition explain "
+    f"that, by the fitted law with a constant of {significant(REUSE, 3)} repetitions?",
     options={
         "a": f"yes: only the first pass counts, so {1 - 1 / REPEATED:.0%} of the training was wasted",
         "b": "yes: a token that is read for the second time is worth half",
@@ -797,6 +797,8 @@ endless = Estimate(
 U, D, R = eq.unique_tokens, eq.pretrain_tokens, eq.reuse
 AGAIN = U * R * (1 - power_of_e(-Max(0, D / U - 1) / R))  # what the repetitions are worth
 WORTH = Min(D, U) + AGAIN
+ALWAYS = U + U * R * (1 - power_of_e(-(D / U - 1) / R))  # as if every run passed over the whole text
+SHORT = "A run shorter than one pass has not read the whole text. It is worth what it read."
 
 
 class Passes(Function):
@@ -812,12 +814,14 @@ worth = Passes(
     id="worth", title="Write the worth of a run", level="medium",
     ask="Training reads pretrain_tokens of a text that has unique_tokens. Tokens of the first pass count in full. After it, a token that is read when the "
     "text has been repeated r times (any number, also a fraction) is worth `exp(-r / reuse)` of a fresh one. Write a Python function of pretrain_tokens, "
-    "unique_tokens and reuse that returns the fresh tokens that the run is worth. A run may be shorter than one pass. It is called by name, with numbers.",
+    "unique_tokens and reuse that returns the fresh tokens that the run is worth. A run may be shorter than one pass. "
+    "Add up or integrate, to six digits at least. It is called by name, with numbers.",
     formula=eq.data_worth, answer=None, objective=REPEAT,
     second=lambda v: Min(D, U) + U * (R - R * power_of_e(-(Max(D, U) - U) / (U * R))),  # the integral of exp(-r/R) over the repetitions, times U
     means="The function of this lesson: repetition, filters and the loss of a long run all go through it.",
     mistakes=(
-        Mistake(U + AGAIN, "A run shorter than one pass has not read the whole text. It is worth what it read."),
+        Mistake(U + AGAIN, SHORT),
+        Mistake(ALWAYS, SHORT),
         Mistake(AGAIN, "The first pass is missing."),
         Mistake(Min(D, U) + U * R * (1 - power_of_e(-D / (U * R))), "You count the first pass as a repetition as well."),
         Mistake(Min(D, U) + Max(0, D - U) * power_of_e(-Max(0, D / U - 1) / R),
@@ -901,7 +905,8 @@ repeated_loss = Runs(
     mistakes=(
         Mistake(plain(over(D)), "You took every token for a fresh one."),
         Mistake(plain(over(U)), "That is one pass. Repetitions are worth something."),
-        Mistake(plain(over(U + AGAIN)), "A run shorter than one pass has not read the whole text."),
+        Mistake(plain(over(U + AGAIN)), SHORT),
+        Mistake(plain(over(ALWAYS)), SHORT),
         Mistake(plain(over(WORTH)) - law.loss_floor, "loss_floor is missing: what text itself leaves open."),
         Mistake(plain(law.loss_floor + law.loss_data * WORTH**-eq.data_power), "The part of the size is missing."),
         Mistake(plain(over(Min(D, U) + Max(0, D - U) * power_of_e(-Max(0, D / U - 1) / R))),
@@ -1042,8 +1047,8 @@ needed = Filters(
         Mistake(D / part, "The pool's tokens repeat as well if training is long enough."),
         Mistake(part / whole, "Upside down: a filter leaves less text, so a kept token must teach more."),
         Mistake(P * (1 + R) / part, "You gave the pool all that endless reading of it is worth. Training stops after pretrain_tokens."),
-        Mistake((P + whole - Min(D, P)) / (X * P + part - Min(D, X * P)),
-                "A run shorter than one pass has not read the whole text. It is worth what it read."),
+        Mistake((P + whole - Min(D, P)) / (X * P + part - Min(D, X * P)), SHORT),
+        Mistake(ALWAYS.subs(U, P) / ALWAYS.subs(U, X * P), SHORT),
         Mistake(Max(1, D / (X * P)), "That is how often the kept text is read. A repeated token is not worthless."),
     ),
     hints=("Write a function of the worth of a run first, and call it twice.",

@@ -15,7 +15,7 @@ from blackboard.catalogue import chip, measurement, model, system
 from blackboard.formula import Formula, take
 from blackboard.notation import symbols
 from blackboard.overheads import equations as eq, implied, simulation
-from blackboard.overheads.kernels import Plan, Tape, eager, fuse, fused
+from blackboard.overheads.kernels import Plan, Tape, eager, fuse, fused, times
 from blackboard.practice import Choice, Estimate, Expression, Function, Mistake, Ordering, Quantity, Step, Values
 from blackboard.racks import equations as racks
 from blackboard.units import factor, pretty, significant
@@ -71,7 +71,15 @@ class Tried(Function):
 def opening(values: Values) -> Values:
     """The measured step of the lesson's question, and what its memory would need."""
     found = implied.gpt_fast()
-    return {"eager_ms": pretty(found.eager, "s", 3), "floor_ms": pretty(found.floor, "s", 2), "about": significant(found.kernels, 2)}
+    told = {"eager_ms": pretty(found.eager, "s", 3), "floor_ms": pretty(found.floor, "s", 2), "about": significant(found.kernels, 2)}
+    slow, fast = (pretty(found.eager - each, "s", 2) for each in (counted_out(0.7, 5 * US), counted_out()))
+    return told | {"least": slow, "most": fast}
+
+
+def counted_out(share: float = 1.0, least: float = 0.0) -> float:
+    """Seconds of the device in the opening's step, operation by operation, at a share of its memory's rate and no kernel below `least`."""
+    a100 = chip("a100-80gb")
+    return sum(times(eager("llama-2-7b", implied.GPT_FAST), a100.flops("bf16"), share * a100.bandwidth, least))
 
 
 def waited(found: implied.Decoded) -> float:
@@ -83,12 +91,12 @@ def waited(found: implied.Decoded) -> float:
 guess = Estimate(
     id="guess", title="A guess before you read", level="easy",
     ask="In November 2023 PyTorch took {eager_ms} for a token of Llama 2 7B at batch 1. The memory of its A100 delivers all weights in {floor_ms}. "
-    "Python launched about {about} kernels for the token, one by one. For how long did the chip wait for its host? Guess: within a factor of 1.3 "
-    "counts.",
+    "Python launched the kernels of the token one by one; counted in its code they are about {about}. For how long did the chip wait for its host? "
+    "No measurement is at hand. Guess: within a factor of 1.3 of the lesson's estimate counts.",
     derive=opening, unit="s", asked="ms", within=1.3, objective=LAUNCH,
     answer=lambda v: implied.gpt_fast().idle * implied.gpt_fast().eager, second=lambda v: waited(implied.gpt_fast()),
-    means="Three quarters of the time, if the kernels took as long as they do in a captured step. Compiling made some of them faster, so it was "
-    "somewhat less.",
+    means="Three quarters of the time, if the kernels took as long as in the captured step. Compiling changed them as well, so it is an estimate. "
+    "Counted operation by operation it is {least} to {most}: 70 to 100 % of the memory's rate, and at least 5 µs or nothing for a kernel.",
     mistakes=(
         Mistake(lambda v: implied.gpt_fast().graph, "About so long the chip works, and most of that is reading. What does it do for the rest?"),
         Mistake(lambda v: implied.gpt_fast().kernels * implied.period("Hazy Research", False),
@@ -98,7 +106,7 @@ guess = Estimate(
            "Kernels do not reach the memory's full rate: captured, the step took half as long again as the reading."),
     solution=lambda v: [
         Step("One by one a token took", implied.gpt_fast().eager, "s"), Step("From a graph it took", implied.gpt_fast().graph, "s"),
-        Step("The rest is waiting:", implied.gpt_fast().eager - implied.gpt_fast().graph, "s"),
+        Step("If the kernels take as long in both, the rest is waiting:", implied.gpt_fast().eager - implied.gpt_fast().graph, "s"),
     ],
 )  # fmt: skip
 
@@ -356,9 +364,9 @@ def crawled(values: Values) -> float:
 
 plain = Estimate(
     id="plain", title="Plain PyTorch on a server", level="medium",
-    ask="In November 2023 a token of Llama 2 7B, with {first_depth} layers, was {first} kernels on one A100, and PyTorch took {each} of its host for "
-    "each. The same code runs {net_name} at batch 1 on {machine_name}: {depth} layers, {weights} of weights in BF16 and {bandwidth} from memory. "
-    "Every GPU has a Python process of its own. Estimate the time of a token, within a factor of 1.4.",
+    ask="In November 2023 a token of Llama 2 7B, with {first_depth} layers, was {first} kernels on one A100, counted in its code; the time of a "
+    "token makes that {each} of the host for each. The same code runs {net_name} at batch 1 on {machine_name}: {depth} layers, {weights} of weights "
+    "in BF16 and {bandwidth} from memory. Every GPU has a Python process of its own. Estimate the time of a token, within a factor of 1.4.",
     draw={"net": ("llama-3.1-70b", "qwen3-32b", "llama-3.1-8b"), "machine": ("h100-8", "h200-8", "b200-8")}, derive=pythonic,
     units=NAMES | {"weights": "byte", "depth": "1", "first": "1"}, unit="s", asked="ms", within=1.4, objective=LAUNCH,
     answer=lambda v: take(eq.eager_time, v), second=crawled,
@@ -395,8 +403,8 @@ faster_chip = Choice(
     options={"a": "on the H100", "b": "on the L4", "c": "the same on both: as many launches are saved",
              "d": "nothing on either: at batch 1 only memory counts"},
     answer="a" if GRAPHS["H100"] > GRAPHS["L4"] else "b", second=lambda v: on_both(), objective=GRAPH,
-    means=f"A study of 2026 measured {GRAPHS['H100']:.2f} times on the H100 and {GRAPHS['L4']:.2f} on the L4. On the slow chip a kernel takes longer "
-    f"than its launch, and there is nothing to remove.",
+    means=f"A study of 2026 has {GRAPHS['H100']:.2f} times on the H100 and {GRAPHS['L4']:.2f} on the L4. Where a kernel takes longer than its launch "
+    f"there is little to remove.",
     mistakes=(
         Mistake("b", "Its kernels take eleven times as long. What does its host do meanwhile?"),
         Mistake("c", "As many launches are removed. But on one of the two they were hidden behind longer kernels."),
@@ -534,8 +542,8 @@ padding = Quantity(
     draw={"batch": (150, 400, 560, 700, 1300)}, units={"batch": ""}, unit="1", asked="%", objective=GRAPH,
     answer=lambda v: 1 - v["batch"] / simulation.padded(v["batch"], simulation.doubling()),
     second=lambda v: sum(row >= v["batch"] for row in range(rows(v["batch"]))) / rows(v["batch"]),
-    means="Between sizes a factor of two apart it is up to a half. While the step waits for memory or for gaps, such rows cost nothing; at full load "
-    "they cost that share.",
+    means="Between sizes a factor of two apart it is up to a half. While the step waits for memory or for gaps, such rows cost next to nothing; "
+    "where multiplying binds they cost that share of it.",
     mistakes=(
         Mistake(lambda v: rows(v["batch"]) / v["batch"] - 1, "That is padding over sequences. Asked is its share of all rows that are multiplied."),
         Mistake(lambda v: 1 - rows(v["batch"]) / 2 / v["batch"], "You took the size below. A batch has to fit in."),
@@ -888,8 +896,8 @@ turn = Quantity(
     "multiplying. From how many tokens a GPU on are two overlapping halves faster, if nothing else costs time?",
     draw={"on": ("h100-sxm", "h200"), "card": (50e9, 100e9, 25e9)}, derive=machine, units=NAMES | {"own": "byte", "card": "byte/s"},
     unit="token", objective=HALVES, answer=lambda v: take(eq.batch_overlap, v) / v["chips"], second=by_copies,
-    means=f"On H100 with cards of 50 GB/s SGLang saw the turn between {SEEN['low_tokens']} and {SEEN['high_tokens']} tokens, in May 2025. Halves "
-    f"cost more than a second reading: twice the kernels, and products of half as many rows.",
+    means=f"On 72 H100, whose cards are taken to be of 50 GB/s, SGLang saw the turn between {SEEN['low_tokens']} and {SEEN['high_tokens']} tokens in "
+    f"May 2025. So halves seem to cost more than a second reading, such as more kernels, and products of half as many rows.",
     mistakes=(
         Mistake(lambda v: take(eq.batch_overlap, v, scale_up=v["up"]) / v["chips"],
                 "That is NVLink's rate, which ends at the machine's wall. Nearly all experts are in other machines."),
@@ -1068,8 +1076,7 @@ events = Ordering(
            "c": "sending takes longer than reading the weights: two halves begin to win",
            "d": "without a graph, the host no longer holds the step up"},
     answer=lambda v: "".join(sorted(by_formula(), key=by_formula().get)), second=by_walking, objective=TERMS,
-    means="On a rack with compiled kernels the host is hidden later than anything else but a full memory. That is why engines for such machines take "
-    "graphs for granted.",
+    means="On a rack with compiled kernels the host is hidden later than anything else but a full memory. Up to there a graph gains.",
     mistakes=(
         Mistake("dcab", "Multiply the launches out: they take several times as long as reading the weights, and what sequences add must fill that."),
         Mistake("cdab", "Once multiplying has overtaken, it is multiplying that fills the time of the launches. Has it overtaken before?"),
