@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 
-from sympy import Min, Sum, Symbol, solve, summation
+from sympy import Min, Sum, Symbol, ceiling, solve, summation
 
 from blackboard.catalogue import measurement, model, price
 from blackboard.formula import DERIVED, Formula, take
@@ -36,7 +36,7 @@ class Whole(Quantity):
     """A whole number, right or not: what is said of numbers beside it is `beside`, and never "close"."""
 
     tolerance: float = 0.01
-    beside: str = "It comes out as a whole number, and one beside it is as wrong as any other."
+    beside: str = "Count once more. It comes out whole, and a number beside it is as wrong as any other."
 
     @property
     def leeway(self) -> str:
@@ -45,6 +45,24 @@ class Whole(Quantity):
     def bands(self, values: Values) -> list:
         *told, near = super().bands(values)
         return told + [near._replace(kind="misconception", message=self.fill(self.beside, values))]
+
+
+@dataclass(frozen=True)
+class Counted(Function):
+    """A function that is tried on whole numbers, `tried`, so that it may loop over them."""
+
+    tried: tuple[Values, ...] = ()
+
+    @cached_property
+    def points(self) -> list[Values]:
+        return list(self.tried) * 2  # there are no other units to try them in
+
+    def at_points(self, expr, points=None) -> list[float]:
+        return [float(expr(**point)) for point in points or self.points] if callable(expr) else super().at_points(expr, points)
+
+    @property
+    def misfit(self) -> str:
+        return "The values do not fit."
 
 
 def requests(values: Values) -> Values:
@@ -127,9 +145,9 @@ reservations = Whole(
     "requests and with long ones.",
     mistakes=(
         Mistake(lambda v: float(-(-v["slots"] // v["reserved_context"])), "The last of them would not have all of its room."),
-        Mistake(lambda v: v["slots"] / v["at_end"], "So many would fit if each took what it needs. Room is set aside for the longest."),
-        Mistake(lambda v: v["slots"] / (v["reserved_context"] + v["at_end"]), "What a sequence holds lies inside the room that was set aside for "
-                "it."),
+        Mistake(lambda v: float(v["slots"] // v["at_end"]), "So many would fit if each took what it needs. Room is set aside for the longest."),
+        Mistake(lambda v: float(v["slots"] // (v["reserved_context"] + v["at_end"])), "What a sequence holds lies inside the room that was set "
+                "aside for it."),
     ),
     hints=("What a sequence really holds does not matter here.", "How often does the room of one go into the whole? Leave out the rest."),
     solution=lambda v: [
@@ -335,6 +353,7 @@ worth = Quantity(
         Mistake(lambda v: (v["weights"] + v["many"] * v["per_sequence"]) / (v["weights"] + v["few"] * v["per_sequence"]),
                 "That is how much longer a step takes. It also makes more tokens."),
         Mistake(lambda v: 1 - per_token(v, v["many"]) / per_token(v, v["few"]), "That is the share which is saved. Asked is cost over cost."),
+        Mistake(lambda v: per_token(v, v["many"]) / per_token(v, v["few"]), "Upside down: at the smaller batch a token costs more."),
     ),
     hints=("What does a step read at each batch? Divide by the tokens that it makes.", "Weights over batch, and one sequence's cache on top."),
     solution=lambda v: [
@@ -370,8 +389,10 @@ slow_kernel = Quantity(
                 "against all that a step reads."),
         Mistake(lambda v: v["paging_overhead"] * v["weights"] / (v["weights"] + v["many"] * v["per_sequence"]),
                 "You took the share of the weights. The block table slows down reading the cache."),
-        Mistake(lambda v: v["paging_overhead"] * v["per_sequence"] / (v["weights"] + v["per_sequence"]), "That is with one sequence. All caches of "
-                "the batch are read."),
+        Mistake(lambda v: take(eq.paged_cost, v) / per_token(v, v["many"]), "That is the whole cost, in percent of what it was. Asked is what "
+                "is added."),
+        Mistake(lambda v: (take(eq.paged_cost, v) / per_token(v, v["many"]) - 1) / 100, "That is the fraction; percent is a hundred times it. "
+                "Type the percentage."),
     ),
     hints=("Which part of what a step reads is cache?", "Only that part takes longer."),
     solution=lambda v: [
@@ -389,19 +410,28 @@ in_blocks = Formula(
     eq.batch_held.assumes, DERIVED, where=eq.batch_held._where + eq.use_paged._where, register=False,
 )  # fmt: skip
 
-held = Function(
+TIGHT = {"hbm": 40_000, "n_total": 12_000, "bytes_per_param": 2, "kv_bytes_per_token": 3, "context": 50, "page_tokens": 16}  # bytes, tokens
+HELD = (
+    TIGHT, TIGHT | {"context": 333, "page_tokens": 32},
+    TIGHT | {"hbm": 90_000, "n_total": 70_000, "bytes_per_param": 1, "context": 21, "page_tokens": 8},
+    TIGHT | {"kv_bytes_per_token": 7, "context": 9, "page_tokens": 4}, TIGHT | {"n_total": 5_000, "context": 100, "page_tokens": 64},
+)  # fmt: skip
+
+held = Counted(
     id="held", title="Write how many fit", level="medium",
     ask="Write a Python function of hbm, n_total, bytes_per_param, kv_bytes_per_token, context and page_tokens. Memory that the weights leave holds "
     "caches in blocks of page_tokens tokens. A sequence has context tokens, and on average its last block leaves between 0 and page_tokens - 1 slots "
     "empty, all equally likely. Return the number of sequences: the free bytes over those that one takes on average. Do not round. It is called by "
-    "name, with numbers.",
-    formula=in_blocks, answer=None, second=lambda v: free / (kv * L + kv * summation(k, (k, 0, m - 1)) / m), objective=WORTH,
+    "name, with whole numbers.",
+    formula=in_blocks, answer=None, tried=HELD, second=lambda v: free / (kv * L + kv * summation(k, (k, 0, m - 1)) / m), objective=WORTH,
     means="Put its result into the lesson's cost of a token as the batch, and you have what a block's length is worth. There is no longest sequence "
     "in it.",
     mistakes=(
         Mistake(free / (kv * L), "That is without the empty slots of the last block."),
         Mistake(free / (kv * (L + m / 2)), "Half a block is a little too much: the most that is empty is page_tokens - 1."),
         Mistake(free / (kv * (L + m - 1)), "That is the worst case for each sequence. Take the mean."),
+        Mistake(free / (kv * m * ceiling(L / m)), "That is for sequences of just this length. Take the mean over all "
+                "rests: half of the most that is empty."),
         Mistake(hbm / (kv * (L + (m - 1) / 2)), "The weights lie in the same memory."),
         Mistake(free / (kv * m), "That is how many blocks there are. How many does a sequence take?"),
         Mistake(free / kv / L * (L + (m - 1) / 2) / L, "The use of memory stands upside down in yours."),
@@ -451,6 +481,7 @@ fork = Whole(
                 "original?"),
         Mistake(lambda v: v["whole"], "That is before anybody wrote. Two answers cannot both put their token into one slot."),
         Mistake(lambda v: v["samples"] - 1, "That is how many copies were made. Asked are all the blocks that are held."),
+        Mistake(lambda v: v["samples"], "Those are the blocks with an answer's token in them. The prompt's full blocks are held as well."),
     ),
     hints=("Which of the prompt's blocks does nobody write into?", "Of the last, partly filled one each answer has its own in the end."),
     solution=lambda v: [
@@ -555,17 +586,20 @@ evict = Ordering(
 # --- a prefix that is there already ----------------------------------------------------------------------------------
 
 
+TAIL = 100  # tokens after the common head
+
+
 def alike(values: Values) -> Values:
     """A drawn common head and block."""
     shared, block = values["case"]
-    return {"common_context": shared, "page_tokens": block, "length": shared + 40}
+    return {"common_context": shared, "page_tokens": block, "length": shared + TAIL}
 
 
 def found_again(values: Values) -> int:
     """Tokens that the allocator finds of a second request with a head in common."""
     memory, head = Allocator(100, values["page_tokens"]), list(range(values["common_context"]))
-    memory.allocate("first", [*head, *range(1000, 1040)])
-    return memory.allocate("second", [*head, *range(2000, 2040)])
+    memory.allocate("first", [*head, *range(1000, 1000 + TAIL)])
+    return memory.allocate("second", [*head, *range(2000, 2000 + TAIL)])
 
 
 common = Whole(
@@ -623,20 +657,6 @@ chain = Choice(
             "change?"),
     solution=lambda v: [Step("The first block has another name, so the second has, and so on to the last."), Step("So the answer is", "d")],
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Counted(Function):
-    """A function that is tried on whole numbers, `tried`, so that it may loop over them."""
-
-    tried: tuple[Values, ...] = ()
-
-    @cached_property
-    def points(self) -> list[Values]:
-        return list(self.tried) * 2  # there are no other units to try them in
-
-    def at_points(self, expr, points=None) -> list[float]:
-        return [float(expr(**point)) for point in points or self.points] if callable(expr) else super().at_points(expr, points)
 
 
 def talk(name: str, *rows: tuple[int, int, int]) -> tuple[Values, ...]:
@@ -735,7 +755,7 @@ routing = Counted(
     ask="Write a Python function of servers, start_context and turn_growth, all whole numbers. A conversation of three turns sends start_context "
     "tokens, then turn_growth more, then again turn_growth more; each turn begins with all of the one before. Each goes to one of the servers, any "
     "as likely as another. A server keeps what it saw, to the token, and knows nothing of the others. Return the share of all tokens sent that is "
-    "found, on average. It is called by name.",
+    "found, on average over all ways to send the turns. It is called by name.",
     formula=Formula("paging.scattered", "hit_rate", scattered, "1", "share of three turns' tokens that is found on servers chosen at random",
                     ("nothing is thrown out between turns", "turns go to any server"), DERIVED, register=False),
     answer=None, second=lambda v: dealt, objective=HITS,
@@ -1042,8 +1062,6 @@ window_saving = Quantity(
                 "window layers keep something that counts."),
         Mistake(lambda v: v["context"] / v["window"], "That is one window layer. Full layers keep everything."),
         Mistake(lambda v: 1 / take(eq.hybrid_saving, v), "Upside down: that is the share which is kept."),
-        Mistake(lambda v: (v["full_layers"] + v["window_layers"]) / v["window_layers"], "You set all layers against those with windows. Which of "
-                "them keep nearly everything?"),
         Mistake(lambda v: 1 - 1 / take(eq.hybrid_saving, v), "That is the share which is saved. Asked is cache over cache."),
     ),
     hints=("Count entries: tokens kept in each layer, added over layers.", "All layers times the context, over full layers times the context and "

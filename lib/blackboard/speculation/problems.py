@@ -14,7 +14,7 @@ from blackboard.batching import equations as roofline
 from blackboard.catalogue import measurement, model, system
 from blackboard.formula import Formula, take
 from blackboard.notation import symbols
-from blackboard.practice import Band, Choice, Estimate, Expression, Function, Mistake, Ordering, Quantity, Step, Values
+from blackboard.practice import Band, Choice, Estimate, Expression, Feedback, Function, Mistake, Ordering, Quantity, Step, Values
 from blackboard.pricing.equations import memory_ratio, memory_ratio_of
 from blackboard.speculation import distributions, equations as eq
 from blackboard.speculation.equations import acceptance, draft_ratio, drafted
@@ -90,7 +90,9 @@ class Whole(Quantity):
 
     def bands(self, values: Values) -> list[Band]:
         *told, near = super().bands(values)
-        return told + [near._replace(kind="misconception", message=self.fill(self.beside, values))]
+        right = float(self.expected(values))
+        low, high = min(near.low, right - 1.01), max(near.high, right + 1.01)
+        return told + [Band(low, high, "misconception", self.fill(self.beside, values))]
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,11 @@ class Counted(Function):
     @cached_property
     def points(self) -> list[Values]:
         return [*self.tried] * 2  # there are no other units to try them in
+
+    def verdict(self, got: list[float]) -> Feedback:
+        """As ever, but no word on units: where the right value is zero, no quotient of the two halves can be compared."""
+        found = super().verdict(got)
+        return Feedback("wrong", self.misfit) if found.kind == "unit" else found
 
 
 @dataclass(frozen=True)
@@ -157,7 +164,7 @@ refused = Choice(
     ask="In some context the target gives the next token the distribution p and the draft q. A guess x from q is kept with the chance min(1, "
     "p(x)/q(x)). It was refused. From what must the token be drawn that takes its place, so that the text is distributed as the target's own?",
     options={
-        "a": "from p, as the target would have drawn it alone", "b": "from nothing: the likeliest token of p is taken",
+        "a": "from p, as the target would have drawn it alone", "b": "from no distribution: the likeliest token of p is taken",
         "c": "from max(0, p − q), scaled to a sum of one", "d": "from q again, until a guess passes",
     },
     answer="c", second=lambda v: fair(), objective=EXACT,
@@ -319,6 +326,8 @@ letters = CountedLetters(
         Mistake(1 + acceptance * drafted, "A guess counts only if all before it have passed. You counted each on its own."),
         Mistake(1 / (1 - acceptance), "That is for guesses without end."),
         Mistake(acceptance * (drafted + 1), "The target's own token is certain, and a guess counts only if all before it have passed."),
+        Mistake(drafted + 1, "So many it is if all guesses pass."),
+        Mistake((1 - acceptance ** (drafted + 2)) / (1 - acceptance), "That sum ends one power too late: it is for one guess more."),
         Mistake(1 + drafted * acceptance**drafted, "You let either all guesses pass or none. Those before the first refusal count too."),
     ),
     hints=("At least n + 1 tokens come if the first n guesses pass. With which chance is that?",
@@ -497,6 +506,8 @@ round_time = Quantity(
     mistakes=(
         Mistake(lambda v: take(eq.round_time, v, t_draft=take(eq.draft_time, v), drafted=1),
                 "The draft needs its own last guess for the next one: it runs once for every guess."),
+        Mistake(lambda v: take(eq.round_time, v, t_draft=take(eq.draft_time, v)) + take(eq.draft_time, v),
+                "One step of the draft too many: nothing is guessed after the last guess."),
         Mistake(lambda v: take(eq.verify_time, v), "That is the checking alone. Drafting takes time too."),
         Mistake(lambda v: v["drafted"] * take(eq.draft_time, v) + (v["drafted"] + 1) * take(roofline.memory_time, v),
                 "All tokens are checked in one pass: weights and cache are read once for them."),
@@ -553,7 +564,7 @@ def by_hand(values: Values) -> float:
 
 experts = Quantity(
     id="experts", title="Guesses bring their experts", level="hard",
-    ask="{net_name} stores {n_total}; a token uses {n_active} of them: what serves every token, and in each layer {top_k} of {experts} experts. One "
+    ask="{net_name} stores {n_total}. For a token it uses {n_active}: what serves every token, and in each layer {top_k} of {experts} experts. One "
     "user is served, and {drafted} guesses are checked in one pass with the token before them. Only experts that some token chose are read, each "
     "once; tokens choose independently, all experts are equally likely. How many times the weight bytes of a plain step does the pass read?",
     draw={"net": ("mixtral-8x7b", "deepseek-v3", "qwen3-235b-a22b", "glm-4.5"), "drafted": (3, 2, 5)}, derive=routed, units={"net_name": ""},
@@ -647,6 +658,7 @@ best = Counted(
         Mistake(Max(1, *(spelt(n) * (1 + n * draft_ratio) for n in range(5))), "Those are the tokens of a round. Divide by its time in steps."),
         Mistake(Max(1, *((spelt(n) * (1 + n * draft_ratio) - 1) / (1 + n * draft_ratio) for n in range(1, 5))),
                 "The target's own token is missing in each round."),
+        Mistake(Max(*(spelt(n) for n in range(4))), "Four guesses are allowed too."),
         Mistake(Max(1, *((1 + n * acceptance) / (1 + n * draft_ratio) for n in range(1, 5))), "A guess counts only if all before it have passed."),
         Mistake(Max(1, *(spelt(n) * (1 + n * draft_ratio) / (1 + draft_ratio) for n in range(1, 5))), "The draft runs once for each guess."),
     ),
@@ -683,7 +695,7 @@ which_draft = Ordering(
     second=lambda v: "".join(sorted(DRAFTED, key=lambda key: -max(gain(DRAFTED[key][0], n, DRAFTED[key][1]) for n in range(1, MOST)))),
     objective=DRAFTS,
     means="Neither the best draft nor the cheapest. Measured were " + ", ".join(f"{row['speedup']:g} times for {name}" for name, row in
-          ((name, SUMMARIES[key]) for name, (key, _) in T5.items())) + ": the first two places are close together.",
+          ((name, SUMMARIES[key]) for name, (key, _) in T5.items())) + ": the first two places are close together, and there the other way round.",
     mistakes=(
         Mistake("badc", "That is by the chance to pass. A guess is also paid for: the target as its own draft takes as long as without."),
         Mistake("cdab", "That is by price. The cheapest draft's guesses are refused more often, and the next one costs little more."),
@@ -782,7 +794,7 @@ never = Choice(
     id="never", title="The best draft there could be", level="easy",
     ask="A server's batch is so large that its plain decode steps wait for the multipliers. Somebody offers a perfect draft: all its guesses pass, "
     "and they take no time. How fast is decoding with four of its guesses a round, in tokens per second over plain decoding?",
-    options={"a": "five times as fast", "b": "four times as fast", "c": "just as fast", "d": "five times slower"},
+    options={"a": "five times as fast", "b": "four times as fast", "c": "just as fast", "d": "a fifth as fast"},
     answer="c", objective=LOAD,
     second=lambda v: {5.0: "a", 4.0: "b", 1.0: "c", 0.2: "d"}[round(places(1.0, 4) * max(passing(ASIDE, 1e5, 1)) / max(passing(ASIDE, 1e5, 5)), 6)],
     means="Five tokens in five times the time. Every real draft is worse: its refused guesses are multiplied for nothing, and it takes time itself.",
@@ -841,6 +853,7 @@ even = CountedLetters(
         Mistake(drafted + 1, "There checking stops being free. Speculation still gains there."),
         Mistake((TAU - drafted * draft_ratio) / (drafted + 1), "Upside down. r is above one here."),
         Mistake((drafted + 1) / (TAU + drafted * draft_ratio), "The sign: drafting takes time away, so that it ends earlier, at a larger r."),
+        Mistake((drafted + 1) / (TAU - draft_ratio), "The draft runs once for each guess."),
         Mistake(drafted / (TAU - drafted * draft_ratio), "The pass also multiplies the token before the guesses."),
         Mistake((drafted + 1 + drafted * draft_ratio) / TAU,
                 "Drafting takes its share of a plain step, and that step lasts r times its multiplying."),
@@ -877,7 +890,7 @@ threshold = Quantity(
     answer=lambda v: take(eq.batch_even, v), second=loses,
     means="This is the number that an engine's switch needs. Most of the gain is gone long before it.",
     mistakes=(
-        Mistake(lambda v: take(eq.batch_free, v), "There checking stops being free. From there on the gain falls, but it is still one."),
+        Mistake(lambda v: take(eq.batch_free, v), "There checking stops being free. From there on the gain falls, but something is gained still."),
         Mistake(lambda v: take(roofline.critical_batch, v) / v["ratio_even"], "The cache is missing: reading it hides some multiplying."),
         Mistake(lambda v: take(roofline.crossing, v), "Up to there a plain step waits for memory. Speculation has become slower before."),
         Mistake(lambda v: take(eq.batch_even, v, ratio_even=take(eq.ratio_even, v, draft_ratio=0)),
@@ -953,6 +966,9 @@ faster = Counted(
                 "Divide the pass that checks by the time of a plain step, which is the greater of 1 and memory_ratio."),
         Mistake((drafted + 1) / ROUND_STEPS, "Not all guesses pass."),
         Mistake((TAU - 1) / ROUND_STEPS, "The target's own token is missing."),
+        Mistake((1 - acceptance**drafted) / (1 - acceptance) / ROUND_STEPS, "The sum ends one power too early: the last guess may pass as well."),
+        Mistake(TAU / (drafted * draft_ratio + Max(drafted, R) / Max(1, R)), "The pass also multiplies the token before the guesses."),
+        Mistake(TAU / (draft_ratio + eq.verify_ratio.expr), "The draft runs once for each guess."),
         Mistake(eq.speedup_added.expr, "You added the times of reading and multiplying. They overlap: take the greater one."),
     ),
     hints=("Tokens of a round over its time in plain steps.", "max(drafted + 1, memory_ratio) / max(1, memory_ratio) for the pass that checks."),
@@ -997,7 +1013,7 @@ round_steps = Quantity(
         Mistake(lambda v: (v["tokens_per_round"] - 1) / v["spec_speedup"], "The target's own token is one of those that count."),
     ),
     hints=("A plain step makes one token in one step. A round makes more tokens in how many steps?",),
-    solution=lambda v: [Step(f"${eq.round_steps.latex}$ =", take(eq.round_steps, v), "1")],
+    solution=lambda v: [Step("The tokens of a round over the speed-up:", take(eq.round_steps, v), "1")],
 )  # fmt: skip
 
 [SPIRE] = measurement("spire_multipliers").records(draft="SPIRe")
@@ -1098,6 +1114,7 @@ saved = Quantity(
     mistakes=(
         Mistake(lambda v: 1 - 1 / v["spec_speedup"], "The draft's training is missing."),
         Mistake(lambda v: 1 / v["spec_speedup"], "That is what serving still costs."),
+        Mistake(lambda v: 1 / v["spec_speedup"] + v["draft_training"], "That is what is still paid. Asked is what is saved."),
         Mistake(lambda v: 1 - 1 / v["spec_speedup"] + v["draft_training"], "Training the draft is paid for, not saved."),
         Mistake(lambda v: v["spec_speedup"] - 1, "So much faster it is. Time, and with it the rent, falls by another share."),
         Mistake(lambda v: take(eq.saving, v) / 100, "That is the fraction; percent is a hundred times it. Type the percentage."),
