@@ -341,6 +341,7 @@ _ROWS = (
     _result("t_verify", r"t_\mathrm{verify}", "s", "time of the pass that verifies the drafted tokens"),
     _result("t_round", r"t_\mathrm{round}", "s", "time of drafting and verifying once"),
     _result("verify_ratio", r"t_\mathrm{verify}/t_\mathrm{step}", "1", "time of verifying over time of a decode step"),
+    _result("round_ratio", r"t_\mathrm{round}/t_\mathrm{step}", "1", "time of a round over time of a decode step"),
     _result("spec_speedup", r"S_\mathrm{spec}", "1", "tokens per second with speculation over those without, at the same batch"),
     _result("batch_free", r"B_\mathrm{free}", "sequence", "batch up to which verifying takes no longer than a decode step"),
     _result("context_free", r"L_\mathrm{free}", "token/sequence", "context from which on verifying takes no longer than a decode step at any batch"),

@@ -278,6 +278,24 @@ class Quantity(Problem):
 
 
 @dataclass(frozen=True)
+class Whole(Quantity):
+    """A whole number, right or not: what is said of numbers beside it is `beside`, and never "close"."""
+
+    tolerance: float = 0.01
+    beside: str = "It comes out as a whole number, and one beside it is as wrong as any other."
+
+    @property
+    def leeway(self) -> str:
+        return "a whole one"
+
+    def bands(self, values: Values) -> list[Band]:
+        *told, near = super().bands(values)
+        right = float(self.expected(values))
+        low, high = min(near.low, right - 1.01), max(near.high, right + 1.01)
+        return told + [Band(low, high, "misconception", self.fill(self.beside, values))]
+
+
+@dataclass(frozen=True)
 class Estimate(Quantity):
     """An order of magnitude: right within a factor of `within`, close within its square."""
 
@@ -355,6 +373,7 @@ class Expression(Problem):
     """A formula to write down. Answers are compared by value at random points, never by shape."""
 
     formula: Any = None
+    tried: Sequence[Values] = ()  # points to try answers at, where random ones will not do: counts to loop over, published fits
     kind = "expression"
 
     @cached_property
@@ -373,7 +392,9 @@ class Expression(Problem):
 
     @cached_property
     def points(self) -> list[Values]:
-        """Eight random positive points that tell all mistakes apart, the last four being the first four in other units."""
+        """Eight random positive points that tell all mistakes apart, the last four being the first four in other units; or those to be tried."""
+        if self.tried:
+            return [{name: point[name] for name in self.names} for point in self.tried] * 2
         rng, scale = random.Random(self.id), answers.rescaling(self.names)
         for _ in range(100):
             first = [self._point(rng) for _ in range(4)]
@@ -414,7 +435,7 @@ class Expression(Problem):
             if answers.same(got, wrong):
                 return Feedback("misconception", says)
         turned = [g / r if r else math.inf for g, r in zip(got, right)]
-        if not answers.same(turned[:half], turned[half:]):
+        if not self.tried and not answers.same(turned[:half], turned[half:]):
             return Feedback("unit", f"The units do not come out as {self.formula.unit or 'a pure number'}.")
         if any(got) and answers.same(turned, turned[:1] * len(turned)):
             return Feedback("prefix", THOUSAND) if answers.is_thousands(turned[0]) else Feedback("close", CONSTANT)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cache, cached_property
+from functools import cache
 from math import comb, exp, fsum, log, sqrt
 from random import Random
 from statistics import fmean, stdev, variance
 
-from sympy import Le, Max, Min, solve
+from sympy import Le, Max, Min, floor, solve
 from sympy import exp as power_of_e
 from sympy import log as logarithm
 
@@ -67,8 +67,8 @@ def placed(values: Values) -> Values:
 
 guess = Estimate(
     id="guess", title="A guess before you read", level="easy",
-    ask="{net_name} has {n_active} and was trained on {pretrain_tokens}. Chinchilla's rule gives each parameter 20 tokens. How many times as many as "
-    "the rule's were its tokens? Guess, in your head: within a factor of 2.5 counts.",
+    ask="{net_name} has {n_active} and was trained on {pretrain_tokens}. Chinchilla's rule gives each parameter 20 tokens. How many times "
+    "the rule's tokens is that? Guess, in your head: within a factor of 2.5 counts.",
     draw={"net": (NETS[LARGE], NETS[SMALL], "llama-3.1-8b", "qwen3-8b")}, derive=placed, units={"net_name": ""}, unit="1", within=2.5, objective=RUN,
     answer=lambda v: take(law.overtraining, v),
     second=lambda v: root(lambda far: 6 * v["n_active"] * sum(v["n_active"] for _ in range(20)) * far
@@ -226,7 +226,8 @@ def drops(values: Values, more: float = 1.0001) -> float:
 percent = Quantity(
     id="percent", title="A percent of each", level="medium",
     ask="A published fit of the loss is {law_text}. {net_name} has {n_active} and was trained on {pretrain_tokens}. One percent more tokens would lower "
-    "its loss by a little, one percent more parameters by a little. How many times the second is the first, for small changes?",
+    "its loss by a little, one percent more parameters by a little. How many times as large as the second is the first, for "
+    "small changes?",
     draw={"net": (*LONG, "llama-2-70b", "pythia-12b"), "fit": FITS}, derive=fitted, units=FITTED, unit="1", tolerance=0.015, objective=PERCENT,
     answer=lambda v: take(eq.tokens_worth, v), second=drops,
     means="Both cost a percent more compute. Far below one, the compute would have done more as size; far above, as text.",
@@ -249,17 +250,9 @@ percent = Quantity(
 )  # fmt: skip
 
 
-class AtFits(Expression):
-    """A formula that is tried on published fits and models, whose powers want their units."""
-
-    @cached_property
-    def points(self) -> list[Values]:
-        rows = [numbers.fitted(fit) | placed({"net": net}) for fit in FITS for net in ("llammlein-1b", "llama-2-70b")]
-        return [{name: row[name] for name in self.names} for row in rows] * 2
-
-
 PART_D, PART_N = eq.loss_left.expr, law.loss_size * law.n_active**-eq.size_power
-percent_letters = AtFits(
+percent_letters = Expression(
+    tried=tuple(numbers.fitted(fit) | placed({"net": net}) for fit in FITS for net in ("llammlein-1b", "llama-2-70b")),
     id="percent-letters", title="The same in letters", level="medium",
     ask="A fit of the loss is A_0 + A_N / N_act^alpha_N + A_D / D_pre^alpha_D, where A_0 is what text itself leaves open. Write what one percent more "
     "tokens lowers the loss, over what one percent more parameters does, for small changes.",
@@ -272,7 +265,7 @@ percent_letters = AtFits(
         Mistake(eq.size_power * PART_D / (eq.data_power * PART_N), "Each exponent stands with its own part."),
         Mistake(eq.data_power * PART_D / eq.pretrain_tokens / (eq.size_power * PART_N / law.n_active),
                 "Those are the slopes: one token against one parameter. A percent of each is asked."),
-        Mistake(eq.data_power / eq.size_power, "The two parts of the loss have not fallen equally far. They do not cancel."),
+        Mistake(eq.data_power / eq.size_power, "Those are the exponents. Each belongs to a part of the loss, and the parts are not of one size."),
     ),
     hints=("By how many percent does A_D / D_pre^alpha_D fall when D_pre grows by one percent?", "alpha_D × one part, over alpha_N × the other."),
     solution=lambda v: [
@@ -307,7 +300,7 @@ def settles() -> str:
 best_is_one = Choice(
     id="best-is-one", title="At the best size", level="easy",
     ask="For some compute of training, take the size and the tokens that reach the lowest loss. One percent more tokens takes a little off that loss, one "
-    "percent more parameters takes a little off. How many times the second is the first?",
+    "percent more parameters takes a little off. How many times as large as the second is the first?",
     options={"a": "0: the tokens have done all they can", "b": "1", "c": "20, by Chinchilla's rule", "d": "that depends on the compute"},
     answer="b", second=lambda v: settles(), objective=PERCENT,
     means="A percent of either costs the same. If one did more than the other, one would trade, and the loss would not be the lowest.",
@@ -483,6 +476,7 @@ limit = Quantity(
         Mistake(lambda v: v["gained"] ** 2 / v["gained_before"],
                 "That is what the next factor of ten would gain. Others follow it, each gaining less."),
         Mistake(lambda v: v["score_limit"], "That is the limit itself. How far above the third score is it?"),
+        Mistake(lambda v: 100 * v["score_gap"], "That is in points of a hundred. Answer as the scores are printed, as a fraction."),
     ),
     hints=("With each factor of ten the distance to the limit shrinks by the same factor, and so does the gain.",
            "That factor is the second gain over the first, r. The gains to come are a geometric series: r, r², … times the last gain."),
@@ -507,6 +501,7 @@ next_doubling = Expression(
         Mistake(GAP, "That is all that is left to the limit. A doubling closes a part of it."),
         Mistake(GAP * 2**-eq.score_power, "That is what is left after the doubling. What has it taken away?"),
         Mistake(GAP / 2, "A doubling closes half of what is left only if the power is one."),
+        Mistake(eq.score_gap * (1 - 2**-eq.score_power), "That is the gain where D_pre is D_ref. Elsewhere another gap is left to close."),
         Mistake(GAP * (2**eq.score_power - 1), "That is the gain of the last doubling, the one that led here."),
         Mistake(eq.score_limit - GAP * 2**-eq.score_power, "That is the score after the doubling. Take away the one before."),
         Mistake(GAP * logarithm(2) * eq.score_power, "That is the slope in ln D times ln 2. Over a whole doubling the slope falls."),
@@ -574,7 +569,7 @@ def found(gain: float, tries: int = 400) -> float:
 
 not_significant = Choice(
     id="not-significant", title="No significant gain", level="medium",
-    ask="The paper compares the small model's scores on 29 tasks by an analysis of variance, and finds no significant gain after 300,000 steps. From one "
+    ask="The paper compares the small model's scores on 29 tasks by an analysis of variance, and finds no significant gain from 300,000 steps on. From one "
     "task to another the scores differ by far more than from one checkpoint to the next. What follows?",
     options={
         "a": "that the model has stopped learning",
@@ -735,10 +730,12 @@ def compared(values: Values) -> Values:
     every = measurement("repeated_data_runs").records()
     few = [row for row in every if row["pretraining_tokens"] < 10 * row["unique_tokens"]]  # with many epochs runs differ far more
     groups = [[r["loss"] for r in few if (r["run"], r["unique_tokens"]) == key] for key in {(r["run"], r["unique_tokens"]) for r in few}]
+    mean = lambda size, unique: fmean(row["loss"] for row in every if (row["run"], row["unique_tokens"]) == (size, unique))
     apart = [max(group) - min(group) for group in groups if len(group) > 1]
     return {
         "size": size.replace("B", " billion"), "pretrain_tokens": tokens, "unique_tokens": unique, "fresh": f"{fresh:.4f}", "again": f"{again:.4f}",
         "seeds": f"{significant(min(apart), 1)} to {significant(max(apart), 1)}", "ratio": again / fresh, "nats": again - fresh,
+        "published": f"{significant(100 * (mean('8.7B', 44e9) / mean('8.7B', 178e9) - 1), 1)}",
     }  # fmt: skip
 
 
@@ -746,10 +743,11 @@ measured = Quantity(
     id="measured", title="What repeating cost", level="easy",
     ask="A model of {size} parameters was trained on {pretrain_tokens}, all different, and reached a loss of {fresh} nats a token. Trained as long on "
     "{unique_tokens} that are read again and again, it reached {again}. By how many percent is the loss higher?",
-    draw={"setting": SETTINGS}, derive=compared, units=dict.fromkeys(("size", "fresh", "again", "seeds"), ""), unit="1", asked="%", objective=REPEAT,
+    draw={"setting": SETTINGS}, derive=compared, units=dict.fromkeys(("size", "fresh", "again", "seeds", "published"), ""), unit="1", asked="%",
+    objective=REPEAT,
     answer=lambda v: v["ratio"] - 1, second=lambda v: root(lambda more: float(v["fresh"]) * (1 + more) - float(v["again"]), 1e-6, 1.0),
-    means="The paper says half a percent for four epochs of its largest model. Runs of fewer than ten epochs that differ in nothing but their "
-    "seed lie {seeds} nats apart.",
+    means="Of four epochs of its largest model the paper says half a percent; its published losses give {published} percent. Runs of fewer than ten "
+    "epochs that differ in nothing but their seed lie {seeds} nats apart.",
     mistakes=(
         Mistake(lambda v: v["nats"], "That is a hundred times the difference in nats. Divide by the loss."),
         Mistake(lambda v: v["nats"] / 100, "That is the difference in nats. Divide by the loss, and type the percentage."),
@@ -784,6 +782,7 @@ endless = Estimate(
     mistakes=(
         Mistake(lambda v: v["unique_tokens"], "That is one pass. Repetitions are worth something at first."),
         Mistake(lambda v: 4 * v["unique_tokens"], "Four epochs are where little has been lost yet. It goes on from there."),
+        Mistake(lambda v: 1e12 * take(eq.worth_limit, v), "Trillions are asked: leave out twelve zeros."),
         Mistake(lambda v: 120 * v["unique_tokens"], "That lets nearly every repetition count in full. They wear out long before."),
     ),
     hints=("Add up the worth of all passes: 1 for the first, then a series that falls by the same factor each time.",
@@ -798,19 +797,15 @@ U, D, R = eq.unique_tokens, eq.pretrain_tokens, eq.reuse
 AGAIN = U * R * (1 - power_of_e(-Max(0, D / U - 1) / R))  # what the repetitions are worth
 WORTH = Min(D, U) + AGAIN
 ALWAYS = U + U * R * (1 - power_of_e(-(D / U - 1) / R))  # as if every run passed over the whole text
+KEPT = power_of_e(-1 / R)  # by a text, from one whole pass to the next
+BY_PASS = U * ((1 - KEPT ** floor(D / U)) / (1 - KEPT) + (D / U - floor(D / U)) * KEPT ** floor(D / U))  # as if worth fell between passes only
+STEPWISE = "In yours a pass is worth the same from its beginning to its end. The worth falls from token to token."
 SHORT = "A run shorter than one pass has not read the whole text. It is worth what it read."
 
 
-class Passes(Function):
-    """A function that is tried on runs of less than one epoch and of many."""
-
-    @cached_property
-    def points(self) -> list[Values]:
-        rows = ((0.5e12, 1e12, 15.4), (1e12, 1e12, 15.4), (3e12, 1.3e12, 15.4), (2e12, 0.1e12, 5.0), (6e12, 0.05e12, 30.0))
-        return [dict(zip(("pretrain_tokens", "unique_tokens", "reuse"), row)) for row in rows] * 2
-
-
-worth = Passes(
+PASSES = ((0.5e12, 1e12, 15.4), (1e12, 1e12, 15.4), (3e12, 1.3e12, 15.4), (2e12, 0.1e12, 5.0), (6e12, 0.05e12, 30.0))
+worth = Function(
+    tried=tuple(dict(zip(("pretrain_tokens", "unique_tokens", "reuse"), row)) for row in PASSES),
     id="worth", title="Write the worth of a run", level="medium",
     ask="Training reads pretrain_tokens of a text that has unique_tokens. Tokens of the first pass count in full. After it, a token that is read when the "
     "text has been repeated r times (any number, also a fraction) is worth `exp(-r / reuse)` of a fresh one. Write a Python function of pretrain_tokens, "
@@ -822,6 +817,7 @@ worth = Passes(
     mistakes=(
         Mistake(U + AGAIN, SHORT),
         Mistake(ALWAYS, SHORT),
+        Mistake(BY_PASS, STEPWISE),
         Mistake(AGAIN, "The first pass is missing."),
         Mistake(Min(D, U) + U * R * (1 - power_of_e(-D / (U * R))), "You count the first pass as a repetition as well."),
         Mistake(Min(D, U) + Max(0, D - U) * power_of_e(-Max(0, D / U - 1) / R),
@@ -844,7 +840,7 @@ LEFT = 1 - (W / U - 1) / R  # of what repetition can ever be worth
 needed_tokens = Formula(
     "corpus.reading_on", "pretrain_tokens", U * (1 - R * logarithm(LEFT)), "token",
     "tokens to read until a text has taught as much as so many fresh ones",
-    eq.data_worth.assumes, register=False, where=(Le(U, W), Le(W, U * (1 + 0.95 * R))),
+    eq.data_worth.assumes, register=False, where=(Le(U, W), Le(W, 0.95 * U * R)),
 )  # fmt: skip
 
 reading_on = Expression(
@@ -859,6 +855,8 @@ reading_on = Expression(
         Mistake(-U * R * logarithm(LEFT), "Those are the tokens of the repetitions. The first pass is read, too."),
         Mistake(U * (1 + R * logarithm(LEFT)),
                 "A sign is lost: the logarithm of a number below one is negative, and reading takes more than one pass."),
+        Mistake(U * (1 - R * logarithm(1 - W / (U * R))),
+                "You let the repetitions alone make up D_worth. The first pass brings D_uniq of it."),
         Mistake(1 - R * logarithm(LEFT), "That is in epochs. Tokens are asked."),
         Mistake(U * (1 + (W / U - 1) * power_of_e((W / U - 1) / R)),
                 "You let every repeated token be worth as little as the last one. Solve the law for D_pre."),
@@ -880,18 +878,11 @@ repeated_law = Formula(
 )  # fmt: skip
 
 
-class Runs(Function):
-    """A function that is tried on published fits, with text read once, twice, many times."""
-
-    @cached_property
-    def points(self) -> list[Values]:
-        rows = ((1.1e9, 3e12, 1.3e12, "Besiroglu"), (2.81e9, 55e9, 1.25e9, "Hoffmann, TeX source"),
-                (8e9, 15e12, 0.5e12, "Besiroglu"), (8e9, 1e12, 2e12, "Sardana"))
-        return [numbers.fitted(fit) | {"n_active": n, "pretrain_tokens": d, "unique_tokens": u, "reuse": REUSE} for n, d, u, fit in rows] * 2
-
-
 plain = lambda expr: expr.xreplace({symbol("one_entry"): 1, symbol("one_token"): 1})
-repeated_loss = Runs(
+RUNS = ((1.1e9, 3e12, 1.3e12, "Besiroglu"), (2.81e9, 55e9, 1.25e9, "Hoffmann, TeX source"),
+    (8e9, 15e12, 0.5e12, "Besiroglu"), (8e9, 1e12, 2e12, "Sardana"))
+repeated_loss = Function(
+    tried=tuple(numbers.fitted(fit) | {"n_active": n, "pretrain_tokens": d, "unique_tokens": u, "reuse": REUSE} for n, d, u, fit in RUNS),
     id="repeated-loss", title="Write the loss of a long run", level="hard",
     ask="A fit says that a dense model of n_active parameters, trained on D fresh tokens, has the loss `loss_floor + loss_size / n_active**size_power + "
     "loss_data / D**data_power`. Training reads pretrain_tokens of a text that has unique_tokens. Tokens of the first pass count in full, one that is "
@@ -907,12 +898,13 @@ repeated_loss = Runs(
         Mistake(plain(over(U)), "That is one pass. Repetitions are worth something."),
         Mistake(plain(over(U + AGAIN)), SHORT),
         Mistake(plain(over(ALWAYS)), SHORT),
+        Mistake(plain(over(BY_PASS)), STEPWISE),
         Mistake(plain(over(WORTH)) - law.loss_floor, "loss_floor is missing: what text itself leaves open."),
         Mistake(plain(law.loss_floor + law.loss_data * WORTH**-eq.data_power), "The part of the size is missing."),
         Mistake(plain(over(Min(D, U) + Max(0, D - U) * power_of_e(-Max(0, D / U - 1) / R))),
                 "All repeated tokens are worth as little as the last one in yours."),
     ),
-    hints=("Write the worth of the run first, as in the problem before.", "Then put it in the place of D."),
+    hints=("Write the worth of the run first, as in the problem on the worth of a run.", "Then put it in the place of D."),
     solution=lambda v: [
         Step("With `worth` for what the tokens are worth, `loss_floor + loss_size / n_active**size_power + loss_data / worth**data_power`. In one line:"),
         Step("", "loss_floor + loss_size / n_active ** size_power + loss_data / (min(pretrain_tokens, unique_tokens) + unique_tokens * reuse "
@@ -924,9 +916,9 @@ repeated_loss = Runs(
 
 quality = Quantity(
     id="quality", title="How much better the rest must be", level="hard",
-    ask="{pool} has {pool_tokens}; {name} keeps {unique_tokens} of them. A model is trained on {pretrain_tokens}, and reads its text again where that is not "
-    "enough. " + FITTED_LAW + "A text that is not read to its end is worth what was read. How many times as much as an average token of the pool must a kept "
-    "one teach, so that the filter does no harm?",
+    ask="{pool} has {pool_tokens}. What a filter keeps of them, {name}, has {unique_tokens}. A model is trained on {pretrain_tokens}, and reads its text "
+    "again where that is not enough. " + FITTED_LAW + "A text that is not read to its end is worth what was read. How many times as much as an average "
+    "token of the pool must a kept one teach, so that the filter does no harm?",
     draw={"kept": CORPORA, "pretrain_tokens": (30e12, 25e12, 12e12)}, derive=corpus_of, units=TEXT, unit="1", objective=FILTER,
     answer=lambda v: take(eq.quality_even, v),
     second=lambda v: summed(v["pretrain_tokens"], v["pool_tokens"]) / summed(v["pretrain_tokens"], v["unique_tokens"]),
@@ -977,13 +969,14 @@ how_strict = Choice(
     "with text that is worse and new. If quality is a power of the share, the best share grows in proportion to the tokens of training.",
     mistakes=(
         Mistake("a", "How good a token is does not depend on it. How often it will be repeated does."),
-        Mistake("c", "A short run needs no passes: a few percent of this pool are more than it can read."),
+        Mistake("c", "A short run has text enough: a few percent of this pool are more than it can read once."),
         Mistake("d", "The short run cannot read a tenth of it. Why should it read any but the best?"),
     ),
     hints=("How often would each of them read the best percent of the pool?",),
     solution=lambda v: [
         Step("If kept tokens teach more by the power 0.3 of the share, the short run is best off with", f"{kept_best(0.3e12):.1%}"),
-        Step("of the pool, the long one with", f"{kept_best(30e12):.1%}"), Step("So the answer is", "b"),
+        Step("of the pool, the long one with", f"{kept_best(30e12):.1%}"),
+        Step("Each is then read so many times:", significant(30e12 / (15e12 * kept_best(30e12)), 2)), Step("So the answer is", "b"),
     ],
 )  # fmt: skip
 
@@ -1023,16 +1016,9 @@ P, X = eq.pool_tokens, eq.kept_share
 whole, part = (WORTH.subs(U, there) for there in (P, X * P))
 
 
-class Filters(Function):
-    """A function that is tried on pools, shares and lengths of training as they are."""
-
-    @cached_property
-    def points(self) -> list[Values]:
-        rows = ((0.35e12, 15e12, 0.087, 15.4), (30e12, 15e12, 0.087, 15.4), (3e12, 2.7e12, 0.47, 15.4), (10e12, 15e12, 0.36, 5.0))
-        return [dict(zip(("pretrain_tokens", "pool_tokens", "kept_share", "reuse"), row)) for row in rows] * 2
-
-
-needed = Filters(
+FILTERS = ((0.35e12, 15e12, 0.087, 15.4), (30e12, 15e12, 0.087, 15.4), (3e12, 2.7e12, 0.47, 15.4), (10e12, 15e12, 0.36, 5.0))
+needed = Function(
+    tried=tuple(dict(zip(("pretrain_tokens", "pool_tokens", "kept_share", "reuse"), row)) for row in FILTERS),
     id="needed", title="Write what a filter must reach", level="hard",
     ask="A filter keeps kept_share (0 to 1) of a pool of pool_tokens. Training reads pretrain_tokens, again and again over the same text where that is not "
     "enough. Tokens of the first pass count in full; one that is read when the text has been repeated r times is worth `exp(-r / reuse)`. Write a "
@@ -1049,6 +1035,7 @@ needed = Filters(
         Mistake(P * (1 + R) / part, "You gave the pool all that endless reading of it is worth. Training stops after pretrain_tokens."),
         Mistake((P + whole - Min(D, P)) / (X * P + part - Min(D, X * P)), SHORT),
         Mistake(ALWAYS.subs(U, P) / ALWAYS.subs(U, X * P), SHORT),
+        Mistake(BY_PASS.subs(U, P) / BY_PASS.subs(U, X * P), STEPWISE),
         Mistake(Max(1, D / (X * P)), "That is how often the kept text is read. A repeated token is not worthless."),
     ),
     hints=("Write a function of the worth of a run first, and call it twice.",

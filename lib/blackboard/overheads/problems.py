@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
 from math import isclose
 
 from sympy import Function as Symbolic
@@ -53,18 +51,6 @@ def met(wins: Callable[[float], bool], low: float, high: float) -> float:
     return high
 
 
-@dataclass(frozen=True)
-class Tried(Function):
-    """A function tried on points with whole counts, so that an answer may loop; then once more with all times in another unit."""
-
-    tried: tuple[Values, ...] = ()
-
-    @cached_property
-    def points(self) -> list[Values]:
-        other = lambda point: {name: x if name in ("kernels", "layers") else 2 * x for name, x in point.items()}
-        return [*self.tried, *map(other, self.tried)]
-
-
 # --- a guess ------------------------------------------------------------------------------------------------------------
 
 
@@ -92,7 +78,7 @@ guess = Estimate(
     id="guess", title="A guess before you read", level="easy",
     ask="In November 2023 PyTorch took {eager_ms} for a token of Llama 2 7B at batch 1. The memory of its A100 delivers all weights in {floor_ms}. "
     "Python launched the kernels of the token one by one; counted in its code they are about {about}. For how long did the chip wait for its host? "
-    "No measurement is at hand. Guess: within a factor of 1.3 of the lesson's estimate counts.",
+    "The waiting itself was not measured. Guess: within a factor of 1.3 of the lesson's estimate counts.",
     derive=opening, unit="s", asked="ms", within=1.3, objective=LAUNCH,
     answer=lambda v: implied.gpt_fast().idle * implied.gpt_fast().eager, second=lambda v: waited(implied.gpt_fast()),
     means="Three quarters of the time, if the kernels took as long as in the captured step. Compiling changed them as well, so it is an estimate. "
@@ -186,6 +172,8 @@ hide = Quantity(
         Mistake(lambda v: v["kernels"] * v["kernel_gap"] * v["bandwidth"],
                 "That is what memory could deliver during the gaps. How long do the launches take beyond them?"),
         Mistake(lambda v: take(eq.bytes_launch, v, kernels=1), "That hides one launch. Each kernel has one."),
+        Mistake(lambda v: v["kernels"] * (v["launch_time"] + v["kernel_gap"]) * v["bandwidth"],
+                "The gaps stand on the chip's side, not on the host's. They help to hide the launches."),
     ),
     hints=("How long do all launches take, and how much of that do the gaps fill?", "Kernels × (launch − gap) is the time to fill with reading."),
     solution=lambda v: [
@@ -315,7 +303,7 @@ class Queued(Symbolic):
             return simulation.launched([float(whole) / int(count)] * int(count), float(launch)).time
 
 
-queue = Tried(
+queue = Function(
     id="queue", title="Write the queue", level="hard",
     ask="A step is `kernels` kernels in a row. All take as long, `t_step` seconds together. The host launches them one after the other, each in "
     "`launch_time`; the device starts a kernel when it is launched and the one before it is done. Host and device start idle, as they do where the "
@@ -370,7 +358,7 @@ plain = Estimate(
     draw={"net": ("llama-3.1-70b", "qwen3-32b", "llama-3.1-8b"), "machine": ("h100-8", "h200-8", "b200-8")}, derive=pythonic,
     units=NAMES | {"weights": "byte", "depth": "1", "first": "1"}, unit="s", asked="ms", within=1.4, objective=LAUNCH,
     answer=lambda v: take(eq.eager_time, v), second=crawled,
-    means="Ten or twenty tokens a second, where memory could deliver the weights well over a hundred times. It is the layers that count, not the GPUs.",
+    means="Ten to 25 tokens a second, where memory could deliver the weights well over a hundred times. It is the layers that count, not the GPUs.",
     mistakes=(
         Mistake(lambda v: take(step.latency_floor, v), "So long the server reads. Do the launches of that many layers fit in?"),
         Mistake(lambda v: take(eq.eager_time, v) / v["chips"],
@@ -434,7 +422,7 @@ graph_gain = Quantity(
     ask="{case_name}, batch {batch}. A step's reading and multiplying, overlapped, takes {no_host}. It has {kernels} kernels, all as long; the host "
     "launches each in {launch_time}, and the device needs {kernel_gap} from one to the next, from a stream as from a graph. Captured, the whole step "
     "is started in {replay_time}. How many times faster is the captured step?",
-    draw={"case": tuple(CASES), "batch": (1, 64, 256, 16)}, derive=captured, units=TIMES, unit="1", objective=GRAPH,
+    draw={"case": tuple(CASES), "batch": (1, 64, 100, 16)}, derive=captured, units=TIMES, unit="1", objective=GRAPH,
     answer=lambda v: take(eq.graph_gain, v),
     second=lambda v: simulation.per_step([v["no_host"] / v["kernels"] + v["kernel_gap"]] * v["kernels"], v["launch_time"], steps=1)
     / simulation.replayed([v["no_host"] / v["kernels"]] * v["kernels"], v["replay_time"], v["kernel_gap"]).time,
@@ -467,7 +455,7 @@ class Gained(Symbolic):
 
 ALONE = eq.graph_gain.expr.xreplace({step.step_time.expr: t_step})
 EAGER, CAPTURED = Max(t_step + GAPS, LAUNCHES), t_step + GAPS + eq.replay_time
-write_gain = Tried(
+write_gain = Function(
     id="write-gain", title="Write the gain of a graph", level="medium",
     ask="Reading and multiplying take a step `t_step` seconds, spread evenly over `kernels` kernels. The host takes `launch_time` to launch one, and "
     "the device `kernel_gap` from the end of one to the start of the next, in a graph or not. A captured step is started once, in `replay_time`. "
@@ -489,6 +477,8 @@ write_gain = Tried(
         Mistake(EAGER / (t_step + eq.replay_time), "A graph leaves the gaps between kernels."),
         Mistake(EAGER / (t_step + GAPS), "Starting the graph takes time as well, once a step."),
         Mistake(EAGER / (t_step + eq.kernels * (eq.kernel_gap + eq.replay_time)), "A graph is started once, not once a kernel."),
+        Mistake(Max(t_step + GAPS, LAUNCHES + GAPS) / CAPTURED, "The gaps are the device's. The host goes from launch to launch without them."),
+        Mistake(EAGER / (CAPTURED - eq.kernel_gap), "In the long run every kernel has a gap before it, the first of a step as well."),
     ),
     hints=("Two times, and their quotient. Which has a maximum in it?", "max(device with gaps, launches) over device with gaps and one start."),
     solution=lambda v: [
@@ -548,6 +538,7 @@ padding = Quantity(
         Mistake(lambda v: rows(v["batch"]) / v["batch"] - 1, "That is padding over sequences. Asked is its share of all rows that are multiplied."),
         Mistake(lambda v: 1 - rows(v["batch"]) / 2 / v["batch"], "You took the size below. A batch has to fit in."),
         Mistake(lambda v: v["batch"] / rows(v["batch"]), "That share is the sequences'. The rest is padding."),
+        Mistake(lambda v: (1 - v["batch"] / rows(v["batch"])) / 100, "The share is right as a fraction of one. Asked is the same in percent."),
     ),
     hints=("Which captured size is the smallest that holds the batch?",),
     solution=lambda v: [
@@ -582,8 +573,8 @@ def saved(values: Values, ops: int = 6) -> str:
 saves = Choice(
     id="saves", title="Six small kernels", level="medium",
     ask="A decode step at batch {late} runs a chain of six operations on the vectors of {net_name}, {width_told} values of two bytes for each "
-    "sequence. It runs on one {gpu} with {chip_bandwidth} from memory; the host launches a kernel in {launch_time}, and no graph is used. Fused, the "
-    "six are one kernel. What makes the chain faster?",
+    "sequence. Each chip runs it whole: {a_gpu} with {chip_bandwidth} from memory. The host launches a kernel in {launch_time}, and no graph is used. "
+    "Fused, the six are one kernel. What makes the chain faster?",
     draw={"late": (64, 16, 128), "net": ("llama-3.1-70b", "qwen3-32b"), "on": tuple(HOSTS)}, derive=small, units=NAMES | {"late": ""},
     options={"a": "the bytes that no longer go to memory and back", "b": "the launches that are no longer made",
              "c": "the FLOPs that are no longer done", "d": "nothing: the chain takes as long"},
@@ -632,7 +623,7 @@ def taped(program: str) -> float:
 
 
 traffic = Quantity(
-    id="traffic", title="Two operations, not twice the traffic", level="medium",
+    id="traffic", title="What must go through memory", level="medium",
     ask="Vectors a, b and c lie in memory; all are of one size. A program computes {words}. One by one, each operation reads its inputs from memory "
     "and writes its output there. Fused into one kernel, nothing goes through memory that need not. By which factor does the traffic fall, read and "
     "written?",
@@ -656,9 +647,9 @@ traffic = Quantity(
 
 long_vector = Quantity(
     id="long-vector", title="Where bytes begin to count", level="medium",
-    ask="An elementwise operation reads a vector and writes one of the same size: {width_told} values of two bytes for each token of {net_name}, on "
-    "one {gpu} with {chip_bandwidth}. The host launches a kernel in {launch_time}, one after the other. From how many tokens in a pass on does the "
-    "operation wait for memory rather than for its launch?",
+    ask="An elementwise operation reads a vector and writes one of the same size: {width_told} values of two bytes for each token of {net_name}. "
+    "Each chip runs it whole: {a_gpu} with {chip_bandwidth} from memory. The host launches a kernel in {launch_time}, one after the other. From how "
+    "many tokens in a pass on does the operation wait for memory rather than for its launch?",
     draw={"net": ("llama-3.1-70b", "qwen3-32b", "llama-3.1-405b", "llama-3.1-8b"), "on": tuple(HOSTS), "late": (1,)}, derive=small, units=NAMES,
     unit="token", objective=CHAIN,
     answer=lambda v: take(eq.vector_launch, v) / v["vector"],
@@ -760,6 +751,8 @@ whole_gain = Quantity(
         Mistake(lambda v: v["chain_share"] * (1 - 1 / v["fused_ops"]),
                 "That is the time saved, as a share of that before. In the shorter time more gets done: divide."),
         Mistake(lambda v: take(eq.fusion_gain, v), "That is the factor, of which the first hundred per cent are what you had."),
+        Mistake(lambda v: take(eq.fusion_gain, v) / 100, "That is how many times as much it gets. Asked is the rise, in percent."),
+        Mistake(lambda v: (take(eq.fusion_gain, v) - 1) / 100, "The rise is right as a fraction of one. Asked is the same in percent."),
     ),
     hints=("Let it take 100 ms before. How long does it take afterwards?", "The throughput rises by the quotient of the two times, less one."),
     solution=lambda v: [
@@ -868,6 +861,10 @@ halves_letters = Expression(
         Mistake(Max(t_compute, 2 * t_weights + t_kv) + t_comm, "You cut the batch and still let sending and computing take turns."),
         Mistake(Max(t_compute, READ, t_comm) / 2, "Chips and links have all the work of both halves to do. Only its order has changed."),
         Mistake(Max(t_compute, 2 * t_weights + t_kv, 2 * t_comm), "Each half sends half as much, so that both send as much as the whole batch."),
+        Mistake(Max(2 * t_compute, 2 * t_weights + t_kv, t_comm), "Each half multiplies for its own sequences only."),
+        Mistake(Max(2 * t_weights + t_kv, t_comm), "Multiplying is missing. For a large batch it takes longest."),
+        Mistake(Max(t_compute, 2 * t_weights + t_kv), "Sending is missing. For a slow link it takes longest, and nothing hides it."),
+        Mistake(Max(t_compute, 2 * t_weights + t_kv, t_comm) / 2, "That is one half. The other one comes after it."),
     ),
     hints=("What do both halves together take of the multipliers, of the memory, of the links?", "The largest of the three is the time."),
     solution=lambda v: [Step(f"${eq.overlap_time.latex}$, with these times typed as", "max(t_compute, 2 * t_weights + t_KV, t_comm)")],
@@ -905,6 +902,7 @@ turn = Quantity(
                 "You dealt all weights out over the GPUs. The statement says what each one reads."),
         Mistake(lambda v: 3 * take(eq.batch_overlap, v) / v["chips"], "That is the way out alone. Results come back, in twice the bytes."),
         Mistake(lambda v: take(eq.batch_overlap, v), "That is all GPUs together. Asked are the tokens of one."),
+        Mistake(lambda v: 1.5 * take(eq.batch_overlap, v) / v["chips"], "That is two bytes for a value. One goes out and two come back: three."),
     ),
     hints=("How long does a GPU take to read its weights once more?", "How long does it take to send one token's traffic in all layers? Divide."),
     solution=lambda v: [
@@ -926,7 +924,7 @@ class Alternated(Symbolic):
 
 
 LONGER, SHORTER = Max(t_compute, t_comm), Min(t_compute, t_comm)
-schedule = Tried(
+schedule = Function(
     id="schedule", title="Write the schedule", level="hard",
     ask="A step of `layers` layers computes for `t_compute` seconds and sends for `t_comm` in all, evenly over its layers. It is cut in two halves "
     "of a batch, with half of both times each. In every layer a half computes, and then sends; then comes its next layer. The chip computes for one "
@@ -946,6 +944,9 @@ schedule = Tried(
         Mistake(LONGER + LONGER / (2 * racks.layers), "Is it the longer resource that has to wait, or the shorter? Draw two layers on paper."),
         Mistake((LONGER + SHORTER / (2 * racks.layers)) / 2, "Each half has half of both times. Two halves are the whole."),
         Mistake(LONGER + SHORTER / 2, "Only the first or last layer stands alone, not a whole half of the batch."),
+        Mistake(LONGER + t_compute / (2 * racks.layers),
+                "So it is where sending takes longer. Where computing does, the chip never pauses. What is left at the end?"),
+        Mistake((t_compute + t_comm) / 2, "The chip computes for both halves, and the link sends for both. The longer of the two cannot be halved."),
     ),
     hints=("Keep four clocks: when the chip and the link are free, and when each half is ready.",
            "for each layer, for each half: start = max(ready[half], chip); chip = ready[half] = start + t_compute / (2 * layers); the same with the "
@@ -1016,7 +1017,7 @@ whole = Quantity(
     ask="DeepSeek-V3 on a GB200 NVL72, a batch of {batch}. Reading takes {reading}, multiplying {multiplying} and sending {sending}, each of them by "
     "itself. The step is {kernels} kernels; the host takes {launch_time} to launch one, and {kernel_gap} pass from one to the next. It is captured "
     "in a graph, which starts in {replay_time}. The batch is not cut, so the chips wait while they send. How long does the step take?",
-    draw={"batch": (8192, 2048, 4096, 16384)}, derive=racked, units={"batch": "", "reading": "s", "multiplying": "s", "sending": "s"},
+    draw={"batch": (8192, 2048, 4096, 16000)}, derive=racked, units={"batch": "", "reading": "s", "multiplying": "s", "sending": "s"},
     unit="s", asked="ms", objective=TERMS, answer=lambda v: take(eq.graph_time, v) + v["sending"], second=played,
     means="One maximum and three sums. A roofline with reading and multiplying alone would have said less than half of it.",
     mistakes=(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import product
 
 from sympy import Min, Sum, Symbol, ceiling, solve, summation
@@ -15,7 +14,7 @@ from blackboard.notation import symbols
 from blackboard.paging import equations as eq
 from blackboard.paging import hybrid, simulation
 from blackboard.paging.allocator import Allocator, Contiguous, OutOfRoom
-from blackboard.practice import Choice, Estimate, Expression, Function, Mistake, Ordering, Quantity, Step, Values
+from blackboard.practice import Choice, Estimate, Expression, Function, Mistake, Ordering, Quantity, Step, Values, Whole
 from blackboard.units import factor, pretty
 
 ROOM = "Compute how much of a cache's memory holds tokens, reserved and in blocks."
@@ -32,30 +31,8 @@ CARDS = ("claude-opus-4.6@2026-03-13", "claude-opus-5.5@2026-09-22", "claude-fab
 
 
 @dataclass(frozen=True)
-class Whole(Quantity):
-    """A whole number, right or not: what is said of numbers beside it is `beside`, and never "close"."""
-
-    tolerance: float = 0.01
-    beside: str = "Count once more. It comes out whole, and a number beside it is as wrong as any other."
-
-    @property
-    def leeway(self) -> str:
-        return "a whole one"
-
-    def bands(self, values: Values) -> list:
-        *told, near = super().bands(values)
-        return told + [near._replace(kind="misconception", message=self.fill(self.beside, values))]
-
-
-@dataclass(frozen=True)
 class Counted(Function):
     """A function that is tried on whole numbers, `tried`, so that it may loop over them."""
-
-    tried: tuple[Values, ...] = ()
-
-    @cached_property
-    def points(self) -> list[Values]:
-        return list(self.tried) * 2  # there are no other units to try them in
 
     def at_points(self, expr, points=None) -> list[float]:
         return [float(expr(**point)) for point in points or self.points] if callable(expr) else super().at_points(expr, points)
@@ -721,6 +698,8 @@ hit_rate = Counted(
         Mistake(1 - g / (L0 + g * (n - 1)), "That is the last turn alone."),
         Mistake(Sum((L0 + g * (k - 1)) / (L0 + g * k), (k, 1, n - 1)) / n, "You took the mean of the turns' hit rates. Long turns have more tokens, "
                 "and must weigh more: add up tokens, and divide once."),
+        Mistake(Sum((L0 + g * (k - 1)) / (L0 + g * k), (k, 1, n - 1)) / (n - 1), "You took the mean of the later turns' hit rates. Add up the tokens of "
+                "all turns, and divide once."),
         Mistake(1 - g * (n - 1) / sent, "The first turn finds nothing: all of it is new."),
         Mistake((L0 + g * (n - 1)) / sent, "That is the share which is new."),
         Mistake(1 - (L0 + g * n) / (n * L0 + g * n * (n + 1) / 2), "Your first turn has grown already. It sends start_context."),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from math import log, sqrt as root, tanh
@@ -14,7 +13,7 @@ from sympy import Eq, diff, solve, sqrt
 from blackboard.catalogue import measurement, model, source, system
 from blackboard.formula import Formula, take
 from blackboard.notation import symbols
-from blackboard.practice import Band, Choice, Estimate, Expression, Function, Mistake, Ordering, Quantity, Step, Values
+from blackboard.practice import Band, Choice, Estimate, Expression, Function, Mistake, Ordering, Quantity, Step, Values, Whole
 from blackboard.reversibility import equations as eq
 from blackboard.reversibility.equations import KEPT
 
@@ -34,22 +33,6 @@ def shaped(values: Values) -> Values:
     keeps = lambda bytes_per_value: take(eq.layer_kept, values, kept_per_value=bytes_per_value, rows=values["tokens"])
     wide = f"{values['width']:,}"  # as it is, not to four digits
     return values | {"layer_bytes": keeps(KEPT), "stream_bytes": keeps(BF16), "wide": wide}
-
-
-@dataclass(frozen=True)
-class Whole(Quantity):
-    """A whole number, right or not: what is said of numbers beside it is `beside`, and never "close"."""
-
-    tolerance: float = 0.01
-    beside: str = "It comes out as a whole number, and one beside it is as wrong as any other."
-
-    @property
-    def leeway(self) -> str:
-        return "a whole one"
-
-    def bands(self, values: Values) -> list[Band]:
-        *told, near = super().bands(values)
-        return told + [near._replace(kind="misconception", message=self.fill(self.beside, values))]
 
 
 # --- a guess ---------------------------------------------------------------------------------------------------------

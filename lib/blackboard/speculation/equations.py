@@ -86,7 +86,7 @@ speedup_busy = Formula(
     (*alike, "a decode step waits for the multipliers"), DERIVED, where=(below_one,),
 )  # fmt: skip
 round_steps = Formula(
-    "speculation.round_steps", "verify_ratio", new_token**-1 * symbol("tokens_per_round") / symbol("spec_speedup"), "1",
+    "speculation.round_steps", "round_ratio", new_token**-1 * symbol("tokens_per_round") / symbol("spec_speedup"), "1",
     "the time of a round in decode steps that a reported gain and its tokens imply", (), DERIVED,
 )  # fmt: skip
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
 from itertools import product
 from math import comb, prod, sqrt
 
@@ -14,7 +12,7 @@ from blackboard.batching import equations as roofline
 from blackboard.catalogue import measurement, model, system
 from blackboard.formula import Formula, take
 from blackboard.notation import symbols
-from blackboard.practice import Band, Choice, Estimate, Expression, Feedback, Function, Mistake, Ordering, Quantity, Step, Values
+from blackboard.practice import Choice, Estimate, Expression, Function, Mistake, Ordering, Quantity, Step, Values, Whole
 from blackboard.pricing.equations import memory_ratio, memory_ratio_of
 from blackboard.speculation import distributions, equations as eq
 from blackboard.speculation.equations import acceptance, draft_ratio, drafted
@@ -75,49 +73,6 @@ def places(chance: float, guesses: int) -> float:
     """Tokens of a round, counted: so many with the chance that just so many come."""
     ends = [(n + 1) * chance**n * (1 - chance) for n in range(guesses)]
     return sum(ends) + (guesses + 1) * chance**guesses
-
-
-@dataclass(frozen=True)
-class Whole(Quantity):
-    """A whole number, right or not: what is said of numbers beside it is `beside`, and never "close"."""
-
-    tolerance: float = 0.01
-    beside: str = "It comes out as a whole number, and one beside it is as wrong as any other."
-
-    @property
-    def leeway(self) -> str:
-        return "a whole one"
-
-    def bands(self, values: Values) -> list[Band]:
-        *told, near = super().bands(values)
-        right = float(self.expected(values))
-        low, high = min(near.low, right - 1.01), max(near.high, right + 1.01)
-        return told + [Band(low, high, "misconception", self.fill(self.beside, values))]
-
-
-@dataclass(frozen=True)
-class Counted(Function):
-    """A function that is tried where guesses are whole numbers, so that an answer may loop over them; all are pure numbers."""
-
-    tried: tuple[Values, ...] = field(default=())
-
-    @cached_property
-    def points(self) -> list[Values]:
-        return [*self.tried] * 2  # there are no other units to try them in
-
-    def verdict(self, got: list[float]) -> Feedback:
-        """As ever, but no word on units: where the right value is zero, no quotient of the two halves can be compared."""
-        found = super().verdict(got)
-        return Feedback("wrong", self.misfit) if found.kind == "unit" else found
-
-
-@dataclass(frozen=True)
-class CountedLetters(Expression):
-    """A formula that is tried where guesses are whole numbers."""
-
-    tried: tuple[Values, ...] = field(default=())
-
-    points = Counted.points
 
 
 # --- a guess -----------------------------------------------------------------------------------------------------------
@@ -263,7 +218,7 @@ REST = Formula(
 )  # fmt: skip
 CHANCES = tuple({"target_chance": p, "draft_chance": q, "acceptance": sum(map(min, *pair))} for pair in PAIRS[:3] for p, q in zip(*pair))
 
-made_up = Counted(
+made_up = Function(
     id="made-up", title="Write what replaces a guess", level="medium",
     ask="A guess has been refused. Write a Python function of target_chance and draft_chance, what the two models give one certain token in this "
     "context, and of acceptance, the chance that a guess passes in this context (it is below 1). Return the chance with which this token must take "
@@ -313,7 +268,7 @@ tokens = Quantity(
 SOME = tuple({"acceptance": a, "drafted": n} for a, n in ((0.8, 4), (0.6, 1), (0.75, 7), (0.9, 3), (0.35, 2)))
 k = Symbol("k", integer=True)
 
-letters = CountedLetters(
+letters = Expression(
     id="letters", title="The round in letters", level="medium",
     ask="A draft guesses gamma tokens a round. Each passes with the chance alpha_acc, given that those before it did; the first refusal ends the "
     "round. The target adds one token of its own. Write the mean number of tokens of a round, without a sum sign.",
@@ -643,7 +598,7 @@ UP_TO_FOUR = Formula(
 )  # fmt: skip
 spelt = lambda n: sum(acceptance**i for i in range(n + 1)) / (1 + n * draft_ratio)
 
-best = Counted(
+best = Function(
     id="best", title="Write the best of four", level="medium",
     ask="An engine may make none, one, two, three or four guesses a round. Checking is free; a step of the draft takes the share draft_ratio of a "
     "plain step of the target. Each guess passes with the chance acceptance, below 1, given that those before it did; the target adds one token of "
@@ -837,7 +792,7 @@ busy = Quantity(
 TAU = eq.tokens_per_round.expr
 WITH_DRAFTS = tuple(at | {"draft_ratio": c} for at, c in zip(SOME, (0.05, 0.1, 0.02, 0.2, 0.15)))
 
-even = CountedLetters(
+even = Expression(
     id="even", title="Neither faster nor slower", level="hard",
     ask="In a plain decode step reading takes r times as long as multiplying. At some r between 1 and gamma + 1 speculation makes neither a gain nor "
     "a loss. There a plain step waits for memory, and the pass that checks, which multiplies the guesses and the token before them, for the "
@@ -945,7 +900,7 @@ ROUND_STEPS = drafted * draft_ratio + eq.verify_ratio.expr
 RATIOS = (20, 0.5, 3, 2, 1.5), (0.3, 40, 0.6, 10, 0.8)  # reading over multiplying, for each of the points above
 SPEEDS = tuple(at | {"memory_ratio": r} for several in RATIOS for at, r in zip(WITH_DRAFTS, several))
 
-faster = Counted(
+faster = Function(
     id="faster", title="Write the speed-up", level="hard",
     ask="Write a Python function of acceptance, drafted, draft_ratio and memory_ratio that returns tokens per second with speculation over those "
     "without, at the same batch. Of `drafted` guesses (a whole number) each passes with the chance acceptance, below 1, given that those before it "

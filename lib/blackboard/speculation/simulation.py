@@ -99,7 +99,7 @@ def written(draft_order: int = 2, target_order: int = 4, drafted: int = 7, count
     rng, draft, target = random.Random(seed), ngrams(draft_order), ngrams(target_order)
     text, judged, kept = "\n\n", [0] * drafted, [0] * drafted
     for _ in range(count):
-        done = speculate(rng, draft, target, text[-target_order:], drafted)
+        done = speculate(rng, draft, target, text[-max(draft_order, target_order) :], drafted)
         text += done.text
         for place in range(min(done.passed + 1, drafted)):
             judged[place] += 1
@@ -113,7 +113,7 @@ def overlaps(draft_order: int = 2, target_order: int = 4, count: int = 3_000, se
     rng, draft, target = random.Random(seed), ngrams(draft_order), ngrams(target_order)
     text, found = "\n\n", []
     for _ in range(count):
-        before = text[-target_order:]
+        before = text[-max(draft_order, target_order) :]
         found.append(overlap(target(before), draft(before)))
         text += draw(rng, target(before))
     return tuple(found)
