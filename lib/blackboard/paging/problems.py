@@ -698,8 +698,8 @@ hit_rate = Counted(
         Mistake(1 - g / (L0 + g * (n - 1)), "That is the last turn alone."),
         Mistake(Sum((L0 + g * (k - 1)) / (L0 + g * k), (k, 1, n - 1)) / n, "You took the mean of the turns' hit rates. Long turns have more tokens, "
                 "and must weigh more: add up tokens, and divide once."),
-        Mistake(Sum((L0 + g * (k - 1)) / (L0 + g * k), (k, 1, n - 1)) / (n - 1), "You took the mean of the later turns' hit rates. Add up the tokens of "
-                "all turns, and divide once."),
+        Mistake(Sum((L0 + g * (k - 1)) / (L0 + g * k), (k, 1, n - 1)) / (n - 1), "You took the mean of the later turns' hit rates. Add up the tokens "
+                "of all turns, and divide once."),
         Mistake(1 - g * (n - 1) / sent, "The first turn finds nothing: all of it is new."),
         Mistake((L0 + g * (n - 1)) / sent, "That is the share which is new."),
         Mistake(1 - (L0 + g * n) / (n * L0 + g * n * (n + 1) / 2), "Your first turn has grown already. It sends start_context."),
