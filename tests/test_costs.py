@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import itertools
 import json
 import random
@@ -14,6 +15,7 @@ import altair
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+import vl_convert
 import yaml
 from lessons import ROOT
 from matplotlib.colors import to_hex
@@ -23,8 +25,11 @@ from test_figures import drawn_texts
 from test_formula import point
 from test_prose import typed_numbers
 
+from blackboard import notation
 from blackboard.catalogue import measurement, price
+from blackboard.explorable import VEGALITE
 from blackboard.formula import dimension, take
+from blackboard.notation import latex
 from blackboard.paging.equations import hit_rate_turns
 from blackboard.reference import cost_charts, costs
 from blackboard.style import COLOURS
@@ -49,6 +54,22 @@ def test_the_bill_is_the_sum_of_products():
              "output_price": 19, "stored_tokens": 23, "storage_price": 29, "hold_time": 31, "batch_factor": 0.5}  # fmt: skip
     assert costs.task_cost(**known) == 0.5 * (7 * 2 + 11 * 3 + 13 * 0.5 + 17 * 19) + 23 * 29 * 31
     assert sum(part(**{name: known[name] for name in part.free}) for part in costs.PARTS.values()) == costs.task_cost(**known)
+
+
+def test_the_lines_of_the_bill_are_its_formula():
+    first, second, stored = costs.lines()
+    assert (costs.batch_factor * (first + second) + stored - costs.task_cost.typed).expand() == 0
+    shown = costs.Lines()._repr_latex_()
+    assert shown.count(r"\\") == 2 and all(latex(notation.symbol(name)) in shown for name in ("task_cost", *costs.task_cost.free))
+
+
+def test_every_letter_is_explained():
+    pages = [costs.legend(formula) for formula in (costs.task_cost, costs.sent, costs.request_cost)]
+    free = {name for formula in costs.FORMULAS for name in formula.free}
+    for name in free:
+        row = f"\\({latex(notation.symbol(name))}\\)</th><td>{html.escape(notation.lookup(name).says)}"
+        assert sum(row in page for page in pages) == 1, name
+    assert set(re.findall(r"costs\.legend\(costs\.(\w+)\)", PAGE)) == {"task_cost", "sent", "request_cost"}
 
 
 def test_one_request_is_a_task_of_one_request():
@@ -143,6 +164,95 @@ def test_bills_by_plain_arithmetic(load, id, expected):
     assert costs.bill(price(id), LOADS[load]).total == pytest.approx(expected, rel=1e-12)
 
 
+def test_the_worked_bill_is_the_bill():
+    """Its lines, tokens times price, are the plain sums, and make up the whole."""
+    found = costs.worked(LOADS["agent"], price("claude-opus-5.5@2026-09-22"))
+    assert [(part, tokens, each) for part, tokens, each, _ in found] == [
+        ("written", AGENT_NEW, pytest.approx(5)), ("hits", AGENT_HITS, pytest.approx(0.2)), ("output", AGENT_OUT, pytest.approx(20))]  # fmt: skip
+    for _, tokens, each, paid in found:
+        assert paid == pytest.approx(tokens * each * M)
+    assert sum(paid for *_, paid in found) == pytest.approx(costs.bill(price("claude-opus-5.5@2026-09-22"), LOADS["agent"]).total)
+
+
+def test_storage_is_all_that_a_bill_without_it_lacks():
+    pro = costs.bill(price("gemini-3.1-pro-preview@2026-02-19"), LOADS["document"])
+    assert costs.unstored(pro) == pytest.approx(DOC_NEW * 2 * M + DOC_HITS * 0.2 * M + DOC_OUT * 12 * M)
+    assert f"gemini-3.1-pro</code> ${costs.unstored(pro):.2f}" in costs.bills("document") and "Without storage" not in costs.bills("agent")
+
+
+# --- down to the machine -------------------------------------------------------------------------------------------------
+
+# datasheets and papers, by hand: USD per GPU-second, FLOP/s in FP8, byte/s of HBM and its bytes; DeepSeek-V3; a 30.72 TB drive paid off in five years
+RACK = {"usd": 72 * 3.30 / 3600, "flops": 72 * 5.0e15, "bytes": 72 * 8.0e12, "hbm": 72 * 186e9}
+H800 = {"usd": 8 * 2.0 / 3600, "flops": 8 * 1.9789e15, "bytes": 8 * 3.35e12, "hbm": 8 * 80e9}
+ACTIVE, KV = 37.55e9, 61 * (512 + 64) * 2
+DRIVE_USD, DRIVE_READ = 0.365 * 30_720 / (5 * 365 * 86_400), 28e9
+AGENT_BEFORE = [12_000 + 2_242 * k + j for k in range(33) for j in range(365)]  # tokens before each token of an answer
+
+
+def at_least(box):
+    """New, hits and output of the agent's task in USD, by hand."""
+    new = AGENT_NEW * 2 * ACTIVE / box["flops"] * box["usd"]
+    return new, AGENT_HITS * KV / DRIVE_READ * DRIVE_USD, sum(AGENT_BEFORE) * KV / box["bytes"] * box["usd"]
+
+
+def test_tokens_of_the_agent_by_listing_them():
+    """Every position is new once; what stands before a token of an answer is its position."""
+    found = costs.tokens_of(LOADS["agent"])
+    assert found[:3] == (AGENT_NEW, AGENT_HITS, AGENT_OUT)
+    assert found.before_new == np.mean(np.arange(AGENT_NEW)) and found.before_output == np.mean(AGENT_BEFORE)
+
+
+@pytest.mark.parametrize(("box", "known"), [(RACK, None), (H800, costs.own_machine())], ids=["rack", "h800"])
+def test_floors_by_hand(box, known):
+    assert list(costs.floor(LOADS["agent"], known)) == pytest.approx([*at_least(box), 0], rel=1e-3)
+
+
+def test_what_deepseek_reached_by_hand():
+    """From its account: tokens a second and node of eight, over what eight H800s could."""
+    found = costs.reached()
+    assert found["prefill"] == pytest.approx(73_700 * (1 - 0.563) * 2 * ACTIVE / H800["flops"], rel=1e-3)
+    assert found["mfu"] == pytest.approx(14_800 * 2 * ACTIVE / H800["flops"], rel=1e-3)
+    assert found["decode"] == pytest.approx(14_800 * 4_989 * KV / H800["bytes"], rel=1e-3)
+    assert found["nodes"] == 226.75 / 278
+
+
+def test_the_account_gives_its_own_revenue():
+    """At R1's list price, the day's tokens bring what DeepSeek says they would have."""
+    [day] = measurement("deepseek_day6_production").records()
+    assert costs.day_ratio(price("deepseek-r1@2025-01-20")) == pytest.approx(day["revenue_USD_per_day"] / day["cost_USD_per_day"], rel=5e-3)
+
+
+def test_the_ladder_by_hand():
+    """Each rung adds to the one below; the last by plain arithmetic, with attention of 128 heads of 192 and 128 in 61 layers."""
+    rungs = list(costs.ladder(LOADS["agent"]).values())
+    assert all(a.total < b.total and all(x <= y for x, y in zip(a, b)) for a, b in itertools.pairwise(rungs))
+    new, hits, out = at_least(RACK)
+    attend = sum(2 * 61 * 128 * (192 + 128) * before for before in range(AGENT_NEW)) / RACK["flops"] * RACK["usd"]
+    rate = {"prefill": 73_700 * 0.437 * 2 * ACTIVE / H800["flops"], "decode": 14_800 * 4_989 * KV / H800["bytes"], "nodes": 226.75 / 278}
+    kept = AGENT_HITS * KV / RACK["hbm"] * 20 * RACK["usd"]
+    expected = [(new + attend) / rate["prefill"] / rate["nodes"], hits / rate["nodes"], out / rate["decode"] / rate["nodes"], kept]
+    assert list(rungs[-1]) == pytest.approx(expected, rel=2e-3)
+
+
+def test_what_the_page_says_of_floor_and_price_is_so():
+    """Sentences without a number of their own: which is the larger, and where the machine's cost lies against the price."""
+    low, top, asked = costs.floor(LOADS["agent"]), costs.ladder(LOADS["agent"])["kept"], costs.priced(price(costs.OWN), LOADS["agent"])
+    assert asked.total == pytest.approx((AGENT_NEW * 0.27 + AGENT_HITS * 0.07 + AGENT_OUT * 1.10) * M)
+    assert top.kept > low.total and top.new > asked.new > low.new and top.output > asked.output > low.output
+    assert asked.hits > 5 * (top.hits + top.kept) and asked.hits > asked.total / 2
+    own = costs.ladder(LOADS["agent"], costs.own_machine())["kept"]
+    assert asked.total / own.total < asked.total / top.total < costs.day_ratio(price(costs.OWN))
+    known = costs.rack()
+    assert np.mean(AGENT_BEFORE) * KV / known["bandwidth"] > 2 * ACTIVE / known["flops"], "reading is no longer the larger part of the floor"
+
+
+def test_walk_and_ladder_show_their_numbers():
+    low, top = costs.floor(LOADS["agent"]), costs.ladder(LOADS["agent"])["kept"]
+    for page, said in ((costs.walk(), [low.new, low.hits, low.output, low.total]), (costs.steps_up(), [top.new, top.output, top.kept, top.total])):
+        assert all(costs.usd(value) in page for value in said) and not re.search(r"\bnan\b|\binf\b|None", page)
+
+
 # --- what must hold of every card ----------------------------------------------------------------------------------------
 
 
@@ -219,6 +329,19 @@ def test_doubts_are_said_where_they_bear_on_the_bill():
     assert costs.doubts(costs.bill(luna, LOADS["chat"])) == "" and "not seen" in costs.doubts(costs.bill(luna, LOADS["batch"]))
 
 
+def test_launch_prices_that_end_double():
+    ending = [card for card in costs.current() if card.valid_to]
+    assert ending and all("launch price" in card.note and "doubles" in card.note for card in ending)
+
+
+def test_old_sources_are_grey():
+    for card in costs.current():
+        assert costs.stale(card) == (card.date[:7] <= "2026-08")
+    chart = cost_charts.chart("agent").axes[0]
+    found = costs.ranked(LOADS["agent"], costs.shown())
+    assert [label.get_color() == COLOURS["muted"] for label in chart.get_yticklabels()] == [costs.stale(one.card) for one in found]
+
+
 # --- the page ------------------------------------------------------------------------------------------------------------
 
 PAGE = (ROOT / "book/costs.md").read_text("utf8")
@@ -247,7 +370,26 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "step_below": "$0.40", "step_beyond": "$0.80", "long_write": "2", "short_write": "1.25", "unused": "25%", "haiku_long": "6 of 6", "haiku_times": "5", "uses_short": "2", "uses_long": "3",
         "batch_factor": "50%", "sonnet_was": "$0.20", "sonnet_now": "$0.10", "codex": "94.2%", "ds_hits": "56.3%",
     }  # fmt: skip
+    expected |= {
+        "w_start": "12,000", "w_growth": "2,242", "w_sent": f"{AGENT_NEW + AGENT_HITS:,}", "w_new": f"{AGENT_NEW:,}", "w_hits": f"{AGENT_HITS:,}", "w_out": f"{AGENT_OUT:,}",
+        "stale": "23", "batch_taken": "5", "free_hits": "cerebras/glm-4.7", "pro_total": "$0.92", "pro_free": "$0.38", "doc_hits_most": "71%", "doc_rereads": "2",
+        "floor": f"${sum(at_least(RACK)):.4f}", "walk_context": f"{np.mean(AGENT_BEFORE):,.0f}", "walk_prefill": "15%", "walk_mfu": "7%", "walk_decode": "19%", "walk_nodes": "82%",
+        "walk_fits": f"{(RACK['hbm'] - 671.025e9) / (np.mean(AGENT_BEFORE) * KV):,.0f}", "own_day": "3.2", "att_from": "15,000", "host_bill": "$0.97", "own_bill": "$0.14",
+        "host_again": f"${sum(n * (2 * ACTIVE + 2 * 61 * 128 * 320 * (n - 1) / 2) for n in range(12_000, 12_000 + 33 * 2_242, 2_242)) / RACK['flops'] * RACK['usd'] / 0.1528:.2f}",
+        "kept_hbm": f"${AGENT_HITS * KV * 20 / RACK['hbm'] * RACK['usd']:.3f}", "kept_flash": f"${AGENT_HITS * KV * 20 / 30.72e12 * DRIVE_USD:.6f}",
+    }  # fmt: skip
     assert {name: told[name] for name in expected} == expected
+
+
+def test_the_dearest_is_said_of_the_cards_it_is_said_of():
+    told = costs.numbers()
+    for load in ("chat", "agent", "batch"):
+        for key, cards in (("most", costs.shown()), ("all", costs.current())):
+            totals = {card: costs.bill(card, LOADS[load]).total for card in cards}
+            most = {costs.name(card) for card, total in totals.items() if total == pytest.approx(max(totals.values()))}
+            assert set(re.findall(r"(\S+) \(", told[f"{load}_{key}"])) == most and costs.usd(max(totals.values())) in told[f"{load}_{key}"]
+    top = max(costs.current(), key=lambda card: costs.bill(card, LOADS["agent"]).total)
+    assert top.usd_per_Mtok.cached_read is None, "the page says so"
 
 
 CELLS = [(yaml.safe_load(head)["mystnb"]["image"]["alt"], *re.match(r"(\w+)\((?:\"(\w+)\")?\)", call).groups())
@@ -331,10 +473,24 @@ def test_signals_carry_the_cards_prices(explored, id, prompt, waits):
     moved = {"card": id, "prompt_tokens_exponent": prompt, "waits": waits, "share": 40, "answer_tokens_exponent": 3}
     params = [{**param, "value": moved[param["name"]]} if param["name"] in moved else param for param in explored.spec["params"]]
     card = price(id)
-    p, n = card.rates(10**prompt), 10**prompt
+    n = {4.5: 32_000, 5.5: 320_000}[prompt]  # as the slider rounds
+    p = card.rates(n)
     hit, write = p.input if p.cached_read is None else p.cached_read, p.cache_write_5min or p.input
     expected = (n * (0.4 * hit + 0.6 * write) + 1000 * p.output) * M * 1000 * ((card.batch_multiplier or 1) if waits == "yes" else 1)
     assert signals(params, "here", "card_batch")["here"] == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_header_says_what_is_charged(explored):
+    """At a batch and beyond a step: prices after the step, writes, and what a card lacks."""
+    moved = {"card": "claude-haiku-5.5@2026-10-07", "other": "cerebras/gpt-oss-120b@2026-06-27", "waits": "yes", "prompt_tokens_exponent": 5.1}
+    params = [{**param, "value": moved[param["name"]]} if param["name"] in moved else param for param in explored.spec["params"]]
+    svg = vl_convert.vegalite_to_svg(json.dumps({**explored.spec, "params": params, "width": 600}), vl_version=VEGALITE)
+    said = " ".join(ElementTree.fromstring(svg).itertext())
+    haiku, step = price(moved["card"]).rates(130_000), price(moved["card"]).above
+    assert step.tokens < 130_000 and f"${haiku.input:.2f} in" in said and f"${haiku.output:.2f} out" in said and "written" in said
+    for words in ("beyond its step", "less 50 %", "no batch price", "no price for hits", "$0.35 in", "130,000 in, 400 out"):
+        assert words in said
+    assert "32,000 in, 400 out" in " ".join(ElementTree.fromstring(explored.still).itertext())
 
 
 def test_the_explorable_is_valid_small_and_loads_nothing(explored):

@@ -8,10 +8,12 @@ Nothing is marked in the pages. What counts as a use stands in the glossary, as 
     % on pricing: hit                phrases that mean it on this page, whatever they mean on others
 
 A phrase with a capital letter is looked for as it stands, any other also at the start of a sentence. The longest phrase
-wins: "critical batch" is no use of "batch". Entries have two roles of their own: {symbol}`batch` is a letter and its unit
+wins: "critical batch" is no use of "batch". A list of objectives has no links, and a sentence that explains a term in bold
+none to it: the next use has it. Entries have two roles of their own: {symbol}`batch` is a letter and its unit
 from the notation, {lesson}`racks#a-layer-of-experts` a link to a section. A lesson that is not in the book yet is only named.
 """
 
+import bisect
 import hashlib
 import re
 from pathlib import Path
@@ -27,6 +29,7 @@ from sphinx.util.nodes import make_refnode
 # Where no reader expects a link. Headings, captions and blocks of code are no paragraphs, so that they are left alone anyway.
 SILENT = (nodes.reference, nodes.literal, nodes.math, nodes.raw, nodes.table, nodes.legend, nodes.citation, nodes.footnote, addnodes.pending_xref)
 COMPUTED = {"pasted-text", "cell"}  # classes of what a cell made: glued values and outputs
+OBJECTIVES = "What you will be able to do"
 RULE = re.compile(r"(also|only|not|on [\w-]+):(.*)")
 
 
@@ -158,8 +161,47 @@ def is_prose(text):
     while (text := text.parent) is not None:
         if isinstance(text, SILENT) or COMPUTED & set(text.get("classes", ())):
             return False
+        if isinstance(text, nodes.bullet_list) and is_objectives(text.parent):
+            return False
         prose = prose or isinstance(text, nodes.paragraph)
     return prose
+
+
+def is_objectives(section):
+    """Whether a section says what a reader will be able to do."""
+    return isinstance(section, nodes.section) and section[0].astext() == OBJECTIVES
+
+
+class Sentences:
+    """The sentences of a paragraph, and which entries each of them explains: those whose phrase it has in bold."""
+
+    def __init__(self, paragraph, means):
+        """Numbers by text, and sets of ids by number."""
+        self.ends = [found.end() for found in re.finditer(r"[.?!](?=\s|$)", paragraph.astext())]
+        self.starts, self.explained, place = {}, {}, 0
+        for text in paragraph.findall(nodes.Text):
+            self.starts[id(text)] = place
+            place += len(text.astext())
+        for bold in paragraph.findall(nodes.strong):
+            found = [means[words] for words in plain(bold.astext()) if means.get(words)]
+            first = next(bold.findall(nodes.Text), None)
+            if found and first is not None:
+                self.explained.setdefault(self.number(first, 0), set()).add(found[0]["id"])
+
+    def number(self, text, place):
+        """The number of the sentence that a place in a text stands in."""
+        return bisect.bisect_right(self.ends, self.starts[id(text)] + place)
+
+    def explains(self, text, place):
+        """The ids of the entries that the sentence at a place explains."""
+        return self.explained.get(self.number(text, place), ())
+
+
+def paragraph_of(text):
+    """The innermost paragraph that a text stands in."""
+    while not isinstance(text, nodes.paragraph):
+        text = text.parent
+    return text
 
 
 class FirstUses(SphinxPostTransform):
@@ -179,18 +221,22 @@ class FirstUses(SphinxPostTransform):
         self.seen, looks = set(), pattern(self.means)
         for element in self.document.findall(lambda node: isinstance(node, (nodes.paragraph, nodes.Inline))):
             join_texts(element)
+        paragraphs = {}
         for text in filter(is_prose, list(self.document.findall(nodes.Text))):
-            pieces = list(self.pieces(str(text), looks))
+            within = paragraph_of(text)
+            if within not in paragraphs:
+                paragraphs[within] = Sentences(within, self.means)
+            pieces = list(self.pieces(text, looks, paragraphs[within]))
             if len(pieces) > 1 or not isinstance(pieces[0], nodes.Text):
                 text.parent.replace(text, pieces)
 
-    def pieces(self, text, looks):
+    def pieces(self, node, looks, sentences):
         """The text, with links where it uses a term for the first time."""
-        end = 0
+        text, end = str(node), 0
         for match in looks.finditer(text):
             as_is, small = plain(match[0])
             entry = self.means[as_is if as_is in self.means else small]
-            if entry is None or entry["id"] in self.seen:
+            if entry is None or entry["id"] in self.seen or entry["id"] in sentences.explains(node, match.start()):
                 continue
             self.seen.add(entry["id"])
             if text[end:match.start()]:

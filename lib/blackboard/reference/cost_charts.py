@@ -11,13 +11,13 @@ from blackboard.drawing import Drawing, done, name_ends, point
 from blackboard.explorable import Explorable, curve, derived, inside, menu, slider, sweep
 from blackboard.formula import take
 from blackboard.reference.costs import (
-    DAY, GROWING, MTOK, PARTS, THOUSAND, Bill, Workload, asked_once, bill, closed, current, doubts, name, ranked, request_cost, shown, usd, workloads,
+    DAY, GROWING, MTOK, PARTS, SEEN, THOUSAND, Bill, Workload, asked_once, bill, closed, current, doubts, name, ranked, request_cost, shown, stale, usd, workloads,
 )  # fmt: skip
 from blackboard.style import COLOURS
 from blackboard.units import factor
 
 INKS = {"input": "compute", "written": "third", "hits": "accent", "output": "kv", "storage": "weights"}
-ROW = 0.3  # inches
+ROW, FAINT = 0.3, 0.4  # inches; how solid the bars of cards are that were not seen for long
 
 
 def alt(name: str, *args: Any) -> str:
@@ -35,10 +35,12 @@ def _bars(at: Any, found: list[Bill]) -> None:
     for n, one in enumerate(found):
         left = 0.0
         for part in PARTS:
-            at.barh(n, share := 100 * one.share(part), left=left, height=0.72, color=COLOURS[INKS[part]], lw=0)
+            at.barh(n, share := 100 * one.share(part), left=left, height=0.72, color=COLOURS[INKS[part]], lw=0, alpha=FAINT if stale(one.card) else 1)
             left += share
     at.set(xlim=(0, 100), ylim=(len(found) - 0.4, -0.6), xlabel="% of the cost")
     at.set_yticks(range(len(found)), [_named(one) for one in found], fontsize=10)
+    for label, one in zip(at.get_yticklabels(), found):
+        label.set_color(COLOURS["muted"] if stale(one.card) else "black")
     at.set_xticks([0, 50, 100])
     at.tick_params(axis="y", length=0)
     at.grid(False)
@@ -58,9 +60,10 @@ def _totals(at: Any, found: list[Bill]) -> None:
     """A dot for each bill on a log axis, with its dollars."""
     totals = [one.total for one in found]
     at.hlines(range(len(found)), min(totals) / 2, totals, color=COLOURS["muted"], lw=1, alpha=0.5)
-    at.plot(totals, range(len(found)), "o", color=COLOURS["bound"], ms=5)
-    for n, total in enumerate(totals):
-        at.annotate(usd(total), (total, n), (5, 0), textcoords="offset points", va="center", fontsize=10)
+    for n, one in enumerate(found):
+        ink = COLOURS["muted" if stale(one.card) else "bound"]
+        at.plot(one.total, n, "o", color=ink, mfc="white" if stale(one.card) else ink, ms=5)
+        at.annotate(usd(one.total), (one.total, n), (5, 0), textcoords="offset points", va="center", fontsize=10, color=COLOURS["muted"] if stale(one.card) else "black")
     at.set(xscale="log", xlim=(min(totals) / 2, max(totals) * 12), ylim=(len(found) - 0.4, -0.6), xlabel="$ (log scale)")
     at.set_yticks([])
     at.xaxis.set_major_formatter("{x:g}")
@@ -84,8 +87,9 @@ def _chart_says(load: Workload, found: list[Bill]) -> str:
     span = lambda part: f"{part} {min(one.share(part) for one in found):.0%} to {max(one.share(part) for one in found):.0%}"
     task = f"{load.tasks:,} requests" if load.tasks > 1 else "one task"
     asked = "; a question mark is an uncertain price" if any(map(doubts, found)) else ""
+    grey = sum(stale(one.card) for one in found)
     return (
-        f"{load.what.capitalize()} on {len(found)} price cards current on {DAY}, the dearest first: what {task} would cost, and its parts in percent{asked}. "
+        f"{load.what.capitalize()} on {len(found)} price cards current on {DAY}, the dearest first: what {task} would cost, and its parts in percent{asked}; {grey} in grey were last seen before {SEEN}. "
         f"From {_named(found[0])}, {usd(found[0].total)}, to {_named(found[-1])}, {usd(found[-1].total)}. Parts: {', '.join(map(span, used))}."
     )
 
@@ -158,6 +162,7 @@ OPEN, OTHER = "gemini-3.8-flash@2026-09-20", "kimi-k2-0905@2026-06-12"
 ASKED = "USD/kilosequence"
 NEVER = 1e12  # a step that no prompt reaches
 FIELDS = {"hit_price": "hit", "write_price": "write", "output_price": "output"}
+PLAIN = "input"  # said, but not in the formula: what is new is charged as a write where the card charges for writing
 
 
 def _menu_rows() -> dict[str, dict[str, Any]]:
@@ -168,6 +173,7 @@ def _menu_rows() -> dict[str, dict[str, Any]]:
         hit = p.input if p.cached_read is None else p.cached_read
         rows[card.id] = {
             "name": name(card), "date": card.valid_from, "input": p.input, "hit": hit, "write": p.cache_write_5min or p.input, "output": p.output,
+            "hits": int(p.cached_read is not None), "writes": int(p.cache_write_5min is not None), "batches": int(card.batch_multiplier is not None),
             "step": step.tokens if step else NEVER, "up": step.input_multiplier if step else 1, "out": step.output_multiplier if step else 1,
             "batch": card.batch_multiplier or 1,
         }  # fmt: skip
@@ -178,13 +184,25 @@ def _of(which: str) -> dict[str, str]:
     """Signals of a card: its prices as the prompt's length and the batch make them, USD per token."""
     row = f"cards[{which}]"
     far = lambda times: f"(prompt_tokens > {row}.step ? {row}.{times} : 1)"
-    return {f"{which}_{short}": f"{row}.{short} * {far('out' if short == 'output' else 'up')} / {MTOK!r}" for short in FIELDS.values()} | {
+    return {f"{which}_{short}": f"{row}.{short} * {far('out' if short == 'output' else 'up')} / {MTOK!r}" for short in FIELDS.values()} | {f"{which}_new": f"{row}.{PLAIN} * {far('up')} / {MTOK!r}"} | {
         f"{which}_batch": f"(waits == 'yes' ? {row}.batch : 1)"}  # fmt: skip
 
 
 def _bound(which: str) -> dict[str, str]:
     """The fields of the formula on a card, by signal."""
     return {field: f"{which}_{short}" for field, short in FIELDS.items()} | {"batch_factor": f"{which}_batch"}
+
+
+def rounded(exponent: float) -> float:
+    """A power of ten to two digits."""
+    return float(f"{10**exponent:.1e}")
+
+
+def _rounded(name: str, low: float, high: float, step: float, value: float, label: str) -> list[dict]:
+    """A slider over powers of ten whose signal is rounded to two digits: 32,000, not 31,623."""
+    moved, follows = slider(name, low, high, step, value, label, base=10)
+    unit = f"pow(10, floor({name}_exponent + 1e-9) - 1)"
+    return [moved, *derived(name, f"round({follows['expr']} / {unit}) * {unit}")]
 
 
 def _controls() -> list[dict]:
@@ -198,7 +216,7 @@ def _controls() -> list[dict]:
     return [
         {"name": "cards", "value": rows}, *menu("card", names, OPEN, "card"), *menu("other", names, OTHER, "compared with"),
         *menu("waits", {"no": "no", "yes": "yes, in a batch"}, "no", "the answer may wait"),
-        *slider("prompt_tokens", 2, 5.9, 0.1, 4.5, "input tokens", base=10), *slider("answer_tokens", 1, 5, 0.1, 2.6, "output tokens", base=10),
+        *_rounded("prompt_tokens", 2, 5.9, 0.1, 4.5, "input tokens"), *_rounded("answer_tokens", 1, 5, 0.1, 2.6, "output tokens"),
         *slider("share", 0, 100, 1, 94, "% of input from the cache"),
         *(row for key, value in follows.items() for row in derived(key, value)),
     ]  # fmt: skip
@@ -237,9 +255,17 @@ def bill_explorer() -> Explorable:
 
 def _lines() -> list[str]:
     """What the title says: prices of the cards, and the cost at the marked share by part, as browser expressions."""
-    money = lambda value: f"'$' + format({value}, ',.3~r')"
-    listed = lambda which: " + ', ' + ".join(f"{money(f'cards[{which}].{key}')} + ' {said}'" for key, said in (("input", "in"), ("hit", "hit"), ("output", "out")))
-    asks = lambda which: f"cards[{which}].name + ': ' + {listed(which)} + ' (Mtok)' + (prompt_tokens > cards[{which}].step ? ', beyond its step' : '')"
+    cents = lambda value: f"abs({value} * 100 - round({value} * 100)) < 1e-6"  # $1.50, but $0.0375
+    money = lambda value: f"'$' + format({value}, {value} >= 1 || ({value} >= 0.01 && {cents(value)}) ? ',.2f' : ',.2~r')"
+    times = lambda which, key: f"({which}_{key} * {MTOK!r})"
+    some = lambda which, key, said, has: f"(cards[{which}].{has} ? ', ' + {money(times(which, key))} + ' {said}' : '{{}}')"
+    listed = lambda which: " + ".join((
+        f"{money(times(which, 'new'))} + ' in'", some(which, "write", "written", "writes").format(""), some(which, "hit", "hit", "hits").format(", no price for hits"),
+        f"', ' + {money(times(which, 'output'))} + ' out'",
+    ))  # fmt: skip
+    far = lambda which: f"(prompt_tokens > cards[{which}].step ? ', beyond its step' : '')"
+    less = lambda which: f"(waits == 'yes' ? (cards[{which}].batches ? ', less ' + format(100 - 100 * cards[{which}].batch, '.0f') + ' %' : ', no batch price') : '')"
+    asks = lambda which: (f"cards[{which}].name + {far(which)} + {less(which)} + ', per Mtok:'", listed(which))
     part = lambda formula, **fields: f"{1 / factor(ASKED)!r} * {formula.vega(**fields)}"
     card = {field: signal for field, signal in _bound("card").items()}
     take_in = lambda formula, **more: part(formula, **{key: value for key, value in (card | more).items() if key in formula.free})
@@ -248,19 +274,19 @@ def _lines() -> list[str]:
         "output": take_in(PARTS["output"]),
     }  # fmt: skip
     parts = " + ', ' + ".join(f"'{name} ' + {money(value)}" for name, value in said.items())
-    tokens = "format(prompt_tokens, ',.2~r') + ' in, ' + format(answer_tokens, ',.2~r') + ' out, ' + share + ' % cached'"
-    return [asks("card"), asks("other"), f"{tokens} + ': ' + {money('here')} + ' against ' + {money('there')}", f"'of the first: ' + {parts}"]
+    tokens = "format(prompt_tokens, ',') + ' in, ' + format(answer_tokens, ',') + ' out, ' + share + ' % cached'"
+    return [*asks("card"), *asks("other"), f"{tokens} + ': ' + {money('here')} + ' against ' + {money('there')}", f"'of the first: ' + {parts}"]
 
 
 def _explorer_says() -> str:
     def at(id: str, share: float) -> str:
         p = price(id).usd_per_Mtok
         known = {"hit_rate": share, "hit_price": p.cached_read / MTOK, "write_price": (p.cache_write_5min or p.input) / MTOK, "output_price": p.output / MTOK}
-        return usd(THOUSAND * take(request_cost, known, prompt_tokens=10**4.5, answer_tokens=10**2.6, batch_factor=1), 3)
+        return usd(THOUSAND * take(request_cost, known, prompt_tokens=rounded(4.5), answer_tokens=rounded(2.6), batch_factor=1), 3)
 
     first, second = name(price(OPEN)), name(price(OTHER))
     return (
         "Dollars for a thousand requests against the share of their input that a cache holds, from none to all, on two price cards, with menus for the cards and for a "
-        f"batch, and sliders for input, output and the share. With {10**4.5:,.0f} tokens in and {10**2.6:,.0f} out, {first} falls from {at(OPEN, 0)} to {at(OPEN, 1)}, "
+        f"batch, and sliders for input, output and the share. With {rounded(4.5):,.0f} tokens in and {rounded(2.6):,.0f} out, {first} falls from {at(OPEN, 0)} to {at(OPEN, 1)}, "
         f"{second} from {at(OTHER, 0)} to {at(OTHER, 1)}."
     )

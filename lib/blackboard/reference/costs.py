@@ -13,18 +13,25 @@ from functools import cache
 from itertools import takewhile
 from typing import Any, NamedTuple
 
-from blackboard.catalogue import PriceCard, measurement, price, prices
+from blackboard import notation
+from blackboard.batching.equations import cost_floor, kv_time, weight_time
+from blackboard.case import RUNNING, Case
+from blackboard.catalogue import PriceCard, measurement, model, price, prices, tier
 from blackboard.formula import DERIVED, Formula, take
-from blackboard.notation import symbols
+from blackboard.notation import latex, symbols
 from blackboard.paging.equations import hit_rate_turns, start_context, turn_growth, turns
-from blackboard.pricing.equations import hold_time, input_price, output_price, uses_even
+from blackboard.pricing.equations import (
+    attention_of_heads, context_flop, hbm_hold, hold_time, input_price, output_price, remat_cost, tier_hold, tier_retrieve, uses_even,
+)  # fmt: skip
+from blackboard.pricing.implied import implied
+from blackboard.pricing.numbers import KINDS, rack, rented
 from blackboard.summary import Page, table
 from blackboard.units import factor, significant
 
 DAY = "2026-11-21"
 MTOK, HOUR = factor("megatoken"), factor("h")
 KEPT = 5 * factor("min")  # a short cache write buys so much, and each hit as much again
-THOUSAND = 1000
+THOUSAND, HALF = 1000, 0.5
 
 # --- formulas ----------------------------------------------------------------------------------------------------------
 
@@ -66,6 +73,23 @@ request_cost = Formula(
     "one request, of which a cache holds a share", ("all that misses is written",), DERIVED, register=False,
 )  # fmt: skip
 FORMULAS = (task_cost, sent, written, request_cost, *PARTS.values())
+
+
+def lines() -> tuple[Any, ...]:
+    """The bill's terms as they stand in its lines: two that a batch makes cheaper, two more, and storage."""
+    paid = [term for term, _ in _PAID.values()]
+    return sum(paid[:2]), sum(paid[2:]), PARTS["storage"].typed
+
+
+class Lines:
+    """The formula of the bill in three lines, for a narrow page."""
+
+    def _repr_latex_(self) -> str:
+        head, factor_, (first, second, stored) = latex(task_cost.symbol), latex(batch_factor), map(latex, lines())
+        return (
+            f"$\\displaystyle \\begin{{aligned}} {head} ={{}} & {factor_} \\, \\bigl( {first} \\\\ & \\quad {{}} + {second} \\bigr) \\\\ "
+            f"& {{}} + {stored} \\end{{aligned}}$"
+        )
 
 # --- workloads ---------------------------------------------------------------------------------------------------------
 
@@ -273,12 +297,18 @@ def least_uses(card: PriceCard, kept: str = "cache_write_5min") -> int | None:
 GROWING = "claude-opus-5.5@2026-09-22"  # the card of the figure against turns
 HOSTED, NEWEST = "gpt-oss-120b", 4  # an open model that several hosts sell, and how many cards of a maker a chart shows
 HOSTS = ("together", "fireworks", "cerebras", "groq")
+SEEN = "2026-09"  # a card whose newest source is older is drawn in grey
 
 
 @cache
 def current(day: str = DAY) -> tuple[PriceCard, ...]:
     """The cards that held on a day: not known to have ended, or ended later."""
     return tuple(card for card in prices() if card.valid_on(day))
+
+
+def stale(card: PriceCard) -> bool:
+    """Whether a card was last seen before SEEN: it may have ended since."""
+    return card.date < SEEN
 
 
 @cache
@@ -317,17 +347,14 @@ def usd(value: float, digits: int = 2) -> str:
     return f"${value:,.2f}" if value >= 1 else f"${significant(value, digits)}"
 
 
-def _line(text: str) -> str:
-    return f'<span style="white-space: nowrap">{text}</span>'
-
-
 def _called(card: PriceCard, mark: str = "") -> str:
-    """A card's name on one line, with a mark."""
-    return f'<div style="min-width: 15rem"><code>{html.escape(name(card))}</code>{mark}</div>'
+    """A card's name with a mark, and its dates below."""
+    seen = f"{card.valid_from}, seen {card.date}"
+    return f'<code>{html.escape(name(card))}</code>{mark}<br><small>{seen}</small>'
 
 
 def _folded(summary: str, page: Page) -> Page:
-    return Page(f"<details><summary>{html.escape(summary)}</summary>{page}</details>")
+    return Page(f'<details class="cost-cards"><summary>{html.escape(summary)}</summary>{page}</details>')
 
 
 def assumptions() -> Page:
@@ -355,6 +382,36 @@ def counted() -> Page:
     return table("Tokens of a task", heads, rows)
 
 
+def letters(formula: Formula) -> tuple[str, ...]:
+    """Names of a formula's symbols, those of the bill in the order of its terms; of another formula, what the bill has not."""
+    bill_ = ("task_cost", *(name for part in PARTS.values() for name in sorted(part.free, key=lambda n: (n.endswith("price"), n == "batch_factor"))))
+    known = tuple(dict.fromkeys(bill_))
+    return known if formula is task_cost else tuple(n for n in (formula.symbol.name, *formula.free) if n not in known)
+
+
+def legend(formula: Formula) -> Page:
+    """What the letters of a formula mean."""
+    rows = [[f"\\({latex(notation.symbol(n))}\\)", html.escape(notation.lookup(n).says), html.escape(notation.lookup(n).unit)] for n in letters(formula)]
+    return table("Letters of the formula", ("Letter", "Meaning", "Unit"), rows)
+
+
+def worked(load: Workload, card: PriceCard) -> list[tuple[str, int, float, float]]:
+    """A bill below the card's step, line by line: part, tokens, USD per million, USD. Parts that come to nothing are left out."""
+    made, p = requests(load), _prices(card, load, load.start)
+    counts = [_counts(card, load, r, caches(card, load)) for r in made]
+    held = zip(("input", "written", "hits", "output"), ("fresh_tokens", "written_tokens", "reread_tokens", "answer_tokens"),
+               ("input_price", "write_price", "hit_price", "output_price"))  # fmt: skip
+    paid = bill(card, load).parts
+    return [(part, int(sum(c[tokens] for c in counts)), p[asked] * MTOK, paid[part]) for part, tokens, asked in held if paid[part]]
+
+
+def worked_bill() -> Page:
+    """The agent's bill on one card, line by line."""
+    load, card = workloads()["agent"], price(GROWING)
+    made = [[part.capitalize(), f"{tokens:,}", f"${each:.2f}", f"${paid:.3f}"] for part, tokens, each, paid in worked(load, card)]
+    return table(f"The agent's task on {name(card)}", ("Part", "Tokens", "For a million", "Paid"), [*made, ["Sum", "", "", usd(bill(card, load).total)]])
+
+
 def _lowered(found: Bill) -> str:
     """What lowers the bill: the batch price where the workload may wait, else what caching saves."""
     if found.load.waits:
@@ -365,20 +422,30 @@ def _lowered(found: Bill) -> str:
 def bills(workload: str) -> Page:
     """Every current card's bill for a workload, the dearest first, folded away; what is uncertain is marked and said below."""
     load, notes, rows = workloads()[workload], {}, []
-    for found in ranked(load, current()):
-        why = doubts(found)
-        number = notes.setdefault(f"{found.card.id}: {why}", len(notes) + 1) if why else 0
+    found = ranked(load, current())
+    used = [part for part in PARTS if any(one.parts[part] for one in found)]
+    for one in found:
+        why = doubts(one)
+        number = notes.setdefault(f"{one.card.id}: {why}", len(notes) + 1) if why else 0
         mark = f'<sup><a href="#costs-{workload}-{number}" aria-label="caveat ?{number}">?{number}</a></sup>' if why else ""
-        parts = [usd(value) if value else "–" for value in found.parts.values()]
-        rows.append([
-            _called(found.card, mark), _line(found.card.valid_from), _line(found.card.date), usd(found.total), *parts,
-            f"{found.share('output'):.0%}", usd(found.blended), _lowered(found), "yes" if found.long else "–",
-        ])  # fmt: skip
-    heads = ("Card", "From", "Last source", f"Cost of {'1,000 requests' if load.tasks > 1 else 'the task'}", "Input", "Written", "Hits", "Output", "Storage",
-             "Share of output", "Per million tokens", "Batch" if load.waits else "Caching saves", "Beyond its step")  # fmt: skip
+        parts = [usd(one.parts[part]) if one.parts[part] else "–" for part in used]
+        rows.append([_called(one.card, mark), usd(one.total), *parts, _lowered(one), *([f"{one.long} of {load.turns}" if one.long else "–"] if load.turns > 1 else [])])
+    heads = ("Card", f"Cost of {'1,000 requests' if load.tasks > 1 else 'the task'}", *(part.capitalize() for part in used),
+             "Batch" if load.waits else "Caching saves", *(["Beyond its step"] if load.turns > 1 else []))  # fmt: skip
     below = "".join(f'<li id="costs-{workload}-{n}">{html.escape(text)}</li>' for text, n in notes.items())
     page = table(f"{workload.capitalize()}: all {len(rows)} cards current on {DAY}", heads, rows)
-    return _folded(f"All {len(rows)} cards", Page(page + (f'<p>Uncertain (marked ?):</p><ol class="table-note">{below}</ol>' if below else "")))
+    return _folded(f"All {len(rows)} cards", Page(page + _without_storage(found) + (f'<p>Uncertain (marked ?):</p><ol class="table-note">{below}</ol>' if below else "")))
+
+
+def unstored(found: Bill) -> float:
+    """A bill without its storage, as if the same hits came unasked, USD."""
+    return found.total - found.parts["storage"]
+
+
+def _without_storage(found: Iterable[Bill]) -> str:
+    """A sentence on the bills with storage: what they would be without."""
+    said = [f"<code>{html.escape(name(one.card))}</code> {usd(unstored(one))}" for one in found if one.parts["storage"]]
+    return f'<p class="table-note">Without storage, if the same hits came unasked: {", ".join(said)}.</p>' if said else ""
 
 
 def ratios() -> Page:
@@ -388,14 +455,148 @@ def ratios() -> Page:
     for card in sorted(current(), key=lambda c: (c.provider, c.id)):
         p, step = card.usd_per_Mtok, card.above
         rows.append([
-            _called(card), _line(card.valid_from), usd(p.input), times(p.output, p.input), times(p.cached_read, p.input), times(p.cache_write_5min, p.input),
+            _called(card), usd(p.input), times(p.output, p.input), times(p.cached_read, p.input), times(p.cache_write_5min, p.input),
             times(p.cache_write_1h, p.input), str(least_uses(card) or "–"), str(least_uses(card, "cache_write_1h") or "–"),
             f"{card.batch_multiplier:g}" if card.batch_multiplier else "–",
             f"{step.tokens:,}: {step.input_multiplier:g}, {step.output_multiplier:g}" if step else "–",
         ])  # fmt: skip
-    heads = ("Card", "From", "Input (USD per million)", "Output ÷ input", "Hit ÷ input", "Write ÷ input", "Long write ÷ input",
+    heads = ("Card", "Input (USD per million)", "Output ÷ input", "Hit ÷ input", "Write ÷ input", "Long write ÷ input",
              "Uses to pay for a write", "Uses, long write", "Batch", "Step: input ×, output ×")  # fmt: skip
     return _folded(f"All {len(rows)} cards", table(f"Ratios of the cards current on {DAY}", heads, rows))
+
+
+# --- down to the machine -----------------------------------------------------------------------------------------------
+
+WALKED = "deepseek-v3"  # public weights, and accounts of one maker's service
+OWN = "deepseek-v3@2025-02-08"  # its maker's card, of the time of those accounts
+SOLD = ("together/deepseek-v3.1@2026-06-26", GROWING)  # the same layers at a host, and a model of unpublished size
+
+
+class Tokens(NamedTuple):
+    """Tokens of a task by what is done with them, and how many stand before the mean new token and the mean token of an answer."""
+
+    new: int
+    hits: int
+    output: int
+    before_new: float
+    before_output: float
+
+
+class Cost(NamedTuple):
+    """USD for a task: new tokens, hits, output, and keeping caches between requests."""
+
+    new: float
+    hits: float
+    output: float
+    kept: float = 0.0
+
+    @property
+    def total(self) -> float:
+        return sum(self)
+
+
+def tokens_of(load: Workload) -> Tokens:
+    """What the machine must do for a task, token by token."""
+    made = requests(load)
+    new, hits, output = (sum(r[n] for r in made) for n in (1, 0, 2))
+    before = sum(r.new * (r.hit + r.prompt - 1) / 2 for r in made) / new
+    return Tokens(new, hits, output, before, sum(r.answer * (r.prompt + (r.answer - 1) / 2) for r in made) / output)
+
+
+def _account() -> dict[str, Any]:
+    """DeepSeek's day of serving."""
+    [day] = measurement("deepseek_day6_production").records()
+    return day
+
+
+def own_machine() -> dict[str, float]:
+    """Symbols of the machine and the context of that day, with the rent that DeepSeek assumed."""
+    day = _account()
+    return Case(WALKED, "h800-8", "fp8", day["context_tokens"]).symbols | {"rent": day["rent_USD_per_GPU_per_hour"] / HOUR}
+
+
+def floor(load: Workload, known: dict[str, float] | None = None) -> Cost:
+    """The least that a task costs on a machine, by default the running case's: peak rates, full batches, nothing idle."""
+    n, known = tokens_of(load), known or rack()
+    return Cost(n.new * take(remat_cost, known), n.hits * take(tier_retrieve, known | _flash()), n.output * take(cost_floor, known, context=n.before_output))
+
+
+def _flash() -> dict[str, float]:
+    return rented(tier(KINDS["ssd"]))
+
+
+def reached() -> dict[str, float]:
+    """Shares that DeepSeek's day reached: of the peak in prefill and decode, of the floor's rate in decode, of the nodes kept."""
+    day, known = _account(), own_machine()
+    node = known["rent"] * day["gpus_per_node"]  # USD/s
+    misses, out = day["node_prefill_token_per_s"] * (1 - day["hit_rate"]), day["node_decode_token_per_s"]
+    multiply = take(remat_cost, known)
+    return {"prefill": multiply * misses / node, "mfu": multiply * out / node, "decode": take(cost_floor, known) * out / node,
+            "nodes": day["average_nodes"] / day["peak_nodes"]}  # fmt: skip
+
+
+def even_context() -> float:
+    """The context at which attention multiplies as much as the weights in prefill: keys and values of each head are spelt out there."""
+    [group] = model(WALKED).attention
+    width = (group.nope_dim + group.rope_dim + group.v_dim) / 2  # of keys and values on average
+    per = attention_of_heads(layers=group.layers, query_heads=group.heads, head_dim=width)
+    return take(context_flop, rack(), attention_flop=per)
+
+
+def between(load: Workload, hold: Formula, known: dict[str, float]) -> float:
+    """What it costs to keep a task's caches from each request to the next, USD."""
+    return tokens_of(load).hits * take(hold, known, hold_time=load.gap)
+
+
+def ladder(load: Workload, known: dict[str, float] | None = None) -> dict[str, Cost]:
+    """From the floor upwards: what a task costs as each known reason is added to those before it."""
+    low, share, known = floor(load, known), reached(), known or rack()
+    attended = low._replace(new=low.new * (1 + tokens_of(load).before_new / even_context()))
+    prefill = attended._replace(new=attended.new / share["prefill"])
+    decode = prefill._replace(output=prefill.output / share["decode"])
+    idle = Cost(*(part / share["nodes"] for part in decode))
+    return {"floor": low, "attention": attended, "prefill": prefill, "decode": decode, "idle": idle, "kept": idle._replace(kept=between(load, hbm_hold, known))}
+
+
+def priced(card: PriceCard, load: Workload) -> Cost:
+    """What a card asks for the same tokens; one without a price for hits asks the price of input. Below its step."""
+    n, p = tokens_of(load), _prices(card, load, load.start)
+    return Cost(n.new * p["write_price"], n.hits * p["hit_price"], n.output * p["output_price"])
+
+
+def walk() -> Page:
+    """The agent's task: floors by part on the running case's rack, and what three cards ask for it, in times of the floor."""
+    load, low = workloads()["agent"], floor(workloads()["agent"])
+    cards = [price(id) for id in (OWN, *SOLD)]
+    asked = [priced(card, load) for card in cards]
+    n = tokens_of(load)
+    times = lambda paid, least: f"{usd(paid)}<br><small>{significant(paid / least, 2)} ×</small>"
+    rows = [[said, f"{count:,}", usd(getattr(low, part)), *(times(getattr(one, part), getattr(low, part)) for one in asked)]
+            for said, part, count in (("New tokens, multiplied", "new", n.new), ("Hits, fetched from flash", "hits", n.hits), ("Output, reading the cache", "output", n.output))]  # fmt: skip
+    rows.append(["<strong>Task</strong>", "", usd(low.total), *(times(one.total, low.total) for one in asked)])
+    heads = ("Part", "Tokens", "Floor", *(f"<code>{html.escape(name(card))}</code><br><small>{card.valid_from}</small>" for card in cards))
+    return Page(f'<div class="cost-cards">{table(f"The agent’s task: floors for {RUNNING}, and prices", heads, rows)}</div>')
+
+
+REASONS = {
+    "floor": "Floor", "attention": "and attention over long prompts", "prefill": "and the MFU of prefill", "decode": "and the rate of decoding",
+    "idle": "and nodes kept for the peak", "kept": "and caches in HBM between requests",
+}  # fmt: skip
+
+
+def steps_up() -> Page:
+    """From the floor of the agent's task to its maker's price, reason by reason."""
+    load = workloads()["agent"]
+    made = {REASONS[key]: cost for key, cost in ladder(load).items()} | {f"Price on <code>{name(price(OWN))}</code>": priced(price(OWN), load)}
+    rows = [[said, *(usd(part) if part else "–" for part in cost), usd(cost.total)] for said, cost in made.items()]
+    return Page(f'<div class="cost-cards">{table("From floor to price, each line with those above it", ("Counted", "New", "Hits", "Output", "Kept", "Task"), rows)}</div>')
+
+
+def day_ratio(card: PriceCard) -> float:
+    """Revenue over rent of DeepSeek's day, had all of it been sold at one card's prices."""
+    day, p = _account(), card.usd_per_Mtok
+    hits, out = day["cached_input_token_per_day"], day["output_token_per_day"]
+    return ((day["input_token_per_day"] - hits) * p.input + hits * p.cached_read + out * p.output) / MTOK / day["cost_USD_per_day"]
 
 
 # --- numbers of the prose ----------------------------------------------------------------------------------------------
@@ -424,7 +625,8 @@ def _loads() -> dict[str, str]:
     [trace] = measurement("agent_traces").records()
     share = {key: hit_share(load) for key, load in workloads().items()}
     return {
-        "day": DAY, "cards": str(len(current())), "charted": str(len(shown())),
+        "day": DAY, "cards": str(len(current())), "charted": str(len(shown())), "stale": str(sum(map(stale, current()))), "seen": SEEN,
+        **_ending(), **_worked(),
         "chat_hits": f"{share['chat']:.0%}", "agent_hits": f"{share['agent']:.1%}",
         "arena": _spread(arena), "ds_hits": f"{rates['DeepSeek', 'all services, a day']:.1%}",
         "codex": f"{codex['what the traces allow']:.1%}",
@@ -433,12 +635,39 @@ def _loads() -> dict[str, str]:
     }  # fmt: skip
 
 
+def _ending() -> dict[str, str]:
+    """Cards whose end is known: by name, from when on, and what the agent's task costs now."""
+    known = sorted((card for card in current() if card.valid_to), key=lambda card: card.valid_to)
+    return {"ending": str(len(known)), "ending_cards": " and ".join(f"{name(card)} (until {card.valid_to})" for card in known)}
+
+
+def _worked() -> dict[str, str]:
+    """The agent's tokens by the closed forms, and its bill on one card."""
+    load = workloads()["agent"]
+    at = {"turns": load.turns, "start_context": load.start, "turn_growth": load.growth}
+    all_in, new = take(sent, at), take(written, at)
+    return {
+        "w_head": f"{load.head:,}", "w_brings": f"{load.brings:,}", "w_start": f"{load.start:,}", "w_growth": f"{load.growth:,}", "w_answer": f"{load.answer:,}",
+        "w_sent": f"{all_in:,.0f}", "w_new": f"{new:,.0f}", "w_hits": f"{all_in - new:,.0f}", "w_out": f"{load.turns * load.answer:,}",
+    }  # fmt: skip
+
+
+def _like(found: list[Bill], one: Bill) -> str:
+    """The bills that are as large as this one, in words."""
+    return " and ".join(_said(other) for other in found if abs(other.total / one.total - 1) < 1e-9)
+
+
+def _dearest(workload: str) -> str:
+    found = ranked(workloads()[workload], current())
+    return _like(found, found[0])
+
+
 def _chat() -> dict[str, str]:
     found = ranked(workloads()["chat"], shown())
     first = requests(found[0].load)
     cached = [one for one in found if caches(one.card, one.load)]
     return {
-        "chat_most": _said(found[0]), "chat_least": _said(found[-1]), "chat_span": significant(found[0].total / found[-1].total, 2),
+        "chat_all": _dearest("chat"), "chat_most": _like(found, found[0]), "chat_least": _like(found, found[-1]), "chat_span": significant(found[0].total / found[-1].total, 2),
         "chat_head": f"{found[0].load.head / sum(r.new for r in first):.0%}", "chat_out": _spread(one.share("output") for one in cached),
     }  # fmt: skip
 
@@ -453,7 +682,7 @@ def _agents() -> dict[str, str]:
     tokens = sum(r.answer for r in made) / sum(r.prompt + r.answer for r in made)
     old, new, fable, opus = map(on, ("gpt-6-sol", "gpt-6.1-sol", "claude-fable-5.2", "claude-opus-5.5"))
     return {
-        "agent_most": _said(found[0]), "agent_least": _said(found[-1]), "agent_out_tokens": f"{tokens:.1%}",
+        "agent_all": _dearest("agent"), "agent_most": _like(found, found[0]), "agent_least": _like(found, found[-1]), "agent_out_tokens": f"{tokens:.1%}",
         "agent_out": _spread(one.share("output") for one in cached),
         "agent_hit_share": _spread(one.share("hits") for one in cached),
         "sol_old": _said(old), "sol_new": _said(new), "sol_less": f"{1 - new.total / old.total:.0%}",
@@ -476,7 +705,15 @@ def _documents() -> dict[str, str]:
     pro, haiku = bill(_newest("gemini-3.1-pro-preview"), load), bill(_newest("claude-haiku-5.5"), load)
     reading = requests(load)[0].prompt * pro.card.usd_per_Mtok.input / MTOK
     opus = _newest("claude-opus-5.5").usd_per_Mtok
+    found = ranked(load, shown())
+    rereads = [one for one in found if not caches(one.card, load)]
+    cached = sorted((one for one in found if caches(one.card, load)), key=lambda one: one.share("hits"))
+    keeping = [one for one in ranked(load, current()) if one.parts["storage"]]
+    once = [one for one in cached if 1 - one.share("hits") - one.share("output") > HALF]
     return {
+        "doc_once": str(len(once)), "doc_cached": str(len(cached)), "doc_rereads": str(len(rereads)), "doc_turns": str(load.turns),
+        "doc_hits_most": f"{cached[-1].share('hits'):.0%}", "doc_hits_card": name(cached[-1].card),
+        "doc_stored": str(len(keeping)), "pro_total": usd(pro.total), "pro_free": usd(unstored(pro)),
         "pro": name(pro.card), "pro_storage": usd(pro.parts["storage"]), "pro_reading": usd(reading),
         "haiku": name(haiku.card), "haiku_step": f"{haiku.card.above.tokens:,}",
         "haiku_long": f"{haiku.long} of {load.turns}", "haiku_times": f"{haiku.card.above.input_multiplier:g}",
@@ -490,8 +727,8 @@ def _batches() -> dict[str, str]:
     [factor_] = {card.batch_multiplier for card in have}
     found = ranked(workloads()["batch"], shown())
     return {
-        "batch_have": str(len(have)), "batch_factor": f"{factor_:.0%}",
-        "batch_none": ", ".join(sorted(none)).replace("Deepseek", "DeepSeek"), "batch_most": _said(found[0]), "batch_least": _said(found[-1]),
+        "batch_all": _dearest("batch"), "batch_taken": str(sum(card.caveat("batch_multiplier") is not None for card in have)), "batch_have": str(len(have)), "batch_factor": f"{factor_:.0%}",
+        "batch_none": ", ".join(sorted(none)).replace("Deepseek", "DeepSeek"), "batch_most": _like(found, found[0]), "batch_least": _like(found, found[-1]),
         "batch_in": _spread(one.share("input") for one in found), "batch_brings": f"{found[0].load.brings:,}", "batch_answer": str(found[0].load.answer),
     }  # fmt: skip
 
@@ -512,7 +749,7 @@ def _saving() -> dict[str, str]:
         **{f"{key}_saves": _spread(found) for key, found in saving.items()},
         "hit_least": f"{hits[0]:.1%}", "hit_most": f"{hits[-1]:.0%}",
         "out_least": f"{outs[0]:g}", "out_most": f"{outs[-1]:g}", "uses_short": str(short), "uses_long": str(long),
-        "unused": f"{p.cache_write_5min / p.input - 1:.0%}", "without_hits": str(sum(p.cached_read is None for p in prices_)),
+        "free_hits": ", ".join(name(c) for c in current() if c.usd_per_Mtok.cached_read == 0), "unused": f"{p.cache_write_5min / p.input - 1:.0%}", "without_hits": str(sum(p.cached_read is None for p in prices_)),
     }  # fmt: skip
 
 
@@ -535,6 +772,34 @@ def _ranks() -> dict[str, str]:
     return {"moving": name(card), "place_chat": str(place("chat")), "place_agent": str(place("agent")), "uncertain": str(uncertain)}
 
 
+def _floors() -> dict[str, str]:
+    """The agent's task from the machine upwards."""
+    load = workloads()["agent"]
+    n, share, known, own = tokens_of(load), reached(), rack(), own_machine()
+    low, top = floor(load), ladder(load)["kept"]
+    asked = priced(price(OWN), load)
+    one = take(kv_time, known, batch=1, context=n.before_output)
+    fits = (known["hbm"] - known["n_total"] * known["bytes_per_param"]) / (n.before_output * known["kv_bytes_per_token"])
+    host, opus = (priced(price(id), load) for id in SOLD)
+    sizes = [r.prompt for r in requests(load)]
+    attended = sum(size * (1 + (size - 1) / 2 / even_context()) for size in sizes)
+    again = attended * take(remat_cost, known) / share["prefill"]
+    margin = implied(price(GROWING)).margin
+    return {
+        "walk_rent": f"${known['rent'] * HOUR:.2f}", "walk_context": f"{n.before_output:,.0f}", "walk_before": f"{n.before_new:,.0f}", "walk_fits": f"{fits:,.0f}",
+        "walk_weights": f"{take(weight_time, known) / (fits * one):.0%}", "floor": usd(low.total), "floor_own": usd(floor(load, own).total), "walk_own": name(price(OWN)),
+        "walk_own_day": price(OWN).valid_from, "walk_own_end": price(OWN).valid_to, "own_bill": usd(asked.total), "own_times": significant(asked.total / low.total, 2), "opus_times": significant(opus.total / low.total, 2),
+        "walk_host": name(price(SOLD[0])), "host_bill": usd(host.total), "host_again": usd(again), "host_hits": usd(host.hits), "walk_opus": name(price(GROWING)),
+        "att_from": significant(even_context(), 2), "att_times": significant(1 + n.before_new / even_context(), 2), "walk_prefill": f"{share['prefill']:.0%}",
+        "walk_mfu": f"{share['mfu']:.0%}", "walk_decode": f"{share['decode']:.0%}", "walk_day_context": f"{_account()['context_tokens']:,}", "walk_nodes": f"{share['nodes']:.0%}",
+        "walk_gap": f"{load.gap:g} s", "kept_hbm": usd(between(load, hbm_hold, known)), "kept_flash": f"${between(load, tier_hold, known | _flash()):.6f}", "machine": usd(top.total), "machine_own": usd(ladder(load, own)["kept"].total),
+        "left": significant(asked.total / top.total, 2), "left_own": significant(asked.total / ladder(load, own)["kept"].total, 2),
+        "top_new": usd(top.new), "own_new": usd(asked.new), "top_out": usd(top.output), "own_out": usd(asked.output), "own_hits": usd(asked.hits), "own_hits_share": f"{asked.hits / asked.total:.0%}",
+        "own_day": significant(day_ratio(price(OWN)), 2), "opus_margin": significant(margin.mid, 2), "opus_low": significant(margin.low, 2), "opus_high": significant(margin.high, 2),
+        "opus_real": significant(share["prefill"] * margin.mid, 2), "top_hits": usd(top.hits),
+    }  # fmt: skip
+
+
 def numbers() -> dict[str, str]:
     """All numbers of the page, by the name that the prose uses."""
-    return _loads() | _chat() | _agents() | _documents() | _batches() | _saving() | _stepping() | _ranks()
+    return _floors() | _loads() | _chat() | _agents() | _documents() | _batches() | _saving() | _stepping() | _ranks()

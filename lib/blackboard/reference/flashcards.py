@@ -23,6 +23,7 @@ from pathlib import Path
 
 from blackboard import catalogue, notation
 from blackboard.batching import equations as step, numbers as batching
+from blackboard.case import RUNNING
 from blackboard.formula import DERIVED, Formula, Source, formulas, lecture
 from blackboard.notation import latex
 from blackboard.overtraining import equations as training, numbers as overtraining
@@ -38,6 +39,7 @@ ROOT = Path(__file__).resolve().parents[3]
 DECK = "the-math-behind-llms.apkg"
 HERE = "../_static/flashcards/"  # from the page to the deck and its figures
 RUBIN = {"hbm": 288e9, "bandwidth": 20e12}  # as the lecture has it, 0:24:13
+TWICE = "blackboard::shown-in-lecture"  # a tag
 DEARER = 3, 5  # output over input, 1:41:24
 _SLOT = re.compile(r"\{([=$]?)([\w.]+)\}")
 
@@ -53,6 +55,7 @@ class Card:
     origin: Source
     numbers: Mapping[str, str] = field(default_factory=dict)
     figure: str = ""  # a lesson's, as "batching.latency"
+    asked: Formula | None = None  # a summary card's; the question then lists its symbols
 
     @property
     def formulas(self) -> tuple[Formula, ...]:
@@ -62,7 +65,8 @@ class Card:
     @property
     def question(self) -> str:
         """HTML, mathematics in TeX between \\( and \\)."""
-        return markup(_filled(self.asks, self.numbers))
+        given = f'<span class="flashcard-given">Given: {explained(_given(self.asked))}.</span>' if self.asked else ""
+        return markup(_filled(self.asks, self.numbers)) + given
 
     @property
     def answer(self) -> str:
@@ -98,12 +102,13 @@ TEXTS = (
     ("1.7", "sparsity", "0:18:25", "How much can a GPU multiply for each byte that it reads from memory?",
      "{=batching.hardware_constant}About 300 multiply-adds, where a parameter is a byte: {c_h100} on an H100, {c_b200} on a B200. The published card says FLOPs, of which a "
      "datasheet counts twice as many, {nominal} for each byte of the H100. Nor is the number as stable as the lecture has it: {c_least} on an A100, {c_h200} on an H200, {c_gb300} on a GB300 in FP4."),
-    ("1.8", "sparsity", "0:16:58", "From which batch on does a step no longer wait for weights? Leave out KV, derive it, and give the number for 32 active experts of 256.",
+    ("1.8", "sparsity", "0:16:58", "From which batch on does a step no longer wait for weights? Leave out KV, derive it, and give the number for 32 active experts of 256 and 300 multiply-adds for each byte.",
      "Multiplying shall take as long as reading the weights:{=batching.compute_time}{=batching.weight_time}Set them equal and solve for the batch:{=batching.critical_batch}"
      "That is the hardware's constant times the sparsity, stored over active: 300 × {board_sparsity} = {board_batch} sequences. The published question has the ratio upside down, active over total, "
      "which taken at its word gives {inverted}. The real DeepSeek-V3 uses {top_k} of 256 experts and stores {sparsity} parameters for each active one, which asks for {critical} on GB200 NVL72."),
     ("1.9", "batching", "0:23:28", "Steps leave like trains, one every 20 ms. Why 20 ms? What is wrong with fewer trains, and with more?",
-     "{=batching.drain_time}In that time the whole memory is read once: in {rubin} for the lecture's Rubin, 288 GB at 20 TB/s, and in {drain_least} to {drain_most} for the chips of our catalogue. "
+     "It is about the time in which the whole memory is read once.{=batching.drain_time}That takes {rubin} on the lecture's Rubin, 288 GB at 20 TB/s, and {drain_least} to {drain_most} on the chips of our catalogue; "
+     "20 ms is a round number among them, not one that was computed. "
      "Fewer trains would have time to read the same bytes twice, to no purpose. More of them could not read all of the memory. That they are impossible, as the published card says, holds only "
      "where weights and KV fill the memory: on GB200 NVL72 the weights of DeepSeek-V3 are read in {floor}."),
     ("2.1", "racks", "0:39:39", "Why does a layer of experts end where the rack ends?",
@@ -118,8 +123,8 @@ TEXTS = (
     ("3.3", "pipelining", "1:10:33", "A pipeline of {$stages} stages divides the weights on a GPU by {$stages}. Why not the KV cache?",
      "{=pipelining.stage_memory}{$stages} stages are busy only with {$stages} micro-batches on their way. Each GPU keeps fewer layers' KV, of as many times more sequences, and the two cancel. "
      "With the board's numbers four stages cut a GPU's weights from {weights_1} to {weights_4} and leave its KV at {kv_chip}. Long contexts fill the memory with KV, so little is gained."),
-    ("4.1", "pipelining", "0:54:16", "Why would pipelining be unwise, as Ilya Sutskever said in a talk?",
-     "In the talk he gave no reason. The published card takes Horace He's: stages tie down the architecture. Attention to the residuals of earlier layers would reach across racks, layers of unequal cost "
+    ("4.1", "pipelining", "0:54:16", "Ilya Sutskever said in a talk that pipelining is not wise. Which reasons could one give?",
+     "He himself gave no reason. The published card takes Horace He's: stages tie down the architecture. Attention to the residuals of earlier layers would reach across racks, layers of unequal cost "
      "would unbalance the stages, and all that slows research. The lecture itself derives another: pipelining saves memory for weights, of which a rack has enough, none for KV, and makes no token arrive sooner."),
     ("5.1", "overtraining", "1:21:58", "Pre-training takes 6ND FLOPs. Why 6?",
      "{flop} forward, a multiply and an add for each parameter and token. {backward} backward: the gradient of the inputs and the gradient of the weights are a product of that size each.{=overtraining.pretrain_compute}"
@@ -144,10 +149,11 @@ TEXTS = (
     ("6.2", "pricing", "1:34:13", "Sketch the cost of a token against context: multiplying, reading, and a price with one step that covers them.",
      "Multiplying is level, reading rises; the dearer of the two bends at the balanced context. The price steps there. A step of half as much again covers the cost only up to {covered} tokens."),
     ("6.3", "pricing", "1:38:22", "Suppose that Gemini's step at 200,000 tokens is where reading KV overtakes multiplying. How large is the KV cache of a token, with 100 billion active parameters?",
-     "{=pricing.kv_implied}With 300 multiply-adds for each byte: {kv_fp8}. Weights are left out, because the batch is taken to be large. The 300 hides another assumption, weights of one byte: in FP4 it "
+     "{=pricing.kv_implied}With 300 multiply-adds for each byte: {kv_fp8} bytes. Weights are left out, because the batch is taken to be large. The 300 hides another assumption, weights of one byte: in FP4 it "
      "would be {kv_fp4} bytes, in BF16 {kv_bf16}. Published caches are larger: that of DeepSeek-V3 takes {kv_v3} bytes in BF16."),
     ("6.4", "pricing", "1:45:11", "Output costs three to five times as much as input. What does that say of decoding, and why?",
-     "{=pricing.decode_mfu}If prices follow costs, decoding uses the multipliers at {mfu_high} of prefill's rate, at five times the price {mfu_low}. A step of decoding reads everything for one new token of each sequence; "
+     "{=pricing.decode_mfu}If prices follow costs and prefill works at the peak, decoding reaches {mfu_high} of the peak where output costs three times as much, and {mfu_low} where it costs five times as much. "
+     "If prefill is below the peak, these are shares of prefill's rate. A step of decoding reads everything for one new token of each sequence; "
      "a pass over a prompt shares what it reads among many.{=pricing.pass_ratio}The published card speaks of weights alone; KV is shared the same way. Prices hold margins too, so this is a guess."),
     ("6.5", "pricing", "1:48:52", "Why is an input token that is found in the cache about ten times cheaper?",
      "A miss multiplies the token by every active parameter again; a hit only fetches its KV. The bare costs are further apart than the prices: for a million tokens of DeepSeek-V3, {remat_v3} against {fetch} from flash, where "
@@ -167,6 +173,7 @@ def _hardware_and_batch() -> dict[str, str]:
     own = {
         "flop": str(notation.lookup("flop_per_param").value), "rubin": pretty(step.drain_time(**RUBIN), "s"),
         "nominal": f"{chip.flops('fp8') / chip.bandwidth:.0f}",
+        "critical": significant(RUNNING(step.critical_batch)),
     }  # fmt: skip
     return found | racks.boundary() | racks.deployed() | sparsity.hardware() | sparsity.batches() | own
 
@@ -181,13 +188,14 @@ def _data_and_prices() -> dict[str, str]:
     return found | {
         "flop": str(forward), "backward": str(backward), "trained": str(forward + backward), "balanced": f"{significant(served / 1e12)} trillion",
         "input_more": f"{stepped.above.input_multiplier - 1:.0%}", "mfu_high": high, "mfu_low": low,
-        "kv_fp8": pretty(pricing_equations.kv_implied(**_three_hundred()), "byte"), "c_read": pretty(catalogue.price(pricing.CARD).usd_per_Mtok.cached_read, "USD"),
+        "c_read": pretty(catalogue.price(pricing.CARD).usd_per_Mtok.cached_read, "USD", exact=True),
+        **{f"kv_{width}": f"{pricing_equations.kv_implied(**_three_hundred(times)):,.0f}" for width, times in (("fp8", 1), ("fp4", 2), ("bf16", 0.5))},
     }  # fmt: skip
 
 
-def _three_hundred() -> dict[str, float]:
-    """The lecture's card: 300 multiply-adds for each byte, whatever the bandwidth."""
-    return {"n_active": 100e9, "step_context": 200e3, "flops": 2 * sparsity.ABOUT_300, "bandwidth": 1}
+def _three_hundred(times: float) -> dict[str, float]:
+    """The lecture's card: 300 multiply-adds for each byte, whatever the bandwidth; so many times that in a narrower format."""
+    return {"n_active": 100e9, "step_context": 200e3, "flops": times * 2 * sparsity.ABOUT_300, "bandwidth": 1}
 
 
 @cache
@@ -234,13 +242,77 @@ def shown(lesson: str) -> tuple[Formula, ...]:
     return tuple(out)
 
 
+LEADS = {  # what a question must say beside its symbol's meaning; what a summary card says of its formula stands in the answer
+    "sparsity.long_throughput": "Past the balanced context, with memory full of KV.",
+    "racks.exchange_time": "All-to-all or all-gather among the chips of a domain.",
+    "racks.half_message": "A message that travels for as long as it takes to start.",
+    "pipelining.naive_utilisation": "One batch in a pipeline.",
+    "pipelining.utilisation": "Several micro-batches in a pipeline.",
+    "pipelining.in_flight": "So many that no rack waits, although some are on their way between racks.",
+    "pipelining.interleaved_bubble": "Each device holds several small pieces of the model.",
+    "pipelining.idle_zero_bubble": "Gradients of weights fill the holes, at the memory of 1F1B.",
+    "pipelining.whole_batch": "A pipeline in which no stage waits.",
+    "pipelining.parallel_weight_time": "A pipeline of several scale-up domains.",
+    "overtraining.law_loss": "By the law that Chinchilla's paper fits,",
+    "overtraining.tokens_for_loss": "By the law that Chinchilla's paper fits,",
+    "overtraining.lifetime_with_kv": "A generated token pays for multiplying or for reading its KV, a token of a prompt for multiplying.",
+    "pricing.kv_implied": "If a card's step stands where reading KV begins to take longer than multiplying,",
+    "pricing.kv_of_heads": "Keys and values of heads.",
+    "pricing.context_covered": "A level price beyond the step.",
+    "pricing.context_implied": "If input is priced by multiplying and output by reading,",
+    "pricing.decode_mfu": "If prices follow costs, and prefill works at the peak,",
+    "pricing.block_read_best": "With blocks of the best length,",
+    "pricing.hbm_hold": "In HBM,",
+    "pricing.hbm_even": "In HBM, where rent cancels,",
+    "pricing.tier_cost": "In a tier of memory,",
+    "pricing.tier_drain": "A tier of memory.",
+    "pricing.byte_rent": "If all of the premium is for holding,",
+    "reversibility.half_mixed": "After one round of a Feistel network,",
+    "reversibility.difference": "Each layer widens it by the same factor.",
+    "reversibility.stored": "An ordinary network that keeps everything.",
+    "reversibility.reversible": "A reversible network of two streams.",
+    "reversibility.checkpointed": "An ordinary network that computes some of its activations again.",
+    "reversibility.layer_kept": "A transformer layer that computes attention's scores again.",
+    "reversibility.kv_flop_spent": "A byte of KV.",
+    "reversibility.activation_flop_spent": "A byte of activations.",
+    "speculation.speedup": "Wherever the step waits, for memory or for the multipliers,",
+    "speculation.speedup_free": "Where verifying is free,",
+    "speculation.speedup_busy": "Where multiplying binds,",
+    "speculation.speedup_added": "If the times of reading and multiplying add,",
+    "paging.use_reserved": "Room is set aside for the longest sequence.",
+    "paging.use_paged": "Room is given out in blocks.",
+    "paging.paged_cost": "Following the block table makes reading the cache slower.",
+    "paging.hit_rate_turns": "Each turn of a conversation sends the whole context again, and nothing is thrown out.",
+    "paging.keep_time": "What was used longest ago is thrown out first.",
+    "paging.hit_rate_room": "A conversation in a cache that cannot hold all that is going on.",
+    "paging.hybrid_kv": "A model with full and window layers.",
+    "overheads.chain_time": "A kernel for each operation.",
+    "overheads.fused_time": "Fused into one kernel.",
+    "corpus.score": "It nears a limit as a power of the tokens.",
+    "corpus.data_worth": "A pool of text read several times.",
+    "corpus.filtered_worth": "The best share of a pool, read several times.",
+}  # fmt: skip
+
+
 def _summary(formula: Formula, lesson: str) -> Card:
-    """A summary card turned into a question: what it says in words, and which symbol to compute."""
+    """A summary card turned into a question, for the symbol that its formula gives."""
     row = notation.lookup(formula.symbol.name)
     says = formula.says[0].upper() + formula.says[1:]
-    unit = "A pure number." if formula.unit == "1" else f"Unit: {formula.unit}."
+    unit = "A pure number." if formula.unit == "1" else f"Unit: {_unit(formula.unit)}."
     holds = f" Holds if: {'; '.join(formula.assumes)}." if formula.assumes else ""
-    return Card(formula.name, f"{says}. What is {{${row.name}}}, {_lower(row.says)}?", f"{{={formula.name}}}{unit}{holds}", lesson, formula.source)
+    lead = LEADS.get(formula.name, "")
+    asks = f"{lead} {'what' if lead.endswith(',') else 'What'} is {{${row.name}}}, {_lower(row.says)}?".strip()
+    return Card(formula.name, asks, f"{{={formula.name}}}{says}. {unit}{holds}", lesson, formula.source, asked=formula)
+
+
+def _unit(unit: str) -> str:
+    """A unit as one writes it: FLOP·sequence/token² for FLOP*sequence/token**2."""
+    return re.sub(r"\*\*(\d)", lambda power: "⁰¹²³⁴⁵⁶⁷⁸⁹"[int(power[1])], unit).replace("*", "·")
+
+
+def _given(formula: Formula) -> list:
+    """The symbols that a formula computes from."""
+    return sorted(formula.expr.free_symbols, key=str)
 
 
 def _lower(text: str) -> str:
@@ -258,11 +330,18 @@ def of_lessons() -> tuple[Card, ...]:
     return tuple(found.values())
 
 
+@cache
+def shown_above() -> frozenset[str]:
+    """Summary cards whose formula an answer of the lecture's cards shows already, by id."""
+    return frozenset(formula.name for card in of_lecture() for formula in card.formulas) & {card.id for card in of_lessons()}
+
+
 # --- the page ----------------------------------------------------------------------------------------------------------
 
 LOOKS = """<style>
 .flashcard { margin: 0.6rem 0; padding: 0 1rem; border: 1px solid var(--pst-color-border); border-radius: 6px; background: var(--pst-color-surface); break-inside: avoid; }
 .flashcard > summary { padding: 0.6rem 0; cursor: pointer; }
+.flashcard-given { display: block; font-size: 0.85em; color: var(--pst-color-text-muted); }
 .flashcard > summary:focus-visible { outline: 2px solid var(--pst-color-primary); outline-offset: 2px; }
 .flashcard-answer { padding: 0.5rem 0 0.4rem; border-top: 1px solid var(--pst-color-border); overflow-x: auto; overflow-y: hidden; }
 .flashcard-answer img { display: block; margin: 0.8rem auto 0; }
@@ -300,9 +379,10 @@ def part(number: int) -> Page:
 
 
 def summaries() -> Page:
-    """The summary cards of all lessons, a heading for each."""
-    own = {lesson: [card for card in of_lessons() if card.lesson == lesson] for lesson in lessons()}
-    return Page("".join(f'<h3 id="summary-{lesson}">{html.escape(title(lesson))}</h3>{"".join(map(_folded, cards))}' for lesson, cards in own.items()))
+    """The summary cards of all lessons that no card of the lecture asks for, a heading for each."""
+    own = {lesson: [card for card in of_lessons() if card.lesson == lesson and card.id not in shown_above()] for lesson in lessons()}
+    twice = f"<p>{len(shown_above())} equations that an answer above shows are left out. In the deck they have the tag <code>{TWICE}</code>, by which you can suspend them.</p>"
+    return Page(twice + "".join(f'<h3 id="summary-{lesson}">{html.escape(title(lesson))}</h3>{"".join(map(_folded, cards))}' for lesson, cards in own.items()))
 
 
 def _folded(card: Card) -> str:
@@ -311,9 +391,10 @@ def _folded(card: Card) -> str:
     if card.figure:
         figure = f'<img src="{HERE}{_file(card.figure)}" alt="{html.escape(_drawn(card.figure).alt)}" loading="lazy">'
     lesson = f'lesson <a href="{card.lesson}.html">{html.escape(title(card.lesson).lower())}</a>'
+    symbols = f'<p class="flashcard-source">{told}.</p>' if (told := legend(card)) else ""
     return (
         f'<details class="flashcard tex2jax_process mathjax_process" id="card-{re.sub("[._]", "-", card.id)}"><summary>{card.question}</summary>'
-        f'<div class="flashcard-answer">{card.answer}{figure}</div><p class="flashcard-source">{_origin(card.origin)}, {lesson}</p></details>'
+        f'<div class="flashcard-answer">{card.answer}{figure}</div>{symbols}<p class="flashcard-source">{_origin(card.origin)}, {lesson}</p></details>'
     )
 
 
@@ -343,7 +424,7 @@ MODEL_ID, DECK_IDS = 1_718_420_593, {"Lecture": 1_718_420_611, "Summary": 1_718_
 NAME = "The Math Behind LLMs"
 FIELDS = ("Question", "Answer", "Symbols", "Source", "Id")
 BACK = '{{FrontSide}}<hr id="answer">{{Answer}}{{#Symbols}}<p class="small">{{Symbols}}</p>{{/Symbols}}<p class="small">{{Source}}</p>'
-CSS = ".card { font-family: sans-serif; font-size: 20px; line-height: 1.5; max-width: 40em; margin: 0 auto; padding: 0 1em; } .small { font-size: 14px; } img { display: block; max-width: 100%; margin: 1em auto 0; background: white; }"
+CSS = ".card { font-family: sans-serif; font-size: 20px; line-height: 1.5; max-width: 40em; margin: 0 auto; padding: 0 1em; } .small, .flashcard-given { font-size: 14px; } .flashcard-given { display: block; } img { display: block; max-width: 100%; margin: 1em auto 0; background: white; }"
 
 
 @cache
@@ -368,18 +449,28 @@ def _file(figure: str) -> str:
     return f"blackboard-{figure.replace('.', '-')}.svg"
 
 
-def legend(shown: Iterable[Formula]) -> str:
-    """What the symbols of formulas mean, with their units."""
-    symbols = dict.fromkeys(symbol for formula in shown for symbol in (formula.symbol, *sorted(formula.expr.free_symbols, key=str)))
-    rows = ((symbol, notation.lookup(symbol.name)) for symbol in symbols)
-    return "; ".join(f"\\({latex(symbol)}\\) {html.escape(row.says + (f' ({row.unit})' if row.unit != '1' else ''))}" for symbol, row in rows)
+def legend(card: Card) -> str:
+    """What the symbols of an answer mean, with their units; nothing where the question says it."""
+    shown = [] if card.asked else card.formulas
+    return explained(symbol for formula in shown for symbol in (formula.symbol, *_given(formula)))
+
+
+def explained(symbols: Iterable) -> str:
+    """Symbols with their meanings and units, each once."""
+    rows = ((symbol, notation.lookup(symbol.name)) for symbol in dict.fromkeys(symbols))
+    return "; ".join(f"\\({latex(symbol)}\\) {html.escape(row.says + (f' ({_unit(row.unit)})' if row.unit != '1' else ''))}" for symbol, row in rows)
 
 
 def _fields(card: Card) -> list[str]:
     """The fields of a card's note."""
     figure = f'<img src="{_file(card.figure)}" alt="{html.escape(_drawn(card.figure).alt)}">' if card.figure else ""
     source = f"{_origin(card.origin)}, lesson {html.escape(title(card.lesson).lower())}"
-    return [card.question, card.answer + figure, legend(card.formulas), source, card.id]
+    return [card.question, card.answer + figure, legend(card), source, card.id]
+
+
+def _tags(card: Card) -> list[str]:
+    """The lesson, and whether the other deck shows the same equation."""
+    return [f"blackboard::{card.lesson}", *([TWICE] if card.id in shown_above() else [])]
 
 
 def _decks() -> list:
@@ -391,7 +482,7 @@ def _decks() -> list:
     for name, cards in (("Lecture", of_lecture()), ("Summary", of_lessons())):
         deck = genanki.Deck(DECK_IDS[name], f"{NAME}::{name}", "From the executable course on Reiner Pope's lecture. Text: CC BY 4.0.")
         for place, card in enumerate(cards, 1):
-            deck.add_note(genanki.Note(model, _fields(card), tags=[f"blackboard::{card.lesson}"], guid=genanki.guid_for("blackboard", card.id), due=place))
+            deck.add_note(genanki.Note(model, _fields(card), tags=_tags(card), guid=genanki.guid_for("blackboard", card.id), due=place))
         out.append(deck)
     return out
 

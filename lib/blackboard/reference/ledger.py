@@ -17,7 +17,8 @@ from blackboard.catalogue import source
 from blackboard.datafile import UnknownId
 from blackboard.units import factor, pretty, significant
 
-WITHIN, NEAR = 0.2, 2.0  # "about" is a fifth up or down; beyond a factor of two a number is wrong
+WITHIN, NEAR = 0.2, 2.0  # "about" is a factor of 1.2: 20 % more, 17 % less; beyond a factor of two a number is wrong
+EDGE = 0.05  # a range has room of its own: its ends count as passed from here on
 EXACT = 0.01  # for products of numbers that the claim itself names
 MAGNITUDE = 10.0  # for claims that name an order of magnitude
 
@@ -31,7 +32,7 @@ class Verdict(NamedTuple):
     means: str
 
 
-HOLDS = Verdict("holds", "✓", "holds", "every number is within a fifth of what is claimed, or within one per cent where the claim is exact arithmetic")
+HOLDS = Verdict("holds", "✓", "holds", "every number is about what is claimed, or within one per cent where the claim is exact arithmetic")
 PART = Verdict("part", "◐", "holds in part", "some of its numbers hold, others do not")
 ROUGH = Verdict("near", "≈", "right to a factor", "no number holds; all are within a factor of two, or of ten where the claim names an order of magnitude")
 FAILS = Verdict("fails", "✗", "does not hold", "no number holds, and at least one is further off")
@@ -74,6 +75,10 @@ class Part(NamedTuple):
         """The factor by which it is off, up or down; 1 is right."""
         return max(self.ratio, 1 / self.ratio)
 
+    def holds(self, within: float = WITHIN) -> bool:
+        """Whether it is as claimed: off by a factor of 1 + within at most, exactly that included; less beyond the ends of a range."""
+        return self.off <= 1 + (min(within, EDGE) if isinstance(self.claimed, tuple) else within) + 1e-9
+
     def told(self, value: Any) -> str:
         """A value of this part in words; long times in minutes, hours or days."""
         if isinstance(value, str) or self.unit == "year":
@@ -97,16 +102,18 @@ class Part(NamedTuple):
 
     @property
     def gap(self) -> str:
-        """How found stands to claimed, in words: which side, and how far."""
-        if isinstance(self.found, str) or isinstance(self.claimed, tuple) and self.ratio == 1:
-            return ("as claimed" if isinstance(self.found, str) else "in the range") if self.ratio == 1 else "something else"
-        if self.unit == "year":
-            return "the same" if self.ratio == 1 else "earlier" if self.ratio < 1 else "later"
-        if abs(self.ratio - 1) < 0.005:
-            return "the same"
-        if self.off < 1.5:
-            return f"{abs(self.ratio - 1):.0%} {'more' if self.ratio > 1 else 'less'}".replace("%", " %")
-        return f"{significant(self.off, 2, exact=True)} times {'as much' if self.ratio > 1 else 'less'}"
+        """How found stands to claimed, in words: which side, and how far; nothing where the numbers say it themselves."""
+        if isinstance(self.found, str):
+            return "as claimed" if self.ratio == 1 else ""
+        beyond = isinstance(self.claimed, tuple)
+        if self.unit == "year" or self.off < 1.005:
+            return ("in the range" if beyond else "the same") if self.ratio == 1 or self.unit != "year" else "earlier" if self.ratio < 1 else "later"
+        if self.off >= 1.5 and self.span[1] == 1 and self.unit == "1":
+            return ""  # the number is the factor
+        share = f"{abs(self.ratio - 1):.0%}".replace("%", " %")
+        if self.ratio > 1:
+            return f"{share} {'above the range' if beyond else 'more'}" if self.off < 1.5 else f"{significant(self.off, 2, exact=True)} times {'its upper end' if beyond else 'as much'}"
+        return f"{share} {'below the range' if beyond else 'less'}" if self.off < 2 else f"1/{significant(self.off, 2, exact=True)} of {'its lower end' if beyond else 'it'}"
 
 
 class Found(NamedTuple):
@@ -126,7 +133,7 @@ def judge(parts: tuple[Part, ...], within: float = WITHIN, near: float = NEAR) -
     if not parts:
         raise ValueError("no numbers to judge: state the verdict with its document")
     offs = [part.off for part in parts]
-    good = [off <= 1 + within + 1e-9 for off in offs]
+    good = [part.holds(within) for part in parts]
     if any(good):
         return HOLDS if all(good) else PART
     return ROUGH if max(offs) <= near + 1e-9 else FAILS
@@ -178,6 +185,7 @@ class Claim:
 
     id: str
     group: str
+    name: str  # a few words, to point at it
     says: str  # in our words
     who: str  # who says it, and where
     compute: Callable[[], Found]
@@ -228,13 +236,13 @@ class Ledger:
     def __init__(self) -> None:
         self._claims: dict[str, Claim] = {}
 
-    def enter(self, id: str, group: str, **more: Any) -> Callable:
+    def enter(self, id: str, group: str, name: str, **more: Any) -> Callable:
         """Decorate the function that computes a claim's numbers: enter the claim under an id."""
         if id in self._claims:
             raise ValueError(f"two claims are called {id}")
 
         def keep(compute: Callable[[], Found]) -> Callable[[], Found]:
-            self._claims[id] = Claim(id=id, group=group, compute=compute, **more)
+            self._claims[id] = Claim(id=id, group=group, name=name, compute=compute, **more)
             return compute
 
         return keep
@@ -266,6 +274,7 @@ DOCUMENTS = {
     "deepseek_cache": Cited("DeepSeek: context caching", "https://api-docs.deepseek.com/guides/kv_cache/", "read 2026"),
     "vllm_blog": Cited("vLLM: Easy, Fast, and Cheap LLM Serving with PagedAttention", "https://blog.vllm.ai/2023/06/20/vllm.html", "2023-06-20"),
     "deepseekv32": Cited("DeepSeek-AI: DeepSeek-V3.2", "https://arxiv.org/abs/2512.02556", "2025-12"),
+    "glm5": Cited("GLM-5 Team: GLM-5: from Vibe Coding to Agentic Engineering", "https://arxiv.org/abs/2602.15763", "2026-02"),
     "nsa2025": Cited("Yuan and others: Native Sparse Attention", "https://arxiv.org/abs/2502.11089", "2025-02"),
     "attentionresiduals2026": Cited("Kimi Team: Attention Residuals", "https://arxiv.org/abs/2603.15031", "2026-03"),
     "ciphers2025": Cited("R. Pope: Why are neural networks and cryptographic ciphers so similar?", "https://reiner.org/neural-net-ciphers", "2025"),

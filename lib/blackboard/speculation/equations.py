@@ -109,7 +109,7 @@ ratio_even = Formula(
 )  # fmt: skip
 batch_even = Formula(
     "speculation.batch_even", "batch_spec", critical_batch.typed / (symbol("ratio_even") - context / balanced_context.typed), "sequence",
-    "the batch beyond which speculation slows decoding down", ratio_even.assumes, DERIVED,
+    "the batch beyond which speculation slows decoding down", (*ratio_even.assumes, "the context is shorter than so many balanced ones; else there is none"), DERIVED,
     where=(Le(context / balanced_context.typed, symbol("ratio_even")),),
 )  # fmt: skip
 touched_ratio = Formula(

@@ -7,10 +7,11 @@ from statistics import median
 from blackboard.batching import equations as step
 from blackboard.case import RUNNING, Case
 from blackboard.catalogue import measurement, model
+from blackboard.formula import take
 from blackboard.pricing.equations import memory_ratio_of
 from blackboard.sparsity.equations import bytes_touched
 from blackboard.speculation import distributions, equations as eq, simulation
-from blackboard.units import significant
+from blackboard.units import pretty, significant
 
 EXAMPLE = {"acceptance": 0.8, "drafted": 4, "draft_ratio": 0.05}  # four in five, four guesses, a draft of a twentieth
 TRAINING = 0.25 / 10  # of SPIRe's draft over serving without one, in the paper's units
@@ -38,11 +39,15 @@ def gains() -> dict[str, str]:
     """Best drafts, and where the gain ends."""
     best = {a: simulation.best_drafted(a, EXAMPLE["draft_ratio"]).drafted for a in (0.8, 0.6)}
     gain = {a: eq.speedup_free(acceptance=a, drafted=n, draft_ratio=EXAMPLE["draft_ratio"]) for a, n in best.items()}
+    ratio, at_batch = RUNNING(memory_ratio_of, batch=4000), lambda batch: take(eq.speedup, EXAMPLE, memory_ratio=RUNNING(memory_ratio_of, batch=batch))
     busy, even = eq.speedup_busy(**EXAMPLE), eq.ratio_even(**EXAMPLE)
     return {
         "best_08": f"{best[0.8]}", "best_gain_08": significant(gain[0.8], 2), "best_06": f"{best[0.6]}", "best_gain_06": significant(gain[0.6], 2),
         "busy_4": significant(busy, 2), "slower_4": f"{significant(1 / busy, 2)} times", "ratio_even": significant(even, 3),
         "batch_even": significant(RUNNING(eq.batch_even, ratio_even=even), 2),
+        **{f"even_{n}": significant(RUNNING(eq.batch_even, ratio_even=take(eq.ratio_even, EXAMPLE, drafted=n)), 2) for n in (1, 2, 3)},
+        **{f"bill_{batch}": significant(at_batch(batch), 2) for batch in (2000, 4000, 8000)}, "hand_r": significant(ratio, 3), "hand_check": significant(5 / ratio, 3),
+        "hand_round": significant(5 / ratio + 4 * EXAMPLE["draft_ratio"], 3),
     }  # fmt: skip
 
 
@@ -53,9 +58,12 @@ def experts() -> dict[str, str]:
         return eq.touched_ratio(batch=1, drafted=drafted, **{name: known[name] for name in bytes_touched.free if name in known and name != "bytes_per_param"})
 
     [mixtral] = measurement("eagle_acceptance").records(target="Mixtral 8x7B")
+    plain, three = (measurement("mtp_by_depth").records(drafted_tokens=n)[0] for n in (0, 3))
     dense = [row["speedup"] / row["tokens_per_pass"] for row in measurement("eagle_acceptance").records() if row != mixtral]
     return {
         "touched_v3": significant(touched("deepseek-v3", 4), 2), "touched_mixtral": significant(touched("mixtral-8x7b", 4), 2),
+        "touched_v3_3": significant(touched("deepseek-v3", 3), 2), "touched_mixtral_3": significant(touched("mixtral-8x7b", 3), 2),
+        "r1_steps": significant(three["tokens_per_pass"] / three["speedup"], 3), "r1_ms": pretty(1 / plain["throughput_token_per_s"], "s", 1),
         "mixtral_tau": f"{mixtral['tokens_per_pass']:g}", "mixtral_gain": f"{mixtral['speedup']:g}", "dense_gap": f"{1 - min(dense):.0%}",
         "mixtral_steps": significant(mixtral["tokens_per_pass"] / mixtral["speedup"], 2),
     }  # fmt: skip
@@ -73,7 +81,7 @@ def two_point_eight() -> dict[str, str]:
         "plain_tau": f"{plain['tokens_per_pass']:g}", "plain_steps": steps(plain),
         "spire_saving": f"{eq.saving(spec_speedup=spire['speedup'], draft_training=TRAINING):.1%}",
         "magic_saving": f"{eq.saving(spec_speedup=magic['speedup'], draft_training=0):.1%}",
-        "ngram_gain": f"{fast:g}", "ngram_loss": f"{slow:g}", "ngram_product": significant(fast * slow, 2),
+        "ngram_gain": f"{fast:g}", "ngram_loss": f"{slow:g}", "ngram_product": significant(fast * slow, 2), "ngram_five": significant(6 / fast, 2),
     }  # fmt: skip
 
 
@@ -85,7 +93,10 @@ def reality() -> dict[str, str]:
     over = sum(row["speedup"] > eq.tokens_per_round(**given) for row, given in zip(rows, known))
     large = [1 - r for row, r in zip(rows, ratio) if row["draft"] == "T5-large" and row["task"] == "EnDe"]
     gain = {row["batch"]: row["speedup"] for row in measurement("speculation_by_batch").records(engine="SGLang", draft="EAGLE-3")}
-    mtp = simulation.deeper()
+    yields = [measurement("mtp_by_depth").records(drafted_tokens=n)[0]["tokens_per_pass"] for n in range(4)]
+    steps = [after - before for before, after in zip(yields, yields[1:])]  # how often a round gets so far
+    places = [steps[0], *(after / before for before, after in zip(steps, steps[1:]))]
+    asked = simulation.tested("added", simulation.lengths(spread=True))[0]
     [v3] = measurement("deepseek_v3_mtp").records()
     wrong = [row.predicted / row.measured - 1 for row in simulation.longer()]
     free = eq.batch_free(drafted=3, **{name: value for name, value in one_in(EAGLE).items() if name in eq.batch_free.free})
@@ -93,12 +104,13 @@ def reality() -> dict[str, str]:
     ideal = simulation.predicted("slower", 1, first.rows, "H100")
     return {
         "ideal_off": f"{ideal.error:.0%}", "added_share": significant(simulation.fitted("added"), 2), "added_off": f"{first.error:.0%}",
+        "added_worst": f"{max((curve.worst for curve in others), key=abs):.0%}", "asked_off": f"{asked.error:.0%}",
         "added_least": f"{min(curve.error for curve in others):.0%}", "added_most": f"{max(curve.error for curve in others):.0%}",
         "products_32": significant(simulation.products(32, 3), 3), "products_64": significant(simulation.products(64, 3), 3),
         "lev_least": significant(min(ratio), 2), "lev_most": significant(max(ratio), 2), "lev_median": f"{median(abs(r - 1) for r in ratio):.0%}",
         "lev_over": f"{over}", "lev_large": f"{min(large):.0%} to {max(large):.0%}", "eagle_free": significant(free, 2),
-        "eagle_small": f"{gain[2]:g}", "eagle_large": f"{gain[64]:g}", "peagle_least": f"{min(wrong):.0%}", "peagle_most": f"{max(wrong):.0%}",
-        "mtp_alpha_1": significant(mtp[0], 2), "mtp_alpha_5": significant(mtp[-1], 2), "mtp_low": f"{v3['acceptance_low']:.0%}", "mtp_high": f"{v3['acceptance_high']:.0%}",
+        "eagle_small": f"{gain[2]:g}", "eagle_large": f"{gain[64]:g}", "eagle_least": f"{min(gain.values()):g}", "peagle_least": f"{-min(wrong):.0%}", "peagle_most": f"{max(wrong):.0%}",
+        **{f"mtp_place_{n + 1}": significant(chance, 2) for n, chance in enumerate(places)}, "mtp_low": f"{v3['acceptance_low']:.0%}", "mtp_high": f"{v3['acceptance_high']:.0%}",
         "mtp_tau_low": significant(eq.tokens_per_round(acceptance=v3["acceptance_low"], drafted=1), 3),
         "mtp_tau_high": significant(eq.tokens_per_round(acceptance=v3["acceptance_high"], drafted=1), 3), "mtp_gain": f"{v3['speedup']:g}",
     }  # fmt: skip
