@@ -334,7 +334,7 @@ def test_launch_prices_that_end_double():
     assert ending and all("launch price" in card.note and "doubles" in card.note for card in ending)
 
 
-def test_old_sources_are_grey():
+def test_cards_not_seen_lately_are_grey():
     for card in costs.current():
         assert costs.stale(card) == (card.date[:7] <= "2026-08")
     chart = cost_charts.chart("agent").axes[0]

@@ -188,7 +188,7 @@ _ROWS = (
     Symbol("turn_growth", r"g_\mathrm{turn}", "token/sequence", "tokens that each turn adds to the context", **_ZERO),
     Symbol("hit_rate", r"h_\mathrm{hit}", "1", "share of input tokens found in the prefix cache", most=1, **_ZERO),
     Symbol("cache_bytes", r"M_\mathrm{cache}", "byte", "memory that keeps the KV of prefixes"),
-    Symbol("use_rate", r"R_\mathrm{use}", "token/s", "tokens of the prefix cache that requests use per second, found or written"),
+    Symbol("use_rate", r"R_\mathrm{use}", "token/s", "different tokens of the prefix cache that requests use per second, found or written"),
     Symbol("working_set", r"D_\mathrm{set}", "token", "tokens of all conversations that are going on"),
     Symbol("servers", r"n_\mathrm{server}", "1", "servers to which requests are sent, each with a prefix cache of its own"),
     Symbol("full_layers", r"n_\mathrm{full}", "1", "layers with full attention"),

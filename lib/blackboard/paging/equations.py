@@ -21,7 +21,7 @@ cache_bytes, use_rate, working_set = symbols("cache_bytes use_rate working_set")
 full_layers, window_layers, window, full_groups, window_groups = symbols("full_layers window_layers window full_groups window_groups")
 
 VLLM, VLLM_PREFIX, VLLM_HYBRID = Source("kwon2023"), Source("vllm_prefix_caching"), Source("vllm_hybrid")
-any_rest = "the length of a sequence is as likely to leave any rest of a block"
+any_rest = "the length of a sequence is as likely to leave any rest of a block, and longer than one"
 
 # --- room --------------------------------------------------------------------------------------------------------------
 
@@ -55,13 +55,13 @@ paged_cost = Formula(
 
 hit_tokens = Formula(
     "paging.hit_tokens", "hit_tokens", page_tokens * floor(common_context / page_tokens), "token/sequence",
-    "only whole blocks are found again", ("the blocks are still there",), VLLM_PREFIX,
+    "only whole blocks are found again", ("the blocks are still there", "the second request goes on beyond what is common"), VLLM_PREFIX,
 )  # fmt: skip
 hit_rate_turns = Formula(
     "paging.hit_rate_turns", "hit_rate",
     1 - (start_context + turn_growth * (turns - 1)) / (turns * start_context + turn_growth * turns * (turns - 1) / 2), "1",
     "each turn reads the whole context again, and only what the last turn added is new",
-    ("nothing is thrown out between turns", "every turn adds as much", "blocks are short"), DERIVED, where=(Le(1, turns),),
+    ("nothing is thrown out between turns", "every turn adds as much", "all that a turn adds is new, the answer before it too", "blocks are short"), DERIVED, where=(Le(1, turns),),
 )  # fmt: skip
 price_blended = Formula(
     "paging.price_blended", "price_blended", input_price * (hit_rate * read_ratio + (1 - hit_rate) * write_ratio), "USD/token",
@@ -74,7 +74,7 @@ hit_rate_even = Formula(
 keep_time = Formula(
     "paging.keep_time", "keep_time", cache_bytes / (kv * use_rate), "s",
     "what was used longest ago goes first: after so much time everything else in the cache has been used since",
-    ("least recently used goes first", "tokens are used at a steady rate"), DERIVED,
+    ("least recently used goes first", "different tokens are used at a steady rate, each counted once"), DERIVED,
 )  # fmt: skip
 hit_rate_room = Formula(
     "paging.hit_rate_room", "hit_rate", hit_rate_turns.typed * Min(1, cache_bytes / (kv * working_set)), "1",

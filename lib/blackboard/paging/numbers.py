@@ -14,6 +14,7 @@ from blackboard.units import pretty, significant
 BLOCK, LONGEST = 16, 2_048  # tokens: vLLM's default block, OPT's context
 CARD = "claude-opus-4.6@2026-03-13"  # the pricing lesson's
 GEMMA, SHORT, LONG = "gemma-3-27b", 1_024, 131_072
+AGENTS = 75  # of the simulation: conversations that go on at once
 FULL = 1e9  # tokens: room for every conversation of a simulation
 EXAMPLE = {"context": 112, "window": 32, "page_tokens": 16}  # of vLLM's documentation
 
@@ -57,7 +58,7 @@ def worth() -> dict[str, str]:
     gain, slow = cost(few) / cost(held), cost(few) / cost(held, kernel["high_overhead"])
     return {
         "sg_mean": significant(mean, 3), "sg_spread": significant(simulation.spread(), 2), "held_paged": significant(held, 2), "worth": significant(gain, 2), "batch_ratio": significant(held / few, 2),
-        "kernel_low": f"{kernel['low_overhead']:.0%}", "kernel_high": f"{kernel['high_overhead']:.0%}", "kernel_cost": f"{1 - slow / gain:.0%}",
+        "kernel_low": f"{kernel['low_overhead']:.0%}", "kernel_high": f"{kernel['high_overhead']:.0%}", "worth_slow": f"{significant(slow, 2)} to {significant(cost(few) / cost(held, kernel['low_overhead']), 2)}",
     }  # fmt: skip
 
 
@@ -89,6 +90,7 @@ def hits() -> dict[str, str]:
     blended = eq.price_blended(input_price=p.input, hit_rate=rate, read_ratio=read, write_ratio=write)
     sent = turns * start + growth * turns * (turns - 1) / 2  # tokens of input over all turns
     even = lambda w: f"{eq.hit_rate_even(write_ratio=w, read_ratio=read):.1%}"
+    whole, prefill = simulation.working_set(AGENTS, turns, start, growth), 1e9 * RUNNING(pass_compute, batch=1, pass_tokens=1)
     [cached] = measurement("kimi_cache_size").records()
     return {
         "codex_start": f"{start:,}", "codex_growth": f"{growth:,}", "codex_turns": f"{turns}", "codex_rate": f"{rate:.1%}",
@@ -104,7 +106,10 @@ def hits() -> dict[str, str]:
         "sglang_cost": f"{measurement('prefix_cache_gains').records(setting='ShareGPT, nothing to reuse')[0]['ratio']:.1%}",
         "mooncake_small": f"{rates['trace, cache of 1,000 blocks']:.0%}", "mooncake_large": f"{rates['trace, cache of 50,000 blocks']:.0%}",
         "hash_low": f"{hashing['low_ns_per_token']}", "hash_high": f"{hashing['high_ns_per_token']}",
-        "prefill_ns": significant(1e9 * RUNNING(pass_compute, batch=1, pass_tokens=1), 2),
+        "agents": f"{AGENTS}", "pause": pretty(simulation.AGENT_PAUSE, "s", 2), "set_tokens": f"{significant(whole / 1e6, 2)} million",
+        "set_GB": f"{significant(whole * cached['kv_GB'] / cached['context_tokens'], 2)} GB", "tight_12": f"{simulation.routed(12, 'random', 1.5 * whole):.0%}",
+        "hash_threads_low": f"{hashing['low_ns_per_token'] / prefill / (1 - rate):.0f}", "hash_threads_high": f"{hashing['high_ns_per_token'] / prefill / (1 - rate):.0f}",
+        "prefill_ns": significant(prefill, 2),
     }  # fmt: skip
 
 

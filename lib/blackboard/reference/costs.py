@@ -636,7 +636,7 @@ def _loads() -> dict[str, str]:
 
 
 def _ending() -> dict[str, str]:
-    """Cards whose end is known: by name, from when on, and what the agent's task costs now."""
+    """Cards whose end is known, and when it is."""
     known = sorted((card for card in current() if card.valid_to), key=lambda card: card.valid_to)
     return {"ending": str(len(known)), "ending_cards": " and ".join(f"{name(card)} (until {card.valid_to})" for card in known)}
 
