@@ -20,7 +20,7 @@ from blackboard.racks import equations as racks
 from blackboard.reversibility import equations as reversibility
 from blackboard.sparsity.explorables import ROUTED_GAIN
 from blackboard.speculation import equations as speculation
-from blackboard.speculation.explorables import ADDED, SPEEDUP
+from blackboard.speculation.explorables import SPEEDUP
 
 
 class Explored(NamedTuple):
@@ -74,7 +74,7 @@ EXPLORED = {
             {"usd": 20, "start_context_exponent": 5.0792, "turn_growth_exponent": 1.3506})),
     },
     "speculation": {
-        "speedup_explorer": Explored("1", "batch", {"speedup": SPEEDUP, "added": ADDED}, (
+        "speedup_explorer": Explored("1", "batch", {"speedup": SPEEDUP}, (
             {"context_exponent": 4}, {"acceptance": 0.3, "drafted": 7, "draft_ratio": 0.3}, {"system": "h100-8", "model": "llama-3.1-70b", "precision": "bf16"},
             {"acceptance": 0.9, "drafted": 7, "draft_ratio": 0})),
         "drafted_explorer": Explored("1", "drafted", {"speedup": speculation.speedup}, (

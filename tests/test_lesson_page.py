@@ -1,5 +1,6 @@
 """Every lesson in the browser: sliders move curves that agree with NumPy, and every problem is worked wrong and right."""
 
+import html
 import random
 import re
 
@@ -185,3 +186,26 @@ def test_every_problem_is_worked_wrong_and_right(lesson, problem):
     assert "That was the last" in told["hinted"] and (texts or "exercise notebook" in told["hinted"])
     assert told["steps"] == len(problem.solution(problem.values()))
     assert "\\" not in told["solution"], "mathematics is left unset"
+
+
+LISTED = [(lesson, problem) for lesson, problem in PROBLEMS if problem.kind in ("choice", "ordering") and len(problem.page()["draws"]) > 1]
+FRESH = """([id]) => {
+  const box = document.querySelector(`practice-box[data-problem="${id}"]`), press = (name) => [...box.querySelectorAll("button")].find((b) => b.textContent.trim() === name).click();
+  const mark = box.querySelector("input[type=radio]"); if (mark) mark.click();
+  press("Fresh numbers");
+  return [[...box.querySelectorAll(".practice-radio span, .practice-options > li")].map((n) => n.textContent), box.querySelectorAll("input:checked").length]; }"""
+
+
+@pytest.mark.parametrize(("lesson", "problem"), LISTED, indirect=["lesson"], ids=[f"{lesson}-{problem.id}" for lesson, problem in LISTED])
+def test_fresh_numbers_write_options_and_items_anew(lesson, problem):
+    """What is offered changes with the question: else a wrong option would be called right."""
+    page = problem.page()
+    draws = [{**page, **own} for own in page["draws"]]
+    plain = lambda text: re.sub(r"<[^>]+>", "", html.unescape(text))
+    lesson.evaluate("localStorage.clear()")
+    lesson.reload()
+    for draw in [*draws[1:], draws[0]]:
+        shown, checked = lesson.evaluate(FRESH, [problem.id])
+        key = "options" if problem.kind == "choice" else "items"
+        heads = "" if problem.kind == "choice" else "{}) "
+        assert checked == 0 and shown == [heads.format(k) + plain(text) for k, text in draw[key].items()]

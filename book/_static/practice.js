@@ -155,7 +155,8 @@
     if (same(got, draw.right)) return verdict("right", draw.means);
     for (const [wrong, says] of draw.wrong) if (same(got, wrong)) return verdict("misconception", says);
     const turned = got.map((g, i) => g / draw.right[i]);
-    if (!same(turned.slice(0, half), turned.slice(half))) return verdict("unit", `The units do not come out as ${draw.unit || "a pure number"}.`);
+    const rescaled = JSON.stringify(draw.points.slice(0, half)) !== JSON.stringify(draw.points.slice(half)) && turned.every(Number.isFinite);
+    if (rescaled && !same(turned.slice(0, half), turned.slice(half))) return verdict("unit", `The units do not come out as ${draw.unit || "a pure number"}.`);
     if (got.some(Boolean) && same(turned, turned.map(() => turned[0]))) return verdict(...(isThousands(turned[0]) ? ["prefix", draw.thousand] : ["close", draw.constant]));
     return verdict("wrong", draw.misfit);
   }
@@ -274,10 +275,20 @@
     fresh() {
       this.hints = 0;
       this.ask.innerHTML = this.draw.ask;
+      this.list();
       this.out.innerHTML = this.more.innerHTML = "";
       delete this.dataset.verdict;
       if (this.input) this.input.value = "";
-      math(this.ask);
+      math(this);
+    }
+    list() { // options and items that are written with the numbers
+      const { options = {}, items = {} } = this.draw;
+      for (const node of this.querySelectorAll("input[type=radio]")) {
+        node.checked = false;
+        node.nextElementSibling.innerHTML = options[node.value];
+      }
+      const rows = this.querySelectorAll(".practice-options > li");
+      Object.entries(items).forEach(([key, text], i) => { rows[i].innerHTML = `<b>${key})</b> ${text}`; });
     }
     remember(state) { try { localStorage.setItem(this.key, JSON.stringify(state)); } catch { /* private mode: nothing is kept */ } }
     restore() {

@@ -435,7 +435,8 @@ class Expression(Problem):
             if answers.same(got, wrong):
                 return Feedback("misconception", says)
         turned = [g / r if r else math.inf for g, r in zip(got, right)]
-        if not self.tried and not answers.same(turned[:half], turned[half:]):
+        rescaled = self.points[:half] != self.points[half:] and all(map(math.isfinite, turned))
+        if rescaled and not answers.same(turned[:half], turned[half:]):
             return Feedback("unit", f"The units do not come out as {self.formula.unit or 'a pure number'}.")
         if any(got) and answers.same(turned, turned[:1] * len(turned)):
             return Feedback("prefix", THOUSAND) if answers.is_thousands(turned[0]) else Feedback("close", CONSTANT)

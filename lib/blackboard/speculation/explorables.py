@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import math
 
-from blackboard import marks, menus
+from sympy import Expr, Integer, Max
+
+from blackboard import catalogue, marks, menus
 from blackboard.batching import equations as step
 from blackboard.case import RUNNING
 from blackboard.explorable import Explorable, curve, derived, inside, slider, sweep
 from blackboard.formula import Formula, take
 from blackboard.pricing.equations import memory_ratio_of
+from blackboard.sparsity.equations import batch_fits, bytes_touched
 from blackboard.speculation import equations as eq, simulation
 from blackboard.speculation.figures import EXAMPLE
 from blackboard.style import COLOURS
@@ -20,16 +23,26 @@ from blackboard.style import COLOURS
 SYSTEMS = ("gb200-nvl72", "b200-64", "gb300-nvl72", "h200-8", "h100-8", "a100-80gb-8", "mi355x-8", "tpu7x-64")
 MODELS = ("deepseek-v3", "kimi-k2", "qwen3-235b-a22b", "gpt-oss-120b", "llama-3.1-70b", "llama-3.1-8b")  # the last two dense
 TOP, FAR = 6, 9  # at the top of the two charts: no setting of the sliders yields more
+MOST_USERS = 100_000  # sequences, at the right
 DOT = {"type": "point", "filled": True, "opacity": 1, "size": 110}
 
 
-def _at_batch(formula: Formula, name: str) -> Formula:
-    """A speed-up by reading over multiplying, as one by batch and context."""
-    expr = formula.typed.xreplace({eq.memory_ratio: memory_ratio_of.typed})
-    return Formula(f"speculation.{name}", "spec_speedup", expr, "1", formula.says, formula.assumes, register=False, where=formula._where)
+def _reading(tokens: Expr) -> Expr:
+    """Reading over a plain step's multiplying, in a pass of so many tokens of each sequence: only what they touch is read."""
+    touched = bytes_touched.typed.xreplace({step.batch: step.batch * tokens}) / step.bytes_per_param
+    return memory_ratio_of.typed.xreplace({step.n_total: touched})
 
 
-SPEEDUP, ADDED = _at_batch(eq.speedup, "speedup_at_batch"), _at_batch(eq.speedup_added, "speedup_added_at_batch")
+def _by_batch() -> Formula:
+    """The speed-up by batch and context, with the experts counted that a pass brings into a small batch."""
+    verify = Max(eq.drafted + 1, _reading(eq.drafted + 1)) / Max(1, _reading(Integer(1)))
+    expr, says = eq.tokens / (eq.drafted * eq.draft_ratio + verify), "tokens of a round over its time in decode steps, both reading what they touch"
+    assumes, where = (*eq.alike, *bytes_touched.assumes, eq.scores), (*eq.speedup._where, *bytes_touched._where)
+    return Formula("speculation.speedup_at_batch", "spec_speedup", expr, "1", says, assumes, register=False, where=where)
+
+
+SPEEDUP = _by_batch()
+ROUTING = {id: [catalogue.model(id).symbols().get(name, 1) for name in ("experts", "top_k")] for id in MODELS}  # a dense model is one expert
 
 
 def _rounds() -> list[dict]:
@@ -49,55 +62,70 @@ def _served() -> list[dict]:
     context = slider("context", 2, 6, 0.1, round(math.log10(RUNNING.context), 1), "context L (tokens)", base=10)
     tokens, room = inside(eq.tokens_per_round, "token/sequence"), "tokens - drafted * draft_ratio"
     follows = {
+        "experts": "routing[model][0]", "top_k": "routing[model][1]",
         "tokens": tokens, "balanced": inside(step.balanced_context, "token/sequence"),
         "hidden": inside(eq.context_free, "token/sequence"), "gain": inside(eq.speedup_free, "1"),
         "free": f"context < hidden ? {inside(eq.batch_free, 'sequence')} : 0",
         "ratio_even": f"{room} > 0.001 ? {inside(eq.ratio_even, '1')} : 0",
         "even": f"gain <= 1 ? -1 : context < ratio_even * balanced ? {inside(eq.batch_even, 'sequence')} : 0",
+        "fits": f"max(1, {inside(batch_fits, 'sequence', hbm='machine.hbm')})",
     }  # fmt: skip
-    return menus.given(RUNNING, SYSTEMS, MODELS, sliders=[*_rounds(), *context], **follows)
+    return [{"name": "routing", "value": ROUTING}, *menus.given(RUNNING, SYSTEMS, MODELS, sliders=[*_rounds(), *context], **follows)]
+
+
+def _told() -> list[str]:
+    """Lines of the title: the round, where verifying is free, where it does not pay, and where memory is full. A colour is named where it is drawn."""
+    sized, drawn = lambda value: marks.said(value, ",.3~r"), lambda value, colour: f"({_within(value)} ? ' ({colour})' : '')"
+    round_ = f"'α = ' + {marks.said('acceptance', '.2f')} + ', γ = ' + drafted + ', c = ' + {marks.said('draft_ratio', '.2f')} + "
+    round_ += f"', L = ' + {marks.said('context')} + ': τ = ' + {marks.said('tokens', '.3r')}"
+    free = f"(free ? 'free up to batch ' + {sized('free')} + {drawn('free', 'green')} : 'free at any batch') + ': ' + {marks.said('gain', '.3r')} + '× as fast'"
+    even = f"even < 0 ? 'slower at every batch' : even ? 'slower beyond batch ' + {sized('even')} + {drawn('even', 'orange')} : 'no batch is too large to gain'"
+    full = f"fits > 1 ? 'memory is full at batch ' + {sized('fits')} + (fits < {MOST_USERS} ? ' (grey)' : '') : 'memory has no room (grey)'"
+    return [round_, free, even, full]
+
+
+def _within(value: str) -> str:
+    """Whether a batch is on the axis, in the browser."""
+    return f"{value} >= 1 && {value} <= {MOST_USERS}"
 
 
 def speedup_explorer() -> Explorable:
     """Speed-up against batch, with machine, model, context and the round to choose."""
-    batch = marks.log_axis("batch", "batch (sequences)", 1, 1e5, "~s")
+    batch = marks.log_axis("batch", "batch (sequences)", 1, MOST_USERS, "~s")
     encoding = {"x": batch, "y": marks.axis("speedup", "speed-up", 0, TOP, list(range(TOP + 1)))}
-    base = sweep("batch", 0, 5, points=151)
-    base["transform"] += [curve(SPEEDUP, "batch", "speedup", "1"), curve(ADDED, "batch", "added", "1")]
+    base = sweep("batch", 0, round(math.log10(MOST_USERS)), points=151)
+    base["transform"] += [curve(SPEEDUP, "batch", "speedup", "1")]
     slower = {"type": "rect", "color": COLOURS["muted"], "opacity": 0.15, "y2": {"expr": "height"}}
-    within = lambda value: f"{value} >= 1 && {value} <= 100000"
+    full = {"type": "rect", "color": COLOURS["muted"], "opacity": 0.45, "x2": {"expr": "width"}}
     layers = [
-        marks.at(encoding, slower, y="1"), marks.line("added", "third", encoding, strokeDash=[6, 3]),
-        marks.line("speedup", marks.INK, encoding, strokeWidth=4),
-        marks.at(encoding, {**DOT, "color": COLOURS["accent"]}, x=f"{within('free')} ? free : null", y=f"{within('free')} ? gain : null"),
-        marks.at(encoding, {**DOT, "color": COLOURS["kv"]}, x=f"{within('even')} ? even : null", y=f"{within('even')} ? 1 : null"),
+        marks.at(encoding, slower, y="1"), marks.line("speedup", marks.INK, encoding, strokeWidth=4),
+        marks.at(encoding, full, x=f"fits < {MOST_USERS} ? fits : null"),
+        marks.at(encoding, {**DOT, "color": COLOURS["accent"]}, x=f"{_within('free')} ? free : null", y=f"{_within('free')} ? gain : null"),
+        marks.at(encoding, {**DOT, "color": COLOURS["kv"]}, x=f"{_within('even')} ? even : null", y=f"{_within('even')} ? 1 : null"),
         marks.text(encoding, "'slower than without'", "1", "0.15", align="left", dx=6),
-        marks.hover(encoding, "speedup", {"speedup": "speed-up", "added": "if times add"}, ".3~r", ",.3~r"),
+        marks.hover(encoding, "speedup", {"speedup": "speed-up"}, ".3~r", ",.3~r"),
     ]  # fmt: skip
-    pass_ = f"'α = ' + {marks.said('acceptance', '.2f')} + ', γ = ' + drafted + ', c = ' + {marks.said('draft_ratio', '.2f')} + "
-    pass_ += f"': τ = ' + {marks.said('tokens', '.3r')} + ', gains ' + {marks.said('gain', '.3r')} + '× if free'"
-    sized = lambda value: marks.said(value, ",.3~r")
-    free = f"'green: ' + (free ? 'free up to a batch of ' + {sized('free')} : 'free at any batch') + ' at L = ' + {marks.said('context')}"
-    even = f"'orange: ' + (even < 0 ? 'never pays' : even ? 'slower beyond a batch of ' + {sized('even')} : 'never slower')"
-    dashed = "'dashed: if reading and multiplying add up'"
-    spec = {**base, "params": _served(), "layer": layers, "title": marks.title(menus.MACHINE_LINE, menus.MODEL_LINE, pass_, free, even, dashed)}
+    spec = {**base, "params": _served(), "layer": layers, "title": marks.title(menus.MACHINE_LINE, menus.MODEL_LINE, *_told())}
     return Explorable(spec, "Speed-up against batch", _speedup_says(), (
         "Level where verifying waits for memory anyway (up to the green dot), then falling to where every drafted token is paid for. Lengthen the context: "
-        "the green dot moves right, and from the context on at which reading the cache hides all multiplying it is gone. A larger acceptance lifts the "
-        "level, more drafted tokens bring the fall nearer. Dashed is a machine that does not read while it multiplies: it has no free batch at all. Small "
-        "batches of a mixture of experts read fewer weights than is assumed here."
+        "the green dot moves right, and from the context on at which reading the cache hides all multiplying it is gone; but memory is full the sooner. A "
+        "larger acceptance lifts the level, more drafted tokens bring the fall nearer. At the left, experts are counted: in a small batch of a mixture of "
+        "experts each drafted token brings some to read that no other token chose. A dense model has no such dip."
     ))  # fmt: skip
 
 
 def _speedup_says() -> str:
     known = RUNNING.symbols | EXAMPLE
     known["ratio_even"] = take(eq.ratio_even, known)
+    gains = {batch: take(SPEEDUP, known, batch=batch) for batch in range(1, 65)}
+    least = min(gains, key=gains.get)
     return (
-        f"Speed-up of speculative decoding against batch from 1 to 100,000 (log scale), from 0 to {TOP}, with controls for system, model, precision, acceptance, "
-        f"drafted tokens, draft ratio and context. For {RUNNING}, at {RUNNING.tokens}, an acceptance of {EXAMPLE['acceptance']:g}, {EXAMPLE['drafted']} "
-        f"drafted tokens and a draft ratio of {EXAMPLE['draft_ratio']:g} it is level at {take(eq.speedup_free, known):.2f} up to a batch of "
-        f"{take(eq.batch_free, known):,.0f}, crosses 1 at {take(eq.batch_even, known):,.0f} and ends at {take(eq.speedup_busy, known):.2f}. A dashed curve, "
-        "for a machine that does not read while it multiplies, falls from the first sequence on."
+        f"Speed-up of speculative decoding against batch from 1 to {MOST_USERS:,} (log scale), from 0 to {TOP}, with controls for system, model, precision, "
+        f"acceptance, drafted tokens, draft ratio and context. For {RUNNING}, at {RUNNING.tokens}, an acceptance of {EXAMPLE['acceptance']:g}, "
+        f"{EXAMPLE['drafted']} drafted tokens and a draft ratio of {EXAMPLE['draft_ratio']:g} it is {gains[1]:.2f} at batch 1 and least, {gains[least]:.2f}, "
+        f"at {least}, for the drafted tokens bring experts to read; {gains[64]:.2f} at 64, then level at {take(eq.speedup_free, known):.2f} up to a batch of "
+        f"{take(eq.batch_free, known):,.0f}; it crosses 1 at {take(eq.batch_even, known):,.0f} and ends at {take(eq.speedup_busy, known):.2f}. Memory is "
+        f"full at a batch of {take(batch_fits, known):,.0f}, beyond the axis; at longer contexts the part beyond it is grey."
     )
 
 
@@ -123,13 +151,11 @@ def drafted_explorer() -> Explorable:
     base = sweep("drafted", 0, MOST, points=MOST + 1, log=False)
     base["transform"] += [curve(eq.speedup, "drafted", "speedup", "1"), curve(eq.tokens_per_round, "drafted", "tokens", "token/sequence")]
     edge, free = f"memory_ratio - 1 > {MOST} ? null : max(0, memory_ratio - 1)", f"min({MOST}, max(0, floor(memory_ratio - 0.999)))"
-    named = 3
-    height = f"({inside(eq.tokens_per_round, 'token/sequence', drafted=named)})"
+    height = f"({inside(eq.tokens_per_round, 'token/sequence', drafted=MOST)})"
     layers = [
-        marks.rule(encoding, None, y="1"), marks.rule(encoding, "muted", x=edge), marks.line("tokens", "muted", encoding),
-        marks.line("speedup", "compute", encoding, strokeWidth=4), marks.at(encoding, {**DOT, "color": COLOURS["kv"], "clip": False}, x="best", y="most"),
-        marks.text(encoding, "'tokens τ'", str(named), height, align="right", dx=-4, dy=-10, color=COLOURS["muted"]),
-        marks.text(encoding, f"best ? {marks.said('most', '.2f')} + '×' : ''", "best", "most", **marks.side("best > 13"), dy=-12, color=COLOURS["kv"]),
+        marks.rule(encoding, None, y="1"), marks.rule(encoding, "muted", x=edge), marks.line("speedup", "compute", encoding, strokeWidth=5),
+        marks.line("tokens", marks.INK, encoding, strokeWidth=1.5), marks.at(encoding, {**DOT, "color": COLOURS["kv"], "clip": False}, x="best", y="most"),
+        marks.text(encoding, "'tokens τ (thin)'", str(MOST), height, align="right", dy=-12),
         marks.hover(encoding, "speedup", {"speedup": "speed-up", "tokens": "tokens of a round"}, ".3~r", "d"),
     ]  # fmt: skip
     asked = f"'α = ' + {marks.said('acceptance', '.2f')} + ', c = ' + {marks.said('draft_ratio', '.2f')} + ', r = ' + {marks.said('memory_ratio', '.3~r')}"
