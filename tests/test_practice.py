@@ -161,7 +161,20 @@ def test_units_as_people_type_them():
     assert math.isclose(answers.quantity("2.5 $/Mtok", "USD/token", "$/Mtok", 1e-6), 2.5e-6)
     assert math.isclose(answers.quantity("$2.50", "USD/token", "$/Mtok", 1e-6), 2.5e-6)
     assert math.isclose(answers.quantity("50%", "1", "%", 0.01), 0.5) and math.isclose(answers.quantity("50", "1", "%", 0.01), 0.5)
+    for text, unit, label, value in [("2.167 steps", "1", "", 2.167), ("4 guesses", "1", "", 4), ("1 guess", "1", "", 1), ("80 users", "sequence", "sequence", 80),
+                                     ("2.773 tokens/round", "token/sequence", "token", 2.773), ("2.773 tokens per pass", "token/sequence", "token", 2.773)]:  # fmt: skip
+        assert answers.quantity(text, unit, label, 1) == value, text
     assert answers.quantity("2,400 sequences", "sequence", "sequence", 1) == answers.quantity("2400", "sequence", "sequence", 1) == 2400
+
+
+def test_a_bare_greek_letter_names_the_only_symbol_that_begins_with_it():
+    """alpha_acc may be typed α or alpha; where a problem has alpha_N and alpha_D, neither may."""
+    right = "(1 - {a}^({g} + 1)) / (1 - {a})"
+    for a, g in (("α", "γ"), ("alpha", "gamma"), ("α_acc", "gamma")):
+        assert problems("speculation")["letters"].problem.check(right.format(a=a, g=g)).ok, (a, g)
+    learn = problems("overtraining")["learn"].problem
+    assert learn.check("α").kind == learn.check("alpha").kind == "type" and learn.check("α_N").kind != "type"
+    assert answers.alphabet(["size_power", "data_power"]) == {name: answers.letters(name) for name in ("size_power", "data_power")}
 
 
 class Hostile:

@@ -17,17 +17,17 @@ fused_ops, vector_bytes, chain_share, chip_bandwidth, memory_efficiency = symbol
 t_comm = symbol("t_comm")
 
 NVIDIA_GRAPHS, VLLM_DBO = Source("nvidia_graphs_start"), Source("vllm_dbo")
-even = "all kernels of a step take as long"
+even, touched = "all kernels of a step take equally long", "the batch is large enough to touch every expert"
 
 # --- launching ---------------------------------------------------------------------------------------------------------
 
 eager_time = Formula(
     "overheads.eager_time", "t_eager", Max(step_time.typed + kernels * kernel_gap, kernels * launch_time), "s",
-    "the host launches kernels while the device runs them: the slower of the two decides", (even, *step_time.assumes), DERIVED,
+    "the host launches kernels while the device runs them: the slower of the two decides", (even, touched, *step_time.assumes), DERIVED,
 )  # fmt: skip
 graph_time = Formula(
     "overheads.graph_time", "t_graph", step_time.typed + kernels * kernel_gap + replay_time, "s",
-    "the host starts a captured graph once; on the device, kernels still start one after the other", step_time.assumes, NVIDIA_GRAPHS,
+    "the host starts a captured graph once; on the device, kernels still start one after the other", (touched, *step_time.assumes), NVIDIA_GRAPHS,
 )  # fmt: skip
 graph_gain = Formula(
     "overheads.graph_gain", "graph_gain", eager_time.typed / graph_time.typed, "1",

@@ -27,7 +27,7 @@ def launching() -> dict[str, str]:
     """Launches, gaps, graphs."""
     periods = {graph: sorted(implied.period(who, graph) / US for who in ("MPK", "Hazy Research")) for graph in (False, True)}
     [qwen] = measurement("kernels_per_step").records(model="Qwen3-8B")
-    b200 = chip("b200")
+    b200, lost_GB = chip("b200"), [row for row in measurement("cuda_graph_cache_lost").records(model="DeepSeek-V3.2")]
     hidden = eq.bytes_launch(kernels=qwen["kernels"], launch_time=implied.period("MPK", False), kernel_gap=implied.period("MPK", True), bandwidth=b200.bandwidth)
     capture, lost = (measurement(id).records() for id in ("cuda_graph_capture", "cuda_graph_cache_lost"))
     v32 = sorted(row["kv_tokens"] for row in lost if row["model"] == "DeepSeek-V3.2")
@@ -40,6 +40,7 @@ def launching() -> dict[str, str]:
         "kernels_8b": f"{qwen['kernels']:g}", "hidden_b200": pretty(hidden, "byte", 2), "qwen_bytes": pretty(model("qwen3-8b").n_total, "byte", 2),
         "trt_batch1": f"{batch1['factor']:g} times", "trt_full": f"{full['speedup']:g} times",
         "capture_least": f"{capture[0]['first_capture_s']:.0f} s", "capture_most": f"{capture[1]['first_capture_s']:.0f} s", "cache_lost": f"{1 - v32[0] / v32[1]:.0%}",
+        "more_graphs": f"{lost_GB[0]['graphs'] - lost_GB[1]['graphs']}", "graphs_GB": f"{lost_GB[1]['kv_GB'] - lost_GB[0]['kv_GB']:.1f} GB", "hidden_no_gap": pretty(qwen["kernels"] * implied.period("MPK", False) * b200.bandwidth, "byte", 2),
         "left_7": pretty(small.left, "s", 2), "shared_7": pretty(small.shared, "s", 2), "each_7": pretty(small.each, "s", 2), "off_7": f"{small.off:.1%}",
         "left_70": pretty(large.left, "s", 2), "each_70": pretty(large.each, "s", 2),
     }  # fmt: skip
@@ -77,7 +78,7 @@ def overlapping() -> dict[str, str]:
     cost = implied.halves_cost(32, measured[32])
     return {
         "overlap_nvl": significant(batch, 2), "overlap_nvl_chip": significant(batch / rack["chips"], 2), "overlap_ib_chip": significant(turns[-1].tokens, 2),
-        "naive": significant(turns[0].tokens, 2), "own_weights": pretty(implied.own_weights(), "byte", 2),
+        "own_weights": pretty(implied.own_weights(), "byte", 2),
         "dealt_weights": pretty(model("deepseek-v3").n_total / implied.SGLANG["chips"], "byte", 2), "sglang_32": sign(measured[32]), "sglang_256": sign(measured[256]),
         "foreseen_32": sign(implied.overlap(32)), "foreseen_256": sign(implied.overlap(256)), "halves_cost": pretty(cost, "s", 2),
         "vllm_threshold": f"{vllm['low_tokens']}", "kernels_whole": f"{whole:.0f}", "kernels_halves": f"{halves:,.0f}",
@@ -89,8 +90,8 @@ def terms() -> dict[str, str]:
     rack, node = implied.rack(), implied.node()
     return {
         "rack_kernels": f"{rack['kernels']:,}", "rack_floor": pretty(implied.floor_time(rack), "s", 3), "rack_launch": pretty(rack["kernels"] * rack["launch_time"], "s", 2),
-        "rack_graph": pretty(take(eq.graph_time, rack, batch=1), "s", 2), "rack_gaps": pretty(rack["kernels"] * rack["kernel_gap"], "s", 2),
-        "node_floor": pretty(implied.floor_time(node), "s", 3), "node_launch": pretty(node["kernels"] * node["launch_time"], "s", 2),
+        "rack_graph": pretty(take(eq.graph_time, rack, batch=256), "s", 2), "rack_left": pretty(rack["kernels"] * implied.left_over()[0].each, "s", 2), "rack_gaps": pretty(rack["kernels"] * rack["kernel_gap"], "s", 2),
+        "node_floor": pretty(implied.floor_time(node), "s", 3), "node_launch": pretty(node["kernels"] * node["launch_time"], "s", 2), "node_slow": pretty(node["kernels"] * rack["launch_time"], "s", 2),
     }  # fmt: skip
 
 
