@@ -171,8 +171,8 @@ def test_a_bare_greek_letter_names_the_only_symbol_that_begins_with_it():
     """alpha_acc may be typed α or alpha; where a problem has alpha_N and alpha_D, neither may."""
     right = "(1 - {a}^({g} + 1)) / (1 - {a})"
     for a, g in (("α", "γ"), ("alpha", "gamma"), ("α_acc", "gamma")):
-        assert problems("speculation")["letters"].problem.check(right.format(a=a, g=g)).ok, (a, g)
-    learn = problems("overtraining")["learn"].problem
+        assert problems("speculation")["letters"].check(right.format(a=a, g=g)).ok, (a, g)
+    learn = problems("overtraining")["learn"]
     assert learn.check("α").kind == learn.check("alpha").kind == "type" and learn.check("α_N").kind != "type"
     assert answers.alphabet(["size_power", "data_power"]) == {name: answers.letters(name) for name in ("size_power", "data_power")}
 

@@ -18,7 +18,7 @@ SCRIPT = Path(__file__).resolve().parent.parent / "book" / "_static" / "practice
 ALL = [pytest.param(lesson, v.problem, id=f"{lesson}-{v.problem.id}") for lesson in lessons() for v in problems(lesson)]
 JUDGED = [each for each in ALL if not isinstance(each.values[1], Function)]
 ODD = ["", "  ", "abc", "12 furlong", "1e999", "-3", "0", "1e-300", "x" * 5000, "½", "١٢", "nan", "inf", "1,2,3", "12 ms or so", "1 000", "128'000", "671/576", "1.165.0", "15:1", "10^3", "5.6k", "12 ktoken/s", "κ", "N", "Nact*2", "2BN", "<b>7</b>", "1__2", "=", "()", "B +", "sqrt(-1)", "1/0", "B B",
-       "max(B)", "log(0)", "B = B", "((((((((((B))))))))))", "(" * 60 + "B" + ")" * 60, "2^2^2^2^2^2", "B**2", "eval(1)", "a", "b)", "(c)", " D ", "z", "abcd", "d c b a", "a>b>c>d", "aabb"]  # fmt: skip
+       "α", "alpha", "1 - α^γ", "2.167 steps", "4 guesses", "80 users", "2.773 tokens per round", "max(B)", "log(0)", "B = B", "((((((((((B))))))))))", "(" * 60 + "B" + ")" * 60, "2^2^2^2^2^2", "B**2", "eval(1)", "a", "b)", "(c)", " D ", "z", "abcd", "d c b a", "a>b>c>d", "aabb"]  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -449,7 +449,7 @@ def test_the_explorables_batches_are_where_a_server_finds_them(moved):
     params = json.loads(json.dumps(explorables.speedup_explorer().spec["params"]))
     params = [{**param, "value": moved.get(param["name"], param["value"])} if "value" in param else param for param in params]
     names = ["flops", "bandwidth", "n_active", "n_total", "bytes_per_param", "kv_bytes_per_token", "context"]
-    names += ["acceptance", "drafted", "draft_ratio", "free", "even", "gain"]
+    names += ["acceptance", "drafted", "draft_ratio", "free", "even", "gain", "fits", "machine.hbm"]
     (found,) = vega_says([{"row": 0}], names, params)
     at = dict(zip(names, found))
     seconds = lambda batch, tokens: max(batch * tokens * 2 * at["n_active"] / at["flops"],
@@ -460,10 +460,51 @@ def test_the_explorables_batches_are_where_a_server_finds_them(moved):
     assert gain(0.01) == pytest.approx(at["gain"])
     if at["free"]:
         assert gain(at["free"] * 0.999) == pytest.approx(at["gain"]) and gain(at["free"] * 1.05) < at["gain"] * 0.999
+    held = at["n_total"] * at["bytes_per_param"] + at["fits"] * at["context"] * at["kv_bytes_per_token"]
+    assert held == pytest.approx(at["machine.hbm"])
     if at["even"] > 0:
         assert gain(at["even"]) == pytest.approx(1, rel=1e-6)
     else:
         assert (gain(1e9) >= 1 - 1e-9) if at["even"] == 0 else (at["gain"] <= 1)
+
+
+@pytest.mark.parametrize("batch, gains", [(1, 1.05), (2, 0.93), (4, 0.93), (16, 1.38), (32, 1.94), (64, 2.50), (128, 2.76), (1_000, 2.80)])
+def test_the_explorable_counts_experts(batch, gains):
+    """Pass by pass: each expert is read unless every token of the pass leaves it alone; between rounds and steps of DeepSeek-V3, by hand."""
+    at = RUNNING.symbols
+    alone = 1 - at["top_k"] / at["experts"]
+    routed = (at["n_total"] - at["n_active"]) / alone
+
+    def seconds(tokens):
+        left = math.prod(alone for _ in range(batch * tokens))
+        read = (at["n_total"] - routed * left) * at["bytes_per_param"] + batch * at["context"] * at["kv_bytes_per_token"]
+        return max(2 * at["n_active"] * batch * tokens / at["flops"], read / at["bandwidth"])
+
+    counted = sum(0.8**n for n in range(5)) / (4 * 0.05 + seconds(5) / seconds(1))
+    assert take(explorables.SPEEDUP, at, batch=batch, acceptance=0.8, drafted=4, draft_ratio=0.05) == pytest.approx(counted) == pytest.approx(gains, abs=0.011)
+
+
+def test_a_dense_model_is_one_expert():
+    """Its weights are read whole for any number of tokens: the curve is the formula without experts."""
+    known = LLAMA.symbols | ROUND | dict(zip(("experts", "top_k"), explorables.ROUTING[LLAMA.model]))
+    for batch in (1, 7, 300, 5_000):
+        ratio = take(memory_ratio_of, known, batch=batch)
+        assert take(explorables.SPEEDUP, known, batch=batch) == pytest.approx(take(eq.speedup, known, memory_ratio=ratio))
+
+
+def test_curves_end_where_memory_is_full():
+    """Weights and caches of the last batch drawn are the rack's memory, or the axis ends first."""
+    at, axes = RUNNING.symbols, figures.speedup_by_batch().axes[0]
+    ends = [max(line.get_xdata()) for line in axes.lines if len(line.get_xdata()) > 100]
+    held = [at["n_total"] * at["bytes_per_param"] + end * context * at["kv_bytes_per_token"] for end, context in zip(ends, figures.CONTEXTS, strict=True)]
+    assert ends[0] == figures.HIGH and held[0] < at["hbm"] and held[1:] == pytest.approx([at["hbm"]] * 2)
+
+
+def test_each_number_of_guesses_is_best_at_some_point_tried():
+    from blackboard.speculation.problems import best
+
+    found = {max(range(5), key=lambda n: sim.gain(at["acceptance"], n, at["draft_ratio"])) for at in best.tried}
+    assert found == set(range(5))
 
 
 DRAFTED = ({}, {"memory_ratio_exponent": 0}, {"acceptance": 0.9, "draft_ratio": 0.02, "memory_ratio_exponent": 6}, {"acceptance": 0})

@@ -46,17 +46,17 @@ def is_blank(given: Any) -> bool:
 
 _ALIASES = {
     "s": ("s", "sec", "second", "seconds"), "byte": ("B", "byte", "bytes"), "FLOP": ("FLOP", "FLOPs", "flop", "flops"),
-    "token": ("token", "tokens", "tok", "toks"), "sequence": ("sequence", "sequences", "seq", "seqs"),
+    "token": ("token", "tokens", "tok", "toks"), "sequence": ("sequence", "sequences", "seq", "seqs", "user", "users", "request", "requests"),
     "parameter": ("parameter", "parameters", "param", "params"), "chip": ("chip", "chips", "GPU", "GPUs"), "USD": ("USD", "$", "dollar", "dollars"),
     "W": ("W", "watt", "watts"),
 }  # fmt: skip
-_THINGS = ("token", "bit", "round", "layer", "use", "chip", "GPU", "expert", "stage", "device", "model", "block", "FLOP")  # counted, and no unit
+_THINGS = ("token", "bit", "round", "layer", "use", "chip", "GPU", "expert", "stage", "device", "model", "block", "FLOP", "step")  # counted, and no unit
 _PREFIXED = {"s": "n u µ μ m", "W": "k M", "byte": "k K M G T P Ki Mi Gi Ti", "FLOP": "k M G T P E", "token": "k M G T", "USD": "k M", "parameter": "k M G T"}
 _SCALE = {"n": 1e-9, "u": 1e-6, "µ": 1e-6, "μ": 1e-6, "m": 1e-3, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18,
           "Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40}  # fmt: skip
 _LONE = {"s": {"min": 60.0, "minute": 60.0, "minutes": 60.0, "h": 3600.0, "hour": 3600.0, "hours": 3600.0, "hr": 3600.0, "hrs": 3600.0, "d": 86400.0, "day": 86400.0, "days": 86400.0, "milliseconds": 1e-3, "microseconds": 1e-6},
          "byte": {"bit": 0.125, "bits": 0.125, "b": 0.125, "Gb": 1.25e8, "Mb": 1.25e5, "kb": 125.0}, "FLOP": {"mac": 2.0, "macs": 2.0},
-         "token": {"k": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}, "sequence": {"k": 1e3}, "parameter": {"M": 1e6, "B": 1e9, "T": 1e12}, "USD": {"cent": 0.01, "cents": 0.01, "milliondollars": 1e6, "billiondollars": 1e9, "M": 1e6, "B": 1e9}, "1": {"": 1.0, "k": 1e3, "thousand": 1e3, "x": 1.0, "times": 1.0, "timesasmany": 1.0, "timesasmuch": 1.0, **{name + s: 1.0 for name in _THINGS for s in ("", "s")}, "%": 0.01, "percent": 0.01, "×": 1.0}}  # fmt: skip
+         "token": {"k": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}, "sequence": {"k": 1e3}, "parameter": {"M": 1e6, "B": 1e9, "T": 1e12}, "USD": {"cent": 0.01, "cents": 0.01, "milliondollars": 1e6, "billiondollars": 1e9, "M": 1e6, "B": 1e9}, "1": {"": 1.0, "k": 1e3, "thousand": 1e3, "x": 1.0, "times": 1.0, "timesasmany": 1.0, "timesasmuch": 1.0, "guess": 1.0, "guesses": 1.0, **{name + s: 1.0 for name in _THINGS for s in ("", "s")}, "%": 0.01, "percent": 0.01, "×": 1.0}}  # fmt: skip
 _WORDS = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 
 
@@ -77,7 +77,9 @@ def spellings(unit: str) -> dict[str, float]:
         out = {f"{a}/{b}": x / y for a, x in out.items() for b, y in _atom(below).items()}
     if unit == "sequence":  # a step makes one token per sequence: both names are right
         out |= _atom("token")
-    return out | spellings("token") if unit == "token/sequence" else out  # a context is said in tokens
+    if unit == "token/sequence":  # a context is said in tokens, and so is what a round of speculation yields
+        out |= spellings("token") | {f"{name}/{below}": size for name, size in _atom("token").items() for below in ("round", "pass")}
+    return out
 
 
 COUNTED = ("token", "megatoken", "Mtok", "sequence", "parameter", "chip")
@@ -302,6 +304,15 @@ def letters(name: str) -> list[str]:
     head, below, index = letter.partition("_")
     several = [letter, letter.replace("_", ""), *([_GREEK[head] + below + index, _GREEK[head] + index] if head in _GREEK else []), name]
     return list(dict.fromkeys(several))
+
+
+def alphabet(names: Sequence[str]) -> dict[str, list[str]]:
+    """How each symbol of a problem may be typed; a bare alpha or α too, where only one of them begins with it and none is it."""
+    known, heads = {name: letters(name) for name in names}, [notation.letter(name).partition("_")[0] for name in names]
+    for name, head in zip(names, heads):
+        if head in _GREEK and heads.count(head) == 1:
+            known[name] = list(dict.fromkeys([*known[name], head, _GREEK[head]]))
+    return known
 
 
 def same(got: Sequence[float], wanted: Sequence[float]) -> bool:

@@ -464,7 +464,8 @@ def _rooted(product: sympy.Mul) -> sympy.Expr:
 
 def latex(expression: sympy.Basic) -> str:
     """LaTeX of an expression or equation in the course's letters."""
-    tidy = expression.replace(lambda e: e.is_Add and len({sympy.fraction(term)[1] for term in e.args}) == 1, sympy.together)
+    over_one = lambda e: e.is_Add and not e.has(sympy.exp) and len({sympy.fraction(term)[1] for term in e.args}) == 1
+    tidy = expression.replace(over_one, sympy.together)  # an exponential is no denominator
     tidy = tidy.replace(lambda e: e.is_Mul and sum(f.is_Pow and abs(f.exp) == sympy.S.Half for f in e.args) > 1, _rooted)
     return _Printer({"symbol_names": latex_names(), "mul_symbol": r" \, "}).doprint(tidy)
 

@@ -418,7 +418,7 @@ class Expression(Problem):
     @cached_property
     def table(self) -> dict[str, Any]:
         """Points, the right values and each mistake's: all that judging needs, here and on the page."""
-        letters = {n: answers.letters(n) for n in self.names}
+        letters = answers.alphabet(self.names)
         wrong = [[self.at_points(m.wrong), m.says] for m in self.mistakes]
         return {"points": self.points, "right": self.at_points(self.formula.expr), "wrong": wrong, "letters": letters}
 

@@ -37,7 +37,7 @@ loss_left = Formula(
 )  # fmt: skip
 tokens_worth = Formula(
     "corpus.tokens_worth", "tokens_worth", data_power * from_data / (size_power * from_size), "1",
-    "one where training is at its best for its compute; far past it, compute is better spent on size", law_loss.assumes, DERIVED,
+    "at the best size for a compute it is one; below one, compute is better spent on size than on tokens", law_loss.assumes, DERIVED,
 )  # fmt: skip
 score = Formula(
     "corpus.score", "score", score_limit - score_gap * (pretrain_tokens / token_scale) ** -score_power, "1",
@@ -65,7 +65,7 @@ repeat_worth = Formula(
 worth = lambda there: data_worth.typed.subs(unique_tokens, there)
 quality_even = Formula(
     "corpus.quality_even", "quality_even", worth(pool_tokens) / worth(kept_share * pool_tokens), "1",
-    "a filter leaves fewer tokens to repeat more often: each must teach so many times as much",
+    "a filter leaves fewer tokens, which repeat more often: so many times as much each must teach, or the filter does harm",
     (*data_worth.assumes, "a better token is worth the same multiple in every pass"), DERIVED,
 )  # fmt: skip
 filtered_worth = Formula(

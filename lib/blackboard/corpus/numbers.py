@@ -124,7 +124,7 @@ def plateaus() -> dict[str, str]:
     step = power[LARGE].gain(simulation.checkpoints(LARGE).tokens[-1])
     saturated = {name: [row for row in measurement("llammlein_saturated").records(model=name)] for name in (SMALL, LARGE)}
     at = {name: min(row["steps"] for row in rows) for name, rows in saturated.items()}
-    spread, mean = simulation.spreads(SMALL, 0, -1).scores, 0.7
+    spread, level = simulation.spreads(SMALL, 0, -1).scores, simulation.checkpoints(LARGE).scores[-1]
     found = lambda gain, paired, spread=spread: f"{simulation.seen(gain, spread, paired=paired):.0%}"
     [before, after] = (row["score"] for row in measurement("llammlein_saturated").records(model=SMALL, tasks="all 29"))
     points = lambda value: significant(100 * value, 2)
@@ -133,8 +133,8 @@ def plateaus() -> dict[str, str]:
         "limit_low_1b": significant(power[LARGE].limit.low, 2), "limit_low_120": significant(power[SMALL].limit.low, 2),
         "exp_limit": significant(bend[LARGE].limit.best, 3), "exp_low": significant(bend[LARGE].limit.low, 3), "exp_high": significant(bend[LARGE].limit.high, 3),
         "exp_left": points(bend[LARGE].residual), "line_left": points(line[LARGE].residual),
-        "next_1b": points(step.best), "next_low": points(step.low), "next_high": points(step.high), "noise": points(simulation.benchmark_noise(mean, 1000)),
-        "noise_6": points(simulation.benchmark_noise(mean, 1000, 6)), "spread": points(spread), "seen_gain": points(after - before), "seen": found(after - before, False),
+        "next_1b": points(step.best), "next_low": points(step.low), "next_high": points(step.high), "noise": points(simulation.benchmark_noise(level, 1000)),
+        "noise_6": points(simulation.benchmark_noise(level, 1000, 6)), "spread": points(spread), "seen_gain": points(after - before), "seen": found(after - before, False),
         "seen_paired": found(after - before, True, simulation.spreads(SMALL, 3, -1).changes), "exp_120": significant(bend[SMALL].limit.best, 3),
     }  # fmt: skip
 
@@ -151,7 +151,7 @@ def measured() -> dict[str, str]:
         "law_off_5": significant(max(off(1, 5.2)), 2), "law_off_44": f"{significant(min(off(40, 50)), 2)} to {significant(max(off(40, 50)), 2)}",
         "seed_least": significant(min(r.most - r.least for r in runs["2.8B"] if r.epochs < 10), 1), "seed_most": significant(span["4.2B"], 1),
         "four_cost": f"{significant(min(four), 2)} to {significant(max(four), 2)}", "own_unique": f"{tried.unique:,}", "own_3": f"{tried.worth(3)[0]:.0%}", "own_4": f"{tried.worth(4)[0]:.0%}",
-        "own_8": f"{tried.worth(8)[0]:.0%}", "own_best": f"{tried.best}", "slip_before": f"{said[0]:g}", "slip_after": f"{said[1]:g}",
+        "own_8": f"{tried.worth(8)[0]:.0%}", "own_best": f"{tried.best}", "own_reuse": significant(tried.reuse, 2), "slip_before": f"{said[0]:g}", "slip_after": f"{said[1]:g}",
         "slip_steps": f"{run(SMALL)['steps'] - measurement('llammlein_saturated').records(model=SMALL)[0]['steps']:,}",
         "gbert_small": trillions(measurement("moderngbert_plateaus").records()[0]["plateau_tokens"], 2), "gbert_large": trillions(measurement("moderngbert_plateaus").records()[1]["plateau_tokens"]),
     }  # fmt: skip

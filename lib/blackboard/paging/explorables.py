@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import math
 
-from sympy import Min
-
 from blackboard import marks, menus, units
 from blackboard.batching import equations as step
 from blackboard.case import Case, plain
@@ -23,7 +21,6 @@ from blackboard.units import significant
 CASE = Case("llama-3.1-70b", "h100-8", "bf16", 2_000)  # where reserving hurts: a cache of many bytes in memory of few
 SYSTEMS = ("h100-8", "a100-80gb-8", "h200-8", "b200-8", "gb200-nvl72", "mi355x-8")
 MODELS = ("llama-3.1-8b", "llama-3.1-70b", "llama-3.1-405b", "qwen3-235b-a22b", "gpt-oss-120b", "deepseek-v3")
-ROUND = ",.3~r"  # three digits, thousands separated
 DOT = {"type": "point", "filled": True, "opacity": 1, "size": 110}
 LOW, HIGH, FIRST, LAST = 1, 1e6, 100, 1e6  # sequences on the chart's axis, tokens on the other
 
@@ -31,8 +28,8 @@ LOW, HIGH, FIRST, LAST = 1, 1e6, 100, 1e6  # sequences on the chart's axis, toke
 # --- the batch that fits ---------------------------------------------------------------------------------------------------
 
 RESERVED = Formula(
-    "paging.batch_reserved", "batch_held", eq.batch_held.typed.subs(eq.kv_use, Min(1, eq.use_reserved.typed)), "sequence",
-    "the batch with room set aside for a longest sequence, or for a longer one", eq.batch_held.assumes, where=eq.batch_held._where, register=False,
+    "paging.batch_reserved", "batch_held", eq.batch_held.typed.subs(eq.kv_use, eq.use_reserved.typed), "sequence",
+    "the batch with room set aside for a longest sequence", eq.batch_held.assumes, where=eq.batch_held._where, register=False,
 )  # fmt: skip
 PAGED = Formula(
     "paging.batch_paged", "batch_held", eq.batch_held.typed.subs(eq.kv_use, eq.use_paged.typed), "sequence",
@@ -51,13 +48,15 @@ def _room() -> list[dict]:
     sliders = [
         *_tens("context", CASE.context, 2, 5.5, "mean tokens of a sequence"),
         *slider("reserved_context", 9, 20, 1, 14, "tokens set aside", base=2),
-        *slider("page_tokens", 0, 11, 1, 4, "tokens of a block", base=2),
+        *slider("page_tokens", 0, 6, 1, 4, "tokens of a block", base=2),  # shorter than any sequence of the chart, as the formula asks
     ]
     at = lambda formula: f"max(0.001, {inside(formula, 'sequence')})"
     dollars = lambda batch: f"({inside(step.cost_per_token, 'USD/megatoken', rent=1.0, batch=batch)})"
     follows = {
         "whole": at(RESERVED), "paged": at(PAGED), "fits": "n_total * bytes_per_param < machine.hbm",
-        "gain": f"{dollars('whole')} / {dollars('paged')}", "free": inside(step.critical_batch, "sequence"),
+        "few": "max(1, floor(whole))", "many": "max(1, floor(paged))",  # sequences are served whole
+        "longer": "context > reserved_context", "both": "fits && !longer && whole >= 1",
+        "gain": f"{dollars('few')} / {dollars('many')}", "free": inside(step.critical_batch, "sequence"),
     }  # fmt: skip
     return menus.given(CASE, SYSTEMS, MODELS, ("bandwidth", "chips", "hbm"), sliders=sliders, **follows)
 
@@ -70,48 +69,63 @@ def room_explorer() -> Explorable:
     }
     base = sweep("context", 2, 6, points=81)
     base["transform"] += [curve(formula, "context", field, "sequence") for field, formula in (("blocks", PAGED), ("set_aside", RESERVED))]
-    seen = {"opacity": {"expr": "fits ? 1 : 0"}}
+    seen, shown = {"opacity": {"expr": "fits ? 1 : 0"}}, {"opacity": {"expr": "both ? 1 : 0"}}
     early = f"max({LOW}, {inside(PAGED, 'sequence', context='300')})"
-    level = f"max({LOW}, {inside(RESERVED, 'sequence', context=str(FIRST))})"
+    level = f"max({LOW}, {inside(RESERVED, 'sequence')})"
+    inside_it = [{"filter": "datum.context <= reserved_context"}]  # a longer sequence has no room in what is set aside
     layers = [
-        marks.line("blocks", "accent", encoding, strokeWidth=4, **seen), marks.line("set_aside", "kv", encoding, **seen),
+        marks.line("blocks", "accent", encoding, strokeWidth=4, **seen), marks.line("set_aside", "kv", encoding, **seen) | {"transform": inside_it},
         marks.rule(encoding, "compute", y="free"), marks.rule(encoding, None, x="context"),
         marks.at(encoding, {**DOT, **seen, "color": COLOURS["accent"]}, x="context", y="paged"),
-        marks.at(encoding, {**DOT, **seen, "color": COLOURS["kv"]}, x="context", y="whole"),
+        marks.at(encoding, {**DOT, **shown, "color": COLOURS["kv"]}, x="context", y="whole"),
         marks.text(encoding, f"fits && {early} < {HIGH} ? 'blocks' : ''", "300", early, align="left", dx=6,
                    dy={"expr": f"{early} < {level} ? 16 : -8"}, color=COLOURS["accent"]),
         marks.text(encoding, "fits ? 'set aside' : ''", str(FIRST), level, align="left", dx=4,
                    dy={"expr": f"{level} < 3 || {early} < {level} ? -8 : 10"}, color=COLOURS["kv"]),
-        marks.text(encoding, "'critical batch'", str(LAST), "free", align="right", dx=-4, dy=-8, color=COLOURS["compute"]),
+        marks.text(encoding, "'critical batch, KV left out'", str(LAST), "free", align="right", dx=-4, dy=-8, color=COLOURS["compute"]),
+        marks.text(encoding, "fits ? '' : 'The weights do not fit.'", "1e4", "30", align="center", color=marks.INK),
         marks.hover(encoding, "blocks", {"blocks": "in blocks", "set_aside": "set aside"}, ",.3~r"),
     ]  # fmt: skip
-    lengths = f"{marks.said('context', ROUND)} + ' tokens, ' + {marks.said('reserved_context')} + ' set aside, blocks of ' + {marks.said('page_tokens')}"
-    few = "(whole < 1 ? 'fewer than 1' : format(whole, ',.3~r'))"
-    many = f"{marks.said('paged', ROUND)} + ' in blocks: ' + format(paged / whole, ',.2~r') + ' × as many'"
-    batches = f"fits ? {few} + ' set aside, ' + {many} : 'the weights do not fit'"
-    worth = "fits ? 'a token costs ' + format(max(gain, 1 / gain), ',.3~r') + (gain < 1 ? ' times more' : ' times less') : ''"
-    spec = {**base, "params": _room(), "layer": layers, "title": menus.setting(lengths, batches, worth)}
+    lengths = f"{marks.said('context')} + ' tokens, ' + {marks.said('reserved_context')} + ' set aside, blocks of ' + {marks.said('page_tokens')}"
+    spec = {**base, "params": _room(), "layer": layers, "title": menus.setting(lengths, *_room_lines())}
+    known, held, gain = _told(RACK, **LENGTHS)
     return Explorable(spec, "The batch that fits", _room_says(), (
         "The cost is that of decoding at the two batches, by the batching lesson's formula, with a kernel as fast for blocks. Paging is worth most where "
-        "few sequences fit: set aside more, or take a model with a larger cache. Where reservations already exceed the critical batch, as for "
-        "DeepSeek-V3 on a whole rack, eight times as many sequences make a token little cheaper. Very long blocks bring the waste back."
+        "few sequences fit: set aside more, or take a model with a larger cache. The dashed line is the batch at which multiplying takes as long as "
+        f"reading weights; caches are read too, and move the end of the gain up. So {plain(model(RACK.model).name)} on a whole rack in FP8, whose memory "
+        f"holds {held[0]:,} sequences set aside, beyond the line's {take(step.critical_batch, known):,.0f}, still gains a factor of {gain:.2f} by {held[1]:,} in blocks."
     ))  # fmt: skip
 
 
-def _start() -> dict[str, float]:
-    return CASE.symbols | {"context": 10**3.3, "reserved_context": 2.0**14, "page_tokens": 2.0**4}
+def _room_lines() -> tuple[str, str]:
+    """What the title says of the batches and of the cost, or why there is none."""
+    blocks = f"(paged < 1 ? 'none' : {marks.said('many')}) + ' in blocks'"
+    both = f"{marks.said('few')} + ' set aside, ' + {blocks} + ': ' + format(many / few, ',.2~r') + ' × as many'"
+    alone = f"(longer ? 'longer than what is set aside; ' : 'not one fits set aside; ') + {blocks}"
+    worth = "abs(gain - 1) < 0.005 ? 'a token costs the same' : 'a token costs ' + format(max(gain, 1 / gain), ',.3~r') + (gain < 1 ? ' times more' : ' times less')"
+    return f"!fits ? 'the weights do not fit' : both ? {both} : {alone}", f"both ? ({worth}) : ''"
+
+
+LENGTHS = {"context": 10**3.3, "reserved_context": 2.0**14, "page_tokens": 2.0**4}  # where the sliders start
+RACK = Case("deepseek-v3", "gb200-nvl72", "fp8", CASE.context)
+
+
+def _told(case: Case, **lengths: float) -> tuple[dict[str, float], tuple[int, int], float]:
+    """A case's symbols, the whole sequences that fit set aside and in blocks, and by what factor a token gets cheaper."""
+    known = case.symbols | lengths
+    held = int(take(RESERVED, known)), int(take(PAGED, known))
+    few, many = (take(step.cost_per_token, known | {"rent": 1.0}, batch=float(batch)) for batch in held)
+    return known, held, few / many
 
 
 def _room_says() -> str:
-    known = _start()
-    held = take(RESERVED, known), take(PAGED, known)
-    cost = [take(step.cost_per_token, known | {"rent": 1.0}, batch=batch) for batch in held]
+    known, held, gain = _told(CASE, **LENGTHS)
     return (
         "Sequences that memory holds against their mean length from 100 to a million tokens, both on log scales, with controls for system, model and "
         "precision, mean length, tokens set aside for each sequence, and tokens of a block. In blocks the batch falls as the length grows; with a fixed "
-        "number set aside it is level, until lengths exceed it. A dashed line marks the critical batch. For "
+        "number set aside it is level, and ends where lengths exceed it. A dashed line marks the critical batch, KV left out. For "
         f"{plain(model(CASE.model).name)} on {plain(system(CASE.system).name)}, at {known['context']:,.0f} tokens and {known['reserved_context']:,.0f} "
-        f"set aside, {held[0]:,.0f} sequences fit, in blocks of {known['page_tokens']:.0f} {held[1]:,.0f}: a token costs {cost[0] / cost[1]:.1f} times less."
+        f"set aside, {held[0]:,} sequences fit, in blocks of {known['page_tokens']:.0f} {held[1]:,}: a token costs {gain:.1f} times less."
     )
 
 
@@ -139,7 +153,7 @@ def _near(name: str, value: float, label: str) -> list[dict]:
 
 
 def _card() -> list[dict]:
-    """The conversation, the room of the cache, the card's prices and what follows; a byte is a token here."""
+    """The conversation, the turns in time, the card's prices and what follows. The working set is 1, so that the cache's room is their share."""
     turns, start, growth = agent()
     found = {"write_ratio": "writes[write]", "input_price": f"usd * {CHEAP!r}", "working_set": "1", "kv_bytes_per_token": "1"}
     known = {"now": inside(TURNED, "USD/megatoken"), "hits": inside(eq.hit_rate_room, "1"), "even": inside(eq.hit_rate_even, "1")}
@@ -149,15 +163,15 @@ def _card() -> list[dict]:
         *slider("turns", 1, 100, 1, turns, "turns of a conversation"),
         *_near("start_context", start, "tokens at the start"),
         *_near("turn_growth", growth, "tokens that a turn adds"),
-        *slider("cache_bytes", 0, 1.5, 0.05, 1, "cache ÷ working set"),
-        *slider("read_ratio", 0.02, 1, 0.01, round(PAID.cached_read / PAID.input, 2), "price of a hit ÷ input"),
+        *slider("cache_bytes", 0, 1, 0.05, 1, "turns in time (cache ÷ working set)"),
+        *slider("read_ratio", 0.02, 0.9, 0.01, round(PAID.cached_read / PAID.input, 2), "price of a hit ÷ input"),
         *slider("usd", 0.1, 20, 0.1, PAID.input, "input: $ per million tokens"),
         *(row for name, value in {**found, **known}.items() for row in derived(name, value)),
     ]  # fmt: skip
 
 
 def prefix_explorer() -> Explorable:
-    """Price of an input token against the turns of a conversation, with a prefix cache that has room for all that is going on, or for a part."""
+    """Price of an input token against the turns of a conversation, if all turns come while the cache still has the last one, or a share of them."""
     encoding = {
         "x": marks.log_axis("turns", "turns of a conversation", 1, 100, "~s"),
         "y": {"field": "price", "type": "quantitative", "title": "$ per million input tokens", "scale": {"domainMin": 0, "domainMax": {"expr": "2.1 * usd"}}},
@@ -171,18 +185,19 @@ def prefix_explorer() -> Explorable:
         marks.at(encoding, {**DOT, "color": COLOURS["kv"]}, x="turns", y="now"),
         marks.text(encoding, "'without a cache'", "4", "usd", align="left", color=COLOURS["compute"],
                    dy={"expr": f"{inside(TURNED, 'USD/megatoken', turns='6')} > 0.95 * usd ? 11 : -8"}),
-        marks.text(encoding, f"{one} < 0.85 * usd ? 'room for all' : ''", "100", one, align="right", dx=-4, dy=11, color=COLOURS["accent"]),
-        marks.hover(encoding, "price", {"price": "$ per million", "endless": "room for all"}, ",.3~r", ",.3~r"),
+        marks.text(encoding, f"cache_bytes < 0.95 && {one} < 0.85 * usd ? 'all in time' : ''", "100", one, align="right", dx=-4, dy=11, color=COLOURS["accent"]),
+        marks.hover(encoding, "price", {"price": "$ per million", "endless": "all in time"}, ",.3~r", ",.3~r"),
     ]  # fmt: skip
-    grows = f"{marks.said('start_context', ROUND)} + ' tokens, ' + {marks.said('turn_growth', ROUND)} + ' more each of ' + {marks.said('turns', '.3~r')} + ' turns'"
-    waits = "'cache holds ' + format(cache_bytes, '.0%') + ' of the working set, a write costs ' + format(write_ratio, '.3~r') + '×'"
+    grows = f"{marks.said('start_context')} + ' tokens, ' + (turns == 1 ? 'one turn' : {marks.said('turn_growth')} + ' more each turn, ' + turns + ' turns')"
+    waits = "format(cache_bytes, '.0%') + ' of turns in time, a write costs ' + format(write_ratio, '.3~r') + '×'"
     finds = "format(100 * hits, '.1f') + ' % found: $' + format(now, '.2f') + ' per million instead of $' + format(usd, '.2f')"
-    even = "even > 0 ? 'caching pays from ' + format(100 * even, '.1f') + ' % on' + (hits < even ? ': here it costs more' : '') : 'caching always pays'"
+    even = "even > 0 ? 'caching pays from ' + format(100 * even, '.1f') + ' % on' + (hits < even ? ': here it costs more' : '') : 'writing is free: any hit saves'"
     spec = {**base, "params": _card(), "layer": layers, "title": marks.title(grows, waits, finds, even)}
     return Explorable(spec, "What a found prefix saves", _prefix_says(), (
         f"At the start a coding agent as in Codex's traces, at the prices of {CARD.model} on {CARD.valid_from}. Every turn reads the whole context; what is "
-        "not found is written at the surcharge. The working set is the context of all conversations that are going on: with half of the room, half "
-        "of the turns come too late. A first turn, or a cache that is too small, costs more than none."
+        "not found is written at the surcharge. A customer's turn is in time if the pause is shorter than the five minutes or the hour that the write "
+        "pays for; the room is the provider's affair. Who runs a cache chooses its room: with turns at random, half of the working set, the context of "
+        "all conversations that are going on, finds half of the turns in time. A first turn, or too few turns in time, costs more than no cache."
     ))  # fmt: skip
 
 
@@ -192,8 +207,8 @@ def _prefix_says() -> str:
              "cache_bytes": 1.0, "kv_bytes_per_token": 1.0, "working_set": 1.0, "read_ratio": PAID.cached_read / PAID.input, "input_price": PAID.input * CHEAP}  # fmt: skip
     return (
         "Price of a million input tokens against the turns of a conversation from 1 to 100 (log scale), with controls for the price of a write, turns, "
-        "tokens at the start and per turn, the cache's room as a share of the working set, and the price of a hit and of input. It falls from the "
-        "price of a write towards that of a hit; a dotted line is with room for all conversations, a dashed one the price without a cache. At "
+        "tokens at the start and per turn, the share of turns that come in time, and the price of a hit and of input. It falls from the "
+        "price of a write towards that of a hit; a dotted line is with all turns in time, a dashed one the price without a cache. At "
         f"{known['turns']:.0f} turns {100 * take(eq.hit_rate_room, known):.0f} % are found: ${take(TURNED, known) / CHEAP:.2f} instead of "
         f"${PAID.input:.2f}; caching pays from {significant(100 * take(eq.hit_rate_even, known), 3)} % on."
     )

@@ -5,6 +5,7 @@ Curves are formulas of `equations`; dots and pictures are runs of the allocators
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from blackboard.units import significant
 
 CHEAP, GB = units.factor("USD/megatoken"), units.factor("GB")
 SLOTS, LONGEST = 16_384, simulation.LONGEST  # of the drawn memory map; tokens of the longest sequence
-PAGE, CELL = 16, 32  # tokens of a block, and of a cell of the map
+PAGE = 16  # tokens of a block, vLLM's default
 SAMPLES = ("kv", "compute", "accent", "second", "third", "weights")
 
 
@@ -56,7 +57,7 @@ def _pieces() -> Contiguous:
 
 def _pages() -> Allocator:
     """The same memory in blocks, filled; then every third sequence leaves, and others take the blocks."""
-    memory, lengths = Allocator(SLOTS // CELL, CELL, caching=False), iter(enumerate(simulation.running(200)))
+    memory, lengths = Allocator(SLOTS // PAGE, PAGE, caching=False), iter(enumerate(simulation.running(200)))
     _fill(memory, lengths)
     for name in list(memory.tables)[::3]:
         memory.free(name)
@@ -76,17 +77,17 @@ def reservation() -> Drawing:
     """Memory maps: the same slots with room set aside for the longest sequence, and in blocks."""
     pieces, pages = _pieces(), _pages()
     fig, (above, below) = drawing.axes(5.0, 4.6, 2, 1)
-    cells = np.ones((SLOTS // CELL, 3)), np.ones((SLOTS // CELL, 3))
+    cells = np.ones((SLOTS // PAGE, 3)), np.ones((SLOTS // PAGE, 3))
     for n, piece in enumerate(pieces.held.values()):
-        first, filled = piece.start // CELL, -(-piece.tokens // CELL)
-        cells[0][first : first + piece.slots // CELL] = _pale("muted", 0.18)
+        first, filled = piece.start // PAGE, -(-piece.tokens // PAGE)
+        cells[0][first : first + piece.slots // PAGE] = _pale("muted", 0.18)
         cells[0][first : first + filled] = _pale(SAMPLES[n % len(SAMPLES)], 0.8)
     for n, table in enumerate(pages.tables.values()):
         cells[1][table] = _pale(SAMPLES[n % len(SAMPLES)], 0.8)
     use = pieces.use, pages.held / SLOTS
-    titles = f"one piece each, {LONGEST:,} slots: {len(pieces.held)} sequences", f"blocks of {CELL}: {len(pages.tables)} sequences"
+    titles = f"one piece each, {LONGEST:,} slots: {len(pieces.held)} sequences", f"blocks of {PAGE}: {len(pages.tables)} sequences"
     for at, grid, title, share in zip((above, below), cells, titles, use):
-        at.imshow(grid.reshape(-1, LONGEST // CELL, 3), aspect="auto", extent=(0, LONGEST, SLOTS / LONGEST, 0))
+        at.imshow(grid.reshape(-1, LONGEST // PAGE, 3), aspect="auto", extent=(0, LONGEST, SLOTS / LONGEST, 0))
         at.set_title(title, loc="left")
         at.set_title(f"{_percent(share)} hold tokens", loc="right")
         at.set(yticks=[], xticks=[0, 512, 1024, 1536, 2048])
@@ -98,7 +99,7 @@ def reservation() -> Drawing:
     return done(
         fig,
         f"Two maps of the same {SLOTS:,} slots of a KV cache, each sequence in a colour, with lengths as in ShareGPT. Above, each sequence has "
-        f"{LONGEST:,} slots in one piece: {len(pieces.held)} sequences, and {_percent(use[0])} of the slots hold tokens. Below, blocks of {CELL} "
+        f"{LONGEST:,} slots in one piece: {len(pieces.held)} sequences, and {_percent(use[0])} of the slots hold tokens. Below, blocks of {PAGE} "
         f"tokens, wherever one was free: {len(pages.tables)} sequences, {_percent(use[1])}.",
     )
 
@@ -108,8 +109,9 @@ def use_by_length() -> Drawing:
     fig, axes = drawing.axes(5.0, 3.8)
     length, ends = np.geomspace(16, LONGEST, 201), []
     for tokens, colour in ((16, "accent"), (64, "compute"), (256, "second")):
-        use = 100 * eq.use_paged(context=length, page_tokens=tokens)
-        axes.plot(length, use, color=COLOURS[colour])
+        longer = np.geomspace(tokens, LONGEST, 201)  # than a block: a shorter one takes a whole block, and the formula does not hold
+        use = 100 * eq.use_paged(context=longer, page_tokens=tokens)
+        axes.plot(longer, use, color=COLOURS[colour])
         ends.append((use[-1], f"blocks\nof {tokens}" if tokens == 16 else f"{tokens}", colour))
     flat = 100 * eq.use_reserved(context=length, reserved_context=LONGEST)
     axes.plot(length, flat, color=COLOURS["kv"])
@@ -132,8 +134,8 @@ def _use_says(held: float, one: float, paged: float) -> str:
     return (
         f"Share of the cache's room that holds tokens, 0 to 100 %, against the mean length of a sequence from 16 to {LONGEST:,} tokens (log scale). "
         f"With {LONGEST:,} slots set aside for each sequence it rises in proportion, and is {_percent(eq.use_reserved(context=held, reserved_context=LONGEST))} "
-        f"at the {held:.0f} tokens that a running sequence of ShareGPT's has on average; in blocks of 16, 64 and 256 tokens it is {at(16)}, {at(64)} and "
-        f"{at(256)} there. Simulated servers find {_percent(one)} and {_percent(paged)}."
+        f"at the {held:.0f} tokens that a running sequence of ShareGPT's has on average; in blocks of 16, 64 and 256 tokens, drawn for sequences longer "
+        f"than a block, it is {at(16)}, {at(64)} and {at(256)} there. Simulated servers find {_percent(one)} and {_percent(paged)}."
     )
 
 
@@ -191,29 +193,29 @@ def batch_and_cost() -> Drawing:
 def block_size() -> Drawing:
     """What blocks cost beyond an ideal memory, against their length: empty room in last blocks, and a slower kernel."""
     fig, axes = drawing.axes(5.0, 3.8)
-    tokens = np.geomspace(1, 512, 181)
     contexts = {name: (colour, simulation.held(name)) for name, colour in (("ShareGPT", "accent"), ("Alpaca", "compute"))}
     (row,), (low, high) = measurement("vllm_paging").records(), _overheads()
+    slower, says = (low + high) / 2, []
     axes.axvspan(row["low_block_tokens"], row["high_block_tokens"], color=COLOURS["muted"], alpha=0.15, lw=0)
-    axes.text(1.07 * row["low_block_tokens"], 58, "best on\nShareGPT,\nmeasured", color=COLOURS["muted"], va="top")
-    says = []
     for name, (colour, context) in contexts.items():
-        plain_, slow = (_dearer(tokens, context, more) for more in (0.0, (low + high) / 2))
-        axes.plot(tokens, plain_, color=COLOURS[colour], ls=":", lw=1.8)
-        axes.plot(tokens, slow, color=COLOURS[colour])
-        says.append(f"{name}'s {context:.0f} tokens: {_dearer(16.0, context, 0.0):.1f} and {_dearer(128.0, context, 0.0):.0f} % at 16 and 128 tokens a block, "
-                    f"{_dearer(16.0, context, (low + high) / 2):.0f} and {_dearer(128.0, context, (low + high) / 2):.0f} % with the slower kernel")  # fmt: skip
-    axes.set(xscale="log", xlim=(1, 512), ylim=(0, 60), xlabel="tokens of a block (log scale)", ylabel="cost above an ideal memory (%)")
+        tokens = np.geomspace(1, context, 181)  # the formula holds for sequences longer than a block
+        axes.plot(tokens, _dearer(tokens, context, 0.0), color=COLOURS[colour], ls=":", lw=1.8)
+        axes.plot(tokens, _dearer(tokens, context, slower), color=COLOURS[colour])
+        at = lambda size: f"{_dearer(size, context, 0.0):.0f} and {_dearer(size, context, slower):.0f} % at {size:.0f}"
+        says.append(f"{name}'s sequences of {context:.0f} tokens {at(16.0)} and {at(64.0)} tokens a block")
+    axes.set(xscale="log", xlim=(1, 512), ylim=(0, 50), xlabel="tokens of a block (log scale)", ylabel="cost above an ideal memory (%)")
     axes.set_xticks([1, 4, 16, 64, 256], ["1", "4", "16", "64", "256"])
     axes.minorticks_off()
-    axes.text(1.15, 58, f"solid: kernel\n{_percent((low + high) / 2)} slower\ndotted: as fast", va="top")
-    axes.text(490, 50, "ShareGPT", color=COLOURS["accent"], ha="right", va="center")
-    axes.text(140, 56, "Alpaca", color=COLOURS["compute"], va="center")
+    axes.text(1.15, 48.5, f"solid: kernel {_percent(slower)} slower\ndotted: as fast", va="top")
+    axes.text(1.15, 38, "grey: measured best\non ShareGPT. Short\nblocks are read more\nslowly: not in the curves", color=COLOURS["muted"], va="top")
+    axes.text(290, 33, "ShareGPT", color=COLOURS["accent"], ha="right", va="center")
+    axes.text(62, 42, "Alpaca", color=COLOURS["compute"], ha="right", va="center")
     return done(
         fig,
-        f"Cost of a token above that of a memory without waste and a kernel without overhead, 0 to 60 %, against the tokens of a block from 1 to 512 "
-        f"(log scale), for OPT-13B on one A100. By empty room alone, with {'; '.join(says)}. Waste alone asks for the shortest blocks; the paper "
-        f"found {row['low_block_tokens']} to {row['high_block_tokens']} best on ShareGPT, for short blocks keep the kernel from reading at full speed.",
+        f"Cost of a token above that of a memory without waste and a kernel without overhead, 0 to 50 %, against the tokens of a block from 1 to 512 "
+        f"(log scale), for OPT-13B on one A100, up to blocks as long as a sequence. By empty room alone, and with a kernel {_percent(slower)} slower: "
+        f"{'; '.join(says)}. Waste alone asks for the shortest blocks; the paper measured {row['low_block_tokens']} to {row['high_block_tokens']}, a "
+        f"grey band, as best on ShareGPT, for short blocks keep the kernel from reading at full speed, which the curves leave out.",
     )
 
 
@@ -242,11 +244,11 @@ def kv_use() -> Drawing:
             _stack(axes, y, shares)
         axes.text(0, 3 * n - 0.62, f"{name}: {_batch(name)} sequences, ours {run.batch:.1f}", va="bottom")
         says.append(f"{name} {bars[0][0]:.1f} and {bars[1][0]:.1f} %")
-    axes.set(xlim=(0, 100), ylim=(3 * len(simulation.POLICIES) - 1.3, -1.7), xlabel="share of the cache's memory (%)")
+    axes.set(xlim=(0, 100), ylim=(3 * len(simulation.POLICIES) - 1.3, -1.6), xlabel="share of the cache's memory (%)")
     axes.set_yticks(list(ticks), ticks.values())
     axes.grid(visible=False, axis="y")
-    for x, word, kind in ((0, "tokens", "tokens"), (22, "to come", "reserved"), (46, "never filled", "internal"), (77, "between", "external")):
-        axes.text(x, -1.55, word, color=COLOURS[KINDS[kind]], fontweight="bold", va="bottom")
+    for x, word, kind in ((0, "hold\ntokens", "tokens"), (19, "set aside,\nto be filled", "reserved"), (47, "set aside,\nnever filled", "internal"), (77, "between\nthe pieces", "external")):  # fmt: skip
+        axes.text(x, -1.45, word, color=COLOURS[KINDS[kind]], fontweight="bold", va="bottom")
     return done(
         fig,
         "Stacked bars of what the memory set aside for the KV cache holds, in pairs: vLLM's paper and our simulation, for OPT-13B with ShareGPT's mean "
@@ -272,21 +274,37 @@ def _batch(system: str) -> str:
 # --- who holds which block -----------------------------------------------------------------------------------------------------
 
 
+def _forked() -> list[tuple[str, Allocator]]:
+    """The page's own example: Ann's nine tokens, Bob's fork, and a token of each."""
+    memory, moments = Allocator(8, 4), []
+    seen = lambda said: moments.append((said, deepcopy(memory)))
+    memory.allocate("Ann", range(1, 7))
+    memory.append("Ann", 7, 8, 9)
+    seen("Ann: 6 tokens of prompt, 3 of answer")
+    memory.fork("Ann", "Bob")
+    seen("Bob forks from Ann: the same blocks")
+    memory.append("Bob", 10)
+    seen("Bob writes 10: the block is copied for him")
+    memory.append("Ann", 11)
+    seen("Ann writes 11: nobody else holds her block")
+    return moments
+
+
 def copy_on_write() -> Drawing:
-    """Block tables and references as one prompt is sampled twice: shared, then copied when written."""
-    fig, axes = drawing.axes(5.0, 5.0)
+    """Block tables and references as one sequence becomes two: shared, then copied when written."""
+    fig, axes = drawing.axes(5.0, 6.0)
     says = []
-    for n, (title, memory) in enumerate(simulation.forked()):
-        top = -4.6 * n
-        axes.text(0, top + 1.45, title, va="center")
+    for n, (title, memory) in enumerate(_forked()):
+        top = -3.7 * n
+        axes.text(0, top + 0.95, title, va="center")
         for block in range(4):
             _block(axes, 2.9 * block, top, memory, block)
         tables = ",  ".join(f"{name}: {' '.join(map(str, table))}" for name, table in memory.tables.items())
-        axes.text(0, top - 1.75, f"tables  {tables}", va="center", color=COLOURS["compute"])
+        axes.text(0, top - 1.55, f"tables  {tables}", va="center", color=COLOURS["compute"])
         counts = ", ".join(f"block {block} held {count} time{'s' * (count > 1)}" for block, count in memory.references.items())
         says.append(f"{title}: tables {tables.replace(',  ', ', ')}; {counts}")
-    drawing.bare(axes, (-0.2, 11.6), (-11.4, 2.0))
-    return done(fig, f"Three moments of a block allocator with blocks of 4 tokens, drawn with tokens and reference counts. {'. '.join(says)}.")
+    drawing.bare(axes, (-0.2, 11.6), (-13.1, 1.4))
+    return done(fig, f"Four moments of a block allocator with blocks of 4 tokens, drawn with tokens and reference counts. {'. '.join(says)}.")
 
 
 def _block(axes, x: float, y: float, memory: Allocator, block: int) -> None:
@@ -388,6 +406,9 @@ def hit_rate_by_cache() -> Drawing:
     axes.text(0.03, 76, WAITS["long-tailed"][1], color=COLOURS["accent"], va="center")
     axes.text(0.6, 43, WAITS["random"][1].replace(" ", "\n"), color=COLOURS["compute"], va="center")
     axes.text(0.83, 16, WAITS["regular"][1], color=COLOURS["kv"], ha="right", va="center")
+    one = found["regular"][ROOMS.index(1.0)]
+    axes.text(1.05, 64, f"{one:.0f} %: the set\nvaries, and is\nat times larger", color=COLOURS["kv"], va="center")
+    axes.text(1.47, 6, "lines: Che's\napproximation\ndots: simulated", ha="right", va="bottom")
     (kimi,) = measurement("kimi_cache_size").records()
     size = whole * kimi["kv_GB"] / kimi["context_tokens"]
     axes.set(xlim=(0, 1.5), ylim=(-2, 100), ylabel="input tokens found again (%)")
@@ -399,7 +420,7 @@ def hit_rate_by_cache() -> Drawing:
         f"Share of input tokens that a cache which drops the least recently used finds, 0 to 100 %, against its size from 0 to 1.5 times the working "
         f"set of {AGENTS} coding agents, {whole / 1e6:.1f} million tokens. With half of it: {said(0.5)}; with 1.5 times: {said(1.5)}. Lines by Che's "
         f"approximation, dots simulated. With random pauses the rate is the share of the working set that fits; with regular ones nothing is found "
-        f"until all of it fits.",
+        f"until all of it fits, and {one:.0f} % in a cache of its mean size, for at times the set is larger.",
     )
 
 

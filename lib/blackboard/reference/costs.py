@@ -19,7 +19,7 @@ from blackboard.case import RUNNING, Case
 from blackboard.catalogue import PriceCard, measurement, model, price, prices, tier
 from blackboard.formula import DERIVED, Formula, take
 from blackboard.notation import latex, symbols
-from blackboard.paging.equations import hit_rate_turns, start_context, turn_growth, turns
+from blackboard.paging.equations import start_context, turn_growth, turns
 from blackboard.pricing.equations import (
     attention_of_heads, context_flop, hbm_hold, hold_time, input_price, output_price, remat_cost, tier_hold, tier_retrieve, uses_even,
 )  # fmt: skip

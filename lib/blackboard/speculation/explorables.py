@@ -78,7 +78,7 @@ def _told() -> list[str]:
     sized, drawn = lambda value: marks.said(value, ",.3~r"), lambda value, colour: f"({_within(value)} ? ' ({colour})' : '')"
     round_ = f"'α = ' + {marks.said('acceptance', '.2f')} + ', γ = ' + drafted + ', c = ' + {marks.said('draft_ratio', '.2f')} + "
     round_ += f"', L = ' + {marks.said('context')} + ': τ = ' + {marks.said('tokens', '.3r')}"
-    free = f"(free ? 'free up to batch ' + {sized('free')} + {drawn('free', 'green')} : 'free at any batch') + ': ' + {marks.said('gain', '.3r')} + '× as fast'"
+    free = f"'level at ' + {marks.said('gain', '.3r')} + '×' + (free ? ' up to batch ' + {sized('free')} + {drawn('free', 'green')} : ', however large the batch')"
     even = f"even < 0 ? 'slower at every batch' : even ? 'slower beyond batch ' + {sized('even')} + {drawn('even', 'orange')} : 'no batch is too large to gain'"
     full = f"fits > 1 ? 'memory is full at batch ' + {sized('fits')} + (fits < {MOST_USERS} ? ' (grey)' : '') : 'memory has no room (grey)'"
     return [round_, free, even, full]
@@ -102,7 +102,7 @@ def speedup_explorer() -> Explorable:
         marks.at(encoding, full, x=f"fits < {MOST_USERS} ? fits : null"),
         marks.at(encoding, {**DOT, "color": COLOURS["accent"]}, x=f"{_within('free')} ? free : null", y=f"{_within('free')} ? gain : null"),
         marks.at(encoding, {**DOT, "color": COLOURS["kv"]}, x=f"{_within('even')} ? even : null", y=f"{_within('even')} ? 1 : null"),
-        marks.text(encoding, "'slower than without'", "1", "0.15", align="left", dx=6),
+        marks.text(encoding, "even < 0 ? '' : 'slower than without'", "1", "0.15", align="left", dx=6),
         marks.hover(encoding, "speedup", {"speedup": "speed-up"}, ".3~r", ",.3~r"),
     ]  # fmt: skip
     spec = {**base, "params": _served(), "layer": layers, "title": marks.title(menus.MACHINE_LINE, menus.MODEL_LINE, *_told())}

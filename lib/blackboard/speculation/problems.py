@@ -16,7 +16,7 @@ from blackboard.practice import Choice, Estimate, Expression, Function, Mistake,
 from blackboard.pricing.equations import memory_ratio, memory_ratio_of
 from blackboard.speculation import distributions, equations as eq
 from blackboard.speculation.equations import acceptance, draft_ratio, drafted
-from blackboard.units import pretty
+from blackboard.units import pretty, significant
 
 EXACT = "Say why guessing and checking leaves the text's distribution as it was."
 TOKENS = "Compute the tokens of a round from the chance that a guess passes."
@@ -605,7 +605,7 @@ best = Function(
     "its own. Write a Python function of acceptance and draft_ratio that returns the greatest speed-up over plain decoding. No guess is a plain "
     "step, whose speed-up is 1. It is called by name, with numbers.",
     formula=UP_TO_FOUR, answer=None, second=lambda v: Max(*(spelt(n) for n in range(5))), objective=DRAFTS,
-    tried=tuple({"acceptance": a, "draft_ratio": c} for a, c in ((0.8, 0.05), (0.3, 0.6), (0.6, 0.2), (0.95, 0.01), (0.5, 0.3))),
+    tried=tuple({"acceptance": a, "draft_ratio": c} for a, c in ((0.8, 0.05), (0.3, 0.6), (0.6, 0.2), (0.7, 0.15), (0.95, 0.01), (0.5, 0.3))),
     means="With a measured chance and a measured time in it, this loop is what an engine needs to set its number of guesses by itself.",
     mistakes=(
         Mistake(by_count(4), "Four guesses are not always best. Try fewer."),
@@ -710,20 +710,26 @@ RACK = served({"case": V3}) | {"context": 1000}
 FEW, MANY = 500, 2000
 
 
+def rate(batch: int, guesses: int) -> float:
+    """Tokens per second of the rack, in rounds of so many guesses."""
+    step = lambda tokens: max(passing(RACK, batch, tokens))
+    return batch * places(FOUR["acceptance"], guesses) / (step(guesses + 1) + guesses * FOUR["draft_ratio"] * step(1))
+
+
 def better() -> str:
     """Which makes more tokens per second: rounds at the small batch, or plain steps at the large one."""
-    step = lambda batch, tokens: max(passing(RACK, batch, tokens))
-    round_of = lambda batch, guesses: step(batch, guesses + 1) + guesses * FOUR["draft_ratio"] * step(batch, 1)
-    rate = lambda batch, guesses: batch * places(FOUR["acceptance"], guesses) / round_of(batch, guesses)
     return "b" if rate(MANY, 0) > 1.1 * rate(FEW, 4) else "a"
+
+
+BOTH = f"{rate(MANY, 4) / rate(FEW, 0):.1f}"
 
 
 more_users = Choice(
     id="more-users", title="Users or guesses", level="medium",
     ask=f"{RACK['net_name']} runs on {RACK['machine_name']} in FP8 and decodes {FEW} sequences of 1,000 tokens at a time. A plain step waits for "
     f"memory: for the weights nearly all the time, little for the KV cache. Requests are queueing, and memory has room for {MANY:,} sequences. With "
-    f"speculation the batch of {FEW} would decode {NOW} times as fast. What makes the rack yield "
-    "most tokens per second?",
+    f"speculation the batch of {FEW} would decode {NOW} times as fast. Which of these makes "
+    "the rack yield most tokens per second?",
     options={
         "a": f"speculation with the {FEW}: every pass yields several tokens of each sequence",
         "b": f"plain decoding of {MANY:,}: four times as many sequences share each reading of the weights",
@@ -731,7 +737,7 @@ more_users = Choice(
     },
     answer="b", second=lambda v: better(), objective=LOAD,
     means=f"For each user speculation is better: tokens come {NOW} times as fast. Users that wait fill idle multipliers with tokens none of which "
-    f"are thrown away.",
+    f"are thrown away. Both together are best of all: {MANY:,} sequences with four guesses each make {BOTH} times the tokens of {FEW} without.",
     mistakes=(
         Mistake("a", f"It yields {NOW} times as much. How much does four times the batch yield, while a step takes hardly longer?"),
         Mistake("c", "They do, but a user's token always counts, and a guess only if it passes."),
@@ -801,8 +807,8 @@ even = Expression(
     formula=eq.ratio_even, answer=None, objective=LOAD,
     second=lambda v: solve(Sum(acceptance**k, (k, 0, drafted)) - drafted * draft_ratio - (drafted + 1) / R, R)[0],
     tried=WITH_DRAFTS,
-    means="With r against batch, this is the load at which to switch speculation off. A better draft moves it to larger batches, and never beyond r "
-    "= 1.",
+    means="With r against batch, this is the load from which on gamma guesses slow a server down; fewer guesses gain for longer. A better draft moves it "
+    "to larger batches, and never beyond r = 1.",
     mistakes=(
         Mistake((drafted + 1) / TAU, "Drafting is forgotten: some of the gain must pay for it."),
         Mistake(drafted + 1, "There checking stops being free. Speculation still gains there."),
@@ -825,7 +831,8 @@ even = Expression(
 def with_even(values: Values) -> Values:
     """The drawn case, and the ratio at which nothing is gained."""
     known = values | served(values)
-    return served(values) | {"ratio_even": take(eq.ratio_even, known)}
+    one = known | {"drafted": 1, "ratio_even": take(eq.ratio_even, known, drafted=1)}
+    return served(values) | {"ratio_even": take(eq.ratio_even, known), "last": f"{significant(take(eq.batch_even, one), 2)}"}
 
 
 def loses(values: Values) -> float:
@@ -836,14 +843,15 @@ def loses(values: Values) -> float:
 
 
 threshold = Quantity(
-    id="threshold", title="When to switch it off", level="hard",
+    id="threshold", title="From where on it is slower", level="hard",
     ask=SERVER + "Every sequence has {context} of context and gets {drafted} guesses a round. " + ALIKE + " The target adds one token of its own. A "
     "step of the draft takes {draft_ratio} of a plain step. Reading and multiplying overlap, all weights are read in each "
     "pass." + NO_SCORES + " Beyond which batch is decoding slower with speculation than without?",
     draw={"case": CASES, "drafted": (3, 4, 2), "acceptance": (0.7, 0.8, 0.6), "draft_ratio": (0.05, 0.1), "context": (500, 300)},
-    derive=with_even, units=PLAIN, unit="sequence", objective=LOAD,
+    derive=with_even, units=PLAIN | {"last": ""}, unit="sequence", objective=LOAD,
     answer=lambda v: take(eq.batch_even, v), second=loses,
-    means="This is the number that an engine's switch needs. Most of the gain is gone long before it.",
+    means="That is where {drafted} guesses stop gaining, and no switch for all speculation: one guess gains up to a batch of {last}. An engine drafts "
+    "fewer as the batch grows.",
     mistakes=(
         Mistake(lambda v: take(eq.batch_free, v), "There checking stops being free. From there on the gain falls, but something is gained still."),
         Mistake(lambda v: take(roofline.critical_batch, v) / v["ratio_even"], "The cache is missing: reading it hides some multiplying."),
@@ -880,7 +888,7 @@ walk = Ordering(
     },
     answer="".join(sorted(MARKS, key=lambda key: MARKS[key][0])),
     second=lambda v: "".join(sorted(MARKS, key=lambda key: MARKS[key][1]())), objective=LOAD,
-    means="At " + ", ".join(f"{MARKS[key][0]:,.0f}" for key in sorted(MARKS, key=lambda key: MARKS[key][0])) + " sequences. Speculation does harm "
+    means="At " + ", ".join(f"{MARKS[key][0]:,.0f}" for key in sorted(MARKS, key=lambda key: MARKS[key][0])) + " sequences. Four guesses do harm "
     "long before plain decoding has used up the multipliers.",
     mistakes=(
         Mistake("acbd", "That is from the largest batch down."),
@@ -1030,9 +1038,9 @@ too_fast = Choice(
     },
     draw={"row": OVER}, derive=overtaken, units={"of": "", "times": "1", "yields": "1"}, objective=REPORT,
     answer="d", second=lambda v: "d" if v["times"] > places(v["acceptance"], v["drafted"]) else "a",
-    means="A round contains a pass of the target, which reads all its weights as a step does. So no speed-up can exceed the tokens of a round. The "
-    "paper's chances are estimates, and in " + str(sum(row["speedup"] > tau_of(row) for row in TABLE)) + " of its " + str(len(TABLE)) + " rows "
-    "too low for the speed.",
+    means="A round contains a pass of the target, which reads all its weights as a step does. So no speed-up can exceed the tokens of a round. In "
+    + str(sum(row["speedup"] > tau_of(row) for row in TABLE)) + " of the paper's " + str(len(TABLE)) + " rows it does: the chance, an estimate, is too low "
+    "for the speed, or the time without speculation was too long.",
     mistakes=(
         Mistake("a", "Then a round would take one step, and the speed-up would be just the tokens of a round. It is more."),
         Mistake("b", "The pass that checks reads all weights, like a step, and multiplies more. It cannot be shorter."),
