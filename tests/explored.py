@@ -71,7 +71,7 @@ EXPLORED = {
             {"model": "llama-3.1-405b"}, {"page_tokens_exponent": 6, "model": "llama-3.1-8b", "precision": "fp4", "reserved_context_exponent": 9})),
         "prefix_explorer": Explored("USD/megatoken", "turns", {"price": TURNED, "endless": ENDLESS}, (
             {"cache_bytes": 0.5}, {"cache_bytes": 0, "write": "1h"}, {"read_ratio": 0.9, "turns": 1, "write": "free"},
-            {"usd": 20, "start_context_exponent": 5.0792, "turn_growth_exponent": 1.3506})),
+            {"usd": 20, "start_context_exponent": 5.079181, "turn_growth_exponent": 1.350636})),
     },
     "speculation": {
         "speedup_explorer": Explored("1", "batch", {"speedup": SPEEDUP}, (
@@ -82,8 +82,8 @@ EXPLORED = {
     },
     "overheads": {
         "launch_explorer": Explored("ms", "batch", {"eager": overheads.eager_time, "graph": overheads.graph_time, "roofline": batching.step_time}, (
-            {"launch_us": 2.1}, {"model": "llama-3.1-8b", "launch_us": 2.1}, {"system": "gb200-nvl72", "model": "deepseek-v3", "precision": "fp8", "kernels": 1502},
-            {"kernels": 5000, "launch_us": 40, "gap_us": 3, "context_exponent": 5}, {"gap_us": 0, "kernels": 100, "launch_us": 0.5})),
+            {"launch_us": 2.1}, {"model": "llama-3.1-8b", "launch_us": 2.1}, {"system": "gb200-nvl72", "model": "deepseek-v3", "precision": "fp8", "layer_kernels": 24},
+            {"layer_kernels": 60, "launch_us": 40, "gap_us": 3, "context_exponent": 5}, {"gap_us": 0, "layer_kernels": 1, "launch_us": 0.5})),
         "overlap_explorer": Explored("1", "batch", {"gain": HALVES}, (
             {"slower_exponent": -5}, {"system": "h100-8", "model": "gpt-oss-120b", "slower_exponent": 2}, {"context_exponent": 5}, {"context_exponent": 2, "back_bytes": 1})),
     },
@@ -92,7 +92,7 @@ EXPLORED = {
             {"unique_tokens_exponent": 10.614}, {"pretrain_tokens_exponent": 13.977}, {"reuse": 2}, {"pretrain_tokens_exponent": 10.477, "unique_tokens_exponent": 13.114})),
         "filter_explorer": Explored("1", "kept_share", {"gain": FILTERED, "quality": KEPT_QUALITY}, (
             {"pool_tokens_exponent": 14.431}, {"pretrain_tokens_exponent": 13.477, "pool_tokens_exponent": 11.731}, {"times": 1.1}, {"times": 4, "reuse": 30},
-            {"kept_share_exponent": -3}, {"kept_share_exponent": 0, "reuse": 1})),
+            {"kept_percent_exponent": -0.993}, {"kept_percent_exponent": 2, "reuse": 1})),
     },
     "pipelining": {
         "memory_explorer": Explored(

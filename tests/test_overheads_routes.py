@@ -12,9 +12,10 @@ from hypothesis import given, settings, strategies as st
 from blackboard.batching import equations as step
 from blackboard.catalogue import chip, measurement, model
 from blackboard.formula import take
-from blackboard.overheads import equations as eq, implied, kernels, simulation as sim
+from blackboard.overheads import equations as eq, explorables, implied, kernels, simulation as sim
 from blackboard.overheads.kernels import FUSABLE, Plan, Tape, counted, eager, fuse, fused, library
 from blackboard.racks import equations as racks
+from blackboard.sparsity.equations import batch_fits
 
 TIMES = st.lists(st.integers(0, 50), min_size=1, max_size=40)
 ROUTE = settings(max_examples=60, deadline=None)
@@ -87,6 +88,36 @@ def test_the_batch_that_hides_launches_is_found_by_trying(case):
     assert take(eq.bytes_launch, case) == pytest.approx(reads(low) * case["bandwidth"], rel=1e-6)
 
 
+@pytest.mark.parametrize("batch", [256, 4_000, 11_000, 40_000])
+def test_a_step_that_sends_in_turn_is_a_queue_with_kernels_that_send(batch):
+    """The rack's kernels, two a layer of which send as well: all are the device's, and the host runs ahead through them."""
+    known, (eager, captured) = implied.rack(), implied.in_turn(implied.rack(), batch)
+    sends = take(racks.comm_time, known, tokens_per_chip=batch / known["chips"], micro_batches=1)
+    count, sending = known["kernels"], 2 * int(known["layers"])
+    each = [take(step.step_time, known, batch=batch) / count + (sends / sending if n % (count // sending) == 0 and n < sending * (count // sending) else 0) for n in range(count)]
+    assert sum(each) == pytest.approx(take(step.step_time, known, batch=batch) + sends)
+    assert eager == pytest.approx(sim.per_step([time + known["kernel_gap"] for time in each], known["launch_time"]), rel=0.01)
+    assert captured == pytest.approx(sim.replayed(each, known["replay_time"], known["kernel_gap"]).time, rel=1e-9)
+
+
+def test_sending_hides_launches_earlier_than_computing_alone():
+    """From the batch found, the device takes longer; reading binds there, so it is a linear equation."""
+    known = implied.rack()
+    one = {name: take(formula, known, batch=1) for name, formula in (("reads", step.kv_time), ("multiplies", step.compute_time))}
+    sends = take(racks.comm_time, known, tokens_per_chip=1 / known["chips"], micro_batches=1)
+    spare = known["kernels"] * (known["launch_time"] - known["kernel_gap"]) - implied.floor_time(known)
+    found = implied.hidden_from(known)
+    assert found == pytest.approx(spare / (one["reads"] + sends), rel=1e-5) and one["multiplies"] * found < implied.floor_time(known) + one["reads"] * found
+    assert found < spare / one["reads"] and implied.hidden_from(implied.rack() | {"launch_time": known["kernel_gap"]}) == pytest.approx(1, rel=1e-5)
+
+
+def test_kernels_of_dense_models_go_with_their_layers():
+    """The explorable's slider is kernels of a layer: with the rest it makes what is counted."""
+    at = explorables._start()
+    for id in ("llama-3.1-8b", "llama-3.1-70b", "qwen3-32b", "llama-3.1-405b"):
+        assert len(library(id, Plan(chips=8))) == at["each"] * model(id).layers + at["rest"]
+
+
 def test_more_chips_make_a_step_wait_for_its_host():
     """Eight chips read eight times as fast and launch as many kernels, so they must read eight times as much to hide them."""
     one, eight = implied.llama(1), implied.llama(8)
@@ -95,9 +126,11 @@ def test_more_chips_make_a_step_wait_for_its_host():
 
 
 def test_an_a100_whose_memory_is_full_just_hides_the_eager_launches():
-    """39 ms of launching is about the drain time of an A100: no batch that fits hides it."""
+    """39 ms of launching is about the drain time of an A100: the batch that hides it is just below the one that fills memory, and on eight none does."""
     known = implied.llama()
     assert known["kernels"] * known["launch_time"] == pytest.approx(chip("a100-80gb").drain_time(), rel=2e-3)
+    eight = implied.llama(8)
+    assert 0.95 < take(eq.batch_launch, known) / take(batch_fits, known) < 1 < take(eq.batch_launch, eight) / take(batch_fits, eight)
 
 
 # --- published: launches ----------------------------------------------------------------------------------------------------------

@@ -172,8 +172,8 @@ def test_a_bare_greek_letter_names_the_only_symbol_that_begins_with_it():
     right = "(1 - {a}^({g} + 1)) / (1 - {a})"
     for a, g in (("α", "γ"), ("alpha", "gamma"), ("α_acc", "gamma")):
         assert problems("speculation")["letters"].check(right.format(a=a, g=g)).ok, (a, g)
-    learn = problems("overtraining")["learn"]
-    assert learn.check("α").kind == learn.check("alpha").kind == "type" and learn.check("α_N").kind != "type"
+    law = problems("corpus")["percent-letters"]
+    assert law.check("α").kind == law.check("alpha").kind == "type" and law.check("α_N").kind != "type"
     assert answers.alphabet(["size_power", "data_power"]) == {name: answers.letters(name) for name in ("size_power", "data_power")}
 
 

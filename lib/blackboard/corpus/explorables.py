@@ -51,7 +51,7 @@ def _read() -> list[dict]:
     return [
         *_decades("unique_tokens", START["unique_tokens"], 1.5, 1.0, "different tokens"),
         *_decades("pretrain_tokens", START["pretrain_tokens"], 2.0, 1.5, "tokens of training"),
-        *slider("reuse", 1, 30, 0.1, REUSE, "repetitions that cost 63 % of the worth"),
+        *slider("reuse", 1, 30, 0.1, REUSE, "after so many repetitions a token is worth 37 %"),
         *derived("epochs", "max(1, pretrain_tokens / unique_tokens)"), *derived("data_worth", inside(eq.data_worth, "token")),
         *derived("repeat_worth", inside(eq.repeat_worth, "1")), *derived("worth_limit", inside(eq.worth_limit, "token")),
     ]  # fmt: skip
@@ -77,10 +77,11 @@ def repeat_explorer() -> Explorable:
     read = f"{_counted('pretrain_tokens')} + ' tokens read, of ' + {_counted('unique_tokens')}"
     passes = f"pretrain_tokens < unique_tokens ? 'less than an epoch: all of it fresh' : {marks.said('epochs', ',.3~r')} + ' epochs'"
     worth = f"'worth ' + {_counted('data_worth')} + ' fresh ones: ' + {_percent('data_worth / pretrain_tokens')}"
-    more = f"'the next token: ' + {_percent('repeat_worth')} + ' of a fresh one'"
+    more = f"'the next token: ' + (repeat_worth < 5e-5 ? 'nothing' : {_percent('repeat_worth')} + ' of a fresh one')"
     most = f"'never more than ' + {_counted('worth_limit')}"
     share = take(eq.data_worth, START) / START["pretrain_tokens"]
     epochs = START["pretrain_tokens"] / START["unique_tokens"]
+    used = take(eq.data_worth, START, pretrain_tokens=10 * START["pretrain_tokens"]) / take(eq.worth_limit, START)
     return Explorable(
         {**base, "params": _read(), "layer": layers, "title": marks.title(read, passes, worth, more, most)},
         "Worth of repeated tokens",
@@ -91,7 +92,8 @@ def repeat_explorer() -> Explorable:
         f"{epochs:.2f} epochs and worth {100 * share:.0f} % of as many fresh ones. The curve follows the line of fresh tokens for a few epochs "
         "and ends at a level of "
         f"{significant(1 + START['reuse'], 3)} times the text.",
-        "It starts with LLäMmlein 1B. Give it a tenth of the text, or train ten times as long: the worth is then nearly used up. The law was "
+        "It starts with LLäMmlein 1B. Give it a tenth of the text, or train ten times as long: "
+        f"{100 * used:.0f} % of all that its text can be worth are then used up. The law was "
         "fitted to runs of up to 44 epochs, but "
         "beyond about seven real runs do worse than it says.",
     )  # fmt: skip
@@ -111,6 +113,8 @@ QUALITY = Formula(
 )  # fmt: skip
 TIMES = 2.0  # the best tenth's worth at the start
 POOL = {"pool_tokens": float(GERMAN["pool_tokens"]), "pretrain_tokens": LARGE["tokens"], "reuse": REUSE, "quality_power": simulation.power_of(TIMES)}
+KEPT = round(math.log10(100 * GERMAN["kept_tokens"] / GERMAN["pool_tokens"]), 3)  # of the percentage; the slider starts there
+NOTCH = round((2 - KEPT) / 8, 3)  # of the slider, which has to end at all of the pool
 STEPS = 18  # of the search for the best number of epochs, between 1 and 1,000
 
 
@@ -133,8 +137,8 @@ def _pooled() -> list[dict]:
         *_decades("pool_tokens", POOL["pool_tokens"], 0.7, 2.0, "tokens of the pool"),
         *_decades("pretrain_tokens", POOL["pretrain_tokens"], 1.5, 1.0, "tokens of training"),
         *slider("times", 1.1, 4, 0.1, TIMES, "best tenth teaches × the average"),
-        *slider("reuse", 1, 30, 0.1, REUSE, "repetitions that cost 63 % of the worth"),
-        *slider("kept_share", -3, 0, 0.05, -0.35, "share kept", base=10),
+        *slider("reuse", 1, 30, 0.1, REUSE, "after so many repetitions a token is worth 37 %"),
+        *slider("kept_percent", round(KEPT - 65 * NOTCH, 3), 2, NOTCH, KEPT, "share kept (%)", base=10), *derived("kept_share", "kept_percent / 100"),
         *derived("quality_power", "log(times) / LN10"), *derived("left", f"max(0.001, pow({0.7 * CEILING}, -1 / quality_power))"), *_searched(),
         *derived("best", "min(1, pretrain_tokens / (pool_tokens * epochs_best))"), *derived("best_gain", inside(GAIN, "1", **at("best"))),
         *derived("gain_here", inside(GAIN, "1")), *derived("epochs", "max(1, pretrain_tokens / (kept_share * pool_tokens))"),
@@ -184,6 +188,7 @@ def filter_explorer() -> Explorable:
         f"{TIMES:g} times as much, it is best to keep {100 * best.share:.0f} %, read {best.epochs:.1f} times. Dashed: what the kept text would "
         "be worth if nothing had to repeat; it rises all the way to the strictest filter.",
         "Pool and training are at first those of LLäMmlein 1B; how much better the best tenth is, is made up, for nobody has measured it there. "
-        "Train ten times as long, and the best share is ten times as "
-        "large: the best number of epochs depends on quality and repetition alone.",
+        "Train a tenth as long, and the best share is a tenth as large; "
+        "train longer, and it grows in proportion until all is kept: the best number of epochs depends on quality and repetition alone. By the law it "
+        "lies beyond the five or so up to which real runs follow it, so the true best share is larger.",
     )  # fmt: skip

@@ -22,7 +22,7 @@ from blackboard.units import significant
 BILLION, TRILLION = 1e9, 1e12
 SMALL = 10  # points: the least that a phone shows well
 GROUND = {"fc": "white", "ec": "none", "pad": 0.5, "alpha": 0.85}  # under a text that a line crosses
-PASSES = 14  # about as many epochs as published runs are near the law
+PASSES = 5  # epochs up to which published runs are near the law
 
 
 def alt(name: str, *args: Any) -> str:
@@ -72,7 +72,7 @@ def _runs() -> dict[str, Trained]:
 def tokens_and_parameters() -> Drawing:
     """Runs by size and tokens, on log scales, with Chinchilla's rule and lines of equal compute."""
     fig, axes = drawing.axes(5.0, 4.5)
-    limits, heights = (5e7, 2e12), (1e11, 1.2e14)
+    limits, heights = (1e7, 2e12), (1e11, 1.2e14)
     size = np.array(limits)
     for exponent in (20, 22, 24, 26):
         tokens = 10.0**exponent / law.pretrain_compute(n_active=size, pretrain_tokens=1)
@@ -83,30 +83,31 @@ def tokens_and_parameters() -> Drawing:
     for times in (1, 100):
         rule = times * law.chinchilla_tokens(prescribed=numbers.PRESCRIBED, n_active=size)
         axes.plot(size, rule, color=COLOURS["compute"], lw=2.2 if times == 1 else 1.4, zorder=1)
-        x, y, ha = (4.5e10, 3.3e11, "left") if times == 1 else (2.2e10, 6.5e13, "right")
+        x, y, ha = (4.2e10, 3.0e11, "left") if times == 1 else (1.6e10, 7.0e13, "right")
         text = f"{numbers.PRESCRIBED} tokens\na parameter" if times == 1 else f"{times} times\nthe rule"
         axes.text(x, y, text, color=COLOURS["compute"], ha=ha, va="center", bbox=GROUND)
     places = {  # shift in points, and whether the name takes two lines
-        "120m": (0, -9, "left", "top", " "), "1b": (-62, 9, "left", "bottom", " "), "7b": (0, -9, "center", "top", "\n"),
-        "8b": (-8, 4, "right", "bottom", " "), "405b": (-2, 9, "center", "bottom", "\n"), "chinchilla": (9, -2, "left", "top", "\n"),
+        "120m": (-7, 0, "right", "center", "\n"), "1b": (-12, 4, "right", "top", " "), "7b": (-2, -8, "left", "top", "\n"),
+        "8b": (-10, 3, "right", "bottom", "\n"), "405b": (-9, 0, "right", "center", "\n"), "chinchilla": (36, 4, "left", "center", "\n"),
     }  # fmt: skip
     for id, run in _runs().items():
         colour = "kv" if "LLäM" in run.name else "bound"
         axes.plot(run.n_active, run.tokens, "o", color=COLOURS[colour], mfc="white" if run.planned else COLOURS[colour], ms=8, mew=1.6, zorder=4)
         x, y, ha, va, gap = places[id]
-        name = f"{run.name},\nTinyLlama 1.1B" if id == "1b" else gap.join(run.name.rsplit(" ", 1))
-        said = f"{name}: {significant(run.over, 3 if run.over >= 100 else 2)}×"
+        name = f"{run.name},\nTinyLlama 1.1B" if id == "1b" else run.name.replace(" 7B", "\n7B") if run.planned else gap.join(run.name.rsplit(" ", 1))
+        times = f"{significant(run.over, 3 if run.over >= 100 else 2)}×"
+        said = f"{name}:\n{times}" if id in ("1b", "7b") else f"{name}: {times}"
         beside(axes, said, (run.n_active, run.tokens), (x, y), colour, ha=ha, va=va, bbox=GROUND, zorder=3)
     axes.set(xscale="log", yscale="log", xlim=limits, ylim=heights, xlabel="parameters (log scale)", ylabel="tokens of training (log scale)")
-    axes.set_xticks([1e8, 1e9, 1e10, 1e11, 1e12], ["100 M", "1 B", "10 B", "100 B", "1 T"])
+    axes.set_xticks([1e7, 1e8, 1e9, 1e10, 1e11, 1e12], ["10 M", "100 M", "1 B", "10 B", "100 B", "1 T"])
     axes.set_yticks([1e11, 1e12, 1e13, 1e14], ["100 B", "1 T", "10 T", "100 T"])
     axes.minorticks_off()
-    axes.set_title("how many times past Chinchilla's rule;\ndotted: equal compute, FLOP", loc="left")
+    axes.set_title("3×: three times the tokens of Chinchilla's rule\ndotted: equal compute, in FLOP", loc="left")
     each = (f"{run.name} {_short(run.n_active)} on {_short(run.tokens)}, {significant(run.over, 3)} times the rule" for run in _runs().values())
     said = "; ".join(each)
     return done(
         fig,
-        f"Tokens of training from 100 billion to 120 trillion against parameters from 50 million to 2 trillion, both on log scales, with "
+        f"Tokens of training from 100 billion to 120 trillion against parameters from 10 million to 2 trillion, both on log scales, with "
         f"a line at {numbers.PRESCRIBED} tokens a parameter and one at a hundred times that, and dotted lines of equal compute. {said}; "
         "TinyLlama 1.1B lies on "
         "LLäMmlein 1B. The small models lie furthest above the rule.",
@@ -167,7 +168,8 @@ def learning_curves() -> Drawing:
         "Three panels of mean score against tokens from 15 billion to 12 trillion (log scale), each with published points, a straight line, an "
         "exponential that "
         f"levels off, dashed, and a band of all saturating powers that the points allow at {percent(simulation.LEVEL)}. {' '.join(says)} In none "
-        "is the straight line ruled out, so a plateau is not shown.",
+        "is the straight line ruled out, so a plateau is not shown. A limit can lie below a score already reached, for scores scatter about their "
+        "curve.",
     )
 
 
@@ -187,11 +189,10 @@ def _curves(axes, name: str, tokens: np.ndarray) -> str:
     axes.text(0.03, 0.76, f"exponential: levels off at {bent.limit.best:.3f}", color=COLOURS["kv"], transform=axes.transAxes, va="center")
     limit = f"limit {power.limit.low:.2f} or more" if power.allows(0) else f"limit {power.limit!r}"
     axes.text(0.97, 0.09, limit, transform=axes.transAxes, ha="right", va="center")
-    better = "less" if line.least < bent.least else "more"
+    left = "less" if bent.least < line.least else "more"
     return (
-        f"{name}: {len(power.points.tokens)} points from {low:.3f} to {high:.3f}; the exponential levels off at {bent.limit.best:.3f}, but the "
-        f"line leaves {better} over "
-        f"with one constant fewer, and a limit may be anything from {power.limit.low:.3f} up."
+        f"{name}: {len(power.points.tokens)} points from {low:.3f} to {high:.3f}; the exponential levels off at {bent.limit.best:.3f} and "
+        f"leaves {left} over than the line, which has one constant fewer; a limit may be anything from {power.limit.low:.3f} up."
     )
 
 
@@ -209,21 +210,23 @@ def next_doubling() -> Drawing:
         axes.plot([100 * gain.low, 100 * gain.high], [y, y], color=COLOURS[colour], lw=5 if task is None else 2.5, alpha=0.6, solid_capstyle="butt")
         axes.plot(100 * gain.best, y, "o", color=COLOURS[colour], ms=7, zorder=4)
         says.append(f"{task or name} {100 * gain.best:.1f} ({100 * gain.low:.1f} to {100 * gain.high:.1f})")
-    noise = [100 * simulation.benchmark_noise(score, QUESTIONS, tasks) for tasks in (1, 29)]
-    for x, text, ha, shift in ((noise[0], f"one benchmark of\n{QUESTIONS:,} questions", "left", 4), (noise[1], "29 of them", "left", 4)):
-        axes.axvline(x, color=COLOURS["third"], ls=(0, (4, 2)), lw=1.8, zorder=0)
-        axes.annotate(text, (x, -0.85), (shift, 0), textcoords="offset points", ha=ha, va="center", fontsize=SMALL)
+    count = len(simulation.tasks(numbers.LARGE))
+    one, mean = (100 * simulation.benchmark_noise(score, QUESTIONS, tasks) for tasks in (1, count))
+    for x, ends, at, text in ((mean, (-0.5, 2.5), -0.95, f"mean of {count} tasks: {mean:.1f}"), (one, (3.4, len(rows) + 0.3), 3.1, f"one task: {one:.1f}")):
+        axes.plot([x, x], ends, color=COLOURS["third"], ls=(0, (4, 2)), lw=1.8, zorder=0)
+        axes.text(x, at, text, ha="center", va="center", fontsize=SMALL)
     axes.set_yticks([n + (0.8 if task else 0) for n, (_, task) in enumerate(rows)], [task or name for name, task in rows])
-    axes.text(0.99, 3.15, "the 1B by task:", transform=axes.get_yaxis_transform(), ha="right", va="center", color=COLOURS["muted"])
+    axes.text(0.0, 3.1, " the 1B by task:", transform=axes.get_yaxis_transform(), ha="left", va="center", color=COLOURS["muted"])
     axes.set(xlim=(0, 3), ylim=(len(rows) + 0.4, -1.5), xlabel="gain of the next doubling (points of a hundred)")
     axes.grid(axis="y", visible=False)
-    axes.set_title("bars: all curves the points allow;\ndashed: standard error of a benchmark", loc="left")
+    axes.set_title(f"bars: all curves the points allow\ndashed: standard error of one score on\nother questions, {QUESTIONS:,} a task", loc="left")
+    ours = " and ".join(f"{simulation.fit(name).gain(simulation.checkpoints(name).tokens[-1]).best * 100 / mean:.1f}" for name in (numbers.SMALL, numbers.LARGE))
     return done(
         fig,
-        "Gain in score from doubling the tokens once more, in points of a hundred, 0 to 3, best curve and all that the points allow: "
-        f"{'; '.join(says)}. "
-        f"Dashed: the standard error of one benchmark of {QUESTIONS:,} questions, {noise[0]:.1f}, and of the mean of 29 such, {noise[1]:.2f}. "
-        "LLäMmlein's gains are below the noise of one such benchmark.",
+        "Gain in score from doubling the tokens once more, in points of a hundred, 0 to 3, best curve and all that the points allow; above means "
+        f"of six tasks, of TinyLlama seven, below the tasks of {numbers.LARGE}: {'; '.join(says)}. "
+        f"Dashed: the standard error of one score on other questions, {QUESTIONS:,} a task: {mean:.2f} of a mean of {count} tasks, {one:.1f} of one "
+        f"task. The best estimates for LLäMmlein's means are {ours} times the error of such a mean; each of its tasks' is below that of one task.",
     )
 
 
@@ -352,14 +355,15 @@ def filter_tradeoff() -> Drawing:
     axes.axhline(1, color=COLOURS["muted"], lw=1.2, ls=":", zorder=0)
     _share_axis(axes)
     axes.set(ylim=(0, 4.1), ylabel="worth of a token read,\nin average ones")
-    axes.set_title(f"trained on …, if the best tenth teaches {TENTH:g}×;\nshort dashes: read more than {PASSES} times", loc="left")
+    axes.set_title(f"trained on …, if the best tenth teaches {TENTH:g}×;\ndashed: read more than {PASSES} times, beyond the law", loc="left")
     epochs = simulation.best_share(1.0, 1.0, numbers.reuse(), power).epochs
     return done(
         fig,
         "Worth of a token that is read, in average tokens of the pool, 0 to 4, against the share that a filter keeps, 0.1 % to all (log scale), "
         "if the best tenth of the pool teaches "
-        f"{TENTH:g} times as much as the average. {'; '.join(says)}. The longer the training, the less should be thrown away; at each best share "
-        f"the kept text is read {significant(epochs, 2)} times.",
+        f"{TENTH:g} times as much as the average. {'; '.join(says).capitalize()}. The longer the training, the less should be thrown away. Dashed where "
+        f"the kept text is read more than {PASSES} times and real runs do worse than the law; each best share lies there, read "
+        f"{significant(epochs, 2)} times, so it is an upper bound of strictness: the true best keeps more.",
     )
 
 
@@ -374,24 +378,27 @@ def quality_needed() -> Drawing:
         axes.plot(share, needed(times, share), color=COLOURS[colour], lw=2.6)
     axes.plot(share, 1 / share, color=COLOURS["muted"], ls="--", lw=1.5)
     kept = german["kept_tokens"] / german["pool_tokens"]
-    marked = (kept, f"LLäMmlein 1B:\n{needed(ours, kept):.2f}", (0.84, 0.43)), (kept / 10, f"a tenth of that:\n{needed(ours, kept / 10):.1f}", (0.78, 0.68))
+    marked = (kept, f"LLäMmlein 1B:\n{needed(ours, kept):.2f}", (0.83, 0.07)), (kept / 10, f"a tenth of its share:\n{needed(ours, kept / 10):.1f}", (0.42, 0.07))
     for at, text, place in marked:
         axes.plot(at, needed(ours, at), "o", color=COLOURS["kv"], ms=8, zorder=4)
         point(axes, (at, needed(ours, at)), text, place, "kv")
     _share_axis(axes)
-    axes.set(yscale="log", ylim=(0.85, 200), ylabel="worth needed of a kept token,\nin average ones (log)")
+    axes.set(yscale="log", ylim=(0.35, 200), ylabel="worth needed of a kept token,\nin average ones (log)")
     axes.set_yticks([1, 2, 5, 10, 20, 50, 100], ["1", "2", "5", "10", "20", "50", "100"])
     axes.minorticks_off()
-    axes.set_title("tokens of training over the pool's:", loc="left")
+    axes.set_title("number at a line: tokens of training ÷ pool's", loc="left")
     axes.text(0.0013, needed(0.1, 0.0013) * 0.55, "0.1", color=COLOURS["accent"], va="top")
     axes.text(0.0075, needed(ours, 0.0075) * 0.75, f"{ours:.1f}", color=COLOURS["kv"], ha="right", va="top")
     axes.text(0.02, needed(10, 0.02) * 0.7, "10", color=COLOURS["compute"], ha="right", va="top")
     axes.text(0.011, 120, "endless: 1 over the share", color=COLOURS["muted"], ha="left", va="center")
-    says = f"for {ours:.2f} times the pool, as LLäMmlein 1B, {needed(ours, kept):.2f} at its share of {percent(kept)}, {needed(ours, kept / 10):.1f} at a tenth"
+    says = (
+        f"for {ours:.2f} times the pool, as LLäMmlein 1B, {needed(ours, kept):.2f} at its share of {percent(kept)}, "
+        f"{needed(ours, 0.1):.2f} at a tenth of the pool, {needed(ours, kept / 10):.2f} at a tenth of its share, {percent(kept / 10, 1)}"
+    )
     return done(
         fig,
         "Worth that a kept token needs, in average tokens of the pool, 1 to 200, against the share that is kept, 0.1 % to all, both on log "
         f"scales, for training over 0.1, {ours:.1f} and 10 times the "
         f"pool's tokens: {says}; for a tenth of the pool {needed(0.1, 0.1):.0f} at 10 % kept and {needed(0.1, 0.01):.2f} at 1 %. Dashed: one "
-        "over the share, which endless training would need.",
+        "over the share, which endless training would need. The longer the training and the stricter the filter, the better kept tokens must be.",
     )

@@ -53,7 +53,7 @@ def table() -> Page:
         ("Tokens of a sequence", lambda row: f"{row['context_tokens']:,}"), ("Different tokens", lambda row: trillions(row["unique_tokens"], 2)),
         ("GPUs", lambda row: f"{row['chips']} {row['chip']}"), ("GPU-hours", lambda row: f"{row['training_GPU_hours']:,}"),
     )  # fmt: skip
-    return summary.table("Two training runs", ("", SMALL, LARGE), [[head, text(small), text(large)] for head, text in rows])
+    return summary.table("Two training runs", ("What", SMALL, LARGE), [[head, text(small), text(large)] for head, text in rows])
 
 
 def runs() -> dict[str, str]:

@@ -14,12 +14,22 @@ from blackboard.formula import Formula, take
 from blackboard.notation import symbol
 from blackboard.overheads import equations as eq, implied, kernels
 from blackboard.racks import equations as racks
+from blackboard.sparsity.equations import batch_fits
 from blackboard.style import COLOURS
 from blackboard.units import significant
 
 US = units.factor("us")
 DOT = {"type": "point", "filled": True, "opacity": 1, "size": 110}
 ROUND = ",.3~r"
+FITS = f"max(0, {inside(batch_fits, 'sequence', hbm='machine.hbm')})"  # sequences, beyond which the charts draw nothing
+
+
+def _full(encoding: dict, at: str, where: str) -> list[dict]:
+    """A grey ground where memory has no room, and its name, at a place on the x axis up to 10,000."""
+    ground = {"type": "rect", "aria": False, "color": COLOURS["muted"], "opacity": 0.25, "x2": {"expr": "width"}}
+    words = f"{at} < 1 ? 'no room in memory' : {at} < 8000 ? 'memory full at ' + {marks.said(f'floor({at})')} : ''"
+    return [marks.at(encoding, ground, x=f"{at} < 10000 ? max(1, {at}) : null"), marks.text(encoding, words, f"clamp({at}, 1, 10000)", where, **marks.side(f"{at} > 100"))]
+
 
 # --- launching ---------------------------------------------------------------------------------------------------------
 
@@ -29,48 +39,57 @@ NODE = Case("llama-3.1-70b", "h100-8", "bf16", 1_000)
 
 
 def _start() -> dict[str, float]:
-    """Where the sliders start: kernels of a library, launched at the pace of gpt-fast's eager step; times in µs."""
-    count = len(kernels.library(NODE.model, kernels.Plan(chips=8)))
-    return {"kernels": count, "launch": round(implied.gpt_fast().each / US, 1), "gap": round(implied.period("Hazy Research", True) / US, 1)}
+    """Where the sliders start: kernels of a library, a layer's and the rest, launched at the pace of gpt-fast's eager step; times in µs."""
+    one, two = (len(kernels.library(NODE.model, kernels.Plan(chips=8, layers=layers))) for layers in (1, 2))
+    each, layers = two - one, model(NODE.model).layers
+    return {"each": each, "rest": one - each, "kernels": one + (layers - 1) * each, "launch": round(implied.gpt_fast().each / US, 1), "gap": round(implied.period("Hazy Research", True) / US, 1)}
 
 
 def _host() -> list[dict]:
     """Sliders for kernels and times, and what follows."""
     at = _start()
     sliders = [
-        *slider("kernels", 100, 5_000, 1, at["kernels"], "kernels of a step"), *slider("launch_us", 0.5, 40, 0.1, at["launch"], "launch of a kernel (µs)"),
+        *slider("layer_kernels", 1, 60, 1, at["each"], "kernels of a layer"), *slider("launch_us", 0.5, 40, 0.1, at["launch"], "launch of a kernel (µs)"),
         *slider("gap_us", 0, 3, 0.1, at["gap"], "gap between kernels (µs)"), *slider("context", 2, 5, 0.1, 3, "context (tokens)", base=10),
     ]  # fmt: skip
     follows = {
-        "launch_time": f"max(launch_us, gap_us) * {US!r}", "kernel_gap": f"gap_us * {US!r}", "replay_time": repr(implied.replay()),
+        "layers": "depths[model]", "kernels": f"layers * layer_kernels + {at['rest']}", "launch_time": f"max(launch_us, gap_us) * {US!r}", "kernel_gap": f"gap_us * {US!r}", "replay_time": repr(implied.replay()),
         "alone": inside(eq.eager_time, "ms", batch=1), "captured": inside(eq.graph_time, "ms", batch=1), "floor": inside(step.latency_floor, "ms"),
         "hides": f"min({inside(eq.batch_launch, 'sequence')}, kernels * (launch_time - kernel_gap) / ({inside(step.compute_time, 's', batch=1)}))",
+        "fits": FITS,
     }  # fmt: skip
-    return menus.given(NODE, SERVERS, NETS, sliders=sliders, **follows)
+    return [{"name": "depths", "value": {id: model(id).layers for id in NETS}}, *menus.given(NODE, SERVERS, NETS, sliders=sliders, **follows)]
 
 
 def launch_explorer() -> Explorable:
     """Step time against batch, launched one by one and from a graph, with machine, model, kernels and times to choose."""
     encoding = {"x": marks.log_axis("batch", "batch (sequences)", 1, 1e4, "~s"), "y": marks.log_axis("eager", "step (ms)", 0.1, 1e3, "~g")}
     base = sweep("batch", 0, 4, points=81)
+    inside_it = [{"filter": "datum.batch <= fits"}]
     base["transform"] += [curve(formula, "batch", name, "ms") for name, formula in (("eager", eq.eager_time), ("graph", eq.graph_time), ("roofline", step.step_time))]
-    where = "clamp(hides, 1, 10000)"
+    room = "fits > 3"  # else nothing is drawn that could bear a name
     layers = [
-        marks.line("roofline", "kv", encoding, strokeWidth=2), marks.line("graph", "accent", encoding, strokeWidth=3),
-        marks.line("eager", marks.INK, encoding, strokeWidth=4, strokeDash=[8, 3]), marks.rule(encoding, "third", x=where),
-        marks.text(encoding, "captured < 0.7 * alone ? 'one by one' : 'one by one, and graph'", "1", "alone", align="left", dx=6, dy=-12),
-        marks.text(encoding, "captured < 0.7 * alone ? 'graph' : ''", "1", "captured", align="left", dx=6, dy=-9, color=COLOURS["accent"]),
-        marks.text(encoding, "'roofline alone'", "1", "floor", align="left", dx=6, dy=14, color=COLOURS["kv"]),
-        marks.hover(encoding, "eager", {"eager": "one by one (ms)", "graph": "graph (ms)", "roofline": "roofline (ms)"}, ROUND, ROUND),
+        *_full(encoding, "fits", "0.15"),
+        *({**layer, "transform": inside_it} for layer in (
+            marks.line("roofline", "kv", encoding, strokeWidth=2), marks.line("graph", "accent", encoding, strokeWidth=3),
+            marks.line("eager", marks.INK, encoding, strokeWidth=4, strokeDash=[8, 3]))),
+        marks.rule(encoding, "third", x="hides > 1 && hides < min(fits, 10000) ? hides : null"),
+        marks.text(encoding, f"{room} ? captured < 0.7 * alone ? 'one by one' : 'one by one, and graph' : ''", "1", "alone", align="left", dx=6, dy=-12),
+        marks.text(encoding, f"{room} && captured < 0.7 * alone ? 'graph' : ''", "1", "captured", align="left", dx=6, dy=-9, color=COLOURS["accent"]),
+        marks.text(encoding, f"{room} ? 'roofline alone' : ''", "1", "floor", align="left", dx=6, dy=14, color=COLOURS["kv"]),
+        {**marks.hover(encoding, "eager", {"eager": "one by one (ms)", "graph": "graph (ms)", "roofline": "roofline (ms)"}, ROUND, ROUND), "transform": inside_it},
     ]  # fmt: skip
     launches = f"{marks.said('kernels')} + ' kernels: ' + {marks.said('kernels * launch_time * 1000', ROUND)} + ' ms to launch'"
-    waits = f"hides <= 1 ? 'reading hides all launches' : hides > 10000 ? 'launches show at every batch here' : 'launches show up to batch ' + {marks.said('hides', ROUND)}"
+    shows = f"'launches show ' + (hides < fits ? 'up to batch ' + {marks.said('hides', ROUND)} : 'at every batch that fits')"
+    waits = f"fits < 1 ? 'no room for a sequence' : (hides <= 1 ? 'reading hides all launches' : {shows})"
     gain = f"'batch 1: ' + {marks.said('alone', ROUND)} + ' ms, graph ' + {marks.said('captured', ROUND)} + ' ms: ' + {marks.said('alone / captured', ROUND)} + '×'"
-    title = marks.title(menus.MACHINE_LINE, f"models[model].name + {menus._FITS}", launches, gain, waits)
+    title = marks.title(menus.MACHINE_LINE, f"models[model].name + {menus._FITS} + ', ' + layers + ' layers'", launches, gain, waits)
+    experts = len(kernels.library("deepseek-v3", kernels.Plan(chips=8))) / model("deepseek-v3").layers
     return Explorable({**base, "params": _host(), "layer": layers, "title": title}, "A step that waits for its host", _host_says(), (
         "At the start Python launches the kernels of an engine's library, at the pace of the opening. Make the launch 2 µs, a bare stream's: "
         "reading hides it. Then take a smaller "
-        "model, or a larger machine: each chip reads less and launches as many. The gap is paid for every kernel, in a graph too."
+        "model, or a larger machine: each chip reads less and launches as many. The gap is paid for every kernel, in a graph too. Dense models have as many "
+        f"kernels a layer as the first one here; DeepSeek-V3, with its experts, has about {experts:.0f}. Beyond the batch that memory holds nothing is drawn."
     ))  # fmt: skip
 
 
@@ -84,13 +103,15 @@ def _host_says() -> str:
     at, known = _start(), implied.node()
     known |= {"kernels": at["kernels"], "launch_time": at["launch"] * US, "kernel_gap": at["gap"] * US}
     alone, captured = (significant(take(formula, known, batch=1) * 1e3, 2) for formula in (eq.eager_time, eq.graph_time))
+    hides, fits = _hides(known), take(batch_fits, known)
+    until = f"up to batch {hides:,.0f}" if hides < fits else "at every batch that fits"
     return (
         "Step time in milliseconds against batch from 1 to 10,000, both on log scales, launched kernel by kernel, from a CUDA graph, and by "
         "the roofline alone, with controls for "
-        f"system, model, precision, kernels, launch time, gap and context. For {plain(model(NODE.model).name)} on "
+        f"system, model, precision, kernels of a layer, launch time, gap and context. For {plain(model(NODE.model).name)} on "
         f"{plain(system(NODE.system).name)}, {at['kernels']:,} kernels of "
-        f"{at['launch']} µs take {alone} ms at batch 1, from a graph {captured} ms; launching one by one is level until the roofline takes "
-        f"longer, at batch {_hides(known):,.0f}."
+        f"{at['launch']} µs take {alone} ms at batch 1, from a graph {captured} ms; launches show {until}. "
+        f"Memory is full at {fits:,.0f}, where the lines end."
     )
 
 
@@ -116,7 +137,7 @@ def _rack() -> list[dict]:
     ]  # fmt: skip
     follows = {
         "scale_up": "machine.scale_up * slower", "dispatch_bytes": "out_bytes * models[model].width", "combine_bytes": "back_bytes * models[model].width",
-        "turn": eq.batch_overlap.vega(width=1),
+        "turn": eq.batch_overlap.vega(width=1), "fits": f"({FITS}) / chips",
     }  # fmt: skip
     params = menus.given(
         RUNNING, RACKS, ROUTED, of_system=("bandwidth", "chips", "scale_up"), of_model=("n_active", "n_total", "kv_bytes_per_token", "layers", "copies", "width"),
@@ -132,35 +153,38 @@ def overlap_explorer() -> Explorable:
     base["transform"] += [
         {"calculate": "datum.each * chips", "as": "batch"}, curve(HALVES, "batch", "gain", "1"),
     ]  # fmt: skip
-    here = "clamp(turn / chips, 1, 10000)"
+    here, inside_it, shown = "clamp(turn / chips, 1, 10000)", [{"filter": "datum.each <= fits"}], "turn / chips < min(fits, 10000)"
     layers = [
-        marks.rule(encoding, None, y="1"), marks.rule(encoding, "accent", x=here), marks.line("gain", marks.INK, encoding, strokeWidth=4),
+        *_full(encoding, "fits", "0.35"),
+        marks.rule(encoding, None, y="1"), marks.rule(encoding, "accent", x=f"{shown} ? {here} : null"),
+        {**marks.line("gain", marks.INK, encoding, strokeWidth=4), "transform": inside_it},
         marks.text(encoding, "'as fast as one batch'", f"({here} > 800 ? 1 : 10000)", "1", **{**marks.side(f"{here} <= 800"), "dy": {"expr": f"{here} > 800 ? -9 : 11"}}),
-        marks.text(encoding, f"'halves pay from ' + {marks.said('turn / chips', ROUND)}", here, "0.15", **marks.side(f"{here} > 60"), color=COLOURS["accent"]),
-        marks.at(encoding, {**DOT, "color": COLOURS["accent"]}, x=here, y="1"),
-        marks.hover(encoding, "gain", {"gain": "times faster"}, ".3r", ROUND),
+        marks.text(encoding, f"{shown} ? 'halves pay from ' + {marks.said('turn / chips', ROUND)} : ''", here, "0.15", **marks.side(f"{here} > 60"), color=COLOURS["accent"]),
+        marks.at(encoding, {**DOT, "color": COLOURS["accent"]}, x=f"{shown} ? {here} : null", y="1"),
+        {**marks.hover(encoding, "gain", {"gain": "times faster"}, ".3r", ROUND), "transform": inside_it},
     ]  # fmt: skip
     link = f"'links of ' + {marks.said('scale_up / 1e9', ROUND)} + ' GB/s a GPU, context ' + {marks.said('context', ROUND)}"
     token = "layers * copies * (dispatch_bytes + combine_bytes)"
-    sends = f"'a token sends ' + {marks.said(f'{token} / 1e6', ROUND)} + ' MB in a step'"
-    pays = f"'if memory binds, halves pay from ' + {marks.said('turn / chips', ROUND)} + ' tokens a GPU on'"
+    sends = f"'a token sends ' + {marks.said(f'{token} / 1e6', ROUND)} + ' MB: ' + copies + ' copies × ' + layers + ' layers'"
+    pays = f"'if memory binds, halves pay from ' + {marks.said('turn / chips', ROUND)} + ' a GPU'"
     title = marks.title(menus.MACHINE_LINE, f"models[model].name + {menus._FITS}", link, sends, pays)
     return Explorable({**base, "params": _rack(), "layer": layers, "title": title}, "A batch in two halves", _rack_says(), (
         "Left of the dashed line reading the weights twice costs more than sending did. Make the links slower, as network cards between nodes "
         "are: halves pay sooner, but the gain is "
         "smaller where sending alone takes most of the step. A long context makes reading grow with the batch. Weights are dealt out evenly "
-        "over the GPUs."
+        "over the GPUs, and all layers send all copies, of the shared expert too. Beyond what memory holds nothing is drawn."
     ))  # fmt: skip
 
 
 def _rack_says() -> str:
     known = RUNNING.symbols | implied.FP8_OUT
     turn, known = take(eq.batch_overlap, known), known | {name: value * known["width"] for name, value in implied.FP8_OUT.items()}
-    best = max(take(HALVES, known, batch=10 ** (n / 50) * known["chips"]) for n in range(201))
+    fits = take(batch_fits, known) / known["chips"]
+    best = max(take(HALVES, known, batch=each * known["chips"]) for each in (10 ** (n / 40) for n in range(161)) if each <= fits)
     return (
         "How many times faster a step is as two halves that overlap sending and computing, 0 to 2, against tokens a GPU from 1 to 10,000 on a "
         "log scale, with controls for system, "
         f"model, precision, rate of the links, context and bytes sent. For {RUNNING}, halves are slower up to "
         f"{significant(turn / known['chips'], 2)} tokens a GPU, "
-        f"down to {take(HALVES, known, batch=known['chips']):.2f}, and then faster, up to {best:.2f} times."
+        f"down to {take(HALVES, known, batch=known['chips']):.2f}, and then faster, up to {best:.2f} times. Memory is full at {fits:,.0f}, where the line ends."
     )

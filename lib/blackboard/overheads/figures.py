@@ -46,7 +46,7 @@ def _listed(words: list[str]) -> str:
 # --- timelines ---------------------------------------------------------------------------------------------------------
 
 KERNELS = (0.25, 0.65, 0.2, 0.15, 0.8, 0.2, 0.15, 0.4)  # times of a step's kernels, in those of a launch: an example
-LARGER, GAP = 5, 0.1  # the same kernels with more to do; a gap inside a graph
+LARGER, GAP = 5, 0.1  # the same kernels with more to do; the gap before each, from a stream and in a graph
 
 
 def _bars(axes, run: Timeline, rows: dict[str, tuple[str, str]], colours: dict[str, str] | None = None, names: bool = False) -> None:
@@ -65,12 +65,18 @@ def _bars(axes, run: Timeline, rows: dict[str, tuple[str, str]], colours: dict[s
     axes.grid(visible=False)
 
 
+def _with_gaps(kernels: list[float]) -> Timeline:
+    """A launched run whose device needs a gap before each kernel: the gap goes with the kernel through the queue, and is then cut off its box."""
+    run = simulation.launched([GAP + time for time in kernels], 1.0)
+    return Timeline(tuple(box._replace(start=box.start + GAP) if box.row == "device" else box for box in run.boxes))
+
+
 def launch_timeline() -> Drawing:
     """Host and device over one step: small kernels that wait for their launches, larger ones that hide them, and a graph."""
     larger = [LARGER * time for time in KERNELS]
     runs = {
-        "small kernels": simulation.launched(KERNELS, 1.0), "the same, as one graph": simulation.replayed(KERNELS, 1.0, GAP),
-        f"kernels {LARGER:g} times as long": simulation.launched(larger, 1.0),
+        "small kernels": _with_gaps(list(KERNELS)), "the same, as one graph": simulation.replayed(KERNELS, 1.0, GAP),
+        f"kernels {LARGER:g} times as long": _with_gaps(larger),
     }  # fmt: skip
     fig, axes = drawing.axes(5.0, 4.6, len(runs), 1, sharex=True)
     said = []
@@ -84,13 +90,22 @@ def launch_timeline() -> Drawing:
         fig,
         f"Three timelines of {len(KERNELS)} uneven kernels, each with a row for the host and one for the chip, over 0 to "
         f"{max(run.time for run in runs.values()):.0f} times of a launch: {_listed(said)}. Where kernels are shorter than launches the chip waits; "
-        "where they are longer the host runs ahead and does not show.",
+        "where they are longer the host runs ahead and does not show. A gap stands before every kernel, in a graph too.",
     )
 
 
 # --- step time --------------------------------------------------------------------------------------------------------------
 
 WAYS = {"eager": "-", "graph": (0, (4, 2))}
+
+
+def _hiding() -> str:
+    """From which batch on launches are hidden, on one chip and on eight, and how many fit."""
+    found = {}
+    for name, chips in (("one chip", 1), ("eight chips", 8)):
+        hides, fits = take(eq.batch_launch, llama(chips)), take(batch_fits, llama(chips))
+        found[name] = f"{hides:,.0f} sequences hide these launches, and {fits:,.0f} fit" if hides <= fits else "no batch that fits hides them"
+    return "; ".join(f"on {name} {words}" for name, words in found.items()).capitalize() + "."
 
 
 def step_by_batch() -> Drawing:
@@ -122,12 +137,11 @@ def step_by_batch() -> Drawing:
         f"{known['context']:,.0f} tokens, both axes logarithmic. Launched one by one, the {known['kernels']:,} kernels take {said[0][2]:.0f} and "
         f"{said[1][2]:.0f} ms, whatever the batch. From a graph the step starts at {said[0][3]:.1f} ms on one chip and {said[1][3]:.1f} ms on "
         "eight, and "
-        f"reaches {said[0][4]:.0f} and {said[1][4]:.0f} ms with memory full. No batch that fits hides these launches.",
+        f"reaches {said[0][4]:.0f} and {said[1][4]:.0f} ms with memory full. {_hiding()}",
     )
 
 
-# parameters by its card, and byte/s by NVIDIA's datasheet: neither is in the catalogue
-QWEN, L4 = 7.616e9, 300e9
+L4 = 300e9  # byte/s by NVIDIA's datasheet; the chip is not in the catalogue, so its point is hollow
 
 
 @cache
@@ -137,10 +151,11 @@ def _published() -> list[tuple[str, float, float]]:
     r1, chip = catalogue.model("deepseek-r1"), catalogue.chip("b200")
     (graphs,) = measurement("spec_decoding_others").records(method="CUDA graphs")
     floor = step.first_floor(n_active=r1.n_active, bytes_per_param=0.5, bandwidth=8 * chip.bandwidth)
-    found = gpt_fast()
+    found, (qwen,) = gpt_fast(), measurement("batch1_weights").records(model="Qwen2.5-7B")
+    read = qwen["weights_GB"] * GB
     return [
         ("DeepSeek-R1, 8 B200", floor, graphs["factor"]), ("Llama 2 7B, A100", found.floor, found.eager / found.graph),
-        ("Qwen2.5-7B, H100", 2 * QWEN / catalogue.chip("h100-sxm").bandwidth, gain["H100"]), ("Qwen2.5-7B, L4", 2 * QWEN / L4, gain["L4"]),
+        ("Qwen2.5-7B, H100", read / catalogue.chip("h100-sxm").bandwidth, gain["H100"]), ("Qwen2.5-7B, L4", read / L4, gain["L4"]),
     ]  # fmt: skip
 
 
@@ -152,7 +167,7 @@ def graph_gain() -> Drawing:
         one = {**known, "batch": 1.0, "context": 1e-9, "bandwidth": 1.0, "bytes_per_param": 1.0, "n_active": 1e-9}  # reads n_total in n_total s
         axes.plot(floors / MS, take(eq.graph_gain, one, n_total=floors), color=COLOURS[colour])
     for (name, floor, gain), (dx, dy, ha) in zip(_published(), ((0, -31, "center"), (8, 4, "left"), (6, -7, "left"), (0, -31, "center"))):
-        axes.plot(floor / MS, gain, "o", color=COLOURS["bound"], ms=7, zorder=4)
+        axes.plot(floor / MS, gain, "o", color=COLOURS["bound"], mfc="white" if "L4" in name else None, mew=1.5, ms=7, zorder=4)
         beside(axes, f"{name.replace(', ', chr(10))}: {significant(gain, 3)}", (floor / MS, gain), (dx, dy), "bound", ha=ha)
     axes.axhline(1, color=COLOURS["muted"], lw=1)
     total = {name: known["kernels"] * known["launch_time"] for name, (known, _) in hosts.items()}
@@ -170,7 +185,7 @@ def graph_gain() -> Drawing:
         "ms, both "
         f"log scales. Two curves, for hosts that take {_listed([_ms(value, 2) for value in total.values()])} to launch a step one by one, fall "
         "to about 1 where "
-        f"the step takes as long as its launches. Points, measured: {points}. The less a step has to read, the more a graph gains.",
+        f"the step takes as long as its launches. Points, measured: {points}; the L4's, whose bandwidth is that of its datasheet and not in the catalogue, is hollow. The less a step has to read, the more a graph gains.",
     )
 
 
@@ -185,7 +200,7 @@ def what_is_left() -> Drawing:
             axes.plot(1 / chips, time / MS, "o", color=COLOURS[colour], ms=7)
             beside(axes, f"{chips} chip{'s' * (chips > 1)}", (1 / chips, time / MS), (8, -4), "bound", va="top")
         axes.plot(0, line.left / MS, "D", color=COLOURS["kv"], ms=8, clip_on=False, zorder=5)
-        beside(axes, f"left: {line.left / MS:.1f} ms, {line.each / US:.1f} µs for each of {line.kernels} kernels", (0, 0), (9, 6), "kv")
+        beside(axes, f"left: {line.left / MS:.1f} ms, {line.each / US:.1f} µs a kernel, all-reduces included", (0, 0), (9, 6), "kv")
         axes.set(xlim=(0, 1.19), ylim=(0, 1.15 * line.points[0][1] / MS), ylabel="ms a token")
         axes.set_title(f"{plain(catalogue.model(implied.CALLED[line.model]).name)}, 16 bits: {line.shared / MS:.1f} ms / chips + {line.left / MS:.1f} ms", loc="left")
     rows[-1].set_xticks([0, 1 / 8, 1 / 4, 1 / 2, 1], ["0", "1/8", "1/4", "1/2", "1"])
@@ -195,8 +210,9 @@ def what_is_left() -> Drawing:
         fig,
         "Measured time per token of gpt-fast, captured as a graph, at batch 1 on up to 8 A100, against one over the number of chips, 0 to 1. "
         "The points "
-        f"lie on straight lines: {said}. The lines do not go through zero: {_listed([f'{line.each / US:.1f} µs' for line in lines])} a kernel stay, "
-        "however many chips share the reading.",
+        f"lie on straight lines: {said}. The lines do not go through zero: {_listed([f'{line.each / US:.1f} µs' for line in lines])} for each of "
+        f"{_listed([f'{line.kernels}' for line in lines])} kernels stay, however many chips share the reading. All-reduces are among them; one chip alone "
+        f"has none, and launches {_listed([f'{line.alone}' for line in lines])}.",
     )
 
 
@@ -262,7 +278,7 @@ def fusion_share() -> Drawing:
         for rows, ls, marker in ((plain_, "-", "o"), (hand, (0, (4, 2)), "s")):
             top.plot(tokens, [100 * row.share for row in rows], color=COLOURS[colours[name]], ls=ls, marker=marker, ms=4)
             low.plot(tokens, [row.gain for row in rows], color=COLOURS[colours[name]], ls=ls, marker=marker, ms=4)
-    top.set(xscale="log", ylim=(0, 62), ylabel="time on vectors (%)")
+    top.set(xscale="log", ylim=(0, 66), ylabel="time on vectors (%)")
     low.set(ylim=(0.95, 1.75), ylabel="times faster when fused", xlabel="tokens in the step (log scale)", xlim=(0.8, 12_000))
     thousands(low, "x")
     top.text(0.02, 0.93, "— a kernel an operation    – – a kernel a function", transform=top.transAxes, va="center")
@@ -273,18 +289,18 @@ def fusion_share() -> Drawing:
     beside(low, "decode", (64, ends["decode"][1][3].gain), (-6, 8), "kv", ha="right")
     low.axhline(1, color=COLOURS["muted"], lw=1)
     model = plain(catalogue.model(FUSED_MODEL).name)
-    top.set_title(f"{model} on 8 H100, vectors through memory", loc="left")
+    top.set_title(f"{model} on 8 H100: bytes and FLOPs only,\nno launches, no gaps", loc="left")
     first, last = ends["decode"][1][0], ends["decode"][1][-1]
     far, hand = ends["prefill"][1][-1], ends["prefill"][2][-1]
     return done(
         fig,
-        f"For {model} on 8 H100, the share of a step's time in which kernels work on vectors only, 0 to 60 %, and below it how many times "
+        f"For {model} on 8 H100, by bytes and FLOPs only, without launches and gaps: the share of a step's time in which kernels work on vectors only, 0 to 60 %, and below it how many times "
         "faster the step "
         f"is when they are fused, against tokens in the step from 1 to {PREFILLED[-1]:,} on a log scale. In decoding, an operation a kernel, "
         "the share rises from "
         f"{first.share:.1%} at one sequence to {last.share:.0%} at {DECODED[-1]:,}, the gain from {first.gain:.2f} to {last.gain:.2f}. In a prefill of "
         f"{PREFILLED[-1]:,} tokens they are {far.share:.0%} and {far.gain:.2f}. From a library that has a kernel for each norm, rotation and "
-        f"gate, {hand.share:.0%} and {hand.gain:.2f}.",
+        f"gate, {hand.share:.0%} and {hand.gain:.2f}. Near batch 1, where fusing removes launches and not bytes, this says nothing of what it gains.",
     )
 
 
@@ -371,10 +387,13 @@ def _turned() -> tuple[int, int]:
 # --- all of it --------------------------------------------------------------------------------------------------------------
 
 
+LEAST, MOST = 256, 100_000  # sequences: from where all experts are touched, to beyond a full rack
+
+
 def all_terms() -> Drawing:
     """Every term of a step against batch, for the running case, with the batches at which one gives way to the next."""
     fig, axes = drawing.axes(5.0, 4.6)
-    known, batch = rack(), np.geomspace(8, 100_000, 600)
+    known, batch = rack(), np.geomspace(LEAST, MOST, 400)
     comm = take(racks.comm_time, known, tokens_per_chip=batch / known["chips"], micro_batches=1)
     terms = {
         "launching": (np.full_like(batch, known["kernels"] * known["launch_time"]), "third", "-"), "gaps": (np.full_like(batch, known["kernels"] * known["kernel_gap"]), "third", ":"),
@@ -383,33 +402,34 @@ def all_terms() -> Drawing:
     }  # fmt: skip
     for curve, colour, ls in terms.values():
         axes.plot(batch, curve / MS, color=COLOURS[colour], ls=ls, lw=1.6)
-    captured = take(eq.graph_time, known, batch=batch)
-    axes.plot(batch, (take(eq.eager_time, known, batch=batch) + comm) / MS, color=COLOURS["bound"], lw=2.6)
-    axes.plot(batch, (captured + comm) / MS, color=COLOURS["bound"], lw=2.6, ls=(0, (4, 2)))
-    halves = take(eq.batch_overlap, known)
-    leaves = batch[np.argmax(take(eq.eager_time, known, batch=batch) > terms["launching"][0])]
-    axes.set(xscale="log", yscale="log", xlim=(8, 100_000), ylim=(0.09, 90), xlabel="batch (sequences, log scale)", ylabel="ms (log scale)")
-    axes.set_xticks([10, 100, 1_000, 10_000, 100_000], ["10", "100", "1,000", "10,000", "100,000"])
+    eager, captured = (np.array(times) for times in zip(*(implied.in_turn(known, float(n)) for n in batch)))
+    axes.plot(batch, eager / MS, color=COLOURS["bound"], lw=2.6)
+    axes.plot(batch, captured / MS, color=COLOURS["bound"], lw=2.6, ls=(0, (4, 2)))
+    halves, leaves = take(eq.batch_overlap, known), implied.hidden_from(known)
+    axes.set(xscale="log", yscale="log", xlim=(LEAST, MOST), ylim=(0.09, 90), xlabel="batch (sequences, log scale)", ylabel="ms (log scale)")
+    axes.set_xticks([300, 1_000, 3_000, 10_000, 30_000, MOST], ["300", "1,000", "3,000", "10,000", "30,000", "100,000"])
+    axes.xaxis.set_minor_formatter("")
     axes.set_yticks([0.1, 1, 10], ["0.1", "1", "10"])
-    start = {name: curve[0] / MS for name, (curve, _, _) in terms.items()}
-    for name, at, shift in (("launching", 9, (0, -14)), ("gaps", 60, (0, 5)), ("reading", 9, (0, -14))):
-        beside(axes, name, (at, terms[name][0][np.argmax(batch >= at)] / MS), shift, terms[name][1])
-    beside(axes, "multiplying", (1_500, take(step.compute_time, known, batch=1_500) / MS), (-6, 0), "compute", ha="right")
-    beside(axes, "sending", (1_500, np.interp(1_500, batch, comm) / MS), (8, -10), "accent")
-    beside(axes, "one by one, all in turn", (9, (start["launching"]) + comm[0] / MS), (0, 6), "bound")
-    beside(axes, "from a graph", (9, (captured[0] + comm[0]) / MS), (0, 6), "bound")
+    along = lambda curve, at: (at, np.interp(at, batch, curve) / MS)
+    beside(axes, "launching", along(terms["launching"][0], 290), (0, -14), "third")
+    beside(axes, "gaps", along(terms["gaps"][0], 40_000), (0, 5), "third")
+    beside(axes, "reading", along(terms["reading"][0], 400), (0, -13), "kv")
+    beside(axes, "multiplying", along(terms["multiplying"][0], 1_000), (-2, 7), "compute", ha="right")
+    beside(axes, "sending", along(comm, 1_000), (6, -13), "accent")
+    beside(axes, "one by one, sending in turn", along(eager, 290), (0, 6), "bound")
+    beside(axes, "from a graph", along(captured, 290), (0, -15), "bound")
     axes.axvline(leaves, ymax=0.93, color=COLOURS["third"], lw=1, ls=":")
     axes.axvline(halves, ymax=0.84, color=COLOURS["accent"], lw=1, ls=":")
-    beside(axes, f"two halves from {halves:,.0f}", (halves, 22), (-5, 0), "accent", ha="right")
-    beside(axes, f"launches hidden from {leaves:,.0f}", (leaves, 47), (-5, 0), "third", ha="right")
+    beside(axes, f"two halves from {halves:,.0f}", (halves, 25), (-5, 0), "accent", ha="right")
+    beside(axes, f"launches hidden from {leaves:,.0f}", (leaves, 50), (-5, 0), "third", ha="right")
     axes.set_title("DeepSeek-V3, FP8, on GB200 NVL72, compiled", loc="left")
     return done(
         fig,
-        "Times of one step of DeepSeek-V3 on a GB200 NVL72 against batch from 8 to 100,000 sequences, both log scales. Launching "
+        f"Times of one step of DeepSeek-V3 on a GB200 NVL72 against batch from {LEAST} to {MOST:,} sequences, both log scales. Launching "
         f"{known['kernels']:,} kernels one by one takes "
-        f"{_ms(terms['launching'][0][0], 2)} whatever the batch, the gaps in a graph {_ms(terms['gaps'][0][0], 2)}; reading starts at "
+        f"{_ms(terms['launching'][0][0], 2)} whatever the batch, the gaps {_ms(terms['gaps'][0][0], 2)}; reading starts at "
         f"{_ms(terms['reading'][0][0], 2)}, and multiplying and "
-        f"sending rise in proportion. The step one by one, with sending in turn, is launch-bound up to {leaves:,.0f} sequences; from a graph "
-        f"it starts at {_ms(captured[0] + comm[0], 2)}. "
+        f"sending rise in proportion. The step one by one takes the greater of launching and of gaps, reading or multiplying, and sending: it is "
+        f"launch-bound up to {leaves:,.0f} sequences. From a graph it starts at {_ms(captured[0], 2)}. "
         f"Sending takes longer than reading the weights once more from {halves:,.0f} sequences on.",
     )

@@ -121,7 +121,8 @@ class Line(NamedTuple):
     weights: str
     shared: float
     left: float
-    kernels: int
+    kernels: int  # on several chips, all-reduces included; one chip alone launches `alone`
+    alone: int
     points: tuple[tuple[int, float], ...]  # chips, and s
 
     @property
@@ -142,8 +143,8 @@ def left_over() -> list[Line]:
     for model, weights in groups:
         points = tuple((row["gpus"], 1 / row["throughput_token_per_s"]) for row in rows if (row["model"], row["weights"]) == (model, weights))
         if len(points) > 2:
-            count = len(kernels.fused(CALLED[model], Plan(chips=points[-1][0])))
-            lines.append(Line(model, weights, *_straight([(1 / chips, time) for chips, time in points]), count, points))
+            count, alone = (len(kernels.fused(CALLED[model], Plan(chips=chips))) for chips in (points[-1][0], 1))
+            lines.append(Line(model, weights, *_straight([(1 / chips, time) for chips, time in points]), count, alone, points))
     return lines
 
 
@@ -245,6 +246,22 @@ def halves_cost(tokens: float, gain: float) -> float:
     values = sglang() | {"batch": tokens * SGLANG["chips"]}
     values["t_comm"] = take(racks.comm_time, values, tokens_per_chip=tokens, micro_batches=1)
     return take(eq.serial_time, values) / gain - take(eq.overlap_time, values)
+
+
+def in_turn(case: dict[str, float], batch: float) -> tuple[float, float]:
+    """Seconds of a step, one by one and from a graph, that sends when it has computed: the kernels that send are the device's too."""
+    sends = take(racks.comm_time, case, tokens_per_chip=batch / case["chips"], micro_batches=1)
+    captured = take(eq.graph_time, case, batch=batch) + sends
+    return max(case["kernels"] * case["launch_time"], captured - case["replay_time"]), captured
+
+
+def hidden_from(case: dict[str, float]) -> float:
+    """The batch from which such a step, launched one by one, no longer waits for its host; by halving the interval. 1 if it never does."""
+    launches, low, high = case["kernels"] * case["launch_time"], 1.0, 1e7
+    while high - low > 1e-6 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if in_turn(case, middle)[0] > launches * (1 + 1e-12) else (middle, high)
+    return low
 
 
 def floor_time(case: dict[str, float]) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from math import isclose
 
 from sympy import Function as Symbolic
@@ -14,7 +15,7 @@ from blackboard.formula import Formula, take
 from blackboard.notation import symbols
 from blackboard.overheads import equations as eq, implied, simulation
 from blackboard.overheads.kernels import Plan, Tape, eager, fuse, fused, times
-from blackboard.practice import Choice, Estimate, Expression, Function, Mistake, Ordering, Quantity, Step, Values
+from blackboard.practice import Band, Choice, Estimate, Expression, Function, Mistake, Ordering, Quantity, Step, Values
 from blackboard.racks import equations as racks
 from blackboard.units import factor, pretty, significant
 
@@ -74,7 +75,18 @@ def waited(found: implied.Decoded) -> float:
     return run.time * (1 - run.busy("device"))
 
 
-guess = Estimate(
+@dataclass(frozen=True)
+class Guess(Estimate):
+    """An estimate that says something of its own of answers that are a little too large."""
+
+    above: str = ""
+
+    def bands(self, values: Values) -> list[Band]:
+        *told, near = super().bands(values)
+        return [*told, near._replace(high=float(self.expected(values))), near._replace(low=float(self.expected(values)), message=self.above)]
+
+
+guess = Guess(
     id="guess", title="A guess before you read", level="easy",
     ask="In November 2023 PyTorch took {eager_ms} for a token of Llama 2 7B at batch 1. The memory of its A100 delivers all weights in {floor_ms}. "
     "Python launched the kernels of the token one by one; counted in its code they are about {about}. For how long did the chip wait for its host? "
@@ -83,6 +95,7 @@ guess = Estimate(
     answer=lambda v: implied.gpt_fast().idle * implied.gpt_fast().eager, second=lambda v: waited(implied.gpt_fast()),
     means="Three quarters of the time, if the kernels took as long as in the captured step. Compiling changed them as well, so it is an estimate. "
     "Counted operation by operation it is {least} to {most}: 70 to 100 % of the memory's rate, and at least 5 µs or nothing for a kernel.",
+    above="That is nearly the whole token, or more. For a part of it the chip worked: it had all weights to read.",
     mistakes=(
         Mistake(lambda v: implied.gpt_fast().graph, "About so long the chip works, and most of that is reading. What does it do for the rest?"),
         Mistake(lambda v: implied.gpt_fast().kernels * implied.period("Hazy Research", False),
@@ -194,8 +207,8 @@ spread = Quantity(
     id="spread", title="One GPU too many", level="medium",
     ask="{net_name} has {n_total}, in {bytes_per_param}. Its weights are spread evenly over several GPUs: {gpu}, each with {chip_bandwidth} from "
     "memory. Every GPU runs {kernels} kernels a step; its own host launches each in {launch_time}, and {kernel_gap} pass from the end of one to the "
-    "start of the next. At batch 1 only the weights count. From how many GPUs on does the step wait for its hosts? Give the number at which both "
-    "take as long; it need not be whole. Communication takes no time.",
+    "start of the next. At batch 1 only the weights count. On how many GPUs would reading, with the gaps, take exactly as long as launching? "
+    "Do not round to whole GPUs. Communication takes no time.",
     draw={"net": ("llama-3.1-70b", "llama-3.1-405b", "qwen3-32b"), "on": tuple(HOSTS), "bytes_per_param": (BF16, FP8)}, derive=sharded, units=NAMES,
     unit="chip", asked="GPUs", objective=LAUNCH,
     answer=lambda v: v["weights"] / take(eq.bytes_launch, v, bandwidth=v["chip_bandwidth"]),
@@ -354,12 +367,13 @@ plain = Estimate(
     id="plain", title="Plain PyTorch on a server", level="medium",
     ask="In November 2023 a token of Llama 2 7B, with {first_depth} layers, was {first} kernels on one A100, counted in its code; the time of a "
     "token makes that {each} of the host for each. The same code runs {net_name} at batch 1 on {machine_name}: {depth} layers, {weights} of weights "
-    "in BF16 and {bandwidth} from memory. Every GPU has a Python process of its own. Estimate the time of a token, within a factor of 1.4.",
-    draw={"net": ("llama-3.1-70b", "qwen3-32b", "llama-3.1-8b"), "machine": ("h100-8", "h200-8", "b200-8")}, derive=pythonic,
-    units=NAMES | {"weights": "byte", "depth": "1", "first": "1"}, unit="s", asked="ms", within=1.4, objective=LAUNCH,
+    "in BF16 and {bandwidth} from memory. Every GPU has a Python process of its own. Estimate the time of a token, within a factor of 1.25.",
+    draw={"net": ("llama-3.1-70b", "qwen3-32b"), "machine": ("h100-8", "h200-8", "b200-8")}, derive=pythonic,
+    units=NAMES | {"weights": "byte", "depth": "1", "first": "1"}, unit="s", asked="ms", within=1.25, objective=LAUNCH,
     answer=lambda v: take(eq.eager_time, v), second=crawled,
-    means="Ten to 25 tokens a second, where memory could deliver the weights well over a hundred times. It is the layers that count, not the GPUs.",
+    means="Ten or twelve tokens a second, where memory could deliver the weights well over a hundred times. It is the layers that count, not the GPUs.",
     mistakes=(
+        Mistake(lambda v: v["first"] * v["launch_time"], "So long {first} kernels take, of a model of {first_depth} layers. This one has {depth}."),
         Mistake(lambda v: take(step.latency_floor, v), "So long the server reads. Do the launches of that many layers fit in?"),
         Mistake(lambda v: take(eq.eager_time, v) / v["chips"],
                 "You dealt the launches out over the GPUs. Each of them runs every layer, on a part of its columns, and launches every kernel."),
@@ -601,11 +615,12 @@ PROGRAMS = {  # operations as (what comes out, what goes in), what is needed lat
 }  # fmt: skip
 
 
-def vectors(ops: tuple[tuple[str, str], ...], kept: str) -> dict[str, int]:
+def vectors(ops: tuple[tuple[str, str], ...], kept: str) -> Values:
     """How many vectors are read and written one by one, and fused: those from outside, and those that are needed later."""
     reads, made = [name for _, ins in ops for name in ins], {out for out, _ in ops}
-    outer, written = len(set(reads) - made), 1 + len(kept)
-    return {"ops": len(ops), "singly": len(reads) + len(ops), "reads": len(reads), "outer": outer, "written": written, "fused": outer + written}
+    outside, written = sorted(set(reads) - made), 1 + len(kept)
+    outer, names = len(outside), f"Vectors {', '.join(outside[:-1])} and {outside[-1]}"
+    return {"given": names, "ops": len(ops), "singly": len(reads) + len(ops), "reads": len(reads), "outer": outer, "written": written, "fused": outer + written}
 
 
 def taped(program: str) -> float:
@@ -624,7 +639,7 @@ def taped(program: str) -> float:
 
 traffic = Quantity(
     id="traffic", title="What must go through memory", level="medium",
-    ask="Vectors a, b and c lie in memory; all are of one size. A program computes {words}. One by one, each operation reads its inputs from memory "
+    ask="{given} lie in memory; all vectors are of one size. A program computes {words}. One by one, each operation reads its inputs from memory "
     "and writes its output there. Fused into one kernel, nothing goes through memory that need not. By which factor does the traffic fall, read and "
     "written?",
     draw={"program": tuple(PROGRAMS)}, derive=lambda v: vectors(*PROGRAMS[v["program"]][:2]) | {"words": PROGRAMS[v["program"]][2]},
@@ -888,7 +903,7 @@ def by_copies(values: Values) -> float:
 turn = Quantity(
     id="turn", title="Where halves begin to win", level="hard",
     ask="DeepSeek-V3 decodes on {chips}, nine machines of eight {gpu}. In a step each GPU reads {own} of weights, its experts and a copy of all the "
-    "rest, at {chip_bandwidth}. Each token is sent to {copies} experts in each of {layers} layers and back: {width} values, one byte each on the way "
+    "rest, at {chip_bandwidth}. Each token is sent to its {copies} routed experts in each of the {layers} layers that have experts, and back: {width} values, one byte each on the way "
     "out and two on the way back. Let all of it leave the machine, over a card of {card} for each GPU and direction. Reading takes longer than "
     "multiplying. From how many tokens a GPU on are two overlapping halves faster, if nothing else costs time?",
     draw={"on": ("h100-sxm", "h200"), "card": (50e9, 100e9, 25e9)}, derive=machine, units=NAMES | {"own": "byte", "card": "byte/s"},
@@ -1024,6 +1039,8 @@ whole = Quantity(
         Mistake(lambda v: take(eq.graph_time, v) + v["sending"] - v["kernels"] * v["kernel_gap"], "A graph leaves the gaps between kernels."),
         Mistake(lambda v: max(take(eq.graph_time, v), v["sending"]),
                 "Sending is hidden only where the batch is cut and one half computes meanwhile."),
+        Mistake(lambda v: min(v["reading"], v["multiplying"]) + take(eq.graph_time, v) - take(step.step_time, v) + v["sending"],
+                "You took the shorter of reading and multiplying. The shorter one hides behind the longer."),
         Mistake(lambda v: take(eq.eager_time, v) + v["sending"], "From a graph the host does not launch kernels one by one."),
         Mistake(lambda v: take(eq.graph_time, v) + v["sending"] + min(v["reading"], v["multiplying"]), "Reading and multiplying go on at once."),
     ),
@@ -1036,6 +1053,9 @@ whole = Quantity(
 )  # fmt: skip
 
 
+EVERY = 256  # sequences whose tokens touch every expert, all but surely
+
+
 def of_one(values: Values) -> Values:
     """What one sequence of the running case adds, and what a step takes whatever the batch."""
     known = implied.rack()
@@ -1043,16 +1063,14 @@ def of_one(values: Values) -> Values:
     found = {name: take(formula, known, batch=1) for name, formula in alone.items()}
     sends = take(racks.comm_time, known, tokens_per_chip=1 / known["chips"], micro_batches=1)
     held = {"weights": known["n_total"] * known["bytes_per_param"], "cache": known["context"] * known["kv_bytes_per_token"]}
-    return known | found | held | {"sends": sends, "floor": implied.floor_time(known)}
+    return known | found | held | {"least": EVERY, "sends": sends, "floor": implied.floor_time(known)}
 
 
 def by_formula() -> dict[str, float]:
     """The batches of four events, from formulas."""
     known = implied.rack()
-    launches = known["kernels"] * known["launch_time"]
-    hides = met(lambda batch: take(eq.eager_time, known, batch=batch) > launches * (1 + 1e-12), 1.0, 1e6)
     full = (known["hbm"] - known["n_total"] * known["bytes_per_param"]) / (known["context"] * known["kv_bytes_per_token"])
-    return {"a": take(step.crossing, known), "b": full, "c": take(eq.batch_overlap, known), "d": hides}
+    return {"a": take(step.crossing, known), "b": full, "c": take(eq.batch_overlap, known), "d": implied.hidden_from(known)}
 
 
 def by_walking(values: Values) -> str:
@@ -1061,7 +1079,7 @@ def by_walking(values: Values) -> str:
     for batch in range(100, 300_000, 100):
         reads, multiplies = values["floor"] + batch * values["reads"], batch * values["multiplies"]
         full, sent = values["weights"] + batch * values["cache"] > values["hbm"], batch * values["sends"] > values["floor"]
-        there = {"a": multiplies > reads, "b": full, "c": sent, "d": max(reads, multiplies) > host}
+        there = {"a": multiplies > reads, "b": full, "c": sent, "d": max(reads, multiplies) + batch * values["sends"] > host}
         met_at |= {key: batch for key, is_there in there.items() if is_there and key not in met_at}
     return "".join(sorted(met_at, key=met_at.get))
 
@@ -1070,22 +1088,23 @@ events = Ordering(
     id="events", title="Along the batch", level="hard",
     ask="DeepSeek-V3 on a GB200 NVL72, 1,000 tokens of context. Whatever the batch, a step reads the weights in {floor} and has {kernels} kernels, "
     "each launched in {launch_time} with {kernel_gap} from one to the next. Each sequence adds {reads} of reading, {multiplies} of multiplying and "
-    "{sends} of sending; its cache takes {cache}. The memory of {hbm} holds {weights} of weights as well. The batch grows from 1. In which order do "
+    "{sends} of sending, in {copies} copies over {layers} layers; its cache takes {cache}. The memory of {hbm} holds {weights} of weights as well. Nothing is cut in halves: a chip sends when it "
+    "has computed, in kernels that are launched like the others. The batch grows from {least} on, enough to touch every expert. In which order do "
     "these come?",
-    derive=of_one, units={"reads": "s", "multiplies": "s", "sends": "s", "floor": "s", "weights": "byte", "cache": "byte", "kernels": "1"},
+    derive=of_one, units={"least": "", "copies": "1", "layers": "1", "reads": "s", "multiplies": "s", "sends": "s", "floor": "s", "weights": "byte", "cache": "byte", "kernels": "1"},
     items={"a": "multiplying takes longer than reading", "b": "the memory is full",
            "c": "sending takes longer than reading the weights: two halves begin to win",
            "d": "without a graph, the host no longer holds the step up"},
     answer=lambda v: "".join(sorted(by_formula(), key=by_formula().get)), second=by_walking, objective=TERMS,
-    means="On a rack with compiled kernels the host is hidden later than anything else but a full memory. Up to there a graph gains.",
+    means="On a rack with compiled kernels the host shows up to thousands of sequences, and up to there a graph gains. Sending helps to hide it.",
     mistakes=(
         Mistake("dcab", "Multiply the launches out: they take several times as long as reading the weights, and what sequences add must fill that."),
-        Mistake("cdab", "Once multiplying has overtaken, it is multiplying that fills the time of the launches. Has it overtaken before?"),
+        Mistake("cadb", "While the chip waits for its host it has time to send as well. Count the sending among what fills the launches."),
         Mistake("acdb", "Sending has to outgrow the weights only; multiplying has to outgrow weights and caches."),
         Mistake("bdac", "That is from the largest batch to the smallest."),
     ),
     hints=("Write a batch for each: what has to be filled, over what each sequence adds.",
-           "For a: the weights, over what multiplying adds more than reading. For d: kernels × (launch − gap), over the larger of the two."),
+           "For a: the weights, over what multiplying adds more than reading. For d: kernels × (launch − gap), to be filled by weights, reading and sending."),
     solution=lambda v: [
         *(Step(f"{key}: {events.items[key]}, from", found, "sequence") for key, found in sorted(by_formula().items(), key=lambda row: row[1])),
         Step("So the order is", events.expected(v)),

@@ -80,27 +80,28 @@ def room_explorer() -> Explorable:
         marks.at(encoding, {**DOT, **shown, "color": COLOURS["kv"]}, x="context", y="whole"),
         marks.text(encoding, f"fits && {early} < {HIGH} ? 'blocks' : ''", "300", early, align="left", dx=6,
                    dy={"expr": f"{early} < {level} ? 16 : -8"}, color=COLOURS["accent"]),
-        marks.text(encoding, "fits ? 'set aside' : ''", str(FIRST), level, align="left", dx=4,
+        marks.text(encoding, "fits && whole >= 1 ? 'set aside' : ''", str(FIRST), level, align="left", dx=4,
                    dy={"expr": f"{level} < 3 || {early} < {level} ? -8 : 10"}, color=COLOURS["kv"]),
-        marks.text(encoding, "'critical batch, KV left out'", str(LAST), "free", align="right", dx=-4, dy=-8, color=COLOURS["compute"]),
-        marks.text(encoding, "fits ? '' : 'The weights do not fit.'", "1e4", "30", align="center", color=marks.INK),
+        marks.text(encoding, "'critical batch,'", str(LAST), "free", align="right", dx=-4, dy=-8, color=COLOURS["compute"]),
+        marks.text(encoding, "'KV left out'", str(LAST), "free", align="right", dx=-4, dy=10, color=COLOURS["compute"]),
+        marks.text(encoding, "fits ? '' : 'The weights do not fit.'", "3e4", "30", align="center", color=marks.INK),
         marks.hover(encoding, "blocks", {"blocks": "in blocks", "set_aside": "set aside"}, ",.3~r"),
     ]  # fmt: skip
     lengths = f"{marks.said('context')} + ' tokens, ' + {marks.said('reserved_context')} + ' set aside, blocks of ' + {marks.said('page_tokens')}"
     spec = {**base, "params": _room(), "layer": layers, "title": menus.setting(lengths, *_room_lines())}
-    known, held, gain = _told(RACK, **LENGTHS)
+    _, held, gain = _told(RACK, **LENGTHS)
     return Explorable(spec, "The batch that fits", _room_says(), (
         "The cost is that of decoding at the two batches, by the batching lesson's formula, with a kernel as fast for blocks. Paging is worth most where "
         "few sequences fit: set aside more, or take a model with a larger cache. The dashed line is the batch at which multiplying takes as long as "
-        f"reading weights; caches are read too, and move the end of the gain up. So {plain(model(RACK.model).name)} on a whole rack in FP8, whose memory "
-        f"holds {held[0]:,} sequences set aside, beyond the line's {take(step.critical_batch, known):,.0f}, still gains a factor of {gain:.2f} by {held[1]:,} in blocks."
+        f"reading weights. Caches are read too, so gains go on beyond it: {plain(model(RACK.model).name)} on a whole rack in FP8 holds "
+        f"{held[0]:,} sequences set aside, and still gains a factor of {gain:.2f} from {held[1]:,} in blocks."
     ))  # fmt: skip
 
 
 def _room_lines() -> tuple[str, str]:
     """What the title says of the batches and of the cost, or why there is none."""
     blocks = f"(paged < 1 ? 'none' : {marks.said('many')}) + ' in blocks'"
-    both = f"{marks.said('few')} + ' set aside, ' + {blocks} + ': ' + format(many / few, ',.2~r') + ' × as many'"
+    both = f"{marks.said('few')} + ' set aside, ' + {blocks} + ': ' + format(many / few, ',.3~r') + ' × as many'"
     alone = f"(longer ? 'longer than what is set aside; ' : 'not one fits set aside; ') + {blocks}"
     worth = "abs(gain - 1) < 0.005 ? 'a token costs the same' : 'a token costs ' + format(max(gain, 1 / gain), ',.3~r') + (gain < 1 ? ' times more' : ' times less')"
     return f"!fits ? 'the weights do not fit' : both ? {both} : {alone}", f"both ? ({worth}) : ''"
@@ -148,8 +149,8 @@ ENDLESS = Formula(
 
 def _near(name: str, value: float, label: str) -> list[dict]:
     """A slider of tenths of a decade, two decades below and one above a value, which it starts at."""
-    start = round(math.log10(value), 4)
-    return slider(name, round(start - 2, 4), round(start + 1, 4), 0.1, start, label, base=10)
+    start = round(math.log10(value), 6)
+    return slider(name, round(start - 2, 6), round(start + 1, 6), 0.1, start, label, base=10)
 
 
 def _card() -> list[dict]:
@@ -184,7 +185,7 @@ def prefix_explorer() -> Explorable:
         marks.rule(encoding, "compute", y="usd"), marks.rule(encoding, None, x="turns"),
         marks.at(encoding, {**DOT, "color": COLOURS["kv"]}, x="turns", y="now"),
         marks.text(encoding, "'without a cache'", "4", "usd", align="left", color=COLOURS["compute"],
-                   dy={"expr": f"{inside(TURNED, 'USD/megatoken', turns='6')} > 0.95 * usd ? 11 : -8"}),
+                   dy={"expr": f"{inside(TURNED, 'USD/megatoken', turns='5')} > 1.02 * usd ? 11 : -8"}),
         marks.text(encoding, f"cache_bytes < 0.95 && {one} < 0.85 * usd ? 'all in time' : ''", "100", one, align="right", dx=-4, dy=11, color=COLOURS["accent"]),
         marks.hover(encoding, "price", {"price": "$ per million", "endless": "all in time"}, ",.3~r", ",.3~r"),
     ]  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass
-from itertools import product
+from itertools import count, product
 
 from sympy import Min, Sum, Symbol, ceiling, solve, summation
 
@@ -42,6 +42,15 @@ class Counted(Function):
         return "The values do not fit."
 
 
+@dataclass(frozen=True)
+class Guess(Estimate):
+    """An estimate whose reader has no factors to refine yet."""
+
+    def bands(self, values: Values) -> list:
+        *told, near = super().bands(values)
+        return [*told, near._replace(message="Not far off. What does a request hold at first, and what at last?")]
+
+
 def requests(values: Values) -> Values:
     """A drawn collection's mean lengths in tokens, and what a request holds halfway through its answer."""
     [row] = measurement("vllm_request_lengths").records(requests=values["requests"])
@@ -65,7 +74,7 @@ def watched(values: Values) -> float:
     return sum(tokens / values["reserved_context"] for tokens in seen) / 1000
 
 
-guess = Estimate(
+guess = Guess(
     id="guess", title="A guess before you read", level="easy",
     ask="A server sets aside cache for {reserved_context}, prompt and answer together, for every request that it takes on, from its first token to "
     "its last. The requests of {requests}, a collection of conversations, bring {input} on average and are answered with {output}; take each to be "
@@ -265,7 +274,7 @@ faster = Choice(
 )  # fmt: skip
 
 # times of one step: to read the weights, to read one sequence's cache, to multiply for one sequence; and the batch
-SERVERS = {"a": (1.0, 10.0, 0.1, 1), "b": (1.0, 0.0, 1.0, 4), "c": (1.0, 0.25, 0.05, 4), "d": (1.0, 0.01, 0.05, 4)}
+SERVERS = {"a": (1.0, 2.5, 0.05, 4), "b": (0.5, 0.125, 1.0, 4), "c": (1.0, 0.25, 0.05, 4), "d": (1.0, 0.01, 0.05, 4)}
 
 
 def doubled(key: str) -> float:
@@ -278,10 +287,10 @@ def doubled(key: str) -> float:
 doubling = Choice(
     id="doubling", title="Twice the room", level="medium",
     ask="Paging lets twice as many sequences into a batch, and enough of them are waiting. On which of these servers does a token become cheapest, "
-    "compared with before? Times are those of a decode step before the change.",
+    "compared with before? Times are those of a decode step before the change, with the caches of the whole batch.",
     options={
-        "a": "reading one sequence's cache takes ten times as long as reading the weights",
-        "b": "multiplying takes four times as long as reading",
+        "a": "reading all caches takes ten times as long as reading the weights, and multiplying a fifth of that time",
+        "b": "multiplying takes four times as long as reading weights and caches",
         "c": "reading the weights takes as long as reading all caches, and five times as long as multiplying",
         "d": "reading the weights takes 25 times as long as reading all caches, and five times as long as multiplying",
     },
@@ -413,8 +422,8 @@ held = Counted(
         Mistake(free / (kv * m), "That is how many blocks there are. How many does a sequence take?"),
         Mistake(free / kv / L * (L + (m - 1) / 2) / L, "The use of memory stands upside down in yours."),
     ),
-    hints=("Free bytes over bytes of a sequence: tokens and empty slots, each as large.", "def held(hbm, n_total, bytes_per_param, "
-            "kv_bytes_per_token, context, page_tokens): ..."),
+    hints=("Free bytes over bytes of a sequence: tokens and empty slots, each as large.", "Free are hbm less n_total * bytes_per_param. A sequence "
+            "takes kv_bytes_per_token for each of its tokens, and for each slot that is empty: how many are, on average?"),
     solution=lambda v: [
         Step(f"${eq.batch_held.latex}$ with ${eq.use_paged.latex}$."),
         Step("As code:", "(hbm - n_total * bytes_per_param) / (kv_bytes_per_token * (context + (page_tokens - 1) / 2))"),
@@ -853,6 +862,7 @@ bill = Quantity(
     mistakes=(
         Mistake(lambda v: v["in_usd"] * v["sent"] / MILLION, "That is without a cache: all input at its plain price."),
         Mistake(lambda v: v["write_usd"] * v["sent"] / MILLION, "You wrote the whole context anew in each turn. Only what is new is written."),
+        Mistake(lambda v: take(eq.price_blended, v) * MILLION, "That is for a million tokens of this input. How many are sent in all?"),
         Mistake(lambda v: v["write_usd"] * v["last"] / MILLION, "That is the writing. Hits have a price as well."),
         Mistake(lambda v: (v["in_usd"] * v["last"] + v["hit_usd"] * (v["sent"] - v["last"])) / MILLION, "What is new is written to the cache. That "
                 "costs more than plain input."),
@@ -876,28 +886,32 @@ def cached(values: Values) -> Values:
 
 
 def used_up(values: Values) -> float:
-    """Seconds until tokens that come in one by one, found or written, have taken all of the memory."""
-    step, time, taken = 2e-4 * values["cache_bytes"] / (values["kv_bytes_per_token"] * values["use_rate"]), 0.0, 0.0
-    while taken < values["cache_bytes"]:
-        time, taken = time + step, taken + values["kv_bytes_per_token"] * values["use_rate"] * step
-    return time
+    """Seconds until a line of a thousand pieces, least recently used first, has thrown out one that nobody asks for; half of the uses are hits."""
+    pieces, new, used = 1_000, count(1), 0
+    line = OrderedDict.fromkeys(range(1 - pieces, 1))  # the context is piece 0, just used
+    while 0 in line:
+        oldest = next(iter(line))
+        if used % 2 and oldest != 0:
+            line.move_to_end(oldest)  # found
+        else:
+            line[next(new)] = None  # written
+            line.popitem(last=False)
+        used += 1
+    return used * values["cache_bytes"] / pieces / (values["kv_bytes_per_token"] * values["use_rate"])
 
 
 keep = Quantity(
     id="keep", title="How long a context stays", level="hard",
     ask="Kimi K2.5 keeps {kv_bytes_per_token} of cache for a token. A prefix cache of {cache_bytes} throws out first what was used longest ago. "
-    "Requests use {use_rate} tokens of it per second, and {found} in a hundred of them are found there; the rest are written. Nobody uses the same "
-    "tokens twice within the time in question. After how many seconds is a context thrown out that nobody asks for?",
-    draw={"cache_bytes": (1e12, 500e9, 2e12), "use_rate": (200_000, 500_000, 100_000), "found": (90, 80)}, derive=cached,
-    units={"use_rate": "", "found": "", "kv_bytes_per_token": "byte"}, unit="s", objective=KEEP,
+    "Requests use {use_rate} different tokens of it per second, found there or written; one that is used again before the time in question is over "
+    "is not counted again. After how many seconds is a context thrown out that nobody asks for?",
+    draw={"cache_bytes": (1e12, 500e9, 2e12), "use_rate": (200_000, 500_000, 100_000)}, derive=cached,
+    units={"use_rate": "", "kv_bytes_per_token": "byte"}, unit="s", objective=KEEP,
     answer=lambda v: take(eq.keep_time, v), second=used_up,
-    means="A hit moves a context to the end of the line as writing does. So a cache that is hit often forgets what is not asked for as fast as one "
-    "that is written.",
+    means="Something that is found goes to the end of the line as something that is written does. Used once more, it is there already, and pushes "
+    "nobody out. So counting every use gives the least time, and often far less than the true one.",
     mistakes=(
-        Mistake(lambda v: take(eq.keep_time, v) / (1 - v["found"] / 100), "You counted what is written. What is found counts too: it has been used, "
-                "and now stands behind the context in the line."),
-        Mistake(lambda v: take(eq.keep_time, v) / (v["found"] / 100), "You counted what is found. What is written takes its place in the line as "
-                "well."),
+        Mistake(lambda v: v["cache_bytes"] / v["use_rate"], "That is with a byte for each token."),
         Mistake(lambda v: take(eq.keep_time, v) / 60, "That is in minutes. Asked are seconds."),
         Mistake(lambda v: v["cache_bytes"] / v["kv_bytes_per_token"] / MILLION, "That is how many million tokens the cache holds. How soon has so "
                 "much been used?"),
@@ -940,8 +954,9 @@ agents = Estimate(
     ),
     hints=("How long is a context in the middle of a conversation?", "Times bytes of a token, times agents."),
     solution=lambda v: [
-        Step("A context, on average:", v["mean"], "token"), Step("Its cache:", v["mean"] * v["kv_bytes_per_token"], "byte"),
-        Step("That of all agents:", v["sessions"] * v["mean"] * v["kv_bytes_per_token"], "byte"),
+        Step("A context, on average:", v["mean"], "token"), Step("Its cache:", f"{v['mean'] * v['kv_bytes_per_token'] / GB:.3g} GB"),
+        Step(f"That of all agents, {v['sessions'] * v['mean'] * v['kv_bytes_per_token'] / GB:,.0f} GB:",
+             v["sessions"] * v["mean"] * v["kv_bytes_per_token"], "byte"),
     ],
 )  # fmt: skip
 
@@ -1003,6 +1018,8 @@ window_letters = Expression(
         Mistake((full + win) / (full + win * w / L), "At contexts below the window yours gives a saving under 1. A window layer never keeps more "
                 "than there is."),
         Mistake((full + win * Min(1, w / L)) / (full + win), "Upside down."),
+        Mistake((full + win * w / L) / (full + win), "Upside down, and below the window a window layer keeps no more than there is."),
+        Mistake(full / (full + win), "Upside down, and only the limit for endless contexts: window layers keep something too."),
         Mistake((full + win) / (full * L + win * Min(L, w)), "The context is missing from the upper half: with full attention all layers keep L "
                 "tokens."),
         Mistake(full * L + win * Min(L, w), "That is how many entries are kept. Asked is the ratio."),

@@ -95,8 +95,8 @@ def speedup_explorer() -> Explorable:
     encoding = {"x": batch, "y": marks.axis("speedup", "speed-up", 0, TOP, list(range(TOP + 1)))}
     base = sweep("batch", 0, round(math.log10(MOST_USERS)), points=151)
     base["transform"] += [curve(SPEEDUP, "batch", "speedup", "1")]
-    slower = {"type": "rect", "color": COLOURS["muted"], "opacity": 0.15, "y2": {"expr": "height"}}
-    full = {"type": "rect", "color": COLOURS["muted"], "opacity": 0.45, "x2": {"expr": "width"}}
+    slower = {"type": "rect", "aria": False, "color": COLOURS["muted"], "opacity": 0.15, "y2": {"expr": "height"}}
+    full = {"type": "rect", "aria": False, "color": COLOURS["muted"], "opacity": 0.45, "x2": {"expr": "width"}}
     layers = [
         marks.at(encoding, slower, y="1"), marks.line("speedup", marks.INK, encoding, strokeWidth=4),
         marks.at(encoding, full, x=f"fits < {MOST_USERS} ? fits : null"),

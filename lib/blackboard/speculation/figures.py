@@ -227,7 +227,8 @@ def _ends(axes, at: dict[str, float], gain: np.ndarray, colour: str) -> str:
 INKS = {"EAGLE-3": "compute", "EAGLE": "kv"}
 KEYS: dict[str, dict[str, Any]] = {
     "measured": {"color": COLOURS["bound"], "ls": "", "marker": "o", "ms": 6, "markevery": [1]},
-    "reading and multiplying added, fitted": {"color": COLOURS["bound"], "lw": 2}, "the slower of the two, at the peak": {"color": COLOURS["bound"], "lw": 1.2, "ls": (0, (4, 3))},
+    "reading and multiplying added, fitted": {"color": COLOURS["bound"], "lw": 2},
+    "the slower of the two, at the peak": {"color": COLOURS["bound"], "lw": 1.2, "ls": (0, (4, 3))},
     "matrix products alone, on an H200": {"color": COLOURS["muted"], "lw": 1.5, "ls": ":"},
     "added, fitted, with 80 questions in all": {"color": COLOURS["accent"], "lw": 1.5, "ls": (0, (5, 2, 1, 2))},
 }  # fmt: skip
@@ -254,16 +255,21 @@ def by_batch() -> Drawing:
     top.set(xlabel="")
     top.set_title("SGLang on H100, 3 drafted", loc="left")
     bottom.set_title("vLLM on RTX 3090 or A100, 2 drafted", loc="left")
-    keys.axis("off")
-    keys.set(xlim=(0, 1), ylim=(-5.5, 0.5))
-    for n, (text, looks) in enumerate(KEYS.items()):
-        keys.plot([0, 0.045, 0.09] if looks.get("marker") else [0, 0.09], [-n] * (3 if looks.get("marker") else 2), **looks)
-        keys.text(0.12, -n, text, va="center")
-    keys.text(0, -5, "Each curve is set to meet its first point.", va="center")
+    _explain(keys)
     for axes, places in ((top, ((2.1, 1.65), (2.1, 1.24))), (bottom, ((2.1, 1.5), (2.1, 1.12)))):
         for (draft, colour), place in zip(INKS.items(), places):
             axes.text(*place, draft, color=COLOURS[colour], va="center")
     return done(fig, _by_batch_say(share))
+
+
+def _explain(axes) -> None:
+    """What the dots and lines are, in axes of their own."""
+    axes.axis("off")
+    axes.set(xlim=(0, 1), ylim=(-5.5, 0.5))
+    for n, (text, looks) in enumerate(KEYS.items()):
+        axes.plot([0, 0.045, 0.09], [-n] * 3, **looks)
+        axes.text(0.12, -n, text, va="center")
+    axes.text(0, -len(KEYS), "Each curve is set to meet its first point.", va="center")
 
 
 def _worst(axes) -> None:
@@ -296,12 +302,12 @@ def _by_batch_say(share: float) -> str:
     rise = [simulation.products(batch, 3) for batch in (32, 64)]
     return (
         "Measured speed-up against batch from 2 to 64 (log scale), of EAGLE-3 and EAGLE in SGLang on H100 (3 drafted) above and in vLLM (2 drafted; the "
-        f"sources name RTX 3090 and A100) below; each curve is set to meet its first point. In SGLang EAGLE-3 falls from {first.rows.measured[0]} to {first.rows.measured[-1]}, EAGLE crosses 1 between "
-        f"16 and 24. The roofline at its peak, dashed, is level to the end on H100: {100 * ideal.error:.0f} % off on average. Matrix products measured on an "
+        f"sources name RTX 3090 and A100) below; each curve is set to meet its first point. In SGLang EAGLE-3 falls from "
+        f"{first.rows.measured[0]} to {first.rows.measured[-1]}, EAGLE crosses 1 between 16 and 24. The roofline at its peak, dashed, is level to the end on H100: {100 * ideal.error:.0f} % off on average. Matrix products measured on an "
         f"H200 do cost only {rise[0]:.2f} times as much at 32 and {rise[1]:.2f} at 64. If reading and multiplying add and multipliers reach {share:.2f} of "
         f"the peak, fitted on EAGLE-3 in SGLang, the curve misses by {100 * first.error:.0f} % there, and untouched by {said}. The worst row, "
-        f"{worst.rows.draft} in {worst.rows.engine} at batch {worst.rows.batches[worst.errors.index(worst.worst) + 1]}, is missed by {100 * worst.worst:+.0f} %. If only "
-        f"{simulation.QUESTIONS} questions of varying length fill the places, a fit misses EAGLE-3 in SGLang by {100 * asked.error:.0f} %, and is level from 24 on."
+        f"{worst.rows.draft} in {worst.rows.engine} at batch {worst.rows.batches[worst.errors.index(worst.worst) + 1]}, is missed by {100 * worst.worst:+.0f} %. "
+        f"If only {simulation.QUESTIONS} questions of varying length fill the places, a fit misses EAGLE-3 in SGLang by {100 * asked.error:.0f} %, and is level from 24 on."
     )
 
 
@@ -410,7 +416,8 @@ def experts_touched() -> Drawing:
         says.append(f"{plain(catalogue.model(id).name)} reads up to {', '.join(peaks)} drafted")
     _batches(axes, 1, 1024)
     axes.set_xticks([1, 4, 16, 64, 256, 1024], ["1", "4", "16", "64", "256", "1,024"])
-    [mixtral], [deep] = catalogue.measurement("eagle_acceptance").records(target="Mixtral 8x7B"), catalogue.measurement("mtp_by_depth").records(drafted_tokens=3)
+    [mixtral] = catalogue.measurement("eagle_acceptance").records(target="Mixtral 8x7B")
+    [deep] = catalogue.measurement("mtp_by_depth").records(drafted_tokens=3)
     took = [eq.round_steps(tokens_per_round=row["tokens_per_pass"], spec_speedup=row["speedup"]) for row in (mixtral, deep)]
     known = catalogue.model("deepseek-v3").symbols("fp8")
     should = take(eq.touched_ratio, known, drafted=deep["drafted_tokens"], batch=1)
