@@ -161,6 +161,12 @@ QUOTED = {
         "2.8": "the two factors",
         "3.1": "a name of Llama",
         "20": "a name of gpt-oss",
+        "2,000": "the lecture's batch",
+        "4,000": "twice that",
+        "8,000": "and twice that",
+        "500": "tokens of context of the rows by batch",
+        "3": "a small batch",
+        "61": "layers of DeepSeek-V3",
     },
     "paging": {
         "2022": "the year before PagedAttention",

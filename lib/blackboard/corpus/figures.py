@@ -72,7 +72,7 @@ def _runs() -> dict[str, Trained]:
 def tokens_and_parameters() -> Drawing:
     """Runs by size and tokens, on log scales, with Chinchilla's rule and lines of equal compute."""
     fig, axes = drawing.axes(5.0, 4.5)
-    limits, heights = (1e7, 2e12), (1e11, 1.2e14)
+    limits, heights = (3e6, 5e12), (1e11, 1.2e14)
     size = np.array(limits)
     for exponent in (20, 22, 24, 26):
         tokens = 10.0**exponent / law.pretrain_compute(n_active=size, pretrain_tokens=1)
@@ -87,8 +87,8 @@ def tokens_and_parameters() -> Drawing:
         text = f"{numbers.PRESCRIBED} tokens\na parameter" if times == 1 else f"{times} times\nthe rule"
         axes.text(x, y, text, color=COLOURS["compute"], ha=ha, va="center", bbox=GROUND)
     places = {  # shift in points, and whether the name takes two lines
-        "120m": (-7, 0, "right", "center", "\n"), "1b": (-12, 4, "right", "top", " "), "7b": (-2, -8, "left", "top", "\n"),
-        "8b": (-10, 3, "right", "bottom", "\n"), "405b": (-9, 0, "right", "center", "\n"), "chinchilla": (36, 4, "left", "center", "\n"),
+        "120m": (-5, 0, "right", "top", "\n"), "1b": (-12, 9, "right", "top", " "), "7b": (-2, -8, "center", "top", "\n"),
+        "8b": (-10, 3, "right", "bottom", "\n"), "405b": (-9, 0, "right", "center", "\n"), "chinchilla": (25, 5, "left", "center", "\n"),
     }  # fmt: skip
     for id, run in _runs().items():
         colour = "kv" if "LLäM" in run.name else "bound"
@@ -107,7 +107,7 @@ def tokens_and_parameters() -> Drawing:
     said = "; ".join(each)
     return done(
         fig,
-        f"Tokens of training from 100 billion to 120 trillion against parameters from 10 million to 2 trillion, both on log scales, with "
+        f"Tokens of training from 100 billion to 120 trillion against parameters from 3 million to 5 trillion, both on log scales, with "
         f"a line at {numbers.PRESCRIBED} tokens a parameter and one at a hundred times that, and dotted lines of equal compute. {said}; "
         "TinyLlama 1.1B lies on "
         "LLäMmlein 1B. The small models lie furthest above the rule.",
@@ -212,9 +212,10 @@ def next_doubling() -> Drawing:
         says.append(f"{task or name} {100 * gain.best:.1f} ({100 * gain.low:.1f} to {100 * gain.high:.1f})")
     count = len(simulation.tasks(numbers.LARGE))
     one, mean = (100 * simulation.benchmark_noise(score, QUESTIONS, tasks) for tasks in (1, count))
-    for x, ends, at, text in ((mean, (-0.5, 2.5), -0.95, f"mean of {count} tasks: {mean:.1f}"), (one, (3.4, len(rows) + 0.3), 3.1, f"one task: {one:.1f}")):
+    marks = (mean, (-0.5, 2.5), (0.35, -0.95), f"mean of {count} tasks: {mean:.1f}"), (one, (3.4, len(rows) + 0.3), (1.35, 3.1), f"one task: {one:.1f}")
+    for x, ends, at, text in marks:
         axes.plot([x, x], ends, color=COLOURS["third"], ls=(0, (4, 2)), lw=1.8, zorder=0)
-        axes.text(x, at, text, ha="center", va="center", fontsize=SMALL)
+        axes.text(*at, text, va="center", fontsize=SMALL)
     axes.set_yticks([n + (0.8 if task else 0) for n, (_, task) in enumerate(rows)], [task or name for name, task in rows])
     axes.text(0.0, 3.1, " the 1B by task:", transform=axes.get_yaxis_transform(), ha="left", va="center", color=COLOURS["muted"])
     axes.set(xlim=(0, 3), ylim=(len(rows) + 0.4, -1.5), xlabel="gain of the next doubling (points of a hundred)")

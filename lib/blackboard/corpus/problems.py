@@ -751,8 +751,8 @@ measured = Quantity(
     draw={"setting": SETTINGS}, derive=compared, units=dict.fromkeys(("size", "fresh", "again", "seeds", "published"), ""), unit="1", asked="%",
     objective=REPEAT,
     answer=lambda v: v["ratio"] - 1, second=lambda v: root(lambda more: float(v["fresh"]) * (1 + more) - float(v["again"]), 1e-6, 1.0),
-    means="Of four epochs of its largest model the paper says half a percent; its published losses give {published} percent, no more than other "
-    "seeds can make.",
+    means="Of four epochs of its largest model the paper says half a percent; its published losses give {published} percent, within what "
+    "another seed can make.",
     mistakes=(
         Mistake(lambda v: v["nats"], "That is a hundred times the difference in nats. Divide by the loss."),
         Mistake(lambda v: v["nats"] / 100, "That is the difference in nats. Divide by the loss, and type the percentage."),
