@@ -68,9 +68,9 @@ EXPLORED = {
     "paging": {
         "room_explorer": Explored("sequence", "context", {"blocks": PAGED, "set_aside": RESERVED}, (
             {"model": "deepseek-v3", "system": "gb200-nvl72", "precision": "fp8"}, {"reserved_context_exponent": 20, "context_exponent": 2},
-            {"model": "llama-3.1-405b"}, {"page_tokens_exponent": 6, "model": "llama-3.1-8b", "precision": "fp4", "reserved_context_exponent": 9})),
+            {"model": "llama-3.1-405b", "precision": "fp8"}, {"page_tokens_exponent": 6, "model": "llama-3.1-8b", "precision": "fp4", "reserved_context_exponent": 9})),
         "prefix_explorer": Explored("USD/megatoken", "turns", {"price": TURNED, "endless": ENDLESS}, (
-            {"cache_bytes": 0.5}, {"cache_bytes": 0, "write": "1h"}, {"read_ratio": 0.9, "turns": 1, "write": "free"},
+            {"cache_bytes": 0.5}, {"cache_bytes": 0.05, "write": "1h"}, {"read_ratio": 0.9, "turns": 1, "write": "free"},
             {"usd": 20, "start_context_exponent": 5.079181, "turn_growth_exponent": 1.350636})),
     },
     "speculation": {

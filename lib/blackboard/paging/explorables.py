@@ -164,7 +164,7 @@ def _card() -> list[dict]:
         *slider("turns", 1, 100, 1, turns, "turns of a conversation"),
         *_near("start_context", start, "tokens at the start"),
         *_near("turn_growth", growth, "tokens that a turn adds"),
-        *slider("cache_bytes", 0, 1, 0.05, 1, "turns in time (cache ÷ working set)"),
+        *slider("cache_bytes", 0.05, 1, 0.05, 1, "turns in time (cache ÷ working set)"),
         *slider("read_ratio", 0.02, 0.9, 0.01, round(PAID.cached_read / PAID.input, 2), "price of a hit ÷ input"),
         *slider("usd", 0.1, 20, 0.1, PAID.input, "input: $ per million tokens"),
         *(row for name, value in {**found, **known}.items() for row in derived(name, value)),

@@ -207,7 +207,7 @@ def block_size() -> Drawing:
     axes.set_xticks([1, 4, 16, 64, 256], ["1", "4", "16", "64", "256"])
     axes.minorticks_off()
     axes.text(1.15, 48.5, f"solid: kernel {_percent(slower)} slower\ndotted: as fast", va="top")
-    axes.text(1.15, 38, "grey: measured best\non ShareGPT. Short\nblocks are read more\nslowly: not in the curves", color=COLOURS["muted"], va="top")
+    axes.text(1.15, 38, "grey: measured best\non ShareGPT. Short\nblocks are read more\nslowly than shown", color=COLOURS["muted"], va="top")
     axes.text(290, 33, "ShareGPT", color=COLOURS["accent"], ha="right", va="center")
     axes.text(62, 42, "Alpaca", color=COLOURS["compute"], ha="right", va="center")
     return done(

@@ -289,7 +289,7 @@ doubling = Choice(
     ask="Paging lets twice as many sequences into a batch, and enough of them are waiting. On which of these servers does a token become cheapest, "
     "compared with before? Times are those of a decode step before the change, with the caches of the whole batch.",
     options={
-        "a": "reading all caches takes ten times as long as reading the weights, and multiplying a fifth of that time",
+        "a": "reading all caches takes ten times as long as reading the weights, and longer than multiplying",
         "b": "multiplying takes four times as long as reading weights and caches",
         "c": "reading the weights takes as long as reading all caches, and five times as long as multiplying",
         "d": "reading the weights takes 25 times as long as reading all caches, and five times as long as multiplying",
