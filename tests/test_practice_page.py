@@ -12,7 +12,7 @@ import pytest
 
 from blackboard import answers, notation
 from blackboard.panel import script
-from blackboard.practice import PAGE_DRAWS, Choice, Expression, Function, Ordering, ProblemSet, Quantity, lessons, problems
+from blackboard.practice import PAGE_DRAWS, Choice, Expression, Function, ProblemSet, Quantity, lessons, problems
 
 SCRIPT = Path(__file__).resolve().parent.parent / "book" / "_static" / "practice.js"
 ALL = [pytest.param(lesson, v.problem, id=f"{lesson}-{v.problem.id}") for lesson in lessons() for v in problems(lesson)]

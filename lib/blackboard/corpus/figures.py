@@ -5,7 +5,6 @@ Every curve is a formula of `equations` or a fit or run of `simulation`; points 
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +12,7 @@ import numpy as np
 from blackboard import drawing
 from blackboard.catalogue import measurement, model
 from blackboard.corpus import equations as eq, numbers, simulation
-from blackboard.drawing import Drawing, alt_of, beside, done, listed, name_ends, percent, point
+from blackboard.drawing import Drawing, alt_of, beside, done, percent, point
 from blackboard.formula import take
 from blackboard.overtraining import equations as law
 from blackboard.style import COLOURS

@@ -15,10 +15,10 @@ from blackboard import catalogue, drawing, units
 from blackboard.batching import equations as step
 from blackboard.case import plain
 from blackboard.catalogue import measurement
-from blackboard.drawing import Drawing, alt_of, arrow, beside, done, name_ends, point, thousands
+from blackboard.drawing import Drawing, alt_of, arrow, beside, done, point, thousands
 from blackboard.formula import take
 from blackboard.overheads import equations as eq, implied, simulation
-from blackboard.overheads.implied import fusing, gpt_fast, left_over, llama, node, rack, sglang
+from blackboard.overheads.implied import fusing, gpt_fast, left_over, llama, rack, sglang
 from blackboard.overheads.kernels import Plan
 from blackboard.overheads.simulation import Timeline
 from blackboard.racks import equations as racks

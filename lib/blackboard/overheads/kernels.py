@@ -11,7 +11,7 @@ columns. In a mixture of experts each chip has its own sequences and a whole cop
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -399,15 +399,6 @@ def counted(kernels: Iterable[Kernel]) -> Counted:
     small = [row for row in rows if row.kind in FUSABLE]
     total = lambda name, of: sum(getattr(row, name) for row in of)
     return Counted(len(rows), total("moved", rows), total("flop", rows), len(small), total("moved", small))
-
-
-def by_kind(kernels: Iterable[Kernel]) -> dict[str, tuple[int, float]]:
-    """How many kernels there are of each kind, and the bytes that they move."""
-    number, moved = Counter(), Counter()
-    for row in kernels:
-        number[row.kind] += 1
-        moved[row.kind] += row.moved
-    return {kind: (number[kind], moved[kind]) for kind in number}
 
 
 def times(kernels: Iterable[Kernel], flops: float, bandwidth: float, least: float = 0.0) -> list[float]:

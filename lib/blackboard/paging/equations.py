@@ -11,7 +11,7 @@ from blackboard.batching.equations import (
     chips, compute_time, context, cost_per_token, kv, kv_time, new_token, batch, rent, weight_time,
 )  # fmt: skip
 from blackboard.formula import DERIVED, Formula, Source
-from blackboard.notation import symbol, symbols
+from blackboard.notation import symbols
 from blackboard.pricing.equations import entry_bytes, input_price, read_ratio, write_ratio
 from blackboard.sparsity.equations import batch_fits
 

@@ -22,7 +22,6 @@ from blackboard.paging import equations as eq, simulation
 from blackboard.paging.allocator import Allocator, Contiguous, OutOfRoom
 from blackboard.paging.hybrid import HybridAllocator, groups
 from blackboard.style import COLOURS
-from blackboard.units import significant
 
 CHEAP, GB = units.factor("USD/megatoken"), units.factor("GB")
 SLOTS, LONGEST = 16_384, simulation.LONGEST  # of the drawn memory map; tokens of the longest sequence

@@ -294,19 +294,6 @@ def full(policy: str, collection: str = "ShareGPT", page_tokens: int = 16, slots
 # --- two examples, step by step ---------------------------------------------------------------------------------------------------
 
 
-def forked() -> list[tuple[str, Allocator]]:
-    """Three moments of two samples of one prompt."""
-    memory, moments = Allocator(6, 4, caching=False), []
-    memory.allocate("A", list("abcdefg"))
-    moments.append(("A reads a prompt of 7 tokens", deepcopy(memory)))
-    memory.fork("A", "B")
-    moments.append(("B forks from A: the same blocks", deepcopy(memory)))
-    memory.append("A", "x")
-    memory.append("B", "y", "z")
-    moments.append(("A writes x: its block is copied; B writes y, z", memory))
-    return moments
-
-
 def example() -> list[tuple[str, Allocator]]:
     """The example of vLLM's documentation, played by the allocator: what happens, and the memory afterwards."""
     memory, first, moments = Allocator(10, 4), list(range(100)), []
