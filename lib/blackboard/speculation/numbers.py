@@ -15,7 +15,7 @@ from blackboard.units import pretty, significant
 
 EXAMPLE = {"acceptance": 0.8, "drafted": 4, "draft_ratio": 0.05}  # four in five, four guesses, a draft of a twentieth
 TRAINING = 0.25 / 10  # of SPIRe's draft over serving without one, in the paper's units
-MODELS, PREFIX, LENGTH, SAMPLES = (distributions.ngrams(2), distributions.ngrams(4)), "shall I", 2, 20_000  # draft and target; of the test of fit
+MODELS, PREFIX, LENGTH, SAMPLES = (distributions.ngrams(2), distributions.ngrams(4)), "shall I", 2, 6_000  # draft and target; of the test of fit
 EAGLE = Case("llama-3.1-8b", "h100-8", "bf16", 500)  # SGLang's rows: one of its eight H100
 
 
