@@ -24,6 +24,11 @@ ROUND = ",.3~r"
 FITS = f"max(0, {inside(batch_fits, 'sequence', hbm='machine.hbm')})"  # sequences, beyond which the charts draw nothing
 
 
+def _silent(layer: dict) -> dict:
+    """A layer that is not always drawn, which screen readers pass over: an empty group would have no name."""
+    return {**layer, "mark": {**layer["mark"], "aria": False}}
+
+
 def _full(encoding: dict, at: str, where: str) -> list[dict]:
     """A grey ground where memory has no room, and its name, at a place on the x axis up to 10,000."""
     ground = {"type": "rect", "aria": False, "color": COLOURS["muted"], "opacity": 0.25, "x2": {"expr": "width"}}
@@ -73,7 +78,7 @@ def launch_explorer() -> Explorable:
         *({**layer, "transform": inside_it} for layer in (
             marks.line("roofline", "kv", encoding, strokeWidth=2), marks.line("graph", "accent", encoding, strokeWidth=3),
             marks.line("eager", marks.INK, encoding, strokeWidth=4, strokeDash=[8, 3]))),
-        marks.rule(encoding, "third", x="hides > 1 && hides < min(fits, 10000) ? hides : null"),
+        _silent(marks.rule(encoding, "third", x="hides > 1 && hides < min(fits, 10000) ? hides : null")),
         marks.text(encoding, f"{room} ? captured < 0.7 * alone ? 'one by one' : 'one by one, and graph' : ''", "1", "alone", align="left", dx=6, dy=-12),
         marks.text(encoding, f"{room} && captured < 0.7 * alone ? 'graph' : ''", "1", "captured", align="left", dx=6, dy=-9, color=COLOURS["accent"]),
         marks.text(encoding, f"{room} ? 'roofline alone' : ''", "1", "floor", align="left", dx=6, dy=14, color=COLOURS["kv"]),
@@ -156,11 +161,11 @@ def overlap_explorer() -> Explorable:
     here, inside_it, shown = "clamp(turn / chips, 1, 10000)", [{"filter": "datum.each <= fits"}], "turn / chips < min(fits, 10000)"
     layers = [
         *_full(encoding, "fits", "0.35"),
-        marks.rule(encoding, None, y="1"), marks.rule(encoding, "accent", x=f"{shown} ? {here} : null"),
+        marks.rule(encoding, None, y="1"), _silent(marks.rule(encoding, "accent", x=f"{shown} ? {here} : null")),
         {**marks.line("gain", marks.INK, encoding, strokeWidth=4), "transform": inside_it},
         marks.text(encoding, "'as fast as one batch'", f"({here} > 800 ? 1 : 10000)", "1", **{**marks.side(f"{here} <= 800"), "dy": {"expr": f"{here} > 800 ? -9 : 11"}}),
         marks.text(encoding, f"{shown} ? 'halves pay from ' + {marks.said('turn / chips', ROUND)} : ''", here, "0.15", **marks.side(f"{here} > 60"), color=COLOURS["accent"]),
-        marks.at(encoding, {**DOT, "color": COLOURS["accent"]}, x=f"{shown} ? {here} : null", y="1"),
+        _silent(marks.at(encoding, {**DOT, "color": COLOURS["accent"]}, x=f"{shown} ? {here} : null", y="1")),
         {**marks.hover(encoding, "gain", {"gain": "times faster"}, ".3r", ROUND), "transform": inside_it},
     ]  # fmt: skip
     link = f"'links of ' + {marks.said('scale_up / 1e9', ROUND)} + ' GB/s a GPU, context ' + {marks.said('context', ROUND)}"
