@@ -3,13 +3,23 @@
 import re
 from functools import cache
 
+from docutils import nodes
+
 DECK = 'href="../_static/flashcards/'
 BOX = re.compile(r'<practice-box [^>]*data-lesson="([^"]+)"')
+BLOCK = re.compile(r"</(?:p|d[dlt]|h[1-6]|li|t[hdr]|caption|summary|details|div|article)>(?=<)")
 
 
 def mend_roles(body):
     """Entries of a bibliography are items of its list; the role they are given is deprecated."""
     return body.replace('role="doc-biblioentry"', 'role="listitem"')
+
+
+def part_blocks(_app, doctree, _page):
+    """Put a line's end between the blocks of what a cell printed: the search strips tags and would glue the last word of one to the next."""
+    for node in doctree.findall(nodes.raw):
+        if "html" in node.get("format", "").split():
+            node[:] = [nodes.Text(BLOCK.sub("\\g<0>\n", node.astext()))]
 
 
 def note_math(app, page, body):
@@ -62,5 +72,6 @@ def mend_page(app, page, _template, context, _doctree):
 
 def setup(app):
     """Called by Sphinx; earlier than its own MathJax, which asks whether a page has mathematics."""
+    app.connect("doctree-resolved", part_blocks)
     app.connect("html-page-context", mend_page, priority=400)
     return {"parallel_read_safe": True, "parallel_write_safe": False}  # pages share the files of problems

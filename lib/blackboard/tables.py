@@ -38,12 +38,12 @@ def _code(id: str) -> str:
     return _line(f"<code>{escape(id)}</code>")
 
 
-def _cited(ids: Iterable[str | None]) -> str:
-    """Numbers that lead to the table of sources, and the newest date among them."""
+def _cited(ids: Iterable[str | None], page: str = "") -> str:
+    """Numbers that lead to the table of sources, on this page or another, and the newest date among them."""
     numbers, found = {s.id: n for n, s in enumerate(catalogue.sources(), 1)}, [catalogue.source(id) for id in ids if id]
     if not found:
         return NONE
-    links = (f'<a href="#source-{s.id}" aria-label="source {numbers[s.id]}: {escape(s.title)}">{numbers[s.id]}</a>' for s in found)
+    links = (f'<a href="{page}#source-{s.id}" aria-label="source {numbers[s.id]}: {escape(s.title)}">{numbers[s.id]}</a>' for s in found)
     return f'<div style="min-width: 7rem">{", ".join(links)} ({max(s.date for s in found)})</div>'
 
 
@@ -253,14 +253,14 @@ def prices() -> Page:
 
 
 def measurements() -> Page:
-    """The data sets of measurements, not their rows."""
+    """The data sets of measurements, not their rows; for a page of its own."""
     return _show("measurements", "Measurements", catalogue.measurements(), [
         ("Data set", "", lambda m: _code(m.id)),
         ("What", "", lambda m: _prose(m.title)),
         ("Columns", "", lambda m: escape(", ".join(m.columns))),
         ("Rows", "rows", lambda m: _number(len(m.rows))),
         ("Notes", "", lambda m: _prose(m.note)),
-        ("Sources", "", _sources),
+        ("Sources", "", lambda m: _cited(m.sources, "catalogue.html")),
     ])  # fmt: skip
 
 
