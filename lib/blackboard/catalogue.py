@@ -443,3 +443,14 @@ def measurements() -> tuple[Measurement, ...]:
 
 def sources() -> tuple[Source, ...]:
     return tuple(load(Source).values())
+
+
+# --- laws of the loss ---------------------------------------------------------------------------------------------
+
+LETTERS = {"loss_floor": "E", "loss_size": "A", "loss_data": "B", "size_power": "alpha", "data_power": "beta"}  # as the papers write them
+
+
+def scaling_law(name: str) -> dict[str, float]:
+    """The constants of a published fit of the loss, by notation name."""
+    [row] = measurement("scaling_law_constants").records(law=name)
+    return {ours: row[theirs] for ours, theirs in LETTERS.items()}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import html
 import json
+import math
 import re
 from collections.abc import Mapping
 from functools import cached_property
@@ -95,6 +96,12 @@ def slider(name: str, low: float, high: float, step: float, value: float, label:
     bind = {"input": "range", "min": low, "max": high, "step": step, "name": label if base is None else f"{label} = {base}^"}
     moved, follows = (name, []) if base is None else (f"{name}_exponent", derived(name, f"pow({base}, {name}_exponent)"))
     return [{"name": moved, "value": value, "bind": bind}, *follows]
+
+
+def decades(name: str, value: float, below: float, above: float, label: str) -> list[dict]:
+    """A slider in tenths of a decade that starts at a value and goes so many decades below and above it."""
+    start = round(math.log10(value), 3)
+    return slider(name, round(start - below, 3), round(start + above, 3), 0.1, start, label, base=10)
 
 
 def menu(name: str, options: Mapping[str, str], value: str, label: str) -> list[dict]:

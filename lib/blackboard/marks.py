@@ -12,11 +12,20 @@ from typing import Any
 from blackboard.style import COLOURS
 
 INK = "currentColor"  # dark on light, light on dark
+DOT = {"type": "point", "filled": True, "opacity": 1, "size": 110}
 
 
 def said(value: str, form: str = ",.0f") -> str:
     """The browser expression of a value as text, in a d3 format."""
     return f"format({value}, '{form}')"
+
+
+def counted(value: str) -> str:
+    """Browser expression, in words: tokens or parameters as millions, billions, trillions or quadrillions."""
+    words = said(value, ".3~s")
+    for letter, word in {"M": "million", "G": "billion", "T": "trillion", "P": "quadrillion"}.items():
+        words = f"replace({words}, '{letter}', ' {word}')"
+    return words
 
 
 def title(*lines: str) -> dict:

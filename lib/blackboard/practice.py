@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
+import sympy
+
 from blackboard import answers, notation, units
 from blackboard.answers import Unreadable
 from blackboard.panel import digits
@@ -297,9 +299,11 @@ class Whole(Quantity):
 
 @dataclass(frozen=True)
 class Estimate(Quantity):
-    """An order of magnitude: right within a factor of `within`, close within its square."""
+    """An order of magnitude: right within a factor of `within`, close within its square; `above` is said instead of `close` if it is too large."""
 
     within: float = 3.0
+    close: str = "Not far off: refine one of the factors."
+    above: str = ""
     kind = "estimate"
 
     @property
@@ -315,7 +319,8 @@ class Estimate(Quantity):
         out = [Band(right / f, right * f, "right", self.fill(self.means, values))]
         wrong = [(float(m.wrong(values)), self.fill(m.says, values)) for m in self.mistakes]
         out += [Band(x / 1.5, x * 1.5, "misconception", says) for x, says in wrong]
-        return out + [Band(right / f**2, right * f**2, "close", "Not far off: refine one of the factors.")]
+        near = Band(right / f**2, right * f**2, "close", self.fill(self.close, values))
+        return out + ([near._replace(high=right), near._replace(low=right, message=self.fill(self.above, values))] if self.above else [near])
 
 
 @dataclass(frozen=True)
@@ -412,7 +417,9 @@ class Expression(Problem):
         raise ValueError(f"{self.id}: {self.formula.name} holds at hardly any point between 0.1 and 10")
 
     def at_points(self, expr: Any, points: Sequence[Values] | None = None) -> list[float]:
-        """A SymPy expression's values at the points."""
+        """The values at the points of a SymPy expression, or of a function that takes the symbols by name."""
+        if not isinstance(expr, sympy.Basic):  # a symbol can be called too
+            return [float(expr(**p)) for p in points or self.points]
         return [float(expr.subs({notation.symbol(n): x for n, x in p.items()})) for p in points or self.points]
 
     @cached_property
@@ -467,6 +474,25 @@ class Function(Expression):
 
     def page_answer(self, values: Values) -> dict[str, Any]:
         return {}
+
+
+# --- second routes ---------------------------------------------------------------------------------------------------
+
+
+def root(rises: Callable[[float], float], low: float, high: float) -> float:
+    """Where a function that rises through zero crosses it, both ends positive, by halving the interval on a log scale."""
+    for _ in range(100):
+        middle = math.sqrt(low) * math.sqrt(high)
+        low, high = (middle, high) if rises(middle) < 0 else (low, middle)
+    return math.sqrt(low) * math.sqrt(high)
+
+
+def least(cost: Callable[[float], float], low: float, high: float) -> float:
+    """Where a cost with one valley is least, both ends positive, by thirds of the interval on a log scale."""
+    for _ in range(120):
+        step = (high / low) ** (1 / 3)
+        low, high = (low, high / step) if cost(low * step) < cost(high / step) else (low * step, high)
+    return math.sqrt(low * high)
 
 
 # --- what a reader holds -------------------------------------------------------------------------------------------

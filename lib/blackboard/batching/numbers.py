@@ -12,6 +12,7 @@ from blackboard.units import factor, pretty, significant
 
 SLOW, BUSY = 256, 2_000  # batches: the example of a slow mode, and the lecture's
 INTERVAL = 0.020  # s between departures, lecture 0:22:13
+RUBIN = {"hbm": 288e9, "bandwidth": 20e12}  # as the lecture has it, 0:24:13
 LECTURE_DAY, LATER_CARD = "2026-04-29", "claude-opus-4.8@2026-05-28"
 
 

@@ -8,7 +8,7 @@ from blackboard.batching.equations import batch, context
 from blackboard.formula import DERIVED, Formula, Source
 from blackboard.notation import symbol, symbols
 from blackboard.overtraining.equations import (
-    chip_flops, data_power, from_data, from_size, law_loss, overtraining, pretrain_compute, pretrain_tokens, size_power,
+    chip_flops, data_power, from_data, from_size, law_loss, pretrain_compute, pretrain_tokens, size_power,
 )  # fmt: skip
 
 unique_tokens, epochs, reuse, kept_share, pool_tokens = symbols("unique_tokens epochs reuse kept_share pool_tokens")

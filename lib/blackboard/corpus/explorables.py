@@ -10,34 +10,19 @@ import math
 from blackboard import marks
 from blackboard.catalogue import measurement
 from blackboard.corpus import equations as eq, numbers, simulation
-from blackboard.explorable import Explorable, curve, derived, inside, slider, sweep
+from blackboard.explorable import Explorable, curve, decades, derived, inside, slider, sweep
 from blackboard.formula import Formula, take
 from blackboard.style import COLOURS
 from blackboard.units import significant
 
-DOT = {"type": "point", "filled": True, "opacity": 1, "size": 110}
 TRILLION = 1e12
 LARGE = numbers.run(numbers.LARGE)
 REUSE = round(numbers.reuse(), 1)
 
 
-def _counted(value: str) -> str:
-    """Browser expression, in words: tokens as millions, billions, trillions or quadrillions."""
-    words = f"format({value}, '.3~s')"
-    for letter, word in {"M": "million", "G": "billion", "T": "trillion", "P": "quadrillion"}.items():
-        words = f"replace({words}, '{letter}', ' {word}')"
-    return words
-
-
 def _percent(value: str) -> str:
     """Browser expression of a share as per cent, two digits below ten."""
     return f"({value} < 0.0995 ? format(100 * {value}, '.2~r') : format(100 * {value}, '.0f')) + ' %'"
-
-
-def _decades(name: str, value: float, below: float, above: float, label: str) -> list[dict]:
-    """A slider in tenths of a decade that starts at a value and goes so many decades below and above it."""
-    start = round(math.log10(value), 3)
-    return slider(name, round(start - below, 3), round(start + above, 3), 0.1, start, label, base=10)
 
 
 # --- repetition ----------------------------------------------------------------------------------------------------------
@@ -49,8 +34,8 @@ LOW, HIGH = 1e10, 1e15  # tokens, of both axes
 def _read() -> list[dict]:
     """Sliders for the text, the training and the law's constant, and what follows."""
     return [
-        *_decades("unique_tokens", START["unique_tokens"], 1.5, 1.0, "different tokens"),
-        *_decades("pretrain_tokens", START["pretrain_tokens"], 2.0, 1.5, "tokens of training"),
+        *decades("unique_tokens", START["unique_tokens"], 1.5, 1.0, "different tokens"),
+        *decades("pretrain_tokens", START["pretrain_tokens"], 2.0, 1.5, "tokens of training"),
         *slider("reuse", 1, 30, 0.1, REUSE, "after so many repetitions a token is worth 37 %"),
         *derived("epochs", "max(1, pretrain_tokens / unique_tokens)"), *derived("data_worth", inside(eq.data_worth, "token")),
         *derived("repeat_worth", inside(eq.repeat_worth, "1")), *derived("worth_limit", inside(eq.worth_limit, "token")),
@@ -68,17 +53,17 @@ def repeat_explorer() -> Explorable:
     fresh = marks.line("pretrain_tokens", "muted", encoding, strokeDash=[5, 4], strokeWidth=1.5)
     layers = [
         fresh, marks.rule(encoding, "kv", y="worth_limit"), marks.line("worth", "compute", encoding, strokeWidth=3),
-        marks.rule(encoding, None, x="unique_tokens"), marks.at(encoding, {**DOT, "color": marks.INK}, x="pretrain_tokens", y="data_worth"),
+        marks.rule(encoding, None, x="unique_tokens"), marks.at(encoding, {**marks.DOT, "color": marks.INK}, x="pretrain_tokens", y="data_worth"),
         marks.text(encoding, "'fresh'", "4e14", "4e14", align="right", dx=-8, dy=-4, color=COLOURS["muted"]),
         marks.text(encoding, "'never more'", repr(LOW), "worth_limit", align="left", dx=4, dy=-9, color=COLOURS["kv"]),
         marks.text(encoding, "'read once'", "unique_tokens", repr(LOW), **{"align": "left", "dx": 5, "dy": -9, "color": marks.INK}),
         marks.hover(encoding, "worth", {"worth": "worth (tokens)"}, ".3s", ".3s"),
     ]  # fmt: skip
-    read = f"{_counted('pretrain_tokens')} + ' tokens read, of ' + {_counted('unique_tokens')}"
+    read = f"{marks.counted('pretrain_tokens')} + ' tokens read, of ' + {marks.counted('unique_tokens')}"
     passes = f"pretrain_tokens < unique_tokens ? 'less than an epoch: all of it fresh' : {marks.said('epochs', ',.3~r')} + ' epochs'"
-    worth = f"'worth ' + {_counted('data_worth')} + ' fresh ones: ' + {_percent('data_worth / pretrain_tokens')}"
+    worth = f"'worth ' + {marks.counted('data_worth')} + ' fresh ones: ' + {_percent('data_worth / pretrain_tokens')}"
     more = f"'the next token: ' + (repeat_worth < 5e-5 ? 'nothing' : {_percent('repeat_worth')} + ' of a fresh one')"
-    most = f"'never more than ' + {_counted('worth_limit')}"
+    most = f"'never more than ' + {marks.counted('worth_limit')}"
     share = take(eq.data_worth, START) / START["pretrain_tokens"]
     epochs = START["pretrain_tokens"] / START["unique_tokens"]
     used = take(eq.data_worth, START, pretrain_tokens=10 * START["pretrain_tokens"]) / take(eq.worth_limit, START)
@@ -134,8 +119,8 @@ def _pooled() -> list[dict]:
     """Sliders for pool, training and quality, and what follows."""
     at = lambda share: {"kept_share": share}
     return [
-        *_decades("pool_tokens", POOL["pool_tokens"], 0.7, 2.0, "tokens of the pool"),
-        *_decades("pretrain_tokens", POOL["pretrain_tokens"], 1.5, 1.0, "tokens of training"),
+        *decades("pool_tokens", POOL["pool_tokens"], 0.7, 2.0, "tokens of the pool"),
+        *decades("pretrain_tokens", POOL["pretrain_tokens"], 1.5, 1.0, "tokens of training"),
         *slider("times", 1.1, 4, 0.1, TIMES, "best tenth teaches × the average"),
         *slider("reuse", 1, 30, 0.1, REUSE, "after so many repetitions a token is worth 37 %"),
         *slider("kept_percent", round(KEPT - 65 * NOTCH, 3), 2, NOTCH, KEPT, "share kept (%)", base=10), *derived("kept_share", "kept_percent / 100"),
@@ -160,8 +145,8 @@ def filter_explorer() -> Explorable:
     layers = [
         marks.line("quality", "muted", encoding, strokeDash=[5, 4], strokeWidth=1.5), marks.line("gain", "compute", encoding, strokeWidth=3),
         marks.rule(encoding, None, x="kept_share"), marks.rule(encoding, None, y="1"),
-        marks.at(encoding, {**DOT, "color": marks.INK}, x="kept_share", y=f"clamp(gain_here, {FLOOR}, {CEILING})"),
-        marks.at(encoding, {**DOT, "color": COLOURS["kv"]}, x="max(0.001, best)", y=f"best < 0.001 ? null : {shown}"),
+        marks.at(encoding, {**marks.DOT, "color": marks.INK}, x="kept_share", y=f"clamp(gain_here, {FLOOR}, {CEILING})"),
+        marks.at(encoding, {**marks.DOT, "color": COLOURS["kv"]}, x="max(0.001, best)", y=f"best < 0.001 ? null : {shown}"),
         marks.text(encoding, "best < 0.001 ? '← best' : 'best'", "max(0.001, best)", f"best < 0.001 ? {1.5 * FLOOR} : {shown}",
                    dy=14, color=COLOURS["kv"],
                    align={"expr": "best > 0.3 ? 'right' : best < 0.003 ? 'left' : 'center'"}),
@@ -169,7 +154,7 @@ def filter_explorer() -> Explorable:
         marks.hover(encoding, "gain", {"gain": "worth ÷ average", "quality": "if nothing repeated"}, ".3r", ".3~r"),
     ]  # fmt: skip
     lines = (
-        f"{_counted('pretrain_tokens')} + ' tokens read, pool of ' + {_counted('pool_tokens')}",
+        f"{marks.counted('pretrain_tokens')} + ' tokens read, pool of ' + {marks.counted('pool_tokens')}",
         f"'keep ' + {_percent('kept_share')} + ': ' + (pretrain_tokens < kept_share * pool_tokens ? 'nothing repeats' : "
         f"{marks.said('epochs', ',.3~r')} + ' epochs')",
         f"'a token read is worth ' + {marks.said('gain_here', '.2~r')} + ' average ones'",

@@ -51,7 +51,7 @@ class Trained(NamedTuple):
     @property
     def over(self) -> float:
         """Times past Chinchilla's rule."""
-        return law.overtraining(pretrain_tokens=self.tokens, prescribed=numbers.PRESCRIBED, n_active=self.n_active)
+        return law.overtraining(pretrain_tokens=self.tokens, prescribed=law.PRESCRIBED, n_active=self.n_active)
 
 
 def _runs() -> dict[str, Trained]:
@@ -80,10 +80,10 @@ def tokens_and_parameters() -> Drawing:
         if 1.2 * limits[0] < at < limits[1] / 2:
             axes.annotate(f"$10^{{{exponent}}}$", (at, 1.35e11), (4, 2), textcoords="offset points", color=COLOURS["muted"])
     for times in (1, 100):
-        rule = times * law.chinchilla_tokens(prescribed=numbers.PRESCRIBED, n_active=size)
+        rule = times * law.chinchilla_tokens(prescribed=law.PRESCRIBED, n_active=size)
         axes.plot(size, rule, color=COLOURS["compute"], lw=2.2 if times == 1 else 1.4, zorder=1)
         x, y, ha = (4.2e10, 3.0e11, "left") if times == 1 else (1.6e10, 7.0e13, "right")
-        text = f"{numbers.PRESCRIBED} tokens\na parameter" if times == 1 else f"{times} times\nthe rule"
+        text = f"{law.PRESCRIBED} tokens\na parameter" if times == 1 else f"{times} times\nthe rule"
         axes.text(x, y, text, color=COLOURS["compute"], ha=ha, va="center", bbox=GROUND)
     places = {  # shift in points, and whether the name takes two lines
         "120m": (-5, 0, "right", "top", "\n"), "1b": (-12, 9, "right", "top", " "), "7b": (-2, -8, "center", "top", "\n"),
@@ -107,7 +107,7 @@ def tokens_and_parameters() -> Drawing:
     return done(
         fig,
         f"Tokens of training from 100 billion to 120 trillion against parameters from 3 million to 5 trillion, both on log scales, with "
-        f"a line at {numbers.PRESCRIBED} tokens a parameter and one at a hundred times that, and dotted lines of equal compute. {said}; "
+        f"a line at {law.PRESCRIBED} tokens a parameter and one at a hundred times that, and dotted lines of equal compute. {said}; "
         "TinyLlama 1.1B lies on "
         "LLäMmlein 1B. The small models lie furthest above the rule.",
     )

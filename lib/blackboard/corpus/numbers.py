@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from blackboard import summary
-from blackboard.catalogue import chip, measurement, model
+from blackboard.catalogue import chip, measurement, model, scaling_law
 from blackboard.corpus import equations as eq, simulation
 from blackboard.formula import take
 from blackboard.overtraining import equations as law
@@ -13,7 +13,6 @@ from blackboard.units import factor, pretty, significant
 SMALL, LARGE = "LLäMmlein 120M", "LLäMmlein 1B"
 NETS = {SMALL: "llammlein-120m", LARGE: "llammlein-1b"}
 CHIPS = {"L40": None, "A100-80": "a100-80gb"}  # an L40's rate is not in the catalogue
-PRESCRIBED = 20  # tokens a parameter, Chinchilla's rule
 FIT = "Besiroglu"
 
 
@@ -26,8 +25,7 @@ def run(name: str) -> dict[str, float]:
 
 def fitted(fit: str = FIT) -> dict[str, float]:
     """The constants of a loss law by notation name."""
-    [row] = measurement("scaling_law_constants").records(law=fit)
-    return {"loss_floor": row["E"], "loss_size": row["A"], "loss_data": row["B"], "size_power": row["alpha"], "data_power": row["beta"]}
+    return scaling_law(fit)
 
 
 def reuse() -> float:
@@ -59,7 +57,7 @@ def table() -> Page:
 def runs() -> dict[str, str]:
     """What the two runs were, by arithmetic."""
     small, large = run(SMALL), run(LARGE)
-    over = lambda row: significant(law.overtraining(pretrain_tokens=row["tokens"], prescribed=PRESCRIBED, n_active=row["n_active"]), 3)
+    over = lambda row: significant(law.overtraining(pretrain_tokens=row["tokens"], prescribed=law.PRESCRIBED, n_active=row["n_active"]), 3)
     work = lambda row: law.pretrain_compute(n_active=row["n_active"], pretrain_tokens=row["tokens"])
     time = lambda row: row["training_GPU_hours"] * factor("h")
     return {
@@ -81,7 +79,7 @@ def parts() -> dict[str, str]:
     small, large = at(run(SMALL)), at(run(LARGE))
     budget = law.pretrain_compute(n_active=large["n_active"], pretrain_tokens=large["pretrain_tokens"])
     size = take(law.best_size, known, compute_budget=budget)
-    best = take(law.law_loss, known, n_active=size, pretrain_tokens=budget / (6 * size))
+    best = take(law.law_loss, known, n_active=size, pretrain_tokens=budget / law.pretrain_compute(n_active=size, pretrain_tokens=1))
     worth_1b = take(eq.tokens_worth, large)
     return {
         "worth_1b": significant(worth_1b, 2), "worth_120": significant(take(eq.tokens_worth, small), 2), "worth_times": significant(1 / worth_1b, 2),
@@ -122,7 +120,7 @@ def plateaus() -> dict[str, str]:
     tasks = [simulation.fit(name, task) for name in (SMALL, LARGE) for task in simulation.tasks(name)]
     clear = [found for found in tasks if not found.allows(0)]
     step = power[LARGE].gain(simulation.checkpoints(LARGE).tokens[-1])
-    saturated = {name: [row for row in measurement("llammlein_saturated").records(model=name)] for name in (SMALL, LARGE)}
+    saturated = {name: measurement("llammlein_saturated").records(model=name) for name in (SMALL, LARGE)}
     at = {name: min(row["steps"] for row in rows) for name, rows in saturated.items()}
     spread, level = simulation.spreads(SMALL, 0, -1).scores, simulation.checkpoints(LARGE).scores[-1]
     found = lambda gain, paired, spread=spread: f"{simulation.seen(gain, spread, paired=paired):.0%}"
@@ -147,13 +145,14 @@ def measured() -> dict[str, str]:
     four = [min(found, key=lambda r: abs(r.epochs - 4)).loss - found[0].loss for found in runs.values()]
     tried = simulation.repetition()
     said = [row["score"] for row in measurement("llammlein_saturated").records(model=SMALL, tasks="all 29")]
+    small, large = (row["plateau_tokens"] for row in measurement("moderngbert_plateaus").records())
     return {
         "law_off_5": significant(max(off(1, 5.2)), 2), "law_off_44": f"{significant(min(off(40, 50)), 2)} to {significant(max(off(40, 50)), 2)}",
         "seed_least": significant(min(r.most - r.least for r in runs["2.8B"] if r.epochs < 10), 1), "seed_most": significant(span["4.2B"], 1),
         "four_cost": f"{significant(min(four), 2)} to {significant(max(four), 2)}", "own_unique": f"{tried.unique:,}", "own_3": f"{tried.worth(3)[0]:.0%}", "own_4": f"{tried.worth(4)[0]:.0%}",
         "own_8": f"{tried.worth(8)[0]:.0%}", "own_best": f"{tried.best}", "own_reuse": significant(tried.reuse, 2), "slip_before": f"{said[0]:g}", "slip_after": f"{said[1]:g}",
         "slip_steps": f"{run(SMALL)['steps'] - measurement('llammlein_saturated').records(model=SMALL)[0]['steps']:,}",
-        "gbert_small": trillions(measurement("moderngbert_plateaus").records()[0]["plateau_tokens"], 2), "gbert_large": trillions(measurement("moderngbert_plateaus").records()[1]["plateau_tokens"]),
+        "gbert_small": trillions(small, 2), "gbert_large": trillions(large),
     }  # fmt: skip
 
 

@@ -14,11 +14,11 @@ from sympy import log as logarithm
 from blackboard.catalogue import chip, measurement, model
 from blackboard.corpus import equations as eq
 from blackboard.corpus import numbers
-from blackboard.corpus.numbers import LARGE, NETS, PRESCRIBED, SMALL
+from blackboard.corpus.numbers import LARGE, NETS, SMALL
 from blackboard.formula import Formula, take
 from blackboard.notation import symbol
 from blackboard.overtraining import equations as law
-from blackboard.practice import Choice, Estimate, Expression, Function, Mistake, Ordering, Quantity, Step, Values
+from blackboard.practice import Choice, Estimate, Expression, Function, Mistake, Ordering, Quantity, Step, Values, least, root
 from blackboard.units import factor, significant
 
 RUN = "Work out from a paper's table what a training run was: tokens, epochs, FLOPs, MFU."
@@ -31,14 +31,6 @@ SAID = "Tell what a paper shows from what is said of it."
 HOUR, TRILLION = factor("hour"), 1e12
 REUSE = numbers.reuse()
 OWN = numbers.run(LARGE)  # what the paper prints of the larger model
-
-
-def root(rises, low: float, high: float) -> float:
-    """Where a function that rises through zero crosses it, by halving the interval on a log scale."""
-    for _ in range(100):
-        middle = sqrt(low) * sqrt(high)
-        low, high = (middle, high) if rises(middle) < 0 else (low, middle)
-    return sqrt(low) * sqrt(high)
 
 
 def summed(tokens: float, unique: float, parts: int = 500) -> float:
@@ -62,7 +54,7 @@ def long_worth(epochs: float) -> float:
 def placed(values: Values) -> Values:
     """A drawn model's parameters and tokens, in the notation's names."""
     net = model(values["net"])
-    return {"net_name": net.name, "n_active": float(net.n_active), "pretrain_tokens": net.training_tokens, "prescribed": PRESCRIBED}
+    return {"net_name": net.name, "n_active": float(net.n_active), "pretrain_tokens": net.training_tokens, "prescribed": law.PRESCRIBED}
 
 
 guess = Estimate(
@@ -199,17 +191,10 @@ padding = Choice(
 FITS = ("Besiroglu", "Hoffmann, TeX source")
 
 
-def law_text(known: Values) -> str:
-    """A fit as statements print it."""
-    at = {name: f"{known[name]:g}" for name in known}
-    return (rf"$\mathcal{{L}} = {at['loss_floor']} + {at['loss_size']} / N^{{{at['size_power']}}} + {at['loss_data']} / D^{{{at['data_power']}}}$ "
-            "for $N$ parameters and $D$ tokens")  # fmt: skip
-
-
 def fitted(values: Values) -> Values:
     """A drawn model, and a drawn fit's constants with its text."""
     known = numbers.fitted(values["fit"])
-    return placed(values) | known | {"law_text": law_text(known)}
+    return placed(values) | known | {"law_text": law.law_text(known)}
 
 
 FITTED = {"fit": "", "law_text": "", "net_name": ""}
@@ -277,11 +262,7 @@ percent_letters = Expression(
 def searched(known: Values, compute: float) -> float:
     """The size with the lowest loss for a compute of training, in parameters, by thirds of an interval."""
     loss = lambda size: take(law.law_loss, known, n_active=size, pretrain_tokens=compute / (6 * size))
-    low, high = 1e6, 1e14
-    for _ in range(120):
-        step = (high / low) ** (1 / 3)
-        low, high = (low, high / step) if loss(low * step) < loss(high / step) else (low * step, high)
-    return sqrt(low * high)
+    return least(loss, 1e6, 1e14)
 
 
 def worth_at_best(compute: float) -> float:
@@ -332,7 +313,7 @@ def item(id: str) -> str:
 WORTHS = {key: take(eq.tokens_worth, numbers.fitted() | placed({"net": id})) for key, id in LINE_UP.items()}
 runs_in_order = Ordering(
     id="runs-in-order", title="Where more text would help", level="medium",
-    ask=f"A published fit of the loss is {law_text(numbers.fitted())}. For each of these models, take what one percent more tokens would lower its loss "
+    ask=f"A published fit of the loss is {law.law_text(numbers.fitted())}. For each of these models, take what one percent more tokens would lower its loss "
     "over what one percent more parameters would. Put them in order, the least first: where more text was worth the least.",
     items={key: item(id) for key, id in LINE_UP.items()},
     answer=by(lambda v: take(eq.tokens_worth, v)), second=lambda v: by(drops), objective=PERCENT,

@@ -19,7 +19,6 @@ from blackboard.style import COLOURS
 from blackboard.units import significant
 
 US = units.factor("us")
-DOT = {"type": "point", "filled": True, "opacity": 1, "size": 110}
 ROUND = ",.3~r"
 FITS = f"max(0, {inside(batch_fits, 'sequence', hbm='machine.hbm')})"  # sequences, beyond which the charts draw nothing
 
@@ -165,7 +164,7 @@ def overlap_explorer() -> Explorable:
         {**marks.line("gain", marks.INK, encoding, strokeWidth=4), "transform": inside_it},
         marks.text(encoding, "'as fast as one batch'", f"({here} > 800 ? 1 : 10000)", "1", **{**marks.side(f"{here} <= 800"), "dy": {"expr": f"{here} > 800 ? -9 : 11"}}),
         marks.text(encoding, f"{shown} ? 'halves pay from ' + {marks.said('turn / chips', ROUND)} : ''", here, "0.15", **marks.side(f"{here} > 60"), color=COLOURS["accent"]),
-        _silent(marks.at(encoding, {**DOT, "color": COLOURS["accent"]}, x=f"{shown} ? {here} : null", y="1")),
+        _silent(marks.at(encoding, {**marks.DOT, "color": COLOURS["accent"]}, x=f"{shown} ? {here} : null", y="1")),
         {**marks.hover(encoding, "gain", {"gain": "times faster"}, ".3r", ROUND), "transform": inside_it},
     ]  # fmt: skip
     link = f"'links of ' + {marks.said('scale_up / 1e9', ROUND)} + ' GB/s a GPU, context ' + {marks.said('context', ROUND)}"
@@ -182,8 +181,8 @@ def overlap_explorer() -> Explorable:
 
 
 def _rack_says() -> str:
-    known = RUNNING.symbols | implied.FP8_OUT
-    turn, known = take(eq.batch_overlap, known), known | {name: value * known["width"] for name, value in implied.FP8_OUT.items()}
+    known = RUNNING.symbols | racks.FP8_OUT
+    turn, known = take(eq.batch_overlap, known), known | {name: value * known["width"] for name, value in racks.FP8_OUT.items()}
     fits = take(batch_fits, known) / known["chips"]
     best = max(take(HALVES, known, batch=each * known["chips"]) for each in (10 ** (n / 40) for n in range(161)) if each <= fits)
     return (

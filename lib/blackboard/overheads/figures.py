@@ -15,7 +15,7 @@ from blackboard import catalogue, drawing, units
 from blackboard.batching import equations as step
 from blackboard.case import plain
 from blackboard.catalogue import measurement
-from blackboard.drawing import Drawing, alt_of, arrow, beside, done, point, thousands
+from blackboard.drawing import Drawing, alt_of, arrow, beside, done, listed, thousands
 from blackboard.formula import take
 from blackboard.overheads import equations as eq, implied, simulation
 from blackboard.overheads.implied import fusing, gpt_fast, left_over, llama, rack, sglang
@@ -37,10 +37,6 @@ def alt(name: str, *args: Any) -> str:
 
 def _ms(seconds: float, digits: int = 3) -> str:
     return f"{significant(seconds / MS, digits)} ms"
-
-
-def _listed(words: list[str]) -> str:
-    return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 # --- timelines ---------------------------------------------------------------------------------------------------------
@@ -89,7 +85,7 @@ def launch_timeline() -> Drawing:
     return done(
         fig,
         f"Three timelines of {len(KERNELS)} uneven kernels, each with a row for the host and one for the chip, over 0 to "
-        f"{max(run.time for run in runs.values()):.0f} times of a launch: {_listed(said)}. Where kernels are shorter than launches the chip waits; "
+        f"{max(run.time for run in runs.values()):.0f} times of a launch: {listed(said)}. Where kernels are shorter than launches the chip waits; "
         "where they are longer the host runs ahead and does not show. A gap stands before every kernel, in a graph too.",
     )
 
@@ -162,11 +158,12 @@ def _published() -> list[tuple[str, float, float]]:
 def graph_gain() -> Drawing:
     """Gain of a graph against the least time of a step: curves for two hosts, and published points."""
     fig, axes = drawing.axes(5.0, 4.0)
+    published = _published()
     floors, hosts = np.geomspace(1e-4, 0.1, 200), {"Python, 2023": (llama(), "third"), "compiled, 2025": (rack(), "accent")}
     for known, colour in hosts.values():
         one = {**known, "batch": 1.0, "context": 1e-9, "bandwidth": 1.0, "bytes_per_param": 1.0, "n_active": 1e-9}  # reads n_total in n_total s
         axes.plot(floors / MS, take(eq.graph_gain, one, n_total=floors), color=COLOURS[colour])
-    for (name, floor, gain), (dx, dy, ha) in zip(_published(), ((0, -31, "center"), (8, 4, "left"), (6, -7, "left"), (0, -31, "center"))):
+    for (name, floor, gain), (dx, dy, ha) in zip(published, ((0, -31, "center"), (8, 4, "left"), (6, -7, "left"), (0, -31, "center"))):
         axes.plot(floor / MS, gain, "o", color=COLOURS["bound"], mfc="white" if "L4" in name else None, mew=1.5, ms=7, zorder=4)
         beside(axes, f"{name.replace(', ', chr(10))}: {significant(gain, 3)}", (floor / MS, gain), (dx, dy), "bound", ha=ha)
     axes.axhline(1, color=COLOURS["muted"], lw=1)
@@ -178,12 +175,12 @@ def graph_gain() -> Drawing:
     axes.set_xticks([0.1, 1, 10, 100], ["0.1", "1", "10", "100"])
     axes.set_yticks([1, 2, 5, 10, 20], ["1", "2", "5", "10", "20"])
     axes.yaxis.set_minor_formatter("")
-    points = "; ".join(f"{name} {significant(gain, 3)} at {_ms(floor, 2)}" for name, floor, gain in _published())
+    points = "; ".join(f"{name} {significant(gain, 3)} at {_ms(floor, 2)}" for name, floor, gain in published)
     return done(
         fig,
         "How many times faster a step is from a CUDA graph, 0.5 to 40, against the least time of the step at batch 1 by bandwidth, 0.1 to 100 "
         "ms, both "
-        f"log scales. Two curves, for hosts that take {_listed([_ms(value, 2) for value in total.values()])} to launch a step one by one, fall "
+        f"log scales. Two curves, for hosts that take {listed([_ms(value, 2) for value in total.values()])} to launch a step one by one, fall "
         "to about 1 where "
         f"the step takes as long as its launches. Points, measured: {points}; the L4's, whose bandwidth is that of its datasheet and not in the catalogue, is hollow. The less a step has to read, the more a graph gains.",
     )
@@ -210,9 +207,9 @@ def what_is_left() -> Drawing:
         fig,
         "Measured time per token of gpt-fast, captured as a graph, at batch 1 on up to 8 A100, against one over the number of chips, 0 to 1. "
         "The points "
-        f"lie on straight lines: {said}. The lines do not go through zero: {_listed([f'{line.each / US:.1f} µs' for line in lines])} for each of "
-        f"{_listed([f'{line.kernels}' for line in lines])} kernels stay, however many chips share the reading. All-reduces are among them; one chip alone "
-        f"has none, and launches {_listed([f'{line.alone}' for line in lines])}.",
+        f"lie on straight lines: {said}. The lines do not go through zero: {listed([f'{line.each / US:.1f} µs' for line in lines])} for each of "
+        f"{listed([f'{line.kernels}' for line in lines])} kernels stay, however many chips share the reading. All-reduces are among them; one chip alone "
+        f"has none, and launches {listed([f'{line.alone}' for line in lines])}.",
     )
 
 
@@ -373,7 +370,7 @@ def overlap_gain() -> Drawing:
         "scale. By the formula 72 H100 in "
         f"nine nodes gain from {turn['72 H100, 9 nodes']:.0f} tokens a GPU on, at most {peak:.2f} times, and a GB200 NVL72 from "
         f"{turn['GB200 NVL72']:.0f} on. SGLang measured, on the H100, "
-        f"{_listed([f'{gain:g} at {place}' for place, gain in measured.items()])}, and the turn between {low} and {high}: "
+        f"{listed([f'{gain:g} at {place}' for place, gain in measured.items()])}, and the turn between {low} and {high}: "
         f"{low / turn['72 H100, 9 nodes']:.1f} to {high / turn['72 H100, 9 nodes']:.1f} times later than the formula has it.",
     )
 

@@ -19,7 +19,6 @@ from blackboard.overheads.kernels import FUSABLE, Plan, counted, times
 from blackboard.racks import equations as racks
 
 US = units.factor("us")
-FP8_OUT = {"dispatch_bytes": 1, "combine_bytes": 2}  # FP8 on the way to the experts, BF16 back
 
 
 def period(who: str, graph: bool) -> float:
@@ -103,7 +102,7 @@ def node() -> dict[str, float]:
 def _rack() -> dict[str, float]:
     count = len(kernels.fused(RUNNING.model, Plan(sequences=72, chips=72, weights=1, context=RUNNING.context, quantised=True)))
     host = {"kernels": count, "launch_time": period("MPK", False), "kernel_gap": period("MPK", True), "replay_time": replay()}
-    return RUNNING.symbols | FP8_OUT | host
+    return RUNNING.symbols | racks.FP8_OUT | host
 
 
 def rack() -> dict[str, float]:
@@ -204,7 +203,7 @@ def sglang() -> dict[str, float]:
     count = SGLANG["chips"]
     rates = {"flops": count * chip.flops("fp8"), "bandwidth": count * chip.bandwidth, "chips": count, "scale_up": chip.scale_out.bytes_per_s}
     sent = {"layers": model.moe.layers, "copies": model.moe.active}
-    return model.symbols("fp8") | FP8_OUT | rates | sent | {"context": SGLANG["context"], "n_total": count * own_weights()}
+    return model.symbols("fp8") | racks.FP8_OUT | rates | sent | {"context": SGLANG["context"], "n_total": count * own_weights()}
 
 
 class Turn(NamedTuple):
@@ -229,7 +228,8 @@ def turns() -> list[Turn]:
 
 def overlap(tokens: float, sequences: float | None = None, context: float | None = None, case: dict[str, float] | None = None) -> float:
     """Time of a serial step over one in halves, by the formula, for so many tokens a GPU; `sequences` a GPU where each has several tokens."""
-    values = (case or sglang()) | {"batch": tokens * (case or sglang())["chips"]}
+    case = case or sglang()
+    values = case | {"batch": tokens * case["chips"]}
     cached = (sequences or tokens) / tokens * (context or values["context"])  # bytes of cache are those of sequences, not of tokens
     values |= {"context": cached, "t_comm": take(racks.comm_time, values, tokens_per_chip=tokens, micro_batches=1)}
     return take(eq.overlap_gain, values)

@@ -27,20 +27,19 @@ def launching() -> dict[str, str]:
     """Launches, gaps, graphs."""
     periods = {graph: sorted(implied.period(who, graph) / US for who in ("MPK", "Hazy Research")) for graph in (False, True)}
     [qwen] = measurement("kernels_per_step").records(model="Qwen3-8B")
-    b200, lost_GB = chip("b200"), [row for row in measurement("cuda_graph_cache_lost").records(model="DeepSeek-V3.2")]
-    hidden = eq.bytes_launch(kernels=qwen["kernels"], launch_time=implied.period("MPK", False), kernel_gap=implied.period("MPK", True), bandwidth=b200.bandwidth)
-    capture, lost = (measurement(id).records() for id in ("cuda_graph_capture", "cuda_graph_cache_lost"))
-    v32 = sorted(row["kv_tokens"] for row in lost if row["model"] == "DeepSeek-V3.2")
+    b200, lost = chip("b200"), measurement("cuda_graph_cache_lost").records(model="DeepSeek-V3.2")
+    hidden = lambda gap: eq.bytes_launch(kernels=qwen["kernels"], launch_time=implied.period("MPK", False), kernel_gap=gap, bandwidth=b200.bandwidth)
+    capture, v32 = measurement("cuda_graph_capture").records(), sorted(row["kv_tokens"] for row in lost)
     [batch1] = measurement("spec_decoding_others").records(method="CUDA graphs")
     full = measurement("cuda_graph_gains").records(what="DeepSeek-R1 FP4 on 8 B200, serving")[0]
     lines = {line.model: line for line in implied.left_over() if line.weights == "float16"}
     small, large = lines["Llama-2-7B"], lines["Llama-2-70B"]
     return {
         "launch_least": f"{periods[False][0]:g}", "launch_most": f"{periods[False][1]:g}", "gap_least": f"{periods[True][0]:g}", "gap_most": f"{periods[True][1]:g}",
-        "kernels_8b": f"{qwen['kernels']:g}", "hidden_b200": pretty(hidden, "byte", 2), "qwen_bytes": pretty(model("qwen3-8b").n_total, "byte", 2),
+        "kernels_8b": f"{qwen['kernels']:g}", "hidden_b200": pretty(hidden(implied.period("MPK", True)), "byte", 2), "qwen_bytes": pretty(model("qwen3-8b").n_total, "byte", 2),
         "trt_batch1": f"{batch1['factor']:g} times", "trt_full": f"{full['speedup']:g} times",
         "capture_least": f"{capture[0]['first_capture_s']:.0f} s", "capture_most": f"{capture[1]['first_capture_s']:.0f} s", "cache_lost": f"{1 - v32[0] / v32[1]:.0%}",
-        "more_graphs": f"{lost_GB[0]['graphs'] - lost_GB[1]['graphs']}", "graphs_GB": f"{lost_GB[1]['kv_GB'] - lost_GB[0]['kv_GB']:.1f} GB", "hidden_no_gap": pretty(qwen["kernels"] * implied.period("MPK", False) * b200.bandwidth, "byte", 2),
+        "more_graphs": f"{lost[0]['graphs'] - lost[1]['graphs']}", "graphs_GB": f"{lost[1]['kv_GB'] - lost[0]['kv_GB']:.1f} GB", "hidden_no_gap": pretty(hidden(0), "byte", 2),
         "left_7": pretty(small.left, "s", 2), "shared_7": pretty(small.shared, "s", 2), "each_7": pretty(small.each, "s", 2), "off_7": f"{small.off:.1%}",
         "left_70": pretty(large.left, "s", 2), "each_70": pretty(large.each, "s", 2),
     }  # fmt: skip

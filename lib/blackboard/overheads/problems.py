@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import isclose
 
 from sympy import Function as Symbolic
@@ -15,7 +14,7 @@ from blackboard.formula import Formula, take
 from blackboard.notation import symbols
 from blackboard.overheads import equations as eq, implied, simulation
 from blackboard.overheads.kernels import Plan, Tape, eager, fuse, fused, times
-from blackboard.practice import Band, Choice, Estimate, Expression, Function, Mistake, Ordering, Quantity, Step, Values
+from blackboard.practice import Choice, Estimate, Expression, Function, Mistake, Ordering, Quantity, Step, Values
 from blackboard.racks import equations as racks
 from blackboard.units import factor, pretty, significant
 
@@ -75,18 +74,7 @@ def waited(found: implied.Decoded) -> float:
     return run.time * (1 - run.busy("device"))
 
 
-@dataclass(frozen=True)
-class Guess(Estimate):
-    """An estimate that says something of its own of answers that are a little too large."""
-
-    above: str = ""
-
-    def bands(self, values: Values) -> list[Band]:
-        *told, near = super().bands(values)
-        return [*told, near._replace(high=float(self.expected(values))), near._replace(low=float(self.expected(values)), message=self.above)]
-
-
-guess = Guess(
+guess = Estimate(
     id="guess", title="A guess before you read", level="easy",
     ask="In November 2023 PyTorch took {eager_ms} for a token of Llama 2 7B at batch 1. The memory of its A100 delivers all weights in {floor_ms}. "
     "Python launched the kernels of the token one by one; counted in its code they are about {about}. For how long did the chip wait for its host? "

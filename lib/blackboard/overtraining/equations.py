@@ -6,6 +6,8 @@ a multiply-add is two FLOPs, as everywhere in this course, and on this part of t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from sympy import Le, Max
 
 from blackboard.batching.equations import bandwidth, context, flop_per_param, flops, kv, n_active, new_token
@@ -21,6 +23,7 @@ loss_floor, loss_size, loss_data, size_power, data_power = symbols("loss_floor l
 one_entry, one_token, loss = symbols("one_entry one_token loss")
 
 CHINCHILLA, MATX = Source("chinchilla"), Source("matx2025")
+PRESCRIBED = 20  # tokens a parameter, the rule of thumb, 1:31:17
 flop_trained = flop_per_param + flop_backward  # 6: of each parameter and token of training
 
 # --- what a model costs over its life --------------------------------------------------------------------------------
@@ -127,6 +130,15 @@ law_loss = Formula(
     "overtraining.law_loss", "loss", loss_floor + from_size + from_data, "1",
     "what text leaves open, what too small a model adds, and what too little data adds", ("dense models", "each token is seen once"), CHINCHILLA,
 )  # fmt: skip
+
+
+def law_text(known: Mapping[str, float]) -> str:
+    """The law with a fit's constants, given by notation name, as statements print it."""
+    at = {name: f"{known[name]:g}" for name in ("loss_floor", "loss_size", "loss_data", "size_power", "data_power")}
+    return (rf"$\mathcal{{L}} = {at['loss_floor']} + {at['loss_size']} / N^{{{at['size_power']}}} + {at['loss_data']} / D^{{{at['data_power']}}}$ "
+            "for $N$ parameters and $D$ tokens")  # fmt: skip
+
+
 tokens_for_loss = Formula(
     "overtraining.tokens_for_loss", "tokens_for_loss", one_token * (loss_data / (loss - loss_floor - from_size)) ** (1 / data_power), "token",
     "a smaller model reaches the same loss with more data, down to a size where none suffices", law_loss.assumes, CHINCHILLA,

@@ -17,16 +17,7 @@ from blackboard.overtraining.numbers import BOARD, GENEROUS, PRESCRIBED, ROUNDED
 from blackboard.style import COLOURS
 from blackboard.units import significant
 
-DOT = {"type": "point", "filled": True, "opacity": 1, "size": 110}
 BILLION, TRILLION = 1e9, 1e12
-
-
-def _counted(value: str) -> str:
-    """Browser expression, in words: tokens or parameters as millions, billions, trillions or quadrillions."""
-    words = f"format({value}, '.3~s')"
-    for letter, word in {"M": "million", "G": "billion", "T": "trillion", "P": "quadrillion"}.items():
-        words = f"replace({words}, '{letter}', ' {word}')"
-    return words
 
 
 def _around(name: str, value: float, down: float, up: float, label: str) -> list[dict]:
@@ -90,7 +81,7 @@ def _named(encoding: dict, name: str) -> list[dict]:
         over = {"pretraining": "end_pretraining >= end_rl", "rl": "end_rl > end_pretraining"}[field]
         place = {"expr": f"end_{field} > 85 ? 17 : end_{field} < 3 ? -26 : end_{field} < 15 || {over} ? -14 : 14"}
         called = marks.name(encoding, f"'{name}'", colour, repr(NAMED[field]), f"end_{field}", dy=place)
-    dot = marks.at(encoding, {**DOT, "color": COLOURS[colour]}, x="inference_tokens", y=f"share_{field}")
+    dot = marks.at(encoding, {**marks.DOT, "color": COLOURS[colour]}, x="inference_tokens", y=f"share_{field}")
     wide = {"strokeWidth": 6, "opacity": 0.6} if field == "pretraining" else {"strokeWidth": 3}  # RL may lie on it
     return [marks.line(field, colour, encoding, **wide), dot, *called]
 
@@ -108,9 +99,9 @@ def shares_explorer() -> Explorable:
         marks.hover(encoding, "inference", tips, ".1f", ".3s"),
     ]  # fmt: skip
     share = lambda field: f"{marks.said(f'whole_{field}')} + ' %'"
-    served = f"'served: ' + {_counted('inference_tokens')} + ' tokens (dashed)'"
+    served = f"'served: ' + {marks.counted('inference_tokens')} + ' tokens (dashed)'"
     parts = f"'pre-training ' + {share('pretraining')} + ', RL ' + {share('rl')} + ', serving ' + {share('inference')}"
-    each = f"{_counted('pretrain_tokens')} + ' of pre-training on ' + {_counted('n_active')} + ':'"
+    each = f"{marks.counted('pretrain_tokens')} + ' of pre-training on ' + {marks.counted('n_active')} + ':'"
     times = f"{marks.said('overtraining', ',.2r')} + ' × Chinchilla’s {PRESCRIBED}'"
     over = f"{marks.said('pretrain_tokens / n_active', ',.2r')} + ' per parameter, ' + {times}"
     at = {name: f"{100 * take(eq.SHARES[name], SPENT):.0f} %" for name in PARTS}
@@ -244,7 +235,7 @@ def _best_trained(encoding: dict) -> list[dict]:
         "data": {"values": [{}]}, "transform": found, "mark": {"type": "rule", "clip": True, "strokeDash": [4, 3], "strokeWidth": 1.5},
         "encoding": {"x": x, "y": y, "y2": {"field": "at_y2"}},
     }  # fmt: skip
-    diamond = {**DOT, "size": 150, "shape": "diamond", "color": COLOURS["second"]}
+    diamond = {**marks.DOT, "size": 150, "shape": "diamond", "color": COLOURS["second"]}
     return [dashed, *(marks.at(encoding, diamond, x="optimal", y=y) for y in ("1", "plain_sum"))]
 
 
@@ -260,18 +251,18 @@ def size_explorer() -> Explorable:
     layers = [
         marks.line("sum", marks.INK, encoding, strokeWidth=5), marks.line("serving", "kv", encoding), marks.line("training", "compute", encoding),
         *_best_trained(encoding), *_ended(encoding),
-        marks.at(encoding, {**DOT, "size": 150, "color": COLOURS["accent"]}, x="best", y="best_sum"),
-        marks.at(encoding, {**DOT, "filled": False, "strokeWidth": 2.5, "color": marks.INK}, x="equal ? equal : null", y="equal_training"),
+        marks.at(encoding, {**marks.DOT, "size": 150, "color": COLOURS["accent"]}, x="best", y="best_sum"),
+        marks.at(encoding, {**marks.DOT, "filled": False, "strokeWidth": 2.5, "color": marks.INK}, x="equal ? equal : null", y="equal_training"),
         marks.hover(encoding, "sum", {"training": "training", "serving": "serving", "sum": "sum"}, ",.3r", ".3s"),
     ]  # fmt: skip
-    good = f"'quality of ' + {_counted('optimal')} + ' on ' + {_counted('optimal_tokens')} + ','"
-    asked = f"'serving ' + {_counted('inference_tokens')} + ' tokens at η = ' + {marks.said('decode_efficiency', '.2f')} + ':'"
-    found = f"'least (dot): ' + {_counted('best')} + ' on ' + {_counted('best_tokens')} + ','"
+    good = f"'quality of ' + {marks.counted('optimal')} + ' on ' + {marks.counted('optimal_tokens')} + ','"
+    asked = f"'serving ' + {marks.counted('inference_tokens')} + ' tokens at η = ' + {marks.said('decode_efficiency', '.2f')} + ':'"
+    found = f"'least (dot): ' + {marks.counted('best')} + ' on ' + {marks.counted('best_tokens')} + ','"
     percent_of = lambda share: f"{marks.said(f'100 * ({share})', '.0f')} + ' %'"
     what = f"{marks.said('best_tokens / best', ',.2r')} + ' each; ' + {percent_of('best_training / best_sum')} + ' training'"
     what += f" + '; saves ' + {percent_of('1 - best_sum / plain_sum')}"
     above = f"{marks.said('max(0, 100 * (2 * equal_training / best_sum - 1))', '.1f')}"
-    rule = f"equal ? 'equal (ring): ' + {_counted('equal')} + ', sum ' + {above} + ' % higher' : 'equal: at no size shown'"
+    rule = f"equal ? 'equal (ring): ' + {marks.counted('equal')} + ', sum ' + {above} + ' % higher' : 'equal: at no size shown'"
     best, refit, size = numbers.best(numbers.FITS["hoffmann"]), numbers.best(numbers.FITS["besiroglu"]), BOARD["n_active"]
     saved = simulation.saving(numbers.as_good(numbers.FITS["hoffmann"]), ROUNDED, numbers.law())
     return Explorable(

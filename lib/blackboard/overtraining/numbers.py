@@ -6,11 +6,11 @@ import html
 from functools import cache
 from typing import NamedTuple
 
-from blackboard.catalogue import chip, measurement, model, models
+from blackboard.catalogue import LETTERS, chip, measurement, model, models, scaling_law
 from blackboard.formula import take
 from blackboard.notation import latex, symbol
 from blackboard.overtraining import equations as eq, simulation
-from blackboard.overtraining.simulation import PRESCRIBED
+from blackboard.overtraining.equations import PRESCRIBED
 from blackboard.summary import Page, table
 from blackboard.units import factor, significant
 
@@ -20,7 +20,6 @@ BOARD = {"n_active": 100e9, "world_rate": 50e6, "lifetime": 60 * DAY, "family": 
 GENEROUS, ROUNDED, RUMOUR = 500e6, 200e12, 150e12  # tokens/s before dividing; tokens served as rounded; rumoured tokens of training, 1:31:01
 CARD = {"decode_efficiency": 1 / 3, "rl_flop": 3}  # one of the lecture's flashcards
 FITS = {"hoffmann": "Hoffmann, as printed", "besiroglu": "Besiroglu"}
-LETTERS = {"loss_floor": "E", "loss_size": "A", "loss_data": "B", "size_power": "alpha", "data_power": "beta"}  # as the papers write them
 SARDANA = 13e9, 2e12  # parameters and tokens served of the paper's example, its figure 1
 LATER = ("deepseek-r1", "glm-4.6")  # begun from DeepSeek-V3 and GLM-4.5, whose tokens the catalogue repeats
 SMALL = ("llammlein-120m", "llammlein-1b", "llammlein-7b", "tinyllama-1.1b")  # made to be trained long: the corpus lesson is about them
@@ -32,8 +31,7 @@ EXAMPLE = {"context": 8_192, "chip": "h100-sxm"}  # MatX's, with a cache of one 
 
 def law(name: str = FITS["hoffmann"]) -> dict[str, float]:
     """The constants of a published fit, by notation name."""
-    [row] = measurement("scaling_law_constants").records(law=name)
-    return {ours: row[theirs] for ours, theirs in LETTERS.items()}
+    return scaling_law(name)
 
 
 class Placed(NamedTuple):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import product
-from math import sqrt
 
 from sympy import Eq, Function as Symbolic, Max, Min, Rational, solve
 
@@ -14,8 +13,9 @@ from blackboard.catalogue import chip, measurement, model
 from blackboard.formula import DERIVED, Formula, take
 from blackboard.notation import symbols
 from blackboard.overtraining import equations as eq, simulation
-from blackboard.overtraining.numbers import BOARD, FITS, GENEROUS, LETTERS, PRESCRIBED, RUMOUR, law
-from blackboard.practice import Choice, Estimate, Expression, Function, Mistake, Ordering, Quantity, Step, Values
+from blackboard.overtraining.equations import PRESCRIBED
+from blackboard.overtraining.numbers import BOARD, FITS, GENEROUS, LETTERS, RUMOUR, law
+from blackboard.practice import Choice, Estimate, Expression, Function, Mistake, Ordering, Quantity, Step, Values, least, root
 from blackboard.units import dimension, factor, pretty, significant
 
 COUNT, LIFE = "Derive 6ND by counting multiply-adds.", "Add up what a model costs over its life: training, RL, serving."
@@ -27,22 +27,6 @@ DAY, HOUR = factor("day"), factor("hour")
 ROUNDED = 200e12  # tokens: the lecture's traffic over a model's life as it rounds it, 1:30:46
 ETA = BOARD["decode_efficiency"]
 SIX = "Training takes 6 FLOPs for each active parameter and token, generating takes 2"
-
-
-def root(rises, low: float, high: float) -> float:
-    """Where a function that rises through zero crosses it, by halving the interval on a log scale."""
-    for _ in range(100):
-        middle = sqrt(low) * sqrt(high)
-        low, high = (middle, high) if rises(middle) < 0 else (low, middle)
-    return sqrt(low) * sqrt(high)
-
-
-def least(cost, low: float, high: float) -> float:
-    """Where a cost with one valley is least, by thirds of the interval on a log scale."""
-    for _ in range(120):
-        step = (high / low) ** (1 / 3)
-        low, high = (low, high / step) if cost(low * step) < cost(high / step) else (low * step, high)
-    return sqrt(low * high)
 
 
 def tens(flop: float) -> str:
@@ -107,21 +91,15 @@ class Multiplied(Symbolic):
             return sum(2 for shape in shapes for _ in product(*(range(int(size)) for size in shape)))
 
 
-class Counted(Expression):
-    """A formula that is tried on whole numbers, at which multiply-adds can be counted."""
+SIZES = (1, 1, 1), (2, 3, 5), (6, 1, 4), (3, 8, 2)  # at which multiply-adds can be counted
 
-    @cached_property
-    def points(self) -> list[Values]:
-        sizes = (1, 1, 1), (2, 3, 5), (6, 1, 4), (3, 8, 2)
-        return [dict(zip(("rows", "weight_rows", "weight_columns"), each)) for each in sizes] * 2  # counts have no other units
-
-
-six = Counted(
+six = Expression(
     id="six", title="Three products", level="medium",
     ask="A layer is one matrix product Y = X W. X is m_rows × k, with a row for each token, and W is k × q. Training computes Y; then, going "
     "backward from the gradient of Y, it computes the gradient of X and that of W, one matrix product each. Write the FLOPs of the three products "
     "together. A multiply-add is two FLOPs.",
-    formula=PRODUCTS, answer=None, second=lambda v: Multiplied(rows, inner, columns), objective=COUNT,
+    formula=PRODUCTS, tried=tuple(dict(zip(("rows", "weight_rows", "weight_columns"), each)) for each in SIZES), answer=None,
+    second=lambda v: Multiplied(rows, inner, columns), objective=COUNT,
     means="Six for each entry of W and each token: the 6 of 6ND. It holds for every matrix that multiplies tokens, so for the whole network.",
     mistakes=(
         Mistake(2 * ENTRIES / eq.one_entry, "That is the forward pass alone. Going backward takes two more products."),
@@ -919,15 +897,10 @@ in_order = Ordering(
 # --- the best size at a loss -----------------------------------------------------------------------------------------
 
 
-def law_text(name: str) -> str:
-    """A fit as the statements print it."""
-    row = {theirs: f"{law(name)[ours]:g}" for ours, theirs in LETTERS.items()}
-    return rf"$\mathcal{{L}} = {row['E']} + {row['A']} / N^{{{row['alpha']}}} + {row['B']} / D^{{{row['beta']}}}$ for $N$ parameters and $D$ tokens"
-
-
 def fitted(values: Values) -> Values:
     """The drawn fit's constants by notation name, and its text."""
-    return law(values["fit"]) | {"law_text": law_text(values["fit"])}
+    known = law(values["fit"])
+    return known | {"law_text": eq.law_text(known)}
 
 
 def learnt(loss: float, n_active: float, known: Values) -> float:
@@ -1015,24 +988,17 @@ class Halved(Symbolic):
             return learnt(loss, size, dict(zip(LETTERS, constants)))
 
 
-class Fitted(Function):
-    """A function that is tried on published fits, where a loss can be reached."""
-
-    @cached_property
-    def points(self) -> list[Values]:
-        tried = (FITS["hoffmann"], 35e9, 1.85), (FITS["hoffmann"], 8e9, 2.0), (FITS["besiroglu"], 100e9, 1.95), ("Sardana", 13e9, 1.95)
-        return [law(fit) | {"n_active": size, "loss": loss} for fit, size, loss in tried] * 2  # the fit's powers want these units
-
-
+REACHED = (FITS["hoffmann"], 35e9, 1.85), (FITS["hoffmann"], 8e9, 2.0), (FITS["besiroglu"], 100e9, 1.95), ("Sardana", 13e9, 1.95)  # fit, size, loss
 PART_OF_SIZE, EXPONENT = eq.loss_size * eq.n_active**-eq.size_power, 1 / eq.data_power
 LEFT = eq.loss - eq.loss_floor - PART_OF_SIZE  # for the data to bring down
 
-learn = Fitted(
+learn = Function(
     id="learn", title="Write the tokens for a loss", level="medium",
     ask="A fit says that a dense model of n_active parameters, trained on D tokens, has the loss `loss_floor + loss_size / n_active**size_power + "
     "loss_data / D**data_power`. Write a Python function of n_active, loss and the five constants that returns D. Solve by hand, or let it search, "
     "to six digits at least. It is called by name, with numbers.",
-    formula=eq.tokens_for_loss, answer=None, second=lambda v: Halved(*symbols(" ".join(Halved.names))), objective=FIT,
+    formula=eq.tokens_for_loss, tried=tuple(law(fit) | {"n_active": size, "loss": loss} for fit, size, loss in REACHED), answer=None,
+    second=lambda v: Halved(*symbols(" ".join(Halved.names))), objective=FIT,
     means="With this function and 6ND you have the cost of every model at a loss, and can look for the cheapest.",
     mistakes=(
         Mistake((eq.loss_data / (eq.loss - eq.loss_floor)) ** EXPONENT,

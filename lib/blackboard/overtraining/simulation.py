@@ -168,7 +168,6 @@ def best_at(compute: float, law: Law) -> Trained:
 # --- how far guesses reach ---------------------------------------------------------------------------------------------
 
 DAY = 86_400.0
-PRESCRIBED = 20  # tokens a parameter, the rule of thumb, 1:31:17
 RANGES = {  # the lecture's guesses, halved and doubled; of the family, its own range
     "world_rate": (250e6, 1e9), "lifetime": (30 * DAY, 120 * DAY), "family": (5, 10), "decode_efficiency": (0.15, 0.6), "n_active": (50e9, 200e9),
 }  # fmt: skip
@@ -202,7 +201,7 @@ FACTOR = Formula(
 
 def factor(**guesses: float | np.ndarray) -> float | np.ndarray:
     """Tokens of training over Chinchilla's, where training costs what serving costs: numbers or arrays, by the names of RANGES."""
-    return take(FACTOR, {"prescribed": PRESCRIBED, **guesses})
+    return take(FACTOR, {"prescribed": eq.PRESCRIBED, **guesses})
 
 
 def spread(ranges: Mapping[str, tuple[float, float]] | None = None, draws: int = 20_000, seed: int = 0) -> Spread:

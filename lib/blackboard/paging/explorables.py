@@ -21,7 +21,6 @@ from blackboard.units import significant
 CASE = Case("llama-3.1-70b", "h100-8", "bf16", 2_000)  # where reserving hurts: a cache of many bytes in memory of few
 SYSTEMS = ("h100-8", "a100-80gb-8", "h200-8", "b200-8", "gb200-nvl72", "mi355x-8")
 MODELS = ("llama-3.1-8b", "llama-3.1-70b", "llama-3.1-405b", "qwen3-235b-a22b", "gpt-oss-120b", "deepseek-v3")
-DOT = {"type": "point", "filled": True, "opacity": 1, "size": 110}
 LOW, HIGH, FIRST, LAST = 1, 1e6, 100, 1e6  # sequences on the chart's axis, tokens on the other
 
 
@@ -76,8 +75,8 @@ def room_explorer() -> Explorable:
     layers = [
         marks.line("blocks", "accent", encoding, strokeWidth=4, **seen), marks.line("set_aside", "kv", encoding, **seen) | {"transform": inside_it},
         marks.rule(encoding, "compute", y="free"), marks.rule(encoding, None, x="context"),
-        marks.at(encoding, {**DOT, **seen, "color": COLOURS["accent"]}, x="context", y="paged"),
-        marks.at(encoding, {**DOT, **shown, "color": COLOURS["kv"]}, x="context", y="whole"),
+        marks.at(encoding, {**marks.DOT, **seen, "color": COLOURS["accent"]}, x="context", y="paged"),
+        marks.at(encoding, {**marks.DOT, **shown, "color": COLOURS["kv"]}, x="context", y="whole"),
         marks.text(encoding, f"fits && {early} < {HIGH} ? 'blocks' : ''", "300", early, align="left", dx=6,
                    dy={"expr": f"{early} < {level} ? 16 : -8"}, color=COLOURS["accent"]),
         marks.text(encoding, "fits && whole >= 1 ? 'set aside' : ''", str(FIRST), level, align="left", dx=4,
@@ -183,7 +182,7 @@ def prefix_explorer() -> Explorable:
     layers = [
         marks.line("endless", "accent", encoding, strokeDash=[2, 3]), marks.line("price", "kv", encoding, strokeWidth=4),
         marks.rule(encoding, "compute", y="usd"), marks.rule(encoding, None, x="turns"),
-        marks.at(encoding, {**DOT, "color": COLOURS["kv"]}, x="turns", y="now"),
+        marks.at(encoding, {**marks.DOT, "color": COLOURS["kv"]}, x="turns", y="now"),
         marks.text(encoding, "'without a cache'", "4", "usd", align="left", color=COLOURS["compute"],
                    dy={"expr": f"{inside(TURNED, 'USD/megatoken', turns='5')} > 1.02 * usd ? 11 : -8"}),
         marks.text(encoding, f"cache_bytes < 0.95 && {one} < 0.85 * usd ? 'all in time' : ''", "100", one, align="right", dx=-4, dy=11, color=COLOURS["accent"]),

@@ -16,7 +16,7 @@ from blackboard import drawing, units
 from blackboard.batching import equations as step
 from blackboard.case import plain
 from blackboard.catalogue import measurement, model
-from blackboard.drawing import Drawing, alt_of, arrow, done, name_ends, point
+from blackboard.drawing import Drawing, alt_of, arrow, done, name_ends, percent, point
 from blackboard.formula import take
 from blackboard.paging import equations as eq, simulation
 from blackboard.paging.allocator import Allocator, Contiguous, OutOfRoom
@@ -32,10 +32,6 @@ SAMPLES = ("kv", "compute", "accent", "second", "third", "weights")
 def alt(name: str, *args: Any) -> str:
     """The alt text of a figure by the name of its function."""
     return alt_of(__name__, name, *args)
-
-
-def _percent(share: float, digits: int = 0) -> str:
-    return f"{100 * share:.{digits}f} %"
 
 
 def _pale(colour: str, share: float) -> tuple[float, ...]:
@@ -88,7 +84,7 @@ def reservation() -> Drawing:
     for at, grid, title, share in zip((above, below), cells, titles, use):
         at.imshow(grid.reshape(-1, LONGEST // PAGE, 3), aspect="auto", extent=(0, LONGEST, SLOTS / LONGEST, 0))
         at.set_title(title, loc="left")
-        at.set_title(f"{_percent(share)} hold tokens", loc="right")
+        at.set_title(f"{percent(share)} hold tokens", loc="right")
         at.set(yticks=[], xticks=[0, 512, 1024, 1536, 2048])
         at.hlines(range(1, SLOTS // LONGEST), 0, LONGEST, color="white", lw=1.5)
         at.grid(visible=False)
@@ -98,8 +94,8 @@ def reservation() -> Drawing:
     return done(
         fig,
         f"Two maps of the same {SLOTS:,} slots of a KV cache, each sequence in a colour, with lengths as in ShareGPT. Above, each sequence has "
-        f"{LONGEST:,} slots in one piece: {len(pieces.held)} sequences, and {_percent(use[0])} of the slots hold tokens. Below, blocks of {PAGE} "
-        f"tokens, wherever one was free: {len(pages.tables)} sequences, {_percent(use[1])}.",
+        f"{LONGEST:,} slots in one piece: {len(pieces.held)} sequences, and {percent(use[0])} of the slots hold tokens. Below, blocks of {PAGE} "
+        f"tokens, wherever one was free: {len(pages.tables)} sequences, {percent(use[1])}.",
     )
 
 
@@ -129,12 +125,12 @@ def use_by_length() -> Drawing:
 
 
 def _use_says(held: float, one: float, paged: float) -> str:
-    at = lambda tokens: _percent(eq.use_paged(context=held, page_tokens=tokens))
+    at = lambda tokens: percent(eq.use_paged(context=held, page_tokens=tokens))
     return (
         f"Share of the cache's room that holds tokens, 0 to 100 %, against the mean length of a sequence from 16 to {LONGEST:,} tokens (log scale). "
-        f"With {LONGEST:,} slots set aside for each sequence it rises in proportion, and is {_percent(eq.use_reserved(context=held, reserved_context=LONGEST))} "
+        f"With {LONGEST:,} slots set aside for each sequence it rises in proportion, and is {percent(eq.use_reserved(context=held, reserved_context=LONGEST))} "
         f"at the {held:.0f} tokens that a running sequence of ShareGPT's has on average; in blocks of 16, 64 and 256 tokens, drawn for sequences longer "
-        f"than a block, it is {at(16)}, {at(64)} and {at(256)} there. Simulated servers find {_percent(one)} and {_percent(paged)}."
+        f"than a block, it is {at(16)}, {at(64)} and {at(256)} there. Simulated servers find {percent(one)} and {percent(paged)}."
     )
 
 
@@ -185,7 +181,7 @@ def batch_and_cost() -> Drawing:
         f"Dollars of rent per million tokens of OPT-13B on one A100 of 40 GB against the batch from 1 to 400, both on log scales, for sequences of "
         f"{known['context']:.0f} tokens on average. The cost falls towards a floor of ${floor:.2f}, what reading KV takes. With {LONGEST:,} slots set "
         f"aside memory holds {held['reserved']:.0f} sequences: ${ends[0][1]:.2f}. In blocks of {PAGE} it holds {held['blocks']:.0f}: with a kernel that "
-        f"reads the cache {_percent(low)} to {_percent(high)} slower, a band, ${ends[1][1]:.2f}, {gain:.1f} times less; with one as fast, {ideal:.1f} times less.",
+        f"reads the cache {percent(low)} to {percent(high)} slower, a band, ${ends[1][1]:.2f}, {gain:.1f} times less; with one as fast, {ideal:.1f} times less.",
     )
 
 
@@ -205,14 +201,14 @@ def block_size() -> Drawing:
     axes.set(xscale="log", xlim=(1, 512), ylim=(0, 50), xlabel="tokens of a block (log scale)", ylabel="cost above an ideal memory (%)")
     axes.set_xticks([1, 4, 16, 64, 256], ["1", "4", "16", "64", "256"])
     axes.minorticks_off()
-    axes.text(1.15, 48.5, f"solid: kernel {_percent(slower)} slower\ndotted: as fast", va="top")
+    axes.text(1.15, 48.5, f"solid: kernel {percent(slower)} slower\ndotted: as fast", va="top")
     axes.text(1.15, 38, "grey: measured best\non ShareGPT. Short\nblocks are read more\nslowly than shown", color=COLOURS["muted"], va="top")
     axes.text(290, 33, "ShareGPT", color=COLOURS["accent"], ha="right", va="center")
     axes.text(62, 42, "Alpaca", color=COLOURS["compute"], ha="right", va="center")
     return done(
         fig,
         f"Cost of a token above that of a memory without waste and a kernel without overhead, 0 to 50 %, against the tokens of a block from 1 to 512 "
-        f"(log scale), for OPT-13B on one A100, up to blocks as long as a sequence. By empty room alone, and with a kernel {_percent(slower)} slower: "
+        f"(log scale), for OPT-13B on one A100, up to blocks as long as a sequence. By empty room alone, and with a kernel {percent(slower)} slower: "
         f"{'; '.join(says)}. Waste alone asks for the shortest blocks; the paper measured {row['low_block_tokens']} to {row['high_block_tokens']}, a "
         f"grey band, as best on ShareGPT, for short blocks keep the kernel from reading at full speed, which the curves leave out.",
     )
@@ -241,7 +237,7 @@ def kv_use() -> Drawing:
         for y, shares, word in ((3 * n, bars[0], "paper"), (3 * n + 0.95, bars[1], "ours")):
             ticks[y] = word
             _stack(axes, y, shares)
-        axes.text(0, 3 * n - 0.62, f"{name}: {_batch(name)} sequences, ours {run.batch:.1f}", va="bottom")
+        axes.text(0, 3 * n - 0.62, f"{name}: {simulation.batches()[name]:g} sequences, ours {run.batch:.1f}", va="bottom")
         says.append(f"{name} {bars[0][0]:.1f} and {bars[1][0]:.1f} %")
     axes.set(xlim=(0, 100), ylim=(3 * len(simulation.POLICIES) - 1.3, -1.6), xlabel="share of the cache's memory (%)")
     axes.set_yticks(list(ticks), ticks.values())
@@ -263,11 +259,6 @@ def _stack(axes, y: float, shares: list[float]) -> None:
         if share > 5:
             axes.text(left + share / 2, y, f"{share:.0f}", ha="center", va="center")
         left += share
-
-
-def _batch(system: str) -> str:
-    (row,) = measurement("vllm_batched_requests").records(requests="ShareGPT", system=system)
-    return f"{row['batch']:g}"
 
 
 # --- who holds which block -----------------------------------------------------------------------------------------------------

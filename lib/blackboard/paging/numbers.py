@@ -8,26 +8,16 @@ from blackboard.catalogue import measurement, model, price
 from blackboard.formula import take
 from blackboard.paging import equations as eq
 from blackboard.paging import hybrid, simulation
+from blackboard.paging.simulation import LONGEST, batches, lengths
 from blackboard.pricing.equations import pass_compute, uses_even
 from blackboard.units import pretty, significant
 
-BLOCK, LONGEST = 16, 2_048  # tokens: vLLM's default block, OPT's context
+BLOCK = 16  # tokens: vLLM's default
 CARD = "claude-opus-4.6@2026-03-13"  # the pricing lesson's
 GEMMA, SHORT, LONG = "gemma-3-27b", 1_024, 131_072
 AGENTS = 75  # of the simulation: conversations that go on at once
 FULL = 1e9  # tokens: room for every conversation of a simulation
 EXAMPLE = {"context": 112, "window": 32, "page_tokens": 16}  # of vLLM's documentation
-
-
-def lengths(requests: str) -> tuple[float, float]:
-    """Mean input and output of a collection of requests, in tokens."""
-    [row] = measurement("vllm_request_lengths").records(requests=requests)
-    return row["input_tokens"], row["output_tokens"]
-
-
-def batches() -> dict[str, float]:
-    """The measured batches of the paper, ShareGPT at two requests a second, by system."""
-    return {row["system"]: row["batch"] for row in measurement("vllm_batched_requests").records(requests="ShareGPT")}
 
 
 def cost(batch: float, paging_overhead: float = 0.0) -> float:

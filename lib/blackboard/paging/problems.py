@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
 from itertools import count, product
 
 from sympy import Min, Sum, Symbol, ceiling, solve, summation
@@ -14,6 +13,7 @@ from blackboard.notation import symbols
 from blackboard.paging import equations as eq
 from blackboard.paging import hybrid, simulation
 from blackboard.paging.allocator import Allocator, Contiguous, OutOfRoom
+from blackboard.paging.simulation import LONGEST
 from blackboard.practice import Choice, Estimate, Expression, Function, Mistake, Ordering, Quantity, Step, Values, Whole
 from blackboard.units import factor, pretty
 
@@ -25,30 +25,16 @@ KEEP = "Say when writing prompts to a cache pays, and how long it must keep them
 WINDOWS = "Count the blocks of a model with sliding windows."
 
 MILLION, GB = 1e6, factor("GB")
-LONGEST = 2_048  # tokens, OPT's context
 BLOCK = 16  # tokens, vLLM's default
 CARDS = ("claude-opus-4.6@2026-03-13", "claude-opus-5.5@2026-09-22", "claude-fable-5.1@2026-09-01", "claude-sonnet-4.6@2026-03-13")
 
 
-@dataclass(frozen=True)
 class Counted(Function):
     """A function that is tried on whole numbers, `tried`, so that it may loop over them."""
-
-    def at_points(self, expr, points=None) -> list[float]:
-        return [float(expr(**point)) for point in points or self.points] if callable(expr) else super().at_points(expr, points)
 
     @property
     def misfit(self) -> str:
         return "The values do not fit."
-
-
-@dataclass(frozen=True)
-class Guess(Estimate):
-    """An estimate whose reader has no factors to refine yet."""
-
-    def bands(self, values: Values) -> list:
-        *told, near = super().bands(values)
-        return [*told, near._replace(message="Not far off. What does a request hold at first, and what at last?")]
 
 
 def requests(values: Values) -> Values:
@@ -74,7 +60,7 @@ def watched(values: Values) -> float:
     return sum(tokens / values["reserved_context"] for tokens in seen) / 1000
 
 
-guess = Guess(
+guess = Estimate(
     id="guess", title="A guess before you read", level="easy",
     ask="A server sets aside cache for {reserved_context}, prompt and answer together, for every request that it takes on, from its first token to "
     "its last. The requests of {requests}, a collection of conversations, bring {input} on average and are answered with {output}; take each to be "
@@ -83,6 +69,7 @@ guess = Guess(
     draw={"requests": ("ShareGPT", "Alpaca"), "reserved_context": (LONGEST,)}, derive=guessed,
     units={"requests": "", "input": "token", "output": "token", "reserved_context": "token"}, unit="1", asked="%", within=1.6, objective=ROOM,
     answer=lambda v: take(eq.use_reserved, v), second=watched,
+    close="Not far off. What does a request hold at first, and what at last?",
     means="All else waits for an answer that hardly ever comes. With ShareGPT's requests tokens were measured in {measured} of such a server's "
     "cache: long answers stay longer, and hold more.",
     mistakes=(

@@ -58,6 +58,11 @@ def lengths(collection: str) -> tuple[float, float]:
     return row["input_tokens"], row["output_tokens"]
 
 
+def batches() -> dict[str, float]:
+    """The measured batches of the paper, ShareGPT at two requests a second, by system."""
+    return {row["system"]: row["batch"] for row in measurement("vllm_batched_requests").records(requests="ShareGPT")}
+
+
 def spread() -> float:
     """How far answers spread: standard deviation over mean, as vLLM's shares of memory and batches of ShareGPT's requests imply.
 
@@ -65,7 +70,7 @@ def spread() -> float:
     that is what the paper calls reserved.
     """
     slots, mean = measurement("vllm_paper").records(model="OPT-13B")[0]["kv_tokens"], lengths("ShareGPT")[1]
-    batch = {row["system"]: row["batch"] for row in measurement("vllm_batched_requests").records(requests="ShareGPT")}
+    batch = batches()
     ahead = [row["share"] * slots / batch[row["system"]] for row in measurement("vllm_kv_use").records(use="reserved")]
     return math.sqrt(2 * sum(ahead) / len(ahead) / mean - 1)
 
@@ -137,10 +142,6 @@ class Served(NamedTuple):
     preempted: int  # times that a request had to make way
     seconds: float
     wait: float  # mean time, s, from arrival to the first step
-
-    @property
-    def answers_per_s(self) -> float:
-        return self.finished / self.seconds
 
 
 class _Running:

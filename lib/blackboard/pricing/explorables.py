@@ -14,7 +14,7 @@ from blackboard import marks, menus, units
 from blackboard.batching import equations as step
 from blackboard.case import RUNNING, plain
 from blackboard.catalogue import price, system, tier
-from blackboard.explorable import Explorable, curve, derived, inside, menu, slider, sweep
+from blackboard.explorable import Explorable, curve, decades, derived, inside, menu, slider, sweep
 from blackboard.formula import Formula, take
 from blackboard.pricing import equations as eq, numbers
 from blackboard.pricing.figures import spent
@@ -27,7 +27,6 @@ SYSTEMS = ("gb200-nvl72", "b200-64", "gb300-nvl72", "h200-8", "h100-8", "a100-80
 SPARSITY = 8  # stored over active parameters, the lecture's
 CHEAP, HOUR, YEAR = units.factor("USD/megatoken"), units.factor("hour"), 365 * units.factor("day")
 ROUND = ",.3~r"  # three digits, thousands separated
-DOT = {"type": "point", "filled": True, "opacity": 1, "size": 110}
 
 
 def _bytes(value: str) -> str:
@@ -64,12 +63,6 @@ REAL = RUNNING.symbols["kv_bytes_per_token"]
 ENDLESS, TOP = 10, 100  # a batch of 2 ** ENDLESS critical ones hardly pays for weights; cost at the top of the chart
 
 
-def _around(name: str, value: float, below: float, above: float, label: str) -> list[dict]:
-    """A slider of decades around a value, which it starts at."""
-    start = round(math.log10(value), 3)
-    return slider(name, round(start - below, 3), round(start + above, 3), 0.1, start, label, base=10)
-
-
 def _between(name: str, value: float, other: float, stops: int, below: int, above: int, label: str) -> list[dict]:
     """A slider that starts at a value and is at another after so many stops; of so many stops below and above the start."""
     start, pitch = round(math.log10(value), 6), round(math.log10(other / value) / stops, 6)
@@ -80,10 +73,10 @@ def _between(name: str, value: float, other: float, stops: int, below: int, abov
 def _card() -> list[dict]:
     """Machine and precision, the model, the batch, the card's step, and what follows from them."""
     sliders = [
-        *_around("n_active", START["n_active"], 1, 1, "active parameters"),
+        *decades("n_active", START["n_active"], 1, 1, "active parameters"),
         *_between("kv_bytes_per_token", START["kv_bytes_per_token"], REAL, 16, 10, 26, "bytes of KV per token"),
         *slider("fill", -2, ENDLESS, 0.5, ENDLESS, "batch: critical batch ×", base=2),
-        *_around("step_context", START["step_context"], 1.9, 0.6, "price step at (tokens)"),
+        *decades("step_context", START["step_context"], 1.9, 0.6, "price step at (tokens)"),
         *slider("step_ratio", 1, 3, 0.1, START["step_ratio"], "price beyond the step ×"),
     ]
     known = {"n_total": f"{SPARSITY} * n_active", "batch_critical": inside(step.critical_batch, "sequence"), "batch": "fill * batch_critical"}
@@ -115,7 +108,7 @@ def card_explorer() -> Explorable:
     layers = [
         marks.line("memory", "kv", encoding), marks.line("cost", marks.INK, encoding, strokeWidth=4), marks.rule(encoding, "compute", y="1"),
         _tread(encoding, "1000", "step_context", "level"), _tread(encoding, "step_context", "1000000", "far"),
-        marks.at(encoding, {**DOT, **third}, x="max(1000, covers)", y="far"),
+        marks.at(encoding, {**marks.DOT, **third}, x="max(1000, covers)", y="far"),
         marks.text(encoding, "'multiplying'", "1000", "1", align="left", dx=4, dy=10, color=COLOURS["compute"]),
         marks.text(encoding, f"level > {TOP} ? '' : 'price'", "1000", "level", align="left", dx=4,
                    dy={"expr": f"level > {TOP / 2} ? 10 : -10"}, **third),
@@ -185,8 +178,8 @@ def _hold() -> list[dict]:
     case = RUNNING.symbols
     sliders = [
         *menu("year", WHEN, "2026", "byte prices known by"),
-        *_around("kv_bytes_per_token", case["kv_bytes_per_token"], 2.3, 1, "bytes of KV per token"),
-        *_around("n_active", case["n_active"], 1.5, 1.5, "active parameters"),
+        *decades("kv_bytes_per_token", case["kv_bytes_per_token"], 2.3, 1, "bytes of KV per token"),
+        *decades("n_active", case["n_active"], 1.5, 1.5, "active parameters"),
         *slider("rent_per_hour", 0.5, 12, 0.1, rent().usd_per_chip_hour, "rent: $ per GPU-hour"),
         *slider("years", 1, 10, 1, round(numbers.LIFE / YEAR), "years to pay off a device"),
         *slider("faster", -3, 3, 0.5, 0, "devices read faster ×", base=2),
@@ -258,7 +251,7 @@ def hold_explorer() -> Explorable:
     base["transform"] += [curve(formula, "hold_time", fields[name], "USD/megatoken", **on) for name, (formula, on) in LINES.items()]
     lines = [marks.line(fields[name], INKS[name], encoding) for name in LINES]
     layers = [
-        *lines, marks.rule(encoding, None, x="marked"), marks.at(encoding, {**DOT, "color": marks.INK}, x="marked", y="least"),
+        *lines, marks.rule(encoding, None, x="marked"), marks.at(encoding, {**marks.DOT, "color": marks.INK}, x="marked", y="least"),
         *(_named(encoding, name) for name in LINES),
         marks.hover(encoding, "flash", {field: f"{name} ($/Mtok)" for name, field in fields.items()}, ",.2~g", ",.3~r"),
     ]  # fmt: skip

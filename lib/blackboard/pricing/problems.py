@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import count, product
-from math import sqrt
 
 from sympy import Max, diff, solve
 from sympy import sqrt as root_of
@@ -12,7 +11,7 @@ from blackboard.batching import equations as roofline
 from blackboard.catalogue import chip, measurement, model, price, system, tier
 from blackboard.formula import take
 from blackboard.notation import symbol
-from blackboard.practice import Choice, Estimate, Expression, Function, Mistake, Ordering, Quantity, Step, Values
+from blackboard.practice import Choice, Estimate, Expression, Function, Mistake, Ordering, Quantity, Step, Values, root
 from blackboard.pricing import equations as eq
 from blackboard.units import factor, pretty
 
@@ -73,14 +72,6 @@ def rented(values: Values) -> Values:
     return gpu.symbols("fp8") | {"gpu_name": values["gpu"].split("-")[0].upper(), "rent": values["hourly"] / HOUR} | lecture
 
 
-def meets(rises, low: float, high: float) -> float:
-    """Where a rising function of a positive number crosses zero, by halving the interval's logarithm."""
-    for _ in range(80):
-        middle = sqrt(low * high)
-        low, high = (low, middle) if rises(middle) > 0 else (middle, high)
-    return low
-
-
 CARD = {"card_name": "", "date": "", "in_usd": "USD", "out_usd": "USD", "long_in": "USD", "long_out": "USD", "write_usd": "USD", "hit_usd": "USD",
         "lecture_usd": "USD", "step_context": "token", "ratio": "1"}  # fmt: skip
 PLAIN = {"net_name": "", "machine_name": "", "gpu_name": "", "hourly": "USD", "context": "token", "kept_for": "", "device": ""}
@@ -131,7 +122,7 @@ implied = Quantity(
     derive=lambda v: priced(v) | served(v) | {"known": model("deepseek-v3").kv_bytes_per_token()}, units=TEXT | {"known": "byte"},
     unit="byte/token", asked="kB/token", objective=STEP,
     answer=lambda v: take(eq.kv_implied, v),
-    second=lambda v: meets(lambda kv: v["step_context"] - take(roofline.balanced_context, v, kv_bytes_per_token=kv), 1.0, 1e9),
+    second=lambda v: root(lambda kv: v["step_context"] - take(roofline.balanced_context, v, kv_bytes_per_token=kv), 1.0, 1e9),
     means="So little that the lecturer himself finds it a bit small. DeepSeek-V3, which is known for a small cache, keeps {known} in BF16.",
     mistakes=(
         Mistake(lambda v: take(eq.kv_implied, v, n_active=v["n_total"]),
@@ -280,7 +271,7 @@ balanced = Quantity(
     draw={"net": ("deepseek-v3", "qwen3-235b-a22b", "kimi-k2", "glm-4.5"), "machine": ("gb200-nvl72", "h100-8", "h200-8")},
     derive=served, units=TEXT | {"kv_bytes_per_token": "byte/token"}, unit="token/sequence", asked="token", objective=STEP,
     answer=lambda v: take(roofline.balanced_context, v),
-    second=lambda v: meets(lambda L: take(roofline.kv_time, v, batch=1, context=L) - take(roofline.compute_time, v, batch=1), 1.0, 1e9),
+    second=lambda v: root(lambda L: take(roofline.kv_time, v, batch=1, context=L) - take(roofline.compute_time, v, batch=1), 1.0, 1e9),
     means="Nowhere near 200,000 tokens. If such a model were priced by its crossing, the step would stand within the first pages of a prompt.",
     mistakes=(
         Mistake(lambda v: take(roofline.balanced_context, v, n_active=v["n_total"]), "A token is multiplied by the active parameters only."),
@@ -533,7 +524,7 @@ decoding = Quantity(
     draw={"sheet": tuple(OPEN), "gpu": ("h800", "h200"), "times": (4, 2, 3)}, derive=opened,
     units=TEXT | {"kv_bytes_per_token": "byte/token", "times": "1", "measured": "1"}, unit="token/sequence", asked="token", objective=RATIO,
     answer=lambda v: take(eq.context_implied, v),
-    second=lambda v: meets(lambda L: take(eq.memory_ratio_of, v, context=L) - v["out_usd"] / v["in_usd"], 1.0, 1e9),
+    second=lambda v: root(lambda L: take(eq.memory_ratio_of, v, context=L) - v["out_usd"] / v["in_usd"], 1.0, 1e9),
     means="Not absurd: DeepSeek reported a mean of {measured} tokens for its own service on a day of February 2025, over V3 and R1 together. But one "
     "factor over cost for both kinds of token is a bold assumption.",
     mistakes=(
@@ -572,7 +563,7 @@ attention = Quantity(
     draw={"net": ("llama-3.1-405b", "llama-3.1-70b", "qwen3-235b-a22b", "glm-4.5", "mistral-large-2")}, derive=attending,
     units={"net_name": "", "layers": "1"}, unit="token/sequence", asked="token", objective=LONG,
     answer=lambda v: take(eq.context_flop, v),
-    second=lambda v: meets(lambda L: model(v["net"]).attention_flop(L) - 2 * model(v["net"]).n_active, 1.0, 1e9),
+    second=lambda v: root(lambda L: model(v["net"]).attention_flop(L) - 2 * model(v["net"]).n_active, 1.0, 1e9),
     means="Well below a million tokens. The lecture calls the slope shallow and puts the trouble at millions; for models that are public it comes "
     "sooner.",
     mistakes=(
@@ -744,7 +735,7 @@ even = Quantity(
     draw={"net": ("board", "deepseek-v3", "qwen3-235b-a22b", "glm-4.5"), "gpu": GPUS, "hourly": (2.0, 3.0, 4.0)}, derive=held,
     units=TEXT | {"kv_bytes_per_token": "byte/token"}, unit="s", objective=TIERS,
     answer=lambda v: take(eq.hbm_even, v),
-    second=lambda v: meets(lambda T: take(eq.hbm_hold, v, hold_time=T) - take(eq.remat_cost, v), 1e-6, 1e12),
+    second=lambda v: root(lambda T: take(eq.hbm_hold, v, hold_time=T) - take(eq.remat_cost, v), 1e-6, 1e12),
     means="The rent has cancelled. A small cache may stay in HBM for an hour, a large one for less than a minute; then a cheaper memory has to "
     "take it.",
     mistakes=(

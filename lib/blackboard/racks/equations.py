@@ -20,6 +20,7 @@ chip_power, other_power, links, pairs, rack_mass, footprint = symbols("chip_powe
 link_efficiency, link_latency, one_chip, message, start_time = symbols("link_efficiency link_latency one_chip message start_time")
 
 INSIGHTS = Source("insights2025")
+FP8_OUT = {"dispatch_bytes": 1, "combine_bytes": 2}  # FP8 on the way to the experts, BF16 back
 several = Le(1, racks)
 
 # --- experts on chips ------------------------------------------------------------------------------------------------

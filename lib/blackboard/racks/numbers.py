@@ -8,9 +8,9 @@ from blackboard.batching import equations as step
 from blackboard.case import RUNNING
 from blackboard.catalogue import chip, chips, measurement, model
 from blackboard.racks import equations as eq, simulation
+from blackboard.racks.equations import FP8_OUT
 from blackboard.units import factor, pretty, significant
 
-FP8_OUT = {"dispatch_bytes": 1, "combine_bytes": 2}  # FP8 on the way to the experts, BF16 back
 USED = 64  # of the rack's GPUs, for divisibility: lecture 0:34:20
 LECTURE_RATIO = 8  # scale-up over scale-out, 0:38:47
 # DeepSeek's example: 32 tokens, 8 routed and 1 shared expert, a width rounded to 7,000, all 61 layers, two micro-batches

@@ -238,7 +238,7 @@ def bill_explorer() -> Explorable:
     y = {"field": "card", "type": "quantitative", "title": "$ for 1,000 requests", "scale": {"domainMin": 0, "domainMax": {"expr": "top"}}, "axis": {"tickCount": 5}}
     encoding, base = {"x": x, "y": y}, sweep("hit_rate", 0, 1, points=41, log=False)
     base["transform"] += [curve(request_cost, "hit_rate", which, ASKED, **_bound(which)) for which in ("card", "other")]
-    dot = {"type": "point", "filled": True, "opacity": 1, "size": 90}
+    dot = {**marks.DOT, "size": 90}
     layers = [
         marks.line("other", "third", encoding), marks.line("card", "compute", encoding, strokeWidth=3),
         marks.at(encoding, {**dot, "color": COLOURS["third"]}, x="share / 100", y="there"),
@@ -267,7 +267,7 @@ def _lines() -> list[str]:
     less = lambda which: f"(waits == 'yes' ? (cards[{which}].batches ? ', less ' + format(100 - 100 * cards[{which}].batch, '.0f') + ' %' : ', no batch price') : '')"
     asks = lambda which: (f"cards[{which}].name + {far(which)} + {less(which)} + ', per Mtok:'", listed(which))
     part = lambda formula, **fields: f"{1 / factor(ASKED)!r} * {formula.vega(**fields)}"
-    card = {field: signal for field, signal in _bound("card").items()}
+    card = _bound("card")
     take_in = lambda formula, **more: part(formula, **{key: value for key, value in (card | more).items() if key in formula.free})
     said = {
         "new": take_in(PARTS["written"], written_tokens="prompt_tokens * (1 - share / 100)"), "hits": take_in(PARTS["hits"], reread_tokens="prompt_tokens * share / 100"),

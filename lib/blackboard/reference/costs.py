@@ -689,7 +689,7 @@ def _agents() -> dict[str, str]:
         "fable": name(fable.card), "opus": name(opus.card), "fable_price": f"{fable.card.usd_per_Mtok.input / opus.card.usd_per_Mtok.input:g}",
         "fable_bill": significant(fable.total / opus.total, 2), "hosted": HOSTED, "hosts": str(len(hosted)),
         "host_most": f"{usd(max(one.total for one in hosted.values()))}", "host_least": f"{usd(min(one.total for one in hosted.values()))}",
-        "host_span": significant(max(one.total for one in hosted.values()) / min(one.total for one in hosted.values()), 2),
+        "host_span": significant(_span("agent"), 2),
         "host_chat": significant(_span("chat"), 2),
     }  # fmt: skip
 
@@ -776,7 +776,7 @@ def _floors() -> dict[str, str]:
     """The agent's task from the machine upwards."""
     load = workloads()["agent"]
     n, share, known, own = tokens_of(load), reached(), rack(), own_machine()
-    low, top = floor(load), ladder(load)["kept"]
+    low, top, top_own = floor(load), ladder(load)["kept"], ladder(load, own)["kept"]
     asked = priced(price(OWN), load)
     one = take(kv_time, known, batch=1, context=n.before_output)
     fits = (known["hbm"] - known["n_total"] * known["bytes_per_param"]) / (n.before_output * known["kv_bytes_per_token"])
@@ -792,8 +792,8 @@ def _floors() -> dict[str, str]:
         "walk_host": name(price(SOLD[0])), "host_bill": usd(host.total), "host_again": usd(again), "host_hits": usd(host.hits), "walk_opus": name(price(GROWING)),
         "att_from": significant(even_context(), 2), "att_times": significant(1 + n.before_new / even_context(), 2), "walk_prefill": f"{share['prefill']:.0%}",
         "walk_mfu": f"{share['mfu']:.0%}", "walk_decode": f"{share['decode']:.0%}", "walk_day_context": f"{_account()['context_tokens']:,}", "walk_nodes": f"{share['nodes']:.0%}",
-        "walk_gap": f"{load.gap:g} s", "kept_hbm": usd(between(load, hbm_hold, known)), "kept_flash": f"${between(load, tier_hold, known | _flash()):.6f}", "machine": usd(top.total), "machine_own": usd(ladder(load, own)["kept"].total),
-        "left": significant(asked.total / top.total, 2), "left_own": significant(asked.total / ladder(load, own)["kept"].total, 2),
+        "walk_gap": f"{load.gap:g} s", "kept_hbm": usd(between(load, hbm_hold, known)), "kept_flash": f"${between(load, tier_hold, known | _flash()):.6f}", "machine": usd(top.total), "machine_own": usd(top_own.total),
+        "left": significant(asked.total / top.total, 2), "left_own": significant(asked.total / top_own.total, 2),
         "top_new": usd(top.new), "own_new": usd(asked.new), "top_out": usd(top.output), "own_out": usd(asked.output), "own_hits": usd(asked.hits), "own_hits_share": f"{asked.hits / asked.total:.0%}",
         "own_day": significant(day_ratio(price(OWN)), 2), "opus_margin": significant(margin.mid, 2), "opus_low": significant(margin.low, 2), "opus_high": significant(margin.high, 2),
         "opus_real": significant(share["prefill"] * margin.mid, 2), "top_hits": usd(top.hits),

@@ -24,7 +24,7 @@ from pathlib import Path
 from blackboard import catalogue, notation
 from blackboard.batching import equations as step, numbers as batching
 from blackboard.case import RUNNING
-from blackboard.formula import DERIVED, Formula, Source, formulas, lecture
+from blackboard.formula import DERIVED, Formula, Source, formulas, lecture, take
 from blackboard.notation import latex
 from blackboard.overtraining import equations as training, numbers as overtraining
 from blackboard.pipelining import numbers as pipelining
@@ -38,7 +38,6 @@ from blackboard.units import pretty, significant
 ROOT = Path(__file__).resolve().parents[3]
 DECK = "the-math-behind-llms.apkg"
 HERE = "../_static/flashcards/"  # from the page to the deck and its figures
-RUBIN = {"hbm": 288e9, "bandwidth": 20e12}  # as the lecture has it, 0:24:13
 TWICE = "blackboard::shown-in-lecture"  # a tag
 DEARER = 3, 5  # output over input, 1:41:24
 _SLOT = re.compile(r"\{([=$]?)([\w.]+)\}")
@@ -171,7 +170,7 @@ def _hardware_and_batch() -> dict[str, str]:
     """Numbers of the lecture's first two parts and of the racks."""
     chip, found = catalogue.chip("h100-sxm"), {**batching.hardware(), **batching.workload(), **batching.train()}
     own = {
-        "flop": str(notation.lookup("flop_per_param").value), "rubin": pretty(step.drain_time(**RUBIN), "s"),
+        "flop": str(notation.lookup("flop_per_param").value), "rubin": pretty(step.drain_time(**batching.RUBIN), "s"),
         "nominal": f"{chip.flops('fp8') / chip.bandwidth:.0f}",
         "critical": significant(RUNNING(step.critical_batch)),
     }  # fmt: skip
@@ -181,7 +180,7 @@ def _hardware_and_batch() -> dict[str, str]:
 def _data_and_prices() -> dict[str, str]:
     """Numbers of over-training and of prices."""
     forward, backward = (notation.lookup(name).value for name in ("flop_per_param", "flop_backward"))
-    served = training.balanced_tokens(**{name: value for name, value in (overtraining.BOARD | overtraining.CARD).items() if name in training.balanced_tokens.free})
+    served = take(training.balanced_tokens, overtraining.BOARD | overtraining.CARD)
     stepped = catalogue.price(pricing.STEPPED)
     high, low = (f"{pricing_equations.decode_mfu(input_price=1, output_price=ratio):.0%}" for ratio in DEARER)
     found = overtraining.costs() | overtraining.tokens() | pricing.step_of_price() | pricing.cards() | pricing.places()
@@ -195,7 +194,7 @@ def _data_and_prices() -> dict[str, str]:
 
 def _three_hundred(times: float) -> dict[str, float]:
     """The lecture's card: 300 multiply-adds for each byte, whatever the bandwidth; so many times that in a narrower format."""
-    return {"n_active": 100e9, "step_context": 200e3, "flops": times * 2 * sparsity.ABOUT_300, "bandwidth": 1}
+    return pricing.BOARD | {"flops": times * pricing.BOARD["flops"]}
 
 
 @cache

@@ -9,13 +9,14 @@ import math
 
 from blackboard.batching import equations as step, numbers as batching
 from blackboard.case import RUNNING
-from blackboard.catalogue import chip, chips, measurement, model, models, price, source, system, tier, tiers
+from blackboard.catalogue import chip, chips, measurement, model, models, price, source, tier, tiers
 from blackboard.formula import take
 from blackboard.overtraining import equations as over, numbers as overtraining, simulation as draws
 from blackboard.pipelining import equations as pipe, numbers as pipelining
 from blackboard.pricing import equations as pricing, numbers as priced
 from blackboard.pricing.implied import implied, rent
 from blackboard.racks import equations as racks, numbers as racked
+from blackboard.reference.costs import reached
 from blackboard.reference.ledger import (
     CONTRADICTED, CORRECTED, EXACT, FAILS, HOLDS, NEAR, OVERSTATED, PART, ROUGH, UNSOURCED, Found, Ledger, Part, Place, cited, found,
 )  # fmt: skip
@@ -119,7 +120,7 @@ def as_many() -> Found:
 
 def keeping(time: float) -> dict[str, float]:
     """What it costs to keep a token of DeepSeek-V3's KV for so long and bring it back once, by place, USD."""
-    known = RUNNING.symbols | {"rent": rent().usd_per_chip_second, "hold_time": time}
+    known = priced.rack() | {"hold_time": time}
     cost = {name: take(pricing.tier_cost, known | priced.rented(tier(id))) for id, name in zip(priced.KEEP, ("DDR", "flash", "disk"))}
     cost |= {"HBM": take(pricing.hbm_hold, known), "nowhere": take(pricing.remat_cost, known)}
     return cost
@@ -146,9 +147,8 @@ def hour_on_disk() -> Found:
 
 def day_use() -> tuple[float, float]:
     """Shares of the peak that DeepSeek's prefill, cache hits left out, and decoding used on the day that it published."""
-    [day], net, box = measurement("deepseek_day6_production").records(), model("deepseek-r1"), system("h800-8")
-    use = lambda rate: 2 * net.n_active * rate / box.flops("fp8")
-    return use(day["node_prefill_token_per_s"] * (1 - day["hit_rate"])), use(day["node_decode_token_per_s"])
+    share = reached()
+    return share["prefill"], share["mfu"]
 
 
 # --- four mental models ------------------------------------------------------------------------------------------------

@@ -21,12 +21,11 @@ from blackboard.reference.ledger import (
 )  # fmt: skip
 from blackboard.reference.points import API, day_use, drained, ledger, of, stated, world_racks
 from blackboard.sparsity import equations as sparse, numbers as sparsity
-from blackboard.speculation import equations as spec
-from blackboard.units import factor
+from blackboard.speculation import equations as spec, numbers as speculated
 
 # --- the lecture's numbers ---------------------------------------------------------------------------------------------
 
-MS, BOARD_BATCH = 1e-3, 2_400
+MS = 1e-3
 
 
 @ledger.enter(
@@ -47,7 +46,7 @@ def thousands() -> Found:
     formulas=("batching.drain_time",), sources=of(chip("vr200-nvl72")), because={HOLDS: "Rounded up from the lecture's own rate; the published rate is higher, the time shorter still."},
 )  # fmt: skip
 def fifteen() -> Found:
-    return found(Part("as the lecture divides", 15 * MS, step.drain_time(hbm=288e9, bandwidth=20e12), "s"), Part("Vera Rubin, as published", 15 * MS, step.drain_time.given(chip("vr200-nvl72"))(), "s"))
+    return found(Part("as the lecture divides", 15 * MS, step.drain_time(**batching.RUBIN), "s"), Part("Vera Rubin, as published", 15 * MS, step.drain_time.given(chip("vr200-nvl72"))(), "s"))
 
 
 @ledger.enter(
@@ -57,7 +56,7 @@ def fifteen() -> Found:
 )  # fmt: skip
 def rubin_memory() -> Found:
     row = chip("vr200-nvl72")
-    return found(Part("memory", 288e9, row.hbm_bytes, "byte"), Part("bandwidth", 20e12, row.bandwidth, "byte/s"), drain=step.drain_time.given(row)())
+    return found(Part("memory", batching.RUBIN["hbm"], row.hbm_bytes, "byte"), Part("bandwidth", batching.RUBIN["bandwidth"], row.bandwidth, "byte/s"), drain=step.drain_time.given(row)())
 
 
 @ledger.enter(
@@ -299,10 +298,9 @@ def memories() -> Found:
 
 REALITY = "Against reality"
 BLOG = {"transformers": 24, "tgi": 3.5}  # times the throughput, vLLM's blog of June 2023
-SPIRE_TRAINING = 0.25 / 10  # of its draft, over serving without one, in the paper's units
 ROOM = {"hbm": 40e9, "n_total": 13e9, "bytes_per_param": 2, "context": 500, "kv_bytes_per_token": 819_200}  # OPT-13B on an A100; it cancels from ratios
 EXAMPLE_PREFIX = {"common_context": 10, "page_tokens": 4}  # vLLM's documentation on prefix caching
-EXAMPLE_HYBRID = {"context": 112, "page_tokens": 16, "window": 32, "full_groups": 1, "window_groups": 2}  # and on hybrid models
+EXAMPLE_HYBRID = paged.EXAMPLE | {"full_groups": 1, "window_groups": 2}  # and on hybrid models
 
 
 def reported(**where) -> float:
@@ -321,7 +319,7 @@ def reported(**where) -> float:
 def spire() -> Found:
     [row] = measurement("spire_multipliers").records(draft="SPIRe")
     steps = spec.round_steps(tokens_per_round=row["tokens_per_pass"], spec_speedup=row["speedup"])
-    saving = spec.saving(spec_speedup=row["speedup"], draft_training=SPIRE_TRAINING)
+    saving = spec.saving(spec_speedup=row["speedup"], draft_training=speculated.TRAINING)
     return found(Part("throughput at a fixed batch, as modelled", 2.8, row["speedup"]), Part("time per token at that batch, plain over speculated", 2.8, row["tokens_per_pass"] / steps), tokens=row["tokens_per_pass"], steps=steps, saving=saving)
 
 
@@ -347,8 +345,7 @@ def used(system: str) -> float:
 
 def talk() -> float:
     """Mean tokens of a ShareGPT request, input and output."""
-    [row] = measurement("vllm_request_lengths").records(requests="ShareGPT")
-    return row["input_tokens"] + row["output_tokens"]
+    return sum(simulation.lengths("ShareGPT"))
 
 
 @ledger.enter(
@@ -360,7 +357,7 @@ def talk() -> float:
 )  # fmt: skip
 def wasted() -> Found:
     said, names = (0.6, 0.8), {"Orca (Max)": "longest output reserved", "Orca (Pow2)": "next power of two", "Orca (Oracle)": "just enough, knowing the future"}
-    reserved = lambda tokens, when: Part(f"ShareGPT by the formula, {tokens:.0f} tokens {when}", said, 1 - paging.use_reserved(context=tokens, reserved_context=2_048), "%")
+    reserved = lambda tokens, when: Part(f"ShareGPT by the formula, {tokens:.0f} tokens {when}", said, 1 - paging.use_reserved(context=tokens, reserved_context=simulation.LONGEST), "%")
     return found(*(Part(f"Orca, {name}", said, 1 - used(system), "%") for system, name in names.items()), reserved(talk(), "at the end"), reserved(simulation.held(), "on average"))
 
 
@@ -397,7 +394,7 @@ def two_to_four() -> Found:
 )  # fmt: skip
 def four_percent() -> Found:
     most = (0, 0.04)
-    return found(Part("measured", most, 1 - used("vLLM"), "%", said="at most 4 %"), Part(f"ShareGPT in blocks of 16 by the formula, {talk():.0f} tokens at the end", most, 1 - paging.use_paged(context=talk(), page_tokens=16), "%", said="at most 4 %"))
+    return found(Part("measured", most, 1 - used("vLLM"), "%", said="at most 4 %"), Part(f"ShareGPT in blocks of 16 by the formula, {talk():.0f} tokens at the end", most, 1 - paging.use_paged(context=talk(), page_tokens=paged.BLOCK), "%", said="at most 4 %"))
 
 
 @ledger.enter(
@@ -458,7 +455,7 @@ def overlap(batch: float) -> float:
              "running case with ideal links, which gains later, for its links are fast."},
 )  # fmt: skip
 def halves() -> Found:
-    rows = [row for row in measurement("two_batch_overlap").records(phase="decode", setting="plain")]
+    rows = measurement("two_batch_overlap").records(phase="decode", setting="plain")
     measured = (Part(f"SGLang on H100, {row['tokens_per_gpu']} tokens a GPU", (1, 2), 1 + row["low_gain"], said="1 to 2 times") for row in rows)
     return found(*measured, *(Part(f"the running case, {batch / RUNNING.symbols['chips']:.0f} tokens a GPU", (1, 2), overlap(batch), said="1 to 2 times") for batch in (2_000, 20_000)))
 

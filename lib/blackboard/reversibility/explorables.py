@@ -17,7 +17,7 @@ from blackboard.reversibility.simulation import VALUE
 from blackboard.style import COLOURS
 from blackboard.units import pretty, significant
 
-DOT = {"type": "point", "filled": True, "opacity": 1, "size": 110, "clip": False}
+DOT = {**marks.DOT, "clip": False}
 GB = units.factor("GB")
 
 # --- memory --------------------------------------------------------------------------------------------------------------

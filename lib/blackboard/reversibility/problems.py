@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from functools import cached_property
 from itertools import product
 from math import log, sqrt as root, tanh
 
@@ -216,18 +215,6 @@ def searched(left: int, right: int) -> int:
     return next(y for x, y in product(range(1, 8), repeat=2) if encrypted(x, y) == (left, right))
 
 
-class Rounds(Function):
-    """A function that is tried on what really comes out of the cipher, so that it may compute in whole numbers."""
-
-    @cached_property
-    def points(self) -> list[Values]:
-        out = [dict(zip(("left", "right"), encrypted(*pair))) for pair in ((1, 2), (4, 1), (2, 5), (3, 3), (5, 6))]
-        return out * 2  # there are no other units to try them in
-
-    def at_points(self, expr, points=None) -> list[float]:
-        return [float(expr(**point)) for point in points or self.points] if callable(expr) else super().at_points(expr, points)
-
-
 def slipped(step: Callable, u=left, v=right):
     """The right half after undoing the rounds, last one first, by a step that is wrong."""
     for k in ROUNDS[::-1]:
@@ -236,14 +223,15 @@ def slipped(step: Callable, u=left, v=right):
 
 
 ORIGIN = undone(left, right, ROUNDS[::-1])
+PAIRS = (1, 2), (4, 1), (2, 5), (3, 3), (5, 6)  # what went in: whole numbers come out, and may be computed with
 OVERWRITTEN = "One half is overwritten before the other has been worked out from it. Change both at once, or keep a copy of the old one."
 CARRIED = "What a round carries over unchanged comes out on the right: there stands the old x. You took the left one for it."
-decrypt = Rounds(
+decrypt = Function(
     id="decrypt", title="Write the decryption", level="medium",
     ask="A cipher works on two whole numbers, without a modulus. Its round number k turns (x, y) into (y + (x + k)², x). It runs rounds 1, 2 and 3 in this "
     "order, and the two numbers left and right come out. Write a Python function of left and right that returns the y that went in.",
     formula=Formula("reversibility.rounds_back", "right", ORIGIN[1], "1", "the right half that went into three rounds with squares", register=False),
-    answer=None, second=lambda v: searched, objective=FEISTEL,
+    tried=tuple(dict(zip(("left", "right"), encrypted(*pair))) for pair in PAIRS), answer=None, second=lambda v: searched, objective=FEISTEL,
     means="The same loop, run backwards, for any round function and any number of rounds. In a cipher the k are the secret; in a network they are layers.",
     mistakes=(
         Mistake(undone(left, right, ROUNDS)[1], "You undid the rounds in the order in which they ran. The last one has to be undone first."),

@@ -21,7 +21,6 @@ from blackboard.units import significant
 
 SYSTEMS = ("gb200-nvl72", "b200-64", "gb300-nvl72", "vr200-nvl72", "h200-8", "h100-8", "a100-80gb-8", "mi355x-8", "tpu7x-64", "tpu-v6e-256")
 MODELS = ("deepseek-v3", "lecture-moe", "kimi-k2", "qwen3-235b-a22b", "gpt-oss-120b", "llama-4-maverick", "llama-3.1-70b")  # the last one dense
-DOT = {"type": "point", "filled": True, "opacity": 1, "size": 110}
 
 # --- the batch at a context -------------------------------------------------------------------------------------------
 
@@ -54,7 +53,7 @@ def critical_explorer() -> Explorable:
     layers = [
         marks.at(encoding, beyond, x="max(100, balanced)"), marks.rule(encoding, "weights", y="level"), marks.rule(encoding, "kv", x="balanced"),
         marks.line("batch_critical", marks.INK, encoding, strokeWidth=4), marks.rule(encoding, "accent", x="context"),
-        marks.at(encoding, {**DOT, "color": COLOURS["accent"]}, x="here ? context : null", y="here ? here : null"),
+        marks.at(encoding, {**marks.DOT, "color": COLOURS["accent"]}, x="here ? context : null", y="here ? here : null"),
         marks.text(encoding, f"'C·s = ' + {marks.said('level')}", "100", "level", align="left", dx=6, dy=11),
         marks.text(encoding, f"'L* = ' + {marks.said('balanced')} + ': none beyond'", "max(100, balanced)", "150",
                    **marks.side("balanced > 10000")),
@@ -116,7 +115,7 @@ def routed_explorer() -> Explorable:
     base["transform"] += [curve(ROUTED_GAIN, "experts", "gain", "1")]
     layers = [
         marks.line("gain", "compute", encoding, strokeWidth=4), marks.rule(encoding, None, y="1"),
-        marks.at(encoding, {**DOT, "color": COLOURS["kv"], "clip": False}, x="experts", y="quality_gain"),
+        marks.at(encoding, {**marks.DOT, "color": COLOURS["kv"], "clip": False}, x="experts", y="quality_gain"),
         marks.text(encoding, f"{marks.said('quality_gain', ',.3r')} + '×'", "experts", "quality_gain", **marks.side("experts > 3"), dy=-12),
         marks.text(encoding, "'1: as good as the dense model itself'", "1", "0.35", align="left", dx=6),
         marks.hover(encoding, "gain", {"gain": "effective over base size"}, ".3r"),

@@ -10,10 +10,9 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from blackboard import datafile
+from blackboard.datafile import DATA
 
 Distribution = Mapping[str, Any]
 Model = Callable[[str], Distribution]
@@ -174,7 +173,7 @@ def power(wrong: Mapping[str, float], right: Mapping[str, float], samples: int, 
 @cache
 def sonnets() -> str:
     """Shakespeare's 154 sonnets, an empty line between two."""
-    return (Path(datafile.__file__).parent / "data" / "shakespeare.txt").read_text("utf8")
+    return (DATA / "shakespeare.txt").read_text("utf8")
 
 
 class Ngrams:

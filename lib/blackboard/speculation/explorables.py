@@ -24,7 +24,6 @@ SYSTEMS = ("gb200-nvl72", "b200-64", "gb300-nvl72", "h200-8", "h100-8", "a100-80
 MODELS = ("deepseek-v3", "kimi-k2", "qwen3-235b-a22b", "gpt-oss-120b", "llama-3.1-70b", "llama-3.1-8b")  # the last two dense
 TOP, FAR = 6, 9  # at the top of the two charts: no setting of the sliders yields more
 MOST_USERS = 100_000  # sequences, at the right
-DOT = {"type": "point", "filled": True, "opacity": 1, "size": 110}
 
 
 def _reading(tokens: Expr) -> Expr:
@@ -100,8 +99,8 @@ def speedup_explorer() -> Explorable:
     layers = [
         marks.at(encoding, slower, y="1"), marks.line("speedup", marks.INK, encoding, strokeWidth=4),
         marks.at(encoding, full, x=f"fits < {MOST_USERS} ? fits : null"),
-        marks.at(encoding, {**DOT, "color": COLOURS["accent"]}, x=f"{_within('free')} ? free : null", y=f"{_within('free')} ? gain : null"),
-        marks.at(encoding, {**DOT, "color": COLOURS["kv"]}, x=f"{_within('even')} ? even : null", y=f"{_within('even')} ? 1 : null"),
+        marks.at(encoding, {**marks.DOT, "color": COLOURS["accent"]}, x=f"{_within('free')} ? free : null", y=f"{_within('free')} ? gain : null"),
+        marks.at(encoding, {**marks.DOT, "color": COLOURS["kv"]}, x=f"{_within('even')} ? even : null", y=f"{_within('even')} ? 1 : null"),
         marks.text(encoding, "even < 0 ? '' : 'slower than without'", "1", "0.15", align="left", dx=6),
         marks.hover(encoding, "speedup", {"speedup": "speed-up"}, ".3~r", ",.3~r"),
     ]  # fmt: skip
@@ -154,7 +153,7 @@ def drafted_explorer() -> Explorable:
     height = f"({inside(eq.tokens_per_round, 'token/sequence', drafted=MOST)})"
     layers = [
         marks.rule(encoding, None, y="1"), marks.rule(encoding, "muted", x=edge), marks.line("speedup", "compute", encoding, strokeWidth=5),
-        marks.line("tokens", marks.INK, encoding, strokeWidth=1.5), marks.at(encoding, {**DOT, "color": COLOURS["kv"], "clip": False}, x="best", y="most"),
+        marks.line("tokens", marks.INK, encoding, strokeWidth=1.5), marks.at(encoding, {**marks.DOT, "color": COLOURS["kv"], "clip": False}, x="best", y="most"),
         marks.text(encoding, "'tokens τ (thin)'", str(MOST), height, align="right", dy=-12),
         marks.hover(encoding, "speedup", {"speedup": "speed-up", "tokens": "tokens of a round"}, ".3~r", "d"),
     ]  # fmt: skip

@@ -9,13 +9,12 @@ from blackboard.case import RUNNING, Case
 from blackboard.catalogue import measurement, model
 from blackboard.formula import take
 from blackboard.pricing.equations import memory_ratio_of
-from blackboard.sparsity.equations import bytes_touched
 from blackboard.speculation import distributions, equations as eq, simulation
 from blackboard.units import pretty, significant
 
 EXAMPLE = {"acceptance": 0.8, "drafted": 4, "draft_ratio": 0.05}  # four in five, four guesses, a draft of a twentieth
 TRAINING = 0.25 / 10  # of SPIRe's draft over serving without one, in the paper's units
-MODELS, PREFIX, LENGTH, SAMPLES = (distributions.ngrams(2), distributions.ngrams(4)), "shall I", 2, 6_000  # draft and target; of the test of fit
+PREFIX, LENGTH, SAMPLES = "shall I", 2, 6_000  # of the test of fit
 EAGLE = Case("llama-3.1-8b", "h100-8", "bf16", 500)  # SGLang's rows: one of its eight H100
 
 
@@ -51,28 +50,28 @@ def gains() -> dict[str, str]:
     }  # fmt: skip
 
 
+def steps(row: dict[str, float], digits: int = 3) -> str:
+    """Time of a round in decode steps that a published row implies."""
+    return significant(eq.round_steps(tokens_per_round=row["tokens_per_pass"], spec_speedup=row["speedup"]), digits)
+
+
 def experts() -> dict[str, str]:
     """What the tokens of a round touch at batch 1."""
-    def touched(id: str, drafted: int) -> float:
-        known = model(id).symbols("fp8")
-        return eq.touched_ratio(batch=1, drafted=drafted, **{name: known[name] for name in bytes_touched.free if name in known and name != "bytes_per_param"})
-
+    touched = lambda id, drafted: significant(take(eq.touched_ratio, model(id).symbols("fp8"), batch=1, drafted=drafted), 2)
     [mixtral] = measurement("eagle_acceptance").records(target="Mixtral 8x7B")
     plain, three = (measurement("mtp_by_depth").records(drafted_tokens=n)[0] for n in (0, 3))
     dense = [row["speedup"] / row["tokens_per_pass"] for row in measurement("eagle_acceptance").records() if row != mixtral]
     return {
-        "touched_v3": significant(touched("deepseek-v3", 4), 2), "touched_mixtral": significant(touched("mixtral-8x7b", 4), 2),
-        "touched_v3_3": significant(touched("deepseek-v3", 3), 2), "touched_mixtral_3": significant(touched("mixtral-8x7b", 3), 2),
-        "r1_steps": significant(three["tokens_per_pass"] / three["speedup"], 3), "r1_ms": pretty(1 / plain["throughput_token_per_s"], "s", 1),
+        "touched_v3": touched("deepseek-v3", 4), "touched_mixtral": touched("mixtral-8x7b", 4),
+        "touched_v3_3": touched("deepseek-v3", 3), "touched_mixtral_3": touched("mixtral-8x7b", 3), "r1_steps": steps(three), "r1_ms": pretty(1 / plain["throughput_token_per_s"], "s", 1),
         "mixtral_tau": f"{mixtral['tokens_per_pass']:g}", "mixtral_gain": f"{mixtral['speedup']:g}", "dense_gap": f"{1 - min(dense):.0%}",
-        "mixtral_steps": significant(mixtral["tokens_per_pass"] / mixtral["speedup"], 2),
+        "mixtral_steps": steps(mixtral, 2),
     }  # fmt: skip
 
 
 def two_point_eight() -> dict[str, str]:
     """SPIRe's modelled factor, and vLLM's measured one."""
     rows = {row["draft"]: row for row in measurement("spire_multipliers").records()}
-    steps = lambda row: significant(eq.round_steps(tokens_per_round=row["tokens_per_pass"], spec_speedup=row["speedup"]), 3)
     spire, magic, plain = rows["SPIRe"], rows["MagicDec"], rows["small draft"]
     fast, slow = (measurement("spec_decoding_others").records(method="n-gram", effect=effect)[0]["factor"] for effect in ("faster", "slower"))
     return {
@@ -87,19 +86,17 @@ def two_point_eight() -> dict[str, str]:
 
 def reality() -> dict[str, str]:
     """The rows of papers beside the formula."""
-    rows = measurement("leviathan_table2").records()
-    known = [{"acceptance": row["alpha"], "drafted": row["gamma"]} for row in rows]
-    ratio = [row["speedup"] / eq.speedup_free(**given, draft_ratio=row["cost_ratio"]) for row, given in zip(rows, known)]
-    over = sum(row["speedup"] > eq.tokens_per_round(**given) for row, given in zip(rows, known))
-    large = [1 - r for row, r in zip(rows, ratio) if row["draft"] == "T5-large" and row["task"] == "EnDe"]
+    rows = simulation.leviathan()
+    ratio, over = [row.measured / row.predicted for row in rows], sum(row.measured > row.tokens for row in rows)
+    large = [1 - r for row, r in zip(rows, ratio) if row.name.startswith("EnDe, T5-large")]
     gain = {row["batch"]: row["speedup"] for row in measurement("speculation_by_batch").records(engine="SGLang", draft="EAGLE-3")}
     yields = [measurement("mtp_by_depth").records(drafted_tokens=n)[0]["tokens_per_pass"] for n in range(4)]
-    steps = [after - before for before, after in zip(yields, yields[1:])]  # how often a round gets so far
-    places = [steps[0], *(after / before for before, after in zip(steps, steps[1:]))]
+    far = [after - before for before, after in zip(yields, yields[1:])]  # how often a round gets so far
+    places = [far[0], *(after / before for before, after in zip(far, far[1:]))]
     asked = simulation.tested("added", simulation.lengths(spread=True))[0]
     [v3] = measurement("deepseek_v3_mtp").records()
     wrong = [row.predicted / row.measured - 1 for row in simulation.longer()]
-    free = eq.batch_free(drafted=3, **{name: value for name, value in one_in(EAGLE).items() if name in eq.batch_free.free})
+    free = take(eq.batch_free, one_in(EAGLE), drafted=3)
     first, *others = simulation.tested("added")
     ideal = simulation.predicted("slower", 1, first.rows, "H100")
     return {
@@ -118,8 +115,9 @@ def reality() -> dict[str, str]:
 
 def experiment() -> dict[str, str]:
     """The algorithm between two models of characters."""
-    alone = distributions.plain(MODELS[1], PREFIX, LENGTH)
-    rules = [distributions.outcome(*MODELS, PREFIX, LENGTH, EXAMPLE["drafted"], rule) for rule in distributions.WRONG.values()]
+    draft, target = distributions.ngrams(2), distributions.ngrams(4)
+    alone = distributions.plain(target, PREFIX, LENGTH)
+    rules = [distributions.outcome(draft, target, PREFIX, LENGTH, EXAMPLE["drafted"], rule) for rule in distributions.WRONG.values()]
     found = simulation.written()
     first = found.by_place[0]
     return {

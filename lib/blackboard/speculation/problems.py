@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import product
-from math import comb, prod, sqrt
+from math import comb, prod
 
 from sympy import Max, Min, Sum, Symbol, solve
 
@@ -12,10 +12,11 @@ from blackboard.batching import equations as roofline
 from blackboard.catalogue import measurement, model, system
 from blackboard.formula import Formula, take
 from blackboard.notation import symbols
-from blackboard.practice import Choice, Estimate, Expression, Function, Mistake, Ordering, Quantity, Step, Values, Whole
+from blackboard.practice import Choice, Estimate, Expression, Function, Mistake, Ordering, Quantity, Step, Values, Whole, root
 from blackboard.pricing.equations import memory_ratio, memory_ratio_of
 from blackboard.speculation import distributions, equations as eq
 from blackboard.speculation.equations import acceptance, draft_ratio, drafted
+from blackboard.speculation.numbers import EXAMPLE as FOUR
 from blackboard.units import pretty, significant
 
 EXACT = "Say why guessing and checking leaves the text's distribution as it was."
@@ -56,17 +57,9 @@ def passing(values: Values, batch: float, tokens: float) -> tuple[float, float]:
     return multiplied / values["flops"], read / values["bandwidth"]
 
 
-def meets(rises, low: float, high: float) -> float:
-    """Where a rising function of a positive number crosses zero, by halving the interval's logarithm."""
-    for _ in range(80):
-        middle = sqrt(low * high)
-        low, high = (low, middle) if rises(middle) > 0 else (middle, high)
-    return low
-
-
 def free_up_to(values: Values, tokens: float) -> float:
     """The batch at which a pass multiplies for as long as it reads, by search."""
-    return meets(lambda batch: passing(values, batch, tokens)[0] - passing(values, batch, tokens)[1], 1e-3, 1e9)
+    return root(lambda batch: passing(values, batch, tokens)[0] - passing(values, batch, tokens)[1], 1e-3, 1e9)
 
 
 def places(chance: float, guesses: int) -> float:
@@ -389,7 +382,7 @@ long = Quantity(
     "for all its tokens; the token before the guesses is multiplied too." + NO_SCORES,
     draw={"case": CASES, "drafted": (3, 5, 2)}, derive=served, units=PLAIN, unit="token/sequence", asked="token", objective=TIME,
     answer=lambda v: take(eq.context_free, v),
-    second=lambda v: meets(lambda L: L * v["kv_bytes_per_token"] / v["bandwidth"] - (v["drafted"] + 1) * 2 * v["n_active"] / v["flops"], 1.0, 1e9),
+    second=lambda v: root(lambda L: L * v["kv_bytes_per_token"] / v["bandwidth"] - (v["drafted"] + 1) * 2 * v["n_active"] / v["flops"], 1.0, 1e9),
     means="Long contexts are where speculation helps full servers too: reading the cache cannot be shared by more users, and leaves the multipliers "
     "idle.",
     mistakes=(
@@ -662,7 +655,6 @@ which_draft = Ordering(
     Step("So the order is", "".join(sorted(DRAFTED, key=at_best, reverse=True)))],
 )  # fmt: skip
 
-FOUR = {"acceptance": 0.8, "drafted": 4, "draft_ratio": 0.05}
 NOW = f"{eq.speedup_free(**FOUR):.1f}"
 RULES = {  # whether one more than n guesses pays
     "a": lambda a, n, c: a > 0.5, "b": lambda a, n, c: a ** (n + 1) > c,
@@ -839,7 +831,7 @@ def loses(values: Values) -> float:
     """The batch beyond which rounds are slower than steps, by search."""
     gains = lambda batch: places(values["acceptance"], values["drafted"]) / (
         values["drafted"] * values["draft_ratio"] + max(passing(values, batch, values["drafted"] + 1)) / max(passing(values, batch, 1)))  # fmt: skip
-    return meets(lambda batch: 1 - gains(batch), 1e-3, 1e9)
+    return root(lambda batch: 1 - gains(batch), 1e-3, 1e9)
 
 
 threshold = Quantity(
@@ -965,7 +957,7 @@ round_steps = Quantity(
     ask="{paper} gives {tokens_per_round} for each pass of the target, the target's own counted, and {spec_speedup} times the tokens per second of "
     "plain decoding at the same batch. How many plain decode steps does a round take, drafting included?",
     draw={"paper": tuple(ROWS)}, derive=published, units={"paper": "", "tokens_per_round": "token"}, unit="1", tolerance=0.01, objective=REPORT,
-    answer=lambda v: take(eq.round_steps, v), second=lambda v: meets(lambda steps: v["spec_speedup"] - v["tokens_per_round"] / steps, 1e-3, 1e3),
+    answer=lambda v: take(eq.round_steps, v), second=lambda v: root(lambda steps: v["spec_speedup"] - v["tokens_per_round"] / steps, 1e-3, 1e3),
     means="Little above one, drafting and checking are nearly free. About two and more, something is paid for: a slow draft, experts that are read "
     "for the guesses, or overheads.",
     mistakes=(
