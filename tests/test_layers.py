@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from lessons import LESSONS, LIB, ROOT, page
 
-PACKAGES = sorted(p.parent.name for p in LIB.glob("*/equations.py"))  # lessons, whole or not
+PACKAGES = sorted(p.parent.name for p in LIB.glob("*/equations.py") if p.parent.name != "reality")  # lessons, whole or not
 CORE = [  # each may import those before it
     "units", "notation", "formula", "style", "datafile", "architecture", "prices", "catalogue", "case",
     "derivation", "answers", "panel", "practice", "explorable", "marks", "menus", "drawing", "summary", "tables",
@@ -18,6 +18,10 @@ CORE = [  # each may import those before it
 ROOMS = ["equations", "transformer", "moe", "network", "distributions", "allocator", "hybrid", "kernels", "simulation", "lab", "implied", "numbers", "figures", "explorables", "problems"]
 
 
+REALITY = [  # the equations against published measurements: above the lessons, below the reference pages
+    "checks", "equations", "layout", "prediction", "fits", "exchanges", "serving", "calibration", "runs", "entry",
+    "kernels", "cells", "sums", "closings", "closure", "steps", "training", "savings", "validation", "numbers", "figures", "__main__",
+]  # fmt: skip
 REFERENCE = ["costs", "cost_charts", "ledger", "points", "repeated", "claims", "flashcards"]  # pages that look back on all lessons: they import them, nothing imports these
 
 
@@ -39,18 +43,18 @@ def test_the_core_imports_one_way_and_knows_no_lesson(path):
     assert path.stem in CORE, f"{path.name} has no place in the order of layers"
     for name in imported(path):
         head = name.split(".")[0]
-        assert head not in [*PACKAGES, "reference"], f"{path.name} imports {head}, which stands above it"
+        assert head not in [*PACKAGES, "reference", "reality"], f"{path.name} imports {head}, which stands above it"
         assert head not in CORE or CORE.index(head) < CORE.index(path.stem), f"{path.name} imports {name}"
 
 
 @pytest.mark.parametrize("path", sorted(LIB.glob("*/*.py")), ids=lambda p: f"{p.parent.name}.{p.stem}")
 def test_a_lesson_takes_only_equations_of_another(path):
-    if path.stem == "__init__" or path.parent.name in ("data", "reference"):
+    if path.stem == "__init__" or path.parent.name in ("data", "reference", "reality"):
         return
     assert path.stem in ROOMS, f"{path} has no place in the order of rooms: {', '.join(ROOMS)}"
     for name in imported(path):
         head, *rest = name.split(".")
-        assert head != "reference", f"{path} imports a page that looks back on it"
+        assert head not in ("reference", "reality"), f"{path} imports what looks back on it"
         if head in PACKAGES and head != path.parent.name:
             assert rest[:1] == ["equations"], f"{path} imports {name}"
         elif head == path.parent.name and rest and rest[0] in ROOMS:
@@ -63,6 +67,15 @@ def test_a_reference_page_imports_only_those_before_it(path):
     for name in imported(path):
         head, *rest = name.split(".")
         assert head != "reference" or REFERENCE.index(rest[0]) < REFERENCE.index(path.stem), f"{path.stem} imports {name}"
+
+
+@pytest.mark.parametrize("path", sorted(p for p in (LIB / "reality").glob("*.py") if p.stem != "__init__"), ids=lambda p: p.stem)
+def test_reality_imports_lessons_and_only_its_earlier_modules(path):
+    assert path.stem in REALITY, f"{path} has no place in the order of modules: {', '.join(REALITY)}"
+    for name in imported(path):
+        head, *rest = name.split(".")
+        assert head != "reference", f"{path.stem} imports {name}"
+        assert head != "reality" or rest[0] not in REALITY or REALITY.index(rest[0]) < REALITY.index(path.stem), f"{path.stem} imports {name}"
 
 
 @pytest.mark.parametrize("lesson", LESSONS)

@@ -1,9 +1,10 @@
 """What a transformer stores and caches: parameters and KV bytes of groups of layers, from the integers of a config.
 
 A model is a list of attention groups and a list of feed-forward groups, each over some of its layers. Every attention
-group answers five questions: its `params`, the bytes by which its cache grows with a token (`growth`), the bytes that
+group answers six questions: its `params`, the bytes by which its cache grows with a token (`growth`), the bytes that
 a sequence holds (`held`), those that one decode step reads (`read`), and the FLOPs with which a new token attends to
-its context (`attends`: scores and weighted sum, of all heads). Contexts are numbers or arrays.
+its context (`attends`: scores and weighted sum, of all heads). `prefills` is the sum of that over a prompt, of which a
+token sees those before it and itself. Contexts are numbers or arrays.
 """
 
 from __future__ import annotations
@@ -39,6 +40,12 @@ def _least(a, bound):
     return a if bound is None else (a + bound - abs(a - bound)) / 2
 
 
+def _pairs(tokens, bound):
+    """Pairs of a token and one that it sees, itself or before it and within the bound, in a prompt: Σ min(i, bound)."""
+    seen = _least(tokens, bound)
+    return seen * (seen + 1) / 2 + (tokens - seen) * seen
+
+
 @dataclass(frozen=True)
 class Heads:
     """Multi-head (kv_heads = heads), grouped-query or multi-query attention, over everything or a sliding window."""
@@ -68,6 +75,9 @@ class Heads:
 
     def attends(self, context):
         return 4 * self.layers * self.heads * self.head_dim * _least(context, self.window)
+
+    def prefills(self, tokens):
+        return 4 * self.layers * self.heads * self.head_dim * _pairs(tokens, self.window)
 
 
 @dataclass(frozen=True)
@@ -119,6 +129,10 @@ class Latent:
         """In decoding, with the projections absorbed: all heads attend to the latent itself. The indexer is not counted."""
         return 2 * self.layers * self.heads * (2 * self.kv_rank + self.rope_dim) * _least(context, self.top_k)
 
+    def prefills(self, tokens):
+        """In a prompt keys and values are worked out for each head, which are shorter than the latent. The indexer is not counted."""
+        return 2 * self.layers * self.heads * (self.nope_dim + self.rope_dim + self.v_dim) * _pairs(tokens, self.top_k)
+
 
 @dataclass(frozen=True)
 class Compressed:
@@ -156,6 +170,11 @@ class Compressed:
         """The indexer is not counted."""
         far = context / self.ratio if self.ratio else 0
         return 4 * self.layers * self.heads * self.head_dim * (_least(context, self.window) + _least(far, self.top_k))
+
+    def prefills(self, tokens):
+        """The indexer is not counted; a compressed entry is seen by the tokens after those it stands for."""
+        far = self.ratio * _pairs(tokens / self.ratio, self.top_k) if self.ratio else 0
+        return 4 * self.layers * self.heads * self.head_dim * (_pairs(tokens, self.window) + far)
 
 
 @dataclass(frozen=True)

@@ -384,6 +384,11 @@ class Formula(_Evaluable):
         bound.update(_calibrations() | dict((calibration or IDEAL).values) | values)
         return Given(self, {n: _number(n, v) for n, v in bound.items() if n in known or n in values})
 
+    @cached_property
+    def open(self) -> "Open":
+        """The same formula with its efficiencies and overheads as arguments: nothing is taken to be ideal."""
+        return Open(self)
+
     @property
     def terms(self) -> "Terms":
         """The named parts of a sum or maximum; `terms(batch=…)` gives their values, `terms.binds(…)` the largest."""
@@ -444,6 +449,16 @@ class Given(_Evaluable):
 
     def __repr__(self) -> str:
         return f"<{self.name} with {', '.join(f'{n}={v:g}' for n, v in self.bound.items())}; free: {', '.join(self.free)}>"
+
+
+class Open(_Evaluable):
+    """A formula that takes its calibrations as arguments too."""
+
+    def __init__(self, formula: Formula):
+        self.formula, self.name, self.unit = formula, formula.name, formula.unit
+        self._expr, self._where = formula.full, formula._where
+
+    __call__ = _Evaluable._evaluate
 
 
 def take(formula: _Evaluable, values: Mapping[str, Any], **changed: Any) -> float:

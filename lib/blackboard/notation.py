@@ -394,6 +394,17 @@ _ROWS = (
     _result("task_cost", r"c_\mathrm{task}", "USD/sequence", "what a task costs by a price card"),
     _result("task_part", r"c_\mathrm{part}", "USD/sequence", "one part of what a task costs"),
     _result("sent_tokens", r"L_\mathrm{sent}", "token/sequence", "input tokens of all requests of a task"),
+    # a whole configuration
+    Symbol("attend_flop", r"C_\mathrm{att}", "FLOP", "FLOPs of attending to the context in a step", **_ZERO),
+    Symbol("visited_chips", r"n_\mathrm{near}", "1", "other chips that a token is sent to in a routed layer", **_ZERO),
+    Symbol("visited_domains", r"n_\mathrm{far}", "1", "other scale-up domains that a token is sent to in a routed layer", **_ZERO),
+    Symbol("far_rate", r"\beta_\mathrm{far}", "byte/s/chip", "what one chip sends to other domains, or, if there are none, inside its own"),
+    Symbol("t_links", r"t_\mathrm{links}", "s", "time that a step sends", **_ZERO),
+    _result("t_attend", r"t_\mathrm{att}", "s", "time to multiply queries by the cache"),
+    _result("t_reduce", r"t_\mathrm{reduce}", "s", "time of an all-reduce"),
+    _result("t_route", r"t_\mathrm{route}", "s", "time of a routed layer's dispatch and combine over two networks"),
+    _result("t_fixed", r"t_\mathrm{fixed}", "s", "time of a step that no batch hides"),
+    _result("t_predicted", r"\hat{t}", "s", "predicted time of a step"),
     # constants of the law, with their units, and what turns the ideal into the real
     _constant("flop_per_param", "2", "FLOP/parameter/token", "one multiply and one add per parameter and token", value=2),
     _constant("flop_backward", "4", "FLOP/parameter/token", "two multiply-adds per parameter and token: gradients of inputs and of weights", value=4),
@@ -407,6 +418,8 @@ _ROWS = (
     _calibration("link_efficiency", r"\eta_\ell", "1", "share of a link's rate reached", value=1, most=1),
     _calibration("link_latency", r"\alpha_\ell", "s", "time that a message takes however short it is", value=0, **_ZERO),
     _calibration("overhead", "t_0", "s", "time per step that no batch hides", value=0, **_ZERO),
+    _calibration("layer_overhead", r"t_\ell", "s", "time per layer that no batch hides: kernels start and end one after the other", value=0, **_ZERO),
+    _calibration("serial_share", r"\sigma", "1", "share of the shorter times that the longest does not hide: 0 if all overlap, 1 if one follows the other", value=0, most=1, **_ZERO),
 )  # fmt: skip
 
 

@@ -1,0 +1,160 @@
+"""Sourced constants: efficiencies and overheads by chip and engine, fitted on one named slice of published runs.
+
+With serial_share 1 (nothing hides behind anything else: what engines were found to do) a step is a sum of times, each an ideal
+one over an efficiency, so that the fit is a line through published times, by least squares of the relative error. Links are not fitted:
+their latency and efficiency are those of NCCL's all-reduce on 4 H200 (reality.exchanges), wherever there are links of that kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from blackboard.catalogue import Chip, Model, measurement, source
+from blackboard.datafile import UnknownId, near
+from blackboard.formula import Calibration
+from blackboard.reality import exchanges, serving
+from blackboard.reality.prediction import RESOURCES, step_terms
+from blackboard.reality.serving import Case
+
+EFFICIENCIES = {"compute_efficiency": "compute", "memory_efficiency": "memory", "link_efficiency": "links"}
+BOTH = ("compute_efficiency", "memory_efficiency")
+ALL = (*BOTH, "layer_overhead")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How constants are found: which symbols, from which slice of which data set, and for which chips, formats and models they hold."""
+
+    id: str
+    says: str  # the slice, in words
+    data: str
+    cases: Callable[[], Sequence[Case]]
+    slice: Callable[[Case], bool]
+    free: tuple[str, ...]
+    chips: tuple[str, ...]
+    formats: tuple[str, ...]
+    models: str  # "dense", "experts" or "all"
+    links: bool = True
+
+    def suits(self, chip: Chip, precision: str, model: Model | None) -> bool:
+        """Whether the constants hold for a model on this chip, multiplied in this format."""
+        kind = self.models == "all" or model is None or (self.models == "experts") == bool(model.moe)
+        return chip.id in self.chips and precision in self.formats and kind
+
+    @property
+    def inside(self) -> list[Case]:
+        """The rows that are fitted."""
+        return [case for case in self.cases() if self.slice(case)]
+
+
+def one_h200(case: Case) -> bool:
+    return case.layout.chip.id == "h200" and case.layout.chips == 1
+
+
+HOPPER, BLACKWELL, TENSOR_RT = ("h200", "h100-sxm", "h800"), ("b200", "gb200-nvl72"), "trtllm_v1_0_throughput"
+RECIPES = (
+    Recipe("trtllm-h200", "Llama 3.1 8B and 3.3 70B on one H200", TENSOR_RT, serving.trtllm, one_h200, BOTH, HOPPER, ("fp8",), "dense"),
+    Recipe("trtllm-b200", "Llama 3.3 70B on one B200", TENSOR_RT, serving.trtllm, lambda c: c.part == "Llama-3.3-70B, 1 B200", BOTH, BLACKWELL, ("fp4",), "dense"),
+    Recipe("trtllm-moe-h200", "Qwen3 235B on 8 H200", TENSOR_RT, serving.trtllm, lambda c: c.part == "Qwen3-235B-A22B, 8 H200", ALL, HOPPER, ("fp8",), "experts"),
+    Recipe("trtllm-moe-b200", "Qwen3 235B on 8 B200", TENSOR_RT, serving.trtllm, lambda c: c.part == "Qwen3-235B-A22B, 8 B200", ALL, BLACKWELL, ("fp4",), "experts"),
+    Recipe(
+        "gptfast-a100", "Llama 2 7B in 16 bits on 1 to 8 A100, one sequence", "gpt_fast_readme", serving.gpt_fast, lambda c: c.part == "Llama-2-7B, float16",
+        ("memory_efficiency", "layer_overhead"), ("a100-80gb", "a100-40gb"), ("bf16",), "dense",
+    ),
+    Recipe(
+        "palm-tpu-v4", "decoding PaLM 540B on 64 TPU v4", "pope_decode_latency", serving.palm, lambda c: c.part == "decode",
+        ALL, ("tpu-v4",), ("bf16", "int8"), "dense", links=False,
+    ),
+    Recipe(
+        "sglang-h100", "DeepSeek-V3 as SGLang serves it, decode and prefill", "sglang_large_ep_decode", serving.sglang, lambda c: c.what.startswith("SGLang") and "balanced" not in c.what,
+        ("compute_efficiency", "link_efficiency"), (), ("fp8",), "experts", links=False,
+    ),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Fitted(Calibration):
+    """A calibration that knows its recipe."""
+
+    recipe: Recipe | None = None
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{name} {value:.3g}" for name, value in self.values.items())
+        return f"<{self.id}: {values}; from {self.source}>"
+
+
+def ids() -> tuple[str, ...]:
+    """Ids of all calibrations."""
+    return tuple(recipe.id for recipe in RECIPES)
+
+
+@cache
+def named(id: str) -> Fitted:
+    """A calibration by id: named("trtllm-h200"). UnknownId with the near ones."""
+    found = {recipe.id: recipe for recipe in RECIPES}
+    if id not in found:
+        raise UnknownId(f"no calibration {id!r}; near: {', '.join(near(str(id), found)) or 'none'}; there are: {', '.join(found)}")
+    return fit(found[id])
+
+
+def auto(chip: Chip, precision: str, model: Model | None = None) -> Fitted:
+    """The sourced constants for this chip, format and kind of model; UnknownId says for which there are some."""
+    for recipe in RECIPES:
+        if recipe.suits(chip, precision, model):
+            return named(recipe.id)
+    has = "; ".join(f"{r.id}: {', '.join(r.chips)} in {' and '.join(r.formats)}, {r.models}" for r in RECIPES if r.chips)
+    raise UnknownId(f"no sourced constants for {chip.id} in {precision}; use calibration=None for the ideal, or one of these by its id: {has}")
+
+
+def known_links() -> dict[str, float]:
+    """Latency and efficiency of an all-reduce in a ring, as NCCL measured them."""
+    found = exchanges.constants()
+    return {"link_latency": found["all-reduce-4.start_time"].value, "link_efficiency": found["all-reduce-4.link_efficiency"].value}
+
+
+def fit(recipe: Recipe, cases: Sequence[Case] | None = None) -> Fitted:
+    """The constants of a recipe from its slice; `cases` are other rows, for the tests."""
+    fixed = {"serial_share": 1.0} | (known_links() if recipe.links else {})
+    slice = recipe.inside if cases is None else cases
+    parts = [_parts(case, recipe.free, Calibration(recipe.id, "", fixed)) for case in slice]
+    lows = [1.0 if name in EFFICIENCIES else 0.0 for name in recipe.free]
+    factors = bounded([part for part, _ in parts], [rest for _, rest in parts], [case.measured for case in slice], lows)
+    values = {name: 1 / factor if name in EFFICIENCIES else factor for name, factor in zip(recipe.free, factors)}
+    told = f"{recipe.says} ({len(slice)} rows of {recipe.data}; {source(measurement(recipe.data).sources[0]).title})"
+    return Fitted(recipe.id, told, fixed | values, recipe)
+
+
+def busy(case: Case, calibration: Calibration) -> dict[str, float]:
+    """Seconds for which each resource is busy."""
+    found = step_terms(case.layout, case.work, case.weights, case.compute, calibration)
+    return {name: sum(found.get(term, 0.0) for term in terms if case.sends or name != "links") for name, terms in RESOURCES.items()}
+
+
+def _parts(case: Case, free: Sequence[str], fixed: Calibration) -> tuple[list[float], float]:
+    """Seconds that each free constant stands before, and those that none does."""
+    times = busy(case, fixed)
+    before = {name: times[resource] for name, resource in EFFICIENCIES.items()} | {"layer_overhead": case.layout.model.layers, "overhead": 1.0}
+    return [before[name] for name in free], sum(times[resource] for name, resource in EFFICIENCIES.items() if name not in free)
+
+
+def bounded(parts: Sequence[Sequence[float]], rest: Sequence[float], times: Sequence[float], lows: Sequence[float]) -> list[float]:
+    """Factors of the parts, none below its bound, whose sum with the rest is nearest to the times, by least squares of the relative error.
+
+    A factor that comes out below its bound is held there, and the others are fitted again: an efficiency is at most 1.
+    """
+    import numpy
+
+    scaled, held = numpy.array(parts, float) / numpy.array(times)[:, None], {}
+    left = 1 - numpy.array(rest) / numpy.array(times)
+    while True:
+        open_ = [n for n in range(len(lows)) if n not in held]
+        target = left - sum((scaled[:, n] * low for n, low in held.items()), numpy.zeros(len(times)))
+        found = dict(zip(open_, numpy.linalg.lstsq(scaled[:, open_], target, rcond=None)[0])) if open_ else {}
+        below = [n for n, value in found.items() if value < lows[n]]
+        if not below:
+            return [float(held.get(n, found.get(n))) for n in range(len(lows))]
+        held |= {n: lows[n] for n in below}
+
+

@@ -1,0 +1,127 @@
+"""How a model is cut over chips: what each chip holds, and how many of them share a token's work.
+
+A model is cut into `pipeline` stages of layers. In a stage, `tensor` chips share every matrix of attention and of dense
+feed-forward blocks, and the stage holds as many copies of them as it has such groups: each copy serves its own sequences.
+Routed experts are dealt out over `expert` chips; with expert=1 their matrices are cut like all others. Keys and values
+are dealt out by heads, as far as there are heads; a latent (MLA) has none, so that every chip of a group holds all of it.
+With cache="tokens" they are dealt out by tokens or sequences instead, evenly over all chips of a group (attention by batch, context
+parallelism).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from blackboard.architecture import Experts, Heads, bytes_per_param
+from blackboard.catalogue import Chip, Model
+
+
+class LayoutError(ValueError):
+    """Chips and ways of cutting that do not go together."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """One model on so many chips of a kind. LayoutError where the numbers do not divide, or are not whole and positive."""
+
+    model: Model
+    chip: Chip
+    chips: int = 1
+    tensor: int = 1
+    expert: int = 1
+    pipeline: int = 1
+    cache: str = "heads"
+
+    def __post_init__(self) -> None:
+        for name in ("chips", "tensor", "expert", "pipeline"):
+            if not isinstance(value := getattr(self, name), int) or isinstance(value, bool) or value < 1:
+                raise LayoutError(f"{name} must be a whole number, 1 or more, not {value!r}")
+        if self.cache not in ("heads", "tokens"):
+            raise LayoutError(f'cache is dealt out by "heads" or by "tokens", not by {self.cache!r}')
+        if self.chips % (self.tensor * self.pipeline):
+            raise LayoutError(f"{self.chips} chips are not a multiple of tensor × pipeline = {self.tensor} × {self.pipeline}")
+        if self.stage_chips % self.expert:
+            raise LayoutError(f"a stage has {self.stage_chips} chips, which {self.expert} chips of experts do not divide")
+        if self.expert > 1 and not self.model.moe:
+            raise LayoutError(f"{self.model.id} has no experts to deal out over {self.expert} chips; leave expert at 1")
+        if self.pipeline > self.model.layers:
+            raise LayoutError(f"{self.model.id} has {self.model.layers} layers, fewer than {self.pipeline} stages")
+        if self.model.given:
+            raise LayoutError(f"{self.model.id} has round numbers only, no layers to cut; choose a model with an architecture")
+
+    # --- groups of chips
+
+    @property
+    def stage_chips(self) -> int:
+        return self.chips // self.pipeline
+
+    @property
+    def ranks(self) -> int:
+        """Groups of `tensor` chips in a stage: each has its own sequences."""
+        return self.stage_chips // self.tensor
+
+    @property
+    def expert_group(self) -> int:
+        """Chips over which one copy of the routed experts is spread."""
+        return self.expert if self.expert > 1 else self.tensor
+
+    @property
+    def domain(self) -> int:
+        """Chips of one scale-up domain."""
+        return self.chip.scale_up.domain_chips
+
+    @property
+    def domains(self) -> float:
+        """Scale-up domains over which a routed layer is spread."""
+        return max(1, self.expert / self.domain)
+
+    # --- parameters, of the whole model
+
+    @property
+    def embedding(self) -> int:
+        """Looked up, not multiplied."""
+        return self.model.vocab * self.model.d_model
+
+    head = embedding  # multiplied for the tokens that are to be sampled; with tied embeddings the same matrix
+
+    @property
+    def routed(self) -> int:
+        """Parameters of experts that tokens are routed to."""
+        return sum(g.layers * g.experts * g.matrices * g.d_ff for g in self._moes) * self.model.d_model
+
+    @property
+    def routed_active(self) -> float:
+        """Those that one token visits."""
+        return sum(g.layers * g.active * g.matrices * g.d_ff for g in self._moes) * self.model.d_model
+
+    @property
+    def common(self) -> float:
+        """Those that every token visits: attention, dense and shared feed-forward blocks, routers; without embeddings and head."""
+        return self.model.n_total - self.routed - self.embedding * (1 if self.model.tied_embeddings else 2)
+
+    @property
+    def _moes(self) -> list[Experts]:
+        return [group for group in self.model.ffn if isinstance(group, Experts)]
+
+    @property
+    def routed_layers(self) -> int:
+        return sum(group.layers for group in self._moes)
+
+    # --- on one chip
+
+    def cache_shards(self, group) -> int:
+        """Chips that a group of layers deals its cache out over, of the `tensor` that share a sequence."""
+        if self.cache == "tokens":
+            return self.tensor
+        return min(self.tensor, group.kv_heads) if isinstance(group, Heads) else 1
+
+    def weights_per_chip(self, precision: str) -> dict[str, float]:
+        """Bytes by part; a head tied to the embeddings is counted there."""
+        size, stored = bytes_per_param(precision), 1 if self.model.tied_embeddings else 2
+        parts = {"attention and dense": self.common / self.tensor, "experts": self.routed / self.expert_group, "embeddings": stored * self.embedding / self.tensor}
+        return {name: size * count / self.pipeline for name, count in parts.items() if count}
+
+    def cache_per_chip(self, batch: float, context: float, precision: str) -> float:
+        """Bytes of cache on one chip; with fewer sequences than groups, some groups hold none and others one."""
+        per_sequence = sum(group.held(context, precision) / self.cache_shards(group) for group in self.model.attention)
+        return batch / min(self.ranks, max(1, batch)) * per_sequence / self.pipeline

@@ -1,0 +1,246 @@
+"""One step of a whole configuration: a model on chips, cut in some way; ideal, or with the constants of a calibration.
+
+Every term is a formula of the course at one chip's share; equations.step_time makes a step of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from blackboard import units
+from blackboard.architecture import bytes_per_param
+from blackboard.batching import equations as step
+from blackboard.catalogue import Model, Rent
+from blackboard.formula import IDEAL, Calibration, take
+from blackboard.notation import lookup
+from blackboard.pipelining import equations as pipelining
+from blackboard.reality import equations as eq
+from blackboard.reality.layout import Layout
+from blackboard.sparsity import equations as sparsity
+
+VECTOR_BYTES = 2  # of a value on the way between chips, where no format says otherwise
+SENT = {"fp8": 1, "fp4": 1}  # to an expert; the way back stays at VECTOR_BYTES
+
+
+class Work(NamedTuple):
+    """What one step of the whole model handles: sequences, tokens through the layers, tokens through the head, and by
+    group of attention layers the bytes of cache that it reads or writes, and the FLOPs of attending."""
+
+    sequences: float
+    tokens: float
+    outputs: float
+    moved: tuple[float, ...]
+    attended: tuple[float, ...]
+
+    def __add__(self, other: "Work") -> "Work":
+        """Both in one step; the sequences are other ones."""
+        add = lambda a, b: tuple(x + y for x, y in zip(a, b))
+        return Work(*(self[i] + other[i] for i in range(3)), add(self.moved, other.moved), add(self.attended, other.attended))
+
+    def part(self, share: float) -> "Work":
+        """A micro-batch."""
+        cut = lambda a: tuple(x * share for x in a)
+        return Work(*(self[i] * share for i in range(3)), cut(self.moved), cut(self.attended))
+
+
+def decoding(model: Model, batch: float, context: float, kv: str) -> Work:
+    """A token for each sequence: its cache is read."""
+    groups = model.attention
+    return Work(batch, batch, batch, tuple(batch * g.read(context, kv) for g in groups), tuple(batch * g.attends(context) for g in groups))
+
+
+def prefilling(model: Model, batch: float, context: float, kv: str) -> Work:
+    """Prompts of so many tokens: their cache is written, and only the last token of each is sampled from."""
+    groups = model.attention
+    return Work(batch, batch * context, batch, tuple(batch * g.held(context, kv) for g in groups), tuple(batch * g.prefills(context) for g in groups))
+
+
+# --- one chip's share ------------------------------------------------------------------------------------------------
+
+
+def terms(layout: Layout, work: Work, weights: str, compute: str, calibration: Calibration) -> dict[str, float]:
+    """Seconds by term for one micro-batch in one stage; terms that cannot occur are left out."""
+    values = _values(layout, work, weights, compute) | _constants(calibration)
+    values["start_time"] = values["link_latency"]
+    at = lambda formula, **changed: take(formula.open, values, **changed)
+    found = {"multiply": at(step.compute_time), "attend": at(eq.attend_time), "weights": at(step.weight_time), "cache": at(step.kv_time)}
+    if layout.tensor > 1:
+        reduces = layout.model.layers + (layout.model.layers if layout.expert == 1 else layout.model.layers - layout.routed_layers)
+        found["tensor"] = reduces / layout.pipeline * at(eq.reduce_time)
+    if layout.expert > 1:
+        found["expert"] = layout.routed_layers / layout.pipeline * at(eq.route_time)
+    if layout.pipeline > 1:
+        found["pipeline"] = at(pipelining.hop)
+    return found
+
+
+def _constants(calibration: Calibration) -> dict[str, float]:
+    """All calibrations by symbol, ideal where the calibration does not say."""
+    names = ("compute_efficiency", "memory_efficiency", "link_efficiency", "link_latency", "overhead", "layer_overhead", "serial_share")
+    return {name: calibration.values.get(name, lookup(name).value) for name in names}
+
+
+def _values(layout: Layout, work: Work, weights: str, compute: str) -> dict[str, float]:
+    """Values of the symbols of every term's formula, at the busiest chip's share of a micro-batch."""
+    model, chip = layout.model, layout.chip
+    ranks = min(layout.ranks, max(1, work.sequences))  # groups that have a sequence at all
+    sharing = ranks * layout.tensor
+    tokens = work.tokens / ranks
+    split = lambda amounts: sum(a / layout.cache_shards(g) for a, g in zip(amounts, model.attention)) / ranks / layout.pipeline
+    multiplied = (layout.common + layout.routed_active) / layout.pipeline * work.tokens / sharing + layout.head * work.outputs / sharing / layout.pipeline
+    out, domains = chip.scale_out.bytes_per_s or chip.scale_up.bytes_per_s, layout.domains
+    return {
+        "batch": 1, "context": 1, "n_active": multiplied, "flops": chip.flops(compute), "bandwidth": chip.bandwidth,
+        "attend_flop": sum(work.attended) / sharing / layout.pipeline, "kv_bytes_per_token": split(work.moved),
+        "n_total": read_params(layout, work), "bytes_per_param": bytes_per_param(weights),
+        "chips": layout.tensor, "scale_up": _rate(layout, layout.tensor), "message": tokens * model.d_model * VECTOR_BYTES,
+        "tokens_per_chip": tokens / layout.tensor, "width": model.d_model, "dispatch_bytes": SENT.get(weights, VECTOR_BYTES), "combine_bytes": VECTOR_BYTES,
+        "micro_batch": tokens, "bytes_per_value": VECTOR_BYTES, "scale_out": _rate(layout, layout.chips), "expert_parallel": layout.tensor,
+        "visited_domains": eq.domains_visited(racks=domains, top_k=model.moe.active) if layout.expert > 1 else 0, "far_rate": out,
+        "visited_chips": eq.chips_visited(expert_parallel=layout.expert, top_k=model.moe.active) if layout.expert > 1 else 0,
+    }  # fmt: skip
+
+
+def _rate(layout: Layout, chips: int) -> float:
+    """Bytes a second that a chip sends to a group of so many: inside its domain if they fit there."""
+    inside = chips <= layout.domain or not layout.chip.scale_out.bytes_per_s
+    return layout.chip.scale_up.bytes_per_s if inside else layout.chip.scale_out.bytes_per_s
+
+
+def read_params(layout: Layout, work: Work) -> float:
+    """Parameters that one chip reads for a micro-batch: its share of the common ones, and of the experts that somebody chose."""
+    common = (layout.common + layout.head) / layout.tensor
+    if not layout.routed:
+        return common / layout.pipeline
+    moe, seen = layout.model.moe, work.tokens * layout.expert_group / min(layout.stage_chips, layout.expert_group * max(1, work.sequences))
+    touched = sparsity.coverage(batch=max(1, seen), experts=moe.experts, top_k=moe.active)
+    return (common + touched * layout.routed / layout.expert_group) / layout.pipeline
+
+
+# --- a step ----------------------------------------------------------------------------------------------------------
+
+RESOURCES = {"compute": ("multiply", "attend"), "memory": ("weights", "cache"), "links": ("tensor", "expert", "pipeline")}
+
+
+def step_terms(layout: Layout, work: Work, weights: str, compute: str, calibration: Calibration = IDEAL, once: bool = False) -> dict[str, float]:
+    """Seconds by term for a whole step: micro-batches pass all stages, `once` (a prompt), or again and again (decoding)."""
+    many = min(layout.pipeline, max(1, work.sequences))
+    rounds = (many + layout.pipeline - 1) if once else layout.pipeline
+    found = terms(layout, work.part(1 / many), weights, compute, calibration)
+    return {name: rounds * value for name, value in found.items()}
+
+
+def composed(found: dict[str, float], layout: Layout, calibration: Calibration = IDEAL) -> float:
+    """Seconds of a step from its terms, by equations.step_time."""
+    busy = {f"t_{name}": sum(found.get(term, 0) for term in parts) for name, parts in RESOURCES.items()}
+    return take(eq.step_time.open, busy | _constants(calibration), layers=layout.model.layers)
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """One step of a configuration, predicted; `print` shows its terms, `_repr_html_` the same as a table."""
+
+    layout: Layout
+    phase: str
+    batch: float
+    context: float
+    weights: str
+    kv: str
+    compute: str
+    calibration: Calibration
+    rent: Rent | None
+
+    @cached_property
+    def work(self) -> Work:
+        make = decoding if self.phase == "decode" else prefilling
+        return make(self.layout.model, self.batch, self.context, self.kv)
+
+    @cached_property
+    def terms(self) -> dict[str, float]:
+        """Name -> seconds, of what keeps multipliers, memory and links busy, and of what nothing hides ("fixed")."""
+        found = step_terms(self.layout, self.work, self.weights, self.compute, self.calibration, self.phase == "prefill")
+        fixed = take(eq.fixed_time.open, _constants(self.calibration), layers=self.layout.model.layers)
+        return found | ({"fixed": fixed} if fixed else {})
+
+    @property
+    def resources(self) -> dict[str, float]:
+        """Seconds for which each resource is busy."""
+        return {name: sum(self.terms.get(term, 0) for term in parts) for name, parts in RESOURCES.items()}
+
+    @cached_property
+    def time(self) -> float:
+        """Seconds a step: a token for every sequence, or the whole prompts."""
+        return composed(self.terms, self.layout, self.calibration)
+
+    @property
+    def binds(self) -> str:
+        """The longest term of the resource that takes longest; "fixed" where nothing takes longer than what no batch hides."""
+        name, longest = max(self.resources.items(), key=lambda item: item[1])
+        if self.terms.get("fixed", 0) > longest:
+            return "fixed"
+        return max((term for term in RESOURCES[name] if term in self.terms), key=self.terms.__getitem__)
+
+    @property
+    def tokens(self) -> float:
+        """Tokens that a step makes, or reads."""
+        return self.work.tokens
+
+    @property
+    def tokens_per_s_per_chip(self) -> float:
+        return self.tokens / self.time / self.layout.chips
+
+    @property
+    def tokens_per_s_per_user(self) -> float:
+        """What one sequence sees."""
+        return self.tokens / self.batch / self.time
+
+    @property
+    def usd_per_mtok(self) -> float | None:
+        """Rent of the chips for a million tokens; None where no rent of the chip is confirmed. `rent` has price and date."""
+        if self.rent is None:
+            return None
+        return self.rent.usd_per_chip_hour / 3600 / self.tokens_per_s_per_chip * 1e6
+
+    @property
+    def memory_per_chip(self) -> dict[str, float]:
+        """Bytes by part; activations and what the engine itself takes are not counted."""
+        cache = self.layout.cache_per_chip(self.batch, self.context, self.kv)
+        return self.layout.weights_per_chip(self.weights) | ({"cache": cache} if cache else {})
+
+    @property
+    def fits(self) -> bool:
+        return sum(self.memory_per_chip.values()) <= self.layout.chip.hbm_bytes
+
+    @property
+    def short(self) -> str:
+        """What does not fit, with the numbers; empty where all fits."""
+        if self.fits:
+            return ""
+        need, has = sum(self.memory_per_chip.values()), self.layout.chip.hbm_bytes
+        parts = ", ".join(f"{name} {size / 1e9:.1f}" for name, size in self.memory_per_chip.items())
+        return f"does not fit: {need / 1e9:.1f} GB a chip ({parts}), and {self.layout.chip.name} has {has / 1e9:.0f} GB"
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name:<22}{value}" for name, value in self._lines())
+
+    def _lines(self) -> list[tuple[str, str]]:
+        """What is printed, a name and a value each."""
+        seconds = lambda value: units.pretty(value, "s", 3)
+        where = f"{self.layout.chips} × {self.layout.chip.id}, {self.calibration.id}"
+        lines = [(self.layout.model.id, where), ("time", seconds(self.time)), ("binds", self.binds)]
+        lines += [(f"  {name}", seconds(value)) for name, value in self.terms.items()]
+        lines += [("token/s a chip", f"{self.tokens_per_s_per_chip:,.0f}"), ("token/s a user", f"{self.tokens_per_s_per_user:,.1f}")]
+        if self.rent:
+            lines.append(("USD per million tokens", f"{self.usd_per_mtok:.3g} at {self.rent.usd_per_chip_hour:g} a chip and hour, {self.rent.date}"))
+        lines.append(("memory a chip", f"{sum(self.memory_per_chip.values()) / 1e9:.1f} of {self.layout.chip.hbm_bytes / 1e9:.0f} GB"))
+        return lines + ([("", self.short)] if self.short else [])
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        rows = "".join(f'<tr><th scope="row">{escape(name.strip())}</th><td>{escape(value)}</td></tr>' for name, value in self._lines())
+        return f'<table class="table"><tbody>{rows}</tbody></table>'
+
+    __repr__ = __str__

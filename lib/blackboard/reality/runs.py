@@ -1,0 +1,72 @@
+"""Serving runs as rows: each against the ideal step, and, where constants are sourced, against the calibrated one."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from blackboard.architecture import bytes_per_param
+from blackboard.batching import equations as step
+from blackboard.catalogue import chip, measurement
+from blackboard.formula import IDEAL, Calibration, take
+from blackboard.reality import equations as eq, serving
+from blackboard.reality.calibration import RECIPES, Recipe, busy, named
+from blackboard.reality.checks import CALIBRATED, FLOOR, Row
+from blackboard.reality.prediction import composed
+from blackboard.reality.serving import Case
+
+FORMULAS = tuple(f.name for f in (eq.step_time, step.compute_time, step.weight_time, step.kv_time, eq.attend_time))
+
+
+def seconds(case: Case, calibration: Calibration = IDEAL) -> float:
+    """The step of a case, predicted."""
+    return composed_busy(busy(case, calibration), case, calibration)
+
+
+def composed_busy(times: dict[str, float], case: Case, calibration: Calibration) -> float:
+    """A step from the seconds of its resources."""
+    return composed({term: times[name] for name, term in (("compute", "multiply"), ("memory", "weights"), ("links", "tensor"))}, case.layout, calibration)
+
+
+def told(case: Case, time: float) -> float:
+    """A predicted step in what the source published: a rate, or the time of so many steps."""
+    return case.published * case.measured / time if case.rate else time * case.steps
+
+
+def floor(case: Case) -> Row:
+    """The fastest step that the hardware allows, of the largest batch that it has room for."""
+    best = case._replace(work=case.most or case.work)
+    more = best.work.sequences / case.work.sequences
+    ideal = told(case, seconds(best) / more)
+    return Row(FLOOR, case.data, case.what, case.unit, case.published, ideal, case.rate, case.part, formulas=FORMULAS)
+
+
+def calibrated(case: Case, recipe: Recipe) -> Row:
+    """The step with the recipe's constants, and whether they were fitted on it."""
+    ours, ideal = told(case, seconds(case, named(recipe.id))), told(case, seconds(case))
+    return Row(CALIBRATED, case.data, case.what, case.unit, case.published, ours, case.rate, case.part, recipe.slice(case), ideal, why=recipe.id, formulas=FORMULAS)
+
+
+def recipe_of(case: Case) -> Recipe | None:
+    """The constants that a case is held against: those of its own engine, on its own kind of chip and model."""
+    for recipe in RECIPES:
+        same = any(case.data == other.data for other in recipe.cases()) and (not recipe.chips or recipe.suits(case.layout.chip, case.compute, case.layout.model))
+        if same:
+            return recipe
+    return None
+
+
+@cache
+def rows() -> list[Row]:
+    """All serving runs."""
+    found = [(case, recipe_of(case)) for case in serving.cases()]
+    return [floor(case) for case, _ in found] + [calibrated(case, recipe) for case, recipe in found if recipe] + alone()
+
+
+def alone() -> list[Row]:
+    """Runs at batch 1 of models that the catalogue does not have: the weights, read once."""
+    rows = []
+    for row in measurement("kipply_13b").records():
+        values = {"n_total": row["n_total"], "bytes_per_param": bytes_per_param("fp16"), "bandwidth": row["gpus"] * chip("a100-40gb").bandwidth}
+        ideal, measured = take(step.latency_floor, values), row["output_token_ms"] / 1e3
+        rows.append(Row(FLOOR, "kipply_13b", f"{row['gpus']} A100", "s", measured, ideal, part="decode", formulas=(step.latency_floor.name,)))
+    return rows
