@@ -423,7 +423,7 @@ SIZES = {
     "hybrid_cache_groups": 2, "hybrid_cache_blocks": 3, "hybrid_prefix_hits": 3, "llammlein_training": 2, "llammlein_checkpoints": 66,
     "llammlein_saturated": 18, "llammlein_generative": 16, "llammlein_tokenizer": 3, "moderngbert_plateaus": 2, "tinyllama_checkpoints": 56,
     "repeated_data_runs": 89, "repeated_data_many_epochs": 36, "repeated_data_law": 1, "repeated_data_fits": 6, "filtering_kept": 4,
-    "filtering_gains": 26, "trtllm_v1_0_moe": 46, "trtllm_v1_0_requests": 10,
+    "filtering_gains": 26, "trtllm_v1_0_moe": 45, "trtllm_v1_0_requests": 10, "training_gpu_hours_more": 7, "training_shapes": 18,
 }  # fmt: skip
 # columns that count things or are pure numbers; every other column of numbers ends with its unit
 COUNTED_COLUMNS = {
@@ -440,7 +440,7 @@ COUNTED_COLUMNS = {
     "factor", "ratio", "cost_ratio", "profit_ratio", "input_per_output",
     "blocks", "calls", "days", "full_layers", "graphs", "group_layers", "groups", "high_share", "high_speedup", "kernels", "low_share",
     "low_speedup", "median_share", "padding_layers", "request", "sessions", "window_layers", "steps", "seed", "score", "loss",
-    "head_fertility", "middle_fertility", "A_log", "B_log", "E_log", "R_D", "R_N", "r_squared",
+    "head_fertility", "middle_fertility", "A_log", "B_log", "E_log", "R_D", "R_N", "r_squared", "query_heads", "head_dim", "recomputed",
 }  # fmt: skip
 # data sets of which something is read in one copy, a summary or the press only
 DOUBTFUL = {
@@ -452,7 +452,7 @@ DOUBTFUL = {
     "launch_costs", "graph_launch_costs", "kernels_per_step", "flash_attention_traffic", "overlap_thresholds", "batch1_floor_by_gpu",
     "speculation_by_batch", "speculation_by_batch_tree", "specdecode_bench", "magicdec_ranges", "sglang_mtp", "chen2023",
     "gpt_fast_speculation", "request_length_quantiles", "azure_2023_medians", "prefix_cache_example", "hybrid_cache_groups",
-    "llammlein_tokenizer", "filtering_kept", "filtering_gains",
+    "llammlein_tokenizer", "filtering_kept", "filtering_gains", "training_gpu_hours_more", "training_shapes",
 }  # fmt: skip
 
 
