@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from functools import cache
 from html import escape
 from typing import NamedTuple
 
 from blackboard.catalogue import measurement, source
 from blackboard.datafile import UnknownId, near
-from blackboard.reality.checks import CALIBRATED, CLOSURE, FLOOR, KINDS, Row, Sum, summed
+from blackboard.reality.checks import CALIBRATED, CLOSURE, FLOOR, KINDS, LIMIT, Row, Sum, summed
 from blackboard.summary import Page, table
 
 SETS = {  # module -> what it holds against published numbers
@@ -35,6 +36,11 @@ class Report(NamedTuple):
     def failures(self) -> list[Row]:
         """Closures that do not close, and floors that are beaten without a reason."""
         return [row for row in self.rows if not row.holds]
+
+    @property
+    def wide(self) -> list[Row]:
+        """Closures that close only within a limit of their own, for a reason, one by one."""
+        return [row for row in self.rows if row.kind == CLOSURE and abs(row.published / row.computed - 1) > LIMIT]
 
     @property
     def exceptions(self) -> list[Row]:
@@ -98,6 +104,12 @@ def told(s: Sum) -> str:
         return f"median {s.ideal_slow:.2f}, least {s.worst:.2f}" + (f", {s.count - s.clear} beaten" if s.clear < s.count else "")
     ideal = f"; ideal {share(s.ideal_mape)}" if s.ideal_mape is not None else ""
     return f"{share(s.mape)}, bias {'+' * (s.bias > 0)}{share(s.bias)}{ideal}"
+
+
+@cache
+def whole() -> Report:
+    """Every check, run once: what the page, its figures and its numbers are made from."""
+    return validate()
 
 
 def validate(kind: str | None = None, data: str | None = None, progress: Callable[[str], None] | None = None) -> Report:
