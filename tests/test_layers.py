@@ -19,8 +19,8 @@ ROOMS = ["equations", "transformer", "moe", "network", "distributions", "allocat
 
 
 REALITY = [  # the equations against published measurements: above the lessons, below the reference pages
-    "checks", "equations", "layout", "prediction", "fits", "exchanges", "serving", "calibration", "runs", "entry",
-    "kernels", "cells", "sums", "closings", "closure", "steps", "training", "savings", "validation", "losses", "numbers", "figures", "explorables", "__main__",
+    "checks", "equations", "layout", "prediction", "fits", "exchanges", "kernels", "serving", "calibration", "runs", "bends", "entry",
+    "cells", "sums", "closings", "closure", "steps", "training", "savings", "validation", "losses", "numbers", "figures", "explorables", "__main__",
 ]  # fmt: skip
 REFERENCE = ["costs", "cost_charts", "ledger", "points", "repeated", "claims", "flashcards"]  # pages that look back on all lessons: they import them, nothing imports these
 

@@ -173,7 +173,8 @@ class Compressed:
 
     def prefills(self, tokens):
         """The indexer is not counted; a compressed entry is seen by the tokens after those it stands for."""
-        far = self.ratio * _pairs(tokens / self.ratio, self.top_k) if self.ratio else 0
+        before = _least(self.ratio - tokens, 0) / -self.ratio if self.ratio else 0  # entries that stand for tokens before the last block
+        far = self.ratio * _pairs(before, self.top_k) if self.ratio else 0
         return 4 * self.layers * self.heads * self.head_dim * (_pairs(tokens, self.window) + far)
 
 

@@ -33,6 +33,7 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("--tensor", type=int, help="chips that share every matrix; by default all that are left")
     one.add_argument("--cache", choices=("heads", "tokens"), default="heads")
     one.add_argument("--calibration", help=f'"auto", or one of: {", ".join(ids())}; without it the ideal, a floor on time')
+    one.add_argument("--rent", default="", help="terms of a confirmed rent, such as community; without it the newest")
     return top
 
 

@@ -14,7 +14,8 @@ from functools import cache
 from blackboard.catalogue import Chip, Model, measurement, source
 from blackboard.datafile import UnknownId, near
 from blackboard.formula import Calibration
-from blackboard.reality import exchanges, serving
+from blackboard.overheads.kernels import Plan, fused
+from blackboard.reality import exchanges, kernels, serving
 from blackboard.reality.prediction import RESOURCES, step_terms
 from blackboard.reality.serving import Case
 
@@ -85,18 +86,31 @@ class Fitted(Calibration):
         return f"<{self.id}: {values}; from {self.source}>"
 
 
+ALONE = {"kernels-h200-bf16": ("bf16", "vllm-bf16"), "kernels-h200-fp8": ("fp8", "trtllm-fp8")}  # format, and the products that are taken
+KERNEL_CHIPS = ("h200", "h100-sxm")
+
+
 def ids() -> tuple[str, ...]:
     """Ids of all calibrations."""
-    return tuple(recipe.id for recipe in RECIPES)
+    return (*(recipe.id for recipe in RECIPES), *ALONE)
 
 
 @cache
 def named(id: str) -> Fitted:
     """A calibration by id: named("trtllm-h200"). UnknownId with the near ones."""
-    found = {recipe.id: recipe for recipe in RECIPES}
-    if id not in found:
-        raise UnknownId(f"no calibration {id!r}; near: {', '.join(near(str(id), found)) or 'none'}; there are: {', '.join(found)}")
-    return fit(found[id])
+    if id not in ids():
+        raise UnknownId(f"no calibration {id!r}; near: {', '.join(near(str(id), ids())) or 'none'}; there are: {', '.join(ids())}")
+    return alone(id) if id in ALONE else fit(next(recipe for recipe in RECIPES if recipe.id == id))
+
+
+def alone(id: str) -> Fitted:
+    """Constants of kernels measured one at a time, fitted on no engine: products, NCCL, and the gaps between a layer's kernels in a graph."""
+    found, products = kernels.constants(), ALONE[id][1]
+    one, two = (len(fused("llama-3.1-70b", Plan(layers=layers))) for layers in (1, 2))
+    rates = {name: found[f"gemm-{products}.{name}"].value for name in BOTH}
+    gaps = {"layer_overhead": (two - one) * found["launch-h100.kernel_gap"].value}
+    told = f"matrix products ({products}), all-reduces and kernel gaps measured one at a time; fitted on no engine"
+    return Fitted(id, told, {"serial_share": 1.0} | known_links() | rates | gaps)
 
 
 def auto(chip: Chip, precision: str, model: Model | None = None) -> Fitted:
@@ -104,7 +118,11 @@ def auto(chip: Chip, precision: str, model: Model | None = None) -> Fitted:
     for recipe in RECIPES:
         if recipe.suits(chip, precision, model):
             return named(recipe.id)
+    for id, (format, _) in ALONE.items():
+        if chip.id in KERNEL_CHIPS and format == precision:
+            return named(id)
     has = "; ".join(f"{r.id}: {', '.join(r.chips)} in {' and '.join(r.formats)}, {r.models}" for r in RECIPES if r.chips)
+    has += "".join(f"; {id}: {', '.join(KERNEL_CHIPS)} in {format}" for id, (format, _) in ALONE.items())
     raise UnknownId(f"no sourced constants for {chip.id} in {precision}; use calibration=None for the ideal, or one of these by its id: {has}")
 
 

@@ -11,6 +11,7 @@ parallelism).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
 
 from blackboard.architecture import Experts, Heads, bytes_per_param
 from blackboard.catalogue import Chip, Model
@@ -33,8 +34,10 @@ class Layout:
     cache: str = "heads"
 
     def __post_init__(self) -> None:
+        if self.model.given:
+            raise LayoutError(f"{self.model.id} has round numbers only, no layers to cut; choose a model with an architecture")
         for name in ("chips", "tensor", "expert", "pipeline"):
-            if not isinstance(value := getattr(self, name), int) or isinstance(value, bool) or value < 1:
+            if not isinstance(value := getattr(self, name), Integral) or isinstance(value, bool) or value < 1:
                 raise LayoutError(f"{name} must be a whole number, 1 or more, not {value!r}")
         if self.cache not in ("heads", "tokens"):
             raise LayoutError(f'cache is dealt out by "heads" or by "tokens", not by {self.cache!r}')
@@ -46,8 +49,6 @@ class Layout:
             raise LayoutError(f"{self.model.id} has no experts to deal out over {self.expert} chips; leave expert at 1")
         if self.pipeline > self.model.layers:
             raise LayoutError(f"{self.model.id} has {self.model.layers} layers, fewer than {self.pipeline} stages")
-        if self.model.given:
-            raise LayoutError(f"{self.model.id} has round numbers only, no layers to cut; choose a model with an architecture")
 
     # --- groups of chips
 
@@ -64,6 +65,10 @@ class Layout:
     def expert_group(self) -> int:
         """Chips over which one copy of the routed experts is spread."""
         return self.expert if self.expert > 1 else self.tensor
+
+    def expert_chips(self, sequences: float) -> float:
+        """Chips whose experts can be given tokens, if there are so many sequences: those of another group are out of their reach."""
+        return min(self.stage_chips, max(self.tensor, self.expert_group) * max(1, sequences))
 
     @property
     def domain(self) -> int:

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from blackboard import units
-from blackboard.architecture import bytes_per_param
+from blackboard.architecture import bytes_per_param, standard_precision
 from blackboard.batching import equations as step
 from blackboard.catalogue import Model, Rent
 from blackboard.formula import IDEAL, Calibration, take
@@ -68,12 +68,18 @@ def terms(layout: Layout, work: Work, weights: str, compute: str, calibration: C
     found = {"multiply": at(step.compute_time), "attend": at(eq.attend_time), "weights": at(step.weight_time), "cache": at(step.kv_time)}
     if layout.tensor > 1:
         reduces = layout.model.layers + (layout.model.layers if layout.expert == 1 else layout.model.layers - layout.routed_layers)
-        found["tensor"] = reduces / layout.pipeline * at(eq.reduce_time)
+        found["tensor"] = reduces / layout.pipeline * (at(eq.reduce_time) if layout.tensor <= layout.domain else at(eq.domains_reduce, **_domains(layout, values)))
     if layout.expert > 1:
         found["expert"] = layout.routed_layers / layout.pipeline * at(eq.route_time)
     if layout.pipeline > 1:
         found["pipeline"] = at(pipelining.hop)
     return found
+
+
+def _domains(layout: Layout, values: dict[str, float]) -> dict[str, float]:
+    """Values of an all-reduce over several domains; it starts as often as the two exchanges of one inside."""
+    both = {"scale_up": layout.chip.scale_up.bytes_per_s, "scale_out": values["far_rate"]}
+    return {"chips": layout.domain, "racks": layout.tensor / layout.domain, "start_time": 2 * values["start_time"]} | both
 
 
 def _constants(calibration: Calibration) -> dict[str, float]:
@@ -89,24 +95,19 @@ def _values(layout: Layout, work: Work, weights: str, compute: str) -> dict[str,
     sharing = ranks * layout.tensor
     tokens = work.tokens / ranks
     split = lambda amounts: sum(a / layout.cache_shards(g) for a, g in zip(amounts, model.attention)) / ranks / layout.pipeline
-    multiplied = (layout.common + layout.routed_active) / layout.pipeline * work.tokens / sharing + layout.head * work.outputs / sharing / layout.pipeline
+    routed = layout.routed_active * work.tokens / layout.expert_chips(work.sequences)
+    multiplied = ((layout.common * work.tokens + layout.head * work.outputs) / sharing + routed) / layout.pipeline
     out, domains = chip.scale_out.bytes_per_s or chip.scale_up.bytes_per_s, layout.domains
     return {
         "batch": 1, "context": 1, "n_active": multiplied, "flops": chip.flops(compute), "bandwidth": chip.bandwidth,
         "attend_flop": sum(work.attended) / sharing / layout.pipeline, "kv_bytes_per_token": split(work.moved),
         "n_total": read_params(layout, work), "bytes_per_param": bytes_per_param(weights),
-        "chips": layout.tensor, "scale_up": _rate(layout, layout.tensor), "message": tokens * model.d_model * VECTOR_BYTES,
-        "tokens_per_chip": tokens / layout.tensor, "width": model.d_model, "dispatch_bytes": SENT.get(weights, VECTOR_BYTES), "combine_bytes": VECTOR_BYTES,
-        "micro_batch": tokens, "bytes_per_value": VECTOR_BYTES, "scale_out": _rate(layout, layout.chips), "expert_parallel": layout.tensor,
+        "chips": layout.tensor, "scale_up": chip.scale_up.bytes_per_s, "message": tokens * model.d_model * VECTOR_BYTES,
+        "tokens_per_chip": tokens / layout.tensor, "width": model.d_model, "dispatch_bytes": SENT.get(standard_precision(weights), VECTOR_BYTES), "combine_bytes": VECTOR_BYTES,
+        "micro_batch": tokens, "bytes_per_value": VECTOR_BYTES, "scale_out": chip.scale_up.bytes_per_s if layout.chips <= layout.domain else out, "expert_parallel": layout.tensor,
         "visited_domains": eq.domains_visited(racks=domains, top_k=model.moe.active) if layout.expert > 1 else 0, "far_rate": out,
         "visited_chips": eq.chips_visited(expert_parallel=layout.expert, top_k=model.moe.active) if layout.expert > 1 else 0,
     }  # fmt: skip
-
-
-def _rate(layout: Layout, chips: int) -> float:
-    """Bytes a second that a chip sends to a group of so many: inside its domain if they fit there."""
-    inside = chips <= layout.domain or not layout.chip.scale_out.bytes_per_s
-    return layout.chip.scale_up.bytes_per_s if inside else layout.chip.scale_out.bytes_per_s
 
 
 def read_params(layout: Layout, work: Work) -> float:
@@ -114,7 +115,7 @@ def read_params(layout: Layout, work: Work) -> float:
     common = (layout.common + layout.head) / layout.tensor
     if not layout.routed:
         return common / layout.pipeline
-    moe, seen = layout.model.moe, work.tokens * layout.expert_group / min(layout.stage_chips, layout.expert_group * max(1, work.sequences))
+    moe, seen = layout.model.moe, work.tokens * layout.expert_group / layout.expert_chips(work.sequences)
     touched = sparsity.coverage(batch=max(1, seen), experts=moe.experts, top_k=moe.active)
     return (common + touched * layout.routed / layout.expert_group) / layout.pipeline
 
@@ -223,7 +224,7 @@ class Prediction:
         return f"does not fit: {need / 1e9:.1f} GB a chip ({parts}), and {self.layout.chip.name} has {has / 1e9:.0f} GB"
 
     def __str__(self) -> str:
-        return "\n".join(f"{name:<22}{value}" for name, value in self._lines())
+        return "\n".join(f"{name:<24}{value}" for name, value in self._lines())
 
     def _lines(self) -> list[tuple[str, str]]:
         """What is printed, a name and a value each."""

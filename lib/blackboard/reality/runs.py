@@ -14,6 +14,7 @@ from blackboard.reality.checks import CALIBRATED, FLOOR, Row
 from blackboard.reality.prediction import composed
 from blackboard.reality.serving import Case
 
+KERNELS = "kernels-h200-fp8"
 FORMULAS = tuple(f.name for f in (eq.step_time, step.compute_time, step.weight_time, step.kv_time, eq.attend_time))
 
 
@@ -42,8 +43,19 @@ def floor(case: Case) -> Row:
 
 def calibrated(case: Case, recipe: Recipe) -> Row:
     """The step with the recipe's constants, and whether they were fitted on it."""
-    ours, ideal = told(case, seconds(case, named(recipe.id))), told(case, seconds(case))
-    return Row(CALIBRATED, case.data, case.what, case.unit, case.published, ours, case.rate, case.part, recipe.slice(case), ideal, why=recipe.id, formulas=FORMULAS)
+    return _calibrated(case, recipe.id, case.part, recipe.slice(case))
+
+
+def _calibrated(case: Case, id: str, part: str, fitted: bool) -> Row:
+    ours, ideal = told(case, seconds(case, named(id))), told(case, seconds(case))
+    return Row(CALIBRATED, case.data, case.what, case.unit, case.published, ours, case.rate, part, fitted, ideal, why=id, formulas=FORMULAS)
+
+
+def from_kernels() -> list[Row]:
+    """Engines on Hopper with the constants of kernels measured one at a time: nothing is fitted on any engine."""
+    suits = RECIPES[0].suits
+    mine = [case for case in serving.trtllm() if suits(case.layout.chip, case.compute, case.layout.model)]
+    return [_calibrated(case, KERNELS, f"from kernels alone, {case.part}", False) for case in mine]
 
 
 def recipe_of(case: Case) -> Recipe | None:
@@ -59,7 +71,7 @@ def recipe_of(case: Case) -> Recipe | None:
 def rows() -> list[Row]:
     """All serving runs."""
     found = [(case, recipe_of(case)) for case in serving.cases()]
-    return [floor(case) for case, _ in found] + [calibrated(case, recipe) for case, recipe in found if recipe] + alone()
+    return [floor(case) for case, _ in found] + [calibrated(case, recipe) for case, recipe in found if recipe] + from_kernels() + alone()
 
 
 def alone() -> list[Row]:

@@ -6,12 +6,12 @@ its answer, and with every request that ends another prompt is taken in, so that
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import NamedTuple
 
 from blackboard import catalogue
-from blackboard.catalogue import measurement
+from blackboard.catalogue import Chip, Model, measurement
 from blackboard.overheads.implied import GPT_FAST
 from blackboard.reality.layout import Layout
 from blackboard.reality.prediction import Work, decoding, prefilling
@@ -78,21 +78,25 @@ def held(layout: Layout, weights: str, tokens: float, kv: str, room: float) -> f
     return room * free / layout.cache_per_chip(layout.ranks, tokens, kv) * layout.ranks
 
 
-def trtllm_layout(row: dict) -> Layout:
+Swap = Callable[[Model, Chip], tuple[Model, Chip]]  # another model and chip in the place of those that ran
+
+
+def trtllm_layout(row: dict, swap: Swap | None = None) -> Layout:
     """Dense models are cut by tensor parallelism; mixtures of experts have attention data-parallel and experts dealt out."""
-    model, gpus = catalogue.model(MODELS[row["model"]]), row["gpus"]
+    model, chip, gpus = catalogue.model(MODELS[row["model"]]), catalogue.chip(CHIPS[row["chip"]]), row["gpus"]
+    model, chip = swap(model, chip) if swap else (model, chip)
     tensor, expert = (1, gpus) if model.moe else (gpus, 1)
-    return Layout(model, catalogue.chip(CHIPS[row["chip"]]), gpus, tensor, expert)
+    return Layout(model, chip, gpus, tensor, expert)
 
 
 @cache
-def trtllm(kv: str = KV) -> tuple[Case, ...]:
+def trtllm(kv: str = KV, swap: Swap | None = None) -> tuple[Case, ...]:
     """Every row: the engine reserves room for a whole request; the ideal one has all memory and needs room for half the answer."""
-    return tuple(_trtllm(data, row, kv) for data in ("trtllm_v1_0_throughput", "trtllm_v1_0_moe") for row in measurement(data).records())
+    return tuple(_trtllm(data, row, kv, swap) for data in ("trtllm_v1_0_throughput", "trtllm_v1_0_moe") for row in measurement(data).records())
 
 
-def _trtllm(data: str, row: dict, kv: str) -> Case:
-    layout, prompt, answer, weights = trtllm_layout(row), row["input_tokens"], row["output_tokens"], row["weights"]
+def _trtllm(data: str, row: dict, kv: str, swap: Swap | None) -> Case:
+    layout, prompt, answer, weights = trtllm_layout(row, swap), row["input_tokens"], row["output_tokens"], row["weights"]
     batch = min(requests(row), held(layout, weights, prompt + answer, kv, ROOM))
     most = min(requests(row), held(layout, weights, prompt + answer / 2, kv, 1))
     machine = f"{row['gpus']} {row['chip']}"
