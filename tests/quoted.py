@@ -230,4 +230,17 @@ QUOTED = {
         "95": "percent of an interval",
         "44": "epochs of the longest published run",
     },
+    "reality": {
+        "15": "the aim, in per cent",
+        "16": "bits of a format",
+        "235": "Qwen3 235B, its name",
+        "405": "Llama 3.1 405B, its name",
+        "70": "Llama 3 70B, its name",
+        "7": "Llama 2 7B, its name",
+        "8": "Llama 3.1 8B, its name",
+        "1": "Llama 1, its name",
+        "2": "Llama 2, its name",
+        "4": "Llama 4 Maverick, its name",
+        "64": "the batch of the command's example",
+    },
 }

@@ -43,7 +43,7 @@ def predict(
     chip = chip if isinstance(chip, Chip) else catalogue.chip(chip)
     if phase not in PHASES:
         raise ValueError(f"phase must be one of {', '.join(PHASES)}, not {phase!r}")
-    _positive("batch", batch), _positive("context", context)
+    batch, context = _positive("batch", batch), _positive("context", context)
     weights, kv = weights or model.weights, kv or "bf16"
     compute = standard_precision(compute or (weights if _has(chip, weights) else "bf16"))
     layout = Layout(model, chip, chips, _left(chips, expert, pipeline) if tensor is None else tensor, expert, pipeline, cache)
@@ -59,9 +59,12 @@ def _left(chips: int, *ways: int) -> int:
     return max(1, chips // math.prod(ways))
 
 
-def _positive(name: str, value: float) -> None:
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value <= sys.float_info.max:
+def _positive(name: str, value: float) -> float:
+    """The value as a number of Python's own."""
+    number = int(value) if isinstance(value, Integral) else float(value) if isinstance(value, Real) else math.nan
+    if isinstance(value, bool) or not 0 < number <= sys.float_info.max:
         raise ValueError(f"{name} must be a positive number, not {value!r}")
+    return number
 
 
 def _has(chip: Chip, precision: str) -> bool:

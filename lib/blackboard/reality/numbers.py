@@ -6,7 +6,8 @@ import statistics
 from html import escape
 
 from blackboard.drawing import percent
-from blackboard.reality import runs, serving
+from blackboard.notation import latex
+from blackboard.reality import equations as eq, runs, serving, training as train
 from blackboard.reality.bends import RECIPE, bends
 from blackboard.reality.calibration import ALL, ALONE, KERNEL_CHIPS, RECIPES, named
 from blackboard.reality.checks import CALIBRATED, CLOSURE, FLOOR, Row, mape
@@ -36,13 +37,9 @@ def counted() -> dict[str, str]:
     tested = [row for row in of(CALIBRATED) if not row.fitted]
     return {
         "rows": f"{len(rows):,}", "sets": str(len({row.data for row in rows})), "closures": str(len(closed)), "exact": str(len(exact)),
-        "wide": str(len(whole().wide)), "floors": str(len(of(FLOOR))), "beaten": str(len(whole().exceptions)), "failures": _count(len(whole().failures)),
+        "wide": str(len(whole().wide)), "floors": str(len(of(FLOOR))), "beaten": str(len(whole().exceptions)),
         "calibrated": str(len(of(CALIBRATED))), "tested": str(len(tested)), "within": percent(statistics.mean(abs(row.error) <= 0.15 for row in tested)),
     }  # fmt: skip
-
-
-def _count(n: int) -> str:
-    return {0: "none"}.get(n, str(n))
 
 
 def floors() -> dict[str, str]:
@@ -55,17 +52,16 @@ def floors() -> dict[str, str]:
     wide = [runs.floor(case) for case in serving.trtllm("bf16")]
     alone = of("trtllm_r1_latency_steps")
     return {
-        "dense_rows": str(len(dense)), "dense_low": significant(min(medians), 2), "dense_high": significant(max(medians), 2), "dense_least": significant(min(r.slow for r in dense), 3),
+        "dense_low": significant(min(medians), 2), "dense_high": significant(max(medians), 2), "dense_least": significant(min(r.slow for r in dense), 3),
         "routed_slow": significant(_slow(routed), 2), "alone_slow": significant(_slow(alone), 2), "bf16_beaten": str(sum(row.slow < 1 for row in wide)),
         "one_low": significant(min(r.slow for r in of("gpt_fast_readme", lambda r: "float16" in r.part)), 2), "one_high": significant(max(r.slow for r in of("gpt_fast_readme", lambda r: "float16" in r.part)), 2),
-        "gemm_slow": significant(_slow(of("h200_gemm")), 2),
     }  # fmt: skip
 
 
 def calibrated() -> dict[str, str]:
     """Constants, and errors on rows that they were not fitted on."""
     trt, moe, hopper, blackwell = "trtllm_v1_0_throughput", "trtllm_v1_0_moe", named("trtllm-h200").values, named("trtllm-b200").values
-    ideal = [row for row in whole().rows if row.kind == CALIBRATED and row.data == trt and not row.fitted and "Llama" in row.part]
+    ideal = [row for row in whole().rows if row.kind == CALIBRATED and row.data == trt and not row.fitted and row.part.startswith("Llama")]
     share = lambda name, where: percent(where[name])
     from_kernels = [row for row in whole().rows if row.why == runs.KERNELS]
     parts = {part: mape(row.error for row in from_kernels if row.part == part) for part in {row.part for row in from_kernels}}
@@ -89,13 +85,37 @@ def calibrated() -> dict[str, str]:
     }  # fmt: skip
 
 
+def training() -> dict[str, str]:
+    """Training runs and steps, memory, speculation."""
+    rows = [row for row in whole().rows if row.kind == CALIBRATED]
+    hours = [row for row in rows if row.data.startswith("training_gpu_hours") or row.data == "llammlein_training"]
+    error = lambda data, *parts: percent(_error(data, *parts))
+    held = [row.error for row in hours if row.part in ("A100, Llama 1", "A100, other makers") and not row.fitted]
+    mfu, small = steps_constants(), [row for row in hours if row.part == "H100, 1 to 8 billion"]
+    bubble = lambda *names: percent(mape(row.error for row in rows if row.data == "zero_bubble_pipeline" and row.part in names and not row.fitted), 1)
+    schedules = ("1F1B", "1F1B-I", "ZB-1p", "ZB-2p")
+    gains = [row.error for row in rows if row.data == "speculation_by_batch" and not row.fitted]
+    return {
+        "a100_mfu": percent(mfu["A100 runs"]), "h100_mfu": percent(mfu["H100 runs"]), "llama1": error("training_gpu_hours", "A100, Llama 1"), "a100_held": percent(mape(held)), "a100_runs": str(len(held)),
+        "runs": str(len({row.what for row in hours})), "small_most": percent(max(map(abs, (row.error for row in small)))), "h100_405b_hours": error("training_gpu_hours", "H100, Llama 3 of 405 billion"),
+        "ds_rate": error("deepseek_isca25_training", "DeepSeek-V3 from Llama's share"), "megatron": error("megatron_2021_table2_zero3", "tensor, pipeline and data parallel"), "zero3": error("megatron_2021_table2_zero3", "ZeRO-3"),
+        "bubble_nothing": bubble(*(f"{name}, simulated" for name in schedules)), "bubble_fitted": bubble(*schedules), "pass_ms": pretty(mfu["overhead of a pass"], "s", 2),
+        "zb_memory": percent(_error("zero_bubble_pipeline", "memory"), 1), "revnet": error("memcnn_revnet", "reversible"), "gains": percent(mape(gains)), "gain_rows": str(len(gains)),
+        "amoeba": error("gpipe_table2", "AmoebaNet"), "codex": percent(_error("prefix_cache_hit_rates", "what the traces allow"), 1),
+    }  # fmt: skip
+
+
+def steps_constants() -> dict[str, float]:
+    """Shares of the peak that training reaches, and what a pass costs beside."""
+    return {name: constant.value for name, constant in train.constants().items()}
+
+
 def bent() -> dict[str, str]:
     """What mistakes do to the three kinds of test."""
     plain, *_ = found = bends()
     by = {bend.says: bend for bend in found}
     sparse, gib = by["sparse peak for the dense one"], by["GB/s taken as GiB/s"]
-    return {
-        "plain_error": percent(plain.error, 1), "sparse_share": percent(sparse.value("compute_efficiency")), "gib_share": percent(gib.value("memory_efficiency")),
+    return { "sparse_share": percent(sparse.value("compute_efficiency")), "gib_share": percent(gib.value("memory_efficiency")),
         "bent_rows": str(plain.rows),
     }  # fmt: skip
 
@@ -114,7 +134,7 @@ EXAMPLE = {"model": "llama-3.1-70b", "chip": "h100-sxm", "chips": 8, "batch": 64
 
 def all() -> dict[str, str]:
     """Every number of the page's prose, by the name it is glued in under."""
-    return counted() | floors() | calibrated() | bent() | example()
+    return counted() | floors() | calibrated() | training() | bent() | example()
 
 
 # --- small tables ----------------------------------------------------------------------------------------------------
@@ -129,6 +149,11 @@ def mistakes() -> Page:
     ]
     heads = ("What is wrong", "Floors beaten", "Error on rows not fitted", r"Fitted \(\eta_c\)", r"Fitted \(\eta_m\)")
     return table("Mistakes made on purpose in TensorRT-LLM's runs", heads, rows)
+
+
+def formula() -> Page:
+    """The predicted step with its constants, as the formula has it."""
+    return Page(f'<div class="tex2jax_process mathjax_process">\\[{latex(eq.step_time.symbol)} = {latex(eq.step_time.full)}\\]</div>')
 
 
 def constants() -> Page:

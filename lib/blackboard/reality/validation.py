@@ -93,13 +93,15 @@ def _cited(id: str) -> str:
 
 def share(value: float) -> str:
     """A share of the whole in per cent."""
-    return f"{100 * value:.2g}".replace("-", "−") + " %" if abs(value) < 0.1 else f"{100 * value:.0f}".replace("-", "−") + " %"
+    if abs(value) < 5e-5:
+        return "0 %"
+    return f"{100 * value:.{1 if abs(value) < 0.1 else 0}f}".replace("-", "−") + " %"
 
 
 def told(s: Sum) -> str:
     """What a line says: how well it closes, how far above the floor it lies, or how far off it is."""
     if s.kind == CLOSURE:
-        return f"{s.held} of {s.count}, at most {share(s.worst)} off"
+        return f"{s.held} of {s.count}, " + (f"at most {share(s.worst)} off" if s.worst > 1e-9 else "exact")
     if s.kind == FLOOR:
         return f"median {s.ideal_slow:.2f}, least {s.worst:.2f}" + (f", {s.count - s.clear} beaten" if s.clear < s.count else "")
     ideal = f"; ideal {share(s.ideal_mape)}" if s.ideal_mape is not None else ""

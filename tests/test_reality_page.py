@@ -1,0 +1,59 @@
+"""The page on reality: every number from the rows, every picture with its computed text, every table with its sources."""
+
+import re
+
+import pytest
+import yaml
+from lessons import ROOT
+from quoted import QUOTED
+from test_prose import typed_numbers
+
+from blackboard.reality import figures, numbers
+from blackboard.reality.calibration import ids
+from blackboard.reality.checks import KINDS
+from blackboard.reality.validation import whole
+
+PAGE = (ROOT / "book/reality.md").read_text("utf8")
+PROSE = re.sub(r"```.*?```", "", PAGE.split("---", 2)[2], flags=re.S)
+CELLS = [cell for cell in re.findall(r"```\{code-cell\}[^\n]*\n(.*?)```", PAGE, re.S)]
+DRAWN = [(name[1], yaml.safe_load(cell.split("---")[1])["mystnb"]["image"]["alt"]) for cell in CELLS if (name := re.search(r"^figures\.(\w+)\(\)", cell, re.M))]
+
+
+def test_no_number_is_typed_into_prose():
+    assert typed_numbers(PROSE) == set(QUOTED["reality"]), "compute it in numbers.py and glue it, or say in quoted.py where it is quoted from"
+
+
+def test_prose_and_numbers_use_the_same_names():
+    assert set(re.findall(r"\{glue:text\}`(\w+)`", PAGE)) == set(numbers.all())
+
+
+@pytest.mark.parametrize(("name", "alt"), DRAWN)
+def test_alt_texts_are_the_computed_ones(name, alt):
+    computed = figures.alt(name)
+    assert alt == computed, f"write this into the page:\n{computed}"
+
+
+def test_one_picture_for_each_kind_and_more():
+    assert [name for name, _ in DRAWN] == ["closures", "floors", "where", "calibrated_serving", "calibrated_kernels", "calibrated_training"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_folded_table_has_every_line_with_its_source(kind):
+    table = numbers.folded(kind)
+    lines = whole().of(kind).sums
+    assert table.count("<tr>") == len(lines) + 1 and table.count('href="https://') >= len(lines)
+    assert all(line.data in table for line in lines)
+
+
+def test_lists_name_every_exception():
+    assert numbers.listed(whole().exceptions).count("<tr>") == len(whole().exceptions) + 1
+    assert all(f"<code>{id}</code>" in numbers.constants() for id in ids())
+    assert numbers.mistakes().count("<tr>") == 8
+
+
+def test_the_page_predicts_what_its_sentences_say():
+    """The call that the page shows is the one whose times it prints."""
+    shown = re.search(r"predict\(\n(.*?)\n\)", PAGE, re.S)[1]
+    for name, value in numbers.EXAMPLE.items():
+        text = f'"{value}"' if isinstance(value, str) else f"{value:_}".replace("_", "") if value < 10_000 else f"{value:_}"
+        assert (text if name == "model" else f"{name}={text}") in shown

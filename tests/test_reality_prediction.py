@@ -1,0 +1,678 @@
+"""Predictions of whole configurations: by hand, under changes whose effect is known, by counting and by simulation, and against the lessons."""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from blackboard import case, catalogue
+from blackboard.architecture import Compressed, Dense, Experts, Heads, Latent, bytes_per_param
+from blackboard.batching import equations as batching
+from blackboard.datafile import UnknownId
+from blackboard.formula import IDEAL, Calibration, take
+from blackboard.overheads import kernels
+from blackboard.pipelining.simulation import Costs, Pass, Schedule, serve, simulate
+from blackboard.racks import equations as racks
+from blackboard.reality import predict
+from blackboard.reality.calibration import ids, named
+from blackboard.reality.equations import chips_visited, domains_visited
+from blackboard.reality.layout import LayoutError
+from blackboard.sparsity import equations as sparsity
+from blackboard.sparsity.simulation import choose, touched
+
+H100, H800, B200 = (catalogue.chip(id) for id in ("h100-sxm", "h800", "b200"))
+MODELS = [model for model in catalogue.models() if not model.given]
+EXAMPLE = dict(chip="h100-sxm", chips=8, phase="decode", batch=64, context=4096, weights="fp8", kv="bf16", tensor=8, expert=1, pipeline=1, calibration=None)
+BUSY = {"compute": ("multiply", "attend"), "memory": ("weights", "cache"), "links": ("tensor", "expert", "pipeline")}
+
+
+LLAMA = 80 * (8192 * 128 * (2 * 64 + 2 * 8) + 3 * 8192 * 28_672)  # parameters of its layers, by its config
+WORDS = 128_256 * 8192  # of the embedding, and as many of the head
+
+
+def near(value, rel=1e-11):
+    return pytest.approx(value, rel=rel, abs=0)
+
+
+def llama(**options):
+    return predict("llama-3.1-70b", **{"chip": "h100-sxm", **options})
+
+
+def v3(**options):
+    return predict("deepseek-v3", **{"chip": "h800", **options})
+
+
+def sent(prediction, term: str) -> float:
+    """Bytes that a chip sends inside its domain."""
+    return prediction.terms[term] * prediction.layout.chip.scale_up.bytes_per_s
+
+
+def read(prediction, term: str = "weights") -> float:
+    """Bytes that a chip reads."""
+    return prediction.terms[term] * prediction.layout.chip.bandwidth
+
+
+def flop(prediction, term: str = "multiply") -> float:
+    return prediction.terms[term] * prediction.layout.chip.flops(prediction.compute)
+
+
+# --- the example of the entry point, by hand ---------------------------------------------------------------------------
+
+
+def test_the_example_by_hand():
+    p = predict("llama-3.1-70b", **EXAMPLE)
+    attention = 80 * 4 * 64 * 128 * 4096 * 64  # FLOP: 64 heads of 128, twice
+    read_bytes, cache = (LLAMA + WORDS) / 8, 64 * 4096 * 80 * 2 * 8 * 128 * 2 / 8
+    assert p.terms["weights"] == near(read_bytes / 3.35e12) and p.terms["cache"] == near(cache / 3.35e12)
+    assert p.terms["multiply"] == near(2 * 64 * read_bytes / 1978.9e12) and p.terms["attend"] == near(attention / 8 / 1978.9e12)
+    assert p.terms["tensor"] == near(2 * 80 * 2 * (7 / 8) * 64 * 8192 * 2 / 450e9)
+    assert set(p.terms) == {"multiply", "attend", "weights", "cache", "tensor"}
+    assert p.time == near((read_bytes + cache) / 3.35e12) == near(0.0058, 0.01)
+    assert p.binds == "cache" and p.fits and p.short == ""
+    assert p.tokens_per_s_per_user == near(1 / p.time) and p.tokens_per_s_per_chip == near(8 / p.time)
+    assert p.memory_per_chip == near({"attention and dense": LLAMA / 8, "embeddings": 2 * WORDS / 8, "cache": cache})
+    assert p.rent.usd_per_chip_hour == H100.rent().usd_per_chip_hour and p.rent.date == H100.rent().date
+    assert p.usd_per_mtok == near(8 * p.rent.usd_per_chip_hour * p.time / 3600 / 64 * 1e6)
+
+
+def test_ids_and_rows_of_the_catalogue_are_the_same():
+    rows = EXAMPLE | {"chip": H100, "calibration": IDEAL, "rent": H100.rent()}
+    assert str(predict(catalogue.model("llama-3.1-70b"), **rows)) == str(predict("llama-3.1-70b", **EXAMPLE))
+    assert llama(chips=8, weights="fp8", calibration=named("trtllm-h200")).time == llama(chips=8, weights="fp8", calibration="trtllm-h200").time
+
+
+def test_what_is_printed():
+    text = str(llama(chips=8, rent="community"))
+    for part in ("8 × h100-sxm, ideal", "weights", "tensor", f"{H100.rent('community').usd_per_chip_hour:g} a chip and hour, {H100.rent('community').date}", "of 80 GB"):
+        assert part in text
+    assert all(line[:24].rstrip() and line[23] == " " and line[24] != " " for line in text.splitlines()), "a value stands beside its name"
+    assert "does not fit" not in text and "does not fit" in str(llama(chips=1))
+    assert "<th scope=" in llama()._repr_html_() and "USD" not in str(llama(chips=8, rent=None)) and llama(rent=None).usd_per_mtok is None
+    assert predict("llama-3.1-8b", chip="b100").usd_per_mtok is None, "no rent of it is confirmed"
+
+
+def test_one_sequence_of_a_70b_model_takes_141_gb_over_the_bandwidth():
+    p = llama(chips=8)
+    assert p.time == near(141.1e9 / (8 * 3.35e12), 0.02) and p.time < 141.1e9 / (8 * 3.35e12), "less the embedding that is only looked up"
+
+
+def test_a_prompt_takes_two_flop_a_parameter_and_token():
+    p = predict("llama-3.1-8b", chip="h100-sxm", phase="prefill", context=8192)
+    multiplied = 8192 * 6_979_321_856 + 128_256 * 4096  # the head only for the last token
+    assert p.terms["multiply"] == near(2 * multiplied / 989.4e12) and p.binds == "multiply"
+    assert p.tokens == 8192 and p.tokens_per_s_per_user == near(8192 / p.time) == near(p.tokens_per_s_per_chip)
+
+
+# --- memory: what all chips hold is the whole model and its cache, and as many copies as the layout says ---------------
+
+LAYOUTS = [  # model, chips, tensor, expert, pipeline, dealt out by; copies of attention and dense, of experts, of the cache
+    ("llama-3.1-70b", 8, 8, 1, 1, "heads", 1, 0, 1), ("llama-3.1-70b", 16, 16, 1, 1, "heads", 1, 0, 2), ("llama-3.1-70b", 16, 16, 1, 1, "tokens", 1, 0, 1),
+    ("llama-3.1-70b", 16, 4, 1, 4, "heads", 1, 0, 1), ("llama-3.1-70b", 16, 4, 1, 2, "heads", 2, 0, 1), ("palm-540b", 64, 64, 1, 1, "heads", 1, 0, 64),
+    ("deepseek-v3", 32, 1, 32, 1, "heads", 32, 1, 1), ("deepseek-v3", 32, 4, 32, 1, "heads", 8, 1, 4), ("deepseek-v3", 32, 4, 32, 1, "tokens", 8, 1, 1),
+    ("deepseek-v3", 32, 2, 8, 2, "heads", 8, 2, 2), ("deepseek-v3", 8, 8, 1, 1, "heads", 1, 1, 8), ("qwen3-235b-a22b", 16, 2, 8, 1, "heads", 8, 2, 1),
+    ("gemma-3-27b", 4, 2, 1, 2, "heads", 1, 0, 1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("model, chips, tensor, expert, pipeline, cache, common, experts, caches", LAYOUTS)
+def test_all_chips_together_hold_everything(model, chips, tensor, expert, pipeline, cache, common, experts, caches):
+    row, options = catalogue.model(model), dict(batch=64, context=3000, weights="fp8", kv="bf16")
+    p = predict(model, chip="b200", chips=chips, tensor=tensor, expert=expert, pipeline=pipeline, cache=cache, **options)
+    held = {name: chips * size for name, size in p.memory_per_chip.items()}
+    routed = row.moe.layers * row.moe.experts * 3 * row.d_model * row.moe.d_ff if row.moe else 0
+    assert held.get("experts", 0) == near(experts * routed) and held["cache"] == near(caches * 64 * row.kv_bytes(3000))
+    assert held["attention and dense"] + held["embeddings"] == near(common * (row.n_total - routed))
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.id)
+def test_the_weights_are_those_that_were_published(model):
+    held = sum(size for name, size in predict(model, chip="b200", weights="fp8").memory_per_chip.items() if name != "cache")
+    assert held == near(model.n_total)
+    if model.agreement().verdict == "agrees":
+        assert held == near(model.published.n_total, 1e-3)
+
+
+def test_what_does_not_fit_is_said_with_numbers_and_predicted():
+    p = llama(batch=4, context=8192)
+    need = 141.1 + 4 * 8192 * 327_680 / 1e9
+    assert not p.fits and p.short.startswith(f"does not fit: {need:.1f} GB a chip") and "80 GB" in p.short and "cache 10.7" in p.short
+    assert p.time > 0 and p.tokens_per_s_per_chip > 0
+
+
+# --- changes whose effect is known -----------------------------------------------------------------------------------
+
+
+def only(before, after, *terms):
+    """Nothing but these terms differs."""
+    assert set(before.terms) == set(after.terms)
+    assert {name for name in before.terms if before.terms[name] != near(after.terms[name], 1e-9)} == set(terms)
+
+
+def with_heads(model, kv_heads):
+    """A copy with so many heads of keys and values."""
+    return replace(model, attention=tuple(replace(group, kv_heads=kv_heads) for group in model.attention))
+
+
+def test_as_many_kv_heads_as_heads_is_multi_head_attention():
+    model = catalogue.model("llama-3.1-70b")
+    grouped, multi = (predict(m, chip="b200", chips=2, batch=32, context=5000, weights="fp8") for m in (model, with_heads(model, 64)))
+    assert multi.terms["cache"] == near(8 * grouped.terms["cache"]) and multi.memory_per_chip["cache"] == near(8 * grouped.memory_per_chip["cache"])
+    more = 80 * 2 * (64 - 8) * 128 * 8192 / 2  # parameters of the added keys and values on each chip
+    assert read(multi) - read(grouped) == near(more, 1e-9) and flop(multi) - flop(grouped) == near(2 * 32 * more, 1e-9)
+    only(grouped, multi, "cache", "weights", "multiply")
+    assert multi.time - grouped.time == near((more + 7 * read(grouped, "cache")) / 8e12, 1e-9), "memory binds"
+
+
+@pytest.mark.parametrize("phase", ["decode", "prefill"])
+@pytest.mark.parametrize("batch", [1, 7, 4000])
+def test_when_every_expert_is_visited_the_model_is_dense(phase, batch):
+    model = catalogue.model("mixtral-8x7b")
+    (group,) = model.ffn
+    whole = replace(model, ffn=(replace(group, active=group.experts),))
+    dense = replace(model, ffn=(Dense(group.layers, group.experts * group.d_ff),))
+    routers = group.layers * group.experts * model.d_model
+    moe, same = (predict(m, chip="h200", chips=2, phase=phase, batch=batch, context=50) for m in (whole, dense))
+    tokens = batch * (50 if phase == "prefill" else 1)
+    assert read(moe) == near(read(same) + 2 * routers / 2) and flop(moe) == near(flop(same) + 2 * tokens * routers / 2)
+    assert {name: moe.terms[name] for name in ("attend", "cache", "tensor")} == near({name: same.terms[name] for name in ("attend", "cache", "tensor")})
+
+
+def test_one_chip_sends_nothing():
+    for model in MODELS:
+        assert set(predict(model, chip="h200").terms) == {"multiply", "attend", "weights", "cache"}
+
+
+def test_one_stage_has_neither_hop_nor_bubble():
+    whole, parted = (llama(chips=4, tensor=4 // stages, pipeline=stages, phase="prefill", batch=8, context=2000) for stages in (1, 4))
+    assert "pipeline" not in whole.terms and "pipeline" in parted.terms and "tensor" not in parted.terms
+    assert parted.terms["multiply"] == near(whole.terms["multiply"] * (4 + 3) / 4), "four micro-batches and three stages to fill"
+
+
+def test_groups_of_chips_that_share_nothing_work_as_one_each():
+    for model, more in (("llama-3.1-70b", {}), ("deepseek-v3", {"expert": 8}), ("mixtral-8x22b", {})):
+        one, four = (predict(model, chip="h200", chips=8 * n, tensor=8 if not more else 2, batch=40 * n, context=3000, **more) for n in (1, 4))
+        assert four.terms == near(one.terms) and four.memory_per_chip == near(one.memory_per_chip)
+        assert four.tokens_per_s_per_chip == near(one.tokens_per_s_per_chip) and four.usd_per_mtok == near(one.usd_per_mtok)
+
+
+def test_twice_the_chips_of_a_group_halve_what_they_share():
+    one, two = (predict("llama-3.1-405b", chip="gb200-nvl72", chips=n, batch=64, context=4000, weights="fp8") for n in (4, 8))
+    for term in ("multiply", "attend", "weights", "cache"):
+        assert two.terms[term] == near(one.terms[term] / 2)
+    assert sent(two, "tensor") / (7 / 8) == near(sent(one, "tensor") / (3 / 4)), "a ring sends almost as much"
+
+
+@pytest.mark.parametrize("model", ["llama-3.1-70b", "deepseek-v3", "gemma-3-27b"])
+def test_half_the_bytes_halve_one_term_each(model):
+    options = dict(chip="b200", chips=8, batch=200, context=3000, compute="fp8")
+    base = predict(model, weights="bf16", kv="bf16", **options)
+    lighter, shorter = predict(model, weights="fp8", kv="bf16", **options), predict(model, weights="bf16", kv="fp8", **options)
+    assert lighter.terms["weights"] == near(base.terms["weights"] / 2) and shorter.terms["cache"] == near(base.terms["cache"] / 2)
+    only(base, lighter, "weights"), only(base, shorter, "cache")
+    assert predict(model, weights="fp4", **options).terms["weights"] == near(base.terms["weights"] / 4), "bytes per parameter count once"
+
+
+def test_other_names_of_a_format_change_nothing():
+    same = [predict("gpt-oss-120b", chip="b200", chips=4, expert=4, batch=64, weights=name, calibration="auto") for name in ("fp4", "mxfp4", "nvfp4")]
+    assert same[0].terms == same[1].terms == same[2].terms and same[0].compute == same[1].compute == "fp4"
+    assert llama(weights="fp16").terms == llama(weights="bf16").terms
+
+
+FULL = dict(
+    model="deepseek-v3", chip="h800", chips=64, phase="decode", batch=512, context=4096, weights="fp8", kv="bf16", compute="fp8", tensor=4, expert=16, pipeline=2, cache="heads",
+    calibration=None, rent="",
+)  # fmt: skip
+OTHER = dict(
+    model="kimi-k2", chip="h200", chips=128, phase="prefill", batch=513, context=4097, weights="bf16", kv="fp8", compute="bf16", tensor=8, expert=32, pipeline=4, cache="tokens",
+    calibration="trtllm-moe-h200", rent=replace(H100.rent(), usd_per_chip_hour=1),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FULL)
+def test_every_argument_changes_the_answer(name):
+    call = lambda given: predict(given["model"], **{key: value for key, value in given.items() if key != "model"})
+    base, other = call(FULL), call(FULL | {name: OTHER[name]})
+    if name == "rent":
+        assert other.usd_per_mtok == near(base.usd_per_mtok / base.rent.usd_per_chip_hour) and other.terms == base.terms
+    else:
+        assert other.terms != base.terms and other.tokens_per_s_per_chip != base.tokens_per_s_per_chip
+
+
+def test_what_each_way_of_cutting_does():
+    base = v3(chips=64, expert=64, tensor=1, batch=640)
+    shared = v3(chips=64, expert=64, tensor=4, batch=640)
+    assert "tensor" in shared.terms and shared.terms["attend"] == near(base.terms["attend"]) and shared.terms["cache"] == near(4 * base.terms["cache"])
+    fewer = v3(chips=64, expert=8, tensor=1, batch=640)
+    assert fewer.memory_per_chip["experts"] == near(8 * base.memory_per_chip["experts"]) and fewer.terms["multiply"] == near(base.terms["multiply"])
+    assert v3(chips=64, expert=64, batch=640).terms == base.terms, "by default tensor takes what the others leave: one chip"
+    assert llama(chips=16, pipeline=2).layout.tensor == 8 and v3(chips=64, expert=16, pipeline=2).layout.tensor == 2
+
+
+# --- any configuration -----------------------------------------------------------------------------------------------
+
+
+@st.composite
+def options(draw):
+    """Arguments of predict that go together."""
+    model = draw(st.sampled_from(MODELS))
+    tensor, ranks, pipeline = draw(st.sampled_from([1, 2, 4, 8, 16])), draw(st.sampled_from([1, 2, 4])), draw(st.sampled_from([1, 2, 3]))
+    ways = [n for n in range(1, tensor * ranks + 1) if tensor * ranks % n == 0]
+    expert = draw(st.sampled_from(ways)) if model.moe else 1
+    chip = draw(st.sampled_from(["h100-sxm", "h200", "b200", "gb200-nvl72", "tpu-v5p", "mi300x", "tpu-v4"]))
+    drawn = st.fixed_dictionaries({
+        "phase": st.sampled_from(["decode", "prefill"]), "batch": st.integers(1, 5000), "context": st.integers(1, 300_000),
+        "weights": st.sampled_from(["bf16", "fp8", "fp4", "int8"]), "kv": st.sampled_from(["bf16", "fp8"]), "cache": st.sampled_from(["heads", "tokens"]),
+    })  # fmt: skip
+    return dict(model=model, chip=chip, chips=tensor * ranks * pipeline, tensor=tensor, expert=expert, pipeline=pipeline, **draw(drawn))
+
+
+share = st.floats(0.05, 1)
+constants = st.builds(
+    lambda c, m, link, latency, layer, step, serial: Calibration("drawn", "", {
+        "compute_efficiency": c, "memory_efficiency": m, "link_efficiency": link, "link_latency": latency, "layer_overhead": layer, "overhead": step, "serial_share": serial,
+    }), share, share, share, st.floats(0, 1e-4), st.floats(0, 1e-3), st.floats(0, 1e-2), st.floats(0, 1),
+)  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None)
+@given(options(), constants)
+def test_a_step_is_put_together_from_its_terms(case, drawn):
+    for calibration in (IDEAL, drawn):
+        p, known = predict(**case, calibration=calibration), calibration.values
+        busy = {name: sum(p.terms.get(term, 0) for term in parts) for name, parts in BUSY.items()}
+        fixed = known.get("layer_overhead", 0) * p.layout.model.layers + known.get("overhead", 0)
+        most = max(busy.values())
+        assert p.time == near(most + known.get("serial_share", 0) * (sum(busy.values()) - most) + fixed, 1e-9)
+        assert p.resources == near(busy) and p.terms.get("fixed", 0) == near(fixed)
+        assert set(p.terms) <= {"fixed", *sum(BUSY.values(), ())} and all(0 < value < math.inf for value in p.terms.values())
+        longest = max(BUSY, key=lambda name: busy[name])
+        assert p.binds == ("fixed" if fixed > most else max(BUSY[longest], key=lambda term: p.terms.get(term, 0)))
+
+
+@settings(max_examples=100, deadline=None)
+@given(options(), constants)
+def test_constants_divide_their_own_terms_and_never_make_a_step_faster(case, drawn):
+    ideal, real = predict(**case), predict(**case, calibration=drawn)
+    for resource, name in (("compute", "compute_efficiency"), ("memory", "memory_efficiency")):
+        for term in BUSY[resource]:
+            assert real.terms[term] == near(ideal.terms[term] / drawn.values[name], 1e-9)
+    for term in set(BUSY["links"]) & set(ideal.terms):
+        started = real.terms[term] - ideal.terms[term] / drawn.values["link_efficiency"]
+        assert started >= -1e-9 * real.terms[term] and (started == near(0, 1e-6) or drawn.values["link_latency"] > 0 or abs(started) < 1e-9 * real.terms[term])
+    assert ideal.time <= real.time * (1 + 1e-12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(options(), st.sampled_from(ids()))
+def test_no_sourced_calibration_beats_the_ideal(case, id):
+    ideal, real = predict(**case), predict(**case, calibration=id)
+    assert ideal.time <= real.time * (1 + 1e-12) and all(ideal.terms[name] <= real.terms[name] * (1 + 1e-12) for name in ideal.terms)
+
+
+@settings(max_examples=150, deadline=None)
+@given(options(), st.integers(1, 2000), st.integers(1, 100_000))
+def test_more_sequences_and_longer_contexts_take_longer(case, sequences, tokens):
+    base, more, longer = predict(**case), predict(**case | {"batch": case["batch"] + sequences}), predict(**case | {"context": case["context"] + tokens})
+    for other in (more, longer):
+        assert other.time >= base.time * (1 - 1e-12)
+        assert all(other.terms[name] >= value * (1 - 1e-9) for name, value in base.terms.items())
+        assert sum(other.memory_per_chip.values()) >= sum(base.memory_per_chip.values()) * (1 - 1e-12)
+    assert more.tokens_per_s_per_user <= base.tokens_per_s_per_user * (1 + 1e-9)
+
+
+@settings(max_examples=100, deadline=None)
+@given(options())
+def test_all_chips_together_do_at_least_the_whole_work(case):
+    """The busiest chip does no less than its share, and reads no less than a chip must hold for it."""
+    p, model = predict(**case), case["model"]
+    embedding, chips = model.vocab * model.d_model, case["chips"]
+    active = model.n_active - embedding * (1 if model.tied_embeddings else 2)  # the head is for the last token of a prompt only
+    assert chips * flop(p) >= 2 * (p.tokens * active + case["batch"] * embedding) * (1 - 1e-9)
+    if case["phase"] == "decode":
+        assert chips * read(p, "cache") >= case["batch"] * model.kv_read_bytes(case["context"], case["kv"]) * (1 - 1e-9)
+        assert chips * flop(p, "attend") >= case["batch"] * model.attention_flop(case["context"]) * (1 - 1e-9)
+    assert p.usd_per_mtok is None or p.usd_per_mtok * 1e-6 * p.tokens == near(p.rent.usd_per_chip_second * chips * p.time)
+
+
+# --- mistakes of other tools -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model, entry", [
+    ("llama-3.1-70b", 2 * 8 * 128 * 80), ("llama-3.1-8b", 2 * 8 * 128 * 32), ("llama-2-7b", 2 * 32 * 128 * 32), ("qwen3-235b-a22b", 2 * 4 * 128 * 94),
+    ("palm-540b", 2 * 1 * 256 * 118), ("deepseek-v3", (512 + 64) * 61), ("kimi-k2", (512 + 64) * 61),
+])  # fmt: skip
+def test_keys_and_values_are_counted_once_each_and_by_their_own_heads(model, entry):
+    for kv, size in (("bf16", 2), ("fp8", 1)):
+        p = predict(model, chip="b200", batch=3, context=777, kv=kv)
+        assert read(p, "cache") == near(3 * 777 * entry * size) and p.memory_per_chip["cache"] == near(3 * 777 * entry * size)
+
+
+def test_the_peak_is_the_dense_one():
+    for compute, peak in (("bf16", 989.4e12), ("fp8", 1978.9e12)):
+        p = llama(chips=8, batch=64, compute=compute)
+        assert p.terms["multiply"] == near(2 * 64 * (LLAMA + WORDS) / 8 / peak)
+
+
+def test_gb_are_not_gib_and_rates_are_decimal():
+    p = llama(weights="fp8", batch=1, context=35_000)
+    assert 80e9 < sum(p.memory_per_chip.values()) < 80 * 2**30 and not p.fits
+    assert read(p, "cache") / p.terms["cache"] == near(3.35e12)
+
+
+def test_links_are_taken_in_one_direction():
+    assert sent(llama(chips=8, batch=64), "tensor") == near(2 * 80 * 2 * (7 / 8) * 64 * 8192 * 2)
+    assert llama(chips=8, batch=64).terms["tensor"] == near(2 * 80 * 2 * (7 / 8) * 64 * 8192 * 2 / (900e9 / 2))
+
+
+def test_embeddings_are_looked_up_but_a_tied_head_is_read():
+    for id, share_read in (("llama-3.1-8b", 1), ("qwen3-0.6b", 0)):
+        model = catalogue.model(id)
+        p = predict(model, chip="h100-sxm")
+        assert read(p) == near(2 * (model.n_total - share_read * model.vocab * model.d_model)) and model.tied_embeddings == (share_read == 0)
+
+
+@pytest.mark.parametrize("batch", [1, 8, 100, 1000])
+def test_experts_that_are_read_depend_on_the_batch(batch):
+    model = catalogue.model("deepseek-v3")
+    routed = 58 * 256 * 3 * 7168 * 2048  # not in the first three layers
+    common = model.n_total - routed - 129_280 * 7168
+    share_read = (read(v3(batch=batch)) - common) / routed
+    (counted,) = touched([batch], 256, 8, trials=400, seed=1)
+    assert share_read == near(counted, 0.02 if batch > 1 else 1e-9) and (batch > 1 or share_read == near(8 / 256))
+
+
+def test_a_latent_is_not_divided_by_tensor_parallelism():
+    one, eight = (v3(chips=n, tensor=n, batch=16, context=9000) for n in (1, 8))
+    assert eight.terms["cache"] == near(one.terms["cache"]) and eight.memory_per_chip["cache"] == near(one.memory_per_chip["cache"])
+    assert eight.terms["attend"] == near(one.terms["attend"] / 8), "heads are"
+    by_tokens = v3(chips=8, tensor=8, batch=16, context=9000, cache="tokens")
+    assert by_tokens.terms["cache"] == near(one.terms["cache"] / 8)
+    grouped = [llama(chips=n, batch=16, context=9000).terms["cache"] for n in (1, 8, 16)]
+    assert grouped[1] == near(grouped[0] / 8) and grouped[2] == near(grouped[1]), "more chips than heads hold copies"
+
+
+def test_a_window_bounds_what_is_read():
+    at = {context: read(predict("gemma-3-27b", chip="h100-sxm", context=context), "cache") for context in (500, 1024, 2048, 100_000)}
+    assert at[500] == near(62 * 500 * 2 * 16 * 128 * 2) and at[1024] == near(62 * 1024 * 2 * 16 * 128 * 2)
+    assert at[2048] - at[1024] == near(10 * 1024 * 2 * 16 * 128 * 2) and at[100_000] == near((52 * 1024 + 10 * 100_000) * 2 * 16 * 128 * 2)
+
+
+def test_sparse_attention_reads_all_index_keys_and_the_best_latents():
+    p = predict("deepseek-v3.2", chip="b200", context=100_000)
+    assert read(p, "cache") == near(61 * 2 * (2048 * 576 + 100_000 * 128)) and p.memory_per_chip["cache"] == near(61 * 2 * 100_000 * (576 + 128))
+    assert p.terms["attend"] == near(predict("deepseek-v3", chip="b200", context=2048).terms["attend"])
+    short = [read(predict(id, chip="b200", context=1000), "cache") for id in ("deepseek-v3", "deepseek-v3.2")]
+    assert short[1] - short[0] == near(61 * 2 * 1000 * 128, 1e-9), "below its 2,048 it reads everything"
+
+
+def test_the_first_layers_are_dense():
+    p = v3(chips=8, expert=8, batch=64)
+    assert p.memory_per_chip["experts"] == near(58 * 256 * 3 * 7168 * 2048 / 8)
+    first = replace(catalogue.model("deepseek-v3"), ffn=(Experts(61, 256, 8, 2048, 1),))
+    other = predict(first, chip="h800", chips=8, expert=8, batch=64)
+    assert other.terms["expert"] == near(p.terms["expert"] * 61 / 58)
+
+
+def test_experts_inside_a_domain_send_nothing_out_of_it():
+    slow = replace(H800, scale_out=replace(H800.scale_out, bytes_per_s=1.0))
+    assert v3(chips=8, expert=8, batch=64).terms == v3(chip=slow, chips=8, expert=8, batch=64).terms
+    assert v3(chips=16, expert=16, batch=64).terms["expert"] < 1 < v3(chip=slow, chips=16, expert=16, batch=64).terms["expert"]
+    rack = [predict("deepseek-v3", chip="gb200-nvl72", chips=n, expert=n, batch=64 * n).terms["expert"] for n in (64, 72, 144)]
+    assert rack[1] < 1.05 * rack[0] and rack[2] > 2 * rack[1]
+
+
+def test_one_prompt_cannot_be_in_two_places_but_its_tokens_visit_all_experts():
+    alone = v3(chips=8, expert=8, phase="prefill", batch=1, context=4096)
+    model, routed = catalogue.model("deepseek-v3"), 58 * 8 * 3 * 7168 * 2048
+    common = model.n_active - routed - 2 * 129_280 * 7168
+    assert flop(alone) == near(2 * (4096 * (common + routed / 8) + 129_280 * 7168))
+    assert read(alone) < 1.001 * (common + 129_280 * 7168 + 58 * 256 * 3 * 7168 * 2048 / 8)
+    eight = v3(chips=8, expert=8, phase="prefill", batch=8, context=4096)
+    assert eight.terms["attend"] == near(alone.terms["attend"]) and flop(eight) == near(2 * (4096 * (common + routed) + 129_280 * 7168))
+
+
+# --- second routes: kernels that are counted ---------------------------------------------------------------------------
+
+
+def counted(model: str, plan: kernels.Plan) -> dict[str, float]:
+    """FLOPs and bytes of a step's operations by what they are; the head, which comes last, by itself."""
+    ops = kernels.tape(model, plan).ops
+    products = [op for op in ops if op.kind == "product"]
+    total = lambda rows, name: sum(getattr(op, name) for op in rows)
+    attention = [op for op in ops if op.kind == "attention"]
+    return {
+        "multiply": total(products[:-1], "flop"), "head": products[-1].flop, "weights": total(products, "more"), "attend": total(attention, "flop"), "cache": total(attention, "more"),
+        "written": sum(op.out.bytes for op in ops if op.kind == "write"),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("model, chips", [("llama-3.1-8b", 1), ("llama-3.1-70b", 8), ("llama-2-7b", 4), ("llama-2-70b", 2), ("qwen3-32b", 8), ("mistral-large-2", 4)])
+@pytest.mark.parametrize("batch", [1, 48])
+def test_operation_by_operation_a_dense_model_decodes_as_predicted(model, chips, batch):
+    seen = counted(model, kernels.Plan(sequences=batch, context=999, chips=chips))
+    p = predict(model, chip="h100-sxm", chips=chips, batch=batch, context=1000)  # the new token attends to itself as well
+    assert flop(p) == near(seen["multiply"] + seen["head"]) and read(p) == near(seen["weights"])
+    assert flop(p, "attend") == near(seen["attend"]) and read(p, "cache") == near(seen["cache"])
+
+
+@pytest.mark.parametrize("model", ["deepseek-v3", "kimi-k2", "qwen3-235b-a22b", "mixtral-8x7b", "glm-4.5"])
+@pytest.mark.parametrize("batch", [1, 6, 8192])
+def test_operation_by_operation_experts_decode_as_predicted(model, batch):
+    seen = counted(model, kernels.Plan(sequences=batch, context=999))
+    p, latent = predict(model, chip="b200", batch=batch, context=1000, weights="bf16"), catalogue.model(model).attention[0].kind == "latent"
+    assert flop(p) == near(seen["multiply"] + seen["head"]) and read(p, "cache") == near(seen["cache"])
+    assert flop(p, "attend") == near(seen["attend"] * (1000 / 999 if latent else 1)), "the count leaves out the new token's own latent"
+    if batch == 6:
+        assert read(p) < seen["weights"], "some tokens share an expert"
+    else:
+        assert read(p) == near(seen["weights"])
+
+
+@pytest.mark.parametrize("model, chips", [("llama-3.1-8b", 1), ("llama-3.1-70b", 8), ("mixtral-8x7b", 1)])
+def test_operation_by_operation_a_prompt_is_read_as_predicted(model, chips):
+    seen = counted(model, kernels.Plan(sequences=3, tokens=2000, context=0, chips=chips))
+    p = predict(model, chip="h100-sxm", chips=chips, phase="prefill", batch=3, context=2000)
+    assert flop(p) == near(seen["multiply"] + seen["head"] / 2000), "the head only for the last tokens"
+    assert flop(p, "attend") == near(seen["attend"]) and read(p) == near(seen["weights"]) and read(p, "cache") == near(seen["written"])
+
+
+# --- pairs of a prompt's tokens ----------------------------------------------------------------------------------------
+
+small = st.integers(1, 60)
+
+
+@settings(max_examples=80, deadline=None)
+@given(small, st.one_of(st.none(), small))
+def test_each_token_of_a_prompt_sees_those_before_it_and_itself(tokens, bound):
+    heads, latent = Heads(2, 3, 1, 5, window=bound), Latent(2, 3, 1, 7, 4, 2, 6, index_dim=1, top_k=bound)
+    pairs = sum(1 for query in range(tokens) for key in range(query + 1) if bound is None or key > query - bound)
+    assert heads.prefills(tokens) == 2 * 3 * 2 * (5 + 5) * pairs == sum(heads.attends(seen) for seen in range(1, tokens + 1))
+    assert latent.prefills(tokens) == 2 * 3 * 2 * (4 + 2 + 6) * pairs
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.integers(1, 12), st.integers(2, 8), st.integers(1, 20), st.one_of(st.none(), st.integers(1, 10)))
+def test_compressed_entries_are_seen_by_the_tokens_after_them(entries, ratio, window, top_k):
+    group, tokens = Compressed(2, 3, 5, 1, 1, window=window, ratio=ratio, top_k=top_k), entries * ratio
+    pairs = 0
+    for query in range(tokens):
+        behind = sum(1 for entry in range(entries) if (entry + 1) * ratio - 1 < query // ratio * ratio)
+        pairs += min(query + 1, window) + (behind if top_k is None else min(behind, top_k))
+    assert group.prefills(tokens) == pytest.approx(2 * 3 * 2 * (5 + 5) * pairs)
+    assert group.prefills(0.5) > 0, "shorter than an entry"
+
+
+# --- what chips send ---------------------------------------------------------------------------------------------------
+
+
+def ring(vectors: list[list[float]]) -> tuple[list[list[float]], float]:
+    """All-reduce in a ring, a part at a time: the sums on each chip, and the values that one chip sent."""
+    chips, sent_values = len(vectors), 0
+    for turn in range(2 * (chips - 1)):
+        moving = [(chip, (chip - turn) % chips, list(vectors[chip])) for chip in range(chips)]
+        for chip, part, values in moving:
+            goal = vectors[(chip + 1) % chips]
+            goal[part] = values[part] + goal[part] if turn < chips - 1 else values[part]
+        sent_values += 1
+    return vectors, sent_values / chips
+
+
+@pytest.mark.parametrize("chips", [2, 3, 8])
+def test_a_ring_sends_what_is_predicted(chips):
+    rng = random.Random(chips)
+    start = [[rng.randrange(100) for _ in range(chips)] for _ in range(chips)]
+    wanted = [sum(column) for column in zip(*start)]
+    reduced, of_vector = ring(start)
+    assert reduced == [wanted] * chips
+    p = llama(chips=chips, batch=24)
+    assert sent(p, "tensor") == near(2 * 80 * of_vector * 24 * 8192 * 2)
+
+
+@pytest.mark.parametrize("domains", [2, 4])
+def test_over_several_domains_each_chip_sends_only_its_part_out(domains):
+    domain, message = 8, 24 * 8192 * 2
+    _, inside = ring([[0] * domain for _ in range(domain)])
+    _, outside = ring([[0] * domains for _ in range(domains)])  # each chip with its likes, of its part
+    near_time, far_time = inside * message / 450e9, outside * message / domain / 50e9
+    p = llama(chips=domain * domains, batch=24)
+    assert p.terms["tensor"] == near(2 * 80 * max(near_time, far_time))
+    slow = llama(chips=domain * domains, batch=24, chip=replace(H100, scale_out=replace(H100.scale_out, bytes_per_s=1e9)))
+    assert slow.terms["tensor"] == near(2 * 80 * outside * message / domain / 1e9), "the slower network decides"
+
+
+@pytest.mark.parametrize("chips", [8, 32])
+def test_a_token_is_sent_once_to_each_chip_with_one_of_its_experts(chips):
+    home = random.Random(0)
+    picks = choose(20_000, 256, 8, seed=chips)
+    copies = sum(len({int(expert) // (256 // chips) for expert in row} - {home.randrange(chips)}) for row in picks) / len(picks)
+    predicted = chips_visited(expert_parallel=chips, top_k=8)
+    assert predicted == near(copies, 0.02 if chips == 32 else 0.05) and predicted < copies, "experts of one token are different ones, so they spread a little more"
+    p = predict("deepseek-v3", chip="gb200-nvl72", chips=chips, expert=chips, batch=64 * chips)
+    assert sent(p, "expert") == near(58 * 64 * predicted * 7168 * (1 + 2))
+
+
+def test_a_token_crosses_to_another_domain_once():
+    picks, home = choose(20_000, 256, 8, seed=3), random.Random(1)
+    crossings = sum(len({int(expert) // 64 for expert in row} - {home.randrange(4)}) for row in picks) / len(picks)
+    predicted = domains_visited(racks=4, top_k=8)
+    assert predicted == near(crossings, 0.02)
+    p = v3(chips=32, expert=32, batch=64 * 32)
+    assert p.terms["expert"] * 50e9 == near(58 * 64 * predicted * 7168 * 3), "InfiniBand decides, at 50 GB/s a chip and direction"
+
+
+# --- pipelines that run --------------------------------------------------------------------------------------------------
+
+
+def serial(**more) -> Calibration:
+    return Calibration("serial", "", {"serial_share": 1, **more})
+
+
+@pytest.mark.parametrize("stages, batch", [(2, 2), (4, 64), (4, 4), (4, 3), (4, 1), (8, 5)])
+def test_decoding_in_stages_takes_as_long_as_a_pipeline_that_runs(stages, batch):
+    many, latency, steps = min(stages, batch), 1e-3, 12
+    p = llama(chips=stages, tensor=1, pipeline=stages, batch=batch, context=2000, calibration=serial(link_latency=latency))
+    hop = p.terms["pipeline"] / stages
+    stage = sum(value for name, value in p.terms.items() if name != "pipeline") / stages
+    assert hop == near(latency + batch / many * 8192 * 2 / 450e9)
+    run = simulate(serve(stages, many, steps), Costs(forward=stage, hop=hop))
+    ends = [box.end for box in run.boxes if box.micro_batch == 0 and box.stage % stages == stages - 1]
+    assert (ends[-1] - ends[-5]) / 4 == near(p.time, 1e-9)
+
+
+@pytest.mark.parametrize("stages, batch", [(2, 2), (4, 16), (4, 3), (4, 1)])
+def test_prompts_fill_and_drain_the_stages(stages, batch):
+    many = min(stages, batch)
+    p = llama(chips=stages, tensor=1, pipeline=stages, phase="prefill", batch=batch, context=2000)
+    one = llama(chips=stages, tensor=1, pipeline=stages, batch=batch / many, context=2000, phase="prefill")  # a micro-batch by itself passes all stages
+    stage = one.resources["compute"] / stages
+    run = simulate(Schedule([[Pass("F", n, device) for n in range(many)] for device in range(stages)]), Costs(forward=stage))
+    assert p.resources["compute"] == near(run.makespan, 1e-9)
+
+
+# --- against the lessons ---------------------------------------------------------------------------------------------
+
+
+def test_the_running_case_of_the_batching_lesson():
+    """One rack as the lesson has it: cache dealt out evenly. Beside it we count attention's FLOPs, leave out the embedding, and ask who chose an expert."""
+    batch, embedding = 3000, 129_280 * 7168
+    p = predict("deepseek-v3", chip="gb200-nvl72", chips=72, tensor=72, cache="tokens", batch=batch, context=1000, weights="fp8")
+    lesson = {name: case.RUNNING(term, batch=batch) for name, term in (("multiply", batching.compute_time), ("weights", batching.weight_time), ("cache", batching.kv_time))}
+    rack = catalogue.system("gb200-nvl72")
+    assert p.terms["cache"] == near(lesson["cache"])
+    assert p.terms["multiply"] == near(lesson["multiply"] - 2 * batch * embedding / rack.flops("fp8"))
+    assert p.terms["weights"] == near(lesson["weights"] - embedding / rack.bandwidth)
+    assert p.terms["attend"] == near(batch * catalogue.model("deepseek-v3").attention_flop(1000) / rack.flops("fp8"))
+    ours, theirs = max(p.resources["compute"], p.resources["memory"]), case.RUNNING(batching.step_time, batch=batch)
+    assert theirs > ours > 0.997 * theirs, "of the lesson's step only the embedding is missing; links are in the other lessons"
+
+
+@pytest.mark.parametrize("batch", [1, 5, 64, 1000])
+def test_the_sparsity_lesson_touches_the_same_weights(batch):
+    model = catalogue.model("deepseek-v3")
+    routed = 58 * 256 * 3 * 7168 * 2048
+    values = model.symbols("fp8") | {"bandwidth": H800.bandwidth, "batch": batch}
+    assert v3(batch=batch).terms["weights"] == near(take(sparsity.touched_time, values) - 129_280 * 7168 / H800.bandwidth)
+    assert take(sparsity.routed_params, values) == near(routed)
+
+
+def test_the_racks_lesson_sends_a_copy_for_each_expert():
+    values = dict(layers=58, micro_batches=1, tokens_per_chip=64, width=7168, scale_up=900e9, **racks.FP8_OUT)
+    p = predict("deepseek-v3", chip="gb200-nvl72", chips=64, expert=64, batch=64 * 64)
+    assert p.terms["expert"] == near(take(racks.comm_time, values, copies=chips_visited(expert_parallel=64, top_k=8)))
+    assert 0.75 < p.terms["expert"] / take(racks.comm_time, values, copies=9) < 0.9, "two experts on one chip share a copy, and the shared one is on every chip"
+
+
+# --- what is refused -----------------------------------------------------------------------------------------------------
+
+REFUSED = [
+    ({"model": "lama-3.1-70b"}, UnknownId, "near: llama-3.1-70b"), ({"model": 70}, UnknownId, "models() lists"), ({"model": None}, UnknownId, "models() lists"),
+    ({"chip": "h100"}, UnknownId, "near: h100-sxm"), ({"chip": None}, UnknownId, "chips() lists"), ({"phase": "decod"}, ValueError, "decode, prefill"),
+    *(({name: value}, ValueError, f"{name} must be a positive number")
+      for name in ("batch", "context") for value in (0, -1, math.nan, math.inf, "8", True, None, [1], 10**400)),
+    *(({name: value}, LayoutError, f"{name} must be a whole number") for name in ("chips", "tensor", "expert", "pipeline") for value in (0, -2, 1.5, "2", True, math.nan)),
+    ({"chips": 6, "tensor": 4}, LayoutError, "6 chips are not a multiple of tensor × pipeline = 4 × 1"), ({"chips": 4, "pipeline": 3}, LayoutError, "not a multiple"),
+    ({"chips": 8, "expert": 2}, LayoutError, "leave expert at 1"), ({"model": "deepseek-v3", "chips": 8, "expert": 3}, LayoutError, "do not divide"),
+    ({"chips": 81, "pipeline": 81}, LayoutError, "80 layers, fewer than 81 stages"), ({"cache": "pages"}, LayoutError, '"heads" or by "tokens"'),
+    ({"model": "lecture-moe"}, LayoutError, "choose a model with an architecture"),
+    *(({name: "fp7"}, UnknownId, "no precision 'fp7'; there are: bf16") for name in ("weights", "kv", "compute")),
+    ({"kv": "fp8_ds_mla"}, UnknownId, "no precision"), ({"compute": "fp4"}, UnknownId, "no fp4 rate; it has: bf16, fp8"), ({"chip": "rubin-ultra-kyber"}, UnknownId, "no bf16 rate"),
+    ({"calibration": "trtllm"}, UnknownId, "near: trtllm-h200"), ({"calibration": []}, UnknownId, "there are: trtllm-h200"),
+    ({"chip": "trn2", "calibration": "auto"}, UnknownId, "use calibration=None"), ({"rent": "spot"}, UnknownId, "listed:"), ({"batch": 1e300}, ValueError, "finite"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("given, error, says", REFUSED, ids=[str(next(iter(row[0].items())))[:40] + str(n) for n, row in enumerate(REFUSED)])
+def test_what_is_refused_and_how(given, error, says):
+    with pytest.raises(error) as raised:
+        predict(**{"model": "llama-3.1-70b", "chip": "h100-sxm"} | given)
+    assert says in str(raised.value) and "\n" not in str(raised.value)
+
+
+def test_more_chips_than_heads_are_no_mistake():
+    """PaLM 540B with its 48 heads was served on 64 chips: matrices can be cut the other way as well."""
+    p = predict("palm-540b", chip="tpu-v4", chips=64, batch=64, context=2048)
+    assert p.layout.tensor == 64 > 48 and read(p) == near(2 * p.layout.model.n_total / 64) and read(p, "cache") == near(64 * 2048 * 118 * 2 * 256 * 2)
+
+
+def test_a_chip_without_the_format_multiplies_in_16_bits():
+    a100 = predict("llama-3.1-8b", chip="a100-80gb", weights="fp8")
+    assert a100.compute == "bf16" and predict("llama-3.1-8b", chip="h100-sxm", weights="fp8").compute == "fp8"
+    assert predict("llama-3.1-8b", chip="h100-sxm", weights="int8").compute == "int8" and predict("gpt-oss-20b", chip="h100-sxm").compute == "bf16"
+
+
+def test_numbers_of_numpy_are_numbers():
+    numpy = pytest.importorskip("numpy")
+    p = llama(chips=numpy.int64(8), batch=numpy.int32(64), context=numpy.float64(4096))
+    assert p.terms == near(llama(chips=8, batch=64, context=4096).terms) and type(p.batch) is int
+
+
+@pytest.mark.parametrize("bytes_name", ["bf16", "fp8", "fp4"])
+def test_a_batch_of_one_on_one_chip_is_weights_over_bandwidth(bytes_name):
+    model = catalogue.model("qwen3-14b")
+    p = predict(model, chip=B200, weights=bytes_name, context=1)
+    assert p.binds == "weights" and p.time == near(bytes_per_param(bytes_name) * (model.n_total - model.vocab * model.d_model) / 8e12, 1e-3)
