@@ -10,7 +10,7 @@ from blackboard.reality import predict, validate
 from blackboard.reality.calibration import ids
 from blackboard.reality.checks import KINDS
 
-WHOLE = {"chips": 1, "expert": 1, "pipeline": 1}
+WHOLE = {"chips": "of all stages", "expert": "chips that the routed experts are dealt out over", "pipeline": "stages of layers"}
 
 
 def parser() -> argparse.ArgumentParser:
@@ -20,7 +20,8 @@ def parser() -> argparse.ArgumentParser:
     checks = which.add_parser("validate", help="run every check against published numbers; exit status 1 if one fails")
     checks.add_argument("--kind", choices=KINDS)
     checks.add_argument("--data", help="id of one data set")
-    one = which.add_parser("predict", help="predict a step of one configuration")
+    lines = argparse.RawDescriptionHelpFormatter  # ids are not broken at their hyphens
+    one = which.add_parser("predict", help="predict a step of one configuration", epilog="calibrations:\n  " + "\n  ".join(ids()), formatter_class=lines)
     one.add_argument("model", help="catalogue id, such as llama-3.1-70b")
     one.add_argument("--chip", required=True, help="catalogue id, such as h100-sxm")
     one.add_argument("--phase", choices=("decode", "prefill"), default="decode")
@@ -28,11 +29,11 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("--context", type=float, default=1024, help="tokens of each sequence")
     for name in ("weights", "kv", "compute"):
         one.add_argument(f"--{name}", help="number format, such as fp8")
-    for name, least in WHOLE.items():
-        one.add_argument(f"--{name}", type=int, default=least)
+    for name, says in WHOLE.items():
+        one.add_argument(f"--{name}", type=int, default=1, help=says)
     one.add_argument("--tensor", type=int, help="chips that share every matrix; by default all that are left")
-    one.add_argument("--cache", choices=("heads", "tokens"), default="heads")
-    one.add_argument("--calibration", help=f'"auto", or one of: {", ".join(ids())}; without it the ideal, a floor on time')
+    one.add_argument("--cache", choices=("heads", "tokens"), default="heads", help="what the cache is dealt out by")
+    one.add_argument("--calibration", help='"auto" or an id from below; without it the ideal, a floor on time')
     one.add_argument("--rent", default="", help="terms of a confirmed rent, such as community; without it the newest")
     return top
 

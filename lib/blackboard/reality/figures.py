@@ -243,23 +243,21 @@ SECTIONS: dict[str, dict[str, tuple[str, ...]]] = {  # picture -> section -> spe
     },
     "kernels": {
         "Matrix products, H200": ("h200_gemm",), "Attention, H200": ("h200_decode_attention",), "gpt-fast, by kernels": ("gpt_fast_readme:kernel",), "NCCL, H200": ("h200_nccl",),
-        "DeepEP, short": ("h200_deepep_ll_intranode",), "DeepEP, V1": ("deepep_v1_normal",), "DeepEP, V2": ("deepep_v2",), "Elsewhere": ("links_and_achievable",),
+        "DeepEP, short": ("h200_deepep_ll_intranode",), "DeepEP, V1": ("deepep_v1_normal",), "DeepEP, V2": ("deepep_v2",), "Other all-reduces": ("links_and_achievable",),
     },
     "training": {
-        "Chip-hours": ("training_gpu_hours", "training_gpu_hours_more", "llammlein_training"), "Megatron": ("megatron_2021_table1", "megatron_2021_table2_zero3"),
-        "Llama 3.1 405B": ("llama3_405b_parallelism",), "DeepSeek-V3": ("deepseek_isca25_training",), "Korthikanti": ("korthikanti_iteration_times",),
-        "Zero bubble": ("zero_bubble_pipeline:1F1B", "zero_bubble_pipeline:ZB"), "GPipe": ("gpipe_table2",),
-    },
-    "savings": {
-        "Activations": ("zero_bubble_pipeline:memory", "memcnn_revnet"), "Reversible, time": ("memcnn_revnet_training", "revnet_paper"), "Drafts, Leviathan": ("leviathan_table2",),
-        "Drafts by batch": ("speculation_by_batch",), "Accepted tokens": ("p_eagle_acceptance", "mtp_by_depth"), "Cache": ("vllm_batched_requests", "vllm_kv_use", "prefix_cache_hit_rates"),
+        "Chip-hours": ("training_gpu_hours", "training_gpu_hours_more", "llammlein_training"),
+        "Steps": ("megatron_2021_table1", "megatron_2021_table2_zero3", "llama3_405b_parallelism", "deepseek_isca25_training", "korthikanti_iteration_times"),
+        "Pipelines": ("zero_bubble_pipeline:1F1B", "zero_bubble_pipeline:ZB", "gpipe_table2"), "Activations": ("zero_bubble_pipeline:memory", "memcnn_revnet"),
+        "Reversible, time": ("memcnn_revnet_training", "revnet_paper"), "Drafts": ("leviathan_table2", "speculation_by_batch"), "Accepted tokens": ("p_eagle_acceptance", "mtp_by_depth"),
+        "Cache": ("vllm_batched_requests", "vllm_kv_use", "prefix_cache_hit_rates"),
     },
 }  # fmt: skip
 SHORTER = (  # a slice's name, as short as a line allows
     (r"from kernels alone, |kernel by kernel, |^Llama-2-|Llama-3\.\d-", ""), (r"-A\d+B|Llama-4-", ""), (r"Qwen3-", "Qwen3 "), (r"float16", "16 bits"), (r", near the knee", ", knee"),
-    (r"DeepSeek p", "DeepSeek, p"), (r"tensor, pipeline and data parallel", "TP, PP and DP"), (r"Llama 3 of (\d+) billion", r"\1B"), (r"1 to 8 billion", "1 to 8B"),
-    (r"sequences of ", ""), (r"DeepSeek-V3 from Llama's share", "by Llama's share"), (r"full from the same model's selective", "full by selective"), (r".*, simulated", "simulated, unfitted"),
-    (r"^memory$", "zero bubble"), (r"ordinary, in proportion to depth", "ResNet, by depth"), (r"^reversible$", "RevNet"), (r"^slowdown$", "paper, slowdown"), (r"one layer used again and again", "one MTP layer, again"),
+    (r"DeepSeek p", "DeepSeek, p"), (r"tensor, pipeline and data parallel", "Megatron"), (r"Llama 3 of (\d+) billion", r"\1B"), (r"1 to 8 billion", "1 to 8B"),
+    (r"sequences of ", "405B, "), (r"DeepSeek-V3 from Llama's share", "DeepSeek-V3"), (r"full from the same model's selective", "Korthikanti, full"), (r".*, simulated", "simulated, unfitted"),
+    (r"one share of the peak", "Korthikanti"), (r"^AmoebaNet$|^Transformer$", r"GPipe, \g<0>"), (r"^memory$", "zero bubble"), (r"ordinary, in proportion to depth", "ResNet, by depth"), (r"^reversible$", "RevNet"), (r"^slowdown$", "paper, slowdown"), (r"one layer used again and again", "one MTP layer, again"),
     (r"SGLang, balanced experts", "SGLang, balanced"), (r"^tokens$", "vLLM, use"), (r"^what the traces allow$", "prefixes of traces"), (r"^ShareGPT$|^Alpaca$", r"vLLM, \g<0>"), (r"RTX ", ""),
 )  # fmt: skip
 
@@ -340,13 +338,8 @@ def calibrated_kernels() -> Drawing:
 
 
 def calibrated_training() -> Drawing:
-    """Training runs and steps."""
+    """Training runs and steps, memory, drafts, caches."""
     return _calibrated("training")
-
-
-def calibrated_savings() -> Drawing:
-    """Memory, drafts, cache."""
-    return _calibrated("savings")
 
 
 # --- where the time goes -------------------------------------------------------------------------------------------------

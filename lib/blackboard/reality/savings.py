@@ -84,7 +84,7 @@ def leviathan_rows() -> list[Row]:
         head, part = ("leviathan_table2", each.name, "1", each.measured), each.name.split(", ")[1]
         needed = rounds.acceptance_from(each.measured, each.drafted)
         short = needed > each.acceptance
-        why = f"printed is an acceptance of {each.acceptance:g}, an estimate; the gain takes {needed:.2f} or more" if short else ""
+        why = f"printed is an acceptance of {each.acceptance:g}, an estimate; the gain takes {needed:.3f} or more" if short else ""
         rows.append(Row(FLOOR, *head, each.tokens, rate=True, why=why, formulas=names(spec.tokens_per_round)))
         more = {"part": part, "ideal": each.tokens, "why": "nothing fitted", "formulas": names(spec.speedup_free)}
         rows.append(Row(CALIBRATED, *head, each.predicted, rate=True, **more))

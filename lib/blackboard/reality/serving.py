@@ -183,6 +183,18 @@ def r1_latency() -> tuple[Case, ...]:
     return tuple(cases)
 
 
+@cache
+def long_contexts() -> tuple[Case, ...]:
+    """DeepSeek-V3 on two nodes of H200, two sequences a GPU at half of their answers; the note of the data set. Without drafts."""
+    layout = Layout(catalogue.model("deepseek-v3"), catalogue.chip("h200"), 2 * NODE, 1, 2 * NODE)
+    batch, context, rows = 2 * layout.chips, 65_536 + 4_096 / 2, measurement("sglang_mtp").records(drafted_tokens=0)
+    work, most = (decoding(layout.model, batch, context, kv) for kv in ("bf16", "fp8"))
+    return tuple(
+        rated("sglang_mtp", "two sequences a GPU", row["setting"], layout, work, ("fp8", "fp8"), "token/s/chip", row["throughput_token_per_GPU_per_s"], batch / layout.chips, most)
+        for row in rows
+    )  # fmt: skip
+
+
 # --- PaLM on 64 TPU v4 -----------------------------------------------------------------------------------------------
 
 
@@ -206,4 +218,4 @@ def palm() -> tuple[Case, ...]:
 
 def cases() -> tuple[Case, ...]:
     """All serving runs that state enough for a step to be computed."""
-    return (*trtllm(), *sglang(), *wide_ep(), *gpt_fast(), *r1_latency(), *palm())
+    return (*trtllm(), *sglang(), *wide_ep(), *gpt_fast(), *r1_latency(), *long_contexts(), *palm())

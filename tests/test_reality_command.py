@@ -1,0 +1,131 @@
+"""The command: python -m blackboard.reality predict | validate, its output and its exit status."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from blackboard.catalogue import chip, measurement
+from blackboard.reality import __main__ as command, predict
+from blackboard.reality.calibration import ids
+from blackboard.reality.checks import CALIBRATED, CLOSURE, FLOOR, Row
+from blackboard.reality.validation import Report
+
+ROOT = Path(__file__).resolve().parent.parent
+NCCL = "h200_nccl"
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess:
+    """The command in a process of its own."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "lib"), "PYTHONIOENCODING": "utf-8"}
+    return subprocess.run([sys.executable, "-m", "blackboard.reality", *arguments], capture_output=True, text=True, encoding="utf-8", env=environment, cwd=ROOT, timeout=300)
+
+
+def test_a_prediction_in_a_process_of_its_own():
+    done = run("predict", "llama-3.1-70b", "--chip", "h100-sxm", "--chips", "8", "--batch", "64", "--context", "4096", "--weights", "fp8", "--tensor", "8")
+    assert done.returncode == 0 and not done.stderr
+    assert done.stdout.rstrip() == str(predict("llama-3.1-70b", chip="h100-sxm", chips=8, batch=64, context=4096, weights="fp8", tensor=8))
+
+
+OPTIONS = {
+    "phase": "prefill", "chips": 64, "batch": 512, "context": 4096, "weights": "fp8", "kv": "fp8", "compute": "bf16", "tensor": 4, "expert": 16, "pipeline": 2, "cache": "tokens",
+    "calibration": "trtllm-moe-h200", "rent": "accounting",
+}  # fmt: skip
+
+
+def test_every_option_of_predict_is_an_option_of_the_command(capsys):
+    words = [word for name, value in OPTIONS.items() for word in (f"--{name}", str(value))]
+    assert command.main(["predict", "deepseek-v3", "--chip", "h800", *words]) == 0
+    assert capsys.readouterr().out.rstrip() == str(predict("deepseek-v3", chip="h800", **OPTIONS))
+    assert {"model", "chip", *OPTIONS} == set(predict.__annotations__) - {"return"}, "and there are no more"
+
+
+@pytest.mark.parametrize("name", sorted(set(OPTIONS) - {"rent"}))
+def test_each_option_changes_what_is_printed(capsys, name):
+    base = ["predict", "deepseek-v3", "--chip", "h800", "--chips", "128", "--pipeline", "4", "--batch", "640"]
+    changed = {key: str(value) for key, value in OPTIONS.items()} | {"tensor": "2", "weights": "bf16"}  # its own are FP8
+    printed = [(command.main([*base, *more]), capsys.readouterr().out) for more in ([], [f"--{name}", changed[name]])]
+    assert printed[0][0] == printed[1][0] == 0 and printed[0][1] != printed[1][1]
+
+
+def test_rent_is_the_newest_unless_it_is_named(capsys):
+    printed = {}
+    for words in ((), ("--rent", "three-year")):
+        assert command.main(["predict", "llama-3.1-8b", "--chip", "h100-sxm", *words]) == 0
+        printed[words] = capsys.readouterr().out
+    newest, contract = chip("h100-sxm").rent(), chip("h100-sxm").rent("three-year")
+    assert f"{newest.usd_per_chip_hour:g} a chip and hour, {newest.date}" in printed[()]
+    assert f"{contract.usd_per_chip_hour:g} a chip and hour, {contract.date}" in printed["--rent", "three-year"]
+
+
+@pytest.mark.parametrize("words, says", [
+    (("predict", "lama-3.1-70b", "--chip", "h100-sxm"), "near: llama-3.1-70b"), (("predict", "llama-3.1-70b", "--chip", "h100"), "near: h100-sxm"),
+    (("predict", "llama-3.1-70b", "--chip", "h100-sxm", "--batch", "0"), "batch must be a positive number"),
+    (("predict", "llama-3.1-70b", "--chip", "h100-sxm", "--batch", "nan"), "batch must be a positive number"),
+    (("predict", "llama-3.1-70b", "--chip", "h100-sxm", "--batch", "1e305"), "finite"),
+    (("predict", "llama-3.1-70b", "--chip", "h100-sxm", "--tensor", "0"), "tensor must be a whole number"),
+    (("predict", "llama-3.1-70b", "--chip", "h100-sxm", "--chips", "6", "--tensor", "4"), "not a multiple"),
+    (("predict", "llama-3.1-70b", "--chip", "h100-sxm", "--kv", "fp7"), "no precision 'fp7'"),
+    (("predict", "lecture-moe", "--chip", "h100-sxm"), "choose a model with an architecture"),
+])  # fmt: skip
+def test_a_mistake_is_told_in_a_line(capsys, words, says):
+    assert command.main(list(words)) == 2
+    told = capsys.readouterr()
+    assert told.out == "" and told.err.startswith("error: ") and says in told.err and told.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("words", [(), ("predict",), ("predict", "llama-3.1-70b"), ("guess",), ("predict", "llama-3.1-70b", "--chip", "h100-sxm", "--chips", "many"),
+                                   ("predict", "llama-3.1-70b", "--chip", "h100-sxm", "--phase", "training"), ("validate", "--kind", "guess")])  # fmt: skip
+def test_what_is_no_command_is_refused(capsys, words):
+    with pytest.raises(SystemExit) as raised:
+        command.main(list(words))
+    assert raised.value.code == 2 and "usage: python -m blackboard.reality" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [("--help",), ("predict", "--help"), ("validate", "--help")])
+def test_help(capsys, words):
+    with pytest.raises(SystemExit) as raised:
+        command.main(list(words))
+    told = capsys.readouterr().out
+    assert raised.value.code == 0
+    if words[0] == "predict":
+        assert all(f"--{name}" in told for name in ("chip", *OPTIONS)) and all(id in told for id in ids())
+    else:
+        assert "validate" in told
+
+
+# --- validate --------------------------------------------------------------------------------------------------------
+
+
+def test_validate_one_data_set(capsys):
+    assert command.main(["validate", "--data", NCCL]) == 0
+    told = capsys.readouterr()
+    lines = told.out.splitlines()
+    assert lines[0].split()[0] == "kind" and lines[-1] == f"{2 * len(measurement(NCCL).rows)} rows, 0 failures"
+    assert all(NCCL in line for line in lines[1:-1]) and "floor beaten" in told.out
+    assert {line.split()[0] for line in lines[1:-1]} == {FLOOR, CALIBRATED} and "serving" in told.err
+
+
+def test_validate_one_kind(capsys):
+    assert command.main(["validate", "--kind", FLOOR, "--data", NCCL]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == f"{len(measurement(NCCL).rows)} rows, 0 failures"
+
+
+def test_what_has_no_rows_is_told(capsys):
+    for words in (["--data", "h200_ncl"], ["--data", NCCL, "--kind", CLOSURE]):
+        assert command.main(["validate", *words]) == 2
+        assert NCCL in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_a_failure_is_shown_and_is_the_exit_status(capsys, monkeypatch):
+    beaten = Row(FLOOR, NCCL, "a row that beats its floor", "s", published=1.0, computed=2.0)
+    excused = Row(FLOOR, NCCL, "another", "s", published=1.0, computed=2.0, why="it never ran")
+    monkeypatch.setattr(command, "validate", lambda **_: Report((beaten, excused)))
+    assert command.main(["validate"]) == 1
+    told = capsys.readouterr().out
+    assert "FAILS: floor, h200_nccl, a row that beats its floor: 1 against 2 s" in told and "another: 0.50 of the ideal time: it never ran" in told
+    assert told.splitlines()[-1] == "2 rows, 1 failures"

@@ -1,0 +1,245 @@
+"""Reality's pictures: every row is in one of them, once; they say what they show; and the sliders' arithmetic is the prediction's."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import statistics
+from collections import Counter
+from types import SimpleNamespace
+from xml.etree import ElementTree
+
+import altair
+import matplotlib.pyplot as plt
+import pytest
+import vl_convert
+from lessons import functions
+from matplotlib.colors import to_hex
+from matplotlib.text import Text
+from test_explorable import evaluate, signals, vega_says
+from test_figures import drawn_texts
+
+from blackboard.datafile import UnknownId
+from blackboard.explorable import VEGALITE
+from blackboard.formula import IDEAL, Calibration
+from blackboard.reality import explorables, figures, losses, runs, serving
+from blackboard.reality.calibration import named
+from blackboard.reality.checks import CALIBRATED, CLOSURE, FLOOR, mape
+from blackboard.reality.validation import whole
+from blackboard.style import COLOURS
+
+NAMES = [name for name in functions(figures) if isinstance(getattr(figures, name).__annotations__.get("return"), str) and "Drawing" in getattr(figures, name).__annotations__["return"]]
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    """Leave no figure open."""
+    yield
+    plt.close("all")
+
+
+# --- what is drawn -----------------------------------------------------------------------------------------------------
+
+
+def test_there_are_as_many_pictures_as_asked():
+    assert NAMES == ["closures", "floors", "calibrated_serving", "calibrated_kernels", "calibrated_training", "where"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_pictures_can_be_read(name):
+    """Alt text, colours of the palette, no text on another or outside, no letter below 9 pixels on a phone."""
+    figure = getattr(figures, name)()
+    assert figure.alt == figures.alt(name) and 100 < len(figure.alt) < 800 and figure.alt.endswith(".") and "nan" not in figure.alt and "\n" not in figure.alt
+    known = {to_hex(colour) for colour in COLOURS.values()}
+    assert {to_hex(line.get_color()) for axes in figure.axes for line in axes.get_lines()} <= known
+    assert {to_hex(text.get_color()) for text in figure.findobj(Text) if text.get_text()} <= known | {"#000000"}
+    texts = list(drawn_texts(figure))
+    for (one, a), (two, b) in itertools.combinations(texts, 2):
+        assert min(a.x1, b.x1) - max(a.x0, b.x0) <= 1 or min(a.y1, b.y1) - max(a.y0, b.y0) <= 1, f"{one!r} and {two!r} overlap"
+    assert all(box.x0 >= -1 and box.y0 >= -1 and box.x1 <= figure.bbox.x1 + 1 and box.y1 <= figure.bbox.y1 + 1 for _, box in texts)
+    assert min(text.get_fontsize() for text in figure.findobj(Text) if text.get_text()) * 330 / (figure.get_figwidth() * 72) >= 9
+
+
+def shown(figure):
+    """All points of a picture's markers, by marker."""
+    found = Counter()
+    for axes in figure.axes:
+        for line in axes.get_lines():
+            found[line.get_marker()] += len(line.get_xdata()) if line.get_marker() != "None" else 0
+    return found
+
+
+def test_every_closure_is_counted_once():
+    rows = whole().of(CLOSURE).rows
+    counts = figures.counted(rows)
+    assert sum(counts.values()) == len(rows) and counts["beyond"] == len(whole().wide)
+    assert counts["exact"] == sum(abs(row.published - row.computed) <= 1e-9 * row.computed for row in rows)
+
+
+def test_closures_beyond_have_names_and_all_names_are_used():
+    wide = {(row.data, row.what) for row in whole().wide}
+    assert wide == set(figures.WIDE)
+
+
+def test_every_floor_is_drawn_once():
+    rows = whole().of(FLOOR).rows
+    groups = figures.grouped(rows)
+    assert sum(len(line.rows) for lines in groups.values() for line in lines) == len(rows)
+    assert {name for lines in groups.values() for name in (line.name for line in lines)} == {name for lines in figures.FLOORS.values() for name in lines}
+    assert all(lines == sorted(lines, key=lambda line: line.median) for lines in groups.values())
+    marks = shown(figures.floors())
+    beyond = [sum(row.slow >= figures.MOST for row in line.rows) for lines in groups.values() for line in lines]
+    assert marks["X"] == len(whole().exceptions) == sum(row.slow < 1 for row in rows)
+    assert marks["o"] == len(rows) - marks["X"] - sum(beyond) and marks[">"] == sum(map(bool, beyond))
+
+
+def test_a_row_without_a_line_is_said():
+    with pytest.raises(KeyError, match="chen2023.*0 lines"):
+        figures.grouped(whole().of(CLOSURE, "chen2023").rows)
+
+
+def test_every_calibrated_row_is_drawn_once():
+    rows = whole().of(CALIBRATED).rows
+    specs = [spec for sections in figures.SECTIONS.values() for specs in sections.values() for spec in specs]
+    for row in rows:
+        assert sum(figures.match(row, spec) for spec in specs) == 1, f"{row.data}, {row.part}"
+    drawn = sum(shown(getattr(figures, f"calibrated_{picture}")())[mark] for picture in figures.SECTIONS for mark in "o<>")
+    assert drawn == len(rows)
+
+
+@pytest.mark.parametrize("picture", figures.SECTIONS)
+def test_errors_at_the_edge_are_those_of_the_table(picture):
+    """A line's number is the error that the report gives for that slice: of the tested rows, weighted where slices share a name."""
+    sums = whole().of(CALIBRATED).sums
+    for lines in figures.sliced(picture).values():
+        for line in lines:
+            parts = {(row.data, row.part) for row in line.rows}
+            mine = [each for each in sums if (each.data, each.part) in parts]
+            mine = [each for each in mine if not each.fitted] or mine
+            error = sum(each.count * each.mape for each in mine) / sum(each.count for each in mine)
+            assert figures._error(line.rows).strip("()") == f"{100 * error:.0f}", line.name
+            assert figures._error(line.rows).startswith("(") == all(row.fitted for row in line.rows)
+
+
+def test_slices_of_one_name_are_meant_to_be_one():
+    """Shorter names join slices only where a list says so."""
+    joined = {name: {row.part for row in line.rows} for picture in figures.SECTIONS for lines in figures.sliced(picture).values() for line in lines if len({row.part for row in line.rows}) > 1 for name in [line.name]}
+    assert set(joined) == {"simulated, unfitted"} and all(", simulated" in part for part in joined["simulated, unfitted"])
+    assert figures.short("Qwen3-235B-A22B, 8 H200") == "Qwen3 235B, 8 H200" and figures.short("GPT-4-turbo") == "GPT-4-turbo"
+
+
+# --- where the time goes -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("slice", losses.SLICES)
+def test_losses_add_up_to_the_measured_time(slice):
+    """Floor and losses make the median of measured over ideal, which the floors' rows have found in their own way."""
+    found = losses.losses(slice)
+    rows = [row.slow for row in whole().of(FLOOR).rows if row.part == slice]
+    assert sum(found.values()) == pytest.approx(statistics.median(rows), rel=1e-12)
+    assert found["floor"] == 1 and all(value >= -1e-12 for name, value in found.items() if name != "unexplained")
+
+
+@pytest.mark.parametrize("case", serving.trtllm()[::7], ids=lambda case: case.what)
+def test_a_path_ends_where_the_prediction_does(case):
+    """With all constants in, the time is the calibrated row's; no step makes a run faster; one chip loses nothing to links."""
+    path = losses.path(case)
+    (row,) = [row for row in runs.rows() if row.kind == CALIBRATED and row.what == case.what and row.why == runs.recipe_of(case).id]
+    assert path["unexplained"] / path["layers"] == pytest.approx(row.slow, rel=1e-12)
+    steps = list(path.values())[:-1]
+    assert steps == sorted(steps) and (case.layout.chips > 1 or path["links"] == path["memory"])
+
+
+def test_fitted_slices_are_marked():
+    (axes,) = figures.where().axes
+    starred = [label.get_text().endswith("*") for label in axes.get_yticklabels()]
+    assert starred == [slice in ("Llama-3.3-70B, 1 H200", "Llama-3.3-70B, 1 B200", "Qwen3-235B-A22B, 8 H200", "Qwen3-235B-A22B, 8 B200") for slice in losses.SLICES]
+
+
+def test_an_unknown_slice_is_said():
+    with pytest.raises(UnknownId, match="near: Llama-3.3-70B, 1 H200"):
+        losses.losses("Llama-3.3-70B, 1 H20")
+
+
+# --- the explorable ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def explored():
+    return explorables.fit_explorer()
+
+
+def constants(family):
+    """The fitted constants of a family, as signals."""
+    return {name: named(explorables.FAMILIES[family]).values.get(name, start) for name, start in explorables.START.items()}
+
+
+@pytest.mark.parametrize("family", explorables.FAMILIES)
+def test_the_browsers_expression_is_the_prediction(family):
+    """For every row: ideal, with the fitted constants, and between, where only a part is hidden."""
+    between = {"compute_efficiency": 0.7, "memory_efficiency": 0.4, "serial_share": 0.3, "link_efficiency": 0.5, "link_latency": 2e-5}
+    settings = [(explorables.START, IDEAL), (constants(family), named(explorables.FAMILIES[family])), (between, Calibration("between", "", between))]
+    cases = explorables.cases(family)
+    data = [row for row in explorables.rows() if row["family"] == family]
+    for (signals_, calibration), (case, row) in itertools.product(settings, zip(cases, data, strict=True)):
+        found = evaluate(explorables.predicted(), datum=SimpleNamespace(**row), **signals_)
+        assert row["what"] == case.what and found == pytest.approx(runs.seconds(case, calibration), rel=1e-12)
+
+
+def test_vega_itself_computes_the_same():
+    """All rows of a family through Vega, at the fitted constants."""
+    data = [row | {"row": n} for n, row in enumerate(explorables.rows()) if row["family"] == "Hopper"]
+    params = [{"name": name, "value": value} for name, value in constants("Hopper").items()]
+    found = vega_says(data, [explorables.predicted()], params)[:, 0]
+    assert list(found) == pytest.approx([runs.seconds(case, named("trtllm-h200")) for case in explorables.cases("Hopper")], rel=1e-12)
+
+
+def moved(explored, **to):
+    """The spec with its sliders elsewhere."""
+    params = [{**param, "value": to[param["name"]]} if param["name"] in to else param for param in explored.spec["params"]]
+    return {**explored.spec, "params": params, "width": 600}
+
+
+def words(spec):
+    """What a picture of the spec says."""
+    return " ".join(ElementTree.fromstring(vl_convert.vegalite_to_svg(json.dumps(spec), vl_version=VEGALITE)).itertext())
+
+
+@pytest.mark.parametrize("family", explorables.FAMILIES)
+@pytest.mark.parametrize("ideal", [True, False], ids=["ideal", "fitted"])
+def test_the_chart_says_the_errors_of_the_report(explored, family, ideal):
+    """At the right of each line, and above for fitted and other rows, stands what the rows of the report have."""
+    values = explorables.START if ideal else constants(family)
+    said = words(moved(explored, family=family, latency_us=values["link_latency"] / 1e-6, **{name: value for name, value in values.items() if name != "link_latency"}))
+    error = lambda row: 1 / row.ideal_slow - 1 if ideal else row.error
+    inside = [row for row in runs.rows() if row.kind == CALIBRATED and row.why == explorables.FAMILIES[family]]
+    for part in {row.part for row in inside}:
+        assert f"{100 * mape(error(row) for row in inside if row.part == part):.0f} % off" in said
+    on, other = (f"{100 * mape(error(row) for row in inside if row.fitted is way):.0f} %" for way in (True, False))
+    assert f"mean error: {on} on * rows, {other} elsewhere" in said
+    assert len(inside) == sum(row["family"] == family for row in explorables.rows())
+
+
+def test_sliders_start_at_the_ideal_machine(explored):
+    assert signals(explored.spec["params"], *explorables.START) == explorables.START
+    bound = [param for param in explored.spec["params"] if "bind" in param]
+    assert [param["bind"]["input"] for param in bound] == ["select"] + ["range"] * 5
+    assert all(param["bind"]["min"] <= param["value"] <= param["bind"]["max"] for param in bound[1:])
+    for family in explorables.FAMILIES:  # the fitted constants can be set
+        there = constants(family) | {"latency_us": constants(family)["link_latency"] / 1e-6}
+        assert all(param["bind"]["min"] <= there[param["name"]] <= param["bind"]["max"] for param in bound[1:])
+
+
+def test_the_explorable_is_valid_small_and_loads_nothing(explored):
+    altair.Chart.from_dict(explored.spec)
+    assert "://" not in json.dumps(explored.spec) and len(explored.still.encode()) <= 12_000
+    assert "NaN" not in explored.still and len(explored.alt) > 100
+    sizes = [int(size) for size in re.findall(r'font-size="(\d+)px"', explored.still)]
+    assert min(sizes) >= 11
+
+
+def test_hovering_says_what_a_row_is(explored):
+    tips = [tip["field"] for layer in explored.spec["layer"] for tip in layer.get("encoding", {}).get("tooltip", [])]
+    assert tips == ["what", "measured", "predicted", "slow"]
+    assert len({row["what"] for row in explorables.rows()}) == len(explorables.rows())
