@@ -29,7 +29,7 @@ from blackboard.reality.checks import CALIBRATED, CLOSURE, FLOOR, mape
 from blackboard.reality.validation import whole
 from blackboard.style import COLOURS
 
-NAMES = [name for name in functions(figures) if isinstance(getattr(figures, name).__annotations__.get("return"), str) and "Drawing" in getattr(figures, name).__annotations__["return"]]
+NAMES = [name for name in functions(figures) if getattr(figures, name).__annotations__.get("return") == "Drawing"]
 
 
 @pytest.fixture(autouse=True)
@@ -124,7 +124,8 @@ def test_errors_at_the_edge_are_those_of_the_table(picture):
 
 def test_slices_of_one_name_are_meant_to_be_one():
     """Shorter names join slices only where a list says so."""
-    joined = {name: {row.part for row in line.rows} for picture in figures.SECTIONS for lines in figures.sliced(picture).values() for line in lines if len({row.part for row in line.rows}) > 1 for name in [line.name]}
+    lines = [line for picture in figures.SECTIONS for found in figures.sliced(picture).values() for line in found]
+    joined = {line.name: parts for line in lines if len(parts := {row.part for row in line.rows}) > 1}
     assert set(joined) == {"simulated, unfitted"} and all(", simulated" in part for part in joined["simulated, unfitted"])
     assert figures.short("Qwen3-235B-A22B, 8 H200") == "Qwen3 235B, 8 H200" and figures.short("GPT-4-turbo") == "GPT-4-turbo"
 
@@ -148,7 +149,7 @@ def test_a_path_ends_where_the_prediction_does(case):
     (row,) = [row for row in runs.rows() if row.kind == CALIBRATED and row.what == case.what and row.why == runs.recipe_of(case).id]
     assert path["unexplained"] / path["layers"] == pytest.approx(row.slow, rel=1e-12)
     steps = list(path.values())[:-1]
-    assert steps == sorted(steps) and (case.layout.chips > 1 or path["links"] == path["memory"])
+    assert all(after >= before * (1 - 1e-12) for before, after in itertools.pairwise(steps)) and (case.layout.chips > 1 or path["links"] == path["memory"])
 
 
 def test_fitted_slices_are_marked():
@@ -191,7 +192,7 @@ def test_vega_itself_computes_the_same():
     """All rows of a family through Vega, at the fitted constants."""
     data = [row | {"row": n} for n, row in enumerate(explorables.rows()) if row["family"] == "Hopper"]
     params = [{"name": name, "value": value} for name, value in constants("Hopper").items()]
-    found = vega_says(data, [explorables.predicted()], params)[:, 0]
+    found = vega_says(data, [explorables.predicted(), "datum.measured"], params)[:, 0]
     assert list(found) == pytest.approx([runs.seconds(case, named("trtllm-h200")) for case in explorables.cases("Hopper")], rel=1e-12)
 
 

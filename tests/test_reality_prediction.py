@@ -436,6 +436,38 @@ def test_one_prompt_cannot_be_in_two_places_but_its_tokens_visit_all_experts():
     assert eight.terms["attend"] == near(alone.terms["attend"]) and flop(eight) == near(2 * (4096 * (common + routed) + 129_280 * 7168))
 
 
+def test_what_has_no_sequence_stands_idle():
+    alone, wider = (v3(chips=n, tensor=1, expert=8, phase="prefill", batch=1, context=4096) for n in (8, 16))
+    assert wider.terms == near(alone.terms), "experts of another group are out of reach"
+    two = v3(chips=8, tensor=1, expert=8, batch=2, context=5000)
+    assert read(two, "cache") == near(two.memory_per_chip["cache"]) == near(v3(batch=1, context=5000).memory_per_chip["cache"]), "two chips hold one sequence each"
+
+
+def test_all_that_is_cached_is_written_in_the_prompt_even_if_steps_read_less():
+    p = predict("deepseek-v3.2", chip="b200", phase="prefill", batch=2, context=50_000)
+    assert read(p, "cache") == near(p.memory_per_chip["cache"]) == near(2 * 50_000 * 61 * 2 * (576 + 128))
+
+
+def test_with_experts_dealt_out_chips_of_a_group_send_their_own_tokens():
+    plain, shared = (v3(chips=64, expert=64, tensor=tensor, batch=640) for tensor in (1, 4))
+    assert shared.terms["expert"] == near(plain.terms["expert"]) and sent(plain, "expert") > 0, "640 / 64 tokens a chip, either way"
+    assert sent(shared, "tensor") == near((61 + 3) * 2 * (3 / 4) * 40 * 7168 * 2), "after attention, and in the three dense layers"
+    whole = v3(chips=4, tensor=4, batch=40)
+    assert sent(whole, "tensor") == near(2 * 61 * 2 * (3 / 4) * 40 * 7168 * 2)
+
+
+def test_part_of_a_second_domain_is_less_than_all_of_it():
+    fast = replace(H100, scale_up=replace(H100.scale_up, bytes_per_s=1e15))  # so that what leaves the domain decides
+    at = [predict("deepseek-v3", chip=fast, chips=n, expert=n, batch=64 * n).terms["expert"] for n in (8, 12, 16)]
+    assert at[0] < 0.1 * at[1] < at[1] < 0.8 * at[2]
+
+
+@pytest.mark.parametrize("chips, sends", [(8, 2), (16, 2)])
+def test_each_all_reduce_starts_twice(chips, sends):
+    late = Calibration("late", "", {"link_latency": 1e-3})
+    assert llama(chips=chips, calibration=late).terms["tensor"] - llama(chips=chips).terms["tensor"] == near(2 * 80 * sends * 1e-3, 1e-9)
+
+
 # --- second routes: kernels that are counted ---------------------------------------------------------------------------
 
 

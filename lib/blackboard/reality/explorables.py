@@ -77,6 +77,7 @@ def _computed() -> list[dict]:
     return [{"filter": "datum.family === family"}, *({"calculate": value, "as": name} for name, value in calculated.items())]
 
 
+KINDS = {"on": "datum.fitted ? datum.error : null", "other": "datum.fitted ? null : datum.error"}  # a mean passes over null
 DOT = {True: 64, False: 36}  # square pixels, of the fitted and the tested
 
 
@@ -100,7 +101,8 @@ def _percent(field: str) -> str:
 def _hover(encoding: dict) -> dict:
     """What a row is, under the pointer."""
     tip = lambda name, title, form: {"field": name, "type": "quantitative", "title": title, "format": form}
-    tips = [{"field": "what", "type": "nominal", "title": "run"}, tip("measured", "measured step (s)", ".3r"), tip("predicted", "predicted step (s)", ".3r"), tip("slow", "measured over predicted", ".2f")]
+    steps = [tip(name, f"{name} step (s)", ".3r") for name in ("measured", "predicted")]
+    tips = [{"field": "what", "type": "nominal", "title": "run"}, *steps, tip("slow", "measured over predicted", ".2f")]
     return {"mark": {"type": "point", "opacity": 0, "size": 300, "clip": True}, "encoding": {**encoding, "tooltip": tips}}
 
 
@@ -116,8 +118,7 @@ def _layers() -> list[dict]:
         band, {"data": {"values": [{"one": 1}]}, "mark": {"type": "rule", "strokeWidth": 1.5, "color": marks.INK}, "encoding": {"x": {**x, "field": "one"}}},
         _dots(encoding, False, "compute"), _dots(encoding, True, "kv"),
         _mean({"off": "datum.error"}, f"{_percent('off')} + ' off'", {"x": {"value": "width"}, "y": y}, ("slice",), dx=6),
-        _mean({"on": "datum.fitted ? datum.error : null", "other": "datum.fitted ? null : datum.error"}, f"'mean error: ' + {_percent('on')} + ' on * rows, ' + {_percent('other')} + ' elsewhere'",
-              {"x": {"value": 0}, "y": {"value": -10}}, dx=-84),
+        _mean(KINDS, f"'mean error: ' + {_percent('on')} + ' on * rows, ' + {_percent('other')} + ' elsewhere'", {"x": {"value": 0}, "y": {"value": -10}}, dx=-84),
         _hover(encoding),
     ]  # fmt: skip
 
@@ -130,7 +131,10 @@ def _formats() -> str:
 
 def fit_explorer() -> Explorable:
     """Measured over predicted of TensorRT-LLM's dense rows, with the constants of the prediction to move."""
-    spec = {"data": {"values": list(rows())}, "transform": _computed(), "params": _controls(), "layer": _layers(), "title": marks.title(f"'TensorRT-LLM on ' + ({_formats()})"), "padding": {"right": 60, "left": 5, "top": 5, "bottom": 5}}
+    spec = {
+        "data": {"values": list(rows())}, "transform": _computed(), "params": _controls(), "layer": _layers(), "title": marks.title(f"'TensorRT-LLM on ' + ({_formats()})"),
+        "padding": {"right": 60, "left": 5, "top": 5, "bottom": 5},
+    }  # fmt: skip
     return Explorable(spec, "Fit the constants by hand", _says(), f"{_fitted_says()} Try your own: is there a setting that suits both families of chips?")
 
 
@@ -146,7 +150,7 @@ def _fitted_says() -> str:
     for family, id in FAMILIES.items():
         values, off = named(id).values, errors(family, named(id))
         on, other = (mape(error for fitted, error in off if fitted is way) for way in (True, False))
-        told.append(f"{family}: compute {values['compute_efficiency']:.2f}, memory {values['memory_efficiency']:.2f}, which is {on:.0%} off where it was fitted and {other:.0%} elsewhere")
+        told.append(f"{family}: compute {values['compute_efficiency']:.2f}, memory {values['memory_efficiency']:.2f}, {on:.0%} off where they were fitted and {other:.0%} elsewhere")
     links = named(FAMILIES["Hopper"]).values
     words = f"Fitted on the rows with a star (hollow), with nothing hidden (1), links at {links['link_efficiency']:.2f} and {links['link_latency'] / US:.1f} µs a message. {'; '.join(told)}."
     return words.replace("%", " %")

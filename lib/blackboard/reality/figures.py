@@ -140,8 +140,9 @@ FLOORS: dict[str, dict[str, tuple[str, ...]]] = {  # group -> line -> specs
         "zero bubble": ("zero_bubble_pipeline:1F1B", "zero_bubble_pipeline:ZB"),
     },
     "Memory and speculation": {
-        "zero bubble, memory": ("zero_bubble_pipeline:memory",), "RevNet, slowdown": ("revnet_paper",), "vLLM, sequences": ("vllm_batched_requests",), "prefix cache, gains": ("prefix_cache_gains",),
-        "prefix cache, hits": ("prefix_cache_hit_rates",), "drafts, Leviathan": ("leviathan_table2",), "drafts, EAGLE": ("eagle_acceptance",), "drafts, n-grams": ("ngram_by_batch",),
+        "zero bubble, memory": ("zero_bubble_pipeline:memory",), "RevNet, slowdown": ("revnet_paper",), "vLLM, sequences": ("vllm_batched_requests",),
+        "prefix cache, gains": ("prefix_cache_gains",), "prefix cache, hits": ("prefix_cache_hit_rates",), "drafts, Leviathan": ("leviathan_table2",), "drafts, EAGLE": ("eagle_acceptance",),
+        "drafts, n-grams": ("ngram_by_batch",),
         "MTP, DeepSeek": ("deepseek_isca25_mtp", "deepseek_v3_mtp"), "MTP, SGLang": ("sglang_mtp",), "MTP, by depth": ("mtp_by_depth",),
     },
 }  # fmt: skip
@@ -191,10 +192,11 @@ def _log(at: Any, low: float, high: float, ticks: Mapping[float, str], label: st
     at.minorticks_off()
 
 
-def _right(at: Any, place: float, texts: Sequence[tuple[str, str]], apart: float = 0.15) -> None:
+def _right(at: Any, place: float, texts: Sequence[tuple[str, str]]) -> None:
     """Texts in columns right of the picture, each with its colour."""
     for n, (text, ink) in enumerate(texts):
-        at.text(1.14 + apart * n, place, text, color=COLOURS[ink], transform=at.get_yaxis_transform(), ha="right", va="center", fontsize=SMALL)
+        looks = {"color": COLOURS[ink], "ha": "right", "va": "center", "fontsize": SMALL, "annotation_clip": False}
+        at.annotate(text, (1, place), (35 + 35 * n, 0), xycoords=at.get_yaxis_transform(), textcoords="offset points", **looks)
 
 
 MOST = 70  # times the floor: what is beyond is a pointer at the edge
@@ -254,10 +256,11 @@ SECTIONS: dict[str, dict[str, tuple[str, ...]]] = {  # picture -> section -> spe
     },
 }  # fmt: skip
 SHORTER = (  # a slice's name, as short as a line allows
-    (r"from kernels alone, |kernel by kernel, |^Llama-2-|Llama-3\.\d-", ""), (r"-A\d+B|Llama-4-", ""), (r"Qwen3-", "Qwen3 "), (r"float16", "16 bits"), (r", near the knee", ", knee"),
+    (r"from kernels alone, |kernel by kernel, |Llama-2-|Llama-3\.\d-", ""), (r"-A\d+B|Llama-4-", ""), (r"Qwen3-", "Qwen3 "), (r"float16", "16 bits"), (r", near the knee", ", knee"),
     (r"DeepSeek p", "DeepSeek, p"), (r"tensor, pipeline and data parallel", "Megatron"), (r"Llama 3 of (\d+) billion", r"\1B"), (r"1 to 8 billion", "1 to 8B"),
     (r"sequences of ", "405B, "), (r"DeepSeek-V3 from Llama's share", "DeepSeek-V3"), (r"full from the same model's selective", "Korthikanti, full"), (r".*, simulated", "simulated, unfitted"),
-    (r"one share of the peak", "Korthikanti"), (r"^AmoebaNet$|^Transformer$", r"GPipe, \g<0>"), (r"^memory$", "zero bubble"), (r"ordinary, in proportion to depth", "ResNet, by depth"), (r"^reversible$", "RevNet"), (r"^slowdown$", "paper, slowdown"), (r"one layer used again and again", "one MTP layer, again"),
+    (r"one share of the peak", "Korthikanti"), (r"^AmoebaNet$|^Transformer$", r"GPipe, \g<0>"), (r"^memory$", "zero bubble"), (r"ordinary, in proportion to depth", "ResNet, by depth"),
+    (r"^reversible$", "RevNet"), (r"^slowdown$", "paper, slowdown"), (r"one layer used again and again", "one MTP layer, again"),
     (r"SGLang, balanced experts", "SGLang, balanced"), (r"^tokens$", "vLLM, use"), (r"^what the traces allow$", "prefixes of traces"), (r"^ShareGPT$|^Alpaca$", r"vLLM, \g<0>"), (r"RTX ", ""),
 )  # fmt: skip
 
@@ -308,7 +311,7 @@ def _calibrated(picture: str) -> Drawing:
             for slow in beyond:
                 at.plot(HIGH if slow > 1 else LOW, place, ">" if slow > 1 else "<", color=COLOURS[ink], ms=6, mew=0, clip_on=False)
         _right(at, place, [(_error(line.rows), "bound"), (_ideal(line.rows), "muted")])
-    _right(at, -1, [("off, %", "bound"), ("ideal", "muted")], 0.17)
+    _right(at, -1, [("off, %", "bound"), ("ideal", "muted")])
     _log(at, LOW, HIGH, TICKS, "measured over predicted (log scale)")
     return done(fig, _calibrated_says(picture, groups))
 
@@ -384,6 +387,7 @@ def _where_says(found: Mapping[str, Mapping[str, float]]) -> str:
     parts = listed([f"{words} (at most {most[name]:.2f})" for name, (words, _) in PARTS.items() if name != losses.FLOOR])
     rest = [parts[losses.REST] for parts in found.values()]
     return _minus(
-        f"Stacked bars of the time of a token in multiples of the ideal one, 0 to {max(ends.values()):.1f}, for {len(found)} slices of TensorRT-LLM's published throughput, a diamond at what was measured: "
-        f"{'; '.join(f'{name}: {end:.1f}' for name, end in ends.items())}. Each bar starts with the floor, 1; to it come {parts}. Between bar and diamond {min(rest):.2f} to {max(rest):.2f} are not explained."
+        f"Stacked bars of the time of a token in multiples of the ideal one, 0 to {max(ends.values()):.1f}, for {len(found)} slices of TensorRT-LLM's published throughput, "
+        f"a diamond at what was measured: {'; '.join(f'{name}: {end:.1f}' for name, end in ends.items())}. Each bar starts with the floor, 1; to it come {parts}. "
+        f"Between bar and diamond {min(rest):.2f} to {max(rest):.2f} are not explained."
     )
