@@ -232,7 +232,7 @@ class Prediction:
         where = f"{self.layout.chips} × {self.layout.chip.id}, {self.calibration.id}"
         lines = [(self.layout.model.id, where), ("time", seconds(self.time)), ("binds", self.binds)]
         lines += [(f"  {name}", seconds(value)) for name, value in self.terms.items()]
-        lines += [("token/s a chip", f"{self.tokens_per_s_per_chip:,.0f}"), ("token/s a user", f"{self.tokens_per_s_per_user:,.1f}")]
+        lines += [("token/s a chip", f"{self.tokens_per_s_per_chip:,.{0 if self.tokens_per_s_per_chip >= 100 else 1}f}"), ("token/s a user", f"{self.tokens_per_s_per_user:,.1f}")]
         if self.rent:
             lines.append(("USD per million tokens", f"{self.usd_per_mtok:.3g} at {self.rent.usd_per_chip_hour:g} a chip and hour, {self.rent.date}"))
         lines.append(("memory a chip", f"{sum(self.memory_per_chip.values()) / 1e9:.1f} of {self.layout.chip.hbm_bytes / 1e9:.0f} GB"))
