@@ -95,7 +95,7 @@ def test_a_fit_is_no_worse_than_its_neighbours(recipe):
 
     def squared(values):
         found = calibration.Fitted(recipe.id, "", values)
-        return sum((runs.seconds(case, found) / case.measured - 1) ** 2 for case in inside)
+        return sum((runs.seconds(case._replace(sends=True), found) / case.measured - 1) ** 2 for case in inside)
 
     for name in recipe.free:
         for times in (0.99, 1.01):

@@ -399,6 +399,7 @@ _ROWS = (
     Symbol("visited_chips", r"n_\mathrm{near}", "1", "other chips that a token is sent to in a routed layer", **_ZERO),
     Symbol("visited_domains", r"n_\mathrm{far}", "1", "other scale-up domains that a token is sent to in a routed layer", **_ZERO),
     Symbol("far_rate", r"\beta_\mathrm{far}", "byte/s/chip", "what one chip sends to other domains, or, if there are none, inside its own"),
+    Symbol("t_longest", r"t_\mathrm{max}", "s", "the longest of the times that multipliers, memory and links are busy", **_ZERO),
     Symbol("t_links", r"t_\mathrm{links}", "s", "time that a step sends", **_ZERO),
     _result("t_attend", r"t_\mathrm{att}", "s", "time to multiply queries by the cache"),
     _result("t_reduce", r"t_\mathrm{reduce}", "s", "time of an all-reduce"),

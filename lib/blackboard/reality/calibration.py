@@ -37,7 +37,7 @@ class Recipe:
     chips: tuple[str, ...]
     formats: tuple[str, ...]
     models: str  # "dense", "experts" or "all"
-    links: bool = True
+    links: bool = True  # whether links have NCCL's latency and efficiency
 
     def suits(self, chip: Chip, precision: str, model: Model | None) -> bool:
         """Whether the constants hold for a model on this chip, multiplied in this format."""
@@ -77,9 +77,10 @@ RECIPES = (
 
 @dataclass(frozen=True)
 class Fitted(Calibration):
-    """A calibration that knows its recipe."""
+    """A calibration that knows its slice in words, and the batches a chip that it saw there."""
 
-    recipe: Recipe | None = None
+    says: str = ""
+    batches: tuple[float, float] | None = None
 
     def __repr__(self) -> str:
         values = ", ".join(f"{name} {value:.3g}" for name, value in self.values.items())
@@ -110,7 +111,7 @@ def alone(id: str) -> Fitted:
     rates = {name: found[f"gemm-{products}.{name}"].value for name in BOTH}
     gaps = {"layer_overhead": (two - one) * found["launch-h100.kernel_gap"].value}
     told = f"matrix products ({products}), all-reduces and kernel gaps measured one at a time; fitted on no engine"
-    return Fitted(id, told, {"serial_share": 1.0} | known_links() | rates | gaps)
+    return Fitted(id, told, {"serial_share": 1.0} | known_links() | rates | gaps, "kernels measured one at a time, on no engine")
 
 
 def auto(chip: Chip, precision: str, model: Model | None = None) -> Fitted:
@@ -135,13 +136,14 @@ def known_links() -> dict[str, float]:
 def fit(recipe: Recipe, cases: Sequence[Case] | None = None) -> Fitted:
     """The constants of a recipe from its slice; `cases` are other rows, for the tests."""
     fixed = {"serial_share": 1.0} | (known_links() if recipe.links else {})
-    slice = recipe.inside if cases is None else cases
+    slice = [case._replace(sends=True) for case in (recipe.inside if cases is None else cases)]
     parts = [_parts(case, recipe.free, Calibration(recipe.id, "", fixed)) for case in slice]
     lows = [1.0 if name in EFFICIENCIES else 0.0 for name in recipe.free]
     factors = bounded([part for part, _ in parts], [rest for _, rest in parts], [case.measured for case in slice], lows)
     values = {name: 1 / factor if name in EFFICIENCIES else factor for name, factor in zip(recipe.free, factors)}
     told = f"{recipe.says} ({len(slice)} rows of {recipe.data}; {source(measurement(recipe.data).sources[0]).title})"
-    return Fitted(recipe.id, told, fixed | values, recipe)
+    batches = [case.work.sequences / case.layout.chips for case in slice]
+    return Fitted(recipe.id, told, fixed | values, recipe.says, (min(batches), max(batches)))
 
 
 def busy(case: Case, calibration: Calibration) -> dict[str, float]:

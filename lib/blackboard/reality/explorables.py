@@ -13,7 +13,7 @@ from blackboard import marks, units
 from blackboard.explorable import Explorable, derived, menu, slider
 from blackboard.formula import IDEAL, Calibration
 from blackboard.reality import equations as eq, runs, serving
-from blackboard.reality.calibration import TENSOR_RT, Recipe, busy, named
+from blackboard.reality.calibration import RECIPES, TENSOR_RT, Recipe, busy, named
 from blackboard.reality.checks import mape
 from blackboard.reality.figures import NEAR, short
 from blackboard.reality.serving import Case
@@ -31,7 +31,7 @@ LOW, HIGH = 0.5, 8  # a dot beyond stays at the edge
 
 def recipe(family: str) -> Recipe:
     """The constants fitted for a family of chips."""
-    return named(FAMILIES[family]).recipe
+    return next(recipe for recipe in RECIPES if recipe.id == FAMILIES[family])
 
 
 def cases(family: str) -> list[Case]:

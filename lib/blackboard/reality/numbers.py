@@ -6,6 +6,7 @@ import statistics
 from html import escape
 
 from blackboard.drawing import percent
+from blackboard import notation
 from blackboard.notation import latex
 from blackboard.reality import equations as eq, runs, serving, training as train
 from blackboard.reality.bends import RECIPE, bends
@@ -152,14 +153,17 @@ def mistakes() -> Page:
 
 
 def formula() -> Page:
-    """The predicted step with its constants, as the formula has it."""
-    return Page(f'<div class="tex2jax_process mathjax_process">\\[{latex(eq.step_time.symbol)} = {latex(eq.step_time.full)}\\]</div>')
+    """The predicted step with its constants, as the formula has it, in lines that fit a phone."""
+    longest, fixed = notation.symbol("t_longest"), eq.fixed_time.full
+    rest = eq.step_time.full.xreplace({eq.longest: longest}) - fixed - longest
+    lines = [f"{latex(eq.step_time.symbol)} &= {latex(longest)}", f"&+ {latex(rest)}", f"&+ {latex(fixed)}", f"{latex(longest)} &= {latex(eq.longest)}"]
+    return Page(r'<div class="tex2jax_process mathjax_process">\[\begin{aligned} ' + r" \\ ".join(lines) + r" \end{aligned}\]</div>")
 
 
 def constants() -> Page:
     """Every calibration: what it is fitted on, what came out, and how far off it is there and elsewhere."""
     told = {recipe.id: (recipe.says, recipe.free, recipe.chips) for recipe in RECIPES}
-    told |= {id: ("kernels measured one at a time, on no engine", ALL, KERNEL_CHIPS) for id in ALONE}
+    told |= {id: (named(id).says, ALL, KERNEL_CHIPS) for id in ALONE}
     rows = []
     for id, (says, free, chips) in told.items():
         mine = [row for row in whole().rows if row.kind == CALIBRATED and row.why == id]
@@ -182,7 +186,7 @@ def listed(rows: list[Row]) -> Page:
     """Rows one by one, with what was published, what we compute and why they differ."""
     number = lambda value: significant(value, 4)
     cells = [
-        [f"<code>{row.data}</code>", escape(f"{row.part}, {row.what}" if row.part not in row.what else row.what), number(row.published), number(row.computed), f"{100 * (row.published / row.computed - 1):+.1f}&nbsp;%".replace("-", "−"), escape(row.why)]
+        [f"<code>{row.data}</code>", escape(f"{row.part}, {row.what}" if row.part not in row.what else row.what), number(row.published), number(row.computed), f"{100 * (row.published / row.computed - 1):+.1f}&nbsp;%".replace("-", "−"), f'<div style="min-width: 16rem">{escape(row.why)}</div>']
         for row in rows
     ]  # fmt: skip
     return table("One by one", ("Data set", "Row", "Published", "Computed", "Difference", "Why"), cells)
@@ -191,6 +195,6 @@ def listed(rows: list[Row]) -> Page:
 def folded(kind: str) -> Page:
     """The whole table of a kind, folded away."""
     report = whole().of(kind)
-    return Page(f"<details><summary>All {len(report.sums)} lines: {kind}</summary>{report.table()}</details>")
+    return Page(f"<details><summary>All {len(report.sums)} lines of this kind, <em>{kind}</em></summary>{report.table()}</details>")
 
 

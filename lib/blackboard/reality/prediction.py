@@ -223,6 +223,15 @@ class Prediction:
         parts = ", ".join(f"{name} {size / 1e9:.1f}" for name, size in self.memory_per_chip.items())
         return f"does not fit: {need / 1e9:.1f} GB a chip ({parts}), and {self.layout.chip.name} has {has / 1e9:.0f} GB"
 
+    @property
+    def outside(self) -> str:
+        """Where a decoding batch is not one that the constants were fitted on: said with the numbers; else empty."""
+        batches, mine = getattr(self.calibration, "batches", None), self.batch / self.layout.chips
+        if self.phase != "decode" or not batches or batches[0] <= mine <= batches[1]:
+            return ""
+        said = lambda value: units.significant(value, 3)
+        return f"{said(mine)} sequences a chip; fitted on {said(batches[0])} to {said(batches[1])}"
+
     def __str__(self) -> str:
         return "\n".join(f"{name:<24}{value}" for name, value in self._lines())
 
@@ -236,7 +245,10 @@ class Prediction:
         if self.rent:
             lines.append(("USD per million tokens", f"{self.usd_per_mtok:.3g} at {self.rent.usd_per_chip_hour:g} a chip and hour, {self.rent.date}"))
         lines.append(("memory a chip", f"{sum(self.memory_per_chip.values()) / 1e9:.1f} of {self.layout.chip.hbm_bytes / 1e9:.0f} GB"))
-        return lines + ([("", self.short)] if self.short else [])
+        said = getattr(self.calibration, "says", "")
+        lines += [("constants from", said)] if said else []
+        lines += [("beware", f"extrapolated: {self.outside}")] if self.outside else []
+        return lines + ([("beware", self.short)] if self.short else [])
 
     def _repr_html_(self) -> str:
         from html import escape

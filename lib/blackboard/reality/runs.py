@@ -47,7 +47,7 @@ def calibrated(case: Case, recipe: Recipe) -> Row:
 
 
 def _calibrated(case: Case, id: str, part: str, fitted: bool) -> Row:
-    ours, ideal = told(case, seconds(case, named(id))), told(case, seconds(case))
+    ours, ideal = told(case, seconds(case._replace(sends=True), named(id))), told(case, seconds(case))
     return Row(CALIBRATED, case.data, case.what, case.unit, case.published, ours, case.rate, part, fitted, ideal, why=id, formulas=FORMULAS)
 
 

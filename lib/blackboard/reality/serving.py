@@ -41,7 +41,7 @@ class Case(NamedTuple):
     published: float
     most: Work | None = None  # what the fastest engine could do in a step, if it is not `work`
     steps: float = 1.0  # of a published time
-    sends: bool = True  # whether the chips exchange what our layout says
+    sends: bool = True  # whether the floor counts exchanges: not where the chips are cut in a way that sends less than our layout
 
     @property
     def rate(self) -> bool:
