@@ -17,7 +17,6 @@ from blackboard.reality.validation import whole
 from blackboard.summary import Page, table
 from blackboard.units import pretty, significant
 
-ENGINES = ("trtllm_v1_0_throughput", "trtllm_v1_0_moe", "vllm_wide_ep", "sglang_large_ep_decode", "sglang_large_ep_prefill")
 LETTERS = {"compute_efficiency": r"\(\eta_c\)", "memory_efficiency": r"\(\eta_m\)", "link_efficiency": r"\(\eta_\ell\)", "layer_overhead": r"\(t_\ell\)"}
 
 
@@ -183,13 +182,15 @@ def _constant(name: str, value: float) -> str:
 
 
 def listed(rows: list[Row]) -> Page:
-    """Rows one by one, with what was published, what we compute and why they differ."""
+    """Rows one by one: by how much the published number differs from ours, and why."""
     number = lambda value: significant(value, 4)
+    said = lambda row: row.what if row.part in row.what else f"{row.part}, {row.what}"
+    off = lambda row: f"{100 * (row.published / row.computed - 1):+.1f}&nbsp;%".replace("-", "−")
     cells = [
-        [f"<code>{row.data}</code>", escape(f"{row.part}, {row.what}" if row.part not in row.what else row.what), number(row.published), number(row.computed), f"{100 * (row.published / row.computed - 1):+.1f}&nbsp;%".replace("-", "−"), f'<div style="min-width: 16rem">{escape(row.why)}</div>']
+        [f"<code>{row.data}</code><br>{escape(said(row))}", off(row), f'<div style="min-width: 16rem">{escape(row.why)}</div>', number(row.published), number(row.computed)]
         for row in rows
     ]  # fmt: skip
-    return table("One by one", ("Data set", "Row", "Published", "Computed", "Difference", "Why"), cells)
+    return table("One by one", ("Data set, row", "Difference", "Why", "Published", "Computed"), cells)
 
 
 def folded(kind: str) -> Page:

@@ -248,6 +248,8 @@ class Prediction:
         said = getattr(self.calibration, "says", "")
         lines += [("constants from", said)] if said else []
         lines += [("beware", f"extrapolated: {self.outside}")] if self.outside else []
+        longest = self.layout.model.context_tokens
+        lines += [("beware", f"the model is made for {longest:,.0f} tokens of context")] if self.context > longest else []
         return lines + ([("beware", self.short)] if self.short else [])
 
     def _repr_html_(self) -> str:
