@@ -120,9 +120,9 @@ def test_the_calibrated_step_is_a_sum_by_hand():
 HELD_OUT = {  # slice: how far off at most on average
     "Llama-3.1-8B, 1 H100": 0.06, "Llama-3.3-70B, 2 H100": 0.05, "Llama-3.1-405B, 8 H200": 0.11, "Llama-3.1-405B, 8 H100": 0.13,
     "Llama-3.3-70B, 1 GB200": 0.08, "Llama-3.1-405B, 4 B200": 0.12, "Llama-3.1-405B, 4 GB200": 0.13, "Llama-2-70B, float16": 0.03,
-    "DeepSeek profile": 0.10, "DeepSeek production": 0.11,
+    "DeepSeek production": 0.03,
 }  # fmt: skip
-KNOWN_BAD = {"Qwen3-235B-A22B, 8 H100": 0.15, "Llama-4-Maverick, 8 H200": 0.15, "Llama-4-Maverick, 8 B200": 0.3, "Llama-2-70B, int4": 0.25, "Llama-2-70B, int8": 0.12}
+KNOWN_BAD = {"Qwen3-235B-A22B, 8 H100": 0.15, "Llama-4-Maverick, 8 H200": 0.15, "Llama-4-Maverick, 8 B200": 0.15, "DeepSeek profile": 0.12, "Llama-2-70B, int4": 0.25, "Llama-2-70B, int8": 0.12}
 
 
 def _tested(part, data=None):
@@ -138,7 +138,8 @@ def test_held_out_slices_are_predicted_to_fifteen_per_cent(part):
 @pytest.mark.parametrize("part", KNOWN_BAD)
 def test_what_the_page_says_fails_does_fail(part):
     """If one of these gets better, the page has a sentence to change."""
-    assert mape(_tested(part)) > KNOWN_BAD[part]
+    data = "sglang_large_ep_decode" if part.startswith("DeepSeek") else None
+    assert mape(_tested(part, data)) > KNOWN_BAD[part]
 
 
 def test_kernels_alone_predict_engines():

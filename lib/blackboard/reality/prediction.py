@@ -10,9 +10,9 @@ from functools import cached_property
 from typing import NamedTuple
 
 from blackboard import units
-from blackboard.architecture import bytes_per_param, standard_precision
+from blackboard.architecture import VLLM_FP8, bytes_per_param, standard_precision
 from blackboard.batching import equations as step
-from blackboard.catalogue import Model, Rent
+from blackboard.catalogue import Chip, Model, Rent
 from blackboard.formula import IDEAL, Calibration, take
 from blackboard.notation import lookup
 from blackboard.pipelining import equations as pipelining
@@ -26,35 +26,36 @@ SENT = {"fp8": 1, "fp4": 1}  # to an expert; the way back stays at VECTOR_BYTES
 
 class Work(NamedTuple):
     """What one step of the whole model handles: sequences, tokens through the layers, tokens through the head, and by
-    group of attention layers the bytes of cache that it reads or writes, and the FLOPs of attending."""
+    group of attention layers the bytes of cache that it reads or writes, and the FLOPs of attending; and the cache's format."""
 
     sequences: float
     tokens: float
     outputs: float
     moved: tuple[float, ...]
     attended: tuple[float, ...]
+    kv: str = "bf16"
 
     def __add__(self, other: "Work") -> "Work":
         """Both in one step; the sequences are other ones."""
         add = lambda a, b: tuple(x + y for x, y in zip(a, b))
-        return Work(*(self[i] + other[i] for i in range(3)), add(self.moved, other.moved), add(self.attended, other.attended))
+        return Work(*(self[i] + other[i] for i in range(3)), add(self.moved, other.moved), add(self.attended, other.attended), self.kv)
 
     def part(self, share: float) -> "Work":
         """A micro-batch."""
         cut = lambda a: tuple(x * share for x in a)
-        return Work(*(self[i] * share for i in range(3)), cut(self.moved), cut(self.attended))
+        return Work(*(self[i] * share for i in range(3)), cut(self.moved), cut(self.attended), self.kv)
 
 
 def decoding(model: Model, batch: float, context: float, kv: str) -> Work:
     """A token for each sequence: its cache is read."""
     groups = model.attention
-    return Work(batch, batch, batch, tuple(batch * g.read(context, kv) for g in groups), tuple(batch * g.attends(context) for g in groups))
+    return Work(batch, batch, batch, tuple(batch * g.read(context, kv) for g in groups), tuple(batch * g.attends(context) for g in groups), kv)
 
 
 def prefilling(model: Model, batch: float, context: float, kv: str) -> Work:
     """Prompts of so many tokens: their cache is written, and only the last token of each is sampled from."""
     groups = model.attention
-    return Work(batch, batch * context, batch, tuple(batch * g.held(context, kv) for g in groups), tuple(batch * g.prefills(context) for g in groups))
+    return Work(batch, batch * context, batch, tuple(batch * g.held(context, kv) for g in groups), tuple(batch * g.prefills(context) for g in groups), kv)
 
 
 # --- one chip's share ------------------------------------------------------------------------------------------------
@@ -65,7 +66,7 @@ def terms(layout: Layout, work: Work, weights: str, compute: str, calibration: C
     values = _values(layout, work, weights, compute) | _constants(calibration)
     values["start_time"] = values["link_latency"]
     at = lambda formula, **changed: take(formula.open, values, **changed)
-    found = {"multiply": at(step.compute_time), "attend": at(eq.attend_time), "weights": at(step.weight_time), "cache": at(step.kv_time)}
+    found = {"multiply": at(step.compute_time), "attend": at(eq.attend_time, flops=attend_rate(layout.chip, work.kv)), "weights": at(step.weight_time), "cache": at(step.kv_time)}
     if layout.tensor > 1:
         reduces = layout.model.layers + (layout.model.layers if layout.expert == 1 else layout.model.layers - layout.routed_layers)
         found["tensor"] = reduces / layout.pipeline * (at(eq.reduce_time) if layout.tensor <= layout.domain else at(eq.domains_reduce, **_domains(layout, values)))
@@ -86,6 +87,12 @@ def _constants(calibration: Calibration) -> dict[str, float]:
     """All calibrations by symbol, ideal where the calibration does not say."""
     names = ("compute_efficiency", "memory_efficiency", "link_efficiency", "link_latency", "overhead", "layer_overhead", "serial_share")
     return {name: calibration.values.get(name, lookup(name).value) for name in names}
+
+
+def attend_rate(chip: Chip, kv: str) -> float:
+    """FLOP/s of attention: in the cache's format if the chip multiplies in it, else in bf16."""
+    rate = getattr(chip.flops_dense_per_s, "fp8" if kv == VLLM_FP8 else standard_precision(kv))
+    return rate or chip.flops("bf16")
 
 
 def _values(layout: Layout, work: Work, weights: str, compute: str) -> dict[str, float]:
