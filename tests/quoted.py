@@ -241,6 +241,8 @@ QUOTED = {
         "1": "Llama 1, its name",
         "2": "Llama 2, its name",
         "4": "Llama 4 Maverick, its name",
-        "64": "the batch of the command's example",
+        "3.1": "Llama 3.1, its name",
+        "5": "Qwen2.5, its name",
+        "33": "kB of one of NCCL's messages",
     },
 }

@@ -38,7 +38,7 @@ def _code(id: str) -> str:
     return _line(f"<code>{escape(id)}</code>")
 
 
-def _cited(ids: Iterable[str | None], page: str = "") -> str:
+def cited(ids: Iterable[str | None], page: str = "") -> str:
     """Numbers that lead to the table of sources, on this page or another, and the newest date among them."""
     numbers, found = {s.id: n for n, s in enumerate(catalogue.sources(), 1)}, [catalogue.source(id) for id in ids if id]
     if not found:
@@ -88,7 +88,7 @@ def _marked(text: str, mark: str) -> str:
 
 
 def _sources(row: Row) -> str:
-    return _cited(row.sources)
+    return cited(row.sources)
 
 
 def chips() -> Page:
@@ -127,7 +127,7 @@ def rents() -> Page:
     for chip in catalogue.chips():
         for rent in chip.rents:
             mark = notes.mark(chip.id, None if rent.confirmed else f"{rent.kind}, {rent.date}")
-            rows.append([_line(escape(chip.name)), _number(rent.usd_per_chip_hour) + mark, _line(rent.date), escape(rent.kind), _cited([rent.source])])
+            rows.append([_line(escape(chip.name)), _number(rent.usd_per_chip_hour) + mark, _line(rent.date), escape(rent.kind), cited([rent.source])])
     heads = ("Chip", "Rent (USD per chip and hour)", "Date", "Terms", "Source")
     return Page(table("Rents", heads, rows) + notes.below())
 
@@ -198,7 +198,7 @@ def agreement() -> Page:
         ("Difference (%)", "", lambda m: f"{100 * m.agreement().deviation:+.3f}".replace("-", "−")),
         ("Verdict", "", lambda m: _VERDICTS[m.agreement().verdict]),
         ("Why", "", lambda m: _prose(m.agreement().why)),
-        ("Source", "", lambda m: _cited([m.published.source])),
+        ("Source", "", lambda m: cited([m.published.source])),
     ])  # fmt: skip
 
 
@@ -217,7 +217,7 @@ def tiers() -> Page:
         ("Drain time", "read_bytes_per_s", lambda t: _duration(t.drain_time())),
         ("Price (USD/GB, date)", "prices", cost),
         ("Notes", "", lambda t: _prose(t.note)),
-        ("Sources", "", lambda t: _cited(dict.fromkeys([*t.sources, *(p.source for p in t.prices)]))),
+        ("Sources", "", lambda t: cited(dict.fromkeys([*t.sources, *(p.source for p in t.prices)]))),
     ])  # fmt: skip
 
 
@@ -255,12 +255,12 @@ def prices() -> Page:
 def measurements() -> Page:
     """The data sets of measurements, not their rows; for a page of its own."""
     return _show("measurements", "Measurements", catalogue.measurements(), [
-        ("Data set", "", lambda m: _code(m.id)),
+        ("Data set", "", lambda m: f'<span id="measurement-{m.id}">{_code(m.id)}</span>'),
         ("What", "", lambda m: _prose(m.title)),
         ("Columns", "", lambda m: escape(", ".join(m.columns))),
         ("Rows", "rows", lambda m: _number(len(m.rows))),
         ("Notes", "", lambda m: _prose(m.note)),
-        ("Sources", "", lambda m: _cited(m.sources, "catalogue.html")),
+        ("Sources", "", lambda m: cited(m.sources, "catalogue.html")),
     ])  # fmt: skip
 
 

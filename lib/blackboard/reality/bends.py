@@ -7,7 +7,7 @@ mistake that only changes a constant does not show in an error: it shows in a co
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ from blackboard.architecture import Experts, Heads
 from blackboard.catalogue import Chip, Model, Rates
 from blackboard.formula import Calibration
 from blackboard.reality import runs, serving
-from blackboard.reality.calibration import RECIPES, fit
+from blackboard.reality.calibration import RECIPES, fit, known_links
 from blackboard.reality.checks import mape
 from blackboard.reality.serving import Case, Swap
 
@@ -29,6 +29,32 @@ def _chip(change: Callable[[Chip], Chip]) -> Swap:
 
 def _model(change: Callable[[Model], Model]) -> Swap:
     return lambda model, chip: (change(model), chip)
+
+
+@dataclass(frozen=True)
+class KeysOnly(Heads):
+    """Attention whose values nobody counted."""
+
+    def entry(self, precision: str) -> float:
+        return super().entry(precision) / 2
+
+
+def keys_only(model: Model) -> Model:
+    """Half of the cache."""
+    return replace(model, attention=tuple(KeysOnly(**vars(group)) if isinstance(group, Heads) else group for group in model.attention))
+
+
+@dataclass(frozen=True)
+class Doubled(Heads):
+    """Attention whose cache is counted as read and written."""
+
+    def entry(self, precision: str) -> float:
+        return 2 * super().entry(precision)
+
+
+def twice(model: Model) -> Model:
+    """All of the cache twice."""
+    return replace(model, attention=tuple(Doubled(**vars(group)) if isinstance(group, Heads) else group for group in model.attention))
 
 
 def forget_gqa(model: Model) -> Model:
@@ -71,21 +97,23 @@ class Bend(NamedTuple):
         return self.constants.values[name]
 
 
-BENDS: dict[str, tuple[str, Swap | None]] = {  # what is wrong -> number format of the cache, and what is swapped
-    "nothing": (serving.KV, None),
-    "keys and values counted twice": ("bf16", None),
-    "grouped heads forgotten": (serving.KV, _model(forget_gqa)),
-    "total for active parameters": (serving.KV, _model(use_all)),
-    "sparse peak for the dense one": (serving.KV, _chip(sparse_peak)),
-    "GB/s taken as GiB/s": (serving.KV, _chip(binary)),
-    "bits for bytes in the memory's rate": (serving.KV, _chip(slow_memory)),
+BENDS: dict[str, dict] = {  # what is wrong -> how the runs are made
+    "nothing": {},
+    "keys and values counted twice": {"swap": _model(twice)},
+    "grouped heads forgotten": {"swap": _model(forget_gqa)},
+    "bits for bytes in the memory's rate": {"swap": _chip(slow_memory)},
+    "total for active parameters": {"swap": _model(use_all)},
+    "prompts taken in for nothing": {"prompts": False},
+    "values forgotten": {"swap": _model(keys_only)},
+    "sparse peak for the dense one": {"swap": _chip(sparse_peak)},
+    "GB/s taken as GiB/s": {"swap": _chip(binary)},
 }
 
 
 @cache
 def bends() -> tuple[Bend, ...]:
     """Every mistake, run."""
-    return tuple(_bend(says, serving.trtllm(*how)) for says, how in BENDS.items())
+    return tuple(_bend(says, serving.trtllm(**how)) for says, how in BENDS.items())
 
 
 def _bend(says: str, cases: tuple[Case, ...]) -> Bend:
@@ -94,3 +122,33 @@ def _bend(says: str, cases: tuple[Case, ...]) -> Bend:
     found = fit(RECIPE, [case for case in mine if RECIPE.slice(case)])
     tested = [runs.seconds(case, found) / case.measured - 1 for case in mine if not RECIPE.slice(case)]
     return Bend(says, sum(row.slow < 1 for row in floors), len(floors), mape(tested), found)
+
+
+class Share(NamedTuple):
+    """How much of the shorter times is taken to add, and the error then, with the best efficiencies, where they are fitted and elsewhere."""
+
+    share: float
+    fitted: float
+    tested: float
+
+
+@cache
+def shares(tried: tuple[float, ...] = (0.0, 0.5, 1.0)) -> tuple[Share, ...]:
+    """The efficiencies fitted anew for each share; no straight line unless the share is one."""
+    cases = [case for case in serving.trtllm() if RECIPE.suits(case.layout.chip, case.compute, case.layout.model)]
+    return tuple(_share(share, cases) for share in tried)
+
+
+def _share(share: float, cases: list[Case]) -> Share:
+    from scipy.optimize import least_squares
+
+    ideal = [(case, runs.busy(case, Calibration("links", "", known_links()))) for case in cases]
+
+    def errors(rates: tuple[float, float], fitted: bool) -> list[float]:
+        compute, memory = rates
+        found = Calibration("tried", "", {"serial_share": share})
+        times = lambda busy: {"compute": busy["compute"] / compute, "memory": busy["memory"] / memory, "links": busy["links"]}
+        return [runs.composed_busy(times(busy), case, found) / case.measured - 1 for case, busy in ideal if RECIPE.slice(case) == fitted]
+
+    best = least_squares(lambda rates: errors(rates, True), (0.5, 0.7), bounds=(0.05, 1)).x
+    return Share(share, *(mape(errors(best, fitted)) for fitted in (True, False)))

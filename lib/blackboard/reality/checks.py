@@ -62,8 +62,8 @@ class Row:
 
     @property
     def error(self) -> float:
-        """Computed over measured time, less one: negative where we are too fast."""
-        return 1 / self.slow - 1
+        """Predicted over measured time, less one: negative where we are too fast. Of a closure published over computed, less one."""
+        return self.slow - 1 if self.kind == CLOSURE else 1 / self.slow - 1
 
     @property
     def holds(self) -> bool:

@@ -22,11 +22,13 @@ from blackboard.style import COLOURS
 US = units.factor("us")
 FAMILIES = {"Hopper": "trtllm-h200", "Blackwell": "trtllm-b200"}  # chips, and the constants that were fitted for them
 FORMATS = {"Hopper": "H100 and H200, FP8", "Blackwell": "B200 and GB200, FP4"}
+MINE = "sliders"
 START = {"compute_efficiency": 1, "memory_efficiency": 1, "serial_share": 0, "link_efficiency": 1, "link_latency": 0}  # the ideal machine
 BUSY = {  # the seconds of each resource, as the browser has them
     "t_compute": "datum.compute / compute_efficiency", "t_memory": "datum.memory / memory_efficiency", "t_links": "datum.links / link_efficiency + datum.starts * link_latency",
 }  # fmt: skip
-LOW, HIGH = 0.5, 8  # a dot beyond stays at the edge
+LOW, HIGH = 0.25, 12  # a row below stays at the edge as a triangle; none comes above, where the errors stand
+SIDE = 92  # pixels left of the plot, for the names of the slices
 
 
 def recipe(family: str) -> Recipe:
@@ -61,81 +63,114 @@ def predicted() -> str:
     return eq.step_time.open.vega(**BUSY, layers=0, layer_overhead=0, overhead=0)
 
 
+def constants(family: str) -> dict[str, float]:
+    """The constants fitted for a family, by the names of the sliders' signals; what is not fitted is ideal."""
+    return {name: named(FAMILIES[family]).values.get(name, ideal) for name, ideal in START.items()}
+
+
 def _controls() -> list[dict]:
-    """A menu for the chips, and a slider for each constant, all ideal at the start."""
-    share = lambda name, low, label: slider(name, low, 1, 0.01, START[name], label)
+    """Menus for the chips and for whole sets of constants, and a slider for each constant, all ideal at the start."""
+    sets = {family: f"fitted on {family}" for family in FAMILIES} | {"ideal": "the ideal machine"}
+    share = lambda name, low, label, step=0.01: slider(f"my_{name}", low, 1, step, START[name], label)
+    known = {name: f"constants === '{MINE}' ? my_{name} : sets[constants].{name}" for name in START}
     return [
-        *menu("family", {name: f"{name}: {words}" for name, words in FORMATS.items()}, "Hopper", "chips"),
-        *share("compute_efficiency", 0.1, "compute efficiency"), *share("memory_efficiency", 0.1, "memory efficiency"), *share("serial_share", 0, "share that nothing hides"),
-        *share("link_efficiency", 0.1, "link efficiency"), *slider("latency_us", 0, 50, 0.1, START["link_latency"], "link latency (µs)"), *derived("link_latency", f"latency_us * {US!r}"),
+        {"name": "sets", "value": {family: constants(family) for family in FAMILIES} | {"ideal": START}},
+        *menu("family", {name: name for name in FORMATS}, "Hopper", "chips"), *menu("constants", {MINE: "as the sliders say"} | sets, MINE, "constants"),
+        *share("compute_efficiency", 0.1, "compute efficiency", 0.001), *share("memory_efficiency", 0.1, "memory efficiency", 0.001),
+        *share("serial_share", 0, "share that adds instead of hiding (σ)"), *share("link_efficiency", 0.1, "link efficiency"),
+        *slider("latency_us", 0, 50, 0.1, START["link_latency"], "link latency (µs)"), *derived("my_link_latency", f"latency_us * {US!r}"),
+        *(row for name, value in known.items() for row in derived(name, value)),
     ]  # fmt: skip
 
 
 def _computed() -> list[dict]:
-    """The rows of the chosen chips, with the predicted time, measured over it, and the error."""
+    """Predicted time, measured over it, and the error of every row."""
     calculated = {"predicted": predicted(), "slow": "datum.measured / datum.predicted", "error": "abs(datum.predicted / datum.measured - 1)"}
-    return [{"filter": "datum.family === family"}, *({"calculate": value, "as": name} for name, value in calculated.items())]
+    return [{"calculate": value, "as": name} for name, value in calculated.items()]
 
 
-KINDS = {"on": "datum.fitted ? datum.error : null", "other": "datum.fitted ? null : datum.error"}  # a mean passes over null
-DOT = {True: 64, False: 36}  # square pixels, of the fitted and the tested
+CHOSEN = "datum.family === family"
+MEANS = {  # errors that the head tells, of the rows that are meant: a mean passes over null
+    **{name: f"datum.family === '{name}' ? datum.error : null" for name in FAMILIES},
+    **{name: f"{CHOSEN} && {test} ? datum.error : null" for name, test in (("on", "datum.fitted"), ("other", "!datum.fitted"))},
+}  # fmt: skip
+SIZES = {True: 50.26, False: 28.27}  # square pixels, of the fitted and the tested: radii of 4 and 3
+SILENT = {"aria": False}  # what a row is, the points under the pointer say
 
 
 def _dots(encoding: dict, fitted: bool, colour: str) -> dict:
-    """The tested rows filled, the fitted ones hollow."""
-    mark = {"type": "point", "size": DOT[fitted], "color": COLOURS[colour], "filled": not fitted, "opacity": 1, "strokeWidth": 1.5 if fitted else 1}
-    return {"transform": [{"filter": f"datum.fitted === {str(fitted).lower()}"}], "mark": mark, "encoding": encoding}
-
-
-def _mean(fields: dict[str, str], words: str, encoding: dict, by: tuple[str, ...] = (), **mark: Any) -> dict:
-    """Means of the errors in words: of each field of `fields`, by what its rows are."""
-    parts = [{"calculate": value, "as": name} for name, value in fields.items()]
-    average = {"aggregate": [{"op": "mean", "field": name, "as": name} for name in fields], "groupby": list(by)}
-    return {"transform": [*parts, average], "mark": {"type": "text", "align": "left", "text": {"expr": words}, **mark}, "encoding": encoding}
+    """The tested rows filled, the fitted ones white inside; triangles at the edge. Both can be seen on a light and on a dark ground."""
+    inks = {"fill": "white", "stroke": COLOURS[colour], "strokeWidth": 1.5} if fitted else {"fill": COLOURS[colour], "stroke": "white", "strokeWidth": 0.5}
+    shape = {"condition": {"test": f"datum.slow < {LOW}", "value": "triangle-left"}, "value": "circle"}
+    return {
+        "transform": [{"filter": f"{CHOSEN} && datum.fitted === {str(fitted).lower()}"}], "mark": {"type": "point", "size": SIZES[fitted], "opacity": 1, **inks, **SILENT},
+        "encoding": {**encoding, "shape": shape},
+    }  # fmt: skip
 
 
 def _percent(field: str) -> str:
     return f"format(100 * datum.{field}, '.0f') + ' %'"
 
 
+def _mean(transform: list[dict], words: str, encoding: dict, **mark: Any) -> dict:
+    """Means of errors in words."""
+    return {"transform": transform, "mark": {"type": "text", "text": {"expr": words}, **SILENT, **mark}, "encoding": encoding}
+
+
+def _of_slices(y: dict) -> dict:
+    """The mean error of each slice, at the right within its row."""
+    average = [{"filter": CHOSEN}, {"aggregate": [{"op": "mean", "field": "error", "as": "off"}], "groupby": ["slice"]}]
+    return _mean(average, _percent("off"), {"x": {"value": "width"}, "y": y}, align="right", dx=-1)
+
+
+def _head() -> dict:
+    """The mean errors of both families, and of the chosen one's fitted and other rows, in two lines above the plot."""
+    average = [*({"calculate": value, "as": name} for name, value in MEANS.items()), {"aggregate": [{"op": "mean", "field": name, "as": name} for name in MEANS]}]
+    both = " + ', ' + ".join(f"'{name} ' + {_percent(name)}" for name in FAMILIES)
+    lines = f"['mean error: ' + {both}, family + ': ' + {_percent('on')} on * rows, {_percent('other')} elsewhere']"
+    lines = f"['mean error: ' + {both}, 'of ' + family + ' ' + {_percent('on')} + ' on * rows, ' + {_percent('other')} + ' elsewhere']"
+    return _mean(average, lines, {"x": {"value": 0}, "y": {"value": -26}}, align="left", dx=-SIDE, lineHeight=16)
+
+
 def _hover(encoding: dict) -> dict:
-    """What a row is, under the pointer."""
+    """What a row is, under the pointer and for who listens."""
     tip = lambda name, title, form: {"field": name, "type": "quantitative", "title": title, "format": form}
     steps = [tip(name, f"{name} step (s)", ".3r") for name in ("measured", "predicted")]
     tips = [{"field": "what", "type": "nominal", "title": "run"}, *steps, tip("slow", "measured over predicted", ".2f")]
-    return {"mark": {"type": "point", "opacity": 0, "size": 300, "clip": True}, "encoding": {**encoding, "tooltip": tips}}
+    told = [{"filter": CHOSEN}, {"calculate": "datum.what + ': ' + format(datum.slow, '.2f') + ' times the predicted time'", "as": "told"}]
+    found = {**encoding, "tooltip": tips, "description": {"field": "told", "type": "nominal"}}
+    return {"transform": told, "mark": {"type": "point", "opacity": 0, "size": 300, "clip": True}, "encoding": found}
 
 
 def _layers() -> list[dict]:
-    x = {**marks.log_axis("slow", "measured over predicted", LOW, HIGH), "axis": {"values": [0.5, 1, 2, 4, 8], "format": "~r"}}
+    x = {**marks.log_axis("slow", "measured over predicted", LOW, HIGH), "axis": {"values": [0.25, 0.5, 1, 2, 4, 8], "format": "~r"}}
     x["scale"] = {**x["scale"], "clamp": True}
     order = list(dict.fromkeys(each["slice"] for each in rows()))
-    y = {"field": "slice", "type": "nominal", "sort": order, "title": None, "axis": {"labelLimit": 140, "labelFontSize": 12, "grid": False}}
-    band = {"data": {"values": [{"low": 1 / (1 + NEAR), "high": 1 / (1 - NEAR)}]}, "mark": {"type": "rect", "color": COLOURS["accent"], "opacity": 0.18}}
+    looks = {"labelLimit": SIDE, "labelFontSize": 12, "grid": False, "minExtent": SIDE, "maxExtent": SIDE}
+    y = {"field": "slice", "type": "nominal", "sort": order, "title": None, "axis": looks}
+    band = {"data": {"values": [{"low": 1 / (1 + NEAR), "high": 1 / (1 - NEAR)}]}, "mark": {"type": "rect", "color": COLOURS["accent"], "opacity": 0.18, **SILENT}}
     band["encoding"] = {"x": {**x, "field": "low"}, "x2": {"field": "high"}}
+    one = {"data": {"values": [{"one": 1}]}, "mark": {"type": "rule", "strokeWidth": 1.5, "color": marks.INK, **SILENT}, "encoding": {"x": {**x, "field": "one"}}}
     encoding = {"x": x, "y": y}
-    return [
-        band, {"data": {"values": [{"one": 1}]}, "mark": {"type": "rule", "strokeWidth": 1.5, "color": marks.INK}, "encoding": {"x": {**x, "field": "one"}}},
-        _dots(encoding, False, "compute"), _dots(encoding, True, "kv"),
-        _mean({"off": "datum.error"}, f"{_percent('off')} + ' off'", {"x": {"value": "width"}, "y": y}, ("slice",), dx=6),
-        _mean(KINDS, f"'mean error: ' + {_percent('on')} + ' on * rows, ' + {_percent('other')} + ' elsewhere'", {"x": {"value": 0}, "y": {"value": -10}}, dx=-84),
-        _hover(encoding),
-    ]  # fmt: skip
+    return [band, one, _dots(encoding, False, "compute"), _dots(encoding, True, "kv"), _of_slices(y), _head(), _hover(encoding)]
 
 
-def _formats() -> str:
-    """Browser expression: the chips and the format of the chosen family."""
+def _title() -> dict:
+    """The chips and the format, and the constants that count."""
     first, second = FORMATS
-    return f"family === '{first}' ? '{FORMATS[first]}' : '{FORMATS[second]}'"
+    said = lambda name: marks.said(name, "~r") if name == "serial_share" else marks.said(name, ".3~f")
+    efficiencies = " + ', ".join(f"{word} ' + {said(f'{word}_efficiency')}" for word in ("compute", "memory"))
+    links = f"', links ' + {said('link_efficiency')} + ', ' + {marks.said(f'link_latency / {US!r}', '.3~r')} + ' µs'"
+    return marks.title(
+        f"'TensorRT-LLM on ' + (family === '{first}' ? '{FORMATS[first]}' : '{FORMATS[second]}')", f"'{efficiencies} + ', σ ' + {said('serial_share')} + {links}"
+    )
 
 
 def fit_explorer() -> Explorable:
     """Measured over predicted of TensorRT-LLM's dense rows, with the constants of the prediction to move."""
-    spec = {
-        "data": {"values": list(rows())}, "transform": _computed(), "params": _controls(), "layer": _layers(), "title": marks.title(f"'TensorRT-LLM on ' + ({_formats()})"),
-        "padding": {"right": 60, "left": 5, "top": 5, "bottom": 5},
-    }  # fmt: skip
-    return Explorable(spec, "Fit the constants by hand", _says(), f"{_fitted_says()} Try your own: is there a setting that suits both families of chips?")
+    spec = {"data": {"values": list(rows())}, "transform": _computed(), "params": _controls(), "layer": _layers(), "title": _title()}
+    hint = "At σ = 0 only the longest of multiplying, reading and sending counts, and sending is not the longest of any row unless links are made slow: then links do nothing."
+    return Explorable(spec, "Fit the constants by hand", _says(), f"{_fitted_says()} {hint} Try your own: is there a setting that suits both families of chips?")
 
 
 def errors(family: str, calibration: Calibration) -> list[tuple[bool, float]]:
@@ -145,15 +180,15 @@ def errors(family: str, calibration: Calibration) -> list[tuple[bool, float]]:
 
 
 def _fitted_says() -> str:
-    """The constants of each family in words, with their errors."""
+    """The constants of each family in words, with their errors; three digits give these errors back."""
     told = []
     for family, id in FAMILIES.items():
-        values, off = named(id).values, errors(family, named(id))
+        values, off = constants(family), errors(family, named(id))
         on, other = (mape(error for fitted, error in off if fitted is way) for way in (True, False))
-        told.append(f"{family}: compute {values['compute_efficiency']:.2f}, memory {values['memory_efficiency']:.2f}, {on:.0%} off where they were fitted and {other:.0%} elsewhere")
-    links = named(FAMILIES["Hopper"]).values
-    words = f"Fitted on the rows with a star (hollow), with nothing hidden (1), links at {links['link_efficiency']:.2f} and {links['link_latency'] / US:.1f} µs a message. {'; '.join(told)}."
-    return words.replace("%", " %")
+        told.append(f"{family}: compute {values['compute_efficiency']:.3f}, memory {values['memory_efficiency']:.3f}, {on:.0%} off where they were fitted and {other:.0%} elsewhere")
+    links = constants("Hopper")
+    words = f"Fitted on the rows with a star (hollow): {'; '.join(told)}. Both add all times (σ = 1), and have links at {links['link_efficiency']:.2f} and {links['link_latency'] / US:.1f} µs a message."
+    return f"The menu of constants sets either, or the ideal machine; else the sliders count. {words}".replace("%", " %")
 
 
 def _says() -> str:

@@ -9,15 +9,23 @@ from blackboard.drawing import percent
 from blackboard import notation
 from blackboard.notation import latex
 from blackboard.reality import equations as eq, runs, serving, training as train
-from blackboard.reality.bends import RECIPE, bends
+from blackboard.reality.bends import RECIPE, bends, shares
 from blackboard.reality.calibration import ALL, ALONE, KERNEL_CHIPS, RECIPES, named
 from blackboard.reality.checks import CALIBRATED, CLOSURE, FLOOR, Row, mape
 from blackboard.reality.entry import predict
-from blackboard.reality.validation import whole
+from blackboard.reality.validation import code, whole
 from blackboard.summary import Page, table
 from blackboard.units import pretty, significant
 
 LETTERS = {"compute_efficiency": r"\(\eta_c\)", "memory_efficiency": r"\(\eta_m\)", "link_efficiency": r"\(\eta_\ell\)", "layer_overhead": r"\(t_\ell\)"}
+
+
+SERVED = {case.data for case in serving.cases()}
+
+
+def ids_of_engines() -> tuple[str, ...]:
+    """Calibrations that are fitted on an engine."""
+    return tuple(recipe.id for recipe in RECIPES)
 
 
 def _slow(rows: list[Row]) -> float:
@@ -29,32 +37,46 @@ def _error(data: str, *parts: str) -> float:
     return mape(row.error for row in whole().rows if row.kind == CALIBRATED and row.data == data and row.part in parts and not row.fitted)
 
 
+def _bias(data: str, part: str) -> float:
+    """Mean error of a slice, fitted or not."""
+    return statistics.mean(row.error for row in whole().rows if row.kind == CALIBRATED and (row.data, row.part) == (data, part))
+
+
+def _fitted(id: str) -> float:
+    """Mean absolute error of the rows that a calibration was fitted on."""
+    return mape(row.error for row in whole().rows if row.kind == CALIBRATED and row.why == id and row.fitted)
+
+
 def counted() -> dict[str, str]:
     """How many rows of each kind, and how many hold."""
     rows = whole().rows
     of = lambda kind: [row for row in rows if row.kind == kind]
     closed, exact = of(CLOSURE), [row for row in of(CLOSURE) if abs(row.published / row.computed - 1) < 1e-9]
-    tested = [row for row in of(CALIBRATED) if not row.fitted]
+    tested, near = [row for row in of(CALIBRATED) if not row.fitted], lambda rows: percent(statistics.mean(abs(row.error) <= 0.15 for row in rows))
+    engines = [row for row in tested if row.data in SERVED and row.why in (*ids_of_engines(), runs.KERNELS)]
+    dense, routed = ([row for row in engines if row.data.startswith("trtllm") and ("Llama-3" in row.part) == wanted] for wanted in (True, False))
+    twice = len(tested) - len({(row.data, row.what, row.published) for row in tested})
     return {
         "rows": f"{len(rows):,}", "sets": str(len({row.data for row in rows})), "closures": str(len(closed)), "exact": str(len(exact)),
         "wide": str(len(whole().wide)), "floors": str(len(of(FLOOR))), "beaten": str(len(whole().exceptions)),
-        "calibrated": str(len(of(CALIBRATED))), "tested": str(len(tested)), "within": percent(statistics.mean(abs(row.error) <= 0.15 for row in tested)),
+        "calibrated": str(len(of(CALIBRATED))), "tested": str(len(tested)), "within": near(tested), "twice": str(twice),
+        "engines": str(len(engines)), "engines_within": near(engines), "dense_within": near(dense), "routed_within": near(routed),
     }  # fmt: skip
 
 
 def floors() -> dict[str, str]:
     """How far above the floor engines are."""
-    of = lambda data, keep=lambda row: True: [row for row in whole().rows if row.kind == FLOOR and row.data == data and keep(row)]
-    dense = of("trtllm_v1_0_throughput", lambda row: "Llama" in row.part)
-    parts = {row.part for row in dense}
-    medians = [_slow([row for row in dense if row.part == part]) for part in parts]
-    routed = of("trtllm_v1_0_throughput", lambda row: "Qwen" in row.part) + of("trtllm_v1_0_moe")
-    wide = [runs.floor(case) for case in serving.trtllm("bf16")]
-    alone = of("trtllm_r1_latency_steps")
+    of = lambda *data: [row for row in whole().rows if row.kind == FLOOR and row.data in data]
+    medians = lambda rows: sorted(_slow([row for row in rows if (row.data, row.part) == part]) for part in {(row.data, row.part) for row in rows})
+    trt = of("trtllm_v1_0_throughput", "trtllm_v1_0_moe")
+    dense, routed = ([row for row in trt if ("Llama-3" in row.part) == wanted] for wanted in (True, False))
+    others, far = medians(of("sglang_large_ep_decode", "sglang_large_ep_prefill", "vllm_wide_ep")), [row for row in of("h200_nccl", "h200_deepep_ll_intranode")]
+    alone, small = [row.slow for row in of("trtllm_r1_latency_steps")], [row.slow for row in of("gpt_fast_readme") if "float16" in row.part]
     return {
-        "dense_low": significant(min(medians), 2), "dense_high": significant(max(medians), 2), "dense_least": significant(min(r.slow for r in dense), 3),
-        "routed_slow": significant(_slow(routed), 2), "alone_slow": significant(_slow(alone), 2), "bf16_beaten": str(sum(row.slow < 1 for row in wide)),
-        "one_low": significant(min(r.slow for r in of("gpt_fast_readme", lambda r: "float16" in r.part)), 2), "one_high": significant(max(r.slow for r in of("gpt_fast_readme", lambda r: "float16" in r.part)), 2),
+        "dense_low": significant(medians(dense)[0], 2), "dense_high": significant(medians(dense)[-1], 2), "dense_least": significant(min(row.slow for row in dense), 3),
+        "routed_low": significant(medians(routed)[0], 2), "routed_high": significant(medians(routed)[-1], 2), "other_low": significant(others[0], 2), "other_high": significant(others[-1], 2),
+        "alone_first": significant(alone[0], 2), "alone_last": significant(alone[-1], 2), "alone_steps": str(len(alone) - 1), "one_low": significant(min(small), 2), "one_high": significant(max(small), 2),
+        "bf16_beaten": str(sum(runs.floor(case).slow < 1 for case in serving.trtllm("bf16"))), "far_most": significant(max(row.slow for row in far), 2),
     }  # fmt: skip
 
 
@@ -63,7 +85,8 @@ def calibrated() -> dict[str, str]:
     trt, moe, hopper, blackwell = "trtllm_v1_0_throughput", "trtllm_v1_0_moe", named("trtllm-h200").values, named("trtllm-b200").values
     ideal = [row for row in whole().rows if row.kind == CALIBRATED and row.data == trt and not row.fitted and row.part.startswith("Llama")]
     share = lambda name, where: percent(where[name])
-    from_kernels = [row for row in whole().rows if row.why == runs.KERNELS]
+    from_kernels, by_share = [row for row in whole().rows if row.why == runs.KERNELS], shares()
+    nccl = [row for row in whole().rows if row.kind == CALIBRATED and row.data == "h200_nccl" and not row.fitted]
     parts = {part: mape(row.error for row in from_kernels if row.part == part) for part in {row.part for row in from_kernels}}
     return {
         "hopper_compute": share("compute_efficiency", hopper), "hopper_memory": share("memory_efficiency", hopper), "hopper_rows": str(len(RECIPE.inside)),
@@ -72,16 +95,22 @@ def calibrated() -> dict[str, str]:
         "h200_405b": percent(_error(trt, "Llama-3.1-405B, 8 H200")), "h100_405b": percent(_error(trt, "Llama-3.1-405B, 8 H100")),
         "gb200_70b": percent(_error(trt, "Llama-3.3-70B, 1 GB200")), "b200_405b": percent(_error(trt, "Llama-3.1-405B, 4 B200")), "gb200_405b": percent(_error(trt, "Llama-3.1-405B, 4 GB200")),
         "ideal_error": percent(mape(1 / row.ideal_slow - 1 for row in ideal)),
+        "fit_8b": percent(-_bias(trt, "Llama-3.1-8B, 1 H200")), "fit_70b": percent(_bias(trt, "Llama-3.3-70B, 1 H200")), "fit_both": percent(_fitted("trtllm-h200")), "bias_405b": percent(-_bias(trt, "Llama-3.1-405B, 8 H200")),
+        "hidden_all": percent(by_share[0].tested), "hidden_half": percent(by_share[1].tested), "hidden_none": percent(by_share[2].tested),
+        "moe_compute": share("compute_efficiency", named("trtllm-moe-h200").values), "moe_compute_b200": share("compute_efficiency", named("trtllm-moe-b200").values),
+        "link_us": pretty(hopper["link_latency"], "s", 2), "link_share": share("link_efficiency", hopper),
+        "ds_production": percent(_error("sglang_large_ep_decode", "DeepSeek production"), 1), "sglang_compute": share("compute_efficiency", named("sglang-h100").values), "sglang_links": share("link_efficiency", named("sglang-h100").values),
+        "attention_one": percent(_error("h200_decode_attention", "one sequence")),
         "moe_h100": percent(_error(trt, "Qwen3-235B-A22B, 8 H100")), "maverick_h200": percent(_error(moe, "Llama-4-Maverick, 8 H200")), "maverick_b200": percent(_error(moe, "Llama-4-Maverick, 8 B200")),
         "gptfast_70b": percent(_error("gpt_fast_readme", "Llama-2-70B, float16")), "gptfast_int4": percent(_error("gpt_fast_readme", "Llama-2-70B, int4", "Llama-2-7B, int4")),
         "layer_us": pretty(named("gptfast-a100").values["layer_overhead"], "s", 2),
         "palm_prefill": percent(abs(next(row.error for row in whole().rows if row.kind == CALIBRATED and row.what.startswith("low latency, prefill")))),
         "palm_gathered": percent(abs(next(row.error for row in whole().rows if row.kind == CALIBRATED and row.what.startswith("high throughput, prefill")))),
-        "ds_decode": percent(_error("sglang_large_ep_decode", "DeepSeek profile", "DeepSeek production")), "ds_prefill": percent(_error("sglang_large_ep_prefill", "DeepSeek profile")),
+        "ds_decode": percent(_error("sglang_large_ep_decode", "DeepSeek profile")), "ds_prefill": percent(_error("sglang_large_ep_prefill", "DeepSeek profile")),
         "knee": percent(mape(row.error for row in whole().rows if row.kind == CALIBRATED and row.data == "h200_gemm" and "knee" in row.part and not row.fitted)),
         "gemm": percent(mape(row.error for row in whole().rows if row.kind == CALIBRATED and row.data == "h200_gemm" and "knee" not in row.part and not row.fitted)),
         "alone": percent(mape(row.error for row in from_kernels), 1), "alone_rows": str(len(from_kernels)), "alone_least": percent(min(parts.values())), "alone_most": percent(max(parts.values())),
-        "nccl": percent(mape(row.error for row in whole().rows if row.kind == CALIBRATED and row.data == "h200_nccl" and not row.fitted)),
+        **{name: percent(mape(row.error for row in nccl if f" {size}" in row.what)) for name, size in (("nccl_small", "32.8 kB"), ("nccl_middle", "524 kB"), ("nccl_large", "8.39 MB"))},
     }  # fmt: skip
 
 
@@ -96,11 +125,14 @@ def training() -> dict[str, str]:
     schedules = ("1F1B", "1F1B-I", "ZB-1p", "ZB-2p")
     gains = [row.error for row in rows if row.data == "speculation_by_batch" and not row.fitted]
     return {
-        "a100_mfu": percent(mfu["A100 runs"]), "h100_mfu": percent(mfu["H100 runs"]), "llama1": error("training_gpu_hours", "A100, Llama 1"), "a100_held": percent(mape(held)), "a100_runs": str(len(held)),
+        "a100_mfu": percent(mfu["A100 runs"]), "h100_mfu": percent(mfu["H100 runs"]), "llama1": percent(mape(row.error for row in hours if row.part == "A100, Llama 1")), "llama1_runs": str(sum(row.part == "A100, Llama 1" for row in hours)), "a100_held": percent(mape(held)), "a100_runs": str(len(held)),
         "runs": str(len({row.what for row in hours})), "small_most": percent(max(map(abs, (row.error for row in small)))), "h100_405b_hours": error("training_gpu_hours", "H100, Llama 3 of 405 billion"),
         "ds_rate": error("deepseek_isca25_training", "DeepSeek-V3 from Llama's share"), "megatron": error("megatron_2021_table2_zero3", "tensor, pipeline and data parallel"), "zero3": error("megatron_2021_table2_zero3", "ZeRO-3"),
         "bubble_nothing": bubble(*(f"{name}, simulated" for name in schedules)), "bubble_fitted": bubble(*schedules), "pass_ms": pretty(mfu["overhead of a pass"], "s", 2),
         "zb_memory": percent(_error("zero_bubble_pipeline", "memory"), 1), "revnet": error("memcnn_revnet", "reversible"), "gains": percent(mape(gains)), "gain_rows": str(len(gains)),
+        "steps_mfu": percent(mfu["H100 steps"]), "llama4": error("training_gpu_hours", "FP8, Llama 4"), "palm_hours": percent(_error("training_gpu_hours_more", "a run from its own step")),
+        "mtp": error("mtp_by_depth", "one layer used again and again"), "resnet": error("memcnn_revnet", "ordinary, in proportion to depth"), "t5_small": error("leviathan_table2", "T5-small"),
+        "t5_small_ideal": percent(mape(1 / row.ideal_slow - 1 for row in rows if row.data == "leviathan_table2" and row.part == "T5-small")),
         "amoeba": error("gpipe_table2", "AmoebaNet"), "codex": percent(_error("prefix_cache_hit_rates", "what the traces allow"), 1),
     }  # fmt: skip
 
@@ -112,20 +144,21 @@ def steps_constants() -> dict[str, float]:
 
 def bent() -> dict[str, str]:
     """What mistakes do to the three kinds of test."""
-    plain, *_ = found = bends()
-    by = {bend.says: bend for bend in found}
-    sparse, gib = by["sparse peak for the dense one"], by["GB/s taken as GiB/s"]
-    return { "sparse_share": percent(sparse.value("compute_efficiency")), "gib_share": percent(gib.value("memory_efficiency")),
-        "bent_rows": str(plain.rows),
+    by = {bend.says: bend for bend in bends()}
+    return {
+        "bent_rows": str(by["nothing"].rows), "bent_tested": str(len([row for row in whole().rows if row.why == RECIPE.id])), "prompts_error": percent(by["prompts taken in for nothing"].error),
+        "total_beaten": str(by["total for active parameters"].beaten), "sparse_share": percent(by["sparse peak for the dense one"].value("compute_efficiency")),
+        "values_share": percent(by["values forgotten"].value("memory_efficiency")), "gib_share": percent(by["GB/s taken as GiB/s"].value("memory_efficiency")),
     }  # fmt: skip
 
 
 def example() -> dict[str, str]:
     """The prediction that the page shows."""
-    ideal, real = (predict(**EXAMPLE, calibration=name) for name in (None, "auto"))
+    ideal, real, kernels = (predict(**EXAMPLE, calibration=name) for name in (None, "auto", runs.KERNELS))
     return {
-        "example_ideal": pretty(ideal.time, "s", 2), "example_real": pretty(real.time, "s", 2), "example_times": significant(real.time / ideal.time, 2),
-        "example_rent": f"{real.rent.usd_per_chip_hour:g}", "example_date": real.rent.date,
+        "example_ideal": pretty(ideal.time, "s", 3), "example_real": pretty(real.time, "s", 2), "example_times": significant(real.time / ideal.time, 2), "example_kernels": pretty(kernels.time, "s", 2),
+        "example_weights": pretty(ideal.terms["weights"], "s", 3), "example_cache": pretty(ideal.terms["cache"], "s", 3),
+        "example_rent": f"{real.rent.usd_per_chip_hour:g}", "example_date": real.rent.date, "example_batch": f"{EXAMPLE['batch'] / EXAMPLE['chips']:g}", "example_least": significant(real.calibration.batches[0], 3),
     }  # fmt: skip
 
 
@@ -161,33 +194,34 @@ def formula() -> Page:
 
 def constants() -> Page:
     """Every calibration: what it is fitted on, what came out, and how far off it is there and elsewhere."""
-    told = {recipe.id: (recipe.says, recipe.free, recipe.chips) for recipe in RECIPES}
-    told |= {id: (named(id).says, ALL, KERNEL_CHIPS) for id in ALONE}
+    told = {recipe.id: (recipe.says, recipe.free, recipe.chips, f"{' and '.join(recipe.formats)}, {recipe.models}") for recipe in RECIPES}
+    told |= {id: (named(id).says, ALL, KERNEL_CHIPS, f"{format}, dense, where nothing above is") for id, (format, _) in ALONE.items()}
     rows = []
-    for id, (says, free, chips) in told.items():
+    for id, (says, free, chips, what) in told.items():
         mine = [row for row in whole().rows if row.kind == CALIBRATED and row.why == id]
         errors = ([row.error for row in mine if row.fitted == fitted] for fitted in (True, False))
         values = "; ".join(f"{LETTERS[name]}&nbsp;{_constant(name, named(id).values[name])}" for name in free)
-        rows.append([f"<code>{id}</code>", escape(says), values, *map(_over, errors), ", ".join(chips) or "by its id alone"])
-    return table("Calibrations", ("Id", "Fitted on", "Constants", "Error there, rows", "Error elsewhere, rows", "Taken by auto for"), rows)
+        rows.append([f"<code>{id}</code>", escape(says), values, *map(_over, errors), f"{', '.join(chips)}: {what}" if chips else "by its id alone"])
+    return table("Calibrations", ("Id", "Fitted on", "Constants", "Error there", "Error elsewhere", "Taken by auto for"), rows)
 
 
 def _over(errors: list[float]) -> str:
     """A mean error, and over how many rows."""
-    return f"{percent(mape(errors))} of {len(errors)}" if errors else "–"
+    return f"{percent(mape(errors))} ({len(errors)}&nbsp;rows)" if errors else "not tested"
 
 
 def _constant(name: str, value: float) -> str:
-    return percent(value) if name.endswith("efficiency") else pretty(value, "s", 2)
+    bound = " (at its bound)" if value == (1 if name.endswith("efficiency") else 0) else ""
+    return (percent(value) if name.endswith("efficiency") else pretty(value, "s", 2)) + bound
 
 
 def listed(rows: list[Row]) -> Page:
     """Rows one by one: by how much the published number differs from ours, and why."""
-    number = lambda value: significant(value, 4)
+    number = lambda value, row: pretty(value, row.unit, 4) if row.unit not in ("1", "year") else significant(value, 4)
     said = lambda row: row.what if row.part in row.what else f"{row.part}, {row.what}"
     off = lambda row: f"{100 * (row.published / row.computed - 1):+.1f}&nbsp;%".replace("-", "−")
     cells = [
-        [f"<code>{row.data}</code><br>{escape(said(row))}", off(row), f'<div style="min-width: 16rem">{escape(row.why)}</div>', number(row.published), number(row.computed)]
+        [f"{code(row.data)}<br>{escape(said(row))}", off(row), f'<div style="min-width: 16rem">{escape(row.why)}</div>', number(row.published, row), number(row.computed, row)]
         for row in rows
     ]  # fmt: skip
     return table("One by one", ("Data set, row", "Difference", "Why", "Published", "Computed"), cells)

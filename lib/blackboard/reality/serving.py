@@ -65,11 +65,11 @@ def requests(row: dict) -> int:
     return found["requests"]
 
 
-def steady(layout: Layout, batch: float, prompt: float, answer: float, kv: str) -> Work:
-    """A step at full load: each sequence is at half of its answer on average, and a share of a prompt is taken in."""
+def steady(layout: Layout, batch: float, prompt: float, answer: float, kv: str, prompts: bool = True) -> Work:
+    """A step at full load: each sequence is at half of its answer on average, and a share of a prompt is taken in, unless `prompts` is False."""
     model = layout.model
-    both = decoding(model, batch, prompt + answer / 2, kv) + prefilling(model, batch / answer, prompt, kv)
-    return both._replace(sequences=batch)
+    answers = decoding(model, batch, prompt + answer / 2, kv)
+    return (answers + prefilling(model, batch / answer, prompt, kv))._replace(sequences=batch) if prompts else answers
 
 
 def held(layout: Layout, weights: str, tokens: float, kv: str, room: float) -> float:
@@ -90,18 +90,18 @@ def trtllm_layout(row: dict, swap: Swap | None = None) -> Layout:
 
 
 @cache
-def trtllm(kv: str = KV, swap: Swap | None = None) -> tuple[Case, ...]:
+def trtllm(kv: str = KV, swap: Swap | None = None, prompts: bool = True) -> tuple[Case, ...]:
     """Every row: the engine reserves room for a whole request; the ideal one has all memory and needs room for half the answer."""
-    return tuple(_trtllm(data, row, kv, swap) for data in ("trtllm_v1_0_throughput", "trtllm_v1_0_moe") for row in measurement(data).records())
+    return tuple(_trtllm(data, row, kv, swap, prompts) for data in ("trtllm_v1_0_throughput", "trtllm_v1_0_moe") for row in measurement(data).records())
 
 
-def _trtllm(data: str, row: dict, kv: str, swap: Swap | None) -> Case:
+def _trtllm(data: str, row: dict, kv: str, swap: Swap | None, prompts: bool) -> Case:
     layout, prompt, answer, weights = trtllm_layout(row, swap), row["input_tokens"], row["output_tokens"], row["weights"]
     batch = min(requests(row), held(layout, weights, prompt + answer, kv, ROOM))
     most = min(requests(row), held(layout, weights, prompt + answer / 2, kv, 1))
     machine = f"{row['gpus']} {row['chip']}"
     what = f"{row['model']}, {machine}, {prompt:,} in, {answer:,} out"
-    work, best = (steady(layout, size, prompt, answer, kv) for size in (batch, most))
+    work, best = (steady(layout, size, prompt, answer, kv, prompts) for size in (batch, most))
     return rated(data, f"{row['model']}, {machine}", what, layout, work, (weights, weights), "token/s", row["throughput_token_per_s"], batch, best)
 
 

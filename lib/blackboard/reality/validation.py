@@ -11,10 +11,11 @@ from functools import cache
 from html import escape
 from typing import NamedTuple
 
-from blackboard.catalogue import measurement, source
+from blackboard.catalogue import measurement
 from blackboard.datafile import UnknownId, near
 from blackboard.reality.checks import CALIBRATED, CLOSURE, FLOOR, KINDS, LIMIT, Row, Sum, summed
 from blackboard.summary import Page, table
+from blackboard.tables import cited
 
 SETS = {  # module -> what it holds against published numbers
     "closure": "arithmetic that sources must satisfy", "runs": "serving", "kernels": "matrix products, attention, collectives and expert exchanges",
@@ -72,23 +73,20 @@ class Report(NamedTuple):
     def table(self) -> Page:
         """The lines as a table for a page, each data set with its source."""
         caption = " and ".join(dict.fromkeys(row.kind for row in self.rows)).capitalize()
-        rows = [[_code(s.data), escape(_part(s)), str(s.count), told(s).replace(" %", "&nbsp;%"), _cited(s.data)] for s in self.sums]
+        rows = [[code(s.data), escape(_part(s)), str(s.count), told(s).replace(" %", "&nbsp;%"), cited(measurement(s.data).sources, "catalogue.html")] for s in self.sums]
         return table(caption, ("Data set", "Slice", "Rows", HEADS.get(self.rows[0].kind, "Error"), "Source"), rows)
 
 
 HEADS = {CLOSURE: "Closes", FLOOR: "Measured over ideal time", CALIBRATED: "Error of the predicted time"}
 
 
-def _code(id: str) -> str:
+def code(id: str) -> str:
+    """The id of a data set, which leads to what it is."""
     return f'<a href="measurements.html#measurement-{id}"><code>{id}</code></a>'
 
 
 def _part(s: Sum) -> str:
     return s.part + (" (fitted)" if s.fitted else "")
-
-
-def _cited(id: str) -> str:
-    return "; ".join(f'<a href="{escape(each.url)}">{escape(each.title)}</a>' for each in map(source, measurement(id).sources))
 
 
 def share(value: float) -> str:
