@@ -1,4 +1,4 @@
-"""The command: python -m blackboard.reality predict | validate, its output and its exit status."""
+"""The command: python -m blackboard.reality predict | validate | list, its output and its exit status."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from blackboard.catalogue import chip, measurement
+from blackboard.catalogue import chip, chips, measurement, models
 from blackboard.reality import __main__ as command, predict
 from blackboard.reality.calibration import ids
 from blackboard.reality.checks import CALIBRATED, CLOSURE, FLOOR, Row
@@ -58,8 +58,40 @@ def test_rent_is_the_newest_unless_it_is_named(capsys):
         assert command.main(["predict", "llama-3.1-8b", "--chip", "h100-sxm", *words]) == 0
         printed[words] = capsys.readouterr().out
     newest, contract = chip("h100-sxm").rent(), chip("h100-sxm").rent("three-year")
-    assert f"{newest.usd_per_chip_hour:g} a chip and hour, {newest.date}" in printed[()]
-    assert f"{contract.usd_per_chip_hour:g} a chip and hour, {contract.date}" in printed["--rent", "three-year"]
+    for words, rent in (((), newest), (("--rent", "three-year"), contract)):
+        assert f"{rent.usd_per_chip_hour:.2f} USD a chip and hour ({rent.kind}, {rent.date})" in printed[words]
+
+
+def test_no_rent_leaves_prices_out(capsys):
+    assert command.main(["predict", "llama-3.1-8b", "--chip", "h100-sxm", "--rent", "none"]) == 0
+    told = capsys.readouterr().out
+    assert "price" not in told and told.rstrip() == str(predict("llama-3.1-8b", chip="h100-sxm", rent=None))
+
+
+# --- list ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_list_has_every_id_that_predict_takes(capsys):
+    assert command.main(["list"]) == 0
+    told = capsys.readouterr().out
+    first, second, third = (part.splitlines() for part in told.rstrip().split("\n\n"))
+    assert (first[0], second[0], third[0].split(":")[0]) == ("models", "chips", "calibrations") and max(map(len, told.splitlines())) <= 80
+    assert sorted(" ".join(first[1:]).split()) == sorted(model.id for model in models() if not model.given)
+    assert sorted(" ".join(second[1:]).split()) == sorted(row.id for row in chips()) and [line.split()[0] for line in third[1:]] == list(ids())
+
+
+@pytest.mark.parametrize("words", [("lama", "--chip", "h100-sxm"), ("llama-3.1-8b", "--chip", "h100")])
+def test_an_unknown_id_points_to_the_list(capsys, words):
+    assert command.main(["predict", *words]) == 2
+    told = capsys.readouterr().err
+    assert told.endswith("; python -m blackboard.reality list shows all\n") and "()" not in told
+
+
+def test_without_sourced_constants_those_that_there_are_are_listed(capsys):
+    assert command.main(["predict", "deepseek-v3", "--chip", "a100-80gb", "--calibration", "auto"]) == 2
+    head, *lines = capsys.readouterr().err.splitlines()
+    assert head.startswith("error: no sourced constants for a100-80gb in bf16, experts;") and "calibration=" not in head
+    assert lines[0].split()[0] == "gptfast-a100" and [line.split()[0] for line in lines[1:]] == [id for id in ids() if id != "gptfast-a100"]
 
 
 @pytest.mark.parametrize("words, says", [
@@ -70,6 +102,7 @@ def test_rent_is_the_newest_unless_it_is_named(capsys):
     (("predict", "llama-3.1-70b", "--chip", "h100-sxm", "--tensor", "0"), "tensor must be a whole number"),
     (("predict", "llama-3.1-70b", "--chip", "h100-sxm", "--chips", "6", "--tensor", "4"), "not a multiple"),
     (("predict", "llama-3.1-70b", "--chip", "h100-sxm", "--kv", "fp7"), "no precision 'fp7'"),
+    (("predict", "llama-3.1-70b", "--chip", "b300", "--rent", "three"), "listed but not confirmed: three-year contract, guessed"),
     (("predict", "lecture-moe", "--chip", "h100-sxm"), "choose a model with an architecture"),
 ])  # fmt: skip
 def test_a_mistake_is_told_in_a_line(capsys, words, says):
@@ -86,7 +119,7 @@ def test_what_is_no_command_is_refused(capsys, words):
     assert raised.value.code == 2 and "usage: python -m blackboard.reality" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("words", [("--help",), ("predict", "--help"), ("validate", "--help")])
+@pytest.mark.parametrize("words", [("--help",), ("predict", "--help"), ("validate", "--help"), ("list", "--help")])
 def test_help(capsys, words):
     with pytest.raises(SystemExit) as raised:
         command.main(list(words))
@@ -95,7 +128,8 @@ def test_help(capsys, words):
     if words[0] == "predict":
         assert all(f"--{name}" in told for name in ("chip", *OPTIONS)) and all(id in told for id in ids())
     else:
-        assert "validate" in told
+        assert words[0].removeprefix("--help") in told
+    assert words[0] != "--help" or all(name in told for name in ("predict", "validate", "list"))
 
 
 # --- validate --------------------------------------------------------------------------------------------------------

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import random
+import re
 from dataclasses import replace
 
 import pytest
@@ -19,7 +21,7 @@ from blackboard.overheads import kernels
 from blackboard.pipelining.simulation import Costs, Pass, Schedule, serve, simulate
 from blackboard.racks import equations as racks
 from blackboard.reality import predict
-from blackboard.reality.calibration import ids, named
+from blackboard.reality.calibration import auto, ids, listed, named
 from blackboard.reality.equations import chips_visited, domains_visited
 from blackboard.reality.layout import LayoutError
 from blackboard.sparsity import equations as sparsity
@@ -58,7 +60,10 @@ def read(prediction, term: str = "weights") -> float:
 
 
 def flop(prediction, term: str = "multiply") -> float:
-    return prediction.terms[term] * prediction.layout.chip.flops(prediction.compute)
+    """FLOPs of a chip; attention multiplies in the cache's format where the chip can."""
+    rates = prediction.layout.chip.flops_dense_per_s
+    in_cache = rates.fp8 if prediction.kv == "fp8" and rates.fp8 else rates.bf16
+    return prediction.terms[term] * (in_cache if term == "attend" else prediction.layout.chip.flops(prediction.compute))
 
 
 # --- the example of the entry point, by hand ---------------------------------------------------------------------------
@@ -69,11 +74,11 @@ def test_the_example_by_hand():
     attention = 80 * 4 * 64 * 128 * 4096 * 64  # FLOP: 64 heads of 128, twice
     read_bytes, cache = (LLAMA + WORDS) / 8, 64 * 4096 * 80 * 2 * 8 * 128 * 2 / 8
     assert p.terms["weights"] == near(read_bytes / 3.35e12) and p.terms["cache"] == near(cache / 3.35e12)
-    assert p.terms["multiply"] == near(2 * 64 * read_bytes / 1978.9e12) and p.terms["attend"] == near(attention / 8 / 1978.9e12)
+    assert p.terms["multiply"] == near(2 * 64 * read_bytes / 1978.9e12) and p.terms["attend"] == near(attention / 8 / 989.4e12)
     assert p.terms["tensor"] == near(2 * 80 * 2 * (7 / 8) * 64 * 8192 * 2 / 450e9)
     assert set(p.terms) == {"multiply", "attend", "weights", "cache", "tensor"}
     assert p.time == near((read_bytes + cache) / 3.35e12) == near(0.0058, 0.01)
-    assert p.binds == "cache" and p.fits and p.short == ""
+    assert p.binds == "cache" and p.fits and p.short == "" and p.beware == ()
     assert p.tokens_per_s_per_user == near(1 / p.time) and p.tokens_per_s_per_chip == near(8 / p.time)
     assert p.memory_per_chip == near({"attention and dense": LLAMA / 8, "embeddings": 2 * WORDS / 8, "cache": cache})
     assert p.rent.usd_per_chip_hour == H100.rent().usd_per_chip_hour and p.rent.date == H100.rent().date
@@ -86,14 +91,68 @@ def test_ids_and_rows_of_the_catalogue_are_the_same():
     assert llama(chips=8, weights="fp8", calibration=named("trtllm-h200")).time == llama(chips=8, weights="fp8", calibration="trtllm-h200").time
 
 
+def printed(prediction) -> list[tuple[str, str]]:
+    """Names and values as they are printed."""
+    return [(line[:24].strip(), line[24:]) for line in str(prediction).splitlines()]
+
+
 def test_what_is_printed():
     text = str(llama(chips=8, rent="community"))
-    for part in ("8 × h100-sxm, ideal", "weights", "tensor", f"{H100.rent('community').usd_per_chip_hour:g} a chip and hour, {H100.rent('community').date}", "of 80 GB"):
+    rent = H100.rent("community")
+    for part in ("8 × h100-sxm, ideal", "weights", "tensor", f"at {rent.usd_per_chip_hour:g} USD a chip and hour ({rent.kind}, {rent.date})", "17.7 GB of 80.0 GB"):
         assert part in text
     assert all(line[:24].rstrip() and line[23] == " " and line[24] != " " for line in text.splitlines()), "a value stands beside its name"
     assert "does not fit" not in text and "does not fit" in str(llama(chips=1))
-    assert "<th scope=" in llama()._repr_html_() and "USD" not in str(llama(chips=8, rent=None)) and llama(rent=None).usd_per_mtok is None
-    assert predict("llama-3.1-8b", chip="b100").usd_per_mtok is None, "no rent of it is confirmed"
+
+
+def test_a_price_is_printed_with_its_terms_or_why_there_is_none():
+    price = {phase: dict(printed(llama(phase=phase)))["price"] for phase in ("decode", "prefill")}
+    assert "USD per million output tokens, at" in price["decode"] and "USD per million input tokens, at" in price["prefill"] and H100.rent().kind in price["decode"]
+    without = llama(rent=None)
+    assert without.usd_per_mtok is None and "price" not in dict(printed(without)) and "rent" not in str(without)
+    none, guessed = (predict("llama-3.1-8b", chip=chip) for chip in ("b100", "gb300-nvl72"))
+    assert none.usd_per_mtok is guessed.usd_per_mtok is None and dict(printed(none))["price"] == "no confirmed rent"
+    assert dict(printed(guessed))["price"].startswith("no confirmed rent; listed but not confirmed: three-year contract, guessed")
+    dear = llama(rent=replace(H100.rent(), usd_per_chip_hour=0.8))
+    assert " at 0.800 USD " in dict(printed(dear))["price"], "three digits, like all others"
+
+
+def seconds(text: str) -> float:
+    value, unit = text.replace(",", "").split()
+    return float(value) * {"ns": 1e-9, "µs": 1e-6, "ms": 1e-3, "s": 1}[unit]
+
+
+@pytest.mark.parametrize("calibration, how", [(None, "the longest of these"), ("trtllm-h200", "all added up"), ("gptfast-a100", "all added up")])
+def test_printed_terms_add_up_to_their_resource_and_resources_to_the_time(calibration, how):
+    lines = dict(printed(llama(chips=8, batch=64, context=4096, weights="fp8", calibration=calibration)))
+    time, said = lines["time"].split(", ")
+    resources = {name: lines[name].split(": ") for name in ("compute", "memory", "links")}
+    for whole, parts in resources.values():
+        assert sum(seconds(part.split(" ", 1)[1]) for part in parts.split(", ")) == near(seconds(whole), 0.005)
+    each = [seconds(whole) for whole, _ in resources.values()] + ([seconds(lines["fixed"].split(":")[0])] if "fixed" in lines else [])
+    assert said == how and seconds(time) == near(max(each) if calibration is None else sum(each), 0.005)
+    assert ("fixed" in lines) == (calibration == "gptfast-a100")
+    assert ("binds" in lines, "largest" in lines) == (calibration is None, calibration is not None), "where all is added up nothing binds"
+
+
+def test_partly_hidden_times_are_said_to_be():
+    part = dict(printed(llama(calibration=Calibration("half", "", {"serial_share": 0.5, "overhead": 1e-3}))))
+    assert part["time"].endswith("the longest of these and 0.500 of the others, and what is fixed") and "binds" in part
+
+
+def test_a_prompt_prints_the_time_to_its_first_token():
+    p = llama(chips=8, phase="prefill", context=2000)
+    lines = dict(printed(p))
+    assert "token/s a user" not in lines and lines["time to first token"].endswith(", unloaded") and p.tokens_per_s_per_user == near(2000 / p.time)
+    assert seconds(lines["time to first token"].split(",")[0]) == near(p.time, 0.005)
+    assert "time to first token" not in dict(printed(llama(chips=8)))
+
+
+def test_the_table_of_a_prediction_heads_its_rows():
+    p = llama(chips=8, calibration=replace(named("trtllm-h200"), says="a < b"))
+    page = p._repr_html_()
+    assert page.count('<th scope="row">') == page.count("<tr>") == len(printed(p)) and "a &lt; b" in page
+    assert '<th scope="row">&emsp;memory</th>' in page and '<th scope="row">time</th>' in page and "$" not in page, "notebooks set dollars as mathematics"
 
 
 def test_one_sequence_of_a_70b_model_takes_141_gb_over_the_bandwidth():
@@ -140,7 +199,12 @@ def test_the_weights_are_those_that_were_published(model):
 def test_what_does_not_fit_is_said_with_numbers_and_predicted():
     p = llama(batch=4, context=8192)
     need = 141.1 + 4 * 8192 * 327_680 / 1e9
-    assert not p.fits and p.short.startswith(f"does not fit: {need:.1f} GB a chip") and "80 GB" in p.short and "cache 10.7" in p.short
+    assert not p.fits and p.short.startswith(f"does not fit: {need:.0f} GB a chip") and "has 80.0 GB" in p.short and "cache 10.7 GB" in p.short
+    assert p.beware[0] == p.short and ("beware", p.short) in printed(p)
+    huge, close = llama(context=10**9).short, replace(H100, hbm_bytes=sum(p.memory_per_chip.values()) - 1e6)
+    assert "328 TB a chip" in huge and "cache 328 TB" in huge
+    need, has = re.findall(r"(\S+) GB a chip .* has (\S+) GB", llama(chip=close, batch=4, context=8192).short)[0]
+    assert len(need) == len(has) == 7 and float(need) - float(has) == pytest.approx(0.001), "as many digits as it takes"
     assert p.time > 0 and p.tokens_per_s_per_chip > 0
 
 
@@ -213,7 +277,8 @@ def test_half_the_bytes_halve_one_term_each(model):
     base = predict(model, weights="bf16", kv="bf16", **options)
     lighter, shorter = predict(model, weights="fp8", kv="bf16", **options), predict(model, weights="bf16", kv="fp8", **options)
     assert lighter.terms["weights"] == near(base.terms["weights"] / 2) and shorter.terms["cache"] == near(base.terms["cache"] / 2)
-    only(base, lighter, "weights"), only(base, shorter, "cache")
+    only(base, lighter, "weights"), only(base, shorter, "cache", "attend")
+    assert shorter.terms["attend"] == near(base.terms["attend"] / 2), "attention multiplies in the cache's format"
     assert predict(model, weights="fp4", **options).terms["weights"] == near(base.terms["weights"] / 4), "bytes per parameter count once"
 
 
@@ -637,7 +702,7 @@ def test_the_running_case_of_the_batching_lesson():
     assert p.terms["cache"] == near(lesson["cache"])
     assert p.terms["multiply"] == near(lesson["multiply"] - 2 * batch * embedding / rack.flops("fp8"))
     assert p.terms["weights"] == near(lesson["weights"] - embedding / rack.bandwidth)
-    assert p.terms["attend"] == near(batch * catalogue.model("deepseek-v3").attention_flop(1000) / rack.flops("fp8"))
+    assert p.terms["attend"] == near(batch * catalogue.model("deepseek-v3").attention_flop(1000) / rack.flops("bf16")), "the cache is in bf16"
     ours, theirs = max(p.resources["compute"], p.resources["memory"]), case.RUNNING(batching.step_time, batch=batch)
     assert theirs > ours > 0.997 * theirs, "of the lesson's step only the embedding is missing; links are in the other lessons"
 
@@ -673,7 +738,8 @@ REFUSED = [
     *(({name: "fp7"}, UnknownId, "no precision 'fp7'; there are: bf16") for name in ("weights", "kv", "compute")),
     ({"kv": "fp8_ds_mla"}, UnknownId, "no precision"), ({"compute": "fp4"}, UnknownId, "no fp4 rate; it has: bf16, fp8"), ({"chip": "rubin-ultra-kyber"}, UnknownId, "no bf16 rate"),
     ({"calibration": "trtllm"}, UnknownId, "near: trtllm-h200"), ({"calibration": []}, UnknownId, "there are: trtllm-h200"),
-    ({"chip": "trn2", "calibration": "auto"}, UnknownId, "use calibration=None"), ({"rent": "spot"}, UnknownId, "listed:"),
+    ({"rent": "spot"}, UnknownId, "confirmed: median of 16"), ({"chip": "b300", "rent": "three"}, UnknownId, "RunPod community; listed but not confirmed: three-year contract, guessed"),
+    ({"chip": "b100", "rent": "secure"}, UnknownId, "confirmed: none"),
 ]  # fmt: skip
 
 
@@ -687,6 +753,7 @@ def test_what_is_refused_and_how(given, error, says):
 def test_numbers_beyond_all_chips_are_told_or_refused():
     p = llama(context=1e200)
     assert 1e190 < p.time < math.inf and "does not fit" in p.short
+    assert "EB a chip" in p.short and len(p.short) < 200
     with pytest.raises(ValueError, match="finite"):
         llama(batch=1e305).time
 
@@ -714,3 +781,139 @@ def test_a_batch_of_one_on_one_chip_is_weights_over_bandwidth(bytes_name):
     model = catalogue.model("qwen3-14b")
     p = predict(model, chip=B200, weights=bytes_name, context=1)
     assert p.binds == "weights" and p.time == near(bytes_per_param(bytes_name) * (model.n_total - model.vocab * model.d_model) / 8e12, 1e-3)
+
+
+# --- constants that hold elsewhere, and other warnings -------------------------------------------------------------------
+
+
+def test_auto_takes_constants_of_kernels_for_dense_models_only():
+    assert llama(chips=8, calibration="auto", weights="bf16").calibration.id == "kernels-h200-bf16"
+    for chip in ("h200", "h100-sxm"):
+        with pytest.raises(UnknownId) as raised:
+            predict("mixtral-8x7b", chip=chip, weights="bf16", calibration="auto")
+        head, *lines = str(raised.value).splitlines()
+        assert head == f"no sourced constants for {chip} in bf16, experts; without a calibration the ideal is predicted. There are, by id:"
+        assert [line.split()[0] for line in lines] == [*(id for id in ids() if chip in _line(lines, id)), *(id for id in ids() if chip not in _line(lines, id))]
+        assert chip in lines[0] and chip not in lines[-1], "those of this chip come first"
+
+
+def _line(lines: list[str], id: str) -> str:
+    (found,) = (line for line in lines if line.split()[0] == id)
+    return found
+
+
+def test_the_list_of_constants_says_for_what_auto_takes_them():
+    lines = listed().splitlines()
+    assert len(lines) == len(ids()) and max(map(len, lines)) <= 80
+    for id in ids():
+        *chips, kind = _line(lines, id).split()[1:]
+        model = {"dense": "llama-3.1-8b", "experts": "deepseek-v3"}[kind]
+        for chip in catalogue.chips():
+            for format in ("bf16", "fp8", "fp4", "int8"):
+                taken = _taken(chip, format, catalogue.model(model))
+                said = any(word.strip(",") == chip.id for word in chips) and any(word.strip(",") == format for word in chips)
+                assert taken != id or said
+    assert "by its id alone" in _line(lines, "sglang-h100") and not any("sglang-h100" == _taken(chip, "fp8", catalogue.model("deepseek-v3")) for chip in catalogue.chips())
+
+
+def _taken(chip, format: str, model) -> str | None:
+    try:
+        return auto(chip, format, model).id
+    except UnknownId:
+        return None
+
+
+def test_what_auto_takes_is_what_was_fitted():
+    """No warning but those of kernels: a calibration that auto takes holds for chip, format and kind of model."""
+    found = 0
+    for chip in catalogue.chips():
+        for model in ("llama-3.1-8b", "deepseek-v3"):
+            for format in ("bf16", "fp8", "fp4", "int8"):
+                if _taken(chip, format, catalogue.model(model)):
+                    p = predict(model, chip=chip, weights=format, compute=format, calibration="auto")
+                    told, found = [line for line in p.beware if "constants" in line], found + 1
+                    assert len(told) == p.calibration.id.startswith("kernels")
+    assert found > 10
+
+
+KERNELS = "constants of kernels, not of an engine: compare only with predictions from the same constants"
+
+
+@pytest.mark.parametrize("id, model, options, says", [
+    ("trtllm-h200", "llama-3.1-70b", {"chip": "mi300x", "weights": "bf16"}, "constants fitted on h200 in fp8, dense models; here mi300x in bf16"),
+    ("trtllm-h200", "llama-3.1-70b", {"chip": "h200", "weights": "bf16"}, "constants fitted on h200 in fp8, dense models; here h200 in bf16"),
+    ("trtllm-h200", "llama-3.1-70b", {"chip": "mi300x", "weights": "fp8"}, "constants fitted on h200 in fp8, dense models; here mi300x in fp8"),
+    ("trtllm-h200", "llama-3.1-70b", {"chip": "h100-sxm", "weights": "fp8"}, None), ("trtllm-h200", "llama-3.1-70b", {"chip": "h800", "weights": "fp8"}, None),
+    ("trtllm-h200", "deepseek-v3", {"chip": "h200", "weights": "fp8"}, "constants fitted on h200 in fp8, dense models; here h200 in fp8, mixtures of experts"),
+    ("trtllm-moe-b200", "llama-3.1-8b", {"chip": "b200", "weights": "fp4"}, "constants fitted on b200 in fp4, mixtures of experts; here b200 in fp4, dense models"),
+    ("gptfast-a100", "llama-3.1-8b", {"chip": "a100-40gb"}, None), ("gptfast-a100", "llama-3.1-8b", {"chip": "h100-sxm"}, "constants fitted on a100-80gb in bf16, dense models; here h100-sxm in bf16"),
+    ("sglang-h100", "deepseek-v3", {"chip": "h100-sxm"}, None), ("sglang-h100", "deepseek-v3", {"chip": "b200"}, "constants fitted on h100-sxm in fp8, mixtures of experts; here b200 in fp8"),
+    ("palm-tpu-v4", "palm-8b", {"chip": "tpu-v4", "weights": "int8"}, None),
+    ("kernels-h200-fp8", "llama-3.1-8b", {"chip": "h100-sxm", "weights": "fp8"}, KERNELS), ("kernels-h200-bf16", "llama-3.1-8b", {"chip": "h200"}, KERNELS),
+    ("kernels-h200-bf16", "mixtral-8x7b", {"chip": "h200"}, "constants fitted on h200 in bf16, dense models; here h200 in bf16, mixtures of experts"),
+])  # fmt: skip
+def test_constants_elsewhere_are_warned_of(id, model, options, says):
+    told = [line for line in predict(model, calibration=id, **options).beware if line.startswith("constants ")]
+    assert told == [*([KERNELS] if id.startswith("kernels") else []), *([says] if says and says != KERNELS else [])]
+
+
+def test_multiplying_that_was_not_fitted_is_warned_of_in_prompts():
+    says = "compute efficiency not fitted: multiplying at its peak"
+    a100 = {phase: predict("llama-2-7b", chip="a100-80gb", phase=phase, calibration="auto") for phase in ("decode", "prefill")}
+    assert says in a100["prefill"].beware and says not in a100["decode"].beware
+    assert flop(a100["prefill"]) == near(flop(predict("llama-2-7b", chip="a100-80gb", phase="prefill"))), "it is at its peak"
+    assert says not in predict("llama-3.1-8b", chip="h200", weights="fp8", phase="prefill", calibration="auto").beware and not llama(chips=8, phase="prefill").beware
+
+
+@pytest.mark.parametrize("chip, weights, widened", [
+    ("a100-80gb", "fp4", "bf16"), ("a100-80gb", "fp8", "bf16"), ("a100-80gb", "int8", None), ("h100-sxm", "fp4", "bf16"), ("h100-sxm", "mxfp4", "bf16"),
+    ("h100-sxm", "int8", None), ("h100-sxm", "fp8", None), ("b200", "int8", "bf16"), ("b200", "nvfp4", None), ("b200", "bf16", None),
+])  # fmt: skip
+def test_narrow_weights_that_are_widened_are_warned_of(chip, weights, widened):
+    told = [line for line in predict("llama-3.1-8b", chip=chip, weights=weights).beware if "widened" in line]
+    assert told == ([f"weights in {weights} are widened to {widened} before they are multiplied; no term counts that"] if widened else [])
+
+
+@pytest.mark.parametrize("model, options, says", [
+    ("llama-3.1-70b", {"tensor": 8}, []), ("llama-3.1-70b", {"tensor": 4}, []),
+    ("llama-3.1-70b", {"tensor": 16, "chip": "gb200-nvl72"}, ["8 key-value heads on 16 chips: each is held twice"]),
+    ("llama-3.1-70b", {"tensor": 64, "chip": "gb200-nvl72"}, ["8 key-value heads on 64 chips: each is held 8 times"]),
+    ("llama-3.1-70b", {"tensor": 16, "chip": "gb200-nvl72", "cache": "tokens"}, []),
+    ("llama-3.1-70b", {"tensor": 9, "chip": "gb200-nvl72"}, ["64 heads on 9 chips are not cut evenly", "8 key-value heads on 9 chips: some are held twice"]),
+    ("llama-3.1-70b", {"tensor": 3}, ["64 heads on 3 chips are not cut evenly", "8 key-value heads on 3 chips are not cut evenly"]),
+    ("palm-8b", {"tensor": 2}, ["1 key-value head on 2 chips: each is held twice"]),
+    ("llama-2-7b", {"tensor": 16}, ["a group of 16 tensor chips, and a scale-up domain has 8: every all-reduce leaves it"]), ("llama-2-7b", {"tensor": 8, "chips": 16}, []),
+    ("deepseek-v3", {"tensor": 8}, ["a latent has no heads to be cut by: each of 8 chips holds all of it"]), ("deepseek-v3", {"tensor": 8, "cache": "tokens"}, []),
+    ("deepseek-v3", {"expert": 8}, []),
+])  # fmt: skip
+def test_what_tensor_chips_cannot_share_is_warned_of(model, options, says):
+    p = predict(model, **{"chip": "h200", "chips": options.get("tensor", options.get("expert")), "weights": "fp8", "context": 100} | options)
+    assert [line for line in p.beware if line != p.short] == says
+
+
+def test_copies_that_are_warned_of_are_in_memory():
+    """Second route: the chips of a group together hold as many caches as the warning says."""
+    for tensor, copies in ((8, 1), (16, 2), (64, 8)):
+        p = llama(chip="gb200-nvl72", chips=tensor)
+        assert tensor * p.memory_per_chip["cache"] == near(copies * p.layout.model.kv_bytes(1024)) and (copies > 1) == bool(p.beware)
+
+
+def test_all_warnings_are_printed_a_line_each():
+    p = predict("llama-2-70b", chip="a100-80gb", chips=16, batch=5000, context=9000, weights="fp4", calibration="kernels-h200-bf16")
+    assert len(p.beware) == 7 and [value for name, value in printed(p) if name == "beware"] == list(p.beware)
+    assert p.short == p.beware[0] and "the model is made for 4,096 tokens of context" in p.beware
+    few = llama(chips=8, weights="fp8", calibration="auto")
+    assert few.outside and few.beware == (f"extrapolated: {few.outside}",)
+
+
+def test_help_tells_every_argument_and_its_default():
+    signature = inspect.signature(predict).parameters
+    told = {match[1]: match[2] for match in re.finditer(r"^(\w+)  +(\S.*)$", inspect.getdoc(predict), re.M)}
+    assert list(told) == list(signature)
+    for name, parameter in signature.items():
+        if parameter.default not in (inspect.Parameter.empty, None, ""):
+            wanted = f'"{parameter.default}"' if isinstance(parameter.default, str) else str(parameter.default)
+            assert f"({wanted})" in told[name] or f"({wanted}:" in told[name]
+    p = llama(chips=8)
+    attributes = re.findall(r"`(\w+)`", inspect.getdoc(predict).split("Returned", 1)[1])
+    assert len(attributes) == 11 and all(hasattr(p, name) for name in attributes)

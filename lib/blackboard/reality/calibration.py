@@ -20,6 +20,8 @@ from blackboard.reality.prediction import RESOURCES, step_terms
 from blackboard.reality.serving import Case
 
 EFFICIENCIES = {"compute_efficiency": "compute", "memory_efficiency": "memory", "link_efficiency": "links"}
+KINDS = {"dense": "dense models", "experts": "mixtures of experts"}
+BY_ID = "by its id alone"  # auto takes it for no chip
 BOTH = ("compute_efficiency", "memory_efficiency")
 ALL = (*BOTH, "layer_overhead")
 
@@ -36,18 +38,27 @@ class Recipe:
     free: tuple[str, ...]
     chips: tuple[str, ...]
     formats: tuple[str, ...]
-    models: str  # "dense", "experts" or "all"
+    models: str  # "dense" or "experts"
     links: bool = True  # whether links have NCCL's latency and efficiency
 
     def suits(self, chip: Chip, precision: str, model: Model | None) -> bool:
         """Whether the constants hold for a model on this chip, multiplied in this format."""
-        kind = self.models == "all" or model is None or (self.models == "experts") == bool(model.moe)
-        return chip.id in self.chips and precision in self.formats and kind
+        return chip.id in self.chips and precision in self.formats and (model is None or self.models == kind(model))
+
+    @property
+    def holds(self) -> tuple[str, str, str]:
+        """Chips, formats and kind of model, as a line prints them."""
+        return ", ".join(self.chips) or BY_ID, ", ".join(self.formats), self.models
 
     @property
     def inside(self) -> list[Case]:
         """The rows that are fitted."""
         return [case for case in self.cases() if self.slice(case)]
+
+
+def kind(model: Model) -> str:
+    """The kind of model that constants are told apart by."""
+    return "experts" if model.moe else "dense"
 
 
 def one_h200(case: Case) -> bool:
@@ -77,10 +88,27 @@ RECIPES = (
 
 @dataclass(frozen=True)
 class Fitted(Calibration):
-    """A calibration that knows its slice in words, and the batches a chip that it saw there."""
+    """A calibration that knows its slice in words, the batches a chip and the formats that it saw there, and where else it holds."""
 
     says: str = ""
     batches: tuple[float, float] | None = None
+    on: str = ""  # chips and formats of the slice
+    chips: tuple[str, ...] = ()  # those for which the constants are taken; none: not known
+    formats: tuple[str, ...] = ()
+    models: str = ""
+    alone: bool = False  # of kernels, not of an engine
+
+    def beware(self, chip: Chip, precision: str, model: Model, phase: str) -> list[str]:
+        """What of a prediction these constants were not fitted for; `precision` is what is multiplied in."""
+        told, other = [], bool(self.models) and self.models != kind(model)
+        if self.alone:
+            told.append("constants of kernels, not of an engine: compare only with predictions from the same constants")
+        if other or (self.chips and (chip.id not in self.chips or precision not in self.formats)):
+            here = f"{chip.id} in {precision}" + (f", {KINDS[kind(model)]}" if other else "")
+            told.append(f"constants fitted on {self.on}, {KINDS[self.models]}; here {here}")
+        if phase == "prefill" and "compute_efficiency" not in self.values:
+            told.append("compute efficiency not fitted: multiplying at its peak")
+        return told
 
     def __repr__(self) -> str:
         values = ", ".join(f"{name} {value:.3g}" for name, value in self.values.items())
@@ -94,6 +122,14 @@ KERNEL_CHIPS = ("h200", "h100-sxm")
 def ids() -> tuple[str, ...]:
     """Ids of all calibrations."""
     return (*(recipe.id for recipe in RECIPES), *ALONE)
+
+
+def listed(chip: str = "") -> str:
+    """All calibrations, one a line: id, chips that auto takes it for, formats, kind of model; those for `chip` first."""
+    rows = [(recipe.id, *recipe.holds) for recipe in RECIPES] + [(id, ", ".join(KERNEL_CHIPS), format, "dense") for id, (format, _) in ALONE.items()]
+    rows.sort(key=lambda row: chip not in row[1].split(", "))
+    wide = [max(len(row[n]) for row in rows) for n in range(3)]
+    return "\n".join("  " + "  ".join(f"{cell:<{width}}" for cell, width in zip(row, wide)) + f"  {row[3]}" for row in rows)
 
 
 @cache
@@ -111,20 +147,21 @@ def alone(id: str) -> Fitted:
     rates = {name: found[f"gemm-{products}.{name}"].value for name in BOTH}
     gaps = {"layer_overhead": (two - one) * found["launch-h100.kernel_gap"].value}
     told = f"matrix products ({products}), all-reduces and kernel gaps measured one at a time; fitted on no engine"
-    return Fitted(id, told, {"serial_share": 1.0} | known_links() | rates | gaps, "kernels measured one at a time, on no engine")
+    values, format = {"serial_share": 1.0} | known_links() | rates | gaps, ALONE[id][0]
+    says = "kernels measured one at a time, on no engine"
+    return Fitted(id, told, values, says, on=f"h200 in {format}", chips=KERNEL_CHIPS, formats=(format,), models="dense", alone=True)
 
 
 def auto(chip: Chip, precision: str, model: Model | None = None) -> Fitted:
-    """The sourced constants for this chip, format and kind of model; UnknownId says for which there are some."""
+    """The sourced constants for this chip, format and kind of model, those of an engine first; UnknownId lists all."""
     for recipe in RECIPES:
         if recipe.suits(chip, precision, model):
             return named(recipe.id)
     for id, (format, _) in ALONE.items():
-        if chip.id in KERNEL_CHIPS and format == precision:
+        if chip.id in KERNEL_CHIPS and format == precision and (model is None or not model.moe):
             return named(id)
-    has = "; ".join(f"{r.id}: {', '.join(r.chips)} in {' and '.join(r.formats)}, {r.models}" for r in RECIPES if r.chips)
-    has += "".join(f"; {id}: {', '.join(KERNEL_CHIPS)} in {format}" for id, (format, _) in ALONE.items())
-    raise UnknownId(f"no sourced constants for {chip.id} in {precision}; use calibration=None for the ideal, or one of these by its id: {has}")
+    what = ", ".join([f"{chip.id} in {precision}", *([kind(model)] if model else [])])
+    raise UnknownId(f"no sourced constants for {what}; without a calibration the ideal is predicted. There are, by id:\n{listed(chip.id)}")
 
 
 def known_links() -> dict[str, float]:
@@ -143,7 +180,11 @@ def fit(recipe: Recipe, cases: Sequence[Case] | None = None) -> Fitted:
     values = {name: 1 / factor if name in EFFICIENCIES else factor for name, factor in zip(recipe.free, factors)}
     told = f"{recipe.says} ({len(slice)} rows of {recipe.data}; {source(measurement(recipe.data).sources[0]).title})"
     batches = [case.work.sequences / case.layout.chips for case in slice]
-    return Fitted(recipe.id, told, fixed | values, recipe.says, (min(batches), max(batches)))
+    seen = lambda names: tuple(dict.fromkeys(names))
+    chips, formats = seen(case.layout.chip.id for case in slice), seen(case.compute for case in slice)
+    on = f"{', '.join(chips)} in {', '.join(formats)}"
+    held = recipe.chips or chips
+    return Fitted(recipe.id, told, fixed | values, recipe.says, (min(batches), max(batches)), on, held, recipe.formats, recipe.models)
 
 
 def busy(case: Case, calibration: Calibration) -> dict[str, float]:

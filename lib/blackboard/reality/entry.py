@@ -28,27 +28,49 @@ def predict(
     weights: str | None = None, kv: str | None = None, compute: str | None = None, tensor: int | None = None, expert: int = 1, pipeline: int = 1, cache: str = "heads",
     calibration: str | Calibration | None = None, rent: str | Rent | None = "",
 ) -> Prediction:  # fmt: skip
-    """One step of a model on chips of a kind: `phase` "decode" makes a token for each of `batch` sequences with `context`
-    tokens behind it, "prefill" takes in `batch` prompts of `context` tokens.
+    """Time, throughput, price and memory of one step of a model on chips of a kind; defaults in brackets.
 
-    Ids or catalogue objects. `weights`, `kv` and `compute` are number formats: by default those of the released weights,
-    bf16, and that of the weights if the chip has such multipliers, else bf16. `tensor`, `expert`, `pipeline` say how the model
-    and its cache are cut (reality.layout); by default `tensor` takes all chips that the others leave: with expert, one. `calibration`
-    None is the ideal: a floor on time; "auto" the sourced constants for this chip and precision, or the id of one. `rent` picks a confirmed
-    rent by its terms; None leaves prices out.
-    UnknownId, LayoutError or ValueError where something is not known or does not go together; what does not fit into memory is still
-    predicted, and said in `fits` and `short`.
+    model        id of the catalogue, or a Model
+    chip         id of the catalogue, or a Chip
+    chips        chips of all stages together (1)
+    phase        "decode": a token for each sequence, or "prefill": whole prompts ("decode")
+    batch        sequences, or prompts, on all chips together (1)
+    context      tokens behind each sequence, or of each prompt (1024)
+    weights      number format in which they are stored, such as "fp8" (that of the released weights)
+    kv           number format of the cache ("bf16")
+    compute      number format of the products (that of the weights if the chip multiplies in it, else "bf16")
+    tensor       chips that share every matrix (all that expert and pipeline leave)
+    expert       chips over which the routed experts are dealt out (1: they are cut like all other matrices)
+    pipeline     stages of layers (1)
+    cache        what the cache is dealt out by, "heads" or "tokens" ("heads")
+    calibration  "auto": sourced constants for chip, format and kind of model; an id; a Calibration (None: the ideal, a floor on time)
+    rent         words from the terms of a confirmed rent, such as "community"; a Rent; None for no price ("": the newest)
+
+    Returned is a Prediction, which prints itself: `time` (s), `terms` and `resources` (name -> s), `binds` (name of a term);
+    `tokens_per_s_per_chip`, `tokens_per_s_per_user`; `usd_per_mtok` (USD a million tokens) and `rent`, None where none is
+    confirmed; `memory_per_chip` (part -> bytes), `fits`; `beware` (warnings). What does not fit is still predicted.
+
+        p = predict("llama-3.1-70b", chip="h100-sxm", chips=8, batch=64, context=4096, weights="fp8", calibration="auto")
+        p.time, p.binds, p.tokens_per_s_per_chip, p.beware
+
+    UnknownId where an id, a format or a rent is not known, or nothing is sourced for "auto"; LayoutError (a ValueError) where
+    chips and ways of cutting do not go together; ValueError for other values that make no sense.
     """
     model = model if isinstance(model, Model) else catalogue.model(model)
     chip = chip if isinstance(chip, Chip) else catalogue.chip(chip)
-    if phase not in PHASES:
-        raise ValueError(f"phase must be one of {', '.join(PHASES)}, not {phase!r}")
-    batch, context = _positive("batch", batch), _positive("context", context)
+    phase, batch, context = _phase(phase), _positive("batch", batch), _positive("context", context)
     weights, kv = weights or model.weights, kv or "bf16"
     compute = standard_precision(compute or (weights if _has(chip, weights) else "bf16"))
     layout = Layout(model, chip, chips, _left(chips, expert, pipeline) if tensor is None else tensor, expert, pipeline, cache)
     chip.flops(compute), model.kv_bytes(context, kv)  # refused here, not when the time is asked for
-    return Prediction(layout, phase, batch, context, weights, kv, compute, _calibrated(calibration, chip, compute, model), _rented(chip, rent))
+    constants = _calibrated(calibration, chip, compute, model)
+    return Prediction(layout, phase, batch, context, weights, kv, compute, constants, _rented(chip, rent), rent is not None)
+
+
+def _phase(phase: str) -> str:
+    if phase not in PHASES:
+        raise ValueError(f"phase must be one of {', '.join(PHASES)}, not {phase!r}")
+    return phase
 
 
 def _left(chips: int, *ways: int) -> int:
@@ -75,15 +97,18 @@ def _has(chip: Chip, precision: str) -> bool:
         return False
 
 
-def _rented(chip: Chip, rent: str | Rent) -> Rent | None:
+def _rented(chip: Chip, rent: str | Rent | None) -> Rent | None:
+    """The rent that is meant; None where none is, or none is confirmed. UnknownId with the terms that there are."""
     if rent is None or isinstance(rent, Rent):
         return rent
     try:
         return chip.rent(rent)
     except UnknownId:
-        if rent:
-            raise
-        return None
+        if not rent:
+            return None
+    terms = lambda confirmed: "; ".join(r.kind for r in chip.rents if r.confirmed == confirmed)
+    guessed = f"; listed but not confirmed: {terms(False)}" if terms(False) else ""
+    raise UnknownId(f"no confirmed rent {rent!r} of {chip.id}; confirmed: {terms(True) or 'none'}{guessed}")
 
 
 def _calibrated(calibration: str | Calibration | None, chip: Chip, precision: str, model: Model) -> Calibration:

@@ -112,6 +112,31 @@ class Layout:
     def routed_layers(self) -> int:
         return sum(group.layers for group in self._moes)
 
+    # --- what is cut badly
+
+    @property
+    def beware(self) -> list[str]:
+        """What a group of `tensor` chips cannot share evenly, or only over slow links, said with the numbers."""
+        told = [f"{heads} heads on {self.tensor} chips are not cut evenly" for heads in self._each("heads") if heads % self.tensor]
+        if self.cache == "heads":
+            if self.tensor > 1 and not all(hasattr(group, "kv_heads") for group in self.model.attention):
+                told.append(f"a latent has no heads to be cut by: each of {self.tensor} chips holds all of it")
+            told += [said for count in self._each("kv_heads") if (said := self._copies(count))]
+        if self.tensor > self.domain:
+            told.append(f"a group of {self.tensor} tensor chips, and a scale-up domain has {self.domain}: every all-reduce leaves it")
+        return told
+
+    def _each(self, name: str) -> list[int]:
+        """Counts of heads that differ, over the groups of attention layers."""
+        return sorted({getattr(group, name) for group in self.model.attention if hasattr(group, name)})
+
+    def _copies(self, kv_heads: int) -> str:
+        """Why heads of keys and values do not go evenly over a group; empty where they do."""
+        what, times = f"{kv_heads} key-value head{'s' if kv_heads > 1 else ''} on {self.tensor} chips", -(-self.tensor // kv_heads)
+        if times == 1:
+            return f"{what} are not cut evenly" if kv_heads % self.tensor else ""
+        return f"{what}: {'some are' if self.tensor % kv_heads else 'each is'} held {'twice' if times == 2 else f'{times} times'}"
+
     # --- on one chip
 
     def cache_shards(self, group) -> int:

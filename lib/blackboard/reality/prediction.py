@@ -159,6 +159,7 @@ class Prediction:
     compute: str
     calibration: Calibration
     rent: Rent | None
+    priced: bool = True  # whether a price was asked for
 
     @cached_property
     def work(self) -> Work:
@@ -207,9 +208,7 @@ class Prediction:
     @property
     def usd_per_mtok(self) -> float | None:
         """Rent of the chips for a million tokens; None where no rent of the chip is confirmed. `rent` has price and date."""
-        if self.rent is None:
-            return None
-        return self.rent.usd_per_chip_hour / 3600 / self.tokens_per_s_per_chip * 1e6
+        return None if self.rent is None else self.rent.usd_per_chip_second / self.tokens_per_s_per_chip * 1e6
 
     @property
     def memory_per_chip(self) -> dict[str, float]:
@@ -227,8 +226,10 @@ class Prediction:
         if self.fits:
             return ""
         need, has = sum(self.memory_per_chip.values()), self.layout.chip.hbm_bytes
-        parts = ", ".join(f"{name} {size / 1e9:.1f}" for name, size in self.memory_per_chip.items())
-        return f"does not fit: {need / 1e9:.1f} GB a chip ({parts}), and {self.layout.chip.name} has {has / 1e9:.0f} GB"
+        said = lambda value, digits=3: units.pretty(value, "byte", digits)
+        parts = ", ".join(f"{name} {said(size)}" for name, size in self.memory_per_chip.items())
+        digits = next((n for n in range(3, 9) if said(need, n) != said(has, n)), 9)  # so many that the two differ
+        return f"does not fit: {said(need, digits)} a chip ({parts}), and {self.layout.chip.name} has {said(has, digits)}"
 
     @property
     def outside(self) -> str:
@@ -239,30 +240,60 @@ class Prediction:
         said = lambda value: units.significant(value, 3)
         return f"{said(mine)} sequences a chip; fitted on {said(batches[0])} to {said(batches[1])}"
 
+    @property
+    def beware(self) -> tuple[str, ...]:
+        """All warnings: `short`, `outside`, and what the model, the constants and the layout are not made for."""
+        model, told = self.layout.model, [self.short, self.outside and f"extrapolated: {self.outside}"]
+        if self.context > model.context_tokens:
+            told.append(f"the model is made for {model.context_tokens:,.0f} tokens of context")
+        if said := getattr(self.calibration, "beware", None):  # reality.calibration.Fitted
+            told += said(self.layout.chip, self.compute, model, self.phase)
+        if bytes_per_param(self.weights) < bytes_per_param(self.compute):
+            told.append(f"weights in {self.weights} are widened to {self.compute} before they are multiplied; no term counts that")
+        return tuple(filter(None, told + self.layout.beware))
+
     def __str__(self) -> str:
         return "\n".join(f"{name:<24}{value}" for name, value in self._lines())
 
     def _lines(self) -> list[tuple[str, str]]:
-        """What is printed, a name and a value each."""
-        seconds = lambda value: units.pretty(value, "s", 3)
-        where = f"{self.layout.chips} × {self.layout.chip.id}, {self.calibration.id}"
-        lines = [(self.layout.model.id, where), ("time", seconds(self.time)), ("binds", self.binds)]
-        lines += [(f"  {name}", seconds(value)) for name, value in self.terms.items()]
-        lines += [("token/s a chip", f"{self.tokens_per_s_per_chip:,.{0 if self.tokens_per_s_per_chip >= 100 else 1}f}"), ("token/s a user", f"{self.tokens_per_s_per_user:,.1f}")]
-        if self.rent:
-            lines.append(("USD per million tokens", f"{self.usd_per_mtok:.3g} at {self.rent.usd_per_chip_hour:g} a chip and hour, {self.rent.date}"))
-        lines.append(("memory a chip", f"{sum(self.memory_per_chip.values()) / 1e9:.1f} of {self.layout.chip.hbm_bytes / 1e9:.0f} GB"))
-        said = getattr(self.calibration, "says", "")
-        lines += [("constants from", said)] if said else []
-        lines += [("beware", f"extrapolated: {self.outside}")] if self.outside else []
-        longest = self.layout.model.context_tokens
-        lines += [("beware", f"the model is made for {longest:,.0f} tokens of context")] if self.context > longest else []
-        return lines + ([("beware", self.short)] if self.short else [])
+        """What is printed, a name and a value each; two spaces before a name are one level."""
+        share, chip = _constants(self.calibration)["serial_share"], self.layout.chip
+        time, sizes = units.pretty(self.time, "s"), (sum(self.memory_per_chip.values()), chip.hbm_bytes)
+        lines = [(self.layout.model.id, f"{self.layout.chips} × {chip.id}, {self.calibration.id}"), ("time", f"{time}, {self._sum(share)}")]
+        lines += [("largest" if share == 1 else "binds", self.binds), *self._busy(), ("token/s a chip", units.significant(self.tokens_per_s_per_chip))]
+        user = ("token/s a user", units.significant(self.tokens_per_s_per_user))
+        lines.append(user if self.phase == "decode" else ("time to first token", f"{time}, unloaded"))
+        lines += [("price", self._price())] if self.priced else []
+        lines.append(("memory a chip", " of ".join(units.pretty(size, "byte") for size in sizes)))
+        lines += [("constants from", said)] if (said := getattr(self.calibration, "says", "")) else []
+        return lines + [("beware", said) for said in self.beware]
+
+    def _sum(self, share: float) -> str:
+        """How the times of resources make the time of a step."""
+        rest = "" if share == 0 else f" and {units.significant(share)} of the others"
+        return "all added up" if share == 1 else "the longest of these" + rest + (", and what is fixed" if "fixed" in self.terms else "")
+
+    def _busy(self) -> list[tuple[str, str]]:
+        """A line for each resource, with its terms, and one for what is fixed."""
+        seconds = lambda value: units.pretty(value, "s")
+        told = lambda terms: ", ".join(f"{term} {seconds(self.terms[term])}" for term in terms if term in self.terms)
+        lines = [(f"  {name}", f"{seconds(self.resources[name])}: {told(terms)}") for name, terms in RESOURCES.items() if told(terms)]
+        return lines + ([("  fixed", f"{seconds(self.terms['fixed'])}: nothing hides it")] if "fixed" in self.terms else [])
+
+    def _price(self) -> str:
+        """Price and rent with its terms and its date, or that there is none."""
+        if self.rent is None:
+            guessed = ", ".join(rent.kind for rent in self.layout.chip.rents)
+            return "no confirmed rent" + (f"; listed but not confirmed: {guessed}" if guessed else "")
+        price, hourly = (f"{units.significant(value)} USD" for value in (self.usd_per_mtok, self.rent.usd_per_chip_hour))
+        tokens = "output" if self.phase == "decode" else "input"
+        return f"{price} per million {tokens} tokens, at {hourly} a chip and hour ({self.rent.kind}, {self.rent.date})"
 
     def _repr_html_(self) -> str:
         from html import escape
 
-        rows = "".join(f'<tr><th scope="row">{escape(name.strip())}</th><td>{escape(value)}</td></tr>' for name, value in self._lines())
+        inset = lambda name: name.replace("  ", "&emsp;")
+        rows = "".join(f'<tr><th scope="row">{inset(escape(name))}</th><td>{escape(value)}</td></tr>' for name, value in self._lines())
         return f'<table class="table"><tbody>{rows}</tbody></table>'
 
     __repr__ = __str__
