@@ -26,7 +26,7 @@ from blackboard.formula import IDEAL, Calibration
 from blackboard.reality import explorables, figures, losses, runs, serving
 from blackboard.reality.calibration import named
 from blackboard.reality.checks import CALIBRATED, CLOSURE, FLOOR, mape
-from blackboard.reality.validation import whole
+from blackboard.reality.validation import share, whole
 from blackboard.style import COLOURS
 
 NAMES = [name for name in functions(figures) if getattr(figures, name).__annotations__.get("return") == "Drawing"]
@@ -92,6 +92,20 @@ def test_every_floor_is_drawn_once():
     beyond = [sum(row.slow >= figures.MOST for row in line.rows) for lines in groups.values() for line in lines]
     assert marks["X"] == len(whole().exceptions) == sum(row.slow < 1 for row in rows)
     assert marks["o"] == len(rows) - marks["X"] - sum(beyond) and marks[">"] == sum(map(bool, beyond))
+
+
+def test_the_picture_says_what_its_triangles_stand_for():
+    far = [row.slow for row in whole().of(FLOOR).rows if row.slow >= figures.MOST]
+    (said,) = [text.get_text() for text in figures.floors().findobj(Text) if text.get_text().startswith("▶")]
+    assert said == f"▶ {len(far)}, up to {max(far):,.0f}"
+
+
+def test_headings_are_dark_and_have_the_colour_of_their_dots():
+    """Pale colours of the palette are for squares and dots, none for words."""
+    for figure in (figures.floors(), figures.calibrated_serving(), figures.where()):
+        texts = [(text.get_text(), to_hex(text.get_color())) for text in figure.findobj(Text) if text.get_text().strip()]
+        assert {colour for text, colour in texts if text not in "■◆"} <= {"#000000", to_hex(COLOURS["bound"])}
+        assert len({colour for text, colour in texts if text == "■"}) >= 6
 
 
 def test_a_row_without_a_line_is_said():
@@ -171,16 +185,11 @@ def explored():
     return explorables.fit_explorer()
 
 
-def constants(family):
-    """The fitted constants of a family, as signals."""
-    return {name: named(explorables.FAMILIES[family]).values.get(name, start) for name, start in explorables.START.items()}
-
-
 @pytest.mark.parametrize("family", explorables.FAMILIES)
 def test_the_browsers_expression_is_the_prediction(family):
     """For every row: ideal, with the fitted constants, and between, where only a part is hidden."""
     between = {"compute_efficiency": 0.7, "memory_efficiency": 0.4, "serial_share": 0.3, "link_efficiency": 0.5, "link_latency": 2e-5}
-    settings = [(explorables.START, IDEAL), (constants(family), named(explorables.FAMILIES[family])), (between, Calibration("between", "", between))]
+    settings = [(explorables.START, IDEAL), (explorables.constants(family), named(explorables.FAMILIES[family])), (between, Calibration("between", "", between))]
     cases = explorables.cases(family)
     data = [row for row in explorables.rows() if row["family"] == family]
     for (signals_, calibration), (case, row) in itertools.product(settings, zip(cases, data, strict=True)):
@@ -191,14 +200,15 @@ def test_the_browsers_expression_is_the_prediction(family):
 def test_vega_itself_computes_the_same():
     """All rows of a family through Vega, at the fitted constants."""
     data = [row | {"row": n} for n, row in enumerate(explorables.rows()) if row["family"] == "Hopper"]
-    params = [{"name": name, "value": value} for name, value in constants("Hopper").items()]
+    params = [{"name": name, "value": value} for name, value in explorables.constants("Hopper").items()]
     found = vega_says(data, [explorables.predicted(), "datum.measured"], params)[:, 0]
     assert list(found) == pytest.approx([runs.seconds(case, named("trtllm-h200")) for case in explorables.cases("Hopper")], rel=1e-12)
 
 
 def moved(explored, **to):
-    """The spec with its sliders elsewhere."""
+    """The spec with its controls elsewhere."""
     params = [{**param, "value": to[param["name"]]} if param["name"] in to else param for param in explored.spec["params"]]
+    assert set(to) <= {param["name"] for param in params}
     return {**explored.spec, "params": params, "width": 600}
 
 
@@ -207,29 +217,102 @@ def words(spec):
     return " ".join(ElementTree.fromstring(vl_convert.vegalite_to_svg(json.dumps(spec), vl_version=VEGALITE)).itertext())
 
 
+def settings(values):
+    """Constants as the sliders are set."""
+    return {f"my_{name}": value for name, value in values.items() if name != "link_latency"} | {"latency_us": values["link_latency"] / 1e-6}
+
+
+def reported(family, ideal=False):
+    """(slice, fitted, error) of the report's rows of a family."""
+    found = [row for row in runs.rows() if row.kind == CALIBRATED and row.why == explorables.FAMILIES[family]]
+    return [(row.part, row.fitted, 1 / row.ideal_slow - 1 if ideal else row.error) for row in found]
+
+
+def head(family, found):
+    """What stands above the plot of a family's errors."""
+    on, other = (share(mape(error for _, fitted, error in found if fitted is way)) for way in (True, False))
+    return f"of {family} {on} on * rows, {other} elsewhere"
+
+
 @pytest.mark.parametrize("family", explorables.FAMILIES)
 @pytest.mark.parametrize("ideal", [True, False], ids=["ideal", "fitted"])
 def test_the_chart_says_the_errors_of_the_report(explored, family, ideal):
-    """At the right of each line, and above for fitted and other rows, stands what the rows of the report have."""
-    values = explorables.START if ideal else constants(family)
-    said = words(moved(explored, family=family, latency_us=values["link_latency"] / 1e-6, **{name: value for name, value in values.items() if name != "link_latency"}))
-    error = lambda row: 1 / row.ideal_slow - 1 if ideal else row.error
-    inside = [row for row in runs.rows() if row.kind == CALIBRATED and row.why == explorables.FAMILIES[family]]
-    for part in {row.part for row in inside}:
-        assert f"{100 * mape(error(row) for row in inside if row.part == part):.0f} % off" in said
-    on, other = (f"{100 * mape(error(row) for row in inside if row.fitted is way):.0f} %" for way in (True, False))
-    assert f"mean error: {on} on * rows, {other} elsewhere" in said
-    assert len(inside) == sum(row["family"] == family for row in explorables.rows())
+    """At the right of each line, and above for fitted and other rows, stands what the rows of the report have; menu and sliders agree."""
+    found = reported(family, ideal)
+    menu = words(moved(explored, family=family, constants="ideal" if ideal else family))
+    sliders = words(moved(explored, family=family, **settings(explorables.START if ideal else explorables.constants(family))))
+    for said in (menu, sliders):
+        assert all(share(mape(error for part, _, error in found if part == mine)) in said for mine in {part for part, _, _ in found})
+        assert head(family, found) in said
+    assert menu == sliders and len(found) == sum(row["family"] == family for row in explorables.rows())
+
+
+@pytest.mark.parametrize("family", explorables.FAMILIES)
+def test_what_the_caption_prints_gives_the_errors_of_the_report(explored, family):
+    """A reader who sets the sliders to the caption's digits reads the caption's errors above the plot."""
+    told = re.search(rf"{family}: compute (\S+), memory (\S+), (\S+) % off where they were fitted and (\S+) % elsewhere", explored.caption)
+    rate, micro = re.search(r"links at (\S+) and (\S+) µs", explored.caption).groups()
+    typed = {"my_compute_efficiency": float(told[1]), "my_memory_efficiency": float(told[2]), "my_serial_share": 1, "my_link_efficiency": float(rate), "latency_us": float(micro)}
+    said = words(moved(explored, family=family, **typed))
+    assert head(family, reported(family)) == f"of {family} {told[3]} % on * rows, {told[4]} % elsewhere" and head(family, reported(family)) in said
+
+
+@pytest.mark.parametrize("chosen", explorables.FAMILIES)
+def test_one_setting_is_judged_on_both_families(explored, chosen):
+    """Whichever family is shown, the errors of both stand above: small where the constants come from, large for the other."""
+    values = named(explorables.FAMILIES[chosen])
+    errors = {family: mape(error for _, error in explorables.errors(family, values)) for family in explorables.FAMILIES}
+    told = "mean error: " + ", ".join(f"{family} {share(error)}" for family, error in errors.items())
+    assert all(told in words(moved(explored, family=family, constants=chosen)) for family in explorables.FAMILIES)
+    assert min(errors, key=errors.get) == chosen and max(errors.values()) > 3 * min(errors.values())
+
+
+def test_the_title_says_which_constants_count(explored):
+    assert "TensorRT-LLM on H100 and H200, FP8 compute 1, memory 1, σ 0, links 1 and 0 µs" in words(moved(explored))
+    values = explorables.constants("Hopper")
+    rates = ", ".join(f"{name} {values[f'{name}_efficiency']:.3g}" for name in ("compute", "memory"))
+    assert f"{rates}, σ 1, links {values['link_efficiency']:.3g} and {values['link_latency'] / 1e-6:.1f} µs" in words(moved(explored, constants="Hopper"))
+    mine = moved(explored, family="Blackwell", my_compute_efficiency=0.5, my_serial_share=0.25, latency_us=12.5)
+    assert "TensorRT-LLM on B200 and GB200, FP4 compute 0.5, memory 1, σ 0.25, links 1 and 12.5 µs" in words(mine)
 
 
 def test_sliders_start_at_the_ideal_machine(explored):
     assert signals(explored.spec["params"], *explorables.START) == explorables.START
-    bound = [param for param in explored.spec["params"] if "bind" in param]
-    assert [param["bind"]["input"] for param in bound] == ["select"] + ["range"] * 5
-    assert all(param["bind"]["min"] <= param["value"] <= param["bind"]["max"] for param in bound[1:])
-    for family in explorables.FAMILIES:  # the fitted constants can be set
-        there = constants(family) | {"latency_us": constants(family)["link_latency"] / 1e-6}
-        assert all(param["bind"]["min"] <= there[param["name"]] <= param["bind"]["max"] for param in bound[1:])
+    bound = {param["name"]: param for param in explored.spec["params"] if "bind" in param}
+    assert [param["bind"]["input"] for param in bound.values()] == ["select"] * 2 + ["range"] * 5
+    for family in explorables.FAMILIES:  # the fitted constants can be set, to the digits of the caption
+        for name, value in settings(explorables.constants(family)).items():
+            assert bound[name]["bind"]["min"] <= value <= bound[name]["bind"]["max"]
+    assert [param["bind"]["step"] for param in bound.values() if param["bind"]["input"] == "range"] == [0.001, 0.001, 0.01, 0.01, 0.1]
+
+
+@pytest.mark.parametrize("family", explorables.FAMILIES)
+def test_no_setting_brings_a_row_out_of_the_plot(explored, family):
+    """A step is shortest with every slider at the ideal and longest with every slider at its other end."""
+    binds = {param["name"].removeprefix("my_"): param["bind"] for param in explored.spec["params"] if param.get("bind", {}).get("input") == "range"}
+    slowest = {name: bind["min"] for name, bind in binds.items() if name.endswith("efficiency")} | {"serial_share": binds["serial_share"]["max"]}
+    slowest["link_latency"] = binds["latency_us"]["max"] * 1e-6
+    slows = [case.measured / runs.seconds(case, calibration) for case in explorables.cases(family) for calibration in (IDEAL, Calibration("slowest", "", slowest))]
+    low, high = explored.spec["layer"][0]["encoding"]["x"]["scale"]["domain"]
+    assert low < min(slows) and max(slows) < 0.6 * high  # the right end is for the errors
+
+
+def test_sending_is_never_the_longest_unless_links_are_made_slow():
+    """What the caption says of σ = 0: with ideal links and with those of the fit, other constants ideal."""
+    links = {name: value for name, value in explorables.constants("Hopper").items() if name.startswith("link")}
+    longest = lambda row, values: row["links"] / values["link_efficiency"] + row["starts"] * values["link_latency"] > max(row["compute"], row["memory"])
+    assert not [row for row in explorables.rows() for values in (explorables.START, links) if longest(row, values)]
+    assert [row for row in explorables.rows() if longest(row, {"link_efficiency": 0.2, "link_latency": 5e-5})]
+
+
+def test_who_listens_hears_runs_and_nothing_else(explored):
+    """Of all marks only the points of the runs speak, and they say which run and how far off."""
+    speaking = [layer for layer in explored.spec["layer"] if layer["mark"].get("aria", True)]
+    assert len(speaking) == 1
+    svg = vl_convert.vegalite_to_svg(json.dumps(moved(explored)), vl_version=VEGALITE)
+    said = [label for label in re.findall(r'aria-label="([^"]*)"', svg) if "axis" not in label and label not in (explored.alt, explored.spec["description"])]
+    runs_said = [label for label in said if label.endswith(" times the predicted time")]
+    assert len(runs_said) == len(explorables.cases("Hopper")) and not [label for label in said if re.search(r"\d\.\d{4}", label)]
 
 
 def test_the_explorable_is_valid_small_and_loads_nothing(explored):

@@ -17,6 +17,7 @@ from blackboard.reality.calibration import RECIPES, TENSOR_RT, Recipe, busy, nam
 from blackboard.reality.checks import mape
 from blackboard.reality.figures import NEAR, short
 from blackboard.reality.serving import Case
+from blackboard.reality.validation import share
 from blackboard.style import COLOURS
 
 US = units.factor("us")
@@ -27,7 +28,8 @@ START = {"compute_efficiency": 1, "memory_efficiency": 1, "serial_share": 0, "li
 BUSY = {  # the seconds of each resource, as the browser has them
     "t_compute": "datum.compute / compute_efficiency", "t_memory": "datum.memory / memory_efficiency", "t_links": "datum.links / link_efficiency + datum.starts * link_latency",
 }  # fmt: skip
-LOW, HIGH = 0.25, 12  # a row below stays at the edge as a triangle; none comes above, where the errors stand
+LOW, HIGH = 0.2, 12  # no setting of the sliders brings a row beyond; at the right the errors stand
+LEAST = 0.2  # the lowest efficiency that can be set
 SIDE = 92  # pixels left of the plot, for the names of the slices
 
 
@@ -71,13 +73,13 @@ def constants(family: str) -> dict[str, float]:
 def _controls() -> list[dict]:
     """Menus for the chips and for whole sets of constants, and a slider for each constant, all ideal at the start."""
     sets = {family: f"fitted on {family}" for family in FAMILIES} | {"ideal": "the ideal machine"}
-    share = lambda name, low, label, step=0.01: slider(f"my_{name}", low, 1, step, START[name], label)
+    part = lambda name, low, label, step=0.01: slider(f"my_{name}", low, 1, step, START[name], label)
     known = {name: f"constants === '{MINE}' ? my_{name} : sets[constants].{name}" for name in START}
     return [
         {"name": "sets", "value": {family: constants(family) for family in FAMILIES} | {"ideal": START}},
         *menu("family", {name: name for name in FORMATS}, "Hopper", "chips"), *menu("constants", {MINE: "as the sliders say"} | sets, MINE, "constants"),
-        *share("compute_efficiency", 0.1, "compute efficiency", 0.001), *share("memory_efficiency", 0.1, "memory efficiency", 0.001),
-        *share("serial_share", 0, "share that adds instead of hiding (σ)"), *share("link_efficiency", 0.1, "link efficiency"),
+        *part("compute_efficiency", LEAST, "compute efficiency", 0.001), *part("memory_efficiency", LEAST, "memory efficiency", 0.001),
+        *part("serial_share", 0, "share that adds instead of hiding (σ)"), *part("link_efficiency", LEAST, "link efficiency"),
         *slider("latency_us", 0, 50, 0.1, START["link_latency"], "link latency (µs)"), *derived("my_link_latency", f"latency_us * {US!r}"),
         *(row for name, value in known.items() for row in derived(name, value)),
     ]  # fmt: skip
@@ -94,22 +96,21 @@ MEANS = {  # errors that the head tells, of the rows that are meant: a mean pass
     **{name: f"datum.family === '{name}' ? datum.error : null" for name in FAMILIES},
     **{name: f"{CHOSEN} && {test} ? datum.error : null" for name, test in (("on", "datum.fitted"), ("other", "!datum.fitted"))},
 }  # fmt: skip
-SIZES = {True: 50.26, False: 28.27}  # square pixels, of the fitted and the tested: radii of 4 and 3
+DOTS = {  # of the tested and of the fitted: size in square pixels, and colours that can be seen on a light and on a dark ground
+    False: {"size": 36, "color": COLOURS["kv"], "filled": True}, True: {"size": 64, "color": marks.INK, "filled": False, "strokeWidth": 1.5},
+}  # fmt: skip
 SILENT = {"aria": False}  # what a row is, the points under the pointer say
 
 
-def _dots(encoding: dict, fitted: bool, colour: str) -> dict:
-    """The tested rows filled, the fitted ones white inside; triangles at the edge. Both can be seen on a light and on a dark ground."""
-    inks = {"fill": "white", "stroke": COLOURS[colour], "strokeWidth": 1.5} if fitted else {"fill": COLOURS[colour], "stroke": "white", "strokeWidth": 0.5}
-    shape = {"condition": {"test": f"datum.slow < {LOW}", "value": "triangle-left"}, "value": "circle"}
-    return {
-        "transform": [{"filter": f"{CHOSEN} && datum.fitted === {str(fitted).lower()}"}], "mark": {"type": "point", "size": SIZES[fitted], "opacity": 1, **inks, **SILENT},
-        "encoding": {**encoding, "shape": shape},
-    }  # fmt: skip
+def _dots(encoding: dict, fitted: bool) -> dict:
+    """The tested rows filled, the fitted ones hollow."""
+    chosen = [{"filter": f"{CHOSEN} && datum.fitted === {str(fitted).lower()}"}]
+    return {"transform": chosen, "mark": {"type": "point", "opacity": 1, **DOTS[fitted], **SILENT}, "encoding": encoding}
 
 
 def _percent(field: str) -> str:
-    return f"format(100 * datum.{field}, '.0f') + ' %'"
+    """Browser expression: a mean error as the report's table prints it (validation.share)."""
+    return f"format(100 * datum.{field}, datum.{field} < 0.1 ? '.1f' : '.0f') + ' %'"
 
 
 def _mean(transform: list[dict], words: str, encoding: dict, **mark: Any) -> dict:
@@ -127,7 +128,6 @@ def _head() -> dict:
     """The mean errors of both families, and of the chosen one's fitted and other rows, in two lines above the plot."""
     average = [*({"calculate": value, "as": name} for name, value in MEANS.items()), {"aggregate": [{"op": "mean", "field": name, "as": name} for name in MEANS]}]
     both = " + ', ' + ".join(f"'{name} ' + {_percent(name)}" for name in FAMILIES)
-    lines = f"['mean error: ' + {both}, family + ': ' + {_percent('on')} on * rows, {_percent('other')} elsewhere']"
     lines = f"['mean error: ' + {both}, 'of ' + family + ' ' + {_percent('on')} + ' on * rows, ' + {_percent('other')} + ' elsewhere']"
     return _mean(average, lines, {"x": {"value": 0}, "y": {"value": -26}}, align="left", dx=-SIDE, lineHeight=16)
 
@@ -144,32 +144,29 @@ def _hover(encoding: dict) -> dict:
 
 def _layers() -> list[dict]:
     x = {**marks.log_axis("slow", "measured over predicted", LOW, HIGH), "axis": {"values": [0.25, 0.5, 1, 2, 4, 8], "format": "~r"}}
-    x["scale"] = {**x["scale"], "clamp": True}
     order = list(dict.fromkeys(each["slice"] for each in rows()))
-    looks = {"labelLimit": SIDE, "labelFontSize": 12, "grid": False, "minExtent": SIDE, "maxExtent": SIDE}
+    looks = {"labelLimit": SIDE, "labelFontSize": 12, "grid": False, "ticks": False, "labelPadding": 6, "minExtent": SIDE, "maxExtent": SIDE}
     y = {"field": "slice", "type": "nominal", "sort": order, "title": None, "axis": looks}
     band = {"data": {"values": [{"low": 1 / (1 + NEAR), "high": 1 / (1 - NEAR)}]}, "mark": {"type": "rect", "color": COLOURS["accent"], "opacity": 0.18, **SILENT}}
     band["encoding"] = {"x": {**x, "field": "low"}, "x2": {"field": "high"}}
     one = {"data": {"values": [{"one": 1}]}, "mark": {"type": "rule", "strokeWidth": 1.5, "color": marks.INK, **SILENT}, "encoding": {"x": {**x, "field": "one"}}}
     encoding = {"x": x, "y": y}
-    return [band, one, _dots(encoding, False, "compute"), _dots(encoding, True, "kv"), _of_slices(y), _head(), _hover(encoding)]
+    return [band, one, _dots(encoding, False), _dots(encoding, True), _of_slices(y), _head(), _hover(encoding)]
 
 
 def _title() -> dict:
     """The chips and the format, and the constants that count."""
     first, second = FORMATS
-    said = lambda name: marks.said(name, "~r") if name == "serial_share" else marks.said(name, ".3~f")
-    efficiencies = " + ', ".join(f"{word} ' + {said(f'{word}_efficiency')}" for word in ("compute", "memory"))
-    links = f"', links ' + {said('link_efficiency')} + ', ' + {marks.said(f'link_latency / {US!r}', '.3~r')} + ' µs'"
-    return marks.title(
-        f"'TensorRT-LLM on ' + (family === '{first}' ? '{FORMATS[first]}' : '{FORMATS[second]}')", f"'{efficiencies} + ', σ ' + {said('serial_share')} + {links}"
-    )
+    chips = f"'TensorRT-LLM on ' + (family === '{first}' ? '{FORMATS[first]}' : '{FORMATS[second]}')"
+    told = {"compute": "compute_efficiency", "memory": "memory_efficiency", "σ": "serial_share", "links": "link_efficiency"}
+    values = " + ', ".join(f"{word} ' + {marks.said(name, '.3~r')}" for word, name in told.items())
+    return marks.title(chips, f"'{values} + ' and ' + {marks.said(f'link_latency / {US!r}', '.1~f')} + ' µs'")
 
 
 def fit_explorer() -> Explorable:
     """Measured over predicted of TensorRT-LLM's dense rows, with the constants of the prediction to move."""
     spec = {"data": {"values": list(rows())}, "transform": _computed(), "params": _controls(), "layer": _layers(), "title": _title()}
-    hint = "At σ = 0 only the longest of multiplying, reading and sending counts, and sending is not the longest of any row unless links are made slow: then links do nothing."
+    hint = "At σ = 0 only the longest of multiplying, reading and sending counts. Here that is never sending, unless links are made slow, so that their sliders do nothing."
     return Explorable(spec, "Fit the constants by hand", _says(), f"{_fitted_says()} {hint} Try your own: is there a setting that suits both families of chips?")
 
 
@@ -185,10 +182,10 @@ def _fitted_says() -> str:
     for family, id in FAMILIES.items():
         values, off = constants(family), errors(family, named(id))
         on, other = (mape(error for fitted, error in off if fitted is way) for way in (True, False))
-        told.append(f"{family}: compute {values['compute_efficiency']:.3f}, memory {values['memory_efficiency']:.3f}, {on:.0%} off where they were fitted and {other:.0%} elsewhere")
+        told.append(f"{family}: compute {values['compute_efficiency']:.3f}, memory {values['memory_efficiency']:.3f}, {share(on)} off where they were fitted and {share(other)} elsewhere")
     links = constants("Hopper")
     words = f"Fitted on the rows with a star (hollow): {'; '.join(told)}. Both add all times (σ = 1), and have links at {links['link_efficiency']:.2f} and {links['link_latency'] / US:.1f} µs a message."
-    return f"The menu of constants sets either, or the ideal machine; else the sliders count. {words}".replace("%", " %")
+    return f"The menu of constants sets either, or the ideal machine; else the sliders count. {words}"
 
 
 def _says() -> str:
@@ -197,7 +194,7 @@ def _says() -> str:
     slows = [case.measured / runs.seconds(case) for case in cases("Hopper")]
     slices = {each["slice"] for each in mine if each["family"] == "Hopper"}
     return (
-        f"Measured over predicted time of a step, on a log scale from {LOW} to {HIGH}, for {len(slows)} published runs of TensorRT-LLM on Hopper in {len(slices)} slices, a line each, with a menu for the "
-        f"{len(mine) - len(slows)} on Blackwell, sliders for five constants and each slice's mean absolute error at its right. With the ideal machine, where the sliders start, runs took "
+        f"Measured over predicted time of a step, on a log scale from {LOW} to {HIGH}, for {len(slows)} published runs of TensorRT-LLM on Hopper in {len(slices)} slices, a line each, with menus for the "
+        f"{len(mine) - len(slows)} on Blackwell and for fitted constants, sliders for five constants, and each slice's mean absolute error at its right. With the ideal machine, where the sliders start, runs took "
         f"{min(slows):.1f} to {max(slows):.1f} times as long as predicted, the median {statistics.median(slows):.1f}; a band of {100 * NEAR:.0f} % about 1 is where the constants should bring them."
     )

@@ -165,7 +165,7 @@ def _place(row: Row) -> tuple[str, str]:
 
 
 def _headed(height: float, groups: Mapping[str, Sequence[Line]]) -> tuple[Drawing, Any, list[tuple[int, str, Line]]]:
-    """An empty picture with a line of text for every group and every line; and (place, colour, line) of each."""
+    """An empty picture with a line of text for every group, after a square of its colour, and every line; and (place, colour, line) of each."""
     fig, at = drawing.axes(WIDTH, height + LINE * sum(1 + len(lines) for lines in groups.values()))
     names, places = [], []
     for ink, (group, lines) in zip(_cycled(), groups.items()):
@@ -175,7 +175,9 @@ def _headed(height: float, groups: Mapping[str, Sequence[Line]]) -> tuple[Drawin
             names.append((line.name, None))
     at.set(ylim=(len(names) - 0.3, -0.7), yticks=range(len(names)), yticklabels=[name for name, _ in names])
     for label, (_, ink) in zip(at.get_yticklabels(), names):
-        label.set(fontsize=SMALL, **({"color": COLOURS[ink], "fontweight": "bold"} if ink else {}))
+        label.set(fontsize=SMALL, fontweight="bold" if ink else "normal")
+        if ink:
+            at.annotate("■", (0, 0.5), (-3, 0), xycoords=label, textcoords="offset points", color=COLOURS[ink], ha="right", va="center", fontsize=SMALL, annotation_clip=False)
     at.tick_params(axis="y", length=0)
     at.grid(visible=False, axis="y")
     return fig, at, places
@@ -192,10 +194,10 @@ def _log(at: Any, low: float, high: float, ticks: Mapping[float, str], label: st
     at.minorticks_off()
 
 
-def _right(at: Any, place: float, texts: Sequence[tuple[str, str]]) -> None:
-    """Texts in columns right of the picture, each with its colour."""
-    for n, (text, ink) in enumerate(texts):
-        looks = {"color": COLOURS[ink], "ha": "right", "va": "center", "fontsize": SMALL, "annotation_clip": False}
+def _right(at: Any, place: float, *texts: str) -> None:
+    """Texts in columns right of the picture; the first of two is bold."""
+    for n, text in enumerate(texts):
+        looks = {"fontweight": "bold" if n < len(texts) - 1 else "normal", "ha": "right", "va": "center", "fontsize": SMALL, "annotation_clip": False}
         at.annotate(text, (1, place), (35 + 35 * n, 0), xycoords=at.get_yaxis_transform(), textcoords="offset points", **looks)
 
 
@@ -216,22 +218,35 @@ def floors() -> Drawing:
             at.plot(MOST, place, ">", color=COLOURS[ink], ms=6, mew=0, clip_on=False)
         at.plot(beaten, [place] * len(beaten), "X", color=COLOURS["bound"], ms=6, mew=0)
         at.plot(line.median, place, "|", color=COLOURS["bound"], ms=10, mew=2)
-        _right(at, place, [(f"{line.median:.3g}" if line.median >= 10 else f"{line.median:.1f}", "bound")])
-    _right(at, -1, [("median", "muted")])
+        _right(at, place, f"{line.median:.3g}" if line.median >= 10 else f"{line.median:.1f}")
+    _beyond(at, groups)
+    _right(at, -1, "median")
     at.text(1, -1, "the floor", ha="center", va="center", fontsize=SMALL)
     _log(at, 0.2, MOST, {0.25: "÷4", 0.5: "÷2", 1: "1", 2: "2", 4: "4", 10: "10", 50: "50"}, "measured over ideal (log scale)")
     return done(fig, _floors_say(rows, groups))
+
+
+def _outside(lines: Sequence[Line]) -> list[float]:
+    """Measured over ideal of the rows beyond the axis."""
+    return [row.slow for line in lines for row in line.rows if row.slow >= MOST]
+
+
+def _beyond(at: Any, groups: Mapping[str, Sequence[Line]]) -> None:
+    """In a group's own line: how many of its rows the triangles stand for, and the farthest."""
+    for label in at.get_yticklabels():
+        if label.get_text() in groups and (far := _outside(groups[label.get_text()])):
+            at.text(MOST, label.get_position()[1], f"▶ {len(far)}, up to {max(far):,.0f}", ha="right", va="center", fontsize=SMALL)
 
 
 def _floors_say(rows: Sequence[Row], groups: Mapping[str, Sequence[Line]]) -> str:
     slows = sorted(row.slow for row in rows)
     span = lambda lines: f"{lines[0].median:.1f} to {lines[-1].median:.1f}"
     each = "; ".join(f"{group.lower()} {span(lines)}" for group, lines in groups.items())
-    beaten, beyond = sum(row.excepted for row in rows), sum(slow >= MOST for slow in slows)
+    beaten, lines = sum(row.excepted for row in rows), [line for lines in groups.values() for line in lines if _outside([line])]
     return (
         f"Measured over ideal for {len(rows)} published numbers, a dot each, on a log scale from {slows[0]:.2f} to {MOST}, a line for each of {sum(map(len, groups.values()))} data sets "
-        f"or their parts, with a stroke at the median and a rule at 1, the floor. {len(rows) - beaten} lie on it or above, {beyond} of them beyond the scale, as far as {slows[-1]:,.0f}; "
-        f"{beaten} crosses lie below, each for a reason. Medians of the lines, by group: {each}."
+        f"or their parts, with a stroke at the median and a rule at 1, the floor. {len(rows) - beaten} lie on it or above; triangles at the edge stand for the {len(_outside(lines))} of them beyond the scale, up to "
+        f"{slows[-1]:,.0f}, of {listed([line.name for line in lines])}. {beaten} crosses lie below, each for a reason. Medians of the lines, by group: {each}."
     )
 
 
@@ -310,8 +325,8 @@ def _calibrated(picture: str) -> Drawing:
             at.plot(inside, [place] * len(inside), "o", color=COLOURS[ink], ms=4.5, **looks)
             for slow in beyond:
                 at.plot(HIGH if slow > 1 else LOW, place, ">" if slow > 1 else "<", color=COLOURS[ink], ms=6, mew=0, clip_on=False)
-        _right(at, place, [(_error(line.rows), "bound"), (_ideal(line.rows), "muted")])
-    _right(at, -1, [("off, %", "bound"), ("ideal", "muted")])
+        _right(at, place, _error(line.rows), _ideal(line.rows))
+    _right(at, -1, "off, %", "ideal")
     _log(at, LOW, HIGH, TICKS, "measured over predicted (log scale)")
     return done(fig, _calibrated_says(picture, groups))
 
@@ -376,9 +391,11 @@ def where() -> Drawing:
 
 def _key(at: Any) -> None:
     """What the colours are, in two lines above the bars; the mark of what was measured."""
-    words = [(f"■ {text}", ink) for text, ink in PARTS.values()] + [("◆ measured", "bound")]
-    for n, (text, ink) in enumerate(words):
-        at.annotate(text, (-0.38 + 0.37 * (n % 4), 1), xycoords="axes fraction", xytext=(0, 8 + 15 * (1 - n // 4)), textcoords="offset points", color=COLOURS[ink], fontsize=SMALL)
+    words = [("■", text, ink) for text, ink in PARTS.values()] + [("◆", "measured", "bound")]
+    for n, (mark, text, ink) in enumerate(words):
+        looks = {"textcoords": "offset points", "fontsize": SMALL, "va": "baseline"}
+        square = at.annotate(mark, (-0.38 + 0.37 * (n % 4), 1), (0, 8 + 15 * (1 - n // 4)), xycoords="axes fraction", color=COLOURS[ink], **looks)
+        at.annotate(text, (1, 0), (3, 0), xycoords=square, **looks)
 
 
 def _where_says(found: Mapping[str, Mapping[str, float]]) -> str:
