@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from html import escape
 
+from blackboard.catalogue import measurements
 from blackboard.drawing import percent
 from blackboard import notation
 from blackboard.notation import latex
@@ -57,7 +58,7 @@ def counted() -> dict[str, str]:
     dense, routed = ([row for row in engines if row.data.startswith("trtllm") and ("Llama-3" in row.part) == wanted] for wanted in (True, False))
     twice = len(tested) - len({(row.data, row.what, row.published) for row in tested})
     return {
-        "rows": f"{len(rows):,}", "sets": str(len({row.data for row in rows})), "closures": str(len(closed)), "exact": str(len(exact)),
+        "rows": f"{len(rows):,}", "sets": str(len({row.data for row in rows})), "unheld": str(len(measurements()) - len({row.data for row in rows})), "closures": str(len(closed)), "exact": str(len(exact)),
         "wide": str(len(whole().wide)), "floors": str(len(of(FLOOR))), "beaten": str(len(whole().exceptions)),
         "calibrated": str(len(of(CALIBRATED))), "tested": str(len(tested)), "within": near(tested), "twice": str(twice),
         "engines": str(len(engines)), "engines_within": near(engines), "dense_within": near(dense), "routed_within": near(routed),
