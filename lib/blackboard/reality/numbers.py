@@ -5,9 +5,9 @@ from __future__ import annotations
 import statistics
 from html import escape
 
+from blackboard import notation
 from blackboard.catalogue import measurements
 from blackboard.drawing import percent
-from blackboard import notation
 from blackboard.notation import latex
 from blackboard.reality import equations as eq, runs, serving, training as train
 from blackboard.reality.bends import RECIPE, bends, shares
