@@ -7,8 +7,9 @@ from blackboard.datafile import UnknownId
 from blackboard.formula import IDEAL
 from blackboard.reality import calibration, runs, serving, validate
 from blackboard.reality.bends import bends, shares
-from blackboard.reality.calibration import BOTH, RECIPES, bounded, fit, known_links, named
+from blackboard.reality.calibration import BOTH, RECIPES, fit, known_links, named
 from blackboard.reality.checks import CALIBRATED, CLOSURE, FLOOR, KINDS, mape
+from blackboard.reality.fits import fitted
 from blackboard.reality.prediction import RESOURCES, step_terms
 from blackboard.reality.validation import whole
 
@@ -66,7 +67,7 @@ def test_bounded_least_squares_are_scipys():
         scaled = [[a / t for a in row] for row, t in zip(parts, times)]
         left = [1 - r / t for r, t in zip(rest, times)]
         theirs = lsq_linear(scaled, left, bounds=(lows, [float("inf")] * 2)).x
-        assert bounded(parts, rest, times, lows) == pytest.approx(theirs, rel=1e-4)
+        assert fitted(parts, times, lows, rest) == pytest.approx(theirs, rel=1e-4)
 
 
 @ALL

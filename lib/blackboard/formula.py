@@ -13,7 +13,8 @@ import math
 import pkgutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
+from types import MappingProxyType
 from typing import Any, Iterator, NamedTuple
 
 import sympy
@@ -68,12 +69,18 @@ class Calibration:
             if notation.lookup(name).kind != "calibration":
                 raise UnknownSymbol(f"{name} is no calibration; there are: {', '.join(_calibrations())}")
 
+    @property
+    def full(self) -> dict[str, float]:
+        """All calibrations by symbol name, ideal where this one does not say."""
+        return _calibrations() | dict(self.values)
+
 
 IDEAL = Calibration("ideal", "every efficiency 1, every overhead 0: a floor on time")
 
 
-def _calibrations() -> dict[str, float]:
-    return {row.name: row.value for row in notation.table().values() if row.kind == "calibration"}
+@cache
+def _calibrations() -> Mapping[str, float]:
+    return MappingProxyType({row.name: row.value for row in notation.table().values() if row.kind == "calibration"})
 
 
 def _constants() -> dict[sympy.Symbol, sympy.Integer]:
@@ -381,7 +388,7 @@ class Formula(_Evaluable):
         for name in values:
             if name not in notation.table():
                 raise UnknownSymbol(f"{self.name} has no symbol {name!r}; it takes: {', '.join(sorted(known))}")
-        bound.update(_calibrations() | dict((calibration or IDEAL).values) | values)
+        bound.update((calibration or IDEAL).full | values)
         return Given(self, {n: _number(n, v) for n, v in bound.items() if n in known or n in values})
 
     @cached_property

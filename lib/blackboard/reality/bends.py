@@ -15,11 +15,12 @@ from blackboard.architecture import Experts, Heads
 from blackboard.catalogue import Chip, Model, Rates
 from blackboard.formula import Calibration
 from blackboard.reality import runs, serving
-from blackboard.reality.calibration import RECIPES, fit, known_links
+from blackboard.reality.calibration import KNOWN, busy, fit, known_links
 from blackboard.reality.checks import mape
+from blackboard.reality.prediction import composed
 from blackboard.reality.serving import Case, Swap
 
-RECIPE = RECIPES[0]  # dense models on Hopper
+RECIPE = KNOWN["trtllm-h200"]  # dense models on Hopper
 GIB = 2**30 / 1e9
 
 
@@ -32,29 +33,19 @@ def _model(change: Callable[[Model], Model]) -> Swap:
 
 
 @dataclass(frozen=True)
-class KeysOnly(Heads):
-    """Attention whose values nobody counted."""
+class Miscounted(Heads):
+    """Attention whose cache is counted as so many times what it is."""
+
+    times: float = 1.0
 
     def entry(self, precision: str) -> float:
-        return super().entry(precision) / 2
+        return self.times * super().entry(precision)
 
 
-def keys_only(model: Model) -> Model:
-    """Half of the cache."""
-    return replace(model, attention=tuple(KeysOnly(**vars(group)) if isinstance(group, Heads) else group for group in model.attention))
-
-
-@dataclass(frozen=True)
-class Doubled(Heads):
-    """Attention whose cache is counted as read and written."""
-
-    def entry(self, precision: str) -> float:
-        return 2 * super().entry(precision)
-
-
-def twice(model: Model) -> Model:
-    """All of the cache twice."""
-    return replace(model, attention=tuple(Doubled(**vars(group)) if isinstance(group, Heads) else group for group in model.attention))
+def cached(times: float) -> Swap:
+    """All of the cache so many times: half without its values, twice if it is taken to be read and written."""
+    bent = lambda group: Miscounted(**vars(group), times=times) if isinstance(group, Heads) else group
+    return _model(lambda model: replace(model, attention=tuple(map(bent, model.attention))))
 
 
 def forget_gqa(model: Model) -> Model:
@@ -99,12 +90,12 @@ class Bend(NamedTuple):
 
 BENDS: dict[str, dict] = {  # what is wrong -> how the runs are made
     "nothing": {},
-    "keys and values counted twice": {"swap": _model(twice)},
+    "keys and values counted twice": {"swap": cached(2)},
     "grouped heads forgotten": {"swap": _model(forget_gqa)},
     "bits for bytes in the memory's rate": {"swap": _chip(slow_memory)},
     "total for active parameters": {"swap": _model(use_all)},
     "prompts taken in for nothing": {"prompts": False},
-    "values forgotten": {"swap": _model(keys_only)},
+    "values forgotten": {"swap": cached(0.5)},
     "sparse peak for the dense one": {"swap": _chip(sparse_peak)},
     "GB/s taken as GiB/s": {"swap": _chip(binary)},
 }
@@ -118,7 +109,7 @@ def bends() -> tuple[Bend, ...]:
 
 def _bend(says: str, cases: tuple[Case, ...]) -> Bend:
     floors = [runs.floor(case) for case in cases]
-    mine = [case for case in cases if RECIPE.suits(case.layout.chip, case.compute, case.layout.model)]
+    mine = list(filter(RECIPE.takes, cases))
     found = fit(RECIPE, [case for case in mine if RECIPE.slice(case)])
     tested = [runs.seconds(case, found) / case.measured - 1 for case in mine if not RECIPE.slice(case)]
     return Bend(says, sum(row.slow < 1 for row in floors), len(floors), mape(tested), found)
@@ -135,20 +126,20 @@ class Share(NamedTuple):
 @cache
 def shares(tried: tuple[float, ...] = (0.0, 0.5, 1.0)) -> tuple[Share, ...]:
     """The efficiencies fitted anew for each share; no straight line unless the share is one."""
-    cases = [case for case in serving.trtllm() if RECIPE.suits(case.layout.chip, case.compute, case.layout.model)]
+    cases = list(filter(RECIPE.takes, serving.trtllm()))
     return tuple(_share(share, cases) for share in tried)
 
 
 def _share(share: float, cases: list[Case]) -> Share:
     from scipy.optimize import least_squares
 
-    ideal = [(case, runs.busy(case, Calibration("links", "", known_links()))) for case in cases]
+    ideal = [(case, busy(case, Calibration("links", "", known_links()))) for case in cases]
 
     def errors(rates: tuple[float, float], fitted: bool) -> list[float]:
         compute, memory = rates
         found = Calibration("tried", "", {"serial_share": share})
-        times = lambda busy: {"compute": busy["compute"] / compute, "memory": busy["memory"] / memory, "links": busy["links"]}
-        return [runs.composed_busy(times(busy), case, found) / case.measured - 1 for case, busy in ideal if RECIPE.slice(case) == fitted]
+        times = lambda best: best | {"compute": best["compute"] / compute, "memory": best["memory"] / memory}
+        return [composed(times(best), case.layout, found) / case.measured - 1 for case, best in ideal if RECIPE.slice(case) == fitted]
 
     best = least_squares(lambda rates: errors(rates, True), (0.5, 0.7), bounds=(0.05, 1)).x
     return Share(share, *(mape(errors(best, fitted)) for fitted in (True, False)))

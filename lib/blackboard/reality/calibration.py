@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 from blackboard.catalogue import Chip, Model, measurement, source
 from blackboard.datafile import UnknownId, near
 from blackboard.formula import Calibration
 from blackboard.overheads.kernels import Plan, fused
 from blackboard.reality import exchanges, kernels, serving
-from blackboard.reality.prediction import RESOURCES, step_terms
+from blackboard.reality.fits import fitted
+from blackboard.reality.prediction import resources, step_terms
 from blackboard.reality.serving import Case
 
 EFFICIENCIES = {"compute_efficiency": "compute", "memory_efficiency": "memory", "link_efficiency": "links"}
@@ -45,10 +46,19 @@ class Recipe:
         """Whether the constants hold for a model on this chip, multiplied in this format."""
         return chip.id in self.chips and precision in self.formats and (model is None or self.models == kind(model))
 
+    def takes(self, case: Case) -> bool:
+        """Whether a run is of such a chip, format and kind of model."""
+        return self.suits(case.layout.chip, case.compute, case.layout.model)
+
     @property
     def holds(self) -> tuple[str, str, str]:
         """Chips, formats and kind of model, as a line prints them."""
         return ", ".join(self.chips) or BY_ID, ", ".join(self.formats), self.models
+
+    @cached_property
+    def sets(self) -> set[str]:
+        """Ids of the data sets that its runs are of."""
+        return {case.data for case in self.cases()}
 
     @property
     def inside(self) -> list[Case]:
@@ -119,9 +129,12 @@ ALONE = {"kernels-h200-bf16": ("bf16", "vllm-bf16"), "kernels-h200-fp8": ("fp8",
 KERNEL_CHIPS = ("h200", "h100-sxm")
 
 
+KNOWN = {recipe.id: recipe for recipe in RECIPES}
+
+
 def ids() -> tuple[str, ...]:
     """Ids of all calibrations."""
-    return (*(recipe.id for recipe in RECIPES), *ALONE)
+    return (*KNOWN, *ALONE)
 
 
 def listed(chip: str = "") -> str:
@@ -137,7 +150,7 @@ def named(id: str) -> Fitted:
     """A calibration by id: named("trtllm-h200"). UnknownId with the near ones."""
     if id not in ids():
         raise UnknownId(f"no calibration {id!r}; near: {', '.join(near(str(id), ids())) or 'none'}; there are: {', '.join(ids())}")
-    return alone(id) if id in ALONE else fit(next(recipe for recipe in RECIPES if recipe.id == id))
+    return alone(id) if id in ALONE else fit(KNOWN[id])
 
 
 def alone(id: str) -> Fitted:
@@ -176,7 +189,7 @@ def fit(recipe: Recipe, cases: Sequence[Case] | None = None) -> Fitted:
     slice = [case._replace(sends=True) for case in (recipe.inside if cases is None else cases)]
     parts = [_parts(case, recipe.free, Calibration(recipe.id, "", fixed)) for case in slice]
     lows = [1.0 if name in EFFICIENCIES else 0.0 for name in recipe.free]
-    factors = bounded([part for part, _ in parts], [rest for _, rest in parts], [case.measured for case in slice], lows)
+    factors = fitted([part for part, _ in parts], [case.measured for case in slice], lows, [rest for _, rest in parts])
     values = {name: 1 / factor if name in EFFICIENCIES else factor for name, factor in zip(recipe.free, factors)}
     told = f"{recipe.says} ({len(slice)} rows of {recipe.data}; {source(measurement(recipe.data).sources[0]).title})"
     batches = [case.work.sequences / case.layout.chips for case in slice]
@@ -189,8 +202,8 @@ def fit(recipe: Recipe, cases: Sequence[Case] | None = None) -> Fitted:
 
 def busy(case: Case, calibration: Calibration) -> dict[str, float]:
     """Seconds for which each resource is busy."""
-    found = step_terms(case.layout, case.work, case.weights, case.compute, calibration)
-    return {name: sum(found.get(term, 0.0) for term in terms if case.sends or name != "links") for name, terms in RESOURCES.items()}
+    found = resources(step_terms(case.layout, case.work, case.weights, case.compute, calibration))
+    return found if case.sends else found | {"links": 0.0}
 
 
 def _parts(case: Case, free: Sequence[str], fixed: Calibration) -> tuple[list[float], float]:
@@ -198,24 +211,3 @@ def _parts(case: Case, free: Sequence[str], fixed: Calibration) -> tuple[list[fl
     times = busy(case, fixed)
     before = {name: times[resource] for name, resource in EFFICIENCIES.items()} | {"layer_overhead": case.layout.model.layers, "overhead": 1.0}
     return [before[name] for name in free], sum(times[resource] for name, resource in EFFICIENCIES.items() if name not in free)
-
-
-def bounded(parts: Sequence[Sequence[float]], rest: Sequence[float], times: Sequence[float], lows: Sequence[float]) -> list[float]:
-    """Factors of the parts, none below its bound, whose sum with the rest is nearest to the times, by least squares of the relative error.
-
-    A factor that comes out below its bound is held there, and the others are fitted again: an efficiency is at most 1.
-    """
-    import numpy
-
-    scaled, held = numpy.array(parts, float) / numpy.array(times)[:, None], {}
-    left = 1 - numpy.array(rest) / numpy.array(times)
-    while True:
-        open_ = [n for n in range(len(lows)) if n not in held]
-        target = left - sum((scaled[:, n] * low for n, low in held.items()), numpy.zeros(len(times)))
-        found = dict(zip(open_, numpy.linalg.lstsq(scaled[:, open_], target, rcond=None)[0])) if open_ else {}
-        below = [n for n, value in found.items() if value < lows[n]]
-        if not below:
-            return [float(held.get(n, found.get(n))) for n in range(len(lows))]
-        held |= {n: lows[n] for n in below}
-
-

@@ -69,7 +69,7 @@ class Row:
     def holds(self) -> bool:
         """A closure closes; a floor is not beaten, or the row says why; a calibrated row is never wrong, only off."""
         if self.kind == CLOSURE:
-            return abs(self.published / self.computed - 1) <= self.limit + 1e-12
+            return abs(self.error) <= self.limit + 1e-12
         return self.kind == CALIBRATED or self.slow >= 1 - 1e-9 or bool(self.why)
 
     @property
@@ -93,10 +93,6 @@ class Sum(NamedTuple):
     worst: float  # greatest absolute relative error; of floors the smallest measured over ideal
     ideal_mape: float | None
     ideal_slow: float | None  # median of measured over ideal
-
-    @property
-    def source(self) -> tuple[str, ...]:
-        return measurement(self.data).sources
 
 
 def summed(rows: Iterable[Row]) -> list[Sum]:

@@ -12,13 +12,13 @@ import sys
 from numbers import Integral, Real
 
 from blackboard import catalogue
-from blackboard.architecture import bytes_per_param, standard_precision
+from blackboard.architecture import standard_precision
 from blackboard.catalogue import Chip, Model, Rent
 from blackboard.datafile import UnknownId
 from blackboard.formula import IDEAL, Calibration
 from blackboard.reality.calibration import auto, named
 from blackboard.reality.layout import Layout
-from blackboard.reality.prediction import Prediction
+from blackboard.reality.prediction import Prediction, multiplied
 
 PHASES = ("decode", "prefill")
 
@@ -60,7 +60,7 @@ def predict(
     chip = chip if isinstance(chip, Chip) else catalogue.chip(chip)
     phase, batch, context = _phase(phase), _positive("batch", batch), _positive("context", context)
     weights, kv = weights or model.weights, kv or "bf16"
-    compute = standard_precision(compute or (weights if _has(chip, weights) else "bf16"))
+    compute = standard_precision(compute or multiplied(chip, weights))
     layout = Layout(model, chip, chips, _left(chips, expert, pipeline) if tensor is None else tensor, expert, pipeline, cache)
     chip.flops(compute), model.kv_bytes(context, kv)  # refused here, not when the time is asked for
     constants = _calibrated(calibration, chip, compute, model)
@@ -87,14 +87,6 @@ def _positive(name: str, value: float) -> float:
     if isinstance(value, bool) or not 0 < number <= sys.float_info.max:
         raise ValueError(f"{name} must be a positive number, not {value!r}")
     return number
-
-
-def _has(chip: Chip, precision: str) -> bool:
-    try:
-        return bool(chip.flops(precision))
-    except UnknownId:
-        bytes_per_param(precision)  # an unknown format is refused, a chip without its rate is not
-        return False
 
 
 def _rented(chip: Chip, rent: str | Rent | None) -> Rent | None:

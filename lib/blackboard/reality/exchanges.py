@@ -92,7 +92,7 @@ def within_node(found: Sequence[Exchange] | None = None) -> list[Row]:
     return [row for group in found or groups() for n in range(len(group.rows)) for row in _message(group, n)]
 
 
-def _message(group: Exchange, n: int) -> tuple[Row, Row]:
+def _message(group: Exchange, n: int) -> list[Row]:
     message, measured = group.rows[n]
     values = group.values | {"message": message}
     return pair(
@@ -180,7 +180,7 @@ def long_reduces(found: Sequence[Exchange] | None = None) -> list[Row]:
     return [row for record in told for row in _long(record, share)]
 
 
-def _long(record: dict, share: dict[Formula, float]) -> tuple[Row, Row]:
+def _long(record: dict, share: dict[Formula, float]) -> list[Row]:
     """A bus rate: what one ring over all chips would send, over the measured time."""
     switched, values = "switch" in record["what"], long_values(record)
     floor = eq.domains_reduce if values["racks"] > 1 else eq.reduce_time

@@ -13,7 +13,7 @@ from blackboard import marks, units
 from blackboard.explorable import Explorable, derived, menu, slider
 from blackboard.formula import IDEAL, Calibration
 from blackboard.reality import equations as eq, runs, serving
-from blackboard.reality.calibration import RECIPES, TENSOR_RT, Recipe, busy, named
+from blackboard.reality.calibration import KNOWN, TENSOR_RT, Recipe, busy, named
 from blackboard.reality.checks import mape
 from blackboard.reality.figures import NEAR, short
 from blackboard.reality.serving import Case
@@ -35,13 +35,12 @@ SIDE = 92  # pixels left of the plot, for the names of the slices
 
 def recipe(family: str) -> Recipe:
     """The constants fitted for a family of chips."""
-    return next(recipe for recipe in RECIPES if recipe.id == FAMILIES[family])
+    return KNOWN[FAMILIES[family]]
 
 
 def cases(family: str) -> list[Case]:
     """Its dense rows."""
-    suits = recipe(family).suits
-    return [case for case in serving.trtllm() if case.data == TENSOR_RT and suits(case.layout.chip, case.compute, case.layout.model)]
+    return [case for case in serving.trtllm() if case.data == TENSOR_RT and recipe(family).takes(case)]
 
 
 def row(family: str, case: Case) -> dict[str, Any]:

@@ -65,16 +65,11 @@ WIDE = {  # closures that close only within a wider limit, in words; others are 
 }  # fmt: skip
 
 
-def off(row: Row) -> float:
-    """A closure's deviation: published over computed, less one."""
-    return row.slow - 1
-
-
 def counted(rows: Sequence[Row]) -> dict[str, int]:
     """How many closures close to each step, each counted once."""
     found = dict.fromkeys(STEPS, 0)
     for row in rows:
-        found[next(name for name, step in STEPS.items() if abs(off(row)) <= step)] += 1
+        found[next(name for name, step in STEPS.items() if abs(row.error) <= step)] += 1
     return found
 
 
@@ -86,18 +81,18 @@ def called(row: Row) -> str:
 def closures() -> Drawing:
     """How many closures are exact or close to so many per cent; below, those beyond the limit, one by one."""
     report = whole()
-    rows, wide = report.of(CLOSURE).rows, sorted(report.wide, key=off)
+    rows, wide = report.of(CLOSURE).rows, sorted(report.wide, key=lambda row: row.error)
     fig, (top, low) = drawing.axes(WIDTH, 2.4 + 0.23 * len(wide), 2, 1, height_ratios=(len(STEPS), len(wide)))
     counts = counted(rows)
     top.barh(list(counts), list(counts.values()), color=[COLOURS["kv" if name == "beyond" else "accent"] for name in counts], alpha=0.75)
-    low.barh(range(len(wide)), [100 * off(row) for row in wide], color=COLOURS["kv"], alpha=0.75)
+    low.barh(range(len(wide)), [100 * row.error for row in wide], color=COLOURS["kv"], alpha=0.75)
     low.set_yticks(range(len(wide)), [called(row) for row in wide])
-    for at, values in ((top, counts.values()), (low, [100 * off(row) for row in wide])):
+    for at, values in ((top, counts.values()), (low, [100 * row.error for row in wide])):
         _valued(at, list(values), f"{{:{'.0f' if at is top else '+.1f'}}}")
     low.axvspan(-100 * LIMIT, 100 * LIMIT, color=COLOURS["accent"], alpha=0.15, lw=0)
     low.axvline(0, color=COLOURS["bound"], lw=1)
     top.set(title=f"{len(rows)} closures", xlabel="how many", xlim=(0, 1.15 * max(counts.values())))
-    left, right = 100 * off(wide[0]), 100 * off(wide[-1])
+    left, right = 100 * wide[0].error, 100 * wide[-1].error
     room = 0.3 * (right - left)
     low.set(title="beyond, one by one", xlabel="published over computed, less one (%)", xlim=(left - room, right + room))
     return done(fig, _closures_say(rows, wide, counts))
@@ -114,7 +109,7 @@ def _valued(at: Any, values: Sequence[float], form: str) -> None:
 
 def _closures_say(rows: Sequence[Row], wide: Sequence[Row], counts: Mapping[str, int]) -> str:
     told = ", ".join(f"{count} {name}" for name, count in counts.items() if name != "beyond")
-    each = "; ".join(f"{called(row)} {100 * off(row):+.1f} %" for row in wide)
+    each = "; ".join(f"{called(row)} {100 * row.error:+.1f} %" for row in wide)
     return _minus(f"Above, bars of how many of {len(rows)} closures are how near, each counted once: {told}, {len(wide)} beyond. Below, those beyond, published over computed less one: {each}.")
 
 

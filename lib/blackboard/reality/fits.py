@@ -23,22 +23,35 @@ class Constant(NamedTuple):
     formula: str = ""
 
 
-def fitted(parts: Sequence[Sequence[float]], times: Sequence[float], least: Sequence[float]) -> tuple[float, ...]:
-    """Factors of the parts, none below its least, whose sum is nearest to the times, by least squares of the relative error."""
+def fitted(parts: Sequence[Sequence[float]], times: Sequence[float], least: Sequence[float], rest: Sequence[float] | float = 0.0) -> tuple[float, ...]:
+    """Factors of the parts, none below its least, whose sum with the rest is nearest to the times, by least squares of the relative error."""
     import numpy
     from scipy.optimize import lsq_linear
 
-    scaled = numpy.array(parts, float) / numpy.array(times, float)[:, None]
-    return tuple(map(float, lsq_linear(scaled, numpy.ones(len(times)), (numpy.array(least) - 1e-12, numpy.inf), method="bvls").x.clip(least)))
+    times = numpy.array(times, float)
+    scaled, left = numpy.array(parts, float) / times[:, None], 1 - numpy.array(rest) / times
+    return tuple(map(float, lsq_linear(scaled, left, (numpy.array(least) - 1e-12, numpy.inf), method="bvls").x.clip(least)))
+
+
+def names(*formulas: Formula) -> tuple[str, ...]:
+    """Of formulas."""
+    return tuple(each.name for each in formulas)
+
+
+def both(
+    data: str, what: str, unit: str, published: float, ideal: float, computed: float, fitted: bool = False, why: str = "", excuse: str = "",
+    floor: tuple[str, ...] = (), formulas: tuple[str, ...] = (), rate: bool = False, part: str = "",
+) -> list[Row]:  # fmt: skip
+    """A floor and a calibrated row of one number; `excuse` counts where the floor is beaten, `floor` names its formulas if they are others."""
+    head, more, beaten = (data, what, unit, published), {"rate": rate, "part": part}, published > ideal if rate else published < ideal
+    return [
+        Row(FLOOR, *head, ideal, why=excuse if beaten else "", formulas=floor or formulas, **more),
+        Row(CALIBRATED, *head, computed, ideal=ideal, fitted=fitted, why=why, formulas=formulas, **more),
+    ]
 
 
 def pair(data: str, what: str, part: str, measured: float, ideal: float, ours: float, formulas: tuple[Formula, Formula],
-         fit: bool, why: str = "", excuse: str = "", rate: bool = False) -> tuple[Row, Row]:  # fmt: skip
-    """A measured time, s (or rate, byte/s), against the ideal one and the calibrated one; `excuse` counts where the floor is beaten."""
-    floor, real = (formula.name for formula in formulas)
-    shared = {"unit": "byte/s" if rate else "s", "published": measured, "rate": rate, "part": part}
-    beaten = measured > ideal if rate else measured < ideal
-    return (
-        Row(FLOOR, data, what, computed=ideal, why=excuse if beaten else "", formulas=(floor,), **shared),
-        Row(CALIBRATED, data, what, computed=ours, fitted=fit, ideal=ideal, why=why, formulas=(real,), **shared),
-    )
+         fit: bool, why: str = "", excuse: str = "", rate: bool = False) -> list[Row]:  # fmt: skip
+    """The rows of a measured time, s (or rate, byte/s), whose floor and prediction are of two formulas."""
+    floor, real = formulas
+    return both(data, what, "byte/s" if rate else "s", measured, ideal, ours, fit, why, excuse, names(floor), names(real), rate, part)

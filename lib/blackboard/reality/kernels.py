@@ -71,7 +71,7 @@ def _gemm_group(name: str, group: list[GemmRow], slice: Callable[[GemmRow], bool
     return [check for row in group for check in _gemm(name, row, found, slice(row))]
 
 
-def _gemm(name: str, row: GemmRow, found: dict[str, float], fit: bool) -> tuple[Row, Row]:
+def _gemm(name: str, row: GemmRow, found: dict[str, float], fit: bool) -> list[Row]:
     knee = gemm_side(row) == "near the knee"
     why = KNEE if knee else QUANTISED if row.precision == "fp8" else ""
     return pair(
@@ -108,7 +108,7 @@ def attention_checks(records: Sequence[dict] | None = None) -> list[Row]:
     return [check for row in records for check in _attention(row, found)]
 
 
-def _attention(row: dict, found: dict[str, float]) -> tuple[Row, Row]:
+def _attention(row: dict, found: dict[str, float]) -> list[Row]:
     values, batch = attention_values(row), row["batch"]
     part = "one sequence" if batch == 1 else f"batch {batch}" if batch == ATTENTION_SLICE else "larger batches"
     return pair(

@@ -11,7 +11,7 @@ from blackboard.drawing import percent
 from blackboard.notation import latex
 from blackboard.reality import equations as eq, runs, serving, training as train
 from blackboard.reality.bends import RECIPE, bends, shares
-from blackboard.reality.calibration import ALL, ALONE, KERNEL_CHIPS, RECIPES, named
+from blackboard.reality.calibration import ALL, ALONE, BY_ID, KERNEL_CHIPS, RECIPES, ids, named
 from blackboard.reality.checks import CALIBRATED, CLOSURE, FLOOR, Row, mape
 from blackboard.reality.entry import predict
 from blackboard.reality.validation import code, whole
@@ -21,40 +21,38 @@ from blackboard.units import pretty, significant
 LETTERS = {"compute_efficiency": r"\(\eta_c\)", "memory_efficiency": r"\(\eta_m\)", "link_efficiency": r"\(\eta_\ell\)", "layer_overhead": r"\(t_\ell\)"}
 
 
-SERVED = {case.data for case in serving.cases()}
-
-
-def ids_of_engines() -> tuple[str, ...]:
-    """Calibrations that are fitted on an engine."""
-    return tuple(recipe.id for recipe in RECIPES)
-
-
 def _slow(rows: list[Row]) -> float:
     return statistics.median(row.slow for row in rows)
 
 
+def _rows(data: str, *parts: str, fitted: bool | None = None) -> list[Row]:
+    """Calibrated rows of a data set, of these slices if some are named; fitted, not fitted, or either."""
+    mine = (row for row in whole().rows if row.kind == CALIBRATED and row.data == data and (not parts or row.part in parts))
+    return [row for row in mine if fitted in (None, row.fitted)]
+
+
 def _error(data: str, *parts: str) -> float:
     """Mean absolute error of the rows of these slices that were not fitted."""
-    return mape(row.error for row in whole().rows if row.kind == CALIBRATED and row.data == data and row.part in parts and not row.fitted)
+    return mape(row.error for row in _rows(data, *parts, fitted=False))
 
 
 def _bias(data: str, part: str) -> float:
     """Mean error of a slice, fitted or not."""
-    return statistics.mean(row.error for row in whole().rows if row.kind == CALIBRATED and (row.data, row.part) == (data, part))
+    return statistics.mean(row.error for row in _rows(data, part))
 
 
-def _fitted(id: str) -> float:
-    """Mean absolute error of the rows that a calibration was fitted on."""
-    return mape(row.error for row in whole().rows if row.kind == CALIBRATED and row.why == id and row.fitted)
+def _held_by(id: str, fitted: bool) -> list[Row]:
+    """Rows that are held against a calibration, those that it was fitted on or the others."""
+    return [row for row in whole().rows if row.kind == CALIBRATED and row.why == id and row.fitted == fitted]
 
 
 def counted() -> dict[str, str]:
     """How many rows of each kind, and how many hold."""
     rows = whole().rows
     of = lambda kind: [row for row in rows if row.kind == kind]
-    closed, exact = of(CLOSURE), [row for row in of(CLOSURE) if abs(row.published / row.computed - 1) < 1e-9]
+    closed, exact = of(CLOSURE), [row for row in of(CLOSURE) if abs(row.error) < 1e-9]
     tested, near = [row for row in of(CALIBRATED) if not row.fitted], lambda rows: percent(statistics.mean(abs(row.error) <= 0.15 for row in rows))
-    engines = [row for row in tested if row.data in SERVED and row.why in (*ids_of_engines(), runs.KERNELS)]
+    engines = [row for row in tested if row.why in ids()]
     dense, routed = ([row for row in engines if row.data.startswith("trtllm") and ("Llama-3" in row.part) == wanted] for wanted in (True, False))
     twice = len(tested) - len({(row.data, row.what, row.published) for row in tested})
     return {
@@ -71,7 +69,7 @@ def floors() -> dict[str, str]:
     medians = lambda rows: sorted(_slow([row for row in rows if (row.data, row.part) == part]) for part in {(row.data, row.part) for row in rows})
     trt = of("trtllm_v1_0_throughput", "trtllm_v1_0_moe")
     dense, routed = ([row for row in trt if ("Llama-3" in row.part) == wanted] for wanted in (True, False))
-    others, far = medians(of("sglang_large_ep_decode", "sglang_large_ep_prefill", "vllm_wide_ep")), [row for row in of("h200_nccl", "h200_deepep_ll_intranode")]
+    others, far = medians(of("sglang_large_ep_decode", "sglang_large_ep_prefill", "vllm_wide_ep")), of("h200_nccl", "h200_deepep_ll_intranode")
     alone, small = [row.slow for row in of("trtllm_r1_latency_steps")], [row.slow for row in of("gpt_fast_readme") if "float16" in row.part]
     return {
         "dense_low": significant(medians(dense)[0], 2), "dense_high": significant(medians(dense)[-1], 2), "dense_least": significant(min(row.slow for row in dense), 3),
@@ -84,10 +82,11 @@ def floors() -> dict[str, str]:
 def calibrated() -> dict[str, str]:
     """Constants, and errors on rows that they were not fitted on."""
     trt, moe, hopper, blackwell = "trtllm_v1_0_throughput", "trtllm_v1_0_moe", named("trtllm-h200").values, named("trtllm-b200").values
-    ideal = [row for row in whole().rows if row.kind == CALIBRATED and row.data == trt and not row.fitted and row.part.startswith("Llama")]
+    ideal = [row for row in _rows(trt, fitted=False) if row.part.startswith("Llama")]
     share = lambda name, where: percent(where[name])
-    from_kernels, by_share = [row for row in whole().rows if row.why == runs.KERNELS], shares()
-    nccl = [row for row in whole().rows if row.kind == CALIBRATED and row.data == "h200_nccl" and not row.fitted]
+    from_kernels, by_share = _held_by(runs.KERNELS, False), shares()
+    nccl, gemm, palm = _rows("h200_nccl", fitted=False), _rows("h200_gemm", fitted=False), _rows("pope_table2_palm540b", "prefill")
+    prefill = lambda scenario: percent(abs(next(row.error for row in palm if row.what.startswith(scenario))))
     parts = {part: mape(row.error for row in from_kernels if row.part == part) for part in {row.part for row in from_kernels}}
     return {
         "hopper_compute": share("compute_efficiency", hopper), "hopper_memory": share("memory_efficiency", hopper), "hopper_rows": str(len(RECIPE.inside)),
@@ -96,7 +95,7 @@ def calibrated() -> dict[str, str]:
         "h200_405b": percent(_error(trt, "Llama-3.1-405B, 8 H200")), "h100_405b": percent(_error(trt, "Llama-3.1-405B, 8 H100")),
         "gb200_70b": percent(_error(trt, "Llama-3.3-70B, 1 GB200")), "b200_405b": percent(_error(trt, "Llama-3.1-405B, 4 B200")), "gb200_405b": percent(_error(trt, "Llama-3.1-405B, 4 GB200")),
         "ideal_error": percent(mape(1 / row.ideal_slow - 1 for row in ideal)),
-        "fit_8b": percent(-_bias(trt, "Llama-3.1-8B, 1 H200")), "fit_70b": percent(_bias(trt, "Llama-3.3-70B, 1 H200")), "fit_both": percent(_fitted("trtllm-h200")), "bias_405b": percent(-_bias(trt, "Llama-3.1-405B, 8 H200")),
+        "fit_8b": percent(-_bias(trt, "Llama-3.1-8B, 1 H200")), "fit_70b": percent(_bias(trt, "Llama-3.3-70B, 1 H200")), "fit_both": percent(mape(row.error for row in _held_by("trtllm-h200", True))), "bias_405b": percent(-_bias(trt, "Llama-3.1-405B, 8 H200")),
         "hidden_all": percent(by_share[0].tested), "hidden_half": percent(by_share[1].tested), "hidden_none": percent(by_share[2].tested),
         "moe_compute": share("compute_efficiency", named("trtllm-moe-h200").values), "moe_compute_b200": share("compute_efficiency", named("trtllm-moe-b200").values),
         "link_us": pretty(hopper["link_latency"], "s", 2), "link_share": share("link_efficiency", hopper),
@@ -105,11 +104,9 @@ def calibrated() -> dict[str, str]:
         "moe_h100": percent(_error(trt, "Qwen3-235B-A22B, 8 H100")), "maverick_h200": percent(_error(moe, "Llama-4-Maverick, 8 H200")), "maverick_b200": percent(_error(moe, "Llama-4-Maverick, 8 B200")),
         "gptfast_70b": percent(_error("gpt_fast_readme", "Llama-2-70B, float16")), "gptfast_int4": percent(_error("gpt_fast_readme", "Llama-2-70B, int4", "Llama-2-7B, int4")),
         "layer_us": pretty(named("gptfast-a100").values["layer_overhead"], "s", 2),
-        "palm_prefill": percent(abs(next(row.error for row in whole().rows if row.kind == CALIBRATED and row.what.startswith("low latency, prefill")))),
-        "palm_gathered": percent(abs(next(row.error for row in whole().rows if row.kind == CALIBRATED and row.what.startswith("high throughput, prefill")))),
+        "palm_prefill": prefill("low latency"), "palm_gathered": prefill("high throughput"),
         "ds_decode": percent(_error("sglang_large_ep_decode", "DeepSeek profile")), "ds_prefill": percent(_error("sglang_large_ep_prefill", "DeepSeek profile")),
-        "knee": percent(mape(row.error for row in whole().rows if row.kind == CALIBRATED and row.data == "h200_gemm" and "knee" in row.part and not row.fitted)),
-        "gemm": percent(mape(row.error for row in whole().rows if row.kind == CALIBRATED and row.data == "h200_gemm" and "knee" not in row.part and not row.fitted)),
+        **{name: percent(mape(row.error for row in gemm if ("knee" in row.part) == (name == "knee"))) for name in ("knee", "gemm")},
         "alone": percent(mape(row.error for row in from_kernels), 1), "alone_rows": str(len(from_kernels)), "alone_least": percent(min(parts.values())), "alone_most": percent(max(parts.values())),
         **{name: percent(mape(row.error for row in nccl if f" {size}" in row.what)) for name, size in (("nccl_small", "32.8 kB"), ("nccl_middle", "524 kB"), ("nccl_large", "8.39 MB"))},
     }  # fmt: skip
@@ -117,14 +114,13 @@ def calibrated() -> dict[str, str]:
 
 def training() -> dict[str, str]:
     """Training runs and steps, memory, speculation."""
-    rows = [row for row in whole().rows if row.kind == CALIBRATED]
-    hours = [row for row in rows if row.data.startswith("training_gpu_hours") or row.data == "llammlein_training"]
+    hours = [row for data in (*train.SETS, "llammlein_training") for row in _rows(data)]
     error = lambda data, *parts: percent(_error(data, *parts))
     held = [row.error for row in hours if row.part in ("A100, Llama 1", "A100, other makers") and not row.fitted]
     mfu, small = steps_constants(), [row for row in hours if row.part == "H100, 1 to 8 billion"]
-    bubble = lambda *names: percent(mape(row.error for row in rows if row.data == "zero_bubble_pipeline" and row.part in names and not row.fitted), 1)
+    bubble = lambda *names: percent(_error("zero_bubble_pipeline", *names), 1)
     schedules = ("1F1B", "1F1B-I", "ZB-1p", "ZB-2p")
-    gains = [row.error for row in rows if row.data == "speculation_by_batch" and not row.fitted]
+    gains = [row.error for row in _rows("speculation_by_batch", fitted=False)]
     return {
         "a100_mfu": percent(mfu["A100 runs"]), "h100_mfu": percent(mfu["H100 runs"]), "llama1": percent(mape(row.error for row in hours if row.part == "A100, Llama 1")), "llama1_runs": str(sum(row.part == "A100, Llama 1" for row in hours)), "a100_held": percent(mape(held)), "a100_runs": str(len(held)),
         "runs": str(len({row.what for row in hours})), "small_most": percent(max(map(abs, (row.error for row in small)))), "h100_405b_hours": error("training_gpu_hours", "H100, Llama 3 of 405 billion"),
@@ -133,7 +129,7 @@ def training() -> dict[str, str]:
         "zb_memory": percent(_error("zero_bubble_pipeline", "memory"), 1), "revnet": error("memcnn_revnet", "reversible"), "gains": percent(mape(gains)), "gain_rows": str(len(gains)),
         "steps_mfu": percent(mfu["H100 steps"]), "llama4": error("training_gpu_hours", "FP8, Llama 4"), "palm_hours": percent(_error("training_gpu_hours_more", "a run from its own step")),
         "mtp": error("mtp_by_depth", "one layer used again and again"), "resnet": error("memcnn_revnet", "ordinary, in proportion to depth"), "t5_small": error("leviathan_table2", "T5-small"),
-        "t5_small_ideal": percent(mape(1 / row.ideal_slow - 1 for row in rows if row.data == "leviathan_table2" and row.part == "T5-small")),
+        "t5_small_ideal": percent(mape(1 / row.ideal_slow - 1 for row in _rows("leviathan_table2", "T5-small"))),
         "amoeba": error("gpipe_table2", "AmoebaNet"), "codex": percent(_error("prefix_cache_hit_rates", "what the traces allow"), 1),
     }  # fmt: skip
 
@@ -147,7 +143,7 @@ def bent() -> dict[str, str]:
     """What mistakes do to the three kinds of test."""
     by = {bend.says: bend for bend in bends()}
     return {
-        "bent_rows": str(by["nothing"].rows), "bent_tested": str(len([row for row in whole().rows if row.why == RECIPE.id])), "prompts_error": percent(by["prompts taken in for nothing"].error),
+        "bent_rows": str(by["nothing"].rows), "bent_tested": str(sum(len(_held_by(RECIPE.id, fitted)) for fitted in (True, False))), "prompts_error": percent(by["prompts taken in for nothing"].error),
         "total_beaten": str(by["total for active parameters"].beaten), "sparse_share": percent(by["sparse peak for the dense one"].value("compute_efficiency")),
         "values_share": percent(by["values forgotten"].value("memory_efficiency")), "gib_share": percent(by["GB/s taken as GiB/s"].value("memory_efficiency")),
     }  # fmt: skip
@@ -199,10 +195,9 @@ def constants() -> Page:
     told |= {id: (named(id).says, ALL, KERNEL_CHIPS, f"{format}, dense, where nothing above is") for id, (format, _) in ALONE.items()}
     rows = []
     for id, (says, free, chips, what) in told.items():
-        mine = [row for row in whole().rows if row.kind == CALIBRATED and row.why == id]
-        errors = ([row.error for row in mine if row.fitted == fitted] for fitted in (True, False))
+        errors = ([row.error for row in _held_by(id, fitted)] for fitted in (True, False))
         values = "; ".join(f"{LETTERS[name]}&nbsp;{_constant(name, named(id).values[name])}" for name in free)
-        rows.append([f"<code>{id}</code>", escape(says), values, *map(_over, errors), f"{', '.join(chips)}: {what}" if chips else "by its id alone"])
+        rows.append([f"<code>{id}</code>", escape(says), values, *map(_over, errors), f"{', '.join(chips)}: {what}" if chips else BY_ID])
     return table("Calibrations", ("Id", "Fitted on", "Constants", "Error there", "Error elsewhere", "Taken by auto for"), rows)
 
 

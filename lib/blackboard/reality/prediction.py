@@ -14,7 +14,6 @@ from blackboard.architecture import VLLM_FP8, bytes_per_param, standard_precisio
 from blackboard.batching import equations as step
 from blackboard.catalogue import Chip, Model, Rent
 from blackboard.formula import IDEAL, Calibration, take
-from blackboard.notation import lookup
 from blackboard.pipelining import equations as pipelining
 from blackboard.reality import equations as eq
 from blackboard.reality.layout import Layout
@@ -63,10 +62,10 @@ def prefilling(model: Model, batch: float, context: float, kv: str) -> Work:
 
 def terms(layout: Layout, work: Work, weights: str, compute: str, calibration: Calibration) -> dict[str, float]:
     """Seconds by term for one micro-batch in one stage; terms that cannot occur are left out."""
-    values = _values(layout, work, weights, compute) | _constants(calibration)
+    values = _values(layout, work, weights, compute) | calibration.full
     values["start_time"] = values["link_latency"]
     at = lambda formula, **changed: take(formula.open, values, **changed)
-    found = {"multiply": at(step.compute_time), "attend": at(eq.attend_time, flops=attend_rate(layout.chip, work.kv)), "weights": at(step.weight_time), "cache": at(step.kv_time)}
+    found = {"multiply": at(step.compute_time), "attend": at(eq.attend_time, flops=layout.chip.flops(multiplied(layout.chip, work.kv))), "weights": at(step.weight_time), "cache": at(step.kv_time)}
     if layout.tensor > 1:
         reduces = layout.model.layers + (layout.model.layers if layout.expert == 1 else layout.model.layers - layout.routed_layers)
         found["tensor"] = reduces / layout.pipeline * (at(eq.reduce_time) if layout.tensor <= layout.domain else at(eq.domains_reduce, **_domains(layout, values)))
@@ -83,16 +82,10 @@ def _domains(layout: Layout, values: dict[str, float]) -> dict[str, float]:
     return {"chips": layout.domain, "racks": layout.tensor / layout.domain, "start_time": 2 * values["start_time"]} | both
 
 
-def _constants(calibration: Calibration) -> dict[str, float]:
-    """All calibrations by symbol, ideal where the calibration does not say."""
-    names = ("compute_efficiency", "memory_efficiency", "link_efficiency", "link_latency", "overhead", "layer_overhead", "serial_share")
-    return {name: calibration.values.get(name, lookup(name).value) for name in names}
-
-
-def attend_rate(chip: Chip, kv: str) -> float:
-    """FLOP/s of attention: in the cache's format if the chip multiplies in it, else in bf16."""
-    rate = getattr(chip.flops_dense_per_s, "fp8" if kv == VLLM_FP8 else standard_precision(kv))
-    return rate or chip.flops("bf16")
+def multiplied(chip: Chip, precision: str) -> str:
+    """The format in which a chip multiplies what is stored in this one: itself, or bf16 where the chip has no rate for it."""
+    name = "fp8" if precision == VLLM_FP8 else standard_precision(precision)
+    return name if getattr(chip.flops_dense_per_s, name) else "bf16"
 
 
 def _values(layout: Layout, work: Work, weights: str, compute: str) -> dict[str, float]:
@@ -140,10 +133,14 @@ def step_terms(layout: Layout, work: Work, weights: str, compute: str, calibrati
     return {name: rounds * value for name, value in found.items()}
 
 
-def composed(found: dict[str, float], layout: Layout, calibration: Calibration = IDEAL) -> float:
-    """Seconds of a step from its terms, by equations.step_time."""
-    busy = {f"t_{name}": sum(found.get(term, 0) for term in parts) for name, parts in RESOURCES.items()}
-    return take(eq.step_time.open, busy | _constants(calibration), layers=layout.model.layers)
+def resources(found: dict[str, float]) -> dict[str, float]:
+    """Seconds for which each resource is busy, from the terms of a step."""
+    return {name: sum(found.get(term, 0.0) for term in parts) for name, parts in RESOURCES.items()}
+
+
+def composed(busy: dict[str, float], layout: Layout, calibration: Calibration = IDEAL) -> float:
+    """Seconds of a step from those of its resources, by equations.step_time."""
+    return take(eq.step_time.open, {f"t_{name}": value for name, value in busy.items()} | calibration.full, layers=layout.model.layers)
 
 
 @dataclass(frozen=True)
@@ -170,18 +167,18 @@ class Prediction:
     def terms(self) -> dict[str, float]:
         """Name -> seconds, of what keeps multipliers, memory and links busy, and of what nothing hides ("fixed")."""
         found = step_terms(self.layout, self.work, self.weights, self.compute, self.calibration, self.phase == "prefill")
-        fixed = take(eq.fixed_time.open, _constants(self.calibration), layers=self.layout.model.layers)
+        fixed = take(eq.fixed_time.open, self.calibration.full, layers=self.layout.model.layers)
         return found | ({"fixed": fixed} if fixed else {})
 
     @property
     def resources(self) -> dict[str, float]:
         """Seconds for which each resource is busy."""
-        return {name: sum(self.terms.get(term, 0) for term in parts) for name, parts in RESOURCES.items()}
+        return resources(self.terms)
 
     @cached_property
     def time(self) -> float:
         """Seconds a step: a token for every sequence, or the whole prompts."""
-        return composed(self.terms, self.layout, self.calibration)
+        return composed(self.resources, self.layout, self.calibration)
 
     @property
     def binds(self) -> str:
@@ -257,7 +254,7 @@ class Prediction:
 
     def _lines(self) -> list[tuple[str, str]]:
         """What is printed, a name and a value each; two spaces before a name are one level."""
-        share, chip = _constants(self.calibration)["serial_share"], self.layout.chip
+        share, chip = self.calibration.full["serial_share"], self.layout.chip
         time, sizes = units.pretty(self.time, "s"), (sum(self.memory_per_chip.values()), chip.hbm_bytes)
         lines = [(self.layout.model.id, f"{self.layout.chips} × {chip.id}, {self.calibration.id}"), ("time", f"{time}, {self._sum(share)}")]
         lines += [("largest" if share == 1 else "binds", self.binds), *self._busy(), ("token/s a chip", units.significant(self.tokens_per_s_per_chip))]

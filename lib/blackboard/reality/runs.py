@@ -9,7 +9,7 @@ from blackboard.batching import equations as step
 from blackboard.catalogue import chip, measurement
 from blackboard.formula import IDEAL, Calibration, take
 from blackboard.reality import equations as eq, serving
-from blackboard.reality.calibration import RECIPES, Recipe, busy, named
+from blackboard.reality.calibration import KNOWN, RECIPES, Recipe, busy, named
 from blackboard.reality.checks import CALIBRATED, FLOOR, Row
 from blackboard.reality.prediction import composed
 from blackboard.reality.serving import Case
@@ -20,12 +20,7 @@ FORMULAS = tuple(f.name for f in (eq.step_time, step.compute_time, step.weight_t
 
 def seconds(case: Case, calibration: Calibration = IDEAL) -> float:
     """The step of a case, predicted."""
-    return composed_busy(busy(case, calibration), case, calibration)
-
-
-def composed_busy(times: dict[str, float], case: Case, calibration: Calibration) -> float:
-    """A step from the seconds of its resources."""
-    return composed({term: times[name] for name, term in (("compute", "multiply"), ("memory", "weights"), ("links", "tensor"))}, case.layout, calibration)
+    return composed(busy(case, calibration), case.layout, calibration)
 
 
 def told(case: Case, time: float) -> float:
@@ -53,18 +48,13 @@ def _calibrated(case: Case, id: str, part: str, fitted: bool) -> Row:
 
 def from_kernels() -> list[Row]:
     """Engines on Hopper with the constants of kernels measured one at a time: nothing is fitted on any engine."""
-    suits = RECIPES[0].suits
-    mine = [case for case in serving.trtllm() if suits(case.layout.chip, case.compute, case.layout.model)]
-    return [_calibrated(case, KERNELS, f"from kernels alone, {case.part}", False) for case in mine]
+    return [_calibrated(case, KERNELS, f"from kernels alone, {case.part}", False) for case in serving.trtllm() if KNOWN["trtllm-h200"].takes(case)]
 
 
 def recipe_of(case: Case) -> Recipe | None:
     """The constants that a case is held against: those of its own engine, on its own kind of chip and model."""
-    for recipe in RECIPES:
-        same = any(case.data == other.data for other in recipe.cases()) and (not recipe.chips or recipe.suits(case.layout.chip, case.compute, case.layout.model))
-        if same:
-            return recipe
-    return None
+    suits = lambda recipe: case.data in recipe.sets and (not recipe.chips or recipe.takes(case))
+    return next(filter(suits, RECIPES), None)
 
 
 @cache

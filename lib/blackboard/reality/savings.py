@@ -13,8 +13,7 @@ from blackboard.pipelining.equations import chip_weights
 from blackboard.pipelining.numbers import compared
 from blackboard.pipelining.simulation import Comparison
 from blackboard.reality.checks import CALIBRATED, FLOOR, Row
-from blackboard.reality.fits import Constant
-from blackboard.reality.steps import both, names
+from blackboard.reality.fits import Constant, both, names
 from blackboard.reversibility import equations as kept
 from blackboard.reversibility.numbers import times
 from blackboard.speculation import equations as spec, simulation as rounds
@@ -121,7 +120,6 @@ def length_rows() -> list[Row]:
     return rows
 
 
-
 def gain_rows() -> list[Row]:
     """No gain is larger than the tokens of a pass."""
     found = []
@@ -142,7 +140,6 @@ def uncounted(data: str, gain: float, tokens: float) -> str:
     if data != "ngram_by_batch" or gain <= tokens:
         return ""
     return f"the tokens of a pass seem to leave out the one that the target adds: with it they would be {tokens + 1:g}"
-
 
 
 # --- paging ------------------------------------------------------------------------------------------------------------------

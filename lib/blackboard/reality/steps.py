@@ -12,7 +12,6 @@ from typing import Any
 
 from blackboard.catalogue import chip, measurement
 from blackboard.corpus.equations import step_tokens
-from blackboard.formula import Formula
 from blackboard.overtraining.equations import pretrain_compute, training_time
 from blackboard.pipelining.equations import bubble, interleaved_bubble
 from blackboard.pipelining.numbers import compared
@@ -20,7 +19,7 @@ from blackboard.pipelining.simulation import Comparison
 from blackboard.pricing.equations import attention_of_heads, context_flop
 from blackboard.racks.equations import exchange_time
 from blackboard.reality.checks import CALIBRATED, FLOOR, Row
-from blackboard.reality.fits import Constant
+from blackboard.reality.fits import Constant, both, names
 from blackboard.reversibility.equations import work_ratio
 from blackboard.reversibility.simulation import MATRICES, SEQUENCE, VALUE
 from blackboard.units import factor
@@ -31,17 +30,6 @@ RATE = "compute_TFLOP_per_GPU_per_s"
 MEGATRON, MEGATRON_2, LLAMA = "megatron_2021_table1", "megatron_2021_table2_zero3", "llama3_405b_parallelism"
 GPTS, DEEPSEEK, SCHEDULES = "korthikanti_iteration_times", "deepseek_isca25_training", "zero_bubble_pipeline"
 HEADS = ("layers", "query_heads", "head_dim")
-
-
-def names(*formulas: Formula) -> tuple[str, ...]:
-    """Of formulas."""
-    return tuple(each.name for each in formulas)
-
-
-def both(data: str, what: str, unit: str, published: float, ideal: float, computed: float, fitted: bool = False, why: str = "", **more) -> list[Row]:
-    """A floor and a calibrated row of one number."""
-    head = (data, what, unit, published)
-    return [Row(FLOOR, *head, ideal, **more), Row(CALIBRATED, *head, computed, ideal=ideal, fitted=fitted, why=why, **more)]
 
 
 # --- work ----------------------------------------------------------------------------------------------------------------

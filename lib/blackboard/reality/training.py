@@ -12,8 +12,8 @@ from blackboard.corpus.numbers import LARGE, run
 from blackboard.overtraining.equations import training_time
 from blackboard.reality import steps
 from blackboard.reality.checks import CALIBRATED, FLOOR, Row
-from blackboard.reality.fits import Constant
-from blackboard.reality.steps import SPENT, Record, both, names, shape, weighed
+from blackboard.reality.fits import Constant, both, names
+from blackboard.reality.steps import SPENT, Record, shape, weighed
 from blackboard.reversibility.equations import work_ratio
 from blackboard.units import factor
 

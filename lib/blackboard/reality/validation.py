@@ -41,7 +41,7 @@ class Report(NamedTuple):
     @property
     def wide(self) -> list[Row]:
         """Closures that close only within a limit of their own, for a reason, one by one."""
-        return [row for row in self.rows if row.kind == CLOSURE and abs(row.published / row.computed - 1) > LIMIT]
+        return [row for row in self.rows if row.kind == CLOSURE and abs(row.error) > LIMIT]
 
     @property
     def exceptions(self) -> list[Row]:
