@@ -8,7 +8,13 @@ from blackboard import practice
 
 ROOT = Path(__file__).resolve().parent.parent
 LIB = ROOT / "lib" / "blackboard"
-NEEDS = ("equations", "numbers", "figures", "explorables", "problems")  # a lesson without one of these is still being written
+NEEDS = (
+    "equations",
+    "numbers",
+    "figures",
+    "explorables",
+    "problems",
+)  # a lesson without one of these is still being written
 
 
 def page(lesson):
@@ -16,7 +22,11 @@ def page(lesson):
     return ROOT / "book" / f"{lesson}.md"
 
 
-LESSONS = [name for name in practice.lessons() if page(name).exists() and all((LIB / name / f"{room}.py").exists() for room in NEEDS)]
+LESSONS = [
+    name
+    for name in practice.lessons()
+    if page(name).exists() and all((LIB / name / f"{room}.py").exists() for room in NEEDS)
+]
 
 
 def room(lesson, name):
@@ -26,9 +36,17 @@ def room(lesson, name):
 
 def functions(module):
     """Public functions that the module itself defines, and that need no argument."""
-    own = [(n, f) for n, f in vars(module).items() if inspect.isfunction(f) and f.__module__ == module.__name__ and not n.startswith("_")]
+    own = [
+        (n, f)
+        for n, f in vars(module).items()
+        if inspect.isfunction(f) and f.__module__ == module.__name__ and not n.startswith("_")
+    ]
     empty = inspect.Parameter.empty
-    return [name for name, function in own if all(p.default is not empty for p in inspect.signature(function).parameters.values())]
+    return [
+        name
+        for name, function in own
+        if all(p.default is not empty for p in inspect.signature(function).parameters.values())
+    ]
 
 
 def explorers(lesson):

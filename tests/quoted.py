@@ -1,4 +1,6 @@
-"""What each lesson's prose quotes rather than computes, with its place: the lecture's own words, definitions, and names."""
+"""What each lesson's prose quotes rather than computes, with its place: the lecture's own words, definitions, and
+names.
+"""
 
 QUOTED = {
     "batching": {
@@ -15,9 +17,15 @@ QUOTED = {
     },
     "sparsity": {
         "300": "the board's 'about 300', 0:18:25; the users of the open question",
-        "64": "experts of the figure that the lecture shows, 0:29:24; departures a second and GPUs, 0:26:32; a batch of the example",
+        "64": (
+            "experts of the figure that the lecture shows, 0:29:24; departures a second and GPUs, 0:26:32; a batch of"
+            " the example"
+        ),
         "1": "a ratio of one",
-        "8": "the board's sparsity, 0:19:16; 8 squared is 64; experts of a token in DeepSeek-V3's configuration; the law's range",
+        "8": (
+            "the board's sparsity, 0:19:16; 8 squared is 64; experts of a token in DeepSeek-V3's configuration; the"
+            " law's range"
+        ),
         "4": "the lecture's factor of quality, 0:29:24",
         "2": "2 squared is 4",
         "256": "experts of DeepSeek-V3's configuration, 0:19:16; the report's tokens per expert, section 3.4.2",
@@ -88,7 +96,9 @@ QUOTED = {
         "3": "FLOPs for a token of RL on one flashcard, and its efficiency of a third",
         "33": "one third, as the lecture says it, 1:23:51",
         "25": "the other split, 1:23:51",
-        "500": "the lecture's traffic in millions of tokens a second, 1:29:49; billions of tokens of the fit's largest run",
+        "500": (
+            "the lecture's traffic in millions of tokens a second, 1:29:49; billions of tokens of the fit's largest run"
+        ),
         "50": "a tenth of it, 1:30:46",
         "200": "what the board rounds to, in trillions, 1:30:46",
         "150": "the rumour, in trillions, 1:31:01",

@@ -7,12 +7,24 @@ import pytest
 from test_explorable import vega_says
 
 from blackboard import catalogue, menus
-from blackboard.batching import equations as eq, explorables
+from blackboard.batching import equations as eq
+from blackboard.batching import explorables
 from blackboard.batching.figures import LECTURE_RENT
 from blackboard.case import RUNNING
 from blackboard.formula import take
 
-SIGNALS = ("flops", "bandwidth", "chips", "n_active", "n_total", "kv_bytes_per_token", "bytes_per_param", "context", "balanced", "kink")
+SIGNALS = (
+    "flops",
+    "bandwidth",
+    "chips",
+    "n_active",
+    "n_total",
+    "kv_bytes_per_token",
+    "bytes_per_param",
+    "context",
+    "balanced",
+    "kink",
+)
 
 
 @pytest.mark.parametrize("system", explorables.SYSTEMS)
@@ -22,8 +34,17 @@ def test_controls_reach_the_formulas(system, precision):
     params = json.loads(json.dumps(explorables.latency_explorer().spec["params"]))
     machine = catalogue.system(system)
     for model in explorables.MODELS[::3]:
-        setting = {"system": system, "precision": precision, "model": model, "context_exponent": 3.3, "stored_exponent": -0.5}
-        moved = [{**param, "value": setting.get(param["name"], param.get("value"))} if "value" in param else param for param in params]
+        setting = {
+            "system": system,
+            "precision": precision,
+            "model": model,
+            "context_exponent": 3.3,
+            "stored_exponent": -0.5,
+        }
+        moved = [
+            {**param, "value": setting.get(param["name"], param.get("value"))} if "value" in param else param
+            for param in params
+        ]
         (found,) = vega_says([{"row": 0}], SIGNALS, moved)
         got, served = dict(zip(SIGNALS, found)), serves(machine, precision)
         expected = {**machine.symbols(served), **catalogue.model(model).symbols(served), "context": 10**3.3}
@@ -48,7 +69,9 @@ def serves(machine, precision):
 def test_still_says_what_the_formulas_say():
     """The numbers in the pictures' titles are those of the worked case."""
     said = " ".join(ElementTree.fromstring(explorables.latency_explorer().still).itertext())
-    assert f"floor {RUNNING(eq.latency_floor) * 1e3:.3g} ms" in said and f"kink at B = {RUNNING(eq.crossing):,.0f}" in said
+    assert (
+        f"floor {RUNNING(eq.latency_floor) * 1e3:.3g} ms" in said and f"kink at B = {RUNNING(eq.crossing):,.0f}" in said
+    )
     assert f"L* = {RUNNING(eq.balanced_context):,.0f}" in said
     said = " ".join(ElementTree.fromstring(explorables.cost_explorer().still).itertext())
     floor = RUNNING(eq.cost_floor, rent=LECTURE_RENT / 3600) * 1e6

@@ -1,24 +1,30 @@
 """What the batching lesson's figures say: floors, kinks and prices by hand, measurements, and experts by routing."""
 
-
 import pytest
 
 from blackboard import catalogue
-from blackboard.batching import equations as eq, figures, numbers
+from blackboard.batching import equations as eq
+from blackboard.batching import figures, numbers
 from blackboard.batching.figures import LECTURE_RENT, WORKED
 from blackboard.case import RUNNING
 
 LONG = RUNNING._replace(context=20_000)  # beyond the balanced context: no kink
 
 
-# --- the numbers in the words ------------------------------------------------------------------------------------------
+# --- the numbers in the words -----------------------------------------------------------------------------------------
 
 
 def rack(case):
     """Rates of a case by plain arithmetic: FLOP/s, bytes/s, bytes of weights, parameters, KV bytes of a sequence."""
     model, system = catalogue.model(case.model), catalogue.system(case.system)
     stored = model.n_total * {"fp4": 0.5, "fp8": 1}[case.precision]
-    return system.flops(case.precision), system.bandwidth, stored, model.n_active, model.kv_bytes_per_token() * case.context
+    return (
+        system.flops(case.precision),
+        system.bandwidth,
+        stored,
+        model.n_active,
+        model.kv_bytes_per_token() * case.context,
+    )
 
 
 @pytest.mark.parametrize("case", [WORKED, RUNNING])
@@ -47,9 +53,15 @@ def test_crossing_by_search(case):
     low, high = 1.0, 1e7
     while high / low > 1 + 1e-13:
         middle = (low * high) ** 0.5
-        low, high = (middle, high) if case(eq.compute_time, batch=middle) < case(eq.memory_time, batch=middle) else (low, middle)
+        low, high = (
+            (middle, high)
+            if case(eq.compute_time, batch=middle) < case(eq.memory_time, batch=middle)
+            else (low, middle)
+        )
     assert case(eq.crossing) == pytest.approx(low, rel=1e-9)
-    assert case(eq.crossing) == pytest.approx(case(eq.critical_batch) / (1 - case.context / case(eq.balanced_context)), rel=1e-12)
+    assert case(eq.crossing) == pytest.approx(
+        case(eq.critical_batch) / (1 - case.context / case(eq.balanced_context)), rel=1e-12
+    )
 
 
 def test_beyond_the_balanced_context_there_is_no_kink():
@@ -73,11 +85,13 @@ def test_mfu_is_half_at_twice_the_balanced_context():
 def test_drain_shows_every_confirmed_chip():
     times = [1e3 * chip.hbm_bytes / chip.hbm_bytes_per_s for chip in catalogue.chips() if chip.confirmed]
     said = figures.alt("drain")
-    assert f"for {len(times)} chips" in said and f"from {min(times):.1f} ms" in said and f"to {max(times):.1f} ms" in said
+    assert (
+        f"for {len(times)} chips" in said and f"from {min(times):.1f} ms" in said and f"to {max(times):.1f} ms" in said
+    )
     assert f"{sum(time > 20 for time in times)} of the {len(times)} take longer" in said
 
 
-# --- measurements ------------------------------------------------------------------------------------------------------
+# --- measurements -----------------------------------------------------------------------------------------------------
 
 
 def test_no_gemm_beats_its_floor():

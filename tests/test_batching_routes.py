@@ -54,7 +54,11 @@ def test_decoding_with_the_cache_equals_the_full_pass(name):
 def test_a_prefill_and_then_decoding_equals_the_full_pass():
     model, words = Transformer(MIXTURE), tokens(MIXTURE)
     cache = transformer.Cache(MIXTURE, len(words), model.dtype)
-    parts = [model.forward(words[:, :10], cache), model.forward(words[:, 10:11], cache), model.forward(words[:, 11:], cache)]
+    parts = [
+        model.forward(words[:, :10], cache),
+        model.forward(words[:, 10:11], cache),
+        model.forward(words[:, 11:], cache),
+    ]
     assert np.abs(model.forward(words) - np.concatenate(parts, axis=1)).max() < 1e-10
 
 
@@ -99,7 +103,9 @@ def test_single_precision_stays_single_and_near():
     assert np.abs(half.forward(tokens(MIXTURE)) - whole.forward(tokens(MIXTURE))).max() < 1e-3
 
 
-@pytest.mark.parametrize("sizes", [dict(heads=3), dict(head_width=7), dict(experts=4), dict(top_k=2), dict(experts=2, top_k=3)])
+@pytest.mark.parametrize(
+    "sizes", [dict(heads=3), dict(head_width=7), dict(experts=4), dict(top_k=2), dict(experts=2, top_k=3)]
+)
 def test_sizes_that_do_not_fit_are_refused(sizes):
     with pytest.raises(ValueError):
         Config(**sizes)
@@ -143,7 +149,9 @@ def test_experts_read_grow_with_the_batch_as_chance_has_it():
     config = Config(layers=4, experts=32, top_k=2)
     model, p = Transformer(config), transformer.parameters(config)
     sizes = np.array([1, 4, 16, 256])
-    read = np.array([fmean(count_step(model, int(size), 4, seed).weight_bytes / 8 for seed in range(5)) for size in sizes])
+    read = np.array(
+        [fmean(count_step(model, int(size), 4, seed).weight_bytes / 8 for seed in range(5)) for size in sizes]
+    )
     assert (np.diff(read) > 0).all() and read[0] == p.n_active and 0.98 * p.n_total < read[-1] <= p.n_total
     touched = 1 - (p.n_total - read) / ((p.n_total - p.n_active) / (1 - 2 / 32))
     even = 1 - (1 - 2 / 32) ** sizes
@@ -152,7 +160,9 @@ def test_experts_read_grow_with_the_batch_as_chance_has_it():
 
 def test_the_table_of_the_page_agrees_line_by_line():
     *lines, attention = transformer.compared(batch=64, context=100)
-    assert all(line.counted == line.formula > 0 for line in lines) and attention.formula is None and attention.counted > 0
+    assert (
+        all(line.counted == line.formula > 0 for line in lines) and attention.formula is None and attention.counted > 0
+    )
     assert f"{lines[0].counted:,.0f} FLOP" in str(transformer.compare(batch=64, context=100))
     weights = transformer.compared(batch=1, context=100)[1]
     assert weights.counted < weights.formula / 2  # one token leaves most experts unread
@@ -232,10 +242,21 @@ def ceilings(value: float) -> set[int]:
 
 @settings(max_examples=40, deadline=None)
 @given(
-    st.floats(50, 600), st.floats(1, 20), st.sampled_from([0.5, 1, 2]), st.floats(1e8, 1e11), st.floats(0, 0.8), st.floats(1e11, 1e14)
-)  # fmt: skip
+    st.floats(50, 600),
+    st.floats(1, 20),
+    st.sampled_from([0.5, 1, 2]),
+    st.floats(1e8, 1e11),
+    st.floats(0, 0.8),
+    st.floats(1e11, 1e14),
+)
 def test_the_first_compute_bound_batch_is_the_critical_one(constant, sparsity, size, n_active, fill, bandwidth):
-    case = dict(n_active=n_active, n_total=n_active * sparsity, bytes_per_param=size, bandwidth=bandwidth, flops=2 * constant * bandwidth / size)
+    case = dict(
+        n_active=n_active,
+        n_total=n_active * sparsity,
+        bytes_per_param=size,
+        bandwidth=bandwidth,
+        flops=2 * constant * bandwidth / size,
+    )
     critical = of(eq.critical_batch, **case)
     assert simulation.crossing(**case) in ceilings(critical)
     case |= dict(kv_bytes_per_token=1_000.0)
@@ -245,7 +266,12 @@ def test_the_first_compute_bound_batch_is_the_critical_one(constant, sparsity, s
 
 def test_a_long_context_is_never_compute_bound():
     half = dict(RACK, **KV, context=of(eq.balanced_context, **RACK, **KV) / 2)
-    assert simulation.crossing(**half) == math.ceil(balanced_batch(**half)) == math.ceil(2 * of(eq.critical_batch, **RACK)) == 10_642
+    assert (
+        simulation.crossing(**half)
+        == math.ceil(balanced_batch(**half))
+        == math.ceil(2 * of(eq.critical_batch, **RACK))
+        == 10_642
+    )
     assert simulation.crossing(**half | dict(context=2 * half["context"])) is None
 
 
@@ -311,7 +337,12 @@ def test_the_worked_rack():
 
 @pytest.mark.parametrize(
     "batch, milliseconds, digits, rate, unit",
-    [(1, 0.68366, 5, 1_463, 1), (100, 0.68999, 5, 144_929, 1), (1_000, 0.74759, 5, 1.3376, 1e6), (20_000, 2.56944, 5, 7.7838, 1e6)],
+    [
+        (1, 0.68366, 5, 1_463, 1),
+        (100, 0.68999, 5, 144_929, 1),
+        (1_000, 0.74759, 5, 1.3376, 1e6),
+        (20_000, 2.56944, 5, 7.7838, 1e6),
+    ],
 )
 def test_the_worked_rack_at_16k(batch, milliseconds, digits, rate, unit):
     step = of(eq.step_time, batch=batch, **RACK, **AT_16K)
@@ -322,7 +353,10 @@ def test_the_worked_rack_at_16k(batch, milliseconds, digits, rate, unit):
     assert eq.step_time.given(**RACK, **AT_16K).terms.binds(batch=batch) == binds
 
 
-@pytest.mark.parametrize("flops, bandwidth, size, constant", [(1979e12, 3.35e12, 1, 295.4), (9e15, 8e12, 0.5, 281.25), (312e12, 2.039e12, 2, 153.0)])
+@pytest.mark.parametrize(
+    "flops, bandwidth, size, constant",
+    [(1979e12, 3.35e12, 1, 295.4), (9e15, 8e12, 0.5, 281.25), (312e12, 2.039e12, 2, 153.0)],
+)
 def test_the_hardware_constants(flops, bandwidth, size, constant):
     found = eq.hardware_constant(flops=flops, bandwidth=bandwidth, bytes_per_param=size)
     assert round(found, len(str(constant).split(".")[1])) == constant
@@ -363,7 +397,10 @@ def test_an_unlimited_batch_costs_its_own_work_only():
     binding = [term / B for term in (eq.compute_time.expr, eq.memory_time.expr)]
     floor = symbol("rent") * symbol("chips") * sympy.Max(*(sympy.limit(sympy.expand(term), B, oo) for term in binding))
     assert zero(floor - eq.cost_floor.expr)
-    shares = [sympy.limit(sympy.expand(eq.compute_time.expr / term), B, oo) for term in (eq.compute_time.expr, eq.memory_time.expr)]
+    shares = [
+        sympy.limit(sympy.expand(eq.compute_time.expr / term), B, oo)
+        for term in (eq.compute_time.expr, eq.memory_time.expr)
+    ]
     assert zero(sympy.Min(*shares) - eq.mfu_limit.expr)
 
 
@@ -393,17 +430,21 @@ def test_alone_over_together_is_what_batching_is_worth():
     together = sympy.limit(eq.compute_time.expr / B, B, oo)
     assert zero(alone / together - eq.batching_gain.expr)
     case = dict(RACK, context=0, kv_bytes_per_token=1, rent=1, chips=1)
-    assert of(eq.cost_per_token, batch=1, **case) / of(eq.cost_floor, **case) == pytest.approx(of(eq.batching_gain, **case))
+    assert of(eq.cost_per_token, batch=1, **case) / of(eq.cost_floor, **case) == pytest.approx(
+        of(eq.batching_gain, **case)
+    )
 
 
 positive = st.floats(1e-3, 1e15)
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.fixed_dictionaries({name: positive for name in (*RACK, *AT_16K, "batch")}))
+@given(st.fixed_dictionaries(dict.fromkeys((*RACK, *AT_16K, "batch"), positive)))
 def test_a_step_is_never_shorter_than_any_of_its_terms(case):
     step = of(eq.step_time, **case)
-    terms = [of(term, **case) for term in (eq.compute_time, eq.memory_time, eq.weight_time, eq.kv_time, eq.latency_floor)]
+    terms = [
+        of(term, **case) for term in (eq.compute_time, eq.memory_time, eq.weight_time, eq.kv_time, eq.latency_floor)
+    ]
     assert all(step >= term * (1 - 1e-12) for term in terms)
     assert step == pytest.approx(max(simulation.step(**case)), rel=1e-12)
     assert 0 <= of(eq.mfu, **case) <= of(eq.mfu_limit, **case) * (1 + 1e-9)
@@ -446,7 +487,9 @@ def test_the_lab_finds_the_rates_and_the_knee_of_an_ideal_machine(capsys):
     found = lab.measure(seconds=0.01, bench=Ideal())
     assert (found.flops, found.bandwidth, found.read_by) == (pytest.approx(1e10), pytest.approx(2e9), "fast")
     assert found.hardware_constant == pytest.approx(10)
-    assert found.seconds == pytest.approx(found.predict(), rel=1e-12) and found.predict(4) == pytest.approx(found.seconds[2])
+    assert found.seconds == pytest.approx(found.predict(), rel=1e-12) and found.predict(4) == pytest.approx(
+        found.seconds[2]
+    )
     assert found.predicted_knee == pytest.approx(20, rel=0.02)  # C = 10 rows, and twice that to double the time
     assert found.knee == pytest.approx(found.predicted_knee, rel=0.05)
     said = capsys.readouterr().out
@@ -460,7 +503,9 @@ def test_the_lab_measures_the_flat_from_real_matrix_products():
 
 
 def test_the_lab_says_when_the_machine_was_busy_or_the_knee_lies_beyond(capsys):
-    found = lab.measure(seconds=0.0, progress=False, bench=Ideal(lab.Plan(512, 512, 2, 64, batches=(1, 2, 4)), unrest=2.0))
+    found = lab.measure(
+        seconds=0.0, progress=False, bench=Ideal(lab.Plan(512, 512, 2, 64, batches=(1, 2, 4)), unrest=2.0)
+    )
     assert capsys.readouterr().out == "" and found.unrest == pytest.approx(2) and found.knee is None
     assert "busy" in found.summary() and "nowhere up to batch 4" in found.summary()
 
@@ -486,7 +531,9 @@ def test_the_lab_takes_matrices_that_outlast_the_cache():
 
 
 def test_the_lab_refuses_politely_when_memory_is_short():
-    with pytest.raises(MemoryError, match=r"needs .* MB and 100 MB are free: close other programs, or pass a smaller plan"):
+    with pytest.raises(
+        MemoryError, match=r"needs .* MB and 100 MB are free: close other programs, or pass a smaller plan"
+    ):
         lab._Cpu(lab.Plan(), free=1e8)
     lab._afford(1e12, None)  # unknown: try
 
@@ -494,12 +541,30 @@ def test_the_lab_refuses_politely_when_memory_is_short():
 @pytest.mark.parametrize(
     "device, id",
     [
-        ("NVIDIA H200", "h200"), ("NVIDIA H100 80GB HBM3", "h100-sxm"), ("NVIDIA A100-SXM4-80GB", "a100-80gb"), ("NVIDIA B200", "b200"),
-        ("NVIDIA A100-SXM4-40GB", "a100-40gb"), ("NVIDIA GB200", "gb200-nvl72"), ("AMD Instinct MI300X", "mi300x"), ("NVIDIA GeForce RTX 4090", None),
+        ("NVIDIA H200", "h200"),
+        ("NVIDIA H100 80GB HBM3", "h100-sxm"),
+        ("NVIDIA A100-SXM4-80GB", "a100-80gb"),
+        ("NVIDIA B200", "b200"),
+        ("NVIDIA A100-SXM4-40GB", "a100-40gb"),
+        ("NVIDIA GB200", "gb200-nvl72"),
+        ("AMD Instinct MI300X", "mi300x"),
+        ("NVIDIA GeForce RTX 4090", None),
     ],
-)  # fmt: skip
+)
 def test_the_lab_names_the_nearest_chip(device, id):
-    known = ["a100-40gb", "a100-80gb", "h100-sxm", "h200", "h800", "b100", "b200", "gb200-nvl72", "b300", "gb300-nvl72", "mi300x"]
+    known = [
+        "a100-40gb",
+        "a100-80gb",
+        "h100-sxm",
+        "h200",
+        "h800",
+        "b100",
+        "b200",
+        "gb200-nvl72",
+        "b300",
+        "gb300-nvl72",
+        "mi300x",
+    ]
     assert lab.nearest_chip(device, known) == id
 
 
@@ -507,7 +572,9 @@ class FakeTorch(SimpleNamespace):
     """As much of PyTorch as the lab uses, on NumPy; the GPU's clock runs 1 ms per product."""
 
     def __init__(self):
-        cuda = SimpleNamespace(get_device_name=lambda _: "NVIDIA H200", mem_get_info=lambda: (1e12, 1e12), is_available=lambda: True)
+        cuda = SimpleNamespace(
+            get_device_name=lambda _: "NVIDIA H200", mem_get_info=lambda: (1e12, 1e12), is_available=lambda: True
+        )
         super().__init__(cuda=cuda, bfloat16=np.float32, __version__="9.9", version=SimpleNamespace(cuda="99"), calls=0)
         cuda.Event, cuda.synchronize = self._event, lambda: None
 
@@ -544,7 +611,12 @@ def test_the_lab_measures_a_gpu_in_bursts_over_matrices_in_turn(monkeypatch):
     assert bench.product(2)().shape == (2, 16) and bench.square()[0]().shape == (8, 8)
     assert [np.isfinite(work()).all() if name != "copy" else work() for name, (work, _) in bench.readers().items()]
     identity = bench.identity()
-    assert (identity["machine"], identity["chip"], identity["id"], identity["precision"]) == ("NVIDIA H200", "h200", "h200", "bf16")
+    assert (identity["machine"], identity["chip"], identity["id"], identity["precision"]) == (
+        "NVIDIA H200",
+        "h200",
+        "h200",
+        "bf16",
+    )
     torch.cuda.is_available = lambda: False
     monkeypatch.setattr(lab, "_free_memory", lambda: 1e9)
     assert isinstance(lab._bench(TINY, lambda _: None), lab._Cpu)
@@ -552,7 +624,14 @@ def test_the_lab_measures_a_gpu_in_bursts_over_matrices_in_turn(monkeypatch):
 
 def test_the_shipped_rows_say_how_they_were_made_and_keep_to_the_roofline(tmp_path):
     m = lab.shipped()
-    assert m.device == "cpu" and m.machine and m.threads == 2 and "NumPy" in m.software and m.how and "2-core virtual machine" in m.note
+    assert (
+        m.device == "cpu"
+        and m.machine
+        and m.threads == 2
+        and "NumPy" in m.software
+        and m.how
+        and "2-core virtual machine" in m.note
+    )
     assert [row.batch for row in m.rows] == [2**i for i in range(11)]
     assert (m.seconds >= 0.9 * m.predict()).all()  # a floor, up to the noise of the measured rates
     assert m.predicted_knee < 2.5 * m.hardware_constant and m.knee is not None
@@ -568,5 +647,11 @@ def test_the_lab_s_figure_shows_points_and_prediction():
 
 
 def test_nothing_is_measured_or_drawn_at_import():
-    code = "import sys; from blackboard.batching import lab, simulation, transformer; print({'matplotlib', 'torch', 'blackboard.catalogue'} & set(sys.modules))"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "set()"
+    code = (
+        "import sys; from blackboard.batching import lab, simulation, transformer; print({'matplotlib', 'torch',"
+        " 'blackboard.catalogue'} & set(sys.modules))"
+    )
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+        == "set()"
+    )

@@ -17,13 +17,17 @@ def test_running_case_by_hand():
     assert str(RUNNING) == "DeepSeek-V3, FP8, on GB200 NVL72" and RUNNING.tokens == "1,000 tokens of context"
 
 
-@pytest.mark.parametrize("case", [RUNNING, Case("lecture-moe", "b200-64", "fp4", 16_384), Case("llama-3.1-70b", "h100-8", "bf16", 4096)])
+@pytest.mark.parametrize(
+    "case", [RUNNING, Case("lecture-moe", "b200-64", "fp4", 16_384), Case("llama-3.1-70b", "h100-8", "bf16", 4096)]
+)
 def test_a_case_is_a_formula_with_rows_of_the_catalogue_bound(case):
     """The second way: `given`, which binds numbers into the expression itself."""
     for formula in (f for name, f in formulas.items() if name.startswith("batching.")):
         given = formula.given(model(case.model), system(case.system), precision=case.precision)
         if set(given.free) <= {"batch", "context"}:
-            free = {name: value for name, value in {"batch": 700, "context": case.context}.items() if name in given.free}
+            free = {
+                name: value for name, value in {"batch": 700, "context": case.context}.items() if name in given.free
+            }
             assert case(formula, **free) == pytest.approx(given(**free), rel=1e-12), formula.name
 
 
@@ -31,8 +35,12 @@ def test_values_go_before_what_is_bound():
     twice = RUNNING(eq.latency_floor, bandwidth=2 * system(RUNNING.system).bandwidth)
     assert twice == pytest.approx(RUNNING(eq.latency_floor) / 2, rel=1e-12)
     contexts = np.array([100.0, RUNNING.context, 1e5])
-    assert RUNNING(eq.kv_time, batch=3, context=contexts) == pytest.approx(contexts / RUNNING.context * RUNNING(eq.kv_time, batch=3), rel=1e-12)
-    assert RUNNING(eq.kv_time, batch=3, **system("h200-8").symbols("fp8")) == RUNNING._replace(system="h200-8")(eq.kv_time, batch=3)
+    assert RUNNING(eq.kv_time, batch=3, context=contexts) == pytest.approx(
+        contexts / RUNNING.context * RUNNING(eq.kv_time, batch=3), rel=1e-12
+    )
+    assert RUNNING(eq.kv_time, batch=3, **system("h200-8").symbols("fp8")) == RUNNING._replace(system="h200-8")(
+        eq.kv_time, batch=3
+    )
 
 
 def test_what_a_case_lacks_is_refused():
@@ -43,7 +51,7 @@ def test_what_a_case_lacks_is_refused():
     with pytest.raises(UnknownId, match="near: h200-8"):
         RUNNING._replace(system="h200-9")(eq.latency_floor)
     with pytest.raises(UnknownId, match="no fp4 rate"):
-        RUNNING._replace(system="a100-80gb-8", precision="fp4").symbols
+        dict(RUNNING._replace(system="a100-80gb-8", precision="fp4").symbols)
 
 
 def test_plain_names_keep_what_names():

@@ -13,8 +13,21 @@ from test_prose import typed_numbers
 
 from blackboard import catalogue
 from blackboard.formula import Given, _Evaluable, formulas
-from blackboard.reference import claims, ledger as books
-from blackboard.reference.ledger import COMPUTED, CONTRADICTED, EDGE, FAILS, HOLDS, PART, ROUGH, VERDICTS, WITHIN, Part, judge
+from blackboard.reference import claims
+from blackboard.reference import ledger as books
+from blackboard.reference.ledger import (
+    COMPUTED,
+    CONTRADICTED,
+    EDGE,
+    FAILS,
+    HOLDS,
+    PART,
+    ROUGH,
+    VERDICTS,
+    WITHIN,
+    Part,
+    judge,
+)
 from blackboard.reference.points import ledger
 from blackboard.units import significant
 
@@ -28,20 +41,57 @@ def row(id):
     return next(row for row in claims.judged() if row.claim.id == id)
 
 
-# --- nothing is left out -----------------------------------------------------------------------------------------------
+# --- nothing is left out ----------------------------------------------------------------------------------------------
 
 
 def test_every_prediction_model_number_and_point_is_entered():
-    due = [f"P{n}" for n in range(1, 6)] + [f"M{n}" for n in range(1, 5)] + [f"C{n}" for n in range(1, 5)] + [f"12.{n}" for n in range(1, 24)]
+    due = (
+        [f"P{n}" for n in range(1, 6)]
+        + [f"M{n}" for n in range(1, 5)]
+        + [f"C{n}" for n in range(1, 5)]
+        + [f"12.{n}" for n in range(1, 24)]
+    )
     assert IDS[: len(due)] == due
     assert {claim.group for claim in ledger} == set(claims.GROUPS)
 
 
 REPEATED = [
-    "about 300", "300 multiply-adds", "2,000 to 3,000", "20 ms", "15 ms", "40 ms", "128,000", "thousandth", "about 100 times", "150 trillion", "1,000 times", "six times the price", "$2 an hour",
-    "2.8 times", "24 times", "2 to 4 times", "60 to 80 %", "30 to 40 %", "thousands of requests", "hundreds of millions", "some 500 GPUs", "288 GB", "20 TB/s", "1/5", "10 times cheaper", "3 to 5 times",
-    "2 kB", "64 times the experts", "square root", "37 billion", "300 to 1", "up to 100", "11 blocks", "20 tokens a parameter", "1.8 to 2 times",
-]  # fmt: skip
+    "about 300",
+    "300 multiply-adds",
+    "2,000 to 3,000",
+    "20 ms",
+    "15 ms",
+    "40 ms",
+    "128,000",
+    "thousandth",
+    "about 100 times",
+    "150 trillion",
+    "1,000 times",
+    "six times the price",
+    "$2 an hour",
+    "2.8 times",
+    "24 times",
+    "2 to 4 times",
+    "60 to 80 %",
+    "30 to 40 %",
+    "thousands of requests",
+    "hundreds of millions",
+    "some 500 GPUs",
+    "288 GB",
+    "20 TB/s",
+    "1/5",
+    "10 times cheaper",
+    "3 to 5 times",
+    "2 kB",
+    "64 times the experts",
+    "square root",
+    "37 billion",
+    "300 to 1",
+    "up to 100",
+    "11 blocks",
+    "20 tokens a parameter",
+    "1.8 to 2 times",
+]
 
 
 @pytest.mark.parametrize("number", REPEATED)
@@ -55,7 +105,7 @@ def test_no_claim_is_entered_twice():
         ledger.enter("P1", "predictions", "again")
 
 
-# --- what a claim must have --------------------------------------------------------------------------------------------
+# --- what a claim must have -------------------------------------------------------------------------------------------
 
 
 @every
@@ -112,7 +162,7 @@ def test_documents_that_the_bibliography_has_too_have_the_same_address():
     assert shared and all(books.DOCUMENTS[key].url == urls[key] for key in shared)
 
 
-# --- formulas shown are formulas used ----------------------------------------------------------------------------------
+# --- formulas shown are formulas used ---------------------------------------------------------------------------------
 
 
 def forget():
@@ -161,10 +211,13 @@ def test_every_formula_that_a_card_shows_decides_something_on_it(formula, id, na
     formula.start(name)
     after = claim.compute()
     assert any(seen == name or seen.startswith(name + ".for_") for seen in formula.seen), "shown, but not evaluated"
-    assert (after.parts, books.fill(told, after.values)) != (before.parts, books.fill(told, before.values)), "its value is nowhere on the card"
+    assert (after.parts, books.fill(told, after.values)) != (
+        before.parts,
+        books.fill(told, before.values),
+    ), "its value is nowhere on the card"
 
 
-# --- the numbers, by plain arithmetic ----------------------------------------------------------------------------------
+# --- the numbers, by plain arithmetic ---------------------------------------------------------------------------------
 
 ACTIVE, TOTAL = 37_551_276_032, 671_025_397_760  # DeepSeek-V3, from its configuration
 KV = 61 * 576 * 2
@@ -174,26 +227,82 @@ SERVED = 50e6 * 60 * 86_400
 DAY = {"hit": 0.563, "prefill": 73_700, "decode": 14_800}
 
 ORACLES = {
-    "P1": [1], "P2": [144, 144 / 72, 4 * 144, 4 * 144 / (2 * 72)], "P3": [2**20, 1e7, 2 * ACTIVE * 8e12 / (5e15 * KV)], "P4": [2 / 6 / 0.3, SERVED / 2e12], "M1": [2, 4], "M2": [1, 1],
-    "M3": [0.15 * 0.27 / (1e6 * 2 * ACTIVE / 1978.9e12 * 2 / 3600)] + [0.15 * 5 / (1e6 * 2 * n / 5e15 * 3.30 / 3600) for n in (300e9, 100e9, 30e9)], "C1": [ACTIVE, TOTAL],
-    "C2": [312e12 / 1.555e12, 312e12 / 2.039e12, 989.4e12 / 3.35e12, 2250e12 / 8e12], "C3": [7e9 / 60, 19e9 / 60, 480e12 / (30 * 86_400)], "C4": [150e12 / 2e12],
-    "12.1": [256 / 8, TOTAL / ACTIVE, C * TOTAL / ACTIVE], "12.2": [TOTAL, TOTAL], "12.3": [300 * 256 / 32], "12.4": [TOTAL / RACK["bandwidth"]], "12.5": [1e11 / 300 / 2e5, 1e11 / 600 / 2e5, 1e11 / 150 / 2e5],
-    "12.8": [18 / 12, 4 / 2], "12.9": [30e12 / 275e6], "12.10": [math.log((131_072 * 132 + 2048 * 656) / (4_096 * 132 + 2048 * 656)) / math.log(32), 131_072 * 132 / (131_072 * 132 + 2048 * 656)], "12.11": [4 * 144, 144, 4 * 144 / (2 * 72)],
-    "12.12": [2.592e14, 129.6], "12.13": [2 / 6 / 0.3], "12.15": [4, 320 / 8, 144 / 8], "12.16": [2017, 2017, 2017], "12.19": [9e15 / 2 * 0.5 / 8e12, 562.5, 1125], "12.20": [2**20 / 2**16], "12.23": [2400 * 7168 * 2 / 64 / 50e9 + 5.6e-6],
-    "N2": [2400, C * TOTAL / ACTIVE, C * 32], "N4": [0.0144, 288e9 / 22e12], "N5": [288e9, 22e12], "N6": [0.040], "N7": [128_000, 14_800 / 8, 2200, 10_100],
-    "N8": [7e9 / 60 / 128_000, 480e12 / (30 * 86_400) / 128_000], "N9": [C, 8 * C, C * TOTAL / ACTIVE], "N10": [40e12], "N11": [30 / 5, 2.5], "N12": [2, 1.3, 1.6, 2.9, 3.3], "N13": [450 / 50, 200 / 50, 900 / 50, 900 / 100],
-    "N14": [4], "N15": [5 / 25, DAY["decode"] / (DAY["prefill"] * (1 - DAY["hit"]))], "N16": [5 / 0.5, 2 / 0.2, 0.55 / 0.14], "N17": [25 / 5, 12 / 2, 2.19 / 0.55], "N18": [2048, None, KV, 126 * 2 * 8 * 128 * 2],
-    "N19": [186e9 / 8e12, 768e9 / 614.4e9, 7.68e12 / 28e9, 30e12 / 275e6], "N20": [3.699, 1.3686e9], "N21": [0.5], "N22": [2.592e15], "N23": [20, None, None, None], "N24": [8 * 80e9, 72 * 186e9, 72 * 288e9],
-    "T1": [2.78, 2.78], "T2": [2.8, 1.5, 1 / 1.8, 1 / 1.4], "T3": [1 - 0.204, 1 - 0.268, 1 - 0.382, 1 - (161.31 + 337.99) / 2048, None], "T4": [24, 3.5, 4], "T5": [2, 4, None, None, None],
-    "T6": [1 - 0.963, 7.5 / (161.31 + 337.99 + 7.5)], "T8": [None, (RACK["hbm"] - TOTAL) / (1_000 * KV) / 72, 132.44], "T9": [8, 8], "T10": [math.ceil(112 / 16) + 2 * 2, 3 * 7], "T12": [1.8, 1.15, 1.259, 1.028], "T13": [466_509 * 1024 * 2048 / 20 / 124_668_672, 1_430_512 * 1024 * 2048 / 20 / 1_100_048_384],
-}  # fmt: skip
+    "P1": [1],
+    "P2": [144, 144 / 72, 4 * 144, 4 * 144 / (2 * 72)],
+    "P3": [2**20, 1e7, 2 * ACTIVE * 8e12 / (5e15 * KV)],
+    "P4": [2 / 6 / 0.3, SERVED / 2e12],
+    "M1": [2, 4],
+    "M2": [1, 1],
+    "M3": (
+        [0.15 * 0.27 / (1e6 * 2 * ACTIVE / 1978.9e12 * 2 / 3600)]
+        + [0.15 * 5 / (1e6 * 2 * n / 5e15 * 3.30 / 3600) for n in (300e9, 100e9, 30e9)]
+    ),
+    "C1": [ACTIVE, TOTAL],
+    "C2": [312e12 / 1.555e12, 312e12 / 2.039e12, 989.4e12 / 3.35e12, 2250e12 / 8e12],
+    "C3": [7e9 / 60, 19e9 / 60, 480e12 / (30 * 86_400)],
+    "C4": [150e12 / 2e12],
+    "12.1": [256 / 8, TOTAL / ACTIVE, C * TOTAL / ACTIVE],
+    "12.2": [TOTAL, TOTAL],
+    "12.3": [300 * 256 / 32],
+    "12.4": [TOTAL / RACK["bandwidth"]],
+    "12.5": [1e11 / 300 / 2e5, 1e11 / 600 / 2e5, 1e11 / 150 / 2e5],
+    "12.8": [18 / 12, 4 / 2],
+    "12.9": [30e12 / 275e6],
+    "12.10": [
+        math.log((131_072 * 132 + 2048 * 656) / (4_096 * 132 + 2048 * 656)) / math.log(32),
+        131_072 * 132 / (131_072 * 132 + 2048 * 656),
+    ],
+    "12.11": [4 * 144, 144, 4 * 144 / (2 * 72)],
+    "12.12": [2.592e14, 129.6],
+    "12.13": [2 / 6 / 0.3],
+    "12.15": [4, 320 / 8, 144 / 8],
+    "12.16": [2017, 2017, 2017],
+    "12.19": [9e15 / 2 * 0.5 / 8e12, 562.5, 1125],
+    "12.20": [2**20 / 2**16],
+    "12.23": [2400 * 7168 * 2 / 64 / 50e9 + 5.6e-6],
+    "N2": [2400, C * TOTAL / ACTIVE, C * 32],
+    "N4": [0.0144, 288e9 / 22e12],
+    "N5": [288e9, 22e12],
+    "N6": [0.040],
+    "N7": [128_000, 14_800 / 8, 2200, 10_100],
+    "N8": [7e9 / 60 / 128_000, 480e12 / (30 * 86_400) / 128_000],
+    "N9": [C, 8 * C, C * TOTAL / ACTIVE],
+    "N10": [40e12],
+    "N11": [30 / 5, 2.5],
+    "N12": [2, 1.3, 1.6, 2.9, 3.3],
+    "N13": [450 / 50, 200 / 50, 900 / 50, 900 / 100],
+    "N14": [4],
+    "N15": [5 / 25, DAY["decode"] / (DAY["prefill"] * (1 - DAY["hit"]))],
+    "N16": [5 / 0.5, 2 / 0.2, 0.55 / 0.14],
+    "N17": [25 / 5, 12 / 2, 2.19 / 0.55],
+    "N18": [2048, None, KV, 126 * 2 * 8 * 128 * 2],
+    "N19": [186e9 / 8e12, 768e9 / 614.4e9, 7.68e12 / 28e9, 30e12 / 275e6],
+    "N20": [3.699, 1.3686e9],
+    "N21": [0.5],
+    "N22": [2.592e15],
+    "N23": [20, None, None, None],
+    "N24": [8 * 80e9, 72 * 186e9, 72 * 288e9],
+    "T1": [2.78, 2.78],
+    "T2": [2.8, 1.5, 1 / 1.8, 1 / 1.4],
+    "T3": [1 - 0.204, 1 - 0.268, 1 - 0.382, 1 - (161.31 + 337.99) / 2048, None],
+    "T4": [24, 3.5, 4],
+    "T5": [2, 4, None, None, None],
+    "T6": [1 - 0.963, 7.5 / (161.31 + 337.99 + 7.5)],
+    "T8": [None, (RACK["hbm"] - TOTAL) / (1_000 * KV) / 72, 132.44],
+    "T9": [8, 8],
+    "T10": [math.ceil(112 / 16) + 2 * 2, 3 * 7],
+    "T12": [1.8, 1.15, 1.259, 1.028],
+    "T13": [466_509 * 1024 * 2048 / 20 / 124_668_672, 1_430_512 * 1024 * 2048 / 20 / 1_100_048_384],
+}
 
 
 @pytest.mark.parametrize("id", ORACLES)
 def test_numbers_agree_with_an_independent_reckoning(id):
     found = [part.found for part in row(id).parts if not isinstance(part.found, str)]
     assert len(found) == len(ORACLES[id])
-    assert [f for f, e in zip(found, ORACLES[id]) if e is not None] == pytest.approx([e for e in ORACLES[id] if e is not None], rel=1e-3)
+    assert [f for f, e in zip(found, ORACLES[id]) if e is not None] == pytest.approx(
+        [e for e in ORACLES[id] if e is not None], rel=1e-3
+    )
 
 
 def test_the_reckoning_leaves_out_only_what_is_drawn_or_listed():
@@ -209,19 +318,39 @@ def test_the_reckoning_leaves_out_only_what_is_drawn_or_listed():
 
 
 def test_overlap_by_plain_arithmetic():
-    """Computing or reading all weights twice, against sending 9 copies of 7,168 values, 3 bytes in all, on each of 58 layers."""
+    """Computing or reading all weights twice, against sending 9 copies of 7,168 values, 3 bytes in all, on each of 58
+    layers.
+    """
     assert [part.found for part in row("T11").parts[:2]] == pytest.approx([1 - 0.27, 1.255])
     for batch, part in zip((2_000, 20_000), row("T11").parts[2:]):
         weights, kv = TOTAL / RACK["bandwidth"], batch * 1_000 * KV / RACK["bandwidth"]
         compute, send = 2 * batch * ACTIVE / RACK["flops"], batch / 72 * 9 * 7168 * 3 * 58 / 900e9
-        assert part.found == pytest.approx((max(compute, weights + kv) + send) / max(compute, 2 * weights + kv, send), rel=1e-6)
+        assert part.found == pytest.approx(
+            (max(compute, weights + kv) + send) / max(compute, 2 * weights + kv, send), rel=1e-6
+        )
 
 
 SAME = [  # what a lesson prints and the ledger finds: (claim, number of the part, lesson, its name there, digits)
-    ("12.1", 1, "sparsity", "sparsity", 3), ("12.1", 2, "sparsity", "critical", 2), ("P3", 2, "batching", "balanced", 2), ("N9", 0, "batching", "gain_dense", 4),
-    ("N9", 2, "batching", "gain", 2), ("M3", 2, "pricing", "margin_real", 2), ("12.12", 1, "overtraining", "over", 3),
-    ("C4", 0, "overtraining", "over_rumour", 2), ("12.21", 1, "overtraining", "over_high", 2), ("N8", 1, "sparsity", "world_first_racks", 3), ("N20", 0, "sparsity", "gain", 3), ("12.6", 0, "sparsity", "c_least", 3), ("T13", 0, "corpus", "over_120", 3), ("T13", 1, "corpus", "over_1b", 3), ("T5", 2, "paging", "gain_high", 2), ("T5", 4, "paging", "gain_low", 2), ("T10", 0, "paging", "hybrid_all", 2), ("T10", 1, "paging", "hybrid_uniform", 2), ("T1", 1, "speculation", "spire_gain", 3),
-]  # fmt: skip
+    ("12.1", 1, "sparsity", "sparsity", 3),
+    ("12.1", 2, "sparsity", "critical", 2),
+    ("P3", 2, "batching", "balanced", 2),
+    ("N9", 0, "batching", "gain_dense", 4),
+    ("N9", 2, "batching", "gain", 2),
+    ("M3", 2, "pricing", "margin_real", 2),
+    ("12.12", 1, "overtraining", "over", 3),
+    ("C4", 0, "overtraining", "over_rumour", 2),
+    ("12.21", 1, "overtraining", "over_high", 2),
+    ("N8", 1, "sparsity", "world_first_racks", 3),
+    ("N20", 0, "sparsity", "gain", 3),
+    ("12.6", 0, "sparsity", "c_least", 3),
+    ("T13", 0, "corpus", "over_120", 3),
+    ("T13", 1, "corpus", "over_1b", 3),
+    ("T5", 2, "paging", "gain_high", 2),
+    ("T5", 4, "paging", "gain_low", 2),
+    ("T10", 0, "paging", "hybrid_all", 2),
+    ("T10", 1, "paging", "hybrid_uniform", 2),
+    ("T1", 1, "speculation", "spire_gain", 3),
+]
 
 
 @pytest.mark.parametrize(("id", "part", "lesson", "name", "digits"), SAME)
@@ -233,7 +362,14 @@ def test_the_ledger_says_what_the_lesson_says(id, part, lesson, name, digits):
     assert printed.split()[0] == significant(row(id).parts[part].found, digits)
 
 
-PAGED = [("T3", 0, "orca_use"), ("T3", 1, "pow2_use"), ("T3", 2, "oracle_use"), ("T3", 3, "sg_use"), ("T6", 0, "vllm_use"), ("T6", 1, "sg_paged")]
+PAGED = [
+    ("T3", 0, "orca_use"),
+    ("T3", 1, "pow2_use"),
+    ("T3", 2, "oracle_use"),
+    ("T3", 3, "sg_use"),
+    ("T6", 0, "vllm_use"),
+    ("T6", 1, "sg_paged"),
+]
 
 
 @pytest.mark.parametrize(("id", "part", "name"), PAGED)
@@ -249,28 +385,47 @@ def test_lengths_and_speculation_are_those_that_the_lessons_print():
     from blackboard.speculation import numbers as spoken
 
     printed = paged.all()
-    assert f"{printed['sg_mean']} tokens on average" in row("T3").parts[4].of and f"{printed['sg_all']} tokens at the end" in row("T3").parts[3].of
+    assert (
+        f"{printed['sg_mean']} tokens on average" in row("T3").parts[4].of
+        and f"{printed['sg_all']} tokens at the end" in row("T3").parts[3].of
+    )
     assert row("T3").parts[4].found == pytest.approx(1 - float(printed["sg_mean"]) / 2048, rel=1e-3)
     told = row("C3").parts
     from blackboard.sparsity import numbers as world
 
-    assert told[1].told(told[1].found).startswith(world.all()["direct_last"]) and told[2].told(told[2].found).startswith(world.all()["world_first"])
+    assert told[1].told(told[1].found).startswith(world.all()["direct_last"]) and told[2].told(
+        told[2].found
+    ).startswith(world.all()["world_first"])
     from blackboard.pricing import numbers as priced
 
     sold = priced.all()
-    assert f"at the peak rate it would be {sold['margin_ds']} and, with 100 billion, {sold['margin']} times" in row("M3").because
+    assert (
+        f"at the peak rate it would be {sold['margin_ds']} and, with 100 billion, {sold['margin']} times"
+        in row("M3").because
+    )
     spire = spoken.all()
-    assert f"{spire['spire_steps']} decode steps" in row("T1").because and f"{spire['spire_tau']} tokens" in row("T1").because
+    assert (
+        f"{spire['spire_steps']} decode steps" in row("T1").because
+        and f"{spire['spire_tau']} tokens" in row("T1").because
+    )
 
 
-# --- verdicts ----------------------------------------------------------------------------------------------------------
+# --- verdicts ---------------------------------------------------------------------------------------------------------
 
 EXPECTED = {  # what the facts amount to, read without the code: a change here is a reason to read the page again
     "holds": "P1 M2 C1 C3 12.2 N4 N5 N6 N11 N14 N20 N21 N22 N24 T3 T6 T10",
-    "part": "P2 P4 M1 M3 C2 12.5 12.6 12.7 12.8 12.11 12.15 12.16 12.19 N2 N7 N8 N12 N13 N15 N16 N17 N18 N19 N23 T2 T4 T5 T8 T9 T11 T12",
-    "near": "C4 12.12 N9", "fails": "P3 12.1 12.3 12.10 12.20 12.21 12.23", "against": "P5 12.9 12.17 12.18 T13", "more": "M4 T1", "mended": "12.4 12.13",
-    "nosource": "12.14 12.22 N10 T7 T14", "open": "T15",
-}  # fmt: skip
+    "part": (
+        "P2 P4 M1 M3 C2 12.5 12.6 12.7 12.8 12.11 12.15 12.16 12.19 N2 N7 N8 N12 N13 N15 N16 N17 N18 N19 N23 T2 T4 T5"
+        " T8 T9 T11 T12"
+    ),
+    "near": "C4 12.12 N9",
+    "fails": "P3 12.1 12.3 12.10 12.20 12.21 12.23",
+    "against": "P5 12.9 12.17 12.18 T13",
+    "more": "M4 T1",
+    "mended": "12.4 12.13",
+    "nosource": "12.14 12.22 N10 T7 T14",
+    "open": "T15",
+}
 
 
 @pytest.mark.parametrize("verdict", VERDICTS, ids=lambda v: v.key)
@@ -285,9 +440,15 @@ def test_judging_by_hand():
     assert verdict(100, 121) is verdict(100, 1e9) is PART
     assert verdict(201) is verdict(49) is verdict(130, 300) is FAILS
     assert verdict(101, within=0.01) is HOLDS and verdict(102, within=0.01) is ROUGH and verdict(900, near=10) is ROUGH
-    assert verdict(150, 200, claimed=(150, 200)) is HOLDS and verdict(149, claimed=(0, 100)) is ROUGH and verdict(1e6, claimed=(2_000, math.inf)) is HOLDS
+    assert (
+        verdict(150, 200, claimed=(150, 200)) is HOLDS
+        and verdict(149, claimed=(0, 100)) is ROUGH
+        and verdict(1e6, claimed=(2_000, math.inf)) is HOLDS
+    )
     assert verdict("flash", claimed="disk") is FAILS and verdict("disk", claimed="disk") is HOLDS
-    assert verdict(4.2, claimed=(2, 4)) is HOLDS and verdict(4.21, claimed=(2, 4)) is ROUGH, "a range has room of its own"
+    assert verdict(4.2, claimed=(2, 4)) is HOLDS and verdict(4.21, claimed=(2, 4)) is ROUGH, (
+        "a range has room of its own"
+    )
     assert verdict(4.1, claimed=(2, 4), within=0.01) is ROUGH
     with pytest.raises(ValueError, match="no numbers"):
         judge(())
@@ -301,8 +462,20 @@ def test_a_number_that_moves_away_never_gets_a_better_verdict(way):
 
 def test_gaps_say_which_side():
     gap = lambda claimed, found, unit="1": Part("", claimed, found, unit).gap
-    assert [gap(100, f) for f in (100, 130, 70, 250, 10)] == ["the same", "30 % more", "30 % less", "2.5 times as much", "1/10 of it"]
-    assert gap((1, 10), 5) == "in the range" and gap((1, 10), 25) == "2.5 times its upper end" and gap((1, 10), 11) == "10 % above the range" and gap((10, 20), 2) == "1/5 of its lower end" and gap(2018, 2017, "year") == "earlier"
+    assert [gap(100, f) for f in (100, 130, 70, 250, 10)] == [
+        "the same",
+        "30 % more",
+        "30 % less",
+        "2.5 times as much",
+        "1/10 of it",
+    ]
+    assert (
+        gap((1, 10), 5) == "in the range"
+        and gap((1, 10), 25) == "2.5 times its upper end"
+        and gap((1, 10), 11) == "10 % above the range"
+        and gap((10, 20), 2) == "1/5 of its lower end"
+        and gap(2018, 2017, "year") == "earlier"
+    )
     assert gap(1, 136) == gap((0, 1), 136) == gap("disk", "flash") == "", "nothing to add to the number itself"
 
 
@@ -358,8 +531,14 @@ def test_a_rack_of_five_hundred_packages_would_bear_the_prediction_out(mended):
 def test_claims_that_say_the_same_get_the_same_verdict():
     """Or differ in a number of their own, which then decides."""
     apart = {  # families of which a member says more than the others
-        ("12.1", "N2", "12.3"), ("P4", "12.12", "C4", "12.21"), ("C3", "N8"), ("12.6", "C2", "12.19"), ("P3", "12.20"), ("12.2", "C1"), ("12.5", "N18"),
-    }  # fmt: skip
+        ("12.1", "N2", "12.3"),
+        ("P4", "12.12", "C4", "12.21"),
+        ("C3", "N8"),
+        ("12.6", "C2", "12.19"),
+        ("P3", "12.20"),
+        ("12.2", "C1"),
+        ("12.5", "N18"),
+    }
     for family in claims.ALIKE:
         assert set(family) <= set(IDS) and len(set(family)) == len(family) > 1
         found = {row(id).verdict for id in family}
@@ -371,11 +550,22 @@ def test_the_stated_tolerance_is_the_one_applied():
     """By what the page prints, not by what the code keeps."""
     told = {name: float(value.removesuffix(" %")) for name, value in claims.tally().items()}
     sure = lambda percent: Part("", 100, 100 + percent).holds()
-    assert sure(told["more"]) and not sure(told["more"] + 1) and sure(-told["less"] + 0.4) and not sure(-told["less"] - 1)
+    assert (
+        sure(told["more"]) and not sure(told["more"] + 1) and sure(-told["less"] + 0.4) and not sure(-told["less"] - 1)
+    )
     assert Part("", 100, 100 * told["within"]).holds() and Part("", 100, 100 / told["within"]).holds()
     assert Part("", (1, 100), 100 + told["edge"]).holds() and not Part("", (1, 100), 101 + told["edge"]).holds()
-    judged_apart = {claim.id: claim.within for claim in ledger if claim.stated is None and claim.within not in (WITHIN, books.EXACT, 2 * books.EXACT, 0)}
-    assert list(judged_apart) == ["M3"] and "Near is taken as within a factor of two" in row("M3").because and judged_apart["M3"] == 1 and EDGE < WITHIN
+    judged_apart = {
+        claim.id: claim.within
+        for claim in ledger
+        if claim.stated is None and claim.within not in (WITHIN, books.EXACT, 2 * books.EXACT, 0)
+    }
+    assert (
+        list(judged_apart) == ["M3"]
+        and "Near is taken as within a factor of two" in row("M3").because
+        and judged_apart["M3"] == 1
+        and EDGE < WITHIN
+    )
 
 
 def test_other_prices_and_devices_turn_verdicts(mended):
@@ -409,7 +599,7 @@ def test_no_claim_holds_whatever_its_numbers(id):
             assert judge(parts, found.claim.within, found.claim.near) is not HOLDS
 
 
-# --- the page ----------------------------------------------------------------------------------------------------------
+# --- the page ---------------------------------------------------------------------------------------------------------
 
 
 class Tags(HTMLParser):
@@ -438,13 +628,21 @@ def shown():
 def test_every_claim_has_one_card_and_one_link_in_the_legend():
     page = Tags(shown())
     assert page.open == [] and sorted(page.ids) == sorted(map(claims.anchor, IDS))
-    inner = [link for link in Tags(claims.legend()).links]
+    inner = list(Tags(claims.legend()).links)
     assert sorted(inner) == sorted(f"#{claims.anchor(id)}" for id in IDS)
 
 
 def test_a_card_has_everything():
     card = claims.cards("corrections")
-    for part in ('id="claim-12-1"', "claimed 8, found <b>32</b>: 4 times as much", "Does not hold", "sparsity.expert_sparsity", "\\[", "sparsity.html#three-ways-to-count-sparsity", "lecture 0:19:16"):
+    for part in (
+        'id="claim-12-1"',
+        "claimed 8, found <b>32</b>: 4 times as much",
+        "Does not hold",
+        "sparsity.expert_sparsity",
+        "\\[",
+        "sparsity.html#three-ways-to-count-sparsity",
+        "lecture 0:19:16",
+    ):
         assert part in card
     assert not re.search(r"\{\w+\}|>None|nan\b", re.sub(r"\\\[.*?\\\]", "", shown()))
 
@@ -452,21 +650,40 @@ def test_a_card_has_everything():
 def test_readers_see_names_and_not_the_numbers_of_a_list():
     """Ids stay in addresses only; what says the same is linked both ways, with its verdict."""
     seen = re.sub(r"<[^>]*>", " ", re.sub(r"\\\[.*?\\\]|<(code|b)>.*?</\1>", "", shown()))
-    assert not [id for id in IDS if re.search(rf"(?<![\w.]){re.escape(id)}(?![\w.]|,\d|:\d)", seen) and not id.startswith("T")] and "see 12." not in seen
+    assert (
+        not [
+            id
+            for id in IDS
+            if re.search(rf"(?<![\w.]){re.escape(id)}(?![\w.]|,\d|:\d)", seen) and not id.startswith("T")
+        ]
+        and "see 12." not in seen
+    )
     names = [claim.name for claim in ledger]
     assert len(set(names)) == len(names) and all(len(name) <= 36 for name in names)
-    cards = {id: re.search(rf'<article [^>]*id="{claims.anchor(id)}">.*?</article>', shown())[0] for family in claims.ALIKE for id in family}
+    cards = {
+        id: re.search(rf'<article [^>]*id="{claims.anchor(id)}">.*?</article>', shown())[0]
+        for family in claims.ALIKE
+        for id in family
+    }
     for family in claims.ALIKE:
         for id in family:
             said = cards[id].partition("Also said by: ")[2].partition("</p>")[0]
-            assert all(f"{claims.link(row(other))} ({row(other).verdict.says})" in said for other in family if other != id)
+            assert all(
+                f"{claims.link(row(other))} ({row(other).verdict.says})" in said for other in family if other != id
+            )
 
 
 def test_ten_lead_the_page_with_their_worst_number():
     assert len(set(claims.TOP)) == 10 and set(claims.TOP) <= set(IDS)
     listed, page = claims.first(), PAGE.read_text("utf8")
-    assert listed.count("<li") == 10 and page.index("claims.first()") < page.index("claims.legend()") < page.index("claims.cards(")
-    assert "claimed 8, found <b>32</b>" in listed and "claimed 20 ms, found <b>1.41 ms</b>" in listed and "claimed 1, found <b>68.2</b>" in listed
+    assert listed.count("<li") == 10 and page.index("claims.first()") < page.index("claims.legend()") < page.index(
+        "claims.cards("
+    )
+    assert (
+        "claimed 8, found <b>32</b>" in listed
+        and "claimed 20 ms, found <b>1.41 ms</b>" in listed
+        and "claimed 1, found <b>68.2</b>" in listed
+    )
     for id in claims.TOP:
         assert f"#{claims.anchor(id)}" in listed and claims.text(row(id).label[1:]) in listed
 

@@ -29,12 +29,29 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     best = min((law(n, budget / n), n) for n in (10 ** (9 + k / 2000) for k in range(4000)))
     share = 1.27 / 2.7
     expected = {
-        "step_tokens": f"{1024 * 2048:,}", "tokens_120": f"{small / 1e9:.0f} billion", "over_120": sig(small / (20 * SMALL), 3), "over_1b": sig(tokens / (20 * LARGE), 3),
-        "epochs_1b": sig(tokens / 1.3e12), "epochs_120": "2.0", "flop_1b": f"{sig(6 * LARGE * tokens / 1e22, 3)}·10²² FLOP", "mfu_1b": f"{6 * LARGE * tokens / (50_000 * 3600 * 312e12):.0%}",
-        "rate_120": f"{6 * SMALL * small / (10_000 * 3600) / 1e12:.0f} TFLOP/s", "worth_1b": sig(BETA * B / tokens**BETA / (ALPHA * A / LARGE**ALPHA)),
-        "left_1b": sig(B / tokens**BETA), "loss_1b": sig(law(LARGE, tokens), 3), "best_loss": f"{best[0]:.2f}", "best_size": f"{sig(best[1] / 1e9)} billion",
-        "reuse": "15.4", "worth_2": f"{worth(2, 1) / 2:.0%}", "worth_4": f"{worth(4, 1) / 4:.0%}", "worth_16": f"{worth(16, 1) / 16:.0%}", "worth_limit": "16.4",
-        "worth_llammlein": f"{worth(tokens, 1.3e12) / tokens:.1%}", "kept_edu": f"{1.3 / 15:.0%}", "kept_dclm": f"{3.8 / 240:.1%}",
-        "quality_llammlein": sig(worth(tokens, 2.7e12) / worth(tokens, 2.7e12 * share), 3), "quality_tenth": sig(worth(tokens, 2.7e12) / worth(tokens, 2.7e12 * share / 10), 3),
-    }  # fmt: skip
+        "step_tokens": f"{1024 * 2048:,}",
+        "tokens_120": f"{small / 1e9:.0f} billion",
+        "over_120": sig(small / (20 * SMALL), 3),
+        "over_1b": sig(tokens / (20 * LARGE), 3),
+        "epochs_1b": sig(tokens / 1.3e12),
+        "epochs_120": "2.0",
+        "flop_1b": f"{sig(6 * LARGE * tokens / 1e22, 3)}·10²² FLOP",
+        "mfu_1b": f"{6 * LARGE * tokens / (50_000 * 3600 * 312e12):.0%}",
+        "rate_120": f"{6 * SMALL * small / (10_000 * 3600) / 1e12:.0f} TFLOP/s",
+        "worth_1b": sig(BETA * B / tokens**BETA / (ALPHA * A / LARGE**ALPHA)),
+        "left_1b": sig(B / tokens**BETA),
+        "loss_1b": sig(law(LARGE, tokens), 3),
+        "best_loss": f"{best[0]:.2f}",
+        "best_size": f"{sig(best[1] / 1e9)} billion",
+        "reuse": "15.4",
+        "worth_2": f"{worth(2, 1) / 2:.0%}",
+        "worth_4": f"{worth(4, 1) / 4:.0%}",
+        "worth_16": f"{worth(16, 1) / 16:.0%}",
+        "worth_limit": "16.4",
+        "worth_llammlein": f"{worth(tokens, 1.3e12) / tokens:.1%}",
+        "kept_edu": f"{1.3 / 15:.0%}",
+        "kept_dclm": f"{3.8 / 240:.1%}",
+        "quality_llammlein": sig(worth(tokens, 2.7e12) / worth(tokens, 2.7e12 * share), 3),
+        "quality_tenth": sig(worth(tokens, 2.7e12) / worth(tokens, 2.7e12 * share / 10), 3),
+    }
     assert {name: told[name] for name in expected} == expected

@@ -1,4 +1,6 @@
-"""The corpus lesson's formulas against other routes: counting, slopes, curves fitted elsewhere, published losses, networks that learn."""
+"""The corpus lesson's formulas against other routes: counting, slopes, curves fitted elsewhere, published losses,
+networks that learn.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from blackboard.catalogue import measurement, model
-from blackboard.corpus import equations as eq, numbers, simulation
+from blackboard.corpus import equations as eq
+from blackboard.corpus import numbers, simulation
 from blackboard.formula import take
 from blackboard.overtraining import equations as law
 
@@ -20,7 +23,7 @@ EPOCHS = st.floats(0.05, 60)
 TEXT = st.floats(1e6, 1e14)
 
 
-# --- what a run was --------------------------------------------------------------------------------------------------------
+# --- what a run was ---------------------------------------------------------------------------------------------------
 
 
 def test_tokens_of_a_step_are_counted():
@@ -33,7 +36,9 @@ def test_the_papers_steps_are_its_tokens(name, id):
     """Steps times tokens of a step, against the tokens the paper prints, and the catalogue's."""
     [row] = measurement("llammlein_training").records(model=name)
     counted = row["steps"] * eq.step_tokens(batch=row["batch"], context=row["context_tokens"])
-    assert counted == pytest.approx(row["pretraining_tokens"], rel=0.025) and counted == pytest.approx(model(id).training_tokens, rel=1e-6)
+    assert counted == pytest.approx(row["pretraining_tokens"], rel=0.025) and counted == pytest.approx(
+        model(id).training_tokens, rel=1e-6
+    )
     for point in measurement("llammlein_checkpoints").records(model=name):
         assert point["pretraining_tokens"] == point["steps"] * 2_097_152
 
@@ -41,15 +46,25 @@ def test_the_papers_steps_are_its_tokens(name, id):
 def test_what_the_runs_were():
     """392 and 136 times Chinchilla's rule, by the parameters that the architecture has."""
     large, small = numbers.run(numbers.LARGE), numbers.run(numbers.SMALL)
-    over = [law.overtraining(pretrain_tokens=row["tokens"], prescribed=20, n_active=row["n_active"]) for row in (small, large)]
-    assert over == [pytest.approx(978.34e9 / (20 * 124.67e6), rel=1e-3), pytest.approx(136.4, abs=0.1)] and round(over[0]) == 392
+    over = [
+        law.overtraining(pretrain_tokens=row["tokens"], prescribed=20, n_active=row["n_active"])
+        for row in (small, large)
+    ]
+    assert (
+        over == [pytest.approx(978.34e9 / (20 * 124.67e6), rel=1e-3), pytest.approx(136.4, abs=0.1)]
+        and round(over[0]) == 392
+    )
     work = sum(2 + 4 for _ in range(1)) * large["n_active"] * large["tokens"]
-    share = eq.mfu_reached(n_active=large["n_active"], pretrain_tokens=large["tokens"], chip_flops=312e12, chip_time=50_000 * 3600)
+    share = eq.mfu_reached(
+        n_active=large["n_active"], pretrain_tokens=large["tokens"], chip_flops=312e12, chip_time=50_000 * 3600
+    )
     assert share == pytest.approx(work / 312e12 / (50_000 * 3600), rel=1e-12) == pytest.approx(0.353, abs=1e-3)
-    assert law.training_time(n_active=large["n_active"], pretrain_tokens=large["tokens"], chip_flops=312e12, train_mfu=share) == pytest.approx(1.8e8, rel=1e-9)
+    assert law.training_time(
+        n_active=large["n_active"], pretrain_tokens=large["tokens"], chip_flops=312e12, train_mfu=share
+    ) == pytest.approx(1.8e8, rel=1e-9)
 
 
-# --- tokens against parameters ---------------------------------------------------------------------------------------------
+# --- tokens against parameters ----------------------------------------------------------------------------------------
 
 FITS = [numbers.fitted(fit) for fit in ("Besiroglu", "Hoffmann, as printed")]
 RUNS = [numbers.run(name) for name in numbers.NETS]
@@ -74,12 +89,13 @@ def test_at_the_best_size_both_are_worth_the_same(known, compute):
     assert take(eq.tokens_worth, known, n_active=best, pretrain_tokens=compute / 6 / best) == pytest.approx(1, abs=2e-3)
 
 
-# --- plateaus --------------------------------------------------------------------------------------------------------------
+# --- plateaus ---------------------------------------------------------------------------------------------------------
 
 MEANS = {  # of six tasks and of seven, added up from the rows of the tables
-    "LLäMmlein 120M": [0.5602, 0.5737, 0.5735, 0.5882, 0.5927, 0.5952], "LLäMmlein 1B": [0.6310, 0.6537, 0.6752, 0.6853, 0.6853],
+    "LLäMmlein 120M": [0.5602, 0.5737, 0.5735, 0.5882, 0.5927, 0.5952],
+    "LLäMmlein 1B": [0.6310, 0.6537, 0.6752, 0.6853, 0.6853],
     "TinyLlama 1.1B": [0.4611, 0.4828, 0.5022, 0.5129, 0.5164, 0.5386, 0.5297],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name, means", MEANS.items())
@@ -102,7 +118,12 @@ def test_exponentials_are_scipys(name):
     from scipy.optimize import curve_fit
 
     points, fit = simulation.checkpoints(name), simulation.fit(name, None, "exponential")
-    found, _ = curve_fit(lambda u, limit, gap, rate: limit - gap * np.exp(-rate * u), np.array(points.tokens) / 1e12, points.scores, (points.scores[-1], 0.1, 1.0))
+    found, _ = curve_fit(
+        lambda u, limit, gap, rate: limit - gap * np.exp(-rate * u),
+        np.array(points.tokens) / 1e12,
+        points.scores,
+        (points.scores[-1], 0.1, 1.0),
+    )
     assert (fit.limit.best, fit.bend) == (pytest.approx(found[0], abs=1e-3), pytest.approx(found[2], abs=0.02))
 
 
@@ -113,7 +134,9 @@ def test_a_curve_without_noise_is_found_again():
     """The formula's own constants come back; and its score is the curve, at every number of tokens."""
     tokens = tuple(np.geomspace(2e10, 3e12, 7))
     noise = 1e-3 * np.array([1, -1, 0, 1, -1, 1, -1])
-    fit = simulation.Fit(simulation.Points(tokens, tuple(take(eq.score, CURVE, pretrain_tokens=np.array(tokens)) + noise)))
+    fit = simulation.Fit(
+        simulation.Points(tokens, tuple(take(eq.score, CURVE, pretrain_tokens=np.array(tokens)) + noise))
+    )
     assert fit.known == pytest.approx(CURVE, rel=0.02)
     for each in (1e11, 1e12, 1e13):
         assert fit.score(each).best == pytest.approx(take(eq.score, fit.known, pretrain_tokens=each), abs=1e-9)
@@ -123,7 +146,9 @@ def test_a_curve_without_noise_is_found_again():
 
 
 def covered(points=7, noise=0.004, times=200, seed=5):
-    """How often the ranges of a limit, of a score far out and of the next doubling hold the truth, of curves with noise added."""
+    """How often the ranges of a limit, of a score far out and of the next doubling hold the truth, of curves with
+    noise added.
+    """
     rng, hits = np.random.default_rng(seed), np.zeros(3)
     tokens = np.geomspace(2e10, 3e12, points)
     truth = take(eq.score, CURVE, pretrain_tokens=tokens)
@@ -136,7 +161,9 @@ def covered(points=7, noise=0.004, times=200, seed=5):
 
 
 def test_ranges_hold_the_truth_as_often_as_they_say():
-    """95 % or more, for a bound at bend 0 only widens them. A range that holds it 85 % of the time would pass with a chance of 1 in 100 (200 draws, at least 91 %)."""
+    """95 % or more, for a bound at bend 0 only widens them. A range that holds it 85 % of the time would pass with a
+    chance of 1 in 100 (200 draws, at least 91 %).
+    """
     assert covered().min() >= 0.91
 
 
@@ -158,7 +185,9 @@ def test_one_task_of_nineteen_bends_for_sure_as_chance_would_have_it():
 
 
 def test_a_plateau_would_be_seen():
-    """The same five checkpoints, the same noise: of a score that is level after the second, the line is ruled out nine times of ten."""
+    """The same five checkpoints, the same noise: of a score that is level after the second, the line is ruled out nine
+    times of ten.
+    """
     tokens, rng, found = simulation.checkpoints("LLäMmlein 1B").tokens, np.random.default_rng(1), []
     level = {"score_limit": 0.685, "score_gap": 0.685 - 0.631, "score_power": 2.0, "token_scale": tokens[0]}
     scores = take(eq.score, level, pretrain_tokens=np.array(tokens))
@@ -173,7 +202,7 @@ def test_too_few_points_are_refused():
     assert simulation.fit("LLäMmlein 1B").aicc == math.inf > simulation.fit("LLäMmlein 1B", None, "line").aicc
 
 
-# --- noise -----------------------------------------------------------------------------------------------------------------
+# --- noise ------------------------------------------------------------------------------------------------------------
 
 
 def test_a_benchmarks_noise_is_drawn():
@@ -181,16 +210,24 @@ def test_a_benchmarks_noise_is_drawn():
     rng = np.random.default_rng(3)
     drawn = rng.binomial(300, 0.68, 4_000) / 300
     assert simulation.benchmark_noise(0.68, 300) == pytest.approx(drawn.std(), rel=0.05)
-    assert simulation.benchmark_noise(0.68, 300, 29) == pytest.approx(drawn[: 29 * 137].reshape(137, 29).mean(axis=1).std(), rel=0.25)
+    assert simulation.benchmark_noise(0.68, 300, 29) == pytest.approx(
+        drawn[: 29 * 137].reshape(137, 29).mean(axis=1).std(), rel=0.25
+    )
 
 
 @pytest.mark.parametrize("paired", [False, True])
 def test_how_often_an_analysis_of_variance_finds_a_gain_is_tried(paired):
-    """2,000 made-up pairs of checkpoints with 29 tasks; the share in which SciPy finds p < 0.05, to 4 points (over three standard errors)."""
+    """2,000 made-up pairs of checkpoints with 29 tasks; the share in which SciPy finds p < 0.05, to 4 points (over
+    three standard errors).
+    """
     from scipy.stats import f_oneway, ttest_rel
 
     rng, gain, spread, noise = np.random.default_rng(9), 0.03, 0.06, 0.055
-    tasks = rng.normal(0.65, math.sqrt(spread**2 - noise**2 / 2), (2_000, 29)) if not paired else rng.normal(0.65, spread, (2_000, 29))
+    tasks = (
+        rng.normal(0.65, math.sqrt(spread**2 - noise**2 / 2), (2_000, 29))
+        if not paired
+        else rng.normal(0.65, spread, (2_000, 29))
+    )
     first, last = (tasks + rng.normal(shift, noise / math.sqrt(2), tasks.shape) for shift in (0, gain))
     if paired:
         found, said = ttest_rel(first, last, axis=1).pvalue, simulation.seen(gain, noise, 29, paired=True)
@@ -202,13 +239,21 @@ def test_how_often_an_analysis_of_variance_finds_a_gain_is_tried(paired):
 
 def test_a_test_over_tasks_that_differ_sees_little():
     """A gain as the paper's between its last checkpoints: hardly more often than chance if heaps are compared."""
-    before, after = (row["score"] for row in measurement("llammlein_saturated").records(model="LLäMmlein 120M", tasks="all 29"))
+    before, after = (
+        row["score"] for row in measurement("llammlein_saturated").records(model="LLäMmlein 120M", tasks="all 29")
+    )
     spread = simulation.spreads("LLäMmlein 120M", 3, 5)
     assert after - before == pytest.approx(0.006, abs=1e-9)
-    assert 0.05 < simulation.seen(after - before, spread.scores) < 0.07 < 0.8 < simulation.seen(after - before, spread.changes, paired=True)
+    assert (
+        0.05
+        < simulation.seen(after - before, spread.scores)
+        < 0.07
+        < 0.8
+        < simulation.seen(after - before, spread.changes, paired=True)
+    )
 
 
-# --- repeated data ---------------------------------------------------------------------------------------------------------
+# --- repeated data ----------------------------------------------------------------------------------------------------
 
 
 @given(EPOCHS, TEXT, st.floats(0.5, 40))
@@ -220,8 +265,12 @@ def test_worth_is_added_up(epochs, unique, reuse):
 
 def test_the_limits_of_worth():
     for reuse in (0.5, REUSE, 40.0):
-        assert eq.worth_limit(unique_tokens=7.0, reuse=reuse) == pytest.approx(7 * simulation.worth_by_epoch(100_000, reuse), rel=1e-9)
-        assert eq.data_worth(pretrain_tokens=7e6, unique_tokens=7.0, reuse=reuse) == pytest.approx(eq.worth_limit(unique_tokens=7.0, reuse=reuse), rel=1e-12)
+        assert eq.worth_limit(unique_tokens=7.0, reuse=reuse) == pytest.approx(
+            7 * simulation.worth_by_epoch(100_000, reuse), rel=1e-9
+        )
+        assert eq.data_worth(pretrain_tokens=7e6, unique_tokens=7.0, reuse=reuse) == pytest.approx(
+            eq.worth_limit(unique_tokens=7.0, reuse=reuse), rel=1e-12
+        )
 
 
 @pytest.mark.parametrize("epochs", [2, 4, 16, 44])
@@ -234,7 +283,9 @@ def test_the_exponential_is_nearly_a_constant_loss_per_pass(epochs):
 @given(st.floats(1.0, 60), st.floats(0.5, 40))
 def test_a_last_repetition_is_worth_a_slope(epochs, reuse):
     worth = lambda n: eq.data_worth(pretrain_tokens=n, unique_tokens=1, reuse=reuse)
-    assert eq.repeat_worth(epochs=epochs, reuse=reuse) == pytest.approx((worth(epochs + 1e-4) - worth(epochs)) / 1e-4, rel=1e-3, abs=1e-9)
+    assert eq.repeat_worth(epochs=epochs, reuse=reuse) == pytest.approx(
+        (worth(epochs + 1e-4) - worth(epochs)) / 1e-4, rel=1e-3, abs=1e-9
+    )
 
 
 def test_the_laws_printed_examples():
@@ -259,10 +310,12 @@ def test_published_losses_follow_the_law_to_five_epochs_and_not_to_44(run):
 def test_llammleins_repetition_costs_little():
     large = numbers.run(numbers.LARGE)
     share = simulation.worth_summed(large["tokens"], large["unique_tokens"], REUSE) / large["tokens"]
-    assert 0.97 < share < 0.98 and numbers.worth(large["tokens"], large["unique_tokens"]) / large["tokens"] == pytest.approx(share, rel=1e-6)
+    assert 0.97 < share < 0.98 and numbers.worth(large["tokens"], large["unique_tokens"]) / large[
+        "tokens"
+    ] == pytest.approx(share, rel=1e-6)
 
 
-# --- repetition, tried -----------------------------------------------------------------------------------------------------
+# --- repetition, tried ------------------------------------------------------------------------------------------------
 
 
 def test_the_networks_gradients_are_slopes():
@@ -298,7 +351,9 @@ def test_repetition_helps_the_networks_at_first_and_then_harms():
 
 
 def test_text_that_was_read_counts_nothing_twice():
-    """Counting is not helped by reading again: a table of what follows what is the same after one pass as after nine."""
+    """Counting is not helped by reading again: a table of what follows what is the same after one pass as after
+    nine.
+    """
     text = "that is the question " * 3
     once = {(a, b): text.count(a + b) for a in set(text) for b in set(text)}
     again = {pair: 9 * count for pair, count in once.items()}
@@ -306,7 +361,7 @@ def test_text_that_was_read_counts_nothing_twice():
     assert all(share(once, a, b) == share(again, a, b) for a, b in once if any(once[a, c] for c in set(text)))
 
 
-# --- filtered data ---------------------------------------------------------------------------------------------------------
+# --- filtered data ----------------------------------------------------------------------------------------------------
 
 SHARES = st.floats(0.002, 1)
 
@@ -333,9 +388,13 @@ def test_the_best_share_is_read_equally_often_at_every_length_of_training():
     for times, tokens in ((1.5, 1e11), (2.0, 1e12), (2.0, 8e12), (3.0, 1e13)):
         power = simulation.power_of(times)
         best, longer = (simulation.best_share(length, 3e13, REUSE, power) for length in (tokens, 2 * tokens))
-        assert longer.epochs == pytest.approx(best.epochs, rel=0.01) and longer.share == pytest.approx(2 * best.share, rel=0.01)
+        assert longer.epochs == pytest.approx(best.epochs, rel=0.01) and longer.share == pytest.approx(
+            2 * best.share, rel=0.01
+        )
         one_more = best.epochs * eq.repeat_worth(epochs=best.epochs, reuse=REUSE)
-        assert one_more == pytest.approx((1 - power) * eq.data_worth(pretrain_tokens=best.epochs, unique_tokens=1, reuse=REUSE), rel=0.01)
+        assert one_more == pytest.approx(
+            (1 - power) * eq.data_worth(pretrain_tokens=best.epochs, unique_tokens=1, reuse=REUSE), rel=0.01
+        )
 
 
 def test_random_pools_sorted_by_quality():
@@ -344,7 +403,9 @@ def test_random_pools_sorted_by_quality():
     power, count = simulation.power_of(2.0), 200_000
     ranks = sorted(rng.random() for _ in range(count))
     quality = [(1 - power) * max(rank, 1e-12) ** -power for rank in ranks]  # of the best first
-    assert sum(quality[: count // 10]) / (count // 10) == pytest.approx(2.0, rel=0.02) and sum(quality) / count == pytest.approx(1, rel=0.02)
+    assert sum(quality[: count // 10]) / (count // 10) == pytest.approx(2.0, rel=0.02) and sum(
+        quality
+    ) / count == pytest.approx(1, rel=0.02)
 
 
 def test_published_filters_keep_what_the_page_says():

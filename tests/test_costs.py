@@ -1,4 +1,6 @@
-"""The cost cards: bills by plain arithmetic, by prefixes of real tokens and by closed forms; what prices must obey; and the page."""
+"""The cost cards: bills by plain arithmetic, by prefixes of real tokens and by closed forms; what prices must obey;
+and the page.
+"""
 
 from __future__ import annotations
 
@@ -38,10 +40,12 @@ from blackboard.units import dimension as unit_dimension
 LOADS = costs.workloads()
 every_card = pytest.mark.parametrize("card", costs.current(), ids=lambda card: card.id)
 every_load = pytest.mark.parametrize("load", LOADS.values(), ids=lambda load: load.name)
-conversation = pytest.mark.parametrize("load", [load for load in LOADS.values() if load.turns > 1], ids=lambda load: load.name)
+conversation = pytest.mark.parametrize(
+    "load", [load for load in LOADS.values() if load.turns > 1], ids=lambda load: load.name
+)
 
 
-# --- formulas ----------------------------------------------------------------------------------------------------------
+# --- formulas ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("formula", costs.FORMULAS, ids=lambda f: f.name)
@@ -50,17 +54,33 @@ def test_formulas_have_their_units_and_say_something(formula):
 
 
 def test_the_bill_is_the_sum_of_products():
-    known = {"fresh_tokens": 7, "input_price": 2, "written_tokens": 11, "write_price": 3, "reread_tokens": 13, "hit_price": 0.5, "answer_tokens": 17,
-             "output_price": 19, "stored_tokens": 23, "storage_price": 29, "hold_time": 31, "batch_factor": 0.5}  # fmt: skip
+    known = {
+        "fresh_tokens": 7,
+        "input_price": 2,
+        "written_tokens": 11,
+        "write_price": 3,
+        "reread_tokens": 13,
+        "hit_price": 0.5,
+        "answer_tokens": 17,
+        "output_price": 19,
+        "stored_tokens": 23,
+        "storage_price": 29,
+        "hold_time": 31,
+        "batch_factor": 0.5,
+    }
     assert costs.task_cost(**known) == 0.5 * (7 * 2 + 11 * 3 + 13 * 0.5 + 17 * 19) + 23 * 29 * 31
-    assert sum(part(**{name: known[name] for name in part.free}) for part in costs.PARTS.values()) == costs.task_cost(**known)
+    assert sum(part(**{name: known[name] for name in part.free}) for part in costs.PARTS.values()) == costs.task_cost(
+        **known
+    )
 
 
 def test_the_lines_of_the_bill_are_its_formula():
     first, second, stored = costs.lines()
     assert (costs.batch_factor * (first + second) + stored - costs.task_cost.typed).expand() == 0
     shown = costs.Lines()._repr_latex_()
-    assert shown.count(r"\\") == 2 and all(latex(notation.symbol(name)) in shown for name in ("task_cost", *costs.task_cost.free))
+    assert shown.count(r"\\") == 2 and all(
+        latex(notation.symbol(name)) in shown for name in ("task_cost", *costs.task_cost.free)
+    )
 
 
 def test_every_letter_is_explained():
@@ -74,15 +94,27 @@ def test_every_letter_is_explained():
 
 def test_one_request_is_a_task_of_one_request():
     known = {"hit_price": 0.5, "write_price": 3, "output_price": 19, "batch_factor": 0.25, "answer_tokens": 17}
-    split = {"fresh_tokens": 0, "input_price": 2, "written_tokens": 75, "reread_tokens": 25, "stored_tokens": 0, "storage_price": 1, "hold_time": 0}
-    assert costs.request_cost(**known, prompt_tokens=100, hit_rate=0.25) == pytest.approx(costs.task_cost(**known, **split))
+    split = {
+        "fresh_tokens": 0,
+        "input_price": 2,
+        "written_tokens": 75,
+        "reread_tokens": 25,
+        "stored_tokens": 0,
+        "storage_price": 1,
+        "hold_time": 0,
+    }
+    assert costs.request_cost(**known, prompt_tokens=100, hit_rate=0.25) == pytest.approx(
+        costs.task_cost(**known, **split)
+    )
 
 
-# --- what is cached: real tokens, and closed forms ---------------------------------------------------------------------
+# --- what is cached: real tokens, and closed forms --------------------------------------------------------------------
 
 
 def by_tokens(load):
-    """Hits, new tokens and answers of each request, from prompts that are lists of different tokens, compared one by one."""
+    """Hits, new tokens and answers of each request, from prompts that are lists of different tokens, compared one by
+    one.
+    """
     fresh, cached, prompt, found = itertools.count(), [], [], []
     take_ = lambda n: list(itertools.islice(fresh, n))
     prompt += take_(load.head)
@@ -111,13 +143,17 @@ def test_counting_and_closed_forms_agree(load, turns):
 
 
 @pytest.mark.parametrize("cached", [True, False])
-@pytest.mark.parametrize("id", ["claude-opus-5.5@2026-09-22", "mistral-medium-3.5@2026-09-29", "cerebras/gpt-oss-120b@2026-06-27"])
+@pytest.mark.parametrize(
+    "id", ["claude-opus-5.5@2026-09-22", "mistral-medium-3.5@2026-09-29", "cerebras/gpt-oss-120b@2026-06-27"]
+)
 def test_bills_agree_with_the_closed_form(id, cached):
     for name in ("chat", "agent"):
         for turns in (1, 5, 33):
             load = replace(LOADS[name], turns=turns)
             keeps = cached and costs.caches(price(id), load)
-            assert costs.bill(price(id), load, cached).total == pytest.approx(costs.closed(price(id), load, turns, keeps))
+            assert costs.bill(price(id), load, cached).total == pytest.approx(
+                costs.closed(price(id), load, turns, keeps)
+            )
 
 
 def test_the_agent_is_the_measured_one():
@@ -125,21 +161,30 @@ def test_the_agent_is_the_measured_one():
     made = costs.requests(LOADS["agent"])
     assert made[0].prompt == seen["start_tokens"] and len(made) == seen["turns"]
     assert made[1].prompt - made[0].prompt == seen["growth_tokens"]
-    assert sum(r.prompt for r in made) / sum(r.answer for r in made) == pytest.approx(seen["input_per_output"], rel=2e-3)
+    assert sum(r.prompt for r in made) / sum(r.answer for r in made) == pytest.approx(
+        seen["input_per_output"], rel=2e-3
+    )
     assert made[29].prompt == pytest.approx(seen["end_tokens"], rel=0.05)
 
 
 def test_simulated_hits_lie_near_measured_ones():
     """Not fitted: the agent's within a point of what its traces allow, the chat's between what Chatbot Arena had."""
     rates = {row["workload"]: row["hit_rate"] for row in measurement("prefix_cache_hit_rates").records()}
-    assert costs.hit_share(LOADS["agent"]) == pytest.approx(rates["Codex on SWE-bench Pro, what the traces allow"], abs=0.01)
-    assert rates["Chatbot Arena, LLaVA-NeXT-34B, a month"] < costs.hit_share(LOADS["chat"]) < rates["Chatbot Arena, Vicuna-33B, a month"]
+    assert costs.hit_share(LOADS["agent"]) == pytest.approx(
+        rates["Codex on SWE-bench Pro, what the traces allow"], abs=0.01
+    )
+    assert (
+        rates["Chatbot Arena, LLaVA-NeXT-34B, a month"]
+        < costs.hit_share(LOADS["chat"])
+        < rates["Chatbot Arena, Vicuna-33B, a month"]
+    )
 
 
-# --- bills by plain arithmetic -------------------------------------------------------------------------------------------
+# --- bills by plain arithmetic ----------------------------------------------------------------------------------------
 
 M = 1e-6
-# turn by turn: 12,000 tokens at the start, 2,242 more each turn, 365 of them the answer; USD per million from the makers' pages
+# turn by turn: 12,000 tokens at the start, 2,242 more each turn, 365 of them the answer; USD per million from the
+# makers' pages
 AGENT_NEW, AGENT_HITS, AGENT_OUT = 12_000 + 32 * 2_242, sum(12_000 + 2_242 * k for k in range(32)), 33 * 365
 DOC_NEW, DOC_HITS, DOC_OUT = 120_050 + 5 * 232, sum(120_050 + 232 * k for k in range(5)), 6 * 182
 CHAT_NEW, CHAT_HITS, CHAT_OUT = 4_257 + 3 * 499, 3 * 4_257 + 3 * 499, 4 * 338
@@ -150,13 +195,29 @@ RECKONED = [
     ("agent", "cerebras/gpt-oss-120b@2026-06-27", (AGENT_NEW + AGENT_HITS) * 0.35 * M + AGENT_OUT * 0.75 * M),
     ("chat", "gpt-6.1-sol@2026-09-29", CHAT_NEW * 2.5 * M + CHAT_HITS * 0.1 * M + CHAT_OUT * 10 * M),
     ("chat", "mistral-medium-3.5@2026-09-29", CHAT_NEW * 1.5 * M + CHAT_HITS * 0.15 * M + CHAT_OUT * 7.5 * M),
-    ("document", "claude-opus-5.5@2026-09-22", DOC_NEW * 8 * M + DOC_HITS * 0.2 * M + DOC_OUT * 20 * M),  # an hour's write
-    ("document", "gemini-3.1-pro-preview@2026-02-19", DOC_NEW * 2 * M + DOC_HITS * 0.2 * M + DOC_OUT * 12 * M + 120_000 * 4.5 * M),  # an hour of storage
-    ("document", "claude-haiku-5.5@2026-10-07", 5 * (DOC_NEW * 0.2 * M + DOC_HITS * 0.01 * M + DOC_OUT * 0.5 * M)),  # beyond its step
-    ("document", "gemini-4-argon@2026-10-13", DOC_NEW * 2 * M + DOC_HITS * 0.1 * M + DOC_OUT * 10 * M),  # no storage on the card
+    (
+        "document",
+        "claude-opus-5.5@2026-09-22",
+        DOC_NEW * 8 * M + DOC_HITS * 0.2 * M + DOC_OUT * 20 * M,
+    ),  # an hour's write
+    (
+        "document",
+        "gemini-3.1-pro-preview@2026-02-19",
+        DOC_NEW * 2 * M + DOC_HITS * 0.2 * M + DOC_OUT * 12 * M + 120_000 * 4.5 * M,
+    ),  # an hour of storage
+    (
+        "document",
+        "claude-haiku-5.5@2026-10-07",
+        5 * (DOC_NEW * 0.2 * M + DOC_HITS * 0.01 * M + DOC_OUT * 0.5 * M),
+    ),  # beyond its step
+    (
+        "document",
+        "gemini-4-argon@2026-10-13",
+        DOC_NEW * 2 * M + DOC_HITS * 0.1 * M + DOC_OUT * 10 * M,
+    ),  # no storage on the card
     ("batch", "claude-sonnet-5.5@2026-10-07", 1000 * (7_590 * 1 * M + 182 * 5 * M)),
     ("batch", "together/gpt-oss-120b@2026-06-26", 1000 * (7_590 * 0.15 * M + 182 * 0.6 * M)),  # no batch price
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("load", "id", "expected"), RECKONED, ids=[f"{load}-{id}" for load, id, _ in RECKONED])
@@ -168,21 +229,29 @@ def test_the_worked_bill_is_the_bill():
     """Its lines, tokens times price, are the plain sums, and make up the whole."""
     found = costs.worked(LOADS["agent"], price("claude-opus-5.5@2026-09-22"))
     assert [(part, tokens, each) for part, tokens, each, _ in found] == [
-        ("written", AGENT_NEW, pytest.approx(5)), ("hits", AGENT_HITS, pytest.approx(0.2)), ("output", AGENT_OUT, pytest.approx(20))]  # fmt: skip
+        ("written", AGENT_NEW, pytest.approx(5)),
+        ("hits", AGENT_HITS, pytest.approx(0.2)),
+        ("output", AGENT_OUT, pytest.approx(20)),
+    ]
     for _, tokens, each, paid in found:
         assert paid == pytest.approx(tokens * each * M)
-    assert sum(paid for *_, paid in found) == pytest.approx(costs.bill(price("claude-opus-5.5@2026-09-22"), LOADS["agent"]).total)
+    assert sum(paid for *_, paid in found) == pytest.approx(
+        costs.bill(price("claude-opus-5.5@2026-09-22"), LOADS["agent"]).total
+    )
 
 
 def test_storage_is_all_that_a_bill_without_it_lacks():
     pro = costs.bill(price("gemini-3.1-pro-preview@2026-02-19"), LOADS["document"])
     assert costs.unstored(pro) == pytest.approx(DOC_NEW * 2 * M + DOC_HITS * 0.2 * M + DOC_OUT * 12 * M)
-    assert f"gemini-3.1-pro</code> ${costs.unstored(pro):.2f}" in costs.bills("document") and "Without storage" not in costs.bills("agent")
+    assert f"gemini-3.1-pro</code> ${costs.unstored(pro):.2f}" in costs.bills(
+        "document"
+    ) and "Without storage" not in costs.bills("agent")
 
 
-# --- down to the machine -------------------------------------------------------------------------------------------------
+# --- down to the machine ----------------------------------------------------------------------------------------------
 
-# datasheets and papers, by hand: USD per GPU-second, FLOP/s in FP8, byte/s of HBM and its bytes; DeepSeek-V3; a 30.72 TB drive paid off in five years
+# datasheets and papers, by hand: USD per GPU-second, FLOP/s in FP8, byte/s of HBM and its bytes; DeepSeek-V3; a 30.72
+# TB drive paid off in five years
 RACK = {"usd": 72 * 3.30 / 3600, "flops": 72 * 5.0e15, "bytes": 72 * 8.0e12, "hbm": 72 * 186e9}
 H800 = {"usd": 8 * 2.0 / 3600, "flops": 8 * 1.9789e15, "bytes": 8 * 3.35e12, "hbm": 8 * 80e9}
 ACTIVE, KV = 37.55e9, 61 * (512 + 64) * 2
@@ -220,45 +289,71 @@ def test_what_deepseek_reached_by_hand():
 def test_the_account_gives_its_own_revenue():
     """At R1's list price, the day's tokens bring what DeepSeek says they would have."""
     [day] = measurement("deepseek_day6_production").records()
-    assert costs.day_ratio(price("deepseek-r1@2025-01-20")) == pytest.approx(day["revenue_USD_per_day"] / day["cost_USD_per_day"], rel=5e-3)
+    assert costs.day_ratio(price("deepseek-r1@2025-01-20")) == pytest.approx(
+        day["revenue_USD_per_day"] / day["cost_USD_per_day"], rel=5e-3
+    )
 
 
 def test_the_ladder_by_hand():
-    """Each rung adds to the one below; the last by plain arithmetic, with attention of 128 heads of 192 and 128 in 61 layers."""
+    """Each rung adds to the one below; the last by plain arithmetic, with attention of 128 heads of 192 and 128 in 61
+    layers.
+    """
     rungs = list(costs.ladder(LOADS["agent"]).values())
     assert all(a.total < b.total and all(x <= y for x, y in zip(a, b)) for a, b in itertools.pairwise(rungs))
     new, hits, out = at_least(RACK)
     attend = sum(2 * 61 * 128 * (192 + 128) * before for before in range(AGENT_NEW)) / RACK["flops"] * RACK["usd"]
-    rate = {"prefill": 73_700 * 0.437 * 2 * ACTIVE / H800["flops"], "decode": 14_800 * 4_989 * KV / H800["bytes"], "nodes": 226.75 / 278}
+    rate = {
+        "prefill": 73_700 * 0.437 * 2 * ACTIVE / H800["flops"],
+        "decode": 14_800 * 4_989 * KV / H800["bytes"],
+        "nodes": 226.75 / 278,
+    }
     kept = AGENT_HITS * KV / RACK["hbm"] * 20 * RACK["usd"]
-    expected = [(new + attend) / rate["prefill"] / rate["nodes"], hits / rate["nodes"], out / rate["decode"] / rate["nodes"], kept]
+    expected = [
+        (new + attend) / rate["prefill"] / rate["nodes"],
+        hits / rate["nodes"],
+        out / rate["decode"] / rate["nodes"],
+        kept,
+    ]
     assert list(rungs[-1]) == pytest.approx(expected, rel=2e-3)
 
 
 def test_what_the_page_says_of_floor_and_price_is_so():
-    """Sentences without a number of their own: which is the larger, and where the machine's cost lies against the price."""
-    low, top, asked = costs.floor(LOADS["agent"]), costs.ladder(LOADS["agent"])["kept"], costs.priced(price(costs.OWN), LOADS["agent"])
+    """Sentences without a number of their own: which is the larger, and where the machine's cost lies against the
+    price.
+    """
+    low, top, asked = (
+        costs.floor(LOADS["agent"]),
+        costs.ladder(LOADS["agent"])["kept"],
+        costs.priced(price(costs.OWN), LOADS["agent"]),
+    )
     assert asked.total == pytest.approx((AGENT_NEW * 0.27 + AGENT_HITS * 0.07 + AGENT_OUT * 1.10) * M)
     assert top.kept > low.total and top.new > asked.new > low.new and top.output > asked.output > low.output
     assert asked.hits > 5 * (top.hits + top.kept) and asked.hits > asked.total / 2
     own = costs.ladder(LOADS["agent"], costs.own_machine())["kept"]
     assert asked.total / own.total < asked.total / top.total < costs.day_ratio(price(costs.OWN))
     known = costs.rack()
-    assert np.mean(AGENT_BEFORE) * KV / known["bandwidth"] > 2 * ACTIVE / known["flops"], "reading is no longer the larger part of the floor"
+    assert np.mean(AGENT_BEFORE) * KV / known["bandwidth"] > 2 * ACTIVE / known["flops"], (
+        "reading is no longer the larger part of the floor"
+    )
 
 
 def test_walk_and_ladder_show_their_numbers():
     low, top = costs.floor(LOADS["agent"]), costs.ladder(LOADS["agent"])["kept"]
-    for page, said in ((costs.walk(), [low.new, low.hits, low.output, low.total]), (costs.steps_up(), [top.new, top.output, top.kept, top.total])):
+    for page, said in (
+        (costs.walk(), [low.new, low.hits, low.output, low.total]),
+        (costs.steps_up(), [top.new, top.output, top.kept, top.total]),
+    ):
         assert all(costs.usd(value) in page for value in said) and not re.search(r"\bnan\b|\binf\b|None", page)
 
 
-# --- what must hold of every card ----------------------------------------------------------------------------------------
+# --- what must hold of every card -------------------------------------------------------------------------------------
 
 
 @every_card
 def test_prices_are_in_order(card):
-    """A hit is never dearer than input, a write never cheaper, a long write never cheaper than a short one; discounts discount."""
+    """A hit is never dearer than input, a write never cheaper, a long write never cheaper than a short one; discounts
+    discount.
+    """
     p = card.usd_per_Mtok
     assert (p.cached_read or 0) <= p.input <= min(p.cache_write_5min or p.input, p.cache_write_1h or p.input)
     assert (p.cache_write_5min or 0) <= (p.cache_write_1h or np.inf) and p.output >= p.input
@@ -273,7 +368,10 @@ def test_cards_are_of_their_day(card):
 
 
 def test_a_card_that_ended_is_not_current():
-    assert price("claude-sonnet-5.5@2026-06-30") not in costs.current() and price("claude-sonnet-5.5@2026-10-07") in costs.current()
+    assert (
+        price("claude-sonnet-5.5@2026-06-30") not in costs.current()
+        and price("claude-sonnet-5.5@2026-10-07") in costs.current()
+    )
     assert price("claude-sonnet-5.5@2026-06-30") in costs.current("2026-10-06")
 
 
@@ -300,7 +398,9 @@ def test_caching_saves_at_most_what_hits_discount(card, load):
 @every_card
 def test_waiting_multiplies_by_the_batch_price(card):
     load = LOADS["batch"]
-    assert costs.bill(card, load).total == pytest.approx((card.batch_multiplier or 1) * costs.bill(card, replace(load, waits=False)).total)
+    assert costs.bill(card, load).total == pytest.approx(
+        (card.batch_multiplier or 1) * costs.bill(card, replace(load, waits=False)).total
+    )
 
 
 @pytest.mark.parametrize("card", [c for c in costs.current() if c.above], ids=lambda c: c.id)
@@ -310,7 +410,9 @@ def test_a_step_stands_between_its_last_token_and_the_next(card):
     short, long, p = one(at), one(at + 1), card.usd_per_Mtok
     assert (short.long, long.long) == (0, 1)
     assert short.total == pytest.approx((at * p.input + 100 * p.output) * M)
-    assert long.total == pytest.approx(((at + 1) * p.input * card.above.input_multiplier + 100 * p.output * card.above.output_multiplier) * M)
+    assert long.total == pytest.approx(
+        ((at + 1) * p.input * card.above.input_multiplier + 100 * p.output * card.above.output_multiplier) * M
+    )
     assert costs.asked_once(card, at + 1, 100) == pytest.approx(long.total)
 
 
@@ -326,7 +428,9 @@ def test_a_write_pays_from_the_use_that_plain_sums_say():
 def test_doubts_are_said_where_they_bear_on_the_bill():
     astra, luna = price("gpt-6.2-astra@2026-11-17"), price("gpt-6-luna@2026-09-22")
     assert "not seen" in costs.doubts(costs.bill(astra, LOADS["chat"]))
-    assert costs.doubts(costs.bill(luna, LOADS["chat"])) == "" and "not seen" in costs.doubts(costs.bill(luna, LOADS["batch"]))
+    assert costs.doubts(costs.bill(luna, LOADS["chat"])) == "" and "not seen" in costs.doubts(
+        costs.bill(luna, LOADS["batch"])
+    )
 
 
 def test_launch_prices_that_end_double():
@@ -339,13 +443,18 @@ def test_cards_not_seen_lately_are_grey():
         assert costs.stale(card) == (card.date[:7] <= "2026-08")
     chart = cost_charts.chart("agent").axes[0]
     found = costs.ranked(LOADS["agent"], costs.shown())
-    assert [label.get_color() == COLOURS["muted"] for label in chart.get_yticklabels()] == [costs.stale(one.card) for one in found]
+    assert [label.get_color() == COLOURS["muted"] for label in chart.get_yticklabels()] == [
+        costs.stale(one.card) for one in found
+    ]
 
 
-# --- the page ------------------------------------------------------------------------------------------------------------
+# --- the page ---------------------------------------------------------------------------------------------------------
 
 PAGE = (ROOT / "book/costs.md").read_text("utf8")
-QUOTED = {"4,096": "the least length that Google caches, on its page on context caching", "30": "percent more tokens, Anthropic's overview of Haiku 5.5"}
+QUOTED = {
+    "4,096": "the least length that Google caches, on its page on context caching",
+    "30": "percent more tokens, Anthropic's overview of Haiku 5.5",
+}
 
 
 def test_no_number_is_typed_into_prose():
@@ -363,21 +472,66 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     plain = (AGENT_NEW + AGENT_HITS) * 4 * M + AGENT_OUT * 20 * M
     fable = AGENT_NEW * 10 * M + AGENT_HITS * 0.2 * M + AGENT_OUT * 40 * M
     sol = lambda hit: AGENT_NEW * 2.5 * M + AGENT_HITS * hit * M + AGENT_OUT * 10 * M
+    contexts = range(12_000, 12_000 + 33 * 2_242, 2_242)
+    prefills = sum(n * (2 * ACTIVE + 2 * 61 * 128 * 320 * (n - 1) / 2) for n in contexts)
     expected = {
-        "cards": str(len(costs.current())), "agent_hits": f"{AGENT_HITS / (AGENT_NEW + AGENT_HITS):.1%}", "chat_hits": f"{CHAT_HITS / (CHAT_NEW + CHAT_HITS):.0%}",
-        "agent_end": f"{AGENT_NEW:,}", "cached": f"${opus:.2f}", "plain": f"${plain:.2f}", "fable_bill": f"{fable / opus:.1f}", "fable_price": "2", "sol_less": f"{1 - sol(0.1) / sol(0.2):.0%}",
-        "pro_storage": "$0.54", "pro_reading": "$0.24", "chat_head": f"{4096 / CHAT_NEW:.0%}", "agent_out_tokens": f"{AGENT_OUT / (AGENT_NEW + AGENT_HITS + AGENT_OUT):.1%}",
-        "step_below": "$0.40", "step_beyond": "$0.80", "long_write": "2", "short_write": "1.25", "unused": "25%", "haiku_long": "6 of 6", "haiku_times": "5", "uses_short": "2", "uses_long": "3",
-        "batch_factor": "50%", "sonnet_was": "$0.20", "sonnet_now": "$0.10", "codex": "94.2%", "ds_hits": "56.3%",
-    }  # fmt: skip
+        "cards": str(len(costs.current())),
+        "agent_hits": f"{AGENT_HITS / (AGENT_NEW + AGENT_HITS):.1%}",
+        "chat_hits": f"{CHAT_HITS / (CHAT_NEW + CHAT_HITS):.0%}",
+        "agent_end": f"{AGENT_NEW:,}",
+        "cached": f"${opus:.2f}",
+        "plain": f"${plain:.2f}",
+        "fable_bill": f"{fable / opus:.1f}",
+        "fable_price": "2",
+        "sol_less": f"{1 - sol(0.1) / sol(0.2):.0%}",
+        "pro_storage": "$0.54",
+        "pro_reading": "$0.24",
+        "chat_head": f"{4096 / CHAT_NEW:.0%}",
+        "agent_out_tokens": f"{AGENT_OUT / (AGENT_NEW + AGENT_HITS + AGENT_OUT):.1%}",
+        "step_below": "$0.40",
+        "step_beyond": "$0.80",
+        "long_write": "2",
+        "short_write": "1.25",
+        "unused": "25%",
+        "haiku_long": "6 of 6",
+        "haiku_times": "5",
+        "uses_short": "2",
+        "uses_long": "3",
+        "batch_factor": "50%",
+        "sonnet_was": "$0.20",
+        "sonnet_now": "$0.10",
+        "codex": "94.2%",
+        "ds_hits": "56.3%",
+    }
     expected |= {
-        "w_start": "12,000", "w_growth": "2,242", "w_sent": f"{AGENT_NEW + AGENT_HITS:,}", "w_new": f"{AGENT_NEW:,}", "w_hits": f"{AGENT_HITS:,}", "w_out": f"{AGENT_OUT:,}",
-        "stale": "23", "batch_taken": "5", "free_hits": "cerebras/glm-4.7", "pro_total": "$0.92", "pro_free": "$0.38", "doc_hits_most": "71%", "doc_rereads": "2",
-        "floor": f"${sum(at_least(RACK)):.4f}", "walk_context": f"{np.mean(AGENT_BEFORE):,.0f}", "walk_prefill": "15%", "walk_mfu": "7%", "walk_decode": "19%", "walk_nodes": "82%",
-        "walk_fits": f"{(RACK['hbm'] - 671.025e9) / (np.mean(AGENT_BEFORE) * KV):,.0f}", "own_day": "3.2", "att_from": "15,000", "host_bill": "$0.97", "own_bill": "$0.14",
-        "host_again": f"${sum(n * (2 * ACTIVE + 2 * 61 * 128 * 320 * (n - 1) / 2) for n in range(12_000, 12_000 + 33 * 2_242, 2_242)) / RACK['flops'] * RACK['usd'] / 0.1528:.2f}",
-        "kept_hbm": f"${AGENT_HITS * KV * 20 / RACK['hbm'] * RACK['usd']:.3f}", "kept_flash": f"${AGENT_HITS * KV * 20 / 30.72e12 * DRIVE_USD:.6f}",
-    }  # fmt: skip
+        "w_start": "12,000",
+        "w_growth": "2,242",
+        "w_sent": f"{AGENT_NEW + AGENT_HITS:,}",
+        "w_new": f"{AGENT_NEW:,}",
+        "w_hits": f"{AGENT_HITS:,}",
+        "w_out": f"{AGENT_OUT:,}",
+        "stale": "23",
+        "batch_taken": "5",
+        "free_hits": "cerebras/glm-4.7",
+        "pro_total": "$0.92",
+        "pro_free": "$0.38",
+        "doc_hits_most": "71%",
+        "doc_rereads": "2",
+        "floor": f"${sum(at_least(RACK)):.4f}",
+        "walk_context": f"{np.mean(AGENT_BEFORE):,.0f}",
+        "walk_prefill": "15%",
+        "walk_mfu": "7%",
+        "walk_decode": "19%",
+        "walk_nodes": "82%",
+        "walk_fits": f"{(RACK['hbm'] - 671.025e9) / (np.mean(AGENT_BEFORE) * KV):,.0f}",
+        "own_day": "3.2",
+        "att_from": "15,000",
+        "host_bill": "$0.97",
+        "own_bill": "$0.14",
+        "host_again": f"${prefills / RACK['flops'] * RACK['usd'] / 0.1528:.2f}",
+        "kept_hbm": f"${AGENT_HITS * KV * 20 / RACK['hbm'] * RACK['usd']:.3f}",
+        "kept_flash": f"${AGENT_HITS * KV * 20 / 30.72e12 * DRIVE_USD:.6f}",
+    }
     assert {name: told[name] for name in expected} == expected
 
 
@@ -387,13 +541,18 @@ def test_the_dearest_is_said_of_the_cards_it_is_said_of():
         for key, cards in (("most", costs.shown()), ("all", costs.current())):
             totals = {card: costs.bill(card, LOADS[load]).total for card in cards}
             most = {costs.name(card) for card, total in totals.items() if total == pytest.approx(max(totals.values()))}
-            assert set(re.findall(r"(\S+) \(", told[f"{load}_{key}"])) == most and costs.usd(max(totals.values())) in told[f"{load}_{key}"]
+            assert (
+                set(re.findall(r"(\S+) \(", told[f"{load}_{key}"])) == most
+                and costs.usd(max(totals.values())) in told[f"{load}_{key}"]
+            )
     top = max(costs.current(), key=lambda card: costs.bill(card, LOADS["agent"]).total)
     assert top.usd_per_Mtok.cached_read is None, "the page says so"
 
 
-CELLS = [(yaml.safe_load(head)["mystnb"]["image"]["alt"], *re.match(r"(\w+)\((?:\"(\w+)\")?\)", call).groups())
-         for head, call in re.findall(r"```\{code-cell\}[^\n]*\n---\n(.*?)---\ncost_charts\.(.*?)\n```", PAGE, re.S)]  # fmt: skip
+CELLS = [
+    (yaml.safe_load(head)["mystnb"]["image"]["alt"], *re.match(r"(\w+)\((?:\"(\w+)\")?\)", call).groups())
+    for head, call in re.findall(r"```\{code-cell\}[^\n]*\n---\n(.*?)---\ncost_charts\.(.*?)\n```", PAGE, re.S)
+]
 
 
 @pytest.fixture(autouse=True)
@@ -404,12 +563,17 @@ def closed():
 
 
 def test_every_figure_stands_on_the_page():
-    assert [(name, of) for _, name, of in CELLS] == [("chart", load) for load in LOADS] + [("grows", None), ("steps", None)]
+    assert [(name, of) for _, name, of in CELLS] == [("chart", load) for load in LOADS] + [
+        ("grows", None),
+        ("steps", None),
+    ]
 
 
 @pytest.mark.parametrize(("alt", "name", "of"), CELLS, ids=[f"{name}-{of}" for _, name, of in CELLS])
 def test_figures_say_and_show_the_same(alt, name, of):
-    """The alt text is the computed one; colours are the palette's; no text covers another; letters are readable on a phone."""
+    """The alt text is the computed one; colours are the palette's; no text covers another; letters are readable on a
+    phone.
+    """
     figure = getattr(cost_charts, name)(*filter(None, [of]))
     assert alt == figure.alt, f"write this into the page:\n{figure.alt}"
     assert len(alt) > 100 and alt.endswith(".") and "nan" not in alt
@@ -417,9 +581,19 @@ def test_figures_say_and_show_the_same(alt, name, of):
     assert {to_hex(text.get_color()) for text in figure.findobj(Text) if text.get_text()} <= known
     texts = list(drawn_texts(figure))
     for (one, a), (two, b) in itertools.combinations(texts, 2):
-        assert min(a.x1, b.x1) - max(a.x0, b.x0) <= 1 or min(a.y1, b.y1) - max(a.y0, b.y0) <= 1, f"{one!r} and {two!r} overlap"
-    assert all(box.x0 >= -1 and box.y0 >= -1 and box.x1 <= figure.bbox.x1 + 1 and box.y1 <= figure.bbox.y1 + 1 for _, box in texts)
-    assert min(text.get_fontsize() for text in figure.findobj(Text) if text.get_text()) * 330 / (figure.get_figwidth() * 72) >= 9
+        assert min(a.x1, b.x1) - max(a.x0, b.x0) <= 1 or min(a.y1, b.y1) - max(a.y0, b.y0) <= 1, (
+            f"{one!r} and {two!r} overlap"
+        )
+    assert all(
+        box.x0 >= -1 and box.y0 >= -1 and box.x1 <= figure.bbox.x1 + 1 and box.y1 <= figure.bbox.y1 + 1
+        for _, box in texts
+    )
+    assert (
+        min(text.get_fontsize() for text in figure.findobj(Text) if text.get_text())
+        * 330
+        / (figure.get_figwidth() * 72)
+        >= 9
+    )
 
 
 @every_load
@@ -444,10 +618,13 @@ def test_the_table_has_every_current_card_with_its_date_and_doubts(load):
 def test_charts_show_each_maker_and_one_model_at_each_host():
     providers = {card.provider for card in costs.current()}
     assert {card.provider for card in costs.shown()} == providers
-    assert all(card.model == costs.HOSTED for card in costs.shown() if card.provider in costs.HOSTS) and set(costs.HOSTS) < providers
+    assert (
+        all(card.model == costs.HOSTED for card in costs.shown() if card.provider in costs.HOSTS)
+        and set(costs.HOSTS) < providers
+    )
 
 
-# --- the explorable ------------------------------------------------------------------------------------------------------
+# --- the explorable ---------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -459,36 +636,75 @@ def explored():
 def test_curves_are_the_formula(explored, which):
     """Each line's expression, as it stands in the spec, equals the NumPy function at 300 random points."""
     rng, bound = random.Random(7), cost_charts._bound(which)
-    (expression,) = {part["calculate"] for part in walk(explored.spec) if part.get("as") == which and "calculate" in part}
+    (expression,) = {
+        part["calculate"] for part in walk(explored.spec) if part.get("as") == which and "calculate" in part
+    }
     points = [point(costs.request_cost, rng) for _ in range(300)]
-    found = [evaluate(expression, datum=SimpleNamespace(**at), **at, **{bound[name]: at[name] for name in bound}) for at in points]
-    expected = costs.request_cost(**{key: np.array([at[key] for at in points]) for key in costs.request_cost.free}) * 1000
+    found = [
+        evaluate(expression, datum=SimpleNamespace(**at), **at, **{bound[name]: at[name] for name in bound})
+        for at in points
+    ]
+    expected = (
+        costs.request_cost(**{key: np.array([at[key] for at in points]) for key in costs.request_cost.free}) * 1000
+    )
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("id", ["claude-haiku-5.5@2026-10-07", "cerebras/gpt-oss-120b@2026-06-27", "gpt-6.1-sol@2026-09-29"])
+@pytest.mark.parametrize(
+    "id", ["claude-haiku-5.5@2026-10-07", "cerebras/gpt-oss-120b@2026-06-27", "gpt-6.1-sol@2026-09-29"]
+)
 @pytest.mark.parametrize(("prompt", "waits"), [(4.5, "no"), (5.5, "no"), (5.5, "yes")])
 def test_signals_carry_the_cards_prices(explored, id, prompt, waits):
-    """Vega's own values at chosen controls are a bill by plain arithmetic: hits, writes, output, the step and the batch."""
+    """Vega's own values at chosen controls are a bill by plain arithmetic: hits, writes, output, the step and the
+    batch.
+    """
     moved = {"card": id, "prompt_tokens_exponent": prompt, "waits": waits, "share": 40, "answer_tokens_exponent": 3}
-    params = [{**param, "value": moved[param["name"]]} if param["name"] in moved else param for param in explored.spec["params"]]
+    params = [
+        {**param, "value": moved[param["name"]]} if param["name"] in moved else param
+        for param in explored.spec["params"]
+    ]
     card = price(id)
     n = {4.5: 32_000, 5.5: 320_000}[prompt]  # as the slider rounds
     p = card.rates(n)
     hit, write = p.input if p.cached_read is None else p.cached_read, p.cache_write_5min or p.input
-    expected = (n * (0.4 * hit + 0.6 * write) + 1000 * p.output) * M * 1000 * ((card.batch_multiplier or 1) if waits == "yes" else 1)
+    expected = (
+        (n * (0.4 * hit + 0.6 * write) + 1000 * p.output)
+        * M
+        * 1000
+        * ((card.batch_multiplier or 1) if waits == "yes" else 1)
+    )
     assert signals(params, "here", "card_batch")["here"] == pytest.approx(expected, rel=1e-9)
 
 
 def test_the_header_says_what_is_charged(explored):
     """At a batch and beyond a step: prices after the step, writes, and what a card lacks."""
-    moved = {"card": "claude-haiku-5.5@2026-10-07", "other": "cerebras/gpt-oss-120b@2026-06-27", "waits": "yes", "prompt_tokens_exponent": 5.1}
-    params = [{**param, "value": moved[param["name"]]} if param["name"] in moved else param for param in explored.spec["params"]]
+    moved = {
+        "card": "claude-haiku-5.5@2026-10-07",
+        "other": "cerebras/gpt-oss-120b@2026-06-27",
+        "waits": "yes",
+        "prompt_tokens_exponent": 5.1,
+    }
+    params = [
+        {**param, "value": moved[param["name"]]} if param["name"] in moved else param
+        for param in explored.spec["params"]
+    ]
     svg = vl_convert.vegalite_to_svg(json.dumps({**explored.spec, "params": params, "width": 600}), vl_version=VEGALITE)
     said = " ".join(ElementTree.fromstring(svg).itertext())
     haiku, step = price(moved["card"]).rates(130_000), price(moved["card"]).above
-    assert step.tokens < 130_000 and f"${haiku.input:.2f} in" in said and f"${haiku.output:.2f} out" in said and "written" in said
-    for words in ("beyond its step", "less 50 %", "no batch price", "no price for hits", "$0.35 in", "130,000 in, 400 out"):
+    assert (
+        step.tokens < 130_000
+        and f"${haiku.input:.2f} in" in said
+        and f"${haiku.output:.2f} out" in said
+        and "written" in said
+    )
+    for words in (
+        "beyond its step",
+        "less 50 %",
+        "no batch price",
+        "no price for hits",
+        "$0.35 in",
+        "130,000 in, 400 out",
+    ):
         assert words in said
     assert "32,000 in, 400 out" in " ".join(ElementTree.fromstring(explored.still).itertext())
 
@@ -497,6 +713,10 @@ def test_the_explorable_is_valid_small_and_loads_nothing(explored):
     altair.Chart.from_dict(explored.spec)
     assert "://" not in json.dumps(explored.spec) and len(explored.still.encode()) <= 12_000
     assert "NaN" not in explored.still and len(" ".join(ElementTree.fromstring(explored.still).itertext()).split()) > 20
-    menus = {param["name"]: param["bind"]["options"] for param in explored.spec["params"] if param.get("bind", {}).get("input") == "select"}
+    menus = {
+        param["name"]: param["bind"]["options"]
+        for param in explored.spec["params"]
+        if param.get("bind", {}).get("input") == "select"
+    }
     assert set(menus["card"]) == set(menus["other"]) == {card.id for card in costs.current()}
     assert len(explored.alt) > 100 and explored.caption

@@ -26,7 +26,12 @@ from blackboard.explorable import MIME, VEGALITE, Explorable, derived, inside, m
 from blackboard.formula import formulas
 
 ALL = [(lesson, name) for lesson in LESSONS for name in explorers(lesson)]
-CASES = [(lesson, name, field) for lesson, charts in EXPLORED.items() for name, chart in charts.items() for field in chart.curves]
+CASES = [
+    (lesson, name, field)
+    for lesson, charts in EXPLORED.items()
+    for name, chart in charts.items()
+    for field in chart.curves
+]
 
 
 def drawn(lesson, name):
@@ -77,7 +82,9 @@ def test_spec_is_valid(shown):
 def test_spec_loads_nothing(shown):
     """No address of any kind, and no data but what stands in it."""
     assert "://" not in json.dumps(shown.spec)
-    assert not [part for part in walk(shown.spec) if "url" in part or "format" in part and isinstance(part["format"], dict)]
+    assert not [
+        part for part in walk(shown.spec) if "url" in part or "format" in part and isinstance(part["format"], dict)
+    ]
 
 
 def test_letters_are_readable(shown):
@@ -134,7 +141,9 @@ def test_page_bundle(shown, monkeypatch):
     assert tags[3][1] == {"class": "explorable-live", "hidden": None}
     script = re.search(r'class="explorable-spec">(.*?)</script>', bundle["text/html"], re.S)[1]
     assert "</" not in script and re.search(r" = \d+\^", json.dumps(shown.spec)) and not re.search(r" = \d+\^", script)
-    named = re.sub(r' = \d+\^"', '"', json.dumps(shown.spec))  # the page shows a slider's value, a notebook its exponent
+    named = re.sub(
+        r' = \d+\^"', '"', json.dumps(shown.spec)
+    )  # the page shows a slider's value, a notebook its exponent
     assert json.loads(script) == json.loads(named)
 
 
@@ -145,13 +154,20 @@ def test_hostile_text_is_escaped(monkeypatch):
 
 
 def test_nothing_heavy_is_imported_before_drawing():
-    code = "import blackboard.explorable, sys; print([m for m in ('altair', 'vl_convert', 'matplotlib') if m in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    code = (
+        "import blackboard.explorable, sys; print([m for m in ('altair', 'vl_convert', 'matplotlib') if m in"
+        " sys.modules])"
+    )
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    )
 
 
 def test_altair_charts_are_taken():
     """An Altair chart keeps its own settings and gets the frame's."""
-    chart = altair.Chart(altair.InlineData([{"a": 1, "b": 2}])).mark_line().encode(x="a:Q", y="b:Q").properties(height=99)
+    chart = (
+        altair.Chart(altair.InlineData([{"a": 1, "b": 2}])).mark_line().encode(x="a:Q", y="b:Q").properties(height=99)
+    )
     shown = Explorable(chart, "title", "alt", "")
     assert shown.spec["height"] == 99 and shown.spec["width"] == "container"
     assert shown.spec["config"]["axis"]["labelFontSize"] == 11 and "<path" in shown.still
@@ -168,14 +184,21 @@ def test_bad_controls_are_refused():
         Explorable({}, "title", " ", "")
 
 
-# --- the browser's expressions -----------------------------------------------------------------------------------------
+# --- the browser's expressions ----------------------------------------------------------------------------------------
 
 
-KNOWN = {"max": max, "min": min, "pow": pow, **{name: getattr(math, name) for name in ("sqrt", "log", "exp", "ceil", "floor")}}
+KNOWN = {
+    "max": max,
+    "min": min,
+    "pow": pow,
+    **{name: getattr(math, name) for name in ("sqrt", "log", "exp", "ceil", "floor")},
+}
 
 
 def evaluate(expression, **names):
-    """A formula's browser expression by Python: only numbers, names, + - * / ( ) and the functions that Python has too."""
+    """A formula's browser expression by Python: only numbers, names, + - * / ( ) and the functions that Python has
+    too.
+    """
     assert set(re.findall(r"[A-Za-z_]\w*(?=\()", expression)) <= set(KNOWN)
     return eval(expression, {"__builtins__": {}, **KNOWN}, names)
 
@@ -185,7 +208,9 @@ def test_curves_are_the_formulas(lesson, name, field):
     """Each line's expression, as it stands in the spec, equals the NumPy function at 300 random points."""
     chart, rng = EXPLORED[lesson][name], random.Random(7)
     formula = chart.curves[field]
-    (expression,) = {part["calculate"] for part in walk(drawn(lesson, name).spec) if part.get("as") == field and "calculate" in part}
+    (expression,) = {
+        part["calculate"] for part in walk(drawn(lesson, name).spec) if part.get("as") == field and "calculate" in part
+    }
     points = [point(formula, rng) for _ in range(300)]
     found = [evaluate(expression, datum=SimpleNamespace(**at), **at) for at in points]
     expected = formula(**{key: np.array([at[key] for at in points]) for key in formula.free}) / chart.scale
@@ -195,8 +220,12 @@ def test_curves_are_the_formulas(lesson, name, field):
 def vega_says(values, expressions, params=()):
     """What Vega itself, in vl-convert, computes: rows × expressions, read back from the texts of a picture."""
     text = " + '|' + ".join(f"format({expression}, '.14e')" for expression in expressions)
-    spec = {"data": {"values": values}, "params": list(params), "mark": {"type": "text", "text": {"expr": text}},
-            "encoding": {"x": {"field": "row", "type": "quantitative"}}}  # fmt: skip
+    spec = {
+        "data": {"values": values},
+        "params": list(params),
+        "mark": {"type": "text", "text": {"expr": text}},
+        "encoding": {"x": {"field": "row", "type": "quantitative"}},
+    }
     svg = ElementTree.fromstring(vl_convert.vegalite_to_svg(json.dumps(spec), vl_version=VEGALITE))
     said = [node.text for node in svg.iter() if node.tag.endswith("text") and "|" in (node.text or "")]
     return np.array([[float(number.replace("−", "-")) for number in text.split("|")] for text in said])
@@ -207,14 +236,19 @@ def test_vega_agrees_with_numpy(lesson):
     """Vega's own evaluation of every formula of the lesson at 100 random points."""
     mine, rng = [formula for formula in formulas.values() if formula.name.startswith(f"{lesson}.")], random.Random(11)
     points = [[point(formula, rng) for _ in range(100)] for formula in mine]
-    rows = [{"row": row, **{f"f{n}_{key}": value for n, of in enumerate(points) for key, value in of[row].items()}} for row in range(100)]
-    found = vega_says(rows, [formula.vega(**{key: f"datum.f{n}_{key}" for key in formula.free}) for n, formula in enumerate(mine)])
+    rows = [
+        {"row": row, **{f"f{n}_{key}": value for n, of in enumerate(points) for key, value in of[row].items()}}
+        for row in range(100)
+    ]
+    found = vega_says(
+        rows, [formula.vega(**{key: f"datum.f{n}_{key}" for key in formula.free}) for n, formula in enumerate(mine)]
+    )
     for column, formula, of in zip(found.T, mine, points, strict=True):
         expected = formula(**{key: np.array([at[key] for at in of]) for key in formula.free})
         np.testing.assert_allclose(column, expected, rtol=1e-12, atol=slack(formula), err_msg=formula.name)
 
 
-# --- the catalogue's menus ---------------------------------------------------------------------------------------------
+# --- the catalogue's menus --------------------------------------------------------------------------------------------
 
 
 def signals(params, *names):
@@ -226,7 +260,14 @@ def signals(params, *names):
 def test_menus_bind_the_case():
     """Where the menus start, the signals are the case's symbols; what the lesson adds follows from them."""
     names = ("flops", "bandwidth", "chips", "domain", "n_active", "bytes_per_param")
-    params = menus.given(RUNNING, [RUNNING.system], [RUNNING.model], ("bandwidth", "chips", "domain"), ("n_active",), twice="2 * n_active")
+    params = menus.given(
+        RUNNING,
+        [RUNNING.system],
+        [RUNNING.model],
+        ("bandwidth", "chips", "domain"),
+        ("n_active",),
+        twice="2 * n_active",
+    )
     expected = {name: RUNNING.symbols[name] for name in names} | {"twice": 2 * RUNNING.symbols["n_active"]}
     assert signals(params, *names, "twice") == pytest.approx(expected, rel=1e-12)
 

@@ -16,16 +16,25 @@ from blackboard.case import RUNNING
 from blackboard.style import COLOURS
 
 LONG = RUNNING._replace(context=20_000)  # beyond batching's balanced context: no kink
-MORE = {"batching": [(name, (case,)) for name in ("latency", "cost") for case in (WORKED, LONG)]}  # figures drawn for other cases too
+MORE = {
+    "batching": [(name, (case,)) for name in ("latency", "cost") for case in (WORKED, LONG)]
+}  # figures drawn for other cases too
 
 
 def drawings(lesson):
     """(figures module, name, arguments) of each drawing of a lesson."""
     figures = room(lesson, "figures")
-    return [(figures, name, args) for name, args in [*((name, ()) for name in functions(figures) if name != "alt"), *MORE.get(lesson, ())]]
+    return [
+        (figures, name, args)
+        for name, args in [*((name, ()) for name in functions(figures) if name != "alt"), *MORE.get(lesson, ())]
+    ]
 
 
-DRAWN = [pytest.param(*row, id=f"{lesson}-{row[1]}-{'-'.join(map(str, row[2]))}".rstrip("-")) for lesson in LESSONS for row in drawings(lesson)]
+DRAWN = [
+    pytest.param(*row, id=f"{lesson}-{row[1]}-{'-'.join(map(str, row[2]))}".rstrip("-"))
+    for lesson in LESSONS
+    for row in drawings(lesson)
+]
 drawn = pytest.mark.parametrize(("figures", "name", "args"), DRAWN)
 
 
@@ -63,7 +72,9 @@ def test_lines_and_words_have_colours_of_the_palette(figures, name, args):
     """Colour-blind safe: every curve has a colour of the palette, and every text too, or black."""
     figure = getattr(figures, name)(*args)
     known = {to_hex(colour) for colour in COLOURS.values()}
-    lines = {to_hex(line.get_color()) for axes in figure.axes for line in axes.get_lines() if line.get_linestyle() != "None"}
+    lines = {
+        to_hex(line.get_color()) for axes in figure.axes for line in axes.get_lines() if line.get_linestyle() != "None"
+    }
     texts = {to_hex(text.get_color()) for text in figure.findobj(Text) if text.get_text()}
     assert lines <= known and texts <= known | {"#000000", "#ffffff"}
 
@@ -74,7 +85,10 @@ def drawn_texts(figure):
     canvas.draw()
     for text in figure.findobj(Text):
         if text.get_visible() and text.get_text().strip() and not hidden_tick(text, figure):
-            yield text.get_text(), Text.get_window_extent(text, canvas.get_renderer())  # an annotation's own box has its arrow in it
+            yield (
+                text.get_text(),
+                Text.get_window_extent(text, canvas.get_renderer()),
+            )  # an annotation's own box has its arrow in it
 
 
 def hidden_tick(text, figure):
@@ -83,7 +97,11 @@ def hidden_tick(text, figure):
         for axis, limits in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
             for tick in [*axis.get_major_ticks(), *axis.get_minor_ticks()]:
                 if text in (tick.label1, tick.label2):
-                    on = tick.get_visible() and axes.axison and (tick.label1 if text is tick.label1 else tick.label2).get_visible()
+                    on = (
+                        tick.get_visible()
+                        and axes.axison
+                        and (tick.label1 if text is tick.label1 else tick.label2).get_visible()
+                    )
                     return not on or not min(limits) <= tick.get_loc() <= max(limits)
     return False
 

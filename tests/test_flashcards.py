@@ -1,4 +1,6 @@
-"""The flashcards: all 27 and the summaries, their numbers by plain arithmetic, the page, and the deck as Anki reads it."""
+"""The flashcards: all 27 and the summaries, their numbers by plain arithmetic, the page, and the deck as Anki reads
+it.
+"""
 
 import dataclasses
 import importlib.util
@@ -18,7 +20,11 @@ from blackboard.formula import formulas
 from blackboard.notation import latex
 from blackboard.reference import flashcards
 
-IDS = [f"{part}.{n}" for part, count in ((1, 9), (2, 1), (3, 3), (4, 1), (5, 6), (6, 5), (7, 2)) for n in range(1, count + 1)]
+IDS = [
+    f"{part}.{n}"
+    for part, count in ((1, 9), (2, 1), (3, 3), (4, 1), (5, 6), (6, 5), (7, 2))
+    for n in range(1, count + 1)
+]
 ALL = [*flashcards.of_lecture(), *flashcards.of_lessons()]
 CARDS = {card.id: card for card in ALL}
 every = pytest.mark.parametrize("card", ALL, ids=lambda card: card.id)
@@ -30,7 +36,13 @@ at = min((n / 10_000 for n in range(1_000, 30_000)), key=lambda x: x**2 + 1 / x)
 ORACLES = {  # what an answer must print, by arithmetic that knows no formula of the course
     "1.2": ["has no 2", "counts as 2"],
     "1.4": [f"{671e9 / (72 * 8e12) * 1e3:.2f} ms"],
-    "1.7": [f"{1979 / 3.35 / 2:.0f} on an H100", f"{4500 / 8 / 2:.0f} on a B200", f"{312 / 2.039:.0f} on an A100", f"{1979 / 4.8 / 2:.0f} on an H200", f"{1979 / 3.35:.0f} for each byte"],
+    "1.7": [
+        f"{1979 / 3.35 / 2:.0f} on an H100",
+        f"{4500 / 8 / 2:.0f} on a B200",
+        f"{312 / 2.039:.0f} on an A100",
+        f"{1979 / 4.8 / 2:.0f} on an H200",
+        f"{1979 / 3.35:.0f} for each byte",
+    ],
     "1.8": [f"300 × {256 // 32} = {300 * 256 // 32:,} sequences", f"{300 * 32 / 256:g}.", "8 of 256"],
     "1.9": [f"{288 / 20:.1f} ms", "13 ms to 39 ms", f"{671 / 576:.2f} ms"],
     "2.1": [f"takes {max(1 / 2, 8 * 1 / 2):g} times as long", f"{320} GPUs in {320 // 8} nodes"],
@@ -39,35 +51,78 @@ ORACLES = {  # what an answer must print, by arithmetic that knows no formula of
     "5.1": ["2 forward", "4 backward"],
     "5.2": ["2 if it is only generated", f"{2 + 4} if it is trained on"],
     "5.3": [f"{at**2 / least:.0%}", f"{2 / least - 1:.1%}"],
-    "5.4": [f"{3 * 3 / 6:g} tokens of pre-training", f"{2 * 3 / 6:g} for each token served", f"{2 / 6 / 0.3:.2f} to {6 / 6 / 0.3:.2f}"],
+    "5.4": [
+        f"{3 * 3 / 6:g} tokens of pre-training",
+        f"{2 * 3 / 6:g} for each token served",
+        f"{2 / 6 / 0.3:.2f} to {6 / 6 / 0.3:.2f}",
+    ],
     "5.5": [f"{SERVED / 1e12:.0f} trillion"],
-    "5.6": [f"{20 * 100e9 / 1e12:.2f} trillion", f"so {200e12 / (20 * 100e9):.0f} times", f"{SERVED / 2e12:.0f} times", f"give {150e12 / 2e12:.0f}."],
+    "5.6": [
+        f"{20 * 100e9 / 1e12:.2f} trillion",
+        f"so {200e12 / (20 * 100e9):.0f} times",
+        f"{SERVED / 2e12:.0f} times",
+        f"give {150e12 / 2e12:.0f}.",
+    ],
     "6.1": [f"{4 / 2 - 1:.0%} more", "$12 to $18", "$2 to $4"],
     "6.2": [f"{1.5 * 200e3:,.0f} tokens"],
-    "6.3": [f"{100e9 / 200e3 / 300:,.0f} bytes", f"FP4 it would be {100e9 / 200e3 / 600:,.0f} bytes", f"BF16 {100e9 / 200e3 / 150:,.0f}", f"{61 * (512 + 64) * 2:,}"],
+    "6.3": [
+        f"{100e9 / 200e3 / 300:,.0f} bytes",
+        f"FP4 it would be {100e9 / 200e3 / 600:,.0f} bytes",
+        f"BF16 {100e9 / 200e3 / 150:,.0f}",
+        f"{61 * (512 + 64) * 2:,}",
+    ],
     "6.4": [f"{1 / 3:.0%} of the peak where output costs three", f"{1 / 5:.0%} where it costs five"],
     "6.5": ["$5 against $0.50."],
-}  # fmt: skip
+}
 SAYS = {  # where the published card is wrong or silent, the answer says so
-    "1.2": "multiply-add", "1.3": "a parameter is a byte", "1.5": "until 22 July 2026", "1.7": "twice as many", "1.8": "upside down", "1.9": "holds only where",
-    "3.1": "forward half", "4.1": "gave no reason", "5.4": "an assumption", "5.5": "round that to 200 trillion", "5.6": "are rounded", "6.1": "output's",
-    "6.3": "another assumption", "6.4": "weights alone", "6.5": "in memory only",
-}  # fmt: skip
+    "1.2": "multiply-add",
+    "1.3": "a parameter is a byte",
+    "1.5": "until 22 July 2026",
+    "1.7": "twice as many",
+    "1.8": "upside down",
+    "1.9": "holds only where",
+    "3.1": "forward half",
+    "4.1": "gave no reason",
+    "5.4": "an assumption",
+    "5.5": "round that to 200 trillion",
+    "5.6": "are rounded",
+    "6.1": "output's",
+    "6.3": "another assumption",
+    "6.4": "weights alone",
+    "6.5": "in memory only",
+}
 QUOTED = {  # numbers that a text quotes and does not compute
     "1.5": {"22": "the day of the card's correction", "2026": "its year"},
     "1.7": {"300": "the lecture's, 0:18:25"},
-    "1.8": {"32": "the board's active experts, 0:19:16", "256": "and all of them; DeepSeek-V3's configuration", "300": "the board's, 0:18:25"},
+    "1.8": {
+        "32": "the board's active experts, 0:19:16",
+        "256": "and all of them; DeepSeek-V3's configuration",
+        "300": "the board's, 0:18:25",
+    },
     "1.9": {"20": "the lecture's interval in ms, 0:22:13, and Rubin's TB/s, 0:24:13", "288": "Rubin's GB, 0:24:13"},
     "2.1": {"8": "the lecture's ratio, 0:38:47"},
     "5.1": {"6": "6ND, its name"},
     "5.3": {"1": "of x² + 1/x"},
     "5.4": {"3": "the published card's FLOPs", "0.3": "the lecture's efficiency, 1:25:28"},
-    "5.5": {"50": "millions of tokens a second, 1:30:46", "60": "days of two months", "200": "as the board rounds, 1:30:46"},
-    "5.6": {"20": "Chinchilla's rule, 1:31:17", "200": "as the board rounds, 1:30:46", "100": "the lecture's active parameters in billions, 1:31:17", "150": "the rumour, 1:31:01"},
+    "5.5": {
+        "50": "millions of tokens a second, 1:30:46",
+        "60": "days of two months",
+        "200": "as the board rounds, 1:30:46",
+    },
+    "5.6": {
+        "20": "Chinchilla's rule, 1:31:17",
+        "200": "as the board rounds, 1:30:46",
+        "100": "the lecture's active parameters in billions, 1:31:17",
+        "150": "the rumour, 1:31:01",
+    },
     "6.1": {"200,000": "tokens of the step, 1:33:03"},
-    "6.3": {"200,000": "tokens of the step, 1:33:03", "100": "active parameters in billions, 1:38:22", "300": "the board's, 1:38:22"},
+    "6.3": {
+        "200,000": "tokens of the step, 1:33:03",
+        "100": "active parameters in billions, 1:38:22",
+        "300": "the board's, 1:38:22",
+    },
     "6.5": {"4.6": "a name of Claude"},
-}  # fmt: skip
+}
 
 
 def tool(name):
@@ -78,7 +133,7 @@ def tool(name):
     return module
 
 
-# --- what the cards say ------------------------------------------------------------------------------------------------
+# --- what the cards say -----------------------------------------------------------------------------------------------
 
 
 def test_all_cards_of_the_lecture_are_there_once_and_in_order():
@@ -157,7 +212,7 @@ def test_every_letter_of_an_answer_is_explained(card):
             assert f"\\({latex(symbol)}\\)" in told and unescape(row.says)[1:] in unescape(told)
 
 
-# --- the summary cards -------------------------------------------------------------------------------------------------
+# --- the summary cards ------------------------------------------------------------------------------------------------
 
 
 def printed(lesson):
@@ -183,7 +238,9 @@ def test_a_summary_question_gives_what_the_answer_is_made_of_and_not_what_it_say
     """Its front names every symbol of the right side; the sentence that tells the formula in words is behind it."""
     [formula] = card.formulas
     given = unescape(card.question.partition("flashcard-given")[2])
-    named = {name for name, row in notation.table().items() if f"\\({latex(notation.symbol(name))}\\) {row.says}" in given}
+    named = {
+        name for name, row in notation.table().items() if f"\\({latex(notation.symbol(name))}\\) {row.says}" in given
+    }
     assert named == {symbol.name for symbol in formula.expr.free_symbols}
     assert formula.says[1:] not in unescape(card.asks) and formula.says[1:] in card.answers
 
@@ -195,7 +252,9 @@ def test_no_lead_is_left_without_its_card():
 def test_units_are_written_as_one_writes_them():
     assert flashcards._unit("FLOP*sequence/token**2") == "FLOP·sequence/token²"
     for card in ALL:
-        assert "*" not in re.sub(r"\\[(\[].*?\\[)\]]", "", card.question + card.answer + flashcards.legend(card), flags=re.S)
+        assert "*" not in re.sub(
+            r"\\[(\[].*?\\[)\]]", "", card.question + card.answer + flashcards.legend(card), flags=re.S
+        )
 
 
 def test_every_lesson_of_the_contents_has_summary_cards():
@@ -207,7 +266,10 @@ def test_a_new_lesson_is_found_by_itself(tmp_path, monkeypatch):
     (tmp_path / "book").mkdir()
     (tmp_path / "_toc.yml").write_text("chapters:\n  - file: book/fresh\n  - file: book/plain\n")
     (tmp_path / "book" / "plain.md").write_text("# Plain\n")
-    text = "# Fresh: a lesson\n\nfrom blackboard.batching import equations as eq, figures\nfrom blackboard.racks import equations as racks\n\ncards(\n    eq.step_time,\n    racks.leaving,\n)\n"
+    text = (
+        "# Fresh: a lesson\n\nfrom blackboard.batching import equations as eq, figures\nfrom blackboard.racks import"
+        " equations as racks\n\ncards(\n    eq.step_time,\n    racks.leaving,\n)\n"
+    )
     (tmp_path / "book" / "fresh.md").write_text(text)
     monkeypatch.setattr(flashcards, "ROOT", tmp_path)
     for cached in (flashcards._source, flashcards.of_lessons):
@@ -239,7 +301,7 @@ def test_the_build_forgets_its_results_when_a_lesson_prints_other_cards(tmp_path
     assert not survives("# Other title\n\nOther words.\n\ncards(a.b,\n  a.d)\n")
 
 
-# --- the page ----------------------------------------------------------------------------------------------------------
+# --- the page ---------------------------------------------------------------------------------------------------------
 
 
 class Tags(HTMLParser):
@@ -294,15 +356,19 @@ def test_links_lead_somewhere(whole, tmp_path):
     mending = tool("mending")
     assert mending.DECK in whole
     mending.write_deck(tmp_path / "_static")
-    targets = [attributes.get("href") or attributes.get("src") for tag, attributes in Tags(whole).found if tag in ("a", "img")]
+    targets = [
+        attributes.get("href") or attributes.get("src") for tag, attributes in Tags(whole).found if tag in ("a", "img")
+    ]
     for target in {target for target in targets if not target.startswith("https://")}:
-        made = (tmp_path / "book" / target).resolve() if target.startswith("../") else page(target.removesuffix(".html"))
+        made = (
+            (tmp_path / "book" / target).resolve() if target.startswith("../") else page(target.removesuffix(".html"))
+        )
         assert made.exists(), target
     times = re.findall(r't=(\d+)">(\d):(\d\d):(\d\d)</a>', unescape(whole))
     assert len(times) > 27 and all(int(t) == 3600 * int(h) + 60 * int(m) + int(s) for t, h, m, s in times)
 
 
-# --- the deck ----------------------------------------------------------------------------------------------------------
+# --- the deck ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -351,10 +417,14 @@ def test_every_note_has_its_fields_and_tag(deck):
 def test_cards_stand_in_two_decks_in_their_order(deck):
     [(text,)] = rows(deck, "SELECT decks FROM col")
     names = {int(id): each["name"] for id, each in json.loads(text).items()}
-    placed = rows(deck, "SELECT cards.did, cards.due, notes.flds FROM cards JOIN notes ON cards.nid = notes.id ORDER BY cards.id")
+    placed = rows(
+        deck, "SELECT cards.did, cards.due, notes.flds FROM cards JOIN notes ON cards.nid = notes.id ORDER BY cards.id"
+    )
     found = [(names[did], due, fields.split("\x1f")[-1]) for did, due, fields in placed]
     wanted = [("The Math Behind LLMs::Lecture", n, card.id) for n, card in enumerate(flashcards.of_lecture(), 1)]
-    assert found == wanted + [("The Math Behind LLMs::Summary", n, card.id) for n, card in enumerate(flashcards.of_lessons(), 1)]
+    assert found == wanted + [
+        ("The Math Behind LLMs::Summary", n, card.id) for n, card in enumerate(flashcards.of_lessons(), 1)
+    ]
 
 
 def test_mathematics_is_in_ankis_delimiters(deck):
@@ -379,7 +449,9 @@ def test_media_are_there_and_used(deck):
 
 def test_the_same_cards_give_the_same_bytes(deck, tmp_path):
     assert flashcards.write(tmp_path, 1_700_000_000).read_bytes() == deck.read_bytes()
-    assert {entry.date_time[0] for entry in zipfile.ZipFile(deck).infolist()} == {1980}, "the hour of the build is in the archive"
+    assert {entry.date_time[0] for entry in zipfile.ZipFile(deck).infolist()} == {1980}, (
+        "the hour of the build is in the archive"
+    )
 
 
 def test_a_note_keeps_its_identity_when_its_text_changes(deck, tmp_path, monkeypatch):
@@ -393,14 +465,19 @@ def test_a_note_keeps_its_identity_when_its_text_changes(deck, tmp_path, monkeyp
     assert len({note[0] for note in before.values()}) == len(ALL)
     assert after["1.1"][1]["Answer"] == "Something else." != before["1.1"][1]["Answer"]
     assert rows(deck, "SELECT DISTINCT mod, mid FROM notes")[0] < rows(later, "SELECT DISTINCT mod, mid FROM notes")[0]
-    assert [json.loads(text).keys() for (text,) in rows(deck, "SELECT models FROM col")] == [json.loads(text).keys() for (text,) in rows(later, "SELECT models FROM col")]
+    assert [json.loads(text).keys() for (text,) in rows(deck, "SELECT models FROM col")] == [
+        json.loads(text).keys() for (text,) in rows(later, "SELECT models FROM col")
+    ]
 
 
 def test_what_identifies_the_deck_never_changes():
     """These went out to readers: another number would give them every card twice."""
     import genanki
 
-    assert (flashcards.MODEL_ID, flashcards.DECK_IDS) == (1_718_420_593, {"Lecture": 1_718_420_611, "Summary": 1_718_420_647})
+    assert (flashcards.MODEL_ID, flashcards.DECK_IDS) == (
+        1_718_420_593,
+        {"Lecture": 1_718_420_611, "Summary": 1_718_420_647},
+    )
     assert genanki.guid_for("blackboard", "1.1") == "f4[r&SOJ.<"
 
 

@@ -8,7 +8,8 @@ import random
 import numpy as np
 import pytest
 import sympy
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from blackboard import notation, units
 from blackboard.batching import equations as eq
@@ -17,7 +18,16 @@ from blackboard.formula import IDEAL, Calibration, Formula, FormulaError, Given,
 from blackboard.units import Quantity, UnitError
 
 ALL = list(formulas.values())
-X = dict(batch=1000, context=16_384, n_active=37e9, n_total=700e9, bytes_per_param=0.5, kv_bytes_per_token=2000, flops=5.76e17, bandwidth=5.12e14)
+X = dict(
+    batch=1000,
+    context=16_384,
+    n_active=37e9,
+    n_total=700e9,
+    bytes_per_param=0.5,
+    kv_bytes_per_token=2000,
+    flops=5.76e17,
+    bandwidth=5.12e14,
+)
 
 
 def point(formula, rng):
@@ -64,7 +74,17 @@ def test_scalar_array_sympy_and_bound_values_agree(formula):
 @pytest.mark.parametrize("formula", ALL, ids=lambda f: f.name)
 def test_ideal_is_a_floor_on_time(formula):
     """Real efficiencies can only make times longer, and the ideal is the default."""
-    worse = Calibration("test", "made up", {"compute_efficiency": 0.7, "memory_efficiency": 0.6, "overhead": 0.01, "link_efficiency": 0.8, "link_latency": 1e-5})
+    worse = Calibration(
+        "test",
+        "made up",
+        {
+            "compute_efficiency": 0.7,
+            "memory_efficiency": 0.6,
+            "overhead": 0.01,
+            "link_efficiency": 0.8,
+            "link_latency": 1e-5,
+        },
+    )
     p = point(formula, random.Random(1))
     assert formula(calibration=IDEAL, **p) == formula(**p)
     if formula.unit == "s":
@@ -81,7 +101,9 @@ def test_broadcasting_and_dtype():
     assert isinstance(eq.step_time(**X), float)
     assert eq.step_time(**{**X, "batch": np.ones((0, 3))}).shape == (0, 3)
     wide = eq.step_time(**{**X, "batch": np.arange(1, 701)[:, None, None], "context": np.arange(100)})
-    assert wide.shape == (700, 1, 100) and wide[650, 0, 7] == eq.step_time(**{**X, "batch": 651, "context": 7}), "blocks agree"
+    assert wide.shape == (700, 1, 100) and wide[650, 0, 7] == eq.step_time(**{**X, "batch": 651, "context": 7}), (
+        "blocks agree"
+    )
     big = eq.compute_time(batch=np.int64(2) ** 40, n_active=np.int64(10) ** 12, flops=1)
     assert math.isclose(big, 2 * 2.0**40 * 1e12), "integers must not overflow"
 
@@ -94,9 +116,26 @@ def test_quantities_are_converted_at_the_door():
         eq.step_time(**{**X, "bandwidth": Quantity(1, "GHz")})
 
 
-@pytest.mark.parametrize("name, value", [("batch", -1), ("batch", 0), ("bandwidth", 0), ("flops", float("nan")), ("n_total", float("inf")), ("context", -1), ("batch", "12"), ("batch", None), ("batch", [1, -2]), ("batch", object())])
+@pytest.mark.parametrize(
+    "name, value",
+    [
+        ("batch", -1),
+        ("batch", 0),
+        ("bandwidth", 0),
+        ("flops", float("nan")),
+        ("n_total", float("inf")),
+        ("context", -1),
+        ("batch", "12"),
+        ("batch", None),
+        ("batch", [1, -2]),
+        ("batch", object()),
+    ],
+)
 def test_bad_values_are_named(name, value):
-    for call in (lambda: eq.step_time(**{**X, name: value}), lambda: eq.step_time.given(**{k: v for k, v in X.items() if k != name})(**{name: value})):
+    for call in (
+        lambda: eq.step_time(**{**X, name: value}),
+        lambda: eq.step_time.given(**{k: v for k, v in X.items() if k != name})(**{name: value}),
+    ):
         with pytest.raises(FormulaError, match=name):
             call()
 
@@ -141,21 +180,36 @@ def test_a_formula_refuses_what_does_not_follow():
 def test_specs_bind_by_name():
     at = eq.step_time.given(model("deepseek-v3"), system("gb200-nvl72"))
     assert isinstance(at, Given) and at.free == ("batch", "context")
-    by_hand = eq.step_time(batch=64, context=4096, **model("deepseek-v3").symbols("fp8"), **{k: v for k, v in system("gb200-nvl72").symbols("fp8").items() if k in ("flops", "bandwidth")})
+    by_hand = eq.step_time(
+        batch=64,
+        context=4096,
+        **model("deepseek-v3").symbols("fp8"),
+        **{k: v for k, v in system("gb200-nvl72").symbols("fp8").items() if k in ("flops", "bandwidth")},
+    )
     assert at(batch=64, context=4096) == by_hand
     fp4 = eq.step_time.given(model("deepseek-v3"), system("gb200-nvl72"), precision="fp4")
     assert fp4(batch=1, context=0) * 2 == pytest.approx(at(batch=1, context=0))
     assert "batch" in repr(at) and at.bound["n_total"] == model("deepseek-v3").n_total
-    assert set(eq.critical_batch.given(chip("h100-sxm"), precision="fp8").free) == {"n_active", "n_total", "bytes_per_param"}
+    assert set(eq.critical_batch.given(chip("h100-sxm"), precision="fp8").free) == {
+        "n_active",
+        "n_total",
+        "bytes_per_param",
+    }
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.floats(1, 1e5), st.floats(1, 1e6))
 def test_terms_recompose_the_whole(batch, context):
     known = X | dict(batch=batch, context=context)
-    parts = eq.step_time.terms(**{k: v for k, v in known.items()})
+    parts = eq.step_time.terms(**dict(known.items()))
     assert math.isclose(eq.step_time(**known), max(parts.values()), rel_tol=1e-12)
-    memory = eq.memory_time.terms(**{k: v for k, v in known.items() if k in ("batch", "context", "n_total", "bytes_per_param", "kv_bytes_per_token", "bandwidth")})
+    memory = eq.memory_time.terms(
+        **{
+            k: v
+            for k, v in known.items()
+            if k in ("batch", "context", "n_total", "bytes_per_param", "kv_bytes_per_token", "bandwidth")
+        }
+    )
     assert math.isclose(parts["memory"], sum(memory.values()), rel_tol=1e-12)
     assert parts[eq.step_time.terms.binds(**known)] == max(parts.values())
 

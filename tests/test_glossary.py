@@ -56,7 +56,9 @@ def test_terms_stand_in_alphabetical_order_under_their_letters():
     assert len(names) > 80 and names == sorted(names, key=str.lower)
     for letter, body in re.findall(r"^## (\S+)\n(.*?)(?=^## |\Z)", GLOSSARY.read_text("utf8"), re.M | re.S):
         under = [name for name in names if f"\n{name}\n  " in body]
-        assert under and all(name[0].upper() == letter or (letter == "0–9" and name[0].isdigit()) for name in under), letter
+        assert under and all(name[0].upper() == letter or (letter == "0–9" and name[0].isdigit()) for name in under), (
+            letter
+        )
 
 
 @pytest.mark.parametrize("term", ENTRIES)
@@ -93,7 +95,9 @@ def prose(page):
 def bold(page):
     """What stands in bold, other than sentences, which are long or end like one; a genitive as its word."""
     found = re.findall(r"\*\*([^*]+)\*\*", prose(page))
-    return {each.removesuffix("'s") for each in found if not each.rstrip().endswith((".", "?")) and len(each.split()) < 4}
+    return {
+        each.removesuffix("'s") for each in found if not each.rstrip().endswith((".", "?")) and len(each.split()) < 4
+    }
 
 
 @pytest.mark.parametrize("page", WRITTEN)
@@ -101,7 +105,9 @@ def test_every_term_defined_in_bold_is_in_the_glossary(page):
     here = page.rpartition("/")[2]
     known = set().union(*(claimed(term, here) for term in ENTRIES))
     missing = {each for each in bold(page) - set(EMPHASIS) if not {each, each[0].lower() + each[1:]} & known}
-    assert missing == set(), "give it an entry of book/glossary.md, or a phrase of one; if it is emphasis, say so in EMPHASIS"
+    assert missing == set(), (
+        "give it an entry of book/glossary.md, or a phrase of one; if it is emphasis, say so in EMPHASIS"
+    )
 
 
 def test_nothing_is_excused_that_no_page_has():
@@ -139,7 +145,10 @@ def test_every_link_leads_to_its_entry_and_says_it(pages, anchors):
             term = anchors[target(link)]
             words = " ".join(link.text.split()).replace("’", "'")
             assert {words, words[0].lower() + words[1:]} & claimed(term, page.rpartition("/")[2]), (page, words)
-            assert definition(term).startswith(link["title"].replace("’", "'")) and link["title"].endswith("."), (page, words)
+            assert definition(term).startswith(link["title"].replace("’", "'")) and link["title"].endswith("."), (
+                page,
+                words,
+            )
 
 
 def test_a_term_is_linked_once_on_a_page_and_in_prose_only(pages):
@@ -147,7 +156,9 @@ def test_a_term_is_linked_once_on_a_page_and_in_prose_only(pages):
         links = article.select("a.glossed")
         assert len({target(link) for link in links}) == len(links), page
         assert article.select(f"{OBJECTIVES} a.glossed") == []
-        assert article.select(":is(h1, h2, h3, h4, code, pre, table, figure, figcaption, .cell, .math, a) a.glossed") == [], page
+        assert (
+            article.select(":is(h1, h2, h3, h4, code, pre, table, figure, figcaption, .cell, .math, a) a.glossed") == []
+        ), page
         assert all(link.find_parent("p") for link in links), page
 
 
@@ -165,7 +176,10 @@ def test_every_entry_is_used(pages, anchors):
 
 
 OBJECTIVES = "section#what-you-will-be-able-to-do > ul"
-SILENT = f"{OBJECTIVES}, h1, h2, h3, h4, code, pre, table, figure, figcaption, .cell, .math, .pasted-text, .citation-list, a:not(.glossed), script, .sd-summary-title, .admonition-title"
+SILENT = (
+    f"{OBJECTIVES}, h1, h2, h3, h4, code, pre, table, figure, figcaption, .cell, .math, .pasted-text, .citation-list,"
+    " a:not(.glossed), script, .sd-summary-title, .admonition-title"
+)
 
 
 def marked(article):
@@ -185,7 +199,9 @@ def explains(text, use, phrases):
     """Whether the sentence around a use has one of the phrases, and nothing else, in bold."""
     ends = [0, *(m.end() for m in re.finditer(r"[.?!]⟫?(?=\s|$|\x00)|\x00", text)), len(text)]
     sentence = next(text[start:end] for start, end in zip(ends, ends[1:]) if start <= use < end)
-    return any(words in phrases or words[:1].lower() + words[1:] in phrases for words in re.findall(r"⟪([^⟫]*)⟫", sentence))
+    return any(
+        words in phrases or words[:1].lower() + words[1:] in phrases for words in re.findall(r"⟪([^⟫]*)⟫", sentence)
+    )
 
 
 def spelt(phrase):
@@ -195,19 +211,34 @@ def spelt(phrase):
 
 
 def test_it_is_the_first_use_that_is_linked(pages, anchors):
-    """No phrase stands in a page's prose before the link of its term, or without one. Found phrase by phrase, the longest first."""
+    """No phrase stands in a page's prose before the link of its term, or without one. Found phrase by phrase, the
+    longest first.
+    """
     for page, article in pages.items():
         here, text = page.rpartition("/")[2], marked(article)
         whole = text
         at = {anchors[anchor]: place for place, anchor in ((m.start(), m[1]) for m in re.finditer(r"⟦(\S+) ", text))}
         text = re.sub(r"⟦[^⟧]*⟧", lambda m: " " * len(m[0]), text)
-        owner = {p.strip(): None for body in ENTRIES.values() for found in re.findall(r"% not:(.*)", body) for p in found.split(",")}
+        owner = {
+            p.strip(): None
+            for body in ENTRIES.values()
+            for found in re.findall(r"% not:(.*)", body)
+            for p in found.split(",")
+        }
         for where in ("", here):  # what holds on this page alone goes before what holds on any
-            owner |= {phrase: term for term in ENTRIES for phrase in claimed(term, where) - (claimed(term) if where else set())}
+            owner |= {
+                phrase: term
+                for term in ENTRIES
+                for phrase in claimed(term, where) - (claimed(term) if where else set())
+            }
         for phrase in sorted(owner, key=len, reverse=True):
             for use in re.finditer(spelt(phrase), text):
                 explained = owner[phrase] and explains(whole, use.start(), claimed(owner[phrase], here))
-                assert owner[phrase] is None or explained or at.get(owner[phrase], len(text)) < use.start(), (page, phrase, text[use.start() - 40:use.end() + 40])
+                assert owner[phrase] is None or explained or at.get(owner[phrase], len(text)) < use.start(), (
+                    page,
+                    phrase,
+                    text[use.start() - 40 : use.end() + 40],
+                )
             text = re.sub(spelt(phrase), lambda m: " " * len(m[0]), text)
 
 
@@ -216,7 +247,10 @@ def test_a_link_is_told_from_text_and_seen_by_the_keyboard(visit, site, pages):
     page = visit(f"{site.as_uri()}/book/batching.html").page
     link = page.locator("a.glossed").first
     style = "(a, name) => getComputedStyle(a)[name]"
-    assert link.evaluate(style, "textDecorationStyle") == "dotted" and link.evaluate(style, "textDecorationLine") == "underline"
+    assert (
+        link.evaluate(style, "textDecorationStyle") == "dotted"
+        and link.evaluate(style, "textDecorationLine") == "underline"
+    )
     assert link.evaluate("a => getComputedStyle(a).color === getComputedStyle(a.parentElement).color")
     page.keyboard.press("Tab")
     link.focus()
@@ -288,8 +322,13 @@ A hit.
 def small(tmp_path):
     """A book of a few pages; a function builds it and gives the links of a page."""
     many = "\n".join(f"p{n}" for n in range(8))
-    files = {"conf.py": CONF, "glossary.md": SMALL.format(says="Many at once."), "one.md": ONE, "two.md": TWO,
-             "index.md": f"# Index\n\n```{{toctree}}\nglossary\none\ntwo\n{many}\n```\n"}  # fmt: skip
+    files = {
+        "conf.py": CONF,
+        "glossary.md": SMALL.format(says="Many at once."),
+        "one.md": ONE,
+        "two.md": TWO,
+        "index.md": f"# Index\n\n```{{toctree}}\nglossary\none\ntwo\n{many}\n```\n",
+    }
     files |= {f"p{n}.md": f"# P{n}\n\nA batch.\n" for n in range(8)}
     for name, text in files.items():
         (tmp_path / name).write_text(text, "utf8")
@@ -297,7 +336,12 @@ def small(tmp_path):
 
     def build(out="html", *options):
         command = [sys.executable, "-m", "sphinx", "-q", "-W", "-n", *options, tmp_path, tmp_path / out]
-        done = subprocess.run(command, capture_output=True, text=True, env={"PYTHONPATH": str(tmp_path), "PATH": "", "HOME": str(tmp_path)})
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            env={"PYTHONPATH": str(tmp_path), "PATH": "", "HOME": str(tmp_path)},
+        )
         assert done.returncode == 0, done.stderr
         return tmp_path / out
 
@@ -306,17 +350,28 @@ def small(tmp_path):
 
 def links(out, page):
     """(words, title) of the links of a page."""
-    return [(" ".join(a.text.split()), a["title"]) for a in BeautifulSoup((out / f"{page}.html").read_text("utf8"), "html.parser").select("a.glossed")]
+    return [
+        (" ".join(a.text.split()), a["title"])
+        for a in BeautifulSoup((out / f"{page}.html").read_text("utf8"), "html.parser").select("a.glossed")
+    ]
 
 
 def test_what_counts_as_a_use(small):
-    """Whole words, the longest phrase, listed plurals, no code, mathematics, links, headings or tables; a phrase of one page on that page."""
+    """Whole words, the longest phrase, listed plurals, no code, mathematics, links, headings or tables; a phrase of
+    one page on that page.
+    """
     _, build = small
     out = build()
-    assert links(out, "one") == [("critical batch", "The one that pays."), ("MoEs", "Many experts."), ("batch", "Many at once.")]
+    assert links(out, "one") == [
+        ("critical batch", "The one that pays."),
+        ("MoEs", "Many experts."),
+        ("batch", "Many at once."),
+    ]
     assert links(out, "two") == [("batch", "Many at once."), ("hit", "What was found.")]
     one, two = ((out / f"{page}.html").read_text("utf8") for page in ("one", "two"))
-    assert "<strong>Batches</strong> are, and a batch again" in one and re.search(r"This <a [^>]*>.*?</a> is the next\s+use, and this batch one more", one)
+    assert "<strong>Batches</strong> are, and a batch again" in one and re.search(
+        r"This <a [^>]*>.*?</a> is the next\s+use, and this batch one more", one
+    )
     assert "<p>A batch.</p>" in two and re.search(r"<em><a [^>]*>.*?</a></em> after the list", two)
     assert '<p>A <a class="glossed' in (out / "two.html").read_text("utf8")
     entry = (out / "glossary.html").read_text("utf8")
@@ -340,12 +395,15 @@ def test_read_and_written_in_parallel_it_is_the_same(small):
     assert all(links(one, path.stem) == links(two, path.stem) for path in one.glob("*.html"))
 
 
-@pytest.mark.parametrize(("slip", "complaint"), [
-    ("  % otherwise: lots\n", "not a rule of an entry"),
-    ("  % also: MoE\n", "two entries of the glossary claim"),
-    ("  {symbol}`bach`\n", "no symbol 'bach'"),
-    ("  {lesson}`one#no-part`\n", "lesson"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("slip", "complaint"),
+    [
+        ("  % otherwise: lots\n", "not a rule of an entry"),
+        ("  % also: MoE\n", "two entries of the glossary claim"),
+        ("  {symbol}`bach`\n", "no symbol 'bach'"),
+        ("  {lesson}`one#no-part`\n", "lesson"),
+    ],
+)
 def test_slips_in_the_glossary_stop_the_build(small, slip, complaint):
     root, build = small
     text = SMALL.format(says="Many at once.").replace("  % also: batches\n", slip)

@@ -10,19 +10,85 @@ from pathlib import Path
 import pytest
 from lessons import LESSONS, LIB, ROOT, page
 
-PACKAGES = sorted(p.parent.name for p in LIB.glob("*/equations.py") if p.parent.name != "reality")  # lessons, whole or not
+PACKAGES = sorted(
+    p.parent.name for p in LIB.glob("*/equations.py") if p.parent.name != "reality"
+)  # lessons, whole or not
 CORE = [  # each may import those before it
-    "units", "notation", "formula", "style", "datafile", "architecture", "prices", "catalogue", "case",
-    "derivation", "answers", "panel", "practice", "explorable", "marks", "menus", "drawing", "summary", "tables",
-]  # fmt: skip
-ROOMS = ["equations", "transformer", "moe", "network", "distributions", "allocator", "hybrid", "kernels", "simulation", "lab", "implied", "numbers", "figures", "explorables", "problems"]
+    "units",
+    "notation",
+    "formula",
+    "style",
+    "datafile",
+    "architecture",
+    "prices",
+    "catalogue",
+    "case",
+    "derivation",
+    "answers",
+    "panel",
+    "practice",
+    "explorable",
+    "marks",
+    "menus",
+    "drawing",
+    "summary",
+    "tables",
+]
+ROOMS = [
+    "equations",
+    "transformer",
+    "moe",
+    "network",
+    "distributions",
+    "allocator",
+    "hybrid",
+    "kernels",
+    "simulation",
+    "lab",
+    "implied",
+    "numbers",
+    "figures",
+    "explorables",
+    "problems",
+]
 
 
 REALITY = [  # the equations against published measurements: above the lessons, below the reference pages
-    "checks", "equations", "layout", "prediction", "fits", "exchanges", "kernels", "serving", "calibration", "runs", "bends", "entry",
-    "cells", "sums", "closings", "closure", "steps", "training", "savings", "validation", "losses", "numbers", "figures", "explorables", "__main__",
-]  # fmt: skip
-REFERENCE = ["costs", "cost_charts", "ledger", "points", "repeated", "claims", "flashcards"]  # pages that look back on all lessons: they import them, nothing imports these
+    "checks",
+    "equations",
+    "layout",
+    "prediction",
+    "fits",
+    "exchanges",
+    "kernels",
+    "serving",
+    "calibration",
+    "runs",
+    "bends",
+    "entry",
+    "cells",
+    "sums",
+    "closings",
+    "closure",
+    "steps",
+    "training",
+    "savings",
+    "validation",
+    "losses",
+    "numbers",
+    "figures",
+    "explorables",
+    "__main__",
+]
+REFERENCE = [
+    "costs",
+    "cost_charts",
+    "ledger",
+    "points",
+    "repeated",
+    "claims",
+    "flashcards",
+]  # pages that look back on all lessons: they import them, nothing imports these
 
 
 def imported(path: Path) -> set[str]:
@@ -66,16 +132,22 @@ def test_a_reference_page_imports_only_those_before_it(path):
     assert path.stem in REFERENCE, f"{path} has no place in the order of reference pages: {', '.join(REFERENCE)}"
     for name in imported(path):
         head, *rest = name.split(".")
-        assert head != "reference" or REFERENCE.index(rest[0]) < REFERENCE.index(path.stem), f"{path.stem} imports {name}"
+        assert head != "reference" or REFERENCE.index(rest[0]) < REFERENCE.index(path.stem), (
+            f"{path.stem} imports {name}"
+        )
 
 
-@pytest.mark.parametrize("path", sorted(p for p in (LIB / "reality").glob("*.py") if p.stem != "__init__"), ids=lambda p: p.stem)
+@pytest.mark.parametrize(
+    "path", sorted(p for p in (LIB / "reality").glob("*.py") if p.stem != "__init__"), ids=lambda p: p.stem
+)
 def test_reality_imports_lessons_and_only_its_earlier_modules(path):
     assert path.stem in REALITY, f"{path} has no place in the order of modules: {', '.join(REALITY)}"
     for name in imported(path):
         head, *rest = name.split(".")
         assert head != "reference", f"{path.stem} imports {name}"
-        assert head != "reality" or rest[0] not in REALITY or REALITY.index(rest[0]) < REALITY.index(path.stem), f"{path.stem} imports {name}"
+        assert head != "reality" or rest[0] not in REALITY or REALITY.index(rest[0]) < REALITY.index(path.stem), (
+            f"{path.stem} imports {name}"
+        )
 
 
 @pytest.mark.parametrize("lesson", LESSONS)

@@ -1,4 +1,6 @@
-"""Every lesson in the browser: sliders move curves that agree with NumPy, and every problem is worked wrong and right."""
+"""Every lesson in the browser: sliders move curves that agree with NumPy, and every problem is worked wrong and
+right.
+"""
 
 import html
 import random
@@ -19,14 +21,18 @@ MOVE = """async ([index, moves, wanted]) => {
   const figure = document.querySelectorAll("figure.explorable")[index]; await figure.ready;
   for (const [name, value] of Object.entries(moves)) {
     const input = figure.querySelector(`[name="${name}"]`);
-    input.value = value; input.dispatchEvent(new Event(input.tagName === "SELECT" ? "change" : "input", { bubbles: true }));
+    input.value = value;
+    input.dispatchEvent(new Event(input.tagName === "SELECT" ? "change" : "input", { bubbles: true }));
   }
   await figure.vegaView.runAsync();
   const signals = Object.fromEntries(wanted.map((name) => [name, figure.vegaView.signal(name)]));
   const data = figure.vegaView.getState({ data: () => true, signals: () => false }).data;
-  const paths = [...figure.querySelectorAll("svg path")].map((path) => path.getAttribute("d") + path.getAttribute("transform")).join("|");
-  const numbers = (row) => Object.fromEntries(Object.entries(row.datum ?? row).filter(([, value]) => typeof value === "number"));
-  return [signals, Object.values(data).filter((rows) => Array.isArray(rows) && rows.length > 1).map((rows) => rows.map(numbers)), paths]; }"""
+  const paths = [...figure.querySelectorAll("svg path")]
+    .map((path) => path.getAttribute("d") + path.getAttribute("transform")).join("|");
+  const numbers = (row) =>
+    Object.fromEntries(Object.entries(row.datum ?? row).filter(([, value]) => typeof value === "number"));
+  const tables = Object.values(data).filter((rows) => Array.isArray(rows) && rows.length > 1);
+  return [signals, tables.map((rows) => rows.map(numbers)), paths]; }"""
 
 
 def shown(lesson):
@@ -34,16 +40,23 @@ def shown(lesson):
     return re.findall(r"^explorables\.(\w+)\(\)", page(lesson).read_text("utf8"), re.M)
 
 
-ROWS = [(lesson, index, name, moves) for lesson in LESSONS for index, name in enumerate(shown(lesson)) for moves in ({}, *EXPLORED[lesson][name].moves)]
+ROWS = [
+    (lesson, index, name, moves)
+    for lesson in LESSONS
+    for index, name in enumerate(shown(lesson))
+    for moves in ({}, *EXPLORED[lesson][name].moves)
+]
 
 
 @pytest.fixture(scope="module")
 def opened():
-    """Pages that are open, by lesson: pytest sets a parametrized fixture up anew for every test, and a page takes seconds."""
+    """Pages that are open, by lesson: pytest sets a parametrized fixture up anew for every test, and a page takes
+    seconds.
+    """
     pages = {}
     yield pages
-    for page in pages.values():
-        page.close()
+    for each in pages.values():
+        each.close()
 
 
 @pytest.fixture
@@ -66,14 +79,22 @@ def compare(chart, signals, tables):
         for name, formula in chart.curves.items():
             if name in rows[0] and len(rows) >= 10:
                 at = [{n: value if n == chart.swept else signals[n] for n in formula.free} for value in x]
-                told = [(row[name] * chart.scale, formula(**known)) for row, known in zip(rows, at) if formula.holds(**known)]
+                told = [
+                    (row[name] * chart.scale, formula(**known))
+                    for row, known in zip(rows, at)
+                    if formula.holds(**known)
+                ]
                 assert len(told) >= 10 and np.allclose(*np.array(told).T, rtol=1e-9), name
                 seen.add(name)
     return seen
 
 
-@pytest.mark.parametrize(("lesson", "index", "chart", "moves"), [(page, n, EXPLORED[page][name], moves) for page, n, name, moves in ROWS],
-                         indirect=["lesson"], ids=[f"{page}-{name}-{moves}" for page, _, name, moves in ROWS])  # fmt: skip
+@pytest.mark.parametrize(
+    ("lesson", "index", "chart", "moves"),
+    [(page, n, EXPLORED[page][name], moves) for page, n, name, moves in ROWS],
+    indirect=["lesson"],
+    ids=[f"{page}-{name}-{moves}" for page, _, name, moves in ROWS],
+)
 def test_curves_agree_with_numpy(lesson, index, chart, moves):
     """With the controls anywhere, the values behind each curve are the formula's, and what moves redraws."""
     wanted = sorted({name for formula in chart.curves.values() for name in formula.free} - {chart.swept})
@@ -93,7 +114,10 @@ def test_every_explorable_of_a_page_is_moved(name):
 def test_menus_bind_the_catalogue(lesson):
     names = ["flops", "bandwidth", "n_active", "n_total", "bytes_per_param"]
     lesson.reload()
-    for id, net, precision in [(RUNNING.system, RUNNING.model, RUNNING.precision), ("h100-8", "qwen3-235b-a22b", "bf16")]:
+    for id, net, precision in [
+        (RUNNING.system, RUNNING.model, RUNNING.precision),
+        ("h100-8", "qwen3-235b-a22b", "bf16"),
+    ]:
         signals, *_ = lesson.evaluate(MOVE, [0, {"system": id, "model": net, "precision": precision}, names])
         expected = model(net).symbols(precision) | system(id).symbols(precision)
         assert signals == pytest.approx({name: expected[name] for name in names}, rel=1e-12)
@@ -103,11 +127,15 @@ def test_menus_bind_the_catalogue(lesson):
 def test_every_formula_prints_to_the_browser(lesson):
     """Vega's own expression language gives NumPy's values for every formula of the course at 100 random points."""
     rng = random.Random(7)
-    code = """async ([charts]) => { const holder = document.createElement("div"); document.body.append(holder); const out = [];
+    code = """async ([charts]) => {
+      const holder = document.createElement("div"), out = [];
+      document.body.append(holder);
       for (const [code, points] of charts) {
-        const spec = { data: { values: points }, transform: [{ calculate: code, as: "out" }], mark: "point", encoding: { x: { field: "out", type: "quantitative" } } };
+        const encoding = { x: { field: "out", type: "quantitative" } }, transform = [{ calculate: code, as: "out" }];
+        const spec = { data: { values: points }, transform, mark: "point", encoding };
         const { view } = await vegaEmbed(holder, spec, { actions: false, ast: false });
-        const rows = Object.values(view.getState({ data: () => true, signals: () => false }).data).find((d) => Array.isArray(d) && d.length && "out" in (d[0].datum ?? {}));
+        const tables = Object.values(view.getState({ data: () => true, signals: () => false }).data);
+        const rows = tables.find((d) => Array.isArray(d) && d.length && "out" in (d[0].datum ?? {}));
         out.push(rows.map((row) => row.datum.out)); view.finalize(); }
       holder.remove(); return out; }"""
     lesson.evaluate(MOVE, [0, {}, []])
@@ -127,7 +155,14 @@ def test_answer_boxes_on_the_page(lesson):
     lesson.reload()
     box = lesson.locator("practice-box", has_text="What fast mode gives away")
     field, told = box.locator("input[type=text]"), box.locator(".feedback")
-    for typed, kind in [("", "unanswered"), ("twelve", "type"), ("3 ms", "unit"), ("2.4", "misconception"), ("15.1", "right"), ("15", "right")]:
+    for typed, kind in [
+        ("", "unanswered"),
+        ("twelve", "type"),
+        ("3 ms", "unit"),
+        ("2.4", "misconception"),
+        ("15.1", "right"),
+        ("15", "right"),
+    ]:
         field.fill(typed)
         field.press("Enter")
         assert kind in told.get_attribute("class").split(), (typed, told.inner_text())
@@ -158,10 +193,13 @@ def typed(problem, right: bool) -> str:
     return problem.expected(values) if right else mistake
 
 
-# All of a box in one go: pointing at each button of a long page takes seconds; `test_answer_boxes_on_the_page` does point.
+# All of a box in one go: pointing at each button of a long page takes seconds; `test_answer_boxes_on_the_page` does
+# point.
 WORK = """async ([id, texts, hints]) => {
-  const box = document.querySelector(`practice-box[data-problem="${id}"]`), field = box.querySelector("input[type=text]");
-  const press = (name) => [...box.querySelectorAll("button")].find((button) => button.textContent.trim() === name).click();
+  const box = document.querySelector(`practice-box[data-problem="${id}"]`);
+  const field = box.querySelector("input[type=text]");
+  const buttons = [...box.querySelectorAll("button")];
+  const press = (name) => buttons.find((button) => button.textContent.trim() === name).click();
   const verdicts = texts.map((text) => {
     if (field) field.value = text; else box.querySelector(`input[type=radio][value="${text}"]`).click();
     press("Check");
@@ -171,14 +209,17 @@ WORK = """async ([id, texts, hints]) => {
   const hinted = box.innerText;
   press("Solution");
   const solution = box.querySelector(".practice-solution"), steps = solution.querySelectorAll("li").length;
-  for (let n = 0; n < 50 && solution.innerText.includes("\\\\"); n++) await new Promise((done) => setTimeout(done, 100));
+  for (let n = 0; n < 50 && solution.innerText.includes("\\\\"); n++)
+    await new Promise((done) => setTimeout(done, 100));
   return { verdicts, hinted, steps, solution: solution.innerText }; }"""
 
 
 PROBLEMS = [(lesson, view.problem) for lesson in LESSONS for view in problems(lesson)]
 
 
-@pytest.mark.parametrize(("lesson", "problem"), PROBLEMS, indirect=["lesson"], ids=[f"{lesson}-{problem.id}" for lesson, problem in PROBLEMS])
+@pytest.mark.parametrize(
+    ("lesson", "problem"), PROBLEMS, indirect=["lesson"], ids=[f"{lesson}-{problem.id}" for lesson, problem in PROBLEMS]
+)
 def test_every_problem_is_worked_wrong_and_right(lesson, problem):
     texts = [] if problem.kind == "function" else [typed(problem, False), typed(problem, True)]
     told = lesson.evaluate(WORK, [problem.id, texts, len(problem.hints)])
@@ -188,15 +229,23 @@ def test_every_problem_is_worked_wrong_and_right(lesson, problem):
     assert "\\" not in told["solution"], "mathematics is left unset"
 
 
-LISTED = [(lesson, problem) for lesson, problem in PROBLEMS if problem.kind in ("choice", "ordering") and len(problem.page()["draws"]) > 1]
+LISTED = [
+    (lesson, problem)
+    for lesson, problem in PROBLEMS
+    if problem.kind in ("choice", "ordering") and len(problem.page()["draws"]) > 1
+]
 FRESH = """([id]) => {
-  const box = document.querySelector(`practice-box[data-problem="${id}"]`), press = (name) => [...box.querySelectorAll("button")].find((b) => b.textContent.trim() === name).click();
+  const box = document.querySelector(`practice-box[data-problem="${id}"]`);
+  const press = (name) => [...box.querySelectorAll("button")].find((b) => b.textContent.trim() === name).click();
   const mark = box.querySelector("input[type=radio]"); if (mark) mark.click();
   press("Fresh numbers");
-  return [[...box.querySelectorAll(".practice-radio span, .practice-options > li")].map((n) => n.textContent), box.querySelectorAll("input:checked").length]; }"""
+  const offered = [...box.querySelectorAll(".practice-radio span, .practice-options > li")];
+  return [offered.map((n) => n.textContent), box.querySelectorAll("input:checked").length]; }"""
 
 
-@pytest.mark.parametrize(("lesson", "problem"), LISTED, indirect=["lesson"], ids=[f"{lesson}-{problem.id}" for lesson, problem in LISTED])
+@pytest.mark.parametrize(
+    ("lesson", "problem"), LISTED, indirect=["lesson"], ids=[f"{lesson}-{problem.id}" for lesson, problem in LISTED]
+)
 def test_fresh_numbers_write_options_and_items_anew(lesson, problem):
     """What is offered changes with the question: else a wrong option would be called right."""
     page = problem.page()

@@ -16,7 +16,17 @@ NOTEBOOKS = sorted(path.as_posix() for path in FOUND if ".ipynb_checkpoints" not
 def test_running_it_again_gives_the_outputs_committed(notebook):
     """nbval, strict: every stored output is compared."""
     environment = os.environ | {"PYTHONPATH": str(ROOT / "lib"), "JUPYTER_PREFER_ENV_PATH": "1"}
-    command = [sys.executable, "-m", "pytest", "--nbval", "--nbval-cell-timeout", "300",
-               "-q", "-p", "no:cacheprovider", notebook]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "--nbval",
+        "--nbval-cell-timeout",
+        "300",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        notebook,
+    ]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-1000:]

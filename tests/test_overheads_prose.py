@@ -13,22 +13,44 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     slope = lambda t: ((1 / t[0]) - (1 / t[-1])) / (1 - 1 / 8)  # from one chip to eight, the shared part
     one_to_eight = (104.9, 168.84, 254.02, 328.43)
     expected = {
-        "llama_bytes": f"{2 * llama / 1e9:.1f} GB", "eager_rate": "25.5", "graph_rate": "107", "eager_ms": f"{1000 / 25.5:.0f} ms", "graph_measured": f"{107 / 25.5:.1f} times",
-        "idle": f"{1 - 25.5 / 107:.0%}", "hidden_b200": f"{293 * (3.8 - 0.8) * 1e-6 * 8e12 / 1e9:.1f} GB", "vector_b200": f"{3.8e-6 * 8e12 / 2 / 1e6:.0f} MB", "vector_64": f"{2 * 64 * 8192 / 1e6:.1f} MB",
-        "cache_lost": f"{1 - 543_219 / 655_758:.0%}", "flash_gain": sig(41.7 / 7.3), "fusion_high": "20%", "fusion_low": "1%", "silu": "8%",
-        "sglang_32": "a loss of 27%", "dealt_weights": f"{671.025 / 72:.1f} GB", "kernels_whole": "815", "kernels_halves": "1,294", "r1_steps": "17",
-        "rack_floor": f"{671.025 / 576:.2f} ms", "node_floor": f"{2 * 70.5537 / (8 * 3.35):.2f} ms",
-    }  # fmt: skip
+        "llama_bytes": f"{2 * llama / 1e9:.1f} GB",
+        "eager_rate": "25.5",
+        "graph_rate": "107",
+        "eager_ms": f"{1000 / 25.5:.0f} ms",
+        "graph_measured": f"{107 / 25.5:.1f} times",
+        "idle": f"{1 - 25.5 / 107:.0%}",
+        "hidden_b200": f"{293 * (3.8 - 0.8) * 1e-6 * 8e12 / 1e9:.1f} GB",
+        "vector_b200": f"{3.8e-6 * 8e12 / 2 / 1e6:.0f} MB",
+        "vector_64": f"{2 * 64 * 8192 / 1e6:.1f} MB",
+        "cache_lost": f"{1 - 543_219 / 655_758:.0%}",
+        "flash_gain": sig(41.7 / 7.3),
+        "fusion_high": "20%",
+        "fusion_low": "1%",
+        "silu": "8%",
+        "sglang_32": "a loss of 27%",
+        "dealt_weights": f"{671.025 / 72:.1f} GB",
+        "kernels_whole": "815",
+        "kernels_halves": "1,294",
+        "r1_steps": "17",
+        "rack_floor": f"{671.025 / 576:.2f} ms",
+        "node_floor": f"{2 * 70.5537 / (8 * 3.35):.2f} ms",
+    }
     assert {name: told[name] for name in expected} == expected
     near = lambda name, value, within=0.05: abs(float(told[name].split()[0].replace(",", "")) / value - 1) < within
     assert near("llama_floor", 2 * llama / 2.039e12 * 1e3), "the embedding's rows are not all read"
     assert near("eager_each", 1e6 / 25.5 / int(told["eager_kernels"].replace(",", "")))
-    assert near("shared_7", 1e3 * slope(one_to_eight), 0.03) and near("left_7", 1e3 / 104.9 - 1e3 * slope(one_to_eight), 0.1), "a line through the outer points"
-    assert near("rack_launch", int(told["rack_kernels"].replace(",", "")) * 3.8e-3) and near("rack_gaps", int(told["rack_kernels"].replace(",", "")) * 0.8e-3)
+    assert near("shared_7", 1e3 * slope(one_to_eight), 0.03) and near(
+        "left_7", 1e3 / 104.9 - 1e3 * slope(one_to_eight), 0.1
+    ), "a line through the outer points"
+    assert near("rack_launch", int(told["rack_kernels"].replace(",", "")) * 3.8e-3) and near(
+        "rack_gaps", int(told["rack_kernels"].replace(",", "")) * 0.8e-3
+    )
 
 
 def test_overlap_on_the_rack_by_plain_arithmetic():
-    """Reading the weights once more against the traffic of a sequence, nine copies of 7,168 values out in one byte and back in two, over 61 layers."""
+    """Reading the weights once more against the traffic of a sequence, nine copies of 7,168 values out in one byte and
+    back in two, over 61 layers.
+    """
     read = 671_025_397_760 / (72 * 8e12)
     sent = 61 * 9 * 7168 * 3 / (72 * 900e9)
     assert numbers.all()["overlap_nvl"] == sig(read / sent)

@@ -1,4 +1,6 @@
-"""The overheads lesson's formulas against other routes: queues that run, tensors that are counted, schedules, a cache, published numbers."""
+"""The overheads lesson's formulas against other routes: queues that run, tensors that are counted, schedules, a cache,
+published numbers.
+"""
 
 from __future__ import annotations
 
@@ -7,28 +9,37 @@ import random
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from blackboard.batching import equations as step
 from blackboard.catalogue import chip, measurement, model
 from blackboard.formula import take
-from blackboard.overheads import equations as eq, explorables, implied, kernels, simulation as sim
+from blackboard.overheads import equations as eq
+from blackboard.overheads import explorables, implied, kernels
+from blackboard.overheads import simulation as sim
 from blackboard.overheads.kernels import FUSABLE, Plan, Tape, counted, eager, fuse, fused, library
 from blackboard.racks import equations as racks
 from blackboard.sparsity.equations import batch_fits
 
 TIMES = st.lists(st.integers(0, 50), min_size=1, max_size=40)
 ROUTE = settings(max_examples=60, deadline=None)
-CASES = pytest.mark.parametrize("case", [implied.llama(), implied.llama(8), implied.node(), implied.rack()], ids=["1 A100", "8 A100", "8 H100", "NVL72"])
+CASES = pytest.mark.parametrize(
+    "case",
+    [implied.llama(), implied.llama(8), implied.node(), implied.rack()],
+    ids=["1 A100", "8 A100", "8 H100", "NVL72"],
+)
 
 
-# --- launching ------------------------------------------------------------------------------------------------------------------
+# --- launching --------------------------------------------------------------------------------------------------------
 
 
 @given(TIMES, st.integers(1, 20))
 @ROUTE
 def test_the_queue_ends_with_the_longest_chain_of_launches_and_kernels(times, launch):
-    """Launched k times, then everything from the k-th kernel on without a pause: the largest of these, by trying every k."""
+    """Launched k times, then everything from the k-th kernel on without a pause: the largest of these, by trying every
+    k.
+    """
     run = sim.launched(times, launch)
     assert run.time == max((k + 1) * launch + sum(times[k:]) for k in range(len(times)))
 
@@ -50,7 +61,9 @@ def test_over_many_steps_uneven_kernels_cost_no_more_than_even_ones(times, launc
 
 
 def test_a_host_that_waits_pays_for_unevenness():
-    """Waiting for each step's result, or with a queue of a few launches, unevenness costs; with even kernels it does not."""
+    """Waiting for each step's result, or with a queue of a few launches, unevenness costs; with even kernels it does
+    not.
+    """
     even, uneven = [1.0] * 500, sim.uneven(1.0, 500, spread=1.5, seed=2)
     assert sum(uneven) == pytest.approx(500)
     assert sim.per_step(even, 1.0, waits=True) == pytest.approx(501)
@@ -66,16 +79,25 @@ def test_eager_and_graph_times_are_those_of_the_queue(case, batch):
     count = case["kernels"]
     each = [take(step.step_time, case, batch=batch) / count] * count
     with_gap = [time + case["kernel_gap"] for time in each]
-    assert take(eq.eager_time, case, batch=batch) == pytest.approx(sim.per_step(with_gap, case["launch_time"]), rel=1e-9)
-    assert take(eq.graph_time, case, batch=batch) == pytest.approx(sim.replayed(each, case["replay_time"], case["kernel_gap"]).time, rel=1e-9)
-    gain = sim.per_step(with_gap, case["launch_time"]) / sim.replayed(each, case["replay_time"], case["kernel_gap"]).time
+    assert take(eq.eager_time, case, batch=batch) == pytest.approx(
+        sim.per_step(with_gap, case["launch_time"]), rel=1e-9
+    )
+    assert take(eq.graph_time, case, batch=batch) == pytest.approx(
+        sim.replayed(each, case["replay_time"], case["kernel_gap"]).time, rel=1e-9
+    )
+    gain = (
+        sim.per_step(with_gap, case["launch_time"]) / sim.replayed(each, case["replay_time"], case["kernel_gap"]).time
+    )
     assert take(eq.graph_gain, case, batch=batch) == pytest.approx(gain, rel=1e-9)
 
 
 @CASES
 def test_the_batch_that_hides_launches_is_found_by_trying(case):
     """The first batch at which a queue of even kernels that read weights and cache takes longer than its launches."""
-    reads = lambda batch: (case["n_total"] * case["bytes_per_param"] + batch * case["context"] * case["kv_bytes_per_token"]) / case["bandwidth"]
+    reads = lambda batch: (
+        (case["n_total"] * case["bytes_per_param"] + batch * case["context"] * case["kv_bytes_per_token"])
+        / case["bandwidth"]
+    )
     waits = lambda batch: reads(batch) + case["kernels"] * case["kernel_gap"] < case["kernels"] * case["launch_time"]
     if not waits(0):
         assert take(eq.bytes_launch, case) <= case["n_total"] * case["bytes_per_param"]
@@ -90,25 +112,41 @@ def test_the_batch_that_hides_launches_is_found_by_trying(case):
 
 @pytest.mark.parametrize("batch", [256, 4_000, 11_000, 40_000])
 def test_a_step_that_sends_in_turn_is_a_queue_with_kernels_that_send(batch):
-    """The rack's kernels, two a layer of which send as well: all are the device's, and the host runs ahead through them."""
+    """The rack's kernels, two a layer of which send as well: all are the device's, and the host runs ahead through
+    them.
+    """
     known, (eager, captured) = implied.rack(), implied.in_turn(implied.rack(), batch)
     sends = take(racks.comm_time, known, tokens_per_chip=batch / known["chips"], micro_batches=1)
     count, sending = known["kernels"], 2 * int(known["layers"])
-    each = [take(step.step_time, known, batch=batch) / count + (sends / sending if n % (count // sending) == 0 and n < sending * (count // sending) else 0) for n in range(count)]
+    each = [
+        take(step.step_time, known, batch=batch) / count
+        + (sends / sending if n % (count // sending) == 0 and n < sending * (count // sending) else 0)
+        for n in range(count)
+    ]
     assert sum(each) == pytest.approx(take(step.step_time, known, batch=batch) + sends)
-    assert eager == pytest.approx(sim.per_step([time + known["kernel_gap"] for time in each], known["launch_time"]), rel=0.01)
+    assert eager == pytest.approx(
+        sim.per_step([time + known["kernel_gap"] for time in each], known["launch_time"]), rel=0.01
+    )
     assert captured == pytest.approx(sim.replayed(each, known["replay_time"], known["kernel_gap"]).time, rel=1e-9)
 
 
 def test_sending_hides_launches_earlier_than_computing_alone():
     """From the batch found, the device takes longer; reading binds there, so it is a linear equation."""
     known = implied.rack()
-    one = {name: take(formula, known, batch=1) for name, formula in (("reads", step.kv_time), ("multiplies", step.compute_time))}
+    one = {
+        name: take(formula, known, batch=1)
+        for name, formula in (("reads", step.kv_time), ("multiplies", step.compute_time))
+    }
     sends = take(racks.comm_time, known, tokens_per_chip=1 / known["chips"], micro_batches=1)
     spare = known["kernels"] * (known["launch_time"] - known["kernel_gap"]) - implied.floor_time(known)
     found = implied.hidden_from(known)
-    assert found == pytest.approx(spare / (one["reads"] + sends), rel=1e-5) and one["multiplies"] * found < implied.floor_time(known) + one["reads"] * found
-    assert found < spare / one["reads"] and implied.hidden_from(implied.rack() | {"launch_time": known["kernel_gap"]}) == pytest.approx(1, rel=1e-5)
+    assert (
+        found == pytest.approx(spare / (one["reads"] + sends), rel=1e-5)
+        and one["multiplies"] * found < implied.floor_time(known) + one["reads"] * found
+    )
+    assert found < spare / one["reads"] and implied.hidden_from(
+        implied.rack() | {"launch_time": known["kernel_gap"]}
+    ) == pytest.approx(1, rel=1e-5)
 
 
 def test_kernels_of_dense_models_go_with_their_layers():
@@ -119,21 +157,32 @@ def test_kernels_of_dense_models_go_with_their_layers():
 
 
 def test_more_chips_make_a_step_wait_for_its_host():
-    """Eight chips read eight times as fast and launch as many kernels, so they must read eight times as much to hide them."""
+    """Eight chips read eight times as fast and launch as many kernels, so they must read eight times as much to hide
+    them.
+    """
     one, eight = implied.llama(1), implied.llama(8)
     assert eight["kernels"] == one["kernels"] + 2 * model("llama-2-7b").layers  # two sums over the chips a layer
-    assert take(eq.bytes_launch, eight) == pytest.approx(8 * take(eq.bytes_launch, one) * eight["kernels"] / one["kernels"])
+    assert take(eq.bytes_launch, eight) == pytest.approx(
+        8 * take(eq.bytes_launch, one) * eight["kernels"] / one["kernels"]
+    )
 
 
 def test_an_a100_whose_memory_is_full_just_hides_the_eager_launches():
-    """39 ms of launching is about the drain time of an A100: the batch that hides it is just below the one that fills memory, and on eight none does."""
+    """39 ms of launching is about the drain time of an A100: the batch that hides it is just below the one that fills
+    memory, and on eight none does.
+    """
     known = implied.llama()
     assert known["kernels"] * known["launch_time"] == pytest.approx(chip("a100-80gb").drain_time(), rel=2e-3)
     eight = implied.llama(8)
-    assert 0.95 < take(eq.batch_launch, known) / take(batch_fits, known) < 1 < take(eq.batch_launch, eight) / take(batch_fits, eight)
+    assert (
+        0.95
+        < take(eq.batch_launch, known) / take(batch_fits, known)
+        < 1
+        < take(eq.batch_launch, eight) / take(batch_fits, eight)
+    )
 
 
-# --- published: launches ----------------------------------------------------------------------------------------------------------
+# --- published: launches ----------------------------------------------------------------------------------------------
 
 
 def test_mpks_sums():
@@ -144,7 +193,9 @@ def test_mpks_sums():
 
 
 def test_the_question():
-    """25.5 and 107 tokens a second: 30 ms of host, and 72 % of 2 TB/s as the post says, once the embedding is not read."""
+    """25.5 and 107 tokens a second: 30 ms of host, and 72 % of 2 TB/s as the post says, once the embedding is not
+    read.
+    """
     found = implied.gpt_fast()
     assert found.eager == pytest.approx(39.2e-3, rel=1e-3) and found.graph == pytest.approx(9.35e-3, rel=1e-3)
     assert found.floor < found.graph < found.eager and 0.7 < found.idle < 0.8
@@ -155,10 +206,14 @@ def test_the_question():
 
 
 def test_what_a_graph_leaves_is_a_time_for_each_kernel():
-    """Two models, ten times apart in bytes: the part that chips do not share is as long for each kernel, within a tenth."""
+    """Two models, ten times apart in bytes: the part that chips do not share is as long for each kernel, within a
+    tenth.
+    """
     small, large = (line for line in implied.left_over() if line.weights == "float16")
     assert small.off < 0.02 and large.off < 1e-3
-    assert large.shared / small.shared == pytest.approx(model("llama-2-70b").n_total / model("llama-2-7b").n_total, rel=0.1)
+    assert large.shared / small.shared == pytest.approx(
+        model("llama-2-70b").n_total / model("llama-2-7b").n_total, rel=0.1
+    )
     assert large.left / small.left == pytest.approx(large.kernels / small.kernels, rel=0.1)
     for line in (small, large):
         assert 5e-6 < line.each < 6.5e-6
@@ -173,7 +228,7 @@ def test_a_straight_line_is_found():
         assert found == (pytest.approx(slope), pytest.approx(at))
 
 
-# --- graphs and their sizes ---------------------------------------------------------------------------------------------------------
+# --- graphs and their sizes -------------------------------------------------------------------------------------------
 
 
 def test_the_sets_of_sizes_have_as_many_graphs_as_published():
@@ -195,11 +250,13 @@ def test_between_doubled_sizes_half_a_step_is_padding_at_worst():
         sim.padded(2049, sim.doubling())
 
 
-# --- kernels counted ----------------------------------------------------------------------------------------------------------------
+# --- kernels counted --------------------------------------------------------------------------------------------------
 
 
 def test_operators_of_a_layer_are_as_many_as_in_its_source():
-    """By hand from gpt-fast: 2 norms of 8, 2 rotations of 9, 2 cache writes, 5 products (with gate and up), attention, SiLU, product, 2 sums."""
+    """By hand from gpt-fast: 2 norms of 8, 2 rotations of 9, 2 cache writes, 5 products (with gate and up), attention,
+    SiLU, product, 2 sums.
+    """
     by_hand = 2 * 8 + 2 * 9 + 2 + 5 + 1 + 2 + 2
     one, two = (len(eager("llama-2-7b", Plan(layers=n))) for n in (1, 2))
     assert two - one == by_hand == 46
@@ -209,7 +266,9 @@ def test_operators_of_a_layer_are_as_many_as_in_its_source():
 
 
 def test_a_fused_layer_is_ten_kernels_and_mpk_has_eight():
-    """Five products, attention, and a kernel before all but two of the products; gate with up and rotation in attention make it eight."""
+    """Five products, attention, and a kernel before all but two of the products; gate with up and rotation in
+    attention make it eight.
+    """
     one, two = (len(fused("qwen3-8b", Plan(layers=n))) for n in (1, 2))
     (row,) = measurement("kernels_per_step").records(model="Qwen3-8B")
     assert two - one == 10 and row["kernels"] // model("qwen3-8b").layers == 8
@@ -217,7 +276,9 @@ def test_a_fused_layer_is_ten_kernels_and_mpk_has_eight():
 
 @pytest.mark.parametrize("id", ["llama-2-7b", "llama-3.1-8b", "llama-3.1-70b", "qwen3-32b"])
 def test_products_hold_the_models_parameters(id):
-    """Weights that products read, and their FLOPs, are those of the catalogue, but for the embedding, of which a row is read."""
+    """Weights that products read, and their FLOPs, are those of the catalogue, but for the embedding, of which a row
+    is read.
+    """
     net = model(id)
     rows, plan = kernels.tape(id, Plan(context=1_000)).ops, Plan(context=1_000)
     products = [op for op in rows if op.kind == "product"]
@@ -235,7 +296,9 @@ def test_attention_flops_are_the_catalogues(id):
 
 
 def test_deepseeks_products_and_cache_are_the_catalogues():
-    """On one chip with every expert touched: all parameters but embedding rows; FLOPs of the active ones; the latent's cache."""
+    """On one chip with every expert touched: all parameters but embedding rows; FLOPs of the active ones; the latent's
+    cache.
+    """
     net, plan = model("deepseek-v3"), Plan(sequences=256, context=2_000, weights=1, cache=2)
     products = [op for op in kernels.tape("deepseek-v3", plan).ops if op.kind == "product"]
     rest = net.vocab * net.d_model
@@ -246,7 +309,10 @@ def test_deepseeks_products_and_cache_are_the_catalogues():
     assert cache == pytest.approx(256 * 2_001 * net.kv_bytes_per_token("bf16"), rel=1e-12)
 
 
-@pytest.mark.parametrize("plan", [Plan(), Plan(sequences=32, chips=4), Plan(tokens=512, context=0), Plan(sequences=8, quantised=True, weights=1)])
+@pytest.mark.parametrize(
+    "plan",
+    [Plan(), Plan(sequences=32, chips=4), Plan(tokens=512, context=0), Plan(sequences=8, quantised=True, weights=1)],
+)
 def test_fusing_changes_neither_flops_nor_weights_and_never_moves_more(plan):
     rows = [counted(read("llama-3.1-8b", plan)) for read in (eager, library, fused)]
     assert len({round(row.flop) for row in rows}) == 1
@@ -259,7 +325,9 @@ def test_fusing_changes_neither_flops_nor_weights_and_never_moves_more(plan):
 
 
 def test_fusing_leaves_an_order_that_runs():
-    """Random programs: every operation is in one kernel, after all that it needs; only vectors are put together, and less is moved."""
+    """Random programs: every operation is in one kernel, after all that it needs; only vectors are put together, and
+    less is moved.
+    """
     rng = random.Random(5)
     for _ in range(40):
         tape = Tape()
@@ -289,7 +357,7 @@ def test_a_chain_on_the_tape():
         assert one.moved == 2 * size and one.ops == n
 
 
-# --- a chain in time, and in a cache ----------------------------------------------------------------------------------------------------
+# --- a chain in time, and in a cache ----------------------------------------------------------------------------------
 
 
 @given(st.integers(1, 12), st.floats(1e3, 1e9), st.floats(1e-7, 1e-4), st.floats(1e11, 1e13))
@@ -332,12 +400,21 @@ def test_fusion_gain_is_what_counting_finds(plan, by_hand):
     before, after = (read("llama-3.1-70b", plan) for read in ((library if by_hand else eager), fused))
     whole = [sum(row.time(*rates) for row in rows) for rows in (before, after)]
     assert found.gain == pytest.approx(whole[0] / whole[1], rel=1e-9)
-    assert found.share == pytest.approx(sum(row.time(*rates) for row in before if row.kind in FUSABLE) / whole[0], rel=1e-9)
+    assert found.share == pytest.approx(
+        sum(row.time(*rates) for row in before if row.kind in FUSABLE) / whole[0], rel=1e-9
+    )
 
 
 def test_published_fusions_are_of_the_order_that_counting_gives():
-    """From a library's kernels, with FP8, fusing gains a few per cent in decoding: as vLLM's ranges, none beyond the counted 19 %."""
-    gains = [implied.fusing("llama-3.1-70b", Plan(chips=8, sequences=n, quantised=True, weights=1), precision="fp8", by_hand=True).gain for n in (16, 64, 512)]
+    """From a library's kernels, with FP8, fusing gains a few per cent in decoding: as vLLM's ranges, none beyond the
+    counted 19 %.
+    """
+    gains = [
+        implied.fusing(
+            "llama-3.1-70b", Plan(chips=8, sequences=n, quantised=True, weights=1), precision="fp8", by_hand=True
+        ).gain
+        for n in (16, 64, 512)
+    ]
     assert gains == sorted(gains) and 1.01 < gains[0] < gains[-1] < 1.2
     quantising = [row for row in measurement("fusion_gains").records() if "quantisation" in row["fusion"]]
     assert all(0 < row["low_gain"] <= row["high_gain"] < gains[-1] - 1 for row in quantising)
@@ -346,14 +423,16 @@ def test_published_fusions_are_of_the_order_that_counting_gives():
 
 
 def test_flash_attention_moves_what_its_vectors_take():
-    """GPT-2 medium, forward and backward: the fused kernel's traffic is a few passes over Q, K, V and O; the other one's over the scores."""
+    """GPT-2 medium, forward and backward: the fused kernel's traffic is a few passes over Q, K, V and O; the other
+    one's over the scores.
+    """
     rows = {row["attention"]: row["traffic_GB"] * 1e9 for row in measurement("flash_attention_traffic").records()}
     vectors, scores = 64 * 16 * 1_024 * 64 * 2, 64 * 16 * 1_024**2 * 2
     assert 10 < rows["FlashAttention"] / vectors < 40 and 10 < rows["standard"] / scores < 30
     assert rows["standard"] / rows["FlashAttention"] == pytest.approx(9, abs=0.3)
 
 
-# --- sending while computing ------------------------------------------------------------------------------------------------------------
+# --- sending while computing ------------------------------------------------------------------------------------------
 
 
 PHASES = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), min_size=1, max_size=3)
@@ -400,6 +479,7 @@ def test_serial_and_overlapped_times_are_those_of_schedules(case, tokens):
 @pytest.mark.parametrize("case", [implied.sglang(), implied.rack()], ids=["72 H100", "NVL72"])
 def test_the_turning_batch_is_found_on_the_schedule(case):
     """Tokens from which two halves are faster than one batch, by bisection over schedules of very many layers."""
+
     def faster(tokens):
         known = case | {"batch": tokens * case["chips"]}
         send = take(racks.comm_time, known, tokens_per_chip=tokens, micro_batches=1)
@@ -414,14 +494,29 @@ def test_the_turning_batch_is_found_on_the_schedule(case):
 
 
 def test_gain_at_the_limits():
-    """Nothing to multiply or send: half the speed; all of it sending: no gain; equal and bound by multiplying: nearly two."""
-    known = {"n_active": 1e-9, "n_total": 1e12, "bytes_per_param": 1, "flops": 1e15, "bandwidth": 1e12, "batch": 1, "context": 1e-9, "kv_bytes_per_token": 1}
+    """Nothing to multiply or send: half the speed; all of it sending: no gain; equal and bound by multiplying: nearly
+    two.
+    """
+    known = {
+        "n_active": 1e-9,
+        "n_total": 1e12,
+        "bytes_per_param": 1,
+        "flops": 1e15,
+        "bandwidth": 1e12,
+        "batch": 1,
+        "context": 1e-9,
+        "kv_bytes_per_token": 1,
+    }
     gain = lambda **changed: take(eq.overlap_gain, known | changed)
-    assert gain(t_comm=1e-12) == pytest.approx(0.5) and gain(t_comm=1.0) == pytest.approx(1) and gain(t_comm=1e9) == pytest.approx(1)
+    assert (
+        gain(t_comm=1e-12) == pytest.approx(0.5)
+        and gain(t_comm=1.0) == pytest.approx(1)
+        and gain(t_comm=1e9) == pytest.approx(1)
+    )
     assert gain(n_total=1e-3, n_active=1e15, t_comm=2.0) == pytest.approx(2)
 
 
-# --- SGLang -------------------------------------------------------------------------------------------------------------------------------
+# --- SGLang -----------------------------------------------------------------------------------------------------------
 
 
 def test_weights_of_a_gpu_are_a_whole_copy_of_all_but_the_routed_experts():
@@ -449,10 +544,14 @@ def test_sglangs_gains_against_the_formulas():
     measured = implied.sglang_measured()
     assert measured == {32: pytest.approx(0.73), 256: pytest.approx(1.255)}
     assert measured[32] < implied.overlap(32) < 1 < measured[256] < implied.overlap(256)
-    assert implied.overlap(256) - measured[256] == pytest.approx(0.1, abs=0.02) and implied.overlap(32) - measured[32] == pytest.approx(0.21, abs=0.02)
+    assert implied.overlap(256) - measured[256] == pytest.approx(0.1, abs=0.02) and implied.overlap(32) - measured[
+        32
+    ] == pytest.approx(0.21, abs=0.02)
     costs = [implied.halves_cost(tokens, gain) for tokens, gain in measured.items()]
-    assert 4e-3 - 1e-4 < min(costs) and max(costs) < 5e-3
-    assert implied.overlap(256, sequences=128, context=4_000) == pytest.approx(1.35, abs=0.01)  # simulated MTP: measured 1.35
+    assert min(costs) > 4e-3 - 1e-4 and max(costs) < 5e-3
+    assert implied.overlap(256, sequences=128, context=4_000) == pytest.approx(
+        1.35, abs=0.01
+    )  # simulated MTP: measured 1.35
 
 
 def test_a_cost_fitted_at_one_row_puts_the_turn_near_the_measured_range():
@@ -462,5 +561,8 @@ def test_a_cost_fitted_at_one_row_puts_the_turn_near_the_measured_range():
 
 
 def test_dualbatch_overlap_multiplies_kernels():
-    rows = {row["how"]: Fraction(str(row["kernels"])) for row in measurement("kernels_per_step").records(model="Qwen3.6-27B")}
+    rows = {
+        row["how"]: Fraction(str(row["kernels"]))
+        for row in measurement("kernels_per_step").records(model="Qwen3.6-27B")
+    }
     assert 1.5 < rows["vLLM, FP8, dual-batch overlap"] / rows["vLLM, FP8"] < 2

@@ -6,7 +6,8 @@ import pytest
 from lessons import sig
 
 from blackboard.formula import FormulaError
-from blackboard.overtraining import equations as eq, numbers
+from blackboard.overtraining import equations as eq
+from blackboard.overtraining import numbers
 
 DAY = 86_400
 
@@ -20,7 +21,9 @@ def bisected(rises, low, high):
 
 
 def optimum(floor, a, b, alpha, beta, efficiency=1.0, size=100e9, served=2e14):
-    """Size, tokens and training's share at the least lifetime cost, by the sign of a slope that is measured, not derived."""
+    """Size, tokens and training's share at the least lifetime cost, by the sign of a slope that is measured, not
+    derived.
+    """
     own = (beta * b / (alpha * a)) ** (1 / beta) * size ** (alpha / beta)
     loss = floor + a / size**alpha + b / own**beta
     tokens = lambda n: (b / (loss - floor - a / n**alpha)) ** (1 / beta)
@@ -30,47 +33,114 @@ def optimum(floor, a, b, alpha, beta, efficiency=1.0, size=100e9, served=2e14):
 
 
 def equal(floor, a, b, alpha, beta, efficiency=1.0, size=100e9, served=2e14):
-    """Cost over the least of the largest size, up to the given one, whose training costs as much as serving it: tried one by one."""
+    """Cost over the least of the largest size, up to the given one, whose training costs as much as serving it: tried
+    one by one.
+    """
     own = (beta * b / (alpha * a)) ** (1 / beta) * size ** (alpha / beta)
     loss = floor + a / size**alpha + b / own**beta
     training = lambda n: 6 * n * (b / (loss - floor - a / n**alpha)) ** (1 / beta)
     least = min(training(n * 1e7) + 2 * n * 1e7 * served / efficiency for n in range(2000, 10_000))
     enough = lambda n: loss - floor - a / n**alpha > 0
-    return next(2 * training(n * 1e5) for n in range(50_000, 1_000_000) if enough(n * 1e5) and training(n * 1e5) < 2 * n * 1e5 * served / efficiency) / least
+    return (
+        next(
+            2 * training(n * 1e5)
+            for n in range(50_000, 1_000_000)
+            if enough(n * 1e5) and training(n * 1e5) < 2 * n * 1e5 * served / efficiency
+        )
+        / least
+    )
 
 
 def test_printed_numbers_agree_with_an_independent_reckoning():
     told = numbers.all()
     h_size, h_data, h_share, h_own = optimum(1.69, 406.4, 410.7, 0.34, 0.28)
     b_size, b_data, b_share, b_own = optimum(1.8172, 482.01, 2085.43, 0.3478, 0.3658)
-    poor = [optimum(*law, efficiency=0.3) for law in ((1.69, 406.4, 410.7, 0.34, 0.28), (1.8172, 482.01, 2085.43, 0.3478, 0.3658))]
+    poor = [
+        optimum(*law, efficiency=0.3)
+        for law in ((1.69, 406.4, 410.7, 0.34, 0.28), (1.8172, 482.01, 2085.43, 0.3478, 0.3658))
+    ]
     days = 5_328_000 / 87_072
     work, peak = 6 * 37_551_276_032 * 14.8e12, 989e12
     mfu = work / (2_664_000 * 3600 * peak)
     expected = {
-        "alpha_2": "1.11", "alpha_6": "3.33", "beta": "1.11", "alpha_card": "1.5", "beta_card": "1", "wrong_2": "0.1", "wrong_6": "0.3", "wrong_tokens": "10",
-        "squared_share": "33%", "squared_penalty": f"{2 / (0.5 ** (2 / 3) + 2 ** (1 / 3)) - 1:.1%}",
-        "served_all": f"{500e6 * 60 * DAY / 1e15:.2f} quadrillion", "served": f"{50e6 * 60 * DAY / 1e12:.0f} trillion", "chinchilla": "2.00 trillion",
-        "over": "130", "over_rounded": "100", "over_rumour": "75",
-        "size_hoffmann": f"{h_size / 1e9:.0f} billion", "data_hoffmann": f"{h_data / 1e12:.0f} trillion", "share_hoffmann": f"{h_share:.0%}", "own_hoffmann": f"{h_own:.0f}",
-        "times_hoffmann": sig(h_data / h_size / 20), "each_hoffmann": sig(h_data / h_size), "size_besiroglu": f"{b_size / 1e9:.0f} billion", "data_besiroglu": f"{b_data / 1e12:.0f} trillion",
-        "share_besiroglu": f"{b_share:.0%}", "own_besiroglu": f"{b_own:.0f}", "times_besiroglu": sig(b_data / b_size / 20),
-        "times_hoffmann_poor": sig(poor[0][1] / poor[0][0] / 20), "share_hoffmann_poor": f"{poor[0][2]:.0%}", "times_besiroglu_poor": sig(poor[1][1] / poor[1][0] / 20), "share_besiroglu_poor": f"{poor[1][2]:.0%}",
-        "sardana_size": "7.0 billion", "sardana_saved": "17%", "table_least": f"{8e9 / 0.4e9:.0f}", "table_most": f"{1.5e12 / 67e9:.0f}",
-        "ds_days": f"{days:.0f}", "ds_served": f"{168e9 * days / 1e12:.0f} trillion", "ds_read": f"{608e9 * days / 1e12:.0f} trillion", "ds_ratio": sig(14.8e12 / (168e9 * days)), "ds_year": f"{365 / days:.1f}",
-        "ds_work": f"{work / 1e24:.2f}·10²⁴", "ds_mfu": f"{mfu:.0%}", "ds_cost": "$5.33 million", "ds_day": "$87,072", "ds_rent": "$2", "ds_reported": "39%",
-        "whole": "1.2·10²⁶", "ds_eta": sig(168e9 * days / 14.8e12 / 3), "ds_reading": f"{2 * (608 - 342) / (2 * 168 / 0.3):.0%}", "models": "26", "least_times": f"{0.78e12 / 540e9 / 20:.2f}",
-        "rule_hoffmann": f"{equal(1.69, 406.4, 410.7, 0.34, 0.28) - 1:.1%}", "rule_besiroglu_poor": f"{equal(1.8172, 482.01, 2085.43, 0.3478, 0.3658, 0.3) - 1:.1%}", "whole_hours": f"{sig(1.2e26 / (peak * mfu * 3600) / 1e6)} million", "whole_cost": f"${sig(2 * 1.2e26 / (peak * mfu * 3600) / 1e6)} million",
-        "kv_intensity": f"{1979 / 3.35:.0f}", "kv_8": sig(8192 * 65_536 * 1979 / 3.35 / (2 * 8.03e9)), "kv_v3": sig(8192 * 61 * 576 * 1979 / 3.35 / (2 * 37.55e9)), "kv_405": sig(8192 * 258_048 * 1979 / 3.35 / (2 * 405.9e9)),
-        "times_v3": sig(14.8e12 / 37.55e9 / 20), "times_v3_total": sig(14.8e12 / 671e9 / 20), "times_405": sig(15.6e12 / 405.9e9 / 20), "times_8": sig(15e12 / 8.03e9 / 20),
-    }  # fmt: skip
+        "alpha_2": "1.11",
+        "alpha_6": "3.33",
+        "beta": "1.11",
+        "alpha_card": "1.5",
+        "beta_card": "1",
+        "wrong_2": "0.1",
+        "wrong_6": "0.3",
+        "wrong_tokens": "10",
+        "squared_share": "33%",
+        "squared_penalty": f"{2 / (0.5 ** (2 / 3) + 2 ** (1 / 3)) - 1:.1%}",
+        "served_all": f"{500e6 * 60 * DAY / 1e15:.2f} quadrillion",
+        "served": f"{50e6 * 60 * DAY / 1e12:.0f} trillion",
+        "chinchilla": "2.00 trillion",
+        "over": "130",
+        "over_rounded": "100",
+        "over_rumour": "75",
+        "size_hoffmann": f"{h_size / 1e9:.0f} billion",
+        "data_hoffmann": f"{h_data / 1e12:.0f} trillion",
+        "share_hoffmann": f"{h_share:.0%}",
+        "own_hoffmann": f"{h_own:.0f}",
+        "times_hoffmann": sig(h_data / h_size / 20),
+        "each_hoffmann": sig(h_data / h_size),
+        "size_besiroglu": f"{b_size / 1e9:.0f} billion",
+        "data_besiroglu": f"{b_data / 1e12:.0f} trillion",
+        "share_besiroglu": f"{b_share:.0%}",
+        "own_besiroglu": f"{b_own:.0f}",
+        "times_besiroglu": sig(b_data / b_size / 20),
+        "times_hoffmann_poor": sig(poor[0][1] / poor[0][0] / 20),
+        "share_hoffmann_poor": f"{poor[0][2]:.0%}",
+        "times_besiroglu_poor": sig(poor[1][1] / poor[1][0] / 20),
+        "share_besiroglu_poor": f"{poor[1][2]:.0%}",
+        "sardana_size": "7.0 billion",
+        "sardana_saved": "17%",
+        "table_least": f"{8e9 / 0.4e9:.0f}",
+        "table_most": f"{1.5e12 / 67e9:.0f}",
+        "ds_days": f"{days:.0f}",
+        "ds_served": f"{168e9 * days / 1e12:.0f} trillion",
+        "ds_read": f"{608e9 * days / 1e12:.0f} trillion",
+        "ds_ratio": sig(14.8e12 / (168e9 * days)),
+        "ds_year": f"{365 / days:.1f}",
+        "ds_work": f"{work / 1e24:.2f}·10²⁴",
+        "ds_mfu": f"{mfu:.0%}",
+        "ds_cost": "$5.33 million",
+        "ds_day": "$87,072",
+        "ds_rent": "$2",
+        "ds_reported": "39%",
+        "whole": "1.2·10²⁶",
+        "ds_eta": sig(168e9 * days / 14.8e12 / 3),
+        "ds_reading": f"{2 * (608 - 342) / (2 * 168 / 0.3):.0%}",
+        "models": "26",
+        "least_times": f"{0.78e12 / 540e9 / 20:.2f}",
+        "rule_hoffmann": f"{equal(1.69, 406.4, 410.7, 0.34, 0.28) - 1:.1%}",
+        "rule_besiroglu_poor": f"{equal(1.8172, 482.01, 2085.43, 0.3478, 0.3658, 0.3) - 1:.1%}",
+        "whole_hours": f"{sig(1.2e26 / (peak * mfu * 3600) / 1e6)} million",
+        "whole_cost": f"${sig(2 * 1.2e26 / (peak * mfu * 3600) / 1e6)} million",
+        "kv_intensity": f"{1979 / 3.35:.0f}",
+        "kv_8": sig(8192 * 65_536 * 1979 / 3.35 / (2 * 8.03e9)),
+        "kv_v3": sig(8192 * 61 * 576 * 1979 / 3.35 / (2 * 37.55e9)),
+        "kv_405": sig(8192 * 258_048 * 1979 / 3.35 / (2 * 405.9e9)),
+        "times_v3": sig(14.8e12 / 37.55e9 / 20),
+        "times_v3_total": sig(14.8e12 / 671e9 / 20),
+        "times_405": sig(15.6e12 / 405.9e9 / 20),
+        "times_8": sig(15e12 / 8.03e9 / 20),
+    }
     assert {name: told[name] for name in expected} == expected
 
 
 def test_equal_costs_are_what_the_flashcard_says():
     """D_pre = 1.5 D_RL = D_inf at an efficiency of a third and three FLOPs a token of RL."""
     tokens, served, rl = 3e14, 3e14, 2e14
-    known = {"n_active": 1e11, "pretrain_tokens": tokens, "inference_tokens": served, "rl_tokens": rl, "rl_flop": 3, "decode_efficiency": 1 / 3}
+    known = {
+        "n_active": 1e11,
+        "pretrain_tokens": tokens,
+        "inference_tokens": served,
+        "rl_tokens": rl,
+        "rl_flop": 3,
+        "decode_efficiency": 1 / 3,
+    }
     parts = eq.total_compute.terms
     values = [part(**{name: known[name] for name in part.free}) for part in parts.values()]
     assert values == pytest.approx([1.8e26] * 3)

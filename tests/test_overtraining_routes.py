@@ -1,4 +1,6 @@
-"""The overtraining lesson's formulas against other routes: a network that counts, searches, draws, published examples, the lecture's numbers."""
+"""The overtraining lesson's formulas against other routes: a network that counts, searches, draws, published examples,
+the lecture's numbers.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ from test_explorable import signals
 
 from blackboard.catalogue import chip, measurement, model
 from blackboard.formula import FormulaError, take
-from blackboard.overtraining import equations as eq, explorables, figures, numbers, simulation
+from blackboard.overtraining import equations as eq
+from blackboard.overtraining import explorables, figures, numbers, simulation
 
 LAWS = {name: numbers.law(name) for name in measurement("scaling_law_constants").column("law")}
 HOFFMANN, BESIROGLU, SARDANA = LAWS["Hoffmann, as printed"], LAWS["Besiroglu"], LAWS["Sardana"]
@@ -19,7 +22,9 @@ each_law = pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
 
 
 def as_good(law, size):
-    """The loss of a size at the tokens for which it is the best one, found by search: the compute whose best size it is."""
+    """The loss of a size at the tokens for which it is the best one, found by search: the compute whose best size it
+    is.
+    """
     low, high = 1e15, 1e30
     for _ in range(200):
         middle = math.sqrt(low * high)
@@ -27,7 +32,7 @@ def as_good(law, size):
     return simulation.loss_of(size, simulation.best_at(low, law).tokens, law)
 
 
-# --- two, four, six ----------------------------------------------------------------------------------------------------
+# --- two, four, six ---------------------------------------------------------------------------------------------------
 
 
 def data(count=40, vocab=17):
@@ -90,34 +95,48 @@ def test_the_wrapper_counts_what_is_multiplied():
     assert net.work[0, "forward"] == 2 * Tallied.done == 2 * 3 * 5 * 7
 
 
-# --- over a life -------------------------------------------------------------------------------------------------------
+# --- over a life ------------------------------------------------------------------------------------------------------
 
 
 def lives(count=30):
     """Random lives of a model, by notation name."""
     rng = random.Random(3)
     for _ in range(count):
-        yield {"n_active": 10 ** rng.uniform(8, 12), "pretrain_tokens": 10 ** rng.uniform(11, 15), "rl_tokens": 10 ** rng.uniform(10, 15), "rl_flop": rng.uniform(2, 6),
-               "inference_tokens": 10 ** rng.uniform(11, 16), "decode_efficiency": rng.uniform(0.05, 1)}  # fmt: skip
+        yield {
+            "n_active": 10 ** rng.uniform(8, 12),
+            "pretrain_tokens": 10 ** rng.uniform(11, 15),
+            "rl_tokens": 10 ** rng.uniform(10, 15),
+            "rl_flop": rng.uniform(2, 6),
+            "inference_tokens": 10 ** rng.uniform(11, 16),
+            "decode_efficiency": rng.uniform(0.05, 1),
+        }
 
 
 def test_shares_are_of_one_whole():
     for life in lives():
         parts = {name: take(share, life) for name, share in eq.SHARES.items()}
         assert sum(parts.values()) == pytest.approx(1, rel=1e-12)
-        assert {name: take(share, life, n_active=1e9) for name, share in eq.SHARES.items()} == pytest.approx(parts, rel=1e-12), "size does not matter"
+        assert {name: take(share, life, n_active=1e9) for name, share in eq.SHARES.items()} == pytest.approx(
+            parts, rel=1e-12
+        ), "size does not matter"
         more = take(eq.SHARES["inference"], life, inference_tokens=2 * life["inference_tokens"])
         assert parts["inference"] < more < 2 * parts["inference"]
 
 
 def test_coefficients_make_costs_equal():
     for life in lives():
-        even = life | {"rl_tokens": life["pretrain_tokens"] / take(eq.rl_coefficient, life), "inference_tokens": life["pretrain_tokens"] / take(eq.inference_coefficient, life)}
+        even = life | {
+            "rl_tokens": life["pretrain_tokens"] / take(eq.rl_coefficient, life),
+            "inference_tokens": life["pretrain_tokens"] / take(eq.inference_coefficient, life),
+        }
         assert [take(share, even) for share in eq.SHARES.values()] == pytest.approx([1 / 3] * 3, rel=1e-12)
         assert take(eq.total_compute, even) == pytest.approx(18 * even["n_active"] * even["pretrain_tokens"], rel=1e-12)
 
 
-@pytest.mark.parametrize("rl_flop, efficiency, alpha, beta", [(2, 0.3, 1.11, 1.11), (3, 0.3, 1.67, 1.11), (4, 0.3, 2.22, 1.11), (6, 0.3, 3.33, 1.11), (3, 1 / 3, 1.5, 1)])
+@pytest.mark.parametrize(
+    "rl_flop, efficiency, alpha, beta",
+    [(2, 0.3, 1.11, 1.11), (3, 0.3, 1.67, 1.11), (4, 0.3, 2.22, 1.11), (6, 0.3, 3.33, 1.11), (3, 1 / 3, 1.5, 1)],
+)
 def test_coefficients_of_the_sheet(rl_flop, efficiency, alpha, beta):
     assert eq.rl_coefficient(rl_flop=rl_flop, decode_efficiency=efficiency) == pytest.approx(alpha, abs=5e-3)
     assert eq.inference_coefficient(decode_efficiency=efficiency) == pytest.approx(beta, abs=5e-3)
@@ -125,7 +144,9 @@ def test_coefficients_of_the_sheet(rl_flop, efficiency, alpha, beta):
 
 def test_the_lectures_tokens():
     board = numbers.BOARD
-    assert take(eq.tokens_served, board, world_rate=500e6) == 2.592e15 and take(eq.tokens_served, board) == 2.592e14 == take(eq.tokens_served, board, world_rate=500e6, family=10)
+    assert take(eq.tokens_served, board, world_rate=500e6) == 2.592e15 and take(
+        eq.tokens_served, board
+    ) == 2.592e14 == take(eq.tokens_served, board, world_rate=500e6, family=10)
     assert take(eq.chinchilla_tokens, board) == 2e12
     found = [take(eq.overtraining, board, pretrain_tokens=tokens) for tokens in (2.592e14, 200e12, 150e12)]
     assert found == pytest.approx([129.6, 100, 75], rel=1e-12)
@@ -134,7 +155,7 @@ def test_the_lectures_tokens():
     assert take(eq.tokens_served, board) == pytest.approx(seconds, rel=1e-12)
 
 
-# --- where costs balance -----------------------------------------------------------------------------------------------
+# --- where costs balance ----------------------------------------------------------------------------------------------
 
 
 def test_the_least_sum_is_found_by_search():
@@ -152,26 +173,37 @@ def test_squared_costs_one_to_two():
     x = np.linspace(0.01, 5, 500_000)
     rising, falling = figures._drawn({"rise_power": 2, "fall_power": 1}, x)
     best = np.argmin(rising + falling)
-    assert falling[best] / rising[best] == pytest.approx(2, abs=1e-4) and x[best] == pytest.approx(0.5 ** (1 / 3), abs=1e-5)
+    assert falling[best] / rising[best] == pytest.approx(2, abs=1e-4) and x[best] == pytest.approx(
+        0.5 ** (1 / 3), abs=1e-5
+    )
 
 
-# --- the best size at a loss -------------------------------------------------------------------------------------------
+# --- the best size at a loss ------------------------------------------------------------------------------------------
 
 
 @each_law
 def test_the_best_size_for_a_compute_is_found_by_search(law):
     for compute in (1e19, 5.76e23, 1e28):
         found, grid = simulation.best_at(compute, law), np.geomspace(1e6, 1e15, 200_001)
-        assert found.n_active == pytest.approx(grid[np.argmin(simulation.loss_of(grid, compute / (6 * grid), law))], rel=2e-4)
+        assert found.n_active == pytest.approx(
+            grid[np.argmin(simulation.loss_of(grid, compute / (6 * grid), law))], rel=2e-4
+        )
         assert take(eq.best_size, law, compute_budget=compute) == pytest.approx(found.n_active, rel=1e-5)
         assert take(eq.best_tokens, law, n_active=found.n_active) == pytest.approx(found.tokens, rel=1e-5)
-        assert take(eq.law_loss, law, n_active=found.n_active, pretrain_tokens=found.tokens) == pytest.approx(simulation.loss_of(*found[:2], law), rel=1e-12)
+        assert take(eq.law_loss, law, n_active=found.n_active, pretrain_tokens=found.tokens) == pytest.approx(
+            simulation.loss_of(*found[:2], law), rel=1e-12
+        )
 
 
 def test_how_far_the_fits_are_from_the_papers_table():
-    """Chinchilla's table is its first approach, the fits its third: Besiroglu stays within a quarter, Hoffmann falls to less than a third of the size."""
+    """Chinchilla's table is its first approach, the fits its third: Besiroglu stays within a quarter, Hoffmann falls
+    to less than a third of the size.
+    """
     rows = measurement("chinchilla_table3").records()
-    far = {name: [take(eq.best_size, law, compute_budget=row["compute_FLOP"]) / row["n_total"] for row in rows] for name, law in LAWS.items()}
+    far = {
+        name: [take(eq.best_size, law, compute_budget=row["compute_FLOP"]) / row["n_total"] for row in rows]
+        for name, law in LAWS.items()
+    }
     assert all(0.9 < ratio < 1.25 for ratio in far["Besiroglu"])
     assert 0.76 < far["Hoffmann, as printed"][0] < 0.77 and 0.29 < far["Hoffmann, as printed"][-1] < 0.30
     assert far["Hoffmann, as printed"] == sorted(far["Hoffmann, as printed"], reverse=True)
@@ -191,10 +223,16 @@ def test_tokens_for_a_loss_reach_it(law):
     assert simulation.tokens_to(loss, 1e8, law) == math.inf
 
 
-@pytest.mark.parametrize("served, size, tokens, share", [(2e12, 92, 12.8, 0.95), (2e13, 64, 19.7, 0.75), (2e14, 35, 55.5, 0.45)])
+@pytest.mark.parametrize(
+    "served, size, tokens, share", [(2e12, 92, 12.8, 0.95), (2e13, 64, 19.7, 0.75), (2e14, 35, 55.5, 0.45)]
+)
 def test_the_sheets_optima(served, size, tokens, share):
     found = simulation.best(as_good(HOFFMANN, 100e9), served, HOFFMANN)
-    assert (round(found.n_active / 1e9), round(found.tokens / 1e12, 1), round(found.training_share, 2)) == (size, tokens, share)
+    assert (round(found.n_active / 1e9), round(found.tokens / 1e12, 1), round(found.training_share, 2)) == (
+        size,
+        tokens,
+        share,
+    )
 
 
 @pytest.mark.parametrize("served, size, share", [(2e12, 73.6, 0.79), (2e13, 43.0, 0.48), (2e14, 27.2, 0.25)])
@@ -214,8 +252,12 @@ def test_the_least_lifetime_cost_by_three_routes(law, served, efficiency):
     grid = np.geomspace(1e9, 1e12, 400_001)
     grid = grid[law["loss_floor"] + law["loss_size"] * grid ** -law["size_power"] < loss]
     tokens = take(eq.tokens_for_loss, law, n_active=grid, loss=loss)
-    cost = eq.pretrain_compute(n_active=grid, pretrain_tokens=tokens) + eq.inference_compute(n_active=grid, inference_tokens=served, decode_efficiency=efficiency)
-    assert grid[np.argmin(cost)] == pytest.approx(found.n_active, rel=5e-5) and cost.min() == pytest.approx(found.total, rel=1e-8)
+    cost = eq.pretrain_compute(n_active=grid, pretrain_tokens=tokens) + eq.inference_compute(
+        n_active=grid, inference_tokens=served, decode_efficiency=efficiency
+    )
+    assert grid[np.argmin(cost)] == pytest.approx(found.n_active, rel=5e-5) and cost.min() == pytest.approx(
+        found.total, rel=1e-8
+    )
     ratio = take(eq.inference_over_training, law, n_active=found.n_active, pretrain_tokens=found.tokens)
     assert ratio == pytest.approx(found.inference / found.training, rel=1e-4)
 
@@ -234,59 +276,131 @@ def test_more_traffic_makes_the_best_model_smaller(law):
 
 
 def test_sardanas_example():
-    """Their figure 1: a model as good as 13 billion that serves 2 trillion tokens should be of 7 billion; that saves 17 %, 1.7e22 FLOPs."""
+    """Their figure 1: a model as good as 13 billion that serves 2 trillion tokens should be of 7 billion; that saves
+    17 %, 1.7e22 FLOPs.
+    """
     loss = as_good(SARDANA, 13e9)
-    found, plain = (simulation.trained(size, loss, 2e12, SARDANA) for size in (simulation.best(loss, 2e12, SARDANA).n_active, 13e9))
+    found, plain = (
+        simulation.trained(size, loss, 2e12, SARDANA) for size in (simulation.best(loss, 2e12, SARDANA).n_active, 13e9)
+    )
     assert found.n_active == pytest.approx(7e9, rel=0.01)
-    assert plain.total - found.total == pytest.approx(1.7e22, rel=0.01) and round(simulation.saving(loss, 2e12, SARDANA), 2) == 0.17
+    assert (
+        plain.total - found.total == pytest.approx(1.7e22, rel=0.01)
+        and round(simulation.saving(loss, 2e12, SARDANA), 2) == 0.17
+    )
 
 
-@pytest.mark.parametrize("moves", [{}, {"law": "Besiroglu", "inference_tokens_exponent": 16.001, "decode_efficiency": 0.1}, {"optimal_exponent": 10}, {"optimal_exponent": 12, "inference_tokens_exponent": 11.001}])
+@pytest.mark.parametrize(
+    "moves",
+    [
+        {},
+        {"law": "Besiroglu", "inference_tokens_exponent": 16.001, "decode_efficiency": 0.1},
+        {"optimal_exponent": 10},
+        {"optimal_exponent": 12, "inference_tokens_exponent": 11.001},
+    ],
+)
 def test_the_explorable_finds_the_same_size(moves):
     """The browser's halving of an interval, by Vega, against the search."""
-    said = signals(moved(explorables.size_explorer, moves), "loss", "inference_tokens", "decode_efficiency", "best", "best_tokens", "best_sum", "compute_budget", "plain_sum")
+    said = signals(
+        moved(explorables.size_explorer, moves),
+        "loss",
+        "inference_tokens",
+        "decode_efficiency",
+        "best",
+        "best_tokens",
+        "best_sum",
+        "compute_budget",
+        "plain_sum",
+    )
     law = LAWS[moves.get("law", "Hoffmann, as printed")]
     known = said["loss"], said["inference_tokens"], law, said["decode_efficiency"]
     found = simulation.best(*known)
-    assert said["best"] == pytest.approx(found.n_active, rel=2e-4) and said["best_tokens"] == pytest.approx(found.tokens, rel=5e-3)
+    assert said["best"] == pytest.approx(found.n_active, rel=2e-4) and said["best_tokens"] == pytest.approx(
+        found.tokens, rel=5e-3
+    )
     assert said["best_sum"] * said["compute_budget"] == pytest.approx(found.total, rel=1e-4)
     assert 1 - said["best_sum"] / said["plain_sum"] == pytest.approx(simulation.saving(*known), abs=1e-4)
 
 
 def moved(explorer, moves):
     """An explorable's controls, some of them moved."""
-    return [dict(row, value=moves.get(row["name"], row.get("value"))) if "value" in row else row for row in explorer().spec["params"]]
+    return [
+        dict(row, value=moves.get(row["name"], row.get("value"))) if "value" in row else row
+        for row in explorer().spec["params"]
+    ]
 
 
-@pytest.mark.parametrize("moves", [{}, {"law": "Besiroglu", "inference_tokens_exponent": 16.001, "decode_efficiency": 0.1}, {"law": "Sardana", "inference_tokens_exponent": 13.301}])
+@pytest.mark.parametrize(
+    "moves",
+    [
+        {},
+        {"law": "Besiroglu", "inference_tokens_exponent": 16.001, "decode_efficiency": 0.1},
+        {"law": "Sardana", "inference_tokens_exponent": 13.301},
+    ],
+)
 def test_the_explorables_ring_lies_where_costs_are_equal(moves):
     """The size solved in the browser, against the two costs of the search; the sum there is never twice the least."""
-    said = signals(moved(explorables.size_explorer, moves), "loss", "inference_tokens", "decode_efficiency", "compute_budget", "equal", "equal_training", "best_sum")
-    found = simulation.trained(said["equal"], said["loss"], said["inference_tokens"], LAWS[moves.get("law", "Hoffmann, as printed")], said["decode_efficiency"])
-    assert found.training == pytest.approx(found.inference, rel=1e-9) and found.training == pytest.approx(said["equal_training"] * said["compute_budget"], rel=1e-9)
+    said = signals(
+        moved(explorables.size_explorer, moves),
+        "loss",
+        "inference_tokens",
+        "decode_efficiency",
+        "compute_budget",
+        "equal",
+        "equal_training",
+        "best_sum",
+    )
+    found = simulation.trained(
+        said["equal"],
+        said["loss"],
+        said["inference_tokens"],
+        LAWS[moves.get("law", "Hoffmann, as printed")],
+        said["decode_efficiency"],
+    )
+    assert found.training == pytest.approx(found.inference, rel=1e-9) and found.training == pytest.approx(
+        said["equal_training"] * said["compute_budget"], rel=1e-9
+    )
     assert 1 < 2 * said["equal_training"] / said["best_sum"] < 2
     if not moves:
-        assert figures._equal() == pytest.approx((found.n_active, found.training), rel=1e-4), "the slider's exponent is rounded"
+        assert figures._equal() == pytest.approx((found.n_active, found.training), rel=1e-4), (
+            "the slider's exponent is rounded"
+        )
 
 
 def test_no_ring_where_training_is_always_dearer():
-    said = signals(moved(explorables.size_explorer, {"optimal_exponent": 12, "inference_tokens_exponent": 11.001}), "loss", "equal", "equal_training")
+    said = signals(
+        moved(explorables.size_explorer, {"optimal_exponent": 12, "inference_tokens_exponent": 11.001}),
+        "loss",
+        "equal",
+        "equal_training",
+    )
     assert said["equal"] == 0
     found = [simulation.trained(size, said["loss"], 10**11.001, HOFFMANN) for size in np.geomspace(1e11, 1e13, 200)]
     assert all(model.training > model.inference for model in found)
 
 
-@pytest.mark.parametrize("moves", [
-    {}, {"pretrain_tokens_exponent": 15.601}, {"world_rate_exponent": 9.699, "family": 1, "days": 360}, {"world_rate_exponent": 6.699, "family": 20, "days": 10}])  # fmt: skip
+@pytest.mark.parametrize(
+    "moves",
+    [
+        {},
+        {"pretrain_tokens_exponent": 15.601},
+        {"world_rate_exponent": 9.699, "family": 1, "days": 360},
+        {"world_rate_exponent": 6.699, "family": 20, "days": 10},
+    ],
+)
 def test_whole_shares_add_up(moves):
-    said = signals(moved(explorables.shares_explorer, moves), *(f"{kind}_{field}" for kind in ("share", "whole") for field in explorables.SHARES), "inference_tokens")
+    said = signals(
+        moved(explorables.shares_explorer, moves),
+        *(f"{kind}_{field}" for kind in ("share", "whole") for field in explorables.SHARES),
+        "inference_tokens",
+    )
     whole, share = ([said[f"{kind}_{field}"] for field in explorables.SHARES] for kind in ("whole", "share"))
     assert sum(whole) == 100 and all(abs(w - s) < 1 and w >= 0 for w, s in zip(whole, share))
     assert moves.get("pretrain_tokens_exponent") or whole[0] == whole[1], "as they are"
     assert 1e11 < said["inference_tokens"] < 2e17, "on the chart"
 
 
-# --- how far guesses reach ---------------------------------------------------------------------------------------------
+# --- how far guesses reach --------------------------------------------------------------------------------------------
 
 
 def test_the_factor_by_hand():
@@ -301,20 +415,39 @@ def test_the_factor_by_hand():
 
 def test_the_spread_stays_within_its_corners():
     far = simulation.spread()
-    low, high = (simulation.factor(**{name: ends[cheap ^ (name in ("family", "decode_efficiency", "n_active"))] for name, ends in simulation.RANGES.items()}) for cheap in (0, 1))
+    low, high = (
+        simulation.factor(
+            **{
+                name: ends[cheap ^ (name in ("family", "decode_efficiency", "n_active"))]
+                for name, ends in simulation.RANGES.items()
+            }
+        )
+        for cheap in (0, 1)
+    )
     assert low <= far.factors[0] < far.factors[-1] <= high
     middle = simulation.factor(**{name: math.sqrt(math.prod(ends)) for name, ends in simulation.RANGES.items()})
-    assert far.quantile(0.5) == pytest.approx(middle, rel=0.03), "draws are even on a log scale, so their median is the middle"
+    assert far.quantile(0.5) == pytest.approx(middle, rel=0.03), (
+        "draws are even on a log scale, so their median is the middle"
+    )
     deviation = math.sqrt(sum(math.log(high / low) ** 2 / 12 for low, high in simulation.RANGES.values()))
-    assert np.std(np.log(far.factors)) == pytest.approx(deviation, rel=0.02), "logarithms of independent guesses add their variances"
+    assert np.std(np.log(far.factors)) == pytest.approx(deviation, rel=0.02), (
+        "logarithms of independent guesses add their variances"
+    )
     doubled = simulation.spread(simulation.RANGES | {"world_rate": (500e6, 2e9)})
-    assert doubled.factors == pytest.approx(2 * far.factors) and far.below(far.quantile(0.2)) == pytest.approx(0.2, abs=1e-3)
-    guesses = {"world_rate": numbers.GENEROUS, "lifetime": numbers.BOARD["lifetime"], "decode_efficiency": 0.3, "n_active": 100e9}
+    assert doubled.factors == pytest.approx(2 * far.factors) and far.below(far.quantile(0.2)) == pytest.approx(
+        0.2, abs=1e-3
+    )
+    guesses = {
+        "world_rate": numbers.GENEROUS,
+        "lifetime": numbers.BOARD["lifetime"],
+        "decode_efficiency": 0.3,
+        "n_active": 100e9,
+    }
     for name, guess in guesses.items():
         assert simulation.RANGES[name] == pytest.approx((guess / 2, guess * 2)), "halved and doubled"
 
 
-# --- with the KV cache, and what is printed ----------------------------------------------------------------------------
+# --- with the KV cache, and what is printed ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("id, layers, ratio", [("llama-3.1-8b", 32, 20.1), ("llama-3.1-405b", 126, 1.55)])
@@ -323,11 +456,21 @@ def test_matxs_example(id, layers, ratio):
     batch, cache = 128, 128 * 8_192 * layers * 2 * 8 * 128
     read = cache * chip("h100-sxm").flops("fp8") / chip("h100-sxm").bandwidth
     counted = max(1, read / (2 * model(id).n_active * batch))
-    assert figures._over_multiplying(id, 8_192) == pytest.approx(counted, rel=1e-12) and counted == pytest.approx(ratio, rel=0.03)
+    assert figures._over_multiplying(id, 8_192) == pytest.approx(counted, rel=1e-12) and counted == pytest.approx(
+        ratio, rel=0.03
+    )
 
 
 def test_without_context_only_multiplying_counts():
     for life in lives():
-        known = life | {"prefill_tokens": 0, "context": 0, "kv_bytes_per_token": 1e5, "flops": 1e15, "bandwidth": 3e12, "decode_efficiency": 1, "rl_tokens": 0}
+        known = life | {
+            "prefill_tokens": 0,
+            "context": 0,
+            "kv_bytes_per_token": 1e5,
+            "flops": 1e15,
+            "bandwidth": 3e12,
+            "decode_efficiency": 1,
+            "rl_tokens": 0,
+        }
         assert take(eq.lifetime_with_kv, known) == pytest.approx(take(eq.total_compute, known), rel=1e-12)
         assert take(eq.lifetime_with_kv, known, context=1e6) >= take(eq.lifetime_with_kv, known)

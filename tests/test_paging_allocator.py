@@ -1,7 +1,10 @@
-"""The allocators against vLLM's worked examples, against a memory that is really written and read, and against their own laws."""
+"""The allocators against vLLM's worked examples, against a memory that is really written and read, and against their
+own laws.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import random
 
 import pytest
@@ -10,17 +13,22 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
 
 from blackboard.catalogue import measurement
-from blackboard.paging import equations as eq, simulation
+from blackboard.paging import equations as eq
+from blackboard.paging import simulation
 from blackboard.paging.allocator import Allocator, BlockPool, Contiguous, OutOfRoom, chained
 from blackboard.paging.hybrid import Group, HybridAllocator, groups
 
 numbers = lambda text: [] if text in ("none", "not given") else [int(word) for word in str(text).split()]
 
 
-# --- vLLM's worked examples ------------------------------------------------------------------------------------------------
+# --- vLLM's worked examples -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("row, moment", list(zip(measurement("prefix_cache_example").records(), simulation.example())), ids=lambda x: str(x)[:12])
+@pytest.mark.parametrize(
+    "row, moment",
+    list(zip(measurement("prefix_cache_example").records(), simulation.example())),
+    ids=lambda x: str(x)[:12],
+)
 def test_prefix_caching_as_documented(row, moment):
     """Tables, free queue and what is evicted, at each time of the document."""
     said, memory = moment
@@ -31,11 +39,16 @@ def test_prefix_caching_as_documented(row, moment):
         assert memory.free_blocks == numbers(row["free_queue"])
     assert memory.pool.evicted == numbers(row["evicted_blocks"])
     if numbers(row["hit_blocks"]):
-        assert newest[: len(numbers(row["hit_blocks"]))] == numbers(row["hit_blocks"]) and f"{4 * len(numbers(row['hit_blocks']))} found" in said
+        assert (
+            newest[: len(numbers(row["hit_blocks"]))] == numbers(row["hit_blocks"])
+            and f"{4 * len(numbers(row['hit_blocks']))} found" in said
+        )
 
 
 def test_a_block_that_is_cached_twice_as_documented():
-    """A table only grows: the second request keeps its copy, and both are cached until they are taken for something else."""
+    """A table only grows: the second request keeps its copy, and both are cached until they are taken for something
+    else.
+    """
     memory, rows = Allocator(10, 4), iter(measurement("prefix_cache_duplicates").records())
     for name in ("first", "second"):
         memory.allocate(name, list("ABCDEFG"))
@@ -43,7 +56,9 @@ def test_a_block_that_is_cached_twice_as_documented():
             memory.append(name, *token)
             row = next(rows)
             assert (row["request"], row["tokens"]) == (name, len(memory.tokens[name]))
-            assert memory.tables[name] == numbers(row["block_table"]) and memory.cached_blocks == numbers(row["cached_blocks"])
+            assert memory.tables[name] == numbers(row["block_table"]) and memory.cached_blocks == numbers(
+                row["cached_blocks"]
+            )
         assert memory.broken() == []
     digest = memory.pool.digests[1]
     assert memory.pool.digests[3] == digest and memory.pool.cached[digest] == [1, 3]
@@ -57,7 +72,9 @@ def test_hybrid_groups_and_blocks_as_documented():
         assert sum(group.layers for group in found) == row["full_layers"] + row["window_layers"]
     memory = HybridAllocator(40, 16, groups(10, 20, 32))
     memory.allocate("request", list(range(112)))
-    assert memory.blocks("request") == [numbers(row["block_ids"]) for row in measurement("hybrid_cache_blocks").records()]
+    assert memory.blocks("request") == [
+        numbers(row["block_ids"]) for row in measurement("hybrid_cache_blocks").records()
+    ]
 
 
 def test_a_windows_hits_as_documented():
@@ -70,22 +87,36 @@ def test_a_windows_hits_as_documented():
         memory.pool.cache(blocks[token], f"0 {chain[token]}")
     fit = [n for n in range(1, 15) if set(range(max(0, n - 3), n)) <= set(blocks)]
     assert fit == [row["hit_tokens"] for row in rows]
-    for lost, left in ((12, 6), (5, 5), (3, 0)):
+    for lost, _left in ((12, 6), (5, 5), (3, 0)):
         assert memory.hit(prompt) == fit.pop()
         memory.pool._forget(blocks[lost])
     assert memory.hit(prompt) == 0
 
 
-# --- the laws of a cache ----------------------------------------------------------------------------------------------------
+# --- the laws of a cache ----------------------------------------------------------------------------------------------
 
 
 def test_a_hash_covers_everything_before_and_the_salt():
     """The same block after another head, or for another tenant, is another block."""
-    assert len({chained("", [1, 2]), chained("a", [1, 2]), chained("", [1, 3]), chained("", [1, 2], "b"), chained("", [12])}) == 5
+    assert (
+        len(
+            {
+                chained("", [1, 2]),
+                chained("a", [1, 2]),
+                chained("", [1, 3]),
+                chained("", [1, 2], "b"),
+                chained("", [12]),
+            }
+        )
+        == 5
+    )
     memory = Allocator(20, 2)
     memory.allocate("one", [1, 2, 3, 4, 5])
     assert memory.allocate("head differs", [9, 2, 3, 4, 5]) == 0
-    assert memory.allocate("salted", [1, 2, 3, 4, 5], salt="b") == 0 and memory.allocate("again", [1, 2, 3, 4, 5], salt="b") == 4
+    assert (
+        memory.allocate("salted", [1, 2, 3, 4, 5], salt="b") == 0
+        and memory.allocate("again", [1, 2, 3, 4, 5], salt="b") == 4
+    )
     assert memory.allocate("plain", [1, 2, 3, 4, 5]) == 4
 
 
@@ -93,7 +124,9 @@ def test_a_hash_covers_everything_before_and_the_salt():
 def test_only_whole_blocks_are_found(size, common, one, two):
     memory = Allocator(400, size)
     memory.allocate("first", [*range(common), *range(1_000, 1_000 + one)])
-    assert memory.allocate("second", [*range(common), *range(2_000, 2_000 + two)]) == eq.hit_tokens(common_context=common, page_tokens=size)
+    assert memory.allocate("second", [*range(common), *range(2_000, 2_000 + two)]) == eq.hit_tokens(
+        common_context=common, page_tokens=size
+    )
 
 
 def test_what_was_used_longest_ago_goes_first_and_its_tail_before_its_head():
@@ -112,7 +145,11 @@ def test_no_room_leaves_everything_as_it_was():
     memory.allocate("a", [1, 2, 3])
     memory.fork("a", "b")
     before = repr(memory)
-    for refused in (lambda: memory.allocate("c", range(9)), lambda: memory.append("a", *range(6)), lambda: memory.append("b", *range(4))):
+    for refused in (
+        lambda: memory.allocate("c", range(9)),
+        lambda: memory.append("a", *range(6)),
+        lambda: memory.append("b", *range(4)),
+    ):
         with pytest.raises(OutOfRoom):
             refused()
         assert repr(memory) == before and memory.broken() == []
@@ -134,7 +171,7 @@ def test_samples_share_their_prompt_until_they_write():
         assert memory.used == (1 + 6 if prompt == 7 else 2 + 6)
 
 
-# --- a memory that is really written --------------------------------------------------------------------------------------------
+# --- a memory that is really written ----------------------------------------------------------------------------------
 
 
 class Machine(RuleBasedStateMachine):
@@ -200,10 +237,14 @@ class Machine(RuleBasedStateMachine):
         if hasattr(self, "memory"):
             assert self.memory.broken() == []
             held = [block for table in self.memory.tables.values() for block in table]
-            assert set(held) | set(self.memory.free_blocks) == set(range(len(self.memory.pool.references))) and not set(held) & set(self.memory.free_blocks)
+            assert set(held) | set(self.memory.free_blocks) == set(range(len(self.memory.pool.references))) and not set(
+                held
+            ) & set(self.memory.free_blocks)
             for name, told in self.told.items():
                 size = self.memory.page_tokens
-                assert [self.written[self.memory.tables[name][n // size], n % size] for n in range(len(told))] == list(told), name
+                assert [self.written[self.memory.tables[name][n // size], n % size] for n in range(len(told))] == list(
+                    told
+                ), name
 
 
 TestMachine = Machine.TestCase
@@ -258,14 +299,17 @@ def _unmoved(self, block):
     self.references[block] += 1
 
 
-@pytest.mark.parametrize("name, broken", [("release", _keeps), ("release", _twice), ("share", _uncounted), ("share", _unmoved)], ids=lambda x: getattr(x, "__name__", x))
+@pytest.mark.parametrize(
+    "name, broken",
+    [("release", _keeps), ("release", _twice), ("share", _uncounted), ("share", _unmoved)],
+    ids=lambda x: getattr(x, "__name__", x),
+)
 def test_a_broken_pool_is_noticed(monkeypatch, name, broken):
     """A block lost, freed twice, shared without a reference, or free and held: each is reported, or stops the run."""
     monkeypatch.setattr(BlockPool, name, broken)
-    try:
+    # where an error is raised, the pool's own books did not add up
+    with contextlib.suppress(KeyError, ValueError, AttributeError):
         assert any(memory.broken() for memory in busy())
-    except (KeyError, ValueError, AttributeError):
-        pass  # the pool's own books did not add up
 
 
 def test_writing_without_copying_is_noticed(monkeypatch):
@@ -273,7 +317,7 @@ def test_writing_without_copying_is_noticed(monkeypatch):
     assert any(memory.broken() for memory in busy())
 
 
-# --- room in one piece -------------------------------------------------------------------------------------------------------------
+# --- room in one piece ------------------------------------------------------------------------------------------------
 
 
 @given(st.booleans(), st.lists(st.tuples(st.integers(1, 40), st.booleans()), max_size=40))
@@ -289,7 +333,10 @@ def test_pieces_never_overlap(buddy, actions):
             assert buddy or max(_gaps(memory), default=0) < size  # first fit finds any gap that is long enough
             continue
         piece = memory.held[f"{n}"]
-        assert piece.slots >= size and (not buddy or (piece.start % piece.slots == 0 and piece.slots & (piece.slots - 1) == 0 and piece.slots < 2 * size))
+        assert piece.slots >= size and (
+            not buddy
+            or (piece.start % piece.slots == 0 and piece.slots & (piece.slots - 1) == 0 and piece.slots < 2 * size)
+        )
     assert memory.broken() == []
 
 
@@ -308,12 +355,14 @@ def test_a_piece_cannot_be_outgrown():
         memory.append("a")
 
 
-# --- layers with a window ------------------------------------------------------------------------------------------------------------
+# --- layers with a window ---------------------------------------------------------------------------------------------
 
 
 @given(st.integers(1, 200), st.integers(2, 70), st.integers(1, 20))
 def test_a_window_keeps_what_the_next_token_sees(tokens, window, size):
-    """Blocks counted by going through every token that the next one sees; the formula's, where the window ends as a block does."""
+    """Blocks counted by going through every token that the next one sees; the formula's, where the window ends as a
+    block does.
+    """
     seen = {position // size for position in range(max(0, tokens - window + 1), tokens)}
     memory = HybridAllocator(300, size, [Group(1), Group(1, window)])
     memory.allocate("a", range(tokens))
@@ -321,7 +370,9 @@ def test_a_window_keeps_what_the_next_token_sees(tokens, window, size):
     assert len(full) == -(-tokens // size) and len(slid) == len(seen) and memory.broken() == []
     assert len(slid) <= -(-(window - 1) // size) + 1
     said = eq.hybrid_blocks(context=tokens, page_tokens=size, window=window, full_groups=1, window_groups=1) - len(full)
-    assert said - 1 <= len(slid) <= said + 1  # a window that lies across blocks takes one more, one of a token less may take one fewer
+    assert (
+        said - 1 <= len(slid) <= said + 1
+    )  # a window that lies across blocks takes one more, one of a token less may take one fewer
     if tokens % size == window % size == 0 and size > 1:
         assert len(slid) == said
 
@@ -330,7 +381,12 @@ def test_a_window_keeps_what_the_next_token_sees(tokens, window, size):
 @given(st.integers(0, 2**32), st.integers(1, 3), st.integers(1, 9), st.integers(8, 40))
 def test_hybrid_tables_lead_back_to_the_tokens(seed, size, window, blocks):
     """Written as the tables say, block by block, every group reads back what the next token sees of it."""
-    draw, memory, written, told = random.Random(seed), HybridAllocator(blocks, size, [Group(1), Group(1, window), Group(1, window)]), {}, {}
+    draw, memory, written, told = (
+        random.Random(seed),
+        HybridAllocator(blocks, size, [Group(1), Group(1, window), Group(1, window)]),
+        {},
+        {},
+    )
 
     def write(name, start):
         for table in memory.tables[name]:

@@ -24,18 +24,50 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     hit = 1 - new / sent
     blended = 5 * (0.1 * hit + 1.25 * (1 - hit))
     expected = {
-        "kv_kB": sig(KV / 1000), "sg_all": "499", "al_all": "78", "sg_use": f"{499.3 / 2048:.0%}", "al_use": f"{77.76 / 2048:.0%}", "slots_over": sig(15_700 / 2048, 3), "orca_batch": "7",
-        "waste_16": sig(sum(range(16)) / 16), "sg_paged": f"{499.3 / 506.8:.1%}", "al_paged": f"{77.76 / 85.26:.1%}", "held_paged": sig(room), "batch_ratio": sig(room / 7),
+        "kv_kB": sig(KV / 1000),
+        "sg_all": "499",
+        "al_all": "78",
+        "sg_use": f"{499.3 / 2048:.0%}",
+        "al_use": f"{77.76 / 2048:.0%}",
+        "slots_over": sig(15_700 / 2048, 3),
+        "orca_batch": "7",
+        "waste_16": sig(sum(range(16)) / 16),
+        "sg_paged": f"{499.3 / 506.8:.1%}",
+        "al_paged": f"{77.76 / 85.26:.1%}",
+        "held_paged": sig(room),
+        "batch_ratio": sig(room / 7),
         "step_implied": f"{30.42 / (2 * 337.99) * 1000:.0f} ms",
-        "codex_rate": f"{hit:.1%}", "card_blended": f"${blended:.2f}", "agent_plain": f"${5e-6 * sent:.2f}", "agent_cached": f"${blended * 1e-6 * sent:.2f}",
-        "even_5": f"{0.25 / 1.15:.1%}", "even_1h": f"{1 / 1.9:.1%}", "uses_5": sig(1.15 / 0.9, 4), "codex_end_GB": f"{80_000 * 3.8 / 100_000:.1f} GB", "hits_copilot": f"{541 / 631.4:.0%}",
-        "prefill_ns": sig(1e9 * 2 * 37_551_276_032 / (72 * 5e15)), "hybrid_all": "11", "hybrid_full": "7", "hybrid_window": "2", "hybrid_uniform": "21", "gemma_padding": "8",
-        "gemma_limit": sig(62 / 10), "gemma_saving": f"{62 / (10 + 52 * 1024 / 131_072):.1f}", "gemma_layers": "62", "gemma_short": "510 kB", "gemma_long": f"{(10 + 52 * 1024 / 131_072) * 2 * 16 * 128 * 2 / 1000:.0f} kB",
-    }  # fmt: skip
+        "codex_rate": f"{hit:.1%}",
+        "card_blended": f"${blended:.2f}",
+        "agent_plain": f"${5e-6 * sent:.2f}",
+        "agent_cached": f"${blended * 1e-6 * sent:.2f}",
+        "even_5": f"{0.25 / 1.15:.1%}",
+        "even_1h": f"{1 / 1.9:.1%}",
+        "uses_5": sig(1.15 / 0.9, 4),
+        "codex_end_GB": f"{80_000 * 3.8 / 100_000:.1f} GB",
+        "hits_copilot": f"{541 / 631.4:.0%}",
+        "prefill_ns": sig(1e9 * 2 * 37_551_276_032 / (72 * 5e15)),
+        "hybrid_all": "11",
+        "hybrid_full": "7",
+        "hybrid_window": "2",
+        "hybrid_uniform": "21",
+        "gemma_padding": "8",
+        "gemma_limit": sig(62 / 10),
+        "gemma_saving": f"{62 / (10 + 52 * 1024 / 131_072):.1f}",
+        "gemma_layers": "62",
+        "gemma_short": "510 kB",
+        "gemma_long": f"{(10 + 52 * 1024 / 131_072) * 2 * 16 * 128 * 2 / 1000:.0f} kB",
+    }
     assert {name: told[name] for name in expected} == expected
     near = lambda name, value: abs(float(told[name].split()[0].rstrip("%")) / value - 1) < 0.04
-    assert near("worth", token(7) / token(room)) and near("gain_high", token(7) / token(30.42, 0.26)) and near("gain_low", token(13.62) / token(30.42, 0.26))
-    assert near("step_roofline", 1000 * step(30.42, held)) and near("orca_rate", 7 / (337.99 * step(7, held))), "weights of 26 GB are rounded in the paper"
+    assert (
+        near("worth", token(7) / token(room))
+        and near("gain_high", token(7) / token(30.42, 0.26))
+        and near("gain_low", token(13.62) / token(30.42, 0.26))
+    )
+    assert near("step_roofline", 1000 * step(30.42, held)) and near("orca_rate", 7 / (337.99 * step(7, held))), (
+        "weights of 26 GB are rounded in the paper"
+    )
 
 
 def test_uses_and_hit_rates_are_one_condition():

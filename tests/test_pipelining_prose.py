@@ -6,7 +6,8 @@ import pytest
 
 from blackboard.case import RUNNING
 from blackboard.formula import FormulaError
-from blackboard.pipelining import equations as eq, numbers
+from blackboard.pipelining import equations as eq
+from blackboard.pipelining import numbers
 
 TOTAL, ACTIVE, KV = 671_025_397_760, 37_551_276_032, 61 * 576 * 2
 
@@ -17,15 +18,59 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     fits = lambda stages: (13.392e12 - TOTAL / stages) / (critical * KV)
     hop = 2_400 * 7168 * 2 / 64 / 50e9
     expected = {
-        "ratio_1": f"{2 * 8 / 8:g}", "ratio_4": f"{2 * 8 * 4 / 8:g}", "ratio_32": f"{2 * 32 / 8:g}", "needed_here": f"{18 / 16:.1f}", "token_ms": "30 ms", "hop_us": f"{hop * 1e6:.0f} µs",
-        "hop_bytes": f"{2_400 * 7168 * 2 / 1e6:.0f} MB", "hop_share": f"{4 * (hop + 5.6e-6) / 0.020:.1%}", "hop_share_rack": f"{4 * (hop + 5.6e-6) / (TOTAL / 5.76e14):.0%}", "filled": "6", "busy_hops": "67%", "filled_kv": "22.5 GB", "box_share": f"{TOTAL / 1.128e12:.0%}", "box_more": f"{(1.128e12 - TOTAL / 2) / (1.128e12 - TOTAL):.1f}", "boxes": "3", "boxes_left": f"{round((3 * 1.128 - 3) * 1e3, -1):.0f} GB",
-        "idle_4": "75%", "bubble_4_4": f"{3 / 7:.1%}", "bubble_4_8": f"{3 / 11:.1%}", "bubble_4_16": f"{3 / 19:.1%}", "slots": "14", "busy": "8", "used_4_4": f"{8 / 14:.1%}", "tenth": "27",
-        "interleaved": f"{3 / 19:.1%}", "zb": f"{3 / 27:.1%}", "plain": f"{9 / 33:.1%}", "lstm": f"{3.5 / 8:.0%}", "lstm_batches": f"{7 * 3.5 / 4.5:.1f}",
-        "kv_chip": f"{2_400 * 200_000 * 2_000 / 64 / 1e9:.1f} GB", "weights_1": f"{1e12 / 64 / 1e9:.1f} GB", "weights_2": f"{1e12 / 128 / 1e9:.1f} GB", "weights_4": f"{1e12 / 256 / 1e9:.1f} GB", "kv_wrong": "3.75 GB", "in_flight": "9,600",
-        "weights_here": f"{TOTAL / 72 / 1e9:.1f} GB", "weights_share": f"{TOTAL / 13.392e12:.0%}", "fits_1": f"{round(fits(1), -2):,.0f} tokens", "fits_2": f"{round(fits(2), -2):,.0f} tokens", "fits_8": f"{round(fits(8), -2):,.0f} tokens", "fits_gain": f"{fits(8) / fits(1) - 1:.1%}",
-        "trillion": f"{1e12 / 13.392e12:.0%}", "eight": f"{700e9 / 8 / 3.35e12 * 1e3:.1f} ms", "rack": f"{700e9 / 72 / 8e12 * 1e3:.2f} ms", "rack_64": f"{700e9 / 64 / 8e12 * 1e3:.2f} ms", "together": f"{72 * 8 / 8 / 3.35:.1f}", "by_size": "9", "by_chip": f"{8 / 3.35:.1f}",
-        "gpipe_8_said": f"{8 * 32 / 39:.2f}", "gpipe_4_said": f"{4 * 32 / 35:.2f}", "zb_violations": "0", "zb_rows": "48",
-    }  # fmt: skip
+        "ratio_1": f"{2 * 8 / 8:g}",
+        "ratio_4": f"{2 * 8 * 4 / 8:g}",
+        "ratio_32": f"{2 * 32 / 8:g}",
+        "needed_here": f"{18 / 16:.1f}",
+        "token_ms": "30 ms",
+        "hop_us": f"{hop * 1e6:.0f} µs",
+        "hop_bytes": f"{2_400 * 7168 * 2 / 1e6:.0f} MB",
+        "hop_share": f"{4 * (hop + 5.6e-6) / 0.020:.1%}",
+        "hop_share_rack": f"{4 * (hop + 5.6e-6) / (TOTAL / 5.76e14):.0%}",
+        "filled": "6",
+        "busy_hops": "67%",
+        "filled_kv": "22.5 GB",
+        "box_share": f"{TOTAL / 1.128e12:.0%}",
+        "box_more": f"{(1.128e12 - TOTAL / 2) / (1.128e12 - TOTAL):.1f}",
+        "boxes": "3",
+        "boxes_left": f"{round((3 * 1.128 - 3) * 1e3, -1):.0f} GB",
+        "idle_4": "75%",
+        "bubble_4_4": f"{3 / 7:.1%}",
+        "bubble_4_8": f"{3 / 11:.1%}",
+        "bubble_4_16": f"{3 / 19:.1%}",
+        "slots": "14",
+        "busy": "8",
+        "used_4_4": f"{8 / 14:.1%}",
+        "tenth": "27",
+        "interleaved": f"{3 / 19:.1%}",
+        "zb": f"{3 / 27:.1%}",
+        "plain": f"{9 / 33:.1%}",
+        "lstm": f"{3.5 / 8:.0%}",
+        "lstm_batches": f"{7 * 3.5 / 4.5:.1f}",
+        "kv_chip": f"{2_400 * 200_000 * 2_000 / 64 / 1e9:.1f} GB",
+        "weights_1": f"{1e12 / 64 / 1e9:.1f} GB",
+        "weights_2": f"{1e12 / 128 / 1e9:.1f} GB",
+        "weights_4": f"{1e12 / 256 / 1e9:.1f} GB",
+        "kv_wrong": "3.75 GB",
+        "in_flight": "9,600",
+        "weights_here": f"{TOTAL / 72 / 1e9:.1f} GB",
+        "weights_share": f"{TOTAL / 13.392e12:.0%}",
+        "fits_1": f"{round(fits(1), -2):,.0f} tokens",
+        "fits_2": f"{round(fits(2), -2):,.0f} tokens",
+        "fits_8": f"{round(fits(8), -2):,.0f} tokens",
+        "fits_gain": f"{fits(8) / fits(1) - 1:.1%}",
+        "trillion": f"{1e12 / 13.392e12:.0%}",
+        "eight": f"{700e9 / 8 / 3.35e12 * 1e3:.1f} ms",
+        "rack": f"{700e9 / 72 / 8e12 * 1e3:.2f} ms",
+        "rack_64": f"{700e9 / 64 / 8e12 * 1e3:.2f} ms",
+        "together": f"{72 * 8 / 8 / 3.35:.1f}",
+        "by_size": "9",
+        "by_chip": f"{8 / 3.35:.1f}",
+        "gpipe_8_said": f"{8 * 32 / 39:.2f}",
+        "gpipe_4_said": f"{4 * 32 / 35:.2f}",
+        "zb_violations": "0",
+        "zb_rows": "48",
+    }
     assert {name: told[name] for name in expected} == expected
 
 
@@ -39,8 +84,12 @@ def test_the_boards_memory(stages, weights):
 def test_memory_is_dealt_out_and_adds_up():
     """Another way: count the bytes of each stage's layers for every sequence in flight."""
     layers, stages, chips, batch, context, kv = 48, 6, 8, 50, 1_000, 96.0
-    held = sum(layers // stages * (kv / layers) * context for _ in range(stages * batch))  # one stage's layers, of all sequences
-    assert held / chips == pytest.approx(eq.chip_kv(micro_batch=batch, context=context, kv_bytes_per_token=kv, expert_parallel=chips), rel=1e-12)
+    held = sum(
+        layers // stages * (kv / layers) * context for _ in range(stages * batch)
+    )  # one stage's layers, of all sequences
+    assert held / chips == pytest.approx(
+        eq.chip_kv(micro_batch=batch, context=context, kv_bytes_per_token=kv, expert_parallel=chips), rel=1e-12
+    )
 
 
 def test_the_context_that_fits_fills_the_chip():

@@ -6,13 +6,16 @@ import math
 import re
 
 import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from blackboard.practice import KINDS, Choice, Expression, Function, Ordering, Quantity, View, lessons, problems
 from blackboard import answers, notation, units
+from blackboard.practice import KINDS, Choice, Expression, Function, Ordering, Quantity, View, lessons, problems
 
 SEEDS = range(50)
-ALL = [pytest.param(view.problem, id=f"{lesson}-{view.problem.id}") for lesson in lessons() for view in problems(lesson)]
+ALL = [
+    pytest.param(view.problem, id=f"{lesson}-{view.problem.id}") for lesson in lessons() for view in problems(lesson)
+]
 
 
 def draws(problem):
@@ -85,7 +88,9 @@ def test_misconceptions_stay_apart(problem):
 @pytest.mark.parametrize("problem", ALL)
 def test_messages_never_give_the_answer(problem):
     for values in draws(problem)[:8]:
-        texts = [problem.fill(m.says, values) for m in problem.mistakes] + [problem.fill(h, values) for h in problem.hints]
+        texts = [problem.fill(m.says, values) for m in problem.mistakes] + [
+            problem.fill(h, values) for h in problem.hints
+        ]
         texts += [problem.fill(problem.ask, values), problem.wants]
         for text in texts:
             if isinstance(problem, Quantity):
@@ -121,7 +126,9 @@ def test_texts_are_filled(problem):
     assert problem.level in ("easy", "medium", "hard") and problem.objective and len(problem.hints) >= 1
 
 
-@pytest.mark.parametrize("problem", [p for p in ALL if isinstance(p.values[0], Quantity) and p.values[0].kind == "quantity"])
+@pytest.mark.parametrize(
+    "problem", [p for p in ALL if isinstance(p.values[0], Quantity) and p.values[0].kind == "quantity"]
+)
 def test_prefixes_units_and_closeness(problem):
     values = problem.values()
     right = problem.expected(values) / problem.scale
@@ -131,7 +138,12 @@ def test_prefixes_units_and_closeness(problem):
     assert problem.check(right * 1.06, values).kind in ("close", "misconception", "prefix")
     assert problem.check(right * 37.7, values).kind in ("wrong", "misconception")
     assert problem.check(-right, values).kind == "wrong"
-    assert problem.check([1, 2], values).kind == problem.check({}, values).kind == problem.check(True, values).kind == "type"
+    assert (
+        problem.check([1, 2], values).kind
+        == problem.check({}, values).kind
+        == problem.check(True, values).kind
+        == "type"
+    )
 
 
 @pytest.mark.parametrize("problem", ALL)
@@ -142,17 +154,46 @@ def test_page_draws_start_with_the_printed_one_and_differ(problem):
 
 
 def test_units_as_people_type_them():
-    for text, value in [("26 ms", 0.026), ("0.026", 0.026e-3), ("26,000 µs", 0.026), ("26000us", 0.026), ("26000 μs", 0.026), ("2.6e-2 s", 0.026), ("2.6 x10^-2 s", 0.026), (" 26ms. ", 0.026)]:
+    for text, value in [
+        ("26 ms", 0.026),
+        ("0.026", 0.026e-3),
+        ("26,000 µs", 0.026),
+        ("26000us", 0.026),
+        ("26000 μs", 0.026),
+        ("2.6e-2 s", 0.026),
+        ("2.6 x10^-2 s", 0.026),
+        (" 26ms. ", 0.026),
+    ]:
         assert math.isclose(answers.quantity(text, "s", "ms", 1e-3), value), text
-    for text in ("128 000", "128'000", "128,000 tokens/s", "128 ktoken/s", "128k tokens/s", "0.128 million tokens per s"):
+    for text in (
+        "128 000",
+        "128'000",
+        "128,000 tokens/s",
+        "128 ktoken/s",
+        "128k tokens/s",
+        "0.128 million tokens per s",
+    ):
         assert math.isclose(answers.quantity(text, "token/s", "tokens/s", 1), 128_000), text
     for text in ("$2.5/Mtoken", "$2.50/Mtok", "2.5 USD per million tokens"):
         assert math.isclose(answers.quantity(text, "USD/token", "$/Mtok", 1e-6), 2.5e-6), text
     for text, value in [("4/3", 4 / 3), ("671 / 576 ms", 0.671 / 576), ("1.5/2 s", 0.75)]:
-        assert math.isclose(answers.quantity(text, *(("1", "", 1) if text == "4/3" else ("s", "ms", 1e-3))), value), text
-    for text, value in [("$168,000,000", 1.68e8), ("$168 million", 1.68e8), ("168", 1.68e8), ("1.68·10² MUSD", 1.68e8), ("$168M", 1.68e8)]:
+        assert math.isclose(answers.quantity(text, *(("1", "", 1) if text == "4/3" else ("s", "ms", 1e-3))), value), (
+            text
+        )
+    for text, value in [
+        ("$168,000,000", 1.68e8),
+        ("$168 million", 1.68e8),
+        ("168", 1.68e8),
+        ("1.68·10² MUSD", 1.68e8),
+        ("$168M", 1.68e8),
+    ]:
         assert math.isclose(answers.quantity(text, "USD", "MUSD", 1e6), value), text
-    for text, unit, label, value in [("1.7 kB", "byte/token", "bytes/token", 1700), ("2.2 cents", "USD/token", "$/Mtok", 2.2e-8), ("85 layers", "1", "", 85), ("98k", "token/sequence", "token", 98e3)]:
+    for text, unit, label, value in [
+        ("1.7 kB", "byte/token", "bytes/token", 1700),
+        ("2.2 cents", "USD/token", "$/Mtok", 2.2e-8),
+        ("85 layers", "1", "", 85),
+        ("98k", "token/sequence", "token", 98e3),
+    ]:
         assert math.isclose(answers.quantity(text, unit, label, 1e-6 if label == "$/Mtok" else 1), value), text
     for text in ("671/576/3", "1/0", "1.165.0", "15:1", "10^3"):
         with pytest.raises(answers.Unreadable, match="one number"):
@@ -160,11 +201,23 @@ def test_units_as_people_type_them():
     assert math.isclose(answers.quantity("$2.50 per Mtok", "USD/token", "$/Mtok", 1e-6), 2.5e-6)
     assert math.isclose(answers.quantity("2.5 $/Mtok", "USD/token", "$/Mtok", 1e-6), 2.5e-6)
     assert math.isclose(answers.quantity("$2.50", "USD/token", "$/Mtok", 1e-6), 2.5e-6)
-    assert math.isclose(answers.quantity("50%", "1", "%", 0.01), 0.5) and math.isclose(answers.quantity("50", "1", "%", 0.01), 0.5)
-    for text, unit, label, value in [("2.167 steps", "1", "", 2.167), ("4 guesses", "1", "", 4), ("1 guess", "1", "", 1), ("80 users", "sequence", "sequence", 80),
-                                     ("2.773 tokens/round", "token/sequence", "token", 2.773), ("2.773 tokens per pass", "token/sequence", "token", 2.773)]:  # fmt: skip
+    assert math.isclose(answers.quantity("50%", "1", "%", 0.01), 0.5) and math.isclose(
+        answers.quantity("50", "1", "%", 0.01), 0.5
+    )
+    for text, unit, label, value in [
+        ("2.167 steps", "1", "", 2.167),
+        ("4 guesses", "1", "", 4),
+        ("1 guess", "1", "", 1),
+        ("80 users", "sequence", "sequence", 80),
+        ("2.773 tokens/round", "token/sequence", "token", 2.773),
+        ("2.773 tokens per pass", "token/sequence", "token", 2.773),
+    ]:
         assert answers.quantity(text, unit, label, 1) == value, text
-    assert answers.quantity("2,400 sequences", "sequence", "sequence", 1) == answers.quantity("2400", "sequence", "sequence", 1) == 2400
+    assert (
+        answers.quantity("2,400 sequences", "sequence", "sequence", 1)
+        == answers.quantity("2400", "sequence", "sequence", 1)
+        == 2400
+    )
 
 
 def test_a_bare_greek_letter_names_the_only_symbol_that_begins_with_it():
@@ -174,7 +227,9 @@ def test_a_bare_greek_letter_names_the_only_symbol_that_begins_with_it():
         assert problems("speculation")["letters"].check(right.format(a=a, g=g)).ok, (a, g)
     law = problems("corpus")["percent-letters"]
     assert law.check("α").kind == law.check("alpha").kind == "type" and law.check("α_N").kind != "type"
-    assert answers.alphabet(["size_power", "data_power"]) == {name: answers.letters(name) for name in ("size_power", "data_power")}
+    assert answers.alphabet(["size_power", "data_power"]) == {
+        name: answers.letters(name) for name in ("size_power", "data_power")
+    }
 
 
 class Hostile:
@@ -183,7 +238,9 @@ class Hostile:
     def _no(self, *_):
         raise RuntimeError("hostile")
 
-    __eq__ = __ne__ = __lt__ = __gt__ = __float__ = __repr__ = __str__ = __len__ = __iter__ = __bool__ = __hash__ = __array__ = __index__ = _no
+    __eq__ = __ne__ = __lt__ = __gt__ = __float__ = __repr__ = __str__ = __len__ = __iter__ = __bool__ = __hash__ = (
+        __array__
+    ) = __index__ = _no
 
     @property
     def __class__(self):
@@ -198,28 +255,93 @@ def silly():
     import numpy as np
     import sympy
 
-    yield from ("x" * 1_000_000, "9" * 1_000_000, "(" * 100_000, "1" + "^9" * 140, "9^9^9^9^9^9", "__import__('os').system('true')", "\0", "1e999", "-0", "١٢", "½")
-    yield from (float("nan"), float("inf"), -float("inf"), 10**100_000, 0, -1, 1e-320, 1 + 2j, True, b"12", [], {}, (), set(), object(), Hostile(), Hostile, print, int)
-    yield from (np.arange(3), np.array("x"), np.array(None), np.float64(3), np.int8(3), np.float32("nan"), np.zeros((1000, 1000)), np.str_("12"))
-    yield from (decimal.Decimal("sNaN"), fractions.Fraction(1, 3), sympy.oo, sympy.nan, sympy.Symbol("B"), sympy.I, sympy.Eq(sympy.Symbol("B"), 1), lambda: 1, lambda **k: k)
+    yield from (
+        "x" * 1_000_000,
+        "9" * 1_000_000,
+        "(" * 100_000,
+        "1" + "^9" * 140,
+        "9^9^9^9^9^9",
+        "__import__('os').system('true')",
+        "\0",
+        "1e999",
+        "-0",
+        "١٢",
+        "½",
+    )
+    yield from (
+        float("nan"),
+        float("inf"),
+        -float("inf"),
+        10**100_000,
+        0,
+        -1,
+        1e-320,
+        1 + 2j,
+        True,
+        b"12",
+        [],
+        {},
+        (),
+        set(),
+        object(),
+        Hostile(),
+        Hostile,
+        print,
+        int,
+    )
+    yield from (
+        np.arange(3),
+        np.array("x"),
+        np.array(None),
+        np.float64(3),
+        np.int8(3),
+        np.float32("nan"),
+        np.zeros((1000, 1000)),
+        np.str_("12"),
+    )
+    yield from (
+        decimal.Decimal("sNaN"),
+        fractions.Fraction(1, 3),
+        sympy.oo,
+        sympy.nan,
+        sympy.Symbol("B"),
+        sympy.I,
+        sympy.Eq(sympy.Symbol("B"), 1),
+        lambda: 1,
+        lambda **k: k,
+    )
     yield from (units.Quantity(3, "s"), units.Quantity(np.arange(3), "s"), units.Quantity(1, "byte"))
 
 
 @pytest.mark.parametrize("problem", ALL)
 def test_nothing_a_reader_passes_raises(problem):
     values = problem.values()
-    for given in silly():
-        told = problem.check(given, values)
+    for answer in silly():
+        told = problem.check(answer, values)
         assert told.kind in KINDS and told.message and len(told.message) < 600
         assert str(told) and told._repr_html_() and told._repr_markdown_()
 
 
 ANYTHING = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=400), st.binary(max_size=50), st.complex_numbers(), st.decimals(), st.fractions(),
-              st.text("0123456789.,eE+-*/^() BLNWFabckmsµ$%_", max_size=60), st.dates(), st.uuids()),
-    lambda inner: st.one_of(st.lists(inner, max_size=4), st.tuples(inner, inner), st.dictionaries(st.text(max_size=5), inner, max_size=3)),
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(),
+        st.floats(),
+        st.text(max_size=400),
+        st.binary(max_size=50),
+        st.complex_numbers(),
+        st.decimals(),
+        st.fractions(),
+        st.text("0123456789.,eE+-*/^() BLNWFabckmsµ$%_", max_size=60),
+        st.dates(),
+        st.uuids(),
+    ),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4), st.tuples(inner, inner), st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
     max_leaves=6,
-)  # fmt: skip
+)
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])

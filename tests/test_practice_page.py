@@ -17,8 +17,67 @@ from blackboard.practice import PAGE_DRAWS, Choice, Expression, Function, Proble
 SCRIPT = Path(__file__).resolve().parent.parent / "book" / "_static" / "practice.js"
 ALL = [pytest.param(lesson, v.problem, id=f"{lesson}-{v.problem.id}") for lesson in lessons() for v in problems(lesson)]
 JUDGED = [each for each in ALL if not isinstance(each.values[1], Function)]
-ODD = ["", "  ", "abc", "12 furlong", "1e999", "-3", "0", "1e-300", "x" * 5000, "½", "١٢", "nan", "inf", "1,2,3", "12 ms or so", "1 000", "128'000", "671/576", "1.165.0", "15:1", "10^3", "5.6k", "12 ktoken/s", "κ", "N", "Nact*2", "2BN", "<b>7</b>", "1__2", "=", "()", "B +", "sqrt(-1)", "1/0", "B B",
-       "α", "alpha", "1 - α^γ", "2.167 steps", "4 guesses", "80 users", "2.773 tokens per round", "max(B)", "log(0)", "B = B", "((((((((((B))))))))))", "(" * 60 + "B" + ")" * 60, "2^2^2^2^2^2", "B**2", "eval(1)", "a", "b)", "(c)", " D ", "z", "abcd", "d c b a", "a>b>c>d", "aabb"]  # fmt: skip
+ODD = [
+    "",
+    "  ",
+    "abc",
+    "12 furlong",
+    "1e999",
+    "-3",
+    "0",
+    "1e-300",
+    "x" * 5000,
+    "½",
+    "١٢",
+    "nan",
+    "inf",
+    "1,2,3",
+    "12 ms or so",
+    "1 000",
+    "128'000",
+    "671/576",
+    "1.165.0",
+    "15:1",
+    "10^3",
+    "5.6k",
+    "12 ktoken/s",
+    "κ",
+    "N",
+    "Nact*2",
+    "2BN",
+    "<b>7</b>",
+    "1__2",
+    "=",
+    "()",
+    "B +",
+    "sqrt(-1)",
+    "1/0",
+    "B B",
+    "α",
+    "alpha",
+    "1 - α^γ",
+    "2.167 steps",
+    "4 guesses",
+    "80 users",
+    "2.773 tokens per round",
+    "max(B)",
+    "log(0)",
+    "B = B",
+    "((((((((((B))))))))))",
+    "(" * 60 + "B" + ")" * 60,
+    "2^2^2^2^2^2",
+    "B**2",
+    "eval(1)",
+    "a",
+    "b)",
+    "(c)",
+    " D ",
+    "z",
+    "abcd",
+    "d c b a",
+    "a>b>c>d",
+    "aabb",
+]
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +88,8 @@ def judge(browser):
     page.add_script_tag(path=str(SCRIPT))
     for lesson in lessons():
         page.add_script_tag(content=script(problems(lesson)))
-    code = """([lesson, id, draw, answers]) => answers.map((text) => customElements.get("practice-box").check(text, lesson, id, draw))"""
+    code = """([lesson, id, draw, answers]) =>
+      answers.map((text) => customElements.get("practice-box").check(text, lesson, id, draw))"""
     yield lambda lesson, problem, draw, answers: page.evaluate(code, [lesson, problem.id, draw, answers])
     page.close()
 
@@ -40,19 +100,47 @@ def answers_for(problem, values):
     if isinstance(problem, Quantity):
         right = problem.expected(values)
         wrong = [m.wrong(values) for m in problem.mistakes]
-        scales = [1, 1.01, 1.019, 1.03, 0.9, 1.2, 8, 1 / 8, 1e3, 1e-3, 1e6, 1.024**2, 1.024**3, *(10 ** rng.uniform(-3, 3) for _ in range(20))]
+        scales = [
+            1,
+            1.01,
+            1.019,
+            1.03,
+            0.9,
+            1.2,
+            8,
+            1 / 8,
+            1e3,
+            1e-3,
+            1e6,
+            1.024**2,
+            1.024**3,
+            *(10 ** rng.uniform(-3, 3) for _ in range(20)),
+        ]
         numbers = [right * s for s in scales] + wrong
         spelt = [(n, x) for n, x in sorted(answers.spellings(problem.unit).items())][::6]
         out = [f"{x / problem.scale:.9g}" for x in numbers]
-        return out + [f"{x / s:.9g} {n}" for x in (right, *wrong) for n, s in spelt] + [f"{right / problem.scale:,.3f}", f"about {right:.6e} "]
+        return (
+            out
+            + [f"{x / s:.9g} {n}" for x in (right, *wrong) for n, s in spelt]
+            + [f"{right / problem.scale:,.3f}", f"about {right:.6e} "]
+        )
     if isinstance(problem, Expression):
         wrong = [str(m.wrong) for m in problem.mistakes]
         letters = {n: notation.letter(n) for n in problem.names}
         board = lambda text: re.sub(r"[a-z_]+", lambda m: letters.get(m[0], m[0]), text.replace("Max", "max"))
         right = str(problem.formula.expr)
-        made = ["*".join(rng.choices(list(letters.values()), k=rng.randint(1, 5))) + rng.choice(["", "/", "+", "-"]) + rng.choice(list(letters.values())) for _ in range(60)]
+        made = [
+            "*".join(rng.choices(list(letters.values()), k=rng.randint(1, 5)))
+            + rng.choice(["", "/", "+", "-"])
+            + rng.choice(list(letters.values()))
+            for _ in range(60)
+        ]
         return [right, board(right), f"3*({right})", f"({right})^2", f"x = {right}", *map(board, wrong), *wrong, *made]
-    return list(problem.options) if isinstance(problem, Choice) else ["".join(rng.sample(sorted(problem.items), len(problem.items))) for _ in range(40)]
+    return (
+        list(problem.options)
+        if isinstance(problem, Choice)
+        else ["".join(rng.sample(sorted(problem.items), len(problem.items))) for _ in range(40)]
+    )
 
 
 @pytest.mark.parametrize("lesson, problem", JUDGED)
@@ -66,7 +154,9 @@ def test_page_and_library_agree(lesson, problem, judge):
 
 @pytest.mark.parametrize("lesson, problem", ALL)
 def test_sharing_between_draws_loses_nothing(lesson, problem):
-    """What all draws share, with what each has of its own, is each draw whole; and nothing that is shared stands twice."""
+    """What all draws share, with what each has of its own, is each draw whole; and nothing that is shared stands
+    twice.
+    """
     page, values = problem.page(), problem.draws(PAGE_DRAWS)
     about = {key: page.pop(key) for key in ("kind", "wants")}
     draws = page.pop("draws")
@@ -85,7 +175,13 @@ def test_a_script_cannot_end_the_element_it_stands_in():
     assert data[sly.id]["hints"] == sly.page()["hints"]
 
 
-@pytest.mark.parametrize("view", [view for lesson in lessons() for view in problems(lesson)], ids=lambda v: f"{v.lesson}-{v.problem.id}" if hasattr(v, "lesson") else v.problem.id)
+@pytest.mark.parametrize(
+    "view",
+    [view for lesson in lessons() for view in problems(lesson)],
+    ids=lambda v: f"{v.lesson}-{v.problem.id}" if hasattr(v, "lesson") else v.problem.id,
+)
 def test_no_name_in_braces_is_left_for_the_reader(view):
     """Hints, too, have their numbers filled in for each draw; braces are left to mathematics."""
-    assert not re.findall(r"(?<![\\\w^}])\{[a-z_]+\}", json.dumps(view.problem.page(), ensure_ascii=False).replace("\\\\", "\\"))
+    assert not re.findall(
+        r"(?<![\\\w^}])\{[a-z_]+\}", json.dumps(view.problem.page(), ensure_ascii=False).replace("\\\\", "\\")
+    )

@@ -1,4 +1,6 @@
-"""The numbers that the pricing lesson prints, by plain arithmetic; the lecture's own; and what a card is read to imply."""
+"""The numbers that the pricing lesson prints, by plain arithmetic; the lecture's own; and what a card is read to
+imply.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,8 @@ from lessons import LIB, sig
 
 from blackboard.catalogue import price, prices
 from blackboard.formula import FormulaError
-from blackboard.pricing import equations as eq, numbers
+from blackboard.pricing import equations as eq
+from blackboard.pricing import numbers
 from blackboard.pricing.implied import SIZES, every_card, implied, listing
 
 HOUR = 3600
@@ -18,40 +21,109 @@ HOUR = 3600
 
 def test_printed_numbers_agree_with_an_independent_reckoning():
     told = numbers.all()
-    v3, active, chip = 61 * 576 * 2, 37_551_276_032, {"flops": 5e15, "bandwidth": 8e12, "hbm": 186e9, "rent": 3.30 / HOUR}
+    v3, active, chip = (
+        61 * 576 * 2,
+        37_551_276_032,
+        {"flops": 5e15, "bandwidth": 8e12, "hbm": 186e9, "rent": 3.30 / HOUR},
+    )
     h800 = {"flops": 1979e12, "bandwidth": 3.35e12}
     balanced = lambda n, kv: 2 * n * chip["bandwidth"] / (chip["flops"] * kv)
     r1, own = 2.19 / 0.55, 2 * active * 3.35e12 / (1979e12 * v3)  # on its own H800
     of_kv = 4989 * v3 * h800["flops"] / h800["bandwidth"] / (2 * active)
     remat = lambda n: 1e6 * 2 * n / chip["flops"] * chip["rent"]
     expected = {
-        "kv_fp8": "1,667", "kv_fp4": "833.3", "kv_bf16": "3,333", "wrong_l": "6.7e+13", "heads": "2,048", "heads_bf16": "4,096",
-        "kv_v3": "70,272", "kv_405": "516,096", "kv_72": "327,680", "more_least": sig(70_272 / 1666.7), "more_most": sig(516_096 / 1666.7),
-        "balanced_v3": sig(balanced(active, v3)), "balanced_405": sig(balanced(405.85e9, 516_096)), "covered": "300,000", "million": "5",
-        "card_kv": sig(2 * 100e9 * 8e12 / (5e15 * 200_000)), "card_kv_low": sig(2 * 30e9 * 8e12 / (10e15 * 200_000)), "card_kv_high": sig(2 * 300e9 * 8e12 / (2.5e15 * 200_000)),
-        "g_ratio": "6", "g_ratio_far": "4.5", "mfu": "20%", "c_ratio": "5",
-        "ds_ratio": sig(r1, 3), "card_context": sig(own * (r1 - 0.5)), "card_context_low": sig(own * (r1 - 1)), "card_context_high": sig(own * r1),
-        "ds_prefill_mfu": f"{73_700 * 0.437 * 2 * active / (8 * 1979e12):.0%}", "ds_decode_mfu": f"{14_800 * 2 * active / (8 * 1979e12):.0%}", "stepped_context": "1.2 million", "needed": "3.3",
-        "ds_with_attention": sig(4989 * v3 / 3.35e12 / (2 * active / 1979e12 + 4989 * 2 * 61 * 128 * 1088 / 989.5e12)), "balanced_72": sig(balanced(72.7e9, 327_680)), "sparse_more": f"{132 / 656:.0%}",
-        "fetch": f"${1e6 * v3 * 0.365e-9 * 30.72e12 / (5 * 365 * 24 * HOUR) / 28e9:.5f}", "over_1h": f"{5e-6 / v3 * 1e9 / (3.3 / 186):.1f}", "over_storage": sig(4.5e-6 / v3 * 1e9 / (3.3 / 186)), "over_large": sig(4.5e-6 / 516_096 * 1e9 / (3.3 / 186), 1), "storage_usd": "$4.50",
-        "ds_ratio_kv": sig(of_kv), "ds_rates": f"{73_700 / 14_800:.1f}", "ds_miss_rate": sig(73_700 * (1 - 0.563) / 14_800),
+        "kv_fp8": "1,667",
+        "kv_fp4": "833.3",
+        "kv_bf16": "3,333",
+        "wrong_l": "6.7e+13",
+        "heads": "2,048",
+        "heads_bf16": "4,096",
+        "kv_v3": "70,272",
+        "kv_405": "516,096",
+        "kv_72": "327,680",
+        "more_least": sig(70_272 / 1666.7),
+        "more_most": sig(516_096 / 1666.7),
+        "balanced_v3": sig(balanced(active, v3)),
+        "balanced_405": sig(balanced(405.85e9, 516_096)),
+        "covered": "300,000",
+        "million": "5",
+        "card_kv": sig(2 * 100e9 * 8e12 / (5e15 * 200_000)),
+        "card_kv_low": sig(2 * 30e9 * 8e12 / (10e15 * 200_000)),
+        "card_kv_high": sig(2 * 300e9 * 8e12 / (2.5e15 * 200_000)),
+        "g_ratio": "6",
+        "g_ratio_far": "4.5",
+        "mfu": "20%",
+        "c_ratio": "5",
+        "ds_ratio": sig(r1, 3),
+        "card_context": sig(own * (r1 - 0.5)),
+        "card_context_low": sig(own * (r1 - 1)),
+        "card_context_high": sig(own * r1),
+        "ds_prefill_mfu": f"{73_700 * 0.437 * 2 * active / (8 * 1979e12):.0%}",
+        "ds_decode_mfu": f"{14_800 * 2 * active / (8 * 1979e12):.0%}",
+        "stepped_context": "1.2 million",
+        "needed": "3.3",
+        "ds_with_attention": sig(4989 * v3 / 3.35e12 / (2 * active / 1979e12 + 4989 * 2 * 61 * 128 * 1088 / 989.5e12)),
+        "balanced_72": sig(balanced(72.7e9, 327_680)),
+        "sparse_more": f"{132 / 656:.0%}",
+        "fetch": f"${1e6 * v3 * 0.365e-9 * 30.72e12 / (5 * 365 * 24 * HOUR) / 28e9:.5f}",
+        "over_1h": f"{5e-6 / v3 * 1e9 / (3.3 / 186):.1f}",
+        "over_storage": sig(4.5e-6 / v3 * 1e9 / (3.3 / 186)),
+        "over_large": sig(4.5e-6 / 516_096 * 1e9 / (3.3 / 186), 1),
+        "storage_usd": "$4.50",
+        "ds_ratio_kv": sig(of_kv),
+        "ds_rates": f"{73_700 / 14_800:.1f}",
+        "ds_miss_rate": sig(73_700 * (1 - 0.563) / 14_800),
         "ds_batch": sig(671_025_397_760 * 1979 / 3.35 / (2 * active) / (r1 - of_kv)),
-        "att_405": sig(2 * 405.85e9 / (4 * 126 * 128 * 128)), "att_8": sig(2 * 8.03e9 / (4 * 32 * 32 * 128)), "att_v3": sig(2 * active / (2 * 61 * 128 * (2 * 512 + 64))),
-        "double_405": sig(4 * 405.85e9 / (4 * 126 * 128 * 128)), "intensity_405": "16", "intensity_v3": f"{128 * 2 * 1088 / 1152:.0f}", "chip_bf16": "312",
-        "dense_read": f"{131_072 * 656 * 61 / 1e9:.2f} GB", "sparse_read": f"{(131_072 * 132 + 2048 * 656) * 61 / 1e9:.2f} GB", "sparse_saving": "4.6", "sparse_most": "4.97",
-        "root": "16,000", "block": "125", "month_v3": f"{100e6 * v3 / 1e12:.1f} TB", "month_board": "200 GB", "month_share": f"{100e6 * v3 / (72 * 186e9):.0%}",
-        "remat": f"${remat(100e9):.3f}", "remat_v3": f"${remat(active):.3f}", "hold_board": f"${1e6 * 2000 * 300 / 186e9 * 3.3 / HOUR:.4f}", "hold_v3": f"${1e6 * v3 * 300 / 186e9 * 3.3 / HOUR:.2f}",
-        "even_board": f"{2e11 * 186e9 / (2000 * 5e15) / 60:.0f} minutes", "even_v3": f"{2 * active * 186e9 / (v3 * 5e15):.0f} s",
-        "ddr_1h": f"${1e6 * v3 * 14.1e-9 / (5 * 365 * 24) * (1 + 3e12 / 504e9 / HOUR):.3f}", "ssd_5": f"${1e6 * v3 * 0.365e-9 / (5 * 365 * 24 * HOUR) * (300 + 30.72e12 / 28e9):.5f}",
-        "drain_hdd": f"{30e12 / 275e6 / HOUR:.0f} hours", "hdd_hour": f"{275e6 * HOUR / 1e12:.0f} TB", "drain_ddr_pcie": "6", "drain_ddr": "2.4", "drain_grace": "0.9",
-        "uses_5": f"{1.15 / 0.9:.2f}", "uses_1h": f"{1.9 / 0.9:.2f}", "least_5": "2", "least_1h": "3", "premium_5": "$1.25", "premium_1h": "$5", "rate_ratio": f"{1.25 / 300 / (5 / 3600):.1f}",
-        "asked_5": f"${1.25e-6 / (300 * v3) * 1e9 * HOUR:.2f}", "asked_1h": f"${5e-6 / (HOUR * v3) * 1e9 * HOUR:.3f}", "asked_storage": f"${4.5e-6 / v3 * 1e9:.3f}", "hbm_rent": f"${3.3 / 186:.3f}",
-        "asked_over": sig(1.25e-6 / (300 * v3) * 1e9 * HOUR / (3.3 / 186)), "margin": sig(5 / remat(100e9)), "margin_ds": sig(0.27 / (1e6 * 2 * active / 1979e12 * 2 / HOUR)), "margin_real": sig(5 / remat(100e9) * 0.15), "day_ratio": f"{562_027 / 87_072:.2f}",
-    }  # fmt: skip
+        "att_405": sig(2 * 405.85e9 / (4 * 126 * 128 * 128)),
+        "att_8": sig(2 * 8.03e9 / (4 * 32 * 32 * 128)),
+        "att_v3": sig(2 * active / (2 * 61 * 128 * (2 * 512 + 64))),
+        "double_405": sig(4 * 405.85e9 / (4 * 126 * 128 * 128)),
+        "intensity_405": "16",
+        "intensity_v3": f"{128 * 2 * 1088 / 1152:.0f}",
+        "chip_bf16": "312",
+        "dense_read": f"{131_072 * 656 * 61 / 1e9:.2f} GB",
+        "sparse_read": f"{(131_072 * 132 + 2048 * 656) * 61 / 1e9:.2f} GB",
+        "sparse_saving": "4.6",
+        "sparse_most": "4.97",
+        "root": "16,000",
+        "block": "125",
+        "month_v3": f"{100e6 * v3 / 1e12:.1f} TB",
+        "month_board": "200 GB",
+        "month_share": f"{100e6 * v3 / (72 * 186e9):.0%}",
+        "remat": f"${remat(100e9):.3f}",
+        "remat_v3": f"${remat(active):.3f}",
+        "hold_board": f"${1e6 * 2000 * 300 / 186e9 * 3.3 / HOUR:.4f}",
+        "hold_v3": f"${1e6 * v3 * 300 / 186e9 * 3.3 / HOUR:.2f}",
+        "even_board": f"{2e11 * 186e9 / (2000 * 5e15) / 60:.0f} minutes",
+        "even_v3": f"{2 * active * 186e9 / (v3 * 5e15):.0f} s",
+        "ddr_1h": f"${1e6 * v3 * 14.1e-9 / (5 * 365 * 24) * (1 + 3e12 / 504e9 / HOUR):.3f}",
+        "ssd_5": f"${1e6 * v3 * 0.365e-9 / (5 * 365 * 24 * HOUR) * (300 + 30.72e12 / 28e9):.5f}",
+        "drain_hdd": f"{30e12 / 275e6 / HOUR:.0f} hours",
+        "hdd_hour": f"{275e6 * HOUR / 1e12:.0f} TB",
+        "drain_ddr_pcie": "6",
+        "drain_ddr": "2.4",
+        "drain_grace": "0.9",
+        "uses_5": f"{1.15 / 0.9:.2f}",
+        "uses_1h": f"{1.9 / 0.9:.2f}",
+        "least_5": "2",
+        "least_1h": "3",
+        "premium_5": "$1.25",
+        "premium_1h": "$5",
+        "rate_ratio": f"{1.25 / 300 / (5 / 3600):.1f}",
+        "asked_5": f"${1.25e-6 / (300 * v3) * 1e9 * HOUR:.2f}",
+        "asked_1h": f"${5e-6 / (HOUR * v3) * 1e9 * HOUR:.3f}",
+        "asked_storage": f"${4.5e-6 / v3 * 1e9:.3f}",
+        "hbm_rent": f"${3.3 / 186:.3f}",
+        "asked_over": sig(1.25e-6 / (300 * v3) * 1e9 * HOUR / (3.3 / 186)),
+        "margin": sig(5 / remat(100e9)),
+        "margin_ds": sig(0.27 / (1e6 * 2 * active / 1979e12 * 2 / HOUR)),
+        "margin_real": sig(5 / remat(100e9) * 0.15),
+        "day_ratio": f"{562_027 / 87_072:.2f}",
+    }
     assert {name: told[name] for name in expected} == expected
 
 
-# --- reading a card ----------------------------------------------------------------------------------------------------
+# --- reading a card ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("card", prices(), ids=lambda card: card.id)
@@ -61,7 +133,9 @@ def test_every_card_is_read_within_its_range_or_says_why_not(card):
     assert found.mfu == pytest.approx(min(1, printed.input / printed.output))
     ranges = [found.kv, found.context, found.margin, *found.byte_rents.values()]
     assert all(0 <= r.low <= r.mid <= r.high for r in ranges if r)
-    assert (found.kv is None) == (card.above is None) and (found.net is not None or any("published" in why for why in found.doubts))
+    assert (found.kv is None) == (card.above is None) and (
+        found.net is not None or any("published" in why for why in found.doubts)
+    )
     assert card.id in str(listing(found)) and card.valid_from in str(listing(found))
 
 

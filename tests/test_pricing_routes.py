@@ -1,4 +1,6 @@
-"""The pricing lesson's formulas against other routes: counting, trying, caches that are really kept, and the lecture's numbers."""
+"""The pricing lesson's formulas against other routes: counting, trying, caches that are really kept, and the lecture's
+numbers.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from blackboard.batching import equations as step
 from blackboard.case import RUNNING
 from blackboard.catalogue import model, price, prices, system, tier, tiers
 from blackboard.formula import take
-from blackboard.pricing import equations as eq, explorables, figures, numbers, simulation
+from blackboard.pricing import equations as eq
+from blackboard.pricing import explorables, figures, numbers, simulation
 from blackboard.pricing.implied import FORMATS, KEPT, SIZES, architecture, caches, implied, least_uses, rent
 from blackboard.units import factor
 
@@ -22,14 +25,18 @@ CARDS = pytest.mark.parametrize("card", prices(), ids=lambda card: card.id)
 FILLED = RUNNING.symbols | {"batch": 500.0, "context": 3_000.0}
 
 
-# --- the lecture's numbers ---------------------------------------------------------------------------------------------------
+# --- the lecture's numbers --------------------------------------------------------------------------------------------
 
 
 def test_the_lectures_numbers():
-    """100 billion over 200,000 at 300 multiply-adds a byte; half and twice of it; 2,048 and 4,096; five; two and three uses."""
+    """100 billion over 200,000 at 300 multiply-adds a byte; half and twice of it; 2,048 and 4,096; five; two and three
+    uses.
+    """
     assert take(eq.kv_implied, numbers.BOARD) == pytest.approx(100e9 / 300 / 200e3) == pytest.approx(1_666.7, abs=0.1)
     assert [round(take(eq.kv_implied, numbers.BOARD, flops=f)) for f in (1200, 300)] == [833, 3_333]
-    assert take(eq.kv_of_heads, numbers.HEADS) == 2_048 and take(eq.kv_of_heads, numbers.HEADS, kv_value_bytes=2) == 4_096
+    assert (
+        take(eq.kv_of_heads, numbers.HEADS) == 2_048 and take(eq.kv_of_heads, numbers.HEADS, kv_value_bytes=2) == 4_096
+    )
     assert eq.decode_mfu(input_price=5, output_price=25) == 0.2 and eq.pass_ratio(memory_ratio=5, pass_tokens=5) == 1
     assert eq.uses_even(write_ratio=1.25, read_ratio=0.1) == pytest.approx(1.278, abs=5e-4)
     assert eq.uses_even(write_ratio=2, read_ratio=0.1) == pytest.approx(2.111, abs=5e-4)
@@ -43,25 +50,40 @@ def test_at_the_boards_300_real_models_balance_at_thousands_of_tokens(id, n_acti
 
 
 def test_drain_times_put_five_minutes_and_an_hour_into_flash_and_a_disk_beyond_a_day():
-    drain = {row.id: eq.tier_drain(tier_capacity=row.capacity_bytes, tier_bandwidth=row.read_bytes_per_s) for row in tiers()}
+    drain = {
+        row.id: eq.tier_drain(tier_capacity=row.capacity_bytes, tier_bandwidth=row.read_bytes_per_s) for row in tiers()
+    }
     for id, seconds in {"lpddr-grace": 0.94, "ddr5-3tb": 2.44, "ssd-9650-7t": 274, "hdd-exos30": 109_091}.items():
         assert drain[id] == pytest.approx(seconds, rel=5e-3)
     flash = [drain[row.id] for row in tiers() if row.tier.startswith("NVMe")]
-    assert min(flash) < KEPT["5 min"] < KEPT["1 h"] < max(flash) < 86_400 < min(drain[row.id] for row in tiers() if row.tier == "HDD")
+    assert (
+        min(flash)
+        < KEPT["5 min"]
+        < KEPT["1 h"]
+        < max(flash)
+        < 86_400
+        < min(drain[row.id] for row in tiers() if row.tier == "HDD")
+    )
 
 
 def test_the_implied_cache_puts_the_balanced_context_at_the_step():
     for rng in map(random.Random, range(50)):
         known = {name: 10 ** rng.uniform(3, 12) for name in ("n_active", "flops", "bandwidth", "step_context")}
         kv = take(eq.kv_implied, known)
-        assert take(step.balanced_context, known, kv_bytes_per_token=kv) == pytest.approx(known["step_context"], rel=1e-12)
+        assert take(step.balanced_context, known, kv_bytes_per_token=kv) == pytest.approx(
+            known["step_context"], rel=1e-12
+        )
 
 
 def test_a_staircase_covers_the_cost_up_to_where_it_says():
     """Token by token along the context, in an unlimited batch: the first length that costs more than is paid."""
     for ratio, at in ((1.5, 20_000), (2.0, 27_200)):
         pays = lambda context: 1.0 if context <= at else ratio
-        short = next(context for context in range(1, 10 * at, 10) if eq.context_ratio(context=context, context_balanced=at) > pays(context))
+        short = next(
+            context
+            for context in range(1, 10 * at, 10)
+            if eq.context_ratio(context=context, context_balanced=at) > pays(context)
+        )
         assert short == pytest.approx(eq.context_covered(step_context=at, step_ratio=ratio), abs=10)
 
 
@@ -84,7 +106,9 @@ def counted(lengths, **changed):
 def test_a_pass_is_counted(tokens):
     done = counted([tokens])
     assert take(eq.pass_time, FILLED, pass_tokens=tokens) == pytest.approx(done.seconds, rel=1e-12)
-    assert take(eq.memory_ratio_of, FILLED) / tokens == pytest.approx(done.read / FILLED["bandwidth"] / (done.flop / FILLED["flops"]), rel=1e-12)
+    assert take(eq.memory_ratio_of, FILLED) / tokens == pytest.approx(
+        done.read / FILLED["bandwidth"] / (done.flop / FILLED["flops"]), rel=1e-12
+    )
 
 
 def test_one_token_a_pass_is_the_decode_step():
@@ -98,20 +122,26 @@ def test_the_price_ratio_gives_back_mfu_and_context():
     prompt, out = 20_000, 300
     paid = {"input_price": counted([prompt]).seconds / prompt, "output_price": counted([1] * out).seconds / out}
     assert eq.decode_mfu(**paid) == pytest.approx(take(step.mfu, FILLED), rel=1e-9)
-    known = {"batch_critical": take(step.critical_batch, FILLED), "context_balanced": take(step.balanced_context, FILLED), "batch": FILLED["batch"]}
+    known = {
+        "batch_critical": take(step.critical_batch, FILLED),
+        "context_balanced": take(step.balanced_context, FILLED),
+        "batch": FILLED["batch"],
+    }
     assert eq.context_implied(**paid, **known) == pytest.approx(FILLED["context"], rel=1e-9)
     ratio = eq.pass_ratio(memory_ratio=take(eq.memory_ratio_of, FILLED), pass_tokens=1)
     assert paid["output_price"] / paid["input_price"] == pytest.approx(ratio, rel=1e-9)
 
 
-# --- long contexts ------------------------------------------------------------------------------------------------------------
+# --- long contexts ----------------------------------------------------------------------------------------------------
 
 
 def test_a_causal_prefill_is_counted_token_by_token():
     heads = {"layers": 3, "query_heads": 4, "head_dim": 16}
     for tokens in (1, 7, 600):
         weights, attention = simulation.prefill_flop(tokens, n_active=5_000.0, **heads)
-        mean = eq.flop_per_token(n_active=5_000.0, attention_flop=eq.attention_of_heads(**heads), context=(tokens + 1) / 2)
+        mean = eq.flop_per_token(
+            n_active=5_000.0, attention_flop=eq.attention_of_heads(**heads), context=(tokens + 1) / 2
+        )
         assert weights + attention == pytest.approx(tokens * mean, rel=1e-12)
     at = eq.context_flop(n_active=5_000.0, attention_flop=eq.attention_of_heads(**heads))
     tokens = round(2 * at) - 1  # a prefill's mean context is half of its length
@@ -124,7 +154,9 @@ def test_heads_attend_as_the_catalogue_says(id):
     (group,) = (net := model(id)).attention
     slope = eq.attention_of_heads(layers=group.layers, query_heads=group.heads, head_dim=group.head_dim)
     assert slope == pytest.approx(net.attention_flop(1), rel=1e-12)
-    assert numbers.attention_equal(id) == pytest.approx(eq.context_flop(n_active=net.n_active, attention_flop=slope), rel=1e-9)
+    assert numbers.attention_equal(id) == pytest.approx(
+        eq.context_flop(n_active=net.n_active, attention_flop=slope), rel=1e-9
+    )
 
 
 def test_sparse_attention_reads_what_is_counted():
@@ -132,14 +164,18 @@ def test_sparse_attention_reads_what_is_counted():
     entry, key = group.entry(numbers.VLLM), group.key(numbers.VLLM)
     for context in (500, 2_048, 5_000):
         bytes_ = simulation.sparse_bytes(context, 4, key, entry, group.top_k)
-        assert 4 * eq.sparse_read(context=context, index_bytes=key, entry_bytes=entry, selected=group.top_k) == pytest.approx(bytes_, rel=1e-12)
+        assert 4 * eq.sparse_read(
+            context=context, index_bytes=key, entry_bytes=entry, selected=group.top_k
+        ) == pytest.approx(bytes_, rel=1e-12)
         assert bytes_ * net.layers / 4 == pytest.approx(net.kv_read_bytes(context, numbers.VLLM), rel=1e-12)
     far = model("deepseek-v3").kv_read_bytes(2**17, numbers.VLLM), net.kv_read_bytes(2**17, numbers.VLLM)
     assert far == (pytest.approx(5.245e9, rel=1e-3), pytest.approx(1.137e9, rel=1e-3))
 
 
 def test_sparse_limits():
-    """Short contexts pay for an index in vain; long ones save entry over key at most; without an index there is no ceiling."""
+    """Short contexts pay for an index in vain; long ones save entry over key at most; without an index there is no
+    ceiling.
+    """
     layout = {"index_bytes": 132, "entry_bytes": 656, "selected": 2_048}
     assert eq.sparse_saving(context=2_048, **layout) == pytest.approx(656 / (656 + 132))
     savings = [eq.sparse_saving(context=10.0**n, **layout) for n in range(4, 12)]
@@ -150,20 +186,24 @@ def test_sparse_limits():
 @pytest.mark.parametrize("context, selected", [(4_096, 16), (10_000, 7), (9_999, 3), (500, 500)])
 def test_the_best_block_is_found_by_trying_all(context, selected):
     best, read = simulation.best_block(context, selected)
-    assert best == pytest.approx(eq.block_best(context=context, selected=selected), abs=1 + 0.06 * best)  # the least is flat
+    assert best == pytest.approx(
+        eq.block_best(context=context, selected=selected), abs=1 + 0.06 * best
+    )  # the least is flat
     least = eq.block_read_best(context=context, selected=selected)
     assert least * (1 - 1e-12) <= read <= least + 1 + selected  # whole blocks, whole tokens
     assert eq.block_read(context=context, selected=selected, block=best) >= least * (1 - 1e-12)
 
 
-# --- where a cache lies -----------------------------------------------------------------------------------------------------------
+# --- where a cache lies -----------------------------------------------------------------------------------------------
 
 KNOWN = RUNNING.symbols | {"rent": rent().usd_per_chip_second}
 AGAIN = take(eq.remat_cost, KNOWN)
 DEVICES = {id: numbers.rented(tier(id)) for id in numbers.KEEP}
 PLACES = {id: simulation.Place(d["tier_rent"], d["tier_capacity"], d["tier_bandwidth"]) for id, d in DEVICES.items()}
 PLACES["hbm"] = simulation.Place(KNOWN["rent"] * KNOWN["chips"], KNOWN["hbm"], math.inf)
-EVEN = {id: take(eq.tier_cost.solve("hold_time"), KNOWN | d, c_cached=AGAIN) for id, d in DEVICES.items()} | {"hbm": take(eq.hbm_even, KNOWN)}
+EVEN = {id: take(eq.tier_cost.solve("hold_time"), KNOWN | d, c_cached=AGAIN) for id, d in DEVICES.items()} | {
+    "hbm": take(eq.hbm_even, KNOWN)
+}
 
 
 def test_rent_cancels_in_the_break_even():
@@ -173,7 +213,12 @@ def test_rent_cancels_in_the_break_even():
 
 @pytest.mark.parametrize("row", tiers(), ids=lambda row: row.id)
 def test_held_for_its_drain_time_a_cache_costs_twice_its_way_back(row):
-    known = {"tier_capacity": row.capacity_bytes, "tier_bandwidth": row.read_bytes_per_s, "tier_rent": 3.0, "kv_bytes_per_token": 777.0}
+    known = {
+        "tier_capacity": row.capacity_bytes,
+        "tier_bandwidth": row.read_bytes_per_s,
+        "tier_rent": 3.0,
+        "kv_bytes_per_token": 777.0,
+    }
     drained = row.capacity_bytes / row.read_bytes_per_s
     assert take(eq.tier_hold, known, hold_time=drained) == pytest.approx(take(eq.tier_retrieve, known), rel=1e-12)
     assert take(eq.tier_cost, known, hold_time=drained) == pytest.approx(2 * take(eq.tier_retrieve, known), rel=1e-12)
@@ -200,12 +245,16 @@ def test_random_requests_are_worth_keeping_if_they_come_often(place):
 def test_who_keeps_for_the_break_even_never_pays_twice_the_best():
     """Not knowing the next gap costs at most a second bill; whoever keeps for good has no such bound."""
     kv, ratios = KNOWN["kv_bytes_per_token"], []
-    for place, gaps in [(place, simulation.workday(seed)) for place in PLACES for seed in range(5)] + [("hbm", [1.001 * EVEN["hbm"]] * 9)]:
+    for place, gaps in [(place, simulation.workday(seed)) for place in PLACES for seed in range(5)] + [
+        ("hbm", [1.001 * EVEN["hbm"]] * 9)
+    ]:
         known = simulation.foreseen(gaps, PLACES[place], kv, AGAIN)
         ratios.append(simulation.serve(gaps, EVEN[place], PLACES[place], kv, AGAIN).total / known)
     assert 1 - 1e-12 <= min(ratios) < 1.3 and 1.99 < max(ratios) <= 2  # nearly twice where each gap is just too long
     day = [14 * 3_600.0]
-    assert simulation.serve(day, day[0], PLACES["hbm"], kv, AGAIN).total > 100 * simulation.foreseen(day, PLACES["hbm"], kv, AGAIN)
+    assert simulation.serve(day, day[0], PLACES["hbm"], kv, AGAIN).total > 100 * simulation.foreseen(
+        day, PLACES["hbm"], kv, AGAIN
+    )
 
 
 def test_the_cheapest_place_moves_down_the_ladder_as_gaps_grow():
@@ -213,19 +262,26 @@ def test_the_cheapest_place_moves_down_the_ladder_as_gaps_grow():
     order = ["hbm", *sorted(numbers.KEEP, key=lambda id: tier(id).drain_time()), "recompute"]
     gaps = [10 ** (n / 10) for n in range(-30, 80)]
     won = [simulation.cheapest(gap, PLACES, KNOWN["kv_bytes_per_token"], AGAIN) for gap in gaps]
-    assert list(dict.fromkeys(won)) == order and [order.index(name) for name in won] == sorted(order.index(name) for name in won)
+    assert list(dict.fromkeys(won)) == order and [order.index(name) for name in won] == sorted(
+        order.index(name) for name in won
+    )
     for gap, name in zip(gaps, won):
         cost = {id: take(eq.tier_cost, KNOWN | d, hold_time=gap) for id, d in DEVICES.items()} | {"recompute": AGAIN}
         cost["hbm"] = take(eq.hbm_hold, KNOWN, hold_time=gap)
         assert cost[name] == pytest.approx(min(cost.values()), rel=1e-12)
     places = ["hbm", *numbers.KEEP, "recompute"]
     for n, until in enumerate(numbers.cheapest().values()):
-        near = [simulation.cheapest(until * share, PLACES, KNOWN["kv_bytes_per_token"], AGAIN) for share in (1 - 1e-6, 1 + 1e-6)]
+        near = [
+            simulation.cheapest(until * share, PLACES, KNOWN["kv_bytes_per_token"], AGAIN)
+            for share in (1 - 1e-6, 1 + 1e-6)
+        ]
         assert near == places[n : n + 2], "where the page says that one place takes over from another"
 
 
 def served(card):
-    """The system that a card is held to, and USD per second of a chip: DeepSeek's account names eight H800 at two dollars an hour."""
+    """The system that a card is held to, and USD per second of a chip: DeepSeek's account names eight H800 at two
+    dollars an hour.
+    """
     own = card.provider == "deepseek" and card.valid_from < "2026"
     return (system("h800-8"), 2 / 3_600) if own else (system(RUNNING.system), rent().usd_per_chip_second)
 
@@ -233,15 +289,22 @@ def served(card):
 @CARDS
 def test_every_card_implies_something_or_says_why_not(card):
     (rack, paid), found, p = served(card), implied(card), card.usd_per_Mtok
-    assert found.mfu == min(1, p.input / p.output) and (found.out_in <= 1) == any("no more than input" in doubt for doubt in found.doubts)
+    assert found.mfu == min(1, p.input / p.output) and (found.out_in <= 1) == any(
+        "no more than input" in doubt for doubt in found.doubts
+    )
     assert card.confirmed == ("the card is not confirmed at its source" not in found.doubts)
     assert (found.kv is None) == (found.covered is None) == (card.above is None)
     assert (found.net is None) == ("neither the model's size nor its cache is published" in found.doubts)
     if found.kv:
         for kv, n, name in zip(found.kv, [found.net.n_active] * 3 if found.net else SIZES, FORMATS):
-            at = step.balanced_context(n_active=n, kv_bytes_per_token=kv, flops=rack.flops(name), bandwidth=rack.bandwidth)
+            at = step.balanced_context(
+                n_active=n, kv_bytes_per_token=kv, flops=rack.flops(name), bandwidth=rack.bandwidth
+            )
             assert at == pytest.approx(card.above.tokens, rel=1e-12)
-        assert found.kv.low < found.kv.mid < found.kv.high and found.out_in_beyond == card.rates(1e7).output / card.rates(1e7).input
+        assert (
+            found.kv.low < found.kv.mid < found.kv.high
+            and found.out_in_beyond == card.rates(1e7).output / card.rates(1e7).input
+        )
     for margin, n in zip(reversed(found.margin), [found.net.n_active] * 3 if found.net else SIZES):
         seconds = 2 * n / rack.flops("fp8") * rack.chips
         assert p.input * MTOK == pytest.approx(margin * seconds * paid, rel=1e-9)
@@ -265,7 +328,9 @@ def test_cache_prices_are_read_as_they_are_paid(card):
 def test_the_context_that_a_ratio_implies_gives_the_ratio_back(card):
     found = implied(card)
     if found.context is None:
-        bounded = lambda net: any(getattr(group, "window", None) or getattr(group, "top_k", None) for group in net.attention)
+        bounded = lambda net: any(
+            getattr(group, "window", None) or getattr(group, "top_k", None) for group in net.attention
+        )
         assert (net := architecture(card)) is None or found.out_in <= 1 or bounded(net)
         return
     known = found.net.symbols("fp8") | served(card)[0].symbols("fp8")
@@ -287,9 +352,27 @@ def test_the_lectures_cards():
 
 @pytest.mark.parametrize("fill", [10, 2, 0.5])
 def test_the_explorables_step_is_where_its_line_bends(fill):
-    """By trying contexts token by token: where reading overtakes, and where the price no longer pays; a batch of 1,024 is as good as endless."""
-    params = [{**param, "value": fill} if param["name"] == "fill_exponent" else param for param in explorables.card_explorer().spec["params"]]
-    names = ["n_active", "n_total", "kv_bytes_per_token", "flops", "bandwidth", "bytes_per_param", "batch", "step_context", "level", "far", "covers", "implied"]
+    """By trying contexts token by token: where reading overtakes, and where the price no longer pays; a batch of 1,024
+    is as good as endless.
+    """
+    params = [
+        {**param, "value": fill} if param["name"] == "fill_exponent" else param
+        for param in explorables.card_explorer().spec["params"]
+    ]
+    names = [
+        "n_active",
+        "n_total",
+        "kv_bytes_per_token",
+        "flops",
+        "bandwidth",
+        "bytes_per_param",
+        "batch",
+        "step_context",
+        "level",
+        "far",
+        "covers",
+        "implied",
+    ]
     (found,) = vega_says([{"row": 0}], names, json.loads(json.dumps(params)))
     at = dict(zip(names, found))
     multiply = 2 * at["n_active"] * at["batch"] / at["flops"]
@@ -300,7 +383,9 @@ def test_the_explorables_step_is_where_its_line_bends(fill):
     assert first == pytest.approx(at["covers"], abs=101) and costs(at["step_context"]) == pytest.approx(at["level"])
     assert read(at["step_context"], at["implied"]) == pytest.approx(1)
     if fill == 10:
-        assert (at["level"], at["covers"], at["implied"]) == pytest.approx((1, 300e3, at["kv_bytes_per_token"]), rel=2e-3)
+        assert (at["level"], at["covers"], at["implied"]) == pytest.approx(
+            (1, 300e3, at["kv_bytes_per_token"]), rel=2e-3
+        )
 
 
 def test_the_sliders_stop_at_what_the_page_names():
@@ -314,21 +399,43 @@ def test_the_sliders_stop_at_what_the_page_names():
     assert near("kv_bytes_per_token_exponent", RUNNING.symbols["kv_bytes_per_token"], 1e-4)
     assert all(near("marked_exponent", time, 1e-4) for time in KEPT.values())
     assert near("marked_exponent", 20, 0.1) and near("marked_exponent", 3 * 3_600, 0.01)
-    assert [simulation.cheapest(time, PLACES, KNOWN["kv_bytes_per_token"], AGAIN) for time in (20, 300, 10_800)] == list(numbers.KEEP)
+    assert [
+        simulation.cheapest(time, PLACES, KNOWN["kv_bytes_per_token"], AGAIN) for time in (20, 300, 10_800)
+    ] == list(numbers.KEEP)
 
 
 MOVES = (
-    {}, {"kv_bytes_per_token_exponent": 2.547, "marked_exponent": 5.077}, {"n_active_exponent": 9.075, "year": "2025"},
+    {},
+    {"kv_bytes_per_token_exponent": 2.547, "marked_exponent": 5.077},
+    {"n_active_exponent": 9.075, "year": "2025"},
     {"faster_exponent": -3, "marked_exponent": 4.477},
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize("moved", MOVES)
 def test_the_explorable_finds_the_cheapest_place_that_a_run_finds(moved):
-    params = json.loads(json.dumps([*explorables.hold_explorer().spec["params"], {"name": "keys", "value": list(explorables.LINES)}]))
-    params = [{**param, "value": moved.get(param["name"], param["value"])} if "value" in param else param for param in params]
-    names = ["marked", "kv_bytes_per_token", "rent", "chips", "hbm", "flops", "n_active", "least", "indexof(keys, cheapest)"]
-    devices = [f"{name}_{part}" if name != "flash" else whole for name in explorables.TIERS for whole, part in explorables.NAMES.items()]
+    params = json.loads(
+        json.dumps([*explorables.hold_explorer().spec["params"], {"name": "keys", "value": list(explorables.LINES)}])
+    )
+    params = [
+        {**param, "value": moved.get(param["name"], param["value"])} if "value" in param else param for param in params
+    ]
+    names = [
+        "marked",
+        "kv_bytes_per_token",
+        "rent",
+        "chips",
+        "hbm",
+        "flops",
+        "n_active",
+        "least",
+        "indexof(keys, cheapest)",
+    ]
+    devices = [
+        f"{name}_{part}" if name != "flash" else whole
+        for name in explorables.TIERS
+        for whole, part in explorables.NAMES.items()
+    ]
     (found,) = vega_says([{"row": 0}], [*names, *devices], params)
     time, kv, rent_, chips, hbm, flops, n_active, least, chosen = found[: len(names)]
     sizes = zip(explorables.TIERS, found[len(names) :].reshape(-1, 3))

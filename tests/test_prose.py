@@ -24,7 +24,15 @@ def prose(lesson):
 
 def typed_numbers(text: str) -> set[str]:
     """Digits that a person typed: no code, roles, links, mathematics, timestamps or names such as FP8 and H200."""
-    for cut in (r"\{[\w:]+\}`[^`]*`", r"\$[^$]*\$", r"\]\([^)]*\)", r"\b\d:\d\d(:\d\d)?\b", r"\b[A-Za-z]+-?[A-Za-z]*\d+\w*", r"^\(\w+\)=$", r"^:.*$"):
+    for cut in (
+        r"\{[\w:]+\}`[^`]*`",
+        r"\$[^$]*\$",
+        r"\]\([^)]*\)",
+        r"\b\d:\d\d(:\d\d)?\b",
+        r"\b[A-Za-z]+-?[A-Za-z]*\d+\w*",
+        r"^\(\w+\)=$",
+        r"^:.*$",
+    ):
         text = re.sub(cut, " ", text, flags=re.M)
     return set(re.findall(r"½|\d[\d,.]*\d|\d", text))
 
@@ -43,7 +51,9 @@ def test_nothing_is_listed_that_no_sentence_quotes(lesson):
 @every
 def test_prose_and_numbers_use_the_same_names(lesson):
     used = set(re.findall(r"\{glue:text\}`(\w+)`", text(lesson)))
-    assert used == set(room(lesson, "numbers").all()), "a number that no sentence uses, or a sentence without its number"
+    assert used == set(room(lesson, "numbers").all()), (
+        "a number that no sentence uses, or a sentence without its number"
+    )
 
 
 def figure_cells(lesson):
@@ -55,7 +65,10 @@ def figure_cells(lesson):
     return out
 
 
-@pytest.mark.parametrize(("lesson", "name", "alt"), [pytest.param(n, *cell, id=f"{n}-{cell[0]}") for n in LESSONS for cell in figure_cells(n)])
+@pytest.mark.parametrize(
+    ("lesson", "name", "alt"),
+    [pytest.param(n, *cell, id=f"{n}-{cell[0]}") for n in LESSONS for cell in figure_cells(n)],
+)
 def test_alt_texts_are_the_computed_ones(lesson, name, alt):
     computed = room(lesson, "figures").alt(name)
     assert alt == computed, f"write this into the page:\n{computed}"

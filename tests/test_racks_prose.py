@@ -9,7 +9,8 @@ import pytest
 from blackboard.case import RUNNING
 from blackboard.catalogue import measurement
 from blackboard.formula import FormulaError
-from blackboard.racks import equations as eq, numbers
+from blackboard.racks import equations as eq
+from blackboard.racks import numbers
 
 
 def test_printed_numbers_agree_with_an_independent_reckoning():
@@ -18,16 +19,58 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     token, per_chip = 58 * sent, 2 * active / 5e15  # bytes and seconds of one token, if one chip did it all
     exact = 64 * (1 - comb(252, 8) / comb(256, 8))
     expected = {
-        "each": "4", "each_of_all": f"{256 / 72:.2f}", "idle": "8", "broadcast": "32", "hit": f"{64 * (1 - (31 / 32) ** 4):.2f}", "hit_exact": f"{exact:.2f}",
-        "example_bytes": f"{32 * 9 * 7000 * 3 / 1e6:.2f} MB", "ib_us": "120.96 µs", "nv_us": "6.72 µs", "ib_step": "14.76 ms", "nv_step": "0.82 ms", "ib_rate": "68", "nv_rate": "1,220", "printed_rates": "67 and 1,200", "step_latency": f"{2 * 58 * 11.905e-3:.2f} ms", "gpu_rate": f"{5e15 / 2 / active / 1e3:.0f} thousand", "redundant": "288", "redundant_each": "4", "fixed_2": "2", "fixed_even": "7", "all_gather": f"{64 / exact:.1f}", "faster": "18",
-        "token_bytes": f"{token / 1e6:.1f} MB", "ratio_up": f"{token / 900e9 / per_chip:.2f}", "ratio_out": f"{token / 50e9 / per_chip:.0f}", "ratio_fp4": f"{2 * token / 900e9 / per_chip:.1f}",
-        "link_needed": f"{token / per_chip / 1e9:.0f} GB/s", "idle_out": f"{1 - 50e9 * per_chip / token:.0%}", "tokens_per_chip": f"{2000 / 72:.0f}",
-        "comm_batch": f"{round(2000 / 72 * token / 900e9 * 1e6, -1):.0f} µs", "comm_out": f"{2000 / 72 * token / 50e9 * 1e3:.1f} ms",
-        "slower": "4", "slower_4": f"{3 / 4 * 8:g}", "hurts": "2", "hurts_8": f"{8 / 7:.2f}", "h100_ratio": "9", "gb200_ratio": "18", "gb300_ratio": "9", "h800_ratio": "4",
-        "chips_power": f"{72 * 1.2:.0f} kW", "other_power": f"{120 / 72 - 1.2:.2f} kW", "cables": f"{72 * 18 * 4:,}", "metre": f"{3200 / (72 * 18 * 4) * 100:.0f} cm", "ultra_dies": "576", "ultra_growth": "2", "dies_growth": "4",
-        "half_message": f"{11.905e-6 * 450e9 / 1e6:.1f} MB", "half_tokens": f"{11.905e-6 * 450e9 / 7 / 7408:.0f}", "half_real": "512",
-        "above_32": f"{16.493e-6 / (32 * 8 * 7408 * 7 / 8 / 450e9):.1f}", "above_1024": f"{211.099e-6 / (1024 * 8 * 7408 * 7 / 8 / 450e9):.1f}",
-    }  # fmt: skip
+        "each": "4",
+        "each_of_all": f"{256 / 72:.2f}",
+        "idle": "8",
+        "broadcast": "32",
+        "hit": f"{64 * (1 - (31 / 32) ** 4):.2f}",
+        "hit_exact": f"{exact:.2f}",
+        "example_bytes": f"{32 * 9 * 7000 * 3 / 1e6:.2f} MB",
+        "ib_us": "120.96 µs",
+        "nv_us": "6.72 µs",
+        "ib_step": "14.76 ms",
+        "nv_step": "0.82 ms",
+        "ib_rate": "68",
+        "nv_rate": "1,220",
+        "printed_rates": "67 and 1,200",
+        "step_latency": f"{2 * 58 * 11.905e-3:.2f} ms",
+        "gpu_rate": f"{5e15 / 2 / active / 1e3:.0f} thousand",
+        "redundant": "288",
+        "redundant_each": "4",
+        "fixed_2": "2",
+        "fixed_even": "7",
+        "all_gather": f"{64 / exact:.1f}",
+        "faster": "18",
+        "token_bytes": f"{token / 1e6:.1f} MB",
+        "ratio_up": f"{token / 900e9 / per_chip:.2f}",
+        "ratio_out": f"{token / 50e9 / per_chip:.0f}",
+        "ratio_fp4": f"{2 * token / 900e9 / per_chip:.1f}",
+        "link_needed": f"{token / per_chip / 1e9:.0f} GB/s",
+        "idle_out": f"{1 - 50e9 * per_chip / token:.0%}",
+        "tokens_per_chip": f"{2000 / 72:.0f}",
+        "comm_batch": f"{round(2000 / 72 * token / 900e9 * 1e6, -1):.0f} µs",
+        "comm_out": f"{2000 / 72 * token / 50e9 * 1e3:.1f} ms",
+        "slower": "4",
+        "slower_4": f"{3 / 4 * 8:g}",
+        "hurts": "2",
+        "hurts_8": f"{8 / 7:.2f}",
+        "h100_ratio": "9",
+        "gb200_ratio": "18",
+        "gb300_ratio": "9",
+        "h800_ratio": "4",
+        "chips_power": f"{72 * 1.2:.0f} kW",
+        "other_power": f"{120 / 72 - 1.2:.2f} kW",
+        "cables": f"{72 * 18 * 4:,}",
+        "metre": f"{3200 / (72 * 18 * 4) * 100:.0f} cm",
+        "ultra_dies": "576",
+        "ultra_growth": "2",
+        "dies_growth": "4",
+        "half_message": f"{11.905e-6 * 450e9 / 1e6:.1f} MB",
+        "half_tokens": f"{11.905e-6 * 450e9 / 7 / 7408:.0f}",
+        "half_real": "512",
+        "above_32": f"{16.493e-6 / (32 * 8 * 7408 * 7 / 8 / 450e9):.1f}",
+        "above_1024": f"{211.099e-6 / (1024 * 8 * 7408 * 7 / 8 / 450e9):.1f}",
+    }
     assert {name: told[name] for name in expected} == expected
 
 

@@ -24,9 +24,11 @@ def tokens(n: int, d_model: int, seed: int = 1) -> np.ndarray:
 
 
 def agrees(samples: np.ndarray, expected: float, rival: float) -> bool:
-    """The mean is within its statistical error of what is expected, and that error is small enough to refuse the rival.
+    """The mean is within its statistical error of what is expected, and that error is small enough to refuse the
+    rival.
 
-    A rival at twice the error that is allowed would be let through less than once in 150,000 runs: that is the test's power.
+    A rival at twice the error that is allowed would be let through less than once in 150,000 runs: that is the test's
+    power.
     """
     error = SIGMAS * samples.std(ddof=1) / math.sqrt(len(samples))
     assert abs(rival - expected) > 2 * error, "too few samples to tell the two apart"
@@ -87,7 +89,11 @@ def test_only_the_best_scored_experts_matter():
 @given(st.sampled_from([1, 2, 3, 4]), st.integers(1, 4), st.data())
 def test_the_spread_layer_equals_the_layer(gpus, each, data):
     experts = gpus * each
-    top_k, shared, apart = data.draw(st.integers(1, experts)), data.draw(st.integers(0, 2)), data.draw(st.integers(0, 2))
+    top_k, shared, apart = (
+        data.draw(st.integers(1, experts)),
+        data.draw(st.integers(0, 2)),
+        data.draw(st.integers(0, 2)),
+    )
     placement = place(experts, gpus, shared, apart)
     layer, x = Layer.random(11, 6, experts, top_k, shared, seed=experts), tokens(3 * placement.gpus, 11)
     for per in ("expert", "gpu"):
@@ -125,13 +131,17 @@ def test_copies_are_bytes():
     layer, x, placement = Layer.random(16, 8, 8, 3, 1), tokens(12, 16), place(8, 4, 1)
     every, once = (parallel(layer, x, placement, per, FP8, BF16) for per in ("expert", "gpu"))
     assert every.dispatch.matrix.sum() == 12 * 4 * 16 and every.combine.matrix.sum() == 2 * 12 * 4 * 16
-    assert (once.dispatch.matrix <= every.dispatch.matrix).all() and once.dispatch.matrix.sum() < every.dispatch.matrix.sum()
+    assert (
+        once.dispatch.matrix <= every.dispatch.matrix
+    ).all() and once.dispatch.matrix.sum() < every.dispatch.matrix.sum()
     assert parallel(layer, x, placement, "expert", 2, 2).dispatch.matrix.sum() == 2 * every.dispatch.matrix.sum()
 
 
 def test_a_shared_expert_at_home_travels_nowhere_and_apart_it_does():
     layer, x = Layer.random(16, 8, 8, 3, 1), tokens(24, 16)
-    home, apart = (parallel(layer, x[: 4 * n], place(8, 4, 1, further), "expert").dispatch for n, further in ((4, 0), (6, 2)))
+    home, apart = (
+        parallel(layer, x[: 4 * n], place(8, 4, 1, further), "expert").dispatch for n, further in ((4, 0), (6, 2))
+    )
     assert home.matrix.shape == (4, 4) and apart.matrix.shape == (6, 6)
     assert np.trace(home.matrix) >= 16 * 16 and (apart.matrix[:4, 4:].sum(axis=1) == 4 * 16).all()
 
@@ -139,24 +149,30 @@ def test_a_shared_expert_at_home_travels_nowhere_and_apart_it_does():
 # --- bad input -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("call, says", [
-    (lambda: Layer.random(8, 4, 4, 5), "1 to 4 of 4"),
-    (lambda: Layer.random(8, 4, 4, 0), "1 to 4 of 4"),
-    (lambda: Layer(np.ones((8, 2)), np.ones((2, 8, 4)), np.ones((2, 8, 4)), np.ones((2, 8, 4)), 1), "shapes do not fit"),
-    (lambda: Layer.random(8, 4, 4, 2)(np.ones(8)), r"give \[tokens, 8\]"),
-    (lambda: Layer.random(8, 4, 4, 2).route(np.ones((3, 7))), r"give \[tokens, 8\]"),
-    (lambda: place(256, 72), r"take 64 \(4 each\) or 128 \(2 each\)"),
-    (lambda: place(256, 0), "take 1"),
-    (lambda: place(8, 4).sources(9), "multiple of 4"),
-    (lambda: parallel(Layer.random(8, 4, 4, 2), np.ones((4, 8)), place(8, 2)), "the placement has 8 experts"),
-    (lambda: parallel(Layer.random(8, 4, 4, 2), np.ones((4, 8)), place(4, 2), "rack"), "per is 'rack'"),
-    (lambda: simulation.traffic(np.zeros((4, 1), int), place(4, 2), 1, "rack"), "per is 'rack'"),
-    (lambda: Traffic(np.ones((6, 6))).leaving(4), "4 equal racks"),
-    (lambda: simulation.blocks(256, 72), "divisor of 256"),
-    (lambda: moe.top(np.ones((2, 4)), 5), "there are 4"),
-    (lambda: moe.top(np.ones((2, 6)), 2, 4, 2), "4 equal groups"),
-    (lambda: moe.top(np.ones((2, 8)), 5, 4, 2), "cannot give 5"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "call, says",
+    [
+        (lambda: Layer.random(8, 4, 4, 5), "1 to 4 of 4"),
+        (lambda: Layer.random(8, 4, 4, 0), "1 to 4 of 4"),
+        (
+            lambda: Layer(np.ones((8, 2)), np.ones((2, 8, 4)), np.ones((2, 8, 4)), np.ones((2, 8, 4)), 1),
+            "shapes do not fit",
+        ),
+        (lambda: Layer.random(8, 4, 4, 2)(np.ones(8)), r"give \[tokens, 8\]"),
+        (lambda: Layer.random(8, 4, 4, 2).route(np.ones((3, 7))), r"give \[tokens, 8\]"),
+        (lambda: place(256, 72), r"take 64 \(4 each\) or 128 \(2 each\)"),
+        (lambda: place(256, 0), "take 1"),
+        (lambda: place(8, 4).sources(9), "multiple of 4"),
+        (lambda: parallel(Layer.random(8, 4, 4, 2), np.ones((4, 8)), place(8, 2)), "the placement has 8 experts"),
+        (lambda: parallel(Layer.random(8, 4, 4, 2), np.ones((4, 8)), place(4, 2), "rack"), "per is 'rack'"),
+        (lambda: simulation.traffic(np.zeros((4, 1), int), place(4, 2), 1, "rack"), "per is 'rack'"),
+        (lambda: Traffic(np.ones((6, 6))).leaving(4), "4 equal racks"),
+        (lambda: simulation.blocks(256, 72), "divisor of 256"),
+        (lambda: moe.top(np.ones((2, 4)), 5), "there are 4"),
+        (lambda: moe.top(np.ones((2, 6)), 2, 4, 2), "4 equal groups"),
+        (lambda: moe.top(np.ones((2, 8)), 5, 4, 2), "cannot give 5"),
+    ],
+)
 def test_what_does_not_fit_is_refused(call, says):
     with pytest.raises(ValueError, match=says):
         call()
@@ -201,7 +217,9 @@ def test_two_racks_at_an_eighth_of_the_bandwidth_take_four_times_as_long():
     assert found[3] == pytest.approx(4)
     for ratio, factor in zip(ratios, found):
         by_hand = max(31 / 64, ratio * 32 / 64)  # 31 others in the rack, 32 GPUs outside
-        assert factor == pytest.approx(by_hand) and factor == pytest.approx(eq.slowdown(racks=2, scale_up=ratio, scale_out=1), abs=0.02)
+        assert factor == pytest.approx(by_hand) and factor == pytest.approx(
+            eq.slowdown(racks=2, scale_up=ratio, scale_out=1), abs=0.02
+        )
     random = simulation.traffic(simulation.route(64 * 64, 256, 8), place(256, 64), 1.0)
     assert simulation.slowdowns(random, [8])[0] == pytest.approx(4, rel=0.1)
 
@@ -269,7 +287,9 @@ def mean(chances: list[Fraction]) -> Fraction:
 def test_counting_subsets_agrees_with_listing_them(experts, places, top_k):
     size = experts // places
     hits = [len({e // size for e in subset}) for subset in itertools.combinations(range(experts), top_k)]
-    assert simulation.places_exactly(experts, places, top_k) == [Fraction(hits.count(n), len(hits)) for n in range(places + 1)]
+    assert simulation.places_exactly(experts, places, top_k) == [
+        Fraction(hits.count(n), len(hits)) for n in range(places + 1)
+    ]
 
 
 @pytest.mark.parametrize("places", [8, 32, 64, 128])
@@ -312,7 +332,9 @@ def test_skewed_choices_follow_their_popularity():
     for a, b in itertools.combinations(range(5), 2):
         exact = chance[a] * chance[b] / (1 - chance[a]) + chance[b] * chance[a] / (1 - chance[b])
         pair = (chosen == [a, b]).all(axis=1)
-        assert agrees(pair.astype(float), exact, 2 * chance[a] * chance[b])  # the rival forgets that none is taken twice
+        assert agrees(
+            pair.astype(float), exact, 2 * chance[a] * chance[b]
+        )  # the rival forgets that none is taken twice
 
 
 def expected_maximum(n: int, chance: float, of: int) -> float:
@@ -327,7 +349,9 @@ def expected_maximum(n: int, chance: float, of: int) -> float:
 
 @pytest.mark.parametrize("batch", [512, 2_048, 8_192])
 def test_even_chances_do_not_make_even_loads(batch):
-    """Experts are drawn like lots: their loads are binomial, and the fullest of 256 is as full as the largest of 256 such."""
+    """Experts are drawn like lots: their loads are binomial, and the fullest of 256 is as full as the largest of 256
+    such.
+    """
     loads = [simulation.expert_loads(simulation.route(batch, 256, 8, seed=seed), 256) for seed in range(12)]
     assert all(load.sum() == batch * 8 for load in loads)
     assert np.mean([load.var() for load in loads]) == pytest.approx(batch * 8 / 256 * (1 - 8 / 256), rel=0.1)
@@ -355,7 +379,9 @@ def limited(scores: list[float], top_k: int, groups: int, limit: int) -> set[int
     return set(sorted((e for e in range(len(scores)) if e // size in kept), key=scores.__getitem__)[-top_k:])
 
 
-@pytest.mark.parametrize("experts, top_k, groups, limit", [(256, 8, 8, 4), (256, 8, 8, 1), (64, 6, 8, 3), (16, 4, 4, 2)])
+@pytest.mark.parametrize(
+    "experts, top_k, groups, limit", [(256, 8, 8, 4), (256, 8, 8, 1), (64, 6, 8, 3), (16, 4, 4, 2)]
+)
 def test_the_limited_choice_is_that_of_plain_lists(experts, top_k, groups, limit):
     scores = simulation.affinities(150, experts)
     chosen = moe.top(scores, top_k, groups, limit)
@@ -369,7 +395,9 @@ def test_a_limit_of_all_groups_is_none():
 
 def test_deepseek_s_limit_saves_nodes():
     free, bound = (simulation.nodes_hit(5_000, 256, 8, 8, limit) for limit in (None, 4))
-    assert agrees(free, float(mean(simulation.places_exactly(256, 8, 8))), 5)  # the rival: one node fewer for three tokens in ten
+    assert agrees(
+        free, float(mean(simulation.places_exactly(256, 8, 8))), 5
+    )  # the rival: one node fewer for three tokens in ten
     assert free.max() > 4 == bound.max() and 3.9 < bound.mean() < 4
 
 

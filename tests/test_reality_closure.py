@@ -31,17 +31,33 @@ def test_everything_closes():
 def test_the_sets_that_must_close_do():
     wanted = {
         "deepseek_day6_production": {"cost of a day", "nodes", "hit rate", "revenue of a day", "profit over cost"},
-        "deepseek_v3_training_cost": {"cost", "all hours", "hours of pre-training"}, "deepseek_v3_training": {"days a trillion tokens"},
-        "deepseek_isca25_ep_latency": {"one exchange", "time of a token", "tokens a second"}, "deepseek_isca25_kv": {"cache of a token"},
-        "deepseek_isca25_training": {"share of peak", "batch"}, "deepseek_isca25_mtp": {"gain of a second token"},
-        "vllm_paper": {"slots", "weights"}, "vllm_block_bytes": {"block of all layers", "block of a layer"}, "vllm_kv_use": {"shares", "paged"},
+        "deepseek_v3_training_cost": {"cost", "all hours", "hours of pre-training"},
+        "deepseek_v3_training": {"days a trillion tokens"},
+        "deepseek_isca25_ep_latency": {"one exchange", "time of a token", "tokens a second"},
+        "deepseek_isca25_kv": {"cache of a token"},
+        "deepseek_isca25_training": {"share of peak", "batch"},
+        "deepseek_isca25_mtp": {"gain of a second token"},
+        "vllm_paper": {"slots", "weights"},
+        "vllm_block_bytes": {"block of all layers", "block of a layer"},
+        "vllm_kv_use": {"shares", "paged"},
         "korthikanti_activation_formula": {"activations", "what is left of them", "weights and optimizer"},
-        "megatron_2021_table1": {"parameters", "rate of all chips", "share of peak"}, "llama3_405b_parallelism": {"chips", "share of peak", "tokens of a step"},
-        "dualpipe_bubble_formulas": {"idle time"}, "zero_bubble_pipeline": {"bubble, 1F1B", "bubble, 1F1B-I"}, "chinchilla_table3": {"compute"},
-        "gpt_fast_readme": {"bandwidth"}, "h200_deepep_ll_intranode": {"bytes"}, "links_and_achievable": {"link"}, "gb200_rack": {"cables"},
-        "prefix_cache_example": {"blocks", "blocks found"}, "hybrid_cache_blocks": {"blocks", "all blocks"}, "llammlein_training": {"tokens", "hours"},
-        "pope_table2_palm540b": {"share of peak"}, "pope_decode_latency": {"one step"}, "mtp_by_depth": {"speedup"}, "kimi_cache_size": {"cache"},
-    }  # fmt: skip
+        "megatron_2021_table1": {"parameters", "rate of all chips", "share of peak"},
+        "llama3_405b_parallelism": {"chips", "share of peak", "tokens of a step"},
+        "dualpipe_bubble_formulas": {"idle time"},
+        "zero_bubble_pipeline": {"bubble, 1F1B", "bubble, 1F1B-I"},
+        "chinchilla_table3": {"compute"},
+        "gpt_fast_readme": {"bandwidth"},
+        "h200_deepep_ll_intranode": {"bytes"},
+        "links_and_achievable": {"link"},
+        "gb200_rack": {"cables"},
+        "prefix_cache_example": {"blocks", "blocks found"},
+        "hybrid_cache_blocks": {"blocks", "all blocks"},
+        "llammlein_training": {"tokens", "hours"},
+        "pope_table2_palm540b": {"share of peak"},
+        "pope_decode_latency": {"one step"},
+        "mtp_by_depth": {"speedup"},
+        "kimi_cache_size": {"cache"},
+    }
     parts = {}
     for row in ROWS:
         parts.setdefault(row.data, set()).add(row.part)
@@ -56,8 +72,19 @@ def test_what_is_counted_is_exact():
         if row.limit == EXACT:
             assert row.published == pytest.approx(row.computed, rel=1e-12), row
     exact = {row.data for row in ROWS if row.limit == EXACT}
-    assert {"deepseek_day6_production", "deepseek_v3_training_cost", "deepseek_isca25_ep_latency", "deepseek_isca25_kv", "vllm_block_bytes"} <= exact
-    assert {"korthikanti_activation_formula", "deepseek_v3_deployment_units", "hybrid_cache_groups", "prefix_cache_duplicates"} <= exact
+    assert {
+        "deepseek_day6_production",
+        "deepseek_v3_training_cost",
+        "deepseek_isca25_ep_latency",
+        "deepseek_isca25_kv",
+        "vllm_block_bytes",
+    } <= exact
+    assert {
+        "korthikanti_activation_formula",
+        "deepseek_v3_deployment_units",
+        "hybrid_cache_groups",
+        "prefix_cache_duplicates",
+    } <= exact
 
 
 def test_rows_that_do_not_close_are_few_and_say_why():
@@ -70,7 +97,7 @@ def test_rows_that_do_not_close_are_few_and_say_why():
     for row in own.values():
         assert LIMIT < off(row) <= row.limit < 1.7 * off(row) and len(row.why) > 20
     for part in {(row.data, row.part) for row in loose} - {key[:2] for key in own}:
-        assert LIMIT < max(off(row) for row in loose if (row.data, row.part) == part), part
+        assert max(off(row) for row in loose if (row.data, row.part) == part) > LIMIT, part
 
 
 def test_rows_are_told_apart_and_say_what_they_are():
@@ -80,16 +107,27 @@ def test_rows_are_told_apart_and_say_what_they_are():
 
 
 def test_all_checks_take_little_time_and_the_same_rows():
-    assert closure.rows() is ROWS and sum(len(list(closure.closed(one))) for one in CLOSINGS if one.data != "zero_bubble_pipeline") == len(ROWS) - 24
+    assert (
+        closure.rows() is ROWS
+        and sum(len(list(closure.closed(one))) for one in CLOSINGS if one.data != "zero_bubble_pipeline")
+        == len(ROWS) - 24
+    )
 
 
-# --- bent: none of it closes by chance ------------------------------------------------------------------------------------------
+# --- bent: none of it closes by chance --------------------------------------------------------------------------------
 
 ELSEWHERE = {  # sums of words, of several records or of whole things: bent further down
-    ("prefix_cache_example", "blocks"), ("prefix_cache_example", "blocks found"), ("prefix_cache_duplicates", "blocks"), ("prefix_cache_gains", "cost of looking"),
-    ("hybrid_cache_blocks", "blocks"), ("hybrid_cache_blocks", "all blocks"), ("hybrid_cache_groups", "groups"), ("hybrid_prefix_hits", "tokens needed"),
-    ("dualpipe_bubble_formulas", "idle time"), ("vllm_kv_use", "shares"),
-}  # fmt: skip
+    ("prefix_cache_example", "blocks"),
+    ("prefix_cache_example", "blocks found"),
+    ("prefix_cache_duplicates", "blocks"),
+    ("prefix_cache_gains", "cost of looking"),
+    ("hybrid_cache_blocks", "blocks"),
+    ("hybrid_cache_blocks", "all blocks"),
+    ("hybrid_cache_groups", "groups"),
+    ("hybrid_prefix_hits", "tokens needed"),
+    ("dualpipe_bubble_formulas", "idle time"),
+    ("vllm_kv_use", "shares"),
+}
 
 
 def breaks(one: Closing, record: dict, column: str, by: float) -> bool:
@@ -105,23 +143,43 @@ def breaks(one: Closing, record: dict, column: str, by: float) -> bool:
 @pytest.mark.parametrize("by", [2, 8 / 7])
 def test_twice_a_number_or_seven_of_eight_do_not_close(one, by):
     [record, *_] = (record for record in cells.records(one.data, **one.where) if one.make(record))
-    numbers = [column for column, cell in record.items() if isinstance(cell, (int, float)) and not isinstance(cell, bool)]
-    counted = {"stages", "microbatches"} if one.data == "zero_bubble_pipeline" else set()  # the schedule needs whole ones
-    assert any(breaks(one, record, column, by) for column in numbers if column not in counted), "nothing that is changed matters"
+    numbers = [
+        column for column, cell in record.items() if isinstance(cell, (int, float)) and not isinstance(cell, bool)
+    ]
+    counted = (
+        {"stages", "microbatches"} if one.data == "zero_bubble_pipeline" else set()
+    )  # the schedule needs whole ones
+    assert any(breaks(one, record, column, by) for column in numbers if column not in counted), (
+        "nothing that is changed matters"
+    )
 
 
 NAMED = [  # data set, column, factor, part that must fail
-    ("deepseek_day6_production", "gpus_per_node", 7 / 8, "cost of a day"), ("deepseek_day6_production", "average_nodes", 2, "nodes"),
-    ("deepseek_day6_production", "cached_input_token_per_day", 0.5, "revenue of a day"), ("deepseek_day6_production", "node_decode_token_per_s", 8 / 7, "nodes"),
-    ("deepseek_day6_production", "revenue_USD_per_day", 8 / 7, "profit over cost"), ("deepseek_isca25_ep_latency", "link_GB_per_s", 2, "one exchange"),
-    ("deepseek_isca25_ep_latency", "link_GB_per_s", 2, "tokens a second"), ("vllm_paper", "kv_GiB", 1e9 / 2**30, "slots"), ("vllm_paper", "layers", 2, "slots"),
-    ("vllm_block_bytes", "tensor_parallel", 2, "block of all layers"), ("vllm_block_bytes", "block_tokens", 2, "block of a layer"),
-    ("gpt_fast_readme", "gpus", 2, "bandwidth"), ("megatron_2021_table1", "gpus", 7 / 8, "rate of all chips"), ("megatron_2021_table1", "layers", 7 / 8, "parameters"),
-    ("chinchilla_table3", "pretraining_tokens", 8 / 7, "compute"), ("pope_table2_palm540b", "chips", 2, "share of peak"), ("pope_table2_palm540b", "batch", 8 / 7, "share of peak"),
-    ("h200_deepep_ll_intranode", "tokens_per_gpu", 2, "bytes"), ("zero_bubble_pipeline", "bubble_rate", 8 / 7, "bubble, 1F1B"),
-    ("llama3_405b_parallelism", "pipeline_parallel", 2, "chips"), ("llammlein_training", "context_tokens", 2, "tokens"), ("kipply_13b", "output_token_ms", 8 / 7, "prefill and ten tokens"),
-    ("cuda_graph_cache_lost", "kv_tokens", 8 / 7, "cache"), ("deepseek_isca25_training", "gpus", 7 / 8, "share of peak"),
-]  # fmt: skip
+    ("deepseek_day6_production", "gpus_per_node", 7 / 8, "cost of a day"),
+    ("deepseek_day6_production", "average_nodes", 2, "nodes"),
+    ("deepseek_day6_production", "cached_input_token_per_day", 0.5, "revenue of a day"),
+    ("deepseek_day6_production", "node_decode_token_per_s", 8 / 7, "nodes"),
+    ("deepseek_day6_production", "revenue_USD_per_day", 8 / 7, "profit over cost"),
+    ("deepseek_isca25_ep_latency", "link_GB_per_s", 2, "one exchange"),
+    ("deepseek_isca25_ep_latency", "link_GB_per_s", 2, "tokens a second"),
+    ("vllm_paper", "kv_GiB", 1e9 / 2**30, "slots"),
+    ("vllm_paper", "layers", 2, "slots"),
+    ("vllm_block_bytes", "tensor_parallel", 2, "block of all layers"),
+    ("vllm_block_bytes", "block_tokens", 2, "block of a layer"),
+    ("gpt_fast_readme", "gpus", 2, "bandwidth"),
+    ("megatron_2021_table1", "gpus", 7 / 8, "rate of all chips"),
+    ("megatron_2021_table1", "layers", 7 / 8, "parameters"),
+    ("chinchilla_table3", "pretraining_tokens", 8 / 7, "compute"),
+    ("pope_table2_palm540b", "chips", 2, "share of peak"),
+    ("pope_table2_palm540b", "batch", 8 / 7, "share of peak"),
+    ("h200_deepep_ll_intranode", "tokens_per_gpu", 2, "bytes"),
+    ("zero_bubble_pipeline", "bubble_rate", 8 / 7, "bubble, 1F1B"),
+    ("llama3_405b_parallelism", "pipeline_parallel", 2, "chips"),
+    ("llammlein_training", "context_tokens", 2, "tokens"),
+    ("kipply_13b", "output_token_ms", 8 / 7, "prefill and ten tokens"),
+    ("cuda_graph_cache_lost", "kv_tokens", 8 / 7, "cache"),
+    ("deepseek_isca25_training", "gpus", 7 / 8, "share of peak"),
+]
 
 
 @pytest.mark.parametrize("data, column, by, part", NAMED, ids=lambda x: str(x)[:26])
@@ -136,14 +194,27 @@ def test_a_bent_number_is_found(data, column, by, part):
 
 def failing() -> set[tuple[str, str]]:
     """Data set and part of what does not close now."""
-    return {(row.data, row.part) for one in CLOSINGS if one.data != "zero_bubble_pipeline" for row in closure.closed(one) if not row.holds}
+    return {
+        (row.data, row.part)
+        for one in CLOSINGS
+        if one.data != "zero_bubble_pipeline"
+        for row in closure.closed(one)
+        if not row.holds
+    }
 
 
 def bent(formula: Formula, by: float) -> Formula:
-    return Formula(f"{formula.name}.bent", formula.symbol.name, by * formula.typed, formula.unit, "bent", register=False)
+    return Formula(
+        f"{formula.name}.bent", formula.symbol.name, by * formula.typed, formula.unit, "bent", register=False
+    )
 
 
-CACHE = {("deepseek_isca25_kv", "cache of a token"), ("vllm_paper", "slots"), ("vllm_block_bytes", "block of all layers"), ("vllm_block_bytes", "block of a layer")}
+CACHE = {
+    ("deepseek_isca25_kv", "cache of a token"),
+    ("vllm_paper", "slots"),
+    ("vllm_block_bytes", "block of all layers"),
+    ("vllm_block_bytes", "block of a layer"),
+}
 
 
 def test_values_without_keys(monkeypatch):
@@ -153,14 +224,17 @@ def test_values_without_keys(monkeypatch):
 
 def test_keys_and_values_twice(monkeypatch):
     monkeypatch.setattr(pricing, "kv_of_heads", bent(pricing.kv_of_heads, 2))
-    assert CACHE <= failing()
+    assert failing() >= CACHE
 
 
 def test_grouped_queries_forgotten(monkeypatch):
     """As many heads of keys and values as of queries."""
+
     def all_heads(found: object) -> Model | None:
         m = cells.net(found)
-        return m and replace(m, attention=tuple(replace(g, kv_heads=g.heads) if isinstance(g, Heads) else g for g in m.attention))
+        return m and replace(
+            m, attention=tuple(replace(g, kv_heads=g.heads) if isinstance(g, Heads) else g for g in m.attention)
+        )
 
     monkeypatch.setattr(sums, "net", all_heads)
     monkeypatch.setattr(closings, "net", all_heads)
@@ -169,21 +243,33 @@ def test_grouped_queries_forgotten(monkeypatch):
 
 def test_total_for_active_parameters(monkeypatch):
     monkeypatch.setattr(Model, "n_active", Model.n_total)
-    assert failing() == {("deepseek_isca25_training_compute", "compute of a token"), ("training_gpu_hours", "active parameters")}
+    assert failing() == {
+        ("deepseek_isca25_training_compute", "compute of a token"),
+        ("training_gpu_hours", "active parameters"),
+    }
 
 
 def test_a_peak_with_sparsity(monkeypatch):
     dense = Chip.flops
     monkeypatch.setattr(Chip, "flops", lambda self, precision: 2 * dense(self, precision))
     shares = {data for data, part in failing() if part.startswith("share of peak")}
-    assert shares == {"deepseek_isca25_training", "deepseek_isca25_step", "llama3_405b_parallelism", "megatron_2021_table1", "pope_table2_palm540b"}
+    assert shares == {
+        "deepseek_isca25_training",
+        "deepseek_isca25_step",
+        "llama3_405b_parallelism",
+        "megatron_2021_table1",
+        "pope_table2_palm540b",
+    }
 
 
 def test_gigabytes_for_gibibytes(monkeypatch):
     decimal = lambda unit: {"GiB": 1e9, "MiB": 1e6, "KiB": 1e3}.get(unit) or factor(unit)
     monkeypatch.setattr(sums, "factor", decimal)
     monkeypatch.setattr(closings, "factor", decimal)
-    parts = {("korthikanti_activation_formula", part) for part in ("activations", "what is left of them", "weights and optimizer")}
+    parts = {
+        ("korthikanti_activation_formula", part)
+        for part in ("activations", "what is left of them", "weights and optimizer")
+    }
     assert failing() == parts | (CACHE - {("deepseek_isca25_kv", "cache of a token")})
 
 
@@ -196,15 +282,26 @@ def test_blocks_that_may_be_partly_filled_or_shared(monkeypatch):
     """A block more, and hits of half a block."""
     monkeypatch.setattr(paging, "page_blocks", lambda **at: Formula.__call__(formulas["paging.page_blocks"], **at) + 1)
     monkeypatch.setattr(paging, "hit_tokens", lambda common_context, page_tokens: common_context)
-    found = {("prefix_cache_example", "blocks"), ("prefix_cache_example", "blocks found"), ("prefix_cache_duplicates", "blocks"), ("hybrid_cache_blocks", "blocks")}
+    found = {
+        ("prefix_cache_example", "blocks"),
+        ("prefix_cache_example", "blocks found"),
+        ("prefix_cache_duplicates", "blocks"),
+        ("hybrid_cache_blocks", "blocks"),
+    }
     assert failing() == found
 
 
 def test_sums_of_words_and_of_several_records(monkeypatch):
-    """A quarter more idle, one share twice as large, twice the layers with a window, blocks listed twice, a token more in the window."""
+    """A quarter more idle, one share twice as large, twice the layers with a window, blocks listed twice, a token more
+    in the window.
+    """
     plain, at = cells.records, cells.noted
     monkeypatch.setattr(closings.pipelining, "idle_1f1b", bent(closings.pipelining.idle_1f1b, 1.25))
-    more = {("vllm_kv_use", "use", "reserved"): ("share", 2), ("hybrid_cache_groups", "model", "example"): ("window_layers", 2), ("hybrid_cache_blocks", "group", "full"): ("block_ids", 2)}
+    more = {
+        ("vllm_kv_use", "use", "reserved"): ("share", 2),
+        ("hybrid_cache_groups", "model", "example"): ("window_layers", 2),
+        ("hybrid_cache_blocks", "group", "full"): ("block_ids", 2),
+    }
 
     def changed(id: str, **where: str) -> tuple:
         found = [dict(record) for record in plain(id, **where)]
@@ -216,8 +313,14 @@ def test_sums_of_words_and_of_several_records(monkeypatch):
 
     monkeypatch.setattr(cells, "records", changed)
     monkeypatch.setattr(closings, "noted", lambda id, pattern: at(id, pattern) + (id == "hybrid_prefix_hits"))
-    assert failing() == {("dualpipe_bubble_formulas", "idle time"), ("vllm_kv_use", "shares"), ("hybrid_cache_groups", "groups"),
-                         ("hybrid_cache_groups", "layers and padding"), ("hybrid_cache_blocks", "blocks"), ("hybrid_prefix_hits", "tokens needed")}  # fmt: skip
+    assert failing() == {
+        ("dualpipe_bubble_formulas", "idle time"),
+        ("vllm_kv_use", "shares"),
+        ("hybrid_cache_groups", "groups"),
+        ("hybrid_cache_groups", "layers and padding"),
+        ("hybrid_cache_blocks", "blocks"),
+        ("hybrid_prefix_hits", "tokens needed"),
+    }
 
 
 def test_a_number_that_no_note_has_is_refused():

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from blackboard.catalogue import chip, chips, measurement, models
-from blackboard.reality import __main__ as command, predict
+from blackboard.reality import __main__ as command
+from blackboard.reality import predict
 from blackboard.reality.calibration import ids
 from blackboard.reality.checks import CALIBRATED, CLOSURE, FLOOR, Row
 from blackboard.reality.validation import Report
@@ -22,19 +23,55 @@ NCCL = "h200_nccl"
 def run(*arguments: str) -> subprocess.CompletedProcess:
     """The command in a process of its own."""
     environment = os.environ | {"PYTHONPATH": str(ROOT / "lib"), "PYTHONIOENCODING": "utf-8"}
-    return subprocess.run([sys.executable, "-m", "blackboard.reality", *arguments], capture_output=True, text=True, encoding="utf-8", env=environment, cwd=ROOT, timeout=300)
+    return subprocess.run(
+        [sys.executable, "-m", "blackboard.reality", *arguments],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        env=environment,
+        cwd=ROOT,
+        timeout=300,
+    )
 
 
 def test_a_prediction_in_a_process_of_its_own():
-    done = run("predict", "llama-3.1-70b", "--chip", "h100-sxm", "--chips", "8", "--batch", "64", "--context", "4096", "--weights", "fp8", "--tensor", "8")
+    done = run(
+        "predict",
+        "llama-3.1-70b",
+        "--chip",
+        "h100-sxm",
+        "--chips",
+        "8",
+        "--batch",
+        "64",
+        "--context",
+        "4096",
+        "--weights",
+        "fp8",
+        "--tensor",
+        "8",
+    )
     assert done.returncode == 0 and not done.stderr
-    assert done.stdout.rstrip() == str(predict("llama-3.1-70b", chip="h100-sxm", chips=8, batch=64, context=4096, weights="fp8", tensor=8))
+    assert done.stdout.rstrip() == str(
+        predict("llama-3.1-70b", chip="h100-sxm", chips=8, batch=64, context=4096, weights="fp8", tensor=8)
+    )
 
 
 OPTIONS = {
-    "phase": "prefill", "chips": 64, "batch": 512, "context": 4096, "weights": "fp8", "kv": "fp8", "compute": "bf16", "tensor": 4, "expert": 16, "pipeline": 2, "cache": "tokens",
-    "calibration": "trtllm-moe-h200", "rent": "accounting",
-}  # fmt: skip
+    "phase": "prefill",
+    "chips": 64,
+    "batch": 512,
+    "context": 4096,
+    "weights": "fp8",
+    "kv": "fp8",
+    "compute": "bf16",
+    "tensor": 4,
+    "expert": 16,
+    "pipeline": 2,
+    "cache": "tokens",
+    "calibration": "trtllm-moe-h200",
+    "rent": "accounting",
+}
 
 
 def test_every_option_of_predict_is_an_option_of_the_command(capsys):
@@ -47,7 +84,10 @@ def test_every_option_of_predict_is_an_option_of_the_command(capsys):
 @pytest.mark.parametrize("name", sorted(set(OPTIONS) - {"rent"}))
 def test_each_option_changes_what_is_printed(capsys, name):
     base = ["predict", "deepseek-v3", "--chip", "h800", "--chips", "128", "--pipeline", "4", "--batch", "640"]
-    changed = {key: str(value) for key, value in OPTIONS.items()} | {"tensor": "2", "weights": "bf16"}  # its own are FP8
+    changed = {key: str(value) for key, value in OPTIONS.items()} | {
+        "tensor": "2",
+        "weights": "bf16",
+    }  # its own are FP8
     printed = [(command.main([*base, *more]), capsys.readouterr().out) for more in ([], [f"--{name}", changed[name]])]
     assert printed[0][0] == printed[1][0] == 0 and printed[0][1] != printed[1][1]
 
@@ -75,9 +115,13 @@ def test_the_list_has_every_id_that_predict_takes(capsys):
     assert command.main(["list"]) == 0
     told = capsys.readouterr().out
     first, second, third = (part.splitlines() for part in told.rstrip().split("\n\n"))
-    assert (first[0], second[0], third[0].split(":")[0]) == ("models", "chips", "calibrations") and max(map(len, told.splitlines())) <= 80
+    assert (first[0], second[0], third[0].split(":")[0]) == ("models", "chips", "calibrations") and max(
+        map(len, told.splitlines())
+    ) <= 80
     assert sorted(" ".join(first[1:]).split()) == sorted(model.id for model in models() if not model.given)
-    assert sorted(" ".join(second[1:]).split()) == sorted(row.id for row in chips()) and [line.split()[0] for line in third[1:]] == list(ids())
+    assert sorted(" ".join(second[1:]).split()) == sorted(row.id for row in chips()) and [
+        line.split()[0] for line in third[1:]
+    ] == list(ids())
 
 
 @pytest.mark.parametrize("words", [("lama", "--chip", "h100-sxm"), ("llama-3.1-8b", "--chip", "h100")])
@@ -91,28 +135,47 @@ def test_without_sourced_constants_those_that_there_are_are_listed(capsys):
     assert command.main(["predict", "deepseek-v3", "--chip", "a100-80gb", "--calibration", "auto"]) == 2
     head, *lines = capsys.readouterr().err.splitlines()
     assert head.startswith("error: no sourced constants for a100-80gb in bf16, experts;") and "calibration=" not in head
-    assert lines[0].split()[0] == "gptfast-a100" and [line.split()[0] for line in lines[1:]] == [id for id in ids() if id != "gptfast-a100"]
+    assert lines[0].split()[0] == "gptfast-a100" and [line.split()[0] for line in lines[1:]] == [
+        id for id in ids() if id != "gptfast-a100"
+    ]
 
 
-@pytest.mark.parametrize("words, says", [
-    (("predict", "lama-3.1-70b", "--chip", "h100-sxm"), "near: llama-3.1-70b"), (("predict", "llama-3.1-70b", "--chip", "h100"), "near: h100-sxm"),
-    (("predict", "llama-3.1-70b", "--chip", "h100-sxm", "--batch", "0"), "batch must be a positive number"),
-    (("predict", "llama-3.1-70b", "--chip", "h100-sxm", "--batch", "nan"), "batch must be a positive number"),
-    (("predict", "llama-3.1-70b", "--chip", "h100-sxm", "--batch", "1e305"), "finite"),
-    (("predict", "llama-3.1-70b", "--chip", "h100-sxm", "--tensor", "0"), "tensor must be a whole number"),
-    (("predict", "llama-3.1-70b", "--chip", "h100-sxm", "--chips", "6", "--tensor", "4"), "not a multiple"),
-    (("predict", "llama-3.1-70b", "--chip", "h100-sxm", "--kv", "fp7"), "no precision 'fp7'"),
-    (("predict", "llama-3.1-70b", "--chip", "b300", "--rent", "three"), "listed but not confirmed: three-year contract, guessed"),
-    (("predict", "lecture-moe", "--chip", "h100-sxm"), "choose a model with an architecture"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "words, says",
+    [
+        (("predict", "lama-3.1-70b", "--chip", "h100-sxm"), "near: llama-3.1-70b"),
+        (("predict", "llama-3.1-70b", "--chip", "h100"), "near: h100-sxm"),
+        (("predict", "llama-3.1-70b", "--chip", "h100-sxm", "--batch", "0"), "batch must be a positive number"),
+        (("predict", "llama-3.1-70b", "--chip", "h100-sxm", "--batch", "nan"), "batch must be a positive number"),
+        (("predict", "llama-3.1-70b", "--chip", "h100-sxm", "--batch", "1e305"), "finite"),
+        (("predict", "llama-3.1-70b", "--chip", "h100-sxm", "--tensor", "0"), "tensor must be a whole number"),
+        (("predict", "llama-3.1-70b", "--chip", "h100-sxm", "--chips", "6", "--tensor", "4"), "not a multiple"),
+        (("predict", "llama-3.1-70b", "--chip", "h100-sxm", "--kv", "fp7"), "no precision 'fp7'"),
+        (
+            ("predict", "llama-3.1-70b", "--chip", "b300", "--rent", "three"),
+            "listed but not confirmed: three-year contract, guessed",
+        ),
+        (("predict", "lecture-moe", "--chip", "h100-sxm"), "choose a model with an architecture"),
+    ],
+)
 def test_a_mistake_is_told_in_a_line(capsys, words, says):
     assert command.main(list(words)) == 2
     told = capsys.readouterr()
     assert told.out == "" and told.err.startswith("error: ") and says in told.err and told.err.count("\n") == 1
 
 
-@pytest.mark.parametrize("words", [(), ("predict",), ("predict", "llama-3.1-70b"), ("guess",), ("predict", "llama-3.1-70b", "--chip", "h100-sxm", "--chips", "many"),
-                                   ("predict", "llama-3.1-70b", "--chip", "h100-sxm", "--phase", "training"), ("validate", "--kind", "guess")])  # fmt: skip
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        ("predict",),
+        ("predict", "llama-3.1-70b"),
+        ("guess",),
+        ("predict", "llama-3.1-70b", "--chip", "h100-sxm", "--chips", "many"),
+        ("predict", "llama-3.1-70b", "--chip", "h100-sxm", "--phase", "training"),
+        ("validate", "--kind", "guess"),
+    ],
+)
 def test_what_is_no_command_is_refused(capsys, words):
     with pytest.raises(SystemExit) as raised:
         command.main(list(words))
@@ -161,5 +224,8 @@ def test_a_failure_is_shown_and_is_the_exit_status(capsys, monkeypatch):
     monkeypatch.setattr(command, "validate", lambda **_: Report((beaten, excused)))
     assert command.main(["validate"]) == 1
     told = capsys.readouterr().out
-    assert "FAILS: floor, h200_nccl, a row that beats its floor: 1 against 2 s" in told and "another: 0.50 of the ideal time: it never ran" in told
+    assert (
+        "FAILS: floor, h200_nccl, a row that beats its floor: 1 against 2 s" in told
+        and "another: 0.50 of the ideal time: it never ran" in told
+    )
     assert told.splitlines()[-1] == "2 rows, 1 failures"

@@ -1,4 +1,6 @@
-"""Reality's pictures: every row is in one of them, once; they say what they show; and the sliders' arithmetic is the prediction's."""
+"""Reality's pictures: every row is in one of them, once; they say what they show; and the sliders' arithmetic is the
+prediction's.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,7 @@ def closed():
     plt.close("all")
 
 
-# --- what is drawn -----------------------------------------------------------------------------------------------------
+# --- what is drawn ----------------------------------------------------------------------------------------------------
 
 
 def test_there_are_as_many_pictures_as_asked():
@@ -50,15 +52,31 @@ def test_there_are_as_many_pictures_as_asked():
 def test_pictures_can_be_read(name):
     """Alt text, colours of the palette, no text on another or outside, no letter below 9 pixels on a phone."""
     figure = getattr(figures, name)()
-    assert figure.alt == figures.alt(name) and 100 < len(figure.alt) < 800 and figure.alt.endswith(".") and "nan" not in figure.alt and "\n" not in figure.alt
+    assert (
+        figure.alt == figures.alt(name)
+        and 100 < len(figure.alt) < 800
+        and figure.alt.endswith(".")
+        and "nan" not in figure.alt
+        and "\n" not in figure.alt
+    )
     known = {to_hex(colour) for colour in COLOURS.values()}
     assert {to_hex(line.get_color()) for axes in figure.axes for line in axes.get_lines()} <= known
     assert {to_hex(text.get_color()) for text in figure.findobj(Text) if text.get_text()} <= known | {"#000000"}
     texts = list(drawn_texts(figure))
     for (one, a), (two, b) in itertools.combinations(texts, 2):
-        assert min(a.x1, b.x1) - max(a.x0, b.x0) <= 1 or min(a.y1, b.y1) - max(a.y0, b.y0) <= 1, f"{one!r} and {two!r} overlap"
-    assert all(box.x0 >= -1 and box.y0 >= -1 and box.x1 <= figure.bbox.x1 + 1 and box.y1 <= figure.bbox.y1 + 1 for _, box in texts)
-    assert min(text.get_fontsize() for text in figure.findobj(Text) if text.get_text()) * 330 / (figure.get_figwidth() * 72) >= 9
+        assert min(a.x1, b.x1) - max(a.x0, b.x0) <= 1 or min(a.y1, b.y1) - max(a.y0, b.y0) <= 1, (
+            f"{one!r} and {two!r} overlap"
+        )
+    assert all(
+        box.x0 >= -1 and box.y0 >= -1 and box.x1 <= figure.bbox.x1 + 1 and box.y1 <= figure.bbox.y1 + 1
+        for _, box in texts
+    )
+    assert (
+        min(text.get_fontsize() for text in figure.findobj(Text) if text.get_text())
+        * 330
+        / (figure.get_figwidth() * 72)
+        >= 9
+    )
 
 
 def shown(figure):
@@ -86,7 +104,9 @@ def test_every_floor_is_drawn_once():
     rows = whole().of(FLOOR).rows
     groups = figures.grouped(rows)
     assert sum(len(line.rows) for lines in groups.values() for line in lines) == len(rows)
-    assert {name for lines in groups.values() for name in (line.name for line in lines)} == {name for lines in figures.FLOORS.values() for name in lines}
+    assert {name for lines in groups.values() for name in (line.name for line in lines)} == {
+        name for lines in figures.FLOORS.values() for name in lines
+    }
     assert all(lines == sorted(lines, key=lambda line: line.median) for lines in groups.values())
     marks = shown(figures.floors())
     beyond = [sum(row.slow >= figures.MOST for row in line.rows) for lines in groups.values() for line in lines]
@@ -103,7 +123,9 @@ def test_the_picture_says_what_its_triangles_stand_for():
 def test_headings_are_dark_and_have_the_colour_of_their_dots():
     """Pale colours of the palette are for squares and dots, none for words."""
     for figure in (figures.floors(), figures.calibrated_serving(), figures.where()):
-        texts = [(text.get_text(), to_hex(text.get_color())) for text in figure.findobj(Text) if text.get_text().strip()]
+        texts = [
+            (text.get_text(), to_hex(text.get_color())) for text in figure.findobj(Text) if text.get_text().strip()
+        ]
         assert {colour for text, colour in texts if text not in "■◆"} <= {"#000000", to_hex(COLOURS["bound"])}
         assert len({colour for text, colour in texts if text == "■"}) >= 6
 
@@ -118,13 +140,17 @@ def test_every_calibrated_row_is_drawn_once():
     specs = [spec for sections in figures.SECTIONS.values() for specs in sections.values() for spec in specs]
     for row in rows:
         assert sum(figures.match(row, spec) for spec in specs) == 1, f"{row.data}, {row.part}"
-    drawn = sum(shown(getattr(figures, f"calibrated_{picture}")())[mark] for picture in figures.SECTIONS for mark in "o<>")
+    drawn = sum(
+        shown(getattr(figures, f"calibrated_{picture}")())[mark] for picture in figures.SECTIONS for mark in "o<>"
+    )
     assert drawn == len(rows)
 
 
 @pytest.mark.parametrize("picture", figures.SECTIONS)
 def test_errors_at_the_edge_are_those_of_the_table(picture):
-    """A line's number is the error that the report gives for that slice: of the tested rows, weighted where slices share a name."""
+    """A line's number is the error that the report gives for that slice: of the tested rows, weighted where slices
+    share a name.
+    """
     sums = whole().of(CALIBRATED).sums
     for lines in figures.sliced(picture).values():
         for line in lines:
@@ -140,11 +166,16 @@ def test_slices_of_one_name_are_meant_to_be_one():
     """Shorter names join slices only where a list says so."""
     lines = [line for picture in figures.SECTIONS for found in figures.sliced(picture).values() for line in found]
     joined = {line.name: parts for line in lines if len(parts := {row.part for row in line.rows}) > 1}
-    assert set(joined) == {"simulated, unfitted"} and all(", simulated" in part for part in joined["simulated, unfitted"])
-    assert figures.short("Qwen3-235B-A22B, 8 H200") == "Qwen3 235B, 8 H200" and figures.short("GPT-4-turbo") == "GPT-4-turbo"
+    assert set(joined) == {"simulated, unfitted"} and all(
+        ", simulated" in part for part in joined["simulated, unfitted"]
+    )
+    assert (
+        figures.short("Qwen3-235B-A22B, 8 H200") == "Qwen3 235B, 8 H200"
+        and figures.short("GPT-4-turbo") == "GPT-4-turbo"
+    )
 
 
-# --- where the time goes -------------------------------------------------------------------------------------------------
+# --- where the time goes ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("slice", losses.SLICES)
@@ -158,18 +189,35 @@ def test_losses_add_up_to_the_measured_time(slice):
 
 @pytest.mark.parametrize("case", serving.trtllm()[::7], ids=lambda case: case.what)
 def test_a_path_ends_where_the_prediction_does(case):
-    """With all constants in, the time is the calibrated row's; no step makes a run faster; one chip loses nothing to links."""
+    """With all constants in, the time is the calibrated row's; no step makes a run faster; one chip loses nothing to
+    links.
+    """
     path = losses.path(case)
-    (row,) = [row for row in runs.rows() if row.kind == CALIBRATED and row.what == case.what and row.why == runs.recipe_of(case).id]
+    (row,) = [
+        row
+        for row in runs.rows()
+        if row.kind == CALIBRATED and row.what == case.what and row.why == runs.recipe_of(case).id
+    ]
     assert path["unexplained"] / path["layers"] == pytest.approx(row.slow, rel=1e-12)
     steps = list(path.values())[:-1]
-    assert all(after >= before * (1 - 1e-12) for before, after in itertools.pairwise(steps)) and (case.layout.chips > 1 or path["links"] == path["memory"])
+    assert all(after >= before * (1 - 1e-12) for before, after in itertools.pairwise(steps)) and (
+        case.layout.chips > 1 or path["links"] == path["memory"]
+    )
 
 
 def test_fitted_slices_are_marked():
     (axes,) = figures.where().axes
     starred = [label.get_text().endswith("*") for label in axes.get_yticklabels()]
-    assert starred == [slice in ("Llama-3.3-70B, 1 H200", "Llama-3.3-70B, 1 B200", "Qwen3-235B-A22B, 8 H200", "Qwen3-235B-A22B, 8 B200") for slice in losses.SLICES]
+    assert starred == [
+        slice
+        in (
+            "Llama-3.3-70B, 1 H200",
+            "Llama-3.3-70B, 1 B200",
+            "Qwen3-235B-A22B, 8 H200",
+            "Qwen3-235B-A22B, 8 B200",
+        )
+        for slice in losses.SLICES
+    ]
 
 
 def test_an_unknown_slice_is_said():
@@ -177,7 +225,7 @@ def test_an_unknown_slice_is_said():
         losses.losses("Llama-3.3-70B, 1 H20")
 
 
-# --- the explorable ------------------------------------------------------------------------------------------------------
+# --- the explorable ---------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -188,8 +236,18 @@ def explored():
 @pytest.mark.parametrize("family", explorables.FAMILIES)
 def test_the_browsers_expression_is_the_prediction(family):
     """For every row: ideal, with the fitted constants, and between, where only a part is hidden."""
-    between = {"compute_efficiency": 0.7, "memory_efficiency": 0.4, "serial_share": 0.3, "link_efficiency": 0.5, "link_latency": 2e-5}
-    settings = [(explorables.START, IDEAL), (explorables.constants(family), named(explorables.FAMILIES[family])), (between, Calibration("between", "", between))]
+    between = {
+        "compute_efficiency": 0.7,
+        "memory_efficiency": 0.4,
+        "serial_share": 0.3,
+        "link_efficiency": 0.5,
+        "link_latency": 2e-5,
+    }
+    settings = [
+        (explorables.START, IDEAL),
+        (explorables.constants(family), named(explorables.FAMILIES[family])),
+        (between, Calibration("between", "", between)),
+    ]
     cases = explorables.cases(family)
     data = [row for row in explorables.rows() if row["family"] == family]
     for (signals_, calibration), (case, row) in itertools.product(settings, zip(cases, data, strict=True)):
@@ -202,24 +260,32 @@ def test_vega_itself_computes_the_same():
     data = [row | {"row": n} for n, row in enumerate(explorables.rows()) if row["family"] == "Hopper"]
     params = [{"name": name, "value": value} for name, value in explorables.constants("Hopper").items()]
     found = vega_says(data, [explorables.predicted(), "datum.measured"], params)[:, 0]
-    assert list(found) == pytest.approx([runs.seconds(case, named("trtllm-h200")) for case in explorables.cases("Hopper")], rel=1e-12)
+    assert list(found) == pytest.approx(
+        [runs.seconds(case, named("trtllm-h200")) for case in explorables.cases("Hopper")], rel=1e-12
+    )
 
 
 def moved(explored, **to):
     """The spec with its controls elsewhere."""
-    params = [{**param, "value": to[param["name"]]} if param["name"] in to else param for param in explored.spec["params"]]
+    params = [
+        {**param, "value": to[param["name"]]} if param["name"] in to else param for param in explored.spec["params"]
+    ]
     assert set(to) <= {param["name"] for param in params}
     return {**explored.spec, "params": params, "width": 600}
 
 
 def words(spec):
     """What a picture of the spec says."""
-    return " ".join(ElementTree.fromstring(vl_convert.vegalite_to_svg(json.dumps(spec), vl_version=VEGALITE)).itertext())
+    return " ".join(
+        ElementTree.fromstring(vl_convert.vegalite_to_svg(json.dumps(spec), vl_version=VEGALITE)).itertext()
+    )
 
 
 def settings(values):
     """Constants as the sliders are set."""
-    return {f"my_{name}": value for name, value in values.items() if name != "link_latency"} | {"latency_us": values["link_latency"] / 1e-6}
+    return {f"my_{name}": value for name, value in values.items() if name != "link_latency"} | {
+        "latency_us": values["link_latency"] / 1e-6
+    }
 
 
 def reported(family, ideal=False):
@@ -237,12 +303,19 @@ def head(family, found):
 @pytest.mark.parametrize("family", explorables.FAMILIES)
 @pytest.mark.parametrize("ideal", [True, False], ids=["ideal", "fitted"])
 def test_the_chart_says_the_errors_of_the_report(explored, family, ideal):
-    """At the right of each line, and above for fitted and other rows, stands what the rows of the report have; menu and sliders agree."""
+    """At the right of each line, and above for fitted and other rows, stands what the rows of the report have; menu
+    and sliders agree.
+    """
     found = reported(family, ideal)
     menu = words(moved(explored, family=family, constants="ideal" if ideal else family))
-    sliders = words(moved(explored, family=family, **settings(explorables.START if ideal else explorables.constants(family))))
+    sliders = words(
+        moved(explored, family=family, **settings(explorables.START if ideal else explorables.constants(family)))
+    )
     for said in (menu, sliders):
-        assert all(share(mape(error for part, _, error in found if part == mine)) in said for mine in {part for part, _, _ in found})
+        assert all(
+            share(mape(error for part, _, error in found if part == mine)) in said
+            for mine in {part for part, _, _ in found}
+        )
         assert head(family, found) in said
     assert menu == sliders and len(found) == sum(row["family"] == family for row in explorables.rows())
 
@@ -250,16 +323,30 @@ def test_the_chart_says_the_errors_of_the_report(explored, family, ideal):
 @pytest.mark.parametrize("family", explorables.FAMILIES)
 def test_what_the_caption_prints_gives_the_errors_of_the_report(explored, family):
     """A reader who sets the sliders to the caption's digits reads the caption's errors above the plot."""
-    told = re.search(rf"{family}: compute (\S+), memory (\S+), (\S+) % off where they were fitted and (\S+) % elsewhere", explored.caption)
+    told = re.search(
+        rf"{family}: compute (\S+), memory (\S+), (\S+) % off where they were fitted and (\S+) % elsewhere",
+        explored.caption,
+    )
     rate, micro = re.search(r"links at (\S+) and (\S+) µs", explored.caption).groups()
-    typed = {"my_compute_efficiency": float(told[1]), "my_memory_efficiency": float(told[2]), "my_serial_share": 1, "my_link_efficiency": float(rate), "latency_us": float(micro)}
+    typed = {
+        "my_compute_efficiency": float(told[1]),
+        "my_memory_efficiency": float(told[2]),
+        "my_serial_share": 1,
+        "my_link_efficiency": float(rate),
+        "latency_us": float(micro),
+    }
     said = words(moved(explored, family=family, **typed))
-    assert head(family, reported(family)) == f"of {family} {told[3]} % on * rows, {told[4]} % elsewhere" and head(family, reported(family)) in said
+    assert (
+        head(family, reported(family)) == f"of {family} {told[3]} % on * rows, {told[4]} % elsewhere"
+        and head(family, reported(family)) in said
+    )
 
 
 @pytest.mark.parametrize("chosen", explorables.FAMILIES)
 def test_one_setting_is_judged_on_both_families(explored, chosen):
-    """Whichever family is shown, the errors of both stand above: small where the constants come from, large for the other."""
+    """Whichever family is shown, the errors of both stand above: small where the constants come from, large for the
+    other.
+    """
     values = named(explorables.FAMILIES[chosen])
     errors = {family: mape(error for _, error in explorables.errors(family, values)) for family in explorables.FAMILIES}
     told = "mean error: " + ", ".join(f"{family} {share(error)}" for family, error in errors.items())
@@ -271,7 +358,9 @@ def test_the_title_says_which_constants_count(explored):
     assert "TensorRT-LLM on H100 and H200, FP8 compute 1, memory 1, σ 0, links 1 and 0 µs" in words(moved(explored))
     values = explorables.constants("Hopper")
     rates = ", ".join(f"{name} {values[f'{name}_efficiency']:.3g}" for name in ("compute", "memory"))
-    assert f"{rates}, σ 1, links {values['link_efficiency']:.3g} and {values['link_latency'] / 1e-6:.1f} µs" in words(moved(explored, constants="Hopper"))
+    assert f"{rates}, σ 1, links {values['link_efficiency']:.3g} and {values['link_latency'] / 1e-6:.1f} µs" in words(
+        moved(explored, constants="Hopper")
+    )
     mine = moved(explored, family="Blackwell", my_compute_efficiency=0.5, my_serial_share=0.25, latency_us=12.5)
     assert "TensorRT-LLM on B200 and GB200, FP4 compute 0.5, memory 1, σ 0.25, links 1 and 12.5 µs" in words(mine)
 
@@ -283,16 +372,32 @@ def test_sliders_start_at_the_ideal_machine(explored):
     for family in explorables.FAMILIES:  # the fitted constants can be set, to the digits of the caption
         for name, value in settings(explorables.constants(family)).items():
             assert bound[name]["bind"]["min"] <= value <= bound[name]["bind"]["max"]
-    assert [param["bind"]["step"] for param in bound.values() if param["bind"]["input"] == "range"] == [0.001, 0.001, 0.01, 0.01, 0.1]
+    assert [param["bind"]["step"] for param in bound.values() if param["bind"]["input"] == "range"] == [
+        0.001,
+        0.001,
+        0.01,
+        0.01,
+        0.1,
+    ]
 
 
 @pytest.mark.parametrize("family", explorables.FAMILIES)
 def test_no_setting_brings_a_row_out_of_the_plot(explored, family):
     """A step is shortest with every slider at the ideal and longest with every slider at its other end."""
-    binds = {param["name"].removeprefix("my_"): param["bind"] for param in explored.spec["params"] if param.get("bind", {}).get("input") == "range"}
-    slowest = {name: bind["min"] for name, bind in binds.items() if name.endswith("efficiency")} | {"serial_share": binds["serial_share"]["max"]}
+    binds = {
+        param["name"].removeprefix("my_"): param["bind"]
+        for param in explored.spec["params"]
+        if param.get("bind", {}).get("input") == "range"
+    }
+    slowest = {name: bind["min"] for name, bind in binds.items() if name.endswith("efficiency")} | {
+        "serial_share": binds["serial_share"]["max"]
+    }
     slowest["link_latency"] = binds["latency_us"]["max"] * 1e-6
-    slows = [case.measured / runs.seconds(case, calibration) for case in explorables.cases(family) for calibration in (IDEAL, Calibration("slowest", "", slowest))]
+    slows = [
+        case.measured / runs.seconds(case, calibration)
+        for case in explorables.cases(family)
+        for calibration in (IDEAL, Calibration("slowest", "", slowest))
+    ]
     low, high = explored.spec["layer"][0]["encoding"]["x"]["scale"]["domain"]
     assert low < min(slows) and max(slows) < 0.6 * high  # the right end is for the errors
 
@@ -300,7 +405,10 @@ def test_no_setting_brings_a_row_out_of_the_plot(explored, family):
 def test_sending_is_never_the_longest_unless_links_are_made_slow():
     """What the caption says of σ = 0: with ideal links and with those of the fit, other constants ideal."""
     links = {name: value for name, value in explorables.constants("Hopper").items() if name.startswith("link")}
-    longest = lambda row, values: row["links"] / values["link_efficiency"] + row["starts"] * values["link_latency"] > max(row["compute"], row["memory"])
+    longest = lambda row, values: (
+        row["links"] / values["link_efficiency"] + row["starts"] * values["link_latency"]
+        > max(row["compute"], row["memory"])
+    )
     assert not [row for row in explorables.rows() for values in (explorables.START, links) if longest(row, values)]
     assert [row for row in explorables.rows() if longest(row, {"link_efficiency": 0.2, "link_latency": 5e-5})]
 
@@ -310,9 +418,15 @@ def test_who_listens_hears_runs_and_nothing_else(explored):
     speaking = [layer for layer in explored.spec["layer"] if layer["mark"].get("aria", True)]
     assert len(speaking) == 1
     svg = vl_convert.vegalite_to_svg(json.dumps(moved(explored)), vl_version=VEGALITE)
-    said = [label for label in re.findall(r'aria-label="([^"]*)"', svg) if "axis" not in label and label not in (explored.alt, explored.spec["description"])]
+    said = [
+        label
+        for label in re.findall(r'aria-label="([^"]*)"', svg)
+        if "axis" not in label and label not in (explored.alt, explored.spec["description"])
+    ]
     runs_said = [label for label in said if label.endswith(" times the predicted time")]
-    assert len(runs_said) == len(explorables.cases("Hopper")) and not [label for label in said if re.search(r"\d\.\d{4}", label)]
+    assert len(runs_said) == len(explorables.cases("Hopper")) and not [
+        label for label in said if re.search(r"\d\.\d{4}", label)
+    ]
 
 
 def test_the_explorable_is_valid_small_and_loads_nothing(explored):

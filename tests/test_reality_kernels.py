@@ -10,7 +10,8 @@ from blackboard.catalogue import chip, measurement, model
 from blackboard.formula import take
 from blackboard.overheads import implied
 from blackboard.racks import numbers as racks_numbers
-from blackboard.reality import equations as eq, exchanges, kernels
+from blackboard.reality import equations as eq
+from blackboard.reality import exchanges, kernels
 from blackboard.reality.checks import CALIBRATED, FLOOR, summed
 from blackboard.reality.fits import fitted
 from blackboard.units import factor
@@ -48,7 +49,10 @@ TESTED = {
 
 def test_every_measured_row_is_there():
     counted = lambda kind, data: sum(row.kind == kind and row.data == data for row in ROWS)
-    once, twice = ("h200_gemm", "h200_decode_attention", "h200_nccl"), ("h200_deepep_ll_intranode", "deepep_v1_normal", "deepep_v2")
+    once, twice = (
+        ("h200_gemm", "h200_decode_attention", "h200_nccl"),
+        ("h200_deepep_ll_intranode", "deepep_v1_normal", "deepep_v2"),
+    )
     for data in once + twice:
         assert counted(FLOOR, data) == counted(CALIBRATED, data) == (1 + (data in twice)) * len(measurement(data).rows)
     assert len({(row.kind, row.data, row.what) for row in ROWS}) == len(ROWS), "two rows of one name"
@@ -66,11 +70,20 @@ def test_what_beats_the_ring_does_not_beat_the_switches():
             assert 1 / ring_over_switch <= row.slow < 1
 
 
-@pytest.mark.parametrize("name, count, latency, excused", [
-    ("all_reduce", 8, 25, True), ("all_reduce", 8, 18, False), ("all_reduce", 4, 25, False), ("all_gather", 8, 15, False), ("all_to_all", 2, 9, False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name, count, latency, excused",
+    [
+        ("all_reduce", 8, 25, True),
+        ("all_reduce", 8, 18, False),
+        ("all_reduce", 4, 25, False),
+        ("all_gather", 8, 15, False),
+        ("all_to_all", 2, 9, False),
+    ],
+)
 def test_an_excuse_only_where_switches_can_add_up_so_fast(name, count, latency, excused):
-    """8 MB in so many microseconds, by itself below the ring's or exchange's floor: only 8 GPUs above the switches' own floor may."""
+    """8 MB in so many microseconds, by itself below the ring's or exchange's floor: only 8 GPUs above the switches'
+    own floor may.
+    """
     this = lambda row: (row["operation"], row["gpus"], row["message_bytes"]) == (name, count, 2**23)
     changed = [row | {"latency_us": latency} if this(row) else row for row in measurement("h200_nccl").records()]
     rows = exchanges.within_node(exchanges.groups(nccl=changed))
@@ -87,7 +100,9 @@ def test_errors_where_nothing_was_fitted(line):
     most, lean = TESTED[line.data, line.part]
     assert line.mape <= most
     assert line.mape < line.ideal_mape, "the roofline alone is as good"
-    assert lean * line.bias >= 0 and (not lean or abs(line.bias) > 0.6 * line.mape), "it no longer leans that way: say so"
+    assert lean * line.bias >= 0 and (not lean or abs(line.bias) > 0.6 * line.mape), (
+        "it no longer leans that way: say so"
+    )
 
 
 def test_most_tested_rows_are_within_fifteen_percent():
@@ -96,7 +111,7 @@ def test_most_tested_rows_are_within_fifteen_percent():
     assert good >= 0.9 * sum(line.count for line in aim)
 
 
-# --- what is fitted stays apart from what is tested ----------------------------------------------------------------------------
+# --- what is fitted stays apart from what is tested -------------------------------------------------------------------
 
 
 def _changed(rows, chosen, field, times=1.5):
@@ -108,7 +123,9 @@ def _ours(rows, data):
 
 
 def _gemm(chosen):
-    return kernels.gemm_checks([row._replace(measured=row.measured * 1.5) if chosen(row) else row for row in gemm_rows()])
+    return kernels.gemm_checks(
+        [row._replace(measured=row.measured * 1.5) if chosen(row) else row for row in gemm_rows()]
+    )
 
 
 def _collectives(chosen):
@@ -120,11 +137,16 @@ def _collectives(chosen):
 CASES = {
     "h200_gemm": lambda fit: _gemm(lambda row: (row.m in kernels.GEMM_SLICE) == fit),
     "h200_decode_attention": lambda fit: kernels.attention_checks(
-        _changed(measurement("h200_decode_attention").records(), lambda row: (row["batch"] == 8) == fit, "latency_us")),
+        _changed(measurement("h200_decode_attention").records(), lambda row: (row["batch"] == 8) == fit, "latency_us")
+    ),
     "h200_nccl": _collectives,
     "deepep_v1_normal": lambda fit: exchanges.exchange_rates(
-        [rate._replace(measured=rate.measured / 1.5) if exchanges.in_fit(rate) == fit else rate for rate in exchanges.rates()]),
-}  # fmt: skip
+        [
+            rate._replace(measured=rate.measured / 1.5) if exchanges.in_fit(rate) == fit else rate
+            for rate in exchanges.rates()
+        ]
+    ),
+}
 
 
 @pytest.mark.parametrize("data", CASES)
@@ -132,7 +154,9 @@ def test_rows_that_are_tested_do_not_move_the_constants(data):
     before = _ours(ROWS, data)
     assert _ours(CASES[data](False), data) == pytest.approx(before, rel=1e-9)
     moved = _ours(CASES[data](True), data)
-    assert all(max(moved[what] / before[what], before[what] / moved[what]) > 1.2 for what in before), "rows that are fitted must"
+    assert all(max(moved[what] / before[what], before[what] / moved[what]) > 1.2 for what in before), (
+        "rows that are fitted must"
+    )
 
 
 def test_captured_steps_are_fitted_on_one_model_alone():
@@ -141,18 +165,23 @@ def test_captured_steps_are_fitted_on_one_model_alone():
     slower = lambda fit: [slow(row) if kernels.in_steps(row) == fit else row for row in rows]
     before = _ours(ROWS, "gpt_fast_readme")
     assert _ours(kernels.step_checks(slower(False)), "gpt_fast_readme") == pytest.approx(before)
-    assert all(after > 1.2 * before[what] for what, after in _ours(kernels.step_checks(slower(True)), "gpt_fast_readme").items())
+    assert all(
+        after > 1.2 * before[what]
+        for what, after in _ours(kernels.step_checks(slower(True)), "gpt_fast_readme").items()
+    )
 
 
 def test_constants_also_hold_for_a_weight_they_have_not_seen():
-    """Fitted on one weight, which hardly tells a fixed time from a slow memory, products with the other are off by a tenth, not by a third."""
+    """Fitted on one weight, which hardly tells a fixed time from a slow memory, products with the other are off by a
+    tenth, not by a third.
+    """
     for seen in (8_192, 4_096):
         rows = kernels.gemm_checks(slice=lambda row: row.n == seen and kernels.gemm_side(row) != "near the knee")
         other = [row for row in rows if row.kind == CALIBRATED and not row.fitted and "knee" not in row.part]
         assert len(other) == 3 * 17 and sum(abs(row.error) for row in other) / len(other) < 0.14
 
 
-# --- constants -----------------------------------------------------------------------------------------------------------------
+# --- constants --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("key", kernels.constants())
@@ -165,12 +194,18 @@ def test_a_constant_says_what_it_is(key):
 
 def test_constants_make_sense():
     value = {key: constant.value for key, constant in kernels.constants().items()}
-    assert value["gemm-trtllm-bf16.compute_efficiency"] > value["gemm-trtllm-fp8.compute_efficiency"], "making inputs FP8 takes time"
+    assert value["gemm-trtllm-bf16.compute_efficiency"] > value["gemm-trtllm-fp8.compute_efficiency"], (
+        "making inputs FP8 takes time"
+    )
     assert value["gemm-trtllm-fp8.overhead"] > 2 * value["gemm-trtllm-bf16.overhead"], "and kernels of its own"
     assert value["gemm-vllm-bf16.overhead"] > implied.replay(), "a graph was started for each product"
-    assert value["captured-a100.kernel_gap"] > value["launch-h100.kernel_gap"], "it holds kernels' own starts and ends too"
+    assert value["captured-a100.kernel_gap"] > value["launch-h100.kernel_gap"], (
+        "it holds kernels' own starts and ends too"
+    )
     for name in ("all-gather", "reduce-scatter"):
-        assert value[f"{name}-2.start_time"] < value[f"{name}-4.start_time"] < value[f"{name}-8.start_time"], "a ring has more steps"
+        assert value[f"{name}-2.start_time"] < value[f"{name}-4.start_time"] < value[f"{name}-8.start_time"], (
+            "a ring has more steps"
+        )
 
 
 def test_least_squares_find_constants_that_are_there():
@@ -194,7 +229,7 @@ def test_a_perfect_library_is_found_to_be_perfect():
         assert found == pytest.approx({"compute_efficiency": 1, "memory_efficiency": 1, "overhead": 10 * US})
 
 
-# --- second routes ---------------------------------------------------------------------------------------------------------------
+# --- second routes ----------------------------------------------------------------------------------------------------
 
 
 def test_floors_of_products_by_hand():
@@ -207,7 +242,10 @@ def test_floors_of_products_by_hand():
 
 def test_weights_of_products_do_not_stay_in_the_cache():
     """Each weight, or two copies of it in turn, is more than the 50 MB of L2: that no floor is beaten is no luck."""
-    assert all(row.n * row.k * (2 if row.precision == "bf16" else 1) * (1 + (row.precision == "fp8")) > 50e6 for row in gemm_rows())
+    assert all(
+        row.n * row.k * (2 if row.precision == "bf16" else 1) * (1 + (row.precision == "fp8")) > 50e6
+        for row in gemm_rows()
+    )
 
 
 def test_the_model_of_the_attention_rows_has_their_heads():
@@ -225,12 +263,12 @@ def _ring(parts):
     chunks = [range(n * len(parts[0]) // count, (n + 1) * len(parts[0]) // count) for n in range(count)]
     for add, first in ((True, 0), (False, 1)):
         for turn in range(count - 1):
-            moving = [(chip, chunks[(chip + first - turn) % count]) for chip in range(count)]
-            carried = [[held[chip][i] for i in chunk] for chip, chunk in moving]
-            for (chip, chunk), values in zip(moving, carried):
-                sent[chip] += len(chunk)
+            moving = [(n, chunks[(n + first - turn) % count]) for n in range(count)]
+            carried = [[held[n][i] for i in chunk] for n, chunk in moving]
+            for (n, chunk), values in zip(moving, carried):
+                sent[n] += len(chunk)
                 for i, value in zip(chunk, values):
-                    held[(chip + 1) % count][i] = value + (held[(chip + 1) % count][i] if add else 0)
+                    held[(n + 1) % count][i] = value + (held[(n + 1) % count][i] if add else 0)
     return held, max(sent)
 
 
@@ -239,7 +277,9 @@ def test_what_a_ring_sends_by_running_one(count):
     parts = [[(chip + 1) * (i + 1) for i in range(16)] for chip in range(count)]
     held, sent = _ring(parts)
     assert all(row == [sum(column) for column in zip(*parts)] for row in held)
-    assert sent / 16 == pytest.approx(take(eq.reduce_time, {"chips": count, "message": 1.0, "scale_up": 1.0, "start_time": 0.0}))
+    assert sent / 16 == pytest.approx(
+        take(eq.reduce_time, {"chips": count, "message": 1.0, "scale_up": 1.0, "start_time": 0.0})
+    )
 
 
 def test_what_domains_send_by_running_them():
@@ -250,7 +290,9 @@ def test_what_domains_send_by_running_them():
     machine = {"chips": chips, "racks": domains, "message": length, "start_time": 0.0}
     assert take(eq.domains_reduce, machine, scale_up=1.0, scale_out=1e9) == pytest.approx(inside)
     assert take(eq.domains_reduce, machine, scale_up=1e9, scale_out=1.0) == pytest.approx(between)
-    assert take(eq.domains_reduce, machine, racks=1, scale_up=1.0, scale_out=1.0) == pytest.approx(take(eq.reduce_time, machine, scale_up=1.0))
+    assert take(eq.domains_reduce, machine, racks=1, scale_up=1.0, scale_out=1.0) == pytest.approx(
+        take(eq.reduce_time, machine, scale_up=1.0)
+    )
 
 
 def test_two_chips_gain_nothing_from_switches():
@@ -259,8 +301,12 @@ def test_two_chips_gain_nothing_from_switches():
 
 
 def test_the_racks_lesson_shows_the_same_rows():
-    theirs = {(row.name.replace("NCCL ", "").replace("DeepEP ", ""), row.measured): row for row in racks_numbers.exchanges()}
-    ours = [row for row in ROWS if row.kind == CALIBRATED and "8 GPUs" in row.what and (row.part, row.published) in theirs]
+    theirs = {
+        (row.name.replace("NCCL ", "").replace("DeepEP ", ""), row.measured): row for row in racks_numbers.exchanges()
+    }
+    ours = [
+        row for row in ROWS if row.kind == CALIBRATED and "8 GPUs" in row.what and (row.part, row.published) in theirs
+    ]
     assert len(ours) == len(theirs) == 34
     for row in ours:
         there = theirs[row.part, row.published]

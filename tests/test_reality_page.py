@@ -1,4 +1,6 @@
-"""The page on reality: every number from the rows, every picture with its computed text, every table with its sources."""
+"""The page on reality: every number from the rows, every picture with its computed text, every table with its
+sources.
+"""
 
 import re
 
@@ -16,12 +18,18 @@ from blackboard.reality.validation import whole
 
 PAGE = (ROOT / "book/reality.md").read_text("utf8")
 PROSE = re.sub(r"```.*?```", "", PAGE.split("---", 2)[2], flags=re.S)
-CELLS = [cell for cell in re.findall(r"```\{code-cell\}[^\n]*\n(.*?)```", PAGE, re.S)]
-DRAWN = [(name[1], yaml.safe_load(cell.split("---")[1])["mystnb"]["image"]["alt"]) for cell in CELLS if (name := re.search(r"^figures\.(\w+)\(\)", cell, re.M))]
+CELLS = list(re.findall(r"```\{code-cell\}[^\n]*\n(.*?)```", PAGE, re.S))
+DRAWN = [
+    (name[1], yaml.safe_load(cell.split("---")[1])["mystnb"]["image"]["alt"])
+    for cell in CELLS
+    if (name := re.search(r"^figures\.(\w+)\(\)", cell, re.M))
+]
 
 
 def test_no_number_is_typed_into_prose():
-    assert typed_numbers(PROSE) == set(QUOTED["reality"]), "compute it in numbers.py and glue it, or say in quoted.py where it is quoted from"
+    assert typed_numbers(PROSE) == set(QUOTED["reality"]), (
+        "compute it in numbers.py and glue it, or say in quoted.py where it is quoted from"
+    )
 
 
 def test_prose_and_numbers_use_the_same_names():
@@ -35,7 +43,14 @@ def test_alt_texts_are_the_computed_ones(name, alt):
 
 
 def test_one_picture_for_each_kind_and_more():
-    assert [name for name, _ in DRAWN] == ["closures", "floors", "where", "calibrated_serving", "calibrated_kernels", "calibrated_training"]
+    assert [name for name, _ in DRAWN] == [
+        "closures",
+        "floors",
+        "where",
+        "calibrated_serving",
+        "calibrated_kernels",
+        "calibrated_training",
+    ]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -56,5 +71,11 @@ def test_the_page_predicts_what_its_sentences_say():
     """The call that the page shows is the one whose times it prints."""
     shown = re.search(r"predict\(\n(.*?)\n\)", PAGE, re.S)[1]
     for name, value in numbers.EXAMPLE.items():
-        text = f'"{value}"' if isinstance(value, str) else f"{value:_}".replace("_", "") if value < 10_000 else f"{value:_}"
+        text = (
+            f'"{value}"'
+            if isinstance(value, str)
+            else f"{value:_}".replace("_", "")
+            if value < 10_000
+            else f"{value:_}"
+        )
         assert (text if name == "model" else f"{name}={text}") in shown

@@ -1,4 +1,6 @@
-"""Predictions of whole configurations: by hand, under changes whose effect is known, by counting and by simulation, and against the lessons."""
+"""Predictions of whole configurations: by hand, under changes whose effect is known, by counting and by simulation,
+and against the lessons.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,19 @@ from blackboard.sparsity.simulation import choose, touched
 
 H100, H800, B200 = (catalogue.chip(id) for id in ("h100-sxm", "h800", "b200"))
 MODELS = [model for model in catalogue.models() if not model.given]
-EXAMPLE = dict(chip="h100-sxm", chips=8, phase="decode", batch=64, context=4096, weights="fp8", kv="bf16", tensor=8, expert=1, pipeline=1, calibration=None)
+EXAMPLE = dict(
+    chip="h100-sxm",
+    chips=8,
+    phase="decode",
+    batch=64,
+    context=4096,
+    weights="fp8",
+    kv="bf16",
+    tensor=8,
+    expert=1,
+    pipeline=1,
+    calibration=None,
+)
 BUSY = {"compute": ("multiply", "attend"), "memory": ("weights", "cache"), "links": ("tensor", "expert", "pipeline")}
 
 
@@ -66,7 +80,7 @@ def flop(prediction, term: str = "multiply") -> float:
     return prediction.terms[term] * (in_cache if term == "attend" else prediction.layout.chip.flops(prediction.compute))
 
 
-# --- the example of the entry point, by hand ---------------------------------------------------------------------------
+# --- the example of the entry point, by hand --------------------------------------------------------------------------
 
 
 def test_the_example_by_hand():
@@ -74,7 +88,9 @@ def test_the_example_by_hand():
     attention = 80 * 4 * 64 * 128 * 4096 * 64  # FLOP: 64 heads of 128, twice
     read_bytes, cache = (LLAMA + WORDS) / 8, 64 * 4096 * 80 * 2 * 8 * 128 * 2 / 8
     assert p.terms["weights"] == near(read_bytes / 3.35e12) and p.terms["cache"] == near(cache / 3.35e12)
-    assert p.terms["multiply"] == near(2 * 64 * read_bytes / 1978.9e12) and p.terms["attend"] == near(attention / 8 / 989.4e12)
+    assert p.terms["multiply"] == near(2 * 64 * read_bytes / 1978.9e12) and p.terms["attend"] == near(
+        attention / 8 / 989.4e12
+    )
     assert p.terms["tensor"] == near(2 * 80 * 2 * (7 / 8) * 64 * 8192 * 2 / 450e9)
     assert set(p.terms) == {"multiply", "attend", "weights", "cache", "tensor"}
     assert p.time == near((read_bytes + cache) / 3.35e12) == near(0.0058, 0.01)
@@ -88,7 +104,10 @@ def test_the_example_by_hand():
 def test_ids_and_rows_of_the_catalogue_are_the_same():
     rows = EXAMPLE | {"chip": H100, "calibration": IDEAL, "rent": H100.rent()}
     assert str(predict(catalogue.model("llama-3.1-70b"), **rows)) == str(predict("llama-3.1-70b", **EXAMPLE))
-    assert llama(chips=8, weights="fp8", calibration=named("trtllm-h200")).time == llama(chips=8, weights="fp8", calibration="trtllm-h200").time
+    assert (
+        llama(chips=8, weights="fp8", calibration=named("trtllm-h200")).time
+        == llama(chips=8, weights="fp8", calibration="trtllm-h200").time
+    )
 
 
 def printed(prediction) -> list[tuple[str, str]]:
@@ -99,20 +118,34 @@ def printed(prediction) -> list[tuple[str, str]]:
 def test_what_is_printed():
     text = str(llama(chips=8, rent="community"))
     rent = H100.rent("community")
-    for part in ("8 × h100-sxm, ideal", "weights", "tensor", f"at {rent.usd_per_chip_hour:g} USD a chip and hour ({rent.kind}, {rent.date})", "17.7 GB of 80.0 GB"):
+    for part in (
+        "8 × h100-sxm, ideal",
+        "weights",
+        "tensor",
+        f"at {rent.usd_per_chip_hour:g} USD a chip and hour ({rent.kind}, {rent.date})",
+        "17.7 GB of 80.0 GB",
+    ):
         assert part in text
-    assert all(line[:24].rstrip() and line[23] == " " and line[24] != " " for line in text.splitlines()), "a value stands beside its name"
+    assert all(line[:24].rstrip() and line[23] == " " and line[24] != " " for line in text.splitlines()), (
+        "a value stands beside its name"
+    )
     assert "does not fit" not in text and "does not fit" in str(llama(chips=1))
 
 
 def test_a_price_is_printed_with_its_terms_or_why_there_is_none():
     price = {phase: dict(printed(llama(phase=phase)))["price"] for phase in ("decode", "prefill")}
-    assert "USD per million output tokens, at" in price["decode"] and "USD per million input tokens, at" in price["prefill"] and H100.rent().kind in price["decode"]
+    assert (
+        "USD per million output tokens, at" in price["decode"]
+        and "USD per million input tokens, at" in price["prefill"]
+        and H100.rent().kind in price["decode"]
+    )
     without = llama(rent=None)
     assert without.usd_per_mtok is None and "price" not in dict(printed(without)) and "rent" not in str(without)
     none, guessed = (predict("llama-3.1-8b", chip=chip) for chip in ("b100", "gb300-nvl72"))
     assert none.usd_per_mtok is guessed.usd_per_mtok is None and dict(printed(none))["price"] == "no confirmed rent"
-    assert dict(printed(guessed))["price"].startswith("no confirmed rent; listed but not confirmed: three-year contract, guessed")
+    assert dict(printed(guessed))["price"].startswith(
+        "no confirmed rent; listed but not confirmed: three-year contract, guessed"
+    )
     dear = llama(rent=replace(H100.rent(), usd_per_chip_hour=0.8))
     assert " at 0.800 USD " in dict(printed(dear))["price"], "three digits, like all others"
 
@@ -122,17 +155,25 @@ def seconds(text: str) -> float:
     return float(value) * {"ns": 1e-9, "µs": 1e-6, "ms": 1e-3, "s": 1}[unit]
 
 
-@pytest.mark.parametrize("calibration, how", [(None, "the longest of these"), ("trtllm-h200", "all added up"), ("gptfast-a100", "all added up")])
+@pytest.mark.parametrize(
+    "calibration, how",
+    [(None, "the longest of these"), ("trtllm-h200", "all added up"), ("gptfast-a100", "all added up")],
+)
 def test_printed_terms_add_up_to_their_resource_and_resources_to_the_time(calibration, how):
     lines = dict(printed(llama(chips=8, batch=64, context=4096, weights="fp8", calibration=calibration)))
     time, said = lines["time"].split(", ")
     resources = {name: lines[name].split(": ") for name in ("compute", "memory", "links")}
     for whole, parts in resources.values():
         assert sum(seconds(part.split(" ", 1)[1]) for part in parts.split(", ")) == near(seconds(whole), 0.005)
-    each = [seconds(whole) for whole, _ in resources.values()] + ([seconds(lines["fixed"].split(":")[0])] if "fixed" in lines else [])
+    each = [seconds(whole) for whole, _ in resources.values()] + (
+        [seconds(lines["fixed"].split(":")[0])] if "fixed" in lines else []
+    )
     assert said == how and seconds(time) == near(max(each) if calibration is None else sum(each), 0.005)
     assert ("fixed" in lines) == (calibration == "gptfast-a100")
-    assert ("binds" in lines, "largest" in lines) == (calibration is None, calibration is not None), "where all is added up nothing binds"
+    assert ("binds" in lines, "largest" in lines) == (
+        calibration is None,
+        calibration is not None,
+    ), "where all is added up nothing binds"
 
 
 def test_partly_hidden_times_are_said_to_be():
@@ -143,7 +184,11 @@ def test_partly_hidden_times_are_said_to_be():
 def test_a_prompt_prints_the_time_to_its_first_token():
     p = llama(chips=8, phase="prefill", context=2000)
     lines = dict(printed(p))
-    assert "token/s a user" not in lines and lines["time to first token"].endswith(", unloaded") and p.tokens_per_s_per_user == near(2000 / p.time)
+    assert (
+        "token/s a user" not in lines
+        and lines["time to first token"].endswith(", unloaded")
+        and p.tokens_per_s_per_user == near(2000 / p.time)
+    )
     assert seconds(lines["time to first token"].split(",")[0]) == near(p.time, 0.005)
     assert "time to first token" not in dict(printed(llama(chips=8)))
 
@@ -152,12 +197,16 @@ def test_the_table_of_a_prediction_heads_its_rows():
     p = llama(chips=8, calibration=replace(named("trtllm-h200"), says="a < b"))
     page = p._repr_html_()
     assert page.count('<th scope="row">') == page.count("<tr>") == len(printed(p)) and "a &lt; b" in page
-    assert '<th scope="row">&emsp;memory</th>' in page and '<th scope="row">time</th>' in page and "$" not in page, "notebooks set dollars as mathematics"
+    assert '<th scope="row">&emsp;memory</th>' in page and '<th scope="row">time</th>' in page and "$" not in page, (
+        "notebooks set dollars as mathematics"
+    )
 
 
 def test_one_sequence_of_a_70b_model_takes_141_gb_over_the_bandwidth():
     p = llama(chips=8)
-    assert p.time == near(141.1e9 / (8 * 3.35e12), 0.02) and p.time < 141.1e9 / (8 * 3.35e12), "less the embedding that is only looked up"
+    assert p.time == near(141.1e9 / (8 * 3.35e12), 0.02) and p.time < 141.1e9 / (8 * 3.35e12), (
+        "less the embedding that is only looked up"
+    )
 
 
 def test_a_prompt_takes_two_flop_a_parameter_and_token():
@@ -167,21 +216,32 @@ def test_a_prompt_takes_two_flop_a_parameter_and_token():
     assert p.tokens == 8192 and p.tokens_per_s_per_user == near(8192 / p.time) == near(p.tokens_per_s_per_chip)
 
 
-# --- memory: what all chips hold is the whole model and its cache, and as many copies as the layout says ---------------
+# --- memory: what all chips hold is the whole model and its cache, and as many copies as the layout says --------------
 
-LAYOUTS = [  # model, chips, tensor, expert, pipeline, dealt out by; copies of attention and dense, of experts, of the cache
-    ("llama-3.1-70b", 8, 8, 1, 1, "heads", 1, 0, 1), ("llama-3.1-70b", 16, 16, 1, 1, "heads", 1, 0, 2), ("llama-3.1-70b", 16, 16, 1, 1, "tokens", 1, 0, 1),
-    ("llama-3.1-70b", 16, 4, 1, 4, "heads", 1, 0, 1), ("llama-3.1-70b", 16, 4, 1, 2, "heads", 2, 0, 1), ("palm-540b", 64, 64, 1, 1, "heads", 1, 0, 64),
-    ("deepseek-v3", 32, 1, 32, 1, "heads", 32, 1, 1), ("deepseek-v3", 32, 4, 32, 1, "heads", 8, 1, 4), ("deepseek-v3", 32, 4, 32, 1, "tokens", 8, 1, 1),
-    ("deepseek-v3", 32, 2, 8, 2, "heads", 8, 2, 2), ("deepseek-v3", 8, 8, 1, 1, "heads", 1, 1, 8), ("qwen3-235b-a22b", 16, 2, 8, 1, "heads", 8, 2, 1),
+# model, chips, tensor, expert, pipeline, dealt out by; copies of attention and dense, of experts, of the cache
+LAYOUTS = [
+    ("llama-3.1-70b", 8, 8, 1, 1, "heads", 1, 0, 1),
+    ("llama-3.1-70b", 16, 16, 1, 1, "heads", 1, 0, 2),
+    ("llama-3.1-70b", 16, 16, 1, 1, "tokens", 1, 0, 1),
+    ("llama-3.1-70b", 16, 4, 1, 4, "heads", 1, 0, 1),
+    ("llama-3.1-70b", 16, 4, 1, 2, "heads", 2, 0, 1),
+    ("palm-540b", 64, 64, 1, 1, "heads", 1, 0, 64),
+    ("deepseek-v3", 32, 1, 32, 1, "heads", 32, 1, 1),
+    ("deepseek-v3", 32, 4, 32, 1, "heads", 8, 1, 4),
+    ("deepseek-v3", 32, 4, 32, 1, "tokens", 8, 1, 1),
+    ("deepseek-v3", 32, 2, 8, 2, "heads", 8, 2, 2),
+    ("deepseek-v3", 8, 8, 1, 1, "heads", 1, 1, 8),
+    ("qwen3-235b-a22b", 16, 2, 8, 1, "heads", 8, 2, 1),
     ("gemma-3-27b", 4, 2, 1, 2, "heads", 1, 0, 1),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("model, chips, tensor, expert, pipeline, cache, common, experts, caches", LAYOUTS)
 def test_all_chips_together_hold_everything(model, chips, tensor, expert, pipeline, cache, common, experts, caches):
     row, options = catalogue.model(model), dict(batch=64, context=3000, weights="fp8", kv="bf16")
-    p = predict(model, chip="b200", chips=chips, tensor=tensor, expert=expert, pipeline=pipeline, cache=cache, **options)
+    p = predict(
+        model, chip="b200", chips=chips, tensor=tensor, expert=expert, pipeline=pipeline, cache=cache, **options
+    )
     held = {name: chips * size for name, size in p.memory_per_chip.items()}
     routed = row.moe.layers * row.moe.experts * 3 * row.d_model * row.moe.d_ff if row.moe else 0
     assert held.get("experts", 0) == near(experts * routed) and held["cache"] == near(caches * 64 * row.kv_bytes(3000))
@@ -190,7 +250,9 @@ def test_all_chips_together_hold_everything(model, chips, tensor, expert, pipeli
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.id)
 def test_the_weights_are_those_that_were_published(model):
-    held = sum(size for name, size in predict(model, chip="b200", weights="fp8").memory_per_chip.items() if name != "cache")
+    held = sum(
+        size for name, size in predict(model, chip="b200", weights="fp8").memory_per_chip.items() if name != "cache"
+    )
     assert held == near(model.n_total)
     if model.agreement().verdict == "agrees":
         assert held == near(model.published.n_total, 1e-3)
@@ -199,7 +261,12 @@ def test_the_weights_are_those_that_were_published(model):
 def test_what_does_not_fit_is_said_with_numbers_and_predicted():
     p = llama(batch=4, context=8192)
     need = 141.1 + 4 * 8192 * 327_680 / 1e9
-    assert not p.fits and p.short.startswith(f"does not fit: {need:.0f} GB a chip") and "has 80.0 GB" in p.short and "cache 10.7 GB" in p.short
+    assert (
+        not p.fits
+        and p.short.startswith(f"does not fit: {need:.0f} GB a chip")
+        and "has 80.0 GB" in p.short
+        and "cache 10.7 GB" in p.short
+    )
     assert p.beware[0] == p.short and ("beware", p.short) in printed(p)
     huge, close = llama(context=10**9).short, replace(H100, hbm_bytes=sum(p.memory_per_chip.values()) - 1e6)
     assert "328 TB a chip" in huge and "cache 328 TB" in huge
@@ -224,8 +291,12 @@ def with_heads(model, kv_heads):
 
 def test_as_many_kv_heads_as_heads_is_multi_head_attention():
     model = catalogue.model("llama-3.1-70b")
-    grouped, multi = (predict(m, chip="b200", chips=2, batch=32, context=5000, weights="fp8") for m in (model, with_heads(model, 64)))
-    assert multi.terms["cache"] == near(8 * grouped.terms["cache"]) and multi.memory_per_chip["cache"] == near(8 * grouped.memory_per_chip["cache"])
+    grouped, multi = (
+        predict(m, chip="b200", chips=2, batch=32, context=5000, weights="fp8") for m in (model, with_heads(model, 64))
+    )
+    assert multi.terms["cache"] == near(8 * grouped.terms["cache"]) and multi.memory_per_chip["cache"] == near(
+        8 * grouped.memory_per_chip["cache"]
+    )
     more = 80 * 2 * (64 - 8) * 128 * 8192 / 2  # parameters of the added keys and values on each chip
     assert read(multi) - read(grouped) == near(more, 1e-9) and flop(multi) - flop(grouped) == near(2 * 32 * more, 1e-9)
     only(grouped, multi, "cache", "weights", "multiply")
@@ -243,7 +314,9 @@ def test_when_every_expert_is_visited_the_model_is_dense(phase, batch):
     moe, same = (predict(m, chip="h200", chips=2, phase=phase, batch=batch, context=50) for m in (whole, dense))
     tokens = batch * (50 if phase == "prefill" else 1)
     assert read(moe) == near(read(same) + 2 * routers / 2) and flop(moe) == near(flop(same) + 2 * tokens * routers / 2)
-    assert {name: moe.terms[name] for name in ("attend", "cache", "tensor")} == near({name: same.terms[name] for name in ("attend", "cache", "tensor")})
+    assert {name: moe.terms[name] for name in ("attend", "cache", "tensor")} == near(
+        {name: same.terms[name] for name in ("attend", "cache", "tensor")}
+    )
 
 
 def test_one_chip_sends_nothing():
@@ -252,20 +325,31 @@ def test_one_chip_sends_nothing():
 
 
 def test_one_stage_has_neither_hop_nor_bubble():
-    whole, parted = (llama(chips=4, tensor=4 // stages, pipeline=stages, phase="prefill", batch=8, context=2000) for stages in (1, 4))
+    whole, parted = (
+        llama(chips=4, tensor=4 // stages, pipeline=stages, phase="prefill", batch=8, context=2000) for stages in (1, 4)
+    )
     assert "pipeline" not in whole.terms and "pipeline" in parted.terms and "tensor" not in parted.terms
-    assert parted.terms["multiply"] == near(whole.terms["multiply"] * (4 + 3) / 4), "four micro-batches and three stages to fill"
+    assert parted.terms["multiply"] == near(whole.terms["multiply"] * (4 + 3) / 4), (
+        "four micro-batches and three stages to fill"
+    )
 
 
 def test_groups_of_chips_that_share_nothing_work_as_one_each():
     for model, more in (("llama-3.1-70b", {}), ("deepseek-v3", {"expert": 8}), ("mixtral-8x22b", {})):
-        one, four = (predict(model, chip="h200", chips=8 * n, tensor=8 if not more else 2, batch=40 * n, context=3000, **more) for n in (1, 4))
+        one, four = (
+            predict(model, chip="h200", chips=8 * n, tensor=8 if not more else 2, batch=40 * n, context=3000, **more)
+            for n in (1, 4)
+        )
         assert four.terms == near(one.terms) and four.memory_per_chip == near(one.memory_per_chip)
-        assert four.tokens_per_s_per_chip == near(one.tokens_per_s_per_chip) and four.usd_per_mtok == near(one.usd_per_mtok)
+        assert four.tokens_per_s_per_chip == near(one.tokens_per_s_per_chip) and four.usd_per_mtok == near(
+            one.usd_per_mtok
+        )
 
 
 def test_twice_the_chips_of_a_group_halve_what_they_share():
-    one, two = (predict("llama-3.1-405b", chip="gb200-nvl72", chips=n, batch=64, context=4000, weights="fp8") for n in (4, 8))
+    one, two = (
+        predict("llama-3.1-405b", chip="gb200-nvl72", chips=n, batch=64, context=4000, weights="fp8") for n in (4, 8)
+    )
     for term in ("multiply", "attend", "weights", "cache"):
         assert two.terms[term] == near(one.terms[term] / 2)
     assert sent(two, "tensor") / (7 / 8) == near(sent(one, "tensor") / (3 / 4)), "a ring sends almost as much"
@@ -275,27 +359,63 @@ def test_twice_the_chips_of_a_group_halve_what_they_share():
 def test_half_the_bytes_halve_one_term_each(model):
     options = dict(chip="b200", chips=8, batch=200, context=3000, compute="fp8")
     base = predict(model, weights="bf16", kv="bf16", **options)
-    lighter, shorter = predict(model, weights="fp8", kv="bf16", **options), predict(model, weights="bf16", kv="fp8", **options)
-    assert lighter.terms["weights"] == near(base.terms["weights"] / 2) and shorter.terms["cache"] == near(base.terms["cache"] / 2)
+    lighter, shorter = (
+        predict(model, weights="fp8", kv="bf16", **options),
+        predict(model, weights="bf16", kv="fp8", **options),
+    )
+    assert lighter.terms["weights"] == near(base.terms["weights"] / 2) and shorter.terms["cache"] == near(
+        base.terms["cache"] / 2
+    )
     only(base, lighter, "weights"), only(base, shorter, "cache", "attend")
     assert shorter.terms["attend"] == near(base.terms["attend"] / 2), "attention multiplies in the cache's format"
-    assert predict(model, weights="fp4", **options).terms["weights"] == near(base.terms["weights"] / 4), "bytes per parameter count once"
+    assert predict(model, weights="fp4", **options).terms["weights"] == near(base.terms["weights"] / 4), (
+        "bytes per parameter count once"
+    )
 
 
 def test_other_names_of_a_format_change_nothing():
-    same = [predict("gpt-oss-120b", chip="b200", chips=4, expert=4, batch=64, weights=name, calibration="auto") for name in ("fp4", "mxfp4", "nvfp4")]
+    same = [
+        predict("gpt-oss-120b", chip="b200", chips=4, expert=4, batch=64, weights=name, calibration="auto")
+        for name in ("fp4", "mxfp4", "nvfp4")
+    ]
     assert same[0].terms == same[1].terms == same[2].terms and same[0].compute == same[1].compute == "fp4"
     assert llama(weights="fp16").terms == llama(weights="bf16").terms
 
 
 FULL = dict(
-    model="deepseek-v3", chip="h800", chips=64, phase="decode", batch=512, context=4096, weights="fp8", kv="bf16", compute="fp8", tensor=4, expert=16, pipeline=2, cache="heads",
-    calibration=Calibration("serial", "", {"serial_share": 1}), rent="",
-)  # fmt: skip  # nothing hides, so that every term counts
+    model="deepseek-v3",
+    chip="h800",
+    chips=64,
+    phase="decode",
+    batch=512,
+    context=4096,
+    weights="fp8",
+    kv="bf16",
+    compute="fp8",
+    tensor=4,
+    expert=16,
+    pipeline=2,
+    cache="heads",
+    calibration=Calibration("serial", "", {"serial_share": 1}),
+    rent="",
+)  # nothing hides, so that every term counts
 OTHER = dict(
-    model="kimi-k2", chip="h200", chips=128, phase="prefill", batch=513, context=4097, weights="bf16", kv="fp8", compute="bf16", tensor=8, expert=32, pipeline=4, cache="tokens",
-    calibration="trtllm-moe-h200", rent=replace(H100.rent(), usd_per_chip_hour=1),
-)  # fmt: skip
+    model="kimi-k2",
+    chip="h200",
+    chips=128,
+    phase="prefill",
+    batch=513,
+    context=4097,
+    weights="bf16",
+    kv="fp8",
+    compute="bf16",
+    tensor=8,
+    expert=32,
+    pipeline=4,
+    cache="tokens",
+    calibration="trtllm-moe-h200",
+    rent=replace(H100.rent(), usd_per_chip_hour=1),
+)
 
 
 @pytest.mark.parametrize("name", FULL)
@@ -311,10 +431,18 @@ def test_every_argument_changes_the_answer(name):
 def test_what_each_way_of_cutting_does():
     base = v3(chips=64, expert=64, tensor=1, batch=640)
     shared = v3(chips=64, expert=64, tensor=4, batch=640)
-    assert "tensor" in shared.terms and shared.terms["attend"] == near(base.terms["attend"]) and shared.terms["cache"] == near(4 * base.terms["cache"])
+    assert (
+        "tensor" in shared.terms
+        and shared.terms["attend"] == near(base.terms["attend"])
+        and shared.terms["cache"] == near(4 * base.terms["cache"])
+    )
     fewer = v3(chips=64, expert=8, tensor=1, batch=640)
-    assert fewer.memory_per_chip["experts"] == near(8 * base.memory_per_chip["experts"]) and fewer.terms["multiply"] == near(base.terms["multiply"])
-    assert v3(chips=64, expert=64, batch=640).terms == base.terms, "by default tensor takes what the others leave: one chip"
+    assert fewer.memory_per_chip["experts"] == near(8 * base.memory_per_chip["experts"]) and fewer.terms[
+        "multiply"
+    ] == near(base.terms["multiply"])
+    assert v3(chips=64, expert=64, batch=640).terms == base.terms, (
+        "by default tensor takes what the others leave: one chip"
+    )
     assert llama(chips=16, pipeline=2).layout.tensor == 8 and v3(chips=64, expert=16, pipeline=2).layout.tensor == 2
 
 
@@ -325,23 +453,58 @@ def test_what_each_way_of_cutting_does():
 def options(draw):
     """Arguments of predict that go together."""
     model = draw(st.sampled_from(MODELS))
-    tensor, ranks, pipeline = draw(st.sampled_from([1, 2, 4, 8, 16])), draw(st.sampled_from([1, 2, 4])), draw(st.sampled_from([1, 2, 3]))
+    tensor, ranks, pipeline = (
+        draw(st.sampled_from([1, 2, 4, 8, 16])),
+        draw(st.sampled_from([1, 2, 4])),
+        draw(st.sampled_from([1, 2, 3])),
+    )
     ways = [n for n in range(1, tensor * ranks + 1) if tensor * ranks % n == 0]
     expert = draw(st.sampled_from(ways)) if model.moe else 1
     chip = draw(st.sampled_from(["h100-sxm", "h200", "b200", "gb200-nvl72", "tpu-v5p", "mi300x", "tpu-v4"]))
-    drawn = st.fixed_dictionaries({
-        "phase": st.sampled_from(["decode", "prefill"]), "batch": st.integers(1, 5000), "context": st.integers(1, 300_000),
-        "weights": st.sampled_from(["bf16", "fp8", "fp4", "int8"]), "kv": st.sampled_from(["bf16", "fp8"]), "cache": st.sampled_from(["heads", "tokens"]),
-    })  # fmt: skip
-    return dict(model=model, chip=chip, chips=tensor * ranks * pipeline, tensor=tensor, expert=expert, pipeline=pipeline, **draw(drawn))
+    drawn = st.fixed_dictionaries(
+        {
+            "phase": st.sampled_from(["decode", "prefill"]),
+            "batch": st.integers(1, 5000),
+            "context": st.integers(1, 300_000),
+            "weights": st.sampled_from(["bf16", "fp8", "fp4", "int8"]),
+            "kv": st.sampled_from(["bf16", "fp8"]),
+            "cache": st.sampled_from(["heads", "tokens"]),
+        }
+    )
+    return dict(
+        model=model,
+        chip=chip,
+        chips=tensor * ranks * pipeline,
+        tensor=tensor,
+        expert=expert,
+        pipeline=pipeline,
+        **draw(drawn),
+    )
 
 
 share = st.floats(0.05, 1)
 constants = st.builds(
-    lambda c, m, link, latency, layer, step, serial: Calibration("drawn", "", {
-        "compute_efficiency": c, "memory_efficiency": m, "link_efficiency": link, "link_latency": latency, "layer_overhead": layer, "overhead": step, "serial_share": serial,
-    }), share, share, share, st.floats(0, 1e-4), st.floats(0, 1e-3), st.floats(0, 1e-2), st.floats(0, 1),
-)  # fmt: skip
+    lambda c, m, link, latency, layer, step, serial: Calibration(
+        "drawn",
+        "",
+        {
+            "compute_efficiency": c,
+            "memory_efficiency": m,
+            "link_efficiency": link,
+            "link_latency": latency,
+            "layer_overhead": layer,
+            "overhead": step,
+            "serial_share": serial,
+        },
+    ),
+    share,
+    share,
+    share,
+    st.floats(0, 1e-4),
+    st.floats(0, 1e-3),
+    st.floats(0, 1e-2),
+    st.floats(0, 1),
+)
 
 
 @settings(max_examples=150, deadline=None)
@@ -354,7 +517,9 @@ def test_a_step_is_put_together_from_its_terms(case, drawn):
         most = max(busy.values())
         assert p.time == near(most + known.get("serial_share", 0) * (sum(busy.values()) - most) + fixed, 1e-9)
         assert p.resources == near(busy) and p.terms.get("fixed", 0) == near(fixed)
-        assert set(p.terms) <= {"fixed", *sum(BUSY.values(), ())} and all(0 < value < math.inf for value in p.terms.values())
+        assert set(p.terms) <= {"fixed", *sum(BUSY.values(), ())} and all(
+            0 < value < math.inf for value in p.terms.values()
+        )
         longest = max(BUSY, key=lambda name: busy[name])
         assert p.binds == ("fixed" if fixed > most else max(BUSY[longest], key=lambda term: p.terms.get(term, 0)))
 
@@ -368,7 +533,9 @@ def test_constants_divide_their_own_terms_and_never_make_a_step_faster(case, dra
             assert real.terms[term] == near(ideal.terms[term] / drawn.values[name], 1e-9)
     for term in set(BUSY["links"]) & set(ideal.terms):
         started = real.terms[term] - ideal.terms[term] / drawn.values["link_efficiency"]
-        assert started >= -1e-9 * real.terms[term] and (started == near(0, 1e-6) or drawn.values["link_latency"] > 0 or abs(started) < 1e-9 * real.terms[term])
+        assert started >= -1e-9 * real.terms[term] and (
+            started == near(0, 1e-6) or drawn.values["link_latency"] > 0 or abs(started) < 1e-9 * real.terms[term]
+        )
     assert ideal.time <= real.time * (1 + 1e-12)
 
 
@@ -376,13 +543,19 @@ def test_constants_divide_their_own_terms_and_never_make_a_step_faster(case, dra
 @given(options(), st.sampled_from(ids()))
 def test_no_sourced_calibration_beats_the_ideal(case, id):
     ideal, real = predict(**case), predict(**case, calibration=id)
-    assert ideal.time <= real.time * (1 + 1e-12) and all(ideal.terms[name] <= real.terms[name] * (1 + 1e-12) for name in ideal.terms)
+    assert ideal.time <= real.time * (1 + 1e-12) and all(
+        ideal.terms[name] <= real.terms[name] * (1 + 1e-12) for name in ideal.terms
+    )
 
 
 @settings(max_examples=150, deadline=None)
 @given(options(), st.integers(1, 2000), st.integers(1, 100_000))
 def test_more_sequences_and_longer_contexts_take_longer(case, sequences, tokens):
-    base, more, longer = predict(**case), predict(**case | {"batch": case["batch"] + sequences}), predict(**case | {"context": case["context"] + tokens})
+    base, more, longer = (
+        predict(**case),
+        predict(**case | {"batch": case["batch"] + sequences}),
+        predict(**case | {"context": case["context"] + tokens}),
+    )
     for other in (more, longer):
         assert other.time >= base.time * (1 - 1e-12)
         assert all(other.terms[name] >= value * (1 - 1e-9) for name, value in base.terms.items())
@@ -396,25 +569,39 @@ def test_all_chips_together_do_at_least_the_whole_work(case):
     """The busiest chip does no less than its share, and reads no less than a chip must hold for it."""
     p, model = predict(**case), case["model"]
     embedding, chips = model.vocab * model.d_model, case["chips"]
-    active = model.n_active - embedding * (1 if model.tied_embeddings else 2)  # the head is for the last token of a prompt only
+    active = model.n_active - embedding * (
+        1 if model.tied_embeddings else 2
+    )  # the head is for the last token of a prompt only
     assert chips * flop(p) >= 2 * (p.tokens * active + case["batch"] * embedding) * (1 - 1e-9)
     if case["phase"] == "decode":
         assert chips * read(p, "cache") >= case["batch"] * model.kv_read_bytes(case["context"], case["kv"]) * (1 - 1e-9)
         assert chips * flop(p, "attend") >= case["batch"] * model.attention_flop(case["context"]) * (1 - 1e-9)
-    assert p.usd_per_mtok is None or p.usd_per_mtok * 1e-6 * p.tokens == near(p.rent.usd_per_chip_second * chips * p.time)
+    assert p.usd_per_mtok is None or p.usd_per_mtok * 1e-6 * p.tokens == near(
+        p.rent.usd_per_chip_second * chips * p.time
+    )
 
 
-# --- mistakes of other tools -------------------------------------------------------------------------------------------
+# --- mistakes of other tools ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("model, entry", [
-    ("llama-3.1-70b", 2 * 8 * 128 * 80), ("llama-3.1-8b", 2 * 8 * 128 * 32), ("llama-2-7b", 2 * 32 * 128 * 32), ("qwen3-235b-a22b", 2 * 4 * 128 * 94),
-    ("palm-540b", 2 * 1 * 256 * 118), ("deepseek-v3", (512 + 64) * 61), ("kimi-k2", (512 + 64) * 61),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "model, entry",
+    [
+        ("llama-3.1-70b", 2 * 8 * 128 * 80),
+        ("llama-3.1-8b", 2 * 8 * 128 * 32),
+        ("llama-2-7b", 2 * 32 * 128 * 32),
+        ("qwen3-235b-a22b", 2 * 4 * 128 * 94),
+        ("palm-540b", 2 * 1 * 256 * 118),
+        ("deepseek-v3", (512 + 64) * 61),
+        ("kimi-k2", (512 + 64) * 61),
+    ],
+)
 def test_keys_and_values_are_counted_once_each_and_by_their_own_heads(model, entry):
     for kv, size in (("bf16", 2), ("fp8", 1)):
         p = predict(model, chip="b200", batch=3, context=777, kv=kv)
-        assert read(p, "cache") == near(3 * 777 * entry * size) and p.memory_per_chip["cache"] == near(3 * 777 * entry * size)
+        assert read(p, "cache") == near(3 * 777 * entry * size) and p.memory_per_chip["cache"] == near(
+            3 * 777 * entry * size
+        )
 
 
 def test_the_peak_is_the_dense_one():
@@ -438,7 +625,9 @@ def test_embeddings_are_looked_up_but_a_tied_head_is_read():
     for id, share_read in (("llama-3.1-8b", 1), ("qwen3-0.6b", 0)):
         model = catalogue.model(id)
         p = predict(model, chip="h100-sxm")
-        assert read(p) == near(2 * (model.n_total - share_read * model.vocab * model.d_model)) and model.tied_embeddings == (share_read == 0)
+        assert read(p) == near(
+            2 * (model.n_total - share_read * model.vocab * model.d_model)
+        ) and model.tied_embeddings == (share_read == 0)
 
 
 @pytest.mark.parametrize("batch", [1, 8, 100, 1000])
@@ -453,7 +642,9 @@ def test_experts_that_are_read_depend_on_the_batch(batch):
 
 def test_a_latent_is_not_divided_by_tensor_parallelism():
     one, eight = (v3(chips=n, tensor=n, batch=16, context=9000) for n in (1, 8))
-    assert eight.terms["cache"] == near(one.terms["cache"]) and eight.memory_per_chip["cache"] == near(one.memory_per_chip["cache"])
+    assert eight.terms["cache"] == near(one.terms["cache"]) and eight.memory_per_chip["cache"] == near(
+        one.memory_per_chip["cache"]
+    )
     assert eight.terms["attend"] == near(one.terms["attend"] / 8), "heads are"
     by_tokens = v3(chips=8, tensor=8, batch=16, context=9000, cache="tokens")
     assert by_tokens.terms["cache"] == near(one.terms["cache"] / 8)
@@ -462,14 +653,21 @@ def test_a_latent_is_not_divided_by_tensor_parallelism():
 
 
 def test_a_window_bounds_what_is_read():
-    at = {context: read(predict("gemma-3-27b", chip="h100-sxm", context=context), "cache") for context in (500, 1024, 2048, 100_000)}
+    at = {
+        context: read(predict("gemma-3-27b", chip="h100-sxm", context=context), "cache")
+        for context in (500, 1024, 2048, 100_000)
+    }
     assert at[500] == near(62 * 500 * 2 * 16 * 128 * 2) and at[1024] == near(62 * 1024 * 2 * 16 * 128 * 2)
-    assert at[2048] - at[1024] == near(10 * 1024 * 2 * 16 * 128 * 2) and at[100_000] == near((52 * 1024 + 10 * 100_000) * 2 * 16 * 128 * 2)
+    assert at[2048] - at[1024] == near(10 * 1024 * 2 * 16 * 128 * 2) and at[100_000] == near(
+        (52 * 1024 + 10 * 100_000) * 2 * 16 * 128 * 2
+    )
 
 
 def test_sparse_attention_reads_all_index_keys_and_the_best_latents():
     p = predict("deepseek-v3.2", chip="b200", context=100_000)
-    assert read(p, "cache") == near(61 * 2 * (2048 * 576 + 100_000 * 128)) and p.memory_per_chip["cache"] == near(61 * 2 * 100_000 * (576 + 128))
+    assert read(p, "cache") == near(61 * 2 * (2048 * 576 + 100_000 * 128)) and p.memory_per_chip["cache"] == near(
+        61 * 2 * 100_000 * (576 + 128)
+    )
     assert p.terms["attend"] == near(predict("deepseek-v3", chip="b200", context=2048).terms["attend"])
     short = [read(predict(id, chip="b200", context=1000), "cache") for id in ("deepseek-v3", "deepseek-v3.2")]
     assert short[1] - short[0] == near(61 * 2 * 1000 * 128, 1e-9), "below its 2,048 it reads everything"
@@ -486,8 +684,15 @@ def test_the_first_layers_are_dense():
 def test_experts_inside_a_domain_send_nothing_out_of_it():
     slow = replace(H800, scale_out=replace(H800.scale_out, bytes_per_s=1.0))
     assert v3(chips=8, expert=8, batch=64).terms == v3(chip=slow, chips=8, expert=8, batch=64).terms
-    assert v3(chips=16, expert=16, batch=64).terms["expert"] < 1 < v3(chip=slow, chips=16, expert=16, batch=64).terms["expert"]
-    rack = [predict("deepseek-v3", chip="gb200-nvl72", chips=n, expert=n, batch=64 * n).terms["expert"] for n in (64, 72, 144)]
+    assert (
+        v3(chips=16, expert=16, batch=64).terms["expert"]
+        < 1
+        < v3(chip=slow, chips=16, expert=16, batch=64).terms["expert"]
+    )
+    rack = [
+        predict("deepseek-v3", chip="gb200-nvl72", chips=n, expert=n, batch=64 * n).terms["expert"]
+        for n in (64, 72, 144)
+    ]
     assert rack[1] < 1.05 * rack[0] and rack[2] > 2 * rack[1]
 
 
@@ -498,14 +703,20 @@ def test_one_prompt_cannot_be_in_two_places_but_its_tokens_visit_all_experts():
     assert flop(alone) == near(2 * (4096 * (common + routed / 8) + 129_280 * 7168))
     assert read(alone) < 1.001 * (common + 129_280 * 7168 + 58 * 256 * 3 * 7168 * 2048 / 8)
     eight = v3(chips=8, expert=8, phase="prefill", batch=8, context=4096)
-    assert eight.terms["attend"] == near(alone.terms["attend"]) and flop(eight) == near(2 * (4096 * (common + routed) + 129_280 * 7168))
+    assert eight.terms["attend"] == near(alone.terms["attend"]) and flop(eight) == near(
+        2 * (4096 * (common + routed) + 129_280 * 7168)
+    )
 
 
 def test_what_has_no_sequence_stands_idle():
     alone, wider = (v3(chips=n, tensor=1, expert=8, phase="prefill", batch=1, context=4096) for n in (8, 16))
     assert wider.terms == near(alone.terms), "experts of another group are out of reach"
     two = v3(chips=8, tensor=1, expert=8, batch=2, context=5000)
-    assert read(two, "cache") == near(two.memory_per_chip["cache"]) == near(v3(batch=1, context=5000).memory_per_chip["cache"]), "two chips hold one sequence each"
+    assert (
+        read(two, "cache")
+        == near(two.memory_per_chip["cache"])
+        == near(v3(batch=1, context=5000).memory_per_chip["cache"])
+    ), "two chips hold one sequence each"
 
 
 def test_all_that_is_cached_is_written_in_the_prompt_even_if_steps_read_less():
@@ -515,8 +726,12 @@ def test_all_that_is_cached_is_written_in_the_prompt_even_if_steps_read_less():
 
 def test_with_experts_dealt_out_chips_of_a_group_send_their_own_tokens():
     plain, shared = (v3(chips=64, expert=64, tensor=tensor, batch=640) for tensor in (1, 4))
-    assert shared.terms["expert"] == near(plain.terms["expert"]) and sent(plain, "expert") > 0, "640 / 64 tokens a chip, either way"
-    assert sent(shared, "tensor") == near((61 + 3) * 2 * (3 / 4) * 40 * 7168 * 2), "after attention, and in the three dense layers"
+    assert shared.terms["expert"] == near(plain.terms["expert"]) and sent(plain, "expert") > 0, (
+        "640 / 64 tokens a chip, either way"
+    )
+    assert sent(shared, "tensor") == near((61 + 3) * 2 * (3 / 4) * 40 * 7168 * 2), (
+        "after attention, and in the three dense layers"
+    )
     whole = v3(chips=4, tensor=4, batch=40)
     assert sent(whole, "tensor") == near(2 * 61 * 2 * (3 / 4) * 40 * 7168 * 2)
 
@@ -530,10 +745,12 @@ def test_part_of_a_second_domain_is_less_than_all_of_it():
 @pytest.mark.parametrize("chips, sends", [(8, 2), (16, 2)])
 def test_each_all_reduce_starts_twice(chips, sends):
     late = Calibration("late", "", {"link_latency": 1e-3})
-    assert llama(chips=chips, calibration=late).terms["tensor"] - llama(chips=chips).terms["tensor"] == near(2 * 80 * sends * 1e-3, 1e-9)
+    assert llama(chips=chips, calibration=late).terms["tensor"] - llama(chips=chips).terms["tensor"] == near(
+        2 * 80 * sends * 1e-3, 1e-9
+    )
 
 
-# --- second routes: kernels that are counted ---------------------------------------------------------------------------
+# --- second routes: kernels that are counted --------------------------------------------------------------------------
 
 
 def counted(model: str, plan: kernels.Plan) -> dict[str, float]:
@@ -543,16 +760,32 @@ def counted(model: str, plan: kernels.Plan) -> dict[str, float]:
     total = lambda rows, name: sum(getattr(op, name) for op in rows)
     attention = [op for op in ops if op.kind == "attention"]
     return {
-        "multiply": total(products[:-1], "flop"), "head": products[-1].flop, "weights": total(products, "more"), "attend": total(attention, "flop"), "cache": total(attention, "more"),
+        "multiply": total(products[:-1], "flop"),
+        "head": products[-1].flop,
+        "weights": total(products, "more"),
+        "attend": total(attention, "flop"),
+        "cache": total(attention, "more"),
         "written": sum(op.out.bytes for op in ops if op.kind == "write"),
-    }  # fmt: skip
+    }
 
 
-@pytest.mark.parametrize("model, chips", [("llama-3.1-8b", 1), ("llama-3.1-70b", 8), ("llama-2-7b", 4), ("llama-2-70b", 2), ("qwen3-32b", 8), ("mistral-large-2", 4)])
+@pytest.mark.parametrize(
+    "model, chips",
+    [
+        ("llama-3.1-8b", 1),
+        ("llama-3.1-70b", 8),
+        ("llama-2-7b", 4),
+        ("llama-2-70b", 2),
+        ("qwen3-32b", 8),
+        ("mistral-large-2", 4),
+    ],
+)
 @pytest.mark.parametrize("batch", [1, 48])
 def test_operation_by_operation_a_dense_model_decodes_as_predicted(model, chips, batch):
     seen = counted(model, kernels.Plan(sequences=batch, context=999, chips=chips))
-    p = predict(model, chip="h100-sxm", chips=chips, batch=batch, context=1000)  # the new token attends to itself as well
+    p = predict(
+        model, chip="h100-sxm", chips=chips, batch=batch, context=1000
+    )  # the new token attends to itself as well
     assert flop(p) == near(seen["multiply"] + seen["head"]) and read(p) == near(seen["weights"])
     assert flop(p, "attend") == near(seen["attend"]) and read(p, "cache") == near(seen["cache"])
 
@@ -561,9 +794,14 @@ def test_operation_by_operation_a_dense_model_decodes_as_predicted(model, chips,
 @pytest.mark.parametrize("batch", [1, 6, 8192])
 def test_operation_by_operation_experts_decode_as_predicted(model, batch):
     seen = counted(model, kernels.Plan(sequences=batch, context=999))
-    p, latent = predict(model, chip="b200", batch=batch, context=1000, weights="bf16"), catalogue.model(model).attention[0].kind == "latent"
+    p, latent = (
+        predict(model, chip="b200", batch=batch, context=1000, weights="bf16"),
+        catalogue.model(model).attention[0].kind == "latent",
+    )
     assert flop(p) == near(seen["multiply"] + seen["head"]) and read(p, "cache") == near(seen["cache"])
-    assert flop(p, "attend") == near(seen["attend"] * (1000 / 999 if latent else 1)), "the count leaves out the new token's own latent"
+    assert flop(p, "attend") == near(seen["attend"] * (1000 / 999 if latent else 1)), (
+        "the count leaves out the new token's own latent"
+    )
     if batch == 6:
         assert read(p) < seen["weights"], "some tokens share an expert"
     else:
@@ -575,10 +813,14 @@ def test_operation_by_operation_a_prompt_is_read_as_predicted(model, chips):
     seen = counted(model, kernels.Plan(sequences=3, tokens=2000, context=0, chips=chips))
     p = predict(model, chip="h100-sxm", chips=chips, phase="prefill", batch=3, context=2000)
     assert flop(p) == near(seen["multiply"] + seen["head"] / 2000), "the head only for the last tokens"
-    assert flop(p, "attend") == near(seen["attend"]) and read(p) == near(seen["weights"]) and read(p, "cache") == near(seen["written"])
+    assert (
+        flop(p, "attend") == near(seen["attend"])
+        and read(p) == near(seen["weights"])
+        and read(p, "cache") == near(seen["written"])
+    )
 
 
-# --- pairs of a prompt's tokens ----------------------------------------------------------------------------------------
+# --- pairs of a prompt's tokens ---------------------------------------------------------------------------------------
 
 small = st.integers(1, 60)
 
@@ -588,7 +830,11 @@ small = st.integers(1, 60)
 def test_each_token_of_a_prompt_sees_those_before_it_and_itself(tokens, bound):
     heads, latent = Heads(2, 3, 1, 5, window=bound), Latent(2, 3, 1, 7, 4, 2, 6, index_dim=1, top_k=bound)
     pairs = sum(1 for query in range(tokens) for key in range(query + 1) if bound is None or key > query - bound)
-    assert heads.prefills(tokens) == 2 * 3 * 2 * (5 + 5) * pairs == sum(heads.attends(seen) for seen in range(1, tokens + 1))
+    assert (
+        heads.prefills(tokens)
+        == 2 * 3 * 2 * (5 + 5) * pairs
+        == sum(heads.attends(seen) for seen in range(1, tokens + 1))
+    )
     assert latent.prefills(tokens) == 2 * 3 * 2 * (4 + 2 + 6) * pairs
 
 
@@ -604,7 +850,7 @@ def test_compressed_entries_are_seen_by_the_tokens_after_them(entries, ratio, wi
     assert group.prefills(0.5) > 0, "shorter than an entry"
 
 
-# --- what chips send ---------------------------------------------------------------------------------------------------
+# --- what chips send --------------------------------------------------------------------------------------------------
 
 
 def ring(vectors: list[list[float]]) -> tuple[list[list[float]], float]:
@@ -638,7 +884,9 @@ def test_over_several_domains_each_chip_sends_only_its_part_out(domains):
     near_time, far_time = inside * message / 450e9, outside * message / domain / 50e9
     p = llama(chips=domain * domains, batch=24)
     assert p.terms["tensor"] == near(2 * 80 * max(near_time, far_time))
-    slow = llama(chips=domain * domains, batch=24, chip=replace(H100, scale_out=replace(H100.scale_out, bytes_per_s=1e9)))
+    slow = llama(
+        chips=domain * domains, batch=24, chip=replace(H100, scale_out=replace(H100.scale_out, bytes_per_s=1e9))
+    )
     assert slow.terms["tensor"] == near(2 * 80 * outside * message / domain / 1e9), "the slower network decides"
 
 
@@ -646,9 +894,13 @@ def test_over_several_domains_each_chip_sends_only_its_part_out(domains):
 def test_a_token_is_sent_once_to_each_chip_with_one_of_its_experts(chips):
     home = random.Random(0)
     picks = choose(20_000, 256, 8, seed=chips)
-    copies = sum(len({int(expert) // (256 // chips) for expert in row} - {home.randrange(chips)}) for row in picks) / len(picks)
+    copies = sum(
+        len({int(expert) // (256 // chips) for expert in row} - {home.randrange(chips)}) for row in picks
+    ) / len(picks)
     predicted = chips_visited(expert_parallel=chips, top_k=8)
-    assert predicted == near(copies, 0.02 if chips == 32 else 0.05) and predicted < copies, "experts of one token are different ones, so they spread a little more"
+    assert predicted == near(copies, 0.02 if chips == 32 else 0.05) and predicted < copies, (
+        "experts of one token are different ones, so they spread a little more"
+    )
     p = predict("deepseek-v3", chip="gb200-nvl72", chips=chips, expert=chips, batch=64 * chips)
     assert sent(p, "expert") == near(58 * 64 * predicted * 7168 * (1 + 2))
 
@@ -659,10 +911,12 @@ def test_a_token_crosses_to_another_domain_once():
     predicted = domains_visited(racks=4, top_k=8)
     assert predicted == near(crossings, 0.02)
     p = v3(chips=32, expert=32, batch=64 * 32)
-    assert p.terms["expert"] * 50e9 == near(58 * 64 * predicted * 7168 * 3), "InfiniBand decides, at 50 GB/s a chip and direction"
+    assert p.terms["expert"] * 50e9 == near(58 * 64 * predicted * 7168 * 3), (
+        "InfiniBand decides, at 50 GB/s a chip and direction"
+    )
 
 
-# --- pipelines that run --------------------------------------------------------------------------------------------------
+# --- pipelines that run -----------------------------------------------------------------------------------------------
 
 
 def serial(**more) -> Calibration:
@@ -672,7 +926,9 @@ def serial(**more) -> Calibration:
 @pytest.mark.parametrize("stages, batch", [(2, 2), (4, 64), (4, 4), (4, 3), (4, 1), (8, 5)])
 def test_decoding_in_stages_takes_as_long_as_a_pipeline_that_runs(stages, batch):
     many, latency, steps = min(stages, batch), 1e-3, 12
-    p = llama(chips=stages, tensor=1, pipeline=stages, batch=batch, context=2000, calibration=serial(link_latency=latency))
+    p = llama(
+        chips=stages, tensor=1, pipeline=stages, batch=batch, context=2000, calibration=serial(link_latency=latency)
+    )
     hop = p.terms["pipeline"] / stages
     stage = sum(value for name, value in p.terms.items() if name != "pipeline") / stages
     assert hop == near(latency + batch / many * 8192 * 2 / 450e9)
@@ -686,7 +942,9 @@ def test_prompts_fill_and_drain_the_stages(stages, batch):
     many = min(stages, batch)
     p = llama(chips=stages, tensor=1, pipeline=stages, phase="prefill", batch=batch, context=2000)
     stage = llama(batch=batch / many, context=2000, phase="prefill").resources["compute"] / stages  # of a micro-batch
-    run = simulate(Schedule([[Pass("F", n, device) for n in range(many)] for device in range(stages)]), Costs(forward=stage))
+    run = simulate(
+        Schedule([[Pass("F", n, device) for n in range(many)] for device in range(stages)]), Costs(forward=stage)
+    )
     assert p.resources["compute"] == near(run.makespan, 1e-9)
 
 
@@ -694,17 +952,32 @@ def test_prompts_fill_and_drain_the_stages(stages, batch):
 
 
 def test_the_running_case_of_the_batching_lesson():
-    """One rack as the lesson has it: cache dealt out evenly. Beside it we count attention's FLOPs, leave out the embedding, and ask who chose an expert."""
+    """One rack as the lesson has it: cache dealt out evenly. Beside it we count attention's FLOPs, leave out the
+    embedding, and ask who chose an expert.
+    """
     batch, embedding = 3000, 129_280 * 7168
-    p = predict("deepseek-v3", chip="gb200-nvl72", chips=72, tensor=72, cache="tokens", batch=batch, context=1000, weights="fp8")
-    lesson = {name: case.RUNNING(term, batch=batch) for name, term in (("multiply", batching.compute_time), ("weights", batching.weight_time), ("cache", batching.kv_time))}
+    p = predict(
+        "deepseek-v3", chip="gb200-nvl72", chips=72, tensor=72, cache="tokens", batch=batch, context=1000, weights="fp8"
+    )
+    lesson = {
+        name: case.RUNNING(term, batch=batch)
+        for name, term in (
+            ("multiply", batching.compute_time),
+            ("weights", batching.weight_time),
+            ("cache", batching.kv_time),
+        )
+    }
     rack = catalogue.system("gb200-nvl72")
     assert p.terms["cache"] == near(lesson["cache"])
     assert p.terms["multiply"] == near(lesson["multiply"] - 2 * batch * embedding / rack.flops("fp8"))
     assert p.terms["weights"] == near(lesson["weights"] - embedding / rack.bandwidth)
-    assert p.terms["attend"] == near(batch * catalogue.model("deepseek-v3").attention_flop(1000) / rack.flops("bf16")), "the cache is in bf16"
+    assert p.terms["attend"] == near(
+        batch * catalogue.model("deepseek-v3").attention_flop(1000) / rack.flops("bf16")
+    ), "the cache is in bf16"
     ours, theirs = max(p.resources["compute"], p.resources["memory"]), case.RUNNING(batching.step_time, batch=batch)
-    assert theirs > ours > 0.997 * theirs, "of the lesson's step only the embedding is missing; links are in the other lessons"
+    assert theirs > ours > 0.997 * theirs, (
+        "of the lesson's step only the embedding is missing; links are in the other lessons"
+    )
 
 
 @pytest.mark.parametrize("batch", [1, 5, 64, 1000])
@@ -712,7 +985,9 @@ def test_the_sparsity_lesson_touches_the_same_weights(batch):
     model = catalogue.model("deepseek-v3")
     routed = 58 * 256 * 3 * 7168 * 2048
     values = model.symbols("fp8") | {"bandwidth": H800.bandwidth, "batch": batch}
-    assert v3(batch=batch).terms["weights"] == near(take(sparsity.touched_time, values) - 129_280 * 7168 / H800.bandwidth)
+    assert v3(batch=batch).terms["weights"] == near(
+        take(sparsity.touched_time, values) - 129_280 * 7168 / H800.bandwidth
+    )
     assert take(sparsity.routed_params, values) == near(routed)
 
 
@@ -720,30 +995,56 @@ def test_the_racks_lesson_sends_a_copy_for_each_expert():
     values = dict(layers=58, micro_batches=1, tokens_per_chip=64, width=7168, scale_up=900e9, **racks.FP8_OUT)
     p = predict("deepseek-v3", chip="gb200-nvl72", chips=64, expert=64, batch=64 * 64)
     assert p.terms["expert"] == near(take(racks.comm_time, values, copies=chips_visited(expert_parallel=64, top_k=8)))
-    assert 0.75 < p.terms["expert"] / take(racks.comm_time, values, copies=9) < 0.9, "two experts on one chip share a copy, and the shared one is on every chip"
+    assert 0.75 < p.terms["expert"] / take(racks.comm_time, values, copies=9) < 0.9, (
+        "two experts on one chip share a copy, and the shared one is on every chip"
+    )
 
 
-# --- what is refused -----------------------------------------------------------------------------------------------------
+# --- what is refused --------------------------------------------------------------------------------------------------
 
 REFUSED = [
-    ({"model": "lama-3.1-70b"}, UnknownId, "near: llama-3.1-70b"), ({"model": 70}, UnknownId, "models() lists"), ({"model": None}, UnknownId, "models() lists"),
-    ({"chip": "h100"}, UnknownId, "near: h100-sxm"), ({"chip": None}, UnknownId, "chips() lists"), ({"phase": "decod"}, ValueError, "decode, prefill"),
-    *(({name: value}, ValueError, f"{name} must be a positive number")
-      for name in ("batch", "context") for value in (0, -1, math.nan, math.inf, "8", True, None, [1], 10**400)),
-    *(({name: value}, LayoutError, f"{name} must be a whole number") for name in ("chips", "tensor", "expert", "pipeline") for value in (0, -2, 1.5, "2", True, math.nan)),
-    ({"chips": 6, "tensor": 4}, LayoutError, "6 chips are not a multiple of tensor × pipeline = 4 × 1"), ({"chips": 4, "pipeline": 3}, LayoutError, "not a multiple"),
-    ({"chips": 8, "expert": 2}, LayoutError, "leave expert at 1"), ({"model": "deepseek-v3", "chips": 8, "expert": 3}, LayoutError, "do not divide"),
-    ({"chips": 81, "pipeline": 81}, LayoutError, "80 layers, fewer than 81 stages"), ({"cache": "pages"}, LayoutError, '"heads" or by "tokens"'),
+    ({"model": "lama-3.1-70b"}, UnknownId, "near: llama-3.1-70b"),
+    ({"model": 70}, UnknownId, "models() lists"),
+    ({"model": None}, UnknownId, "models() lists"),
+    ({"chip": "h100"}, UnknownId, "near: h100-sxm"),
+    ({"chip": None}, UnknownId, "chips() lists"),
+    ({"phase": "decod"}, ValueError, "decode, prefill"),
+    *(
+        ({name: value}, ValueError, f"{name} must be a positive number")
+        for name in ("batch", "context")
+        for value in (0, -1, math.nan, math.inf, "8", True, None, [1], 10**400)
+    ),
+    *(
+        ({name: value}, LayoutError, f"{name} must be a whole number")
+        for name in ("chips", "tensor", "expert", "pipeline")
+        for value in (0, -2, 1.5, "2", True, math.nan)
+    ),
+    ({"chips": 6, "tensor": 4}, LayoutError, "6 chips are not a multiple of tensor × pipeline = 4 × 1"),
+    ({"chips": 4, "pipeline": 3}, LayoutError, "not a multiple"),
+    ({"chips": 8, "expert": 2}, LayoutError, "leave expert at 1"),
+    ({"model": "deepseek-v3", "chips": 8, "expert": 3}, LayoutError, "do not divide"),
+    ({"chips": 81, "pipeline": 81}, LayoutError, "80 layers, fewer than 81 stages"),
+    ({"cache": "pages"}, LayoutError, '"heads" or by "tokens"'),
     ({"model": "lecture-moe"}, LayoutError, "choose a model with an architecture"),
     *(({name: "fp7"}, UnknownId, "no precision 'fp7'; there are: bf16") for name in ("weights", "kv", "compute")),
-    ({"kv": "fp8_ds_mla"}, UnknownId, "no precision"), ({"compute": "fp4"}, UnknownId, "no fp4 rate; it has: bf16, fp8"), ({"chip": "rubin-ultra-kyber"}, UnknownId, "no bf16 rate"),
-    ({"calibration": "trtllm"}, UnknownId, "near: trtllm-h200"), ({"calibration": []}, UnknownId, "there are: trtllm-h200"),
-    ({"rent": "spot"}, UnknownId, "confirmed: median of 16"), ({"chip": "b300", "rent": "three"}, UnknownId, "RunPod community; listed but not confirmed: three-year contract, guessed"),
+    ({"kv": "fp8_ds_mla"}, UnknownId, "no precision"),
+    ({"compute": "fp4"}, UnknownId, "no fp4 rate; it has: bf16, fp8"),
+    ({"chip": "rubin-ultra-kyber"}, UnknownId, "no bf16 rate"),
+    ({"calibration": "trtllm"}, UnknownId, "near: trtllm-h200"),
+    ({"calibration": []}, UnknownId, "there are: trtllm-h200"),
+    ({"rent": "spot"}, UnknownId, "confirmed: median of 16"),
+    (
+        {"chip": "b300", "rent": "three"},
+        UnknownId,
+        "RunPod community; listed but not confirmed: three-year contract, guessed",
+    ),
     ({"chip": "b100", "rent": "secure"}, UnknownId, "confirmed: none"),
-]  # fmt: skip
+]
 
 
-@pytest.mark.parametrize("given, error, says", REFUSED, ids=[str(next(iter(row[0].items())))[:40] + str(n) for n, row in enumerate(REFUSED)])
+@pytest.mark.parametrize(
+    "given, error, says", REFUSED, ids=[str(next(iter(row[0].items())))[:40] + str(n) for n, row in enumerate(REFUSED)]
+)
 def test_what_is_refused_and_how(given, error, says):
     with pytest.raises(error) as raised:
         predict(**{"model": "llama-3.1-70b", "chip": "h100-sxm"} | given)
@@ -755,19 +1056,26 @@ def test_numbers_beyond_all_chips_are_told_or_refused():
     assert 1e190 < p.time < math.inf and "does not fit" in p.short
     assert "EB a chip" in p.short and len(p.short) < 200
     with pytest.raises(ValueError, match="finite"):
-        llama(batch=1e305).time
+        assert llama(batch=1e305).time
 
 
 def test_more_chips_than_heads_are_no_mistake():
     """PaLM 540B with its 48 heads was served on 64 chips: matrices can be cut the other way as well."""
     p = predict("palm-540b", chip="tpu-v4", chips=64, batch=64, context=2048)
-    assert p.layout.tensor == 64 > 48 and read(p) == near(2 * p.layout.model.n_total / 64) and read(p, "cache") == near(64 * 2048 * 118 * 2 * 256 * 2)
+    assert (
+        p.layout.tensor == 64 > 48
+        and read(p) == near(2 * p.layout.model.n_total / 64)
+        and read(p, "cache") == near(64 * 2048 * 118 * 2 * 256 * 2)
+    )
 
 
 def test_a_chip_without_the_format_multiplies_in_16_bits():
     a100 = predict("llama-3.1-8b", chip="a100-80gb", weights="fp8")
     assert a100.compute == "bf16" and predict("llama-3.1-8b", chip="h100-sxm", weights="fp8").compute == "fp8"
-    assert predict("llama-3.1-8b", chip="h100-sxm", weights="int8").compute == "int8" and predict("gpt-oss-20b", chip="h100-sxm").compute == "bf16"
+    assert (
+        predict("llama-3.1-8b", chip="h100-sxm", weights="int8").compute == "int8"
+        and predict("gpt-oss-20b", chip="h100-sxm").compute == "bf16"
+    )
 
 
 def test_numbers_of_numpy_are_numbers():
@@ -780,10 +1088,12 @@ def test_numbers_of_numpy_are_numbers():
 def test_a_batch_of_one_on_one_chip_is_weights_over_bandwidth(bytes_name):
     model = catalogue.model("qwen3-14b")
     p = predict(model, chip=B200, weights=bytes_name, context=1)
-    assert p.binds == "weights" and p.time == near(bytes_per_param(bytes_name) * (model.n_total - model.vocab * model.d_model) / 8e12, 1e-3)
+    assert p.binds == "weights" and p.time == near(
+        bytes_per_param(bytes_name) * (model.n_total - model.vocab * model.d_model) / 8e12, 1e-3
+    )
 
 
-# --- constants that hold elsewhere, and other warnings -------------------------------------------------------------------
+# --- constants that hold elsewhere, and other warnings ----------------------------------------------------------------
 
 
 def test_auto_takes_constants_of_kernels_for_dense_models_only():
@@ -792,8 +1102,15 @@ def test_auto_takes_constants_of_kernels_for_dense_models_only():
         with pytest.raises(UnknownId) as raised:
             predict("mixtral-8x7b", chip=chip, weights="bf16", calibration="auto")
         head, *lines = str(raised.value).splitlines()
-        assert head == f"no sourced constants for {chip} in bf16, experts; without a calibration the ideal is predicted. There are, by id:"
-        assert [line.split()[0] for line in lines] == [*(id for id in ids() if chip in _line(lines, id)), *(id for id in ids() if chip not in _line(lines, id))]
+        assert (
+            head
+            == f"no sourced constants for {chip} in bf16, experts; without a calibration the ideal is predicted. There"
+            " are, by id:"
+        )
+        assert [line.split()[0] for line in lines] == [
+            *(id for id in ids() if chip in _line(lines, id)),
+            *(id for id in ids() if chip not in _line(lines, id)),
+        ]
         assert chip in lines[0] and chip not in lines[-1], "those of this chip come first"
 
 
@@ -811,9 +1128,13 @@ def test_the_list_of_constants_says_for_what_auto_takes_them():
         for chip in catalogue.chips():
             for format in ("bf16", "fp8", "fp4", "int8"):
                 taken = _taken(chip, format, catalogue.model(model))
-                said = any(word.strip(",") == chip.id for word in chips) and any(word.strip(",") == format for word in chips)
+                said = any(word.strip(",") == chip.id for word in chips) and any(
+                    word.strip(",") == format for word in chips
+                )
                 assert taken != id or said
-    assert "by its id alone" in _line(lines, "sglang-h100") and not any("sglang-h100" == _taken(chip, "fp8", catalogue.model("deepseek-v3")) for chip in catalogue.chips())
+    assert "by its id alone" in _line(lines, "sglang-h100") and not any(
+        _taken(chip, "fp8", catalogue.model("deepseek-v3")) == "sglang-h100" for chip in catalogue.chips()
+    )
 
 
 def _taken(chip, format: str, model) -> str | None:
@@ -839,19 +1160,66 @@ def test_what_auto_takes_is_what_was_fitted():
 KERNELS = "constants of kernels, not of an engine: compare only with predictions from the same constants"
 
 
-@pytest.mark.parametrize("id, model, options, says", [
-    ("trtllm-h200", "llama-3.1-70b", {"chip": "mi300x", "weights": "bf16"}, "constants fitted on h200 in fp8, dense models; here mi300x in bf16"),
-    ("trtllm-h200", "llama-3.1-70b", {"chip": "h200", "weights": "bf16"}, "constants fitted on h200 in fp8, dense models; here h200 in bf16"),
-    ("trtllm-h200", "llama-3.1-70b", {"chip": "mi300x", "weights": "fp8"}, "constants fitted on h200 in fp8, dense models; here mi300x in fp8"),
-    ("trtllm-h200", "llama-3.1-70b", {"chip": "h100-sxm", "weights": "fp8"}, None), ("trtllm-h200", "llama-3.1-70b", {"chip": "h800", "weights": "fp8"}, None),
-    ("trtllm-h200", "deepseek-v3", {"chip": "h200", "weights": "fp8"}, "constants fitted on h200 in fp8, dense models; here h200 in fp8, mixtures of experts"),
-    ("trtllm-moe-b200", "llama-3.1-8b", {"chip": "b200", "weights": "fp4"}, "constants fitted on b200 in fp4, mixtures of experts; here b200 in fp4, dense models"),
-    ("gptfast-a100", "llama-3.1-8b", {"chip": "a100-40gb"}, None), ("gptfast-a100", "llama-3.1-8b", {"chip": "h100-sxm"}, "constants fitted on a100-80gb in bf16, dense models; here h100-sxm in bf16"),
-    ("sglang-h100", "deepseek-v3", {"chip": "h100-sxm"}, None), ("sglang-h100", "deepseek-v3", {"chip": "b200"}, "constants fitted on h100-sxm in fp8, mixtures of experts; here b200 in fp8"),
-    ("palm-tpu-v4", "palm-8b", {"chip": "tpu-v4", "weights": "int8"}, None),
-    ("kernels-h200-fp8", "llama-3.1-8b", {"chip": "h100-sxm", "weights": "fp8"}, KERNELS), ("kernels-h200-bf16", "llama-3.1-8b", {"chip": "h200"}, KERNELS),
-    ("kernels-h200-bf16", "mixtral-8x7b", {"chip": "h200"}, "constants fitted on h200 in bf16, dense models; here h200 in bf16, mixtures of experts"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "id, model, options, says",
+    [
+        (
+            "trtllm-h200",
+            "llama-3.1-70b",
+            {"chip": "mi300x", "weights": "bf16"},
+            "constants fitted on h200 in fp8, dense models; here mi300x in bf16",
+        ),
+        (
+            "trtllm-h200",
+            "llama-3.1-70b",
+            {"chip": "h200", "weights": "bf16"},
+            "constants fitted on h200 in fp8, dense models; here h200 in bf16",
+        ),
+        (
+            "trtllm-h200",
+            "llama-3.1-70b",
+            {"chip": "mi300x", "weights": "fp8"},
+            "constants fitted on h200 in fp8, dense models; here mi300x in fp8",
+        ),
+        ("trtllm-h200", "llama-3.1-70b", {"chip": "h100-sxm", "weights": "fp8"}, None),
+        ("trtllm-h200", "llama-3.1-70b", {"chip": "h800", "weights": "fp8"}, None),
+        (
+            "trtllm-h200",
+            "deepseek-v3",
+            {"chip": "h200", "weights": "fp8"},
+            "constants fitted on h200 in fp8, dense models; here h200 in fp8, mixtures of experts",
+        ),
+        (
+            "trtllm-moe-b200",
+            "llama-3.1-8b",
+            {"chip": "b200", "weights": "fp4"},
+            "constants fitted on b200 in fp4, mixtures of experts; here b200 in fp4, dense models",
+        ),
+        ("gptfast-a100", "llama-3.1-8b", {"chip": "a100-40gb"}, None),
+        (
+            "gptfast-a100",
+            "llama-3.1-8b",
+            {"chip": "h100-sxm"},
+            "constants fitted on a100-80gb in bf16, dense models; here h100-sxm in bf16",
+        ),
+        ("sglang-h100", "deepseek-v3", {"chip": "h100-sxm"}, None),
+        (
+            "sglang-h100",
+            "deepseek-v3",
+            {"chip": "b200"},
+            "constants fitted on h100-sxm in fp8, mixtures of experts; here b200 in fp8",
+        ),
+        ("palm-tpu-v4", "palm-8b", {"chip": "tpu-v4", "weights": "int8"}, None),
+        ("kernels-h200-fp8", "llama-3.1-8b", {"chip": "h100-sxm", "weights": "fp8"}, KERNELS),
+        ("kernels-h200-bf16", "llama-3.1-8b", {"chip": "h200"}, KERNELS),
+        (
+            "kernels-h200-bf16",
+            "mixtral-8x7b",
+            {"chip": "h200"},
+            "constants fitted on h200 in bf16, dense models; here h200 in bf16, mixtures of experts",
+        ),
+    ],
+)
 def test_constants_elsewhere_are_warned_of(id, model, options, says):
     told = [line for line in predict(model, calibration=id, **options).beware if line.startswith("constants ")]
     assert told == [*([KERNELS] if id.startswith("kernels") else []), *([says] if says and says != KERNELS else [])]
@@ -859,35 +1227,84 @@ def test_constants_elsewhere_are_warned_of(id, model, options, says):
 
 def test_multiplying_that_was_not_fitted_is_warned_of_in_prompts():
     says = "compute efficiency not fitted: multiplying at its peak"
-    a100 = {phase: predict("llama-2-7b", chip="a100-80gb", phase=phase, calibration="auto") for phase in ("decode", "prefill")}
+    a100 = {
+        phase: predict("llama-2-7b", chip="a100-80gb", phase=phase, calibration="auto")
+        for phase in ("decode", "prefill")
+    }
     assert says in a100["prefill"].beware and says not in a100["decode"].beware
-    assert flop(a100["prefill"]) == near(flop(predict("llama-2-7b", chip="a100-80gb", phase="prefill"))), "it is at its peak"
-    assert says not in predict("llama-3.1-8b", chip="h200", weights="fp8", phase="prefill", calibration="auto").beware and not llama(chips=8, phase="prefill").beware
+    assert flop(a100["prefill"]) == near(flop(predict("llama-2-7b", chip="a100-80gb", phase="prefill"))), (
+        "it is at its peak"
+    )
+    assert (
+        says not in predict("llama-3.1-8b", chip="h200", weights="fp8", phase="prefill", calibration="auto").beware
+        and not llama(chips=8, phase="prefill").beware
+    )
 
 
-@pytest.mark.parametrize("chip, weights, widened", [
-    ("a100-80gb", "fp4", "bf16"), ("a100-80gb", "fp8", "bf16"), ("a100-80gb", "int8", None), ("h100-sxm", "fp4", "bf16"), ("h100-sxm", "mxfp4", "bf16"),
-    ("h100-sxm", "int8", None), ("h100-sxm", "fp8", None), ("b200", "int8", "bf16"), ("b200", "nvfp4", None), ("b200", "bf16", None),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "chip, weights, widened",
+    [
+        ("a100-80gb", "fp4", "bf16"),
+        ("a100-80gb", "fp8", "bf16"),
+        ("a100-80gb", "int8", None),
+        ("h100-sxm", "fp4", "bf16"),
+        ("h100-sxm", "mxfp4", "bf16"),
+        ("h100-sxm", "int8", None),
+        ("h100-sxm", "fp8", None),
+        ("b200", "int8", "bf16"),
+        ("b200", "nvfp4", None),
+        ("b200", "bf16", None),
+    ],
+)
 def test_narrow_weights_that_are_widened_are_warned_of(chip, weights, widened):
     told = [line for line in predict("llama-3.1-8b", chip=chip, weights=weights).beware if "widened" in line]
-    assert told == ([f"weights in {weights} are widened to {widened} before they are multiplied; no term counts that"] if widened else [])
+    assert told == (
+        [f"weights in {weights} are widened to {widened} before they are multiplied; no term counts that"]
+        if widened
+        else []
+    )
 
 
-@pytest.mark.parametrize("model, options, says", [
-    ("llama-3.1-70b", {"tensor": 8}, []), ("llama-3.1-70b", {"tensor": 4}, []),
-    ("llama-3.1-70b", {"tensor": 16, "chip": "gb200-nvl72"}, ["8 key-value heads on 16 chips: each is held twice"]),
-    ("llama-3.1-70b", {"tensor": 64, "chip": "gb200-nvl72"}, ["8 key-value heads on 64 chips: each is held 8 times"]),
-    ("llama-3.1-70b", {"tensor": 16, "chip": "gb200-nvl72", "cache": "tokens"}, []),
-    ("llama-3.1-70b", {"tensor": 9, "chip": "gb200-nvl72"}, ["64 heads on 9 chips are not cut evenly", "8 key-value heads on 9 chips: some are held twice"]),
-    ("llama-3.1-70b", {"tensor": 3}, ["64 heads on 3 chips are not cut evenly", "8 key-value heads on 3 chips are not cut evenly"]),
-    ("palm-8b", {"tensor": 2}, ["1 key-value head on 2 chips: each is held twice"]),
-    ("llama-2-7b", {"tensor": 16}, ["a group of 16 tensor chips, and a scale-up domain has 8: every all-reduce leaves it"]), ("llama-2-7b", {"tensor": 8, "chips": 16}, []),
-    ("deepseek-v3", {"tensor": 8}, ["a latent has no heads to be cut by: each of 8 chips holds all of it"]), ("deepseek-v3", {"tensor": 8, "cache": "tokens"}, []),
-    ("deepseek-v3", {"expert": 8}, []),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "model, options, says",
+    [
+        ("llama-3.1-70b", {"tensor": 8}, []),
+        ("llama-3.1-70b", {"tensor": 4}, []),
+        ("llama-3.1-70b", {"tensor": 16, "chip": "gb200-nvl72"}, ["8 key-value heads on 16 chips: each is held twice"]),
+        (
+            "llama-3.1-70b",
+            {"tensor": 64, "chip": "gb200-nvl72"},
+            ["8 key-value heads on 64 chips: each is held 8 times"],
+        ),
+        ("llama-3.1-70b", {"tensor": 16, "chip": "gb200-nvl72", "cache": "tokens"}, []),
+        (
+            "llama-3.1-70b",
+            {"tensor": 9, "chip": "gb200-nvl72"},
+            ["64 heads on 9 chips are not cut evenly", "8 key-value heads on 9 chips: some are held twice"],
+        ),
+        (
+            "llama-3.1-70b",
+            {"tensor": 3},
+            ["64 heads on 3 chips are not cut evenly", "8 key-value heads on 3 chips are not cut evenly"],
+        ),
+        ("palm-8b", {"tensor": 2}, ["1 key-value head on 2 chips: each is held twice"]),
+        (
+            "llama-2-7b",
+            {"tensor": 16},
+            ["a group of 16 tensor chips, and a scale-up domain has 8: every all-reduce leaves it"],
+        ),
+        ("llama-2-7b", {"tensor": 8, "chips": 16}, []),
+        ("deepseek-v3", {"tensor": 8}, ["a latent has no heads to be cut by: each of 8 chips holds all of it"]),
+        ("deepseek-v3", {"tensor": 8, "cache": "tokens"}, []),
+        ("deepseek-v3", {"expert": 8}, []),
+    ],
+)
 def test_what_tensor_chips_cannot_share_is_warned_of(model, options, says):
-    p = predict(model, **{"chip": "h200", "chips": options.get("tensor", options.get("expert")), "weights": "fp8", "context": 100} | options)
+    p = predict(
+        model,
+        **{"chip": "h200", "chips": options.get("tensor", options.get("expert")), "weights": "fp8", "context": 100}
+        | options,
+    )
     assert [line for line in p.beware if line != p.short] == says
 
 
@@ -895,11 +1312,21 @@ def test_copies_that_are_warned_of_are_in_memory():
     """Second route: the chips of a group together hold as many caches as the warning says."""
     for tensor, copies in ((8, 1), (16, 2), (64, 8)):
         p = llama(chip="gb200-nvl72", chips=tensor)
-        assert tensor * p.memory_per_chip["cache"] == near(copies * p.layout.model.kv_bytes(1024)) and (copies > 1) == bool(p.beware)
+        assert tensor * p.memory_per_chip["cache"] == near(copies * p.layout.model.kv_bytes(1024)) and (
+            copies > 1
+        ) == bool(p.beware)
 
 
 def test_all_warnings_are_printed_a_line_each():
-    p = predict("llama-2-70b", chip="a100-80gb", chips=16, batch=5000, context=9000, weights="fp4", calibration="kernels-h200-bf16")
+    p = predict(
+        "llama-2-70b",
+        chip="a100-80gb",
+        chips=16,
+        batch=5000,
+        context=9000,
+        weights="fp4",
+        calibration="kernels-h200-bf16",
+    )
     assert len(p.beware) == 7 and [value for name, value in printed(p) if name == "beware"] == list(p.beware)
     assert p.short == p.beware[0] and "the model is made for 4,096 tokens of context" in p.beware
     few = llama(chips=8, weights="fp8", calibration="auto")

@@ -1,4 +1,6 @@
-"""Whole engines against their published rates: floors, constants that are fitted on one slice alone, and errors on the others."""
+"""Whole engines against their published rates: floors, constants that are fitted on one slice alone, and errors on the
+others.
+"""
 
 import pytest
 from scipy.optimize import lsq_linear
@@ -35,7 +37,9 @@ def test_the_floor_has_at_least_the_batch_of_the_engine():
     """More memory and less reserved: the ideal engine serves more sequences at once, or as many as there are."""
     for case in serving.trtllm():
         assert case.most.sequences >= case.work.sequences >= 1
-        assert case.most.sequences <= serving.requests({"input_tokens": _lengths(case)[0], "output_tokens": _lengths(case)[1]})
+        assert case.most.sequences <= serving.requests(
+            {"input_tokens": _lengths(case)[0], "output_tokens": _lengths(case)[1]}
+        )
 
 
 def _lengths(case):
@@ -111,23 +115,44 @@ def test_the_calibrated_step_is_a_sum_by_hand():
     ideal = step_terms(case.layout, case.work, case.weights, case.compute, IDEAL)
     part = lambda resource: sum(ideal.get(term, 0) for term in RESOURCES[resource])
     links, layers = known_links(), 2 * case.layout.model.layers
-    sent = part("links") / links["link_efficiency"] + layers * 2 * links["link_latency"]  # two all-reduces a layer, two exchanges each
-    by_hand = part("compute") / found.values["compute_efficiency"] + part("memory") / found.values["memory_efficiency"] + sent
+    sent = (
+        part("links") / links["link_efficiency"] + layers * 2 * links["link_latency"]
+    )  # two all-reduces a layer, two exchanges each
+    by_hand = (
+        part("compute") / found.values["compute_efficiency"] + part("memory") / found.values["memory_efficiency"] + sent
+    )
     assert runs.seconds(case, found) == pytest.approx(by_hand)
 
 
 # --- errors on what was not fitted -----------------------------------------------------------------------------------
 
 HELD_OUT = {  # slice: how far off at most on average
-    "Llama-3.1-8B, 1 H100": 0.06, "Llama-3.3-70B, 2 H100": 0.05, "Llama-3.1-405B, 8 H200": 0.11, "Llama-3.1-405B, 8 H100": 0.13,
-    "Llama-3.3-70B, 1 GB200": 0.08, "Llama-3.1-405B, 4 B200": 0.12, "Llama-3.1-405B, 4 GB200": 0.13, "Llama-2-70B, float16": 0.03,
+    "Llama-3.1-8B, 1 H100": 0.06,
+    "Llama-3.3-70B, 2 H100": 0.05,
+    "Llama-3.1-405B, 8 H200": 0.11,
+    "Llama-3.1-405B, 8 H100": 0.13,
+    "Llama-3.3-70B, 1 GB200": 0.08,
+    "Llama-3.1-405B, 4 B200": 0.12,
+    "Llama-3.1-405B, 4 GB200": 0.13,
+    "Llama-2-70B, float16": 0.03,
     "DeepSeek production": 0.03,
-}  # fmt: skip
-KNOWN_BAD = {"Qwen3-235B-A22B, 8 H100": 0.15, "Llama-4-Maverick, 8 H200": 0.15, "Llama-4-Maverick, 8 B200": 0.15, "DeepSeek profile": 0.12, "Llama-2-70B, int4": 0.25, "Llama-2-70B, int8": 0.12}
+}
+KNOWN_BAD = {
+    "Qwen3-235B-A22B, 8 H100": 0.15,
+    "Llama-4-Maverick, 8 H200": 0.15,
+    "Llama-4-Maverick, 8 B200": 0.15,
+    "DeepSeek profile": 0.12,
+    "Llama-2-70B, int4": 0.25,
+    "Llama-2-70B, int8": 0.12,
+}
 
 
 def _tested(part, data=None):
-    return [row.error for row in ROWS if row.kind == CALIBRATED and row.part == part and not row.fitted and data in (None, row.data)]
+    return [
+        row.error
+        for row in ROWS
+        if row.kind == CALIBRATED and row.part == part and not row.fitted and data in (None, row.data)
+    ]
 
 
 @pytest.mark.parametrize("part", HELD_OUT)
@@ -162,7 +187,10 @@ def test_the_calibrated_is_nearer_than_the_ideal():
 
 def test_each_mistake_shows_where_the_page_says():
     found = {bend.says: bend for bend in bends()}
-    plain, quiet = found["nothing"], ("prompts taken in for nothing", "values forgotten", "sparse peak for the dense one", "GB/s taken as GiB/s")
+    plain, quiet = (
+        found["nothing"],
+        ("prompts taken in for nothing", "values forgotten", "sparse peak for the dense one", "GB/s taken as GiB/s"),
+    )
     assert plain.beaten == 0 and all(found[says].beaten == 0 for says in quiet)
     for says in ("keys and values counted twice", "grouped heads forgotten", "bits for bytes in the memory's rate"):
         assert found[says].beaten > 5 and found[says].error > 3 * plain.error
@@ -170,31 +198,68 @@ def test_each_mistake_shows_where_the_page_says():
     assert total.beaten > 10 and total.error == pytest.approx(plain.error)
     assert found["prompts taken in for nothing"].error > 4 * plain.error
     assert all(found[says].error < 1.15 * plain.error for says in quiet[1:])
-    assert found["sparse peak for the dense one"].value("compute_efficiency") == pytest.approx(plain.value("compute_efficiency") / 2)
-    assert found["values forgotten"].value("memory_efficiency") == pytest.approx(plain.value("memory_efficiency") / 2, rel=0.02)
-    assert found["GB/s taken as GiB/s"].value("memory_efficiency") == pytest.approx(plain.value("memory_efficiency") / (2**30 / 1e9))
+    assert found["sparse peak for the dense one"].value("compute_efficiency") == pytest.approx(
+        plain.value("compute_efficiency") / 2
+    )
+    assert found["values forgotten"].value("memory_efficiency") == pytest.approx(
+        plain.value("memory_efficiency") / 2, rel=0.02
+    )
+    assert found["GB/s taken as GiB/s"].value("memory_efficiency") == pytest.approx(
+        plain.value("memory_efficiency") / (2**30 / 1e9)
+    )
     assert set(BOTH) <= set(plain.constants.values)
 
 
 def test_the_more_is_taken_to_add_the_better_for_rows_that_were_not_fitted():
     hidden, half, added = shares()
     assert hidden.tested > 1.5 * half.tested > 2 * added.tested
-    assert added.fitted == pytest.approx(mape(row.error for row in ROWS if row.why == "trtllm-h200" and row.fitted), rel=0.05), "the straight fit is the best one"
+    assert added.fitted == pytest.approx(
+        mape(row.error for row in ROWS if row.why == "trtllm-h200" and row.fitted), rel=0.05
+    ), "the straight fit is the best one"
 
 
 # --- everything ------------------------------------------------------------------------------------------------------
 
 BEATEN = {
-    ("h200_nccl", "all-reduce, 8 GPUs, 537 MB"), ("links_and_achievable", "8 H200, all-reduce in the switch"), ("ngram_by_batch", "batch 1"),
-    ("prefix_cache_gains", "vLLM, median time to first token"), *(("leviathan_table2", what) for what in (
-        "EnDe, T5-small, sampled", "CNN/DM, T5-small, greedy", "CNN/DM, T5-small, sampled", "CNN/DM, T5-base, sampled")),
-}  # fmt: skip
+    ("h200_nccl", "all-reduce, 8 GPUs, 537 MB"),
+    ("links_and_achievable", "8 H200, all-reduce in the switch"),
+    ("ngram_by_batch", "batch 1"),
+    ("prefix_cache_gains", "vLLM, median time to first token"),
+    *(
+        ("leviathan_table2", what)
+        for what in (
+            "EnDe, T5-small, sampled",
+            "CNN/DM, T5-small, greedy",
+            "CNN/DM, T5-small, sampled",
+            "CNN/DM, T5-base, sampled",
+        )
+    ),
+}
 ASKED = {
-    "deepseek_day6_production", "deepseek_v3_training", "deepseek_isca25_ep_latency", "vllm_paper", "korthikanti_activation_formula", "vllm_block_bytes",
-    "trtllm_v1_0_throughput", "vllm_wide_ep", "sglang_large_ep_decode", "sglang_large_ep_prefill", "pope_table2_palm540b", "pope_decode_latency",
-    "h200_gemm", "h200_decode_attention", "h200_nccl", "zero_bubble_pipeline", "megatron_2021_table1", "megatron_2021_table2_zero3",
-    "training_gpu_hours", "memcnn_revnet", "leviathan_table2", "speculation_by_batch", "prefix_cache_hit_rates",
-}  # fmt: skip
+    "deepseek_day6_production",
+    "deepseek_v3_training",
+    "deepseek_isca25_ep_latency",
+    "vllm_paper",
+    "korthikanti_activation_formula",
+    "vllm_block_bytes",
+    "trtllm_v1_0_throughput",
+    "vllm_wide_ep",
+    "sglang_large_ep_decode",
+    "sglang_large_ep_prefill",
+    "pope_table2_palm540b",
+    "pope_decode_latency",
+    "h200_gemm",
+    "h200_decode_attention",
+    "h200_nccl",
+    "zero_bubble_pipeline",
+    "megatron_2021_table1",
+    "megatron_2021_table2_zero3",
+    "training_gpu_hours",
+    "memcnn_revnet",
+    "leviathan_table2",
+    "speculation_by_batch",
+    "prefix_cache_hit_rates",
+}
 
 
 def test_validate_has_all_that_it_should_and_nothing_fails():
@@ -202,14 +267,25 @@ def test_validate_has_all_that_it_should_and_nothing_fails():
     assert report.failures == [] and {row.data for row in report.rows} >= ASKED
     assert {(row.data, row.what) for row in report.exceptions} == BEATEN
     assert sum(s.count for s in report.sums) == len(report.rows) > 1_500
-    assert len([row for row in report.rows if row.data.startswith(("training_gpu_hours", "llammlein")) and row.kind == FLOOR]) >= 20
+    assert (
+        len(
+            [
+                row
+                for row in report.rows
+                if row.data.startswith(("training_gpu_hours", "llammlein")) and row.kind == FLOOR
+            ]
+        )
+        >= 20
+    )
     wide = {row.data for row in report.rows if row.kind == CLOSURE and abs(row.published / row.computed - 1) > 0.02}
     assert {row.data for row in report.wide} == wide and all(row.why for row in report.wide)
 
 
 def test_a_report_can_be_narrowed():
     report = whole()
-    assert {row.kind for row in report.of("floor").rows} == {"floor"} and {row.data for row in report.of(data="h200_nccl").rows} == {"h200_nccl"}
+    assert {row.kind for row in report.of("floor").rows} == {"floor"} and {
+        row.data for row in report.of(data="h200_nccl").rows
+    } == {"h200_nccl"}
     with pytest.raises(UnknownId, match="h200_nccl"):
         report.of(data="h200_ncl")
     with pytest.raises(UnknownId, match=", ".join(KINDS)):

@@ -1,4 +1,6 @@
-"""Published runs, steps and savings against what the course computes: floors hold, errors stay where they are, held-out rows are held out."""
+"""Published runs, steps and savings against what the course computes: floors hold, errors stay where they are,
+held-out rows are held out.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ MODULES = {"training": training, "savings": savings}
 ROWS = {name: module.rows() for name, module in MODULES.items()}
 ALL = [row for rows in ROWS.values() for row in rows]
 
-# --- floors ----------------------------------------------------------------------------------------------------------------
+# --- floors -----------------------------------------------------------------------------------------------------------
 
 BEATEN = {
     ("leviathan_table2", "EnDe, T5-small, sampled"),
@@ -48,37 +50,66 @@ def test_a_floor_is_near_enough_to_notice_a_multiply_add_counted_twice():
 
 
 def test_the_peak_with_sparsity_would_be_seen_in_the_shares():
-    """Against a sparse peak, twice the dense one, Megatron-LM's printed share would not come out; against ours it does."""
+    """Against a sparse peak, twice the dense one, Megatron-LM's printed share would not come out; against ours it
+    does.
+    """
     for row in measurement(steps.MEGATRON).records():
         assert row[steps.RATE] / steps.a100() == pytest.approx(row["peak_share"], abs=0.0051)
 
 
-# --- errors ------------------------------------------------------------------------------------------------------------------
+# --- errors -----------------------------------------------------------------------------------------------------------
 
-# Mean size of the error of held-out rows, by data set and slice: what was found, to a percent above; a third more fails.
+# Mean size of the error of held-out rows, by data set and slice: what was found, to a percent above; a third more
+# fails.
 FOUND = {
-    ("training_gpu_hours", "A100, Llama 1"): 0.094, ("training_gpu_hours_more", "A100, Llama 1"): 0.237,
-    ("training_gpu_hours_more", "A100, other makers"): 0.134, ("llammlein_training", "A100, other makers"): 0.111,
-    ("training_gpu_hours", "H100, Llama 3 of 405 billion"): 0.265, ("training_gpu_hours", "H100, 1 to 8 billion"): 0.551,
-    ("training_gpu_hours_more", "H100, 1 to 8 billion"): 0.322, ("training_gpu_hours", "FP8, Llama 4"): 0.375,
-    ("training_gpu_hours", "a run from its own step"): 0.069, ("training_gpu_hours_more", "a run from its own step"): 0.340,
-    ("megatron_2021_table2_zero3", "tensor, pipeline and data parallel"): 0.088, ("megatron_2021_table2_zero3", "ZeRO-3"): 0.068,
-    ("llama3_405b_parallelism", "sequences of 131,072 tokens"): 0.085, ("deepseek_isca25_training", "DeepSeek-V3 from Llama's share"): 0.063,
-    ("korthikanti_iteration_times", "one share of the peak"): 0.158, ("korthikanti_iteration_times", "full from the same model's selective"): 0.021,
-    ("zero_bubble_pipeline", "1F1B"): 0.016, ("zero_bubble_pipeline", "1F1B-I"): 0.024,
-    ("zero_bubble_pipeline", "ZB-1p"): 0.023, ("zero_bubble_pipeline", "ZB-2p"): 0.025,
-    ("zero_bubble_pipeline", "1F1B, simulated"): 0.060, ("zero_bubble_pipeline", "1F1B-I, simulated"): 0.115,
-    ("zero_bubble_pipeline", "ZB-1p, simulated"): 0.072, ("zero_bubble_pipeline", "ZB-2p, simulated"): 0.089,
-    ("gpipe_table2", "Transformer"): 0.062, ("gpipe_table2", "AmoebaNet"): 0.449,
-    ("zero_bubble_pipeline", "memory"): 0.016, ("memcnn_revnet", "reversible"): 0.042, ("memcnn_revnet", "ordinary, in proportion to depth"): 0.941,
-    ("memcnn_revnet_training", "PyTorch"): 0.126, ("memcnn_revnet_training", "TensorFlow"): 0.174, ("revnet_paper", "slowdown"): 0.223,
-    ("leviathan_table2", "T5-small"): 0.185, ("leviathan_table2", "T5-base"): 0.133, ("leviathan_table2", "T5-large"): 0.197,
-    ("speculation_by_batch", "SGLang, EAGLE, H100"): 0.110, ("speculation_by_batch", "vLLM, EAGLE, A100"): 0.074,
-    ("speculation_by_batch", "vLLM, EAGLE, RTX 3090"): 0.049, ("speculation_by_batch", "vLLM, EAGLE-3, A100"): 0.035,
-    ("speculation_by_batch", "vLLM, EAGLE-3, RTX 3090"): 0.081, ("p_eagle_acceptance", "EAGLE-3"): 0.063, ("p_eagle_acceptance", "P-EAGLE"): 0.100,
-    ("mtp_by_depth", "one layer used again and again"): 0.241, ("vllm_batched_requests", "ShareGPT"): 0.109,
-    ("vllm_batched_requests", "Alpaca"): 0.064, ("vllm_kv_use", "tokens"): 0.063, ("prefix_cache_hit_rates", "what the traces allow"): 0.006,
-}  # fmt: skip
+    ("training_gpu_hours", "A100, Llama 1"): 0.094,
+    ("training_gpu_hours_more", "A100, Llama 1"): 0.237,
+    ("training_gpu_hours_more", "A100, other makers"): 0.134,
+    ("llammlein_training", "A100, other makers"): 0.111,
+    ("training_gpu_hours", "H100, Llama 3 of 405 billion"): 0.265,
+    ("training_gpu_hours", "H100, 1 to 8 billion"): 0.551,
+    ("training_gpu_hours_more", "H100, 1 to 8 billion"): 0.322,
+    ("training_gpu_hours", "FP8, Llama 4"): 0.375,
+    ("training_gpu_hours", "a run from its own step"): 0.069,
+    ("training_gpu_hours_more", "a run from its own step"): 0.340,
+    ("megatron_2021_table2_zero3", "tensor, pipeline and data parallel"): 0.088,
+    ("megatron_2021_table2_zero3", "ZeRO-3"): 0.068,
+    ("llama3_405b_parallelism", "sequences of 131,072 tokens"): 0.085,
+    ("deepseek_isca25_training", "DeepSeek-V3 from Llama's share"): 0.063,
+    ("korthikanti_iteration_times", "one share of the peak"): 0.158,
+    ("korthikanti_iteration_times", "full from the same model's selective"): 0.021,
+    ("zero_bubble_pipeline", "1F1B"): 0.016,
+    ("zero_bubble_pipeline", "1F1B-I"): 0.024,
+    ("zero_bubble_pipeline", "ZB-1p"): 0.023,
+    ("zero_bubble_pipeline", "ZB-2p"): 0.025,
+    ("zero_bubble_pipeline", "1F1B, simulated"): 0.060,
+    ("zero_bubble_pipeline", "1F1B-I, simulated"): 0.115,
+    ("zero_bubble_pipeline", "ZB-1p, simulated"): 0.072,
+    ("zero_bubble_pipeline", "ZB-2p, simulated"): 0.089,
+    ("gpipe_table2", "Transformer"): 0.062,
+    ("gpipe_table2", "AmoebaNet"): 0.449,
+    ("zero_bubble_pipeline", "memory"): 0.016,
+    ("memcnn_revnet", "reversible"): 0.042,
+    ("memcnn_revnet", "ordinary, in proportion to depth"): 0.941,
+    ("memcnn_revnet_training", "PyTorch"): 0.126,
+    ("memcnn_revnet_training", "TensorFlow"): 0.174,
+    ("revnet_paper", "slowdown"): 0.223,
+    ("leviathan_table2", "T5-small"): 0.185,
+    ("leviathan_table2", "T5-base"): 0.133,
+    ("leviathan_table2", "T5-large"): 0.197,
+    ("speculation_by_batch", "SGLang, EAGLE, H100"): 0.110,
+    ("speculation_by_batch", "vLLM, EAGLE, A100"): 0.074,
+    ("speculation_by_batch", "vLLM, EAGLE, RTX 3090"): 0.049,
+    ("speculation_by_batch", "vLLM, EAGLE-3, A100"): 0.035,
+    ("speculation_by_batch", "vLLM, EAGLE-3, RTX 3090"): 0.081,
+    ("p_eagle_acceptance", "EAGLE-3"): 0.063,
+    ("p_eagle_acceptance", "P-EAGLE"): 0.100,
+    ("mtp_by_depth", "one layer used again and again"): 0.241,
+    ("vllm_batched_requests", "ShareGPT"): 0.109,
+    ("vllm_batched_requests", "Alpaca"): 0.064,
+    ("vllm_kv_use", "tokens"): 0.063,
+    ("prefix_cache_hit_rates", "what the traces allow"): 0.006,
+}
 
 
 def held_out() -> dict[tuple[str, str], list]:
@@ -102,9 +133,15 @@ def test_errors_are_as_stated(slice):
 
 
 def test_constants_help():
-    """Where there is a constant, held-out rows are nearer to what was measured than the ideal: at most half as far off."""
+    """Where there is a constant, held-out rows are nearer to what was measured than the ideal: at most half as far
+    off.
+    """
     for (data, part), rows in held_out().items():
-        if rows[0].ideal and not any(word in row.why for row in rows for word in ("nothing fitted", "simulated from")) and data != "leviathan_table2":
+        if (
+            rows[0].ideal
+            and not any(word in row.why for row in rows for word in ("nothing fitted", "simulated from"))
+            and data != "leviathan_table2"
+        ):
             ideal = mape(1 / row.ideal_slow - 1 for row in rows)
             ours = mape(row.error for row in rows)
             limit = 1 if data in ("speculation_by_batch", "training_gpu_hours", "training_gpu_hours_more") else 0.5
@@ -112,8 +149,14 @@ def test_constants_help():
 
 
 def test_runs_that_one_mfu_foretells():
-    """The aim of a tenth is met on Llama 1's runs of the first table, and by steps for DeepSeek-V3; not by the other slices of runs."""
-    good = {part for (data, part), rows in held_out().items() if data == "training_gpu_hours" and mape(row.error for row in rows) <= 0.1}
+    """The aim of a tenth is met on Llama 1's runs of the first table, and by steps for DeepSeek-V3; not by the other
+    slices of runs.
+    """
+    good = {
+        part
+        for (data, part), rows in held_out().items()
+        if data == "training_gpu_hours" and mape(row.error for row in rows) <= 0.1
+    }
     assert good == {"A100, Llama 1", "a run from its own step"}
 
 
@@ -124,7 +167,7 @@ def test_every_published_run_is_there():
     assert names == told and len(names) >= 20
 
 
-# --- fits ------------------------------------------------------------------------------------------------------------------------
+# --- fits -------------------------------------------------------------------------------------------------------------
 
 
 def test_a_constant_is_off_by_as_much_one_way_as_the_other():
@@ -136,7 +179,10 @@ def test_a_constant_is_off_by_as_much_one_way_as_the_other():
             slices.setdefault((row.data, part), []).append(1 + row.error)
     assert len(slices) == 8
     for (data, part), errors in slices.items():
-        assert geometric_mean(errors) == pytest.approx(1, rel=0.005 if data == "zero_bubble_pipeline" else 1e-9), (data, part)
+        assert geometric_mean(errors) == pytest.approx(1, rel=0.005 if data == "zero_bubble_pipeline" else 1e-9), (
+            data,
+            part,
+        )
 
 
 @pytest.fixture
@@ -151,7 +197,11 @@ def bent(monkeypatch):
                 self.id, self.table = id, real(id)
 
             def records(self, **wanted):
-                bend = lambda row: row | {column: row[column] * by} if self.id == data and all(row[k] == v for k, v in where.items()) else row
+                bend = lambda row: (
+                    row | {column: row[column] * by}
+                    if self.id == data and all(row[k] == v for k, v in where.items())
+                    else row
+                )
                 return tuple(bend(dict(row)) for row in self.table.records(**wanted))
 
             def __getattr__(self, name):
@@ -192,7 +242,9 @@ OWN = [  # a row, what of it is changed, and the constants that move by it
 ]
 
 
-@pytest.mark.parametrize(("data", "where", "column", "moved"), OWN, ids=[f"{data} {list(where.values())}" for data, where, _, _ in OWN])
+@pytest.mark.parametrize(
+    ("data", "where", "column", "moved"), OWN, ids=[f"{data} {list(where.values())}" for data, where, _, _ in OWN]
+)
 def test_only_rows_of_the_slice_move_a_constant(bent, data, where, column, moved):
     before = {name: constant.value for name, constant in training.constants().items()}
     after = bent(data, where, column, 1.5)
@@ -207,7 +259,11 @@ SCHEDULED = [(steps, "overhead of a pass", "1.5B"), (savings, "state of a parame
 def test_only_one_model_of_the_schedules_gives_each_constant(monkeypatch, module, name, own, size):
     before = module.constants()[name].value
     slower = [
-        row._replace(measured_throughput=row.measured_throughput * 0.9, measured_memory=row.measured_memory * 1.1) if row.model == size else row
+        (
+            row._replace(measured_throughput=row.measured_throughput * 0.9, measured_memory=row.measured_memory * 1.1)
+            if row.model == size
+            else row
+        )
         for row in module.compared()
     ]
     monkeypatch.setattr(module, "compared", lambda: slower)
@@ -228,11 +284,13 @@ def test_constants_are_what_their_names_say():
     assert known["state of a parameter"].value == pytest.approx(2 + 2 + 3 * 4, rel=0.02)
 
 
-# --- second routes -------------------------------------------------------------------------------------------------------------
+# --- second routes ----------------------------------------------------------------------------------------------------
 
 
 def test_work_with_attention_is_what_deepseek_counts():
-    """Published, forward and backward with causal attention: 250 GFLOP a token, the input embedding not counted; without attention 10 % less."""
+    """Published, forward and backward with causal attention: 250 GFLOP a token, the input embedding not counted;
+    without attention 10 % less.
+    """
     [row], net = measurement("deepseek_isca25_training_compute").records(model="DeepSeek-V3"), model("deepseek-v3")
     active = net.n_active - net.vocab * net.d_model
     counted = 6 * steps.weighed(active, steps.shape("DeepSeek-V3")) / factor("GFLOP")
@@ -241,7 +299,9 @@ def test_work_with_attention_is_what_deepseek_counts():
 
 
 def test_work_with_attention_token_by_token():
-    """Every token of a sequence attends to all before it and itself, counted one by one with the catalogue's own FLOPs."""
+    """Every token of a sequence attends to all before it and itself, counted one by one with the catalogue's own
+    FLOPs.
+    """
     net, shape = model("llama-3.1-405b"), steps.shape("Llama 3.1 405B")
     length = shape["sequence_tokens"]
     one_by_one = sum(2 * net.n_active + net.attention_flop(seen) for seen in range(1, length + 1)) / length
@@ -249,9 +309,17 @@ def test_work_with_attention_token_by_token():
 
 
 def test_shapes_are_those_of_the_catalogue():
-    for name, id in {"Llama 2 7B": "llama-2-7b", "Llama 2 70B": "llama-2-70b", "Llama 3.1 8B": "llama-3.1-8b", "Llama 3.1 70B": "llama-3.1-70b",
-                     "Llama 3.1 405B": "llama-3.1-405b", "BLOOM 176B": "bloom-176b", "PaLM 540B": "palm-540b", "TinyLlama 1.1B": "tinyllama-1.1b",
-                     "LLäMmlein 1B": "llammlein-1b"}.items():  # fmt: skip
+    for name, id in {
+        "Llama 2 7B": "llama-2-7b",
+        "Llama 2 70B": "llama-2-70b",
+        "Llama 3.1 8B": "llama-3.1-8b",
+        "Llama 3.1 70B": "llama-3.1-70b",
+        "Llama 3.1 405B": "llama-3.1-405b",
+        "BLOOM 176B": "bloom-176b",
+        "PaLM 540B": "palm-540b",
+        "TinyLlama 1.1B": "tinyllama-1.1b",
+        "LLäMmlein 1B": "llammlein-1b",
+    }.items():
         shape, [group] = steps.shape(name), model(id).attention
         assert (group.layers, group.heads, group.head_dim) == tuple(shape[key] for key in steps.HEADS), name
     [latent] = model("deepseek-v3").attention
@@ -259,11 +327,16 @@ def test_shapes_are_those_of_the_catalogue():
 
 
 def test_what_was_computed_twice_counts():
-    """BLOOM's script and Pythia's configuration checkpoint all activations: a third more work for hours, none for the floor."""
+    """BLOOM's script and Pythia's configuration checkpoint all activations: a third more work for hours, none for the
+    floor.
+    """
     twice = {each.model for each in training.runs() if each.work > 1}
     assert twice == {"BLOOM 176B", "Pythia 1.0B"}
     assert {each.work for each in training.runs() if each.model in twice} == {4 / 3}
-    real, floor = ([row for row in ROWS["training"] if row.what == "BLOOM 176B" and row.kind == kind][0] for kind in (CALIBRATED, FLOOR))
+    real, floor = (
+        [row for row in ROWS["training"] if row.what == "BLOOM 176B" and row.kind == kind][0]
+        for kind in (CALIBRATED, FLOOR)
+    )
     mfu = training.constants()["A100 runs"].value
     assert real.computed == pytest.approx(floor.computed / mfu * 4 / 3)
 
@@ -275,7 +348,9 @@ def test_palm_took_longer_than_its_rate_says():
 
 
 def test_zero_3_waits_as_long_on_twice_the_gpus():
-    """The batch is fixed: on twice the GPUs each computes half, and still fetches all weights; a network twice as fast takes half of the time."""
+    """The batch is fixed: on twice the GPUs each computes half, and still fetches all weights; a network twice as fast
+    takes half of the time.
+    """
     few, many = measurement(steps.MEGATRON_2).records(scheme="ZeRO-3", n_total=174600000000)[1:]
     assert steps.sent_rate(many) == pytest.approx(steps.sent_rate(few) / 2, rel=1e-3)
     assert steps.sent_rate(many, 0.5) == pytest.approx(steps.sent_rate(many) / 2)
@@ -290,7 +365,9 @@ def test_zero_3_sends_six_bytes_a_parameter():
 
 
 def test_fp8_runs_are_held_against_the_fp8_peak():
-    """DeepSeek-V3's share of it is half of what its makers print of the BF16 peak; a floor at the BF16 peak could be beaten by a good FP8 run."""
+    """DeepSeek-V3's share of it is half of what its makers print of the BF16 peak; a floor at the BF16 peak could be
+    beaten by a good FP8 run.
+    """
     [row] = measurement("training_mfu_reports").records(model="DeepSeek-V3")
     assert training.constants()["FP8 runs"].value == pytest.approx(row["mfu"] / 2, rel=0.02)
     assert all(each.peak == chip("h800").flops("fp8") for each in training.runs() if each.group == "FP8")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from blackboard.formula import FormulaError
-from blackboard.reversibility import equations as eq, network, numbers
+from blackboard.reversibility import equations as eq
+from blackboard.reversibility import network, numbers
 
 
 def test_printed_numbers_agree_with_an_independent_reckoning():
@@ -14,30 +15,72 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     act, own = 2 * active / (layers * width * 34), 2 * 37_551_276_032 / 70_272
     layer = 34 * width * 8192
     expected = {
-        "mixed": f"{(64 / 2 + 1) / 128:.1%}", "steps": f"{15 * (1437 // 64)}", "digits": "1,437", "layers": "12", "shallow": "8", "deep": "64",
-        "act_layer": f"{layer / 1e9:.1f} GB", "act_all": f"{layers * layer / 1e9:.0f} GB", "act_reversible": f"{(layer + 4 * 8192 * width) / 1e9:.1f} GB",
-        "act_checkpointed": f"{(layer + layers * 2 * 8192 * width) / 1e9:.0f} GB", "act_hbm": "186 GB", "spent_act": f"{round(act, -3):,.0f}", "spent_kv": f"{own / 1e6:.1f} million", "spent_more": f"{round(2 * active / kv / act, -1):.0f}",
-        "lasts_act": f"{act * 186e9 / 2.5e15:.1f} s", "spent_kv_405": f"{2 * active / kv / 1e6:.1f} million", "lasts_kv_405": f"{2 * active / kv * 186e9 / 5e15:.0f} s",
-        "act_best": f"{2 * (layers * layer * 2 * 8192 * width) ** 0.5 / 1e9:.0f} GB", "act_stretch": f"{(layers / 17) ** 0.5:.1f}", "lasts_kv": f"{own * 186e9 / 5e15:.0f} s", "less": f"{3083 / 1226:.1f}",
-        "slower_least": f"{423 / 404:.2f}", "slower_most": f"{437 / 225:.2f}", "slower_all": "12", "again_least": f"{1.42 / 1.10:.2f}", "again_most": f"{94.42 / 71.49:.2f}", "again_said": "1.33", "paper_extra": "33%",
-    }  # fmt: skip
+        "mixed": f"{(64 / 2 + 1) / 128:.1%}",
+        "steps": f"{15 * (1437 // 64)}",
+        "digits": "1,437",
+        "layers": "12",
+        "shallow": "8",
+        "deep": "64",
+        "act_layer": f"{layer / 1e9:.1f} GB",
+        "act_all": f"{layers * layer / 1e9:.0f} GB",
+        "act_reversible": f"{(layer + 4 * 8192 * width) / 1e9:.1f} GB",
+        "act_checkpointed": f"{(layer + layers * 2 * 8192 * width) / 1e9:.0f} GB",
+        "act_hbm": "186 GB",
+        "spent_act": f"{round(act, -3):,.0f}",
+        "spent_kv": f"{own / 1e6:.1f} million",
+        "spent_more": f"{round(2 * active / kv / act, -1):.0f}",
+        "lasts_act": f"{act * 186e9 / 2.5e15:.1f} s",
+        "spent_kv_405": f"{2 * active / kv / 1e6:.1f} million",
+        "lasts_kv_405": f"{2 * active / kv * 186e9 / 5e15:.0f} s",
+        "act_best": f"{2 * (layers * layer * 2 * 8192 * width) ** 0.5 / 1e9:.0f} GB",
+        "act_stretch": f"{(layers / 17) ** 0.5:.1f}",
+        "lasts_kv": f"{own * 186e9 / 5e15:.0f} s",
+        "less": f"{3083 / 1226:.1f}",
+        "slower_least": f"{423 / 404:.2f}",
+        "slower_most": f"{437 / 225:.2f}",
+        "slower_all": "12",
+        "again_least": f"{1.42 / 1.10:.2f}",
+        "again_most": f"{94.42 / 71.49:.2f}",
+        "again_said": "1.33",
+        "paper_extra": "33%",
+    }
     assert {name: told[name] for name in expected} == expected
 
 
 def test_what_was_run_says_what_the_prose_says():
-    """Sentences rest on these: the network gives itself away and the cipher does not; nothing is kept but two streams."""
+    """Sentences rest on these: the network gives itself away and the cipher does not; nothing is kept but two
+    streams.
+    """
     told = numbers.all()
     share = lambda name: float(told[name].rstrip("%")) / 100
     assert float(told["net_correlation"]) > 0.95 and abs(float(told["cipher_correlation"])) < 0.1
-    assert share("net_told") > 0.95 and 0.4 < share("cipher_told") < 0.6 and share("net_matched") > 0.5 and share("cipher_matched") == 0
-    assert abs(share("counted_2") - 0.5) < 0.02 and abs(share("counted_1") - share("mixed")) < 0.02 and abs(share("counted_y") - share("counted_1")) < 0.02
-    assert 1.25 < float(told["work"]) <= 4 / 3 and all(told[name].endswith("× 10⁻" + tail) for name, tail in {"loss_apart": "⁶"}.items())
-    assert numbers.step("reversible", 64).kept == numbers.step("reversible", 8).kept < numbers.step("checkpointed", 64).kept < numbers.step("stored", 64).kept
+    assert (
+        share("net_told") > 0.95
+        and 0.4 < share("cipher_told") < 0.6
+        and share("net_matched") > 0.5
+        and share("cipher_matched") == 0
+    )
+    assert (
+        abs(share("counted_2") - 0.5) < 0.02
+        and abs(share("counted_1") - share("mixed")) < 0.02
+        and abs(share("counted_y") - share("counted_1")) < 0.02
+    )
+    assert 1.25 < float(told["work"]) <= 4 / 3 and all(
+        told[name].endswith("× 10⁻" + tail) for name, tail in {"loss_apart": "⁶"}.items()
+    )
+    assert (
+        numbers.step("reversible", 64).kept
+        == numbers.step("reversible", 8).kept
+        < numbers.step("checkpointed", 64).kept
+        < numbers.step("stored", 64).kept
+    )
     assert network.trained("reversible").accuracy[-1] > 0.95
 
 
 def test_keeping_kv_is_the_pricing_lessons_break_even():
-    """Two doors to one number: rent of memory against rent of multipliers, and FLOPs per byte against bytes per FLOP/s."""
+    """Two doors to one number: rent of memory against rent of multipliers, and FLOPs per byte against bytes per
+    FLOP/s.
+    """
     from blackboard.case import RUNNING
     from blackboard.pricing.equations import hbm_even
 

@@ -1,4 +1,6 @@
-"""The second routes of the reversibility lesson: ciphers by all their blocks, networks that train, memory that is counted."""
+"""The second routes of the reversibility lesson: ciphers by all their blocks, networks that train, memory that is
+counted.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +11,20 @@ import numpy as np
 import pytest
 
 from blackboard.catalogue import measurement
-from blackboard.reversibility import equations as eq, network, simulation
+from blackboard.reversibility import equations as eq
+from blackboard.reversibility import network, simulation
 from blackboard.reversibility.network import KINDS, WAYS, Ledger, Network
 from blackboard.reversibility.simulation import Feistel, couple, uncouple
 
 SIGMAS = 4.5  # a true claim is refused once in 150,000 runs; seeds are fixed, so a test that passes goes on passing
 WIDTHS = (4, 5, 8, 13, 31, 32, 33, 48, 63, 64)
-NETS = (("plain", 1.5, True), ("plain", 1.0, False), ("residual", 1.5, True), ("residual", 1.0, False), ("reversible", 2.0, True))
+NETS = (
+    ("plain", 1.5, True),
+    ("plain", 1.0, False),
+    ("residual", 1.5, True),
+    ("residual", 1.0, False),
+    ("reversible", 2.0, True),
+)
 
 
 def numbers(bits: int, count: int, seed: int) -> np.ndarray:
@@ -54,22 +63,30 @@ def test_every_block_comes_out_once_though_f_is_not_one_to_one(bits, rounds):
     blocks, cipher = np.arange(4**bits, dtype=np.uint64), Feistel.random(bits, rounds, seed=rounds)
     assert (np.sort(simulation.whole(cipher)(blocks)) == blocks).all()
     for key in cipher.keys:
-        assert len(np.unique(cipher.f(np.arange(2**bits, dtype=np.uint64), key))) < 0.8 * 2**bits  # a random function: 63 %
+        assert (
+            len(np.unique(cipher.f(np.arange(2**bits, dtype=np.uint64), key))) < 0.8 * 2**bits
+        )  # a random function: 63 %
     wide = Feistel.random(4 * bits, 1)  # and so of 16 to 32 bits, by two inputs that share a value
     one, two = simulation.collision(wide, 2**18)
     assert one != two and wide.f(np.uint64(one), wide.keys[0]) == wide.f(np.uint64(two), wide.keys[0])
 
 
 def test_any_function_and_any_addition_will_do():
-    """Vectors over GF(2), integers modulo 97, and whole numbers; products and constants for f, which have no inverse."""
+    """Vectors over GF(2), integers modulo 97, and whole numbers; products and constants for f, which have no
+    inverse.
+    """
     draw = np.random.default_rng(5)
     a, b = draw.integers(0, 2, (2, 12, 12))
     bits = [lambda v: (v @ a % 2) * (v @ b % 2), lambda v: v * 0 + 1, lambda v: np.roll(v, 1, axis=1) & v]
     x, y = draw.integers(0, 2, (2, 500, 12))
     ring, modulo = [lambda v: v * v % 97, lambda v: v // 3], (lambda p, q: (p + q) % 97, lambda p, q: (p - q) % 97)
     exact, xor = (np.add, np.subtract), (np.bitwise_xor, np.bitwise_xor)
-    for functions, x, y, add, take in ((bits, x, y, *xor), (ring, x * 96, y * 7, *modulo), (ring, x * 10**6, y, *exact)):
-        there = couple(x, y, functions * 3, add)
+    for functions, left, right, add, take in (
+        (bits, x, y, *xor),
+        (ring, x * 96, y * 7, *modulo),
+        (ring, x * 10**6, y, *exact),
+    ):
+        there = couple(left, right, functions * 3, add)
         back = uncouple(*there, functions * 3, take)
         assert (back[0] == x).all() and (back[1] == y).all() and (there[0] != x).any() and (there[1] != y).any()
 
@@ -116,8 +133,13 @@ def test_differences_are_certain_at_first_and_at_last_as_of_a_random_permutation
     assert all(shares.sum() == pytest.approx(1) and shares[0] == 0 for shares in most.values())
     assert most[1].max() == 1 and 1 > most[2].max() >= most[3].max() > 5 * most[8].max()
     tables = [draw.permutation(2**bits).astype(np.uint64) for _ in range(8)]
-    chance = [simulation.differential(lambda blocks, table=table: table[blocks.astype(int)], 1, bits).max() for table in tables]
-    assert min(chance) * 0.75 <= most[8].max() <= max(chance) * 1.35 < 2.0 ** (5 - bits)  # a count of 10 to 14 blocks, always even
+    chance = [
+        simulation.differential(lambda blocks, table=table: table[blocks.astype(int)], 1, bits).max()
+        for table in tables
+    ]
+    assert (
+        min(chance) * 0.75 <= most[8].max() <= max(chance) * 1.35 < 2.0 ** (5 - bits)
+    )  # a count of 10 to 14 blocks, always even
 
 
 def test_what_follows_slopes_breaks_a_residual_network_and_is_blind_on_the_cipher():
@@ -130,7 +152,11 @@ def test_what_follows_slopes_breaks_a_residual_network_and_is_blind_on_the_ciphe
 def test_without_residuals_and_with_large_weights_depth_makes_a_network_blind_too():
     """What protects slopes is the residual and the LayerNorm, not that it is a network."""
     told = lambda name, depth: simulation.foretell(simulation.ciphers(depth)[name], simulation.BLOCK).correlation
-    assert told("plain", 2) > 0.9 and told("residual", 40) > 0.95 and abs(told("plain", 40)) < SIGMAS / math.sqrt(24 * simulation.BLOCK)
+    assert (
+        told("plain", 2) > 0.9
+        and told("residual", 40) > 0.95
+        and abs(told("plain", 40)) < SIGMAS / math.sqrt(24 * simulation.BLOCK)
+    )
     assert simulation.distinguish(simulation.ciphers(48)["plain"], simulation.BLOCK, 100) < 0.5 + SIGMAS * 0.05
 
 
@@ -143,9 +169,13 @@ def test_differences_grow_as_mean_field_theory_says(kind, gain, normed):
     """Width 256 against infinite width: as found, the logarithms agree within a twentieth."""
     nets = [Network.random(kind, 16, 256, 256, gain=gain, normed=normed, seed=seed) for seed in range(3)]
     mean = lambda measure: np.mean([np.log(measure(net, start(net, seed=n), n)) for n, net in enumerate(nets)], axis=0)
-    assert np.allclose(mean(network.growth), np.log(network.expected_growth(kind, 16, gain, normed)), rtol=0.06, atol=0.03)
+    assert np.allclose(
+        mean(network.growth), np.log(network.expected_growth(kind, 16, gain, normed)), rtol=0.06, atol=0.03
+    )
     if kind == "reversible":
-        assert np.allclose(mean(network.growth_back), np.log(network.expected_growth_back(16, gain, normed)), rtol=0.06, atol=0.03)
+        assert np.allclose(
+            mean(network.growth_back), np.log(network.expected_growth_back(16, gain, normed)), rtol=0.06, atol=0.03
+        )
 
 
 def test_a_plain_network_widens_by_one_factor_a_residual_one_by_less_and_less():
@@ -155,7 +185,9 @@ def test_a_plain_network_widens_by_one_factor_a_residual_one_by_less_and_less():
     found = network.growth(net := Network.random("plain", 64, 256, 256, gain=1.5), start(net))
     chi = found[64] ** (1 / 64)
     assert chi == pytest.approx(math.exp(plain[0]), rel=0.02)
-    assert eq.difference(rounding=1, gain_per_layer=chi, depth=32) == pytest.approx(found[32], rel=0.5)  # of a factor of 180
+    assert eq.difference(rounding=1, gain_per_layer=chi, depth=32) == pytest.approx(
+        found[32], rel=0.5
+    )  # of a factor of 180
 
 
 # --- gradients and training -------------------------------------------------------------------------------------------
@@ -166,7 +198,9 @@ BATCH = np.random.default_rng(6).standard_normal((24, 64)), np.arange(24) % 10
 
 @pytest.mark.parametrize("kind, normed", list(itertools.product(KINDS, (True, False))))
 def test_gradients_are_slopes(kind, normed):
-    """Central differences of the loss, computed by another program, along a direction through all weights of a matrix, or a few."""
+    """Central differences of the loss, computed by another program, along a direction through all weights of a matrix,
+    or a few.
+    """
     net, (inputs, labels) = Network.random(kind, 5, normed=normed), BATCH
 
     def loss():
@@ -208,8 +242,12 @@ def test_two_layers_are_a_block_of_a_revnet():
 def test_digits_are_learnt_without_storing_activations():
     rebuilt, stored = network.trained("reversible"), network.trained("stored")
     assert rebuilt.accuracy[0] < 0.2 and rebuilt.accuracy[-1] > 0.95 and rebuilt.losses[-1] < 0.05
-    assert abs(rebuilt.accuracy[-1] - stored.accuracy[-1]) < 0.01 and np.allclose(rebuilt.losses, stored.losses, rtol=1e-3)  # as found 1e-5
-    one, two, other = (network.train(Network.random("reversible", 4, seed=seed), "reversible", epochs=2).losses for seed in (0, 0, 1))
+    assert abs(rebuilt.accuracy[-1] - stored.accuracy[-1]) < 0.01 and np.allclose(
+        rebuilt.losses, stored.losses, rtol=1e-3
+    )  # as found 1e-5
+    one, two, other = (
+        network.train(Network.random("reversible", 4, seed=seed), "reversible", epochs=2).losses for seed in (0, 0, 1)
+    )
     assert one == two != other
 
 
@@ -244,7 +282,9 @@ def test_bytes_kept_are_the_formulas(depth):
 
 
 def test_python_s_own_count_grows_as_the_ledger_s():
-    """Working arrays are the same at every depth; what grows is what is kept, but for 2 kB of Python's own objects a layer."""
+    """Working arrays are the same at every depth; what grows is what is kept, but for 2 kB of Python's own objects a
+    layer.
+    """
     for way, segment in (("stored", 1), ("checkpointed", 1), ("checkpointed", 8), ("reversible", 1)):
         few, many = taken(way, 16, segment), taken(way, 80, segment)
         assert many.traced - few.traced == pytest.approx(many.kept - few.kept, abs=64 * 2_000) and few.traced > few.kept
@@ -279,31 +319,50 @@ def test_errors_of_the_way_back_are_a_rounding_widened(depth):
             assert estimate / 3 < found < 5 * estimate
 
 
-# --- what others count -------------------------------------------------------------------------------------------------
+# --- what others count ------------------------------------------------------------------------------------------------
 
 
 def test_bytes_and_flops_of_a_layer_are_what_was_published():
     """Shares of memory from the two counts, within a hundredth since embeddings are left out; FLOPs by the formula."""
-    rows = zip(measurement("korthikanti_activation_formula").records(), measurement("korthikanti_iteration_times").records(), strict=True)
+    rows = zip(
+        measurement("korthikanti_activation_formula").records(),
+        measurement("korthikanti_iteration_times").records(),
+        strict=True,
+    )
     held = iter(simulation.activations())
     for row, shape in rows:
-        scores, ways = simulation.SCORES * shape["heads"] * simulation.SEQUENCE / shape["d_model"], shape["tensor_parallel"]
+        scores, ways = (
+            simulation.SCORES * shape["heads"] * simulation.SEQUENCE / shape["d_model"],
+            shape["tensor_parallel"],
+        )
         kept = 10 + (eq.KEPT - 10) / ways  # ten bytes of each value are on every GPU
         shares = {"sequence": (eq.KEPT + scores) / ways, "both": eq.KEPT / ways, "selective": kept}
         assert row["model"] == shape["model"]
-        assert all(bytes_ / (kept + scores / ways) == pytest.approx(row[f"{name}_share"], rel=0.01) for name, bytes_ in shares.items())
-        stack = {"layers": shape["layers"], "width": shape["d_model"], "n_active": shape["layers"] * 12 * shape["d_model"] ** 2}
+        assert all(
+            bytes_ / (kept + scores / ways) == pytest.approx(row[f"{name}_share"], rel=0.01)
+            for name, bytes_ in shares.items()
+        )
+        stack = {
+            "layers": shape["layers"],
+            "width": shape["d_model"],
+            "n_active": shape["layers"] * 12 * shape["d_model"] ** 2,
+        }
         layer, part = next(held), next(held)
         assert layer.flop_spent == pytest.approx(eq.activation_flop_spent(**stack, kept_per_value=eq.KEPT), rel=1e-12)
         assert 30 * part.flop_spent < layer.flop_spent and part.hold == layer.hold
 
 
-@pytest.mark.parametrize("call, says", [
-    (lambda: Network.random("looped", 2), "plain, residual, reversible"),
-    (lambda: network.gradients(Network.random("plain", 2), *BATCH, "kept"), "stored"),
-    (lambda: Network.random("residual", 2).down(*[None] * 3), "cannot be run backwards"), (lambda: Feistel.random(3, 2), "4 to 64"),
-    (lambda: Feistel(65, (1, 2)), "4 to 64"), (lambda: Ledger().free(np.ones(2)), "not kept"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "call, says",
+    [
+        (lambda: Network.random("looped", 2), "plain, residual, reversible"),
+        (lambda: network.gradients(Network.random("plain", 2), *BATCH, "kept"), "stored"),
+        (lambda: Network.random("residual", 2).down(*[None] * 3), "cannot be run backwards"),
+        (lambda: Feistel.random(3, 2), "4 to 64"),
+        (lambda: Feistel(65, (1, 2)), "4 to 64"),
+        (lambda: Ledger().free(np.ones(2)), "not kept"),
+    ],
+)
 def test_what_does_not_fit_is_refused(call, says):
     with pytest.raises(ValueError, match=says):
         call()

@@ -48,7 +48,7 @@ def test_every_page_of_the_contents_is_built(site):
 
 def test_every_page_of_the_contents_is_tested():
     """What these tests run over is the table of contents as Sphinx reads it, sections of sections and all."""
-    assert PAGES == list(parse_toc_yaml(ROOT / "_toc.yml"))
+    assert list(parse_toc_yaml(ROOT / "_toc.yml")) == PAGES
 
 
 def test_the_front_door_leads_in(visit, base):
@@ -153,11 +153,15 @@ def problem_scripts(site, name):
 
 @pytest.mark.parametrize("name", EVERY)
 def test_a_page_loads_the_problems_it_shows(site, name):
-    """One deferred script for each lesson whose answer boxes a page shows, none for others; a hash renews it in caches."""
+    """One deferred script for each lesson whose answer boxes a page shows, none for others; a hash renews it in
+    caches.
+    """
     shown = {attributes["data-lesson"] for tag, attributes in elements(site, name) if tag == "practice-box"}
     scripts = problem_scripts(site, name)
     up = "../" * name.count("/")
-    assert sorted(re.sub(r"\?v=\w+$", "", each["src"]) for each in scripts) == sorted(f"{up}_static/problems/{lesson}.js" for lesson in shown)
+    assert sorted(re.sub(r"\?v=\w+$", "", each["src"]) for each in scripts) == sorted(
+        f"{up}_static/problems/{lesson}.js" for lesson in shown
+    )
     assert all("defer" in each and "?v=" in each["src"] for each in scripts)
 
 

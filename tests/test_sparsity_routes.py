@@ -1,4 +1,6 @@
-"""The sparsity lesson's formulas against other routes: plain arithmetic, search, tokens that choose, and the lecture's numbers."""
+"""The sparsity lesson's formulas against other routes: plain arithmetic, search, tokens that choose, and the lecture's
+numbers.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ from blackboard.batching.simulation import crossing
 from blackboard.case import RUNNING
 from blackboard.catalogue import chip, measurement, model, system
 from blackboard.formula import FormulaError
-from blackboard.sparsity import equations as eq, numbers, simulation
+from blackboard.sparsity import equations as eq
+from blackboard.sparsity import numbers, simulation
 
 FITS = {row["router"]: row for row in measurement("routed_scaling_law").records()}
 
@@ -20,9 +23,21 @@ FITS = {row["router"]: row for row in measurement("routed_scaling_law").records(
 # --- the lecture's numbers -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("id, precision, expected", [("h100-sxm", "fp8", 295.4), ("b200", "fp4", 281.25), ("a100-80gb", "bf16", 153.0), ("gb200-nvl72", "fp8", 312.5), ("gb300-nvl72", "fp4", 468.75), ("h200", "bf16", 206.1)])
+@pytest.mark.parametrize(
+    "id, precision, expected",
+    [
+        ("h100-sxm", "fp8", 295.4),
+        ("b200", "fp4", 281.25),
+        ("a100-80gb", "bf16", 153.0),
+        ("gb200-nvl72", "fp8", 312.5),
+        ("gb300-nvl72", "fp4", 468.75),
+        ("h200", "bf16", 206.1),
+    ],
+)
 def test_hardware_constants(id, precision, expected):
-    assert {(row.chip.id, row.precision): row.value for row in numbers.constants()}[id, precision] == pytest.approx(expected, rel=5e-4)
+    assert {(row.chip.id, row.precision): row.value for row in numbers.constants()}[id, precision] == pytest.approx(
+        expected, rel=5e-4
+    )
 
 
 def test_the_lectures_batches():
@@ -68,10 +83,12 @@ def test_the_layered_step_is_the_sum_of_its_parts():
     for batch in (1, 300, 5_584, 20_000):
         ran = simulation.step(batch, [(rest, 1.0), (experts, 8 / 256)], **rates)
         assert RUNNING(eq.layered_time, batch=batch, n_routed=experts) == pytest.approx(ran, rel=1e-9)
-        assert ran >= RUNNING(step.step_time, batch=batch, context=0) * (1 - 1e-12), "the roofline of the whole is a floor"
+        assert ran >= RUNNING(step.step_time, batch=batch, context=0) * (1 - 1e-12), (
+            "the roofline of the whole is a floor"
+        )
 
 
-# --- what a batch touches ----------------------------------------------------------------------------------------------
+# --- what a batch touches ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("experts, top_k", [(256, 8), (128, 4), (384, 8), (256, 32), (16, 16), (8, 1)])
@@ -80,7 +97,9 @@ def test_coverage_is_what_tokens_touch(experts, top_k):
     counted = simulation.touched(batches, experts, top_k, trials=trials, seed=1)
     for batch, share in zip(batches, counted):
         said = eq.coverage(batch=batch, experts=experts, top_k=top_k)
-        error = math.sqrt(said * (1 - said) / experts / trials)  # an upper bound: touched experts exclude each other a little
+        error = math.sqrt(
+            said * (1 - said) / experts / trials
+        )  # an upper bound: touched experts exclude each other a little
         assert abs(share - said) <= 4.5 * error + 1e-12
 
 
@@ -114,10 +133,19 @@ def test_a_token_never_chooses_an_expert_twice(tokens, experts, top_k):
         simulation.choose(1, 4, 5)
 
 
-# --- what experts are worth --------------------------------------------------------------------------------------------
+# --- what experts are worth -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("size, experts, expected", [(370e6, 64, 1.3686e9), (370e6, 16, 2.31 * 370e6), (370e6, 128, 4.54 * 370e6), (370e6, 512, 6.10 * 370e6), (5e6, 128, 51.8e6)])
+@pytest.mark.parametrize(
+    "size, experts, expected",
+    [
+        (370e6, 64, 1.3686e9),
+        (370e6, 16, 2.31 * 370e6),
+        (370e6, 128, 4.54 * 370e6),
+        (370e6, 512, 6.10 * 370e6),
+        (5e6, 128, 51.8e6),
+    ],
+)
 def test_effective_sizes_of_the_sheet(size, experts, expected):
     assert numbers.effective(size, experts) == pytest.approx(expected, rel=2e-3)
 
@@ -126,8 +154,12 @@ def test_effective_sizes_of_the_sheet(size, experts, expected):
 def test_the_effective_size_is_found_by_search(router):
     for size in (15e6, 370e6, 1.3e9):
         for experts in (2, 64, 512):
-            assert numbers.effective(size, experts, router) == pytest.approx(simulation.dense_as_good(size, experts, FITS[router]), rel=1e-9)
-            assert numbers.loss(size, experts, router) == pytest.approx(simulation.routed_loss(size, experts, FITS[router]), rel=1e-12)
+            assert numbers.effective(size, experts, router) == pytest.approx(
+                simulation.dense_as_good(size, experts, FITS[router]), rel=1e-9
+            )
+            assert numbers.loss(size, experts, router) == pytest.approx(
+                simulation.routed_loss(size, experts, FITS[router]), rel=1e-12
+            )
 
 
 def test_the_gain_ends_where_the_fit_says():
@@ -143,7 +175,7 @@ def test_one_expert_is_the_dense_model():
     assert numbers.saturated(1, known) == pytest.approx(FITS["S-BASE"]["E_start"], rel=1e-12)
 
 
-# --- when it stops being free --------------------------------------------------------------------------------------------
+# --- when it stops being free -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("context", [200, 1_000, 1_600])
@@ -164,7 +196,10 @@ def test_past_the_balanced_context_weights_cost_their_share_of_memory():
     known, context = RUNNING.symbols, 100_000
     for stored in (0.7e12, 3e12, 10e12):
         batch = (known["hbm"] - stored) / (context * known["kv_bytes_per_token"])
-        slow = max(RUNNING(step.memory_time, batch=batch, context=context, n_total=stored), RUNNING(step.compute_time, batch=batch))
+        slow = max(
+            RUNNING(step.memory_time, batch=batch, context=context, n_total=stored),
+            RUNNING(step.compute_time, batch=batch),
+        )
         assert RUNNING(eq.long_throughput, context=context, n_total=stored) == pytest.approx(batch / slow, rel=1e-9)
 
 
@@ -188,7 +223,7 @@ def test_a_batch_pays_for_its_sparsity():
     assert time(limit * 0.99) == time(limit * 0.5) and time(limit * 1.01) > time(limit * 0.99)
 
 
-# --- what is refused -----------------------------------------------------------------------------------------------------
+# --- what is refused --------------------------------------------------------------------------------------------------
 
 
 def test_formulas_hold_only_where_they_hold():
@@ -215,19 +250,57 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     star, balanced = c * total / active, 2 * active / 5e15 * 8e12 / kv
     time = lambda b: max(2 * b * rest / 3.6e17, rest / 5.76e14) + max(2 * b * experts / 32 / 3.6e17, experts / 5.76e14)
     expected = {
-        "intensity": f"{c:.1f}", "sparsity": f"{total / active:.1f}", "critical": f"{round(star, -2):,.0f}", "critical_experts": f"{c * 32:,.0f}", "seen": f"{star / 32:.0f}",
-        "inverted": "37.5", "board_batch": "2,400", "board_sparsity": "8", "balanced": f"{round(balanced, -2):,.0f} tokens", "half_context": f"{round(balanced / 2, -1):,.0f} tokens", "doubled": f"{round(2 * star, -3):,.0f}",
-        "layered": f"{time(star) * 1e3:.2f} ms", "roofline": f"{total / 5.76e14 * 1e3:.2f} ms", "layered_more": f"{time(star) / (total / 5.76e14) - 1:.0%}",
-        "per_rack": "128,000", "per_rack_20": "100,000", "per_rack_15": "133,333", "share_low": "781", "share_high": "3,910", "own_rate": f"{2e-6 * 1e3 / ((total + 2e6 * kv) / 5.76e14):.1f} million", "routed": f"{experts / 1e9:.0f} billion", "twice": f"{total / (13.392e12 - total):.0%}", "share": f"{total / 13.392e12:.0%}", "free_kv": f"{2_000 / c * (1 - 1_000 / balanced):.1f}", "chip_rate": "2,000",
-        "world_first": f"{480e12 / 30 / 86_400 / 1e6:.0f} million", "world_first_racks": f"{round(480e12 / 30 / 86_400 / 128_000, -1):,.0f}", "direct_last": f"{19e9 / 60 / 1e6:.0f} million",
-        "effective": "1.37 billion", "gain": "3.70", "free": f"{2_000 / c:.1f}", "largest": f"{13.392e12 * (1 - 1_000 / balanced) / 1e12:.1f} trillion",
-        "touched_1": f"{active / 1e9:.1f} GB", "touched_16": f"{(rest + experts * (1 - (31 / 32) ** 16)) / 1e9:.0f} GB", "touched_64": f"{(rest + experts * (1 - (31 / 32) ** 64)) / 1e9:.0f} GB",
-        "covered_16": f"{1 - (31 / 32) ** 16:.0%}", "covered_64": f"{1 - (31 / 32) ** 64:.0%}", "almost": str(next(b for b in range(1, 999) if 1 - (31 / 32) ** b >= 0.99)), "naive_64": "200%",
-        "c_least": f"{312e12 / 2.039e12:.0f}", "c_h100": f"{1978.9 / 2 / 3.35:.0f}", "c_h200": f"{1979 / 2 / 4.8:.0f}", "nominal_fp4": f"{9e15 / 8e12:,.0f}", "multiplies_fp4": f"{4.5e15 / 8e12:.1f}", "stored": f"{1 + 63 / 3:.0f}",
-    }  # fmt: skip
+        "intensity": f"{c:.1f}",
+        "sparsity": f"{total / active:.1f}",
+        "critical": f"{round(star, -2):,.0f}",
+        "critical_experts": f"{c * 32:,.0f}",
+        "seen": f"{star / 32:.0f}",
+        "inverted": "37.5",
+        "board_batch": "2,400",
+        "board_sparsity": "8",
+        "balanced": f"{round(balanced, -2):,.0f} tokens",
+        "half_context": f"{round(balanced / 2, -1):,.0f} tokens",
+        "doubled": f"{round(2 * star, -3):,.0f}",
+        "layered": f"{time(star) * 1e3:.2f} ms",
+        "roofline": f"{total / 5.76e14 * 1e3:.2f} ms",
+        "layered_more": f"{time(star) / (total / 5.76e14) - 1:.0%}",
+        "per_rack": "128,000",
+        "per_rack_20": "100,000",
+        "per_rack_15": "133,333",
+        "share_low": "781",
+        "share_high": "3,910",
+        "own_rate": f"{2e-6 * 1e3 / ((total + 2e6 * kv) / 5.76e14):.1f} million",
+        "routed": f"{experts / 1e9:.0f} billion",
+        "twice": f"{total / (13.392e12 - total):.0%}",
+        "share": f"{total / 13.392e12:.0%}",
+        "free_kv": f"{2_000 / c * (1 - 1_000 / balanced):.1f}",
+        "chip_rate": "2,000",
+        "world_first": f"{480e12 / 30 / 86_400 / 1e6:.0f} million",
+        "world_first_racks": f"{round(480e12 / 30 / 86_400 / 128_000, -1):,.0f}",
+        "direct_last": f"{19e9 / 60 / 1e6:.0f} million",
+        "effective": "1.37 billion",
+        "gain": "3.70",
+        "free": f"{2_000 / c:.1f}",
+        "largest": f"{13.392e12 * (1 - 1_000 / balanced) / 1e12:.1f} trillion",
+        "touched_1": f"{active / 1e9:.1f} GB",
+        "touched_16": f"{(rest + experts * (1 - (31 / 32) ** 16)) / 1e9:.0f} GB",
+        "touched_64": f"{(rest + experts * (1 - (31 / 32) ** 64)) / 1e9:.0f} GB",
+        "covered_16": f"{1 - (31 / 32) ** 16:.0%}",
+        "covered_64": f"{1 - (31 / 32) ** 64:.0%}",
+        "almost": str(next(b for b in range(1, 999) if 1 - (31 / 32) ** b >= 0.99)),
+        "naive_64": "200%",
+        "c_least": f"{312e12 / 2.039e12:.0f}",
+        "c_h100": f"{1978.9 / 2 / 3.35:.0f}",
+        "c_h200": f"{1979 / 2 / 4.8:.0f}",
+        "nominal_fp4": f"{9e15 / 8e12:,.0f}",
+        "multiplies_fp4": f"{4.5e15 / 8e12:.1f}",
+        "stored": f"{1 + 63 / 3:.0f}",
+    }
     assert {name: told[name] for name in expected} == expected
 
 
 def test_the_case_is_the_batching_lessons():
-    assert RUNNING(step.critical_batch) == pytest.approx(RUNNING(step.hardware_constant) * RUNNING(eq.sparsity), rel=1e-12)
+    assert RUNNING(step.critical_batch) == pytest.approx(
+        RUNNING(step.hardware_constant) * RUNNING(eq.sparsity), rel=1e-12
+    )
     assert chip("gb200-nvl72").hardware_constant("fp8") == pytest.approx(RUNNING(step.hardware_constant), rel=1e-12)

@@ -31,19 +31,49 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     best = lambda a: max(range(1, 60), key=lambda n: tau(a, n) / (n * 0.05 + 1))
     even = 5 / (tau(0.8, 4) - 0.2)
     expected = {
-        "tau_4": sig(3.3616, 3), "tau_7": f"{tau(0.75, 7):.2f}", "free_1": sig(free(1)), "free_4": sig(free(4)), "free_7": sig(free(7)), "kink": sig(free(0)),
-        "context_4": sig(5 * 2 * ACTIVE * BYTES / (RATE * KV)), "best_08": f"{best(0.8)}", "best_gain_08": sig(tau(0.8, 8) / 1.4), "best_06": f"{best(0.6)}",
-        "best_gain_06": sig(tau(0.6, 4) / 1.2), "busy_4": sig(tau(0.8, 4) / 5.2), "slower_4": f"{sig(5.2 / tau(0.8, 4))} times", "ratio_even": sig(even, 3),
+        "tau_4": sig(3.3616, 3),
+        "tau_7": f"{tau(0.75, 7):.2f}",
+        "free_1": sig(free(1)),
+        "free_4": sig(free(4)),
+        "free_7": sig(free(7)),
+        "kink": sig(free(0)),
+        "context_4": sig(5 * 2 * ACTIVE * BYTES / (RATE * KV)),
+        "best_08": f"{best(0.8)}",
+        "best_gain_08": sig(tau(0.8, 8) / 1.4),
+        "best_06": f"{best(0.6)}",
+        "best_gain_06": sig(tau(0.6, 4) / 1.2),
+        "busy_4": sig(tau(0.8, 4) / 5.2),
+        "slower_4": f"{sig(5.2 / tau(0.8, 4))} times",
+        "ratio_even": sig(even, 3),
         "batch_even": sig(V3 / BYTES / (even * 2 * ACTIVE / RATE - 1000 * KV / BYTES)),
-        "touched_v3": f"{touched(256, 8, V3, ACTIVE, 5) / ACTIVE:.1f}", "touched_mixtral": sig(touched(8, 2, 46.7e9, 12.88e9, 5) / 12.88e9),
-        "spire_steps": "1.22", "magic_steps": "1.90", "plain_steps": "1.90", "spire_saving": f"{(10 - 10 / 2.78 - 0.25) / 10:.1%}", "magic_saving": f"{1 - 1 / 2.05:.1%}",
-        "ngram_product": "5.0", "mixtral_steps": sig(3.25 / 1.5), "mtp_tau_low": "1.85", "mtp_tau_high": "1.90", "mtp_place_1": "0.92", "mtp_place_2": sig(0.66 / 0.92), "mtp_place_3": sig(0.24 / 0.66),
-        "ngram_five": sig(6 / 2.8), "r1_steps": sig(2.82 / 2.28, 3), "touched_v3_3": sig(touched(256, 8, V3, ACTIVE, 4) / ACTIVE), "dense_gap": f"{1 - 2.89 / 3.78:.0%}",
-        "lev_over": "4", "lev_most": sig(3.1 / (tau(0.65, 5) / 1.1)), "lev_least": sig(1.7 / (tau(0.82, 7) / 1.77)), "lev_median": "15%",
+        "touched_v3": f"{touched(256, 8, V3, ACTIVE, 5) / ACTIVE:.1f}",
+        "touched_mixtral": sig(touched(8, 2, 46.7e9, 12.88e9, 5) / 12.88e9),
+        "spire_steps": "1.22",
+        "magic_steps": "1.90",
+        "plain_steps": "1.90",
+        "spire_saving": f"{(10 - 10 / 2.78 - 0.25) / 10:.1%}",
+        "magic_saving": f"{1 - 1 / 2.05:.1%}",
+        "ngram_product": "5.0",
+        "mixtral_steps": sig(3.25 / 1.5),
+        "mtp_tau_low": "1.85",
+        "mtp_tau_high": "1.90",
+        "mtp_place_1": "0.92",
+        "mtp_place_2": sig(0.66 / 0.92),
+        "mtp_place_3": sig(0.24 / 0.66),
+        "ngram_five": sig(6 / 2.8),
+        "r1_steps": sig(2.82 / 2.28, 3),
+        "touched_v3_3": sig(touched(256, 8, V3, ACTIVE, 4) / ACTIVE),
+        "dense_gap": f"{1 - 2.89 / 3.78:.0%}",
+        "lev_over": "4",
+        "lev_most": sig(3.1 / (tau(0.65, 5) / 1.1)),
+        "lev_least": sig(1.7 / (tau(0.82, 7) / 1.77)),
+        "lev_median": "15%",
         "lev_large": f"{1 - 1.4 / (tau(0.71, 3) / 1.33):.0%} to {1 - 1.7 / (tau(0.82, 7) / 1.77):.0%}",
-    }  # fmt: skip
+    }
     assert {name: told[name] for name in expected} == expected
-    assert tau(0.74, 3) < 2.72 and float(told["peagle_most"].rstrip("%")) == round(100 * (tau(0.7818, 7) / 3.38 - 1)), "EAGLE's three explain too many of seven"
+    assert tau(0.74, 3) < 2.72 and float(told["peagle_most"].rstrip("%")) == round(100 * (tau(0.7818, 7) / 3.38 - 1)), (
+        "EAGLE's three explain too many of seven"
+    )
 
 
 def test_a_speculated_step_never_beats_its_tokens_and_a_busy_one_never_wins():

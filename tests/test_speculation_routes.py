@@ -1,4 +1,6 @@
-"""The speculation lesson's formulas against other routes: exact enumeration, sampling, counting, trying, and published numbers."""
+"""The speculation lesson's formulas against other routes: exact enumeration, sampling, counting, trying, and published
+numbers.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,8 @@ from collections import Counter
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from test_explorable import vega_says
 
 from blackboard.batching import equations as step
@@ -18,13 +21,16 @@ from blackboard.case import RUNNING, Case
 from blackboard.catalogue import measurement, model
 from blackboard.formula import FormulaError, take
 from blackboard.pricing.equations import memory_ratio_of
-from blackboard.speculation import distributions as d, equations as eq, explorables, figures, simulation as sim
+from blackboard.speculation import distributions as d
+from blackboard.speculation import equations as eq
+from blackboard.speculation import explorables, figures
+from blackboard.speculation import simulation as sim
 
 LLAMA = Case("llama-3.1-70b", "h100-8", "bf16", 2_000)
 CASES = pytest.mark.parametrize("case", [RUNNING, LLAMA], ids=str)
 ROUND = {"acceptance": 0.75, "drafted": 4, "draft_ratio": 0.06}
 
-# --- the algorithm -----------------------------------------------------------------------------------------------------------
+# --- the algorithm ----------------------------------------------------------------------------------------------------
 
 
 def fractions(weights):
@@ -60,7 +66,9 @@ def test_wrong_rules_write_otherwise(target, draft):
     for rule in d.WRONG.values():
         found = d.outcome(draft, target, "", 1, 1, rule)
         assert sum(found.values()) == 1
-    kept, replaced = (d.outcome(draft, target, "", 1, 1, d.WRONG[name]) for name in ("all kept", "replaced from the target"))
+    kept, replaced = (
+        d.outcome(draft, target, "", 1, 1, d.WRONG[name]) for name in ("all kept", "replaced from the target")
+    )
     assert kept == q and (replaced == p) == (p == q)
 
 
@@ -73,7 +81,11 @@ def test_acceptance_is_what_two_distributions_share(p, q):
     if kept < 1:
         left = d.residual(p, q)
         assert sum(left.values()) == 1
-        assert all(q[token] * d.RIGHT.keep(p, q, token) + (1 - kept) * left.get(token, 0) == p[token] for token in p if token in q)
+        assert all(
+            q[token] * d.RIGHT.keep(p, q, token) + (1 - kept) * left.get(token, 0) == p[token]
+            for token in p
+            if token in q
+        )
 
 
 START, TEXTS, LEVEL = "When I do count the", 6_000, 0.001
@@ -120,13 +132,17 @@ def test_the_power_is_the_share_of_refusals():
         rng = random.Random(2)
         samples = (Counter(rng.choices(list(die), die.values(), k=400)) for _ in range(400))
         refused[name] = statistics.mean(float(chi2.sf(*d.chi_square(sample, right)) < 0.05) for sample in samples)
-    assert refused["wrong"] == pytest.approx(d.power(wrong, right, 400, 0.05), abs=0.08) and refused["right"] == pytest.approx(0.05, abs=0.04)
+    assert refused["wrong"] == pytest.approx(d.power(wrong, right, 400, 0.05), abs=0.08) and refused[
+        "right"
+    ] == pytest.approx(0.05, abs=0.04)
 
 
 def test_the_sonnets_are_whole():
     """154 of 14 lines, but for the 99th with 15 and the 126th with 12."""
     poems = d.sonnets().strip().split("\n\n")
-    assert len(poems) == 154 and {n: len(poem.split("\n")) for n, poem in enumerate(poems, 1) if poem.count("\n") != 13} == {99: 15, 126: 12}
+    assert len(poems) == 154 and {
+        n: len(poem.split("\n")) for n, poem in enumerate(poems, 1) if poem.count("\n") != 13
+    } == {99: 15, 126: 12}
     assert d.sonnets().isascii() and not any(ch.isdigit() for ch in d.sonnets())
 
 
@@ -135,12 +151,15 @@ def test_models_of_text_are_distributions_and_longer_contexts_know_more():
     bits = []
     for order in (0, 1, 2, 4):
         net = d.Ngrams(text, order)
-        assert all(sum(net(prefix).values()) == pytest.approx(1) and min(net(prefix).values()) > 0 for prefix in ("", "th", "Shall I compare", "zzzz"))
+        assert all(
+            sum(net(prefix).values()) == pytest.approx(1) and min(net(prefix).values()) > 0
+            for prefix in ("", "th", "Shall I compare", "zzzz")
+        )
         bits.append(-statistics.mean(math.log2(net(held[n - 6 : n])[held[n]]) for n in range(6, 3_000)))
     assert bits == sorted(bits, reverse=True) and 4 < bits[0] < 5 and bits[-1] < 2.6
 
 
-# --- tokens of a round -------------------------------------------------------------------------------------------------------------
+# --- tokens of a round ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("acceptance", [0.0, 0.3, 0.8, 0.95])
@@ -148,10 +167,14 @@ def test_models_of_text_are_distributions_and_longer_contexts_know_more():
 def test_tokens_of_a_round_are_tossed_and_enumerated(acceptance, drafted):
     tokens = eq.tokens_per_round(acceptance=acceptance, drafted=drafted)
     chances = [acceptance**n * (1 - acceptance) for n in range(drafted)] + [acceptance**drafted]
-    assert sum(chances) == pytest.approx(1) and tokens == pytest.approx(sum((n + 1) * chance for n, chance in enumerate(chances)))
+    assert sum(chances) == pytest.approx(1) and tokens == pytest.approx(
+        sum((n + 1) * chance for n, chance in enumerate(chances))
+    )
     tossed = sim.rounds(acceptance, drafted, 4_000)
     assert tossed.value == pytest.approx(tokens, abs=4.5 * tossed.error + 1e-12)
-    assert eq.next_tokens(acceptance=acceptance, drafted=drafted) == pytest.approx(eq.tokens_per_round(acceptance=acceptance, drafted=drafted + 1) - tokens)
+    assert eq.next_tokens(acceptance=acceptance, drafted=drafted) == pytest.approx(
+        eq.tokens_per_round(acceptance=acceptance, drafted=drafted + 1) - tokens
+    )
 
 
 def test_the_sheets_numbers():
@@ -170,7 +193,7 @@ def test_without_drafts_nothing_changes():
         assert eq.speedup(acceptance=0.7, drafted=0, draft_ratio=0.1, memory_ratio=ratio) == pytest.approx(1)
 
 
-# --- time of a round, and what it gains ----------------------------------------------------------------------------------------------
+# --- time of a round, and what it gains -------------------------------------------------------------------------------
 
 
 @CASES
@@ -183,7 +206,9 @@ def test_passes_are_counted(case, batch, drafted):
     assert take(eq.verify_time, known) == pytest.approx(verify, rel=1e-9)
     assert take(step.step_time, known) == pytest.approx(machine.seconds(batch, 1), rel=1e-9)
     ratio = take(memory_ratio_of, known)
-    assert eq.verify_ratio(drafted=drafted, memory_ratio=ratio) == pytest.approx(verify / machine.seconds(batch, 1), rel=1e-9)
+    assert eq.verify_ratio(drafted=drafted, memory_ratio=ratio) == pytest.approx(
+        verify / machine.seconds(batch, 1), rel=1e-9
+    )
     small = {"draft_size": 1e9, "draft_kv": 5_000.0, "draft_context": 300.0}
     draft = sim.Server(machine.flops, machine.bandwidth, 1e9, 1e9 * known["bytes_per_param"], 5_000 * 300.0)
     assert take(eq.draft_time, known | small) == pytest.approx(draft.seconds(batch, 1), rel=1e-9)
@@ -201,15 +226,30 @@ def test_a_server_that_runs_gains_what_the_formula_says(case, batch):
     assert sim.speedup(sim.server(case.symbols), batch, 4, 0.75, 0.06, tosses) == pytest.approx(expected, rel=0.03)
 
 
-@given(acceptance=st.floats(0, 0.999), drafted=st.integers(0, 20), draft_ratio=st.floats(0, 1), ratio=st.floats(0.01, 1e4))
+@given(
+    acceptance=st.floats(0, 0.999), drafted=st.integers(0, 20), draft_ratio=st.floats(0, 1), ratio=st.floats(0.01, 1e4)
+)
 def test_between_the_two_ends(acceptance, drafted, draft_ratio, ratio):
-    """Any speed-up lies between that where multiplying binds and that where verifying is free, and the first is never above 1."""
+    """Any speed-up lies between that where multiplying binds and that where verifying is free, and the first is never
+    above 1.
+    """
     at = {"acceptance": acceptance, "drafted": drafted, "draft_ratio": draft_ratio}
-    busy, free, here, added = eq.speedup_busy(**at), eq.speedup_free(**at), eq.speedup(**at, memory_ratio=ratio), eq.speedup_added(**at, memory_ratio=ratio)
-    assert busy * (1 - 1e-12) <= here <= free * (1 + 1e-12) and busy * (1 - 1e-12) <= added <= free * (1 + 1e-12) and busy <= 1 + 1e-12
+    busy, free, here, added = (
+        eq.speedup_busy(**at),
+        eq.speedup_free(**at),
+        eq.speedup(**at, memory_ratio=ratio),
+        eq.speedup_added(**at, memory_ratio=ratio),
+    )
+    assert (
+        busy * (1 - 1e-12) <= here <= free * (1 + 1e-12)
+        and busy * (1 - 1e-12) <= added <= free * (1 + 1e-12)
+        and busy <= 1 + 1e-12
+    )
     assert here == pytest.approx(sim.gain(acceptance, drafted, draft_ratio, ratio), rel=1e-9)
     assert free == pytest.approx(sim.gain(acceptance, drafted, draft_ratio), rel=1e-9)
-    assert free <= eq.tokens_per_round(acceptance=acceptance, drafted=drafted) * (1 + 1e-12) <= (drafted + 1) * (1 + 1e-9)
+    assert (
+        free <= eq.tokens_per_round(acceptance=acceptance, drafted=drafted) * (1 + 1e-12) <= (drafted + 1) * (1 + 1e-9)
+    )
 
 
 @given(acceptance=st.floats(0.05, 0.98), draft_ratio=st.floats(0.001, 0.5))
@@ -217,7 +257,11 @@ def test_between_the_two_ends(acceptance, drafted, draft_ratio, ratio):
 def test_the_best_draft_ends_where_one_more_token_no_longer_pays(acceptance, draft_ratio):
     """The rate that one more token adds, over the rate so far: above 1 before the best, below 1 after it."""
     best = sim.best_drafted(acceptance, draft_ratio, most=600).drafted
-    rate = lambda n: eq.next_tokens(acceptance=acceptance, drafted=n) / draft_ratio / eq.speedup_free(acceptance=acceptance, drafted=n, draft_ratio=draft_ratio)
+    rate = lambda n: (
+        eq.next_tokens(acceptance=acceptance, drafted=n)
+        / draft_ratio
+        / eq.speedup_free(acceptance=acceptance, drafted=n, draft_ratio=draft_ratio)
+    )
     assert rate(best) <= 1 + 1e-9 and (best == 0 or rate(best - 1) >= 1 - 1e-9)
 
 
@@ -226,14 +270,16 @@ def test_where_multiplying_binds_it_is_best_not_to_draft():
         assert sim.best_drafted(acceptance, 0.01, memory_ratio=1) == (0, 1)
 
 
-# --- where it ends ---------------------------------------------------------------------------------------------------------------------
+# --- where it ends ----------------------------------------------------------------------------------------------------
 
 
 def first_batch(case, drafted, refuses):
     """The first batch that a pass refuses, by halving over counted passes."""
     low, high, at = 1, 1 << 17, case.symbols
-    seconds = lambda batch, tokens: max(batch * tokens * 2 * at["n_active"] / at["flops"],
-                                        (at["n_total"] * at["bytes_per_param"] + batch * at["context"] * at["kv_bytes_per_token"]) / at["bandwidth"])  # fmt: skip
+    seconds = lambda batch, tokens: max(
+        batch * tokens * 2 * at["n_active"] / at["flops"],
+        (at["n_total"] * at["bytes_per_param"] + batch * at["context"] * at["kv_bytes_per_token"]) / at["bandwidth"],
+    )
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if refuses(middle, seconds) else (middle, high)
@@ -244,7 +290,9 @@ def first_batch(case, drafted, refuses):
 @pytest.mark.parametrize("drafted", [1, 3, 7])
 def test_the_batch_that_verifies_for_free_is_found_by_trying(case, drafted):
     case = case._replace(context=300)
-    tried = first_batch(case, drafted, lambda batch, seconds: seconds(batch, drafted + 1) > seconds(batch, 1) * (1 + 1e-12))
+    tried = first_batch(
+        case, drafted, lambda batch, seconds: seconds(batch, drafted + 1) > seconds(batch, 1) * (1 + 1e-12)
+    )
     assert tried == pytest.approx(case(eq.batch_free, drafted=drafted), abs=1)
     short = case._replace(context=0)(eq.batch_free, drafted=drafted)
     assert short * (drafted + 1) == pytest.approx(case(step.critical_batch))  # B (γ + 1) < B*
@@ -274,7 +322,9 @@ def test_long_contexts_verify_for_free_at_any_batch(case):
 
 def test_the_running_case():
     at = RUNNING.symbols
-    assert [round(RUNNING(eq.batch_free, drafted=n)) for n in (1, 3)] == [3_946, 1_635] and round(RUNNING(eq.context_free, drafted=3)) == 6_840
+    assert [round(RUNNING(eq.batch_free, drafted=n)) for n in (1, 3)] == [3_946, 1_635] and round(
+        RUNNING(eq.context_free, drafted=3)
+    ) == 6_840
     assert take(eq.context_free, at, drafted=3) == 4 * take(step.balanced_context, at)
 
 
@@ -290,11 +340,13 @@ def test_touched_experts_are_drawn(id, batch, drafted):
     assert take(eq.touched_ratio, known) == pytest.approx(read[0] / read[1], rel=0.03)
 
 
-# --- real text -----------------------------------------------------------------------------------------------------------------------------
+# --- real text --------------------------------------------------------------------------------------------------------
 
 
 def test_text_written_in_rounds_passes_by_place_as_it_overlaps():
-    """The first place after a refusal is harder than the average character, later places are easier, and tokens add up."""
+    """The first place after a refusal is harder than the average character, later places are easier, and tokens add
+    up.
+    """
     found, mean = sim.written(), statistics.mean(sim.overlaps())
     assert found.tokens_per_round == pytest.approx((len(found.text) - 2) / found.rounds)
     assert found.acceptance == pytest.approx(mean, abs=0.03)
@@ -306,7 +358,9 @@ def test_text_written_in_rounds_passes_by_place_as_it_overlaps():
 
 
 def test_an_acceptance_that_differs_between_sequences_yields_more_than_its_mean():
-    """Jensen: tokens of a round bend upwards in the acceptance; half of the batch at each end against all at the mean."""
+    """Jensen: tokens of a round bend upwards in the acceptance; half of the batch at each end against all at the
+    mean.
+    """
     machine = sim.server(RUNNING.symbols)
     mixed = sim.serve(machine, 400, 6, [0.95] * 200 + [0.55] * 200, 0.0, 40).tokens / 16_000
     halves = statistics.mean(eq.tokens_per_round(acceptance=chance, drafted=6) for chance in (0.95, 0.55))
@@ -325,15 +379,23 @@ def test_an_acceptance_gives_its_tokens_back(tokens):
     assert eq.tokens_per_round(acceptance=min(chance, 0.9999), drafted=4) == pytest.approx(tokens, abs=1e-3)
 
 
-# --- published numbers ---------------------------------------------------------------------------------------------------------------------
+# --- published numbers ------------------------------------------------------------------------------------------------
 
 
 def test_leviathans_rows():
     rows = sim.leviathan()
     off = [abs(row.measured / row.predicted - 1) for row in rows]
-    assert len(rows) == 12 and statistics.median(off) == pytest.approx(0.148, abs=2e-3) and max(off) == pytest.approx(0.319, abs=2e-3)
+    assert (
+        len(rows) == 12
+        and statistics.median(off) == pytest.approx(0.148, abs=2e-3)
+        and max(off) == pytest.approx(0.319, abs=2e-3)
+    )
     assert sorted(row.name for row in rows if row.measured > row.tokens) == [
-        "CNN/DM, T5-base, sampled", "CNN/DM, T5-small, greedy", "CNN/DM, T5-small, sampled", "EnDe, T5-small, sampled"]  # fmt: skip
+        "CNN/DM, T5-base, sampled",
+        "CNN/DM, T5-small, greedy",
+        "CNN/DM, T5-small, sampled",
+        "EnDe, T5-small, sampled",
+    ]
 
 
 def test_seven_from_three():
@@ -344,27 +406,46 @@ def test_seven_from_three():
 
 
 def test_one_layer_that_drafts_again_is_best_at_three():
-    """DeepSeek-R1: a round's time grows about evenly with each drafted token; the marginal rule finds the best number."""
+    """DeepSeek-R1: a round's time grows about evenly with each drafted token; the marginal rule finds the best
+    number.
+    """
     rows = measurement("mtp_by_depth").records()
     times = [eq.round_steps(tokens_per_round=row["tokens_per_pass"], spec_speedup=row["speedup"]) for row in rows]
     assert times[0] == 1 and all(0.04 < more - less < 0.12 for less, more in zip(times, times[1:]))
-    pays = [(b["tokens_per_pass"] - a["tokens_per_pass"]) / (tb - ta) > a["speedup"] for a, b, ta, tb in zip(rows, rows[1:], times, times[1:])]
+    pays = [
+        (b["tokens_per_pass"] - a["tokens_per_pass"]) / (tb - ta) > a["speedup"]
+        for a, b, ta, tb in zip(rows, rows[1:], times, times[1:])
+    ]
     assert pays == [True, True, True, False, False] and max(rows, key=lambda row: row["speedup"])["drafted_tokens"] == 3
 
 
 def test_spires_multipliers():
     """facts 11.1: the times of a round that they imply, and what is saved of ten units of serving."""
     rows = {row["draft"]: row for row in measurement("spire_multipliers").records()}
-    took = {name: eq.round_steps(tokens_per_round=row["tokens_per_pass"], spec_speedup=row["speedup"]) for name, row in rows.items()}
+    took = {
+        name: eq.round_steps(tokens_per_round=row["tokens_per_pass"], spec_speedup=row["speedup"])
+        for name, row in rows.items()
+    }
     assert (took["SPIRe"], took["MagicDec"], took["small draft"]) == pytest.approx((1.223, 1.898, 1.904), abs=1e-3)
-    saved = [10 * eq.saving(spec_speedup=gain, draft_training=training) for gain, training in ((2.78, 0.025), (2.05, 0), (2.82, 0.025), (2.14, 0))]
+    saved = [
+        10 * eq.saving(spec_speedup=gain, draft_training=training)
+        for gain, training in ((2.78, 0.025), (2.05, 0), (2.82, 0.025), (2.14, 0))
+    ]
     assert saved == pytest.approx([6.15, 5.12, 6.20, 5.33], abs=5e-3)
-    assert rows["SPIRe"]["speedup"] / rows["MagicDec"]["speedup"] > 1.35 and rows["SPIRe"]["speedup"] / rows["small draft"]["speedup"] >= 2
+    assert (
+        rows["SPIRe"]["speedup"] / rows["MagicDec"]["speedup"] > 1.35
+        and rows["SPIRe"]["speedup"] / rows["small draft"]["speedup"] >= 2
+    )
 
 
 def test_the_other_two_point_eight():
-    """vLLM's gain and loss with a draft that costs nothing multiply to γ + 1: about four drafted, if verifying was free at first and paid in full at last."""
-    rows = {(row["setting"].split(", ")[1], row["method"]): row["factor"] for row in measurement("spec_decoding_others").records(target="Llama 3 70B on 4 H100")}
+    """vLLM's gain and loss with a draft that costs nothing multiply to γ + 1: about four drafted, if verifying was
+    free at first and paid in full at last.
+    """
+    rows = {
+        (row["setting"].split(", ")[1], row["method"]): row["factor"]
+        for row in measurement("spec_decoding_others").records(target="Llama 3 70B on 4 H100")
+    }
     gain, loss = rows["1 request/s", "n-gram"], rows["many requests/s", "n-gram"]
     assert (gain - 0.05) * (loss - 0.05) < 5 < (gain + 0.05) * (loss + 0.05)
     chance = sim.acceptance_from(gain, 4)
@@ -372,7 +453,7 @@ def test_the_other_two_point_eight():
     assert 1 / eq.speedup_busy(acceptance=chance, drafted=4, draft_ratio=0) == pytest.approx(loss, abs=0.05)
 
 
-# --- rows by batch -----------------------------------------------------------------------------------------------------------------------------
+# --- rows by batch ----------------------------------------------------------------------------------------------------
 
 
 def test_what_the_roofline_says_of_the_rows():
@@ -380,7 +461,9 @@ def test_what_the_roofline_says_of_the_rows():
     rows = sim.measured("SGLang", "EAGLE-3")
     assert max(rows.batches) * (rows.drafted + 1) < sim.critical("H100") == pytest.approx(295, abs=1)
     ideal = sim.predicted("slower", 1, rows, "H100")
-    assert set(ideal.values) == {rows.measured[0]} and ideal.error > 0.2 and min(rows.measured) < 0.75 * rows.measured[0]
+    assert (
+        set(ideal.values) == {rows.measured[0]} and ideal.error > 0.2 and min(rows.measured) < 0.75 * rows.measured[0]
+    )
 
 
 def test_the_drafts_are_a_layer_and_a_head():
@@ -392,7 +475,9 @@ def test_the_drafts_are_a_layer_and_a_head():
 
 
 def test_one_constant_for_four_sets_of_rows():
-    """Fitted on one, tested on the others; the fit is a minimum, implies a possible number of tokens, and the slower of the two fits worse."""
+    """Fitted on one, tested on the others; the fit is a minimum, implies a possible number of tokens, and the slower
+    of the two fits worse.
+    """
     share, (own, *others) = sim.fitted(), sim.tested()
     assert 0.7 < share < 1 and own.rows == sim.measured("SGLang", "EAGLE-3") and own.error < 0.08
     squares = lambda value: sum(error**2 for error in sim.predicted("added", value, own.rows, "H100").errors)
@@ -400,7 +485,9 @@ def test_one_constant_for_four_sets_of_rows():
     for curve in others:
         level = sim.predicted("slower", 1, curve.rows, curve.gpu)
         assert curve.error < 0.14 and curve.error < level.error and 1 < curve.tokens <= curve.rows.drafted + 1
-    assert statistics.mean(curve.error for curve in sim.tested("slower")) > 1.5 * statistics.mean(curve.error for curve in sim.tested())
+    assert statistics.mean(curve.error for curve in sim.tested("slower")) > 1.5 * statistics.mean(
+        curve.error for curve in sim.tested()
+    )
 
 
 def test_the_constant_scales_with_the_multipliers():
@@ -409,54 +496,76 @@ def test_the_constant_scales_with_the_multipliers():
     alike = share * sim.critical("H100") / sim.critical("A100")
     for draft in ("EAGLE-3", "EAGLE"):
         rows = sim.measured("vLLM", draft)
-        assert sim.predicted("added", alike, rows, "A100").error > 1.5 * sim.predicted("added", share, rows, "A100").error
+        assert (
+            sim.predicted("added", alike, rows, "A100").error > 1.5 * sim.predicted("added", share, rows, "A100").error
+        )
 
 
 def test_few_questions_level_the_end():
-    """80 answers in 48 to 64 places: the mean batch hardly differs, and neither does the gain; a better fit on its own rows, not on vLLM's."""
+    """80 answers in 48 to 64 places: the mean batch hardly differs, and neither does the gain; a better fit on its own
+    rows, not on vLLM's.
+    """
     for spread in (False, True):
         answers = sim.lengths(spread=spread)
         own, *others = sim.tested("added", answers)
         assert own.error < sim.tested()[0].error and own.values[-1] == pytest.approx(own.values[-3], rel=0.01)
-    assert own.error < 0.03 and statistics.mean(curve.error for curve in others) > statistics.mean(curve.error for curve in sim.tested()[1:])
+    assert own.error < 0.03 and statistics.mean(curve.error for curve in others) > statistics.mean(
+        curve.error for curve in sim.tested()[1:]
+    )
 
 
 def test_places_are_filled_as_long_as_there_are_requests():
     """Alike lengths run in waves; time is counted by hand."""
     time = lambda places: sim.emptied([10.0] * 7, places, lambda n: 1 + n)
     assert time(7) == 10 * 8 and time(3) == 10 * (4 + 4 + 2) and time(1) == 7 * 10 * 2
-    assert sim.emptied([2, 4, 2], 2, lambda n: n) == pytest.approx(2 * 2 + 2 * 2)  # after two tokens the third takes the first one's place
+    assert sim.emptied([2, 4, 2], 2, lambda n: n) == pytest.approx(
+        2 * 2 + 2 * 2
+    )  # after two tokens the third takes the first one's place
 
 
 def test_products_follow_the_slower_of_the_two():
-    """Measured on an H200: with 32 sequences four times the rows cost a tenth more, with 64 much more; so products are not what rises at 8 and 16."""
+    """Measured on an H200: with 32 sequences four times the rows cost a tenth more, with 64 much more; so products are
+    not what rises at 8 and 16.
+    """
     assert sim.products(32, 3) == pytest.approx(1.108, abs=2e-3) and sim.products(64, 3) == pytest.approx(1.6, abs=2e-3)
     assert all(sim.products(batch, 3) < 1.07 for batch in (2, 4, 8, 16))
 
 
-# --- figures and explorables -------------------------------------------------------------------------------------------------------------------
+# --- figures and explorables ------------------------------------------------------------------------------------------
 
 
 def test_the_figures_example_is_possible():
     assert take(eq.speedup_free, figures.EXAMPLE) == pytest.approx(2.567, abs=1e-3)
 
 
-SPEEDUPS = ({}, {"context_exponent": 3.8}, {"acceptance": 0.2, "drafted": 7, "draft_ratio": 0.3}, {"system": "h100-8", "model": "llama-3.1-8b", "precision": "bf16"})
+SPEEDUPS = (
+    {},
+    {"context_exponent": 3.8},
+    {"acceptance": 0.2, "drafted": 7, "draft_ratio": 0.3},
+    {"system": "h100-8", "model": "llama-3.1-8b", "precision": "bf16"},
+)
 
 
 @pytest.mark.parametrize("moved", SPEEDUPS, ids=str)
 def test_the_explorables_batches_are_where_a_server_finds_them(moved):
     params = json.loads(json.dumps(explorables.speedup_explorer().spec["params"]))
-    params = [{**param, "value": moved.get(param["name"], param["value"])} if "value" in param else param for param in params]
+    params = [
+        {**param, "value": moved.get(param["name"], param["value"])} if "value" in param else param for param in params
+    ]
     names = ["flops", "bandwidth", "n_active", "n_total", "bytes_per_param", "kv_bytes_per_token", "context"]
     names += ["acceptance", "drafted", "draft_ratio", "free", "even", "gain", "fits", "machine.hbm"]
     (found,) = vega_says([{"row": 0}], names, params)
     at = dict(zip(names, found))
-    seconds = lambda batch, tokens: max(batch * tokens * 2 * at["n_active"] / at["flops"],
-                                        (at["n_total"] * at["bytes_per_param"] + batch * at["context"] * at["kv_bytes_per_token"]) / at["bandwidth"])  # fmt: skip
+    seconds = lambda batch, tokens: max(
+        batch * tokens * 2 * at["n_active"] / at["flops"],
+        (at["n_total"] * at["bytes_per_param"] + batch * at["context"] * at["kv_bytes_per_token"]) / at["bandwidth"],
+    )
     drafted = round(at["drafted"])
-    gain = lambda batch: sum(at["acceptance"] ** n for n in range(drafted + 1)) * seconds(batch, 1) / (
-        drafted * at["draft_ratio"] * seconds(batch, 1) + seconds(batch, drafted + 1))  # fmt: skip
+    gain = lambda batch: (
+        sum(at["acceptance"] ** n for n in range(drafted + 1))
+        * seconds(batch, 1)
+        / (drafted * at["draft_ratio"] * seconds(batch, 1) + seconds(batch, drafted + 1))
+    )
     assert gain(0.01) == pytest.approx(at["gain"])
     if at["free"]:
         assert gain(at["free"] * 0.999) == pytest.approx(at["gain"]) and gain(at["free"] * 1.05) < at["gain"] * 0.999
@@ -468,20 +577,30 @@ def test_the_explorables_batches_are_where_a_server_finds_them(moved):
         assert (gain(1e9) >= 1 - 1e-9) if at["even"] == 0 else (at["gain"] <= 1)
 
 
-@pytest.mark.parametrize("batch, gains", [(1, 1.05), (2, 0.93), (4, 0.93), (16, 1.38), (32, 1.94), (64, 2.50), (128, 2.76), (1_000, 2.80)])
+@pytest.mark.parametrize(
+    "batch, gains", [(1, 1.05), (2, 0.93), (4, 0.93), (16, 1.38), (32, 1.94), (64, 2.50), (128, 2.76), (1_000, 2.80)]
+)
 def test_the_explorable_counts_experts(batch, gains):
-    """Pass by pass: each expert is read unless every token of the pass leaves it alone; between rounds and steps of DeepSeek-V3, by hand."""
+    """Pass by pass: each expert is read unless every token of the pass leaves it alone; between rounds and steps of
+    DeepSeek-V3, by hand.
+    """
     at = RUNNING.symbols
     alone = 1 - at["top_k"] / at["experts"]
     routed = (at["n_total"] - at["n_active"]) / alone
 
     def seconds(tokens):
         left = math.prod(alone for _ in range(batch * tokens))
-        read = (at["n_total"] - routed * left) * at["bytes_per_param"] + batch * at["context"] * at["kv_bytes_per_token"]
+        read = (at["n_total"] - routed * left) * at["bytes_per_param"] + batch * at["context"] * at[
+            "kv_bytes_per_token"
+        ]
         return max(2 * at["n_active"] * batch * tokens / at["flops"], read / at["bandwidth"])
 
     counted = sum(0.8**n for n in range(5)) / (4 * 0.05 + seconds(5) / seconds(1))
-    assert take(explorables.SPEEDUP, at, batch=batch, acceptance=0.8, drafted=4, draft_ratio=0.05) == pytest.approx(counted) == pytest.approx(gains, abs=0.011)
+    assert (
+        take(explorables.SPEEDUP, at, batch=batch, acceptance=0.8, drafted=4, draft_ratio=0.05)
+        == pytest.approx(counted)
+        == pytest.approx(gains, abs=0.011)
+    )
 
 
 def test_a_dense_model_is_one_expert():
@@ -489,14 +608,19 @@ def test_a_dense_model_is_one_expert():
     known = LLAMA.symbols | ROUND | dict(zip(("experts", "top_k"), explorables.ROUTING[LLAMA.model]))
     for batch in (1, 7, 300, 5_000):
         ratio = take(memory_ratio_of, known, batch=batch)
-        assert take(explorables.SPEEDUP, known, batch=batch) == pytest.approx(take(eq.speedup, known, memory_ratio=ratio))
+        assert take(explorables.SPEEDUP, known, batch=batch) == pytest.approx(
+            take(eq.speedup, known, memory_ratio=ratio)
+        )
 
 
 def test_curves_end_where_memory_is_full():
     """Weights and caches of the last batch drawn are the rack's memory, or the axis ends first."""
     at, axes = RUNNING.symbols, figures.speedup_by_batch().axes[0]
     ends = [max(line.get_xdata()) for line in axes.lines if len(line.get_xdata()) > 100]
-    held = [at["n_total"] * at["bytes_per_param"] + end * context * at["kv_bytes_per_token"] for end, context in zip(ends, figures.CONTEXTS, strict=True)]
+    held = [
+        at["n_total"] * at["bytes_per_param"] + end * context * at["kv_bytes_per_token"]
+        for end, context in zip(ends, figures.CONTEXTS, strict=True)
+    ]
     assert ends[0] == figures.HIGH and held[0] < at["hbm"] and held[1:] == pytest.approx([at["hbm"]] * 2)
 
 
@@ -507,12 +631,19 @@ def test_each_number_of_guesses_is_best_at_some_point_tried():
     assert found == set(range(5))
 
 
-DRAFTED = ({}, {"memory_ratio_exponent": 0}, {"acceptance": 0.9, "draft_ratio": 0.02, "memory_ratio_exponent": 6}, {"acceptance": 0})
+DRAFTED = (
+    {},
+    {"memory_ratio_exponent": 0},
+    {"acceptance": 0.9, "draft_ratio": 0.02, "memory_ratio_exponent": 6},
+    {"acceptance": 0},
+)
 
 
 @pytest.mark.parametrize("moved", DRAFTED, ids=str)
 def test_the_explorable_finds_the_best_number_of_drafted_tokens(moved):
     params = json.loads(json.dumps(explorables.drafted_explorer().spec["params"]))
-    params = [{**param, "value": moved.get(param["name"], param["value"])} if "value" in param else param for param in params]
+    params = [
+        {**param, "value": moved.get(param["name"], param["value"])} if "value" in param else param for param in params
+    ]
     (found,) = vega_says([{"row": 0}], ["acceptance", "draft_ratio", "memory_ratio", "best", "most"], params)
     assert tuple(found[3:]) == pytest.approx(tuple(sim.best_drafted(*map(float, found[:3]), most=explorables.MOST)))

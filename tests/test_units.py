@@ -32,9 +32,24 @@ def test_every_symbol_has_a_coherent_unit():
 
 
 def test_pretty_says_it_as_one_would():
-    told = {(0.0006836, "s"): "684 µs", (0.02, "s"): "20.0 ms", (128_000, "token/s"): "128,000 tokens/s", (5_320.9, "sequence"): "5,320 sequences", (6.71e11, "byte"): "671 GB",
-            (5.76e14, "byte/s"): "576 TB/s", (0, "s"): "0 s", (1.5, "1"): "1.50", (2.5, "USD"): "$2.50", (70_272, "byte/token"): "70.3 kB/token", (1, "byte/parameter"): "1.00 byte/parameter",
-            (3.7e10, "parameter"): "37.0 billion parameters", (1, "chip"): "1 chip", (72, "chip"): "72 chips", (312.5, "token", 4): "312.5 tokens", (1.979e15, "FLOP/s", 4): "1.979 PFLOP/s"}  # fmt: skip
+    told = {
+        (0.0006836, "s"): "684 µs",
+        (0.02, "s"): "20.0 ms",
+        (128_000, "token/s"): "128,000 tokens/s",
+        (5_320.9, "sequence"): "5,320 sequences",
+        (6.71e11, "byte"): "671 GB",
+        (5.76e14, "byte/s"): "576 TB/s",
+        (0, "s"): "0 s",
+        (1.5, "1"): "1.50",
+        (2.5, "USD"): "$2.50",
+        (70_272, "byte/token"): "70.3 kB/token",
+        (1, "byte/parameter"): "1.00 byte/parameter",
+        (3.7e10, "parameter"): "37.0 billion parameters",
+        (1, "chip"): "1 chip",
+        (72, "chip"): "72 chips",
+        (312.5, "token", 4): "312.5 tokens",
+        (1.979e15, "FLOP/s", 4): "1.979 PFLOP/s",
+    }
     assert {key: pretty(*key) for key in told} == told
 
 

@@ -7,6 +7,7 @@ one run, are worth more than any single figure.
 from __future__ import annotations
 
 import gzip
+import itertools
 import os
 import platform
 import statistics
@@ -55,6 +56,7 @@ def formulas() -> None:
 
 def imports() -> None:
     """Seconds of fresh interpreters that import, less an empty one."""
+
     def fresh(code: str) -> float:
         start = time.perf_counter()
         subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
@@ -63,7 +65,9 @@ def imports() -> None:
     empty = median(lambda: fresh("pass"), 5)
     say("import blackboard", median(lambda: fresh("import blackboard"), 5) - empty, "s", "aim ≤ 0.6")
     everything = "import blackboard.batching.equations, blackboard.practice, blackboard.catalogue"
-    say("import equations, practice and catalogue (with SymPy, pint)", median(lambda: fresh(everything), 5) - empty, "s")
+    say(
+        "import equations, practice and catalogue (with SymPy, pint)", median(lambda: fresh(everything), 5) - empty, "s"
+    )
     say("of which SymPy and pint alone", median(lambda: fresh("import sympy, pint"), 5) - empty, "s")
 
 
@@ -107,7 +111,12 @@ def weights(browser, server: str, site: Path) -> None:
     say("first load of a lesson, all of it, gzipped", size(files), "MB", "aim ≤ 0.9")
     say("of which pictures", size({f for f in files if "_images" in f.parts}), "MB")
     for html in sorted(site.glob("book/*.html")) + sorted(site.glob("exercises/**/*.html")):
-        say(f"HTML of {html.relative_to(site)}, gzipped", len(gzip.compress(html.read_bytes())) / 1e3, "kB", "aim ≤ 60" if "batching" in html.name else "")
+        say(
+            f"HTML of {html.relative_to(site)}, gzipped",
+            len(gzip.compress(html.read_bytes())) / 1e3,
+            "kB",
+            "aim ≤ 60" if "batching" in html.name else "",
+        )
 
 
 REDRAW = """async () => {
@@ -142,10 +151,11 @@ def sliders(browser, server: str) -> None:
     manager, client = start_new_kernel(kernel_name="python3")
     client.execute_interactive(WIDGET, timeout=120)
 
-    def trip(value: list = [0]) -> float:
-        value[0] += 1
+    places = itertools.count(1)
+
+    def trip() -> float:
         start = time.perf_counter()
-        client.execute_interactive(f"slider.value = {value[0]}", timeout=60)
+        client.execute_interactive(f"slider.value = {next(places)}", timeout=60)
         return time.perf_counter() - start
 
     kernel = median(trip, 9) * 1e3
@@ -177,7 +187,10 @@ def site() -> None:
 
 def main() -> None:
     """Everything, in the order of the README."""
-    print(f"{platform.python_implementation()} {platform.python_version()} on {platform.machine()}, {os.cpu_count()} cores")
+    print(
+        f"{platform.python_implementation()} {platform.python_version()} on {platform.machine()}, {os.cpu_count()}"
+        " cores"
+    )
     for part in (formulas, imports, checks, lessons, site):
         part()
 

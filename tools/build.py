@@ -183,9 +183,14 @@ async def run_notebook(path, notebook, cache, gate):
     metadata = copy.deepcopy(notebook.metadata)
     async with gate:
         progress = Progress(path, notebook)
-        client = NotebookClient(notebook, timeout=settings()["execute"]["timeout"], record_timing=False,
-                                on_cell_start=progress.begin, on_cell_executed=progress.tick,
-                                resources={"metadata": {"path": str(path.parent)}})
+        client = NotebookClient(
+            notebook,
+            timeout=settings()["execute"]["timeout"],
+            record_timing=False,
+            on_cell_start=progress.begin,
+            on_cell_executed=progress.tick,
+            resources={"metadata": {"path": str(path.parent)}},
+        )
         try:
             await client.async_execute(stderr=subprocess.DEVNULL)  # the kernel's own log, not the lesson's
         except Exception as error:  # whatever a lesson may raise, and a dead kernel or a timeout too
@@ -279,8 +284,17 @@ def render():
     if not sys.stderr.isatty():
         nocolor()
     with patch_docutils(), docutils_namespace():
-        app = Sphinx(ROOT, None, PAGES / "html", PAGES / "doctrees", "html", confoverrides=sphinx_settings(),
-                     status=None, warningiserror=True, keep_going=True)
+        app = Sphinx(
+            ROOT,
+            None,
+            PAGES / "html",
+            PAGES / "doctrees",
+            "html",
+            confoverrides=sphinx_settings(),
+            status=None,
+            warningiserror=True,
+            keep_going=True,
+        )
         try:
             app.build()
         except SphinxError as error:

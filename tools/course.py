@@ -46,9 +46,11 @@ def find_python():
     for name in ["python3.12", "python3.13", "python3.11", "python3", "python"]:
         if version_of(name) in VERSIONS:
             return name
-    stop("The course needs Python 3.11, 3.12 or 3.13; this is %d.%d (%s).\n"
-         "Install one of them and run again, or name it: make book PYTHON=/path/to/python3.12"
-         % (sys.version_info[0], sys.version_info[1], sys.executable))
+    stop(
+        "The course needs Python 3.11, 3.12 or 3.13; this is %d.%d (%s).\n"
+        "Install one of them and run again, or name it: make book PYTHON=/path/to/python3.12"
+        % (*sys.version_info[:2], sys.executable)
+    )
 
 
 def in_venv(name):
@@ -72,9 +74,11 @@ def set_up():
         stop("Could not make .venv. On Debian and Ubuntu: apt-get install python3-venv")
     pip = [in_venv("python"), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
     if run(*pip, "--require-hashes", "-r", LOCK):
-        stop("The packages could not be installed (see the lines above).\n"
-             "If a download failed, check the network and run the same command again; what has arrived is kept.\n"
-             "If a hash differs, do not go on: the package is not the one the lock names.")
+        stop(
+            "The packages could not be installed (see the lines above).\n"
+            "If a download failed, check the network and run the same command again; what has arrived is kept.\n"
+            "If a hash differs, do not go on: the package is not the one the lock names."
+        )
     if run(*pip, "--no-build-isolation", "--no-deps", "--editable", ROOT):
         stop("The course's own library in lib/ could not be installed (see the lines above).")
     STAMP.write_text(fingerprint())
@@ -82,9 +86,23 @@ def set_up():
 
 def lock():
     """Resolve requirements.in into requirements.lock, for every platform and Python we support."""
-    command = ["pip", "compile", "--universal", "--python-version", "3.11", "--fork-strategy", "fewest",
-               "--generate-hashes", "--no-emit-index-url", "--no-annotate", "--no-header",
-               "--quiet", "requirements.in", "--output-file", LOCK]
+    command = [
+        "pip",
+        "compile",
+        "--universal",
+        "--python-version",
+        "3.11",
+        "--fork-strategy",
+        "fewest",
+        "--generate-hashes",
+        "--no-emit-index-url",
+        "--no-annotate",
+        "--no-header",
+        "--quiet",
+        "requirements.in",
+        "--output-file",
+        LOCK,
+    ]
     with tempfile.TemporaryDirectory() as scratch:
         run(find_python(), "-m", "venv", scratch)
         programs = Path(scratch) / ("Scripts" if os.name == "nt" else "bin")

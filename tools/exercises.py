@@ -25,7 +25,9 @@ def joined(outputs):
 def refresh(path):
     """Run one notebook and store its outputs, without what differs from run to run."""
     notebook = nbformat.read(path, as_version=4)
-    NotebookClient(notebook, timeout=300, record_timing=False, resources={"metadata": {"path": str(path.parent)}}).execute()
+    NotebookClient(
+        notebook, timeout=300, record_timing=False, resources={"metadata": {"path": str(path.parent)}}
+    ).execute()
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
         if cell.cell_type == "code":

@@ -8,9 +8,10 @@ Nothing is marked in the pages. What counts as a use stands in the glossary, as 
     % on pricing: hit                phrases that mean it on this page, whatever they mean on others
 
 A phrase with a capital letter is looked for as it stands, any other also at the start of a sentence. The longest phrase
-wins: "critical batch" is no use of "batch". A list of objectives has no links, and a sentence that explains a term in bold
-none to it: the next use has it. Entries have two roles of their own: {symbol}`batch` is a letter and its unit
-from the notation, {lesson}`racks#a-layer-of-experts` a link to a section. A lesson that is not in the book yet is only named.
+wins: "critical batch" is no use of "batch". A list of objectives has no links, and a sentence that explains a term in
+bold none to it: the next use has it. Entries have two roles of their own: {symbol}`batch` is a letter and its unit from
+the notation, {lesson}`racks#a-layer-of-experts` a link to a section. A lesson that is not in the book yet is only
+named.
 """
 
 import bisect
@@ -26,8 +27,19 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxRole
 from sphinx.util.nodes import make_refnode
 
-# Where no reader expects a link. Headings, captions and blocks of code are no paragraphs, so that they are left alone anyway.
-SILENT = (nodes.reference, nodes.literal, nodes.math, nodes.raw, nodes.table, nodes.legend, nodes.citation, nodes.footnote, addnodes.pending_xref)
+# Where no reader expects a link. Headings, captions and blocks of code are no paragraphs, so that they are left alone
+# anyway.
+SILENT = (
+    nodes.reference,
+    nodes.literal,
+    nodes.math,
+    nodes.raw,
+    nodes.table,
+    nodes.legend,
+    nodes.citation,
+    nodes.footnote,
+    addnodes.pending_xref,
+)
 COMPUTED = {"pasted-text", "cell"}  # classes of what a cell made: glued values and outputs
 OBJECTIVES = "What you will be able to do"
 RULE = re.compile(r"(also|only|not|on [\w-]+):(.*)")
@@ -66,7 +78,9 @@ def read_entry(item):
 def read_glossary(app, doctree):
     """Note the entries of a page that has a glossary."""
     found = []
-    for item in [item for glossary in doctree.findall(addnodes.glossary) for item in glossary.findall(nodes.definition_list_item)]:
+    for item in [
+        item for glossary in doctree.findall(addnodes.glossary) for item in glossary.findall(nodes.definition_list_item)
+    ]:
         try:
             found.append(read_entry(item))
         except ValueError as error:
@@ -111,9 +125,12 @@ def general(entry):
 
 
 def meanings(entries, lesson):
-    """{phrase: entry, or None where it means none}; what holds on this lesson's page alone goes before what holds on any."""
+    """{phrase: entry, or None where it means none}; what holds on this lesson's page alone goes before what holds on
+    any.
+    """
     return claims(entries, lambda e: [(general(e), e), (e["rules"].get("not", []), None)]) | claims(
-        entries, lambda e: [(e["rules"].get(f"on {lesson}", []), e)])  # fmt: skip
+        entries, lambda e: [(e["rules"].get(f"on {lesson}", []), e)]
+    )
 
 
 def claims(entries, listed):
@@ -129,7 +146,9 @@ def claims(entries, listed):
 def expression(phrase):
     """A phrase as a pattern; one without capitals may also begin a sentence."""
     words = r"\s+".join(map(re.escape, phrase.split())).replace("'", "['’]")
-    return words if phrase != phrase.lower() or not phrase[0].isalpha() else f"[{phrase[0]}{phrase[0].upper()}]{words[1:]}"
+    return (
+        words if phrase != phrase.lower() or not phrase[0].isalpha() else f"[{phrase[0]}{phrase[0].upper()}]{words[1:]}"
+    )
 
 
 def pattern(found):
@@ -239,8 +258,8 @@ class FirstUses(SphinxPostTransform):
             if entry is None or entry["id"] in self.seen or entry["id"] in sentences.explains(node, match.start()):
                 continue
             self.seen.add(entry["id"])
-            if text[end:match.start()]:
-                yield nodes.Text(text[end:match.start()])
+            if text[end : match.start()]:
+                yield nodes.Text(text[end : match.start()])
             yield self.link(match[0], entry)
             end = match.end()
         if text[end:] or end == 0:
@@ -278,8 +297,14 @@ class LessonRole(SphinxRole):
     def run(self):
         """A reference that `find_lesson` resolves."""
         name = self.text.partition("#")[0]
-        reference = addnodes.pending_xref("", nodes.inline("", name.capitalize()), refdoc=self.env.docname, reftype="lesson",
-                                          reftarget=self.text, refwarn=True)  # fmt: skip
+        reference = addnodes.pending_xref(
+            "",
+            nodes.inline("", name.capitalize()),
+            refdoc=self.env.docname,
+            reftype="lesson",
+            reftarget=self.text,
+            refwarn=True,
+        )
         self.set_source_info(reference)
         return [reference], []
 
@@ -291,7 +316,9 @@ def sections(env, page):
 
 
 def find_lesson(app, env, reference, name):
-    """The link of a {lesson}; its bare name while the book does not have it; None, and so a warning, if the section is not there."""
+    """The link of a {lesson}; its bare name while the book does not have it; None, and so a warning, if the section is
+    not there.
+    """
     if reference["reftype"] != "lesson":
         return None
     lesson, _, anchor = reference["reftarget"].partition("#")

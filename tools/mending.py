@@ -1,4 +1,6 @@
-"""A Sphinx extension: mends what Sphinx and the theme write wrongly into a page, and writes what pages load: problems, the deck of flashcards."""
+"""A Sphinx extension: mends what Sphinx and the theme write wrongly into a page, and writes what pages load: problems,
+the deck of flashcards.
+"""
 
 import re
 from functools import cache
@@ -16,7 +18,9 @@ def mend_roles(body):
 
 
 def part_blocks(_app, doctree, _page):
-    """Put a line's end between the blocks of what a cell printed: the search strips tags and would glue the last word of one to the next."""
+    """Put a line's end between the blocks of what a cell printed: the search strips tags and would glue the last word
+    of one to the next.
+    """
     for node in doctree.findall(nodes.raw):
         if "html" in node.get("format", "").split():
             node[:] = [nodes.Text(BLOCK.sub("\\g<0>\n", node.astext()))]
@@ -31,9 +35,10 @@ def note_math(app, page, body):
 @cache
 def write_problems(static, lesson):
     """Write a lesson's problems as a script, once in a build; its path below the folder of static files."""
+    from sphinx.errors import ExtensionError
+
     from blackboard.panel import script
     from blackboard.practice import problems
-    from sphinx.errors import ExtensionError
 
     try:
         text = script(problems(lesson))

@@ -20,7 +20,12 @@ from typing import Any
 from blackboard import notation, units
 
 LONGEST = 300  # characters of an answer
-_NUMBER = re.compile(r"\s*(?:≈|~|about )?\s*\$?\s*([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:\s*(?:e|[x×·*]\s?10\^|\*10\*\*)\s*([+-]?[0-9]{1,4}))?)(?:\s*/\s*([0-9]+(?:\.[0-9]*)?)(?![0-9.]))?\s*(.*?)\s*", re.I | re.S)
+_NUMBER = re.compile(
+    r"\s*(?:≈|~|about )?\s*\$?\s*"
+    r"([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:\s*(?:e|[x×·*]\s?10\^|\*10\*\*)\s*([+-]?[0-9]{1,4}))?)"
+    r"(?:\s*/\s*([0-9]+(?:\.[0-9]*)?)(?![0-9.]))?\s*(.*?)\s*",
+    re.I | re.S,
+)
 _GROUPS = re.compile(r"(?<=[0-9])[,_'’\u00a0\u202f ](?=[0-9]{3}(?![0-9]))")  # separators between groups of three digits
 
 
@@ -45,26 +50,109 @@ def is_blank(given: Any) -> bool:
 # --- units as one types them ----------------------------------------------------------------------------------------
 
 _ALIASES = {
-    "s": ("s", "sec", "second", "seconds"), "byte": ("B", "byte", "bytes"), "FLOP": ("FLOP", "FLOPs", "flop", "flops"),
-    "token": ("token", "tokens", "tok", "toks"), "sequence": ("sequence", "sequences", "seq", "seqs", "user", "users", "request", "requests"),
-    "parameter": ("parameter", "parameters", "param", "params"), "chip": ("chip", "chips", "GPU", "GPUs"), "USD": ("USD", "$", "dollar", "dollars"),
+    "s": ("s", "sec", "second", "seconds"),
+    "byte": ("B", "byte", "bytes"),
+    "FLOP": ("FLOP", "FLOPs", "flop", "flops"),
+    "token": ("token", "tokens", "tok", "toks"),
+    "sequence": ("sequence", "sequences", "seq", "seqs", "user", "users", "request", "requests"),
+    "parameter": ("parameter", "parameters", "param", "params"),
+    "chip": ("chip", "chips", "GPU", "GPUs"),
+    "USD": ("USD", "$", "dollar", "dollars"),
     "W": ("W", "watt", "watts"),
-}  # fmt: skip
-_THINGS = ("token", "bit", "round", "layer", "use", "chip", "GPU", "expert", "stage", "device", "model", "block", "FLOP", "step")  # counted, and no unit
-_PREFIXED = {"s": "n u µ μ m", "W": "k M", "byte": "k K M G T P Ki Mi Gi Ti", "FLOP": "k M G T P E", "token": "k M G T", "USD": "k M", "parameter": "k M G T"}
-_SCALE = {"n": 1e-9, "u": 1e-6, "µ": 1e-6, "μ": 1e-6, "m": 1e-3, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18,
-          "Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40}  # fmt: skip
-_LONE = {"s": {"min": 60.0, "minute": 60.0, "minutes": 60.0, "h": 3600.0, "hour": 3600.0, "hours": 3600.0, "hr": 3600.0, "hrs": 3600.0, "d": 86400.0, "day": 86400.0, "days": 86400.0, "milliseconds": 1e-3, "microseconds": 1e-6},
-         "byte": {"bit": 0.125, "bits": 0.125, "b": 0.125, "Gb": 1.25e8, "Mb": 1.25e5, "kb": 125.0}, "FLOP": {"mac": 2.0, "macs": 2.0},
-         "token": {"k": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}, "sequence": {"k": 1e3}, "parameter": {"M": 1e6, "B": 1e9, "T": 1e12}, "USD": {"cent": 0.01, "cents": 0.01, "milliondollars": 1e6, "billiondollars": 1e9, "M": 1e6, "B": 1e9}, "1": {"": 1.0, "k": 1e3, "thousand": 1e3, "x": 1.0, "times": 1.0, "timesasmany": 1.0, "timesasmuch": 1.0, "guess": 1.0, "guesses": 1.0, **{name + s: 1.0 for name in _THINGS for s in ("", "s")}, "%": 0.01, "percent": 0.01, "×": 1.0}}  # fmt: skip
+}
+_THINGS = (
+    "token",
+    "bit",
+    "round",
+    "layer",
+    "use",
+    "chip",
+    "GPU",
+    "expert",
+    "stage",
+    "device",
+    "model",
+    "block",
+    "FLOP",
+    "step",
+)  # counted, and no unit
+_PREFIXED = {
+    "s": "n u µ μ m",
+    "W": "k M",
+    "byte": "k K M G T P Ki Mi Gi Ti",
+    "FLOP": "k M G T P E",
+    "token": "k M G T",
+    "USD": "k M",
+    "parameter": "k M G T",
+}
+_SCALE = {
+    "n": 1e-9,
+    "u": 1e-6,
+    "µ": 1e-6,
+    "μ": 1e-6,
+    "m": 1e-3,
+    "k": 1e3,
+    "K": 1e3,
+    "M": 1e6,
+    "G": 1e9,
+    "T": 1e12,
+    "P": 1e15,
+    "E": 1e18,
+    "Ki": 2.0**10,
+    "Mi": 2.0**20,
+    "Gi": 2.0**30,
+    "Ti": 2.0**40,
+}
+_LONE = {
+    "s": {
+        "min": 60.0,
+        "minute": 60.0,
+        "minutes": 60.0,
+        "h": 3600.0,
+        "hour": 3600.0,
+        "hours": 3600.0,
+        "hr": 3600.0,
+        "hrs": 3600.0,
+        "d": 86400.0,
+        "day": 86400.0,
+        "days": 86400.0,
+        "milliseconds": 1e-3,
+        "microseconds": 1e-6,
+    },
+    "byte": {"bit": 0.125, "bits": 0.125, "b": 0.125, "Gb": 1.25e8, "Mb": 1.25e5, "kb": 125.0},
+    "FLOP": {"mac": 2.0, "macs": 2.0},
+    "token": {"k": 1e3, "M": 1e6, "B": 1e9, "T": 1e12},
+    "sequence": {"k": 1e3},
+    "parameter": {"M": 1e6, "B": 1e9, "T": 1e12},
+    "USD": {"cent": 0.01, "cents": 0.01, "milliondollars": 1e6, "billiondollars": 1e9, "M": 1e6, "B": 1e9},
+    "1": {
+        "": 1.0,
+        "k": 1e3,
+        "thousand": 1e3,
+        "x": 1.0,
+        "times": 1.0,
+        "timesasmany": 1.0,
+        "timesasmuch": 1.0,
+        "guess": 1.0,
+        "guesses": 1.0,
+        **{name + s: 1.0 for name in _THINGS for s in ("", "s")},
+        "%": 0.01,
+        "percent": 0.01,
+        "×": 1.0,
+    },
+}
 _WORDS = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 
 
 def _atom(unit: str) -> dict[str, float]:
     """Spellings of one unit, with prefixes, and their size in it."""
-    out = {name: 1.0 for name in _ALIASES.get(unit, (unit,))}
+    out = dict.fromkeys(_ALIASES.get(unit, (unit,)), 1.0)
     out |= {p + name: _SCALE[p] for p in _PREFIXED.get(unit, "").split() for name in list(out) if (p + name) != "min"}
-    counted = {word + name: size for word, size in _WORDS.items() for name in (unit, unit + "s", "")} if unit in ("token", "parameter", "USD") else {}
+    counted = (
+        {word + name: size for word, size in _WORDS.items() for name in (unit, unit + "s", "")}
+        if unit in ("token", "parameter", "USD")
+        else {}
+    )
     return out | counted | _LONE.get(unit, {})
 
 
@@ -78,7 +166,9 @@ def spellings(unit: str) -> dict[str, float]:
     if unit == "sequence":  # a step makes one token per sequence: both names are right
         out |= _atom("token")
     if unit == "token/sequence":  # a context is said in tokens, and so is what a round of speculation yields
-        out |= spellings("token") | {f"{name}/{below}": size for name, size in _atom("token").items() for below in ("round", "pass")}
+        out |= spellings("token") | {
+            f"{name}/{below}": size for name, size in _atom("token").items() for below in ("round", "pass")
+        }
     return out
 
 
@@ -86,7 +176,9 @@ COUNTED = ("token", "megatoken", "Mtok", "sequence", "parameter", "chip")
 
 
 def readings(unit: str, label: str, scale: float) -> dict[str, float]:
-    """All spellings of a unit, and those of what is asked for each counted thing: "2 kB" answers "how many bytes per token"."""
+    """All spellings of a unit, and those of what is asked for each counted thing: "2 kB" answers "how many bytes per
+    token".
+    """
     head, _, below = label.partition("/")
     atom = next((_atom(base) for base in _ALIASES if head in _atom(base)), {}) if below in COUNTED else {}
     return {name: size / atom[head] * scale for name, size in atom.items()} | spellings(unit)
@@ -100,12 +192,16 @@ def canonical(text: str) -> str:
 
 
 def quantity(given: Any, unit: str, label: str, scale: float) -> float:
-    """A number in coherent units from a number (in units of size `scale`), a text with or without unit, or a quantity."""
+    """A number in coherent units from a number (in units of size `scale`), a text with or without unit, or a
+    quantity.
+    """
     if issubclass(type(given), units.pint.Quantity):
         try:
             return _finite(float(units.magnitude(given, unit or "1")))
         except units.UnitError:
-            raise Unreadable(f"That is in {given.units}; the answer {'is in ' + label if label else 'has no unit'}.", "unit") from None
+            raise Unreadable(
+                f"That is in {given.units}; the answer {'is in ' + label if label else 'has no unit'}.", "unit"
+            ) from None
     if type(given) is str:
         return _typed(given, unit, label, scale)
     return _finite(_number(given)) * scale
@@ -115,7 +211,9 @@ def _typed(given: str, unit: str, label: str, scale: float) -> float:
     plain = _RAISED.sub(lambda m: "10^" + m[1].translate(_LOWERED), given) if len(given) <= LONGEST else ""
     found = _NUMBER.fullmatch(_GROUPS.sub("", plain))
     if not found or re.match(r"[0-9.,:^'*(-]|/\s*[0-9]", found[4]) or (found[3] and not float(found[3])):
-        raise Unreadable(f"Write one number, such as 0.067 or 6.7e-2{', and a unit if you like: ' + label if label else ''}.")
+        raise Unreadable(
+            f"Write one number, such as 0.067 or 6.7e-2{', and a unit if you like: ' + label if label else ''}."
+        )
     number = float(re.sub(r"\s*(e|[x×·*]\s?10\^|\*10\*\*)\s*", "e", found[1], flags=re.I))
     spelt, known = canonical(found[4]), readings(unit, label, scale)
     number = _finite(number / float(found[3])) if found[3] else number  # 4/3
@@ -124,7 +222,9 @@ def _typed(given: str, unit: str, label: str, scale: float) -> float:
     if "$" in given and not spelt and scale > 1e3 and number >= scale / 1e3:
         spelt = "$"  # $168,000,000 where millions are asked for
     if spelt and spelt not in known:
-        raise Unreadable(f"The answer is in {label}; I cannot read it in that unit." if label else "The answer has no unit.", "unit")
+        raise Unreadable(
+            f"The answer is in {label}; I cannot read it in that unit." if label else "The answer has no unit.", "unit"
+        )
     return _finite(number) * (known[spelt] if spelt else scale)
 
 
@@ -174,8 +274,17 @@ def order(given: Any, items: Mapping[str, str]) -> str:
 
 # --- formulas: a small grammar, parsed, never evaluated as code -------------------------------------------------------
 
-_TOKEN = re.compile(r"\s*(?:([0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]{1,3})?|\.[0-9]+)|([A-Za-zαβγεκημπστχω_][A-Za-z_0-9]*)|(\*\*|[-+*/^(),·×]))")
-_FUNCTIONS: dict[str, Callable[..., float]] = {"max": max, "min": min, "sqrt": math.sqrt, "log": math.log, "ln": math.log, "exp": math.exp}
+_TOKEN = re.compile(
+    r"\s*(?:([0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]{1,3})?|\.[0-9]+)|([A-Za-zαβγεκημπστχω_][A-Za-z_0-9]*)|(\*\*|[-+*/^(),·×]))"
+)
+_FUNCTIONS: dict[str, Callable[..., float]] = {
+    "max": max,
+    "min": min,
+    "sqrt": math.sqrt,
+    "log": math.log,
+    "ln": math.log,
+    "exp": math.exp,
+}
 
 
 def _tokens(text: str) -> list[str]:
@@ -218,7 +327,11 @@ class _Parser:
         out = self.product()
         while sign := self.take("+", "-"):
             a, b = out, self.product()
-            out = (lambda a, b: lambda p: a(p) + b(p))(a, b) if sign == "+" else (lambda a, b: lambda p: a(p) - b(p))(a, b)
+            out = (
+                (lambda a, b: lambda p: a(p) + b(p))(a, b)
+                if sign == "+"
+                else (lambda a, b: lambda p: a(p) - b(p))(a, b)
+            )
         self.depth -= 1
         return out
 
@@ -226,7 +339,11 @@ class _Parser:
         out = self.power()
         while sign := self.take("*", "/"):
             a, b = out, self.power()
-            out = (lambda a, b: lambda p: a(p) * b(p))(a, b) if sign == "*" else (lambda a, b: lambda p: a(p) / b(p))(a, b)
+            out = (
+                (lambda a, b: lambda p: a(p) * b(p))(a, b)
+                if sign == "*"
+                else (lambda a, b: lambda p: a(p) / b(p))(a, b)
+            )
         return out
 
     def power(self):
@@ -295,19 +412,39 @@ def _total(compute: Callable, point: Mapping[str, float]) -> float:
         return math.nan
 
 
-_GREEK = {"alpha": "α", "beta": "β", "chi": "χ", "gamma": "γ", "epsilon": "ε", "eta": "η", "kappa": "κ", "mu": "μ", "omega": "ω", "pi": "π", "sigma": "σ", "tau": "τ"}
+_GREEK = {
+    "alpha": "α",
+    "beta": "β",
+    "chi": "χ",
+    "gamma": "γ",
+    "epsilon": "ε",
+    "eta": "η",
+    "kappa": "κ",
+    "mu": "μ",
+    "omega": "ω",
+    "pi": "π",
+    "sigma": "σ",
+    "tau": "τ",
+}
 
 
 def letters(name: str) -> list[str]:
     """How a symbol may be typed: as on the board (N_act) first, then without its underscore, in Greek, by its name."""
     letter = notation.letter(name)
     head, below, index = letter.partition("_")
-    several = [letter, letter.replace("_", ""), *([_GREEK[head] + below + index, _GREEK[head] + index] if head in _GREEK else []), name]
+    several = [
+        letter,
+        letter.replace("_", ""),
+        *([_GREEK[head] + below + index, _GREEK[head] + index] if head in _GREEK else []),
+        name,
+    ]
     return list(dict.fromkeys(several))
 
 
 def alphabet(names: Sequence[str]) -> dict[str, list[str]]:
-    """How each symbol of a problem may be typed; a bare alpha or α too, where only one of them begins with it and none is it."""
+    """How each symbol of a problem may be typed; a bare alpha or α too, where only one of them begins with it and none
+    is it.
+    """
     known, heads = {name: letters(name) for name in names}, [notation.letter(name).partition("_")[0] for name in names]
     for name, head in zip(names, heads):
         if head in _GREEK and heads.count(head) == 1:
@@ -335,7 +472,9 @@ def rescaling(names: Sequence[str]) -> dict[str, float]:
     kinds = ("time", "information", "token", "parameter", "chip", "currency", "length", "mass")
     size = dict(zip(kinds, (2.0, 3.0, 5.0, 7.0, 11.0, 13.0, 17.0, 19.0)))  # primes: no two products coincide
     size |= {"sequence": size["token"], "compute": size["parameter"] * size["token"]}
-    return {n: math.prod(size[d] ** float(p) for d, p in units.dimension(notation.lookup(n).unit).items()) for n in names}
+    return {
+        n: math.prod(size[d] ** float(p) for d, p in units.dimension(notation.lookup(n).unit).items()) for n in names
+    }
 
 
 # --- functions that the reader wrote, run where they can do no harm --------------------------------------------------
@@ -357,7 +496,9 @@ def _results(given: Callable, points: Sequence[Mapping[str, float]]) -> list[flo
     except Unreadable:
         raise Unreadable("The function must return one number.") from None
     except TypeError as error:
-        raise Unreadable(f"Calling it by name failed: {str(error)[:200]}. The arguments are {', '.join(points[0])}.") from None
+        raise Unreadable(
+            f"Calling it by name failed: {str(error)[:200]}. The arguments are {', '.join(points[0])}."
+        ) from None
     except BaseException as error:
         raise Unreadable(f"The function raised {type(error).__name__}.") from None
 

@@ -126,11 +126,15 @@ class Latent:
         return self.layers * (self.entry(precision) * _least(context, self.top_k) + self.key(precision) * context)
 
     def attends(self, context):
-        """In decoding, with the projections absorbed: all heads attend to the latent itself. The indexer is not counted."""
+        """In decoding, with the projections absorbed: all heads attend to the latent itself. The indexer is not
+        counted.
+        """
         return 2 * self.layers * self.heads * (2 * self.kv_rank + self.rope_dim) * _least(context, self.top_k)
 
     def prefills(self, tokens):
-        """In a prompt keys and values are worked out for each head, which are shorter than the latent. The indexer is not counted."""
+        """In a prompt keys and values are worked out for each head, which are shorter than the latent. The indexer is
+        not counted.
+        """
         return 2 * self.layers * self.heads * (self.nope_dim + self.rope_dim + self.v_dim) * _pairs(tokens, self.top_k)
 
 
@@ -155,7 +159,11 @@ class Compressed:
         return self.layers * ((self.q_rank + self.o_rank) * (d_model + wide) + d_model * self.head_dim)
 
     def growth(self, precision: str) -> float:
-        return self.layers * (self.head_dim + self.index_dim) * bytes_per_param(precision) / self.ratio if self.ratio else 0
+        return (
+            self.layers * (self.head_dim + self.index_dim) * bytes_per_param(precision) / self.ratio
+            if self.ratio
+            else 0
+        )
 
     def held(self, context, precision: str):
         window = self.layers * self.head_dim * bytes_per_param(precision) * _least(context, self.window)
@@ -173,7 +181,9 @@ class Compressed:
 
     def prefills(self, tokens):
         """The indexer is not counted; a compressed entry is seen by the tokens after those it stands for."""
-        before = _least(self.ratio - tokens, 0) / -self.ratio if self.ratio else 0  # entries that stand for tokens before the last block
+        before = (
+            _least(self.ratio - tokens, 0) / -self.ratio if self.ratio else 0
+        )  # entries that stand for tokens before the last block
         far = self.ratio * _pairs(before, self.top_k) if self.ratio else 0
         return 4 * self.layers * self.heads * self.head_dim * (_pairs(tokens, self.window) + far)
 

@@ -26,12 +26,16 @@ class Case(NamedTuple):
 
     @property
     def symbols(self) -> dict[str, float]:
-        """Values by notation name, in base SI: the model's, the system's, and the context. UnknownId for an unknown id or rate."""
+        """Values by notation name, in base SI: the model's, the system's, and the context. UnknownId for an unknown id
+        or rate.
+        """
         model, system = catalogue.model(self.model), catalogue.system(self.system)
         return model.symbols(self.precision) | system.symbols(self.precision) | {"context": self.context}
 
     def __call__(self, formula: Any, **values: Any):
-        """The formula's value in base SI units, with the case's symbols; `values`, numbers or arrays, go before them."""
+        """The formula's value in base SI units, with the case's symbols; `values`, numbers or arrays, go before
+        them.
+        """
         bound = {name: value for name, value in self.symbols.items() if name in formula.free}
         return formula(**bound | values)
 

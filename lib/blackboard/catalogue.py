@@ -17,11 +17,18 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import ClassVar, Literal, NamedTuple
 
-from blackboard.architecture import Compressed, Dense, Experts, Heads, Latent, Precision
-from blackboard.architecture import bytes_per_param, standard_precision
-from blackboard.datafile import Cell, DataError, Date, Positive, Row, Source, SourceId, UnknownId, find, load
-from blackboard.datafile import near
-from blackboard.prices import BytePrice, MemoryTier, PriceCard, TokenPrices
+from blackboard.architecture import (
+    Compressed,
+    Dense,
+    Experts,
+    Heads,
+    Latent,
+    Precision,
+    bytes_per_param,
+    standard_precision,
+)
+from blackboard.datafile import Cell, Date, Positive, Row, Source, SourceId, UnknownId, find, load, near
+from blackboard.prices import MemoryTier, PriceCard
 
 # --- chips and systems -----------------------------------------------------------------------------------------------
 
@@ -325,9 +332,11 @@ class Model(Row):
         A mixture of experts binds ROUTING too; `copies` counts its shared experts, which a layer sends to as well.
         """
         bound = {
-            "n_active": self.n_active, "n_total": self.n_total, "kv_bytes_per_token": self.kv_bytes_per_token(kv),
+            "n_active": self.n_active,
+            "n_total": self.n_total,
+            "kv_bytes_per_token": self.kv_bytes_per_token(kv),
             "bytes_per_param": bytes_per_param(precision or self.weights),
-        }  # fmt: skip
+        }
         if self.moe:
             sizes = self.moe.experts, self.moe.active, self.moe.active + self.moe.shared, self.d_model, self.layers
             bound |= dict(zip(ROUTING, map(float, sizes), strict=True))
@@ -374,6 +383,7 @@ class Measurement(Row):
 
 
 # --- looking up ------------------------------------------------------------------------------------------------------
+
 
 def chip(id: str) -> Chip:
     """A chip by id: chip("h100-sxm")."""
@@ -447,7 +457,13 @@ def sources() -> tuple[Source, ...]:
 
 # --- laws of the loss ---------------------------------------------------------------------------------------------
 
-LETTERS = {"loss_floor": "E", "loss_size": "A", "loss_data": "B", "size_power": "alpha", "data_power": "beta"}  # as the papers write them
+LETTERS = {
+    "loss_floor": "E",
+    "loss_size": "A",
+    "loss_data": "B",
+    "size_power": "alpha",
+    "data_power": "beta",
+}  # as the papers write them
 
 
 def scaling_law(name: str) -> dict[str, float]:

@@ -1,7 +1,8 @@
 """Rows of data, each with its sources, and their strict reading from YAML.
 
-A row becomes a dataclass, or an error names the file, the row and the field. The types of the dataclass are the schema. Keys must be exactly its fields (those with a default may be left out),
-numbers finite and not negative, dates ISO strings, source ids listed in sources.yaml, ids unique.
+A row becomes a dataclass, or an error names the file, the row and the field. The types of the dataclass are the schema.
+Keys must be exactly its fields (those with a default may be left out), numbers finite and not negative, dates ISO
+strings, source ids listed in sources.yaml, ids unique.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class At(NamedTuple):
     field: str = ""
     sources: Collection[str] | None = None  # the known source ids; None: not checked
 
-    def __truediv__(self, key: object) -> "At":
+    def __truediv__(self, key: object) -> At:
         return self._replace(field=f"{self.field}.{key}" if self.field else str(key))
 
     def error(self, message: str) -> DataError:

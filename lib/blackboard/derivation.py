@@ -46,25 +46,25 @@ class Derivation:
         self.left, self.right = sympy.sympify(left), sympy.sympify(right)
         self._write(why)
 
-    def _write(self, why: str) -> "Derivation":
+    def _write(self, why: str) -> Derivation:
         self.lines.append((why, f"{latex(self.left)} = {latex(self.right)}"))
         return self
 
-    def both(self, change: Callable[[sympy.Expr], sympy.Expr], why: str) -> "Derivation":
+    def both(self, change: Callable[[sympy.Expr], sympy.Expr], why: str) -> Derivation:
         """Do the same to both sides."""
         self.left, self.right = change(self.left), change(self.right)
         return self._write(why)
 
-    def plus(self, more: sympy.Expr, why: str) -> "Derivation":
+    def plus(self, more: sympy.Expr, why: str) -> Derivation:
         """Add what the right side still lacks."""
         self.right += more
         return self._write(why)
 
-    def put(self, values: Mapping[sympy.Expr, sympy.Expr], why: str) -> "Derivation":
+    def put(self, values: Mapping[sympy.Expr, sympy.Expr], why: str) -> Derivation:
         """Replace symbols or parts by what they stand for, on both sides."""
         return self.both(lambda side: side.subs(values), why)
 
-    def solve(self, target: sympy.Symbol, name: sympy.Symbol, why: str) -> "Derivation":
+    def solve(self, target: sympy.Symbol, name: sympy.Symbol, why: str) -> Derivation:
         """Solve for a symbol, and call the solution `name`."""
         found = sympy.solve(sympy.Eq(self.left, self.right), target)
         if len(found) != 1:
@@ -72,12 +72,12 @@ class Derivation:
         self.left, self.right = name, found[0]
         return self._write(why)
 
-    def let(self, symbol: sympy.Symbol, to: sympy.Expr, name: sympy.Symbol, why: str) -> "Derivation":
+    def let(self, symbol: sympy.Symbol, to: sympy.Expr, name: sympy.Symbol, why: str) -> Derivation:
         """Let a symbol go to a value on the right side, and call the result `name`."""
         self.left, self.right = name, limit(self.right, symbol, to)
         return self._write(why)
 
-    def gives(self, formula: Formula) -> "Derivation":
+    def gives(self, formula: Formula) -> Derivation:
         """Refuse to end anywhere but at the formula that the plots, sliders and answers use."""
         if self.left != formula.symbol or not equal(self.right, formula.expr):
             raise DerivationError(f"this ends at {self.left} = {self.right}, not at {formula!r}")

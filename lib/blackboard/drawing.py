@@ -1,4 +1,6 @@
-"""What the lessons' figures are drawn with: a figure that carries its alt text, and names beside curves, not in legends."""
+"""What the lessons' figures are drawn with: a figure that carries its alt text, and names beside curves, not in
+legends.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,9 @@ def filled(text: Any, width: int = 46) -> str:
 
 
 def name_ends(at: Any, names: list[tuple[float, str, str]], apart: float = 0.075) -> None:
-    """Name curves at the right edge of the axes `at`, where they end: (y, text, colour), pushed apart by a share of the height."""
+    """Name curves at the right edge of the axes `at`, where they end: (y, text, colour), pushed apart by a share of
+    the height.
+    """
     height, names = at.transData + at.transAxes.inverted(), sorted(names)
     places, below, above = [], -1.0, 1.0 + apart
     for y, *_ in names:
@@ -70,17 +74,34 @@ def name_ends(at: Any, names: list[tuple[float, str, str]], apart: float = 0.075
     for n in reversed(range(len(names))):  # what was pushed beyond the top comes down again
         above = places[n] = min(places[n], above - apart)
     for place, (_, text, colour) in zip(places, names):
-        at.annotate(text, (1, place), xycoords="axes fraction", xytext=(5, 0), textcoords="offset points",
-                    color=COLOURS[colour], va="center")  # fmt: skip
+        at.annotate(
+            text,
+            (1, place),
+            xycoords="axes fraction",
+            xytext=(5, 0),
+            textcoords="offset points",
+            color=COLOURS[colour],
+            va="center",
+        )
 
 
 def point(at: Any, end: tuple[float, float], text: str, place: tuple[float, float], colour: str = "bound") -> None:
     """An arrow to the point `end` of the axes `at`, from a text placed in shares of the axes."""
-    at.annotate(text, end, place, textcoords="axes fraction", ha="center", va="center", color=COLOURS[colour],
-                arrowprops={"arrowstyle": "->", "color": COLOURS[colour]})  # fmt: skip
+    at.annotate(
+        text,
+        end,
+        place,
+        textcoords="axes fraction",
+        ha="center",
+        va="center",
+        color=COLOURS[colour],
+        arrowprops={"arrowstyle": "->", "color": COLOURS[colour]},
+    )
 
 
-def arrow(at: Any, start: tuple[float, float], end: tuple[float, float], colour: str, style: str = "-|>", **more: Any) -> None:
+def arrow(
+    at: Any, start: tuple[float, float], end: tuple[float, float], colour: str, style: str = "-|>", **more: Any
+) -> None:
     """A bare arrow on the axes `at`, in their own coordinates; `more` goes to matplotlib's arrow."""
     looks = {"arrowstyle": style, "color": COLOURS[colour], "lw": 1.6, "shrinkA": 0, "shrinkB": 0}
     at.annotate("", end, start, arrowprops=looks | more)

@@ -1,7 +1,8 @@
 """Explorables: Vega-Lite charts whose curves are formulas, printed for the browser and moved by native inputs.
 
-The browser evaluates the formulas itself; no data and nothing from outside is loaded. Signals bear the notation's names,
-so that `formula.vega()` finds its symbols among them. Altair and vl-convert are not imported before a chart is drawn.
+The browser evaluates the formulas itself; no data and nothing from outside is loaded. Signals bear the notation's
+names, so that `formula.vega()` finds its symbols among them. Altair and vl-convert are not imported before a chart is
+drawn.
 """
 
 from __future__ import annotations
@@ -21,14 +22,25 @@ VEGALITE = "5.20"  # the version that Altair 5.5 writes
 MIME = "application/vnd.vegalite.v5+json"
 STILL_WIDTH = 620
 _FRAME = {
-    "width": "container", "height": 340, "background": "white", "autosize": {"type": "fit-x", "contains": "padding"},
+    "width": "container",
+    "height": 340,
+    "background": "white",
+    "autosize": {"type": "fit-x", "contains": "padding"},
     "usermeta": {"embedOptions": {"actions": False, "renderer": "svg"}},
     "config": {
-        "font": "sans-serif", "view": {"stroke": None}, "text": {"fontSize": 12},
+        "font": "sans-serif",
+        "view": {"stroke": None},
+        "text": {"fontSize": 12},
         "title": {"anchor": "start", "fontSize": 12, "fontWeight": "normal", "lineHeight": 16, "frame": "bounds"},
-        "axis": {"labelFontSize": 11, "titleFontSize": 12, "titleFontWeight": "normal", "gridOpacity": 0.5, "labelSeparation": 4},
+        "axis": {
+            "labelFontSize": 11,
+            "titleFontSize": 12,
+            "titleFontWeight": "normal",
+            "gridOpacity": 0.5,
+            "labelSeparation": 4,
+        },
     },
-}  # fmt: skip
+}
 
 
 class Explorable:
@@ -60,24 +72,28 @@ class Explorable:
         spec = spec.replace("</", "<\\/").replace("<!--", "\\u003c!--")  # so that no text can end the script
         spec = re.sub(r' = \d+\^"', '"', spec)  # beside a slider the page's script shows the value, not the exponent
         return (
-            f'<figure class="explorable" aria-label="{html.escape(self.title)}">'
-            f'<div class="explorable-still"><img alt="{html.escape(self.alt)}" src="data:image/svg+xml;base64,{picture}"></div>'
-            '<div class="explorable-live" hidden></div>'
-            f'<script type="application/json" class="explorable-spec">{spec}</script>'
-            f"<figcaption>{style.markup(self.caption)}</figcaption></figure>"
+            f'<figure class="explorable" aria-label="{html.escape(self.title)}"><div class="explorable-still"><img'
+            f' alt="{html.escape(self.alt)}" src="data:image/svg+xml;base64,{picture}"></div><div'
+            ' class="explorable-live" hidden></div><script type="application/json"'
+            f' class="explorable-spec">{spec}</script><figcaption>{style.markup(self.caption)}</figcaption></figure>'
         )
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, Any]:
         if style.on_page():
             return {"text/html": self.html(), "text/plain": self.alt}
-        return {MIME: {**self.spec, "width": STILL_WIDTH}, "text/plain": self.alt}  # a notebook's cell has no width to fill
+        return {
+            MIME: {**self.spec, "width": STILL_WIDTH},
+            "text/plain": self.alt,
+        }  # a notebook's cell has no width to fill
 
 
 def _slim(tag: str) -> str:
     """An SVG tag without what a picture does not need: roles, classes, empty paths, digits below a tenth of a pixel."""
     if tag.startswith("<path") and re.search(r' d=""| d="M0,0h0v0h0Z"', tag):
         return ""
-    tag = re.sub(r' (?:aria-[a-z]+|role|class|pointer-events|stroke-miterlimit)="[^"]*"| (?:stroke-|fill-)?opacity="1"', "", tag)
+    tag = re.sub(
+        r' (?:aria-[a-z]+|role|class|pointer-events|stroke-miterlimit)="[^"]*"| (?:stroke-|fill-)?opacity="1"', "", tag
+    )
     return re.sub(r"\d+\.\d{2,}", lambda found: f"{float(found[0]):.1f}".removesuffix(".0"), tag)
 
 
@@ -89,12 +105,22 @@ def derived(name: str, expression: str) -> list[dict]:
     return [{"name": name, "expr": expression}]
 
 
-def slider(name: str, low: float, high: float, step: float, value: float, label: str, base: float | None = None) -> list[dict]:
+def slider(
+    name: str, low: float, high: float, step: float, value: float, label: str, base: float | None = None
+) -> list[dict]:
     """A range input for the signal `name`. With a `base` it moves the exponent, and the signal is base ** exponent."""
     if not low <= value <= high:
         raise ValueError(f"{name}: {value} is not between {low} and {high}")
-    bind = {"input": "range", "min": low, "max": high, "step": step, "name": label if base is None else f"{label} = {base}^"}
-    moved, follows = (name, []) if base is None else (f"{name}_exponent", derived(name, f"pow({base}, {name}_exponent)"))
+    bind = {
+        "input": "range",
+        "min": low,
+        "max": high,
+        "step": step,
+        "name": label if base is None else f"{label} = {base}^",
+    }
+    moved, follows = (
+        (name, []) if base is None else (f"{name}_exponent", derived(name, f"pow({base}, {name}_exponent)"))
+    )
     return [{"name": moved, "value": value, "bind": bind}, *follows]
 
 
@@ -137,6 +163,8 @@ def percent(formula: Any, x: str, field: str, **fields: str | float) -> dict:
 
 
 def curve(formula: Any, x: str, field: str, unit: str, **fields: str | float) -> dict:
-    """The transform that evaluates `formula` (or a term, or a Given) along `datum.x` as `field`, in `unit`, in the browser."""
+    """The transform that evaluates `formula` (or a term, or a Given) along `datum.x` as `field`, in `unit`, in the
+    browser.
+    """
     along = {x: f"datum.{x}"} if x in formula.free else {}
     return {"calculate": inside(formula, unit, **along, **fields), "as": field}

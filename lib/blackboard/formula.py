@@ -11,11 +11,11 @@ from __future__ import annotations
 import importlib
 import math
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from types import MappingProxyType
-from typing import Any, Iterator, NamedTuple
+from typing import Any, NamedTuple
 
 import sympy
 from sympy.printing.jscode import jscode
@@ -84,7 +84,11 @@ def _calibrations() -> Mapping[str, float]:
 
 
 def _constants() -> dict[sympy.Symbol, sympy.Integer]:
-    return {notation.symbol(row.name): sympy.Integer(row.value) for row in notation.table().values() if row.kind == "constant"}
+    return {
+        notation.symbol(row.name): sympy.Integer(row.value)
+        for row in notation.table().values()
+        if row.kind == "constant"
+    }
 
 
 # --- units ---------------------------------------------------------------------------------------------------------
@@ -104,7 +108,9 @@ def dimension(expr: sympy.Basic) -> units.Dimension:
         return _alike(expr)
     for inner in expr.args:
         if dimension(inner):
-            raise UnitError(f"{type(expr).__name__}({inner}) needs a pure number, got {units.describe(dimension(inner))}")
+            raise UnitError(
+                f"{type(expr).__name__}({inner}) needs a pure number, got {units.describe(dimension(inner))}"
+            )
     return {}
 
 
@@ -130,7 +136,8 @@ def _alike(expr: sympy.Basic) -> units.Dimension:
     for arg, dim in found[1:]:
         if dim != found[0][1]:
             raise UnitError(
-                f"{found[0][0]} ({units.describe(found[0][1])}) and {arg} ({units.describe(dim)}) stand in one {type(expr).__name__}"
+                f"{found[0][0]} ({units.describe(found[0][1])}) and {arg} ({units.describe(dim)}) stand in one"
+                f" {type(expr).__name__}"
             )
     return found[0][1]
 
@@ -194,18 +201,27 @@ def _checked(name: str, value: Any):
     try:
         array = numpy.asarray(value, dtype=numpy.float64)
     except (TypeError, ValueError, OverflowError):
-        raise FormulaError(f"{name} ({row.says}): expected a number in {row.unit}, got {type(value).__name__}") from None
+        raise FormulaError(
+            f"{name} ({row.says}): expected a number in {row.unit}, got {type(value).__name__}"
+        ) from None
     bad = ~(numpy.isfinite(array) & (array > 0 if row.low == "positive" else array >= 0) & (array <= row.most))
     if bad.any():
         most = "finite" if row.most == math.inf else f"at most {row.most:g}"
-        raise FormulaError(f"{name} ({row.says}) must be {row.low} and {most}, in {row.unit}; got {array[bad].flat[0]:g}")
+        raise FormulaError(
+            f"{name} ({row.says}) must be {row.low} and {most}, in {row.unit}; got {array[bad].flat[0]:g}"
+        )
     return array
 
 
 def _number(name: str, value: Any) -> float:
     """`value` as a float in the symbol's unit; plain valid numbers need no NumPy."""
     row = notation.lookup(name)
-    plain = type(value) in (int, float) and 0 <= value <= row.most and value < math.inf and (value or row.low == "nonnegative")
+    plain = (
+        type(value) in (int, float)
+        and 0 <= value <= row.most
+        and value < math.inf
+        and (value or row.low == "nonnegative")
+    )
     return float(value if plain else _checked(name, value))
 
 
@@ -253,7 +269,9 @@ class _Evaluable:
         with numpy.errstate(over="raise", invalid="raise"):
             try:
                 shape = numpy.broadcast_shapes(*(a.shape for a in arrays.values()))
-                return self._filled(arrays, shape) if shape else float(self._array(*(arrays[name] for name in self.free)))
+                return (
+                    self._filled(arrays, shape) if shape else float(self._array(*(arrays[name] for name in self.free)))
+                )
             except FloatingPointError as error:
                 raise FormulaError(f"{self.name}: the values overflow a double ({error})") from None
             except ValueError as error:
@@ -298,7 +316,10 @@ class _Evaluable:
         for name in fields:
             if name not in self.free:
                 raise UnknownSymbol(f"{self.name} has no symbol {name!r}; it takes: {', '.join(self.free)}")
-        stand_in = {notation.symbol(n): sympy.Symbol(f"({v})" if isinstance(v, str) else repr(float(v))) for n, v in fields.items()}
+        stand_in = {
+            notation.symbol(n): sympy.Symbol(f"({v})" if isinstance(v, str) else repr(float(v)))
+            for n, v in fields.items()
+        }
         return jscode(self._expr.xreplace(stand_in)).replace("Math.", "")
 
 
@@ -318,13 +339,16 @@ class Formula(_Evaluable):
         says: str,
         assumes: tuple[str, ...] = (),
         source: Source = DERIVED,
-        terms: Mapping[str, "Formula"] | None = None,
+        terms: Mapping[str, Formula] | None = None,
         register: bool = True,
         where: tuple[sympy.Basic, ...] = (),
     ):
         self.name, self.says, self.assumes, self.source = name, says, tuple(assumes), source
         self.symbol, self.unit, self.typed = notation.symbol(symbol), unit, sympy.sympify(expr)
-        self._terms, self._where = dict(terms or {}), tuple(c.xreplace(_constants()) for c in where)  # conditions a <= b
+        self._terms, self._where = (
+            dict(terms or {}),
+            tuple(c.xreplace(_constants()) for c in where),
+        )  # conditions a <= b
         self._solved: dict[str, Formula] = {}
         self._check_units()
         if register:
@@ -333,7 +357,9 @@ class Formula(_Evaluable):
     def _check_units(self) -> None:
         declared, row = units.dimension(self.unit), notation.lookup(self.symbol.name)
         if units.dimension(row.unit) != declared or units.factor(self.unit) != 1:
-            raise UnitError(f"{self.name}: declared in {self.unit}, but the notation has {self.symbol.name} in {row.unit}")
+            raise UnitError(
+                f"{self.name}: declared in {self.unit}, but the notation has {self.symbol.name} in {row.unit}"
+            )
         derived = dimension(self.typed)
         if derived != declared:
             raise UnitError(f"{self.name}: declared in {self.unit}, but the expression gives {units.describe(derived)}")
@@ -378,7 +404,9 @@ class Formula(_Evaluable):
             return self._evaluate(**values)
         return self.given(calibration=calibration)(**values)
 
-    def given(self, *specs: Any, precision: str | None = None, calibration: Calibration | None = None, **values: Any) -> "Given":
+    def given(
+        self, *specs: Any, precision: str | None = None, calibration: Calibration | None = None, **values: Any
+    ) -> Given:
         """Bind symbols: by catalogue rows (their `symbols()`), by a calibration, by value. The rest stays free."""
         precision = precision or next((s.weights for s in specs if getattr(s, "weights", None)), None)
         bound: dict[str, Any] = {}
@@ -392,16 +420,16 @@ class Formula(_Evaluable):
         return Given(self, {n: _number(n, v) for n, v in bound.items() if n in known or n in values})
 
     @cached_property
-    def open(self) -> "Open":
+    def open(self) -> Open:
         """The same formula with its efficiencies and overheads as arguments: nothing is taken to be ideal."""
         return Open(self)
 
     @property
-    def terms(self) -> "Terms":
+    def terms(self) -> Terms:
         """The named parts of a sum or maximum; `terms(batch=…)` gives their values, `terms.binds(…)` the largest."""
         return Terms(self._terms)
 
-    def solve(self, name: str | sympy.Symbol) -> "Formula":
+    def solve(self, name: str | sympy.Symbol) -> Formula:
         """The same equation solved for one of its symbols: a Formula again (of a maximum, the value that meets it)."""
         target = notation.symbol(getattr(name, "name", name))
         if target not in self.expr.free_symbols:
@@ -409,8 +437,14 @@ class Formula(_Evaluable):
         if target.name not in self._solved:
             row = notation.lookup(target.name)
             self._solved[target.name] = Formula(
-                f"{self.name}.for_{target.name}", target.name, _invert(self._ideal, self.symbol, target), row.unit,
-                f"{row.says}, from {self.symbol.name}", self.assumes, self.source, register=False,
+                f"{self.name}.for_{target.name}",
+                target.name,
+                _invert(self._ideal, self.symbol, target),
+                row.unit,
+                f"{row.says}, from {self.symbol.name}",
+                self.assumes,
+                self.source,
+                register=False,
             )
         return self._solved[target.name]
 
@@ -439,14 +473,18 @@ class Given(_Evaluable):
         self.name, self.unit, self.says = formula.name, formula.unit, formula.says
         values = {notation.symbol(n): sympy.Float(v, 17) for n, v in bound.items()}
         self._expr = formula.full.xreplace(values)
-        self._where = tuple(met for met in (condition.xreplace(values) for condition in formula._where) if met != sympy.true)
+        self._where = tuple(
+            met for met in (condition.xreplace(values) for condition in formula._where) if met != sympy.true
+        )
         if sympy.false in self._where:
-            raise FormulaError(f"{self.name} holds only where {' and '.join(f'{c.lhs} <= {c.rhs}' for c in formula._where)}")
+            raise FormulaError(
+                f"{self.name} holds only where {' and '.join(f'{c.lhs} <= {c.rhs}' for c in formula._where)}"
+            )
 
     __call__ = _Evaluable._evaluate
 
     @property
-    def terms(self) -> "Terms":
+    def terms(self) -> Terms:
         """The named terms, with the same symbols bound."""
         return Terms({name: Given(term, self._bound_of(term)) for name, term in self.formula._terms.items()})
 
@@ -455,7 +493,9 @@ class Given(_Evaluable):
         return {name: value for name, value in self.bound.items() if name in names}
 
     def __repr__(self) -> str:
-        return f"<{self.name} with {', '.join(f'{n}={v:g}' for n, v in self.bound.items())}; free: {', '.join(self.free)}>"
+        return (
+            f"<{self.name} with {', '.join(f'{n}={v:g}' for n, v in self.bound.items())}; free: {', '.join(self.free)}>"
+        )
 
 
 class Open(_Evaluable):

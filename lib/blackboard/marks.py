@@ -38,14 +38,25 @@ def title(*lines: str) -> dict:
 
 def axis(field: str, name: str, low: float, high: float, ticks: list[float]) -> dict:
     """A linear axis with its ticks."""
-    return {"field": field, "type": "quantitative", "title": name, "scale": {"domain": [low, high]}, "axis": {"values": ticks}}
+    return {
+        "field": field,
+        "type": "quantitative",
+        "title": name,
+        "scale": {"domain": [low, high]},
+        "axis": {"values": ticks},
+    }
 
 
 def log_axis(field: str, name: str, low: float, high: float, form: str = ",~r") -> dict:
     """A log axis with a tick at every power of ten."""
     ticks = [10.0**n for n in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)]
-    return {"field": field, "type": "quantitative", "title": name, "axis": {"values": ticks, "format": form},
-            "scale": {"type": "log", "domain": [low, high]}}  # fmt: skip
+    return {
+        "field": field,
+        "type": "quantitative",
+        "title": name,
+        "axis": {"values": ticks, "format": form},
+        "scale": {"type": "log", "domain": [low, high]},
+    }
 
 
 # --- layers -----------------------------------------------------------------------------------------------------------
@@ -54,7 +65,10 @@ def log_axis(field: str, name: str, low: float, high: float, form: str = ",~r") 
 def line(field: str, colour: str, encoding: dict, **mark: Any) -> dict:
     """The curve of a field over the chart's x."""
     y = {**encoding["y"], "field": field}
-    return {"mark": {"type": "line", "clip": True, "color": COLOURS.get(colour, colour), **mark}, "encoding": {**encoding, "y": y}}
+    return {
+        "mark": {"type": "line", "clip": True, "color": COLOURS.get(colour, colour), **mark},
+        "encoding": {**encoding, "y": y},
+    }
 
 
 def at(encoding: dict, mark: dict, **where: str) -> dict:
@@ -77,7 +91,15 @@ def side(left: str) -> dict:
 def name(encoding: dict, words: str, colour: str, x: str, y: str, left: str = "false", dy: Any = -9) -> list[dict]:
     """What a line is called, beside a dot of its colour; left of the point where the condition holds, else right."""
     far, near = ({"expr": f"{left} ? -{n} : {n}"} for n in (18, 11))
-    dot = {"type": "point", "filled": True, "opacity": 1, "size": 60, "color": COLOURS[colour], "xOffset": near, "yOffset": dy}
+    dot = {
+        "type": "point",
+        "filled": True,
+        "opacity": 1,
+        "size": 60,
+        "color": COLOURS[colour],
+        "xOffset": near,
+        "yOffset": dy,
+    }
     return [at(encoding, dot, x=x, y=y), text(encoding, words, x, y, align=side(left)["align"], dx=far, dy=dy)]
 
 

@@ -1,6 +1,7 @@
 """Menus of an explorable: system, model and precision from the catalogue, bound to the notation's symbols.
 
-An explorable that needs none of them has only sliders: its `params` are then calls of `explorable.slider` and `derived`.
+An explorable that needs none of them has only sliders: its `params` are then calls of `explorable.slider` and
+`derived`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ TABLES = {"system": "machines", "model": "models"}  # what a menu's rows are cal
 
 
 def machine(id: str, names: Iterable[str]) -> dict[str, Any]:
-    """What the browser must know of a system: these symbols, its memory and rates; at a precision that it lacks, the next wider one it has."""
+    """What the browser must know of a system: these symbols, its memory and rates; at a precision that it lacks, the
+    next wider one it has.
+    """
     found, rates, served = catalogue.system(id), {}, {}
     for name in reversed(PRECISIONS):
         try:
@@ -54,20 +57,30 @@ def given(
     sliders: Iterable[dict] = (),
     **follows: str,
 ) -> list[dict]:
-    """Params: menus for system, model and precision that start at the case, and the symbols that follow from the choice.
+    """Params: menus for system, model and precision that start at the case, and the symbols that follow from the
+    choice.
 
     Signals bear the notation's names: `flops`, `bytes_per_param`, and the named ones of the system and of the model;
     beside them `machine` (with name and hbm) and `served`, the precision that the machine has. Without systems, or
     without models, their menu and symbols are left out. `sliders` come below the menus. `follows` adds signals, or
     replaces one of these, by a browser expression. ValueError if the case is not among the systems and models.
     """
-    rows = {"system": {id: machine(id, of_system) for id in systems}, "model": {id: model(id, of_model) for id in models}}
+    rows = {
+        "system": {id: machine(id, of_system) for id in systems},
+        "model": {id: model(id, of_model) for id in models},
+    }
     rows = {kind: found for kind, found in rows.items() if found}
-    tables = {TABLES[kind]: found for kind, found in rows.items()} | {"widths": {name: bytes_per_param(name) for name in PRECISIONS}}
+    tables = {TABLES[kind]: found for kind, found in rows.items()} | {
+        "widths": {name: bytes_per_param(name) for name in PRECISIONS}
+    }
     bound = _bound(of_system if "system" in rows else None, of_model if "model" in rows else ()) | follows
     return [
         *({"name": name, "value": table} for name, table in tables.items()),
-        *(row for kind in rows for row in menu(kind, {id: r["name"] for id, r in rows[kind].items()}, getattr(case, kind), kind)),
+        *(
+            row
+            for kind in rows
+            for row in menu(kind, {id: r["name"] for id, r in rows[kind].items()}, getattr(case, kind), kind)
+        ),
         *menu("precision", PRECISIONS, case.precision, "weights in"),
         *sliders,
         *(row for name, expr in bound.items() for row in derived(name, expr)),
@@ -78,7 +91,11 @@ def _bound(of_system: Iterable[str] | None, of_model: Iterable[str]) -> dict[str
     """Browser expressions of the symbols that a choice binds; None where no system is chosen."""
     served = {"served": "precision"}
     if of_system is not None:
-        served = {"machine": "machines[system]", "served": "machine.serves[precision]", "flops": "machine.flops[precision]"}
+        served = {
+            "machine": "machines[system]",
+            "served": "machine.serves[precision]",
+            "flops": "machine.flops[precision]",
+        }
     links = {name: f"machine.{name}" for name in of_system or ()}
     return served | links | {"bytes_per_param": "widths[served]"} | {name: f"models[model].{name}" for name in of_model}
 

@@ -18,7 +18,10 @@ def card(view, live: bool) -> str:
     wants = "" if live else f'<p class="practice-wants"><em>{html.escape(problem.wants)}</em></p>'
     tag = "practice-box" if live else "div"
     where = f' data-lesson="{view.lesson}" data-problem="{problem.id}"' if live else ""
-    return f'<{tag} class="practice tex2jax_process mathjax_process" data-kind="{problem.kind}"{where}>{head}{body}{wants}</{tag}>'
+    return (
+        f'<{tag} class="practice tex2jax_process mathjax_process"'
+        f' data-kind="{problem.kind}"{where}>{head}{body}{wants}</{tag}>'
+    )
 
 
 def script(problems) -> str:
@@ -31,7 +34,11 @@ def script(problems) -> str:
 def _listed(view) -> str:
     rows = getattr(view.problem, "options", None) or getattr(view.problem, "items", None) or {}
     filled = {key: markup(view.problem.fill(text, view._values)) for key, text in rows.items()}
-    return f'<ul class="practice-options">{"".join(f"<li><b>{k})</b> {t}</li>" for k, t in filled.items())}</ul>' if rows else ""
+    return (
+        f'<ul class="practice-options">{"".join(f"<li><b>{k})</b> {t}</li>" for k, t in filled.items())}</ul>'
+        if rows
+        else ""
+    )
 
 
 def digits(number: float) -> float:
@@ -51,8 +58,15 @@ def panel(view):
 
     statement, out = w.HTMLMath(view._repr_html_()), w.HTMLMath()
     if view.problem.kind == "function":  # a text box cannot hold one
-        return w.VBox([statement, w.Label(f"Write the function in a cell and call .check(your_function) on problem {view.number}.")])
-    box = w.Text(description="Answer", placeholder=view.problem.wants, continuous_update=False, layout=w.Layout(width="22em"))
+        return w.VBox(
+            [
+                statement,
+                w.Label(f"Write the function in a cell and call .check(your_function) on problem {view.number}."),
+            ]
+        )
+    box = w.Text(
+        description="Answer", placeholder=view.problem.wants, continuous_update=False, layout=w.Layout(width="22em")
+    )
 
     def say(thing):
         out.value = thing._repr_html_()
@@ -63,8 +77,12 @@ def panel(view):
             return say(drawn)
         statement.value, box.value, out.value = view._repr_html_(), "", ""
 
-    actions = {"Check": lambda _: say(view.check(box.value)), "Hint": lambda _: say(view.hint()),
-               "Solution": lambda _: say(view.solution()), "Again": again}  # fmt: skip
+    actions = {
+        "Check": lambda _: say(view.check(box.value)),
+        "Hint": lambda _: say(view.hint()),
+        "Solution": lambda _: say(view.solution()),
+        "Again": again,
+    }
     buttons = [w.Button(description=name) for name in actions]
     for button in buttons:
         button.on_click(actions[button.description])

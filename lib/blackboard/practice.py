@@ -26,9 +26,15 @@ from blackboard.style import markup, on_page
 
 KINDS = ("right", "close", "wrong", "misconception", "unit", "prefix", "type", "unanswered")
 HEADS = {
-    "right": "Right.", "close": "Close.", "wrong": "Not yet.", "misconception": "Not yet.", "unit": "Wrong unit.",
-    "prefix": "Right up to a prefix.", "type": "I could not read that.", "unanswered": "Not attempted.",
-}  # fmt: skip
+    "right": "Right.",
+    "close": "Close.",
+    "wrong": "Not yet.",
+    "misconception": "Not yet.",
+    "unit": "Wrong unit.",
+    "prefix": "Right up to a prefix.",
+    "type": "I could not read that.",
+    "unanswered": "Not attempted.",
+}
 UNANSWERED = "Give an answer and check again, or ask for a hint."
 PAGE_DRAWS = 3  # fresh numbers that the static page carries for each problem
 THOUSAND = "The digits are right; the power of a thousand is not. Look at kilo, mega, giga in your inputs."
@@ -60,7 +66,10 @@ class Feedback:
         return f"**{HEADS[self.kind]}** {self.message}"
 
     def _repr_html_(self) -> str:
-        return f'<p class="feedback {self.kind}" role="status"><strong>{HEADS[self.kind]}</strong> {markup(self.message)}</p>'
+        return (
+            f'<p class="feedback {self.kind}" role="status"><strong>{HEADS[self.kind]}</strong>'
+            f" {markup(self.message)}</p>"
+        )
 
 
 class Text(str):
@@ -143,7 +152,11 @@ class Problem:
 
     def fill(self, text: str, values: Values) -> str:
         """A text with {names} replaced by the drawn values and their units; LaTeX's own braces stay."""
-        return re.sub(r"(?<![A-Za-z_^}])\{(\w+)\}", lambda m: shown(values[m[1]], self.unit_of(m[1])) if m[1] in values else m[0], text)
+        return re.sub(
+            r"(?<![A-Za-z_^}])\{(\w+)\}",
+            lambda m: shown(values[m[1]], self.unit_of(m[1])) if m[1] in values else m[0],
+            text,
+        )
 
     def expected(self, values: Values) -> Any:
         """The answer, computed."""
@@ -189,8 +202,11 @@ class Problem:
 
     def page_draw(self, values: Values) -> dict[str, Any]:
         """One draw as the page's answer box needs it."""
-        texts = {"ask": markup(self.fill(self.ask, values)), "solution": [markup(t) for t in self.lines(values)],
-                 "hints": [markup(self.fill(hint, values)) for hint in self.hints]}  # fmt: skip
+        texts = {
+            "ask": markup(self.fill(self.ask, values)),
+            "solution": [markup(t) for t in self.lines(values)],
+            "hints": [markup(self.fill(hint, values)) for hint in self.hints],
+        }
         return texts | {"means": markup(self.fill(self.means, values))} | self.page_answer(values)
 
     def page_answer(self, values: Values) -> dict[str, Any]:
@@ -245,7 +261,10 @@ class Quantity(Problem):
         right = float(self.expected(values))
         around = lambda x, width, *more: Band(x * (1 - width), x * (1 + width), *more)
         out = [around(right, self.tolerance, "right", self.fill(self.means, values))]
-        out += [around(float(m.wrong(values)), self.tolerance, "misconception", self.fill(m.says, values)) for m in self.mistakes]
+        out += [
+            around(float(m.wrong(values)), self.tolerance, "misconception", self.fill(m.says, values))
+            for m in self.mistakes
+        ]
         out += [around(right * f, self.tolerance / 4, "prefix", says) for f, says in self._prefixes(right)]
         return out + [around(right, self.near, "close", "Check the rounding and the inputs once more.")]
 
@@ -276,7 +295,12 @@ class Quantity(Problem):
 
     def page_answer(self, values: Values) -> dict[str, Any]:
         bands = [[b.low, b.high, b.kind, markup(b.message)] for b in self.bands(values)]
-        return {"bands": bands, "units": answers.readings(self.unit, self.shown_label, self.scale), "label": self.shown_label, "scale": self.scale}
+        return {
+            "bands": bands,
+            "units": answers.readings(self.unit, self.shown_label, self.scale),
+            "label": self.shown_label,
+            "scale": self.scale,
+        }
 
 
 @dataclass(frozen=True)
@@ -299,7 +323,9 @@ class Whole(Quantity):
 
 @dataclass(frozen=True)
 class Estimate(Quantity):
-    """An order of magnitude: right within a factor of `within`, close within its square; `above` is said instead of `close` if it is too large."""
+    """An order of magnitude: right within a factor of `within`, close within its square; `above` is said instead of
+    `close` if it is too large.
+    """
 
     within: float = 3.0
     close: str = "Not far off: refine one of the factors."
@@ -320,7 +346,11 @@ class Estimate(Quantity):
         wrong = [(float(m.wrong(values)), self.fill(m.says, values)) for m in self.mistakes]
         out += [Band(x / 1.5, x * 1.5, "misconception", says) for x, says in wrong]
         near = Band(right / f**2, right * f**2, "close", self.fill(self.close, values))
-        return out + ([near._replace(high=right), near._replace(low=right, message=self.fill(self.above, values))] if self.above else [near])
+        return out + (
+            [near._replace(high=right), near._replace(low=right, message=self.fill(self.above, values))]
+            if self.above
+            else [near]
+        )
 
 
 @dataclass(frozen=True)
@@ -361,8 +391,10 @@ class Ordering(Problem):
         order, right = answers.order(given, self.items), self.expected(values)
         known = {right: ("right", self.means)} | {m.wrong: ("misconception", m.says) for m in reversed(self.mistakes)}
         swaps = [right[:i] + right[i + 1] + right[i] + right[i + 2 :] for i in range(len(right) - 1)]
-        known = {s: ("close", "Two neighbours are swapped.") for s in swaps} | known
-        kind, says = known.get(order, ("wrong", f"{sum(a == b for a, b in zip(order, right))} of {len(right)} stand in place."))
+        known = dict.fromkeys(swaps, ("close", "Two neighbours are swapped.")) | known
+        kind, says = known.get(
+            order, ("wrong", f"{sum(a == b for a, b in zip(order, right))} of {len(right)} stand in place.")
+        )
         return Feedback(kind, self.fill(says, values))
 
     def page_answer(self, values: Values) -> dict[str, Any]:
@@ -378,7 +410,9 @@ class Expression(Problem):
     """A formula to write down. Answers are compared by value at random points, never by shape."""
 
     formula: Any = None
-    tried: Sequence[Values] = ()  # points to try answers at, where random ones will not do: counts to loop over, published fits
+    tried: Sequence[
+        Values
+    ] = ()  # points to try answers at, where random ones will not do: counts to loop over, published fits
     kind = "expression"
 
     @cached_property
@@ -397,7 +431,9 @@ class Expression(Problem):
 
     @cached_property
     def points(self) -> list[Values]:
-        """Eight random positive points that tell all mistakes apart, the last four being the first four in other units; or those to be tried."""
+        """Eight random positive points that tell all mistakes apart, the last four being the first four in other
+        units; or those to be tried.
+        """
         if self.tried:
             return [{name: point[name] for name in self.names} for point in self.tried] * 2
         rng, scale = random.Random(self.id), answers.rescaling(self.names)
@@ -452,11 +488,21 @@ class Expression(Problem):
     @property
     def misfit(self) -> str:
         """What to say of a wrong answer; where all symbols are pure numbers no unit was tried."""
-        return "The units fit, the values do not." if any(units.dimension(notation.lookup(n).unit) for n in self.names) else "The values do not fit."
+        return (
+            "The units fit, the values do not."
+            if any(units.dimension(notation.lookup(n).unit) for n in self.names)
+            else "The values do not fit."
+        )
 
     def page_answer(self, values: Values) -> dict[str, Any]:
         wrong = [[got, markup(says)] for got, says in self.table["wrong"]]
-        return self.table | {"wrong": wrong, "unit": self.formula.unit, "thousand": THOUSAND, "constant": CONSTANT, "misfit": self.misfit}
+        return self.table | {
+            "wrong": wrong,
+            "unit": self.formula.unit,
+            "thousand": THOUSAND,
+            "constant": CONSTANT,
+            "misfit": self.misfit,
+        }
 
 
 @dataclass(frozen=True)
@@ -480,7 +526,9 @@ class Function(Expression):
 
 
 def root(rises: Callable[[float], float], low: float, high: float) -> float:
-    """Where a function that rises through zero crosses it, both ends positive, by halving the interval on a log scale."""
+    """Where a function that rises through zero crosses it, both ends positive, by halving the interval on a log
+    scale.
+    """
     for _ in range(100):
         middle = math.sqrt(low) * math.sqrt(high)
         low, high = (middle, high) if rises(middle) < 0 else (low, middle)
@@ -522,23 +570,27 @@ class View:
         index = min(self._hinted, len(hints) - 1)
         self._hinted = index + 1
         left = len(hints) - self._hinted
-        return Text(f"Hint {index + 1} of {len(hints)}: {self.problem.fill(hints[index], self._values)}" + ("" if left else " (That was the last.)"))
+        return Text(
+            f"Hint {index + 1} of {len(hints)}: {self.problem.fill(hints[index], self._values)}"
+            + ("" if left else " (That was the last.)")
+        )
 
     def solution(self) -> Text:
         """The worked solution, with the numbers of this draw."""
         return Text("\n\n".join(self.problem.lines(self._values)))
 
-    def again(self) -> "View | Text":
+    def again(self) -> View | Text:
         """The same problem with fresh numbers; `reset()` brings the printed ones back."""
         if not self.problem.draw:
             return Text("There are no numbers to draw afresh in this problem.")
         before, self._hinted = self.statement, 0
-        for self._seed in range(self._seed + 1, self._seed + 20):
+        for seed in range(self._seed + 1, self._seed + 20):
+            self._seed = seed
             if self.statement != before:
                 break
         return self
 
-    def reset(self) -> "View":
+    def reset(self) -> View:
         """The printed numbers and the first hint again."""
         self._seed = self._hinted = 0
         return self
@@ -592,7 +644,7 @@ class ProblemSet(Sequence):
     def __iter__(self) -> Iterator[View]:
         return iter(self._views)
 
-    def on_page(self, *ids: str) -> "Cards":
+    def on_page(self, *ids: str) -> Cards:
         """Several problems in one cell's output."""
         return Cards([self[id] for id in ids])
 

@@ -62,8 +62,13 @@ class PriceCard(Row):
         if step is None or context_tokens <= step.tokens:
             return p
         dearer = lambda value: None if value is None else value * step.input_multiplier
-        return TokenPrices(dearer(p.input), p.output * step.output_multiplier, dearer(p.cached_read),
-                           dearer(p.cache_write_5min), dearer(p.cache_write_1h))
+        return TokenPrices(
+            dearer(p.input),
+            p.output * step.output_multiplier,
+            dearer(p.cached_read),
+            dearer(p.cache_write_5min),
+            dearer(p.cache_write_1h),
+        )
 
     def valid_on(self, date: str) -> bool:
         """Whether the card held on an ISO date."""

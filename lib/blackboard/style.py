@@ -8,9 +8,15 @@ import re
 
 # Okabe-Ito, colour-blind safe; compute, KV and weights keep the colours of the lecture's board
 COLOURS = {
-    "compute": "#0072B2", "kv": "#D55E00", "weights": "#8C5A2B", "bound": "#1A1A1A", "accent": "#009E73",
-    "second": "#CC79A7", "third": "#E69F00", "muted": "#6B6B6B",
-}  # fmt: skip
+    "compute": "#0072B2",
+    "kv": "#D55E00",
+    "weights": "#8C5A2B",
+    "bound": "#1A1A1A",
+    "accent": "#009E73",
+    "second": "#CC79A7",
+    "third": "#E69F00",
+    "muted": "#6B6B6B",
+}
 
 
 def on_page() -> bool:
@@ -20,7 +26,9 @@ def on_page() -> bool:
 
 def markup(text: str) -> str:
     """HTML of a message: **bold**, `code`, $math$ and paragraphs; everything else is escaped."""
-    parts = re.split(r"`(.+?)`", html.escape(str(text), quote=False))  # every second part is code, in which nothing is marked up
+    parts = re.split(
+        r"`(.+?)`", html.escape(str(text), quote=False)
+    )  # every second part is code, in which nothing is marked up
     out = "".join(f"<code>{part}</code>" if n % 2 else _marked(part) for n, part in enumerate(parts))
     return "<br>".join(part for part in out.split("\n\n"))
 
@@ -35,13 +43,28 @@ def use() -> None:
     """Set matplotlib's style for the course: quiet axes, readable at phone width, transparent ground."""
     import matplotlib.pyplot as plt
 
-    plt.rcParams.update({
-        "figure.figsize": (6.4, 3.8), "figure.dpi": 110, "savefig.transparent": False, "figure.facecolor": "white",
-        "axes.facecolor": "white", "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True,
-        "grid.alpha": 0.25, "grid.linewidth": 0.6, "lines.linewidth": 2.0, "font.size": 11, "axes.titlesize": 11,
-        "axes.labelsize": 11, "legend.frameon": False, "figure.constrained_layout.use": True, "svg.fonttype": "path",
-        "svg.hashsalt": "blackboard",
-    })  # fmt: skip
+    plt.rcParams.update(
+        {
+            "figure.figsize": (6.4, 3.8),
+            "figure.dpi": 110,
+            "savefig.transparent": False,
+            "figure.facecolor": "white",
+            "axes.facecolor": "white",
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.grid": True,
+            "grid.alpha": 0.25,
+            "grid.linewidth": 0.6,
+            "lines.linewidth": 2.0,
+            "font.size": 11,
+            "axes.titlesize": 11,
+            "axes.labelsize": 11,
+            "legend.frameon": False,
+            "figure.constrained_layout.use": True,
+            "svg.fonttype": "path",
+            "svg.hashsalt": "blackboard",
+        }
+    )
 
 
 def svg(figure) -> str:

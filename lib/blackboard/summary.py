@@ -1,4 +1,6 @@
-"""What a lesson's page prints from the objects: constants with their sources, limits, summary cards, numbers in prose."""
+"""What a lesson's page prints from the objects: constants with their sources, limits, summary cards, numbers in
+prose.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,8 @@ import sympy
 
 from blackboard import notation, units
 from blackboard.catalogue import LINKS, ROUTING, source
-from blackboard.derivation import limit
 from blackboard.datafile import UnknownId
+from blackboard.derivation import limit
 from blackboard.formula import DERIVED, Formula
 from blackboard.notation import latex
 from blackboard.style import markup
@@ -30,12 +32,16 @@ def table(caption: str, heads: Iterable[str], rows: Iterable[Iterable[str]]) -> 
     """An accessible table that scrolls in a box of its own; cells are HTML, the first of a row heads it."""
     top = "".join(f'<th scope="col">{head}</th>' for head in heads)
     body = "".join(
-        "<tr>" + "".join(f'<th scope="row">{c}</th>' if i == 0 else f"<td>{c}</td>" for i, c in enumerate(row)) + "</tr>" for row in rows
+        "<tr>"
+        + "".join(f'<th scope="row">{c}</th>' if i == 0 else f"<td>{c}</td>" for i, c in enumerate(row))
+        + "</tr>"
+        for row in rows
     )
     label = html.escape(caption, quote=True)
     return Page(
         f'<div class="table-box tex2jax_process mathjax_process" tabindex="0" role="group" aria-label="{label}">'
-        f'<table class="table"><caption>{html.escape(caption)}</caption><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
+        f'<table class="table"><caption>{html.escape(caption)}</caption>'
+        f"<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
 
@@ -46,21 +52,33 @@ def _math(expression: sympy.Basic) -> str:
 def constants(precision: str, *specs, show: Iterable[str] = ()) -> Page:
     """The numbers of a case by symbol, as the catalogue binds them, and under the table where they come from.
 
-    `show` names the symbols to print; without it, all but links and routing (catalogue.LINKS, ROUTING). ValueError where
-    no spec binds a symbol that it names.
+    `show` names the symbols to print; without it, all but links and routing (catalogue.LINKS, ROUTING). ValueError
+    where no spec binds a symbol that it names.
     """
     rows, cited, wanted = [], [], set(show)
     if unbound := wanted - set().union(*(spec.symbols(precision) for spec in specs)):
-        raise ValueError(f"show: nothing here binds {', '.join(sorted(unbound))}; a system may bind {', '.join(LINKS)}, a model {', '.join(ROUTING)}")
+        raise ValueError(
+            f"show: nothing here binds {', '.join(sorted(unbound))}; a system may bind {', '.join(LINKS)}, a model"
+            f" {', '.join(ROUTING)}"
+        )
     for spec in specs:
         for name, value in spec.symbols(precision).items():
             if name not in wanted if wanted else name in LINKS + ROUTING:
                 continue
             symbol = notation.lookup(name)
-            rows.append([_math(notation.symbol(name)), html.escape(symbol.says), units.pretty(value, symbol.unit, 4, exact=True), html.escape(spec.name)])
+            rows.append(
+                [
+                    _math(notation.symbol(name)),
+                    html.escape(symbol.says),
+                    units.pretty(value, symbol.unit, 4, exact=True),
+                    html.escape(spec.name),
+                ]
+            )
         cited.append(_cited(spec))
     title = f"{' on '.join(spec.name for spec in specs)}, {precision.upper()}"
-    return Page(table(title, ("Symbol", "Meaning", "Value", "Of"), rows) + f'<p class="table-note">{" ".join(cited)}</p>')
+    return Page(
+        table(title, ("Symbol", "Meaning", "Value", "Of"), rows) + f'<p class="table-note">{" ".join(cited)}</p>'
+    )
 
 
 def _cited(spec) -> str:
@@ -89,10 +107,18 @@ def cards(*formulas: Formula) -> Page:
 def card(formula: Formula) -> str:
     """One summary card."""
     holds = f"Holds if: {'; '.join(formula.assumes)}. " if formula.assumes else ""
-    where = f"lecture {formula.source.at}" if formula.source.at else "derived here" if formula.source == DERIVED else _paper(formula.source.key)
+    where = (
+        f"lecture {formula.source.at}"
+        if formula.source.at
+        else "derived here"
+        if formula.source == DERIVED
+        else _paper(formula.source.key)
+    )
     return (
-        f'<div class="summary-card tex2jax_process mathjax_process"><p><strong>{markup(formula.says[0].upper() + formula.says[1:])}.</strong></p>'
-        f"<div>\\[{formula.latex}\\]</div><p>{'A pure number' if formula.unit == '1' else 'Unit: ' + html.escape(formula.unit)}. "
+        '<div class="summary-card tex2jax_process mathjax_process">'
+        f"<p><strong>{markup(formula.says[0].upper() + formula.says[1:])}.</strong></p>"
+        f"<div>\\[{formula.latex}\\]</div>"
+        f"<p>{'A pure number' if formula.unit == '1' else 'Unit: ' + html.escape(formula.unit)}. "
         f"{html.escape(holds)}Source: {where}.</p></div>"
     )
 
@@ -117,7 +143,16 @@ def tell(values: Mapping[str, str]) -> None:
 def notation_table(kind: str, caption: str) -> Page:
     """The rows of the notation of one kind."""
     rows = [row for row in notation.table().values() if row.kind == kind]
-    cells = [[_math(notation.symbol(r.name)), f"<code>{r.name}</code>", html.escape(r.says), html.escape(r.unit), html.escape(r.board)] for r in rows]
+    cells = [
+        [
+            _math(notation.symbol(r.name)),
+            f"<code>{r.name}</code>",
+            html.escape(r.says),
+            html.escape(r.unit),
+            html.escape(r.board),
+        ]
+        for r in rows
+    ]
     return table(caption, ("Symbol", "In code", "Meaning", "Unit", "On the board"), cells)
 
 

@@ -130,7 +130,9 @@ def pretty(value: float, unit: str = "", digits: int = 3, exact: bool = False) -
     if head in _COUNTED:
         step = _step(value, 0, 15) if abs(value) >= 1e6 else 0
         whole = not step and value == int(value) and abs(value) < 1e6
-        return f"{f'{value:,.0f}' if whole else number(step)}{_WORDS[step]} {head}{'' if value == 1 else 's'}{slash}{tail}"
+        return (
+            f"{f'{value:,.0f}' if whole else number(step)}{_WORDS[step]} {head}{'' if value == 1 else 's'}{slash}{tail}"
+        )
     if head not in _SCALED:
         return f"{number(0)} {head}{slash}{tail}".strip()
     step = _step(value, -9, 0) if head == "s" else _step(value, 0, 18)

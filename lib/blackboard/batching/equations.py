@@ -1,8 +1,9 @@
-"""Formulas of the batching lesson: roofline of one decode step, its cost per token, and the train that leaves every 20 ms.
+"""Formulas of the batching lesson: roofline of one decode step, its cost per token, and the train that leaves every 20
+ms.
 
 Convention: F is the datasheet's dense FLOP/s, where a multiply and an add count as two; the board counts one
-multiply-add as one "FLOP", so its t_compute has no 2 and its F is half of ours. Weights take b_w bytes each; the
-board lets a parameter be a byte.
+multiply-add as one "FLOP", so its t_compute has no 2 and its F is half of ours. Weights take b_w bytes each; the board
+lets a parameter be a byte.
 """
 
 from __future__ import annotations
@@ -26,147 +27,263 @@ real_bandwidth = memory_efficiency * bandwidth
 # --- one decode step -----------------------------------------------------------------------------------------------
 
 compute_time = Formula(
-    "batching.compute_time", "t_compute", flop_per_param * new_token * batch * n_active / real_flops, "s",
+    "batching.compute_time",
+    "t_compute",
+    flop_per_param * new_token * batch * n_active / real_flops,
+    "s",
     "every sequence's new token is multiplied by every active parameter",
-    ("attention's own FLOPs are left out", "the multipliers never wait"), lecture("0:03:12"),
-)  # fmt: skip
+    ("attention's own FLOPs are left out", "the multipliers never wait"),
+    lecture("0:03:12"),
+)
 weight_time = Formula(
-    "batching.weight_time", "t_weights", n_total * bytes_per_param / real_bandwidth, "s",
+    "batching.weight_time",
+    "t_weights",
+    n_total * bytes_per_param / real_bandwidth,
+    "s",
     "all weights are read once per step, whatever the batch",
-    ("the batch is large enough to touch every expert", "each weight is read from memory once"), lecture("0:05:05"),
-)  # fmt: skip
+    ("the batch is large enough to touch every expert", "each weight is read from memory once"),
+    lecture("0:05:05"),
+)
 kv_time = Formula(
-    "batching.kv_time", "t_kv", batch * context * kv / real_bandwidth, "s",
+    "batching.kv_time",
+    "t_kv",
+    batch * context * kv / real_bandwidth,
+    "s",
     "every sequence's whole KV cache is read once per step",
-    ("dense attention: every past token is read", "all sequences have the same context"), lecture("0:05:30"),
-)  # fmt: skip
+    ("dense attention: every past token is read", "all sequences have the same context"),
+    lecture("0:05:30"),
+)
 memory_time = Formula(
-    "batching.memory_time", "t_memory", weight_time.typed + kv_time.typed, "s",
+    "batching.memory_time",
+    "t_memory",
+    weight_time.typed + kv_time.typed,
+    "s",
     "weights and KV cache share one memory bus, so their times add",
-    (), lecture("0:05:46"), {"weights": weight_time, "kv": kv_time},
-)  # fmt: skip
+    (),
+    lecture("0:05:46"),
+    {"weights": weight_time, "kv": kv_time},
+)
 step_time = Formula(
-    "batching.step_time", "t_step", Max(compute_time.typed, memory_time.typed) + overhead, "s",
+    "batching.step_time",
+    "t_step",
+    Max(compute_time.typed, memory_time.typed) + overhead,
+    "s",
     "a step takes at least as long as the slower of multiplying and reading",
-    ("reading and multiplying overlap perfectly", "communication between chips is free"), lecture("0:03:07"),
+    ("reading and multiplying overlap perfectly", "communication between chips is free"),
+    lecture("0:03:07"),
     {"compute": compute_time, "memory": memory_time},
-)  # fmt: skip
+)
 latency_floor = Formula(
-    "batching.latency_floor", "t_floor", limit(memory_time.typed, batch, 0, "+"), "s",
+    "batching.latency_floor",
+    "t_floor",
+    limit(memory_time.typed, batch, 0, "+"),
+    "s",
     "no batch, however small, finishes a step sooner than the weights are read",
-    weight_time.assumes, lecture("0:10:20"),
-)  # fmt: skip
+    weight_time.assumes,
+    lecture("0:10:20"),
+)
 first_floor = Formula(
-    "batching.first_floor", "t_first", n_active * bytes_per_param / real_bandwidth, "s",
+    "batching.first_floor",
+    "t_first",
+    n_active * bytes_per_param / real_bandwidth,
+    "s",
     "a batch of one reads only the parameters that its token is routed to",
-    ("KV is left out", "the kernels skip experts that no token chose"), DERIVED,
-)  # fmt: skip
+    ("KV is left out", "the kernels skip experts that no token chose"),
+    DERIVED,
+)
 
 # --- cost ----------------------------------------------------------------------------------------------------------
 
 cost_per_token = Formula(
-    "batching.cost_per_token", "cost", rent * chips * step_time.typed / (batch * new_token), "USD/token",
+    "batching.cost_per_token",
+    "cost",
+    rent * chips * step_time.typed / (batch * new_token),
+    "USD/token",
     "the rent of the replica for one step, shared by the tokens it makes",
-    ("every step is full", "nothing but rent is paid"), lecture("0:12:49"),
-)  # fmt: skip
+    ("every step is full", "nothing but rent is paid"),
+    lecture("0:12:49"),
+)
 cost_floor = Formula(
-    "batching.cost_floor", "cost_min",
-    rent * chips * Max(flop_per_param * n_active / real_flops, context * kv / (new_token * real_bandwidth)), "USD/token",
+    "batching.cost_floor",
+    "cost_min",
+    rent * chips * Max(flop_per_param * n_active / real_flops, context * kv / (new_token * real_bandwidth)),
+    "USD/token",
     "multiplying and reading KV are paid per sequence; no batch shares them",
-    cost_per_token.assumes, lecture("0:15:18"),
-)  # fmt: skip
+    cost_per_token.assumes,
+    lecture("0:15:18"),
+)
 slow_mode_limit = Formula(
-    "batching.slow_mode_limit", "discount_limit",
-    step_time.typed / (batch * Max(flop_per_param * new_token * n_active / real_flops, context * kv / real_bandwidth)), "1",
-    "the most that waiting longer can save: today's cost over the floor", cost_per_token.assumes, lecture("0:15:18"),
-)  # fmt: skip
+    "batching.slow_mode_limit",
+    "discount_limit",
+    step_time.typed / (batch * Max(flop_per_param * new_token * n_active / real_flops, context * kv / real_bandwidth)),
+    "1",
+    "the most that waiting longer can save: today's cost over the floor",
+    cost_per_token.assumes,
+    lecture("0:15:18"),
+)
 hardware_constant = Formula(
-    "batching.hardware_constant", "intensity", flops * bytes_per_param / (flop_per_param * bandwidth), "token",
+    "batching.hardware_constant",
+    "intensity",
+    flops * bytes_per_param / (flop_per_param * bandwidth),
+    "token",
     "how many tokens must share a weight before multiplying takes as long as reading it",
-    (), lecture("0:18:09"),
-)  # fmt: skip
+    (),
+    lecture("0:18:09"),
+)
 critical_batch = Formula(
-    "batching.critical_batch", "batch_critical", hardware_constant.typed * n_total / (n_active * new_token), "sequence",
+    "batching.critical_batch",
+    "batch_critical",
+    hardware_constant.typed * n_total / (n_active * new_token),
+    "sequence",
     "below it a step waits for weights, above it for the multipliers",
-    ("KV is left out",), lecture("0:16:58"),
-)  # fmt: skip
+    ("KV is left out",),
+    lecture("0:16:58"),
+)
 crossing = Formula(
-    "batching.crossing", "batch_with_kv",
-    together(weight_time.typed / expand((compute_time.typed - kv_time.typed) / batch)), "sequence",
+    "batching.crossing",
+    "batch_with_kv",
+    together(weight_time.typed / expand((compute_time.typed - kv_time.typed) / batch)),
+    "sequence",
     "with KV counted: the batch at which multiplying takes as long as all reading",
-    ("the context is shorter than the balanced one; from there on there is none",), lecture("0:19:49"),
-)  # fmt: skip
+    ("the context is shorter than the balanced one; from there on there is none",),
+    lecture("0:19:49"),
+)
 batching_gain = Formula(
-    "batching.batching_gain", "gain", critical_batch.typed / one_sequence, "1",
+    "batching.batching_gain",
+    "gain",
+    critical_batch.typed / one_sequence,
+    "1",
     "what batching is worth: cost of a token alone over its cost in an unlimited batch",
-    ("KV is left out", "a batch of one reads all weights"), lecture("0:04:23"),
-)  # fmt: skip
+    ("KV is left out", "a batch of one reads all weights"),
+    lecture("0:04:23"),
+)
 ceiling = Formula(
-    "batching.ceiling", "ceiling", real_flops / (flop_per_param * n_active), "token/s",
-    "tokens per second when multiplying is all that takes time", compute_time.assumes, DERIVED,
-)  # fmt: skip
+    "batching.ceiling",
+    "ceiling",
+    real_flops / (flop_per_param * n_active),
+    "token/s",
+    "tokens per second when multiplying is all that takes time",
+    compute_time.assumes,
+    DERIVED,
+)
 
 STEP_TERMS = {"compute": compute_time, "KV": kv_time, "weights": weight_time, "weights + KV": memory_time}
 COST_TERMS = {
-    name: Formula(f"batching.cost_of_{name}", "cost", rent * chips * term.typed / (batch * new_token), "USD/token",
-                  f"the rent that {name} takes up", cost_per_token.assumes, lecture("0:13:12"), register=False)
+    name: Formula(
+        f"batching.cost_of_{name}",
+        "cost",
+        rent * chips * term.typed / (batch * new_token),
+        "USD/token",
+        f"the rent that {name} takes up",
+        cost_per_token.assumes,
+        lecture("0:13:12"),
+        register=False,
+    )
     for name, term in STEP_TERMS.items()
-}  # fmt: skip
+}
 
 # --- context -------------------------------------------------------------------------------------------------------
 
 balanced_context = Formula(
-    "batching.balanced_context", "context_balanced", flop_per_param * new_token * n_active * bandwidth / (flops * kv), "token/sequence",
+    "batching.balanced_context",
+    "context_balanced",
+    flop_per_param * new_token * n_active * bandwidth / (flops * kv),
+    "token/sequence",
     "the context at which one more sequence costs as much reading as multiplying",
-    ("dense attention",), lecture("0:11:02"),
-)  # fmt: skip
+    ("dense attention",),
+    lecture("0:11:02"),
+)
 mfu = Formula(
-    "batching.mfu", "mfu", flop_per_param * new_token * batch * n_active / flops / step_time.typed, "1",
-    "the share of a step's time that the multipliers would need at their peak", compute_time.assumes, lecture("0:11:40"),
-)  # fmt: skip
+    "batching.mfu",
+    "mfu",
+    flop_per_param * new_token * batch * n_active / flops / step_time.typed,
+    "1",
+    "the share of a step's time that the multipliers would need at their peak",
+    compute_time.assumes,
+    lecture("0:11:40"),
+)
 mfu_limit = Formula(
-    "batching.mfu_limit", "mfu_limit", Min(1, balanced_context.typed / context), "1",
+    "batching.mfu_limit",
+    "mfu_limit",
+    Min(1, balanced_context.typed / context),
+    "1",
     "past the balanced context even an unlimited batch leaves multipliers idle",
-    balanced_context.assumes, lecture("0:11:40"),
-)  # fmt: skip
+    balanced_context.assumes,
+    lecture("0:11:40"),
+)
 
 # --- fast mode, and the train ---------------------------------------------------------------------------------------
 
 fast_mode_batch_ratio = Formula(
-    "batching.fast_mode_batch_ratio", "batch_ratio", price_ratio * speed_ratio, "1",
+    "batching.fast_mode_batch_ratio",
+    "batch_ratio",
+    price_ratio * speed_ratio,
+    "1",
     "a price per token and a speed give away by how much the batch shrank",
-    ("price follows cost", "same chips, same model"), DERIVED,
-)  # fmt: skip
+    ("price follows cost", "same chips, same model"),
+    DERIVED,
+)
 drain_time = Formula(
-    "batching.drain_time", "drain", hbm / bandwidth, "s",
-    "a step that reads the whole memory once takes this long", (), lecture("0:23:28"),
-)  # fmt: skip
+    "batching.drain_time",
+    "drain",
+    hbm / bandwidth,
+    "s",
+    "a step that reads the whole memory once takes this long",
+    (),
+    lecture("0:23:28"),
+)
 worst_latency = Formula(
-    "batching.worst_latency", "latency_worst", 2 * interval, "s",
+    "batching.worst_latency",
+    "latency_worst",
+    2 * interval,
+    "s",
     "just missed the departure: wait one interval, ride one interval",
-    ("a step takes one interval", "there is always a seat on the next train"), lecture("0:23:00"),
-)  # fmt: skip
+    ("a step takes one interval", "there is always a seat on the next train"),
+    lecture("0:23:00"),
+)
 mean_latency = Formula(
-    "batching.mean_latency", "latency_mean", interval * 3 / 2, "s",
-    "arrivals spread evenly wait half an interval, then ride one", worst_latency.assumes, DERIVED,
-)  # fmt: skip
+    "batching.mean_latency",
+    "latency_mean",
+    interval * 3 / 2,
+    "s",
+    "arrivals spread evenly wait half an interval, then ride one",
+    worst_latency.assumes,
+    DERIVED,
+)
 throughput = Formula(
-    "batching.throughput", "throughput", batch * new_token / interval, "token/s",
-    "one batch of tokens per departure", ("every departure is full",), lecture("0:26:32"),
-)  # fmt: skip
+    "batching.throughput",
+    "throughput",
+    batch * new_token / interval,
+    "token/s",
+    "one batch of tokens per departure",
+    ("every departure is full",),
+    lecture("0:26:32"),
+)
 user_rate = Formula(
-    "batching.user_rate", "rate_user", new_token / interval, "token/sequence/s",
-    "one token per departure for each reader", (), lecture("0:26:32"),
-)  # fmt: skip
+    "batching.user_rate",
+    "rate_user",
+    new_token / interval,
+    "token/sequence/s",
+    "one token per departure for each reader",
+    (),
+    lecture("0:26:32"),
+)
 
 # --- the same roofline for one matrix product: what a GEMM benchmark measures ----------------------------------------
 
 gemm_time = Formula(
-    "batching.gemm_time", "t_gemm",
+    "batching.gemm_time",
+    "t_gemm",
     Max(
         flop_per_param * one_entry * rows * weight_rows * weight_columns / real_flops,
-        (weight_rows * weight_columns * one_entry * bytes_per_param + rows * (weight_rows + weight_columns) * bytes_per_value) / real_bandwidth,
+        (
+            weight_rows * weight_columns * one_entry * bytes_per_param
+            + rows * (weight_rows + weight_columns) * bytes_per_value
+        )
+        / real_bandwidth,
     ),
-    "s", "one matrix product: every weight read once and used for every row",
-    ("weights come from memory, not from cache", "inputs and outputs cross memory once"), DERIVED,
-)  # fmt: skip
+    "s",
+    "one matrix product: every weight read once and used for every row",
+    ("weights come from memory, not from cache", "inputs and outputs cross memory once"),
+    DERIVED,
+)

@@ -1,4 +1,5 @@
-"""The batching lesson's explorables: the board's figures with the machine, the model and the load in the reader's hands.
+"""The batching lesson's explorables: the board's figures with the machine, the model and the load in the reader's
+hands.
 
 A chart's signals bear the names of the notation, so that every formula is printed into it as it stands.
 """
@@ -44,19 +45,24 @@ _LOAD_LINE = f"'L = ' + {marks.said('context')} + ' tokens (balanced: L* = ' + {
 BATCH = marks.log_axis("batch", "batch B (sequences)", 1, 1e5, "~s")
 
 
-# --- layers ------------------------------------------------------------------------------------------------------------
+# --- layers -----------------------------------------------------------------------------------------------------------
 
 
 def _slope(encoding: dict, name: str, colour: str, formula: Any, level: str, left: str) -> list[dict]:
     """The name of a rising line beside it, at a level (a browser expression in seconds)."""
     x = formula.solve("batch").vega(**{formula.symbol.name: level})
-    return marks.name(encoding, f"'{name}'", colour, x, f"({level}) / {units.factor('ms')!r}", left, {"expr": f"{left} ? -5 : 7"})
+    return marks.name(
+        encoding, f"'{name}'", colour, x, f"({level}) / {units.factor('ms')!r}", left, {"expr": f"{left} ? -5 : 7"}
+    )
 
 
 def _kink(encoding: dict, low: str) -> list[dict]:
     """A rule at the kink and its batch; nothing where there is none."""
     text = f"kink ? 'kink at B = ' + {marks.said('kink')} : ''"
-    return [marks.rule(encoding, None, x="kink ? kink : null"), marks.text(encoding, text, "kink ? kink : 1", low, **marks.side("kink > 3000"))]
+    return [
+        marks.rule(encoding, None, x="kink ? kink : null"),
+        marks.text(encoding, text, "kink ? kink : 1", low, **marks.side("kink > 3000")),
+    ]
 
 
 # --- the explorables --------------------------------------------------------------------------------------------------
@@ -86,28 +92,36 @@ def latency_explorer() -> Explorable:
     encoding = {"x": BATCH, "y": marks.log_axis("step", "ms per step", 0.01, 1000)}
     floor = inside(eq.latency_floor, "ms")
     floor_said = marks.said(floor, ",.3r")
-    compute_at, kv_at = (f"max({least!r}, {formula.vega(batch=batch)})"
-                         for least, formula, batch in [(2e-5, eq.compute_time, 3), (4e-5, eq.kv_time, 10)])  # fmt: skip
+    compute_at, kv_at = (
+        f"max({least!r}, {formula.vega(batch=batch)})"
+        for least, formula, batch in [(2e-5, eq.compute_time, 3), (4e-5, eq.kv_time, 10)]
+    )
     layers = [
-        *_board(encoding, "step", "ms"), marks.rule(encoding, "weights", y=floor), *_kink(encoding, "600"),
+        *_board(encoding, "step", "ms"),
+        marks.rule(encoding, "weights", y=floor),
+        *_kink(encoding, "600"),
         *marks.name(encoding, f"'weights: the floor, ' + {floor_said} + ' ms'", "weights", "1", floor, dy=11),
         *_slope(encoding, "compute", "compute", eq.compute_time, compute_at, "context < balanced"),
         *_slope(encoding, "KV", "kv", eq.kv_time, kv_at, "context >= balanced"),
-    ]  # fmt: skip
+    ]
     said = f"'floor ' + {floor_said} + ' ms, ' + (kink ? 'kink at B = ' + {marks.said('kink')} : 'never compute-bound')"
     spec = {**_fields(eq.step_time, eq.STEP_TERMS, "step", "ms"), "params": [*_given(), *_load()], "layer": layers}
     return Explorable(
-        {**spec, "title": menus.setting(_LOAD_LINE, said)}, "Latency against batch",
-        f"Time of one step against batch from 1 to 100,000 sequences, both on log scales, for {RUNNING}, {RUNNING.tokens}, with "
-        f"{_CONTROLS}. The bold line is level at the floor of {significant(RUNNING(eq.latency_floor) / units.factor('ms'))} ms, "
-        f"then rises; beyond a batch of {RUNNING(eq.crossing):,.0f} compute is what it waits for.",
-        "No batch that touches all experts comes below the floor. More stored parameters lift it and push the kink out; a longer context steepens KV, "
-        "and from the balanced context on there is no kink.",
-    )  # fmt: skip
+        {**spec, "title": menus.setting(_LOAD_LINE, said)},
+        "Latency against batch",
+        f"Time of one step against batch from 1 to 100,000 sequences, both on log scales, for {RUNNING},"
+        f" {RUNNING.tokens}, with {_CONTROLS}. The bold line is level at the floor of"
+        f" {significant(RUNNING(eq.latency_floor) / units.factor('ms'))} ms, then rises; beyond a batch of"
+        f" {RUNNING(eq.crossing):,.0f} compute is what it waits for.",
+        "No batch that touches all experts comes below the floor. More stored parameters lift it and push the kink out;"
+        " a longer context steepens KV, and from the balanced context on there is no kink.",
+    )
 
 
 def _cost_names(encoding: dict, floor: str) -> list[dict]:
-    """The names of the cost lines beside them; of compute and KV the dearer is the floor and is named above its line."""
+    """The names of the cost lines beside them; of compute and KV the dearer is the floor and is named above its
+    line.
+    """
     level = lambda name, **at: inside(eq.COST_TERMS[name], CHEAP, **at)
     named = lambda name, dearer: f"'{name}' + ({dearer} ? ': the ' + {floor} : '')"
     above = lambda dearer: {"expr": f"{dearer} ? -10 : 10"}
@@ -125,24 +139,31 @@ def cost_explorer() -> Explorable:
     floor, hour = inside(eq.cost_floor, CHEAP), units.factor("hour")
     floor_said = f"'floor $' + {marks.said(floor, ',.3r')}"
     layers = [
-        *_board(encoding, "cost", "$/Mtok"), marks.rule(encoding, "accent", y=floor), *_kink(encoding, "500"),
+        *_board(encoding, "cost", "$/Mtok"),
+        marks.rule(encoding, "accent", y=floor),
+        *_kink(encoding, "500"),
         *_cost_names(encoding, floor_said),
-    ]  # fmt: skip
+    ]
     hourly = slider("rent_per_hour", 0.5, 12, 0.1, LECTURE_RENT, "rent: $ per GPU-hour")
     rent = [*hourly, *derived("rent", f"rent_per_hour / {hour!r}")]
     paid = f"'$' + {marks.said('rent_per_hour', '.2f')} + ' per GPU-hour: ' + {floor_said} + ' per Mtok'"
     worth = f"'a batch of one costs ' + {marks.said(eq.slow_mode_limit.vega(batch=1), ',.4~r')} + ' times the floor'"
-    spec = {**_fields(eq.cost_per_token, eq.COST_TERMS, "cost", CHEAP), "params": [*_given(), *_load(), *rent], "layer": layers}
+    spec = {
+        **_fields(eq.cost_per_token, eq.COST_TERMS, "cost", CHEAP),
+        "params": [*_given(), *_load(), *rent],
+        "layer": layers,
+    }
     dollars = lambda formula, **at: significant(RUNNING(formula, rent=LECTURE_RENT / hour, **at) / units.factor(CHEAP))
     return Explorable(
-        {**spec, "title": menus.setting(_LOAD_LINE, paid, worth)}, "Cost against batch",
-        f"Rent per million tokens against batch from 1 to 100,000 sequences, both on log scales, for {RUNNING}, {RUNNING.tokens}, "
-        f"at ${LECTURE_RENT:g} per GPU-hour, with {_CONTROLS}, and rent. The bold line falls from "
-        f"${dollars(eq.cost_per_token, batch=1)} at a batch of one to the floor of ${dollars(eq.cost_floor)}, "
-        f"{RUNNING(eq.slow_mode_limit, batch=1):,.0f} times less.",
-        "A batch shares the weights, and nothing else: the floor is what multiplying or reading KV costs each sequence. Rent moves "
-        "all lines alike.",
-    )  # fmt: skip
+        {**spec, "title": menus.setting(_LOAD_LINE, paid, worth)},
+        "Cost against batch",
+        f"Rent per million tokens against batch from 1 to 100,000 sequences, both on log scales, for {RUNNING},"
+        f" {RUNNING.tokens}, at ${LECTURE_RENT:g} per GPU-hour, with {_CONTROLS}, and rent. The bold line falls from"
+        f" ${dollars(eq.cost_per_token, batch=1)} at a batch of one to the floor of ${dollars(eq.cost_floor)},"
+        f" {RUNNING(eq.slow_mode_limit, batch=1):,.0f} times less.",
+        "A batch shares the weights, and nothing else: the floor is what multiplying or reading KV costs each sequence."
+        " Rent moves all lines alike.",
+    )
 
 
 def context_explorer() -> Explorable:
@@ -153,21 +174,27 @@ def context_explorer() -> Explorable:
     base["transform"] += [percent(eq.mfu_limit, "context", "limit"), percent(eq.mfu, "context", "here")]
     dot = {"type": "point", "filled": True, "opacity": 1, "size": 90, "color": COLOURS["kv"]}
     layers = [
-        marks.line("limit", marks.INK, encoding, strokeWidth=5), marks.line("here", "accent", encoding), marks.rule(encoding, "compute", x="balanced"),
+        marks.line("limit", marks.INK, encoding, strokeWidth=5),
+        marks.line("here", "accent", encoding),
+        marks.rule(encoding, "compute", x="balanced"),
         marks.at(encoding, dot, x="2 * balanced", y=half),
         marks.text(encoding, f"'L* = ' + {marks.said('balanced')}", "balanced", "4", **marks.side("balanced > 20000")),
         marks.hover(encoding, "limit", {"limit": "unlimited batch (%)", "here": "this batch (%)"}, ".1f"),
-    ]  # fmt: skip
+    ]
     load = slider("batch", 0, 5, 0.1, round(math.log10(FULL), 1), "batch B (sequences)", base=10)
     which = f"'bold: unlimited batch, green: B = ' + {marks.said('batch')}"
-    where = f"'100 % up to L* = ' + {marks.said('balanced')} + ', ' + {marks.said(half)} + ' % at ' + {marks.said('2 * balanced')}"
+    where = (
+        f"'100 % up to L* = ' + {marks.said('balanced')} + ', ' + {marks.said(half)} + ' % at ' +"
+        f" {marks.said('2 * balanced')}"
+    )
     balanced = RUNNING(eq.balanced_context)
     return Explorable(
-        {**base, "params": [*_given(), *load], "layer": layers, "title": menus.setting(which, where)}, "MFU against context",
-        f"Share of peak FLOPs used against context from 100 to a million tokens (log scale), for {RUNNING}, with controls for "
-        "system, model, precision, sparsity and batch. At an unlimited batch it is 100 % up to the balanced context of "
-        f"{balanced:,.0f} tokens, and {100 * RUNNING(eq.mfu_limit, context=2 * balanced):.0f} % at twice that; at a batch of "
-        f"{FULL:,} it falls sooner.",
-        "The balanced context is the model's and the chip's doing. Sparsity moves only the green line: an unlimited batch has paid "
-        "for the weights.",
-    )  # fmt: skip
+        {**base, "params": [*_given(), *load], "layer": layers, "title": menus.setting(which, where)},
+        "MFU against context",
+        f"Share of peak FLOPs used against context from 100 to a million tokens (log scale), for {RUNNING}, with"
+        " controls for system, model, precision, sparsity and batch. At an unlimited batch it is 100 % up to the"
+        f" balanced context of {balanced:,.0f} tokens, and {100 * RUNNING(eq.mfu_limit, context=2 * balanced):.0f} % at"
+        f" twice that; at a batch of {FULL:,} it falls sooner.",
+        "The balanced context is the model's and the chip's doing. Sparsity moves only the green line: an unlimited"
+        " batch has paid for the weights.",
+    )

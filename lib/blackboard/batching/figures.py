@@ -12,7 +12,8 @@ import numpy as np
 from matplotlib.patches import Rectangle
 
 from blackboard import catalogue, drawing, units
-from blackboard.batching import equations as eq, numbers
+from blackboard.batching import equations as eq
+from blackboard.batching import numbers
 from blackboard.case import RUNNING, Case, plain
 from blackboard.drawing import Drawing, alt_of, done, filled, name_ends, point
 from blackboard.style import COLOURS
@@ -31,7 +32,7 @@ def alt(name: str, *args: Any) -> str:
     return alt_of(__name__, name, *args)
 
 
-# --- the board's figures -----------------------------------------------------------------------------------------------
+# --- the board's figures ----------------------------------------------------------------------------------------------
 
 
 def decode() -> Drawing:
@@ -45,20 +46,26 @@ def decode() -> Drawing:
             axes.add_patch(Rectangle((column, row), 0.9, 0.9, color=colour, alpha=shade, lw=0))
         if column < old:
             arc = f"arc3,rad={0.25 + 0.03 * (old - column)}"
-            axes.annotate("", (column + 0.45, height), (old + 0.45, height),
-                          arrowprops={"arrowstyle": "->", "color": COLOURS["muted"], "connectionstyle": arc})  # fmt: skip
+            axes.annotate(
+                "",
+                (column + 0.45, height),
+                (old + 0.45, height),
+                arrowprops={"arrowstyle": "->", "color": COLOURS["muted"], "connectionstyle": arc},
+            )
     axes.text(old / 2, -0.3, "earlier tokens: kept in the KV cache", color=COLOURS["kv"], ha="center", va="top")
     axes.text(old + 1.1, height / 2, "the new\ntoken", color=COLOURS["compute"], va="center")
     axes.text(0.1, height + 2.75, "attention reads them all", color=COLOURS["muted"], va="bottom")
     axes.text(-0.2, height / 2, "embedding", rotation=90, ha="right", va="center")
-    axes.annotate("sequence, token by token", (old + 1, -1.45), (0, -1.45), va="center", arrowprops={"arrowstyle": "->"})
+    axes.annotate(
+        "sequence, token by token", (old + 1, -1.45), (0, -1.45), va="center", arrowprops={"arrowstyle": "->"}
+    )
     axes.set(xlim=(-0.8, old + 3), ylim=(-1.9, height + 3.6))
     axes.axis("off")
     return done(
         fig,
-        f"A grid: across, the {old} earlier tokens of a sequence and one new column appended on the right; down, the "
-        "embedding. Arrows run from the new column back to every earlier one. A decode step makes one column, but reads "
-        "what is kept of all columns before it: the KV cache.",
+        f"A grid: across, the {old} earlier tokens of a sequence and one new column appended on the right; down, the"
+        " embedding. Arrows run from the new column back to every earlier one. A decode step makes one column, but"
+        " reads what is kept of all columns before it: the KV cache.",
     )
 
 
@@ -106,16 +113,22 @@ def latency(case: Case = RUNNING) -> Drawing:
     fig, axes = drawing.axes()
     batch, floor = _batches(case), case(eq.latency_floor) / MS
     step = case(eq.step_time, batch=batch) / MS
-    _board(axes, case, step, {name: case(term, batch=batch) / MS for name, term in eq.STEP_TERMS.items()}, top=max(step) * 1.05)
+    _board(
+        axes,
+        case,
+        step,
+        {name: case(term, batch=batch) / MS for name, term in eq.STEP_TERMS.items()},
+        top=max(step) * 1.05,
+    )
     point(axes, (0, floor), f"latency floor\n{significant(floor)} ms", (0.2, 0.62), "weights")
     _point_kink(axes, case, eq.step_time, 1 / MS, (0.4, 0.92))
     axes.set_ylabel("ms per step")
     axes.set_title(f"{filled(case)},\n{case.tokens}", loc="left")
     return done(
         fig,
-        f"Time of one step in milliseconds against batch, 0 to {batch[-1]:,.0f} sequences, for {case}, {case.tokens}. "
-        "Weights are a level line, KV and compute rise from zero; the bold line is the larger of compute and weights plus "
-        f"KV. It starts at the latency floor of {significant(floor)} ms; {_kink_says(case)}.",
+        f"Time of one step in milliseconds against batch, 0 to {batch[-1]:,.0f} sequences, for {case}, {case.tokens}."
+        " Weights are a level line, KV and compute rise from zero; the bold line is the larger of compute and weights"
+        f" plus KV. It starts at the latency floor of {significant(floor)} ms; {_kink_says(case)}.",
     )
 
 
@@ -134,17 +147,19 @@ def cost(case: Case = RUNNING, rent: float = LECTURE_RENT) -> Drawing:
     alone = MILLION * case(eq.cost_per_token, batch=1, **rented)
     return done(
         fig,
-        f"Cost per million tokens against batch, 0 to {batch[-1]:,.0f} sequences, for {case}, {case.tokens}, at ${rent:g} "
-        "per GPU-hour. Compute and KV are level lines, weights a hyperbola; the bold line is the larger of compute and "
-        f"weights plus KV. It falls from ${significant(alone)} at a batch of one (far above the picture) to the floor of "
-        f"${significant(floor)}; {_kink_says(case)}.",
+        f"Cost per million tokens against batch, 0 to {batch[-1]:,.0f} sequences, for {case}, {case.tokens}, at"
+        f" ${rent:g} per GPU-hour. Compute and KV are level lines, weights a hyperbola; the bold line is the larger of"
+        f" compute and weights plus KV. It falls from ${significant(alone)} at a batch of one (far above the picture)"
+        f" to the floor of ${significant(floor)}; {_kink_says(case)}.",
     )
 
 
 def trains(interval: float = numbers.INTERVAL) -> Drawing:
     """B3: departures at equal intervals; what a request waits and rides. `interval` in seconds."""
     fig, axes = drawing.axes(5.0, 3.4)
-    slot, worst, mean = (t / MS for t in (interval, eq.worst_latency(interval=interval), eq.mean_latency(interval=interval)))
+    slot, worst, mean = (
+        t / MS for t in (interval, eq.worst_latency(interval=interval), eq.mean_latency(interval=interval))
+    )
     for n in range(4):
         axes.add_patch(Rectangle((n * slot, 3.1), slot * 0.97, 0.55, color=COLOURS["accent"], alpha=0.3, lw=0))
         axes.text((n + 0.485) * slot, 3.375, f"train {n + 1}", ha="center", va="center")
@@ -162,13 +177,13 @@ def trains(interval: float = numbers.INTERVAL) -> Drawing:
     axes.spines["left"].set_visible(False)
     return done(
         fig,
-        f"A time axis of 0 to {4 * slot:g} ms in equal slots of {slot:g} ms; a batch departs at the start of each. A "
-        f"request that just missed a departure waits {slot:g} ms and rides {slot:g} ms, {worst:g} ms in all; over arrivals "
-        f"spread evenly the mean is {mean:g} ms; one that just caught a departure takes {slot:g} ms.",
+        f"A time axis of 0 to {4 * slot:g} ms in equal slots of {slot:g} ms; a batch departs at the start of each. A"
+        f" request that just missed a departure waits {slot:g} ms and rides {slot:g} ms, {worst:g} ms in all; over"
+        f" arrivals spread evenly the mean is {mean:g} ms; one that just caught a departure takes {slot:g} ms.",
     )
 
 
-# --- against reality -----------------------------------------------------------------------------------------------------
+# --- against reality --------------------------------------------------------------------------------------------------
 
 
 def mfu_context(case: Case = RUNNING) -> Drawing:
@@ -186,9 +201,9 @@ def mfu_context(case: Case = RUNNING) -> Drawing:
     axes.set_title(f"{filled(case)},\nby bytes of KV per token", loc="left")
     return done(
         fig,
-        "Share of peak FLOPs that an unlimited batch can use, against context from 100 to 500,000 tokens (log scale), for "
-        f"{case}, with three sizes of KV cache per token. {'; '.join(says)}. Beyond the balanced context MFU falls as one "
-        "over the context.",
+        "Share of peak FLOPs that an unlimited batch can use, against context from 100 to 500,000 tokens (log scale),"
+        f" for {case}, with three sizes of KV cache per token. {'; '.join(says)}. Beyond the balanced context MFU falls"
+        " as one over the context.",
     )
 
 
@@ -214,8 +229,14 @@ def drain() -> Drawing:
     for row, time in enumerate(times):
         axes.plot([0, time], [row, row], color=COLOURS["muted"], alpha=0.35, lw=1.5)
         axes.plot(time, row, "o", color=COLOURS["compute"], mfc=COLOURS["compute"] if sure[row] else "white", ms=8)
-        axes.annotate(f"{time:.1f}", (time, row), xytext=(8, 0), textcoords="offset points", va="center",
-                      bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5})  # fmt: skip
+        axes.annotate(
+            f"{time:.1f}",
+            (time, row),
+            xytext=(8, 0),
+            textcoords="offset points",
+            va="center",
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
+        )
     axes.axvline(mark, color=COLOURS["third"], lw=1.5, zorder=0)
     axes.text(mark, len(chips) - 0.3, f"the lecture's {mark:g} ms", ha="center", va="bottom")
     axes.set_yticks(range(len(chips)), [f"{_short(chip)} ({chip.release[:4]})" for chip in chips])
@@ -251,11 +272,11 @@ def gemm() -> Drawing:
     small, large = ([r.measured / r.ideal for r in rows if r.m == end(q.m for q in rows)] for end in (min, max))
     return done(
         fig,
-        f"{len(panels)} panels, one per shape and number format: measured time of a matrix product on an H200 against its "
-        f"rows, {min(r.m for r in rows)} to {max(r.m for r in rows):,} (both log), over the ideal roofline. Time is level, "
-        f"then proportional to the rows. All {len(rows)} points lie above the line, by {min(ratios):.2f} to "
-        f"{max(ratios):.2f} times: {min(small):.2f} to {max(small):.2f} at one row, {min(large):.2f} to {max(large):.2f} "
-        "at the most.",
+        f"{len(panels)} panels, one per shape and number format: measured time of a matrix product on an H200 against"
+        f" its rows, {min(r.m for r in rows)} to {max(r.m for r in rows):,} (both log), over the ideal roofline. Time"
+        f" is level, then proportional to the rows. All {len(rows)} points lie above the line, by {min(ratios):.2f} to"
+        f" {max(ratios):.2f} times: {min(small):.2f} to {max(small):.2f} at one row, {min(large):.2f} to"
+        f" {max(large):.2f} at the most.",
     )
 
 
@@ -269,8 +290,14 @@ def _gemm_panel(axes, rows: list[numbers.GemmRow], looks: dict[str, tuple[str, s
         measured = [r.m for r in mine], [r.measured for r in mine]
         axes.plot(*measured, marker, color=COLOURS[colour], ms=4.5, mfc="none", mew=1.3)
         least, most = mine[0].measured / mine[0].ideal, mine[-1].measured / mine[-1].ideal
-        axes.text(0.04, 0.95 - 0.2 * line, f"{library.split()[0]}\n{least:.2f}× … {most:.2f}×", transform=axes.transAxes,
-                  va="top", color=COLOURS[colour])  # fmt: skip
+        axes.text(
+            0.04,
+            0.95 - 0.2 * line,
+            f"{library.split()[0]}\n{least:.2f}× … {most:.2f}×",
+            transform=axes.transAxes,
+            va="top",
+            color=COLOURS[colour],
+        )
     axes.text(0.96, 0.05, "ideal", transform=axes.transAxes, ha="right", va="bottom")
     axes.set(xscale="log", yscale="log")
     axes.xaxis.set_major_formatter("{x:,.0f}")

@@ -102,7 +102,9 @@ class Measured:
         return shape | size | dict(flops=self.flops, bandwidth=self.bandwidth)
 
     def predict(self, batch=None):
-        """Seconds by `equations.gemm_time` with the measured rates, for a batch or an array of them (the measured ones)."""
+        """Seconds by `equations.gemm_time` with the measured rates, for a batch or an array of them (the measured
+        ones).
+        """
         return equations.gemm_time(rows=self.batches if batch is None else batch, **self._symbols())
 
     @property
@@ -166,7 +168,9 @@ def shipped() -> Measured:
 # --- measuring -----------------------------------------------------------------------------------------------------
 
 
-def measure(seconds: float = 60, progress: bool = True, plan: Plan | None = None, bench: "_Cpu | _Cuda | None" = None) -> Measured:
+def measure(
+    seconds: float = 60, progress: bool = True, plan: Plan | None = None, bench: _Cpu | _Cuda | None = None
+) -> Measured:
     """Measure this machine in about so many seconds: its GPU if PyTorch sees one, else its CPU.
 
     MemoryError, with what is needed and what is free, where the matrices do not fit; a smaller `plan` then helps,
@@ -176,7 +180,9 @@ def measure(seconds: float = 60, progress: bool = True, plan: Plan | None = None
     bench = bench or _bench(plan, say)
     say(f"measuring {bench.machine}, about {seconds:.0f} s")
     readers = bench.readers()
-    speeds = {name: size / _time(bench, work, 0.1 * seconds / len(readers))[0] for name, (work, size) in readers.items()}
+    speeds = {
+        name: size / _time(bench, work, 0.1 * seconds / len(readers))[0] for name, (work, size) in readers.items()
+    }
     read_by = max(speeds, key=speeds.get)
     say(f"  memory: {units.pretty(speeds[read_by], 'byte/s')}, read by {read_by}")
     work, flop = bench.square()
@@ -186,17 +192,22 @@ def measure(seconds: float = 60, progress: bool = True, plan: Plan | None = None
     return Measured(**bench.identity(), flops=flops, bandwidth=speeds[read_by], read_by=read_by, rows=rows)
 
 
-def _sweep(bench: "_Cpu | _Cuda", seconds: float, say: Callable[[str], None]) -> Iterable[Timing]:
+def _sweep(bench: _Cpu | _Cuda, seconds: float, say: Callable[[str], None]) -> Iterable[Timing]:
     """The products of all batches, each for its part of the time."""
     batches = bench.plan.batches
     for number, batch in enumerate(batches, 1):
         timing = Timing(batch, *_time(bench, bench.product(batch), seconds / len(batches)))
-        say(f"  {number:2d} of {len(batches)}  batch {batch:5d}: {units.pretty(timing.seconds, 's')}, median of {timing.repeats}")
+        say(
+            f"  {number:2d} of {len(batches)}  batch {batch:5d}: {units.pretty(timing.seconds, 's')}, median of"
+            f" {timing.repeats}"
+        )
         yield timing
 
 
-def _time(bench: "_Cpu | _Cuda", work: Work, seconds: float, least: int = 3, most: int = 200) -> tuple[float, float, int]:
-    """Seconds of one call of `work`, median and shortest, and of how many calls: for so many seconds, after a warm-up."""
+def _time(bench: _Cpu | _Cuda, work: Work, seconds: float, least: int = 3, most: int = 200) -> tuple[float, float, int]:
+    """Seconds of one call of `work`, median and shortest, and of how many calls: for so many seconds, after a
+    warm-up.
+    """
     bench.seconds(work)  # the first call pays for threads, buffers and the choice of a kernel
     times: list[float] = []
     while len(times) < least or (len(times) < most and sum(times) * bench.burst < seconds):
@@ -209,7 +220,9 @@ class _Cpu:
 
     device, precision, bytes_per_value, burst = "cpu", "float32", 4, 1
 
-    def __init__(self, plan: Plan | None = None, free: float | None = None, clock: Callable[[], float] = time.perf_counter):
+    def __init__(
+        self, plan: Plan | None = None, free: float | None = None, clock: Callable[[], float] = time.perf_counter
+    ):
         self.plan = plan or _fitting(Plan(), last_level_cache())
         self.machine, self._clock, self._turn = cpu_name(), clock, 0
         _afford(self.plan.bytes(4), _free_memory() if free is None else free)
@@ -308,13 +321,13 @@ class _Cuda:
         return _identity(self) | dict(id=chip or "gpu", threads=None, software=software, chip=chip)
 
 
-def _identity(bench: "_Cpu | _Cuda") -> dict:
+def _identity(bench: _Cpu | _Cuda) -> dict:
     sizes = {name: getattr(bench.plan, name) for name in ("weight_rows", "weight_columns", "matrices")}
     known = {name: getattr(bench, name) for name in ("machine", "device", "precision", "bytes_per_value")}
     return known | sizes | dict(date=date.today().isoformat(), how=COMMAND)
 
 
-def _bench(plan: Plan | None, say: Callable[[str], None]) -> "_Cpu | _Cuda":
+def _bench(plan: Plan | None, say: Callable[[str], None]) -> _Cpu | _Cuda:
     """The GPU if PyTorch is installed and sees one, else the CPU."""
     try:
         import torch
@@ -411,15 +424,22 @@ def _sentences(m: Measured) -> Iterable[str]:
     cores = f", {m.threads} threads" if m.threads else ""
     matrix = m.weight_rows * m.weight_columns * m.bytes_per_value
     yield f"{m.machine}{cores}, {m.precision}, {m.software}, {m.date}"
-    yield f"memory is read at {pretty(m.bandwidth, 'byte/s')} ({m.read_by}), matrices are multiplied at {pretty(m.flops, 'FLOP/s')}"
+    yield (
+        f"memory is read at {pretty(m.bandwidth, 'byte/s')} ({m.read_by}), matrices are multiplied at"
+        f" {pretty(m.flops, 'FLOP/s')}"
+    )
     yield f"so about {m.hardware_constant:.0f} rows must share a weight to pay for reading it"
-    yield f"a product with {matrix / 1e6:.0f} MB of weights takes at least {pretty(m.predict(1), 's')}; measured: " + (
-        f"{pretty(m.seconds[0], 's')} at batch {m.batches[0]}, {pretty(m.flat, 's')} where it is flat"
+    yield (
+        f"a product with {matrix / 1e6:.0f} MB of weights takes at least {pretty(m.predict(1), 's')}; measured: "
+        + f"{pretty(m.seconds[0], 's')} at batch {m.batches[0]}, {pretty(m.flat, 's')} where it is flat"
     )
     knee = f"at batch {m.knee:.0f}" if m.knee else f"nowhere up to batch {m.batches[-1]}"
     yield f"time has doubled from flat {knee}; predicted: batch {m.predicted_knee:.0f}"
     if m.unrest > 1.5:
-        yield f"the machine was busy (medians up to {m.unrest:.1f} times the fastest repeat): close other programs and measure again"
+        yield (
+            f"the machine was busy (medians up to {m.unrest:.1f} times the fastest repeat): close other programs and"
+            " measure again"
+        )
     if m.chip:
         yield _against_datasheet(m)
 
@@ -429,7 +449,10 @@ def _against_datasheet(m: Measured) -> str:
 
     chip = catalogue.chip(m.chip)
     read, multiplied = m.bandwidth / chip.bandwidth, m.flops / chip.flops(m.precision)
-    return f"nearest in the catalogue: {chip.name}; {read:.0%} of its bandwidth and {multiplied:.0%} of its FLOP/s were reached"
+    return (
+        f"nearest in the catalogue: {chip.name}; {read:.0%} of its bandwidth and {multiplied:.0%} of its FLOP/s were"
+        " reached"
+    )
 
 
 def _draw(m: Measured):
@@ -442,10 +465,18 @@ def _draw(m: Measured):
     batch, colours = np.geomspace(m.batches[0], m.batches[-1], 400), style.COLOURS
     axes.loglog(batch, 1e3 * m.predict(batch), color=colours["bound"])
     axes.loglog(m.batches, 1e3 * m.seconds, "o", color=colours["compute"])
-    for knee, colour, name, place in ((m.predicted_knee, "bound", "predicted", 0.04), (m.knee, "compute", "measured", 0.11)):
+    for knee, colour, name, place in (
+        (m.predicted_knee, "bound", "predicted", 0.04),
+        (m.knee, "compute", "measured", 0.11),
+    ):
         if knee:
             axes.axvline(knee, color=colours[colour], linewidth=1, linestyle=":")
-            axes.annotate(f" {name}: doubled at {knee:.0f}", (knee, place), xycoords=axes.get_xaxis_transform(), color=colours[colour])
+            axes.annotate(
+                f" {name}: doubled at {knee:.0f}",
+                (knee, place),
+                xycoords=axes.get_xaxis_transform(),
+                color=colours[colour],
+            )
     style.label(axes, m.batches[0], 1e3 * m.seconds.max(), "● measured", colours["compute"])
     style.label(axes, m.batches[0], 1e3 * m.seconds.max() / 1.5, "— predicted from the two rates", colours["bound"])
     axes.set(xlabel="batch (rows that share the weights)", ylabel="time of one product (ms)", title=m.machine)

@@ -34,16 +34,20 @@ def hardware() -> dict[str, str]:
         "critical": significant(RUNNING(eq.critical_batch), 2),
         "gain": significant(RUNNING(eq.batching_gain), 2),
         "gain_dense": significant(RUNNING(eq.batching_gain, n_total=known["n_active"]), 4),
-        "n_active": f"{known['n_active'] / 1e9:.1f} billion", "n_total": f"{known['n_total'] / 1e9:.0f} billion",
+        "n_active": f"{known['n_active'] / 1e9:.1f} billion",
+        "n_total": f"{known['n_total'] / 1e9:.0f} billion",
         "n_total_off": f"{model('lecture-moe').n_total / known['n_total'] - 1:.0%}",
         "lookup": f"{model(RUNNING.model).vocab * model(RUNNING.model).d_model / known['n_active']:.1%}",
-    }  # fmt: skip
+    }
 
 
 def balanced_with_attention(slower: float) -> float:
     """The balanced context when attention multiplies too, `slower` times slower than the weights' format."""
     known = RUNNING.symbols
-    per_token = known["kv_bytes_per_token"] / known["bandwidth"] - slower * model(RUNNING.model).attention_flop(1) / known["flops"]
+    per_token = (
+        known["kv_bytes_per_token"] / known["bandwidth"]
+        - slower * model(RUNNING.model).attention_flop(1) / known["flops"]
+    )
     return 2 * known["n_active"] / known["flops"] / per_token
 
 
@@ -61,9 +65,10 @@ def workload() -> dict[str, str]:
         "attention_equal": f"{significant(2 * RUNNING.symbols['n_active'] / attention, 2)} tokens",
         "balanced_fp8": f"{significant(balanced_with_attention(1), 2)} tokens",
         "balanced_bf16": f"{significant(balanced_with_attention(2), 2)} tokens",
-        "slow_batch": str(SLOW), "slow_context": f"{RUNNING.context:,} tokens",
+        "slow_batch": str(SLOW),
+        "slow_context": f"{RUNNING.context:,} tokens",
         "slow_saving": significant(RUNNING(eq.slow_mode_limit, batch=SLOW), 2),
-    }  # fmt: skip
+    }
 
 
 def named(card) -> str:
@@ -75,34 +80,50 @@ def fast_mode() -> dict[str, str]:
     """Fast mode at the lecture's date and later, inverted to a batch."""
     day, night = price("deepseek-r1", on="2025-02-26"), price("deepseek-r1-night@2025-02-26")
     then, later = price("claude-opus-4.6", on=LECTURE_DAY), price(LATER_CARD)
-    ratio = lambda card: eq.fast_mode_batch_ratio(price_ratio=card.fast.price_multiplier, speed_ratio=card.fast.speed_multiplier)
+    ratio = lambda card: eq.fast_mode_batch_ratio(
+        price_ratio=card.fast.price_multiplier, speed_ratio=card.fast.speed_multiplier
+    )
     return {
-        "fast_price": significant(then.fast.price_multiplier, 1), "fast_speed": significant(then.fast.speed_multiplier, 2),
-        "fast_ratio": significant(ratio(then), 2), "fast_card_price": significant(then.fast.price_multiplier, 1),
-        "fast_card": named(then), "fast_card_date": then.valid_from, "fast_now": named(later), "fast_now_date": later.valid_from,
-        "night_price": f"{night.usd_per_Mtok.output / day.usd_per_Mtok.output:.0%}", "night_date": night.valid_from[:4],
-        "batch_price": " or ".join(sorted({f"{card.batch_multiplier:.0%}" for card in prices() if card.confirmed and card.batch_multiplier})),
-        "fast_now_price": significant(later.fast.price_multiplier, 1), "fast_now_ratio": significant(ratio(later), 1),
-    }  # fmt: skip
+        "fast_price": significant(then.fast.price_multiplier, 1),
+        "fast_speed": significant(then.fast.speed_multiplier, 2),
+        "fast_ratio": significant(ratio(then), 2),
+        "fast_card_price": significant(then.fast.price_multiplier, 1),
+        "fast_card": named(then),
+        "fast_card_date": then.valid_from,
+        "fast_now": named(later),
+        "fast_now_date": later.valid_from,
+        "night_price": f"{night.usd_per_Mtok.output / day.usd_per_Mtok.output:.0%}",
+        "night_date": night.valid_from[:4],
+        "batch_price": " or ".join(
+            sorted({f"{card.batch_multiplier:.0%}" for card in prices() if card.confirmed and card.batch_multiplier})
+        ),
+        "fast_now_price": significant(later.fast.price_multiplier, 1),
+        "fast_now_ratio": significant(ratio(later), 1),
+    }
 
 
 def train() -> dict[str, str]:
     """The departure schedule."""
     ms, known = (lambda seconds: f"{seconds * 1e3:.0f} ms"), RUNNING.symbols
     rents = [rent.usd_per_chip_hour for rent in system(RUNNING.system).chip.rents if rent.confirmed]
+    held = known["n_total"] * known["bytes_per_param"] + BUSY * RUNNING.context * known["kv_bytes_per_token"]
     return {
-        "drain_least": ms(drains()[0]), "drain_most": ms(drains()[-1]),
-        "worst": ms(eq.worst_latency(interval=INTERVAL)), "mean": ms(eq.mean_latency(interval=INTERVAL)),
+        "drain_least": ms(drains()[0]),
+        "drain_most": ms(drains()[-1]),
+        "worst": ms(eq.worst_latency(interval=INTERVAL)),
+        "mean": ms(eq.mean_latency(interval=INTERVAL)),
         "throughput": f"{eq.throughput(batch=BUSY, interval=1 / 64):,.0f} tokens/s",
-        "throughput_20": f"{eq.throughput(batch=BUSY, interval=INTERVAL):,.0f} tokens/s", "interval_64": f"{1e3 / 64:.1f} ms",
+        "throughput_20": f"{eq.throughput(batch=BUSY, interval=INTERVAL):,.0f} tokens/s",
+        "interval_64": f"{1e3 / 64:.1f} ms",
         "floor_h100": pretty(RUNNING._replace(system="h100-8")(eq.latency_floor), "s"),
         "step_h200": pretty(RUNNING._replace(system="h200-8")(eq.step_time, batch=BUSY), "s"),
         "step_rack": pretty(RUNNING(eq.step_time, batch=BUSY), "s"),
-        "full_h200": f"{(known['n_total'] * known['bytes_per_param'] + BUSY * RUNNING.context * known['kv_bytes_per_token']) / system('h200-8').hbm_bytes:.0%}",
-        "rent_least": f"${min(rents):.2f}", "rent_most": f"${max(rents):.2f}",
+        "full_h200": f"{held / system('h200-8').hbm_bytes:.0%}",
+        "rent_least": f"${min(rents):.2f}",
+        "rent_most": f"${max(rents):.2f}",
         "hbm_h100": pretty(system("h100-8").hbm_bytes, "byte"),
         "idle_20ms": f"{RUNNING(eq.compute_time, batch=BUSY) / INTERVAL:.1%}",
-    }  # fmt: skip
+    }
 
 
 class GemmRow(NamedTuple):

@@ -74,7 +74,10 @@ def matrices(config: Config) -> dict[str, tuple[int, int]]:
         if config.experts:
             shapes[f"{layer}.router"] = (width, config.experts)
         for network in _networks(config):
-            shapes |= {f"{layer}.{network}.gate": (width, config.ffn_width), f"{layer}.{network}.up": (width, config.ffn_width)}
+            shapes |= {
+                f"{layer}.{network}.gate": (width, config.ffn_width),
+                f"{layer}.{network}.up": (width, config.ffn_width),
+            }
             shapes[f"{layer}.{network}.down"] = (config.ffn_width, width)
     return shapes | {"unembedding": (width, config.vocab)}
 
@@ -284,8 +287,18 @@ def compared(batch: int, context: int, config: Config = MIXTURE) -> list[Compare
     kv = dict(kv_bytes_per_token=kv_bytes_per_token(config, 8), context=context)
     # at one FLOP or byte per second, a formula's seconds are FLOPs or bytes
     return [
-        Compared("multiplied with weights", "FLOP", 2 * counted.weight_macs, eq.compute_time(batch=batch, n_active=p.n_active, flops=1)),
-        Compared("weights read", "byte", counted.weight_bytes, eq.weight_time(n_total=p.n_total, bytes_per_param=8, bandwidth=1)),
+        Compared(
+            "multiplied with weights",
+            "FLOP",
+            2 * counted.weight_macs,
+            eq.compute_time(batch=batch, n_active=p.n_active, flops=1),
+        ),
+        Compared(
+            "weights read",
+            "byte",
+            counted.weight_bytes,
+            eq.weight_time(n_total=p.n_total, bytes_per_param=8, bandwidth=1),
+        ),
         Compared("KV cache read", "byte", counted.kv_bytes, eq.kv_time(batch=batch, bandwidth=1, **kv)),
         Compared("multiplied in attention", "FLOP", 2 * counted.attention_macs, None),
     ]
@@ -296,7 +309,13 @@ def compare(batch: int, context: int, config: Config = MIXTURE):
     from blackboard.summary import table
 
     rows = [
-        (row.quantity, f"{row.counted:,.0f} {row.unit}", "left out" if row.formula is None else f"{row.formula:,.0f} {row.unit}")
+        (
+            row.quantity,
+            f"{row.counted:,.0f} {row.unit}",
+            "left out" if row.formula is None else f"{row.formula:,.0f} {row.unit}",
+        )
         for row in compared(batch, context, config)
     ]
-    return table(f"One decode step: {batch} sequences of {context} tokens", ("Quantity", "Counted", "By the formula"), rows)
+    return table(
+        f"One decode step: {batch} sequences of {context} tokens", ("Quantity", "Counted", "By the formula"), rows
+    )

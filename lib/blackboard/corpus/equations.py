@@ -1,4 +1,6 @@
-"""Formulas of the corpus lesson: what a run's tokens are worth, when they repeat, when they are filtered, when scores level off."""
+"""Formulas of the corpus lesson: what a run's tokens are worth, when they repeat, when they are filtered, when scores
+level off.
+"""
 
 from __future__ import annotations
 
@@ -8,68 +10,127 @@ from blackboard.batching.equations import batch, context
 from blackboard.formula import DERIVED, Formula, Source
 from blackboard.notation import symbol, symbols
 from blackboard.overtraining.equations import (
-    chip_flops, data_power, from_data, from_size, law_loss, pretrain_compute, pretrain_tokens, size_power,
-)  # fmt: skip
+    chip_flops,
+    data_power,
+    from_data,
+    from_size,
+    law_loss,
+    pretrain_compute,
+    pretrain_tokens,
+    size_power,
+)
 
 unique_tokens, epochs, reuse, kept_share, pool_tokens = symbols("unique_tokens epochs reuse kept_share pool_tokens")
 quality_power = symbol("quality_power")
-score_limit, score_gap, score_power, token_scale, chip_time = symbols("score_limit score_gap score_power token_scale chip_time")
+score_limit, score_gap, score_power, token_scale, chip_time = symbols(
+    "score_limit score_gap score_power token_scale chip_time"
+)
 
 MUENNIGHOFF = Source("muennighoff2023")
 one_pass = Le(1, epochs)
 
-# --- what a run was ----------------------------------------------------------------------------------------------------
+# --- what a run was ---------------------------------------------------------------------------------------------------
 
 step_tokens = Formula(
-    "corpus.step_tokens", "step_tokens", batch * context, "token",
-    "every sequence of a training step is full", ("no padding",), DERIVED,
-)  # fmt: skip
+    "corpus.step_tokens",
+    "step_tokens",
+    batch * context,
+    "token",
+    "every sequence of a training step is full",
+    ("no padding",),
+    DERIVED,
+)
 mfu_reached = Formula(
-    "corpus.mfu_reached", "mfu_reached", pretrain_compute.typed / (chip_flops * chip_time), "1",
-    "work over what the chips could have done in the time they were taken", pretrain_compute.assumes, DERIVED,
-)  # fmt: skip
+    "corpus.mfu_reached",
+    "mfu_reached",
+    pretrain_compute.typed / (chip_flops * chip_time),
+    "1",
+    "work over what the chips could have done in the time they were taken",
+    pretrain_compute.assumes,
+    DERIVED,
+)
 
-# --- tokens against parameters -----------------------------------------------------------------------------------------
+# --- tokens against parameters ----------------------------------------------------------------------------------------
 
 loss_left = Formula(
-    "corpus.loss_left", "loss_left", from_data, "1",
-    "the part of the loss that more data would remove, and a larger model would not", law_loss.assumes, law_loss.source,
-)  # fmt: skip
+    "corpus.loss_left",
+    "loss_left",
+    from_data,
+    "1",
+    "the part of the loss that more data would remove, and a larger model would not",
+    law_loss.assumes,
+    law_loss.source,
+)
 tokens_worth = Formula(
-    "corpus.tokens_worth", "tokens_worth", data_power * from_data / (size_power * from_size), "1",
-    "at the best size for a compute it is one; below one, compute is better spent on size than on tokens", law_loss.assumes, DERIVED,
-)  # fmt: skip
+    "corpus.tokens_worth",
+    "tokens_worth",
+    data_power * from_data / (size_power * from_size),
+    "1",
+    "at the best size for a compute it is one; below one, compute is better spent on size than on tokens",
+    law_loss.assumes,
+    DERIVED,
+)
 score = Formula(
-    "corpus.score", "score", score_limit - score_gap * (pretrain_tokens / token_scale) ** -score_power, "1",
-    "a score that nears a limit as a power of the tokens", ("the recipe does not change on the way",), DERIVED,
-)  # fmt: skip
+    "corpus.score",
+    "score",
+    score_limit - score_gap * (pretrain_tokens / token_scale) ** -score_power,
+    "1",
+    "a score that nears a limit as a power of the tokens",
+    ("the recipe does not change on the way",),
+    DERIVED,
+)
 
-# --- data seen more than once ------------------------------------------------------------------------------------------
+# --- data seen more than once -----------------------------------------------------------------------------------------
 
 data_worth = Formula(
-    "corpus.data_worth", "data_worth",
-    Min(pretrain_tokens, unique_tokens) + unique_tokens * reuse * (1 - exp(-Max(0, pretrain_tokens / unique_tokens - 1) / reuse)), "token",
-    "the first pass counts in full, each further one a little less", ("the law's exponents stay as they are",), MUENNIGHOFF,
-)  # fmt: skip
+    "corpus.data_worth",
+    "data_worth",
+    Min(pretrain_tokens, unique_tokens)
+    + unique_tokens * reuse * (1 - exp(-Max(0, pretrain_tokens / unique_tokens - 1) / reuse)),
+    "token",
+    "the first pass counts in full, each further one a little less",
+    ("the law's exponents stay as they are",),
+    MUENNIGHOFF,
+)
 worth_limit = Formula(
-    "corpus.worth_limit", "worth_limit", unique_tokens * (1 + reuse), "token",
-    "no number of passes makes more of the data than this", data_worth.assumes, MUENNIGHOFF,
-)  # fmt: skip
+    "corpus.worth_limit",
+    "worth_limit",
+    unique_tokens * (1 + reuse),
+    "token",
+    "no number of passes makes more of the data than this",
+    data_worth.assumes,
+    MUENNIGHOFF,
+)
 repeat_worth = Formula(
-    "corpus.repeat_worth", "repeat_worth", exp(-(epochs - 1) / reuse), "1",
-    "what the next token of one more pass adds, over a fresh one", data_worth.assumes, MUENNIGHOFF, where=(one_pass,),
-)  # fmt: skip
+    "corpus.repeat_worth",
+    "repeat_worth",
+    exp(-(epochs - 1) / reuse),
+    "1",
+    "what the next token of one more pass adds, over a fresh one",
+    data_worth.assumes,
+    MUENNIGHOFF,
+    where=(one_pass,),
+)
 
-# --- data thrown away --------------------------------------------------------------------------------------------------
+# --- data thrown away -------------------------------------------------------------------------------------------------
 
 worth = lambda there: data_worth.typed.subs(unique_tokens, there)
 quality_even = Formula(
-    "corpus.quality_even", "quality_even", worth(pool_tokens) / worth(kept_share * pool_tokens), "1",
-    "a filter leaves fewer tokens, which repeat more often: so many times as much each must teach, or the filter does harm",
-    (*data_worth.assumes, "a better token is worth the same multiple in every pass"), DERIVED,
-)  # fmt: skip
+    "corpus.quality_even",
+    "quality_even",
+    worth(pool_tokens) / worth(kept_share * pool_tokens),
+    "1",
+    "a filter leaves fewer tokens, which repeat more often: so many times as much each must teach, or the filter does"
+    " harm",
+    (*data_worth.assumes, "a better token is worth the same multiple in every pass"),
+    DERIVED,
+)
 filtered_worth = Formula(
-    "corpus.filtered_worth", "data_worth", kept_share**-quality_power * worth(kept_share * pool_tokens), "token",
+    "corpus.filtered_worth",
+    "data_worth",
+    kept_share**-quality_power * worth(kept_share * pool_tokens),
+    "token",
     "what the best share of a pool is worth, in average tokens of the pool: better the less is kept, and repeated more",
-    (*quality_even.assumes, "the best share of a pool is better by a power of it"), DERIVED,
-)  # fmt: skip
+    (*quality_even.assumes, "the best share of a pool is better by a power of it"),
+    DERIVED,
+)

@@ -1,7 +1,8 @@
-"""The corpus lesson by other means: curves fitted to published scores, losses of published runs, repetition tried on a small network.
+"""The corpus lesson by other means: curves fitted to published scores, losses of published runs, repetition tried on a
+small network.
 
-A curve through few points is not one curve but a set of them. So a fit here keeps every curve that the points allow, at 95 %,
-and says of each quantity from where to where these curves put it.
+A curve through few points is not one curve but a set of them. So a fit here keeps every curve that the points allow, at
+95 %, and says of each quantity from where to where these curves put it.
 """
 
 from __future__ import annotations
@@ -20,9 +21,13 @@ if TYPE_CHECKING:
 
 SCALE = 1e12  # tokens: the reference number of every fit
 LEVEL = 0.95
-CURVES = {"LLäMmlein 120M": "llammlein_checkpoints", "LLäMmlein 1B": "llammlein_checkpoints", "TinyLlama 1.1B": "tinyllama_checkpoints"}
+CURVES = {
+    "LLäMmlein 120M": "llammlein_checkpoints",
+    "LLäMmlein 1B": "llammlein_checkpoints",
+    "TinyLlama 1.1B": "tinyllama_checkpoints",
+}
 
-# --- published learning curves -----------------------------------------------------------------------------------------
+# --- published learning curves ----------------------------------------------------------------------------------------
 
 
 class Points(NamedTuple):
@@ -46,7 +51,7 @@ def checkpoints(model: str, task: str | None = None) -> Points:
     return Points(tuple(by), tuple(math.fsum(scores) / len(scores) for scores in by.values()))
 
 
-# --- every curve that the points allow ---------------------------------------------------------------------------------
+# --- every curve that the points allow --------------------------------------------------------------------------------
 
 
 class Range(NamedTuple):
@@ -60,15 +65,19 @@ class Range(NamedTuple):
         return f"{self.best:.4g} ({self.low:.4g} to {self.high:.4g})"
 
 
-BENDS = {"power": (0.0, 6.0, 601), "exponential": (0.0, 30.0, 1501), "line": (0.0, 0.0, 1)}  # least, most, and how many are tried
+BENDS = {
+    "power": (0.0, 6.0, 601),
+    "exponential": (0.0, 30.0, 1501),
+    "line": (0.0, 0.0, 1),
+}  # least, most, and how many are tried
 
 
 class Fit:
     """Curves s = a + b c(D) through a model's scores, where c bends more or less and b is not negative.
 
-    power: c = (1 - u^-bend)/bend with u = D/SCALE; bend 0 is the straight line in ln D, which has no limit. exponential: c = (1 - exp(-bend u))/bend.
-    line: bend 0 alone. For each bend the best a and b follow by least squares; the points allow what leaves a sum of squares
-    below the F bound for one constant.
+    power: c = (1 - u^-bend)/bend with u = D/SCALE; bend 0 is the straight line in ln D, which has no limit.
+    exponential: c = (1 - exp(-bend u))/bend. line: bend 0 alone. For each bend the best a and b follow by least
+    squares; the points allow what leaves a sum of squares below the F bound for one constant.
     """
 
     def __init__(self, points: Points, form: str = "power", level: float = LEVEL):
@@ -83,7 +92,10 @@ class Fit:
         self._regress()
 
     def __repr__(self) -> str:
-        return f"<{self.form} through {len(self.s)} points: bend {self.bend:.3g}, residual {self.residual:.2g}, limit {self.limit!r}>"
+        return (
+            f"<{self.form} through {len(self.s)} points: bend {self.bend:.3g}, residual {self.residual:.2g}, limit"
+            f" {self.limit!r}>"
+        )
 
     def shape(self, u: float | np.ndarray, bends: np.ndarray) -> np.ndarray:
         """c for each bend (rows) and each u (columns)."""
@@ -174,7 +186,11 @@ class Fit:
         gap = np.maximum(0, (limits[:, None] * left.sum(axis=1) - left @ self.s) / (left**2).sum(axis=1))
         squares = ((limits[:, None, None] - self.s - gap[..., None] * left) ** 2).sum(axis=2).min(axis=1)
         allowed = limits[squares <= self.bound]
-        best = self.mean_s - self.slopes[self.at] * self.mean_c[self.at] + self.slopes[self.at] / self.bend if self.bend else 1.0
+        best = (
+            self.mean_s - self.slopes[self.at] * self.mean_c[self.at] + self.slopes[self.at] / self.bend
+            if self.bend
+            else 1.0
+        )
         return Range(float(allowed[0]), float(min(1.0, best)), 1.0 if self.allows(0) else float(allowed[-1]))
 
     @property
@@ -184,7 +200,12 @@ class Fit:
             raise ValueError("the best curve is a straight line in ln D, or no power: it has no place in this formula")
         slope = float(self.slopes[self.at])
         at = float(self.mean_s - slope * self.mean_c[self.at])
-        return {"score_limit": at + slope / self.bend, "score_gap": slope / self.bend, "score_power": self.bend, "token_scale": SCALE}
+        return {
+            "score_limit": at + slope / self.bend,
+            "score_gap": slope / self.bend,
+            "score_power": self.bend,
+            "token_scale": SCALE,
+        }
 
 
 def quantile(level: float, over: int, under: int) -> float:
@@ -200,11 +221,13 @@ def fit(model: str, task: str | None = None, form: str = "power") -> Fit:
     return Fit(checkpoints(model, task), form)
 
 
-# --- what a benchmark and a test can see -------------------------------------------------------------------------------
+# --- what a benchmark and a test can see ------------------------------------------------------------------------------
 
 
 def benchmark_noise(score: float, questions: float, tasks: int = 1) -> float:
-    """Standard error of a mean score over so many tasks of so many questions each, from the choice of questions alone."""
+    """Standard error of a mean score over so many tasks of so many questions each, from the choice of questions
+    alone.
+    """
     return math.sqrt(score * (1 - score) / (questions * tasks))
 
 
@@ -218,7 +241,9 @@ class Spreads(NamedTuple):
 
 @cache
 def spreads(model: str, first: int, last: int) -> Spreads:
-    """How the scores of a model's tasks at checkpoint `last` spread, and their changes since `first` (places in the list); and the mean change."""
+    """How the scores of a model's tasks at checkpoint `last` spread, and their changes since `first` (places in the
+    list); and the mean change.
+    """
     from statistics import fmean, stdev
 
     before, after = ([checkpoints(model, task).scores[place] for task in tasks(model)] for place in (first, last))
@@ -229,20 +254,24 @@ def spreads(model: str, first: int, last: int) -> Spreads:
 def seen(gain: float, spread: float, count: int = 29, paired: bool = False, level: float = LEVEL) -> float:
     """The chance that an analysis of variance over so many tasks finds a gain between two checkpoints.
 
-    Not paired, it sees two heaps of scores, and `spread` is the standard deviation of a heap. Paired, it compares task by
-    task, and `spread` is that of the changes.
+    Not paired, it sees two heaps of scores, and `spread` is the standard deviation of a heap. Paired, it compares task
+    by task, and `spread` is that of the changes.
     """
     from scipy.special import ncfdtr
 
-    under, far = (count - 1, count * (gain / spread) ** 2) if paired else (2 * count - 2, count / 2 * (gain / spread) ** 2)
+    under, far = (
+        (count - 1, count * (gain / spread) ** 2) if paired else (2 * count - 2, count / 2 * (gain / spread) ** 2)
+    )
     return 1 - float(ncfdtr(1, under, far, quantile(level, 1, under)))
 
 
-# --- repeated data -----------------------------------------------------------------------------------------------------
+# --- repeated data ----------------------------------------------------------------------------------------------------
 
 
 def worth_summed(tokens: float, unique: float, reuse: float, parts: int = 1000) -> float:
-    """Fresh tokens that a run is worth, part of an epoch by part of an epoch: each one is worth a little less than the one before."""
+    """Fresh tokens that a run is worth, part of an epoch by part of an epoch: each one is worth a little less than the
+    one before.
+    """
     total, done = 0.0, 0.0
     while done < tokens - 1e-9 * unique:
         part = min(unique / parts, tokens - done)
@@ -252,7 +281,9 @@ def worth_summed(tokens: float, unique: float, reuse: float, parts: int = 1000) 
 
 
 def worth_by_epoch(passes: int, reuse: float) -> float:
-    """Worth of so many whole passes in texts read once, when each repetition loses the same share: what the law rounds to an exponential."""
+    """Worth of so many whole passes in texts read once, when each repetition loses the same share: what the law rounds
+    to an exponential.
+    """
     keeps = reuse / (1 + reuse)
     return math.fsum(keeps**again for again in range(passes))
 
@@ -286,11 +317,15 @@ def repeated_law() -> Repeated:
     [row] = measurement("repeated_data_law").records()
     if row["alpha"] != row["beta"]:
         raise ValueError("the best size is taken as proportional to the data, which needs equal powers")
-    return Repeated(math.exp(row["E_log"]), math.exp(row["A_log"]), math.exp(row["B_log"]), row["alpha"], row["R_D"], row["R_N"])
+    return Repeated(
+        math.exp(row["E_log"]), math.exp(row["A_log"]), math.exp(row["B_log"]), row["alpha"], row["R_D"], row["R_N"]
+    )
 
 
 class Run(NamedTuple):
-    """A published run over and over the same text: epochs, mean loss over its seeds, the least and the most; and the law's loss."""
+    """A published run over and over the same text: epochs, mean loss over its seeds, the least and the most; and the
+    law's loss.
+    """
 
     epochs: float
     loss: float
@@ -301,19 +336,29 @@ class Run(NamedTuple):
 
 @cache
 def published(run: str) -> tuple[Run, ...]:
-    """The published runs of one size, by epochs; the law is shifted to agree at one epoch, for it is meant for differences."""
+    """The published runs of one size, by epochs; the law is shifted to agree at one epoch, for it is meant for
+    differences.
+    """
     rows: dict[float, list[dict]] = {}
     for row in measurement("repeated_data_runs").records(run=run):
         rows.setdefault(row["unique_tokens"], []).append(row)
     found = []
     for unique, same in sorted(rows.items(), reverse=True):
         losses, size, tokens = [row["loss"] for row in same], same[0]["n_total"], same[0]["pretraining_tokens"]
-        found.append(Run(tokens / unique, math.fsum(losses) / len(losses), min(losses), max(losses), repeated_law().loss(size, tokens, unique)))
+        found.append(
+            Run(
+                tokens / unique,
+                math.fsum(losses) / len(losses),
+                min(losses),
+                max(losses),
+                repeated_law().loss(size, tokens, unique),
+            )
+        )
     shift = found[0].loss - found[0].law
     return tuple(each._replace(law=each.law + shift) for each in found)
 
 
-# --- repetition, tried -------------------------------------------------------------------------------------------------
+# --- repetition, tried ------------------------------------------------------------------------------------------------
 
 BEFORE = 6  # characters that the network sees
 
@@ -321,7 +366,8 @@ BEFORE = 6  # characters that the network sees
 class Network:
     """Predicts a character from the few before it: a vector for each, one hidden layer; trained by SGD with momentum.
 
-    Several networks side by side [network, ...], each with a start of its own. Small, so that no product is worth a second thread.
+    Several networks side by side [network, ...], each with a start of its own. Small, so that no product is worth a
+    second thread.
     """
 
     def __init__(self, vocab: int, count: int, width: int = 12, hidden: int = 96, seed: int = 0):
@@ -329,7 +375,11 @@ class Network:
 
         rng = np.random.default_rng(seed)
         draw = lambda scale, *shape: (scale * rng.normal(size=(count, *shape))).astype("f4")
-        self.weights = [draw(0.3, vocab, width), draw((BEFORE * width) ** -0.5, BEFORE * width, hidden), draw(hidden**-0.5 / 3, hidden, vocab)]
+        self.weights = [
+            draw(0.3, vocab, width),
+            draw((BEFORE * width) ** -0.5, BEFORE * width, hidden),
+            draw(hidden**-0.5 / 3, hidden, vocab),
+        ]
         self.speeds = [np.zeros_like(weights) for weights in self.weights]
 
     def _forward(self, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -360,7 +410,9 @@ class Network:
         back = (wrong @ second.transpose(0, 2, 1)) * (1 - hidden**2)
         into = (back @ first.transpose(0, 2, 1)).reshape(-1, vectors.shape[2])
         where = (np.arange(len(seen))[:, None, None] * vectors.shape[1] + seen).ravel()
-        order = where.argsort(kind="stable")  # the same character again and again: added up in a row, which is faster than one by one
+        order = where.argsort(
+            kind="stable"
+        )  # the same character again and again: added up in a row, which is faster than one by one
         found, starts = np.unique(where[order], return_index=True)
         added = np.zeros((len(seen) * vectors.shape[1], vectors.shape[2]), "f4")
         added[found] = np.add.reduceat(into[order], starts)
@@ -392,7 +444,9 @@ def _examples(places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @dataclass(frozen=True)
 class Tried:
-    """Losses on text held out, nats a character [pass, network]: of networks that met the same text again, and of such that met fresh text."""
+    """Losses on text held out, nats a character [pass, network]: of networks that met the same text again, and of such
+    that met fresh text.
+    """
 
     unique: int
     passes: tuple[int, ...]
@@ -404,20 +458,29 @@ class Tried:
         return f"<{self.unique:,} characters, worth by passes: {found}; best after {self.best}>"
 
     def worth(self, passes: int) -> tuple[float, float]:
-        """Fresh text that so many passes were worth, over what was read: mean over the networks, and its standard error."""
+        """Fresh text that so many passes were worth, over what was read: mean over the networks, and its standard
+        error.
+        """
         import numpy as np
 
         place = self.passes.index(passes)
-        reached = [np.interp(-self.again[place, n], -np.minimum.accumulate(self.fresh[:, n]), self.passes) for n in range(self.again.shape[1])]
+        reached = [
+            np.interp(-self.again[place, n], -np.minimum.accumulate(self.fresh[:, n]), self.passes)
+            for n in range(self.again.shape[1])
+        ]
         shares = np.array(reached) / passes
         return float(shares.mean()), float(shares.std(ddof=1) / math.sqrt(len(shares)))
 
     @cached_property
     def reuse(self) -> float:
-        """The law's constant by least squares, up to the best number of passes: repetitions after which a token has lost 63 % of its worth."""
+        """The law's constant by least squares, up to the best number of passes: repetitions after which a token has
+        lost 63 % of its worth.
+        """
         tries = [0.1 * n for n in range(1, 500)]
         far = [n for n in self.passes if n <= max(3, self.best)]
-        off = lambda reuse: sum((self.worth(n)[0] - eq.data_worth(pretrain_tokens=n, unique_tokens=1, reuse=reuse) / n) ** 2 for n in far)
+        off = lambda reuse: sum(
+            (self.worth(n)[0] - eq.data_worth(pretrain_tokens=n, unique_tokens=1, reuse=reuse) / n) ** 2 for n in far
+        )
         return min(tries, key=off)
 
     @property
@@ -427,8 +490,11 @@ class Tried:
 
 
 @cache
-def repetition(unique: int = 4096, passes: int = 10, networks: int = 4, batch: int = 64, rate: float = 0.1, seed: int = 0) -> Tried:
-    """Small networks that learn to predict Shakespeare's sonnets: `unique` characters passed over again and again, or as many fresh ones.
+def repetition(
+    unique: int = 4096, passes: int = 10, networks: int = 4, batch: int = 64, rate: float = 0.1, seed: int = 0
+) -> Tried:
+    """Small networks that learn to predict Shakespeare's sonnets: `unique` characters passed over again and again, or
+    as many fresh ones.
 
     Each network has a start and a stretch of text of its own; the last eighth of the text is held out.
     """
@@ -455,19 +521,21 @@ def repetition(unique: int = 4096, passes: int = 10, networks: int = 4, batch: i
     return Tried(unique, tuple(range(1, passes + 1)), *losses)
 
 
-# --- filtered data -----------------------------------------------------------------------------------------------------
+# --- filtered data ----------------------------------------------------------------------------------------------------
 
 
 def power_of(times: float, share: float = 0.1) -> float:
-    """The power with which quality rises, when the best `share` of the pool teaches so many times as much as an average token."""
+    """The power with which quality rises, when the best `share` of the pool teaches so many times as much as an
+    average token.
+    """
     return math.log(times) / -math.log(share)
 
 
 def filtered(tokens: float, pool: float, kept: float, reuse: float, quality_power: float, parts: int = 2000) -> float:
     """Average tokens of the pool that a run over its best `kept` share is worth, part by part.
 
-    The pool lies sorted; the part at rank r of 0 to 1 teaches (1 - power) r^-power times an average token, so that the mean over the
-    best share x is x^-power. The best parts are read, pass after pass, each pass worth less.
+    The pool lies sorted; the part at rank r of 0 to 1 teaches (1 - power) r^-power times an average token, so that the
+    mean over the best share x is x^-power. The best parts are read, pass after pass, each pass worth less.
     """
     edge = lambda rank: rank ** (1 - quality_power)  # what lies before the rank teaches, over the whole pool
     taught = [pool * (edge(kept * (n + 1) / parts) - edge(kept * n / parts)) for n in range(parts)]
@@ -482,7 +550,9 @@ def filtered(tokens: float, pool: float, kept: float, reuse: float, quality_powe
 
 
 class Kept(NamedTuple):
-    """The share of a pool that is best to keep, how often it is then read, and the average tokens that the run is worth."""
+    """The share of a pool that is best to keep, how often it is then read, and the average tokens that the run is
+    worth.
+    """
 
     share: float
     epochs: float
@@ -495,6 +565,8 @@ def best_share(tokens: float, pool: float, reuse: float, quality_power: float, t
     found = []
     for n in range(tries + 1):
         share = 10 ** (-4 * n / tries)
-        worth = eq.filtered_worth(pretrain_tokens=tokens, pool_tokens=pool, kept_share=share, reuse=reuse, quality_power=quality_power)
+        worth = eq.filtered_worth(
+            pretrain_tokens=tokens, pool_tokens=pool, kept_share=share, reuse=reuse, quality_power=quality_power
+        )
         found.append(Kept(share, tokens / (share * pool), worth))
     return max(found, key=lambda kept: kept.worth)

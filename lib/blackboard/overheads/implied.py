@@ -14,7 +14,8 @@ from blackboard.batching import equations as step
 from blackboard.case import RUNNING
 from blackboard.catalogue import measurement
 from blackboard.formula import take
-from blackboard.overheads import equations as eq, kernels
+from blackboard.overheads import equations as eq
+from blackboard.overheads import kernels
 from blackboard.overheads.kernels import FUSABLE, Plan, counted, times
 from blackboard.racks import equations as racks
 
@@ -33,7 +34,7 @@ def replay() -> float:
     return row["constant_us"] * US
 
 
-# --- the question: 25.5 tokens a second, and 107 ------------------------------------------------------------------------------
+# --- the question: 25.5 tokens a second, and 107 ----------------------------------------------------------------------
 
 GPT_FAST = Plan(context=100, copies=True)  # a prompt of 5 tokens, 200 more: 105 on average
 
@@ -62,20 +63,38 @@ class Decoded(NamedTuple):
 @cache
 def gpt_fast() -> Decoded:
     """gpt-fast's first two rows against its own code, counted."""
-    rate = {row["step"].split()[0]: row["throughput_token_per_s"] for row in measurement("gpt_fast_steps").records(weights="float16")}
+    rate = {
+        row["step"].split()[0]: row["throughput_token_per_s"]
+        for row in measurement("gpt_fast_steps").records(weights="float16")
+    }
     plain, fast = (read("llama-2-7b", GPT_FAST) for read in (kernels.eager, kernels.fused))
     moved = counted(kernels.fused("llama-2-7b", GPT_FAST._replace(copies=False))).moved
-    return Decoded(1 / rate["eager"], 1 / rate["torch.compile"], len(plain), len(fast), moved, moved / catalogue.chip("a100-80gb").bandwidth)
+    return Decoded(
+        1 / rate["eager"],
+        1 / rate["torch.compile"],
+        len(plain),
+        len(fast),
+        moved,
+        moved / catalogue.chip("a100-80gb").bandwidth,
+    )
 
 
-# --- cases ----------------------------------------------------------------------------------------------------------------
+# --- cases ------------------------------------------------------------------------------------------------------------
 
 
 @cache
 def _llama(chips: int) -> dict[str, float]:
     model, chip = catalogue.model("llama-2-7b"), catalogue.chip("a100-80gb")
-    count, found = len(kernels.eager("llama-2-7b", Plan(context=GPT_FAST.context, copies=True, chips=chips))), gpt_fast()
-    rates = {"flops": chips * chip.flops("bf16"), "bandwidth": chips * chip.bandwidth, "hbm": chips * chip.hbm_bytes, "chips": float(chips)}
+    count, found = (
+        len(kernels.eager("llama-2-7b", Plan(context=GPT_FAST.context, copies=True, chips=chips))),
+        gpt_fast(),
+    )
+    rates = {
+        "flops": chips * chip.flops("bf16"),
+        "bandwidth": chips * chip.bandwidth,
+        "hbm": chips * chip.hbm_bytes,
+        "chips": float(chips),
+    }
     host = {"kernels": count, "launch_time": found.each, "kernel_gap": period("MPK", True), "replay_time": replay()}
     return model.symbols("bf16") | rates | host | {"context": 1_000.0, "chip_bandwidth": chip.bandwidth}
 
@@ -89,7 +108,12 @@ def llama(chips: int = 1) -> dict[str, float]:
 def _node() -> dict[str, float]:
     model, system = catalogue.model("llama-3.1-70b"), catalogue.system("h100-8")
     count = len(kernels.fused("llama-3.1-70b", Plan(chips=system.chips)))
-    host = {"kernels": count, "launch_time": period("Hazy Research", False), "kernel_gap": period("Hazy Research", True), "replay_time": replay()}
+    host = {
+        "kernels": count,
+        "launch_time": period("Hazy Research", False),
+        "kernel_gap": period("Hazy Research", True),
+        "replay_time": replay(),
+    }
     return model.symbols("bf16") | system.symbols("bf16") | host | {"context": 1_000.0}
 
 
@@ -100,8 +124,15 @@ def node() -> dict[str, float]:
 
 @cache
 def _rack() -> dict[str, float]:
-    count = len(kernels.fused(RUNNING.model, Plan(sequences=72, chips=72, weights=1, context=RUNNING.context, quantised=True)))
-    host = {"kernels": count, "launch_time": period("MPK", False), "kernel_gap": period("MPK", True), "replay_time": replay()}
+    count = len(
+        kernels.fused(RUNNING.model, Plan(sequences=72, chips=72, weights=1, context=RUNNING.context, quantised=True))
+    )
+    host = {
+        "kernels": count,
+        "launch_time": period("MPK", False),
+        "kernel_gap": period("MPK", True),
+        "replay_time": replay(),
+    }
     return RUNNING.symbols | racks.FP8_OUT | host
 
 
@@ -110,11 +141,13 @@ def rack() -> dict[str, float]:
     return dict(_rack())
 
 
-# --- what a graph leaves ---------------------------------------------------------------------------------------------------
+# --- what a graph leaves ----------------------------------------------------------------------------------------------
 
 
 class Line(NamedTuple):
-    """Measured step times against chips: a part that chips share, a part that they do not, s, and what that is for each kernel."""
+    """Measured step times against chips: a part that chips share, a part that they do not, s, and what that is for
+    each kernel.
+    """
 
     model: str
     weights: str
@@ -135,15 +168,23 @@ class Line(NamedTuple):
 
 
 def left_over() -> list[Line]:
-    """gpt-fast, captured, on 1 to 8 A100: step = shared / chips + left, by least squares, where there are three points or more."""
+    """gpt-fast, captured, on 1 to 8 A100: step = shared / chips + left, by least squares, where there are three points
+    or more.
+    """
     rows = measurement("gpt_fast_readme").records()
     groups = dict.fromkeys((row["model"], row["weights"]) for row in rows)
     lines = []
     for model, weights in groups:
-        points = tuple((row["gpus"], 1 / row["throughput_token_per_s"]) for row in rows if (row["model"], row["weights"]) == (model, weights))
+        points = tuple(
+            (row["gpus"], 1 / row["throughput_token_per_s"])
+            for row in rows
+            if (row["model"], row["weights"]) == (model, weights)
+        )
         if len(points) > 2:
             count, alone = (len(kernels.fused(CALLED[model], Plan(chips=chips))) for chips in (points[-1][0], 1))
-            lines.append(Line(model, weights, *_straight([(1 / chips, time) for chips, time in points]), count, alone, points))
+            lines.append(
+                Line(model, weights, *_straight([(1 / chips, time) for chips, time in points]), count, alone, points)
+            )
     return lines
 
 
@@ -157,7 +198,7 @@ def _straight(points: list[tuple[float, float]]) -> tuple[float, float]:
     return slope, y - slope * x
 
 
-# --- fusing ---------------------------------------------------------------------------------------------------------------
+# --- fusing -----------------------------------------------------------------------------------------------------------
 
 
 class Fused(NamedTuple):
@@ -170,40 +211,64 @@ class Fused(NamedTuple):
 
 @cache
 def fusing(model: str, plan: Plan, chip: str = "h100-sxm", precision: str = "bf16", by_hand: bool = False) -> Fused:
-    """A dense step, an operation a kernel (or with the kernels of a library), against the fused one; every kernel at the chip's full rates."""
+    """A dense step, an operation a kernel (or with the kernels of a library), against the fused one; every kernel at
+    the chip's full rates.
+    """
     found = catalogue.chip(chip)
     rates = found.flops(precision), found.bandwidth
-    (vectors, whole), (few, less) = (_spent(read, model, plan, rates) for read in (kernels.library if by_hand else kernels.eager, kernels.fused))
+    (vectors, whole), (few, less) = (
+        _spent(read, model, plan, rates) for read in (kernels.library if by_hand else kernels.eager, kernels.fused)
+    )
     return Fused(vectors / whole, vectors / few, whole / less)
 
 
 def _spent(read: Callable, model: str, plan: Plan, rates: tuple[float, float]) -> tuple[float, float]:
     """Seconds in kernels on vectors, and in all; from the first two layers, for the others are like the second."""
     one, two = (read(model, plan._replace(layers=layers)) for layers in (1, 2))
-    found = [(sum(row.time(*rates) for row in rows if row.kind in FUSABLE), sum(times(rows, *rates))) for rows in (one, two)]
+    found = [
+        (sum(row.time(*rates) for row in rows if row.kind in FUSABLE), sum(times(rows, *rates))) for rows in (one, two)
+    ]
     more = catalogue.model(model).layers - 2
     return tuple(second + more * (second - first) for first, second in zip(*found))
 
 
-# --- SGLang's turning point -------------------------------------------------------------------------------------------------
+# --- SGLang's turning point -------------------------------------------------------------------------------------------
 
 SGLANG = {"chips": 72, "context": 2_000.0}  # nine nodes of 8 H100
 
 
 @cache
 def own_weights(chips: int = SGLANG["chips"]) -> float:
-    """Bytes of weights that each chip reads in a step of DeepSeek-V3: its routed experts, and a copy of all the rest. Counted."""
+    """Bytes of weights that each chip reads in a step of DeepSeek-V3: its routed experts, and a copy of all the rest.
+    Counted.
+    """
     plan = Plan(sequences=chips * 256, chips=chips, weights=1, context=SGLANG["context"], quantised=True)
     return sum(op.more for op in kernels.tape("deepseek-v3", plan).ops if op.kind == "product")
 
 
 def sglang() -> dict[str, float]:
-    """DeepSeek-V3 on 72 H100 as SGLang served it: weights as each chip reads them, traffic of the routed experts over the network cards."""
+    """DeepSeek-V3 on 72 H100 as SGLang served it: weights as each chip reads them, traffic of the routed experts over
+    the network cards.
+    """
     chip, model = catalogue.chip("h100-sxm"), catalogue.model("deepseek-v3")
     count = SGLANG["chips"]
-    rates = {"flops": count * chip.flops("fp8"), "bandwidth": count * chip.bandwidth, "chips": count, "scale_up": chip.scale_out.bytes_per_s}
+    rates = {
+        "flops": count * chip.flops("fp8"),
+        "bandwidth": count * chip.bandwidth,
+        "chips": count,
+        "scale_up": chip.scale_out.bytes_per_s,
+    }
     sent = {"layers": model.moe.layers, "copies": model.moe.active}
-    return model.symbols("fp8") | racks.FP8_OUT | rates | sent | {"context": SGLANG["context"], "n_total": count * own_weights()}
+    return (
+        model.symbols("fp8")
+        | racks.FP8_OUT
+        | rates
+        | sent
+        | {
+            "context": SGLANG["context"],
+            "n_total": count * own_weights(),
+        }
+    )
 
 
 class Turn(NamedTuple):
@@ -216,7 +281,11 @@ class Turn(NamedTuple):
 def turns() -> list[Turn]:
     """`batch_overlap` for SGLang's machine, put right step by step."""
     right, chip, model = sglang(), catalogue.chip("h100-sxm"), catalogue.model("deepseek-v3")
-    naive = right | {"n_total": model.n_total, "scale_up": chip.scale_up.bytes_per_s} | {name: model.symbols("fp8")[name] for name in ("layers", "copies")}
+    naive = (
+        right
+        | {"n_total": model.n_total, "scale_up": chip.scale_up.bytes_per_s}
+        | {name: model.symbols("fp8")[name] for name in ("layers", "copies")}
+    )
     steps = {
         "one NVLink domain, weights dealt out": naive,
         "network cards between the nodes": naive | {"scale_up": right["scale_up"]},
@@ -226,11 +295,17 @@ def turns() -> list[Turn]:
     return [Turn(says, take(eq.batch_overlap, values) / values["chips"]) for says, values in steps.items()]
 
 
-def overlap(tokens: float, sequences: float | None = None, context: float | None = None, case: dict[str, float] | None = None) -> float:
-    """Time of a serial step over one in halves, by the formula, for so many tokens a GPU; `sequences` a GPU where each has several tokens."""
+def overlap(
+    tokens: float, sequences: float | None = None, context: float | None = None, case: dict[str, float] | None = None
+) -> float:
+    """Time of a serial step over one in halves, by the formula, for so many tokens a GPU; `sequences` a GPU where each
+    has several tokens.
+    """
     case = case or sglang()
     values = case | {"batch": tokens * case["chips"]}
-    cached = (sequences or tokens) / tokens * (context or values["context"])  # bytes of cache are those of sequences, not of tokens
+    cached = (
+        (sequences or tokens) / tokens * (context or values["context"])
+    )  # bytes of cache are those of sequences, not of tokens
     values |= {"context": cached, "t_comm": take(racks.comm_time, values, tokens_per_chip=tokens, micro_batches=1)}
     return take(eq.overlap_gain, values)
 
@@ -242,21 +317,27 @@ def sglang_measured() -> dict[int, float]:
 
 
 def halves_cost(tokens: float, gain: float) -> float:
-    """Seconds beside a second reading of the weights that halves must cost, for the gain at these tokens a GPU to be no more than this."""
+    """Seconds beside a second reading of the weights that halves must cost, for the gain at these tokens a GPU to be
+    no more than this.
+    """
     values = sglang() | {"batch": tokens * SGLANG["chips"]}
     values["t_comm"] = take(racks.comm_time, values, tokens_per_chip=tokens, micro_batches=1)
     return take(eq.serial_time, values) / gain - take(eq.overlap_time, values)
 
 
 def in_turn(case: dict[str, float], batch: float) -> tuple[float, float]:
-    """Seconds of a step, one by one and from a graph, that sends when it has computed: the kernels that send are the device's too."""
+    """Seconds of a step, one by one and from a graph, that sends when it has computed: the kernels that send are the
+    device's too.
+    """
     sends = take(racks.comm_time, case, tokens_per_chip=batch / case["chips"], micro_batches=1)
     captured = take(eq.graph_time, case, batch=batch) + sends
     return max(case["kernels"] * case["launch_time"], captured - case["replay_time"]), captured
 
 
 def hidden_from(case: dict[str, float]) -> float:
-    """The batch from which such a step, launched one by one, no longer waits for its host; by halving the interval. 1 if it never does."""
+    """The batch from which such a step, launched one by one, no longer waits for its host; by halving the interval. 1
+    if it never does.
+    """
     launches, low, high = case["kernels"] * case["launch_time"], 1.0, 1e7
     while high - low > 1e-6 * high:
         middle = (low + high) / 2

@@ -1,12 +1,15 @@
-"""A transformer's step as the kernels that it launches, written down by tensors without values, and fused by a small compiler.
+"""A transformer's step as the kernels that it launches, written down by tensors without values, and fused by a small
+compiler.
 
-`Array` has a shape and no numbers: whatever is done with it is put on a `Tape`, operation by operation. The same tape is then read
-three ways: `eager`, a kernel an operation, as PyTorch runs without a compiler; `library`, a kernel a function (a norm, a rotation),
-as engines bring them along; `fused`, where all that works on vectors goes into the one kernel in front of what needs it. Bytes and
-FLOPs are counted, not derived: no formula of the lesson is used here. Everything is per chip.
+`Array` has a shape and no numbers: whatever is done with it is put on a `Tape`, operation by operation. The same tape
+is then read three ways: `eager`, a kernel an operation, as PyTorch runs without a compiler; `library`, a kernel a
+function (a norm, a rotation), as engines bring them along; `fused`, where all that works on vectors goes into the one
+kernel in front of what needs it. Bytes and FLOPs are counted, not derived: no formula of the lesson is used here.
+Everything is per chip.
 
-Dense layers are written as gpt-fast writes them (github.com/pytorch-labs/gpt-fast, model.py) and split over the chips by heads and
-columns. In a mixture of experts each chip has its own sequences and a whole copy of all but the routed experts, which are dealt out.
+Dense layers are written as gpt-fast writes them (github.com/pytorch-labs/gpt-fast, model.py) and split over the chips
+by heads and columns. In a mixture of experts each chip has its own sequences and a whole copy of all but the routed
+experts, which are dealt out.
 """
 
 from __future__ import annotations
@@ -21,7 +24,11 @@ from typing import Any, NamedTuple
 from blackboard import catalogue
 from blackboard.architecture import Dense, Experts, Heads, Latent
 
-FUSABLE = ("elementwise", "reduction", "write")  # what a compiler may put into one kernel; products and attention stay as they are
+FUSABLE = (
+    "elementwise",
+    "reduction",
+    "write",
+)  # what a compiler may put into one kernel; products and attention stay as they are
 
 
 class Kernel(NamedTuple):
@@ -44,7 +51,7 @@ class Kernel(NamedTuple):
         return max(self.flop / flops, self.moved / bandwidth, least)
 
 
-# --- tensors without values --------------------------------------------------------------------------------------------
+# --- tensors without values -------------------------------------------------------------------------------------------
 
 
 @dataclass(eq=False)
@@ -97,7 +104,14 @@ class Array:
     def at(self, weights: float, columns: float, copies: float = 1) -> Array:
         """The product with a matrix of so many bytes a parameter; with several matrices, each row goes to one."""
         matrix = self.columns * columns
-        return self.tape.put("product", "product", [self], Array(self.tape, self.rows, columns), 2 * self.rows * matrix, copies * matrix * weights)
+        return self.tape.put(
+            "product",
+            "product",
+            [self],
+            Array(self.tape, self.rows, columns),
+            2 * self.rows * matrix,
+            copies * matrix * weights,
+        )
 
     def by_head(self, weights: float, heads: float, columns: float) -> Array:
         """Each head's part times a matrix of its own: a product with so many columns for each head."""
@@ -109,7 +123,9 @@ class Array:
 
 
 class Op(NamedTuple):
-    """An operation on the tape: inputs and output, its FLOPs, bytes that it reads beside its inputs (weights, cache), and its call."""
+    """An operation on the tape: inputs and output, its FLOPs, bytes that it reads beside its inputs (weights, cache),
+    and its call.
+    """
 
     name: str
     kind: str
@@ -138,8 +154,16 @@ class Tape:
         """An array that is there already."""
         return Array(self, rows, columns, width)
 
-    def put(self, name: str, kind: str, inputs: Sequence[Array], out: Array, flop: float = 0.0, more: float = 0.0,
-            after: Sequence[Array] = ()) -> Array:  # fmt: skip
+    def put(
+        self,
+        name: str,
+        kind: str,
+        inputs: Sequence[Array],
+        out: Array,
+        flop: float = 0.0,
+        more: float = 0.0,
+        after: Sequence[Array] = (),
+    ) -> Array:
         """Write an operation down; its output. What it comes `after` it does not read, or `more` counts it."""
         self.ops.append(Op(name, kind, tuple(inputs), out, flop, more, tuple(after), self.call))
         return out
@@ -147,7 +171,9 @@ class Tape:
     def each(self, name: str, *inputs: Array | float, width: float | None = None) -> Array:
         """An elementwise operation; a number among its inputs costs nothing."""
         arrays = [one for one in inputs if isinstance(one, Array)]
-        out = Array(self, max(a.rows for a in arrays), max(a.columns for a in arrays), width or max(a.width for a in arrays))
+        out = Array(
+            self, max(a.rows for a in arrays), max(a.columns for a in arrays), width or max(a.width for a in arrays)
+        )
         return self.put(name, "elementwise", arrays, out)
 
     def join(self, *parts: Array) -> Array:
@@ -156,13 +182,15 @@ class Tape:
         return self.put("join", "elementwise", parts, out)
 
 
-# --- a step ----------------------------------------------------------------------------------------------------------------
+# --- a step -----------------------------------------------------------------------------------------------------------
 
 
 class Plan(NamedTuple):
-    """How a step is served: `tokens` of each of `sequences`, with `context` tokens before them; `weights` and `cache` in bytes a value.
+    """How a step is served: `tokens` of each of `sequences`, with `context` tokens before them; `weights` and `cache`
+    in bytes a value.
 
-    A dense model is split over the `chips`, which see the same sequences; a mixture of experts deals out sequences and experts.
+    A dense model is split over the `chips`, which see the same sequences; a mixture of experts deals out sequences and
+    experts.
     """
 
     sequences: float = 1
@@ -232,9 +260,14 @@ def attend(x: Array, group: Heads, plan: Plan, angles: Array) -> Array:
     query, key, value = qkv.cut(heads * wide), qkv.cut(kv_heads * wide), qkv.cut(kv_heads * wide)
     query, key = rotate(query, angles), rotate(key, angles)
     kept = [made.put("cache", "write", [new], Array(made, new.rows, new.columns, plan.cache)) for new in (key, value)]
-    past = plan.sequences * (plan.context + plan.tokens) * kv_heads * wide * plan.cache  # of the keys; as much of the values
+    past = (
+        plan.sequences * (plan.context + plan.tokens) * kv_heads * wide * plan.cache
+    )  # of the keys; as much of the values
     if plan.copies:
-        kept = [made.put("copy", "elementwise", [new], Array(made, past / plan.cache, 1, plan.cache), more=past) for new in kept]
+        kept = [
+            made.put("copy", "elementwise", [new], Array(made, past / plan.cache, 1, plan.cache), more=past)
+            for new in kept
+        ]
     seen = plan.context + (plan.tokens + 1) / 2  # on average: a token sees those before it, and itself
     flop = 4 * x.rows * seen * heads * wide
     found = made.put("attention", "attention", [query], Array(made, x.rows, heads * wide), flop, 2 * past, after=kept)
@@ -242,17 +275,26 @@ def attend(x: Array, group: Heads, plan: Plan, angles: Array) -> Array:
 
 
 def attend_latent(x: Array, group: Latent, plan: Plan, angles: Array) -> Array:
-    """Latent attention in decoding, its projections absorbed: all heads read one latent and one rotated key of each token."""
+    """Latent attention in decoding, its projections absorbed: all heads read one latent and one rotated key of each
+    token.
+    """
     made, mine, latent = x.tape, plan.sequences / plan.chips, group.kv_rank + group.rope_dim
     heads, width = group.heads, x.columns
     query = product(rms_norm(x.at(plan.weights, group.q_rank)), heads * (group.nope_dim + group.rope_dim), plan)
     down = x.at(plan.weights, latent)
     turned = rotate(query.cut(heads * group.rope_dim), angles)
-    kept = [made.put("cache", "write", [new], Array(made, new.rows, new.columns, plan.cache))
-            for new in (rms_norm(down.cut(group.kv_rank)), rotate(down.cut(group.rope_dim), angles))]  # fmt: skip
+    kept = [
+        made.put("cache", "write", [new], Array(made, new.rows, new.columns, plan.cache))
+        for new in (rms_norm(down.cut(group.kv_rank)), rotate(down.cut(group.rope_dim), angles))
+    ]
     into = query.cut(heads * group.nope_dim).by_head(plan.weights, heads, group.kv_rank)
-    past, flop = mine * (plan.context + plan.tokens) * latent * plan.cache, 2 * x.rows * heads * (group.kv_rank + latent) * plan.context
-    found = made.put("attention", "attention", [into, turned], Array(made, x.rows, heads * group.kv_rank), flop, past, after=kept)
+    past, flop = (
+        mine * (plan.context + plan.tokens) * latent * plan.cache,
+        2 * x.rows * heads * (group.kv_rank + latent) * plan.context,
+    )
+    found = made.put(
+        "attention", "attention", [into, turned], Array(made, x.rows, heads * group.kv_rank), flop, past, after=kept
+    )
     return product(found.by_head(plan.weights, heads, group.v_dim), width, plan)
 
 
@@ -269,7 +311,9 @@ def experts(x: Array, group: Experts, plan: Plan) -> Array:
     made, width = x.tape, x.columns
     chosen = made.put("choose", "choice", [x.at(2, group.experts)], Array(made, x.rows, group.active, 4))
     arrive = x.rows * group.active  # rows that come to a chip, evenly
-    sent = made.put("dispatch", "send", [quantise(x) if plan.quantised else x, chosen], Array(made, arrive, width, plan.weights))
+    sent = made.put(
+        "dispatch", "send", [quantise(x) if plan.quantised else x, chosen], Array(made, arrive, width, plan.weights)
+    )
     each = min(group.experts / plan.chips, arrive)  # experts of a chip that somebody chose, at most
     both = sent.at(plan.weights, 2 * group.d_ff, copies=each)
     inner = gated(both.cut(group.d_ff), both.cut(group.d_ff))
@@ -285,19 +329,29 @@ def _summed(x: Array, plan: Plan) -> Array:
 
 @cache
 def tape(model: str, plan: Plan = Plan()) -> Tape:
-    """Every operation of a step of a model of the catalogue; sampling is left out. ValueError for layers not written out here."""
+    """Every operation of a step of a model of the catalogue; sampling is left out. ValueError for layers not written
+    out here.
+    """
     net, made = catalogue.model(model), Tape()
-    above, below = ([group for group in part for _ in range(group.layers)][: plan.layers] for part in (net.attention, net.ffn))
+    above, below = (
+        [group for group in part for _ in range(group.layers)][: plan.layers] for part in (net.attention, net.ffn)
+    )
     if unknown := {group.kind for group in (*above, *below)} - {"heads", "latent", "dense", "experts"}:
         raise ValueError(f"{model}: {', '.join(sorted(unknown))} layers are not written out here")
     own = plan.chips if net.moe else 1  # chips that the sequences are dealt out over
     rows, whole = plan.sequences * plan.tokens / own, 1 if net.moe else plan.chips
     turns = above[0].rope_dim if above[0].kind == "latent" else above[0].head_dim
-    angles, x = (_gathered(made, name, rows, columns) for name, columns in (("angles", turns), ("embedding", net.d_model)))
+    angles, x = (
+        _gathered(made, name, rows, columns) for name, columns in (("angles", turns), ("embedding", net.d_model))
+    )
     for attention, block in zip(above, below, strict=True):
         x = x + (attend_latent if attention.kind == "latent" else attend)(rms_norm(x), attention, plan, angles)
         normed = rms_norm(x)
-        x = x + (experts(normed, block, plan) if block.kind == "experts" else _summed(feed_forward(normed, block, plan, whole), plan._replace(chips=whole)))
+        x = x + (
+            experts(normed, block, plan)
+            if block.kind == "experts"
+            else _summed(feed_forward(normed, block, plan, whole), plan._replace(chips=whole))
+        )
     rms_norm(x).at(2, net.vocab / plan.chips)
     return made
 
@@ -307,7 +361,7 @@ def _gathered(made: Tape, name: str, rows: float, columns: float) -> Array:
     return made.put(name, "gather", [], out, more=out.bytes)
 
 
-# --- kernels ----------------------------------------------------------------------------------------------------------------
+# --- kernels ----------------------------------------------------------------------------------------------------------
 
 
 @cache
@@ -337,7 +391,9 @@ def fuse(ops: Sequence[Op]) -> list[Kernel]:
 
 
 def grouped(ops: Sequence[Op]) -> list[list[Op]]:
-    """Put off what works on vectors until a product, attention or a sum over chips needs it; then it goes in one kernel."""
+    """Put off what works on vectors until a product, attention or a sum over chips needs it; then it goes in one
+    kernel.
+    """
     waiting, out = [], []
     for op in ops:
         if op.kind in FUSABLE:
@@ -380,7 +436,7 @@ def _kernel(group: list[Op], uses: dict[int, list[int]]) -> Kernel:
     return Kernel(name, kind, sum(op.flop for op in group), read, sum(array.bytes for array in left), len(group))
 
 
-# --- what they come to --------------------------------------------------------------------------------------------------------
+# --- what they come to ------------------------------------------------------------------------------------------------
 
 
 class Counted(NamedTuple):

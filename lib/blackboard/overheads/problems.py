@@ -1,4 +1,6 @@
-"""Practice problems of the overheads lesson: who waits for the host, what graphs and fusing gain, when halves win, what binds."""
+"""Practice problems of the overheads lesson: who waits for the host, what graphs and fusing gain, when halves win,
+what binds.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ from blackboard.batching import equations as step
 from blackboard.catalogue import chip, measurement, model, system
 from blackboard.formula import Formula, take
 from blackboard.notation import symbols
-from blackboard.overheads import equations as eq, implied, simulation
+from blackboard.overheads import equations as eq
+from blackboard.overheads import implied, simulation
 from blackboard.overheads.kernels import Plan, Tape, eager, fuse, fused, times
 from blackboard.practice import Choice, Estimate, Expression, Function, Mistake, Ordering, Quantity, Step, Values
 from blackboard.racks import equations as racks
@@ -40,7 +43,11 @@ def hosted(gpu: str) -> Values:
     """Launch and gap as measured on a chip, and its memory's rate."""
     found, who = chip(gpu), HOSTS[gpu]
     times = {"launch_time": implied.period(who, False), "kernel_gap": implied.period(who, True)}
-    return times | {"gpu": short(gpu), "a_gpu": f"{'an' if gpu[0] == 'h' else 'a'} {short(gpu)}", "chip_bandwidth": found.bandwidth}
+    return times | {
+        "gpu": short(gpu),
+        "a_gpu": f"{'an' if gpu[0] == 'h' else 'a'} {short(gpu)}",
+        "chip_bandwidth": found.bandwidth,
+    }
 
 
 def met(wins: Callable[[float], bool], low: float, high: float) -> float:
@@ -51,53 +58,87 @@ def met(wins: Callable[[float], bool], low: float, high: float) -> float:
     return high
 
 
-# --- a guess ------------------------------------------------------------------------------------------------------------
+# --- a guess ----------------------------------------------------------------------------------------------------------
 
 
 def opening(values: Values) -> Values:
     """The measured step of the lesson's question, and what its memory would need."""
     found = implied.gpt_fast()
-    told = {"eager_ms": pretty(found.eager, "s", 3), "floor_ms": pretty(found.floor, "s", 2), "about": significant(found.kernels, 2)}
+    told = {
+        "eager_ms": pretty(found.eager, "s", 3),
+        "floor_ms": pretty(found.floor, "s", 2),
+        "about": significant(found.kernels, 2),
+    }
     slow, fast = (pretty(found.eager - each, "s", 2) for each in (counted_out(0.7, 5 * US), counted_out()))
     return told | {"least": slow, "most": fast}
 
 
 def counted_out(share: float = 1.0, least: float = 0.0) -> float:
-    """Seconds of the device in the opening's step, operation by operation, at a share of its memory's rate and no kernel below `least`."""
+    """Seconds of the device in the opening's step, operation by operation, at a share of its memory's rate and no
+    kernel below `least`.
+    """
     a100 = chip("a100-80gb")
     return sum(times(eager("llama-2-7b", implied.GPT_FAST), a100.flops("bf16"), share * a100.bandwidth, least))
 
 
 def waited(found: implied.Decoded) -> float:
-    """Seconds in which the device idles while the kernels of a captured step are launched one by one; the queue is run."""
+    """Seconds in which the device idles while the kernels of a captured step are launched one by one; the queue is
+    run.
+    """
     run = simulation.launched([found.graph / found.kernels] * found.kernels, found.each)
     return run.time * (1 - run.busy("device"))
 
 
 guess = Estimate(
-    id="guess", title="A guess before you read", level="easy",
-    ask="In November 2023 PyTorch took {eager_ms} for a token of Llama 2 7B at batch 1. The memory of its A100 delivers all weights in {floor_ms}. "
-    "Python launched the kernels of the token one by one; counted in its code they are about {about}. For how long did the chip wait for its host? "
-    "The waiting itself was not measured. Guess: within a factor of 1.3 of the lesson's estimate counts.",
-    derive=opening, unit="s", asked="ms", within=1.3, objective=LAUNCH,
-    answer=lambda v: implied.gpt_fast().idle * implied.gpt_fast().eager, second=lambda v: waited(implied.gpt_fast()),
-    means="Three quarters of the time, if the kernels took as long as in the captured step. Compiling changed them as well, so it is an estimate. "
-    "Counted operation by operation it is {least} to {most}: 70 to 100 % of the memory's rate, and at least 5 µs or nothing for a kernel.",
+    id="guess",
+    title="A guess before you read",
+    level="easy",
+    ask=(
+        "In November 2023 PyTorch took {eager_ms} for a token of Llama 2 7B at batch 1. The memory of its A100 delivers"
+        " all weights in {floor_ms}. Python launched the kernels of the token one by one; counted in its code they are"
+        " about {about}. For how long did the chip wait for its host? The waiting itself was not measured. Guess:"
+        " within a factor of 1.3 of the lesson's estimate counts."
+    ),
+    derive=opening,
+    unit="s",
+    asked="ms",
+    within=1.3,
+    objective=LAUNCH,
+    answer=lambda v: implied.gpt_fast().idle * implied.gpt_fast().eager,
+    second=lambda v: waited(implied.gpt_fast()),
+    means=(
+        "Three quarters of the time, if the kernels took as long as in the captured step. Compiling changed them as"
+        " well, so it is an estimate. Counted operation by operation it is {least} to {most}: 70 to 100 % of the"
+        " memory's rate, and at least 5 µs or nothing for a kernel."
+    ),
     above="That is nearly the whole token, or more. For a part of it the chip worked: it had all weights to read.",
     mistakes=(
-        Mistake(lambda v: implied.gpt_fast().graph, "About so long the chip works, and most of that is reading. What does it do for the rest?"),
-        Mistake(lambda v: implied.gpt_fast().kernels * implied.period("Hazy Research", False),
-                "So much the bare launches would take. From Python each kernel goes through the interpreter and PyTorch's dispatcher first."),
+        Mistake(
+            lambda v: implied.gpt_fast().graph,
+            "About so long the chip works, and most of that is reading. What does it do for the rest?",
+        ),
+        Mistake(
+            lambda v: implied.gpt_fast().kernels * implied.period("Hazy Research", False),
+            "So much the bare launches would take. From Python each kernel goes through the interpreter and PyTorch's"
+            " dispatcher first.",
+        ),
     ),
-    hints=("Reading takes {floor_ms}, and multiplying hides behind it. What is left of {eager_ms}?",
-           "Kernels do not reach the memory's full rate: captured, the step took half as long again as the reading."),
+    hints=(
+        "Reading takes {floor_ms}, and multiplying hides behind it. What is left of {eager_ms}?",
+        "Kernels do not reach the memory's full rate: captured, the step took half as long again as the reading.",
+    ),
     solution=lambda v: [
-        Step("One by one a token took", implied.gpt_fast().eager, "s"), Step("From a graph it took", implied.gpt_fast().graph, "s"),
-        Step("If the kernels take as long in both, the rest is waiting:", implied.gpt_fast().eager - implied.gpt_fast().graph, "s"),
+        Step("One by one a token took", implied.gpt_fast().eager, "s"),
+        Step("From a graph it took", implied.gpt_fast().graph, "s"),
+        Step(
+            "If the kernels take as long in both, the rest is waiting:",
+            implied.gpt_fast().eager - implied.gpt_fast().graph,
+            "s",
+        ),
     ],
-)  # fmt: skip
+)
 
-# --- waiting for the host ---------------------------------------------------------------------------------------------------
+# --- waiting for the host ---------------------------------------------------------------------------------------------
 
 
 def mixed(values: Values) -> Values:
@@ -107,35 +148,69 @@ def mixed(values: Values) -> Values:
     device, host = few * long + many * short, (few + many) * launch
     each = few * max(long, launch) + many * max(short, launch)
     found = {"each": each, "larger": device, "both": device + host, "host": host}
-    return {"times": [long] * few + [short] * many, "launch": launch, **{name: pretty(x, "s", 3) for name, x in found.items()}}
+    return {
+        "times": [long] * few + [short] * many,
+        "launch": launch,
+        **{name: pretty(x, "s", 3) for name, x in found.items()},
+    }
 
 
 def run(values: Values) -> str:
     """The option that a run of the queue over many steps comes to."""
     told = pretty(simulation.per_step(values["times"], values["launch"], steps=50), "s", 3)
-    return next(key for key, name in {"a": "each", "b": "larger", "c": "both", "d": "host"}.items() if values[name] == told)
+    return next(
+        key for key, name in {"a": "each", "b": "larger", "c": "both", "d": "host"}.items() if values[name] == told
+    )
 
 
 ahead = Choice(
-    id="ahead", title="Long kernels and short ones", level="medium",
-    ask="A decode step is {long_count} kernels of {long_us} µs, and {short_count} of {short_us} µs spread between them. The host takes {launch_us} "
-    "µs to launch one. It launches on from step to step and never waits for a result. How long does a step take in the long run? Leave gaps out.",
-    draw={"long_count": (4, 8, 10), "short_count": (96, 80, 60), "long_us": (150, 200), "short_us": (2, 1, 3), "launch_us": (5, 4, 6)}, derive=mixed,
-    options={"a": "{each}: each kernel takes as long as itself or its launch, whichever is longer",
-             "b": "{larger}: as long as all kernels, since all launches take less",
-             "c": "{both}: all kernels and all launches", "d": "{host}: as long as all launches"},
-    answer="b", second=run, objective=LAUNCH,
-    means="While a long kernel runs, launches queue up, and the short ones after it find theirs waiting. Only the two sums count.",
+    id="ahead",
+    title="Long kernels and short ones",
+    level="medium",
+    ask=(
+        "A decode step is {long_count} kernels of {long_us} µs, and {short_count} of {short_us} µs spread between them."
+        " The host takes {launch_us} µs to launch one. It launches on from step to step and never waits for a result."
+        " How long does a step take in the long run? Leave gaps out."
+    ),
+    draw={
+        "long_count": (4, 8, 10),
+        "short_count": (96, 80, 60),
+        "long_us": (150, 200),
+        "short_us": (2, 1, 3),
+        "launch_us": (5, 4, 6),
+    },
+    derive=mixed,
+    options={
+        "a": "{each}: each kernel takes as long as itself or its launch, whichever is longer",
+        "b": "{larger}: as long as all kernels, since all launches take less",
+        "c": "{both}: all kernels and all launches",
+        "d": "{host}: as long as all launches",
+    },
+    answer="b",
+    second=run,
+    objective=LAUNCH,
+    means=(
+        "While a long kernel runs, launches queue up, and the short ones after it find theirs waiting. Only the two"
+        " sums count."
+    ),
     mistakes=(
-        Mistake("a", "A short kernel after a long one was launched while that ran, and does not wait. This holds if each launch waits for the kernel "
-                "before it."),
+        Mistake(
+            "a",
+            "A short kernel after a long one was launched while that ran, and does not wait. This holds if each launch"
+            " waits for the kernel before it.",
+        ),
         Mistake("c", "The host launches while the chip works. The two times do not add."),
         Mistake("d", "All launches together take less time than all kernels. The chip is the slower of the two."),
     ),
-    hints=("How many launches fit into one long kernel?", "Over many steps, who is busy all the time: the host or the chip?"),
-    solution=lambda v: [Step(f"Kernels take {v['larger']} and launches {v['host']}; the host keeps ahead, so the chip is always busy."),
-                        Step("So the answer is", "b")],
-)  # fmt: skip
+    hints=(
+        "How many launches fit into one long kernel?",
+        "Over many steps, who is busy all the time: the host or the chip?",
+    ),
+    solution=lambda v: [
+        Step(f"Kernels take {v['larger']} and launches {v['host']}; the host keeps ahead, so the chip is always busy."),
+        Step("So the answer is", "b"),
+    ],
+)
 
 
 def hidden(values: Values) -> float:
@@ -150,7 +225,9 @@ def hidden(values: Values) -> float:
 
 
 def compiled(values: Values) -> Values:
-    """A drawn model compiled for a drawn chip: kernels, published for Qwen3 8B and counted for others, and what a launch takes."""
+    """A drawn model compiled for a drawn chip: kernels, published for Qwen3 8B and counted for others, and what a
+    launch takes.
+    """
     net = model(values["net"])
     published = measurement("kernels_per_step").records(how="a kernel an operator")
     count = int(published[0]["kernels"]) if values["net"] == "qwen3-8b" else len(fused(values["net"]))
@@ -159,105 +236,205 @@ def compiled(values: Values) -> Values:
 
 
 hide = Quantity(
-    id="hide", title="Enough to read", level="easy",
-    ask="A decode step of {net_name} is {kernels} kernels. On {a_gpu} the host takes {launch_time} to launch one, and the chip needs {kernel_gap} "
-    "from the end of a kernel to the start of the next. Memory delivers {bandwidth}. How many GB must a step read, at least, so that it does not "
-    "wait for its host? All kernels take as long.",
-    draw={"net": ("qwen3-8b", "llama-3.1-8b", "qwen3-32b", "qwen3-4b"), "on": tuple(HOSTS)}, derive=compiled, units=NAMES, unit="byte", asked="GB",
-    objective=LAUNCH,
-    answer=lambda v: take(eq.bytes_launch, v), second=hidden,
-    means="Weights and caches together. A model of fewer bytes waits at batch 1, and halving the bytes of its weights would gain it nothing.",
-    mistakes=(
-        Mistake(lambda v: take(eq.bytes_launch, v, kernel_gap=0.0),
-                "In the gaps the chip neither reads nor waits for the host. They take away from the time left for reading."),
-        Mistake(lambda v: v["kernels"] * v["kernel_gap"] * v["bandwidth"],
-                "That is what memory could deliver during the gaps. How long do the launches take beyond them?"),
-        Mistake(lambda v: take(eq.bytes_launch, v, kernels=1), "That hides one launch. Each kernel has one."),
-        Mistake(lambda v: v["kernels"] * (v["launch_time"] + v["kernel_gap"]) * v["bandwidth"],
-                "The gaps stand on the chip's side, not on the host's. They help to hide the launches."),
+    id="hide",
+    title="Enough to read",
+    level="easy",
+    ask=(
+        "A decode step of {net_name} is {kernels} kernels. On {a_gpu} the host takes {launch_time} to launch one, and"
+        " the chip needs {kernel_gap} from the end of a kernel to the start of the next. Memory delivers {bandwidth}."
+        " How many GB must a step read, at least, so that it does not wait for its host? All kernels take as long."
     ),
-    hints=("How long do all launches take, and how much of that do the gaps fill?", "Kernels × (launch − gap) is the time to fill with reading."),
+    draw={"net": ("qwen3-8b", "llama-3.1-8b", "qwen3-32b", "qwen3-4b"), "on": tuple(HOSTS)},
+    derive=compiled,
+    units=NAMES,
+    unit="byte",
+    asked="GB",
+    objective=LAUNCH,
+    answer=lambda v: take(eq.bytes_launch, v),
+    second=hidden,
+    means=(
+        "Weights and caches together. A model of fewer bytes waits at batch 1, and halving the bytes of its weights"
+        " would gain it nothing."
+    ),
+    mistakes=(
+        Mistake(
+            lambda v: take(eq.bytes_launch, v, kernel_gap=0.0),
+            "In the gaps the chip neither reads nor waits for the host. They take away from the time left for reading.",
+        ),
+        Mistake(
+            lambda v: v["kernels"] * v["kernel_gap"] * v["bandwidth"],
+            "That is what memory could deliver during the gaps. How long do the launches take beyond them?",
+        ),
+        Mistake(lambda v: take(eq.bytes_launch, v, kernels=1), "That hides one launch. Each kernel has one."),
+        Mistake(
+            lambda v: v["kernels"] * (v["launch_time"] + v["kernel_gap"]) * v["bandwidth"],
+            "The gaps stand on the chip's side, not on the host's. They help to hide the launches.",
+        ),
+    ),
+    hints=(
+        "How long do all launches take, and how much of that do the gaps fill?",
+        "Kernels × (launch − gap) is the time to fill with reading.",
+    ),
     solution=lambda v: [
         Step("Launches beyond the gaps take", v["kernels"] * (v["launch_time"] - v["kernel_gap"]), "s"),
         Step(f"Memory delivers meanwhile ${eq.bytes_launch.latex}$ =", take(eq.bytes_launch, v), "byte"),
     ],
-)  # fmt: skip
+)
 
 
 def sharded(values: Values) -> Values:
     """A drawn model over GPUs of a kind: bytes, kernels with the sums over the GPUs, and launches."""
     net, machine = model(values["net"]), hosted(values["on"])
     count = len(fused(values["net"], Plan(chips=8)))
-    return machine | {"net_name": net.name, "n_total": net.n_total, "kernels": count, "weights": net.n_total * values["bytes_per_param"]}
+    return machine | {
+        "net_name": net.name,
+        "n_total": net.n_total,
+        "kernels": count,
+        "weights": net.n_total * values["bytes_per_param"],
+    }
 
 
 spread = Quantity(
-    id="spread", title="One GPU too many", level="medium",
-    ask="{net_name} has {n_total}, in {bytes_per_param}. Its weights are spread evenly over several GPUs: {gpu}, each with {chip_bandwidth} from "
-    "memory. Every GPU runs {kernels} kernels a step; its own host launches each in {launch_time}, and {kernel_gap} pass from the end of one to the "
-    "start of the next. At batch 1 only the weights count. On how many GPUs would reading, with the gaps, take exactly as long as launching? "
-    "Do not round to whole GPUs. Communication takes no time.",
-    draw={"net": ("llama-3.1-70b", "llama-3.1-405b", "qwen3-32b"), "on": tuple(HOSTS), "bytes_per_param": (BF16, FP8)}, derive=sharded, units=NAMES,
-    unit="chip", asked="GPUs", objective=LAUNCH,
-    answer=lambda v: v["weights"] / take(eq.bytes_launch, v, bandwidth=v["chip_bandwidth"]),
-    second=lambda v: met(lambda n: v["kernels"] * v["launch_time"] > v["weights"] / n / v["chip_bandwidth"] + v["kernels"] * v["kernel_gap"],
-                         0.01, 1e4),
-    means="Beyond it more GPUs read faster for nothing: each launches as many kernels as one did. A graph is what helps then.",
-    mistakes=(
-        Mistake(lambda v: v["weights"] / take(eq.bytes_launch, v, bandwidth=v["chip_bandwidth"], kernel_gap=0.0),
-                "The gaps take time on the GPU as well: add them to its reading."),
-        Mistake(lambda v: v["weights"] / take(eq.bytes_launch, v, bandwidth=v["chip_bandwidth"], launch_time=v["launch_time"] + v["kernel_gap"],
-                                              kernel_gap=0.0),
-                "The gaps stand on the GPU's side, not on the host's. They help to hide the launches."),
-        Mistake(lambda v: take(eq.bytes_launch, v, bandwidth=v["chip_bandwidth"]) / v["weights"],
-                "Upside down: the more bytes there are to share, the more GPUs still hide their launches."),
+    id="spread",
+    title="One GPU too many",
+    level="medium",
+    ask=(
+        "{net_name} has {n_total}, in {bytes_per_param}. Its weights are spread evenly over several GPUs: {gpu}, each"
+        " with {chip_bandwidth} from memory. Every GPU runs {kernels} kernels a step; its own host launches each in"
+        " {launch_time}, and {kernel_gap} pass from the end of one to the start of the next. At batch 1 only the"
+        " weights count. On how many GPUs would reading, with the gaps, take exactly as long as launching? Do not round"
+        " to whole GPUs. Communication takes no time."
     ),
-    hints=("Each GPU reads its share. How many bytes must the share have to hide the launches?", "All the weights, over that share."),
+    draw={"net": ("llama-3.1-70b", "llama-3.1-405b", "qwen3-32b"), "on": tuple(HOSTS), "bytes_per_param": (BF16, FP8)},
+    derive=sharded,
+    units=NAMES,
+    unit="chip",
+    asked="GPUs",
+    objective=LAUNCH,
+    answer=lambda v: v["weights"] / take(eq.bytes_launch, v, bandwidth=v["chip_bandwidth"]),
+    second=lambda v: met(
+        lambda n: (
+            v["kernels"] * v["launch_time"] > v["weights"] / n / v["chip_bandwidth"] + v["kernels"] * v["kernel_gap"]
+        ),
+        0.01,
+        1e4,
+    ),
+    means=(
+        "Beyond it more GPUs read faster for nothing: each launches as many kernels as one did. A graph is what helps"
+        " then."
+    ),
+    mistakes=(
+        Mistake(
+            lambda v: v["weights"] / take(eq.bytes_launch, v, bandwidth=v["chip_bandwidth"], kernel_gap=0.0),
+            "The gaps take time on the GPU as well: add them to its reading.",
+        ),
+        Mistake(
+            lambda v: (
+                v["weights"]
+                / take(
+                    eq.bytes_launch,
+                    v,
+                    bandwidth=v["chip_bandwidth"],
+                    launch_time=v["launch_time"] + v["kernel_gap"],
+                    kernel_gap=0.0,
+                )
+            ),
+            "The gaps stand on the GPU's side, not on the host's. They help to hide the launches.",
+        ),
+        Mistake(
+            lambda v: take(eq.bytes_launch, v, bandwidth=v["chip_bandwidth"]) / v["weights"],
+            "Upside down: the more bytes there are to share, the more GPUs still hide their launches.",
+        ),
+    ),
+    hints=(
+        "Each GPU reads its share. How many bytes must the share have to hide the launches?",
+        "All the weights, over that share.",
+    ),
     solution=lambda v: [
-        Step(f"One GPU hides its launches with ${eq.bytes_launch.latex}$ =", take(eq.bytes_launch, v, bandwidth=v["chip_bandwidth"]), "byte"),
-        Step("All weights take", v["weights"], "byte"), Step("So GPUs:", v["weights"] / take(eq.bytes_launch, v, bandwidth=v["chip_bandwidth"]), "1"),
+        Step(
+            f"One GPU hides its launches with ${eq.bytes_launch.latex}$ =",
+            take(eq.bytes_launch, v, bandwidth=v["chip_bandwidth"]),
+            "byte",
+        ),
+        Step("All weights take", v["weights"], "byte"),
+        Step("So GPUs:", v["weights"] / take(eq.bytes_launch, v, bandwidth=v["chip_bandwidth"]), "1"),
     ],
-)  # fmt: skip
+)
 
 WEIGHTS, CACHE = eq.n_total * eq.bytes_per_param, eq.context * eq.kv
 LAUNCHES, GAPS = eq.kernels * eq.launch_time, eq.kernels * eq.kernel_gap
 hide_letters = Expression(
-    id="hide-letters", title="The batch that hides launches", level="medium",
-    ask="A decode step reads N_tot weights of b_w bytes, and for each of B sequences L tokens of cache at kappa bytes, with the bandwidth W. It has "
-    "n_kernel kernels: the host launches each in t_launch, and the chip loses t_gap between two. The step waits for memory or for its host, not for "
-    "the multipliers. Write the batch B at which launching takes as long as the rest.",
-    formula=eq.batch_launch, answer=None, second=lambda v: solve(step.memory_time.expr + GAPS - LAUNCHES, eq.batch)[0], objective=LAUNCH,
-    means="Below it the batch is free: the step takes as long with one sequence. Longer contexts lower it, larger weights too.",
+    id="hide-letters",
+    title="The batch that hides launches",
+    level="medium",
+    ask=(
+        "A decode step reads N_tot weights of b_w bytes, and for each of B sequences L tokens of cache at kappa bytes,"
+        " with the bandwidth W. It has n_kernel kernels: the host launches each in t_launch, and the chip loses t_gap"
+        " between two. The step waits for memory or for its host, not for the multipliers. Write the batch B at which"
+        " launching takes as long as the rest."
+    ),
+    formula=eq.batch_launch,
+    answer=None,
+    second=lambda v: solve(step.memory_time.expr + GAPS - LAUNCHES, eq.batch)[0],
+    objective=LAUNCH,
+    means=(
+        "Below it the batch is free: the step takes as long with one sequence. Longer contexts lower it, larger weights"
+        " too."
+    ),
     mistakes=(
-        Mistake((LAUNCHES - GAPS) * eq.bandwidth / CACHE, "The weights are read as well, in every step. They hide a part of the launches."),
-        Mistake((LAUNCHES * eq.bandwidth - WEIGHTS) / CACHE, "The gaps are missing. The chip loses them in every step, beside its reading."),
-        Mistake(((LAUNCHES + GAPS) * eq.bandwidth - WEIGHTS) / CACHE,
-                "The gaps add to the chip's time, so that less reading hides the launches. Check the sign."),
-        Mistake(((LAUNCHES - GAPS) * eq.bandwidth + WEIGHTS) / CACHE,
-                "Reading the weights takes away from what the caches have to fill. Check the sign."),
-        Mistake(((LAUNCHES - GAPS) * eq.bandwidth - WEIGHTS) / eq.kv, "That counts tokens of cache. A sequence has L of them."),
+        Mistake(
+            (LAUNCHES - GAPS) * eq.bandwidth / CACHE,
+            "The weights are read as well, in every step. They hide a part of the launches.",
+        ),
+        Mistake(
+            (LAUNCHES * eq.bandwidth - WEIGHTS) / CACHE,
+            "The gaps are missing. The chip loses them in every step, beside its reading.",
+        ),
+        Mistake(
+            ((LAUNCHES + GAPS) * eq.bandwidth - WEIGHTS) / CACHE,
+            "The gaps add to the chip's time, so that less reading hides the launches. Check the sign.",
+        ),
+        Mistake(
+            ((LAUNCHES - GAPS) * eq.bandwidth + WEIGHTS) / CACHE,
+            "Reading the weights takes away from what the caches have to fill. Check the sign.",
+        ),
+        Mistake(
+            ((LAUNCHES - GAPS) * eq.bandwidth - WEIGHTS) / eq.kv,
+            "That counts tokens of cache. A sequence has L of them.",
+        ),
         Mistake(((LAUNCHES - GAPS) * eq.bandwidth - eq.n_total) / CACHE, "A weight takes b_w bytes."),
     ),
-    hints=("Two times are equal: n_kernel t_launch on the host, and reading with all the gaps on the chip.",
-           "Multiply by W, subtract the weights, divide by one sequence's cache."),
+    hints=(
+        "Two times are equal: n_kernel t_launch on the host, and reading with all the gaps on the chip.",
+        "Multiply by W, subtract the weights, divide by one sequence's cache.",
+    ),
     solution=lambda v: [
         Step("From reading + gaps = launches, solved for the batch:"),
         Step(f"${eq.batch_launch.latex}$, typed as", "(n_kernel * (t_launch - t_gap) * W - N_tot * b_w) / (L * kappa)"),
     ],
-)  # fmt: skip
+)
 
 
 def helped(time: Callable[[Values], float], graph: Callable[[Values], float]) -> str:
     """The keys of four changes to the opening's step by the time that they leave, the shortest first."""
     one, eight = implied.llama(), implied.llama(8)
-    found = {"a": time(one | {"bytes_per_param": FP4}), "b": time(eight), "c": time(one | {"kernels": one["kernels"] / 2}), "d": graph(one)}
+    found = {
+        "a": time(one | {"bytes_per_param": FP4}),
+        "b": time(eight),
+        "c": time(one | {"kernels": one["kernels"] / 2}),
+        "d": graph(one),
+    }
     return "".join(sorted(found, key=found.get))
 
 
 def queued(values: Values) -> float:
     """Seconds of a step at batch 1, kernel by kernel."""
     count = int(values["kernels"])
-    each = (values["n_total"] * values["bytes_per_param"] + values["context"] * values["kv_bytes_per_token"]) / values["bandwidth"] / count
+    each = (
+        (values["n_total"] * values["bytes_per_param"] + values["context"] * values["kv_bytes_per_token"])
+        / values["bandwidth"]
+        / count
+    )
     return simulation.per_step([each + values["kernel_gap"]] * count, values["launch_time"], steps=2)
 
 
@@ -267,36 +444,70 @@ def even(values: Values) -> list[float]:
 
 
 helps = Ordering(
-    id="helps", title="What helps a step that waits", level="medium",
-    ask="A token of Llama 2 7B at batch 1 on an A100: its host launches {kernels} kernels and takes {each} for each. Reading takes {reading}, and a "
-    "gap between two kernels {kernel_gap}. Four changes are proposed, one at a time. Order them by the time of a token after the change, the "
-    "shortest first.",
-    derive=lambda v: {name: implied.llama()[name] for name in ("kernels", "kernel_gap")}
-    | {"each": pretty(implied.gpt_fast().each, "s", 2), "reading": pretty(implied.gpt_fast().floor, "s", 2)},
-    items={"a": "weights of 4 bits instead of 16, with as many kernels",
-           "b": f"eight GPUs, each with its own host and {2 * model('llama-2-7b').layers} kernels more, to add up over the GPUs",
-           "c": "kernels fused to half as many, each launched as before", "d": "all kernels captured in a graph, none of them fused"},
-    answer=lambda v: helped(lambda case: take(eq.eager_time, case, batch=1), lambda case: take(eq.graph_time, case, batch=1)),
-    second=lambda v: helped(queued, lambda case: simulation.replayed(even(case), case["replay_time"], case["kernel_gap"]).time), objective=LAUNCH,
-    means="What shortens the reading gains nothing, and the eight GPUs even lose a little. Such a step gets faster by fewer launches, or cheaper "
-    "ones.",
+    id="helps",
+    title="What helps a step that waits",
+    level="medium",
+    ask=(
+        "A token of Llama 2 7B at batch 1 on an A100: its host launches {kernels} kernels and takes {each} for each."
+        " Reading takes {reading}, and a gap between two kernels {kernel_gap}. Four changes are proposed, one at a"
+        " time. Order them by the time of a token after the change, the shortest first."
+    ),
+    derive=lambda v: (
+        {name: implied.llama()[name] for name in ("kernels", "kernel_gap")}
+        | {"each": pretty(implied.gpt_fast().each, "s", 2), "reading": pretty(implied.gpt_fast().floor, "s", 2)}
+    ),
+    items={
+        "a": "weights of 4 bits instead of 16, with as many kernels",
+        "b": (
+            f"eight GPUs, each with its own host and {2 * model('llama-2-7b').layers} kernels more, to add up over the"
+            " GPUs"
+        ),
+        "c": "kernels fused to half as many, each launched as before",
+        "d": "all kernels captured in a graph, none of them fused",
+    },
+    answer=lambda v: helped(
+        lambda case: take(eq.eager_time, case, batch=1), lambda case: take(eq.graph_time, case, batch=1)
+    ),
+    second=lambda v: helped(
+        queued, lambda case: simulation.replayed(even(case), case["replay_time"], case["kernel_gap"]).time
+    ),
+    objective=LAUNCH,
+    means=(
+        "What shortens the reading gains nothing, and the eight GPUs even lose a little. Such a step gets faster by"
+        " fewer launches, or cheaper ones."
+    ),
     mistakes=(
-        Mistake("badc", "Faster reading does not show: the chip waits for its host already. Count the launches that each change leaves."),
-        Mistake("bdac", "Faster reading does not show: the chip waits for its host already. Count the launches that each change leaves."),
+        Mistake(
+            "badc",
+            "Faster reading does not show: the chip waits for its host already. Count the launches that each change"
+            " leaves.",
+        ),
+        Mistake(
+            "bdac",
+            "Faster reading does not show: the chip waits for its host already. Count the launches that each change"
+            " leaves.",
+        ),
         Mistake("dcba", "Eight GPUs launch in parallel, but each has as many kernels as one had, and some more."),
         Mistake("bacd", "That is from the longest to the shortest."),
     ),
-    hints=("Which of the four changes the number of launches, or their time?", "Launches × time for each of them; for the graph reading and gaps."),
+    hints=(
+        "Which of the four changes the number of launches, or their time?",
+        "Launches × time for each of them; for the graph reading and gaps.",
+    ),
     solution=lambda v: [
-        Step("Fewer bytes leave all launches as they are; more GPUs add some; half the kernels take half the time; from a graph only reading and "
-            "gaps remain."),
+        Step(
+            "Fewer bytes leave all launches as they are; more GPUs add some; half the kernels take half the time; from"
+            " a graph only reading and gaps remain."
+        ),
         Step("So the order is", helps.expected(v)),
     ],
-)  # fmt: skip
+)
 
 
 class Queued(Symbolic):
-    """The end of a step's last kernel in a queue that starts empty, run kernel by kernel, once its arguments are numbers."""
+    """The end of a step's last kernel in a queue that starts empty, run kernel by kernel, once its arguments are
+    numbers.
+    """
 
     @classmethod
     def eval(cls, count, launch, whole):
@@ -305,43 +516,93 @@ class Queued(Symbolic):
 
 
 queue = Function(
-    id="queue", title="Write the queue", level="hard",
-    ask="A step is `kernels` kernels in a row. All take as long, `t_step` seconds together. The host launches them one after the other, each in "
-    "`launch_time`; the device starts a kernel when it is launched and the one before it is done. Host and device start idle, as they do where the "
-    "host waits for each token. Write a Python function of kernels, launch_time and t_step that returns when the last kernel is done. It is called "
-    "by name; kernels is whole. Leave gaps out.",
-    formula=Formula("overheads.cold_step", "t_eager", Max(eq.launch_time + t_step, LAUNCHES + t_step / eq.kernels), "s",
-                    "a queue that starts empty: the first launch or the last kernel stands alone", register=False),
-    answer=None, second=lambda v: Queued(eq.kernels, eq.launch_time, t_step), objective=LAUNCH,
-    tried=({"kernels": 1, "launch_time": 3.0, "t_step": 8.0}, {"kernels": 4, "launch_time": 5.0, "t_step": 8.0},
-           {"kernels": 10, "launch_time": 0.5, "t_step": 12.0}, {"kernels": 300, "launch_time": 0.02, "t_step": 7.0}),
-    means="Beside the lesson's maximum one launch or one kernel is left over. Of hundreds of even kernels that is nothing; of uneven ones it can be "
-    "more.",
-    mistakes=(
-        Mistake(Max(t_step, LAUNCHES), "That is a step among many, whose launches began during the one before. Here the queue starts empty."),
-        Mistake(LAUNCHES + t_step, "The device does not wait until all are launched. It starts with the first."),
-        Mistake(eq.launch_time + Max(t_step, LAUNCHES), "Where the host is slower, all launches and then the last kernel: not a launch more."),
-        Mistake(eq.launch_time + t_step, "Only the first launch counts, you say. That is so if the host is the faster one."),
-        Mistake(LAUNCHES + t_step / eq.kernels, "That is a slow host. A fast one keeps ahead, and the device works without a pause."),
-        Mistake(eq.kernels * (eq.launch_time + t_step / eq.kernels) - eq.launch_time,
-                "While a kernel runs the host launches the next. In yours they take turns."),
+    id="queue",
+    title="Write the queue",
+    level="hard",
+    ask=(
+        "A step is `kernels` kernels in a row. All take as long, `t_step` seconds together. The host launches them one"
+        " after the other, each in `launch_time`; the device starts a kernel when it is launched and the one before it"
+        " is done. Host and device start idle, as they do where the host waits for each token. Write a Python function"
+        " of kernels, launch_time and t_step that returns when the last kernel is done. It is called by name; kernels"
+        " is whole. Leave gaps out."
     ),
-    hints=("Keep two clocks: when the host is free, and when the device is.",
-           "For each kernel: host += launch_time; device = max(host, device) + t_step / kernels."),
+    formula=Formula(
+        "overheads.cold_step",
+        "t_eager",
+        Max(eq.launch_time + t_step, LAUNCHES + t_step / eq.kernels),
+        "s",
+        "a queue that starts empty: the first launch or the last kernel stands alone",
+        register=False,
+    ),
+    answer=None,
+    second=lambda v: Queued(eq.kernels, eq.launch_time, t_step),
+    objective=LAUNCH,
+    tried=(
+        {"kernels": 1, "launch_time": 3.0, "t_step": 8.0},
+        {"kernels": 4, "launch_time": 5.0, "t_step": 8.0},
+        {"kernels": 10, "launch_time": 0.5, "t_step": 12.0},
+        {"kernels": 300, "launch_time": 0.02, "t_step": 7.0},
+    ),
+    means=(
+        "Beside the lesson's maximum one launch or one kernel is left over. Of hundreds of even kernels that is"
+        " nothing; of uneven ones it can be more."
+    ),
+    mistakes=(
+        Mistake(
+            Max(t_step, LAUNCHES),
+            "That is a step among many, whose launches began during the one before. Here the queue starts empty.",
+        ),
+        Mistake(LAUNCHES + t_step, "The device does not wait until all are launched. It starts with the first."),
+        Mistake(
+            eq.launch_time + Max(t_step, LAUNCHES),
+            "Where the host is slower, all launches and then the last kernel: not a launch more.",
+        ),
+        Mistake(
+            eq.launch_time + t_step, "Only the first launch counts, you say. That is so if the host is the faster one."
+        ),
+        Mistake(
+            LAUNCHES + t_step / eq.kernels,
+            "That is a slow host. A fast one keeps ahead, and the device works without a pause.",
+        ),
+        Mistake(
+            eq.kernels * (eq.launch_time + t_step / eq.kernels) - eq.launch_time,
+            "While a kernel runs the host launches the next. In yours they take turns.",
+        ),
+    ),
+    hints=(
+        "Keep two clocks: when the host is free, and when the device is.",
+        "For each kernel: host += launch_time; device = max(host, device) + t_step / kernels.",
+    ),
     solution=lambda v: [
-        Step("`host = device = 0.0`, and for each kernel `host += launch_time; device = max(host, device) + t_step / kernels`; then `return device`."),
+        Step(
+            "`host = device = 0.0`, and for each kernel `host += launch_time; device = max(host, device) + t_step /"
+            " kernels`; then `return device`."
+        ),
         Step("For even kernels that comes to", "max(launch_time + t_step, kernels * launch_time + t_step / kernels)"),
     ],
-)  # fmt: skip
+)
 
 
 def pythonic(values: Values) -> Values:
     """A drawn model on a drawn server, run as the opening's code runs: counted kernels, each at the opening's time."""
     net, machine, first = model(values["net"]), system(values["machine"]), implied.gpt_fast()
     count = len(eager(values["net"], Plan(context=100, copies=True, chips=machine.chips)))
-    host = {"kernels": count, "launch_time": first.each, "kernel_gap": implied.period("MPK", True), "context": 100.0, "batch": 1.0}
-    told = {"net_name": net.name, "machine_name": machine.name, "depth": net.layers, "first": first.kernels, "each": pretty(first.each, "s", 2),
-            "weights": 2 * net.n_total, "first_depth": model("llama-2-7b").layers}  # fmt: skip
+    host = {
+        "kernels": count,
+        "launch_time": first.each,
+        "kernel_gap": implied.period("MPK", True),
+        "context": 100.0,
+        "batch": 1.0,
+    }
+    told = {
+        "net_name": net.name,
+        "machine_name": machine.name,
+        "depth": net.layers,
+        "first": first.kernels,
+        "each": pretty(first.each, "s", 2),
+        "weights": 2 * net.n_total,
+        "first_depth": model("llama-2-7b").layers,
+    }
     return net.symbols("bf16") | machine.symbols("bf16") | host | told
 
 
@@ -352,33 +613,61 @@ def crawled(values: Values) -> float:
 
 
 plain = Estimate(
-    id="plain", title="Plain PyTorch on a server", level="medium",
-    ask="In November 2023 a token of Llama 2 7B, with {first_depth} layers, was {first} kernels on one A100, counted in its code; the time of a "
-    "token makes that {each} of the host for each. The same code runs {net_name} at batch 1 on {machine_name}: {depth} layers, {weights} of weights "
-    "in BF16 and {bandwidth} from memory. Every GPU has a Python process of its own. Estimate the time of a token, within a factor of 1.25.",
-    draw={"net": ("llama-3.1-70b", "qwen3-32b"), "machine": ("h100-8", "h200-8", "b200-8")}, derive=pythonic,
-    units=NAMES | {"weights": "byte", "depth": "1", "first": "1"}, unit="s", asked="ms", within=1.25, objective=LAUNCH,
-    answer=lambda v: take(eq.eager_time, v), second=crawled,
-    means="Ten or twelve tokens a second, where memory could deliver the weights well over a hundred times. It is the layers that count, not the GPUs.",
-    mistakes=(
-        Mistake(lambda v: v["first"] * v["launch_time"], "So long {first} kernels take, of a model of {first_depth} layers. This one has {depth}."),
-        Mistake(lambda v: take(step.latency_floor, v), "So long the server reads. Do the launches of that many layers fit in?"),
-        Mistake(lambda v: take(eq.eager_time, v) / v["chips"],
-                "You dealt the launches out over the GPUs. Each of them runs every layer, on a part of its columns, and launches every kernel."),
+    id="plain",
+    title="Plain PyTorch on a server",
+    level="medium",
+    ask=(
+        "In November 2023 a token of Llama 2 7B, with {first_depth} layers, was {first} kernels on one A100, counted in"
+        " its code; the time of a token makes that {each} of the host for each. The same code runs {net_name} at batch"
+        " 1 on {machine_name}: {depth} layers, {weights} of weights in BF16 and {bandwidth} from memory. Every GPU has"
+        " a Python process of its own. Estimate the time of a token, within a factor of 1.25."
     ),
-    hints=("Kernels go with the layers.", "Kernels × time of a launch. Compare with the reading: the longer one is the time."),
+    draw={"net": ("llama-3.1-70b", "qwen3-32b"), "machine": ("h100-8", "h200-8", "b200-8")},
+    derive=pythonic,
+    units=NAMES | {"weights": "byte", "depth": "1", "first": "1"},
+    unit="s",
+    asked="ms",
+    within=1.25,
+    objective=LAUNCH,
+    answer=lambda v: take(eq.eager_time, v),
+    second=crawled,
+    means=(
+        "Ten or twelve tokens a second, where memory could deliver the weights well over a hundred times. It is the"
+        " layers that count, not the GPUs."
+    ),
+    mistakes=(
+        Mistake(
+            lambda v: v["first"] * v["launch_time"],
+            "So long {first} kernels take, of a model of {first_depth} layers. This one has {depth}.",
+        ),
+        Mistake(
+            lambda v: take(step.latency_floor, v),
+            "So long the server reads. Do the launches of that many layers fit in?",
+        ),
+        Mistake(
+            lambda v: take(eq.eager_time, v) / v["chips"],
+            "You dealt the launches out over the GPUs. Each of them runs every layer, on a part of its columns, and"
+            " launches every kernel.",
+        ),
+    ),
+    hints=(
+        "Kernels go with the layers.",
+        "Kernels × time of a launch. Compare with the reading: the longer one is the time.",
+    ),
     solution=lambda v: [
         Step("Kernels, some more for adding up over the GPUs:", v["kernels"], "1"),
         Step("Reading the weights takes", take(step.latency_floor, v), "s"),
         Step("Launching takes longer:", take(eq.eager_time, v), "s"),
     ],
-)  # fmt: skip
+)
 
-# --- graphs ---------------------------------------------------------------------------------------------------------------
+# --- graphs -----------------------------------------------------------------------------------------------------------
 
 
 def on_both(slower: float = 11.0) -> str:
-    """Whether a graph gains more on a chip, or on another whose kernels take so many times as long; the queue is run."""
+    """Whether a graph gains more on a chip, or on another whose kernels take so many times as long; the queue is
+    run.
+    """
     gains = []
     for each in (20 * US, slower * 20 * US):
         gains.append(simulation.per_step([each] * 50, 25 * US) / simulation.replayed([each] * 50, gap=US).time)
@@ -387,28 +676,43 @@ def on_both(slower: float = 11.0) -> str:
 
 GRAPHS = {row["chip"]: row["speedup"] for row in measurement("batch1_cuda_graphs").records()}
 faster_chip = Choice(
-    id="faster-chip", title="Two chips, one host", level="easy",
-    ask="The same 7B model decodes at batch 1 on an H100 and on an L4, whose memory is about eleven times slower. Host, code and kernels are the "
-    "same. On which of them does a CUDA graph gain more?",
-    options={"a": "on the H100", "b": "on the L4", "c": "the same on both: as many launches are saved",
-             "d": "nothing on either: at batch 1 only memory counts"},
-    answer="a" if GRAPHS["H100"] > GRAPHS["L4"] else "b", second=lambda v: on_both(), objective=GRAPH,
-    means=f"A study of 2026 has {GRAPHS['H100']:.2f} times on the H100 and {GRAPHS['L4']:.2f} on the L4. Where a kernel takes longer than its launch "
-    f"there is little to remove.",
+    id="faster-chip",
+    title="Two chips, one host",
+    level="easy",
+    ask=(
+        "The same 7B model decodes at batch 1 on an H100 and on an L4, whose memory is about eleven times slower. Host,"
+        " code and kernels are the same. On which of them does a CUDA graph gain more?"
+    ),
+    options={
+        "a": "on the H100",
+        "b": "on the L4",
+        "c": "the same on both: as many launches are saved",
+        "d": "nothing on either: at batch 1 only memory counts",
+    },
+    answer="a" if GRAPHS["H100"] > GRAPHS["L4"] else "b",
+    second=lambda v: on_both(),
+    objective=GRAPH,
+    means=(
+        f"A study of 2026 has {GRAPHS['H100']:.2f} times on the H100 and {GRAPHS['L4']:.2f} on the L4. Where a kernel"
+        " takes longer than its launch there is little to remove."
+    ),
     mistakes=(
         Mistake("b", "Its kernels take eleven times as long. What does its host do meanwhile?"),
         Mistake("c", "As many launches are removed. But on one of the two they were hidden behind longer kernels."),
         Mistake("d", "At batch 1 a step reads least, and its kernels are shortest. Nowhere does launching show more."),
     ),
     hints=("On which chip is a kernel more likely to be shorter than its launch?",),
-    solution=lambda v: [Step("Launches show where kernels take less time than they do. A fast memory makes kernels short."),
-                        Step("So the answer is", "a")],
-)  # fmt: skip
+    solution=lambda v: [
+        Step("Launches show where kernels take less time than they do. A fast memory makes kernels short."),
+        Step("So the answer is", "a"),
+    ],
+)
 
 CASES = {
-    "rack": (implied.rack, "DeepSeek-V3, compiled, on a GB200 NVL72"), "one": (implied.llama, "Llama 2 7B from Python on one A100"),
+    "rack": (implied.rack, "DeepSeek-V3, compiled, on a GB200 NVL72"),
+    "one": (implied.llama, "Llama 2 7B from Python on one A100"),
     "eight": (lambda: implied.llama(8), "Llama 2 7B from Python on eight A100"),
-}  # fmt: skip
+}
 
 
 def captured(values: Values) -> Values:
@@ -420,81 +724,155 @@ def captured(values: Values) -> Values:
 
 TIMES = {"no_host": "s", "case_name": "", "batch": ""}
 graph_gain = Quantity(
-    id="graph-gain", title="What the graph gains", level="medium",
-    ask="{case_name}, batch {batch}. A step's reading and multiplying, overlapped, takes {no_host}. It has {kernels} kernels, all as long; the host "
-    "launches each in {launch_time}, and the device needs {kernel_gap} from one to the next, from a stream as from a graph. Captured, the whole step "
-    "is started in {replay_time}. How many times faster is the captured step?",
-    draw={"case": tuple(CASES), "batch": (1, 64, 100, 16)}, derive=captured, units=TIMES, unit="1", objective=GRAPH,
+    id="graph-gain",
+    title="What the graph gains",
+    level="medium",
+    ask=(
+        "{case_name}, batch {batch}. A step's reading and multiplying, overlapped, takes {no_host}. It has {kernels}"
+        " kernels, all as long; the host launches each in {launch_time}, and the device needs {kernel_gap} from one to"
+        " the next, from a stream as from a graph. Captured, the whole step is started in {replay_time}. How many times"
+        " faster is the captured step?"
+    ),
+    draw={"case": tuple(CASES), "batch": (1, 64, 100, 16)},
+    derive=captured,
+    units=TIMES,
+    unit="1",
+    objective=GRAPH,
     answer=lambda v: take(eq.graph_gain, v),
-    second=lambda v: simulation.per_step([v["no_host"] / v["kernels"] + v["kernel_gap"]] * v["kernels"], v["launch_time"], steps=1)
-    / simulation.replayed([v["no_host"] / v["kernels"]] * v["kernels"], v["replay_time"], v["kernel_gap"]).time,
-    means="The graph removes the host from the step, not the gaps. What it leaves is a sum of reading and gaps, and no maximum.",
+    second=lambda v: (
+        simulation.per_step([v["no_host"] / v["kernels"] + v["kernel_gap"]] * v["kernels"], v["launch_time"], steps=1)
+        / simulation.replayed([v["no_host"] / v["kernels"]] * v["kernels"], v["replay_time"], v["kernel_gap"]).time
+    ),
+    means=(
+        "The graph removes the host from the step, not the gaps. What it leaves is a sum of reading and gaps, and no"
+        " maximum."
+    ),
     mistakes=(
-        Mistake(lambda v: v["kernels"] * v["launch_time"] / v["no_host"], "The gaps between kernels are still there in a graph."),
-        Mistake(lambda v: (v["kernels"] * v["launch_time"] + v["no_host"]) / take(eq.graph_time, v),
-                "The host launches while the device works: before capturing, the longer one counts, not the sum."),
+        Mistake(
+            lambda v: v["kernels"] * v["launch_time"] / v["no_host"],
+            "The gaps between kernels are still there in a graph.",
+        ),
+        Mistake(
+            lambda v: (v["kernels"] * v["launch_time"] + v["no_host"]) / take(eq.graph_time, v),
+            "The host launches while the device works: before capturing, the longer one counts, not the sum.",
+        ),
         Mistake(lambda v: 1 / take(eq.graph_gain, v), "Upside down: the captured step is the shorter one."),
     ),
-    hints=("Before: launches against reading with gaps, whichever takes longer.", "After: reading, gaps and one start, added up."),
+    hints=(
+        "Before: launches against reading with gaps, whichever takes longer.",
+        "After: reading, gaps and one start, added up.",
+    ),
     solution=lambda v: [
         Step(f"One by one, ${eq.eager_time.latex}$ =", take(eq.eager_time, v), "s"),
         Step(f"Captured, ${eq.graph_time.latex}$ =", take(eq.graph_time, v), "s"),
         Step("The gain is", take(eq.graph_gain, v), "1"),
     ],
-)  # fmt: skip
+)
 
 
 class Gained(Symbolic):
-    """Time of a queue of even kernels over that of the same kernels replayed, run kernel by kernel, once its arguments are numbers."""
+    """Time of a queue of even kernels over that of the same kernels replayed, run kernel by kernel, once its arguments
+    are numbers.
+    """
 
     @classmethod
     def eval(cls, *given):
         if all(each.is_number for each in given):
             count, whole, launch, gap, replay = int(given[0]), *map(float, given[1:])
             each = [whole / count] * count
-            return simulation.per_step([time + gap for time in each], launch) / simulation.replayed(each, replay, gap).time
+            return (
+                simulation.per_step([time + gap for time in each], launch) / simulation.replayed(each, replay, gap).time
+            )
 
 
 ALONE = eq.graph_gain.expr.xreplace({step.step_time.expr: t_step})
 EAGER, CAPTURED = Max(t_step + GAPS, LAUNCHES), t_step + GAPS + eq.replay_time
 write_gain = Function(
-    id="write-gain", title="Write the gain of a graph", level="medium",
-    ask="Reading and multiplying take a step `t_step` seconds, spread evenly over `kernels` kernels. The host takes `launch_time` to launch one, and "
-    "the device `kernel_gap` from the end of one to the start of the next, in a graph or not. A captured step is started once, in `replay_time`. "
-    "Write a Python function of the five that returns how many times faster the captured step is, in the long run. It is called by name, with "
-    "numbers.",
-    formula=Formula("overheads.gain_alone", "graph_gain", ALONE, "1", "the gain of a graph, the step's own time given", register=False),
-    answer=None, second=lambda v: Gained(eq.kernels, t_step, eq.launch_time, eq.kernel_gap, eq.replay_time), objective=GRAPH,
-    tried=({"kernels": 100, "t_step": 4.0, "launch_time": 0.1, "kernel_gap": 0.02, "replay_time": 0.5},
-           {"kernels": 300, "t_step": 9.0, "launch_time": 0.01, "kernel_gap": 0.004, "replay_time": 0.2},
-           {"kernels": 20, "t_step": 3.0, "launch_time": 0.2, "kernel_gap": 0.08, "replay_time": 0.3},
-           {"kernels": 50, "t_step": 2.0, "launch_time": 0.05, "kernel_gap": 0.03, "replay_time": 0.1}),
-    means="Call it with a growing t_step: the gain falls to one, and a little below it, for starting the graph takes time as well.",
+    id="write-gain",
+    title="Write the gain of a graph",
+    level="medium",
+    ask=(
+        "Reading and multiplying take a step `t_step` seconds, spread evenly over `kernels` kernels. The host takes"
+        " `launch_time` to launch one, and the device `kernel_gap` from the end of one to the start of the next, in a"
+        " graph or not. A captured step is started once, in `replay_time`. Write a Python function of the five that"
+        " returns how many times faster the captured step is, in the long run. It is called by name, with numbers."
+    ),
+    formula=Formula(
+        "overheads.gain_alone",
+        "graph_gain",
+        ALONE,
+        "1",
+        "the gain of a graph, the step's own time given",
+        register=False,
+    ),
+    answer=None,
+    second=lambda v: Gained(eq.kernels, t_step, eq.launch_time, eq.kernel_gap, eq.replay_time),
+    objective=GRAPH,
+    tried=(
+        {"kernels": 100, "t_step": 4.0, "launch_time": 0.1, "kernel_gap": 0.02, "replay_time": 0.5},
+        {"kernels": 300, "t_step": 9.0, "launch_time": 0.01, "kernel_gap": 0.004, "replay_time": 0.2},
+        {"kernels": 20, "t_step": 3.0, "launch_time": 0.2, "kernel_gap": 0.08, "replay_time": 0.3},
+        {"kernels": 50, "t_step": 2.0, "launch_time": 0.05, "kernel_gap": 0.03, "replay_time": 0.1},
+    ),
+    means=(
+        "Call it with a growing t_step: the gain falls to one, and a little below it, for starting the graph takes time"
+        " as well."
+    ),
     mistakes=(
         Mistake(CAPTURED / EAGER, "Upside down: the uncaptured time stands above."),
         Mistake(LAUNCHES / CAPTURED, "Where the device takes longer than the host, the device decides."),
         Mistake((t_step + LAUNCHES) / CAPTURED, "Host and device work at once: take the longer time, not the sum."),
-        Mistake((t_step + GAPS + LAUNCHES) / CAPTURED, "Host and device work at once: take the longer time, not the sum."),
-        Mistake(Max(t_step, LAUNCHES) / CAPTURED, "The gaps are there without a graph too. They belong to the device's time."),
+        Mistake(
+            (t_step + GAPS + LAUNCHES) / CAPTURED, "Host and device work at once: take the longer time, not the sum."
+        ),
+        Mistake(
+            Max(t_step, LAUNCHES) / CAPTURED,
+            "The gaps are there without a graph too. They belong to the device's time.",
+        ),
         Mistake(EAGER / (t_step + eq.replay_time), "A graph leaves the gaps between kernels."),
         Mistake(EAGER / (t_step + GAPS), "Starting the graph takes time as well, once a step."),
-        Mistake(EAGER / (t_step + eq.kernels * (eq.kernel_gap + eq.replay_time)), "A graph is started once, not once a kernel."),
-        Mistake(Max(t_step + GAPS, LAUNCHES + GAPS) / CAPTURED, "The gaps are the device's. The host goes from launch to launch without them."),
-        Mistake(EAGER / (CAPTURED - eq.kernel_gap), "In the long run every kernel has a gap before it, the first of a step as well."),
+        Mistake(
+            EAGER / (t_step + eq.kernels * (eq.kernel_gap + eq.replay_time)),
+            "A graph is started once, not once a kernel.",
+        ),
+        Mistake(
+            Max(t_step + GAPS, LAUNCHES + GAPS) / CAPTURED,
+            "The gaps are the device's. The host goes from launch to launch without them.",
+        ),
+        Mistake(
+            EAGER / (CAPTURED - eq.kernel_gap),
+            "In the long run every kernel has a gap before it, the first of a step as well.",
+        ),
     ),
-    hints=("Two times, and their quotient. Which has a maximum in it?", "max(device with gaps, launches) over device with gaps and one start."),
+    hints=(
+        "Two times, and their quotient. Which has a maximum in it?",
+        "max(device with gaps, launches) over device with gaps and one start.",
+    ),
     solution=lambda v: [
         Step("Before, the slower of device and host; after, the device and one start:"),
-        Step("as code:", "max(t_step + kernels * kernel_gap, kernels * launch_time) / (t_step + kernels * kernel_gap + replay_time)"),
+        Step(
+            "as code:",
+            "max(t_step + kernels * kernel_gap, kernels * launch_time) / (t_step + kernels * kernel_gap + replay_time)",
+        ),
     ],
-)  # fmt: skip
+)
 
 
 def timed(values: Values) -> Values:
     """gpt-fast's published rates for a model on fewer and on more GPUs, and both times."""
     name, few, many = values["rows"]
-    rates = {row["gpus"]: row["throughput_token_per_s"] for row in measurement("gpt_fast_readme").records(model=name, weights="float16")}
-    found = {"few": few, "many": many, "slow_rate": rates[few], "fast_rate": rates[many], "slow": 1 / rates[few], "fast": 1 / rates[many]}
+    rates = {
+        row["gpus"]: row["throughput_token_per_s"]
+        for row in measurement("gpt_fast_readme").records(model=name, weights="float16")
+    }
+    found = {
+        "few": few,
+        "many": many,
+        "slow_rate": rates[few],
+        "fast_rate": rates[many],
+        "slow": 1 / rates[few],
+        "fast": 1 / rates[many],
+    }
     return found | {"net_name": name.replace("-", " "), "few_gpus": f"{few} A100" if few > 1 else "one A100"}
 
 
@@ -504,50 +882,96 @@ def lasting(values: Values) -> float:
 
 
 left_over = Quantity(
-    id="left-over", title="What no GPU takes off", level="hard",
-    ask="The authors of gpt-fast ran {net_name} in 16 bits at batch 1, captured as a graph: {slow_rate} tokens a second on {few_gpus}, {fast_rate} "
-    "on {many}. Suppose that a token takes a time that the GPUs share evenly and one that stays whole, however many they are. How long is the "
-    "second?",
-    draw={"rows": (("Llama-2-70B", 2, 8), ("Llama-2-7B", 1, 8), ("Llama-2-70B", 4, 8), ("Llama-2-7B", 2, 8), ("Llama-2-7B", 1, 4))}, derive=timed,
-    units=NAMES | {"slow_rate": "", "fast_rate": ""}, unit="s", asked="ms", objective=GRAPH,
-    answer=lasting, second=lambda v: met(lambda x: v["few"] * (v["slow"] - x) > v["many"] * (v["fast"] - x), 0.0, v["fast"]),
-    means="Divided by the kernels of the step it is 5 to 6 µs for each, all-reduces included. Reading does not hide it: it adds.",
+    id="left-over",
+    title="What no GPU takes off",
+    level="hard",
+    ask=(
+        "The authors of gpt-fast ran {net_name} in 16 bits at batch 1, captured as a graph: {slow_rate} tokens a second"
+        " on {few_gpus}, {fast_rate} on {many}. Suppose that a token takes a time that the GPUs share evenly and one"
+        " that stays whole, however many they are. How long is the second?"
+    ),
+    draw={
+        "rows": (
+            ("Llama-2-70B", 2, 8),
+            ("Llama-2-7B", 1, 8),
+            ("Llama-2-70B", 4, 8),
+            ("Llama-2-7B", 2, 8),
+            ("Llama-2-7B", 1, 4),
+        )
+    },
+    derive=timed,
+    units=NAMES | {"slow_rate": "", "fast_rate": ""},
+    unit="s",
+    asked="ms",
+    objective=GRAPH,
+    answer=lasting,
+    second=lambda v: met(lambda x: v["few"] * (v["slow"] - x) > v["many"] * (v["fast"] - x), 0.0, v["fast"]),
+    means=(
+        "Divided by the kernels of the step it is 5 to 6 µs for each, all-reduces included. Reading does not hide it:"
+        " it adds."
+    ),
     mistakes=(
-        Mistake(lambda v: v["fast"] - v["slow"] * v["few"] / v["many"],
-                "You let the GPUs share the whole of the slower time. A part of it was not shared there either."),
+        Mistake(
+            lambda v: v["fast"] - v["slow"] * v["few"] / v["many"],
+            "You let the GPUs share the whole of the slower time. A part of it was not shared there either.",
+        ),
         Mistake(lambda v: v["slow"] - v["fast"], "That is what the further GPUs took off."),
         Mistake(lambda v: v["many"] * (v["fast"] - lasting(v)), "That is the shared part, as one GPU would do it."),
     ),
-    hints=("Two equations: time = shared / GPUs + rest, once for each row.",
-           "Multiply each row's time by its GPUs, and subtract one from the other."),
+    hints=(
+        "Two equations: time = shared / GPUs + rest, once for each row.",
+        "Multiply each row's time by its GPUs, and subtract one from the other.",
+    ),
     solution=lambda v: [
-        Step("The two times are", v["slow"], "s"), Step("and", v["fast"], "s"),
+        Step("The two times are", v["slow"], "s"),
+        Step("and", v["fast"], "s"),
         Step("GPUs × time grows from one row to the other by", v["many"] * v["fast"] - v["few"] * v["slow"], "s"),
         Step(f"which is the rest, times {v['many'] - v['few']}. So the rest is", lasting(v), "s"),
     ],
-)  # fmt: skip
+)
 
 padding = Quantity(
-    id="padding", title="Rows for nobody", level="easy",
-    ask="An engine has captured its decode step for 1, 2 and 4 sequences, for every multiple of 8 up to 128, and then for 256, 512, 1,024 and 2,048. "
-    "A batch of {batch} comes. Which share of the rows that are multiplied is padding, in percent?",
-    draw={"batch": (150, 400, 560, 700, 1300)}, units={"batch": ""}, unit="1", asked="%", objective=GRAPH,
+    id="padding",
+    title="Rows for nobody",
+    level="easy",
+    ask=(
+        "An engine has captured its decode step for 1, 2 and 4 sequences, for every multiple of 8 up to 128, and then"
+        " for 256, 512, 1,024 and 2,048. A batch of {batch} comes. Which share of the rows that are multiplied is"
+        " padding, in percent?"
+    ),
+    draw={"batch": (150, 400, 560, 700, 1300)},
+    units={"batch": ""},
+    unit="1",
+    asked="%",
+    objective=GRAPH,
     answer=lambda v: 1 - v["batch"] / simulation.padded(v["batch"], simulation.doubling()),
     second=lambda v: sum(row >= v["batch"] for row in range(rows(v["batch"]))) / rows(v["batch"]),
-    means="Between sizes a factor of two apart it is up to a half. While the step waits for memory or for gaps, such rows cost next to nothing; "
-    "where multiplying binds they cost that share of it.",
+    means=(
+        "Between sizes a factor of two apart it is up to a half. While the step waits for memory or for gaps, such rows"
+        " cost next to nothing; where multiplying binds they cost that share of it."
+    ),
     mistakes=(
-        Mistake(lambda v: rows(v["batch"]) / v["batch"] - 1, "That is padding over sequences. Asked is its share of all rows that are multiplied."),
+        Mistake(
+            lambda v: rows(v["batch"]) / v["batch"] - 1,
+            "That is padding over sequences. Asked is its share of all rows that are multiplied.",
+        ),
         Mistake(lambda v: 1 - rows(v["batch"]) / 2 / v["batch"], "You took the size below. A batch has to fit in."),
         Mistake(lambda v: v["batch"] / rows(v["batch"]), "That share is the sequences'. The rest is padding."),
-        Mistake(lambda v: (1 - v["batch"] / rows(v["batch"])) / 100, "The share is right as a fraction of one. Asked is the same in percent."),
+        Mistake(
+            lambda v: (1 - v["batch"] / rows(v["batch"])) / 100,
+            "The share is right as a fraction of one. Asked is the same in percent.",
+        ),
     ),
     hints=("Which captured size is the smallest that holds the batch?",),
     solution=lambda v: [
         Step("The size captured is", simulation.padded(v["batch"], simulation.doubling()), "1"),
-        Step("Of its rows are padding, in percent:", 100 * (1 - v["batch"] / simulation.padded(v["batch"], simulation.doubling())), "%"),
+        Step(
+            "Of its rows are padding, in percent:",
+            100 * (1 - v["batch"] / simulation.padded(v["batch"], simulation.doubling())),
+            "%",
+        ),
     ],
-)  # fmt: skip
+)
 
 
 def rows(batch: int) -> int:
@@ -555,60 +979,104 @@ def rows(batch: int) -> int:
     return 1 << (batch - 1).bit_length()
 
 
-# --- chains ---------------------------------------------------------------------------------------------------------------
+# --- chains -----------------------------------------------------------------------------------------------------------
 
 
 def small(values: Values) -> Values:
-    """A drawn chain's vector on a chip: its bytes, and the bytes at which reading and writing take as long as a launch."""
+    """A drawn chain's vector on a chip: its bytes, and the bytes at which reading and writing take as long as a
+    launch.
+    """
     net, machine = model(values["net"]), hosted(values["on"])
     vector = BF16 * values["late"] * net.d_model
     return machine | {"net_name": net.name, "width_told": f"{net.d_model:,}", "vector": vector}
 
 
 def saved(values: Values, ops: int = 6) -> str:
-    """What held the chain up: launches, if it takes as long where nothing is moved; bytes, if as long where launches are free."""
+    """What held the chain up: launches, if it takes as long where nothing is moved; bytes, if as long where launches
+    are free.
+    """
     each, launch = 2 * values["vector"] / values["chip_bandwidth"], values["launch_time"]
-    whole, still, free = (simulation.per_step([time] * ops, start) for time, start in ((each, launch), (0.0, launch), (each, 0.0)))
+    whole, still, free = (
+        simulation.per_step([time] * ops, start) for time, start in ((each, launch), (0.0, launch), (each, 0.0))
+    )
     return "b" if isclose(whole, still) else "a" if isclose(whole, free) else "d"
 
 
 saves = Choice(
-    id="saves", title="Six small kernels", level="medium",
-    ask="A decode step at batch {late} runs a chain of six operations on the vectors of {net_name}, {width_told} values of two bytes for each "
-    "sequence. Each chip runs it whole: {a_gpu} with {chip_bandwidth} from memory. The host launches a kernel in {launch_time}, and no graph is used. "
-    "Fused, the six are one kernel. What makes the chain faster?",
-    draw={"late": (64, 16, 128), "net": ("llama-3.1-70b", "qwen3-32b"), "on": tuple(HOSTS)}, derive=small, units=NAMES | {"late": ""},
-    options={"a": "the bytes that no longer go to memory and back", "b": "the launches that are no longer made",
-             "c": "the FLOPs that are no longer done", "d": "nothing: the chain takes as long"},
-    answer="b", second=saved, objective=CHAIN,
-    means="Moving so small a vector takes less than a launch. The bytes are saved as well, but nobody was waiting for them.",
+    id="saves",
+    title="Six small kernels",
+    level="medium",
+    ask=(
+        "A decode step at batch {late} runs a chain of six operations on the vectors of {net_name}, {width_told} values"
+        " of two bytes for each sequence. Each chip runs it whole: {a_gpu} with {chip_bandwidth} from memory. The host"
+        " launches a kernel in {launch_time}, and no graph is used. Fused, the six are one kernel. What makes the chain"
+        " faster?"
+    ),
+    draw={"late": (64, 16, 128), "net": ("llama-3.1-70b", "qwen3-32b"), "on": tuple(HOSTS)},
+    derive=small,
+    units=NAMES | {"late": ""},
+    options={
+        "a": "the bytes that no longer go to memory and back",
+        "b": "the launches that are no longer made",
+        "c": "the FLOPs that are no longer done",
+        "d": "nothing: the chain takes as long",
+    },
+    answer="b",
+    second=saved,
+    objective=CHAIN,
+    means=(
+        "Moving so small a vector takes less than a launch. The bytes are saved as well, but nobody was waiting for"
+        " them."
+    ),
     mistakes=(
         Mistake("a", "Reckon the time to read and write the vector once, and compare it with a launch."),
         Mistake("c", "Fusing does the same arithmetic, and that took next to no time before."),
         Mistake("d", "One launch instead of six, where each took longer than its kernel."),
     ),
-    hints=("How many bytes has the vector? How long does it take to read and to write them?", "Compare this with {launch_time}."),
+    hints=(
+        "How many bytes has the vector? How long does it take to read and to write them?",
+        "Compare this with {launch_time}.",
+    ),
     solution=lambda v: [
-        Step("The vector has", v["vector"], "byte"), Step("Reading and writing it takes", 2 * v["vector"] / v["chip_bandwidth"], "s"),
-        Step(f"less than a launch; the vector would have to be ${eq.vector_launch.latex}$ =", take(eq.vector_launch, v), "byte"),
+        Step("The vector has", v["vector"], "byte"),
+        Step("Reading and writing it takes", 2 * v["vector"] / v["chip_bandwidth"], "s"),
+        Step(
+            f"less than a launch; the vector would have to be ${eq.vector_launch.latex}$ =",
+            take(eq.vector_launch, v),
+            "byte",
+        ),
         Step("So the answer is", "b"),
     ],
-)  # fmt: skip
+)
 
 PROGRAMS = {  # operations as (what comes out, what goes in), what is needed later beside the last result, and the words
     "gate": ((("s", "a"), ("y", "sb")), "", "y = SiLU(a) · b, as two operations"),
-    "residual": ((("h", "ab"), ("y", "h")), "h", "h = a + b and then y = SiLU(h), where the next layers need both h and y"),
+    "residual": (
+        (("h", "ab"), ("y", "h")),
+        "h",
+        "h = a + b and then y = SiLU(h), where the next layers need both h and y",
+    ),
     "gate-add": ((("s", "a"), ("t", "sb"), ("y", "tc")), "", "y = SiLU(a) · b + c, as three operations"),
     "sum": ((("t", "ab"), ("y", "tc")), "", "y = (a + b) + c, as two operations"),
-}  # fmt: skip
+}
 
 
 def vectors(ops: tuple[tuple[str, str], ...], kept: str) -> Values:
-    """How many vectors are read and written one by one, and fused: those from outside, and those that are needed later."""
+    """How many vectors are read and written one by one, and fused: those from outside, and those that are needed
+    later.
+    """
     reads, made = [name for _, ins in ops for name in ins], {out for out, _ in ops}
     outside, written = sorted(set(reads) - made), 1 + len(kept)
     outer, names = len(outside), f"Vectors {', '.join(outside[:-1])} and {outside[-1]}"
-    return {"given": names, "ops": len(ops), "singly": len(reads) + len(ops), "reads": len(reads), "outer": outer, "written": written, "fused": outer + written}
+    return {
+        "given": names,
+        "ops": len(ops),
+        "singly": len(reads) + len(ops),
+        "reads": len(reads),
+        "outer": outer,
+        "written": written,
+        "fused": outer + written,
+    }
 
 
 def taped(program: str) -> float:
@@ -626,52 +1094,98 @@ def taped(program: str) -> float:
 
 
 traffic = Quantity(
-    id="traffic", title="What must go through memory", level="medium",
-    ask="{given} lie in memory; all vectors are of one size. A program computes {words}. One by one, each operation reads its inputs from memory "
-    "and writes its output there. Fused into one kernel, nothing goes through memory that need not. By which factor does the traffic fall, read and "
-    "written?",
-    draw={"program": tuple(PROGRAMS)}, derive=lambda v: vectors(*PROGRAMS[v["program"]][:2]) | {"words": PROGRAMS[v["program"]][2]},
-    unit="1", objective=CHAIN, answer=lambda v: v["singly"] / v["fused"], second=lambda v: taped(v["program"]),
-    means="Less than the number of operations. The lesson's factor is for a chain with one input and one output; what comes from outside must be "
-    "read, what is needed later written.",
-    mistakes=(
-        Mistake(lambda v: float(v["ops"]),
-                "That holds for a chain with one input and one output. Count the vectors that this kernel has to read and to write."),
-        Mistake(lambda v: v["singly"] / (1 + v["written"]), "The fused kernel reads every vector that comes from outside, not only the first."),
-        Mistake(lambda v: v["reads"] / v["outer"], "You counted what is read. What is written goes through memory too, before and after."),
+    id="traffic",
+    title="What must go through memory",
+    level="medium",
+    ask=(
+        "{given} lie in memory; all vectors are of one size. A program computes {words}. One by one, each operation"
+        " reads its inputs from memory and writes its output there. Fused into one kernel, nothing goes through memory"
+        " that need not. By which factor does the traffic fall, read and written?"
     ),
-    hints=("Count one by one: vectors that each operation reads, and one that it writes.",
-           "Fused: the vectors from outside, and the results that somebody needs later."),
+    draw={"program": tuple(PROGRAMS)},
+    derive=lambda v: vectors(*PROGRAMS[v["program"]][:2]) | {"words": PROGRAMS[v["program"]][2]},
+    unit="1",
+    objective=CHAIN,
+    answer=lambda v: v["singly"] / v["fused"],
+    second=lambda v: taped(v["program"]),
+    means=(
+        "Less than the number of operations. The lesson's factor is for a chain with one input and one output; what"
+        " comes from outside must be read, what is needed later written."
+    ),
+    mistakes=(
+        Mistake(
+            lambda v: float(v["ops"]),
+            "That holds for a chain with one input and one output. Count the vectors that this kernel has to read and"
+            " to write.",
+        ),
+        Mistake(
+            lambda v: v["singly"] / (1 + v["written"]),
+            "The fused kernel reads every vector that comes from outside, not only the first.",
+        ),
+        Mistake(
+            lambda v: v["reads"] / v["outer"],
+            "You counted what is read. What is written goes through memory too, before and after.",
+        ),
+    ),
+    hints=(
+        "Count one by one: vectors that each operation reads, and one that it writes.",
+        "Fused: the vectors from outside, and the results that somebody needs later.",
+    ),
     solution=lambda v: [
-        Step("Vectors through memory, one by one:", v["singly"], "1"), Step("Fused:", v["fused"], "1"),
+        Step("Vectors through memory, one by one:", v["singly"], "1"),
+        Step("Fused:", v["fused"], "1"),
         Step("The traffic falls by the factor", v["singly"] / v["fused"], "1"),
     ],
-)  # fmt: skip
+)
 
 long_vector = Quantity(
-    id="long-vector", title="Where bytes begin to count", level="medium",
-    ask="An elementwise operation reads a vector and writes one of the same size: {width_told} values of two bytes for each token of {net_name}. "
-    "Each chip runs it whole: {a_gpu} with {chip_bandwidth} from memory. The host launches a kernel in {launch_time}, one after the other. From how "
-    "many tokens in a pass on does the operation wait for memory rather than for its launch?",
-    draw={"net": ("llama-3.1-70b", "qwen3-32b", "llama-3.1-405b", "llama-3.1-8b"), "on": tuple(HOSTS), "late": (1,)}, derive=small, units=NAMES,
-    unit="token", objective=CHAIN,
+    id="long-vector",
+    title="Where bytes begin to count",
+    level="medium",
+    ask=(
+        "An elementwise operation reads a vector and writes one of the same size: {width_told} values of two bytes for"
+        " each token of {net_name}. Each chip runs it whole: {a_gpu} with {chip_bandwidth} from memory. The host"
+        " launches a kernel in {launch_time}, one after the other. From how many tokens in a pass on does the operation"
+        " wait for memory rather than for its launch?"
+    ),
+    draw={"net": ("llama-3.1-70b", "qwen3-32b", "llama-3.1-405b", "llama-3.1-8b"), "on": tuple(HOSTS), "late": (1,)},
+    derive=small,
+    units=NAMES,
+    unit="token",
+    objective=CHAIN,
     answer=lambda v: take(eq.vector_launch, v) / v["vector"],
-    second=lambda v: met(lambda tokens: sum(tokens * v["vector"] / v["chip_bandwidth"] for _ in ("read", "write")) > v["launch_time"], 0.0, 1e6),
-    means="More than many decode batches hold, and less than most prefills. So fusing saves launches in decoding and bytes in prefill.",
+    second=lambda v: met(
+        lambda tokens: sum(tokens * v["vector"] / v["chip_bandwidth"] for _ in ("read", "write")) > v["launch_time"],
+        0.0,
+        1e6,
+    ),
+    means=(
+        "More than many decode batches hold, and less than most prefills. So fusing saves launches in decoding and"
+        " bytes in prefill."
+    ),
     mistakes=(
-        Mistake(lambda v: 2 * take(eq.vector_launch, v) / v["vector"],
-                "Twice too many: a value takes two bytes, and the vector is both read and written."),
-        Mistake(lambda v: 4 * take(eq.vector_launch, v) / v["vector"], "A value takes two bytes, and the vector is both read and written."),
-        Mistake(lambda v: take(eq.vector_launch, v) / v["vector"] / 2, "Read once and written once: two passes over the vector, not four."),
+        Mistake(
+            lambda v: 2 * take(eq.vector_launch, v) / v["vector"],
+            "Twice too many: a value takes two bytes, and the vector is both read and written.",
+        ),
+        Mistake(
+            lambda v: 4 * take(eq.vector_launch, v) / v["vector"],
+            "A value takes two bytes, and the vector is both read and written.",
+        ),
+        Mistake(
+            lambda v: take(eq.vector_launch, v) / v["vector"] / 2,
+            "Read once and written once: two passes over the vector, not four.",
+        ),
     ),
     hints=("How many bytes does memory deliver during one launch?", "Of them half are read and half are written."),
     solution=lambda v: [
-        Step(f"${eq.vector_launch.latex}$ =", take(eq.vector_launch, v), "byte"), Step("One token's vector has", v["vector"], "byte"),
+        Step(f"${eq.vector_launch.latex}$ =", take(eq.vector_launch, v), "byte"),
+        Step("One token's vector has", v["vector"], "byte"),
         Step("Tokens:", take(eq.vector_launch, v) / v["vector"], "token"),
     ],
-)  # fmt: skip
+)
 
-# --- a chain in a step ------------------------------------------------------------------------------------------------------
+# --- a chain in a step ------------------------------------------------------------------------------------------------
 
 
 def claimed(values: Values) -> Values:
@@ -679,7 +1193,9 @@ def claimed(values: Values) -> Values:
     share, ops = values["share"] / 100, values["times"]
     most = lambda more: eq.fusion_gain(chain_share=share, fused_ops=more) - 1
     found = {"right": most(ops), "gone": 1 / (1 - share) - 1, "naive": share * ops}
-    return {"chain_share": share, "fused_ops": ops} | {name: f"{significant(100 * x, 2)} %" for name, x in found.items()}
+    return {"chain_share": share, "fused_ops": ops} | {
+        name: f"{significant(100 * x, 2)} %" for name, x in found.items()
+    }
 
 
 def with_clock(values: Values) -> str:
@@ -690,11 +1206,20 @@ def with_clock(values: Values) -> str:
 
 
 claim = Choice(
-    id="claim", title="So many times faster, of what?", level="easy",
-    ask="Normalising and quantising take {share} % of a step's time. A fused kernel does them {times} times as fast; all else stays. By how much do "
-    "tokens a second rise?",
-    draw={"share": (10, 8, 15), "times": (5, 4, 6)}, derive=claimed, units={"share": "", "times": ""},
-    options={"a": "{times} times as many", "b": "by {naive}", "c": "by {gone}", "d": "by {right}"}, answer="d", second=with_clock, objective=BOUND,
+    id="claim",
+    title="So many times faster, of what?",
+    level="easy",
+    ask=(
+        "Normalising and quantising take {share} % of a step's time. A fused kernel does them {times} times as fast;"
+        " all else stays. By how much do tokens a second rise?"
+    ),
+    draw={"share": (10, 8, 15), "times": (5, 4, 6)},
+    derive=claimed,
+    units={"share": "", "times": ""},
+    options={"a": "{times} times as many", "b": "by {naive}", "c": "by {gone}", "d": "by {right}"},
+    answer="d",
+    second=with_clock,
+    objective=BOUND,
     means="The share bounds the gain. Before writing a kernel, measure what it would replace.",
     mistakes=(
         Mistake("a", "Only the fused part gets faster. The products and attention take as long as before."),
@@ -706,14 +1231,21 @@ claim = Choice(
         Step("Of 100 ms there remain", f"{100 - v['share'] + v['share'] / v['times']:.1f} ms"),
         Step(f"${eq.fusion_gain.latex}$ says the same. So the answer is", "d"),
     ],
-)  # fmt: skip
+)
 
 X, N = eq.chain_share, eq.fused_ops
 amdahl = Expression(
-    id="amdahl", title="The rest stays", level="easy",
-    ask="A chain of elementwise operations takes the share x_chain of a step's time. Fused, it takes n_op times less; all else takes as long as "
-    "before. Write how many times faster the step gets.",
-    formula=eq.fusion_gain, answer=None, second=lambda v: 1 / ((1 - X) + X / N), objective=BOUND,
+    id="amdahl",
+    title="The rest stays",
+    level="easy",
+    ask=(
+        "A chain of elementwise operations takes the share x_chain of a step's time. Fused, it takes n_op times less;"
+        " all else takes as long as before. Write how many times faster the step gets."
+    ),
+    formula=eq.fusion_gain,
+    answer=None,
+    second=lambda v: 1 / ((1 - X) + X / N),
+    objective=BOUND,
     means="With an endless chain it is 1/(1 − x): the share alone bounds it. The law is Amdahl's, of 1967.",
     mistakes=(
         Mistake(1 / (1 - X), "That is the bound: the fused chain would take no time at all."),
@@ -723,55 +1255,97 @@ amdahl = Expression(
         Mistake((1 - X) + N * X, "You added speeds. Times add: the rest, and the chain divided by n_op."),
         Mistake(N, "That is the chain alone. The rest of the step stays as it is."),
     ),
-    hints=("Let the step take 1 before. How long do the rest and the chain take afterwards?", "The gain is 1 over that sum."),
+    hints=(
+        "Let the step take 1 before. How long do the rest and the chain take afterwards?",
+        "The gain is 1 over that sum.",
+    ),
     solution=lambda v: [
         Step("Afterwards the rest takes 1 − x and the chain x/n:"),
         Step(f"${eq.fusion_gain.latex}$, typed as", "1 / (1 - x_chain * (1 - 1 / n_op))"),
     ],
-)  # fmt: skip
+)
 
 
 def prefilled(values: Values) -> Values:
     """Counted share of vectors in a prefill on eight H100, an operation a kernel, and by what fusing shortens them."""
     found = implied.fusing(values["net"], Plan(chips=8, tokens=values["tokens"], context=0))
     share, ops = float(f"{found.share:.3g}"), float(f"{found.ops:.3g}")  # as the text prints them
-    return {"net_name": model(values["net"]).name, "chain_share": share, "fused_ops": ops, "percent": f"{100 * share:.3g}"}
+    return {
+        "net_name": model(values["net"]).name,
+        "chain_share": share,
+        "fused_ops": ops,
+        "percent": f"{100 * share:.3g}",
+    }
 
 
 whole_gain = Quantity(
-    id="whole-gain", title="Compiling a prefill", level="easy",
-    ask="A prefill of {tokens} tokens of {net_name} on eight H100, in PyTorch without a compiler: counted operation by operation, at the chips' full "
-    "rates, the kernels that work on vectors take {percent} % of its time. A compiler fuses them, so that together they take {fused_ops} times less. "
-    "All else stays. By how much does the throughput rise, in percent?",
-    draw={"net": ("llama-3.1-70b", "qwen3-32b", "llama-3.1-405b"), "tokens": (4096, 8192)}, derive=prefilled, units=NAMES | {"tokens": ""}, unit="1",
-    asked="%", objective=BOUND,
+    id="whole-gain",
+    title="Compiling a prefill",
+    level="easy",
+    ask=(
+        "A prefill of {tokens} tokens of {net_name} on eight H100, in PyTorch without a compiler: counted operation by"
+        " operation, at the chips' full rates, the kernels that work on vectors take {percent} % of its time. A"
+        " compiler fuses them, so that together they take {fused_ops} times less. All else stays. By how much does the"
+        " throughput rise, in percent?"
+    ),
+    draw={"net": ("llama-3.1-70b", "qwen3-32b", "llama-3.1-405b"), "tokens": (4096, 8192)},
+    derive=prefilled,
+    units=NAMES | {"tokens": ""},
+    unit="1",
+    asked="%",
+    objective=BOUND,
     answer=lambda v: take(eq.fusion_gain, v) - 1,
     second=lambda v: 1000 / sum((1000 * (1 - v["chain_share"]), 1000 * v["chain_share"] / v["fused_ops"])) - 1,
-    means="Against a library that brings its norms and rotations as single kernels, about a twentieth of that is left to gain. Ask what a speed-up "
-    "was measured against.",
-    mistakes=(
-        Mistake(lambda v: 1 / (1 - v["chain_share"]) - 1, "That is the bound, for a chain that takes no time at all once it is fused."),
-        Mistake(lambda v: v["chain_share"] * (1 - 1 / v["fused_ops"]),
-                "That is the time saved, as a share of that before. In the shorter time more gets done: divide."),
-        Mistake(lambda v: take(eq.fusion_gain, v), "That is the factor, of which the first hundred per cent are what you had."),
-        Mistake(lambda v: take(eq.fusion_gain, v) / 100, "That is how many times as much it gets. Asked is the rise, in percent."),
-        Mistake(lambda v: (take(eq.fusion_gain, v) - 1) / 100, "The rise is right as a fraction of one. Asked is the same in percent."),
+    means=(
+        "Against a library that brings its norms and rotations as single kernels, about a twentieth of that is left to"
+        " gain. Ask what a speed-up was measured against."
     ),
-    hints=("Let it take 100 ms before. How long does it take afterwards?", "The throughput rises by the quotient of the two times, less one."),
+    mistakes=(
+        Mistake(
+            lambda v: 1 / (1 - v["chain_share"]) - 1,
+            "That is the bound, for a chain that takes no time at all once it is fused.",
+        ),
+        Mistake(
+            lambda v: v["chain_share"] * (1 - 1 / v["fused_ops"]),
+            "That is the time saved, as a share of that before. In the shorter time more gets done: divide.",
+        ),
+        Mistake(
+            lambda v: take(eq.fusion_gain, v),
+            "That is the factor, of which the first hundred per cent are what you had.",
+        ),
+        Mistake(
+            lambda v: take(eq.fusion_gain, v) / 100,
+            "That is how many times as much it gets. Asked is the rise, in percent.",
+        ),
+        Mistake(
+            lambda v: (take(eq.fusion_gain, v) - 1) / 100,
+            "The rise is right as a fraction of one. Asked is the same in percent.",
+        ),
+    ),
+    hints=(
+        "Let it take 100 ms before. How long does it take afterwards?",
+        "The throughput rises by the quotient of the two times, less one.",
+    ),
     solution=lambda v: [
         Step("Of the time there remains, in percent,", 100 * (1 - v["chain_share"] * (1 - 1 / v["fused_ops"])), "1"),
         Step(f"${eq.fusion_gain.latex}$ =", take(eq.fusion_gain, v), "1"),
         Step("So the throughput rises, in percent, by", 100 * (take(eq.fusion_gain, v) - 1), "%"),
     ],
-)  # fmt: skip
+)
 
-# --- halves ---------------------------------------------------------------------------------------------------------------
+# --- halves -----------------------------------------------------------------------------------------------------------
 
 
 def twice(values: Values) -> Values:
     """A step that waits for memory, cut in two: four readings of its time, in ms."""
     w, kv, comm = (values[name] for name in ("weights_ms", "kv_ms", "send_ms"))
-    times = {"serial": w + kv + comm, "half": (w + kv + comm) / 2, "hidden": max(w + kv, comm), "right": 2 * w + kv, "all_twice": 2 * (w + kv)}
+    times = {
+        "serial": w + kv + comm,
+        "half": (w + kv + comm) / 2,
+        "hidden": max(w + kv, comm),
+        "right": 2 * w + kv,
+        "all_twice": 2 * (w + kv),
+    }
     return {name: f"{time:g}" for name, time in times.items()}
 
 
@@ -784,26 +1358,44 @@ def scheduled(values: Values) -> str:
 
 
 read_twice = Choice(
-    id="read-twice", title="In two halves", level="easy",
-    ask="A decode step reads its weights in {weights_ms} ms and the caches in {kv_ms} ms. Multiplying takes {compute_ms} ms and hides behind "
-    "reading. Sending takes {send_ms} ms, during which the chips wait: {serial} ms in all. The batch is cut in two, and one half computes while the "
-    "other sends. How long does the step take now, at best?",
-    draw={"weights_ms": (4, 5, 6), "kv_ms": (2, 1), "compute_ms": (1, 2), "send_ms": (3, 2)}, derive=twice,
-    options={"a": "{half} ms: half as long", "b": "{hidden} ms: sending is hidden",
-             "c": "{right} ms: the weights are read once for each half", "d": "{all_twice} ms: weights and caches are read once for each half"},
-    answer="c", second=scheduled, objective=HALVES,
+    id="read-twice",
+    title="In two halves",
+    level="easy",
+    ask=(
+        "A decode step reads its weights in {weights_ms} ms and the caches in {kv_ms} ms. Multiplying takes"
+        " {compute_ms} ms and hides behind reading. Sending takes {send_ms} ms, during which the chips wait: {serial}"
+        " ms in all. The batch is cut in two, and one half computes while the other sends. How long does the step take"
+        " now, at best?"
+    ),
+    draw={"weights_ms": (4, 5, 6), "kv_ms": (2, 1), "compute_ms": (1, 2), "send_ms": (3, 2)},
+    derive=twice,
+    options={
+        "a": "{half} ms: half as long",
+        "b": "{hidden} ms: sending is hidden",
+        "c": "{right} ms: the weights are read once for each half",
+        "d": "{all_twice} ms: weights and caches are read once for each half",
+    },
+    answer="c",
+    second=scheduled,
+    objective=HALVES,
     means="Longer than before. Sending was hidden, and reading the weights once more took longer than sending did.",
     mistakes=(
-        Mistake("a", "Halving needs two equally long parts that hide each other. And does each half read half of the weights?"),
+        Mistake(
+            "a",
+            "Halving needs two equally long parts that hide each other. And does each half read half of the weights?",
+        ),
         Mistake("b", "Sending is hidden. But each half goes through all layers: what does it read there?"),
         Mistake("d", "Each half has its own sequences. Whose caches does it read?"),
     ),
     hints=("Which bytes does the first half read, and which of them does the second half read again?",),
     solution=lambda v: [
-        Step(f"Weights twice, each cache once: ${eq.overlap_time.latex}$ gives {v['right']} ms, against {v['serial']} ms before."),
+        Step(
+            f"Weights twice, each cache once: ${eq.overlap_time.latex}$ gives {v['right']} ms, against {v['serial']} ms"
+            " before."
+        ),
         Step("So the answer is", "c"),
     ],
-)  # fmt: skip
+)
 
 
 def turned(link: float) -> int:
@@ -822,26 +1414,47 @@ def moved(values: Values) -> str:
 
 
 faster_link = Choice(
-    id="faster-link", title="A faster link", level="medium",
-    ask="A rack decodes a mixture of experts, waits for memory, and sends without overlap. From a certain batch on, two overlapping halves are "
-    "faster. Now the links between its chips become {times} times as fast, and nothing else changes. What becomes of that batch?",
-    draw={"times": (2, 3, 4)}, units={"times": ""},
-    options={"a": "it grows, {times} times as large", "b": "it shrinks, by the same factor", "c": "it stays: it depends on the weights",
-             "d": "it vanishes: halves now win at any batch"},
-    answer="a", second=moved, objective=HALVES,
+    id="faster-link",
+    title="A faster link",
+    level="medium",
+    ask=(
+        "A rack decodes a mixture of experts, waits for memory, and sends without overlap. From a certain batch on, two"
+        " overlapping halves are faster. Now the links between its chips become {times} times as fast, and nothing else"
+        " changes. What becomes of that batch?"
+    ),
+    draw={"times": (2, 3, 4)},
+    units={"times": ""},
+    options={
+        "a": "it grows, {times} times as large",
+        "b": "it shrinks, by the same factor",
+        "c": "it stays: it depends on the weights",
+        "d": "it vanishes: halves now win at any batch",
+    },
+    answer="a",
+    second=moved,
+    objective=HALVES,
     means="Overlap is worth what it hides. On a slow network it pays early, inside a rack late.",
     mistakes=(
         Mistake("b", "A faster link leaves less to hide. Is there then more reason to overlap, or less?"),
         Mistake("c", "On the weights, and on what a sequence sends: the two are equal there. One of them has changed."),
-        Mistake("d", "Overlap hides sending, and that has become shorter. What it costs, reading the weights again, is as before."),
+        Mistake(
+            "d",
+            "Overlap hides sending, and that has become shorter. What it costs, reading the weights again, is as"
+            " before.",
+        ),
     ),
-    hints=("At that batch sending takes as long as reading the weights.", "Sending is batch × bytes over the link's rate."),
+    hints=(
+        "At that batch sending takes as long as reading the weights.",
+        "Sending is batch × bytes over the link's rate.",
+    ),
     solution=lambda v: [Step(f"In ${eq.batch_overlap.latex}$ the link stands above."), Step("So the answer is", "a")],
-)  # fmt: skip
+)
 
 READ = t_weights + t_kv
 HALVED = eq.overlap_time.expr.xreplace({step.compute_time.expr: t_compute, step.kv_time.expr: t_kv})
-HALVED = HALVED.subs(eq.n_total, t_weights * eq.bandwidth / eq.bytes_per_param)  # there the weights' time stands twice, and multiplied out
+HALVED = HALVED.subs(
+    eq.n_total, t_weights * eq.bandwidth / eq.bytes_per_param
+)  # there the weights' time stands twice, and multiplied out
 
 
 def both(*half):
@@ -850,144 +1463,275 @@ def both(*half):
 
 
 halves_letters = Expression(
-    id="halves-letters", title="Two halves in letters", level="medium",
-    ask="A whole batch multiplies for t_compute, reads the weights in t_weights and the caches in t_KV, and sends for t_comm. Multiplying hides "
-    "behind reading, or reading behind multiplying. The batch is cut in two halves; while one sends, the other computes, and filling and draining "
-    "take no time. Multiplying and sending go with the sequences. Write the time of the step.",
-    formula=Formula("overheads.halves_alone", "t_overlap", HALVED, "s", "two overlapping halves, the times of a whole batch given", register=False),
-    answer=None, second=lambda v: Max(both(t_compute / 2), both(t_weights, t_kv / 2), both(t_comm / 2)), objective=HALVES,
+    id="halves-letters",
+    title="Two halves in letters",
+    level="medium",
+    ask=(
+        "A whole batch multiplies for t_compute, reads the weights in t_weights and the caches in t_KV, and sends for"
+        " t_comm. Multiplying hides behind reading, or reading behind multiplying. The batch is cut in two halves;"
+        " while one sends, the other computes, and filling and draining take no time. Multiplying and sending go with"
+        " the sequences. Write the time of the step."
+    ),
+    formula=Formula(
+        "overheads.halves_alone",
+        "t_overlap",
+        HALVED,
+        "s",
+        "two overlapping halves, the times of a whole batch given",
+        register=False,
+    ),
+    answer=None,
+    second=lambda v: Max(both(t_compute / 2), both(t_weights, t_kv / 2), both(t_comm / 2)),
+    objective=HALVES,
     means="Three things under one maximum, and one of them grew. Without the 2 overlapping would always pay.",
     mistakes=(
         Mistake(Max(t_compute, READ, t_comm), "Each half goes through all layers, and reads all weights on its way."),
         Mistake(Max(t_compute, 2 * READ, t_comm), "A half reads the caches of its own sequences only."),
         Mistake(Max(t_compute, READ) + t_comm, "That is the batch in one piece, computing and sending in turn."),
-        Mistake(Max(t_compute, 2 * t_weights + t_kv) + t_comm, "You cut the batch and still let sending and computing take turns."),
-        Mistake(Max(t_compute, READ, t_comm) / 2, "Chips and links have all the work of both halves to do. Only its order has changed."),
-        Mistake(Max(t_compute, 2 * t_weights + t_kv, 2 * t_comm), "Each half sends half as much, so that both send as much as the whole batch."),
+        Mistake(
+            Max(t_compute, 2 * t_weights + t_kv) + t_comm,
+            "You cut the batch and still let sending and computing take turns.",
+        ),
+        Mistake(
+            Max(t_compute, READ, t_comm) / 2,
+            "Chips and links have all the work of both halves to do. Only its order has changed.",
+        ),
+        Mistake(
+            Max(t_compute, 2 * t_weights + t_kv, 2 * t_comm),
+            "Each half sends half as much, so that both send as much as the whole batch.",
+        ),
         Mistake(Max(2 * t_compute, 2 * t_weights + t_kv, t_comm), "Each half multiplies for its own sequences only."),
         Mistake(Max(2 * t_weights + t_kv, t_comm), "Multiplying is missing. For a large batch it takes longest."),
-        Mistake(Max(t_compute, 2 * t_weights + t_kv), "Sending is missing. For a slow link it takes longest, and nothing hides it."),
+        Mistake(
+            Max(t_compute, 2 * t_weights + t_kv),
+            "Sending is missing. For a slow link it takes longest, and nothing hides it.",
+        ),
         Mistake(Max(t_compute, 2 * t_weights + t_kv, t_comm) / 2, "That is one half. The other one comes after it."),
     ),
-    hints=("What do both halves together take of the multipliers, of the memory, of the links?", "The largest of the three is the time."),
-    solution=lambda v: [Step(f"${eq.overlap_time.latex}$, with these times typed as", "max(t_compute, 2 * t_weights + t_KV, t_comm)")],
-)  # fmt: skip
+    hints=(
+        "What do both halves together take of the multipliers, of the memory, of the links?",
+        "The largest of the three is the time.",
+    ),
+    solution=lambda v: [
+        Step(f"${eq.overlap_time.latex}$, with these times typed as", "max(t_compute, 2 * t_weights + t_KV, t_comm)")
+    ],
+)
 
 
 def machine(values: Values) -> Values:
     """SGLang's machine, on drawn GPUs with drawn cards: what each GPU reads of the weights, and what sends."""
     known, gpu, net = implied.sglang(), chip(values["on"]), model("deepseek-v3")
-    rates = {"bandwidth": known["chips"] * gpu.bandwidth, "chip_bandwidth": gpu.bandwidth, "scale_up": values["card"], "gpu": short(values["on"])}
+    rates = {
+        "bandwidth": known["chips"] * gpu.bandwidth,
+        "chip_bandwidth": gpu.bandwidth,
+        "scale_up": values["card"],
+        "gpu": short(values["on"]),
+    }
     return known | rates | {"own": implied.own_weights(), "up": gpu.scale_up.bytes_per_s, "every": net.n_total}
 
 
 def by_copies(values: Values) -> float:
     """The same from one token's traffic, copy by copy, there and back."""
-    journeys = [way * values["width"] for _ in range(int(values["layers"])) for _ in range(int(values["copies"])) for way in (1, 2)]
+    journeys = [
+        way * values["width"]
+        for _ in range(int(values["layers"]))
+        for _ in range(int(values["copies"]))
+        for way in (1, 2)
+    ]
     return values["own"] / values["chip_bandwidth"] / (sum(journeys) / values["card"])
 
 
 [SEEN] = measurement("overlap_thresholds").records(engine="SGLang")
 turn = Quantity(
-    id="turn", title="Where halves begin to win", level="hard",
-    ask="DeepSeek-V3 decodes on {chips}, nine machines of eight {gpu}. In a step each GPU reads {own} of weights, its experts and a copy of all the "
-    "rest, at {chip_bandwidth}. Each token is sent to its {copies} routed experts in each of the {layers} layers that have experts, and back: {width} values, one byte each on the way "
-    "out and two on the way back. Let all of it leave the machine, over a card of {card} for each GPU and direction. Reading takes longer than "
-    "multiplying. From how many tokens a GPU on are two overlapping halves faster, if nothing else costs time?",
-    draw={"on": ("h100-sxm", "h200"), "card": (50e9, 100e9, 25e9)}, derive=machine, units=NAMES | {"own": "byte", "card": "byte/s"},
-    unit="token", objective=HALVES, answer=lambda v: take(eq.batch_overlap, v) / v["chips"], second=by_copies,
-    means=f"On 72 H100, whose cards are taken to be of 50 GB/s, SGLang saw the turn between {SEEN['low_tokens']} and {SEEN['high_tokens']} tokens in "
-    f"May 2025. So halves seem to cost more than a second reading, such as more kernels, and products of half as many rows.",
-    mistakes=(
-        Mistake(lambda v: take(eq.batch_overlap, v, scale_up=v["up"]) / v["chips"],
-                "That is NVLink's rate, which ends at the machine's wall. Nearly all experts are in other machines."),
-        Mistake(lambda v: take(eq.batch_overlap, v, n_total=v["every"]) / v["chips"],
-                "You dealt all weights out over the GPUs. The statement says what each one reads."),
-        Mistake(lambda v: 3 * take(eq.batch_overlap, v) / v["chips"], "That is the way out alone. Results come back, in twice the bytes."),
-        Mistake(lambda v: take(eq.batch_overlap, v), "That is all GPUs together. Asked are the tokens of one."),
-        Mistake(lambda v: 1.5 * take(eq.batch_overlap, v) / v["chips"], "That is two bytes for a value. One goes out and two come back: three."),
+    id="turn",
+    title="Where halves begin to win",
+    level="hard",
+    ask=(
+        "DeepSeek-V3 decodes on {chips}, nine machines of eight {gpu}. In a step each GPU reads {own} of weights, its"
+        " experts and a copy of all the rest, at {chip_bandwidth}. Each token is sent to its {copies} routed experts in"
+        " each of the {layers} layers that have experts, and back: {width} values, one byte each on the way out and two"
+        " on the way back. Let all of it leave the machine, over a card of {card} for each GPU and direction. Reading"
+        " takes longer than multiplying. From how many tokens a GPU on are two overlapping halves faster, if nothing"
+        " else costs time?"
     ),
-    hints=("How long does a GPU take to read its weights once more?", "How long does it take to send one token's traffic in all layers? Divide."),
+    draw={"on": ("h100-sxm", "h200"), "card": (50e9, 100e9, 25e9)},
+    derive=machine,
+    units=NAMES | {"own": "byte", "card": "byte/s"},
+    unit="token",
+    objective=HALVES,
+    answer=lambda v: take(eq.batch_overlap, v) / v["chips"],
+    second=by_copies,
+    means=(
+        f"On 72 H100, whose cards are taken to be of 50 GB/s, SGLang saw the turn between {SEEN['low_tokens']} and"
+        f" {SEEN['high_tokens']} tokens in May 2025. So halves seem to cost more than a second reading, such as more"
+        " kernels, and products of half as many rows."
+    ),
+    mistakes=(
+        Mistake(
+            lambda v: take(eq.batch_overlap, v, scale_up=v["up"]) / v["chips"],
+            "That is NVLink's rate, which ends at the machine's wall. Nearly all experts are in other machines.",
+        ),
+        Mistake(
+            lambda v: take(eq.batch_overlap, v, n_total=v["every"]) / v["chips"],
+            "You dealt all weights out over the GPUs. The statement says what each one reads.",
+        ),
+        Mistake(
+            lambda v: 3 * take(eq.batch_overlap, v) / v["chips"],
+            "That is the way out alone. Results come back, in twice the bytes.",
+        ),
+        Mistake(lambda v: take(eq.batch_overlap, v), "That is all GPUs together. Asked are the tokens of one."),
+        Mistake(
+            lambda v: 1.5 * take(eq.batch_overlap, v) / v["chips"],
+            "That is two bytes for a value. One goes out and two come back: three.",
+        ),
+    ),
+    hints=(
+        "How long does a GPU take to read its weights once more?",
+        "How long does it take to send one token's traffic in all layers? Divide.",
+    ),
     solution=lambda v: [
         Step("Reading the weights once more takes", v["own"] / v["chip_bandwidth"], "s"),
         Step("One token sends for", take(racks.comm_time, v, tokens_per_chip=1, micro_batches=1), "s"),
         Step(f"${eq.batch_overlap.latex}$, for each GPU:", take(eq.batch_overlap, v) / v["chips"], "token"),
     ],
-)  # fmt: skip
+)
 
 
 class Alternated(Symbolic):
-    """The time of two halves that take turns at a chip and a link, run layer by layer, once its arguments are numbers."""
+    """The time of two halves that take turns at a chip and a link, run layer by layer, once its arguments are
+    numbers.
+    """
 
     @classmethod
     def eval(cls, count, compute, send):
         if all(each.is_number for each in (count, compute, send)):
             share = 2 * int(count)
-            return simulation.alternated(int(count), [("device", float(compute) / share), ("link", float(send) / share)]).time
+            return simulation.alternated(
+                int(count), [("device", float(compute) / share), ("link", float(send) / share)]
+            ).time
 
 
 LONGER, SHORTER = Max(t_compute, t_comm), Min(t_compute, t_comm)
 schedule = Function(
-    id="schedule", title="Write the schedule", level="hard",
-    ask="A step of `layers` layers computes for `t_compute` seconds and sends for `t_comm` in all, evenly over its layers. It is cut in two halves "
-    "of a batch, with half of both times each. In every layer a half computes, and then sends; then comes its next layer. The chip computes for one "
-    "half at a time and the link sends for one half at a time; whichever half is ready first goes first. Reading weights twice is left out. Write a "
-    "Python function of layers, t_compute and t_comm that returns when both halves are done. It is called by name; layers is whole.",
-    formula=Formula("overheads.filled", "t_overlap", LONGER + SHORTER / (2 * racks.layers), "s",
-                    "the longer of two resources, with one turn of the shorter to fill or to drain", register=False),
-    answer=None, second=lambda v: Alternated(racks.layers, t_compute, t_comm), objective=HALVES,
-    tried=({"layers": 1, "t_compute": 4.0, "t_comm": 6.0}, {"layers": 4, "t_compute": 9.0, "t_comm": 5.0},
-           {"layers": 61, "t_compute": 3.0, "t_comm": 8.0}, {"layers": 32, "t_compute": 7.0, "t_comm": 6.5}),
-    means="The maximum, and one turn of the shorter: at the start the link has nothing to send, at the end the chip nothing to compute. Of 61 layers "
-    "that is less than one per cent.",
-    mistakes=(
-        Mistake(LONGER, "That is many layers. Before the first send something has to be computed, and after the last compute something sent."),
-        Mistake(t_compute + t_comm, "In turn, without overlap. One half computes while the other sends."),
-        Mistake(LONGER + SHORTER / racks.layers, "What stands alone is one half's part of a layer, not the whole layer's."),
-        Mistake(LONGER + LONGER / (2 * racks.layers), "Is it the longer resource that has to wait, or the shorter? Draw two layers on paper."),
-        Mistake((LONGER + SHORTER / (2 * racks.layers)) / 2, "Each half has half of both times. Two halves are the whole."),
-        Mistake(LONGER + SHORTER / 2, "Only the first or last layer stands alone, not a whole half of the batch."),
-        Mistake(LONGER + t_compute / (2 * racks.layers),
-                "So it is where sending takes longer. Where computing does, the chip never pauses. What is left at the end?"),
-        Mistake((t_compute + t_comm) / 2, "The chip computes for both halves, and the link sends for both. The longer of the two cannot be halved."),
+    id="schedule",
+    title="Write the schedule",
+    level="hard",
+    ask=(
+        "A step of `layers` layers computes for `t_compute` seconds and sends for `t_comm` in all, evenly over its"
+        " layers. It is cut in two halves of a batch, with half of both times each. In every layer a half computes, and"
+        " then sends; then comes its next layer. The chip computes for one half at a time and the link sends for one"
+        " half at a time; whichever half is ready first goes first. Reading weights twice is left out. Write a Python"
+        " function of layers, t_compute and t_comm that returns when both halves are done. It is called by name; layers"
+        " is whole."
     ),
-    hints=("Keep four clocks: when the chip and the link are free, and when each half is ready.",
-           "for each layer, for each half: start = max(ready[half], chip); chip = ready[half] = start + t_compute / (2 * layers); the same with the "
-           "link. Let both halves compute before you go on to sending."),
+    formula=Formula(
+        "overheads.filled",
+        "t_overlap",
+        LONGER + SHORTER / (2 * racks.layers),
+        "s",
+        "the longer of two resources, with one turn of the shorter to fill or to drain",
+        register=False,
+    ),
+    answer=None,
+    second=lambda v: Alternated(racks.layers, t_compute, t_comm),
+    objective=HALVES,
+    tried=(
+        {"layers": 1, "t_compute": 4.0, "t_comm": 6.0},
+        {"layers": 4, "t_compute": 9.0, "t_comm": 5.0},
+        {"layers": 61, "t_compute": 3.0, "t_comm": 8.0},
+        {"layers": 32, "t_compute": 7.0, "t_comm": 6.5},
+    ),
+    means=(
+        "The maximum, and one turn of the shorter: at the start the link has nothing to send, at the end the chip"
+        " nothing to compute. Of 61 layers that is less than one per cent."
+    ),
+    mistakes=(
+        Mistake(
+            LONGER,
+            "That is many layers. Before the first send something has to be computed, and after the last compute"
+            " something sent.",
+        ),
+        Mistake(t_compute + t_comm, "In turn, without overlap. One half computes while the other sends."),
+        Mistake(
+            LONGER + SHORTER / racks.layers, "What stands alone is one half's part of a layer, not the whole layer's."
+        ),
+        Mistake(
+            LONGER + LONGER / (2 * racks.layers),
+            "Is it the longer resource that has to wait, or the shorter? Draw two layers on paper.",
+        ),
+        Mistake(
+            (LONGER + SHORTER / (2 * racks.layers)) / 2, "Each half has half of both times. Two halves are the whole."
+        ),
+        Mistake(LONGER + SHORTER / 2, "Only the first or last layer stands alone, not a whole half of the batch."),
+        Mistake(
+            LONGER + t_compute / (2 * racks.layers),
+            "So it is where sending takes longer. Where computing does, the chip never pauses. What is left at the"
+            " end?",
+        ),
+        Mistake(
+            (t_compute + t_comm) / 2,
+            "The chip computes for both halves, and the link sends for both. The longer of the two cannot be halved.",
+        ),
+    ),
+    hints=(
+        "Keep four clocks: when the chip and the link are free, and when each half is ready.",
+        (
+            "for each layer, for each half: start = max(ready[half], chip); chip = ready[half] = start + t_compute / (2"
+            " * layers); the same with the link. Let both halves compute before you go on to sending."
+        ),
+    ),
     solution=lambda v: [
-        Step("With even halves they simply take turns: the longer resource works without a pause, after or before one turn of the shorter one."),
+        Step(
+            "With even halves they simply take turns: the longer resource works without a pause, after or before one"
+            " turn of the shorter one."
+        ),
         Step("As code:", "max(t_compute, t_comm) + min(t_compute, t_comm) / (2 * layers)"),
     ],
-)  # fmt: skip
+)
 
-# --- all terms --------------------------------------------------------------------------------------------------------------
+# --- all terms --------------------------------------------------------------------------------------------------------
 
 
 def served(values: Values) -> Values:
     """Llama 3.1 70B on eight H100 at a drawn batch, compiled."""
     known = implied.node() | {"batch": values["batch"]}
-    return known | {"weights": known["n_total"] * known["bytes_per_param"], "cache": known["context"] * known["kv_bytes_per_token"]}
+    return known | {
+        "weights": known["n_total"] * known["bytes_per_param"],
+        "cache": known["context"] * known["kv_bytes_per_token"],
+    }
 
 
 def longest(values: Values) -> str:
     """The longest of the four, each added up in a plain loop or product."""
     times = {
-        "a": sum(values["launch_time"] for _ in range(values["kernels"])), "b": values["weights"] / values["bandwidth"],
-        "c": values["batch"] * values["cache"] / values["bandwidth"], "d": values["batch"] * 2 * values["n_active"] / values["flops"],
-    }  # fmt: skip
+        "a": sum(values["launch_time"] for _ in range(values["kernels"])),
+        "b": values["weights"] / values["bandwidth"],
+        "c": values["batch"] * values["cache"] / values["bandwidth"],
+        "d": values["batch"] * 2 * values["n_active"] / values["flops"],
+    }
     return max(times, key=times.get)
 
 
 which = Choice(
-    id="which", title="Which of four", level="easy",
-    ask="Llama 3.1 70B on eight H100, compiled to {kernels} kernels a step, each launched in {launch_time}. The eight read {bandwidth} and multiply "
-    "{flops}, a multiply-add being two. A step reads {weights} of weights and, for each of {batch} sequences, {cache} of cache; every sequence "
-    "multiplies {n_active}. What takes longest?",
-    draw={"batch": (4, 16, 64, 8)}, derive=served, units={"batch": "", "weights": "byte", "cache": "byte", "kernels": "1"},
-    options={"a": "launching", "b": "reading the weights", "c": "reading the caches", "d": "multiplying"}, answer="b", second=longest,
+    id="which",
+    title="Which of four",
+    level="easy",
+    ask=(
+        "Llama 3.1 70B on eight H100, compiled to {kernels} kernels a step, each launched in {launch_time}. The eight"
+        " read {bandwidth} and multiply {flops}, a multiply-add being two. A step reads {weights} of weights and, for"
+        " each of {batch} sequences, {cache} of cache; every sequence multiplies {n_active}. What takes longest?"
+    ),
+    draw={"batch": (4, 16, 64, 8)},
+    derive=served,
+    units={"batch": "", "weights": "byte", "cache": "byte", "kernels": "1"},
+    options={"a": "launching", "b": "reading the weights", "c": "reading the caches", "d": "multiplying"},
+    answer="b",
+    second=longest,
     objective=TERMS,
-    means="Compiled, such a step never waits for its host: its weights take more than twice as long as its launches. From Python, an operation a "
-    "kernel, it would.",
+    means=(
+        "Compiled, such a step never waits for its host: its weights take more than twice as long as its launches. From"
+        " Python, an operation a kernel, it would."
+    ),
     mistakes=(
         Mistake("a", "Multiply it out: kernels × launch, against bytes over bandwidth."),
         Mistake("c", "A sequence's cache is small beside the weights at this context. Multiply it out."),
@@ -995,50 +1739,91 @@ which = Choice(
     ),
     hints=("Four products and quotients, all in ms.",),
     solution=lambda v: [
-        Step("Launching:", v["kernels"] * v["launch_time"], "s"), Step("weights:", take(step.weight_time, v), "s"),
-        Step("caches:", take(step.kv_time, v), "s"), Step("multiplying:", take(step.compute_time, v), "s"),
+        Step("Launching:", v["kernels"] * v["launch_time"], "s"),
+        Step("weights:", take(step.weight_time, v), "s"),
+        Step("caches:", take(step.kv_time, v), "s"),
+        Step("multiplying:", take(step.compute_time, v), "s"),
         Step("So the answer is", "b"),
     ],
-)  # fmt: skip
+)
 
 
 def racked(values: Values) -> Values:
     """The running case at a drawn batch: its times, one by one."""
     known = implied.rack() | {"batch": values["batch"]}
     sends = take(racks.comm_time, known, tokens_per_chip=values["batch"] / known["chips"], micro_batches=1)
-    return known | {"reading": take(step.memory_time, known), "multiplying": take(step.compute_time, known), "sending": sends}
+    return known | {
+        "reading": take(step.memory_time, known),
+        "multiplying": take(step.compute_time, known),
+        "sending": sends,
+    }
 
 
 def played(values: Values) -> float:
     """Seconds of the graph, kernel by kernel, and of the sending after it."""
     each = max(values["reading"], values["multiplying"]) / values["kernels"]
-    return simulation.replayed([each] * values["kernels"], values["replay_time"], values["kernel_gap"]).time + values["sending"]
+    return (
+        simulation.replayed([each] * values["kernels"], values["replay_time"], values["kernel_gap"]).time
+        + values["sending"]
+    )
 
 
 whole = Quantity(
-    id="whole", title="All of a step", level="hard",
-    ask="DeepSeek-V3 on a GB200 NVL72, a batch of {batch}. Reading takes {reading}, multiplying {multiplying} and sending {sending}, each of them by "
-    "itself. The step is {kernels} kernels; the host takes {launch_time} to launch one, and {kernel_gap} pass from one to the next. It is captured "
-    "in a graph, which starts in {replay_time}. The batch is not cut, so the chips wait while they send. How long does the step take?",
-    draw={"batch": (8192, 2048, 4096, 16000)}, derive=racked, units={"batch": "", "reading": "s", "multiplying": "s", "sending": "s"},
-    unit="s", asked="ms", objective=TERMS, answer=lambda v: take(eq.graph_time, v) + v["sending"], second=played,
-    means="One maximum and three sums. A roofline with reading and multiplying alone would have said less than half of it.",
-    mistakes=(
-        Mistake(lambda v: take(eq.graph_time, v) + v["sending"] - v["kernels"] * v["kernel_gap"], "A graph leaves the gaps between kernels."),
-        Mistake(lambda v: max(take(eq.graph_time, v), v["sending"]),
-                "Sending is hidden only where the batch is cut and one half computes meanwhile."),
-        Mistake(lambda v: min(v["reading"], v["multiplying"]) + take(eq.graph_time, v) - take(step.step_time, v) + v["sending"],
-                "You took the shorter of reading and multiplying. The shorter one hides behind the longer."),
-        Mistake(lambda v: take(eq.eager_time, v) + v["sending"], "From a graph the host does not launch kernels one by one."),
-        Mistake(lambda v: take(eq.graph_time, v) + v["sending"] + min(v["reading"], v["multiplying"]), "Reading and multiplying go on at once."),
+    id="whole",
+    title="All of a step",
+    level="hard",
+    ask=(
+        "DeepSeek-V3 on a GB200 NVL72, a batch of {batch}. Reading takes {reading}, multiplying {multiplying} and"
+        " sending {sending}, each of them by itself. The step is {kernels} kernels; the host takes {launch_time} to"
+        " launch one, and {kernel_gap} pass from one to the next. It is captured in a graph, which starts in"
+        " {replay_time}. The batch is not cut, so the chips wait while they send. How long does the step take?"
     ),
-    hints=("Which of the five go on at the same time as another?", "max(reading, multiplying), and then everything that hides behind nothing."),
+    draw={"batch": (8192, 2048, 4096, 16000)},
+    derive=racked,
+    units={"batch": "", "reading": "s", "multiplying": "s", "sending": "s"},
+    unit="s",
+    asked="ms",
+    objective=TERMS,
+    answer=lambda v: take(eq.graph_time, v) + v["sending"],
+    second=played,
+    means=(
+        "One maximum and three sums. A roofline with reading and multiplying alone would have said less than half"
+        " of it."
+    ),
+    mistakes=(
+        Mistake(
+            lambda v: take(eq.graph_time, v) + v["sending"] - v["kernels"] * v["kernel_gap"],
+            "A graph leaves the gaps between kernels.",
+        ),
+        Mistake(
+            lambda v: max(take(eq.graph_time, v), v["sending"]),
+            "Sending is hidden only where the batch is cut and one half computes meanwhile.",
+        ),
+        Mistake(
+            lambda v: (
+                min(v["reading"], v["multiplying"]) + take(eq.graph_time, v) - take(step.step_time, v) + v["sending"]
+            ),
+            "You took the shorter of reading and multiplying. The shorter one hides behind the longer.",
+        ),
+        Mistake(
+            lambda v: take(eq.eager_time, v) + v["sending"], "From a graph the host does not launch kernels one by one."
+        ),
+        Mistake(
+            lambda v: take(eq.graph_time, v) + v["sending"] + min(v["reading"], v["multiplying"]),
+            "Reading and multiplying go on at once.",
+        ),
+    ),
+    hints=(
+        "Which of the five go on at the same time as another?",
+        "max(reading, multiplying), and then everything that hides behind nothing.",
+    ),
     solution=lambda v: [
         Step("The longer of reading and multiplying:", max(v["reading"], v["multiplying"]), "s"),
         Step("The gaps:", v["kernels"] * v["kernel_gap"], "s"),
-        Step(f"${eq.graph_time.latex}$ =", take(eq.graph_time, v), "s"), Step("With the sending:", take(eq.graph_time, v) + v["sending"], "s"),
+        Step(f"${eq.graph_time.latex}$ =", take(eq.graph_time, v), "s"),
+        Step("With the sending:", take(eq.graph_time, v) + v["sending"], "s"),
     ],
-)  # fmt: skip
+)
 
 
 EVERY = 256  # sequences whose tokens touch every expert, all but surely
@@ -1050,56 +1835,142 @@ def of_one(values: Values) -> Values:
     alone = {"reads": step.kv_time, "multiplies": step.compute_time}
     found = {name: take(formula, known, batch=1) for name, formula in alone.items()}
     sends = take(racks.comm_time, known, tokens_per_chip=1 / known["chips"], micro_batches=1)
-    held = {"weights": known["n_total"] * known["bytes_per_param"], "cache": known["context"] * known["kv_bytes_per_token"]}
+    held = {
+        "weights": known["n_total"] * known["bytes_per_param"],
+        "cache": known["context"] * known["kv_bytes_per_token"],
+    }
     return known | found | held | {"least": EVERY, "sends": sends, "floor": implied.floor_time(known)}
 
 
 def by_formula() -> dict[str, float]:
     """The batches of four events, from formulas."""
     known = implied.rack()
-    full = (known["hbm"] - known["n_total"] * known["bytes_per_param"]) / (known["context"] * known["kv_bytes_per_token"])
-    return {"a": take(step.crossing, known), "b": full, "c": take(eq.batch_overlap, known), "d": implied.hidden_from(known)}
+    full = (known["hbm"] - known["n_total"] * known["bytes_per_param"]) / (
+        known["context"] * known["kv_bytes_per_token"]
+    )
+    return {
+        "a": take(step.crossing, known),
+        "b": full,
+        "c": take(eq.batch_overlap, known),
+        "d": implied.hidden_from(known),
+    }
 
 
 def by_walking(values: Values) -> str:
-    """The same events in the order in which one meets them, a hundred sequences at a time, with the statement's numbers."""
+    """The same events in the order in which one meets them, a hundred sequences at a time, with the statement's
+    numbers.
+    """
     met_at, host = {}, values["kernels"] * (values["launch_time"] - values["kernel_gap"])
     for batch in range(100, 300_000, 100):
         reads, multiplies = values["floor"] + batch * values["reads"], batch * values["multiplies"]
-        full, sent = values["weights"] + batch * values["cache"] > values["hbm"], batch * values["sends"] > values["floor"]
-        there = {"a": multiplies > reads, "b": full, "c": sent, "d": max(reads, multiplies) + batch * values["sends"] > host}
+        full, sent = (
+            values["weights"] + batch * values["cache"] > values["hbm"],
+            batch * values["sends"] > values["floor"],
+        )
+        there = {
+            "a": multiplies > reads,
+            "b": full,
+            "c": sent,
+            "d": max(reads, multiplies) + batch * values["sends"] > host,
+        }
         met_at |= {key: batch for key, is_there in there.items() if is_there and key not in met_at}
     return "".join(sorted(met_at, key=met_at.get))
 
 
 events = Ordering(
-    id="events", title="Along the batch", level="hard",
-    ask="DeepSeek-V3 on a GB200 NVL72, 1,000 tokens of context. Whatever the batch, a step reads the weights in {floor} and has {kernels} kernels, "
-    "each launched in {launch_time} with {kernel_gap} from one to the next. Each sequence adds {reads} of reading, {multiplies} of multiplying and "
-    "{sends} of sending, in {copies} copies over {layers} layers; its cache takes {cache}. The memory of {hbm} holds {weights} of weights as well. Nothing is cut in halves: a chip sends when it "
-    "has computed, in kernels that are launched like the others. The batch grows from {least} on, enough to touch every expert. In which order do "
-    "these come?",
-    derive=of_one, units={"least": "", "copies": "1", "layers": "1", "reads": "s", "multiplies": "s", "sends": "s", "floor": "s", "weights": "byte", "cache": "byte", "kernels": "1"},
-    items={"a": "multiplying takes longer than reading", "b": "the memory is full",
-           "c": "sending takes longer than reading the weights: two halves begin to win",
-           "d": "without a graph, the host no longer holds the step up"},
-    answer=lambda v: "".join(sorted(by_formula(), key=by_formula().get)), second=by_walking, objective=TERMS,
-    means="On a rack with compiled kernels the host shows up to thousands of sequences, and up to there a graph gains. Sending helps to hide it.",
+    id="events",
+    title="Along the batch",
+    level="hard",
+    ask=(
+        "DeepSeek-V3 on a GB200 NVL72, 1,000 tokens of context. Whatever the batch, a step reads the weights in {floor}"
+        " and has {kernels} kernels, each launched in {launch_time} with {kernel_gap} from one to the next. Each"
+        " sequence adds {reads} of reading, {multiplies} of multiplying and {sends} of sending, in {copies} copies over"
+        " {layers} layers; its cache takes {cache}. The memory of {hbm} holds {weights} of weights as well. Nothing is"
+        " cut in halves: a chip sends when it has computed, in kernels that are launched like the others. The batch"
+        " grows from {least} on, enough to touch every expert. In which order do these come?"
+    ),
+    derive=of_one,
+    units={
+        "least": "",
+        "copies": "1",
+        "layers": "1",
+        "reads": "s",
+        "multiplies": "s",
+        "sends": "s",
+        "floor": "s",
+        "weights": "byte",
+        "cache": "byte",
+        "kernels": "1",
+    },
+    items={
+        "a": "multiplying takes longer than reading",
+        "b": "the memory is full",
+        "c": "sending takes longer than reading the weights: two halves begin to win",
+        "d": "without a graph, the host no longer holds the step up",
+    },
+    answer=lambda v: "".join(sorted(by_formula(), key=by_formula().get)),
+    second=by_walking,
+    objective=TERMS,
+    means=(
+        "On a rack with compiled kernels the host shows up to thousands of sequences, and up to there a graph gains."
+        " Sending helps to hide it."
+    ),
     mistakes=(
-        Mistake("dcab", "Multiply the launches out: they take several times as long as reading the weights, and what sequences add must fill that."),
-        Mistake("cadb", "While the chip waits for its host it has time to send as well. Count the sending among what fills the launches."),
+        Mistake(
+            "dcab",
+            "Multiply the launches out: they take several times as long as reading the weights, and what sequences add"
+            " must fill that.",
+        ),
+        Mistake(
+            "cadb",
+            "While the chip waits for its host it has time to send as well. Count the sending among what fills the"
+            " launches.",
+        ),
         Mistake("acdb", "Sending has to outgrow the weights only; multiplying has to outgrow weights and caches."),
         Mistake("bdac", "That is from the largest batch to the smallest."),
     ),
-    hints=("Write a batch for each: what has to be filled, over what each sequence adds.",
-           "For a: the weights, over what multiplying adds more than reading. For d: kernels × (launch − gap), to be filled by weights, reading and sending."),
+    hints=(
+        "Write a batch for each: what has to be filled, over what each sequence adds.",
+        (
+            "For a: the weights, over what multiplying adds more than reading. For d: kernels × (launch − gap), to be"
+            " filled by weights, reading and sending."
+        ),
+    ),
     solution=lambda v: [
-        *(Step(f"{key}: {events.items[key]}, from", found, "sequence") for key, found in sorted(by_formula().items(), key=lambda row: row[1])),
+        *(
+            Step(f"{key}: {events.items[key]}, from", found, "sequence")
+            for key, found in sorted(by_formula().items(), key=lambda row: row[1])
+        ),
         Step("So the order is", events.expected(v)),
     ],
-)  # fmt: skip
+)
 
 PROBLEMS = (
-    guess, ahead, faster_chip, hide, spread, hide_letters, helps, queue, plain, graph_gain, write_gain, left_over, padding,
-    saves, traffic, long_vector, claim, amdahl, whole_gain, read_twice, faster_link, halves_letters, turn, schedule, which, whole, events,
-)  # fmt: skip
+    guess,
+    ahead,
+    faster_chip,
+    hide,
+    spread,
+    hide_letters,
+    helps,
+    queue,
+    plain,
+    graph_gain,
+    write_gain,
+    left_over,
+    padding,
+    saves,
+    traffic,
+    long_vector,
+    claim,
+    amdahl,
+    whole_gain,
+    read_twice,
+    faster_link,
+    halves_letters,
+    turn,
+    schedule,
+    which,
+    whole,
+    events,
+)

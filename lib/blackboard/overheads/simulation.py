@@ -1,4 +1,5 @@
-"""The overheads lesson by other means: a host that launches ahead of its device, halves that compute and send in turn, a cache.
+"""The overheads lesson by other means: a host that launches ahead of its device, halves that compute and send in turn,
+a cache.
 
 Nothing here uses the formulas. Times are in one unit, that of the arguments (seconds, or numbers that stay exact).
 """
@@ -12,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-# --- launching -----------------------------------------------------------------------------------------------------------
+# --- launching --------------------------------------------------------------------------------------------------------
 
 
 class Box(NamedTuple):
@@ -53,7 +54,9 @@ class Timeline:
 
 
 def launched(kernels: Sequence[float], launch: float, ahead: int = 1024) -> Timeline:
-    """Kernels of these times, launched one by one: the host is at most `ahead` launches before the device, which runs them in order."""
+    """Kernels of these times, launched one by one: the host is at most `ahead` launches before the device, which runs
+    them in order.
+    """
     host, device, free, done = [], [], 0.0, 0.0
     for n, time in enumerate(kernels):
         start = max(free, device[n - ahead].end) if n >= ahead else free  # the queue is full: wait for a place
@@ -88,7 +91,7 @@ def uneven(mean: float, number: int, spread: float = 1.0, seed: int = 0) -> list
     return [mean * number * time / sum(times) for time in times]
 
 
-# --- sizes that are captured ------------------------------------------------------------------------------------------------
+# --- sizes that are captured ------------------------------------------------------------------------------------------
 
 
 def doubling(most: int = 2048) -> list[int]:
@@ -118,11 +121,12 @@ def padding(sizes: Sequence[int], low: int = 1, high: int | None = None) -> tupl
     return sum(shares) / len(shares), max(shares)
 
 
-# --- sending while computing ---------------------------------------------------------------------------------------------------
+# --- sending while computing ------------------------------------------------------------------------------------------
 
 
 def alternated(layers: int, phases: Sequence[tuple[str, float]], halves: int = 2) -> Timeline:
-    """Layers of phases ("device", time) or ("link", time), for each half of a batch; a half waits for its own, not for the other.
+    """Layers of phases ("device", time) or ("link", time), for each half of a batch; a half waits for its own, not for
+    the other.
 
     Device and link take whichever half came to them first. With one half, everything runs in turn.
     """
@@ -140,7 +144,8 @@ def alternated(layers: int, phases: Sequence[tuple[str, float]], halves: int = 2
 
 
 def step_in_halves(layers: int, compute: float, weights: float, cache: float, send: float, halves: int = 2) -> float:
-    """Time of a step: each half reads all weights and its part of the cache, multiplies its part and sends its part, layer by layer.
+    """Time of a step: each half reads all weights and its part of the cache, multiplies its part and sends its part,
+    layer by layer.
 
     Times are those of a whole step that is not cut.
     """
@@ -148,7 +153,7 @@ def step_in_halves(layers: int, compute: float, weights: float, cache: float, se
     return alternated(layers, [("device", each), ("link", send / halves / layers)], halves).time
 
 
-# --- a chain of operations, and a cache -------------------------------------------------------------------------------------------
+# --- a chain of operations, and a cache -------------------------------------------------------------------------------
 
 
 class Moved(NamedTuple):
@@ -186,8 +191,9 @@ class _Cache:
 def chain(ops: int, size: int, cache: int, block: int | None = None, line: int = 128) -> Moved:
     """A chain of elementwise operations on a vector of `size` bytes, run through a cache of `cache` bytes.
 
-    Each operation goes over the whole vector, from one buffer to another of two that take turns; with a `block`, all operations go
-    over one block before the next, and only the first reads the vector and only the last writes the result.
+    Each operation goes over the whole vector, from one buffer to another of two that take turns; with a `block`, all
+    operations go over one block before the next, and only the first reads the vector and only the last writes the
+    result.
     """
     held, lines = _Cache(cache, line), size // line
     span = lines if block is None else max(1, block // line)

@@ -9,20 +9,37 @@ from typing import NamedTuple
 from blackboard.catalogue import LETTERS, chip, measurement, model, models, scaling_law
 from blackboard.formula import take
 from blackboard.notation import latex, symbol
-from blackboard.overtraining import equations as eq, simulation
+from blackboard.overtraining import equations as eq
+from blackboard.overtraining import simulation
 from blackboard.overtraining.equations import PRESCRIBED
 from blackboard.summary import Page, table
 from blackboard.units import factor, significant
 
 DAY, YEAR = factor("day"), 365 * factor("day")
 # the lecture's numbers: 1:29:49 to 1:31:34
-BOARD = {"n_active": 100e9, "world_rate": 50e6, "lifetime": 60 * DAY, "family": 1, "decode_efficiency": 0.3, "prescribed": PRESCRIBED}
-GENEROUS, ROUNDED, RUMOUR = 500e6, 200e12, 150e12  # tokens/s before dividing; tokens served as rounded; rumoured tokens of training, 1:31:01
+BOARD = {
+    "n_active": 100e9,
+    "world_rate": 50e6,
+    "lifetime": 60 * DAY,
+    "family": 1,
+    "decode_efficiency": 0.3,
+    "prescribed": PRESCRIBED,
+}
+GENEROUS, ROUNDED, RUMOUR = (
+    500e6,
+    200e12,
+    150e12,
+)  # tokens/s before dividing; tokens served as rounded; rumoured tokens of training, 1:31:01
 CARD = {"decode_efficiency": 1 / 3, "rl_flop": 3}  # one of the lecture's flashcards
 FITS = {"hoffmann": "Hoffmann, as printed", "besiroglu": "Besiroglu"}
 SARDANA = 13e9, 2e12  # parameters and tokens served of the paper's example, its figure 1
 LATER = ("deepseek-r1", "glm-4.6")  # begun from DeepSeek-V3 and GLM-4.5, whose tokens the catalogue repeats
-SMALL = ("llammlein-120m", "llammlein-1b", "llammlein-7b", "tinyllama-1.1b")  # made to be trained long: the corpus lesson is about them
+SMALL = (
+    "llammlein-120m",
+    "llammlein-1b",
+    "llammlein-7b",
+    "tinyllama-1.1b",
+)  # made to be trained long: the corpus lesson is about them
 EXAMPLE = {"context": 8_192, "chip": "h100-sxm"}  # MatX's, with a cache of one byte a value
 
 
@@ -60,8 +77,11 @@ def placed() -> tuple[Placed, ...]:
 
     A model that was trained on from another one's weights is left out.
     """
-    own = [Placed(m.name, m.n_total, m.n_active, m.training_tokens, "training_tokens" not in (m.unconfirmed or {}))
-           for m in models() if m.training_tokens and m.id not in LATER + SMALL]  # fmt: skip
+    own = [
+        Placed(m.name, m.n_total, m.n_active, m.training_tokens, "training_tokens" not in (m.unconfirmed or {}))
+        for m in models()
+        if m.training_tokens and m.id not in LATER + SMALL
+    ]
     [row] = measurement("training_tokens").records(model="Chinchilla 70B")
     more = [Placed(row["model"], row["n_total"], row["n_active"], row["pretraining_tokens"], row["confirmed"])]
     return tuple(sorted(own + more, key=lambda p: p.per_active))
@@ -70,7 +90,10 @@ def placed() -> tuple[Placed, ...]:
 def fits_table() -> Page:
     """The fitted constants in the course's symbols."""
     names = measurement("scaling_law_constants").column("law")
-    rows = [[html.escape(name), *(significant(law(name)[key], 4) for key in LETTERS), f"{per_size(name):.0f}"] for name in names]
+    rows = [
+        [html.escape(name), *(significant(law(name)[key], 4) for key in LETTERS), f"{per_size(name):.0f}"]
+        for name in names
+    ]
     heads = ("Fit", *(f"\\({latex(symbol(key))}\\)" for key in LETTERS), "tokens per parameter at 100 billion")
     return table("Published fits of the loss to parameters and tokens", heads, rows)
 
@@ -91,11 +114,17 @@ def costs() -> dict[str, str]:
     wrong = lambda flop: flop / 6 * BOARD["decode_efficiency"]
     split = take(eq.equal_penalty, {"rise_power": 2, "fall_power": 1})
     return {
-        "alpha_2": significant(alpha(2)), "alpha_6": significant(alpha(6)), "beta": significant(beta),
-        "alpha_card": f"{take(eq.rl_coefficient, known):g}", "beta_card": f"{take(eq.inference_coefficient, known):g}",
-        "wrong_2": significant(wrong(2), 1), "wrong_6": significant(wrong(6), 1), "wrong_tokens": f"{1 / wrong(2):.0f}",
-        "squared_share": f"{eq.rising_share(rise_power=2, fall_power=1):.0%}", "squared_penalty": f"{split - 1:.1%}",
-    }  # fmt: skip
+        "alpha_2": significant(alpha(2)),
+        "alpha_6": significant(alpha(6)),
+        "beta": significant(beta),
+        "alpha_card": f"{take(eq.rl_coefficient, known):g}",
+        "beta_card": f"{take(eq.inference_coefficient, known):g}",
+        "wrong_2": significant(wrong(2), 1),
+        "wrong_6": significant(wrong(6), 1),
+        "wrong_tokens": f"{1 / wrong(2):.0f}",
+        "squared_share": f"{eq.rising_share(rise_power=2, fall_power=1):.0%}",
+        "squared_penalty": f"{split - 1:.1%}",
+    }
 
 
 def tokens() -> dict[str, str]:
@@ -104,11 +133,16 @@ def tokens() -> dict[str, str]:
     served, over = take(eq.tokens_served, BOARD), lambda d: take(eq.overtraining, BOARD, pretrain_tokens=d)
     far = simulation.spread()
     return {
-        "served_all": f"{take(eq.tokens_served, BOARD, world_rate=GENEROUS) / 1e15:.2f} quadrillion", "served": trillion(served),
+        "served_all": f"{take(eq.tokens_served, BOARD, world_rate=GENEROUS) / 1e15:.2f} quadrillion",
+        "served": trillion(served),
         "chinchilla": trillion(take(eq.chinchilla_tokens, BOARD)),
-        "over": f"{over(served):.0f}", "over_rounded": f"{over(ROUNDED):.0f}", "over_rumour": f"{over(RUMOUR):.0f}",
-        "over_low": significant(far.quantile(0.05), 2), "over_mid": significant(far.quantile(0.5), 2), "over_high": significant(far.quantile(0.95), 2),
-    }  # fmt: skip
+        "over": f"{over(served):.0f}",
+        "over_rounded": f"{over(ROUNDED):.0f}",
+        "over_rumour": f"{over(RUMOUR):.0f}",
+        "over_low": significant(far.quantile(0.05), 2),
+        "over_mid": significant(far.quantile(0.5), 2),
+        "over_high": significant(far.quantile(0.95), 2),
+    }
 
 
 # --- the best size at a loss ------------------------------------------------------------------------------------------
@@ -127,10 +161,15 @@ def best(fit: str, served: float = ROUNDED, efficiency: float = 1.0) -> simulati
 
 
 def equal_over(fit: str, efficiency: float = 1.0, served: float = ROUNDED) -> float:
-    """Lifetime cost where serving costs what training costs, over the least; the smaller of two such sizes, by bisection."""
+    """Lifetime cost where serving costs what training costs, over the least; the smaller of two such sizes, by
+    bisection.
+    """
     loss, known = as_good(fit), law(fit)
     at = lambda size: simulation.trained(size, loss, served, known, efficiency)
-    low, high = (known["loss_size"] / (loss - known["loss_floor"])) ** (1 / known["size_power"]) * 1.001, BOARD["n_active"]
+    low, high = (
+        (known["loss_size"] / (loss - known["loss_floor"])) ** (1 / known["size_power"]) * 1.001,
+        BOARD["n_active"],
+    )
     for _ in range(100):
         middle = (low * high) ** 0.5
         low, high = (middle, high) if at(middle).training > at(middle).inference else (low, middle)
@@ -143,19 +182,29 @@ def optimum() -> dict[str, str]:
     for key, fit in FITS.items():
         plain, poor = best(fit), best(fit, efficiency=BOARD["decode_efficiency"])
         for end, found in (("", plain), ("_poor", poor)):
-            out |= {f"share_{key}{end}": f"{found.training_share:.0%}", f"times_{key}{end}": significant(found.tokens_per_param / PRESCRIBED, 2)}
+            out |= {
+                f"share_{key}{end}": f"{found.training_share:.0%}",
+                f"times_{key}{end}": significant(found.tokens_per_param / PRESCRIBED, 2),
+            }
             out[f"rule_{key}{end}"] = f"{equal_over(fit, BOARD['decode_efficiency'] if end else 1.0) - 1:.1%}"
         out[f"own_times_{key}"] = significant(plain.tokens_per_param / per_size(fit, plain.n_active), 2)
         out[f"same_{key}"] = f"{take(eq.best_tokens, law(fit), n_active=BOARD['n_active']) / 1e12:.1f} trillion"
-        out |= {f"size_{key}": f"{plain.n_active / 1e9:.0f} billion", f"data_{key}": f"{plain.tokens / 1e12:.0f} trillion"}
+        out |= {
+            f"size_{key}": f"{plain.n_active / 1e9:.0f} billion",
+            f"data_{key}": f"{plain.tokens / 1e12:.0f} trillion",
+        }
         out[f"own_{key}"] = f"{per_size(fit):.0f}"
-    paper = {row["n_total"]: row["pretraining_tokens"] / row["n_total"] for row in measurement("chinchilla_table3").records()}
+    paper = {
+        row["n_total"]: row["pretraining_tokens"] / row["n_total"] for row in measurement("chinchilla_table3").records()
+    }
     out["each_hoffmann"] = significant(best(FITS["hoffmann"]).tokens_per_param, 2)
     size, served = SARDANA
     own = law("Sardana"), as_good("Sardana", size)
     return out | {
-        "table_least": f"{min(paper.values()):.0f}", "table_most": f"{max(paper.values()):.0f}",
-        "sardana_size": f"{simulation.best(own[1], served, own[0]).n_active / 1e9:.1f} billion", "sardana_saved": f"{simulation.saving(own[1], served, own[0]):.0%}",
+        "table_least": f"{min(paper.values()):.0f}",
+        "table_most": f"{max(paper.values()):.0f}",
+        "sardana_size": f"{simulation.best(own[1], served, own[0]).n_active / 1e9:.1f} billion",
+        "sardana_saved": f"{simulation.saving(own[1], served, own[0]):.0%}",
     }
 
 
@@ -171,20 +220,34 @@ def deepseek() -> dict[str, str]:
     reached = work / (cost["training_GPU_hours"] * factor("h") * h800.flops("bf16"))
     days = cost["cost_USD"] / day["cost_USD_per_day"]
     whole = take(eq.pretrain_compute, BOARD, pretrain_tokens=ROUNDED)
-    hours = take(eq.training_time, BOARD, pretrain_tokens=ROUNDED, chip_flops=chip("h100-sxm").flops("bf16"), train_mfu=reached) / factor("h")
+    hours = take(
+        eq.training_time, BOARD, pretrain_tokens=ROUNDED, chip_flops=chip("h100-sxm").flops("bf16"), train_mfu=reached
+    ) / factor("h")
     rent = cost["cost_USD"] / cost["training_GPU_hours"]
     ratio = net.training_tokens / (days * day["output_token_per_day"])
     reading = 2 * days * (day["input_token_per_day"] - day["cached_input_token_per_day"])
     generating = 2 * days * day["output_token_per_day"] / BOARD["decode_efficiency"]
     return {
-        "ds_eta": significant(1 / (3 * ratio), 2), "ds_reading": f"{reading / generating:.0%}", "per_served": f"${significant(hours * rent / take(eq.tokens_served, BOARD) * 1e6, 2)}",
+        "ds_eta": significant(1 / (3 * ratio), 2),
+        "ds_reading": f"{reading / generating:.0%}",
+        "per_served": f"${significant(hours * rent / take(eq.tokens_served, BOARD) * 1e6, 2)}",
         "ds_reported": f"{measurement('training_mfu_reports').records(model='DeepSeek-V3')[0]['mfu']:.0%}",
-        "ds_tokens": f"{net.training_tokens / 1e12:.1f} trillion", "ds_work": f"{work / 1e24:.2f}·10²⁴", "ds_hours": f"{cost['training_GPU_hours'] / 1e6:.2f} million",
-        "ds_mfu": f"{reached:.0%}", "ds_cost": f"${cost['cost_USD'] / 1e6:.2f} million", "ds_day": f"${day['cost_USD_per_day']:,.0f}",
-        "ds_days": f"{days:.0f}", "ds_served": f"{days * day['output_token_per_day'] / 1e12:.0f} trillion", "ds_read": f"{days * day['input_token_per_day'] / 1e12:.0f} trillion",
-        "ds_ratio": significant(ratio, 2), "ds_rent": f"${rent:g}", "ds_year": significant(YEAR / DAY / days, 2),
-        "whole": f"{whole / 1e26:.1f}·10²⁶", "whole_hours": f"{significant(hours / 1e6, 2)} million", "whole_cost": f"${significant(hours * rent / 1e6, 2)} million",
-    }  # fmt: skip
+        "ds_tokens": f"{net.training_tokens / 1e12:.1f} trillion",
+        "ds_work": f"{work / 1e24:.2f}·10²⁴",
+        "ds_hours": f"{cost['training_GPU_hours'] / 1e6:.2f} million",
+        "ds_mfu": f"{reached:.0%}",
+        "ds_cost": f"${cost['cost_USD'] / 1e6:.2f} million",
+        "ds_day": f"${day['cost_USD_per_day']:,.0f}",
+        "ds_days": f"{days:.0f}",
+        "ds_served": f"{days * day['output_token_per_day'] / 1e12:.0f} trillion",
+        "ds_read": f"{days * day['input_token_per_day'] / 1e12:.0f} trillion",
+        "ds_ratio": significant(ratio, 2),
+        "ds_rent": f"${rent:g}",
+        "ds_year": significant(YEAR / DAY / days, 2),
+        "whole": f"{whole / 1e26:.1f}·10²⁶",
+        "whole_hours": f"{significant(hours / 1e6, 2)} million",
+        "whole_cost": f"${significant(hours * rent / 1e6, 2)} million",
+    }
 
 
 def models_placed() -> dict[str, str]:
@@ -193,11 +256,18 @@ def models_placed() -> dict[str, str]:
     times = lambda name, per="per_active": significant(getattr(known[name], per) / PRESCRIBED, 2)
     least, most = placed()[0], placed()[-1]
     return {
-        "times_v3": times("DeepSeek-V3"), "times_v3_total": times("DeepSeek-V3", "per_total"), "times_k2": times("Kimi K2"),
-        "times_405": times("Llama 3.1 405B"), "times_8": times("Llama 3.1 8B"), "times_qwen": times("Qwen3-235B-A22B"),
-        "most_name": most.name, "most_times": significant(most.per_active / PRESCRIBED, 2), "least_name": least.name, "least_times": significant(least.per_active / PRESCRIBED, 1),
+        "times_v3": times("DeepSeek-V3"),
+        "times_v3_total": times("DeepSeek-V3", "per_total"),
+        "times_k2": times("Kimi K2"),
+        "times_405": times("Llama 3.1 405B"),
+        "times_8": times("Llama 3.1 8B"),
+        "times_qwen": times("Qwen3-235B-A22B"),
+        "most_name": most.name,
+        "most_times": significant(most.per_active / PRESCRIBED, 2),
+        "least_name": least.name,
+        "least_times": significant(least.per_active / PRESCRIBED, 1),
         "models": str(len(placed())),
-    }  # fmt: skip
+    }
 
 
 def with_kv() -> dict[str, str]:

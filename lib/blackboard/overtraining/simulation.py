@@ -1,7 +1,9 @@
-"""The overtraining lesson by other means: a network whose FLOPs are counted, searches for the least cost, draws from ranges.
+"""The overtraining lesson by other means: a network whose FLOPs are counted, searches for the least cost, draws from
+ranges.
 
-Nothing here uses the formulas, but for the draws from ranges, which are put into them. Names of arguments are those of the
-notation, in base SI units; a `law` holds the fitted constants loss_floor, loss_size, loss_data, size_power and data_power by name.
+Nothing here uses the formulas, but for the draws from ranges, which are put into them. Names of arguments are those of
+the notation, in base SI units; a `law` holds the fitted constants loss_floor, loss_size, loss_data, size_power and
+data_power by name.
 """
 
 from __future__ import annotations
@@ -20,11 +22,12 @@ if TYPE_CHECKING:
 Law = Mapping[str, float]
 PASSES = ("forward", "input gradient", "weight gradient")
 
-# --- FLOPs, counted ----------------------------------------------------------------------------------------------------
+# --- FLOPs, counted ---------------------------------------------------------------------------------------------------
 
 
 class Network:
-    """A small language model that trains: a token looks up its vector, then come matrices with tanh between them; the last scores the next token.
+    """A small language model that trains: a token looks up its vector, then come matrices with tanh between them; the
+    last scores the next token.
 
     `work[layer, kind]` counts the FLOPs of every matrix product, two for a multiply-add; kinds are PASSES. Other work,
     a share of one over the width, is not counted.
@@ -60,7 +63,9 @@ class Network:
         scores = self.forward(tokens)[-1]
         return float(np.mean(np.log(np.exp(scores).sum(axis=1)) - scores[np.arange(len(tokens)), following]))
 
-    def gradients(self, tokens: np.ndarray, following: np.ndarray, learn_embedding: bool = True) -> tuple[np.ndarray | None, list[np.ndarray]]:
+    def gradients(
+        self, tokens: np.ndarray, following: np.ndarray, learn_embedding: bool = True
+    ) -> tuple[np.ndarray | None, list[np.ndarray]]:
         """Gradients of the loss: of the embedding, or None where it is not learnt, and of every matrix."""
         import numpy as np
 
@@ -90,23 +95,32 @@ def counted(tokens: int = 64, learn_embedding: bool = False, **shape) -> list[di
 
     net, rng = Network(**shape), np.random.default_rng(1)
     net.gradients(*rng.integers(len(net.embedding), size=(2, tokens)), learn_embedding)
-    return [{kind: net.work[layer, kind] / (matrix.size * tokens) for kind in PASSES} for layer, matrix in enumerate(net.matrices)]
+    return [
+        {kind: net.work[layer, kind] / (matrix.size * tokens) for kind in PASSES}
+        for layer, matrix in enumerate(net.matrices)
+    ]
 
 
-# --- the least cost ----------------------------------------------------------------------------------------------------
+# --- the least cost ---------------------------------------------------------------------------------------------------
 
 
 def lowest(cost: Callable[[float], float], low: float, high: float) -> float:
     """Where a cost with one valley is least between two positive ends, searched on a log scale."""
     from scipy.optimize import minimize_scalar
 
-    found = minimize_scalar(lambda x: cost(math.exp(x)), bounds=(math.log(low), math.log(high)), method="bounded", options={"xatol": 1e-10})
+    found = minimize_scalar(
+        lambda x: cost(math.exp(x)), bounds=(math.log(low), math.log(high)), method="bounded", options={"xatol": 1e-10}
+    )
     return math.exp(found.x)
 
 
 def loss_of(n_active: float, tokens: float, law: Law) -> float:
     """Loss by size and tokens of training."""
-    return law["loss_floor"] + law["loss_size"] / n_active ** law["size_power"] + law["loss_data"] / tokens ** law["data_power"]
+    return (
+        law["loss_floor"]
+        + law["loss_size"] / n_active ** law["size_power"]
+        + law["loss_data"] / tokens ** law["data_power"]
+    )
 
 
 def tokens_to(loss: float, n_active: float, law: Law) -> float:
@@ -116,7 +130,9 @@ def tokens_to(loss: float, n_active: float, law: Law) -> float:
 
 
 class Trained(NamedTuple):
-    """A model by its size and tokens, and the compute that training and serving it take, in FLOPs at the rate of training."""
+    """A model by its size and tokens, and the compute that training and serving it take, in FLOPs at the rate of
+    training.
+    """
 
     n_active: float
     tokens: float
@@ -147,7 +163,9 @@ def trained(n_active: float, loss: float, served: float, law: Law, decode_effici
 
 def best(loss: float, served: float, law: Law, decode_efficiency: float = 1.0) -> Trained:
     """The model with the least lifetime cost at this loss; with nothing served, Chinchilla's."""
-    least = (law["loss_size"] / (loss - law["loss_floor"])) ** (1 / law["size_power"])  # smaller ones never reach the loss
+    least = (law["loss_size"] / (loss - law["loss_floor"])) ** (
+        1 / law["size_power"]
+    )  # smaller ones never reach the loss
     cost = lambda n: trained(n, loss, served, law, decode_efficiency).total
     return trained(lowest(cost, least * (1 + 1e-6), least * 1e4), loss, served, law, decode_efficiency)
 
@@ -165,16 +183,22 @@ def best_at(compute: float, law: Law) -> Trained:
     return Trained(size, compute / (6 * size), compute, 0.0)
 
 
-# --- how far guesses reach ---------------------------------------------------------------------------------------------
+# --- how far guesses reach --------------------------------------------------------------------------------------------
 
 DAY = 86_400.0
 RANGES = {  # the lecture's guesses, halved and doubled; of the family, its own range
-    "world_rate": (250e6, 1e9), "lifetime": (30 * DAY, 120 * DAY), "family": (5, 10), "decode_efficiency": (0.15, 0.6), "n_active": (50e9, 200e9),
-}  # fmt: skip
+    "world_rate": (250e6, 1e9),
+    "lifetime": (30 * DAY, 120 * DAY),
+    "family": (5, 10),
+    "decode_efficiency": (0.15, 0.6),
+    "n_active": (50e9, 200e9),
+}
 
 
 class Spread(NamedTuple):
-    """Over-training factors: those drawn, in order; and by name of an input, at its low and its high end, the others in the middle."""
+    """Over-training factors: those drawn, in order; and by name of an input, at its low and its high end, the others
+    in the middle.
+    """
 
     factors: np.ndarray
     reach: dict[str, tuple[float, float]]
@@ -193,19 +217,27 @@ class Spread(NamedTuple):
 
 
 FACTOR = Formula(
-    "overtraining.balanced_overtraining", "overtraining", eq.overtraining.typed.xreplace({eq.pretrain_tokens: eq.balanced_tokens.typed}), "1",
-    "how far past Chinchilla a model is trained whose training costs what its serving costs", eq.balanced_tokens.assumes + eq.overtraining.assumes,
+    "overtraining.balanced_overtraining",
+    "overtraining",
+    eq.overtraining.typed.xreplace({eq.pretrain_tokens: eq.balanced_tokens.typed}),
+    "1",
+    "how far past Chinchilla a model is trained whose training costs what its serving costs",
+    eq.balanced_tokens.assumes + eq.overtraining.assumes,
     register=False,
-)  # fmt: skip
+)
 
 
 def factor(**guesses: float | np.ndarray) -> float | np.ndarray:
-    """Tokens of training over Chinchilla's, where training costs what serving costs: numbers or arrays, by the names of RANGES."""
+    """Tokens of training over Chinchilla's, where training costs what serving costs: numbers or arrays, by the names
+    of RANGES.
+    """
     return take(FACTOR, {"prescribed": eq.PRESCRIBED, **guesses})
 
 
 def spread(ranges: Mapping[str, tuple[float, float]] | None = None, draws: int = 20_000, seed: int = 0) -> Spread:
-    """Over-training where every input lies anywhere in its range, evenly on a log scale and independently of the others."""
+    """Over-training where every input lies anywhere in its range, evenly on a log scale and independently of the
+    others.
+    """
     import numpy as np
 
     ranges, rng = dict(RANGES if ranges is None else ranges), np.random.default_rng(seed)

@@ -1,8 +1,10 @@
-"""A KV cache in blocks that really works: block tables, references, copy-on-write, and a prefix cache; and room in one piece, for comparison.
+"""A KV cache in blocks that really works: block tables, references, copy-on-write, and a prefix cache; and room in one
+piece, for comparison.
 
-The rules are those of vLLM: a block table only grows, only full blocks are cached, a block's hash covers everything before it,
-free blocks are taken from the one used longest ago, and a sequence that ends gives its blocks back last one first. Nothing is
-stored: an allocator only says where each token goes. A token is a number, or a letter. No formula of the lesson is used here.
+The rules are those of vLLM: a block table only grows, only full blocks are cached, a block's hash covers everything
+before it, free blocks are taken from the one used longest ago, and a sequence that ends gives its blocks back last one
+first. Nothing is stored: an allocator only says where each token goes. A token is a number, or a letter. No formula of
+the lesson is used here.
 """
 
 from __future__ import annotations
@@ -11,7 +13,6 @@ import hashlib
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
-
 
 Token = int | str
 
@@ -26,11 +27,15 @@ def chained(parent: str, tokens: Sequence[Token], salt: str = "") -> str:
 
 
 class BlockPool:
-    """Blocks by number: how many sequences hold each, which are free and in which order, and what the full ones are cached as."""
+    """Blocks by number: how many sequences hold each, which are free and in which order, and what the full ones are
+    cached as.
+    """
 
     def __init__(self, blocks: int):
         self.references = [0] * blocks
-        self.queue: OrderedDict[int, None] = OrderedDict.fromkeys(range(blocks))  # free blocks; the head was used longest ago
+        self.queue: OrderedDict[int, None] = OrderedDict.fromkeys(
+            range(blocks)
+        )  # free blocks; the head was used longest ago
         self.digests: list[str] = [""] * blocks
         self.cached: dict[str, list[int]] = {}  # several blocks may hold the same
         self.evicted: list[int] = []  # cached blocks that were taken for something else, in order
@@ -53,7 +58,9 @@ class BlockPool:
         self.references[block] += 1
 
     def release(self, blocks: Iterable[int]) -> None:
-        """One sequence less holds each of the blocks; those that nobody holds go to the end of the queue, in this order."""
+        """One sequence less holds each of the blocks; those that nobody holds go to the end of the queue, in this
+        order.
+        """
         for block in blocks:
             self.references[block] -= 1
             if not self.references[block]:
@@ -84,14 +91,20 @@ class Allocator:
         self.tokens: dict[str, list[Token]] = {}  # of each sequence
         self.tables: dict[str, list[int]] = {}  # its blocks, in order
         self.salts: dict[str, str] = {}
-        self.asked = self.found = self.copies = 0  # tokens of all prompts, tokens of them found in the cache, blocks copied on writing
+        self.asked = self.found = self.copies = (
+            0  # tokens of all prompts, tokens of them found in the cache, blocks copied on writing
+        )
 
     # --- what a server does ---
 
     def hits(self, prompt: Sequence[Token], salt: str = "") -> list[int]:
-        """Blocks that already hold the head of a prompt. Its last token is always computed, for the model must say what follows."""
+        """Blocks that already hold the head of a prompt. Its last token is always computed, for the model must say
+        what follows.
+        """
         found, digest = [], ""
-        for start in range(0, (len(prompt) - 1) // self.page_tokens * self.page_tokens if self.caching else 0, self.page_tokens):
+        for start in range(
+            0, (len(prompt) - 1) // self.page_tokens * self.page_tokens if self.caching else 0, self.page_tokens
+        ):
             digest = chained(digest, prompt[start : start + self.page_tokens], salt)
             if (block := self.pool.find(digest)) is None:
                 break
@@ -99,7 +112,9 @@ class Allocator:
         return found
 
     def allocate(self, name: str, prompt: Sequence[Token], salt: str = "") -> int:
-        """Room for a new sequence's prompt; the number of its tokens that need not be computed. OutOfRoom if it does not fit."""
+        """Room for a new sequence's prompt; the number of its tokens that need not be computed. OutOfRoom if it does
+        not fit.
+        """
         if name in self.tables or not prompt:
             raise ValueError(f"{name} is there already" if prompt else "a prompt has at least one token")
         found = self.hits(prompt, salt)
@@ -115,7 +130,9 @@ class Allocator:
         return hit
 
     def append(self, name: str, *tokens: Token) -> None:
-        """Room for a sequence's next tokens. A block that others hold too is copied before it is written. OutOfRoom if they do not fit."""
+        """Room for a sequence's next tokens. A block that others hold too is copied before it is written. OutOfRoom if
+        they do not fit.
+        """
         if self._blocks_for(name, len(tokens)) > len(self.pool.queue):
             raise OutOfRoom(f"{name} needs a block and none is free")
         self._write(name, tokens)
@@ -126,7 +143,11 @@ class Allocator:
             raise ValueError(f"{copy} is there already")
         for block in self.tables[name]:
             self.pool.share(block)
-        self.tables[copy], self.tokens[copy], self.salts[copy] = self.tables[name][:], self.tokens[name][:], self.salts[name]
+        self.tables[copy], self.tokens[copy], self.salts[copy] = (
+            self.tables[name][:],
+            self.tokens[name][:],
+            self.salts[name],
+        )
 
     def free(self, name: str) -> None:
         """A sequence ends. Its last block is the first to be taken again, for fewest prompts begin like all of it."""
@@ -205,14 +226,24 @@ class Allocator:
     def broken(self) -> list[str]:
         """What is wrong, in words; nothing, if no block is lost, freed twice or shared without a reference."""
         counted, free = Counter(block for table in self.tables.values() for block in table), self.pool.queue
-        wrong = [f"block {n}: held {counted[n]} times, counted {count}" for n, count in enumerate(self.pool.references) if count != counted[n]]
+        wrong = [
+            f"block {n}: held {counted[n]} times, counted {count}"
+            for n, count in enumerate(self.pool.references)
+            if count != counted[n]
+        ]
         wrong += [f"block {block}: held and free" for block in free if counted[block]]
-        wrong += [f"block {block}: lost" for block in range(len(self.pool.references)) if not counted[block] and block not in free]
+        wrong += [
+            f"block {block}: lost"
+            for block in range(len(self.pool.references))
+            if not counted[block] and block not in free
+        ]
         for name, table in self.tables.items():
             if len(table) != -(-len(self.tokens[name]) // self.page_tokens) or len(set(table)) != len(table):
                 wrong.append(f"{name}: {len(self.tokens[name])} tokens in blocks {table}")
         holds: dict[int, tuple[Token, ...]] = {}
-        for name, n, block in ((name, n, block) for name, table in self.tables.items() for n, block in enumerate(table)):
+        for name, n, block in (
+            (name, n, block) for name, table in self.tables.items() for n, block in enumerate(table)
+        ):
             tokens = tuple(self.tokens[name][n * self.page_tokens : (n + 1) * self.page_tokens])
             if holds.setdefault(block, tokens) != tokens:
                 wrong.append(f"block {block}: {name} and another hold different tokens in it")
@@ -220,14 +251,21 @@ class Allocator:
 
     def __repr__(self) -> str:
         listed = lambda blocks: " ".join(map(str, blocks)) or "none"
-        lines = [f"{len(self.pool.references)} blocks of {self.page_tokens} tokens: {self.used} held, {len(self.pool.queue)} free"]
-        lines += [f"{name}: blocks {listed(table)}, {len(self.tokens[name])} tokens" for name, table in self.tables.items()]
+        lines = [
+            f"{len(self.pool.references)} blocks of {self.page_tokens} tokens: {self.used} held, {len(self.pool.queue)}"
+            " free"
+        ]
+        lines += [
+            f"{name}: blocks {listed(table)}, {len(self.tokens[name])} tokens" for name, table in self.tables.items()
+        ]
         shared = [f"{block} ({count} times)" for block, count in self.references.items() if count > 1]
         lines += [f"shared: {', '.join(shared)}"] * bool(shared)
-        return "\n".join([*lines, f"free, next first: {listed(self.free_blocks)}", f"cached: {listed(self.cached_blocks)}"])
+        return "\n".join(
+            [*lines, f"free, next first: {listed(self.free_blocks)}", f"cached: {listed(self.cached_blocks)}"]
+        )
 
 
-# --- room in one piece --------------------------------------------------------------------------------------------------
+# --- room in one piece ------------------------------------------------------------------------------------------------
 
 
 class Reservation(NamedTuple):
@@ -239,7 +277,9 @@ class Reservation(NamedTuple):
 
 
 class Contiguous:
-    """Room for each sequence in one piece, the first that is long enough; with `buddy`, pieces are powers of two and lie at their multiples."""
+    """Room for each sequence in one piece, the first that is long enough; with `buddy`, pieces are powers of two and
+    lie at their multiples.
+    """
 
     def __init__(self, slots: int, buddy: bool = False):
         self.slots, self.buddy = slots, buddy
@@ -279,9 +319,17 @@ class Contiguous:
     def broken(self) -> list[str]:
         """What is wrong, in words; nothing, if no two pieces overlap and none leaves the memory."""
         pieces = sorted(self.held.values())
-        wrong = [f"{one} and {two} overlap" for one, two in zip(pieces, pieces[1:]) if one.start + one.slots > two.start]
-        return wrong + [f"{piece} leaves the memory" for piece in pieces if piece.start < 0 or piece.start + piece.slots > self.slots]
+        wrong = [
+            f"{one} and {two} overlap" for one, two in zip(pieces, pieces[1:]) if one.start + one.slots > two.start
+        ]
+        return wrong + [
+            f"{piece} leaves the memory"
+            for piece in pieces
+            if piece.start < 0 or piece.start + piece.slots > self.slots
+        ]
 
     def __repr__(self) -> str:
-        lines = [f"{name}: slots {p.start} to {p.start + p.slots - 1}, {p.tokens} tokens" for name, p in self.held.items()]
+        lines = [
+            f"{name}: slots {p.start} to {p.start + p.slots - 1}, {p.tokens} tokens" for name, p in self.held.items()
+        ]
         return "\n".join([f"{self.slots} slots, {100 * self.use:.0f} % of them with a token", *lines])

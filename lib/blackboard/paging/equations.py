@@ -8,93 +8,189 @@ from __future__ import annotations
 from sympy import Le, Max, Min, ceiling, floor
 
 from blackboard.batching.equations import (
-    chips, compute_time, context, cost_per_token, kv, kv_time, new_token, batch, rent, weight_time,
-)  # fmt: skip
+    batch,
+    chips,
+    compute_time,
+    context,
+    cost_per_token,
+    kv,
+    kv_time,
+    new_token,
+    rent,
+    weight_time,
+)
 from blackboard.formula import DERIVED, Formula, Source
 from blackboard.notation import symbols
 from blackboard.pricing.equations import entry_bytes, input_price, read_ratio, write_ratio
 from blackboard.sparsity.equations import batch_fits
 
 page_tokens, reserved_context, kv_use, paging_overhead = symbols("page_tokens reserved_context kv_use paging_overhead")
-common_context, turns, start_context, turn_growth, hit_rate = symbols("common_context turns start_context turn_growth hit_rate")
+common_context, turns, start_context, turn_growth, hit_rate = symbols(
+    "common_context turns start_context turn_growth hit_rate"
+)
 cache_bytes, use_rate, working_set = symbols("cache_bytes use_rate working_set")
-full_layers, window_layers, window, full_groups, window_groups = symbols("full_layers window_layers window full_groups window_groups")
+full_layers, window_layers, window, full_groups, window_groups = symbols(
+    "full_layers window_layers window full_groups window_groups"
+)
 
 VLLM, VLLM_PREFIX, VLLM_HYBRID = Source("kwon2023"), Source("vllm_prefix_caching"), Source("vllm_hybrid")
 any_rest = "the length of a sequence is as likely to leave any rest of a block, and longer than one"
 
-# --- room --------------------------------------------------------------------------------------------------------------
+# --- room -------------------------------------------------------------------------------------------------------------
 
 use_reserved = Formula(
-    "paging.use_reserved", "kv_use", context / reserved_context, "1",
-    "room set aside for the longest sequence holds a mean one", ("no two reservations overlap",), VLLM, where=(Le(context, reserved_context),),
-)  # fmt: skip
+    "paging.use_reserved",
+    "kv_use",
+    context / reserved_context,
+    "1",
+    "room set aside for the longest sequence holds a mean one",
+    ("no two reservations overlap",),
+    VLLM,
+    where=(Le(context, reserved_context),),
+)
 page_blocks = Formula(
-    "paging.page_blocks", "page_blocks", ceiling(context / page_tokens), "1",
-    "a sequence takes whole blocks, the last of them partly empty", (), VLLM,
-)  # fmt: skip
+    "paging.page_blocks",
+    "page_blocks",
+    ceiling(context / page_tokens),
+    "1",
+    "a sequence takes whole blocks, the last of them partly empty",
+    (),
+    VLLM,
+)
 page_waste = Formula(
-    "paging.page_waste", "page_waste", (page_tokens - new_token) / 2, "token/sequence",
-    "half a block less half a token, whatever the length", (any_rest,), DERIVED, where=(Le(new_token, page_tokens),),
-)  # fmt: skip
+    "paging.page_waste",
+    "page_waste",
+    (page_tokens - new_token) / 2,
+    "token/sequence",
+    "half a block less half a token, whatever the length",
+    (any_rest,),
+    DERIVED,
+    where=(Le(new_token, page_tokens),),
+)
 use_paged = Formula(
-    "paging.use_paged", "kv_use", context / (context + page_waste.typed), "1",
-    "the longer the sequences, the less their last blocks matter", (any_rest,), DERIVED, where=page_waste._where,
-)  # fmt: skip
+    "paging.use_paged",
+    "kv_use",
+    context / (context + page_waste.typed),
+    "1",
+    "the longer the sequences, the less their last blocks matter",
+    (any_rest,),
+    DERIVED,
+    where=page_waste._where,
+)
 batch_held = Formula(
-    "paging.batch_held", "batch_held", kv_use * batch_fits.typed, "sequence",
-    "memory that weights do not take, less what is wasted", batch_fits.assumes, DERIVED, where=batch_fits._where,
-)  # fmt: skip
+    "paging.batch_held",
+    "batch_held",
+    kv_use * batch_fits.typed,
+    "sequence",
+    "memory that weights do not take, less what is wasted",
+    batch_fits.assumes,
+    DERIVED,
+    where=batch_fits._where,
+)
 paged_cost = Formula(
-    "paging.paged_cost", "cost",
-    rent * chips * Max(compute_time.typed, weight_time.typed + (1 + paging_overhead) * kv_time.typed) / (batch * new_token), "USD/token",
-    "following the block table makes reading the cache a little slower", cost_per_token.assumes, DERIVED,
-)  # fmt: skip
+    "paging.paged_cost",
+    "cost",
+    rent
+    * chips
+    * Max(compute_time.typed, weight_time.typed + (1 + paging_overhead) * kv_time.typed)
+    / (batch * new_token),
+    "USD/token",
+    "following the block table makes reading the cache a little slower",
+    cost_per_token.assumes,
+    DERIVED,
+)
 
-# --- a prefix that is there already ------------------------------------------------------------------------------------
+# --- a prefix that is there already -----------------------------------------------------------------------------------
 
 hit_tokens = Formula(
-    "paging.hit_tokens", "hit_tokens", page_tokens * floor(common_context / page_tokens), "token/sequence",
-    "only whole blocks are found again", ("the blocks are still there", "the second request goes on beyond what is common"), VLLM_PREFIX,
-)  # fmt: skip
+    "paging.hit_tokens",
+    "hit_tokens",
+    page_tokens * floor(common_context / page_tokens),
+    "token/sequence",
+    "only whole blocks are found again",
+    ("the blocks are still there", "the second request goes on beyond what is common"),
+    VLLM_PREFIX,
+)
 hit_rate_turns = Formula(
-    "paging.hit_rate_turns", "hit_rate",
-    1 - (start_context + turn_growth * (turns - 1)) / (turns * start_context + turn_growth * turns * (turns - 1) / 2), "1",
+    "paging.hit_rate_turns",
+    "hit_rate",
+    1 - (start_context + turn_growth * (turns - 1)) / (turns * start_context + turn_growth * turns * (turns - 1) / 2),
+    "1",
     "each turn reads the whole context again, and only what the last turn added is new",
-    ("nothing is thrown out between turns", "every turn adds as much", "all that a turn adds is new, the answer before it too", "blocks are short"), DERIVED, where=(Le(1, turns),),
-)  # fmt: skip
+    (
+        "nothing is thrown out between turns",
+        "every turn adds as much",
+        "all that a turn adds is new, the answer before it too",
+        "blocks are short",
+    ),
+    DERIVED,
+    where=(Le(1, turns),),
+)
 price_blended = Formula(
-    "paging.price_blended", "price_blended", input_price * (hit_rate * read_ratio + (1 - hit_rate) * write_ratio), "USD/token",
-    "hits at the price of a hit, the rest at the price of a write", ("all that misses is written",), DERIVED,
-)  # fmt: skip
+    "paging.price_blended",
+    "price_blended",
+    input_price * (hit_rate * read_ratio + (1 - hit_rate) * write_ratio),
+    "USD/token",
+    "hits at the price of a hit, the rest at the price of a write",
+    ("all that misses is written",),
+    DERIVED,
+)
 hit_rate_even = Formula(
-    "paging.hit_rate_even", "hit_rate_even", (write_ratio - 1) / (write_ratio - read_ratio), "1",
-    "below this hit rate the surcharge for writing costs more than hits save", price_blended.assumes, DERIVED, where=(Le(1, write_ratio), Le(read_ratio, 1)),
-)  # fmt: skip
+    "paging.hit_rate_even",
+    "hit_rate_even",
+    (write_ratio - 1) / (write_ratio - read_ratio),
+    "1",
+    "below this hit rate the surcharge for writing costs more than hits save",
+    price_blended.assumes,
+    DERIVED,
+    where=(Le(1, write_ratio), Le(read_ratio, 1)),
+)
 keep_time = Formula(
-    "paging.keep_time", "keep_time", cache_bytes / (kv * use_rate), "s",
+    "paging.keep_time",
+    "keep_time",
+    cache_bytes / (kv * use_rate),
+    "s",
     "what was used longest ago goes first: after so much time everything else in the cache has been used since",
-    ("least recently used goes first", "different tokens are used at a steady rate, each counted once"), DERIVED,
-)  # fmt: skip
+    ("least recently used goes first", "different tokens are used at a steady rate, each counted once"),
+    DERIVED,
+)
 hit_rate_room = Formula(
-    "paging.hit_rate_room", "hit_rate", hit_rate_turns.typed * Min(1, cache_bytes / (kv * working_set)), "1",
+    "paging.hit_rate_room",
+    "hit_rate",
+    hit_rate_turns.typed * Min(1, cache_bytes / (kv * working_set)),
+    "1",
     "a turn finds its context as often as the cache could hold all that is going on",
-    ("turns come at random", "every conversation is as long"), DERIVED, where=(Le(1, turns),),
-)  # fmt: skip
+    ("turns come at random", "every conversation is as long"),
+    DERIVED,
+    where=(Le(1, turns),),
+)
 
-# --- layers that keep only a window ------------------------------------------------------------------------------------
+# --- layers that keep only a window -----------------------------------------------------------------------------------
 
 hybrid_blocks = Formula(
-    "paging.hybrid_blocks", "page_blocks",
-    full_groups * ceiling(context / page_tokens) + window_groups * ceiling(Min(context, window) / page_tokens), "1",
+    "paging.hybrid_blocks",
+    "page_blocks",
+    full_groups * ceiling(context / page_tokens) + window_groups * ceiling(Min(context, window) / page_tokens),
+    "1",
     "groups of full layers keep every block, groups of window layers only the last ones",
-    ("the window ends where a block does",), VLLM_HYBRID,
-)  # fmt: skip
+    ("the window ends where a block does",),
+    VLLM_HYBRID,
+)
 hybrid_kv = Formula(
-    "paging.hybrid_kv", "kv_bytes_per_token", entry_bytes * (full_layers + window_layers * Min(1, window / context)), "byte/token",
-    "past the window, a longer context adds only to the full layers", ("all layers' entries are as large",), DERIVED,
-)  # fmt: skip
+    "paging.hybrid_kv",
+    "kv_bytes_per_token",
+    entry_bytes * (full_layers + window_layers * Min(1, window / context)),
+    "byte/token",
+    "past the window, a longer context adds only to the full layers",
+    ("all layers' entries are as large",),
+    DERIVED,
+)
 hybrid_saving = Formula(
-    "paging.hybrid_saving", "hybrid_saving", (full_layers + window_layers) / (full_layers + window_layers * Min(1, window / context)), "1",
-    "the saving grows with the context, up to all layers over full ones", hybrid_kv.assumes, DERIVED,
-)  # fmt: skip
+    "paging.hybrid_saving",
+    "hybrid_saving",
+    (full_layers + window_layers) / (full_layers + window_layers * Min(1, window / context)),
+    "1",
+    "the saving grows with the context, up to all layers over full ones",
+    hybrid_kv.assumes,
+    DERIVED,
+)

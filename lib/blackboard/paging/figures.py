@@ -18,7 +18,8 @@ from blackboard.case import plain
 from blackboard.catalogue import measurement, model
 from blackboard.drawing import Drawing, alt_of, arrow, done, name_ends, percent, point
 from blackboard.formula import take
-from blackboard.paging import equations as eq, simulation
+from blackboard.paging import equations as eq
+from blackboard.paging import simulation
 from blackboard.paging.allocator import Allocator, Contiguous, OutOfRoom
 from blackboard.paging.hybrid import HybridAllocator, groups
 from blackboard.style import COLOURS
@@ -39,7 +40,7 @@ def _pale(colour: str, share: float) -> tuple[float, ...]:
     return tuple(share * np.array(to_rgb(COLOURS[colour])) + 1 - share)
 
 
-# --- room ----------------------------------------------------------------------------------------------------------------
+# --- room -------------------------------------------------------------------------------------------------------------
 
 
 def _pieces() -> Contiguous:
@@ -80,7 +81,10 @@ def reservation() -> Drawing:
     for n, table in enumerate(pages.tables.values()):
         cells[1][table] = _pale(SAMPLES[n % len(SAMPLES)], 0.8)
     use = pieces.use, pages.held / SLOTS
-    titles = f"one piece each, {LONGEST:,} slots: {len(pieces.held)} sequences", f"blocks of {PAGE}: {len(pages.tables)} sequences"
+    titles = (
+        f"one piece each, {LONGEST:,} slots: {len(pieces.held)} sequences",
+        f"blocks of {PAGE}: {len(pages.tables)} sequences",
+    )
     for at, grid, title, share in zip((above, below), cells, titles, use):
         at.imshow(grid.reshape(-1, LONGEST // PAGE, 3), aspect="auto", extent=(0, LONGEST, SLOTS / LONGEST, 0))
         at.set_title(title, loc="left")
@@ -93,9 +97,10 @@ def reservation() -> Drawing:
     below.set_xlabel(f"{SLOTS:,} slots, row by row; grey: set aside, empty")
     return done(
         fig,
-        f"Two maps of the same {SLOTS:,} slots of a KV cache, each sequence in a colour, with lengths as in ShareGPT. Above, each sequence has "
-        f"{LONGEST:,} slots in one piece: {len(pieces.held)} sequences, and {percent(use[0])} of the slots hold tokens. Below, blocks of {PAGE} "
-        f"tokens, wherever one was free: {len(pages.tables)} sequences, {percent(use[1])}.",
+        f"Two maps of the same {SLOTS:,} slots of a KV cache, each sequence in a colour, with lengths as in ShareGPT."
+        f" Above, each sequence has {LONGEST:,} slots in one piece: {len(pieces.held)} sequences, and {percent(use[0])}"
+        f" of the slots hold tokens. Below, blocks of {PAGE} tokens, wherever one was free: {len(pages.tables)}"
+        f" sequences, {percent(use[1])}.",
     )
 
 
@@ -104,7 +109,9 @@ def use_by_length() -> Drawing:
     fig, axes = drawing.axes(5.0, 3.8)
     length, ends = np.geomspace(16, LONGEST, 201), []
     for tokens, colour in ((16, "accent"), (64, "compute"), (256, "second")):
-        longer = np.geomspace(tokens, LONGEST, 201)  # than a block: a shorter one takes a whole block, and the formula does not hold
+        longer = np.geomspace(
+            tokens, LONGEST, 201
+        )  # than a block: a shorter one takes a whole block, and the formula does not hold
         use = 100 * eq.use_paged(context=longer, page_tokens=tokens)
         axes.plot(longer, use, color=COLOURS[colour])
         ends.append((use[-1], f"blocks\nof {tokens}" if tokens == 16 else f"{tokens}", colour))
@@ -112,12 +119,25 @@ def use_by_length() -> Drawing:
     axes.plot(length, flat, color=COLOURS["kv"])
     held, one, paged = simulation.held(), simulation.full("max"), simulation.full("blocks")
     set_aside = one.batch * LONGEST / simulation.opt13b()["slots"]
-    axes.plot([one.held, held], [100 * one.tokens / set_aside, 100 * paged.tokens / (1 - paged.external)], "o", color=COLOURS["bound"], ms=7, zorder=4)
+    axes.plot(
+        [one.held, held],
+        [100 * one.tokens / set_aside, 100 * paged.tokens / (1 - paged.external)],
+        "o",
+        color=COLOURS["bound"],
+        ms=7,
+        zorder=4,
+    )
     axes.text(1_950, 8, f"{LONGEST:,} set aside", color=COLOURS["kv"], ha="right", va="center")
     axes.text(330, 45, "simulated", ha="center", va="center")
     arrow(axes, (350, 49), (held * 0.99, 95), "bound", "->", lw=1.2)
     arrow(axes, (350, 41), (one.held * 0.95, 100 * one.tokens / set_aside + 3), "bound", "->", lw=1.2)
-    axes.set(xscale="log", xlim=(16, LONGEST), ylim=(0, 103), xlabel="mean tokens of a sequence (log scale)", ylabel="room that holds tokens (%)")
+    axes.set(
+        xscale="log",
+        xlim=(16, LONGEST),
+        ylim=(0, 103),
+        xlabel="mean tokens of a sequence (log scale)",
+        ylabel="room that holds tokens (%)",
+    )
     axes.set_xticks([16, 64, 256, 1024], ["16", "64", "256", "1,024"])
     axes.minorticks_off()
     name_ends(axes, ends, apart=0.1)
@@ -127,16 +147,22 @@ def use_by_length() -> Drawing:
 def _use_says(held: float, one: float, paged: float) -> str:
     at = lambda tokens: percent(eq.use_paged(context=held, page_tokens=tokens))
     return (
-        f"Share of the cache's room that holds tokens, 0 to 100 %, against the mean length of a sequence from 16 to {LONGEST:,} tokens (log scale). "
-        f"With {LONGEST:,} slots set aside for each sequence it rises in proportion, and is {percent(eq.use_reserved(context=held, reserved_context=LONGEST))} "
-        f"at the {held:.0f} tokens that a running sequence of ShareGPT's has on average; in blocks of 16, 64 and 256 tokens, drawn for sequences longer "
-        f"than a block, it is {at(16)}, {at(64)} and {at(256)} there. Simulated servers find {percent(one)} and {percent(paged)}."
+        "Share of the cache's room that holds tokens, 0 to 100 %, against the mean length of a sequence from 16 to"
+        f" {LONGEST:,} tokens (log scale). With {LONGEST:,} slots set aside for each sequence it rises in proportion,"
+        f" and is {percent(eq.use_reserved(context=held, reserved_context=LONGEST))} at the {held:.0f} tokens that a"
+        " running sequence of ShareGPT's has on average; in blocks of 16, 64 and 256 tokens, drawn for sequences"
+        f" longer than a block, it is {at(16)}, {at(64)} and {at(256)} there. Simulated servers find {percent(one)} and"
+        f" {percent(paged)}."
     )
 
 
 def _known() -> dict[str, float]:
     """The paper's setup at the length that a running sequence has."""
-    return simulation.opt13b() | {"context": simulation.held(), "reserved_context": float(LONGEST), "page_tokens": float(PAGE)}
+    return simulation.opt13b() | {
+        "context": simulation.held(),
+        "reserved_context": float(LONGEST),
+        "page_tokens": float(PAGE),
+    }
 
 
 def _batches() -> dict[str, float]:
@@ -153,7 +179,9 @@ def _overheads() -> tuple[float, float]:
 
 
 def batch_and_cost() -> Drawing:
-    """Cost per token against batch on batching's curve, with the two batches that one memory holds, and what lies between them."""
+    """Cost per token against batch on batching's curve, with the two batches that one memory holds, and what lies
+    between them.
+    """
     fig, axes = drawing.axes(5.0, 3.9)
     known, held, batch = _known(), _batches(), np.geomspace(1, 400, 201)
     low, high = _overheads()
@@ -163,14 +191,24 @@ def batch_and_cost() -> Drawing:
     axes.fill_between(batch, slow(batch, low), slow(batch, high), color=COLOURS["accent"], alpha=0.5, lw=0)
     floor = take(step.cost_floor, known) / CHEAP
     axes.axhline(floor, color=COLOURS["muted"], ls="--", lw=1.5)
-    ends = (held["reserved"], cost(held["reserved"]), "kv"), (held["blocks"], slow(held["blocks"], (low + high) / 2), "accent")
+    ends = (
+        (held["reserved"], cost(held["reserved"]), "kv"),
+        (held["blocks"], slow(held["blocks"], (low + high) / 2), "accent"),
+    )
     for x, y, colour in ends:
         axes.plot(x, y, "o", color=COLOURS[colour], ms=9, zorder=5)
     gain, ideal = ends[0][1] / ends[1][1], ends[0][1] / cost(held["blocks"])
     point(axes, ends[0][:2], f"{LONGEST:,} set aside:\n{held['reserved']:.0f} sequences", (0.72, 0.88), "kv")
     point(axes, ends[1][:2], f"blocks: {held['blocks']:.0f} sequences,\n{gain:.1f} times cheaper", (0.8, 0.6), "accent")
     axes.text(1.1, floor * 1.06, "reading KV alone: no batch shares it", color=COLOURS["muted"], va="bottom")
-    axes.set(xscale="log", yscale="log", xlim=(1, 400), ylim=(floor * 0.75, cost(1.0) * 1.3), xlabel="batch (log scale)", ylabel="$ per million tokens (log scale)")
+    axes.set(
+        xscale="log",
+        yscale="log",
+        xlim=(1, 400),
+        ylim=(floor * 0.75, cost(1.0) * 1.3),
+        xlabel="batch (log scale)",
+        ylabel="$ per million tokens (log scale)",
+    )
     drawing.thousands(axes, "x")
     axes.yaxis.set_major_formatter("{x:g}")
     axes.set_yticks([0.2, 0.5, 1, 2, 5, 10])
@@ -178,17 +216,21 @@ def batch_and_cost() -> Drawing:
     axes.set_title("OPT-13B, FP16, one A100 40 GB, decoding", loc="left")
     return done(
         fig,
-        f"Dollars of rent per million tokens of OPT-13B on one A100 of 40 GB against the batch from 1 to 400, both on log scales, for sequences of "
-        f"{known['context']:.0f} tokens on average. The cost falls towards a floor of ${floor:.2f}, what reading KV takes. With {LONGEST:,} slots set "
-        f"aside memory holds {held['reserved']:.0f} sequences: ${ends[0][1]:.2f}. In blocks of {PAGE} it holds {held['blocks']:.0f}: with a kernel that "
-        f"reads the cache {percent(low)} to {percent(high)} slower, a band, ${ends[1][1]:.2f}, {gain:.1f} times less; with one as fast, {ideal:.1f} times less.",
+        "Dollars of rent per million tokens of OPT-13B on one A100 of 40 GB against the batch from 1 to 400, both on"
+        f" log scales, for sequences of {known['context']:.0f} tokens on average. The cost falls towards a floor of"
+        f" ${floor:.2f}, what reading KV takes. With {LONGEST:,} slots set aside memory holds {held['reserved']:.0f}"
+        f" sequences: ${ends[0][1]:.2f}. In blocks of {PAGE} it holds {held['blocks']:.0f}: with a kernel that reads"
+        f" the cache {percent(low)} to {percent(high)} slower, a band, ${ends[1][1]:.2f}, {gain:.1f} times less; with"
+        f" one as fast, {ideal:.1f} times less.",
     )
 
 
 def block_size() -> Drawing:
     """What blocks cost beyond an ideal memory, against their length: empty room in last blocks, and a slower kernel."""
     fig, axes = drawing.axes(5.0, 3.8)
-    contexts = {name: (colour, simulation.held(name)) for name, colour in (("ShareGPT", "accent"), ("Alpaca", "compute"))}
+    contexts = {
+        name: (colour, simulation.held(name)) for name, colour in (("ShareGPT", "accent"), ("Alpaca", "compute"))
+    }
     (row,), (low, high) = measurement("vllm_paging").records(), _overheads()
     slower, says = (low + high) / 2, []
     axes.axvspan(row["low_block_tokens"], row["high_block_tokens"], color=COLOURS["muted"], alpha=0.15, lw=0)
@@ -198,19 +240,32 @@ def block_size() -> Drawing:
         axes.plot(tokens, _dearer(tokens, context, slower), color=COLOURS[colour])
         at = lambda size: f"{_dearer(size, context, 0.0):.0f} and {_dearer(size, context, slower):.0f} % at {size:.0f}"
         says.append(f"{name}'s sequences of {context:.0f} tokens {at(16.0)} and {at(64.0)} tokens a block")
-    axes.set(xscale="log", xlim=(1, 512), ylim=(0, 50), xlabel="tokens of a block (log scale)", ylabel="cost above an ideal memory (%)")
+    axes.set(
+        xscale="log",
+        xlim=(1, 512),
+        ylim=(0, 50),
+        xlabel="tokens of a block (log scale)",
+        ylabel="cost above an ideal memory (%)",
+    )
     axes.set_xticks([1, 4, 16, 64, 256], ["1", "4", "16", "64", "256"])
     axes.minorticks_off()
     axes.text(1.15, 48.5, f"solid: kernel {percent(slower)} slower\ndotted: as fast", va="top")
-    axes.text(1.15, 38, "grey: measured best\non ShareGPT. Short\nblocks are read more\nslowly than shown", color=COLOURS["muted"], va="top")
+    axes.text(
+        1.15,
+        38,
+        "grey: measured best\non ShareGPT. Short\nblocks are read more\nslowly than shown",
+        color=COLOURS["muted"],
+        va="top",
+    )
     axes.text(290, 33, "ShareGPT", color=COLOURS["accent"], ha="right", va="center")
     axes.text(62, 42, "Alpaca", color=COLOURS["compute"], ha="right", va="center")
     return done(
         fig,
-        f"Cost of a token above that of a memory without waste and a kernel without overhead, 0 to 50 %, against the tokens of a block from 1 to 512 "
-        f"(log scale), for OPT-13B on one A100, up to blocks as long as a sequence. By empty room alone, and with a kernel {percent(slower)} slower: "
-        f"{'; '.join(says)}. Waste alone asks for the shortest blocks; the paper measured {row['low_block_tokens']} to {row['high_block_tokens']}, a "
-        f"grey band, as best on ShareGPT, for short blocks keep the kernel from reading at full speed, which the curves leave out.",
+        "Cost of a token above that of a memory without waste and a kernel without overhead, 0 to 50 %, against the"
+        " tokens of a block from 1 to 512 (log scale), for OPT-13B on one A100, up to blocks as long as a sequence. By"
+        f" empty room alone, and with a kernel {percent(slower)} slower: {'; '.join(says)}. Waste alone asks for the"
+        f" shortest blocks; the paper measured {row['low_block_tokens']} to {row['high_block_tokens']}, a grey band, as"
+        " best on ShareGPT, for short blocks keep the kernel from reading at full speed, which the curves leave out.",
     )
 
 
@@ -223,7 +278,12 @@ def _dearer(tokens, context: float, overhead: float):
 
 
 KINDS = {"tokens": "kv", "reserved": "third", "internal": "second", "external": "muted"}
-KIND_ROWS = {"tokens": "tokens", "reserved": "reserved", "internal": "internal fragments", "external": "external fragments and others"}
+KIND_ROWS = {
+    "tokens": "tokens",
+    "reserved": "reserved",
+    "internal": "internal fragments",
+    "external": "external fragments and others",
+}
 
 
 def kv_use() -> Drawing:
@@ -233,22 +293,33 @@ def kv_use() -> Drawing:
     says, ticks = [], {}
     for n, policy in enumerate(simulation.POLICIES):
         run, name = simulation.full(policy), simulation.AS_PUBLISHED[policy]
-        bars = [published.get((name, KIND_ROWS[kind]), 0) for kind in KINDS], [100 * getattr(run, kind) for kind in KINDS]
+        bars = (
+            [published.get((name, KIND_ROWS[kind]), 0) for kind in KINDS],
+            [100 * getattr(run, kind) for kind in KINDS],
+        )
         for y, shares, word in ((3 * n, bars[0], "paper"), (3 * n + 0.95, bars[1], "ours")):
             ticks[y] = word
             _stack(axes, y, shares)
-        axes.text(0, 3 * n - 0.62, f"{name}: {simulation.batches()[name]:g} sequences, ours {run.batch:.1f}", va="bottom")
+        axes.text(
+            0, 3 * n - 0.62, f"{name}: {simulation.batches()[name]:g} sequences, ours {run.batch:.1f}", va="bottom"
+        )
         says.append(f"{name} {bars[0][0]:.1f} and {bars[1][0]:.1f} %")
     axes.set(xlim=(0, 100), ylim=(3 * len(simulation.POLICIES) - 1.3, -1.6), xlabel="share of the cache's memory (%)")
     axes.set_yticks(list(ticks), ticks.values())
     axes.grid(visible=False, axis="y")
-    for x, word, kind in ((0, "hold\ntokens", "tokens"), (19, "set aside,\nto be filled", "reserved"), (47, "set aside,\nnever filled", "internal"), (77, "between\nthe pieces", "external")):  # fmt: skip
+    for x, word, kind in (
+        (0, "hold\ntokens", "tokens"),
+        (19, "set aside,\nto be filled", "reserved"),
+        (47, "set aside,\nnever filled", "internal"),
+        (77, "between\nthe pieces", "external"),
+    ):
         axes.text(x, -1.45, word, color=COLOURS[KINDS[kind]], fontweight="bold", va="bottom")
     return done(
         fig,
-        "Stacked bars of what the memory set aside for the KV cache holds, in pairs: vLLM's paper and our simulation, for OPT-13B with ShareGPT's mean "
-        f"lengths. Share that holds tokens, published and simulated: {'; '.join(says)}. The rest is set aside for tokens to come, for tokens that "
-        "never come, or lies between the pieces.",
+        "Stacked bars of what the memory set aside for the KV cache holds, in pairs: vLLM's paper and our simulation,"
+        " for OPT-13B with ShareGPT's mean lengths. Share that holds tokens, published and simulated:"
+        f" {'; '.join(says)}. The rest is set aside for tokens to come, for tokens that never come, or lies between the"
+        " pieces.",
     )
 
 
@@ -261,7 +332,7 @@ def _stack(axes, y: float, shares: list[float]) -> None:
         left += share
 
 
-# --- who holds which block -----------------------------------------------------------------------------------------------------
+# --- who holds which block --------------------------------------------------------------------------------------------
 
 
 def _forked() -> list[tuple[str, Allocator]]:
@@ -291,28 +362,50 @@ def copy_on_write() -> Drawing:
             _block(axes, 2.9 * block, top, memory, block)
         tables = ",  ".join(f"{name}: {' '.join(map(str, table))}" for name, table in memory.tables.items())
         axes.text(0, top - 1.55, f"tables  {tables}", va="center", color=COLOURS["compute"])
-        counts = ", ".join(f"block {block} held {count} time{'s' * (count > 1)}" for block, count in memory.references.items())
+        counts = ", ".join(
+            f"block {block} held {count} time{'s' * (count > 1)}" for block, count in memory.references.items()
+        )
         says.append(f"{title}: tables {tables.replace(',  ', ', ')}; {counts}")
     drawing.bare(axes, (-0.2, 11.6), (-13.1, 1.4))
-    return done(fig, f"Four moments of a block allocator with blocks of 4 tokens, drawn with tokens and reference counts. {'. '.join(says)}.")
+    return done(
+        fig,
+        "Four moments of a block allocator with blocks of 4 tokens, drawn with tokens and reference counts."
+        f" {'. '.join(says)}.",
+    )
 
 
 def _block(axes, x: float, y: float, memory: Allocator, block: int) -> None:
     """A block with its tokens, its number and its references."""
     count, size = memory.references.get(block, 0), memory.page_tokens
-    inside = next((memory.tokens[name][table.index(block) * size :][:size] for name, table in memory.tables.items() if block in table), [])
+    inside = next(
+        (
+            memory.tokens[name][table.index(block) * size :][:size]
+            for name, table in memory.tables.items()
+            if block in table
+        ),
+        [],
+    )
     colour = "kv" if count > 1 else "accent" if count else "muted"
     axes.add_patch(Rectangle((x, y - 0.45), 2.5, 0.9, fc=_pale(colour, 0.3), ec=COLOURS[colour], lw=1.4))
     for n, token in enumerate(inside):
         axes.text(x + 2.5 * (n + 0.5) / size, y, token, ha="center", va="center")
-    axes.text(x + 1.25, y - 0.85, f"{block}: " + (f"held {count}×" if count else "free"), ha="center", va="center", color=COLOURS[colour])
+    axes.text(
+        x + 1.25,
+        y - 0.85,
+        f"{block}: " + (f"held {count}×" if count else "free"),
+        ha="center",
+        va="center",
+        color=COLOURS[colour],
+    )
 
 
 HOLDERS = {"0": "kv", "1": "compute", "2": "accent", "0 1": "second"}
 
 
 def prefix_blocks() -> Drawing:
-    """vLLM's example of prefix caching: ten blocks over time, who holds them, which are cached, and in which order free ones are taken."""
+    """vLLM's example of prefix caching: ten blocks over time, who holds them, which are cached, and in which order
+    free ones are taken.
+    """
     fig, axes = drawing.axes(5.0, 5.6)
     moments = simulation.example()
     for n, (said, memory) in enumerate(moments):
@@ -323,32 +416,63 @@ def prefix_blocks() -> Drawing:
             who = " ".join(name for name, table in memory.tables.items() if block in table)
             cached = block in memory.cached_blocks
             fill = _pale(HOLDERS[who], 0.75) if who else _pale("third", 0.45) if cached else (1, 1, 1)
-            axes.add_patch(Rectangle((1.16 * block, top - 0.5), 1.06, 1.0, fc=fill, ec=COLOURS["bound"], lw=2 if cached else 0.8, ls="-" if cached else ":"))
-            axes.text(1.16 * block + 0.53, top, str(block), ha="center", va="center", color="white" if who in ("0", "1", "2") else "black")
-        axes.text(11.6, top + 0.95, "free: " + " ".join(map(str, queue)), va="center", ha="right", color=COLOURS["muted"])
+            axes.add_patch(
+                Rectangle(
+                    (1.16 * block, top - 0.5),
+                    1.06,
+                    1.0,
+                    fc=fill,
+                    ec=COLOURS["bound"],
+                    lw=2 if cached else 0.8,
+                    ls="-" if cached else ":",
+                )
+            )
+            axes.text(
+                1.16 * block + 0.53,
+                top,
+                str(block),
+                ha="center",
+                va="center",
+                color="white" if who in ("0", "1", "2") else "black",
+            )
+        axes.text(
+            11.6, top + 0.95, "free: " + " ".join(map(str, queue)), va="center", ha="right", color=COLOURS["muted"]
+        )
     y, x = -2.55 * len(moments) + 0.9, 0.0
-    for word, fill, width in (("request 0", _pale("kv", 0.75), 2.85), ("1", _pale("compute", 0.75), 1.1), ("both", _pale("second", 0.75), 1.75),
-                              ("2", _pale("accent", 0.75), 1.1), ("free, cached", _pale("third", 0.45), 3.4), ("free", (1, 1, 1), 1.5)):  # fmt: skip
+    for word, fill, width in (
+        ("request 0", _pale("kv", 0.75), 2.85),
+        ("1", _pale("compute", 0.75), 1.1),
+        ("both", _pale("second", 0.75), 1.75),
+        ("2", _pale("accent", 0.75), 1.1),
+        ("free, cached", _pale("third", 0.45), 3.4),
+        ("free", (1, 1, 1), 1.5),
+    ):
         axes.add_patch(Rectangle((x, y - 0.25), 0.42, 0.5, fc=fill, ec=COLOURS["bound"], lw=0.8))
         axes.text(x + 0.5, y, word, va="center")
         x += width
     drawing.bare(axes, (-0.1, 11.7), (y - 0.6, 1.5))
-    says = "; ".join(f"at {said.replace('  ', ', ', 1)}, free {' '.join(map(str, memory.free_blocks))}" for said, memory in moments)
+    says = "; ".join(
+        f"at {said.replace('  ', ', ', 1)}, free {' '.join(map(str, memory.free_blocks))}" for said, memory in moments
+    )
     return done(
         fig,
-        f"Ten blocks of 4 tokens of a prefix cache at six times, as in vLLM's documentation: which request holds each, which are cached, and the free "
-        f"ones in the order in which they will be taken: {says}. At 7 blocks 0, 1 and 2 are found, and cached block 3 is the one that is lost.",
+        "Ten blocks of 4 tokens of a prefix cache at six times, as in vLLM's documentation: which request holds each,"
+        f" which are cached, and the free ones in the order in which they will be taken: {says}. At 7 blocks 0, 1 and 2"
+        " are found, and cached block 3 is the one that is lost.",
     )
 
 
-# --- hit rates --------------------------------------------------------------------------------------------------------------------
+# --- hit rates --------------------------------------------------------------------------------------------------------
 
 
 def _workloads() -> dict[str, tuple[str, float, float, tuple[int, ...]]]:
     """By workload: colour, tokens at the start, growth per turn, and turns at which it is simulated."""
     prompt, answer = simulation.lengths("ShareGPT")
     _, start, growth = simulation.agent()
-    return {"coding agent": ("kv", start, growth, (2, 4, 8, 16, 33)), "chat": ("compute", prompt, prompt + answer, (2, 4, 8, 16, 33))}
+    return {
+        "coding agent": ("kv", start, growth, (2, 4, 8, 16, 33)),
+        "chat": ("compute", prompt, prompt + answer, (2, 4, 8, 16, 33)),
+    }
 
 
 def hit_rate_by_turns() -> Drawing:
@@ -358,9 +482,14 @@ def hit_rate_by_turns() -> Drawing:
     for name, (colour, start, growth, tried) in _workloads().items():
         rate = lambda n: 100 * eq.hit_rate_turns(start_context=start, turn_growth=growth, turns=n)
         axes.plot(turns, rate(turns), color=COLOURS[colour])
-        found = [100 * simulation.conversation(n, start, growth, page_tokens=128 if name != "chat" else PAGE) for n in tried]
+        found = [
+            100 * simulation.conversation(n, start, growth, page_tokens=128 if name != "chat" else PAGE) for n in tried
+        ]
         axes.plot(tried, found, "o", color=COLOURS[colour], ms=6, zorder=4)
-        says.append(f"{name}, {start:,.0f} tokens at the start and {growth:,.0f} more each turn: {rate(2.0):.0f} % at 2 turns, {rate(33.0):.1f} % at 33")
+        says.append(
+            f"{name}, {start:,.0f} tokens at the start and {growth:,.0f} more each turn: {rate(2.0):.0f} % at 2 turns,"
+            f" {rate(33.0):.1f} % at 33"
+        )
     (codex,) = measurement("prefix_cache_hit_rates").records(workload="Codex on SWE-bench Pro, what the traces allow")
     at = simulation.agent()[0]
     axes.plot(at, 100 * codex["hit_rate"], "D", color=COLOURS["bound"], ms=8, mfc="none", mew=1.8, zorder=5)
@@ -368,18 +497,28 @@ def hit_rate_by_turns() -> Drawing:
     axes.text(2.1, 68, "coding\nagent", color=COLOURS["kv"], ha="right", va="center")
     axes.text(5.2, 55, "chat", color=COLOURS["compute"], ha="left", va="center")
     axes.text(0.97, 0.06, "dots: found by a real allocator", transform=axes.transAxes, ha="right")
-    axes.set(xscale="log", xlim=(1, 100), ylim=(0, 100), xlabel="turns of a conversation (log scale)", ylabel="input tokens found again (%)")
+    axes.set(
+        xscale="log",
+        xlim=(1, 100),
+        ylim=(0, 100),
+        xlabel="turns of a conversation (log scale)",
+        ylabel="input tokens found again (%)",
+    )
     drawing.thousands(axes, "x")
     return done(
         fig,
-        f"Share of input tokens that a prefix cache finds, 0 to 100 %, against the turns of a conversation from 1 to 100 (log scale), if nothing is "
-        f"thrown out. {'; '.join(says)}. Dots from a real allocator lie on the curves. The traces of a coding agent, Codex, allow "
-        f"{100 * codex['hit_rate']:.1f} %.",
+        "Share of input tokens that a prefix cache finds, 0 to 100 %, against the turns of a conversation from 1 to"
+        f" 100 (log scale), if nothing is thrown out. {'; '.join(says)}. Dots from a real allocator lie on the curves."
+        f" The traces of a coding agent, Codex, allow {100 * codex['hit_rate']:.1f} %.",
     )
 
 
 AGENTS, ROOMS = 75, (0.1, 0.3, 0.5, 0.7, 0.85, 1.0, 1.2, 1.5)  # agents at work at once; rooms in working sets
-WAITS = {"random": ("compute", "random pauses"), "long-tailed": ("accent", "pauses as Codex's"), "regular": ("kv", "regular pauses")}
+WAITS = {
+    "random": ("compute", "random pauses"),
+    "long-tailed": ("accent", "pauses as Codex's"),
+    "regular": ("kv", "regular pauses"),
+}
 
 
 def hit_rate_by_cache() -> Drawing:
@@ -389,7 +528,10 @@ def hit_rate_by_cache() -> Drawing:
     turns, start, growth = simulation.agent()
     found = {}
     for kind, (colour, _) in WAITS.items():
-        curve = [100 * simulation.che(share * whole, AGENTS, turns, start, growth, simulation.AGENT_PAUSE, kind) for share in fine]
+        curve = [
+            100 * simulation.che(share * whole, AGENTS, turns, start, growth, simulation.AGENT_PAUSE, kind)
+            for share in fine
+        ]
         axes.plot(fine, curve, color=COLOURS[colour])
         found[kind] = [100 * simulation.agents(share * whole, kind, AGENTS) for share in ROOMS]
         axes.plot(ROOMS, found[kind], "o", color=COLOURS[colour], ms=6, zorder=4)
@@ -402,25 +544,34 @@ def hit_rate_by_cache() -> Drawing:
     (kimi,) = measurement("kimi_cache_size").records()
     size = whole * kimi["kv_GB"] / kimi["context_tokens"]
     axes.set(xlim=(0, 1.5), ylim=(-2, 100), ylabel="input tokens found again (%)")
-    axes.set_xlabel(f"cache ÷ working set\n({AGENTS} agents: {whole / 1e6:.1f} million tokens, {size:.0f} GB of Kimi K2.5)")
+    axes.set_xlabel(
+        f"cache ÷ working set\n({AGENTS} agents: {whole / 1e6:.1f} million tokens, {size:.0f} GB of Kimi K2.5)"
+    )
     at = dict(zip(ROOMS, zip(*found.values())))
     said = lambda share: ", ".join(f"{WAITS[kind][1]} {value:.0f} %" for kind, value in zip(WAITS, at[share]))
     return done(
         fig,
-        f"Share of input tokens that a cache which drops the least recently used finds, 0 to 100 %, against its size from 0 to 1.5 times the working "
-        f"set of {AGENTS} coding agents, {whole / 1e6:.1f} million tokens. With half of it: {said(0.5)}; with 1.5 times: {said(1.5)}. Lines by Che's "
-        f"approximation, dots simulated. With random pauses the rate is the share of the working set that fits; with regular ones nothing is found "
-        f"until all of it fits, and {one:.0f} % in a cache of its mean size, for at times the set is larger.",
+        "Share of input tokens that a cache which drops the least recently used finds, 0 to 100 %, against its size"
+        f" from 0 to 1.5 times the working set of {AGENTS} coding agents, {whole / 1e6:.1f} million tokens. With half"
+        f" of it: {said(0.5)}; with 1.5 times: {said(1.5)}. Lines by Che's approximation, dots simulated. With random"
+        " pauses the rate is the share of the working set that fits; with regular ones nothing is found until all of"
+        f" it fits, and {one:.0f} % in a cache of its mean size, for at times the set is larger.",
     )
 
 
 SERVERS = (1, 2, 3, 4, 6, 8, 12, 16, 24)
-ROUTES = {"shared": ("accent", "one shared store"), "session": ("compute", "to its own server"), "random": ("kv", "to any server")}
+ROUTES = {
+    "shared": ("accent", "one shared store"),
+    "session": ("compute", "to its own server"),
+    "random": ("kv", "to any server"),
+}
 SPARE = 1.5  # working sets that all servers' caches hold together
 
 
 def routing() -> Drawing:
-    """Hit rate against the number of servers over which one fleet's cache is spread, by where a conversation's turns go."""
+    """Hit rate against the number of servers over which one fleet's cache is spread, by where a conversation's turns
+    go.
+    """
     fig, axes = drawing.axes(5.0, 3.9)
     turns, start, growth = simulation.agent()
     room, found = SPARE * simulation.working_set(AGENTS, turns, start, growth), {}
@@ -433,7 +584,13 @@ def routing() -> Drawing:
     axes.text(1.05, 99, ROUTES["session"][1], color=COLOURS["compute"], va="bottom")
     axes.text(2.2, 45, ROUTES["random"][1], color=COLOURS["kv"], ha="right", va="center")
     axes.text(25, 62, "to any server,\nendless caches", color=COLOURS["kv"], ha="right", va="bottom")
-    axes.set(xscale="log", xlim=(0.95, 26), ylim=(0, 117), xlabel="servers (log scale); together they hold 1.5 working sets", ylabel="input tokens found again (%)")
+    axes.set(
+        xscale="log",
+        xlim=(0.95, 26),
+        ylim=(0, 117),
+        xlabel="servers (log scale); together they hold 1.5 working sets",
+        ylabel="input tokens found again (%)",
+    )
     axes.set_xticks([1, 2, 4, 8, 16], ["1", "2", "4", "8", "16"])
     axes.set_yticks(range(0, 101, 20))
     axes.minorticks_off()
@@ -441,13 +598,14 @@ def routing() -> Drawing:
     said = ", ".join(f"{name} {found[route][at]:.0f} %" for route, (_, name) in ROUTES.items())
     return done(
         fig,
-        f"Share of input tokens found, 0 to 100 %, against the number of servers from 1 to 24 (log scale) for {AGENTS} coding agents, with caches that "
-        f"together hold {SPARE} times the working set. On 12 servers, by where a turn goes: {said}. With endless caches turns that go to any server "
-        f"would find {endless[at]:.0f} %: the rest is lost because each server keeps old copies of all conversations.",
+        f"Share of input tokens found, 0 to 100 %, against the number of servers from 1 to 24 (log scale) for {AGENTS}"
+        f" coding agents, with caches that together hold {SPARE} times the working set. On 12 servers, by where a turn"
+        f" goes: {said}. With endless caches turns that go to any server would find {endless[at]:.0f} %: the rest is"
+        " lost because each server keeps old copies of all conversations.",
     )
 
 
-# --- layers with a window ------------------------------------------------------------------------------------------------------------
+# --- layers with a window ---------------------------------------------------------------------------------------------
 
 TOKENS, WINDOW, FULL, SLIDING = 112, 32, 10, 20  # vLLM's example
 NETS = {"gemma-3-27b": "kv", "gpt-oss-120b": "compute"}
@@ -472,33 +630,68 @@ def hybrid() -> Drawing:
         says.append(f"{plain(net.name)} {mixed[-1]:.1f} GB instead of {whole[-1]:.0f}, {saving:.1f} times less")
     below.text(1_200, 4, plain(model("gemma-3-27b").name), color=COLOURS["kv"], va="center")
     below.text(8_000, 0.16, plain(model("gpt-oss-120b").name), color=COLOURS["compute"], va="center")
-    below.set(xscale="log", yscale="log", xlim=(1e3, 131_072), ylim=(0.03, 100), xlabel="context (tokens, log scale)", ylabel="GB of KV per sequence (log)")
+    below.set(
+        xscale="log",
+        yscale="log",
+        xlim=(1e3, 131_072),
+        ylim=(0.03, 100),
+        xlabel="context (tokens, log scale)",
+        ylabel="GB of KV per sequence (log)",
+    )
     below.set_xticks([1e3, 1e4, 1e5], ["1 k", "10 k", "100 k"])
     below.set_yticks([0.1, 1, 10, 100], ["0.1", "1", "10", "100"])
     name_ends(below, ends, apart=0.09)
     blocks = [len(held) for held in memory.blocks("request")]
     return done(
         fig,
-        f"Above, the blocks of {PAGE} tokens that a request of {TOKENS} tokens takes in a model of {FULL} full layers and {SLIDING} with a window of "
-        f"{WINDOW}: the full group {blocks[0]}, each of two window groups {blocks[1]}, {sum(blocks)} in all, instead of {3 * blocks[0]}. Below, "
-        f"gigabytes of KV of a sequence against context from 1,000 to 131,072 tokens (both log): at the end {'; '.join(says)}, dashed if all layers "
-        "were full.",
+        f"Above, the blocks of {PAGE} tokens that a request of {TOKENS} tokens takes in a model of {FULL} full layers"
+        f" and {SLIDING} with a window of {WINDOW}: the full group {blocks[0]}, each of two window groups {blocks[1]},"
+        f" {sum(blocks)} in all, instead of {3 * blocks[0]}. Below, gigabytes of KV of a sequence against context from"
+        f" 1,000 to 131,072 tokens (both log): at the end {'; '.join(says)}, dashed if all layers were full.",
     )
 
 
 def _layers(id: str) -> dict[str, float]:
     """Full and window layers of a catalogue model, its window and the bytes of an entry, by notation name."""
     full, sliding = sorted(model(id).attention, key=lambda group: group.window is not None)
-    return {"full_layers": full.layers, "window_layers": sliding.layers, "window": sliding.window, "entry_bytes": full.entry("bf16")}
+    return {
+        "full_layers": full.layers,
+        "window_layers": sliding.layers,
+        "window": sliding.window,
+        "entry_bytes": full.entry("bf16"),
+    }
 
 
 def _groups(axes, memory: HybridAllocator) -> None:
     for n, (group, table) in enumerate(zip(memory.groups, memory.tables["request"])):
-        axes.text(-0.15, -1.25 * n, f"{group.layers} full layers" if group.window is None else f"{group.layers} window layers", ha="right", va="center")
+        axes.text(
+            -0.15,
+            -1.25 * n,
+            f"{group.layers} full layers" if group.window is None else f"{group.layers} window layers",
+            ha="right",
+            va="center",
+        )
         for at, block in enumerate(table):
             held = block is not None
-            axes.add_patch(Rectangle((1.05 * at, -1.25 * n - 0.45), 0.95, 0.9, fc=_pale("kv" if group.window is None else "compute", 0.4) if held else (1, 1, 1),
-                                     ec=COLOURS["bound"] if held else COLOURS["muted"], lw=1.2 if held else 0.6))  # fmt: skip
-            axes.text(1.05 * at + 0.475, -1.25 * n, str(block) if held else "/", ha="center", va="center", color="black" if held else COLOURS["muted"])
-    axes.text(-4.2, -3.55, f"{TOKENS} tokens in blocks of {PAGE}; window of {WINDOW}", va="center", color=COLOURS["muted"])
+            axes.add_patch(
+                Rectangle(
+                    (1.05 * at, -1.25 * n - 0.45),
+                    0.95,
+                    0.9,
+                    fc=_pale("kv" if group.window is None else "compute", 0.4) if held else (1, 1, 1),
+                    ec=COLOURS["bound"] if held else COLOURS["muted"],
+                    lw=1.2 if held else 0.6,
+                )
+            )
+            axes.text(
+                1.05 * at + 0.475,
+                -1.25 * n,
+                str(block) if held else "/",
+                ha="center",
+                va="center",
+                color="black" if held else COLOURS["muted"],
+            )
+    axes.text(
+        -4.2, -3.55, f"{TOKENS} tokens in blocks of {PAGE}; window of {WINDOW}", va="center", color=COLOURS["muted"]
+    )
     drawing.bare(axes, (-4.3, 7.5), (-4.0, 0.7))

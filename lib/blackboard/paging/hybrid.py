@@ -1,8 +1,9 @@
 """A KV cache in blocks for models that mix layers with full attention and layers with a sliding window.
 
-Layers are put into groups of equal size, so that a block of any group takes the same bytes and one pool serves all. A group
-of full layers keeps every block of a sequence, a group of window layers only those that the next token still sees. The
-rules are those of vLLM. Blocks are counted as they are taken and given back; no formula of the lesson is used here.
+Layers are put into groups of equal size, so that a block of any group takes the same bytes and one pool serves all. A
+group of full layers keeps every block of a sequence, a group of window layers only those that the next token still
+sees. The rules are those of vLLM. Blocks are counted as they are taken and given back; no formula of the lesson is used
+here.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from blackboard.paging.allocator import BlockPool, OutOfRoom, chained
 
 
 class Group(NamedTuple):
-    """Layers that share block tables: how many, the tokens that their window keeps (None: all), and slots without a layer."""
+    """Layers that share block tables: how many, the tokens that their window keeps (None: all), and slots without a
+    layer.
+    """
 
     layers: int
     window: int | None = None
@@ -46,9 +49,14 @@ class HybridAllocator:
         self.digests: dict[str, list[str]] = {}
 
     def hit(self, prompt: Sequence[int]) -> int:
-        """Tokens of a prompt that need not be computed: the longest head whose blocks every group has, of those that it needs."""
+        """Tokens of a prompt that need not be computed: the longest head whose blocks every group has, of those that
+        it needs.
+        """
         chain = self._chain(prompt, (len(prompt) - 1) // self.page_tokens)
-        return max(n for n in range(len(chain) + 1) if all(self._has(g, chain, n) for g in range(len(self.groups)))) * self.page_tokens
+        return (
+            max(n for n in range(len(chain) + 1) if all(self._has(g, chain, n) for g in range(len(self.groups))))
+            * self.page_tokens
+        )
 
     def allocate(self, name: str, prompt: Sequence[int]) -> int:
         """Room for a new sequence's prompt; the tokens that need not be computed. OutOfRoom if it does not fit.
@@ -60,8 +68,13 @@ class HybridAllocator:
         hit, chain = self.hit(prompt), self._chain(prompt, len(prompt) // self.page_tokens)
         shared = [self._shared(g, chain, hit // self.page_tokens) for g in range(len(self.groups))]
         total = -(-len(prompt) // self.page_tokens)
-        fresh = sum(sum(n >= len(held) for n in range(g.first(len(prompt), self.page_tokens), total)) for g, held in zip(self.groups, shared))
-        free = len(self.pool.queue) - len({b for held in shared for b in held if b is not None and not self.pool.references[b]})
+        fresh = sum(
+            sum(n >= len(held) for n in range(g.first(len(prompt), self.page_tokens), total))
+            for g, held in zip(self.groups, shared)
+        )
+        free = len(self.pool.queue) - len(
+            {b for held in shared for b in held if b is not None and not self.pool.references[b]}
+        )
         if fresh > free:
             raise OutOfRoom(f"{name} needs {fresh} blocks and {free} are free")
         for block in (b for held in shared for b in held if b is not None):
@@ -82,7 +95,9 @@ class HybridAllocator:
                 raise OutOfRoom(f"{name} needs a block for each of {len(self.groups)} groups")
             self.tokens[name].append(token)
             before = len(self.digests[name])
-            self.digests[name] = self._chain(self.tokens[name], len(self.tokens[name]) // self.page_tokens, self.digests[name])
+            self.digests[name] = self._chain(
+                self.tokens[name], len(self.tokens[name]) // self.page_tokens, self.digests[name]
+            )
             for g in range(len(self.groups)):
                 self._grow(name, g, before)
 
@@ -115,7 +130,9 @@ class HybridAllocator:
         return [self.pool.find(f"{group} {chain[n]}") if n >= first else None for n in range(blocks)]
 
     def _grow(self, name: str, g: int, cached: int) -> None:
-        """Take the blocks that a group needs and lacks, cache those that are full, give back those behind the window."""
+        """Take the blocks that a group needs and lacks, cache those that are full, give back those behind the
+        window.
+        """
         table, tokens, chain = self.tables[name][g], len(self.tokens[name]), self.digests[name]
         first = self.groups[g].first(tokens, self.page_tokens)
         while len(table) * self.page_tokens < tokens:
@@ -129,13 +146,26 @@ class HybridAllocator:
             table[n] = None
 
     def broken(self) -> list[str]:
-        """What is wrong with the blocks, in words; nothing, if none is lost, freed twice or held without a reference."""
+        """What is wrong with the blocks, in words; nothing, if none is lost, freed twice or held without a
+        reference.
+        """
         held = [block for tables in self.tables.values() for table in tables for block in table if block is not None]
-        wrong = [f"block {b}: held {held.count(b)} times, counted {n}" for b, n in enumerate(self.pool.references) if n != held.count(b)]
-        return wrong + [f"block {b}: held and free, or lost" for b, n in enumerate(self.pool.references) if (n == 0) != (b in self.pool.queue)]
+        wrong = [
+            f"block {b}: held {held.count(b)} times, counted {n}"
+            for b, n in enumerate(self.pool.references)
+            if n != held.count(b)
+        ]
+        return wrong + [
+            f"block {b}: held and free, or lost"
+            for b, n in enumerate(self.pool.references)
+            if (n == 0) != (b in self.pool.queue)
+        ]
 
     def __repr__(self) -> str:
-        lines = [f"{len(self.pool.references)} blocks of {self.page_tokens} tokens for {len(self.groups)} groups, {len(self.pool.queue)} free"]
+        lines = [
+            f"{len(self.pool.references)} blocks of {self.page_tokens} tokens for {len(self.groups)} groups,"
+            f" {len(self.pool.queue)} free"
+        ]
         for name in self.tables:
             lines.append(f"{name}: {len(self.tokens[name])} tokens")
             for group, blocks in zip(self.groups, self.blocks(name)):

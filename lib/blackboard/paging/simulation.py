@@ -1,7 +1,9 @@
-"""The paging lesson by other means: servers that admit, decode and evict step by step, and prefix caches that are really filled and emptied.
+"""The paging lesson by other means: servers that admit, decode and evict step by step, and prefix caches that are
+really filled and emptied.
 
-No formula of the lesson is used here. Requests are drawn with published means; where a spread is needed, it is read off published
-shares. Times are in s, room and lengths in tokens. Every function is deterministic: what is drawn is drawn from a seed.
+No formula of the lesson is used here. Requests are drawn with published means; where a spread is needed, it is read off
+published shares. Times are in s, room and lengths in tokens. Every function is deterministic: what is drawn is drawn
+from a seed.
 """
 
 from __future__ import annotations
@@ -26,18 +28,31 @@ AS_PUBLISHED = dict(zip(POLICIES, ("Orca (Max)", "Orca (Pow2)", "Orca (Oracle)",
 
 
 def opt13b() -> dict[str, float]:
-    """The setup of the paper's first figures by notation name: OPT-13B in FP16 on one A100 of 40 GB; `slots` is its room in tokens.
+    """The setup of the paper's first figures by notation name: OPT-13B in FP16 on one A100 of 40 GB; `slots` is its
+    room in tokens.
 
     Of the memory it counts what weights and cache take; the rest is for activations.
     """
     (row,), machine = measurement("vllm_paper").records(model="OPT-13B"), chip("a100-40gb")
     width, weights = 2, row["weights_GB"] * 1e9  # bytes of a value, bytes in all
     kv = 2 * row["layers"] * row["d_model"] * width
-    model = {"n_active": weights / width, "n_total": weights / width, "bytes_per_param": width, "kv_bytes_per_token": kv}
-    return machine.symbols("bf16", machine.rent()) | model | {"hbm": weights + row["kv_tokens"] * kv, "slots": row["kv_tokens"]}
+    model = {
+        "n_active": weights / width,
+        "n_total": weights / width,
+        "bytes_per_param": width,
+        "kv_bytes_per_token": kv,
+    }
+    return (
+        machine.symbols("bf16", machine.rent())
+        | model
+        | {
+            "hbm": weights + row["kv_tokens"] * kv,
+            "slots": row["kv_tokens"],
+        }
+    )
 
 
-# --- requests --------------------------------------------------------------------------------------------------------------
+# --- requests ---------------------------------------------------------------------------------------------------------
 
 
 class Request(NamedTuple):
@@ -64,10 +79,11 @@ def batches() -> dict[str, float]:
 
 
 def spread() -> float:
-    """How far answers spread: standard deviation over mean, as vLLM's shares of memory and batches of ShareGPT's requests imply.
+    """How far answers spread: standard deviation over mean, as vLLM's shares of memory and batches of ShareGPT's
+    requests imply.
 
-    What is still to come of a running answer is on average half of its squares' mean over its mean, and memory set aside for
-    that is what the paper calls reserved.
+    What is still to come of a running answer is on average half of its squares' mean over its mean, and memory set
+    aside for that is what the paper calls reserved.
     """
     slots, mean = measurement("vllm_paper").records(model="OPT-13B")[0]["kv_tokens"], lengths("ShareGPT")[1]
     batch = batches()
@@ -82,10 +98,14 @@ def lognormal(draw: random.Random, mean: float, spread: float) -> int:
 
 
 @cache
-def trace(collection: str = "ShareGPT", requests: int = 600, rate: float = math.inf, seed: int = 0) -> tuple[Request, ...]:
-    """Requests with a collection's mean lengths, that come at random at so many per second; an infinite rate: all at once.
+def trace(
+    collection: str = "ShareGPT", requests: int = 600, rate: float = math.inf, seed: int = 0
+) -> tuple[Request, ...]:
+    """Requests with a collection's mean lengths, that come at random at so many per second; an infinite rate: all at
+    once.
 
-    Prompts and answers are drawn as lognormal and independent, both spread as `spread` says; longer ones than LONGEST are drawn again.
+    Prompts and answers are drawn as lognormal and independent, both spread as `spread` says; longer ones than LONGEST
+    are drawn again.
     """
     draw, (prompt, answer), wide, time, found = random.Random(seed), lengths(collection), spread(), 0.0, []
     while len(found) < requests:
@@ -97,13 +117,17 @@ def trace(collection: str = "ShareGPT", requests: int = 600, rate: float = math.
 
 
 def held(collection: str = "ShareGPT") -> float:
-    """Tokens that a running sequence holds, on average over time: its prompt and what it has of its answer; long answers run for longer."""
+    """Tokens that a running sequence holds, on average over time: its prompt and what it has of its answer; long
+    answers run for longer.
+    """
     prompt, answer = lengths(collection)
     return prompt + answer * (1 + spread() ** 2) / 2
 
 
 def running(count: int, collection: str = "ShareGPT", seed: int = 0) -> list[int]:
-    """Tokens of so many sequences that a busy server holds at one moment: long answers are met more often, and anywhere on their way."""
+    """Tokens of so many sequences that a busy server holds at one moment: long answers are met more often, and
+    anywhere on their way.
+    """
     draw, met = random.Random(seed), trace(collection, 2_000)
     chosen = draw.choices(met, [request.answer for request in met], k=count)
     return [request.prompt + draw.randint(1, request.answer) for request in chosen]
@@ -115,20 +139,26 @@ def azure() -> tuple[Request, ...]:
     return tuple(Request(row["arrival_s"], row["input_tokens"], row["output_tokens"]) for row in rows)
 
 
-# --- a server that decodes ---------------------------------------------------------------------------------------------------
+# --- a server that decodes --------------------------------------------------------------------------------------------
 
 
 def reserved(request: Request, policy: str, longest: int = LONGEST) -> int:
-    """Tokens that are set aside for a request in one piece: the most there can be, the answer's next power of two, or just enough."""
-    rounded = {"max": longest, "power of two": request.prompt + (1 << (request.answer - 1).bit_length()), "oracle": request.length}
+    """Tokens that are set aside for a request in one piece: the most there can be, the answer's next power of two, or
+    just enough.
+    """
+    rounded = {
+        "max": longest,
+        "power of two": request.prompt + (1 << (request.answer - 1).bit_length()),
+        "oracle": request.length,
+    }
     return min(longest, rounded[policy])
 
 
 class Served(NamedTuple):
     """What a run was like, on average over its steps: batch, shares of the memory, and what went on.
 
-    Shares: tokens that are there; room reserved for tokens that will come; room in a sequence's piece or block that none will
-    fill; room that belongs to no sequence.
+    Shares: tokens that are there; room reserved for tokens that will come; room in a sequence's piece or block that
+    none will fill; room that belongs to no sequence.
     """
 
     batch: float
@@ -156,16 +186,30 @@ class _Running:
         return self.request.length - self.left
 
 
-def serve(requests: Sequence[Request], policy: str = "blocks", slots: int = 15_700, page_tokens: int = 16, step_time: float = 0.045,
-          warm: int = 0, steps: int | None = None, buddy: bool = True, longest: int = LONGEST) -> Served:  # fmt: skip
-    """Continuous batching of requests, first come first served, in a memory of so many tokens, until `steps` or all are done.
+def serve(
+    requests: Sequence[Request],
+    policy: str = "blocks",
+    slots: int = 15_700,
+    page_tokens: int = 16,
+    step_time: float = 0.045,
+    warm: int = 0,
+    steps: int | None = None,
+    buddy: bool = True,
+    longest: int = LONGEST,
+) -> Served:
+    """Continuous batching of requests, first come first served, in a memory of so many tokens, until `steps` or all
+    are done.
 
-    Each step gives every running sequence a token. With a policy of POLICIES memory is set aside in one piece, or taken in
-    blocks as it is needed; when blocks run out, the request that came last gives all of its own back, and waits to compute
-    its tokens again. The first steps, `warm`, are not counted.
+    Each step gives every running sequence a token. With a policy of POLICIES memory is set aside in one piece, or taken
+    in blocks as it is needed; when blocks run out, the request that came last gives all of its own back, and waits to
+    compute its tokens again. The first steps, `warm`, are not counted.
     """
     room = _Blocks(slots, page_tokens) if policy == "blocks" else _Pieces(slots, policy, buddy, longest)
-    waiting, running, seen = deque(_Running(str(n), request) for n, request in enumerate(requests)), [], _Tally(slots, step_time, warm)
+    waiting, running, seen = (
+        deque(_Running(str(n), request) for n, request in enumerate(requests)),
+        [],
+        _Tally(slots, step_time, warm),
+    )
     while (waiting or running) and (steps is None or seen.steps < warm + steps):
         if not running and waiting[0].request.arrival > seen.time:
             seen.time = waiting[0].request.arrival
@@ -278,21 +322,38 @@ class _Tally:
         counted = self.steps - self.warm
         share = lambda sum: sum / counted / self.slots
         return Served(
-            self.batch / counted, share(self.tokens), share(self.coming), share(self.taken - self.tokens - self.coming), 1 - share(self.taken),
-            self.tokens / self.batch, (self.taken - self.tokens) / self.batch, self.finished, self.preempted, counted * self.step_time,
+            self.batch / counted,
+            share(self.tokens),
+            share(self.coming),
+            share(self.taken - self.tokens - self.coming),
+            1 - share(self.taken),
+            self.tokens / self.batch,
+            (self.taken - self.tokens) / self.batch,
+            self.finished,
+            self.preempted,
+            counted * self.step_time,
             sum(self.waited.values()) / len(self.waited),
-        )  # fmt: skip
+        )
 
 
 @cache
-def full(policy: str, collection: str = "ShareGPT", page_tokens: int = 16, slots: int = 15_700, buddy: bool = True, steps: int = 3_000,
-         seed: int = 0) -> Served:  # fmt: skip
-    """A server that always has requests waiting: the batch and the use of memory that a policy reaches, by default with room for OPT-13B."""
+def full(
+    policy: str,
+    collection: str = "ShareGPT",
+    page_tokens: int = 16,
+    slots: int = 15_700,
+    buddy: bool = True,
+    steps: int = 3_000,
+    seed: int = 0,
+) -> Served:
+    """A server that always has requests waiting: the batch and the use of memory that a policy reaches, by default
+    with room for OPT-13B.
+    """
     warm = round(4 * lengths(collection)[1])  # steps: four answers long
     return serve(trace(collection, 4_000, seed=seed), policy, slots, page_tokens, warm=warm, steps=steps, buddy=buddy)
 
 
-# --- two examples, step by step ---------------------------------------------------------------------------------------------------
+# --- two examples, step by step ---------------------------------------------------------------------------------------
 
 
 def example() -> list[tuple[str, Allocator]]:
@@ -317,7 +378,7 @@ def example() -> list[tuple[str, Allocator]]:
     return moments
 
 
-# --- conversations that come back -----------------------------------------------------------------------------------------------
+# --- conversations that come back -------------------------------------------------------------------------------------
 
 
 class Turn(NamedTuple):
@@ -343,7 +404,8 @@ def working_set(conversations: int, turns: int, start: float, growth: float) -> 
 def conversation(turns: int, start: float, growth: float, answer: float = 0, page_tokens: int = 16) -> float:
     """Share of the input tokens of one conversation that a real allocator with room for all of it finds.
 
-    Each turn adds `growth` tokens to the prompt; of them the first `answer` are the model's own, and lie in the cache since they were decoded.
+    Each turn adds `growth` tokens to the prompt; of them the first `answer` are the model's own, and lie in the cache
+    since they were decoded.
     """
     room = math.ceil((start + growth * turns) / page_tokens) + turns + 2
     memory, told = Allocator(room, page_tokens), list(range(round(start)))
@@ -367,11 +429,20 @@ AGENT_PAUSE = 5.2 * math.exp(AGENT_SIGMA**2 / 2)  # s, their mean
 
 
 @cache
-def turns(conversations: int, turns: int, start: float, growth: float, pause: float, pauses: str = "random", count: int = 4_000,
-          seed: int = 0) -> tuple[Turn, ...]:  # fmt: skip
+def turns(
+    conversations: int,
+    turns: int,
+    start: float,
+    growth: float,
+    pause: float,
+    pauses: str = "random",
+    count: int = 4_000,
+    seed: int = 0,
+) -> tuple[Turn, ...]:
     """The first `count` turns of so many conversations at once; when one has had its turns, another takes its place.
 
-    They begin somewhere in the middle, so that the mix of young and old is there from the start. `pause`: mean time between turns, s.
+    They begin somewhere in the middle, so that the mix of young and old is there from the start. `pause`: mean time
+    between turns, s.
     """
     draw, queue, found, names = random.Random(seed), [], [], iter(range(10**9))
     wait = lambda: PAUSES[pauses](draw, pause)
@@ -386,9 +457,11 @@ def turns(conversations: int, turns: int, start: float, growth: float, pause: fl
 
 
 class LRU:
-    """A prefix cache of so many blocks whose conversations only grow; what was used longest ago makes way, last blocks first.
+    """A prefix cache of so many blocks whose conversations only grow; what was used longest ago makes way, last blocks
+    first.
 
-    Each request is over at once. So the blocks of a conversation that are left are always its first ones, and their number says all.
+    Each request is over at once. So the blocks of a conversation that are left are always its first ones, and their
+    number says all.
     """
 
     def __init__(self, blocks: int):
@@ -413,14 +486,19 @@ class LRU:
 
 
 def replay(turns: Iterable[Turn], blocks: int, page_tokens: int, skip: float = 0.3) -> float:
-    """Share of input tokens that an LRU cache finds, once it is warm: the first share of turns, `skip`, is not counted."""
+    """Share of input tokens that an LRU cache finds, once it is warm: the first share of turns, `skip`, is not
+    counted.
+    """
     return spread_over(turns, 1, "shared", blocks, page_tokens, skip)
 
 
-def spread_over(turns: Iterable[Turn], servers: int, route: str, blocks: int, page_tokens: int, skip: float = 0.3, seed: int = 0) -> float:
+def spread_over(
+    turns: Iterable[Turn], servers: int, route: str, blocks: int, page_tokens: int, skip: float = 0.3, seed: int = 0
+) -> float:
     """Share of input tokens found when turns go to servers with caches of `blocks` each.
 
-    `route`: "random", each turn to any server; "session", a conversation always to the same; "shared", one store as large as all caches.
+    `route`: "random", each turn to any server; "session", a conversation always to the same; "shared", one store as
+    large as all caches.
     """
     draw, events = random.Random(seed), list(turns)
     caches = [LRU(blocks * servers)] if route == "shared" else [LRU(blocks) for _ in range(servers)]
@@ -434,18 +512,24 @@ def spread_over(turns: Iterable[Turn], servers: int, route: str, blocks: int, pa
 
 
 def scattered(servers: int, turns: int, start: float, growth: float) -> float:
-    """Share of input tokens found when each turn goes to any server and nothing is ever dropped: every last visit is tried, with its chance."""
+    """Share of input tokens found when each turn goes to any server and nothing is ever dropped: every last visit is
+    tried, with its chance.
+    """
     contexts, found = [start + growth * turn for turn in range(turns)], 0.0
     for turn in range(turns):
         found += sum(contexts[last] / servers * (1 - 1 / servers) ** (turn - 1 - last) for last in range(turn))
     return found / sum(contexts)
 
 
-def che(room: float, conversations: int, turns: int, start: float, growth: float, pause: float, pauses: str = "random") -> float:
-    """Share of input tokens that an LRU cache of `room` tokens finds, by Che's approximation, without following any request.
+def che(
+    room: float, conversations: int, turns: int, start: float, growth: float, pause: float, pauses: str = "random"
+) -> float:
+    """Share of input tokens that an LRU cache of `room` tokens finds, by Che's approximation, without following any
+    request.
 
-    Everything that was used within some time is there, nothing else. The time is the one in which that many distinct tokens are used:
-    a turn's context counts until the next turn or until that time, whichever comes first, and for all of that time after the last turn.
+    Everything that was used within some time is there, nothing else. The time is the one in which that many distinct
+    tokens are used: a turn's context counts until the next turn or until that time, whichever comes first, and for all
+    of that time after the last turn.
     """
     waits, sums = _waits(pause, pauses)
     contexts = [start + growth * n for n in range(turns)]
@@ -471,14 +555,25 @@ def _waits(pause: float, pauses: str) -> tuple[list[float], list[float]]:
 
 
 @cache
-def routed(servers: int, route: str, room: float, conversations: int = 75, pauses: str = "long-tailed", page_tokens: int = 16,
-           count: int = 6_000) -> float:  # fmt: skip
-    """Share of input tokens found when the turns of coding agents go to servers that have `room` tokens of cache in all, evenly split."""
+def routed(
+    servers: int,
+    route: str,
+    room: float,
+    conversations: int = 75,
+    pauses: str = "long-tailed",
+    page_tokens: int = 16,
+    count: int = 6_000,
+) -> float:
+    """Share of input tokens found when the turns of coding agents go to servers that have `room` tokens of cache in
+    all, evenly split.
+    """
     events = turns(conversations, *agent(), AGENT_PAUSE, pauses, count)
     return spread_over(events, servers, route, int(room / servers // page_tokens), page_tokens)
 
 
 @cache
 def agents(room: float, pauses: str, conversations: int = 75, page_tokens: int = 16, count: int = 5_000) -> float:
-    """Share of input tokens found by an LRU cache of `room` tokens, under so many coding agents at work as Codex's traces have them."""
+    """Share of input tokens found by an LRU cache of `room` tokens, under so many coding agents at work as Codex's
+    traces have them.
+    """
     return replay(turns(conversations, *agent(), AGENT_PAUSE, pauses, count), int(room // page_tokens), page_tokens)

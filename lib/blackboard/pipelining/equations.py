@@ -1,6 +1,7 @@
 """Formulas of the pipelining lesson: what a hop costs, how long a pipeline idles, and whose memory it saves.
 
-A stage is a rack (or a scale-up domain) that holds consecutive layers. A micro-batch is what one stage works on at a time.
+A stage is a rack (or a scale-up domain) that holds consecutive layers. A micro-batch is what one stage works on at a
+time.
 """
 
 from __future__ import annotations
@@ -12,8 +13,12 @@ from blackboard.formula import DERIVED, Formula, Source, lecture
 from blackboard.notation import symbol, symbols
 from blackboard.racks.equations import copies, expert_parallel, scale_out, scale_up, width
 
-stages, micro_batches, micro_batch, layers_per_stage, chunks = symbols("stages micro_batches micro_batch layers_per_stage chunks")
-forward_time, input_grad_time, weight_grad_time, fused_time = symbols("forward_time input_grad_time weight_grad_time fused_time")
+stages, micro_batches, micro_batch, layers_per_stage, chunks = symbols(
+    "stages micro_batches micro_batch layers_per_stage chunks"
+)
+forward_time, input_grad_time, weight_grad_time, fused_time = symbols(
+    "forward_time input_grad_time weight_grad_time fused_time"
+)
 hops, hop_time, chip_hbm, domain, chip_bandwidth = symbols("hops hop_time chip_hbm domain chip_bandwidth")
 bytes_per_value, t_step, link_efficiency, link_latency = symbols("bytes_per_value t_step link_efficiency link_latency")
 new_token, one_entry = symbols("new_token one_entry")
@@ -24,114 +29,220 @@ piped, fed, even = Le(1, stages), Le(1, micro_batches), ("all stages take equall
 # --- the hop against the experts' traffic ----------------------------------------------------------------------------
 
 scale_ratio = Formula(
-    "pipelining.scale_ratio", "scale_ratio", 2 * copies * layers_per_stage * scale_out / scale_up, "1",
+    "pipelining.scale_ratio",
+    "scale_ratio",
+    2 * copies * layers_per_stage * scale_out / scale_up,
+    "1",
     "a token crosses to the next rack once, but goes to its experts and back in every layer of the stage",
-    ("values take the same bytes on every way", "experts' traffic stays in the rack"), lecture("0:49:21"),
-)  # fmt: skip
+    ("values take the same bytes on every way", "experts' traffic stays in the rack"),
+    lecture("0:49:21"),
+)
 layers_needed = Formula(
-    "pipelining.layers_needed", "layers_needed", scale_up / (2 * copies * scale_out), "1",
-    "from so many layers per stage on, the hop takes no longer than the experts' traffic", scale_ratio.assumes, lecture("0:52:43"),
-)  # fmt: skip
+    "pipelining.layers_needed",
+    "layers_needed",
+    scale_up / (2 * copies * scale_out),
+    "1",
+    "from so many layers per stage on, the hop takes no longer than the experts' traffic",
+    scale_ratio.assumes,
+    lecture("0:52:43"),
+)
 hop = Formula(
-    "pipelining.hop", "hop_time",
-    link_latency + micro_batch * new_token * width * bytes_per_value / (expert_parallel * link_efficiency * scale_out), "s",
+    "pipelining.hop",
+    "hop_time",
+    link_latency + micro_batch * new_token * width * bytes_per_value / (expert_parallel * link_efficiency * scale_out),
+    "s",
     "a micro-batch's vectors cross to the next rack, each chip sending its share",
-    ("the chips of a stage share the sending evenly",), lecture("1:15:13"),
-)  # fmt: skip
+    ("the chips of a stage share the sending evenly",),
+    lecture("1:15:13"),
+)
 
 # --- inference -------------------------------------------------------------------------------------------------------
 
 naive_utilisation = Formula(
-    "pipelining.naive_utilisation", "utilisation", 1 / stages, "1",
-    "one batch in a pipeline keeps one rack busy at a time", even, lecture("0:57:07"), where=(piped,),
-)  # fmt: skip
+    "pipelining.naive_utilisation",
+    "utilisation",
+    1 / stages,
+    "1",
+    "one batch in a pipeline keeps one rack busy at a time",
+    even,
+    lecture("0:57:07"),
+    where=(piped,),
+)
 utilisation = Formula(
-    "pipelining.utilisation", "utilisation", Min(1, micro_batches / stages), "1",
-    "with as many micro-batches as stages no rack ever waits", (*even, "hops take no time"), lecture("0:57:40"), where=(piped, fed),
-)  # fmt: skip
+    "pipelining.utilisation",
+    "utilisation",
+    Min(1, micro_batches / stages),
+    "1",
+    "with as many micro-batches as stages no rack ever waits",
+    (*even, "hops take no time"),
+    lecture("0:57:40"),
+    where=(piped, fed),
+)
 token_time = Formula(
-    "pipelining.token_time", "t_token", t_step + hops * hop_time, "s",
+    "pipelining.token_time",
+    "t_token",
+    t_step + hops * hop_time,
+    "s",
     "a token passes all stages one after the other; cutting the model shortens nothing and adds hops",
-    ("enough micro-batches, none waits for another",), lecture("1:15:13"),
-)  # fmt: skip
+    ("enough micro-batches, none waits for another",),
+    lecture("1:15:13"),
+)
 
 in_flight = Formula(
-    "pipelining.in_flight", "micro_batches", stages * (1 + hops * hop_time / t_step), "1",
-    "micro-batches on their way between racks keep no rack busy; so many fill the pipeline", ("all stages take equally long",), DERIVED, where=(piped,),
-)  # fmt: skip
+    "pipelining.in_flight",
+    "micro_batches",
+    stages * (1 + hops * hop_time / t_step),
+    "1",
+    "micro-batches on their way between racks keep no rack busy; so many fill the pipeline",
+    ("all stages take equally long",),
+    DERIVED,
+    where=(piped,),
+)
 
 # --- training --------------------------------------------------------------------------------------------------------
 
 bubble = Formula(
-    "pipelining.bubble", "bubble", (stages - 1) / (micro_batches + stages - 1), "1",
+    "pipelining.bubble",
+    "bubble",
+    (stages - 1) / (micro_batches + stages - 1),
+    "1",
     "filling and draining the pipeline costs every stage the same idle time, whatever comes between",
-    (*even, "all forward passes end before the backward passes begin, or one alternates (1F1B)"), lecture("0:58:53"), where=(piped, fed),
-)  # fmt: skip
+    (*even, "all forward passes end before the backward passes begin, or one alternates (1F1B)"),
+    lecture("0:58:53"),
+    where=(piped, fed),
+)
 interleaved_bubble = Formula(
-    "pipelining.interleaved_bubble", "bubble", (stages - 1) / (chunks * micro_batches + stages - 1), "1",
+    "pipelining.interleaved_bubble",
+    "bubble",
+    (stages - 1) / (chunks * micro_batches + stages - 1),
+    "1",
     "with several small pieces of the model on each device the pipeline fills sooner",
-    (*even, "micro-batches are a multiple of the stages"), MEGATRON, where=(piped, Le(1, chunks), Le(stages, micro_batches)),
-)  # fmt: skip
+    (*even, "micro-batches are a multiple of the stages"),
+    MEGATRON,
+    where=(piped, Le(1, chunks), Le(stages, micro_batches)),
+)
 work = forward_time + input_grad_time + weight_grad_time  # of one stage on one micro-batch
 idle_1f1b = Formula(
-    "pipelining.idle_1f1b", "idle", (stages - 1) * work, "s",
-    "a device waits once for the pipeline to fill and once for it to drain", even, ZERO_BUBBLE, where=(piped,),
-)  # fmt: skip
+    "pipelining.idle_1f1b",
+    "idle",
+    (stages - 1) * work,
+    "s",
+    "a device waits once for the pipeline to fill and once for it to drain",
+    even,
+    ZERO_BUBBLE,
+    where=(piped,),
+)
 idle_zero_bubble = Formula(
-    "pipelining.idle_zero_bubble", "idle", (stages - 1) * (forward_time + input_grad_time - weight_grad_time), "s",
+    "pipelining.idle_zero_bubble",
+    "idle",
+    (stages - 1) * (forward_time + input_grad_time - weight_grad_time),
+    "s",
     "gradients of weights can wait: they fill the holes, at the memory of 1F1B",
-    (*even, "gradients of weights take no longer than either other pass", "at least as many micro-batches as stages"), ZERO_BUBBLE,
+    (*even, "gradients of weights take no longer than either other pass", "at least as many micro-batches as stages"),
+    ZERO_BUBBLE,
     where=(piped, Le(weight_grad_time, forward_time), Le(weight_grad_time, input_grad_time)),
-)  # fmt: skip
+)
 idle_dualpipe = Formula(
-    "pipelining.idle_dualpipe", "idle", (stages / 2 - 1) * (fused_time + input_grad_time - 2 * weight_grad_time), "s",
-    "micro-batches enter from both ends, which takes a second copy of the weights", even, DUALPIPE,
+    "pipelining.idle_dualpipe",
+    "idle",
+    (stages / 2 - 1) * (fused_time + input_grad_time - 2 * weight_grad_time),
+    "s",
+    "micro-batches enter from both ends, which takes a second copy of the weights",
+    even,
+    DUALPIPE,
     where=(Le(2, stages), Le(2 * weight_grad_time, fused_time)),
-)  # fmt: skip
+)
 bubble_of_idle = Formula(
-    "pipelining.bubble_of_idle", "bubble", symbol("idle") / (symbol("idle") + micro_batches * work), "1",
-    "idle time as a share of a whole training step", even, DERIVED, where=(fed,),
-)  # fmt: skip
+    "pipelining.bubble_of_idle",
+    "bubble",
+    symbol("idle") / (symbol("idle") + micro_batches * work),
+    "1",
+    "idle time as a share of a whole training step",
+    even,
+    DERIVED,
+    where=(fed,),
+)
 
 # --- memory ----------------------------------------------------------------------------------------------------------
 
 capacity = Formula(
-    "pipelining.capacity", "capacity", n_total * bytes_per_param + batch * context * kv, "byte",
-    "weights once, and the KV cache of every sequence", ("nothing else takes memory",), lecture("1:04:35"),
-)  # fmt: skip
+    "pipelining.capacity",
+    "capacity",
+    n_total * bytes_per_param + batch * context * kv,
+    "byte",
+    "weights once, and the KV cache of every sequence",
+    ("nothing else takes memory",),
+    lecture("1:04:35"),
+)
 chip_memory = Formula(
-    "pipelining.chip_memory", "chip_memory", capacity.typed / (expert_parallel * stages), "byte/chip",
-    "weights and KV are dealt out over all chips of all stages", (*capacity.assumes, "both can be dealt out evenly"), lecture("1:05:23"), where=(piped,),
-)  # fmt: skip
+    "pipelining.chip_memory",
+    "chip_memory",
+    capacity.typed / (expert_parallel * stages),
+    "byte/chip",
+    "weights and KV are dealt out over all chips of all stages",
+    (*capacity.assumes, "both can be dealt out evenly"),
+    lecture("1:05:23"),
+    where=(piped,),
+)
 whole_batch = Formula(
-    "pipelining.whole_batch", "batch", stages * micro_batch, "sequence",
-    "every stage needs a micro-batch of its own to work on", ("as many micro-batches as stages", "hops take no time"), lecture("1:07:26"), where=(piped,),
-)  # fmt: skip
+    "pipelining.whole_batch",
+    "batch",
+    stages * micro_batch,
+    "sequence",
+    "every stage needs a micro-batch of its own to work on",
+    ("as many micro-batches as stages", "hops take no time"),
+    lecture("1:07:26"),
+    where=(piped,),
+)
 chip_weights = Formula(
-    "pipelining.chip_weights", "chip_weights", n_total * bytes_per_param / (expert_parallel * stages), "byte/chip",
-    "every further stage takes weights off a chip", chip_memory.assumes, lecture("1:10:33"), where=(piped,),
-)  # fmt: skip
+    "pipelining.chip_weights",
+    "chip_weights",
+    n_total * bytes_per_param / (expert_parallel * stages),
+    "byte/chip",
+    "every further stage takes weights off a chip",
+    chip_memory.assumes,
+    lecture("1:10:33"),
+    where=(piped,),
+)
 chip_kv = Formula(
-    "pipelining.chip_kv", "chip_kv", expand(micro_batch * context * kv / expert_parallel), "byte/chip",
+    "pipelining.chip_kv",
+    "chip_kv",
+    expand(micro_batch * context * kv / expert_parallel),
+    "byte/chip",
     "a stage holds fewer layers of the KV, of as many times more sequences",
-    (*chip_memory.assumes, *whole_batch.assumes), lecture("1:11:52"),
-)  # fmt: skip
+    (*chip_memory.assumes, *whole_batch.assumes),
+    lecture("1:11:52"),
+)
 stage_memory = Formula(
-    "pipelining.stage_memory", "chip_memory", chip_weights.typed + chip_kv.typed, "byte/chip",
+    "pipelining.stage_memory",
+    "chip_memory",
+    chip_weights.typed + chip_kv.typed,
+    "byte/chip",
     "with the stages kept busy, pipelining divides the weights and leaves the KV where it was",
-    chip_kv.assumes, lecture("1:10:33"), {"weights": chip_weights, "KV": chip_kv}, where=(piped,),
-)  # fmt: skip
+    chip_kv.assumes,
+    lecture("1:10:33"),
+    {"weights": chip_weights, "KV": chip_kv},
+    where=(piped,),
+)
 context_fits = Formula(
-    "pipelining.context_fits", "context_fits",
-    (chip_hbm * expert_parallel - n_total * bytes_per_param / stages) / (micro_batch * kv), "token/sequence",
+    "pipelining.context_fits",
+    "context_fits",
+    (chip_hbm * expert_parallel - n_total * bytes_per_param / stages) / (micro_batch * kv),
+    "token/sequence",
     "more stages free the weights' memory for context, and then no more",
-    chip_kv.assumes, DERIVED, where=(piped, Le(n_total * bytes_per_param / stages, chip_hbm * expert_parallel)),
-)  # fmt: skip
+    chip_kv.assumes,
+    DERIVED,
+    where=(piped, Le(n_total * bytes_per_param / stages, chip_hbm * expert_parallel)),
+)
 
 # --- what scale-up buys ----------------------------------------------------------------------------------------------
 
 parallel_weight_time = Formula(
-    "pipelining.parallel_weight_time", "t_weights", n_total * bytes_per_param / (symbol("memory_efficiency") * domain * chip_bandwidth), "s",
+    "pipelining.parallel_weight_time",
+    "t_weights",
+    n_total * bytes_per_param / (symbol("memory_efficiency") * domain * chip_bandwidth),
+    "s",
     "only the chips of one stage, a scale-up domain, read weights for the same token at the same time",
-    ("each stage is one domain", "the other stages work on other tokens meanwhile"), lecture("1:17:06"),
-)  # fmt: skip
+    ("each stage is one domain", "the other stages work on other tokens meanwhile"),
+    lecture("1:17:06"),
+)

@@ -1,7 +1,8 @@
 """The pipelining lesson's figures. Each function returns a matplotlib Figure, whose `alt` says in words what it shows.
 
 Every curve is a formula of `equations` or a run of `simulation`, every number in a label or an alt text comes from them
-or from the catalogue. Forward passes are blue, gradients of inputs orange, gradients of weights green; idle time is white.
+or from the catalogue. Forward passes are blue, gradients of inputs orange, gradients of weights green; idle time is
+white.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from matplotlib.patches import Circle, Rectangle
 from blackboard import catalogue, drawing, units
 from blackboard.case import RUNNING, plain
 from blackboard.drawing import Drawing, alt_of, arrow, bare, beside, done, listed, percent
-from blackboard.pipelining import equations as eq, numbers, simulation
+from blackboard.pipelining import equations as eq
+from blackboard.pipelining import numbers, simulation
 from blackboard.pipelining.simulation import Box, Costs, Schedule, Timeline
 from blackboard.style import COLOURS
 from blackboard.units import pretty, significant
@@ -33,7 +35,7 @@ def alt(name: str, *args: Any) -> str:
     return alt_of(__name__, name, *args)
 
 
-# --- timelines ---------------------------------------------------------------------------------------------------------
+# --- timelines --------------------------------------------------------------------------------------------------------
 
 
 def _parts(box: Box, costs: Costs, split: bool) -> list[tuple[str, float]]:
@@ -63,11 +65,22 @@ def _draw(axes, run: Timeline, costs: Costs, inches: float = 0.0) -> None:
         whole = sum(time for _, time in parts)
         for kind, time in parts:
             later = run.chunks > 1 and box.stage >= run.devices  # chunks behind the first are lighter
-            axes.add_patch(Rectangle((box.start, low), width, 0.92 * time / whole, color=COLOURS[KINDS[kind]], alpha=0.32 if later else 0.6, lw=0))
+            axes.add_patch(
+                Rectangle(
+                    (box.start, low),
+                    width,
+                    0.92 * time / whole,
+                    color=COLOURS[KINDS[kind]],
+                    alpha=0.32 if later else 0.6,
+                    lw=0,
+                )
+            )
             low += 0.92 * time / whole
         axes.add_patch(Rectangle((box.start, box.device - 0.46), width, 0.92, fill=False, ec="white", lw=0.6))
         if inches and (text := _number(box, inches * width / float(run.makespan))):
-            axes.text(box.start + width / 2, box.device, text, ha="center", va="center_baseline", fontsize=SMALL, clip_on=True)
+            axes.text(
+                box.start + width / 2, box.device, text, ha="center", va="center_baseline", fontsize=SMALL, clip_on=True
+            )
     _racks(axes, run.devices)
     axes.set_xlim(0, float(run.makespan))
 
@@ -104,24 +117,34 @@ def gantt(schedule: Schedule | None = None, costs: Costs = EQUAL, name: str = ""
     run = simulation.simulate(schedule or simulation.one_f_one_b(RACKS, 2 * RACKS), costs)
     fig, axes = drawing.axes(5.0, 1.35 + 0.3 * run.devices)
     _draw(axes, run, costs, inches=4.2)
-    axes.set_xlabel(f"time ({', '.join(f'{name} = {_time(cost)}' for name, cost in zip('FBW', (costs.forward, costs.backward, costs.weight)))})")
+    times = zip("FBW", (costs.forward, costs.backward, costs.weight))
+    axes.set_xlabel(f"time ({', '.join(f'{name} = {_time(cost)}' for name, cost in times)})")
     fig.get_layout_engine().set(rect=(0, 0, 1, 1 - 0.33 / fig.get_figheight()))
     _key(fig, 1 - 0.17 / fig.get_figheight())
     kinds = {kind for box in run.boxes for kind in box.kind}
     wait = f" ({percent(run.bubble, 1)} if all wait for the last)" if run.bubble - run.period_bubble > 1e-9 else ""
-    said = f"bubble {percent(run.period_bubble, 1)}{wait}," + ("\n" if wait else " ") + f"at most {_peak(run):g} micro-batches held"
+    said = (
+        f"bubble {percent(run.period_bubble, 1)}{wait},"
+        + ("\n" if wait else " ")
+        + f"at most {_peak(run):g} micro-batches held"
+    )
     axes.set_title(f"{name}: {said}" if name else said, loc="left")
     batches = len({batch for box in run.boxes for _, batch, _ in box.keys})
-    apart = "forward passes, gradients of inputs and gradients of weights" if "W" in kinds else "forward and whole backward passes"
+    apart = (
+        "forward passes, gradients of inputs and gradients of weights"
+        if "W" in kinds
+        else "forward and whole backward passes"
+    )
     return done(
         fig,
-        f"{name or 'A schedule'} on {run.devices} racks with {batches} micro-batches: time from 0 to {float(run.makespan):g} across, a row per "
-        f"rack, boxes for {apart}, numbered by micro-batch where they fit. Racks are idle {percent(run.period_bubble, 1)} of their time{wait}; the "
-        f"rack that holds most keeps {_peak(run):g} micro-batches' activations.",
+        f"{name or 'A schedule'} on {run.devices} racks with {batches} micro-batches: time from 0 to"
+        f" {float(run.makespan):g} across, a row per rack, boxes for {apart}, numbered by micro-batch where they fit."
+        f" Racks are idle {percent(run.period_bubble, 1)} of their time{wait}; the rack that holds most keeps"
+        f" {_peak(run):g} micro-batches' activations.",
     )
 
 
-# --- the board's figures -----------------------------------------------------------------------------------------------
+# --- the board's figures ----------------------------------------------------------------------------------------------
 
 CHOSEN, EXPERTS, LAYERS = (1, 2, 5), 7, 2  # of B8: experts that a token goes to, those drawn, layers on a rack
 RISE, GAP = 1.75, 0.75  # from layer to layer, and what a cut adds
@@ -142,7 +165,9 @@ def stack() -> Drawing:
     axes.text(EXPERTS + 2.3, cut + 0.12, "1 arrow", color=COLOURS["kv"], va="bottom", ha="right")
     for stage in range(stages):
         base = stage * (LAYERS * RISE + GAP) + LAYERS * RISE / 2
-        axes.text(EXPERTS + 2.3, base, f"rack {stage}\n{inside} arrows", ha="right", va="center", color=COLOURS["compute"])
+        axes.text(
+            EXPERTS + 2.3, base, f"rack {stage}\n{inside} arrows", ha="right", va="center", color=COLOURS["compute"]
+        )
     axes.text(mid, -0.35, "a token", ha="center", va="top")
     axes.add_patch(Circle((mid, top), 0.13, color=COLOURS["bound"]))
     arrow(axes, (mid, top), (mid, top + 0.6), "muted")
@@ -151,9 +176,9 @@ def stack() -> Drawing:
     ratio = eq.scale_ratio(copies=len(CHOSEN), layers_per_stage=LAYERS, scale_up=1, scale_out=1)
     return done(
         fig,
-        f"A stack of {stages * LAYERS} routed layers, bottom to top, with {EXPERTS} experts each; a dashed line cuts it into {stages} racks of "
-        f"{LAYERS} layers. In every layer the token fans out to {len(CHOSEN)} experts and comes back from them: {inside} arrows inside a "
-        f"rack. Across the cut goes one arrow, {ratio:g} times less traffic.",
+        f"A stack of {stages * LAYERS} routed layers, bottom to top, with {EXPERTS} experts each; a dashed line cuts it"
+        f" into {stages} racks of {LAYERS} layers. In every layer the token fans out to {len(CHOSEN)} experts and comes"
+        f" back from them: {inside} arrows inside a rack. Across the cut goes one arrow, {ratio:g} times less traffic.",
     )
 
 
@@ -162,7 +187,11 @@ def _layer(axes, base: float, mid: float) -> None:
     axes.add_patch(Circle((mid, base), 0.13, color=COLOURS["bound"]))
     for expert in range(EXPERTS):
         chosen = expert in CHOSEN
-        looks = {"fc": COLOURS["compute"], "alpha": 0.3, "lw": 0} if chosen else {"fill": False, "ec": COLOURS["muted"], "lw": 1}
+        looks = (
+            {"fc": COLOURS["compute"], "alpha": 0.3, "lw": 0}
+            if chosen
+            else {"fill": False, "ec": COLOURS["muted"], "lw": 1}
+        )
         axes.add_patch(Rectangle((expert - 0.36, base + RISE / 2 - 0.24), 0.72, 0.48, **looks))
         if chosen:
             side = 0.12 * np.sign(expert - mid)
@@ -188,10 +217,10 @@ def serving() -> Drawing:
     axes[0].text(RACKS + 0.2, RACKS - 1, "next token", va="center")
     return done(
         fig,
-        f"Time across, 0 to {end} passes, racks 0 to {RACKS - 1} down, boxes numbered by micro-batch; twice. Above, one batch goes down the "
-        f"racks as a staircase and enters rack 0 again right after rack {RACKS - 1}: each rack is idle {percent(idle)} of the time. Below, "
-        f"micro-batches 0 to {RACKS - 1} follow each other without a gap and each enters rack 0 again when it leaves rack {RACKS - 1}: idle "
-        f"{percent(waits)} from time {RACKS - 1} on.",
+        f"Time across, 0 to {end} passes, racks 0 to {RACKS - 1} down, boxes numbered by micro-batch; twice. Above, one"
+        f" batch goes down the racks as a staircase and enters rack 0 again right after rack {RACKS - 1}: each rack is"
+        f" idle {percent(idle)} of the time. Below, micro-batches 0 to {RACKS - 1} follow each other without a gap and"
+        f" each enters rack 0 again when it leaves rack {RACKS - 1}: idle {percent(waits)} from time {RACKS - 1} on.",
     )
 
 
@@ -200,9 +229,21 @@ def _served(axes, run: Timeline, end: float) -> None:
     for box in run.boxes:
         if box.start < end:
             mine = box.micro_batch == 0
-            looks = {"fc": COLOURS["compute" if mine else "muted"], "alpha": 0.85 if mine else 0.25, "ec": "white", "lw": 1}
+            looks = {
+                "fc": COLOURS["compute" if mine else "muted"],
+                "alpha": 0.85 if mine else 0.25,
+                "ec": "white",
+                "lw": 1,
+            }
             axes.add_patch(Rectangle((box.start, box.device - 0.46), 1, 0.92, **looks))
-            axes.text(box.start + 0.5, box.device, str(box.micro_batch), ha="center", va="center_baseline", color="white" if mine else "black")
+            axes.text(
+                box.start + 0.5,
+                box.device,
+                str(box.micro_batch),
+                ha="center",
+                va="center_baseline",
+                color="white" if mine else "black",
+            )
     _racks(axes, run.devices)
     axes.set(xlim=(0, end), xticks=range(0, end + 1, RACKS))
 
@@ -214,9 +255,22 @@ def training() -> Drawing:
     stop, end, last = max(box.end for box in run.boxes if box.kind == "F"), run.makespan, RACKS - 1
     for rack, row in enumerate(run.rows):
         ends, starts = [0, *(box.end for box in row)], [*(box.start for box in row), end]
-        axes.barh([rack] * len(ends), [b - a for a, b in zip(ends, starts)], 0.92, ends, color=COLOURS["second"], alpha=0.22, lw=0)
+        axes.barh(
+            [rack] * len(ends),
+            [b - a for a, b in zip(ends, starts)],
+            0.92,
+            ends,
+            color=COLOURS["second"],
+            alpha=0.22,
+            lw=0,
+        )
     _draw(axes, run, Costs(), inches=4.2)
-    for x, row, word in ((1.1, last, "fill"), (stop - 1.3, 0, "drain"), (stop + 1.3, 0, "fill"), (end - 1.15, last, "drain")):
+    for x, row, word in (
+        (1.1, last, "fill"),
+        (stop - 1.3, 0, "drain"),
+        (stop + 1.3, 0, "fill"),
+        (end - 1.15, last, "drain"),
+    ):
         axes.text(x, row, word, ha="center", va="center", color=COLOURS["bound"], style="italic")
     axes.axvline(stop, color=COLOURS["bound"], lw=2.2)
     for x, word in ((stop / 2, "forward"), ((stop + end) / 2, "backward")):
@@ -228,22 +282,26 @@ def training() -> Drawing:
     axes.set_title(f"bubble = $(P-1)/(n_{{mb}}+P-1)$ = {top}/{bottom} = {percent(share, 1)}", loc="left", pad=22)
     return done(
         fig,
-        f"GPipe on {RACKS} racks with {RACKS} micro-batches: time across in {end} slots, racks 0 to {last} down. A slanted block of forward "
-        f"passes, a hard stop at slot {stop}, a mirrored block of backward passes. The triangles before and after each block are idle, "
-        f"named fill and drain: each rack works {run.busy(0)} of {end} slots, so the bubble is {top}/{bottom}, {percent(run.bubble, 1)}.",
+        f"GPipe on {RACKS} racks with {RACKS} micro-batches: time across in {end} slots, racks 0 to {last} down. A"
+        f" slanted block of forward passes, a hard stop at slot {stop}, a mirrored block of backward passes. The"
+        f" triangles before and after each block are idle, named fill and drain: each rack works {run.busy(0)} of {end}"
+        f" slots, so the bubble is {top}/{bottom}, {percent(run.bubble, 1)}.",
     )
 
 
-# --- schedules for training --------------------------------------------------------------------------------------------
+# --- schedules for training -------------------------------------------------------------------------------------------
 
 
 def _known(devices: int, batches: int) -> dict[str, Schedule]:
     """The lesson's schedules by name."""
     return {
-        "GPipe": simulation.gpipe(devices, batches), "1F1B": simulation.one_f_one_b(devices, batches),
-        "interleaved": simulation.interleaved(devices, batches, 2), "ZB-H1": simulation.zero_bubble_h1(devices, batches),
-        "ZB-H2": simulation.zero_bubble_h2(devices, batches), "DualPipe": simulation.dualpipe(devices, batches),
-    }  # fmt: skip
+        "GPipe": simulation.gpipe(devices, batches),
+        "1F1B": simulation.one_f_one_b(devices, batches),
+        "interleaved": simulation.interleaved(devices, batches, 2),
+        "ZB-H1": simulation.zero_bubble_h1(devices, batches),
+        "ZB-H2": simulation.zero_bubble_h2(devices, batches),
+        "DualPipe": simulation.dualpipe(devices, batches),
+    }
 
 
 NOTES = {"interleaved": "pale: second chunk", "ZB-H2": "the next step joins on", "DualPipe": "weights kept twice"}
@@ -267,9 +325,9 @@ def schedules() -> Drawing:
     said = "; ".join(f"{name} {percent(run.period_bubble)} and {_peak(run):g}" for name, run in runs.items())
     return done(
         fig,
-        f"Six Gantt charts on one time scale, for {RACKS} racks and {batches} micro-batches, with F, B and W equally long; boxes that do two "
-        f"things at once are striped. Bubble, and micro-batches' activations on the rack that holds most: {said}. Bubbles count a rack "
-        "from its own first pass to its last.",
+        f"Six Gantt charts on one time scale, for {RACKS} racks and {batches} micro-batches, with F, B and W equally"
+        " long; boxes that do two things at once are striped. Bubble, and micro-batches' activations on the rack that"
+        f" holds most: {said}. Bubbles count a rack from its own first pass to its last.",
     )
 
 
@@ -280,8 +338,21 @@ def bubble_and_memory() -> Drawing:
     found = [simulation.searched(devices, batches, EQUAL, limit)[1] for limit in range(devices, 2 * devices)]
     at = {name: (_peak(run), 100 * run.period_bubble) for name, run in runs.items()}
     fig, axes = drawing.axes(5.0, 3.8)
-    axes.plot([_peak(run) for run in found], [100 * run.period_bubble for run in found], color=COLOURS["accent"], ls="--", lw=1.5, marker=".", ms=5)
-    sides = {"GPipe": (-9, 0, "right"), "ZB-H1": (-9, 0, "right"), "DualPipe": (-6, -19, "right"), "ZB-H2": (9, 6, "left")}
+    axes.plot(
+        [_peak(run) for run in found],
+        [100 * run.period_bubble for run in found],
+        color=COLOURS["accent"],
+        ls="--",
+        lw=1.5,
+        marker=".",
+        ms=5,
+    )
+    sides = {
+        "GPipe": (-9, 0, "right"),
+        "ZB-H1": (-9, 0, "right"),
+        "DualPipe": (-6, -19, "right"),
+        "ZB-H2": (9, 6, "left"),
+    }
     words = {"DualPipe": "DualPipe\n(weights twice)", "interleaved": "interleaved, 2 chunks"}
     colours = {"ZB-H1": "accent", "ZB-H2": "accent", "DualPipe": "second"}
     for name, place in at.items():
@@ -291,18 +362,24 @@ def bubble_and_memory() -> Drawing:
         beside(axes, words.get(name, name), place, (x, y), colour, ha=side, va="center")
     axes.text(13.2, 4.3, "found by a search", color=COLOURS["accent"])
     axes.annotate("better", (0.6, 0.6), (4.2, 2.2), ha="center", va="center", arrowprops={"arrowstyle": "->"})
-    axes.set(xlim=(0, batches + 1.5), ylim=(0, 27), xlabel="peak memory (micro-batches' activations of a stage)", ylabel="bubble (%)")
+    axes.set(
+        xlim=(0, batches + 1.5),
+        ylim=(0, 27),
+        xlabel="peak memory (micro-batches' activations of a stage)",
+        ylabel="bubble (%)",
+    )
     axes.set_title(f"{devices} racks, {batches} micro-batches, F = B = W", loc="left")
     said = "; ".join(f"{name} {x:g} and {y:.1f} %" for name, (x, y) in at.items())
     return done(
         fig,
-        f"Bubble, 0 to 27 %, against peak memory, 0 to {batches + 1} micro-batches' activations, for six schedules on {devices} racks with {batches} "
-        f"micro-batches: {said}. A dashed line joins schedules that a search finds with memory from {devices} to {2 * devices - 1}: with memory "
-        "beyond that of ZB-H1 the bubble goes down to nothing.",
+        f"Bubble, 0 to 27 %, against peak memory, 0 to {batches + 1} micro-batches' activations, for six schedules on"
+        f" {devices} racks with {batches} micro-batches: {said}. A dashed line joins schedules that a search finds with"
+        f" memory from {devices} to {2 * devices - 1}: with memory beyond that of ZB-H1 the bubble goes down to"
+        " nothing.",
     )
 
 
-# --- against reality -----------------------------------------------------------------------------------------------------
+# --- against reality --------------------------------------------------------------------------------------------------
 
 LOOKS = {"1F1B": ("compute", "o"), "1F1B-I": ("kv", "s"), "ZB-1p": ("accent", "^"), "ZB-2p": ("second", "D")}
 
@@ -314,7 +391,10 @@ def measured() -> Drawing:
     span = [0.8 * min(row.measured_throughput for row in rows), 1.3 * max(row.throughput for row in rows)]
     axes.plot(span, span, color=COLOURS["bound"], lw=1.5)
     axes.text(2.05, 2.6, "measured = simulated", rotation=38, rotation_mode="anchor", ha="center", va="bottom")
-    above = {name: [100 * (row.throughput / row.measured_throughput - 1) for row in rows if row.schedule == name] for name in LOOKS}
+    above = {
+        name: [100 * (row.throughput / row.measured_throughput - 1) for row in rows if row.schedule == name]
+        for name in LOOKS
+    }
     for line, (name, (colour, marker)) in enumerate(LOOKS.items()):
         mine = [row for row in rows if row.schedule == name]
         look = {"color": COLOURS[colour], "ms": 5.5, "mfc": "none", "mew": 1.4}
@@ -328,18 +408,31 @@ def measured() -> Drawing:
         axis.set_minor_formatter("")
     for model in simulation.SETUPS:
         mine = [row for row in rows if row.model == model]
-        axes.annotate(model, (max(row.throughput for row in mine), min(row.measured_throughput for row in mine)), (9, -3),
-                      textcoords="offset points", va="top", ha="center")  # fmt: skip
-    gaps.set(xlim=(0, 20), ylim=(len(LOOKS) - 0.5, -0.5), yticks=[], xticks=range(0, 21, 5), xlabel="simulated above measured (%)")
+        axes.annotate(
+            model,
+            (max(row.throughput for row in mine), min(row.measured_throughput for row in mine)),
+            (9, -3),
+            textcoords="offset points",
+            va="top",
+            ha="center",
+        )
+    gaps.set(
+        xlim=(0, 20),
+        ylim=(len(LOOKS) - 0.5, -0.5),
+        yticks=[],
+        xticks=range(0, 21, 5),
+        xlabel="simulated above measured (%)",
+    )
     gaps.axvline(0, color=COLOURS["bound"], lw=2.5)
     least, most = min(map(min, above.values())), max(map(max, above.values()))
     said = ", ".join(f"{name} {np.mean(values):.0f} %" for name, values in above.items())
     return done(
         fig,
-        f"Above, {len(rows)} measured training throughputs of four schedules and four models, {min(row.measured_throughput for row in rows):g} to "
-        f"{max(row.measured_throughput for row in rows):g} samples per second and GPU, against the simulation (both log): all lie just below the "
-        f"line of equality. Below, how far the simulation is above each, {least:.1f} to {most:.1f} %; on average {said}. No measurement "
-        "beats the ideal.",
+        f"Above, {len(rows)} measured training throughputs of four schedules and four models,"
+        f" {min(row.measured_throughput for row in rows):g} to {max(row.measured_throughput for row in rows):g} samples"
+        " per second and GPU, against the simulation (both log): all lie just below the line of equality. Below, how"
+        f" far the simulation is above each, {least:.1f} to {most:.1f} %; on average {said}. No measurement beats the"
+        " ideal.",
     )
 
 
@@ -358,21 +451,30 @@ def stage_memory() -> Drawing:
     axes.set_xticks(places, [f"{p}" for p in stages])
     beside(axes, "KV", (places[-1] + 0.31, kv[-1] / 2), (7, 0), "kv", va="center")
     beside(axes, "weights", (places[-1] + 0.31, kv[-1] + weights[-1] / 2), (7, 0), "weights", va="center")
-    axes.set(xlabel="pipeline stages P", ylabel="GB per GPU", xlim=(-0.5, len(stages) + 0.2), ylim=(0, max(kv + weights) * 1.12))
+    axes.set(
+        xlabel="pipeline stages P",
+        ylabel="GB per GPU",
+        xlim=(-0.5, len(stages) + 0.2),
+        ylim=(0, max(kv + weights) * 1.12),
+    )
     axes.grid(axis="x", visible=False)
     board = numbers.BOARD
-    axes.set_title(f"{board['expert_parallel']} GPUs a stage, {pretty(board['n_total'], 'byte', exact=True)} of weights,\n"
-                   f"b = {board['micro_batch']:,}, L = {board['context']:,}, {board['kv_bytes_per_token']:,} B per token", loc="left")  # fmt: skip
+    axes.set_title(
+        f"{board['expert_parallel']} GPUs a stage, {pretty(board['n_total'], 'byte', exact=True)} of weights,\n"
+        f"b = {board['micro_batch']:,}, L = {board['context']:,}, {board['kv_bytes_per_token']:,} B per token",
+        loc="left",
+    )
     shown = listed([significant(value) for value in weights])
     return done(
         fig,
-        f"Stacked bars of memory per GPU, 0 to {max(kv + weights):.0f} GB, for {listed([str(p) for p in stages])} pipeline stages of "
-        f"{board['expert_parallel']} GPUs. The KV part is {significant(kv[0])} GB in every bar; the weights on top shrink: {shown} GB. "
-        "Each stage holds fewer layers of the KV cache, of as many times more sequences.",
+        f"Stacked bars of memory per GPU, 0 to {max(kv + weights):.0f} GB, for {listed([str(p) for p in stages])}"
+        f" pipeline stages of {board['expert_parallel']} GPUs. The KV part is {significant(kv[0])} GB in every bar; the"
+        f" weights on top shrink: {shown} GB. Each stage holds fewer layers of the KV cache, of as many times more"
+        " sequences.",
     )
 
 
-# --- the hop, and what scale-up buys -----------------------------------------------------------------------------------
+# --- the hop, and what scale-up buys ----------------------------------------------------------------------------------
 
 UNSURE = 10  # "could be off by an order of magnitude", 1:15:28
 
@@ -381,30 +483,54 @@ def hops() -> Drawing:
     """B11: the way from a GPU to the next rack's, and how long a hop takes by the lecture and by measurement."""
     fig, (axes, times) = drawing.axes(5.0, 5.2, 2, 1, height_ratios=(3.0, 2.3))
     _path(axes)
-    switched = [row["latency_us"] * US for row in catalogue.measurement("deepseek_isca25_link_latency").records() if "leaf" in row["path"]]
+    switched = [
+        row["latency_us"] * US
+        for row in catalogue.measurement("deepseek_isca25_link_latency").records()
+        if "leaf" in row["path"]
+    ]
     sent, said = eq.hop(width=catalogue.model(RUNNING.model).d_model, **numbers.SENT), numbers.LECTURE_HOP
     lines = [
-        (min(switched), max(switched), "accent", f"measured latency: {min(switched) / US:g} – {max(switched) / US:g} µs"),
+        (
+            min(switched),
+            max(switched),
+            "accent",
+            f"measured latency: {min(switched) / US:g} – {max(switched) / US:g} µs",
+        ),
         (sent, sent, "compute", f"sending {numbers.SENT['micro_batch']:,} vectors: {sent / US:.0f} µs"),
         (said / UNSURE, said * UNSURE, "third", f"lecture, unsure: {said / MS:g} ms"),
         (numbers.LECTURE_STEP, numbers.LECTURE_STEP, "bound", f"a decode step: {numbers.LECTURE_STEP / MS:g} ms"),
     ]
     for row, (low, high, colour, text) in enumerate(lines):
-        times.plot([low, high], [row, row], color=COLOURS[colour], lw=6, marker="o", ms=7, alpha=0.35 if colour == "third" else 1)
+        times.plot(
+            [low, high],
+            [row, row],
+            color=COLOURS[colour],
+            lw=6,
+            marker="o",
+            ms=7,
+            alpha=0.35 if colour == "third" else 1,
+        )
         left = high > MS
-        times.annotate(text, (low if left else high, row), (-10 if left else 10, 0), textcoords="offset points", va="center",
-                       ha="right" if left else "left")  # fmt: skip
+        times.annotate(
+            text,
+            (low if left else high, row),
+            (-10 if left else 10, 0),
+            textcoords="offset points",
+            va="center",
+            ha="right" if left else "left",
+        )
     times.plot(said, 2, "o", color=COLOURS["third"], ms=9)
     times.set(xscale="log", xlim=(1e-6, 0.1), ylim=(len(lines) - 0.5, -0.5), yticks=[], xlabel="time (log scale)")
     times.set_xticks(10.0 ** np.arange(-6, 0), [pretty(10.0**n, "s", 1) for n in range(-6, 0)])
     times.spines["left"].set_visible(False)
     return done(
         fig,
-        "A sketch of the way from a GPU to one of the next rack: GPU, NIC, top-of-rack switch, data-centre switch, top-of-rack switch, NIC, "
-        f"GPU. Below, times from 1 µs to 100 ms (log scale): measured latencies through switches {min(switched) / US:g} to "
-        f"{max(switched) / US:g} µs; sending {numbers.SENT['micro_batch']:,} vectors {sent / US:.0f} µs; the lecture's {said / MS:g} ms, "
-        f"unsure by a factor of {UNSURE}; a decode step {numbers.LECTURE_STEP / MS:g} ms. Latency and sending together are "
-        f"{said / (max(switched) + sent):.0f} times shorter than the lecture's hop.",
+        "A sketch of the way from a GPU to one of the next rack: GPU, NIC, top-of-rack switch, data-centre switch,"
+        " top-of-rack switch, NIC, GPU. Below, times from 1 µs to 100 ms (log scale): measured latencies through"
+        f" switches {min(switched) / US:g} to {max(switched) / US:g} µs; sending {numbers.SENT['micro_batch']:,}"
+        f" vectors {sent / US:.0f} µs; the lecture's {said / MS:g} ms, unsure by a factor of {UNSURE}; a decode step"
+        f" {numbers.LECTURE_STEP / MS:g} ms. Latency and sending together are {said / (max(switched) + sent):.0f} times"
+        " shorter than the lecture's hop.",
     )
 
 
@@ -439,13 +565,25 @@ DOMAINS = ("a100-80gb-8", "h100-8", "h200-8", "b200-8", "gb200-nvl72", "vr200-nv
 def weights_in_parallel() -> Drawing:
     """Time to read the weights once on a whole scale-up domain: the domain did more than the chip."""
     systems = [catalogue.system(id) for id in DOMAINS]
-    time = {row.id: eq.parallel_weight_time(n_total=numbers.HUNDREDS, bytes_per_param=1, domain=row.symbols()["domain"],
-                                            chip_bandwidth=row.symbols()["chip_bandwidth"]) / MS for row in systems}  # fmt: skip
+    time = {
+        row.id: (
+            eq.parallel_weight_time(
+                n_total=numbers.HUNDREDS,
+                bytes_per_param=1,
+                domain=row.symbols()["domain"],
+                chip_bandwidth=row.symbols()["chip_bandwidth"],
+            )
+            / MS
+        )
+        for row in systems
+    }
     fig, axes = drawing.axes(5.0, 3.9)
     for line, row in enumerate(systems):
         fits = row.hbm_bytes >= numbers.HUNDREDS
         axes.barh(line, time[row.id], 0.6, color=COLOURS["weights"], alpha=0.8 if fits else 0.3)
-        axes.annotate(f"{significant(time[row.id])}", (time[row.id], line), (5, 0), textcoords="offset points", va="center")
+        axes.annotate(
+            f"{significant(time[row.id])}", (time[row.id], line), (5, 0), textcoords="offset points", va="center"
+        )
         if not fits:
             axes.text(time[row.id] / 2, line, "does not fit", ha="center", va="center")
     axes.set_yticks(range(len(systems)), [_domain(row) for row in systems])
@@ -453,14 +591,19 @@ def weights_in_parallel() -> Drawing:
     chip, domain = time[before] / time[between], time[between] / time[after]
     for start, end, word in ((before, between, f"chips: {chip:.1f}×"), (between, after, f"domain: {domain:.0f}×")):
         _gain(axes, (time[start], DOMAINS.index(start)), (time[end], DOMAINS.index(end)), 1.35 * time[before], word)
-    axes.set(xlim=(0, 2 * time[before]), ylim=(len(systems) - 0.5, -0.5), xlabel=f"ms to read {pretty(numbers.HUNDREDS, 'byte')} of weights once")
+    axes.set(
+        xlim=(0, 2 * time[before]),
+        ylim=(len(systems) - 0.5, -0.5),
+        xlabel=f"ms to read {pretty(numbers.HUNDREDS, 'byte')} of weights once",
+    )
     axes.grid(axis="y", visible=False)
     said = "; ".join(f"{_domain(row)} {significant(time[row.id])} ms" for row in systems)
     small = listed([_domain(row) for row in systems if row.hbm_bytes < numbers.HUNDREDS])
     return done(
         fig,
-        f"Bars of the time to read {pretty(numbers.HUNDREDS, 'byte')} of weights once by all chips of a scale-up domain: {said}. From H100 to "
-        f"B200 the chip makes it {chip:.1f} times shorter, from 8 to 72 chips the domain {domain:.0f} times. {small} cannot hold so much.",
+        f"Bars of the time to read {pretty(numbers.HUNDREDS, 'byte')} of weights once by all chips of a scale-up"
+        f" domain: {said}. From H100 to B200 the chip makes it {chip:.1f} times shorter, from 8 to 72 chips the domain"
+        f" {domain:.0f} times. {small} cannot hold so much.",
     )
 
 

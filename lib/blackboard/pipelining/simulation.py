@@ -76,7 +76,9 @@ class Costs:
         for name in ("forward", "backward", "weight"):
             cost = getattr(self, name)
             if isinstance(cost, Sequence) and len(cost) not in (devices, stages):
-                raise ValueError(f"{name} has {len(cost)} times; give one for each of {devices} devices or {stages} stages")
+                raise ValueError(
+                    f"{name} has {len(cost)} times; give one for each of {devices} devices or {stages} stages"
+                )
 
     def of(self, kind: str, stage: int = 0) -> Time:
         """Time of a pass of this kind ("F", "B", "W") at a stage; uneven stages repeat for the chunks of a device."""
@@ -152,7 +154,9 @@ class Timeline:
         return 1 - sum(map(self.busy, range(self.devices))) / (self.devices * self.period)
 
     def idle(self, start: Time | None = None, end: Time | None = None) -> float:
-        """Idle share of all devices between two times, without which over the makespan; a window shows a steady state."""
+        """Idle share of all devices between two times, without which over the makespan; a window shows a steady
+        state.
+        """
         first = min(box.start for box in self.boxes) if start is None else start
         last = max(box.end for box in self.boxes) if end is None else end
         if last <= first:
@@ -164,7 +168,8 @@ class Timeline:
         """Most activations held at once, in those of one micro-batch on one device's share of layers.
 
         kept: the share that a split backward keeps from the end of B to the end of W. 1: all of it, as ZB-H1 and H2
-        count; the paper's own is 32 / (34 + 5·heads·sequence/width). A forward without a backward (inference) keeps nothing.
+        count; the paper's own is 32 / (34 + 5·heads·sequence/width). A forward without a backward (inference) keeps
+        nothing.
         """
         ran = [box.keys for box in self.rows[device]]
         done = {key for keys in ran for key in keys}
@@ -243,7 +248,17 @@ class Run:
                 self.waiting.setdefault(missing, set()).add(device)
                 break
             end = start + self.duration(item, keys)
-            row.append(Box(device, "".join([kind for kind, _, _ in keys]), item.micro_batch, item.stage, start, end, item.beside))
+            row.append(
+                Box(
+                    device,
+                    "".join([kind for kind, _, _ in keys]),
+                    item.micro_batch,
+                    item.stage,
+                    start,
+                    end,
+                    item.beside,
+                )
+            )
             for key in keys:
                 self.ended[key] = end, device
                 if key in self.waiting:
@@ -251,7 +266,9 @@ class Run:
         return woken
 
     def earliest(self, keys: tuple[Key, ...], device: int) -> tuple[Time, Key | None]:
-        """When a pass can start: its device is free and everything has arrived; and the first thing that has not ended, if any."""
+        """When a pass can start: its device is free and everything has arrived; and the first thing that has not
+        ended, if any.
+        """
         start = self.rows[device][-1].end if self.rows[device] else 0
         for key in keys:
             for need in needs(key, self.last):
@@ -288,7 +305,9 @@ def validate(keys: Counter[Key]) -> None:
     """ValueError unless each pass is of a known kind and listed once."""
     for key, times in keys.items():
         if key[0] not in ("F", "B", "W"):
-            raise ValueError(f'a pass is of kind "F", "B" or "W", not {key[0]!r}; what overlaps with it goes into `beside`')
+            raise ValueError(
+                f'a pass is of kind "F", "B" or "W", not {key[0]!r}; what overlaps with it goes into `beside`'
+            )
         if times > 1:
             raise ValueError(f"{said([key])} is listed {times} times; list it once")
 
@@ -307,7 +326,9 @@ def serve(devices: int, micro_batches: int, steps: int) -> Schedule:
     """
     positive(devices=devices, micro_batches=micro_batches, steps=steps)
     visits = list(product(range(steps), range(micro_batches)))
-    return Schedule([[Pass("F", batch, step * devices + device) for step, batch in visits] for device in range(devices)])
+    return Schedule(
+        [[Pass("F", batch, step * devices + device) for step, batch in visits] for device in range(devices)]
+    )
 
 
 def naive(devices: int, steps: int = 1) -> Schedule:
@@ -322,7 +343,9 @@ def gpipe(devices: int, micro_batches: int) -> Schedule:
     """All forwards, a hard stop, all backwards in reverse (arXiv 1811.06965; lecture 0:58:53)."""
     positive(devices=devices, micro_batches=micro_batches)
     batches = range(micro_batches)
-    rows = [[*(Pass("F", b, d) for b in batches), *(Pass("B", b, d) for b in reversed(batches))] for d in range(devices)]
+    rows = [
+        [*(Pass("F", b, d) for b in batches), *(Pass("B", b, d) for b in reversed(batches))] for d in range(devices)
+    ]
     return Schedule(rows)
 
 
@@ -375,7 +398,9 @@ def alternate(forwards: list[Pass], backwards: list[Pass], warmup: int) -> list[
 
 
 def zero_bubble_h1(devices: int, micro_batches: int) -> Schedule:
-    """ZB-H1 (arXiv 2401.10241, 2.1): the warm-up of 1F1B; device i puts off its W by i micro-batches, and none holds more than P."""
+    """ZB-H1 (arXiv 2401.10241, 2.1): the warm-up of 1F1B; device i puts off its W by i micro-batches, and none holds
+    more than P.
+    """
     return split_backward(micro_batches, [(devices - d, d) for d in range(devices)])
 
 
@@ -385,7 +410,9 @@ def zero_bubble_h2(devices: int, micro_batches: int) -> Schedule:
 
 
 def split_backward(micro_batches: int, delays: list[tuple[int, int]]) -> Schedule:
-    """Per device (warm-up, delay): forwards first, then B, W, F in turn, each W as many micro-batches late as the delay."""
+    """Per device (warm-up, delay): forwards first, then B, W, F in turn, each W as many micro-batches late as the
+    delay.
+    """
     positive(devices=len(delays), micro_batches=micro_batches)
     rows = []
     for d, (warmup, delay) in enumerate(delays):
@@ -408,17 +435,22 @@ def positive(**counts: int) -> None:
 # --- schedules that a search finds --------------------------------------------------------------------------------
 
 
-def zero_bubble(devices: int, micro_batches: int, costs: Costs, limit: float | None = None, kept: float = 1) -> Schedule:
-    """A schedule made for these costs and this memory, as ZB-1p (limit P) and ZB-2p (limit 2P) of arXiv 2401.10241, 3.1.
+def zero_bubble(
+    devices: int, micro_batches: int, costs: Costs, limit: float | None = None, kept: float = 1
+) -> Schedule:
+    """A schedule made for these costs and this memory, as ZB-1p (limit P) and ZB-2p (limit 2P) of arXiv 2401.10241,
+    3.1.
 
-    limit: activations a device may hold, in those of one micro-batch; by default P, the memory of 1F1B.
-    kept: as in `Timeline.peak`. Greedy rules are tried, and ZB-H1 and H2 where they fit; the one of the shortest period
-    is taken, and of those the one of the shortest makespan. A search that finds good schedules, not a proof of the best.
+    limit: activations a device may hold, in those of one micro-batch; by default P, the memory of 1F1B. kept: as in
+    `Timeline.peak`. Greedy rules are tried, and ZB-H1 and H2 where they fit; the one of the shortest period is taken,
+    and of those the one of the shortest makespan. A search that finds good schedules, not a proof of the best.
     """
     return searched(devices, micro_batches, costs, limit, kept)[0]
 
 
-def searched(devices: int, micro_batches: int, costs: Costs, limit: float | None = None, kept: float = 1) -> tuple[Schedule, Timeline]:
+def searched(
+    devices: int, micro_batches: int, costs: Costs, limit: float | None = None, kept: float = 1
+) -> tuple[Schedule, Timeline]:
     """The schedule of `zero_bubble`, and its run."""
     positive(devices=devices, micro_batches=micro_batches)
     limit = devices if limit is None else limit
@@ -496,7 +528,8 @@ class Greedy:
 
 
 def dualpipe(devices: int, micro_batches: int) -> Schedule:
-    """DualPipe: half of the micro-batches from each end, and so two copies of the parameters (github.com/deepseek-ai/DualPipe).
+    """DualPipe: half of the micro-batches from each end, and so two copies of the parameters
+    (github.com/deepseek-ai/DualPipe).
 
     Micro-batches 0 to M/2 - 1 enter at device 0, the others at device P - 1, where stage s lies on device P - 1 - s.
     The eight steps are the authors'. Raises ValueError unless P and M are even and M at least 2P.
@@ -592,7 +625,9 @@ class Setup(NamedTuple):
     width: int
 
     def most(self, run: Timeline, micro_batch: int) -> float:
-        """Bytes of activations on the device that holds most: per layer and micro-batch s·b·h·(34 + 5·a·s/h) (Table 1)."""
+        """Bytes of activations on the device that holds most: per layer and micro-batch s·b·h·(34 + 5·a·s/h) (Table
+        1).
+        """
         layers = [self.layers - (device in (0, run.devices - 1)) for device in range(run.devices)]
         held = max(run.peak(device, self.kept) * count for device, count in enumerate(layers))
         return held * 1024 * micro_batch * self.width * (34 + self.scores)
@@ -607,12 +642,26 @@ class Setup(NamedTuple):
         return 5 * self.heads * 1024 / self.width
 
 
-SETUPS = {"1.5B": Setup(3, 24, 2304), "6.2B": Setup(4, 32, 4096), "14.6B": Setup(3, 40, 5120), "28.3B": Setup(2, 48, 6144)}
+SETUPS = {
+    "1.5B": Setup(3, 24, 2304),
+    "6.2B": Setup(4, 32, 4096),
+    "14.6B": Setup(3, 40, 5120),
+    "28.3B": Setup(2, 48, 6144),
+}
 COLUMNS = (
-    "model", "stages", "microbatches", "microbatch_size", "schedule",
-    "forward_ms", "input_gradient_ms", "weight_gradient_ms", "transfer_ms",
-    "throughput_sequence_per_GPU_per_s", "memory_GB", "bubble_rate",
-)  # fmt: skip
+    "model",
+    "stages",
+    "microbatches",
+    "microbatch_size",
+    "schedule",
+    "forward_ms",
+    "input_gradient_ms",
+    "weight_gradient_ms",
+    "transfer_ms",
+    "throughput_sequence_per_GPU_per_s",
+    "memory_GB",
+    "bubble_rate",
+)
 
 
 class Comparison(NamedTuple):
@@ -650,9 +699,13 @@ def against_measurements() -> list[Comparison]:
     return [compare(*row) for row in zip(*map(table.column, COLUMNS), strict=True)]
 
 
-def compare(model, devices, batches, size, name, forward, backward, weight, hop, measured, memory, bubble) -> Comparison:
+def compare(
+    model, devices, batches, size, name, forward, backward, weight, hop, measured, memory, bubble
+) -> Comparison:
     """One row of the table, in the order of COLUMNS."""
     setup, costs = SETUPS[model], Costs(forward / 1000, backward / 1000, weight / 1000, hop / 1000)
     run = published(name, devices, batches, costs, setup)
     throughput = size * batches / run.period / devices
-    return Comparison(model, devices, batches, name, run, bubble, throughput, measured, setup.most(run, size), memory * 1e9)
+    return Comparison(
+        model, devices, batches, name, run, bubble, throughput, measured, setup.most(run, size), memory * 1e9
+    )

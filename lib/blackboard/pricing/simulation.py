@@ -1,7 +1,8 @@
-"""The pricing lesson by other means: caches that are really kept and dropped, tokens that really attend, and blocks tried one by one.
+"""The pricing lesson by other means: caches that are really kept and dropped, tokens that really attend, and blocks
+tried one by one.
 
-Nothing here uses the formulas. Each function counts resources as they are used, event by event, with plain arithmetic, so that
-agreement with the formulas means something. Names of arguments are those of the notation, in base SI units.
+Nothing here uses the formulas. Each function counts resources as they are used, event by event, with plain arithmetic,
+so that agreement with the formulas means something. Names of arguments are those of the notation, in base SI units.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-# --- a cache over time -------------------------------------------------------------------------------------------------
+# --- a cache over time ------------------------------------------------------------------------------------------------
 
 
 class Place(NamedTuple):
-    """A device that can hold KV: USD/s of renting all of it, bytes it holds, and bytes/s that it reads (infinite: it need not)."""
+    """A device that can hold KV: USD/s of renting all of it, bytes it holds, and bytes/s that it reads (infinite: it
+    need not).
+    """
 
     rent: float
     capacity: float
@@ -37,9 +40,11 @@ class Bill(NamedTuple):
 
 
 def serve(gaps: Iterable[float], keep: float, place: Place, kv_bytes: float, recompute: float) -> Bill:
-    """The bill of a prefix that is asked for again after each of the gaps, s, and kept for up to `keep` s after each use.
+    """The bill of a prefix that is asked for again after each of the gaps, s, and kept for up to `keep` s after each
+    use.
 
-    `kv_bytes` is what the prefix takes, `recompute` the USD of computing it afresh. The use before the first gap is not billed.
+    `kv_bytes` is what the prefix takes, `recompute` the USD of computing it afresh. The use before the first gap is not
+    billed.
     """
     byte_seconds, busy, paid, hits, misses = 0.0, 0.0, 0.0, 0, 0
     for gap in gaps:
@@ -58,7 +63,9 @@ def foreseen(gaps: Iterable[float], place: Place, kv_bytes: float, recompute: fl
 
 
 def cheapest(gap: float, places: Mapping[str, Place], kv_bytes: float, recompute: float) -> str:
-    """The place in which to keep a prefix that is asked for every `gap` s, by trying all; "recompute" where none is worth it."""
+    """The place in which to keep a prefix that is asked for every `gap` s, by trying all; "recompute" where none is
+    worth it.
+    """
     bills = {name: serve([gap], gap, place, kv_bytes, recompute).total for name, place in places.items()}
     return min([*bills, "recompute"], key=lambda name: bills.get(name, recompute))
 
@@ -70,7 +77,9 @@ def poisson(mean: float, requests: int, seed: int = 0) -> list[float]:
 
 
 def workday(seed: int = 0, turns: int = 40, steps: int = 12) -> list[float]:
-    """Gaps, s, of someone at work with an agent, made up: seconds from tool to tool, minutes from turn to turn, a night at the end."""
+    """Gaps, s, of someone at work with an agent, made up: seconds from tool to tool, minutes from turn to turn, a
+    night at the end.
+    """
     draw = random.Random(seed)
     gaps = []
     for _ in range(turns):
@@ -79,7 +88,7 @@ def workday(seed: int = 0, turns: int = 40, steps: int = 12) -> list[float]:
     return [*gaps, 14 * 3600.0]
 
 
-# --- attention -----------------------------------------------------------------------------------------------------------
+# --- attention --------------------------------------------------------------------------------------------------------
 
 
 def prefill_flop(tokens: int, layers: int, query_heads: int, head_dim: int, n_active: float) -> tuple[float, float]:
@@ -88,14 +97,20 @@ def prefill_flop(tokens: int, layers: int, query_heads: int, head_dim: int, n_ac
     for position in range(1, tokens + 1):
         weights += 2 * n_active
         for _ in range(layers):
-            scores = position * 2 * head_dim  # a product and an addition for each value of each key before it, its own too
+            scores = (
+                position * 2 * head_dim
+            )  # a product and an addition for each value of each key before it, its own too
             mixing = position * 2 * head_dim  # and again for the values
             attention += query_heads * (scores + mixing)
     return weights, attention
 
 
-def sparse_bytes(context: int, layers: int, index_bytes: float, entry_bytes: float, selected: int, seed: int = 0) -> float:
-    """Bytes of cache that a new token reads when in every layer it scans all index keys and fetches the best entries."""
+def sparse_bytes(
+    context: int, layers: int, index_bytes: float, entry_bytes: float, selected: int, seed: int = 0
+) -> float:
+    """Bytes of cache that a new token reads when in every layer it scans all index keys and fetches the best
+    entries.
+    """
     draw, total = random.Random(seed), 0.0
     for _ in range(layers):
         scores = []
@@ -108,13 +123,15 @@ def sparse_bytes(context: int, layers: int, index_bytes: float, entry_bytes: flo
 
 
 def best_block(context: int, selected: int) -> tuple[int, int]:
-    """The block length that reads the fewest entries, summaries and chosen blocks together, and how many; every length is tried."""
+    """The block length that reads the fewest entries, summaries and chosen blocks together, and how many; every length
+    is tried.
+    """
     read = {block: math.ceil(context / block) + selected * block for block in range(1, context + 1)}
     best = min(read, key=read.__getitem__)
     return best, read[best]
 
 
-# --- a pass ----------------------------------------------------------------------------------------------------------------
+# --- a pass -----------------------------------------------------------------------------------------------------------
 
 
 class Done(NamedTuple):
@@ -125,9 +142,21 @@ class Done(NamedTuple):
     seconds: float
 
 
-def passes(lengths: Sequence[int], *, batch: int, n_active: float, n_total: float, bytes_per_param: float, kv_bytes_per_token: float,
-           context: float, flops: float, bandwidth: float) -> Done:  # fmt: skip
-    """Passes of so many tokens per sequence, one after the other; each reads weights and cache once, for all its tokens."""
+def passes(
+    lengths: Sequence[int],
+    *,
+    batch: int,
+    n_active: float,
+    n_total: float,
+    bytes_per_param: float,
+    kv_bytes_per_token: float,
+    context: float,
+    flops: float,
+    bandwidth: float,
+) -> Done:
+    """Passes of so many tokens per sequence, one after the other; each reads weights and cache once, for all its
+    tokens.
+    """
     flop = read = seconds = 0.0
     for length in lengths:
         multiplied = sum(2 * n_active * length for _ in range(batch))

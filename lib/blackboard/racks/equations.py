@@ -16,8 +16,12 @@ from blackboard.sparsity.equations import expert_sparsity, experts, routed, top_
 scale_up, scale_out, expert_parallel, racks = symbols("scale_up scale_out expert_parallel racks")
 copies, width, layers, tokens_per_chip = symbols("copies width layers tokens_per_chip")
 dispatch_bytes, combine_bytes, micro_batches = symbols("dispatch_bytes combine_bytes micro_batches")
-chip_power, other_power, links, pairs, rack_mass, footprint = symbols("chip_power other_power links pairs rack_mass footprint")
-link_efficiency, link_latency, one_chip, message, start_time = symbols("link_efficiency link_latency one_chip message start_time")
+chip_power, other_power, links, pairs, rack_mass, footprint = symbols(
+    "chip_power other_power links pairs rack_mass footprint"
+)
+link_efficiency, link_latency, one_chip, message, start_time = symbols(
+    "link_efficiency link_latency one_chip message start_time"
+)
 
 INSIGHTS = Source("insights2025")
 FP8_OUT = {"dispatch_bytes": 1, "combine_bytes": 2}  # FP8 on the way to the experts, BF16 back
@@ -26,95 +30,181 @@ several = Le(1, racks)
 # --- experts on chips ------------------------------------------------------------------------------------------------
 
 experts_per_chip = Formula(
-    "racks.experts_per_chip", "experts_per_chip", experts / expert_parallel, "1/chip",
-    "experts are dealt out evenly; a number that does not divide leaves chips idle", (), lecture("0:34:20"),
-)  # fmt: skip
+    "racks.experts_per_chip",
+    "experts_per_chip",
+    experts / expert_parallel,
+    "1/chip",
+    "experts are dealt out evenly; a number that does not divide leaves chips idle",
+    (),
+    lecture("0:34:20"),
+)
 distinct_chips = Formula(
-    "racks.distinct_chips", "distinct_chips", expert_parallel * (1 - (1 - top_k / experts) ** (experts * one_chip / expert_parallel)), "chip",
+    "racks.distinct_chips",
+    "distinct_chips",
+    expert_parallel * (1 - (1 - top_k / experts) ** (experts * one_chip / expert_parallel)),
+    "chip",
     "a chip is spared only if none of its experts was chosen",
-    ("a chip's experts are chosen independently of each other", "all experts are equally likely"), DERIVED, where=(routed,),
-)  # fmt: skip
+    ("a chip's experts are chosen independently of each other", "all experts are equally likely"),
+    DERIVED,
+    where=(routed,),
+)
 broadcast_waste = Formula(
-    "racks.broadcast_waste", "broadcast_waste", expert_sparsity.typed, "1",
+    "racks.broadcast_waste",
+    "broadcast_waste",
+    expert_sparsity.typed,
+    "1",
     "what routing saves: a token goes to a few experts instead of all",
-    ("one copy for each expert",), lecture("0:32:41"), where=(routed,),
-)  # fmt: skip
+    ("one copy for each expert",),
+    lecture("0:32:41"),
+    where=(routed,),
+)
 
 # --- bytes and time --------------------------------------------------------------------------------------------------
 
 ep_bytes = Formula(
-    "racks.ep_bytes", "ep_bytes", tokens_per_chip * copies * width * (dispatch_bytes + combine_bytes), "byte/chip",
+    "racks.ep_bytes",
+    "ep_bytes",
+    tokens_per_chip * copies * width * (dispatch_bytes + combine_bytes),
+    "byte/chip",
     "each token's vector goes to its experts, and a result comes back from each",
-    ("one copy for each expert, even if two share a chip", "no copy stays on its own chip"), INSIGHTS,
-)  # fmt: skip
+    ("one copy for each expert, even if two share a chip", "no copy stays on its own chip"),
+    INSIGHTS,
+)
 ep_time = Formula(
-    "racks.ep_time", "t_ep", 2 * link_latency + ep_bytes.typed / (link_efficiency * scale_up), "s",
+    "racks.ep_time",
+    "t_ep",
+    2 * link_latency + ep_bytes.typed / (link_efficiency * scale_up),
+    "s",
     "one routed layer's dispatch and combine, when every link is busy all the time",
-    (*ep_bytes.assumes, "tokens are spread evenly over the experts"), INSIGHTS,
-)  # fmt: skip
+    (*ep_bytes.assumes, "tokens are spread evenly over the experts"),
+    INSIGHTS,
+)
 comm_time = Formula(
-    "racks.comm_time", "t_comm", layers * micro_batches * ep_time.typed, "s",
+    "racks.comm_time",
+    "t_comm",
+    layers * micro_batches * ep_time.typed,
+    "s",
     "all layers of one step; a chip that works on micro-batches in turn sends for each of them",
-    ("every layer is routed", *ep_time.assumes), INSIGHTS,
-)  # fmt: skip
+    ("every layer is routed", *ep_time.assumes),
+    INSIGHTS,
+)
 
 token_bytes = layers * copies * width * (dispatch_bytes + combine_bytes)  # that one token sends in a step
 comm_ratio = Formula(
-    "racks.comm_ratio", "comm_ratio", token_bytes * flops / (flop_per_param * n_active * chips * scale_up), "1",
+    "racks.comm_ratio",
+    "comm_ratio",
+    token_bytes * flops / (flop_per_param * n_active * chips * scale_up),
+    "1",
     "traffic over multiplying: both grow with the batch, so that no batch changes their ratio",
-    ("every layer is routed", "no copy stays on its own chip", "attention's own FLOPs are left out"), DERIVED,
-)  # fmt: skip
+    ("every layer is routed", "no copy stays on its own chip", "attention's own FLOPs are left out"),
+    DERIVED,
+)
 link_needed = Formula(
-    "racks.link_needed", "link_needed", comm_ratio.typed * scale_up, "byte/s/chip",
-    "the link on which a token's traffic takes as long as its multiplications", comm_ratio.assumes, DERIVED,
-)  # fmt: skip
+    "racks.link_needed",
+    "link_needed",
+    comm_ratio.typed * scale_up,
+    "byte/s/chip",
+    "the link on which a token's traffic takes as long as its multiplications",
+    comm_ratio.assumes,
+    DERIVED,
+)
 
 # --- leaving the rack ------------------------------------------------------------------------------------------------
 
 leaving = Formula(
-    "racks.leaving", "leaving", (racks - 1) / racks, "1",
+    "racks.leaving",
+    "leaving",
+    (racks - 1) / racks,
+    "1",
     "of the copies that a token sends, only one rack's share stays at home",
-    ("experts are spread evenly over the racks", "tokens are spread evenly over the experts"), lecture("0:36:30"), where=(several,),
-)  # fmt: skip
+    ("experts are spread evenly over the racks", "tokens are spread evenly over the experts"),
+    lecture("0:36:30"),
+    where=(several,),
+)
 spread_time = Formula(
-    "racks.spread_time", "t_ep", symbol("ep_bytes") * Max(1 / (racks * scale_up), leaving.typed / scale_out), "s",
+    "racks.spread_time",
+    "t_ep",
+    symbol("ep_bytes") * Max(1 / (racks * scale_up), leaving.typed / scale_out),
+    "s",
     "both networks carry their share at once, and the slower one decides",
-    (*leaving.assumes, "every chip keeps its tokens: more racks bring a larger batch", "a chip sends out of the rack over its own network card"),
-    lecture("0:39:39"), where=(several,),
-)  # fmt: skip
+    (
+        *leaving.assumes,
+        "every chip keeps its tokens: more racks bring a larger batch",
+        "a chip sends out of the rack over its own network card",
+    ),
+    lecture("0:39:39"),
+    where=(several,),
+)
 slowdown = Formula(
-    "racks.slowdown", "slowdown", Max(1 / racks, leaving.typed * scale_up / scale_out), "1",
-    "experts over several racks against the same experts in one", spread_time.assumes, lecture("0:39:39"), where=(several,),
-)  # fmt: skip
+    "racks.slowdown",
+    "slowdown",
+    Max(1 / racks, leaving.typed * scale_up / scale_out),
+    "1",
+    "experts over several racks against the same experts in one",
+    spread_time.assumes,
+    lecture("0:39:39"),
+    where=(several,),
+)
 ratio_hurts = Formula(
-    "racks.ratio_hurts", "ratio_hurts", 1 / leaving.typed, "1",
-    "as soon as the network outside is slower by this factor, leaving the rack costs time", slowdown.assumes, DERIVED, where=(Le(2, racks),),
-)  # fmt: skip
+    "racks.ratio_hurts",
+    "ratio_hurts",
+    1 / leaving.typed,
+    "1",
+    "as soon as the network outside is slower by this factor, leaving the rack costs time",
+    slowdown.assumes,
+    DERIVED,
+    where=(Le(2, racks),),
+)
 
 # --- latency ---------------------------------------------------------------------------------------------------------
 
 exchange_time = Formula(
-    "racks.exchange_time", "t_exchange", start_time + message * (1 - one_chip / chips) / (link_efficiency * scale_up), "s",
+    "racks.exchange_time",
+    "t_exchange",
+    start_time + message * (1 - one_chip / chips) / (link_efficiency * scale_up),
+    "s",
     "a latency, and then the bytes: all-to-all or all-gather among the chips of a domain",
-    ("a chip's own part of the message does not travel",), DERIVED, where=(Le(one_chip, chips),),
-)  # fmt: skip
+    ("a chip's own part of the message does not travel",),
+    DERIVED,
+    where=(Le(one_chip, chips),),
+)
 half_message = Formula(
-    "racks.half_message", "message", start_time * scale_up, "byte/chip",
-    "the bytes that travel in as much time as a message takes to start: shorter ones mostly wait, longer ones mostly flow", (), DERIVED,
-)  # fmt: skip
+    "racks.half_message",
+    "message",
+    start_time * scale_up,
+    "byte/chip",
+    "the bytes that travel in as much time as a message takes to start: shorter ones mostly wait, longer ones mostly"
+    " flow",
+    (),
+    DERIVED,
+)
 
 # --- the rack itself -------------------------------------------------------------------------------------------------
 
 rack_power = Formula(
-    "racks.rack_power", "rack_power", chips * (chip_power + other_power), "W",
-    "chips, and all that feeds, cools and connects them", (), DERIVED,
-)  # fmt: skip
+    "racks.rack_power",
+    "rack_power",
+    chips * (chip_power + other_power),
+    "W",
+    "chips, and all that feeds, cools and connects them",
+    (),
+    DERIVED,
+)
 cables = Formula(
-    "racks.cables", "cables", chips * links * pairs, "1",
+    "racks.cables",
+    "cables",
+    chips * links * pairs,
+    "1",
     "every pair of wires between a chip and a switch is a cable of its own",
-    ("every chip is wired to the switches in the middle, and to nothing else",), lecture("0:41:57"),
-)  # fmt: skip
+    ("every chip is wired to the switches in the middle, and to nothing else",),
+    lecture("0:41:57"),
+)
 floor_load = Formula(
-    "racks.floor_load", "floor_load", rack_mass / footprint, "kg/meter**2",
-    "a rack rests on no more floor than it stands on", ("its feet are spread evenly",), lecture("0:42:38"),
-)  # fmt: skip
+    "racks.floor_load",
+    "floor_load",
+    rack_mass / footprint,
+    "kg/meter**2",
+    "a rack rests on no more floor than it stands on",
+    ("its feet are spread evenly",),
+    lecture("0:42:38"),
+)

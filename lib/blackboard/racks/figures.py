@@ -17,7 +17,8 @@ from matplotlib.transforms import blended_transform_factory
 from blackboard import catalogue, drawing, units
 from blackboard.case import RUNNING, plain
 from blackboard.drawing import Drawing, alt_of, arrow, bare, beside, done, name_ends, point
-from blackboard.racks import equations as eq, moe, numbers, simulation
+from blackboard.racks import equations as eq
+from blackboard.racks import moe, numbers, simulation
 from blackboard.style import COLOURS
 
 US, GBS, KB = units.factor("us"), units.factor("GB/s"), units.factor("kB")
@@ -38,7 +39,9 @@ def _ratio(chip: catalogue.Chip) -> float:
     return chip.scale_up.bytes_per_s / chip.scale_out.bytes_per_s
 
 
-def _box(axes, x: float, y: float, width: float, height: float, colour: str, text: str = "", fill: float = 0.0, **more: Any) -> None:
+def _box(
+    axes, x: float, y: float, width: float, height: float, colour: str, text: str = "", fill: float = 0.0, **more: Any
+) -> None:
     """A box around its centre, filled with its colour to a share, with a word in it."""
     corner = x - width / 2, y - height / 2
     if fill:
@@ -48,7 +51,7 @@ def _box(axes, x: float, y: float, width: float, height: float, colour: str, tex
         axes.text(x, y, text, color=COLOURS[colour], ha="center", va="center")
 
 
-# --- the board's figures -----------------------------------------------------------------------------------------------
+# --- the board's figures ----------------------------------------------------------------------------------------------
 
 GPUS, EACH, CHOSEN, HOME = 4, 2, (1, 3, 6), 1  # of B5: GPUs, experts on each, those chosen, and the GPU of the token
 PITCH, AWAY = 2.6, 0.5  # from GPU to GPU, and from a GPU's centre to its experts
@@ -82,10 +85,11 @@ def layer() -> Drawing:
     bare(axes, (edges[0] - 0.1, edges[1] + 0.1), (-0.9, 8.2))
     return done(
         fig,
-        f"Bottom to top: tokens, routers, {GPUS * EACH} experts and sums, on {GPUS} GPUs with {EACH} experts each, all in one rack. "
-        f"The token of GPU {HOME + 1} passes its router and fans out to {len(CHOSEN)} of the {GPUS * EACH} experts, on "
-        f"{len({which // EACH for which in CHOSEN})} GPUs; their results come back to GPU {HOME + 1} and are added up, with the token "
-        "itself, which goes past the experts as the residual. Both ways cross from GPU to GPU.",
+        f"Bottom to top: tokens, routers, {GPUS * EACH} experts and sums, on {GPUS} GPUs with {EACH} experts each, all"
+        f" in one rack. The token of GPU {HOME + 1} passes its router and fans out to {len(CHOSEN)} of the"
+        f" {GPUS * EACH} experts, on {len({which // EACH for which in CHOSEN})} GPUs; their results come back to GPU"
+        f" {HOME + 1} and are added up, with the token itself, which goes past the experts as the residual. Both ways"
+        " cross from GPU to GPU.",
     )
 
 
@@ -113,14 +117,17 @@ def rack() -> Drawing:
     _box(axes, 0, 7.45, 4.4, 0.7, OUT, "data-centre switch", 0.12)
     fast, slow = chip.scale_up.bytes_per_s, chip.scale_out.bytes_per_s
     axes.text(0, 3.0, f"scale-up\n{_rate(fast)}", color=COLOURS[UP], ha="center", va="center")
-    axes.text(0, 6.62, f"scale-out {_rate(slow)}: {fast / slow:g} times slower", color=COLOURS[OUT], ha="center", va="center")
+    axes.text(
+        0, 6.62, f"scale-out {_rate(slow)}: {fast / slow:g} times slower", color=COLOURS[OUT], ha="center", va="center"
+    )
     axes.text(0, -1.15, "rates: per GPU, in one direction", color=COLOURS["muted"], ha="center", va="center")
     bare(axes, (-5.1, 5.1), (-1.45, 7.95))
     return done(
         fig,
-        f"Two racks side by side, each with GPU trays above and below and switch trays in the middle. Inside a rack, lines run from every "
-        f"tray to every switch: the scale-up network, {_rate(fast)} per GPU and direction. From each tray one thin line runs up to a "
-        f"data-centre switch that joins the racks: the scale-out network, {_rate(slow)}, {fast / slow:g} times slower ({plain(chip.name)}).",
+        "Two racks side by side, each with GPU trays above and below and switch trays in the middle. Inside a rack,"
+        f" lines run from every tray to every switch: the scale-up network, {_rate(fast)} per GPU and direction. From"
+        " each tray one thin line runs up to a data-centre switch that joins the racks: the scale-out network,"
+        f" {_rate(slow)}, {fast / slow:g} times slower ({plain(chip.name)}).",
     )
 
 
@@ -128,15 +135,26 @@ TRAYS, SWITCHES = (0.4, 1.1, 1.8, 4.2, 4.9, 5.6), (2.7, 3.3)  # heights of B6
 
 
 def _cabinet(axes, side: int) -> None:
-    """One rack of B6, left (-1) or right (1): trays, switches, arcs between them on the inner side, lines out on the outer."""
+    """One rack of B6, left (-1) or right (1): trays, switches, arcs between them on the inner side, lines out on the
+    outer.
+    """
     x, trunk, inner, outer = 3.0 * side, 4.85 * side, 2.1 * side, 3.9 * side
     _box(axes, 2.75 * side, 3.0, 3.5, 6.4, "bound", lw=1.8)
     for y in TRAYS:
         _box(axes, x, y, 1.8, 0.5, "compute", "GPUs", 0.15)
         axes.plot([outer, trunk], [y, y], color=COLOURS[OUT], lw=1.2)
         for switch in SWITCHES:
-            axes.add_patch(Arc((inner, (y + switch) / 2), 1.5 * abs(y - switch) / 3, abs(y - switch), theta1=90 if side > 0 else -90,
-                               theta2=270 if side > 0 else 90, color=COLOURS[UP], lw=1.5))  # fmt: skip
+            axes.add_patch(
+                Arc(
+                    (inner, (y + switch) / 2),
+                    1.5 * abs(y - switch) / 3,
+                    abs(y - switch),
+                    theta1=90 if side > 0 else -90,
+                    theta2=270 if side > 0 else 90,
+                    color=COLOURS[UP],
+                    lw=1.5,
+                )
+            )
     for y in SWITCHES:
         _box(axes, x, y, 1.8, 0.45, UP, "switch", 0.2)
     axes.plot([trunk, trunk, 2.2 * side], [TRAYS[0], 7.45, 7.45], color=COLOURS[OUT], lw=1.2)
@@ -147,18 +165,28 @@ PER_TRAY, UPPER = 4, 5 / 9  # GPUs of a tray; share of the trays above the switc
 
 
 def cabling() -> Drawing:
-    """B7: every GPU's cables run to the switches in the middle, so twice the GPUs are twice the cables through one gap."""
+    """B7: every GPU's cables run to the switches in the middle, so twice the GPUs are twice the cables through one
+    gap.
+    """
     fig, axes = drawing.axes(5.0, 4.2)
     whole = int(RUNNING.symbols["chips"])
     said = [_wired(axes, x, chips, whole) for x, chips in ((0.0, whole // 2), (5.9, whole))]
     links, pairs = numbers.WIRING["links"], numbers.WIRING["pairs"]
-    axes.text(5.6, -0.6, f"a line: the {PER_TRAY * links * pairs} cables of a tray, {PER_TRAY} GPUs", color=COLOURS["muted"], ha="center", va="center")
+    axes.text(
+        5.6,
+        -0.6,
+        f"a line: the {PER_TRAY * links * pairs} cables of a tray, {PER_TRAY} GPUs",
+        color=COLOURS["muted"],
+        ha="center",
+        va="center",
+    )
     bare(axes, (-0.1, 11.4), (-0.9, 9.2))
     return done(
         fig,
-        f"Two racks of the same size with switches in the middle and GPU trays above and below; each tray's cables run down or up to the "
-        f"switches. {'; '.join(said)}. A GPU has {links} links of {pairs} wire pairs, each pair a cable: twice the GPUs are "
-        "twice the cables through the same gap beside the switches, the lecture's reason why racks do not simply grow.",
+        "Two racks of the same size with switches in the middle and GPU trays above and below; each tray's cables run"
+        f" down or up to the switches. {'; '.join(said)}. A GPU has {links} links of {pairs} wire pairs, each pair a"
+        " cable: twice the GPUs are twice the cables through the same gap beside the switches, the lecture's reason"
+        " why racks do not simply grow.",
     )
 
 
@@ -180,16 +208,21 @@ def _wired(axes, left: float, chips: int, most: int) -> str:
     through = eq.cables(chips=upper * PER_TRAY, **numbers.WIRING)
     axes.plot([left + 2.4, left + 4.3], [4.55, 4.55], color=COLOURS[OUT], ls="--", lw=1.8)
     axes.text(left + 4.4, 4.55, f"{through:,.0f}", color=COLOURS[OUT], va="center")
-    return f"{chips} GPUs: {trays} trays, {total:,.0f} cables, {through:,.0f} of them past the dashed line above the switches"
+    return (
+        f"{chips} GPUs: {trays} trays, {total:,.0f} cables, {through:,.0f} of them past the dashed line above the"
+        " switches"
+    )
 
 
-# --- traffic -----------------------------------------------------------------------------------------------------------
+# --- traffic ----------------------------------------------------------------------------------------------------------
 
 RACKS, PER_RACK, EXPERTS, TOKENS = 2, 8, 64, 64  # of the counted layer: racks, GPUs of each, experts, tokens of a GPU
 
 
 def _counted() -> moe.Traffic:
-    """The dispatch of one layer, one copy per chosen expert: a router of random weights chooses, copies are of the running model's width."""
+    """The dispatch of one layer, one copy per chosen expert: a router of random weights chooses, copies are of the
+    running model's width.
+    """
     net, gpus, narrow = catalogue.model(RUNNING.model), RACKS * PER_RACK, 256  # the router's own width does not matter
     router = moe.Layer.random(narrow, 1, EXPERTS, net.moe.active)
     chosen = router.route(np.random.default_rng(1).standard_normal((gpus * TOKENS, narrow))).experts
@@ -220,10 +253,10 @@ def traffic_matrix() -> Drawing:
     moved = sent.matrix / KB
     return done(
         fig,
-        f"Heat map of the bytes that {gpus} GPUs in {RACKS} racks send each other in one layer's dispatch, counted: {TOKENS} tokens on each "
-        f"GPU, {top_k} of {EXPERTS} experts each. Every GPU sends to every other, {moved.min():.0f} to {moved.max():.0f} kB. The rack "
-        f"boundary cuts the map in four like parts: {100 * out:.1f} % of the bytes leave their rack, near the formula's "
-        f"{100 * eq.leaving(racks=RACKS):.0f} %.",
+        f"Heat map of the bytes that {gpus} GPUs in {RACKS} racks send each other in one layer's dispatch, counted:"
+        f" {TOKENS} tokens on each GPU, {top_k} of {EXPERTS} experts each. Every GPU sends to every other,"
+        f" {moved.min():.0f} to {moved.max():.0f} kB. The rack boundary cuts the map in four like parts:"
+        f" {100 * out:.1f} % of the bytes leave their rack, near the formula's {100 * eq.leaving(racks=RACKS):.0f} %.",
     )
 
 
@@ -232,7 +265,9 @@ REAL = ("h800", "h100-sxm", "gb300-nvl72", "gb200-nvl72")
 
 
 def slowdown() -> Drawing:
-    """Time against one rack over the ratio of the two bandwidths, for two to eight racks; real machines on the line of two."""
+    """Time against one rack over the ratio of the two bandwidths, for two to eight racks; real machines on the line of
+    two.
+    """
     fig, axes = drawing.axes(5.0, 4.0)
     ratio = np.geomspace(1, 100, 201)
     slow = lambda racks, at: eq.slowdown(racks=racks, scale_up=at, scale_out=1)
@@ -250,10 +285,11 @@ def slowdown() -> Drawing:
     least, most = (eq.ratio_hurts(racks=n) for n in (SPREAD[0], SPREAD[-1]))
     return done(
         fig,
-        f"Time of a layer's traffic over several racks, in times of one rack, against the ratio of scale-up to scale-out bandwidth, 1 to 100 "
-        f"(both log), for {', '.join(map(str, SPREAD))} racks. Straight lines rise with the ratio; they pass 1 at a ratio of {least:g} ({SPREAD[0]} racks) "
-        f"down to {units.significant(most)} ({SPREAD[-1]}). On the line of {SPREAD[0]}: {'; '.join(found)}. Whatever is right of where its line passes 1 "
-        "loses time by leaving the rack.",
+        "Time of a layer's traffic over several racks, in times of one rack, against the ratio of scale-up to"
+        f" scale-out bandwidth, 1 to 100 (both log), for {', '.join(map(str, SPREAD))} racks. Straight lines rise with"
+        f" the ratio; they pass 1 at a ratio of {least:g} ({SPREAD[0]} racks) down to {units.significant(most)}"
+        f" ({SPREAD[-1]}). On the line of {SPREAD[0]}: {'; '.join(found)}. Whatever is right of where its line passes 1"
+        " loses time by leaving the rack.",
     )
 
 
@@ -266,18 +302,27 @@ def _real_ratios(axes, slow: Any) -> list[str]:
     for (ratio, names), place in zip(sorted(ratios.items()), ((0.42, 0.23), (0.54, 0.3), (0.6, 0.39), (0.7, 0.47))):
         time, name = slow(SPREAD[0], ratio), ", ".join(sorted(names, reverse=True))
         axes.plot(ratio, time, "o", color=COLOURS[OUT], ms=7, zorder=5)
-        axes.annotate(f"{name}: {ratio:g}", (ratio, time), place, textcoords="axes fraction", color=COLOURS[OUT], va="center",
-                      arrowprops={"arrowstyle": "-", "color": COLOURS[OUT], "lw": 0.9, "shrinkB": 4})  # fmt: skip
+        axes.annotate(
+            f"{name}: {ratio:g}",
+            (ratio, time),
+            place,
+            textcoords="axes fraction",
+            color=COLOURS[OUT],
+            va="center",
+            arrowprops={"arrowstyle": "-", "color": COLOURS[OUT], "lw": 0.9, "shrinkB": 4},
+        )
         found.append(f"{name} at {ratio:g}, {time:g} times as long")
     return found
 
 
 def _short(chip: catalogue.Chip) -> str:
     """A chip's name without vendor, socket, memory and rack: H100, GB200, Rubin."""
-    return re.sub(r"^(NVIDIA|Google|AMD Instinct|AWS) (Vera )?| SXM.*| NVL72.*|, .*| (Ironwood|Trillium)", "", plain(chip.name))
+    return re.sub(
+        r"^(NVIDIA|Google|AMD Instinct|AWS) (Vera )?| SXM.*| NVL72.*|, .*| (Ironwood|Trillium)", "", plain(chip.name)
+    )
 
 
-# --- time --------------------------------------------------------------------------------------------------------------
+# --- time -------------------------------------------------------------------------------------------------------------
 
 LINKS = (("InfiniBand NDR", "any"), ("NVLink 4", "H800"), ("NVLink 4", "H100 and H200"), ("NVLink 5", "B200 and GB200"))
 
@@ -302,9 +347,18 @@ def ep_times() -> Drawing:
         axes.text(1.03, 0.24 - row, f"{name}: {_rate(rate)}", va="bottom")
         axes.text(time / US * 1.1, -row, f"{time / US:.1f} µs", va="center", color=colour)
         axes.text(1, -row, f"{1 / step:,.0f}", **edge)
-        says.append(f"{name}, {_rate(rate)}: {time / US:.2f} µs, {step / units.factor('ms'):.2f} ms, {1 / step:,.0f} tokens per second")
+        says.append(
+            f"{name}, {_rate(rate)}: {time / US:.2f} µs, {step / units.factor('ms'):.2f} ms, {1 / step:,.0f} tokens per"
+            " second"
+        )
     axes.text(1, 1, "tokens/s", **edge)
-    axes.set(xscale="log", xlim=(1, 1000), ylim=(0.6 - len(links), 1.3), yticks=[], xlabel="µs per layer: dispatch and combine (log scale)")
+    axes.set(
+        xscale="log",
+        xlim=(1, 1000),
+        ylim=(0.6 - len(links), 1.3),
+        yticks=[],
+        xlabel="µs per layer: dispatch and combine (log scale)",
+    )
     axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.spines["left"].set_visible(False)
     load = f"{example['tokens_per_chip']} tokens per GPU, {example['copies']} copies"
@@ -312,9 +366,9 @@ def ep_times() -> Drawing:
     axes.set_title(f"{load} each;\ntokens/s: {all_}", loc="left")
     return done(
         fig,
-        f"Bars of the time of one layer's dispatch and combine, 1 to 1,000 microseconds (log scale), for {load} of {example['width']:,} values, "
-        f"{example['dispatch_bytes']} byte out and {example['combine_bytes']} back each; then the time of {all_}, and the tokens per second that this "
-        f"leaves one reader. {'; '.join(says)}.",
+        f"Bars of the time of one layer's dispatch and combine, 1 to 1,000 microseconds (log scale), for {load} of"
+        f" {example['width']:,} values, {example['dispatch_bytes']} byte out and {example['combine_bytes']} back each;"
+        f" then the time of {all_}, and the tokens per second that this leaves one reader. {'; '.join(says)}.",
     )
 
 
@@ -324,16 +378,37 @@ def measured_links() -> Drawing:
     rows = numbers.exchanges()
     names, chip = list(dict.fromkeys(row.name for row in rows)), catalogue.chip("h200")
     size, beta = np.geomspace(1e3, 1e9, 200), chip.scale_up.bytes_per_s
-    exchange = lambda size, start: eq.exchange_time(message=size, chips=chip.scale_up.domain_chips, scale_up=beta, start_time=start) / US
+    exchange = lambda size, start: (
+        eq.exchange_time(message=size, chips=chip.scale_up.domain_chips, scale_up=beta, start_time=start) / US
+    )
     below, ratios = sum(row.measured < row.ideal for row in rows), [row.measured / row.ideal for row in rows]
     alphas = [min(row.measured for row in rows if row.name == name) for name in names]
-    axes.fill_between(size, exchange(size, min(alphas)), exchange(size, max(alphas)), color=COLOURS["muted"], alpha=0.25, lw=0)
+    axes.fill_between(
+        size, exchange(size, min(alphas)), exchange(size, max(alphas)), color=COLOURS["muted"], alpha=0.25, lw=0
+    )
     axes.plot(size, exchange(size, 0), color=COLOURS["bound"], lw=2.2)
     for name, (colour, marker, place) in zip(names, LOOKS):
         mine = [row for row in rows if row.name == name]
-        axes.plot([row.bytes_per_chip for row in mine], [row.measured / US for row in mine], marker, color=COLOURS[colour], ms=5.5, mfc="none", mew=1.4)
-        axes.text(0.03, place, f"{'○□△◇'[names.index(name)]} {name}", transform=axes.transAxes, color=COLOURS[colour], va="center")
-    axes.text(8e6, 3, f"bytes that travel\n÷ {_rate(beta)}:\n{below or 'no'} point{'s' * (below > 1)} below", va="center")
+        axes.plot(
+            [row.bytes_per_chip for row in mine],
+            [row.measured / US for row in mine],
+            marker,
+            color=COLOURS[colour],
+            ms=5.5,
+            mfc="none",
+            mew=1.4,
+        )
+        axes.text(
+            0.03,
+            place,
+            f"{'○□△◇'[names.index(name)]} {name}",
+            transform=axes.transAxes,
+            color=COLOURS[colour],
+            va="center",
+        )
+    axes.text(
+        8e6, 3, f"bytes that travel\n÷ {_rate(beta)}:\n{below or 'no'} point{'s' * (below > 1)} below", va="center"
+    )
     starts = f"{min(alphas) / US:.1f} to {max(alphas) / US:.1f}"
     point(axes, (1e4, exchange(1e4, min(alphas))), f"the same after a latency\nof {starts} µs", (0.25, 0.12), "muted")
     axes.set(xscale="log", yscale="log", xlim=(1e3, 1e9), ylim=(1, 5e3))
@@ -342,17 +417,22 @@ def measured_links() -> Drawing:
     axes.yaxis.set_major_formatter("{x:,.0f}")
     return done(
         fig,
-        f"Measured time of exchanges among the {chip.scale_up.domain_chips} H200 of a node against bytes of each GPU's message, 1 kB to 1 GB (both log): "
-        f"{', '.join(names)}. However short, they take {starts} microseconds; long ones rise "
-        f"along the bytes that travel over {_rate(beta)}. Of {len(rows)} points {below or 'none'} lie below that line; "
-        f"the nearest is {min(ratios):.2f} times above.",
+        f"Measured time of exchanges among the {chip.scale_up.domain_chips} H200 of a node against bytes of each GPU's"
+        f" message, 1 kB to 1 GB (both log): {', '.join(names)}. However short, they take {starts} microseconds; long"
+        f" ones rise along the bytes that travel over {_rate(beta)}. Of {len(rows)} points {below or 'none'} lie below"
+        f" that line; the nearest is {min(ratios):.2f} times above.",
     )
 
 
-LOOKS = (("accent", "o", 0.95), ("compute", "s", 0.88), ("kv", "^", 0.81), ("weights", "D", 0.74))  # colour, marker, height of the name
+LOOKS = (
+    ("accent", "o", 0.95),
+    ("compute", "s", 0.88),
+    ("kv", "^", 0.81),
+    ("weights", "D", 0.74),
+)  # colour, marker, height of the name
 
 
-# --- racks and deployments -----------------------------------------------------------------------------------------------
+# --- racks and deployments --------------------------------------------------------------------------------------------
 
 DIES = 4  # in a package of Rubin Ultra, by the catalogue's note
 
@@ -363,31 +443,54 @@ def domains() -> Drawing:
     nvidia, google = _largest("nvidia"), _largest("google")
     for chips, colour, marker in ((google, "weights", "s"), (nvidia, "compute", "o")):
         if chips is nvidia:
-            axes.plot([_year(chip) for chip in chips], [chip.scale_up.domain_chips for chip in chips], color=COLOURS[colour], lw=1.3, alpha=0.6)
+            axes.plot(
+                [_year(chip) for chip in chips],
+                [chip.scale_up.domain_chips for chip in chips],
+                color=COLOURS[colour],
+                lw=1.3,
+                alpha=0.6,
+            )
         for chip in chips:
             _domain(axes, chip, colour, marker)
     ultra = nvidia[-1]
     dies = DIES * ultra.scale_up.domain_chips
     axes.plot(_year(ultra), dies, "D", color=COLOURS["kv"], mfc="white", ms=8)
     beside(axes, f"“NVL{dies}”: {dies} dies", (_year(ultra), dies), (-8, 0), "kv", ha="right", va="center")
-    axes.set(yscale="log", ylim=(3, 40_000), xlim=(_year(nvidia[0]) - 0.7, _year(ultra) + 0.5), ylabel="chips in a scale-up domain (log scale)")
+    axes.set(
+        yscale="log",
+        ylim=(3, 40_000),
+        xlim=(_year(nvidia[0]) - 0.7, _year(ultra) + 0.5),
+        ylabel="chips in a scale-up domain (log scale)",
+    )
     axes.yaxis.set_major_formatter("{x:,.0f}")
     axes.set_title("NVIDIA, through switches; Google, in a torus", loc="left")
     axes.text(0.99, 0.02, "hollow: announced", transform=axes.transAxes, color=COLOURS["muted"], ha="right")
     told = lambda chips: ", ".join(f"{_short(chip)} {chip.scale_up.domain_chips:,}" for chip in chips)
     return done(
         fig,
-        f"Chips of the largest scale-up domain against the year it was sold, {_year(nvidia[0])} to {_year(ultra)} (log scale). NVIDIA, in packages: "
-        f"{told(nvidia)}, the last only announced. Its {ultra.scale_up.domain_chips} packages of {DIES} dies each are the {dies} of “NVL{dies}”: counted "
-        f"like the others it doubles. Google's torus, apart: {told(google)}.",
+        f"Chips of the largest scale-up domain against the year it was sold, {_year(nvidia[0])} to {_year(ultra)} (log"
+        f" scale). NVIDIA, in packages: {told(nvidia)}, the last only announced. Its {ultra.scale_up.domain_chips}"
+        f" packages of {DIES} dies each are the {dies} of “NVL{dies}”: counted like the others it doubles. Google's"
+        f" torus, apart: {told(google)}.",
     )
 
 
-BESIDE, ABOVE, BELOW = ("right", "center", -8, 0), ("center", "bottom", 0, 8), ("center", "top", 0, -8)  # alignment and offset in points
+BESIDE, ABOVE, BELOW = (
+    ("right", "center", -8, 0),
+    ("center", "bottom", 0, 8),
+    ("center", "top", 0, -8),
+)  # alignment and offset in points
 NAMED = {
-    "a100-40gb": ABOVE, "h100-sxm": ABOVE, "gb200-nvl72": BESIDE, "vr200-nvl72": BELOW, "rubin-ultra-kyber": BESIDE,
-    "tpu-v4": ABOVE, "tpu-v5e": BESIDE, "tpu-v5p": ("right", "bottom", 6, 8), "tpu7x": ("left", "bottom", -6, 8),
-}  # fmt: skip
+    "a100-40gb": ABOVE,
+    "h100-sxm": ABOVE,
+    "gb200-nvl72": BESIDE,
+    "vr200-nvl72": BELOW,
+    "rubin-ultra-kyber": BESIDE,
+    "tpu-v4": ABOVE,
+    "tpu-v5e": BESIDE,
+    "tpu-v5p": ("right", "bottom", 6, 8),
+    "tpu7x": ("left", "bottom", -6, 8),
+}
 
 
 def _domain(axes, chip: catalogue.Chip, colour: str, marker: str) -> None:
@@ -419,7 +522,9 @@ GROUPS, LIMIT = 8, 4  # DeepSeek-V3's router takes experts from 4 of 8 groups
 
 
 def nodes() -> Drawing:
-    """Distinct nodes that a token's routed copies go to against nodes, with and without the router's limit to four groups."""
+    """Distinct nodes that a token's routed copies go to against nodes, with and without the router's limit to four
+    groups.
+    """
     fig, axes = drawing.axes(5.0, 3.8)
     count, deployed = np.arange(1, MOST_NODES + 1), _deployments()
     curves = {name: np.array([hit(n) for n in count]) for name, hit in _hits().items()}
@@ -438,13 +543,18 @@ def nodes() -> Drawing:
     axes.text(1, top_k + 0.12, f"a node for each of {top_k} experts", color=COLOURS["muted"], va="bottom")
     point(axes, (11, curves["free"][10]), "from all groups", (0.16, 0.8), OUT)
     point(axes, (22, curves["limited"][21]), f"from {LIMIT} of {GROUPS} groups", (0.6, 0.5), "compute")
-    axes.set(xlabel="nodes of 8 GPUs that share a layer's experts", ylabel="nodes that a token goes to", xlim=(0, MOST_NODES), ylim=(0, 9))
+    axes.set(
+        xlabel="nodes of 8 GPUs that share a layer's experts",
+        ylabel="nodes that a token goes to",
+        xlim=(0, MOST_NODES),
+        ylim=(0, 9),
+    )
     return done(
         fig,
-        f"Mean number of distinct nodes that a token's {top_k} routed copies go to, against the nodes that share the experts, 1 to {MOST_NODES}; "
-        f"simulated, without and with DeepSeek-V3's limit to {LIMIT} of {GROUPS} groups of experts. On {GROUPS} nodes, a group each, the limit "
-        f"lowers it from {free:.1f} to {limited:.1f}. In deployment, {'; '.join(says)}: spread wider, a token goes to nearly as many nodes as "
-        "it has experts.",
+        f"Mean number of distinct nodes that a token's {top_k} routed copies go to, against the nodes that share the"
+        f" experts, 1 to {MOST_NODES}; simulated, without and with DeepSeek-V3's limit to {LIMIT} of {GROUPS} groups of"
+        f" experts. On {GROUPS} nodes, a group each, the limit lowers it from {free:.1f} to {limited:.1f}. In"
+        f" deployment, {'; '.join(says)}: spread wider, a token goes to nearly as many nodes as it has experts.",
     )
 
 
@@ -454,10 +564,17 @@ def _hits() -> dict[str, Any]:
     scores = simulation.affinities(4_000, net.experts)
     chosen = {"free": moe.top(scores, net.active), "limited": moe.top(scores, net.active, GROUPS, LIMIT)}
     node = lambda n: np.arange(net.experts) * n // net.experts  # as even as it can be: 256 do not divide by 18 or 40
-    return {name: lambda n, mine=mine: float(simulation.places_hit(mine, node(n)).mean()) for name, mine in chosen.items()}
+    return {
+        name: lambda n, mine=mine: float(simulation.places_hit(mine, node(n)).mean()) for name, mine in chosen.items()
+    }
 
 
 def _deployments() -> dict[str, int]:
     """Nodes of DeepSeek's deployment units by their expert parallelism."""
     found = catalogue.measurement("deepseek_v3_deployment_units")
-    return dict(sorted({f"EP{gpus}": n for gpus, n in zip(found.column("expert_parallel"), found.column("nodes"))}.items(), key=lambda unit: unit[1]))
+    return dict(
+        sorted(
+            {f"EP{gpus}": n for gpus, n in zip(found.column("expert_parallel"), found.column("nodes"))}.items(),
+            key=lambda unit: unit[1],
+        )
+    )

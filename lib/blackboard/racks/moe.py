@@ -4,10 +4,11 @@ The layer is DeepSeek-V3's (arXiv 2412.19437, section 2.1.2) without its balanci
 the norm before it: the router scores each expert by the sigmoid of a linear map, a token goes to the top_k of them with
 weights that add up to one, an expert is a gated network (SwiGLU), the outputs are added up and the input is added.
 
-Spread out, tokens live on GPUs (attention is data-parallel) and so do experts. `parallel` sends every token's activation
-to the GPUs of its experts (dispatch), runs each expert where it lies, sends the outputs back and sums them (combine).
-What it sends it counts: a `Traffic` is the bytes from each GPU to each. The numbers travel in double precision, so that
-the result can be held against the layer's own; a value is counted at the width it would have (FP8 1 byte, BF16 2).
+Spread out, tokens live on GPUs (attention is data-parallel) and so do experts. `parallel` sends every token's
+activation to the GPUs of its experts (dispatch), runs each expert where it lies, sends the outputs back and sums them
+(combine). What it sends it counts: a `Traffic` is the bytes from each GPU to each. The numbers travel in double
+precision, so that the result can be held against the layer's own; a value is counted at the width it would have (FP8 1
+byte, BF16 2).
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ class Routing(NamedTuple):
 
 @dataclass(frozen=True)
 class Layer:
-    """Router and experts. Experts beyond those that the router scores are shared: every token takes them, at weight 1."""
+    """Router and experts. Experts beyond those that the router scores are shared: every token takes them, at weight
+    1.
+    """
 
     router: np.ndarray  # [d_model, experts]
     gate: np.ndarray  # [experts + shared, d_model, d_expert]
@@ -42,11 +45,16 @@ class Layer:
 
     def __post_init__(self) -> None:
         if not 1 <= self.top_k <= self.experts:
-            raise ValueError(f"top_k is {self.top_k}, but a token can take 1 to {self.experts} of {self.experts} experts")
+            raise ValueError(
+                f"top_k is {self.top_k}, but a token can take 1 to {self.experts} of {self.experts} experts"
+            )
         networks, d_model, d_expert = self.gate.shape
         fits = self.up.shape == self.gate.shape and self.down.shape == (networks, d_expert, d_model)
         if not fits or len(self.router) != d_model or networks < self.experts:
-            raise ValueError("shapes do not fit: router [d_model, experts], gate and up [n, d_model, d_expert], down [n, d_expert, d_model]")
+            raise ValueError(
+                "shapes do not fit: router [d_model, experts], gate and up [n, d_model, d_expert], down [n, d_expert,"
+                " d_model]"
+            )
 
     @classmethod
     def random(cls, d_model: int, d_expert: int, experts: int, top_k: int, shared: int = 0, seed: int = 0) -> Layer:
@@ -123,7 +131,10 @@ def _check_groups(experts: int, top_k: int, groups: int, limit: int, best: int) 
     if experts % groups:
         raise ValueError(f"{experts} experts do not make {groups} equal groups")
     if not 1 <= limit <= groups or not 1 <= best <= experts // groups or limit * (experts // groups) < top_k:
-        raise ValueError(f"{limit} of {groups} groups of {experts // groups} experts, judged by their best {best}, cannot give {top_k} experts")
+        raise ValueError(
+            f"{limit} of {groups} groups of {experts // groups} experts, judged by their best {best}, cannot give"
+            f" {top_k} experts"
+        )
 
 
 # --- places ----------------------------------------------------------------------------------------------------------
@@ -254,14 +265,24 @@ def check_per(per: str) -> None:
         raise ValueError(f'per is {per!r}: count one copy per "expert" or, without duplicates, per "gpu"')
 
 
-def parallel(layer: Layer, x: np.ndarray, placement: Placement, per: str = "gpu", dispatch_bytes: float = 1, combine_bytes: float = 2) -> Step:
+def parallel(
+    layer: Layer,
+    x: np.ndarray,
+    placement: Placement,
+    per: str = "gpu",
+    dispatch_bytes: float = 1,
+    combine_bytes: float = 2,
+) -> Step:
     """The layer on x [tokens, d_model] with experts and tokens where `placement` has them; bytes are per value.
 
     `per` says what travels: one copy of a token per chosen "expert", or one per distinct "gpu", which then sums the
     outputs of its own experts before it sends them back.
     """
     if placement.hosts.shape[1] != layer.experts + layer.shared:
-        raise ValueError(f"the placement has {placement.hosts.shape[1]} experts, the layer {layer.experts} and {layer.shared} shared: place those")
+        raise ValueError(
+            f"the placement has {placement.hosts.shape[1]} experts, the layer {layer.experts} and {layer.shared}"
+            " shared: place those"
+        )
     routing, sources, out = layer.route(x), placement.sources(len(x)), x.copy()
     targets = placement.targets(routing.experts)
     there, back = np.zeros((2, placement.gpus, placement.gpus))
@@ -320,5 +341,12 @@ def compare(step: Step, racks: int, scale_up: float, scale_out: float, **formula
     from blackboard.summary import table
 
     say = lambda value, unit: "" if value is None else units.pretty(value, unit or "1", 4)
-    rows = [(row.quantity, say(row.counted, row.unit), say(row.formula, row.unit)) for row in compared(step, racks, scale_up, scale_out, **formulas)]
-    return table(f"One pass of the experts over {len(step.dispatch.matrix)} GPUs", ("Quantity", "Counted", "By the formula"), rows)
+    rows = [
+        (row.quantity, say(row.counted, row.unit), say(row.formula, row.unit))
+        for row in compared(step, racks, scale_up, scale_out, **formulas)
+    ]
+    return table(
+        f"One pass of the experts over {len(step.dispatch.matrix)} GPUs",
+        ("Quantity", "Counted", "By the formula"),
+        rows,
+    )

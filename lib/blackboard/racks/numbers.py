@@ -7,13 +7,15 @@ from typing import NamedTuple
 from blackboard.batching import equations as step
 from blackboard.case import RUNNING
 from blackboard.catalogue import chip, chips, measurement, model
-from blackboard.racks import equations as eq, simulation
+from blackboard.racks import equations as eq
+from blackboard.racks import simulation
 from blackboard.racks.equations import FP8_OUT
 from blackboard.units import factor, pretty, significant
 
 USED = 64  # of the rack's GPUs, for divisibility: lecture 0:34:20
 LECTURE_RATIO = 8  # scale-up over scale-out, 0:38:47
-# DeepSeek's example: 32 tokens, 8 routed and 1 shared expert, a width rounded to 7,000, all 61 layers, two micro-batches
+# DeepSeek's example: 32 tokens, 8 routed and 1 shared expert, a width rounded to 7,000, all 61 layers, two
+# micro-batches
 EXAMPLE = FP8_OUT | {"tokens_per_chip": 32, "copies": 9, "width": 7_000}
 WHOLE = {"layers": 61, "micro_batches": 2}
 INFINIBAND, NVLINK = 50e9, 900e9  # byte/s per chip and direction
@@ -31,25 +33,45 @@ def placing() -> dict[str, str]:
     """Experts on chips, and how many chips a token's experts are on."""
     known = RUNNING.symbols
     sizes = {name: known[name] for name in ("experts", "top_k")}
-    exact = float(sum(n * chance for n, chance in enumerate(simulation.places_exactly(int(known["experts"]), USED, int(known["top_k"])))))
+    exact = float(
+        sum(
+            n * chance
+            for n, chance in enumerate(simulation.places_exactly(int(known["experts"]), USED, int(known["top_k"])))
+        )
+    )
     return {
-        "experts": f"{known['experts']:g}", "top_k": f"{known['top_k']:g}", "chips": f"{known['chips']:g}",
+        "experts": f"{known['experts']:g}",
+        "top_k": f"{known['top_k']:g}",
+        "chips": f"{known['chips']:g}",
         "each": f"{eq.experts_per_chip(experts=known['experts'], expert_parallel=USED):g}",
         "each_of_all": significant(eq.experts_per_chip(experts=known["experts"], expert_parallel=known["chips"]), 3),
-        "all_gather": significant(USED / exact, 2), "used": str(USED), "idle": f"{known['chips'] - USED:g}", "broadcast": f"{eq.broadcast_waste(**sizes):g}",
-        "hit": significant(eq.distinct_chips(expert_parallel=USED, **sizes), 3), "hit_exact": significant(exact, 3),
-    }  # fmt: skip
+        "all_gather": significant(USED / exact, 2),
+        "used": str(USED),
+        "idle": f"{known['chips'] - USED:g}",
+        "broadcast": f"{eq.broadcast_waste(**sizes):g}",
+        "hit": significant(eq.distinct_chips(expert_parallel=USED, **sizes), 3),
+        "hit_exact": significant(exact, 3),
+    }
 
 
 def example() -> dict[str, str]:
     """DeepSeek's own arithmetic, on InfiniBand and on the rack's links."""
-    one, whole = (lambda rate: eq.ep_time(scale_up=rate, **EXAMPLE)), (lambda rate: eq.comm_time(scale_up=rate, **EXAMPLE, **WHOLE))
+    one, whole = (
+        (lambda rate: eq.ep_time(scale_up=rate, **EXAMPLE)),
+        (lambda rate: eq.comm_time(scale_up=rate, **EXAMPLE, **WHOLE)),
+    )
     printed = measurement("deepseek_isca25_ep_latency").column("output_token_per_s")
     return {
-        "example_bytes": pretty(eq.ep_bytes(**EXAMPLE), "byte"), "ib_us": f"{one(INFINIBAND) * 1e6:.2f} µs", "nv_us": f"{one(NVLINK) * 1e6:.2f} µs",
-        "ib_step": f"{whole(INFINIBAND) * 1e3:.2f} ms", "nv_step": f"{whole(NVLINK) * 1e3:.2f} ms",
-        "ib_rate": f"{1 / whole(INFINIBAND):.0f}", "nv_rate": f"{1 / whole(NVLINK):,.0f}", "printed_rates": " and ".join(f"{rate:,.0f}" for rate in printed), "faster": f"{NVLINK / INFINIBAND:g}",
-    }  # fmt: skip
+        "example_bytes": pretty(eq.ep_bytes(**EXAMPLE), "byte"),
+        "ib_us": f"{one(INFINIBAND) * 1e6:.2f} µs",
+        "nv_us": f"{one(NVLINK) * 1e6:.2f} µs",
+        "ib_step": f"{whole(INFINIBAND) * 1e3:.2f} ms",
+        "nv_step": f"{whole(NVLINK) * 1e3:.2f} ms",
+        "ib_rate": f"{1 / whole(INFINIBAND):.0f}",
+        "nv_rate": f"{1 / whole(NVLINK):,.0f}",
+        "printed_rates": " and ".join(f"{rate:,.0f}" for rate in printed),
+        "faster": f"{NVLINK / INFINIBAND:g}",
+    }
 
 
 def running() -> dict[str, str]:
@@ -57,19 +79,36 @@ def running() -> dict[str, str]:
     here = FP8_OUT | {"layers": moe_layers()}
     known = RUNNING.symbols
     token = RUNNING(eq.ep_bytes, tokens_per_chip=1, **FP8_OUT) * moe_layers()
-    latency = measurement("h200_deepep_ll_intranode").column("dispatch_us")[0] * factor("us")  # of the smallest dispatch
-    spare = measurement("deepseek_v3_deployment_units").column("redundant_experts")[-1]  # second copies of popular experts
-    at_batch = lambda rate: RUNNING(eq.comm_time, scale_up=rate, micro_batches=1, tokens_per_chip=BATCH / known["chips"], **here)
+    latency = measurement("h200_deepep_ll_intranode").column("dispatch_us")[0] * factor(
+        "us"
+    )  # of the smallest dispatch
+    spare = measurement("deepseek_v3_deployment_units").column("redundant_experts")[
+        -1
+    ]  # second copies of popular experts
+    at_batch = lambda rate: RUNNING(
+        eq.comm_time, scale_up=rate, micro_batches=1, tokens_per_chip=BATCH / known["chips"], **here
+    )
     return {
-        "token_bytes": pretty(token, "byte"), "moe_layers": str(moe_layers()),
-        "link_needed": pretty(RUNNING(eq.link_needed, **here), "byte/s"), "scale_up": pretty(known["scale_up"], "byte/s"), "scale_out": pretty(known["scale_out"], "byte/s"),
-        "ratio_up": significant(RUNNING(eq.comm_ratio, **here), 2), "ratio_out": significant(RUNNING(eq.comm_ratio, **here | {"scale_up": known["scale_out"]}), 2),
-        "idle_out": f"{1 - 1 / RUNNING(eq.comm_ratio, **here | {'scale_up': known['scale_out']}):.0%}", "ratio_fp4": significant(RUNNING(eq.comm_ratio, **here, flops=known["flops"] * 2), 2),
-        "comm_batch": pretty(at_batch(known["scale_up"]), "s", 2), "comm_out": pretty(at_batch(known["scale_out"]), "s", 2),
-        "step_latency": pretty(2 * moe_layers() * latency, "s"), "gpu_rate": f"{known['flops'] / known['chips'] / 2 / known['n_active'] / 1e3:.0f} thousand",
-        "redundant": f"{known['experts'] + spare:g}", "redundant_each": f"{(known['experts'] + spare) / known['chips']:g}",
-        "step_batch": pretty(RUNNING(step.step_time, batch=BATCH), "s"), "batch": f"{BATCH:,}", "context": RUNNING.tokens, "tokens_per_chip": significant(BATCH / known["chips"], 2),
-    }  # fmt: skip
+        "token_bytes": pretty(token, "byte"),
+        "moe_layers": str(moe_layers()),
+        "link_needed": pretty(RUNNING(eq.link_needed, **here), "byte/s"),
+        "scale_up": pretty(known["scale_up"], "byte/s"),
+        "scale_out": pretty(known["scale_out"], "byte/s"),
+        "ratio_up": significant(RUNNING(eq.comm_ratio, **here), 2),
+        "ratio_out": significant(RUNNING(eq.comm_ratio, **here | {"scale_up": known["scale_out"]}), 2),
+        "idle_out": f"{1 - 1 / RUNNING(eq.comm_ratio, **here | {'scale_up': known['scale_out']}):.0%}",
+        "ratio_fp4": significant(RUNNING(eq.comm_ratio, **here, flops=known["flops"] * 2), 2),
+        "comm_batch": pretty(at_batch(known["scale_up"]), "s", 2),
+        "comm_out": pretty(at_batch(known["scale_out"]), "s", 2),
+        "step_latency": pretty(2 * moe_layers() * latency, "s"),
+        "gpu_rate": f"{known['flops'] / known['chips'] / 2 / known['n_active'] / 1e3:.0f} thousand",
+        "redundant": f"{known['experts'] + spare:g}",
+        "redundant_each": f"{(known['experts'] + spare) / known['chips']:g}",
+        "step_batch": pretty(RUNNING(step.step_time, batch=BATCH), "s"),
+        "batch": f"{BATCH:,}",
+        "context": RUNNING.tokens,
+        "tokens_per_chip": significant(BATCH / known["chips"], 2),
+    }
 
 
 def boundary() -> dict[str, str]:
@@ -79,12 +118,17 @@ def boundary() -> dict[str, str]:
     spread = RUNNING.symbols
     fixed = lambda racks: slow(racks, LECTURE_RATIO) / racks  # the same batch on more chips: each sends less
     return {
-        "fixed_2": f"{fixed(2):g}", "fixed_even": str(next(racks for racks in range(2, 99) if fixed(racks) <= 1)),
-        "slower": f"{slow(2, LECTURE_RATIO):g}", "slower_4": f"{slow(4, LECTURE_RATIO):g}",
-        "hurts": f"{eq.ratio_hurts(racks=2):g}", "hurts_8": significant(eq.ratio_hurts(racks=8), 3),
-        "h100_ratio": f"{ratio('h100-sxm'):g}", "gb200_ratio": f"{spread['scale_up'] / spread['scale_out']:g}", "gb300_ratio": f"{ratio('gb300-nvl72'):g}",
+        "fixed_2": f"{fixed(2):g}",
+        "fixed_even": str(next(racks for racks in range(2, 99) if fixed(racks) <= 1)),
+        "slower": f"{slow(2, LECTURE_RATIO):g}",
+        "slower_4": f"{slow(4, LECTURE_RATIO):g}",
+        "hurts": f"{eq.ratio_hurts(racks=2):g}",
+        "hurts_8": significant(eq.ratio_hurts(racks=8), 3),
+        "h100_ratio": f"{ratio('h100-sxm'):g}",
+        "gb200_ratio": f"{spread['scale_up'] / spread['scale_out']:g}",
+        "gb300_ratio": f"{ratio('gb300-nvl72'):g}",
         "h800_ratio": f"{ratio('h800'):g}",
-    }  # fmt: skip
+    }
 
 
 def rack() -> dict[str, str]:
@@ -95,16 +139,27 @@ def rack() -> dict[str, str]:
     ultra = chip("rubin-ultra-kyber").scale_up.domain_chips
     pods = max((row for row in chips() if row.confirmed), key=lambda row: row.scale_up.domain_chips)
     return {
-        "chip_power": kilowatt(power), "chips_power": kilowatt(eq.rack_power(chips=count, chip_power=power, other_power=0)), "rack_power": kilowatt(built["power_W"]),
-        "other_power": kilowatt(built["power_W"] / count - power), "cables": f"{eq.cables(chips=count, **WIRING):,.0f}", "cables_told": f"{built['cables']:,}",
-        "rack_mass": f"{built['mass_kg']:,} kg", "copper": f"{built['copper_m'] / 1e3:.1f} km", "copper_saves": kilowatt(built["saved_by_copper_W"]),
+        "chip_power": kilowatt(power),
+        "chips_power": kilowatt(eq.rack_power(chips=count, chip_power=power, other_power=0)),
+        "rack_power": kilowatt(built["power_W"]),
+        "other_power": kilowatt(built["power_W"] / count - power),
+        "cables": f"{eq.cables(chips=count, **WIRING):,.0f}",
+        "cables_told": f"{built['cables']:,}",
+        "rack_mass": f"{built['mass_kg']:,} kg",
+        "copper": f"{built['copper_m'] / 1e3:.1f} km",
+        "copper_saves": kilowatt(built["saved_by_copper_W"]),
         "metre": f"{built['copper_m'] / eq.cables(chips=count, **WIRING) * 100:.0f} cm",
-        "ultra": str(ultra), "ultra_dies": str(4 * ultra), "ultra_growth": f"{ultra / count:g}", "dies_growth": f"{4 * ultra / (2 * count):g}",
-        "hopper": str(chip("h100-sxm").scale_up.domain_chips), "pod": f"{pods.scale_up.domain_chips:,}", "pod_name": pods.name,
-    }  # fmt: skip
+        "ultra": str(ultra),
+        "ultra_dies": str(4 * ultra),
+        "ultra_growth": f"{ultra / count:g}",
+        "dies_growth": f"{4 * ultra / (2 * count):g}",
+        "hopper": str(chip("h100-sxm").scale_up.domain_chips),
+        "pod": f"{pods.scale_up.domain_chips:,}",
+        "pod_name": pods.name,
+    }
 
 
-# --- against measurements ----------------------------------------------------------------------------------------------
+# --- against measurements ---------------------------------------------------------------------------------------------
 
 
 class Exchange(NamedTuple):
@@ -118,7 +173,9 @@ class Exchange(NamedTuple):
 
 
 def line(rows: list[tuple[float, float]], share: float, rate: float) -> tuple[float, float]:
-    """Latency (s) and link efficiency from the ends of rows (bytes per chip, seconds), of which `share` travels at `rate`."""
+    """Latency (s) and link efficiency from the ends of rows (bytes per chip, seconds), of which `share` travels at
+    `rate`.
+    """
     (_, first), (m0, t0), (m1, t1) = rows[0], rows[-2], rows[-1]
     return first, (m1 - m0) * share / (t1 - t0) / rate
 
@@ -128,14 +185,20 @@ def exchanges() -> list[Exchange]:
     node, nccl, deep = chip("h200"), measurement("h200_nccl"), measurement("h200_deepep_ll_intranode")
     us, sets = factor("us"), {}
     for op in ("all_to_all", "all_gather"):
-        sets[f"NCCL {op.replace('_', '-')}"] = [(row["message_bytes"], row["latency_us"] * us) for row in nccl.records(operation=op, gpus=8)]
+        sets[f"NCCL {op.replace('_', '-')}"] = [
+            (row["message_bytes"], row["latency_us"] * us) for row in nccl.records(operation=op, gpus=8)
+        ]
     for way, copy in COPY.items():
-        sets[f"DeepEP {way}"] = [(row["tokens_per_gpu"] * RUNNING.symbols["top_k"] * copy, row[f"{way}_us"] * us) for row in deep.records()]
+        sets[f"DeepEP {way}"] = [
+            (row["tokens_per_gpu"] * RUNNING.symbols["top_k"] * copy, row[f"{way}_us"] * us) for row in deep.records()
+        ]
     return [row for name, rows in sets.items() for row in modelled(name, rows, node.scale_up.bytes_per_s, 8)]
 
 
 def modelled(name: str, rows: list[tuple[float, float]], rate: float, count: int) -> list[Exchange]:
-    """Measured rows (bytes per chip, seconds) beside the formula, ideal and with latency and efficiency from the ends of the rows."""
+    """Measured rows (bytes per chip, seconds) beside the formula, ideal and with latency and efficiency from the ends
+    of the rows.
+    """
     latency, share = line(rows, 1 - 1 / count, rate)
     ideal = lambda size: eq.exchange_time(message=size, chips=count, scale_up=rate, start_time=0)
     real = eq.exchange_time.given(chips=count, scale_up=rate, start_time=latency, link_efficiency=share)
@@ -153,14 +216,23 @@ def measured() -> dict[str, str]:
     half = eq.half_message(start_time=dispatch[1].measured, scale_up=chip("h200").scale_up.bytes_per_s)
     latencies = measurement("deepseek_isca25_link_latency").column("latency_us")
     return {
-        "above_least": significant(min(r.measured / r.ideal for r in rows), 3), "above_32": significant(dispatch[32].measured / dispatch[32].ideal, 2),
-        "above_1024": significant(dispatch[1024].measured / dispatch[1024].ideal, 2), "latency": pretty(of["DeepEP dispatch"][0].measured, "s", 2),
-        "exchange_rows": str(len(rows)), "line_error": f"{100 * sum(map(abs, off)) / len(off):.0f} %", "line_bias": f"{abs(round(100 * sum(off) / len(off))):g} %",
-        "line_rows": str(len(inner)), "line_worst": f"{100 * max(map(abs, off)):.0f} %",
-        "half_message": pretty(half, "byte", 2), "half_tokens": f"{half / 7 / COPY['dispatch']:.0f}",
-        "half_real": significant(next(tokens for tokens in sorted(dispatch) if dispatch[tokens].measured <= 2 * dispatch[tokens].ideal), 3),
-        "hop_least": f"{min(latencies):g}", "hop_most": f"{max(latencies):g}",
-    }  # fmt: skip
+        "above_least": significant(min(r.measured / r.ideal for r in rows), 3),
+        "above_32": significant(dispatch[32].measured / dispatch[32].ideal, 2),
+        "above_1024": significant(dispatch[1024].measured / dispatch[1024].ideal, 2),
+        "latency": pretty(of["DeepEP dispatch"][0].measured, "s", 2),
+        "exchange_rows": str(len(rows)),
+        "line_error": f"{100 * sum(map(abs, off)) / len(off):.0f} %",
+        "line_bias": f"{abs(round(100 * sum(off) / len(off))):g} %",
+        "line_rows": str(len(inner)),
+        "line_worst": f"{100 * max(map(abs, off)):.0f} %",
+        "half_message": pretty(half, "byte", 2),
+        "half_tokens": f"{half / 7 / COPY['dispatch']:.0f}",
+        "half_real": significant(
+            next(tokens for tokens in sorted(dispatch) if dispatch[tokens].measured <= 2 * dispatch[tokens].ideal), 3
+        ),
+        "hop_least": f"{min(latencies):g}",
+        "hop_most": f"{max(latencies):g}",
+    }
 
 
 def deployed() -> dict[str, str]:
@@ -168,9 +240,13 @@ def deployed() -> dict[str, str]:
     report, service = measurement("deepseek_v3_deployment_units").records(phase="decode")
     free, limited = (simulation.nodes_hit(4_000, 256, 8, 8, limit).mean() for limit in (None, 4))
     return {
-        "report_gpus": str(report["gpus"]), "report_nodes": str(report["nodes"]), "service_gpus": str(service["gpus"]), "service_nodes": str(service["nodes"]),
-        "nodes_free": significant(float(free), 2), "nodes_limited": significant(float(limited), 2),
-    }  # fmt: skip
+        "report_gpus": str(report["gpus"]),
+        "report_nodes": str(report["nodes"]),
+        "service_gpus": str(service["gpus"]),
+        "service_nodes": str(service["nodes"]),
+        "nodes_free": significant(float(free), 2),
+        "nodes_limited": significant(float(limited), 2),
+    }
 
 
 def all() -> dict[str, str]:

@@ -18,7 +18,9 @@ from blackboard.racks.moe import Placement, Traffic, check_per, sigmoid, top
 
 
 def popularity(experts: int, skew: float = 0, seed: int = 0) -> np.ndarray:
-    """Chances [experts], adding up to one: those of rank r as 1 / r^skew (Zipf), ranks dealt at random; 0 is uniform."""
+    """Chances [experts], adding up to one: those of rank r as 1 / r^skew (Zipf), ranks dealt at random; 0 is
+    uniform.
+    """
     chance = np.arange(1.0, experts + 1) ** -skew
     return np.random.default_rng(seed).permutation(chance / chance.sum())
 
@@ -60,7 +62,9 @@ def imbalance(loads: np.ndarray) -> float:
 
 
 def places_hit(chosen: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Distinct places [tokens] of each token's choices [tokens, top_k], where `places` [experts] is an expert's GPU, node or rack."""
+    """Distinct places [tokens] of each token's choices [tokens, top_k], where `places` [experts] is an expert's GPU,
+    node or rack.
+    """
     hit = np.sort(places[chosen], axis=1)
     return 1 + (np.diff(hit, axis=1) != 0).sum(axis=1)
 
@@ -73,7 +77,8 @@ def blocks(experts: int, places: int) -> np.ndarray:
 
 
 def places_exactly(experts: int, places: int, top_k: int) -> list[Fraction]:
-    """Chances [0 to places] that a uniform choice of top_k experts hits just so many of the places, by counting subsets.
+    """Chances [0 to places] that a uniform choice of top_k experts hits just so many of the places, by counting
+    subsets.
 
     A set of n places holds C(n · size, top_k) choices; those that miss one or more of the n are taken off again.
     """
@@ -95,7 +100,9 @@ def nodes_hit(tokens: int, experts: int, top_k: int, nodes: int, limit: int | No
 
 
 def traffic(chosen: np.ndarray, placement: Placement, row_bytes: float, per: str = "expert") -> Traffic:
-    """What dispatch sends for choices [tokens, choices], copies of `row_bytes` each, one per "expert" or per distinct "gpu"."""
+    """What dispatch sends for choices [tokens, choices], copies of `row_bytes` each, one per "expert" or per distinct
+    "gpu".
+    """
     check_per(per)
     sources, targets = placement.sources(len(chosen)), placement.targets(chosen)
     matrix = np.zeros((placement.gpus, placement.gpus))

@@ -13,19 +13,31 @@ from blackboard.reality.calibration import listed
 from blackboard.reality.checks import KINDS
 
 LIST = "python -m blackboard.reality list"
-WHOLE = {"chips": "of all stages", "expert": "chips that the routed experts are dealt out over", "pipeline": "stages of layers"}
+WHOLE = {
+    "chips": "of all stages",
+    "expert": "chips that the routed experts are dealt out over",
+    "pipeline": "stages of layers",
+}
 
 
 def parser() -> argparse.ArgumentParser:
     """What the command understands; the options of predict are those of the function."""
-    top = argparse.ArgumentParser(prog="python -m blackboard.reality", description="Predict serving from first principles, and hold predictions against published measurements.")
+    top = argparse.ArgumentParser(
+        prog="python -m blackboard.reality",
+        description="Predict serving from first principles, and hold predictions against published measurements.",
+    )
     which = top.add_subparsers(dest="command", required=True)
     checks = which.add_parser("validate", help="run every check against published numbers; exit status 1 if one fails")
     checks.add_argument("--kind", choices=KINDS)
     checks.add_argument("--data", help="id of one data set")
     which.add_parser("list", help="print the ids of models, chips and calibrations")
     lines = argparse.RawDescriptionHelpFormatter  # ids are not broken at their hyphens
-    one = which.add_parser("predict", help="predict a step of one configuration", epilog=f"calibrations, and what auto takes them for:\n{listed()}", formatter_class=lines)
+    one = which.add_parser(
+        "predict",
+        help="predict a step of one configuration",
+        epilog=f"calibrations, and what auto takes them for:\n{listed()}",
+        formatter_class=lines,
+    )
     one.add_argument("model", help=f"catalogue id, such as llama-3.1-70b; {LIST} shows all")
     one.add_argument("--chip", required=True, help="catalogue id, such as h100-sxm")
     one.add_argument("--phase", choices=("decode", "prefill"), default="decode")
@@ -38,14 +50,24 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("--tensor", type=int, help="chips that share every matrix; by default all that are left")
     one.add_argument("--cache", choices=("heads", "tokens"), default="heads", help="what the cache is dealt out by")
     one.add_argument("--calibration", help='"auto" or an id from below; without it the ideal, a floor on time')
-    one.add_argument("--rent", default="", help="terms of a confirmed rent, such as community; without it the newest; none leaves prices out")
+    one.add_argument(
+        "--rent",
+        default="",
+        help="terms of a confirmed rent, such as community; without it the newest; none leaves prices out",
+    )
     return top
 
 
 def ids() -> str:
     """All ids that predict takes, in short columns."""
-    models, chips = [model.id for model in catalogue.models() if not model.given], [chip.id for chip in catalogue.chips()]
-    return f"models\n{_columns(models)}\n\nchips\n{_columns(chips)}\n\ncalibrations: chips that auto takes them for, number formats, kind of model\n{listed()}"
+    models, chips = (
+        [model.id for model in catalogue.models() if not model.given],
+        [chip.id for chip in catalogue.chips()],
+    )
+    return (
+        f"models\n{_columns(models)}\n\nchips\n{_columns(chips)}\n\ncalibrations: chips that auto takes them for,"
+        f" number formats, kind of model\n{listed()}"
+    )
 
 
 def _columns(names: list[str], count: int = 4) -> str:

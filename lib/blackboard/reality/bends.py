@@ -1,7 +1,7 @@
 """Mistakes that other people's tools have made, made on purpose: which of the three kinds of test sees them?
 
-Each bends the model or the chip behind TensorRT-LLM's runs. The floors are counted anew, and the constants fitted anew, for a
-mistake that only changes a constant does not show in an error: it shows in a constant that no machine has.
+Each bends the model or the chip behind TensorRT-LLM's runs. The floors are counted anew, and the constants fitted anew,
+for a mistake that only changes a constant does not show in an error: it shows in a constant that no machine has.
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ def cached(times: float) -> Swap:
 
 def forget_gqa(model: Model) -> Model:
     """As many heads of keys and values as of queries; the parameters change with them."""
-    return replace(model, attention=tuple(replace(g, kv_heads=g.heads) if isinstance(g, Heads) else g for g in model.attention))
+    return replace(
+        model, attention=tuple(replace(g, kv_heads=g.heads) if isinstance(g, Heads) else g for g in model.attention)
+    )
 
 
 def use_all(model: Model) -> Model:
@@ -75,7 +77,9 @@ def slow_memory(chip: Chip) -> Chip:
 
 
 class Bend(NamedTuple):
-    """A mistake: floors beaten, of how many, the error on rows that were not fitted, and the constants that come out."""
+    """A mistake: floors beaten, of how many, the error on rows that were not fitted, and the constants that come
+    out.
+    """
 
     says: str
     beaten: int
@@ -116,7 +120,9 @@ def _bend(says: str, cases: tuple[Case, ...]) -> Bend:
 
 
 class Share(NamedTuple):
-    """How much of the shorter times is taken to add, and the error then, with the best efficiencies, where they are fitted and elsewhere."""
+    """How much of the shorter times is taken to add, and the error then, with the best efficiencies, where they are
+    fitted and elsewhere.
+    """
 
     share: float
     fitted: float
@@ -139,7 +145,11 @@ def _share(share: float, cases: list[Case]) -> Share:
         compute, memory = rates
         found = Calibration("tried", "", {"serial_share": share})
         times = lambda best: best | {"compute": best["compute"] / compute, "memory": best["memory"] / memory}
-        return [composed(times(best), case.layout, found) / case.measured - 1 for case, best in ideal if RECIPE.slice(case) == fitted]
+        return [
+            composed(times(best), case.layout, found) / case.measured - 1
+            for case, best in ideal
+            if RECIPE.slice(case) == fitted
+        ]
 
     best = least_squares(lambda rates: errors(rates, True), (0.5, 0.7), bounds=(0.05, 1)).x
     return Share(share, *(mape(errors(best, fitted)) for fitted in (True, False)))

@@ -1,8 +1,9 @@
 """Sourced constants: efficiencies and overheads by chip and engine, fitted on one named slice of published runs.
 
-With serial_share 1 (nothing hides behind anything else: what engines were found to do) a step is a sum of times, each an ideal
-one over an efficiency, so that the fit is a line through published times, by least squares of the relative error. Links are not fitted:
-their latency and efficiency are those of NCCL's all-reduce on 4 H200 (reality.exchanges), wherever there are links of that kind.
+With serial_share 1 (nothing hides behind anything else: what engines were found to do) a step is a sum of times, each
+an ideal one over an efficiency, so that the fit is a line through published times, by least squares of the relative
+error. Links are not fitted: their latency and efficiency are those of NCCL's all-reduce on 4 H200 (reality.exchanges),
+wherever there are links of that kind.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ ALL = (*BOTH, "layer_overhead")
 
 @dataclass(frozen=True)
 class Recipe:
-    """How constants are found: which symbols, from which slice of which data set, and for which chips, formats and models they hold."""
+    """How constants are found: which symbols, from which slice of which data set, and for which chips, formats and
+    models they hold.
+    """
 
     id: str
     says: str  # the slice, in words
@@ -77,28 +80,93 @@ def one_h200(case: Case) -> bool:
 
 HOPPER, BLACKWELL, TENSOR_RT = ("h200", "h100-sxm", "h800"), ("b200", "gb200-nvl72"), "trtllm_v1_0_throughput"
 RECIPES = (
-    Recipe("trtllm-h200", "Llama 3.1 8B and 3.3 70B on one H200", TENSOR_RT, serving.trtllm, one_h200, BOTH, HOPPER, ("fp8",), "dense"),
-    Recipe("trtllm-b200", "Llama 3.3 70B on one B200", TENSOR_RT, serving.trtllm, lambda c: c.part == "Llama-3.3-70B, 1 B200", BOTH, BLACKWELL, ("fp4",), "dense"),
-    Recipe("trtllm-moe-h200", "Qwen3 235B on 8 H200", TENSOR_RT, serving.trtllm, lambda c: c.part == "Qwen3-235B-A22B, 8 H200", ALL, HOPPER, ("fp8",), "experts"),
-    Recipe("trtllm-moe-b200", "Qwen3 235B on 8 B200", TENSOR_RT, serving.trtllm, lambda c: c.part == "Qwen3-235B-A22B, 8 B200", ALL, BLACKWELL, ("fp4",), "experts"),
     Recipe(
-        "gptfast-a100", "Llama 2 7B in 16 bits on 1 to 8 A100, one sequence", "gpt_fast_readme", serving.gpt_fast, lambda c: c.part == "Llama-2-7B, float16",
-        ("memory_efficiency", "layer_overhead"), ("a100-80gb", "a100-40gb"), ("bf16",), "dense",
+        "trtllm-h200",
+        "Llama 3.1 8B and 3.3 70B on one H200",
+        TENSOR_RT,
+        serving.trtllm,
+        one_h200,
+        BOTH,
+        HOPPER,
+        ("fp8",),
+        "dense",
     ),
     Recipe(
-        "palm-tpu-v4", "decoding PaLM 540B on 64 TPU v4", "pope_decode_latency", serving.palm, lambda c: c.part == "decode",
-        ALL, ("tpu-v4",), ("bf16", "int8"), "dense", links=False,
+        "trtllm-b200",
+        "Llama 3.3 70B on one B200",
+        TENSOR_RT,
+        serving.trtllm,
+        lambda c: c.part == "Llama-3.3-70B, 1 B200",
+        BOTH,
+        BLACKWELL,
+        ("fp4",),
+        "dense",
     ),
     Recipe(
-        "sglang-h100", "DeepSeek-V3 as SGLang serves it, decode and prefill", "sglang_large_ep_decode", serving.sglang, lambda c: c.what.startswith("SGLang") and "balanced" not in c.what,
-        ("compute_efficiency", "link_efficiency"), (), ("fp8",), "experts", links=False,
+        "trtllm-moe-h200",
+        "Qwen3 235B on 8 H200",
+        TENSOR_RT,
+        serving.trtllm,
+        lambda c: c.part == "Qwen3-235B-A22B, 8 H200",
+        ALL,
+        HOPPER,
+        ("fp8",),
+        "experts",
     ),
-)  # fmt: skip
+    Recipe(
+        "trtllm-moe-b200",
+        "Qwen3 235B on 8 B200",
+        TENSOR_RT,
+        serving.trtllm,
+        lambda c: c.part == "Qwen3-235B-A22B, 8 B200",
+        ALL,
+        BLACKWELL,
+        ("fp4",),
+        "experts",
+    ),
+    Recipe(
+        "gptfast-a100",
+        "Llama 2 7B in 16 bits on 1 to 8 A100, one sequence",
+        "gpt_fast_readme",
+        serving.gpt_fast,
+        lambda c: c.part == "Llama-2-7B, float16",
+        ("memory_efficiency", "layer_overhead"),
+        ("a100-80gb", "a100-40gb"),
+        ("bf16",),
+        "dense",
+    ),
+    Recipe(
+        "palm-tpu-v4",
+        "decoding PaLM 540B on 64 TPU v4",
+        "pope_decode_latency",
+        serving.palm,
+        lambda c: c.part == "decode",
+        ALL,
+        ("tpu-v4",),
+        ("bf16", "int8"),
+        "dense",
+        links=False,
+    ),
+    Recipe(
+        "sglang-h100",
+        "DeepSeek-V3 as SGLang serves it, decode and prefill",
+        "sglang_large_ep_decode",
+        serving.sglang,
+        lambda c: c.what.startswith("SGLang") and "balanced" not in c.what,
+        ("compute_efficiency", "link_efficiency"),
+        (),
+        ("fp8",),
+        "experts",
+        links=False,
+    ),
+)
 
 
 @dataclass(frozen=True)
 class Fitted(Calibration):
-    """A calibration that knows its slice in words, the batches a chip and the formats that it saw there, and where else it holds."""
+    """A calibration that knows its slice in words, the batches a chip and the formats that it saw there, and where
+    else it holds.
+    """
 
     says: str = ""
     batches: tuple[float, float] | None = None
@@ -125,7 +193,10 @@ class Fitted(Calibration):
         return f"<{self.id}: {values}; from {self.source}>"
 
 
-ALONE = {"kernels-h200-bf16": ("bf16", "vllm-bf16"), "kernels-h200-fp8": ("fp8", "trtllm-fp8")}  # format, and the products that are taken
+ALONE = {
+    "kernels-h200-bf16": ("bf16", "vllm-bf16"),
+    "kernels-h200-fp8": ("fp8", "trtllm-fp8"),
+}  # format, and the products that are taken
 KERNEL_CHIPS = ("h200", "h100-sxm")
 
 
@@ -138,23 +209,33 @@ def ids() -> tuple[str, ...]:
 
 
 def listed(chip: str = "") -> str:
-    """All calibrations, one a line: id, chips that auto takes it for, formats, kind of model; those for `chip` first."""
-    rows = [(recipe.id, *recipe.holds) for recipe in RECIPES] + [(id, ", ".join(KERNEL_CHIPS), format, "dense") for id, (format, _) in ALONE.items()]
+    """All calibrations, one a line: id, chips that auto takes it for, formats, kind of model; those for `chip`
+    first.
+    """
+    rows = [(recipe.id, *recipe.holds) for recipe in RECIPES] + [
+        (id, ", ".join(KERNEL_CHIPS), format, "dense") for id, (format, _) in ALONE.items()
+    ]
     rows.sort(key=lambda row: chip not in row[1].split(", "))
     wide = [max(len(row[n]) for row in rows) for n in range(3)]
-    return "\n".join("  " + "  ".join(f"{cell:<{width}}" for cell, width in zip(row, wide)) + f"  {row[3]}" for row in rows)
+    return "\n".join(
+        "  " + "  ".join(f"{cell:<{width}}" for cell, width in zip(row, wide)) + f"  {row[3]}" for row in rows
+    )
 
 
 @cache
 def named(id: str) -> Fitted:
     """A calibration by id: named("trtllm-h200"). UnknownId with the near ones."""
     if id not in ids():
-        raise UnknownId(f"no calibration {id!r}; near: {', '.join(near(str(id), ids())) or 'none'}; there are: {', '.join(ids())}")
+        raise UnknownId(
+            f"no calibration {id!r}; near: {', '.join(near(str(id), ids())) or 'none'}; there are: {', '.join(ids())}"
+        )
     return alone(id) if id in ALONE else fit(KNOWN[id])
 
 
 def alone(id: str) -> Fitted:
-    """Constants of kernels measured one at a time, fitted on no engine: products, NCCL, and the gaps between a layer's kernels in a graph."""
+    """Constants of kernels measured one at a time, fitted on no engine: products, NCCL, and the gaps between a layer's
+    kernels in a graph.
+    """
     found, products = kernels.constants(), ALONE[id][1]
     one, two = (len(fused("llama-3.1-70b", Plan(layers=layers))) for layers in (1, 2))
     rates = {name: found[f"gemm-{products}.{name}"].value for name in BOTH}
@@ -162,7 +243,17 @@ def alone(id: str) -> Fitted:
     told = f"matrix products ({products}), all-reduces and kernel gaps measured one at a time; fitted on no engine"
     values, format = {"serial_share": 1.0} | known_links() | rates | gaps, ALONE[id][0]
     says = "kernels measured one at a time, on no engine"
-    return Fitted(id, told, values, says, on=f"h200 in {format}", chips=KERNEL_CHIPS, formats=(format,), models="dense", alone=True)
+    return Fitted(
+        id,
+        told,
+        values,
+        says,
+        on=f"h200 in {format}",
+        chips=KERNEL_CHIPS,
+        formats=(format,),
+        models="dense",
+        alone=True,
+    )
 
 
 def auto(chip: Chip, precision: str, model: Model | None = None) -> Fitted:
@@ -174,13 +265,19 @@ def auto(chip: Chip, precision: str, model: Model | None = None) -> Fitted:
         if chip.id in KERNEL_CHIPS and format == precision and (model is None or not model.moe):
             return named(id)
     what = ", ".join([f"{chip.id} in {precision}", *([kind(model)] if model else [])])
-    raise UnknownId(f"no sourced constants for {what}; without a calibration the ideal is predicted. There are, by id:\n{listed(chip.id)}")
+    raise UnknownId(
+        f"no sourced constants for {what}; without a calibration the ideal is predicted. There are, by"
+        f" id:\n{listed(chip.id)}"
+    )
 
 
 def known_links() -> dict[str, float]:
     """Latency and efficiency of an all-reduce in a ring, as NCCL measured them."""
     found = exchanges.constants()
-    return {"link_latency": found["all-reduce-4.start_time"].value, "link_efficiency": found["all-reduce-4.link_efficiency"].value}
+    return {
+        "link_latency": found["all-reduce-4.start_time"].value,
+        "link_efficiency": found["all-reduce-4.link_efficiency"].value,
+    }
 
 
 def fit(recipe: Recipe, cases: Sequence[Case] | None = None) -> Fitted:
@@ -197,7 +294,17 @@ def fit(recipe: Recipe, cases: Sequence[Case] | None = None) -> Fitted:
     chips, formats = seen(case.layout.chip.id for case in slice), seen(case.compute for case in slice)
     on = f"{', '.join(chips)} in {', '.join(formats)}"
     held = recipe.chips or chips
-    return Fitted(recipe.id, told, fixed | values, recipe.says, (min(batches), max(batches)), on, held, recipe.formats, recipe.models)
+    return Fitted(
+        recipe.id,
+        told,
+        fixed | values,
+        recipe.says,
+        (min(batches), max(batches)),
+        on,
+        held,
+        recipe.formats,
+        recipe.models,
+    )
 
 
 def busy(case: Case, calibration: Calibration) -> dict[str, float]:
@@ -209,5 +316,10 @@ def busy(case: Case, calibration: Calibration) -> dict[str, float]:
 def _parts(case: Case, free: Sequence[str], fixed: Calibration) -> tuple[list[float], float]:
     """Seconds that each free constant stands before, and those that none does."""
     times = busy(case, fixed)
-    before = {name: times[resource] for name, resource in EFFICIENCIES.items()} | {"layer_overhead": case.layout.model.layers, "overhead": 1.0}
-    return [before[name] for name in free], sum(times[resource] for name, resource in EFFICIENCIES.items() if name not in free)
+    before = {name: times[resource] for name, resource in EFFICIENCIES.items()} | {
+        "layer_overhead": case.layout.model.layers,
+        "overhead": 1.0,
+    }
+    return [before[name] for name in free], sum(
+        times[resource] for name, resource in EFFICIENCIES.items() if name not in free
+    )

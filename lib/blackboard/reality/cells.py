@@ -41,7 +41,9 @@ def noted(id: str, pattern: str) -> float:
 
 
 def net(name: object) -> Model | None:
-    """The catalogue's model of a printed name: "Llama 3.1 8B" and "Llama-3.1-8B-Instruct" alike; None where it has none."""
+    """The catalogue's model of a printed name: "Llama 3.1 8B" and "Llama-3.1-8B-Instruct" alike; None where it has
+    none.
+    """
     id = str(name).lower().replace(" ", "-").split("-instruct")[0]
     return model(id) if id in {each.id for each in models()} else None
 

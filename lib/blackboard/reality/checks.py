@@ -62,7 +62,9 @@ class Row:
 
     @property
     def error(self) -> float:
-        """Predicted over measured time, less one: negative where we are too fast. Of a closure published over computed, less one."""
+        """Predicted over measured time, less one: negative where we are too fast. Of a closure published over
+        computed, less one.
+        """
         return self.slow - 1 if self.kind == CLOSURE else 1 / self.slow - 1
 
     @property
@@ -103,12 +105,30 @@ def summed(rows: Iterable[Row]) -> list[Sum]:
 
 def _sum(rows: list[Row]) -> Sum:
     first, errors = rows[0], [row.error for row in rows]
-    ideals = [row.ideal_slow for row in rows if row.ideal_slow] if first.kind == CALIBRATED else [row.slow for row in rows if first.kind == FLOOR]
-    worst = min(row.slow for row in rows if not row.excepted) if first.kind == FLOOR and any(not row.excepted for row in rows) else max(map(abs, errors))
+    ideals = (
+        [row.ideal_slow for row in rows if row.ideal_slow]
+        if first.kind == CALIBRATED
+        else [row.slow for row in rows if first.kind == FLOOR]
+    )
+    worst = (
+        min(row.slow for row in rows if not row.excepted)
+        if first.kind == FLOOR and any(not row.excepted for row in rows)
+        else max(map(abs, errors))
+    )
     return Sum(
-        first.kind, first.data, first.part, first.fitted, len(rows), sum(row.holds for row in rows), sum(not row.excepted for row in rows), mape(errors), statistics.mean(errors), worst,
-        mape([1 / each - 1 for each in ideals]) if ideals else None, statistics.median(ideals) if ideals else None,
-    )  # fmt: skip
+        first.kind,
+        first.data,
+        first.part,
+        first.fitted,
+        len(rows),
+        sum(row.holds for row in rows),
+        sum(not row.excepted for row in rows),
+        mape(errors),
+        statistics.mean(errors),
+        worst,
+        mape([1 / each - 1 for each in ideals]) if ideals else None,
+        statistics.median(ideals) if ideals else None,
+    )
 
 
 def mape(errors: Iterable[float]) -> float:

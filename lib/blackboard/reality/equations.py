@@ -1,4 +1,5 @@
-"""Formulas of a whole configuration, and of kernels measured one at a time: what the lessons' terms leave out, and how all terms make one step.
+"""Formulas of a whole configuration, and of kernels measured one at a time: what the lessons' terms leave out, and how
+all terms make one step.
 
 Every other term is a formula of a lesson at one chip's share: multiplying, reading weights and reading the cache from
 batching, coverage from sparsity, exchanges from racks, hops from pipelining.
@@ -12,9 +13,22 @@ from blackboard.batching.equations import chips, gemm_time, kv_time, overhead, r
 from blackboard.formula import DERIVED, Formula
 from blackboard.notation import symbol, symbols
 from blackboard.racks.equations import (
-    combine_bytes, dispatch_bytes, exchange_time, expert_parallel, link_efficiency, link_latency, message, racks, scale_out, scale_up, several, start_time,
-    tokens_per_chip, top_k, width,
-)  # fmt: skip
+    combine_bytes,
+    dispatch_bytes,
+    exchange_time,
+    expert_parallel,
+    link_efficiency,
+    link_latency,
+    message,
+    racks,
+    scale_out,
+    scale_up,
+    several,
+    start_time,
+    tokens_per_chip,
+    top_k,
+    width,
+)
 
 attend_flop, layers, layer_overhead, serial_share = symbols("attend_flop layers layer_overhead serial_share")
 visited_chips, visited_domains, far_rate = symbols("visited_chips visited_domains far_rate")
@@ -22,62 +36,118 @@ t_compute, t_memory, t_links = symbols("t_compute t_memory t_links")
 one_chip = symbol("one_chip")
 
 attend_time = Formula(
-    "reality.attend_time", "t_attend", attend_flop / real_flops, "s",
-    "queries by keys, and weights by values: multiplications that no parameter counts", (), DERIVED,
-)  # fmt: skip
+    "reality.attend_time",
+    "t_attend",
+    attend_flop / real_flops,
+    "s",
+    "queries by keys, and weights by values: multiplications that no parameter counts",
+    (),
+    DERIVED,
+)
 reduce_time = Formula(
-    "reality.reduce_time", "t_reduce", 2 * exchange_time.typed, "s",
-    "an all-reduce is two exchanges: each chip adds up its part, then all fetch all parts", exchange_time.assumes, DERIVED, where=exchange_time._where,
-)  # fmt: skip
+    "reality.reduce_time",
+    "t_reduce",
+    2 * exchange_time.typed,
+    "s",
+    "an all-reduce is two exchanges: each chip adds up its part, then all fetch all parts",
+    exchange_time.assumes,
+    DERIVED,
+    where=exchange_time._where,
+)
 chips_visited = Formula(
-    "reality.chips_visited", "visited_chips", (expert_parallel / one_chip - 1) * (1 - (1 - one_chip / expert_parallel) ** top_k), "1",
+    "reality.chips_visited",
+    "visited_chips",
+    (expert_parallel / one_chip - 1) * (1 - (1 - one_chip / expert_parallel) ** top_k),
+    "1",
     "each other chip is spared only if none of a token's experts is on it",
-    ("a token's experts lie on chips chosen independently of each other", "two experts on one chip take one copy"), DERIVED, where=(Le(one_chip, expert_parallel),),
-)  # fmt: skip
+    ("a token's experts lie on chips chosen independently of each other", "two experts on one chip take one copy"),
+    DERIVED,
+    where=(Le(one_chip, expert_parallel),),
+)
 domains_visited = Formula(
-    "reality.domains_visited", "visited_domains", (racks - 1) * (1 - (1 - 1 / racks) ** top_k), "1",
-    "a token crosses to another domain once, however many of its experts are there", chips_visited.assumes, DERIVED, where=(several,),
-)  # fmt: skip
+    "reality.domains_visited",
+    "visited_domains",
+    (racks - 1) * (1 - (1 - 1 / racks) ** top_k),
+    "1",
+    "a token crosses to another domain once, however many of its experts are there",
+    chips_visited.assumes,
+    DERIVED,
+    where=(several,),
+)
 route_time = Formula(
-    "reality.route_time", "t_route",
+    "reality.route_time",
+    "t_route",
     2 * link_latency
-    + tokens_per_chip * width * (dispatch_bytes + combine_bytes) / link_efficiency * Max(visited_chips / scale_up, visited_domains / far_rate), "s",
+    + tokens_per_chip
+    * width
+    * (dispatch_bytes + combine_bytes)
+    / link_efficiency
+    * Max(visited_chips / scale_up, visited_domains / far_rate),
+    "s",
     "dispatch and combine of one routed layer: both networks carry their copies at once, and the slower one decides",
-    ("tokens are spread evenly over the experts",), DERIVED,
-)  # fmt: skip
+    ("tokens are spread evenly over the experts",),
+    DERIVED,
+)
 fixed_time = Formula(
-    "reality.fixed_time", "t_fixed", layers * layer_overhead + overhead, "s",
-    "kernels of a layer start and end one after the other, and so do steps: nothing in an ideal machine", (), DERIVED, register=False,
-)  # fmt: skip
+    "reality.fixed_time",
+    "t_fixed",
+    layers * layer_overhead + overhead,
+    "s",
+    "kernels of a layer start and end one after the other, and so do steps: nothing in an ideal machine",
+    (),
+    DERIVED,
+    register=False,
+)
 longest = Max(t_compute, t_memory, t_links)
 step_time = Formula(
-    "reality.step_time", "t_predicted",
-    longest + serial_share * (t_compute + t_memory + t_links - longest) + fixed_time.typed, "s",
+    "reality.step_time",
+    "t_predicted",
+    longest + serial_share * (t_compute + t_memory + t_links - longest) + fixed_time.typed,
+    "s",
     "the busiest of multipliers, memory and links decides; of the other two only a share is not hidden",
-    ("all chips are equally busy",), DERIVED,
-)  # fmt: skip
+    ("all chips are equally busy",),
+    DERIVED,
+)
 
-# --- kernels measured one at a time -------------------------------------------------------------------------------------
+# --- kernels measured one at a time -----------------------------------------------------------------------------------
 
 alone = "nothing else runs: the fixed time holds the start of the graph, and the kernel's own start and end"
 
 gemm_alone = Formula(
-    "reality.gemm_alone", "t_gemm", gemm_time.typed + overhead, "s",
-    "one matrix product, measured by itself", (*gemm_time.assumes, alone), DERIVED,
-)  # fmt: skip
+    "reality.gemm_alone",
+    "t_gemm",
+    gemm_time.typed + overhead,
+    "s",
+    "one matrix product, measured by itself",
+    (*gemm_time.assumes, alone),
+    DERIVED,
+)
 attention_alone = Formula(
-    "reality.attention_alone", "t_kv", kv_time.typed + overhead, "s",
-    "attention of one layer in decoding, measured by itself", (*kv_time.assumes, alone), DERIVED,
-)  # fmt: skip
+    "reality.attention_alone",
+    "t_kv",
+    kv_time.typed + overhead,
+    "s",
+    "attention of one layer in decoding, measured by itself",
+    (*kv_time.assumes, alone),
+    DERIVED,
+)
 switch_reduce = Formula(
-    "reality.switch_reduce", "t_reduce", start_time + message / (link_efficiency * scale_up), "s",
+    "reality.switch_reduce",
+    "t_reduce",
+    start_time + message / (link_efficiency * scale_up),
+    "s",
     "an all-reduce that the switches add up: each chip sends its message once, and receives the sum once",
-    ("the switches add as fast as the links bring it",), DERIVED,
-)  # fmt: skip
+    ("the switches add as fast as the links bring it",),
+    DERIVED,
+)
 near, far = 2 * (1 - one_chip / chips) / scale_up, 2 * (1 - 1 / racks) * one_chip / (chips * scale_out)
 domains_reduce = Formula(
-    "reality.domains_reduce", "t_reduce", start_time + message * Max(near, far) / link_efficiency, "s",
+    "reality.domains_reduce",
+    "t_reduce",
+    start_time + message * Max(near, far) / link_efficiency,
+    "s",
     "an all-reduce over several domains: add up inside, exchange the parts between domains, and collect inside",
-    ("both networks carry their share at once", "each chip sends its part out over its own network card"), DERIVED,
+    ("both networks carry their share at once", "each chip sends its part out over its own network card"),
+    DERIVED,
     where=(Le(one_chip, chips), several),
-)  # fmt: skip
+)

@@ -1,4 +1,6 @@
-"""What fitting needs: constants that know their source, least squares, and a measured time as a floor and as a calibrated row."""
+"""What fitting needs: constants that know their source, least squares, and a measured time as a floor and as a
+calibrated row.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ US, GB = factor("us"), factor("GB/s")
 
 
 class Constant(NamedTuple):
-    """A fitted or published constant: its symbol, value, the data set and the slice that gave it, and the formula that takes it."""
+    """A fitted or published constant: its symbol, value, the data set and the slice that gave it, and the formula that
+    takes it.
+    """
 
     name: str
     value: float
@@ -23,14 +27,23 @@ class Constant(NamedTuple):
     formula: str = ""
 
 
-def fitted(parts: Sequence[Sequence[float]], times: Sequence[float], least: Sequence[float], rest: Sequence[float] | float = 0.0) -> tuple[float, ...]:
-    """Factors of the parts, none below its least, whose sum with the rest is nearest to the times, by least squares of the relative error."""
+def fitted(
+    parts: Sequence[Sequence[float]],
+    times: Sequence[float],
+    least: Sequence[float],
+    rest: Sequence[float] | float = 0.0,
+) -> tuple[float, ...]:
+    """Factors of the parts, none below its least, whose sum with the rest is nearest to the times, by least squares of
+    the relative error.
+    """
     import numpy
     from scipy.optimize import lsq_linear
 
     times = numpy.array(times, float)
     scaled, left = numpy.array(parts, float) / times[:, None], 1 - numpy.array(rest) / times
-    return tuple(map(float, lsq_linear(scaled, left, (numpy.array(least) - 1e-12, numpy.inf), method="bvls").x.clip(least)))
+    return tuple(
+        map(float, lsq_linear(scaled, left, (numpy.array(least) - 1e-12, numpy.inf), method="bvls").x.clip(least))
+    )
 
 
 def names(*formulas: Formula) -> tuple[str, ...]:
@@ -39,19 +52,61 @@ def names(*formulas: Formula) -> tuple[str, ...]:
 
 
 def both(
-    data: str, what: str, unit: str, published: float, ideal: float, computed: float, fitted: bool = False, why: str = "", excuse: str = "",
-    floor: tuple[str, ...] = (), formulas: tuple[str, ...] = (), rate: bool = False, part: str = "",
-) -> list[Row]:  # fmt: skip
-    """A floor and a calibrated row of one number; `excuse` counts where the floor is beaten, `floor` names its formulas if they are others."""
-    head, more, beaten = (data, what, unit, published), {"rate": rate, "part": part}, published > ideal if rate else published < ideal
+    data: str,
+    what: str,
+    unit: str,
+    published: float,
+    ideal: float,
+    computed: float,
+    fitted: bool = False,
+    why: str = "",
+    excuse: str = "",
+    floor: tuple[str, ...] = (),
+    formulas: tuple[str, ...] = (),
+    rate: bool = False,
+    part: str = "",
+) -> list[Row]:
+    """A floor and a calibrated row of one number; `excuse` counts where the floor is beaten, `floor` names its
+    formulas if they are others.
+    """
+    head, more, beaten = (
+        (data, what, unit, published),
+        {"rate": rate, "part": part},
+        published > ideal if rate else published < ideal,
+    )
     return [
         Row(FLOOR, *head, ideal, why=excuse if beaten else "", formulas=floor or formulas, **more),
         Row(CALIBRATED, *head, computed, ideal=ideal, fitted=fitted, why=why, formulas=formulas, **more),
     ]
 
 
-def pair(data: str, what: str, part: str, measured: float, ideal: float, ours: float, formulas: tuple[Formula, Formula],
-         fit: bool, why: str = "", excuse: str = "", rate: bool = False) -> list[Row]:  # fmt: skip
+def pair(
+    data: str,
+    what: str,
+    part: str,
+    measured: float,
+    ideal: float,
+    ours: float,
+    formulas: tuple[Formula, Formula],
+    fit: bool,
+    why: str = "",
+    excuse: str = "",
+    rate: bool = False,
+) -> list[Row]:
     """The rows of a measured time, s (or rate, byte/s), whose floor and prediction are of two formulas."""
     floor, real = formulas
-    return both(data, what, "byte/s" if rate else "s", measured, ideal, ours, fit, why, excuse, names(floor), names(real), rate, part)
+    return both(
+        data,
+        what,
+        "byte/s" if rate else "s",
+        measured,
+        ideal,
+        ours,
+        fit,
+        why,
+        excuse,
+        names(floor),
+        names(real),
+        rate,
+        part,
+    )

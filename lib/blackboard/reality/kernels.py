@@ -1,7 +1,8 @@
-"""Kernels measured one at a time: matrix products and attention, what is left of a captured step, and the exchanges between chips.
+"""Kernels measured one at a time: matrix products and attention, what is left of a captured step, and the exchanges
+between chips.
 
-Floors hold every measured time against the ideal one. Calibrated rows use two or three constants of each library or operation, fitted
-on one named slice of its rows; all its other rows are tested. What is fitted: `constants()`.
+Floors hold every measured time against the ideal one. Calibrated rows use two or three constants of each library or
+operation, fitted on one named slice of its rows; all its other rows are tested. What is fitted: `constants()`.
 """
 
 from __future__ import annotations
@@ -15,29 +16,47 @@ from blackboard.batching import equations as step
 from blackboard.batching.numbers import GemmRow, gemm_rows
 from blackboard.catalogue import chip, measurement, model
 from blackboard.formula import take
-from blackboard.overheads import equations as overheads, implied
+from blackboard.overheads import equations as overheads
+from blackboard.overheads import implied
 from blackboard.overheads.kernels import Plan, fused
-from blackboard.reality import equations as eq, exchanges
+from blackboard.reality import equations as eq
+from blackboard.reality import exchanges
 from blackboard.reality.checks import FLOOR, Row
 from blackboard.reality.fits import US, Constant, fitted, pair
 
-# --- matrix products ---------------------------------------------------------------------------------------------------------
+# --- matrix products --------------------------------------------------------------------------------------------------
 
-GEMM_SLICE = (1, 64, 1_024, 32_768)  # rows of A that are fitted, with both weights: the ends of the range, and two between
+GEMM_SLICE = (
+    1,
+    64,
+    1_024,
+    32_768,
+)  # rows of A that are fitted, with both weights: the ends of the range, and two between
 GEMM_SAYS = "1, 64, 1,024 and 32,768 rows, both weights"
-KNEE = "reading and multiplying overlap only in part, and the last of the tiles is computed whole however few of its rows are used"
+KNEE = (
+    "reading and multiplying overlap only in part, and the last of the tiles is computed whole however few of its rows"
+    " are used"
+)
 QUANTISED = "the time includes making the inputs FP8, in kernels of their own"
 
 
 def gemm_values(row: GemmRow) -> dict[str, float]:
     """A measured product by notation names."""
     size, card = bytes_per_param(row.precision), chip(measurement("h200_gemm").chip_id)
-    shape = {"rows": row.m, "weight_rows": row.k, "weight_columns": row.n, "bytes_per_param": size, "bytes_per_value": size}
+    shape = {
+        "rows": row.m,
+        "weight_rows": row.k,
+        "weight_columns": row.n,
+        "bytes_per_param": size,
+        "bytes_per_value": size,
+    }
     return shape | {"flops": card.flops(row.precision), "bandwidth": card.bandwidth}
 
 
 def gemm_side(row: GemmRow) -> str:
-    """What the ideal product waits for: "memory" or "compute"; where neither is twice the other, it is "near the knee"."""
+    """What the ideal product waits for: "memory" or "compute"; where neither is twice the other, it is "near the
+    knee".
+    """
     values, ideal = gemm_values(row), row.ideal * US
     same = lambda name: abs(take(step.gemm_time, values, **{name: values[name] / 2}) / ideal - 1) < 1e-9
     return "memory" if same("flops") else "compute" if same("bandwidth") else "near the knee"
@@ -75,23 +94,38 @@ def _gemm(name: str, row: GemmRow, found: dict[str, float], fit: bool) -> list[R
     knee = gemm_side(row) == "near the knee"
     why = KNEE if knee else QUANTISED if row.precision == "fp8" else ""
     return pair(
-        "h200_gemm", f"{name}, {row.m:,} × {row.k:,} × {row.n:,}", name + ", near the knee" * knee, row.measured * US, row.ideal * US,
-        take(eq.gemm_alone.open, gemm_values(row) | found), (step.gemm_time, eq.gemm_alone), fit, why,
-    )  # fmt: skip
+        "h200_gemm",
+        f"{name}, {row.m:,} × {row.k:,} × {row.n:,}",
+        name + ", near the knee" * knee,
+        row.measured * US,
+        row.ideal * US,
+        take(eq.gemm_alone.open, gemm_values(row) | found),
+        (step.gemm_time, eq.gemm_alone),
+        fit,
+        why,
+    )
 
 
-# --- attention -----------------------------------------------------------------------------------------------------------------
+# --- attention --------------------------------------------------------------------------------------------------------
 
 ATTENTION_SLICE = 8  # the batch that is fitted
 ATTENTION_MODEL = "llama-3.1-70b"  # 64 query heads, 8 of keys and values, 128 wide: those of the data set
-SINGLE = "the fixed time stands for a rate that rises with the length of the cache: for a short one it is more than the whole"
+SINGLE = (
+    "the fixed time stands for a rate that rises with the length of the cache: for a short one it is more than the"
+    " whole"
+)
 
 
 def attention_values(row: dict) -> dict[str, float]:
     """A measured attention by notation names; the new token's own key and value are read too."""
     net, card = model(ATTENTION_MODEL), chip(measurement("h200_decode_attention").chip_id)
     layer = net.kv_bytes_per_token("bf16") / net.layers
-    return {"batch": row["batch"], "context": row["past_tokens"] + 1, "kv_bytes_per_token": layer, "bandwidth": card.bandwidth}
+    return {
+        "batch": row["batch"],
+        "context": row["past_tokens"] + 1,
+        "kv_bytes_per_token": layer,
+        "bandwidth": card.bandwidth,
+    }
 
 
 def attention_fit(records: Sequence[dict]) -> dict[str, float]:
@@ -112,13 +146,19 @@ def _attention(row: dict, found: dict[str, float]) -> list[Row]:
     values, batch = attention_values(row), row["batch"]
     part = "one sequence" if batch == 1 else f"batch {batch}" if batch == ATTENTION_SLICE else "larger batches"
     return pair(
-        "h200_decode_attention", f"batch {batch}, {row['past_tokens']:,} tokens", part, row["latency_us"] * US,
-        take(step.kv_time, values), take(eq.attention_alone.open, values | found), (step.kv_time, eq.attention_alone), batch == ATTENTION_SLICE,
+        "h200_decode_attention",
+        f"batch {batch}, {row['past_tokens']:,} tokens",
+        part,
+        row["latency_us"] * US,
+        take(step.kv_time, values),
+        take(eq.attention_alone.open, values | found),
+        (step.kv_time, eq.attention_alone),
+        batch == ATTENTION_SLICE,
         SINGLE if batch == 1 else "",
-    )  # fmt: skip
+    )
 
 
-# --- captured steps: what kernels leave over ---------------------------------------------------------------------------------------
+# --- captured steps: what kernels leave over --------------------------------------------------------------------------
 
 STEP_SLICE = {"model": "Llama-2-7B", "weights": "float16"}
 WIDENED = "narrow weights are widened inside the product, and its kernels read them more slowly"
@@ -126,11 +166,20 @@ CONTEXT = implied.GPT_FAST.context  # tokens, on average
 
 
 def step_values(row: dict) -> dict[str, float]:
-    """A captured step of gpt-fast by notation names: weights as its own bandwidth counts them, kernels counted in a compiled step."""
+    """A captured step of gpt-fast by notation names: weights as its own bandwidth counts them, kernels counted in a
+    compiled step.
+    """
     net, card, chips = model(implied.CALLED[row["model"]]), chip(measurement("gpt_fast_readme").chip_id), row["gpus"]
     read = chips * row["bandwidth_GB_per_s"] / row["throughput_token_per_s"] * 1e9
-    machine = {"flops": chips * card.flops("bf16"), "bandwidth": chips * card.bandwidth, "replay_time": implied.replay()}
-    ideal = {"compute_efficiency": 1.0, "overhead": 0.0}  # multiplying takes no time here, and all that is fixed is kernels
+    machine = {
+        "flops": chips * card.flops("bf16"),
+        "bandwidth": chips * card.bandwidth,
+        "replay_time": implied.replay(),
+    }
+    ideal = {
+        "compute_efficiency": 1.0,
+        "overhead": 0.0,
+    }  # multiplying takes no time here, and all that is fixed is kernels
     work = {"batch": 1, "context": CONTEXT, "kernels": len(fused(net.id, Plan(context=CONTEXT, chips=chips)))}
     return net.symbols("bf16") | machine | ideal | work | {"bytes_per_param": read / net.n_total}
 
@@ -149,7 +198,8 @@ def in_steps(row: dict) -> bool:
 
 
 def step_checks(records: Sequence[dict] | None = None) -> list[Row]:
-    """gpt-fast at batch 1 on 1 to 8 A100, kernel by kernel: one model and format is fitted; another model is tested, and other formats.
+    """gpt-fast at batch 1 on 1 to 8 A100, kernel by kernel: one model and format is fitted; another model is tested,
+    and other formats.
 
     The floors of these rows are those of the whole configuration (reality.runs).
     """
@@ -161,25 +211,42 @@ def step_checks(records: Sequence[dict] | None = None) -> list[Row]:
 def _step(row: dict, found: dict[str, float]) -> Row:
     values, name, fit = step_values(row), f"{row['model']}, {row['weights']}", in_steps(row)
     return pair(
-        "gpt_fast_readme", f"{name}, {row['gpus']} A100", "kernel by kernel, " + (name if fit else row["weights"]), 1 / row["throughput_token_per_s"],
-        take(step.step_time, values), take(overheads.graph_time.open, values | found), (step.step_time, overheads.graph_time), fit,
+        "gpt_fast_readme",
+        f"{name}, {row['gpus']} A100",
+        "kernel by kernel, " + (name if fit else row["weights"]),
+        1 / row["throughput_token_per_s"],
+        take(step.step_time, values),
+        take(overheads.graph_time.open, values | found),
+        (step.step_time, overheads.graph_time),
+        fit,
         WIDENED if row["weights"].startswith("int") else "",
-    )[1]  # fmt: skip
+    )[1]
 
 
 def first_steps() -> list[Row]:
     """gpt-fast's steps one after the other, as floors: the same machine, and the bytes of its own bandwidth."""
-    known = {row["weights"]: step_values(row) for row in measurement("gpt_fast_readme").records(model=STEP_SLICE["model"], gpus=1)}
-    told = [row for row in measurement("gpt_fast_steps").records() if "draft" not in row["step"]]  # a draft makes several tokens a step
+    known = {
+        row["weights"]: step_values(row)
+        for row in measurement("gpt_fast_readme").records(model=STEP_SLICE["model"], gpus=1)
+    }
+    told = [
+        row for row in measurement("gpt_fast_steps").records() if "draft" not in row["step"]
+    ]  # a draft makes several tokens a step
     return [
         Row(
-            FLOOR, "gpt_fast_steps", f"{row['step']}, {row['weights']}", "s", 1 / row["throughput_token_per_s"],
-            take(step.step_time, known[row["weights"]]), formulas=(step.step_time.name,),
-        ) for row in told
-    ]  # fmt: skip
+            FLOOR,
+            "gpt_fast_steps",
+            f"{row['step']}, {row['weights']}",
+            "s",
+            1 / row["throughput_token_per_s"],
+            take(step.step_time, known[row["weights"]]),
+            formulas=(step.step_time.name,),
+        )
+        for row in told
+    ]
 
 
-# --- together -------------------------------------------------------------------------------------------------------------------------
+# --- together ---------------------------------------------------------------------------------------------------------
 
 
 @cache
@@ -193,17 +260,33 @@ def constants() -> dict[str, Constant]:
     """All fitted constants, by where they were measured and symbol; and launches as published."""
     found = {}
     for name, group in gemm_groups().items():
-        found |= _named(f"gemm-{name}", gemm_fit([row for row in group if in_slice(row)]), "h200_gemm", GEMM_SAYS, eq.gemm_alone.name)
+        found |= _named(
+            f"gemm-{name}",
+            gemm_fit([row for row in group if in_slice(row)]),
+            "h200_gemm",
+            GEMM_SAYS,
+            eq.gemm_alone.name,
+        )
     attention = [row for row in measurement("h200_decode_attention").records() if row["batch"] == ATTENTION_SLICE]
-    found |= _named("attention-bf16", attention_fit(attention), "h200_decode_attention", f"batch {ATTENTION_SLICE}", eq.attention_alone.name)
+    found |= _named(
+        "attention-bf16",
+        attention_fit(attention),
+        "h200_decode_attention",
+        f"batch {ATTENTION_SLICE}",
+        eq.attention_alone.name,
+    )
     steps = [row for row in measurement("gpt_fast_readme").records() if in_steps(row)]
-    found |= _named("captured-a100", step_fit(steps), "gpt_fast_readme", "Llama 2 7B, FP16, 1 to 8 GPUs", overheads.graph_time.name)
+    found |= _named(
+        "captured-a100", step_fit(steps), "gpt_fast_readme", "Llama 2 7B, FP16, 1 to 8 GPUs", overheads.graph_time.name
+    )
     return found | _launches() | exchanges.constants()
 
 
 def _named(where: str, values: dict[str, float], data: str, slice: str, formula: str) -> dict[str, Constant]:
     unit = lambda name: "1" if name.endswith("efficiency") else "s"
-    return {f"{where}.{name}": Constant(name, value, unit(name), data, slice, formula) for name, value in values.items()}
+    return {
+        f"{where}.{name}": Constant(name, value, unit(name), data, slice, formula) for name, value in values.items()
+    }
 
 
 def _launches() -> dict[str, Constant]:

@@ -1,11 +1,11 @@
 """How a model is cut over chips: what each chip holds, and how many of them share a token's work.
 
 A model is cut into `pipeline` stages of layers. In a stage, `tensor` chips share every matrix of attention and of dense
-feed-forward blocks, and the stage holds as many copies of them as it has such groups: each copy serves its own sequences.
-Routed experts are dealt out over `expert` chips; with expert=1 their matrices are cut like all others. Keys and values
-are dealt out by heads, as far as there are heads; a latent (MLA) has none, so that every chip of a group holds all of it.
-With cache="tokens" they are dealt out by tokens or sequences instead, evenly over all chips of a group (attention by batch, context
-parallelism).
+feed-forward blocks, and the stage holds as many copies of them as it has such groups: each copy serves its own
+sequences. Routed experts are dealt out over `expert` chips; with expert=1 their matrices are cut like all others. Keys
+and values are dealt out by heads, as far as there are heads; a latent (MLA) has none, so that every chip of a group
+holds all of it. With cache="tokens" they are dealt out by tokens or sequences instead, evenly over all chips of a group
+(attention by batch, context parallelism).
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ class LayoutError(ValueError):
 
 @dataclass(frozen=True)
 class Layout:
-    """One model on so many chips of a kind. LayoutError where the numbers do not divide, or are not whole and positive."""
+    """One model on so many chips of a kind. LayoutError where the numbers do not divide, or are not whole and
+    positive.
+    """
 
     model: Model
     chip: Chip
@@ -35,16 +37,22 @@ class Layout:
 
     def __post_init__(self) -> None:
         if self.model.given:
-            raise LayoutError(f"{self.model.id} has round numbers only, no layers to cut; choose a model with an architecture")
+            raise LayoutError(
+                f"{self.model.id} has round numbers only, no layers to cut; choose a model with an architecture"
+            )
         for name in ("chips", "tensor", "expert", "pipeline"):
             if not isinstance(value := getattr(self, name), Integral) or isinstance(value, bool) or value < 1:
                 raise LayoutError(f"{name} must be a whole number, 1 or more, not {value!r}")
         if self.cache not in ("heads", "tokens"):
             raise LayoutError(f'cache is dealt out by "heads" or by "tokens", not by {self.cache!r}')
         if self.chips % (self.tensor * self.pipeline):
-            raise LayoutError(f"{self.chips} chips are not a multiple of tensor × pipeline = {self.tensor} × {self.pipeline}")
+            raise LayoutError(
+                f"{self.chips} chips are not a multiple of tensor × pipeline = {self.tensor} × {self.pipeline}"
+            )
         if self.stage_chips % self.expert:
-            raise LayoutError(f"a stage has {self.stage_chips} chips, which {self.expert} chips of experts do not divide")
+            raise LayoutError(
+                f"a stage has {self.stage_chips} chips, which {self.expert} chips of experts do not divide"
+            )
         if self.expert > 1 and not self.model.moe:
             raise LayoutError(f"{self.model.id} has no experts to deal out over {self.expert} chips; leave expert at 1")
         if self.pipeline > self.model.layers:
@@ -67,7 +75,9 @@ class Layout:
         return self.expert if self.expert > 1 else self.tensor
 
     def expert_chips(self, sequences: float) -> float:
-        """Chips whose experts can be given tokens, if there are so many sequences: those of another group are out of their reach."""
+        """Chips whose experts can be given tokens, if there are so many sequences: those of another group are out of
+        their reach.
+        """
         return min(self.stage_chips, max(self.tensor, self.expert_group) * max(1, sequences))
 
     @property
@@ -101,7 +111,9 @@ class Layout:
 
     @property
     def common(self) -> float:
-        """Those that every token visits: attention, dense and shared feed-forward blocks, routers; without embeddings and head."""
+        """Those that every token visits: attention, dense and shared feed-forward blocks, routers; without embeddings
+        and head.
+        """
         return self.model.n_total - self.routed - self.embedding * (1 if self.model.tied_embeddings else 2)
 
     @property
@@ -117,13 +129,20 @@ class Layout:
     @property
     def beware(self) -> list[str]:
         """What a group of `tensor` chips cannot share evenly, or only over slow links, said with the numbers."""
-        told = [f"{heads} heads on {self.tensor} chips are not cut evenly" for heads in self._each("heads") if heads % self.tensor]
+        told = [
+            f"{heads} heads on {self.tensor} chips are not cut evenly"
+            for heads in self._each("heads")
+            if heads % self.tensor
+        ]
         if self.cache == "heads":
             if self.tensor > 1 and not all(hasattr(group, "kv_heads") for group in self.model.attention):
                 told.append(f"a latent has no heads to be cut by: each of {self.tensor} chips holds all of it")
             told += [said for count in self._each("kv_heads") if (said := self._copies(count))]
         if self.tensor > self.domain:
-            told.append(f"a group of {self.tensor} tensor chips, and a scale-up domain has {self.domain}: every all-reduce leaves it")
+            told.append(
+                f"a group of {self.tensor} tensor chips, and a scale-up domain has {self.domain}: every all-reduce"
+                " leaves it"
+            )
         return told
 
     def _each(self, name: str) -> list[int]:
@@ -132,10 +151,16 @@ class Layout:
 
     def _copies(self, kv_heads: int) -> str:
         """Why heads of keys and values do not go evenly over a group; empty where they do."""
-        what, times = f"{kv_heads} key-value head{'s' if kv_heads > 1 else ''} on {self.tensor} chips", -(-self.tensor // kv_heads)
+        what, times = (
+            f"{kv_heads} key-value head{'s' if kv_heads > 1 else ''} on {self.tensor} chips",
+            -(-self.tensor // kv_heads),
+        )
         if times == 1:
             return f"{what} are not cut evenly" if kv_heads % self.tensor else ""
-        return f"{what}: {'some are' if self.tensor % kv_heads else 'each is'} held {'twice' if times == 2 else f'{times} times'}"
+        return (
+            f"{what}: {'some are' if self.tensor % kv_heads else 'each is'} held"
+            f" {'twice' if times == 2 else f'{times} times'}"
+        )
 
     # --- on one chip
 
@@ -148,7 +173,11 @@ class Layout:
     def weights_per_chip(self, precision: str) -> dict[str, float]:
         """Bytes by part; a head tied to the embeddings is counted there."""
         size, stored = bytes_per_param(precision), 1 if self.model.tied_embeddings else 2
-        parts = {"attention and dense": self.common / self.tensor, "experts": self.routed / self.expert_group, "embeddings": stored * self.embedding / self.tensor}
+        parts = {
+            "attention and dense": self.common / self.tensor,
+            "experts": self.routed / self.expert_group,
+            "embeddings": stored * self.embedding / self.tensor,
+        }
         return {name: size * count / self.pipeline for name, count in parts.items() if count}
 
     def cache_per_chip(self, batch: float, context: float, precision: str) -> float:

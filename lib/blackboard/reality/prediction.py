@@ -25,7 +25,9 @@ SENT = {"fp8": 1, "fp4": 1}  # to an expert; the way back stays at VECTOR_BYTES
 
 class Work(NamedTuple):
     """What one step of the whole model handles: sequences, tokens through the layers, tokens through the head, and by
-    group of attention layers the bytes of cache that it reads or writes, and the FLOPs of attending; and the cache's format."""
+    group of attention layers the bytes of cache that it reads or writes, and the FLOPs of attending; and the
+    cache's format.
+    """
 
     sequences: float
     tokens: float
@@ -34,12 +36,17 @@ class Work(NamedTuple):
     attended: tuple[float, ...]
     kv: str = "bf16"
 
-    def __add__(self, other: "Work") -> "Work":
+    def __add__(self, other: Work) -> Work:
         """Both in one step; the sequences are other ones."""
         add = lambda a, b: tuple(x + y for x, y in zip(a, b))
-        return Work(*(self[i] + other[i] for i in range(3)), add(self.moved, other.moved), add(self.attended, other.attended), self.kv)
+        return Work(
+            *(self[i] + other[i] for i in range(3)),
+            add(self.moved, other.moved),
+            add(self.attended, other.attended),
+            self.kv,
+        )
 
-    def part(self, share: float) -> "Work":
+    def part(self, share: float) -> Work:
         """A micro-batch."""
         cut = lambda a: tuple(x * share for x in a)
         return Work(*(self[i] * share for i in range(3)), cut(self.moved), cut(self.attended), self.kv)
@@ -48,13 +55,27 @@ class Work(NamedTuple):
 def decoding(model: Model, batch: float, context: float, kv: str) -> Work:
     """A token for each sequence: its cache is read."""
     groups = model.attention
-    return Work(batch, batch, batch, tuple(batch * g.read(context, kv) for g in groups), tuple(batch * g.attends(context) for g in groups), kv)
+    return Work(
+        batch,
+        batch,
+        batch,
+        tuple(batch * g.read(context, kv) for g in groups),
+        tuple(batch * g.attends(context) for g in groups),
+        kv,
+    )
 
 
 def prefilling(model: Model, batch: float, context: float, kv: str) -> Work:
     """Prompts of so many tokens: their cache is written, and only the last token of each is sampled from."""
     groups = model.attention
-    return Work(batch, batch * context, batch, tuple(batch * g.held(context, kv) for g in groups), tuple(batch * g.prefills(context) for g in groups), kv)
+    return Work(
+        batch,
+        batch * context,
+        batch,
+        tuple(batch * g.held(context, kv) for g in groups),
+        tuple(batch * g.prefills(context) for g in groups),
+        kv,
+    )
 
 
 # --- one chip's share ------------------------------------------------------------------------------------------------
@@ -65,10 +86,25 @@ def terms(layout: Layout, work: Work, weights: str, compute: str, calibration: C
     values = _values(layout, work, weights, compute) | calibration.full
     values["start_time"] = values["link_latency"]
     at = lambda formula, **changed: take(formula.open, values, **changed)
-    found = {"multiply": at(step.compute_time), "attend": at(eq.attend_time, flops=layout.chip.flops(multiplied(layout.chip, work.kv))), "weights": at(step.weight_time), "cache": at(step.kv_time)}
+    found = {
+        "multiply": at(step.compute_time),
+        "attend": at(eq.attend_time, flops=layout.chip.flops(multiplied(layout.chip, work.kv))),
+        "weights": at(step.weight_time),
+        "cache": at(step.kv_time),
+    }
     if layout.tensor > 1:
-        reduces = layout.model.layers + (layout.model.layers if layout.expert == 1 else layout.model.layers - layout.routed_layers)
-        found["tensor"] = reduces / layout.pipeline * (at(eq.reduce_time) if layout.tensor <= layout.domain else at(eq.domains_reduce, **_domains(layout, values)))
+        reduces = layout.model.layers + (
+            layout.model.layers if layout.expert == 1 else layout.model.layers - layout.routed_layers
+        )
+        found["tensor"] = (
+            reduces
+            / layout.pipeline
+            * (
+                at(eq.reduce_time)
+                if layout.tensor <= layout.domain
+                else at(eq.domains_reduce, **_domains(layout, values))
+            )
+        )
     if layout.expert > 1:
         found["expert"] = layout.routed_layers / layout.pipeline * at(eq.route_time)
     if layout.pipeline > 1:
@@ -79,11 +115,17 @@ def terms(layout: Layout, work: Work, weights: str, compute: str, calibration: C
 def _domains(layout: Layout, values: dict[str, float]) -> dict[str, float]:
     """Values of an all-reduce over several domains; it starts as often as the two exchanges of one inside."""
     both = {"scale_up": layout.chip.scale_up.bytes_per_s, "scale_out": values["far_rate"]}
-    return {"chips": layout.domain, "racks": layout.tensor / layout.domain, "start_time": 2 * values["start_time"]} | both
+    return {
+        "chips": layout.domain,
+        "racks": layout.tensor / layout.domain,
+        "start_time": 2 * values["start_time"],
+    } | both
 
 
 def multiplied(chip: Chip, precision: str) -> str:
-    """The format in which a chip multiplies what is stored in this one: itself, or bf16 where the chip has no rate for it."""
+    """The format in which a chip multiplies what is stored in this one: itself, or bf16 where the chip has no rate for
+    it.
+    """
     name = "fp8" if precision == VLLM_FP8 else standard_precision(precision)
     return name if getattr(chip.flops_dense_per_s, name) else "bf16"
 
@@ -94,24 +136,45 @@ def _values(layout: Layout, work: Work, weights: str, compute: str) -> dict[str,
     ranks = min(layout.ranks, max(1, work.sequences))  # groups that have a sequence at all
     sharing = ranks * layout.tensor
     tokens = work.tokens / ranks
-    split = lambda amounts: sum(a / layout.cache_shards(g) for a, g in zip(amounts, model.attention)) / ranks / layout.pipeline
+    split = lambda amounts: (
+        sum(a / layout.cache_shards(g) for a, g in zip(amounts, model.attention)) / ranks / layout.pipeline
+    )
     routed = layout.routed_active * work.tokens / layout.expert_chips(work.sequences)
     multiplied = ((layout.common * work.tokens + layout.head * work.outputs) / sharing + routed) / layout.pipeline
     out, domains = chip.scale_out.bytes_per_s or chip.scale_up.bytes_per_s, layout.domains
     return {
-        "batch": 1, "context": 1, "n_active": multiplied, "flops": chip.flops(compute), "bandwidth": chip.bandwidth,
-        "attend_flop": sum(work.attended) / sharing / layout.pipeline, "kv_bytes_per_token": split(work.moved),
-        "n_total": read_params(layout, work), "bytes_per_param": bytes_per_param(weights),
-        "chips": layout.tensor, "scale_up": chip.scale_up.bytes_per_s, "message": tokens * model.d_model * VECTOR_BYTES,
-        "tokens_per_chip": tokens / layout.tensor, "width": model.d_model, "dispatch_bytes": SENT.get(standard_precision(weights), VECTOR_BYTES), "combine_bytes": VECTOR_BYTES,
-        "micro_batch": tokens, "bytes_per_value": VECTOR_BYTES, "scale_out": chip.scale_up.bytes_per_s if layout.chips <= layout.domain else out, "expert_parallel": layout.tensor,
-        "visited_domains": eq.domains_visited(racks=domains, top_k=model.moe.active) if layout.expert > 1 else 0, "far_rate": out,
-        "visited_chips": eq.chips_visited(expert_parallel=layout.expert, top_k=model.moe.active) if layout.expert > 1 else 0,
-    }  # fmt: skip
+        "batch": 1,
+        "context": 1,
+        "n_active": multiplied,
+        "flops": chip.flops(compute),
+        "bandwidth": chip.bandwidth,
+        "attend_flop": sum(work.attended) / sharing / layout.pipeline,
+        "kv_bytes_per_token": split(work.moved),
+        "n_total": read_params(layout, work),
+        "bytes_per_param": bytes_per_param(weights),
+        "chips": layout.tensor,
+        "scale_up": chip.scale_up.bytes_per_s,
+        "message": tokens * model.d_model * VECTOR_BYTES,
+        "tokens_per_chip": tokens / layout.tensor,
+        "width": model.d_model,
+        "dispatch_bytes": SENT.get(standard_precision(weights), VECTOR_BYTES),
+        "combine_bytes": VECTOR_BYTES,
+        "micro_batch": tokens,
+        "bytes_per_value": VECTOR_BYTES,
+        "scale_out": chip.scale_up.bytes_per_s if layout.chips <= layout.domain else out,
+        "expert_parallel": layout.tensor,
+        "visited_domains": eq.domains_visited(racks=domains, top_k=model.moe.active) if layout.expert > 1 else 0,
+        "far_rate": out,
+        "visited_chips": (
+            eq.chips_visited(expert_parallel=layout.expert, top_k=model.moe.active) if layout.expert > 1 else 0
+        ),
+    }
 
 
 def read_params(layout: Layout, work: Work) -> float:
-    """Parameters that one chip reads for a micro-batch: its share of the common ones, and of the experts that somebody chose."""
+    """Parameters that one chip reads for a micro-batch: its share of the common ones, and of the experts that somebody
+    chose.
+    """
     common = (layout.common + layout.head) / layout.tensor
     if not layout.routed:
         return common / layout.pipeline
@@ -122,11 +185,19 @@ def read_params(layout: Layout, work: Work) -> float:
 
 # --- a step ----------------------------------------------------------------------------------------------------------
 
-RESOURCES = {"compute": ("multiply", "attend"), "memory": ("weights", "cache"), "links": ("tensor", "expert", "pipeline")}
+RESOURCES = {
+    "compute": ("multiply", "attend"),
+    "memory": ("weights", "cache"),
+    "links": ("tensor", "expert", "pipeline"),
+}
 
 
-def step_terms(layout: Layout, work: Work, weights: str, compute: str, calibration: Calibration = IDEAL, once: bool = False) -> dict[str, float]:
-    """Seconds by term for a whole step: micro-batches pass all stages, `once` (a prompt), or again and again (decoding)."""
+def step_terms(
+    layout: Layout, work: Work, weights: str, compute: str, calibration: Calibration = IDEAL, once: bool = False
+) -> dict[str, float]:
+    """Seconds by term for a whole step: micro-batches pass all stages, `once` (a prompt), or again and again
+    (decoding).
+    """
     many = min(layout.pipeline, max(1, work.sequences))
     rounds = (many + layout.pipeline - 1) if once else layout.pipeline
     found = terms(layout, work.part(1 / many), weights, compute, calibration)
@@ -140,7 +211,11 @@ def resources(found: dict[str, float]) -> dict[str, float]:
 
 def composed(busy: dict[str, float], layout: Layout, calibration: Calibration = IDEAL) -> float:
     """Seconds of a step from those of its resources, by equations.step_time."""
-    return take(eq.step_time.open, {f"t_{name}": value for name, value in busy.items()} | calibration.full, layers=layout.model.layers)
+    return take(
+        eq.step_time.open,
+        {f"t_{name}": value for name, value in busy.items()} | calibration.full,
+        layers=layout.model.layers,
+    )
 
 
 @dataclass(frozen=True)
@@ -166,7 +241,9 @@ class Prediction:
     @cached_property
     def terms(self) -> dict[str, float]:
         """Name -> seconds, of what keeps multipliers, memory and links busy, and of what nothing hides ("fixed")."""
-        found = step_terms(self.layout, self.work, self.weights, self.compute, self.calibration, self.phase == "prefill")
+        found = step_terms(
+            self.layout, self.work, self.weights, self.compute, self.calibration, self.phase == "prefill"
+        )
         fixed = take(eq.fixed_time.open, self.calibration.full, layers=self.layout.model.layers)
         return found | ({"fixed": fixed} if fixed else {})
 
@@ -182,7 +259,9 @@ class Prediction:
 
     @property
     def binds(self) -> str:
-        """The longest term of the resource that takes longest; "fixed" where nothing takes longer than what no batch hides."""
+        """The longest term of the resource that takes longest; "fixed" where nothing takes longer than what no batch
+        hides.
+        """
         name, longest = max(self.resources.items(), key=lambda item: item[1])
         if self.terms.get("fixed", 0) > longest:
             return "fixed"
@@ -204,7 +283,9 @@ class Prediction:
 
     @property
     def usd_per_mtok(self) -> float | None:
-        """Rent of the chips for a million tokens; None where no rent of the chip is confirmed. `rent` has price and date."""
+        """Rent of the chips for a million tokens; None where no rent of the chip is confirmed. `rent` has price and
+        date.
+        """
         return None if self.rent is None else self.rent.usd_per_chip_second / self.tokens_per_s_per_chip * 1e6
 
     @property
@@ -226,7 +307,9 @@ class Prediction:
         said = lambda value, digits=3: units.pretty(value, "byte", digits)
         parts = ", ".join(f"{name} {said(size)}" for name, size in self.memory_per_chip.items())
         digits = next((n for n in range(3, 9) if said(need, n) != said(has, n)), 9)  # so many that the two differ
-        return f"does not fit: {said(need, digits)} a chip ({parts}), and {self.layout.chip.name} has {said(has, digits)}"
+        return (
+            f"does not fit: {said(need, digits)} a chip ({parts}), and {self.layout.chip.name} has {said(has, digits)}"
+        )
 
     @property
     def outside(self) -> str:
@@ -246,7 +329,10 @@ class Prediction:
         if said := getattr(self.calibration, "beware", None):  # reality.calibration.Fitted
             told += said(self.layout.chip, self.compute, model, self.phase)
         if bytes_per_param(self.weights) < bytes_per_param(self.compute):
-            told.append(f"weights in {self.weights} are widened to {self.compute} before they are multiplied; no term counts that")
+            told.append(
+                f"weights in {self.weights} are widened to {self.compute} before they are multiplied; no term counts"
+                " that"
+            )
         return tuple(filter(None, told + self.layout.beware))
 
     def __str__(self) -> str:
@@ -256,8 +342,15 @@ class Prediction:
         """What is printed, a name and a value each; two spaces before a name are one level."""
         share, chip = self.calibration.full["serial_share"], self.layout.chip
         time, sizes = units.pretty(self.time, "s"), (sum(self.memory_per_chip.values()), chip.hbm_bytes)
-        lines = [(self.layout.model.id, f"{self.layout.chips} × {chip.id}, {self.calibration.id}"), ("time", f"{time}, {self._sum(share)}")]
-        lines += [("largest" if share == 1 else "binds", self.binds), *self._busy(), ("token/s a chip", units.significant(self.tokens_per_s_per_chip))]
+        lines = [
+            (self.layout.model.id, f"{self.layout.chips} × {chip.id}, {self.calibration.id}"),
+            ("time", f"{time}, {self._sum(share)}"),
+        ]
+        lines += [
+            ("largest" if share == 1 else "binds", self.binds),
+            *self._busy(),
+            ("token/s a chip", units.significant(self.tokens_per_s_per_chip)),
+        ]
         user = ("token/s a user", units.significant(self.tokens_per_s_per_user))
         lines.append(user if self.phase == "decode" else ("time to first token", f"{time}, unloaded"))
         lines += [("price", self._price())] if self.priced else []
@@ -268,21 +361,33 @@ class Prediction:
     def _sum(self, share: float) -> str:
         """How the times of resources make the time of a step."""
         rest = "" if share == 0 else f" and {units.significant(share)} of the others"
-        return "all added up" if share == 1 else "the longest of these" + rest + (", and what is fixed" if "fixed" in self.terms else "")
+        return (
+            "all added up"
+            if share == 1
+            else "the longest of these" + rest + (", and what is fixed" if "fixed" in self.terms else "")
+        )
 
     def _busy(self) -> list[tuple[str, str]]:
         """A line for each resource, with its terms, and one for what is fixed."""
         seconds = lambda value: units.pretty(value, "s")
         told = lambda terms: ", ".join(f"{term} {seconds(self.terms[term])}" for term in terms if term in self.terms)
-        lines = [(f"  {name}", f"{seconds(self.resources[name])}: {told(terms)}") for name, terms in RESOURCES.items() if told(terms)]
-        return lines + ([("  fixed", f"{seconds(self.terms['fixed'])}: nothing hides it")] if "fixed" in self.terms else [])
+        lines = [
+            (f"  {name}", f"{seconds(self.resources[name])}: {told(terms)}")
+            for name, terms in RESOURCES.items()
+            if told(terms)
+        ]
+        return lines + (
+            [("  fixed", f"{seconds(self.terms['fixed'])}: nothing hides it")] if "fixed" in self.terms else []
+        )
 
     def _price(self) -> str:
         """Price and rent with its terms and its date, or that there is none."""
         if self.rent is None:
             guessed = ", ".join(rent.kind for rent in self.layout.chip.rents)
             return "no confirmed rent" + (f"; listed but not confirmed: {guessed}" if guessed else "")
-        price, hourly = (f"{units.significant(value)} USD" for value in (self.usd_per_mtok, self.rent.usd_per_chip_hour))
+        price, hourly = (
+            f"{units.significant(value)} USD" for value in (self.usd_per_mtok, self.rent.usd_per_chip_hour)
+        )
         tokens = "output" if self.phase == "decode" else "input"
         return f"{price} per million {tokens} tokens, at {hourly} a chip and hour ({self.rent.kind}, {self.rent.date})"
 
@@ -290,7 +395,10 @@ class Prediction:
         from html import escape
 
         inset = lambda name: name.replace("  ", "&emsp;")
-        rows = "".join(f'<tr><th scope="row">{inset(escape(name))}</th><td>{escape(value)}</td></tr>' for name, value in self._lines())
+        rows = "".join(
+            f'<tr><th scope="row">{inset(escape(name))}</th><td>{escape(value)}</td></tr>'
+            for name, value in self._lines()
+        )
         return f'<table class="table"><tbody>{rows}</tbody></table>'
 
     __repr__ = __str__

@@ -8,7 +8,8 @@ from blackboard.architecture import bytes_per_param
 from blackboard.batching import equations as step
 from blackboard.catalogue import chip, measurement
 from blackboard.formula import IDEAL, Calibration, take
-from blackboard.reality import equations as eq, serving
+from blackboard.reality import equations as eq
+from blackboard.reality import serving
 from blackboard.reality.calibration import KNOWN, RECIPES, Recipe, busy, named
 from blackboard.reality.checks import CALIBRATED, FLOOR, Row
 from blackboard.reality.prediction import composed
@@ -43,12 +44,29 @@ def calibrated(case: Case, recipe: Recipe) -> Row:
 
 def _calibrated(case: Case, id: str, part: str, fitted: bool) -> Row:
     ours, ideal = told(case, seconds(case._replace(sends=True), named(id))), told(case, seconds(case))
-    return Row(CALIBRATED, case.data, case.what, case.unit, case.published, ours, case.rate, part, fitted, ideal, why=id, formulas=FORMULAS)
+    return Row(
+        CALIBRATED,
+        case.data,
+        case.what,
+        case.unit,
+        case.published,
+        ours,
+        case.rate,
+        part,
+        fitted,
+        ideal,
+        why=id,
+        formulas=FORMULAS,
+    )
 
 
 def from_kernels() -> list[Row]:
     """Engines on Hopper with the constants of kernels measured one at a time: nothing is fitted on any engine."""
-    return [_calibrated(case, KERNELS, f"from kernels alone, {case.part}", False) for case in serving.trtllm() if KNOWN["trtllm-h200"].takes(case)]
+    return [
+        _calibrated(case, KERNELS, f"from kernels alone, {case.part}", False)
+        for case in serving.trtllm()
+        if KNOWN["trtllm-h200"].takes(case)
+    ]
 
 
 def recipe_of(case: Case) -> Recipe | None:
@@ -61,14 +79,34 @@ def recipe_of(case: Case) -> Recipe | None:
 def rows() -> list[Row]:
     """All serving runs."""
     found = [(case, recipe_of(case)) for case in serving.cases()]
-    return [floor(case) for case, _ in found] + [calibrated(case, recipe) for case, recipe in found if recipe] + from_kernels() + alone()
+    return (
+        [floor(case) for case, _ in found]
+        + [calibrated(case, recipe) for case, recipe in found if recipe]
+        + from_kernels()
+        + alone()
+    )
 
 
 def alone() -> list[Row]:
     """Runs at batch 1 of models that the catalogue does not have: the weights, read once."""
     rows = []
     for row in measurement("kipply_13b").records():
-        values = {"n_total": row["n_total"], "bytes_per_param": bytes_per_param("fp16"), "bandwidth": row["gpus"] * chip("a100-40gb").bandwidth}
+        values = {
+            "n_total": row["n_total"],
+            "bytes_per_param": bytes_per_param("fp16"),
+            "bandwidth": row["gpus"] * chip("a100-40gb").bandwidth,
+        }
         ideal, measured = take(step.latency_floor, values), row["output_token_ms"] / 1e3
-        rows.append(Row(FLOOR, "kipply_13b", f"{row['gpus']} A100", "s", measured, ideal, part="decode", formulas=(step.latency_floor.name,)))
+        rows.append(
+            Row(
+                FLOOR,
+                "kipply_13b",
+                f"{row['gpus']} A100",
+                "s",
+                measured,
+                ideal,
+                part="decode",
+                formulas=(step.latency_floor.name,),
+            )
+        )
     return rows

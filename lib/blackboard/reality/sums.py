@@ -1,4 +1,5 @@
-"""What closures compute: sums that several numbers of a record, of its data set or of its model's architecture must satisfy.
+"""What closures compute: sums that several numbers of a record, of its data set or of its model's architecture must
+satisfy.
 
 A function of a record takes it as a dictionary by column; times are in s, sizes in bytes, unless it says otherwise.
 """
@@ -22,7 +23,7 @@ from blackboard.reversibility import equations as reversibility
 from blackboard.sparsity import equations as sparsity
 from blackboard.units import factor
 
-# --- what several sums need ---------------------------------------------------------------------------------------------
+# --- what several sums need -------------------------------------------------------------------------------------------
 
 
 def cached(found: Model, precision: str = "bf16") -> float:
@@ -30,28 +31,43 @@ def cached(found: Model, precision: str = "bf16") -> float:
     if not all(isinstance(group, Heads) for group in found.attention):
         return found.kv_bytes_per_token(precision)
     width = bytes_per_param(precision)
-    return sum(pricing.kv_of_heads(kv_layers=g.layers, kv_heads=g.kv_heads, head_dim=g.head_dim, kv_value_bytes=width) for g in found.attention)
+    return sum(
+        pricing.kv_of_heads(kv_layers=g.layers, kv_heads=g.kv_heads, head_dim=g.head_dim, kv_value_bytes=width)
+        for g in found.attention
+    )
 
 
 def opt_cached(r: Record) -> float:
     """The same of a model with keys and values as wide as itself, in two bytes."""
-    return pricing.kv_of_heads(kv_layers=r["layers"], kv_heads=1, head_dim=r["d_model"], kv_value_bytes=bytes_per_param("fp16"))
+    return pricing.kv_of_heads(
+        kv_layers=r["layers"], kv_heads=1, head_dim=r["d_model"], kv_value_bytes=bytes_per_param("fp16")
+    )
 
 
 def attention(found: Model) -> float:
-    """FLOPs with which a token attends to one before it, no projection absorbed: latent heads have keys and values of unlike widths."""
+    """FLOPs with which a token attends to one before it, no projection absorbed: latent heads have keys and values of
+    unlike widths.
+    """
     wide = lambda g: (g.nope_dim + g.rope_dim + g.v_dim) / 2 if isinstance(g, Latent) else g.head_dim
-    return sum(pricing.attention_of_heads(layers=g.layers, query_heads=g.heads, head_dim=wide(g)) for g in found.attention)
+    return sum(
+        pricing.attention_of_heads(layers=g.layers, query_heads=g.heads, head_dim=wide(g)) for g in found.attention
+    )
 
 
 def token_compute(r: Record) -> Pair:
-    """GFLOP of training on one token: what multiplies, without the input embedding, and half the sequence to attend to."""
+    """GFLOP of training on one token: what multiplies, without the input embedding, and half the sequence to attend
+    to.
+    """
     if (found := net(r["model"])) is None:
         return None
     half = noted("deepseek_isca25_training_compute", r"sequences of ([\d,]+) tokens") / 2
-    forward = pricing.flop_per_token(n_active=found.n_active - found.vocab * found.d_model, attention_flop=attention(found), context=half)
+    forward = pricing.flop_per_token(
+        n_active=found.n_active - found.vocab * found.d_model, attention_flop=attention(found), context=half
+    )
     multiplied = forward / notation.lookup("flop_per_param").value
-    return r["compute_GFLOP_per_token"], overtraining.pretrain_compute(n_active=multiplied, pretrain_tokens=1) / factor("GFLOP")
+    return r["compute_GFLOP_per_token"], overtraining.pretrain_compute(n_active=multiplied, pretrain_tokens=1) / factor(
+        "GFLOP"
+    )
 
 
 def isca_mfu(r: Record) -> float:
@@ -66,13 +82,21 @@ def nodes(r: Record) -> float:
     """Nodes that prefill and nodes that decode a day's tokens."""
     parts = (("input", "prefill"), ("output", "decode"))
     rate = lambda way: r[f"{way}_token_per_day"] / factor("day")
-    return sum(sparsity.racks_needed(world_rate=rate(way), batch=r[f"node_{phase}_token_per_s"], interval=1) for way, phase in parts)
+    return sum(
+        sparsity.racks_needed(world_rate=rate(way), batch=r[f"node_{phase}_token_per_s"], interval=1)
+        for way, phase in parts
+    )
 
 
 def revenue(r: Record) -> float:
     """USD a day: input by its hits, and output."""
-    prices = {"input_price": r["input_price_USD_per_Mtoken"], "read_ratio": r["cached_price_USD_per_Mtoken"] / r["input_price_USD_per_Mtoken"]}
-    blended = paging.price_blended(hit_rate=r["cached_input_token_per_day"] / r["input_token_per_day"], write_ratio=1, **prices)
+    prices = {
+        "input_price": r["input_price_USD_per_Mtoken"],
+        "read_ratio": r["cached_price_USD_per_Mtoken"] / r["input_price_USD_per_Mtoken"],
+    }
+    blended = paging.price_blended(
+        hit_rate=r["cached_input_token_per_day"] / r["input_token_per_day"], write_ratio=1, **prices
+    )
     return (r["input_token_per_day"] * blended + r["output_token_per_day"] * r["output_price_USD_per_Mtoken"]) / 1e6
 
 
@@ -90,40 +114,70 @@ def low_latency_bytes(r: Record) -> tuple[float, float]:
 
     sent = sum(r[f"{way}_us"] * factor("us") * r[f"{way}_GB_per_s"] * 1e9 for way in COPY)
     sizes = {f"{way}_bytes": size for way, size in COPY.items()}
-    return sent, racks.ep_bytes(tokens_per_chip=r["tokens_per_gpu"], copies=model("deepseek-v3").moe.active, width=1, **sizes)
+    return sent, racks.ep_bytes(
+        tokens_per_chip=r["tokens_per_gpu"], copies=model("deepseek-v3").moe.active, width=1, **sizes
+    )
 
 
 def printed_idle(r: Record) -> tuple[float, float]:
-    """A printed formula and the lesson's, at the stage times of the first row of the zero-bubble paper, in ms, nothing overlapped."""
+    """A printed formula and the lesson's, at the stage times of the first row of the zero-bubble paper, in ms, nothing
+    overlapped.
+    """
     from sympy import sympify
 
     at = cells.records("zero_bubble_pipeline")[0]
     forward, inputs, weights = (at[f"{kind}_ms"] for kind in ("forward", "input_gradient", "weight_gradient"))
     letters = {"P": at["stages"], "F": forward, "B": inputs + weights, "W": weights, "FB": forward + inputs + weights}
-    ours = {"1F1B": pipelining.idle_1f1b, "ZB1P": pipelining.idle_zero_bubble}.get(r["schedule"], pipelining.idle_dualpipe)
-    known = {"stages": at["stages"], "forward_time": forward, "input_grad_time": inputs, "weight_grad_time": weights, "fused_time": letters["FB"]}
+    ours = {"1F1B": pipelining.idle_1f1b, "ZB1P": pipelining.idle_zero_bubble}.get(
+        r["schedule"], pipelining.idle_dualpipe
+    )
+    known = {
+        "stages": at["stages"],
+        "forward_time": forward,
+        "input_grad_time": inputs,
+        "weight_grad_time": weights,
+        "fused_time": letters["FB"],
+    }
     return float(sympify(r["bubble_time"]).subs(letters)), ours(**{name: known[name] for name in ours.free})
 
 
 def bubble(r: Record, transfers: float = 0) -> tuple[float, float]:
-    """The bubble that the paper computes from its stage times, and the simulated one, less so many transfers between stages."""
+    """The bubble that the paper computes from its stage times, and the simulated one, less so many transfers between
+    stages.
+    """
     from blackboard.pipelining.simulation import COLUMNS, compare
 
-    idle, busy = compare(*(r[column] for column in COLUMNS)).run.period_bubble, r["forward_ms"] + r["input_gradient_ms"] + r["weight_gradient_ms"]
+    idle, busy = (
+        compare(*(r[column] for column in COLUMNS)).run.period_bubble,
+        r["forward_ms"] + r["input_gradient_ms"] + r["weight_gradient_ms"],
+    )
     all_busy = r["microbatches"] * busy
     return r["bubble_rate"], 1 - all_busy / (all_busy / (1 - idle) - transfers * r["transfer_ms"])
 
 
 def kept(r: Record, measure: str) -> float:
-    """Bytes of activations that the first stage keeps per GPU, under a measure ("all": under none but tensor parallelism)."""
+    """Bytes of activations that the first stage keeps per GPU, under a measure ("all": under none but tensor
+    parallelism).
+    """
     from blackboard.reversibility.simulation import SCORES, SEQUENCE, VALUE
 
-    shape, every, whole = only("korthikanti_iteration_times", model=r["model"]), reversibility.KEPT, 10  # 10 bytes a value are on every GPU
+    shape, every, whole = (
+        only("korthikanti_iteration_times", model=r["model"]),
+        reversibility.KEPT,
+        10,
+    )  # 10 bytes a value are on every GPU
     ways, stages, chunks = shape["tensor_parallel"], shape["pipeline_parallel"], shape["interleave"]
     scores = SCORES * shape["heads"] * SEQUENCE / shape["d_model"]
-    each = {"all": whole + (every - whole + scores) / ways, "sequence": (every + scores) / ways, "selective": whole + (every - whole) / ways,
-            "both": every / ways, "full": VALUE}  # fmt: skip
-    layer = reversibility.layer_kept(kept_per_value=each[measure], width=shape["d_model"], rows=SEQUENCE * shape["microbatch_size"])
+    each = {
+        "all": whole + (every - whole + scores) / ways,
+        "sequence": (every + scores) / ways,
+        "selective": whole + (every - whole) / ways,
+        "both": every / ways,
+        "full": VALUE,
+    }
+    layer = reversibility.layer_kept(
+        kept_per_value=each[measure], width=shape["d_model"], rows=SEQUENCE * shape["microbatch_size"]
+    )
     more = 1 + (stages - 1) / (stages * chunks) if chunks > 1 else 1  # interleaving has more micro-batches under way
     return reversibility.stored(depth=shape["layers"] * more, layer_bytes=layer)
 
@@ -133,7 +187,11 @@ def state(r: Record) -> float:
     from blackboard.reversibility.simulation import MATRICES
 
     shape = only("korthikanti_iteration_times", model=r["model"])
-    parts = {"expert_parallel": shape["tensor_parallel"], "stages": shape["pipeline_parallel"], "bytes_per_param": 2 + 4 * 4}
+    parts = {
+        "expert_parallel": shape["tensor_parallel"],
+        "stages": shape["pipeline_parallel"],
+        "bytes_per_param": 2 + 4 * 4,
+    }
     return pipelining.chip_weights(n_total=shape["layers"] * MATRICES * shape["d_model"] ** 2, **parts)
 
 
@@ -144,11 +202,13 @@ def megatron_params(r: Record) -> float:
     return r["layers"] * (12 * width**2 + 13 * width) + rows * width
 
 
-# --- caches ----------------------------------------------------------------------------------------------------------------
+# --- caches -----------------------------------------------------------------------------------------------------------
 
 
 def slots(r: Record) -> float:
-    """Tokens for which there is room: a sequence of one token each. The sizes are printed in GB, but the cache's is in GiB."""
+    """Tokens for which there is room: a sequence of one token each. The sizes are printed in GB, but the cache's is in
+    GiB.
+    """
     weights, width = r["weights_GB"] * 1e9, bytes_per_param("fp16")
     room = {"hbm": weights + r["kv_GiB"] * factor("GiB"), "n_total": weights / width, "bytes_per_param": width}
     return sparsity.batch_fits(context=1, kv_bytes_per_token=opt_cached(r), **room)
@@ -188,7 +248,9 @@ def page(id: str) -> float:
 def example_blocks(r: Record) -> Pair:
     """Blocks of a request that comes, listed and computed."""
     if tokens := said_before(r["event"], "tokens"):
-        return listed(r, "request_blocks"), paging.page_blocks(context=tokens, page_tokens=page("prefix_cache_duplicates"))
+        return listed(r, "request_blocks"), paging.page_blocks(
+            context=tokens, page_tokens=page("prefix_cache_duplicates")
+        )
 
 
 def example_hits(r: Record) -> Pair:
@@ -208,19 +270,27 @@ def groups(r: Record) -> list:
 def hybrid_blocks(r: Record | None = None) -> float:
     """Blocks of one group in the hybrid example, or of all."""
     id = "hybrid_cache_blocks"
-    sizes = {"context": noted(id, r"request of (\d+) tokens"), "window": noted(id, r"window of (\d+)"), "page_tokens": page(id)}
+    sizes = {
+        "context": noted(id, r"request of (\d+) tokens"),
+        "window": noted(id, r"window of (\d+)"),
+        "page_tokens": page(id),
+    }
     if r is None:
         return paging.hybrid_blocks(full_groups=1, window_groups=len(cells.records(id)) - 1, **sizes)
-    return paging.page_blocks(context=sizes["context" if r["group"] == "full" else "window"], page_tokens=sizes["page_tokens"])
+    return paging.page_blocks(
+        context=sizes["context" if r["group"] == "full" else "window"], page_tokens=sizes["page_tokens"]
+    )
 
 
-# --- serving ---------------------------------------------------------------------------------------------------------------
+# --- serving ----------------------------------------------------------------------------------------------------------
 
 
 def pope_time(r: Record) -> float:
     """s of multiplying at peak."""
     peak = r["chips"] * chip("tpu-v4").flops("bf16")
-    return batching.compute_time(batch=r["batch"] * r["sequence_tokens"], n_active=model("palm-540b").n_active, flops=peak)
+    return batching.compute_time(
+        batch=r["batch"] * r["sequence_tokens"], n_active=model("palm-540b").n_active, flops=peak
+    )
 
 
 def pope_step() -> float:
@@ -230,16 +300,25 @@ def pope_step() -> float:
 
 
 def multihead() -> float:
-    """Bytes of PaLM's cache if each head had its own keys and values; the baseline's heads are half as wide, so that attention keeps its parameters."""
+    """Bytes of PaLM's cache if each head had its own keys and values; the baseline's heads are half as wide, so that
+    attention keeps its parameters.
+    """
     [heads] = model("palm-540b").attention
     batch, context = (noted("pope_text_numbers", said) for said in (r"batch (\d+)", r"and ([\d,]+) tokens"))
-    each = pricing.kv_of_heads(kv_layers=heads.layers, kv_heads=heads.heads, head_dim=heads.head_dim / 2, kv_value_bytes=bytes_per_param("bf16"))
+    each = pricing.kv_of_heads(
+        kv_layers=heads.layers,
+        kv_heads=heads.heads,
+        head_dim=heads.head_dim / 2,
+        kv_value_bytes=bytes_per_param("bf16"),
+    )
     return batch * context * each
 
 
 def overlap_gain() -> float:
     """Rate of SGLang's decode with simulated MTP, two halves over one."""
-    rate = lambda overlap: only("sglang_large_ep_decode", system=f"SGLang, simulated MTP, {overlap} overlap")["node_token_per_s"]
+    rate = lambda overlap: only("sglang_large_ep_decode", system=f"SGLang, simulated MTP, {overlap} overlap")[
+        "node_token_per_s"
+    ]
     return rate("two-batch") / rate("no")
 
 
@@ -254,11 +333,17 @@ GROUP = 32  # values that share a scale and a zero, of 16 bits each, in gpt-fast
 
 
 def gpt_fast_rate(r: Record, name: object, gpus: float) -> float:
-    """GB/s that gpt-fast counts on one GPU: all weights each token. Layers are split, words (in 16 bits) and head are not."""
+    """GB/s that gpt-fast counts on one GPU: all weights each token. Layers are split, words (in 16 bits) and head are
+    not.
+    """
     found, plain, weights = net(name), bytes_per_param("fp16"), r["weights"]
-    each = bytes_per_param({"float16": "fp16", "int4": "fp4"}.get(weights, weights)) + (2 * plain / GROUP if weights == "int4" else 0)
+    each = bytes_per_param({"float16": "fp16", "int4": "fp4"}.get(weights, weights)) + (
+        2 * plain / GROUP if weights == "int4" else 0
+    )
     words = found.vocab * found.d_model
-    layers = pipelining.chip_weights(n_total=found.n_total - 2 * words, bytes_per_param=each, expert_parallel=gpus, stages=1)
+    layers = pipelining.chip_weights(
+        n_total=found.n_total - 2 * words, bytes_per_param=each, expert_parallel=gpus, stages=1
+    )
     return (layers + words * (plain + each)) * r["throughput_token_per_s"] / 1e9
 
 
@@ -269,7 +354,7 @@ def graphs(r: Record) -> int:
     return len(doubling() if r["set"] == "doubling" else by_steps(64))
 
 
-# --- training ---------------------------------------------------------------------------------------------------------------
+# --- training ---------------------------------------------------------------------------------------------------------
 
 
 def llammlein_tokens(steps: float) -> float:

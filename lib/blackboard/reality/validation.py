@@ -1,6 +1,6 @@
 """All published numbers that the course can be held against, at once: `validate()`, and the table that the page shows.
 
-    python -m blackboard.reality validate
+python -m blackboard.reality validate
 """
 
 from __future__ import annotations
@@ -18,9 +18,12 @@ from blackboard.summary import Page, table
 from blackboard.tables import cited
 
 SETS = {  # module -> what it holds against published numbers
-    "closure": "arithmetic that sources must satisfy", "runs": "serving", "kernels": "matrix products, attention, collectives and expert exchanges",
-    "training": "training", "savings": "memory, speculation, prefix caching",
-}  # fmt: skip
+    "closure": "arithmetic that sources must satisfy",
+    "runs": "serving",
+    "kernels": "matrix products, attention, collectives and expert exchanges",
+    "training": "training",
+    "savings": "memory, speculation, prefix caching",
+}
 
 
 class Report(NamedTuple):
@@ -48,7 +51,7 @@ class Report(NamedTuple):
         """Floors that are beaten for a physical reason, one by one."""
         return [row for row in self.rows if row.excepted]
 
-    def of(self, kind: str | None = None, data: str | None = None, part: str | None = None) -> "Report":
+    def of(self, kind: str | None = None, data: str | None = None, part: str | None = None) -> Report:
         """Some of the rows. UnknownId where nothing is of that kind, data set or slice."""
         wanted = {"kind": kind, "data": data, "part": part}
         found = [row for row in self.rows if all(value in (None, getattr(row, name)) for name, value in wanted.items())]
@@ -61,8 +64,14 @@ class Report(NamedTuple):
     def __str__(self) -> str:
         heads = f"{'kind':<11}{'data set':<29}{'slice':<36}{'rows':>5}  error"
         lines = [f"{s.kind:<11}{s.data:<29}{_part(s):<36}{s.count:>5}  {told(s)}" for s in self.sums]
-        beaten = [f"floor beaten, {row.data}, {row.what}: {row.slow:.2f} of the ideal time: {row.why}" for row in self.exceptions]
-        failed = [f"FAILS: {row.kind}, {row.data}, {row.what}: {row.published:.6g} against {row.computed:.6g} {row.unit}" for row in self.failures]
+        beaten = [
+            f"floor beaten, {row.data}, {row.what}: {row.slow:.2f} of the ideal time: {row.why}"
+            for row in self.exceptions
+        ]
+        failed = [
+            f"FAILS: {row.kind}, {row.data}, {row.what}: {row.published:.6g} against {row.computed:.6g} {row.unit}"
+            for row in self.failures
+        ]
         return "\n".join([heads, *lines, *beaten, *failed, f"{len(self.rows)} rows, {len(self.failures)} failures"])
 
     __repr__ = __str__
@@ -73,7 +82,16 @@ class Report(NamedTuple):
     def table(self) -> Page:
         """The lines as a table for a page, each data set with its source."""
         caption = " and ".join(dict.fromkeys(row.kind for row in self.rows)).capitalize()
-        rows = [[code(s.data), escape(_part(s)), str(s.count), told(s).replace(" %", "&nbsp;%"), cited(measurement(s.data).sources, "catalogue.html")] for s in self.sums]
+        rows = [
+            [
+                code(s.data),
+                escape(_part(s)),
+                str(s.count),
+                told(s).replace(" %", "&nbsp;%"),
+                cited(measurement(s.data).sources, "catalogue.html"),
+            ]
+            for s in self.sums
+        ]
         return table(caption, ("Data set", "Slice", "Rows", HEADS.get(self.rows[0].kind, "Error"), "Source"), rows)
 
 
@@ -101,7 +119,9 @@ def told(s: Sum) -> str:
     if s.kind == CLOSURE:
         return f"{s.held} of {s.count}, " + (f"at most {share(s.worst)} off" if s.worst > 1e-9 else "exact")
     if s.kind == FLOOR:
-        return f"median {s.ideal_slow:.2f}, least {s.worst:.2f}" + (f", {s.count - s.clear} beaten" if s.clear < s.count else "")
+        return f"median {s.ideal_slow:.2f}, least {s.worst:.2f}" + (
+            f", {s.count - s.clear} beaten" if s.clear < s.count else ""
+        )
     ideal = f"; ideal {share(s.ideal_mape)}" if s.ideal_mape is not None else ""
     return f"{share(s.mape)}, bias {'+' * (s.bias > 0)}{share(s.bias)}{ideal}"
 
@@ -123,5 +143,3 @@ def validate(kind: str | None = None, data: str | None = None, progress: Callabl
         rows += importlib.import_module(f"blackboard.reality.{name}").rows()
     report = Report(tuple(rows))
     return report.of(kind, data) if kind or data else report
-
-

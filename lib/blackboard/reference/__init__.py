@@ -1,1 +1,3 @@
-"""What the reference pages print: claims, flashcards, glossary, costs. Stands above the lessons; none of them imports it."""
+"""What the reference pages print: claims, flashcards, glossary, costs. Stands above the lessons; none of them imports
+it.
+"""

@@ -1,4 +1,6 @@
-"""The ledger as its page shows it: the ten that matter, verdicts counted, a card for each claim, and how far numbers are off."""
+"""The ledger as its page shows it: the ten that matter, verdicts counted, a card for each claim, and how far numbers
+are off.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +9,60 @@ from functools import cache
 from typing import Any
 
 from blackboard.formula import formulas
-from blackboard.reference import ledger as books, repeated  # noqa: F401  (entering its claims)
-from blackboard.reference.ledger import COMPUTED, EDGE, FAILS, HOLDS, NEAR, PART, ROUGH, VERDICTS, WITHIN, Judged, Part, Verdict
+from blackboard.reference import ledger as books
+from blackboard.reference.ledger import (
+    COMPUTED,
+    EDGE,
+    FAILS,
+    HOLDS,
+    NEAR,
+    PART,
+    ROUGH,
+    VERDICTS,
+    WITHIN,
+    Judged,
+    Part,
+    Verdict,
+)
 from blackboard.reference.points import ledger
 from blackboard.summary import Page
 
 GROUPS = ("predictions", "models", "claims", "corrections", "numbers", "topics")
-TOP = ("N9", "12.6", "12.1", "12.7", "P3", "12.10", "P4", "M3", "N15", "12.9")  # in the lecture's order: the ten that matter most
+TOP = (
+    "N9",
+    "12.6",
+    "12.1",
+    "12.7",
+    "P3",
+    "12.10",
+    "P4",
+    "M3",
+    "N15",
+    "12.9",
+)  # in the lecture's order: the ten that matter most
 ALIKE = (  # claims that say the same, or parts of the same
-    ("12.6", "C2", "12.19"), ("12.1", "N2", "12.3"), ("12.9", "P5", "12.18"), ("P4", "12.12", "C4", "12.21"), ("12.14", "12.22"), ("P2", "12.11"), ("P3", "12.20"), ("C3", "N8"), ("12.2", "C1"), ("12.5", "N18"),
-)  # fmt: skip
-BESIDE = (("12.7", "N4"), ("12.9", "N19"), ("P1", "12.10"), ("N15", "N17"), ("T1", "T2"), ("T3", "T6"), ("T4", "T5", "T7"), ("T13", "T14"), ("C4", "N10"))  # claims about one thing
+    ("12.6", "C2", "12.19"),
+    ("12.1", "N2", "12.3"),
+    ("12.9", "P5", "12.18"),
+    ("P4", "12.12", "C4", "12.21"),
+    ("12.14", "12.22"),
+    ("P2", "12.11"),
+    ("P3", "12.20"),
+    ("C3", "N8"),
+    ("12.2", "C1"),
+    ("12.5", "N18"),
+)
+BESIDE = (
+    ("12.7", "N4"),
+    ("12.9", "N19"),
+    ("P1", "12.10"),
+    ("N15", "N17"),
+    ("T1", "T2"),
+    ("T3", "T6"),
+    ("T4", "T5", "T7"),
+    ("T13", "T14"),
+    ("C4", "N10"),
+)  # claims about one thing
 TITLES = {"overtraining": "Over-training"}  # lessons whose title is not their name
 MANY = 7  # numbers of a claim that are summed up in a line
 
@@ -40,7 +85,11 @@ def named(id: str) -> Judged:
 
 def alike(id: str, families: tuple[tuple[str, ...], ...] = ALIKE) -> list[Judged]:
     """The other claims of a claim's families."""
-    return [named(other) for other in dict.fromkeys(other for family in families if id in family for other in family) if other != id]
+    return [
+        named(other)
+        for other in dict.fromkeys(other for family in families if id in family for other in family)
+        if other != id
+    ]
 
 
 def anchor(id: str) -> str:
@@ -58,7 +107,7 @@ def link(row: Judged) -> str:
     return f'<a href="#{anchor(row.claim.id)}">{text(row.claim.name)}</a>'
 
 
-# --- the ten that matter, and verdicts counted -------------------------------------------------------------------------
+# --- the ten that matter, and verdicts counted ------------------------------------------------------------------------
 
 
 def first() -> Page:
@@ -67,9 +116,13 @@ def first() -> Page:
     for row in map(named, TOP):
         part, good = max(row.parts, key=lambda part: part.off), sum(part.holds(row.claim.within) for part in row.parts)
         held = f", {good} of {len(row.parts)} numbers" if row.verdict is PART else ""
-        furthest = f"{text(part.of[0].upper() + part.of[1:])}: claimed {text(part.claim)}, found <b>{text(part.told(part.found))}</b>."
+        furthest = (
+            f"{text(part.of[0].upper() + part.of[1:])}: claimed {text(part.claim)}, found"
+            f" <b>{text(part.told(part.found))}</b>."
+        )
         rows.append(
-            f'<li class="claim-{row.verdict.key}"><a href="#{anchor(row.claim.id)}">{text(row.claim.says)}</a> {mark(row.verdict)} <strong>{text(row.label[0].upper() + row.label[1:])}</strong>{held}. {furthest}</li>'
+            f'<li class="claim-{row.verdict.key}"><a href="#{anchor(row.claim.id)}">{text(row.claim.says)}</a>'
+            f" {mark(row.verdict)} <strong>{text(row.label[0].upper() + row.label[1:])}</strong>{held}. {furthest}</li>"
         )
     return Page(f'<ol class="claim-first">{"".join(rows)}</ol>')
 
@@ -81,8 +134,11 @@ def legend() -> Page:
         which = [row for row in judged() if row.verdict is verdict]
         means = ("Computed: " if verdict in COMPUTED else "Stated, with the document: ") + verdict.means
         rows.append(
-            f'<div class="claim-{verdict.key}"><dt>{mark(verdict)} {verdict.says} <span class="claim-count">{len(which)}</span></dt>'
-            f'<dd><span class="claim-bar" style="width: {100 * len(which) / len(judged()):.1f}%"></span>{text(means)}.<details><summary>Which<span class="visually-hidden"> {verdict.says}</span></summary><span class="claim-ids">{" · ".join(map(link, which))}</span></details></dd></div>'
+            f'<div class="claim-{verdict.key}"><dt>{mark(verdict)} {verdict.says} <span'
+            f' class="claim-count">{len(which)}</span></dt><dd><span class="claim-bar" style="width:'
+            f' {100 * len(which) / len(judged()):.1f}%"></span>{text(means)}.<details><summary>Which<span'
+            f' class="visually-hidden"> {verdict.says}</span></summary><span'
+            f' class="claim-ids">{" · ".join(map(link, which))}</span></details></dd></div>'
         )
     return Page(f'<dl class="claim-legend">{"".join(rows)}</dl>')
 
@@ -92,12 +148,19 @@ def tally() -> dict[str, str]:
     every, share = judged(), lambda x: f"{x:.0%}".replace("%", " %")
     count = lambda *verdicts: str(sum(row.verdict in verdicts for row in every))
     return {
-        "claims": str(len(every)), "computed": count(*COMPUTED), "documents": count(*VERDICTS[len(COMPUTED) :]), "numbers": str(sum(len(row.parts) for row in every if row.verdict in COMPUTED)),
-        "within": f"{1 + WITHIN:g}", "more": share(WITHIN), "less": share(1 - 1 / (1 + WITHIN)), "edge": share(EDGE), "near": f"{NEAR:g}",
-    }  # fmt: skip
+        "claims": str(len(every)),
+        "computed": count(*COMPUTED),
+        "documents": count(*VERDICTS[len(COMPUTED) :]),
+        "numbers": str(sum(len(row.parts) for row in every if row.verdict in COMPUTED)),
+        "within": f"{1 + WITHIN:g}",
+        "more": share(WITHIN),
+        "less": share(1 - 1 / (1 + WITHIN)),
+        "edge": share(EDGE),
+        "near": f"{NEAR:g}",
+    }
 
 
-# --- cards -------------------------------------------------------------------------------------------------------------
+# --- cards ------------------------------------------------------------------------------------------------------------
 
 
 def cards(group: str) -> Page:
@@ -110,25 +173,38 @@ def _card(row: Judged) -> str:
     claim, id = row.claim, anchor(row.claim.id)
     why = row.because or "Its numbers have moved since a reason was written."
     return (
-        f'<article class="claim claim-{row.verdict.key} tex2jax_process mathjax_process" id="{id}">'
-        f'<h3>{text(claim.says)} <a class="claim-id" href="#{id}" aria-label="Link to this claim">#</a></h3>'
-        f'<p class="claim-who">{text(claim.who)}</p>{_numbers(row)}'
-        f'<p class="claim-verdict"><strong>{mark(row.verdict)} {text(row.label[0].upper() + row.label[1:])}.</strong> {text(why)}</p>{_others(row)}'
-        f'<p class="claim-lesson">Treated in <a href="{claim.at.href}">{TITLES.get(claim.at.lesson, claim.at.lesson.capitalize())}: {text(claim.at.heading)}</a></p>{_evidence(row)}</article>'
+        f'<article class="claim claim-{row.verdict.key} tex2jax_process mathjax_process"'
+        f' id="{id}"><h3>{text(claim.says)} <a class="claim-id" href="#{id}" aria-label="Link to this'
+        f' claim">#</a></h3><p class="claim-who">{text(claim.who)}</p>{_numbers(row)}<p'
+        f' class="claim-verdict"><strong>{mark(row.verdict)} {text(row.label[0].upper() + row.label[1:])}.</strong>'
+        f' {text(why)}</p>{_others(row)}<p class="claim-lesson">Treated in <a'
+        f' href="{claim.at.href}">{TITLES.get(claim.at.lesson, claim.at.lesson.capitalize())}:'
+        f" {text(claim.at.heading)}</a></p>{_evidence(row)}</article>"
     )
 
 
 def _others(row: Judged) -> str:
     """Links to claims that say the same, with their verdicts, and to those about the same thing."""
-    told = lambda head, rows: f'<p class="claim-lesson">{head}: {"; ".join(f"{link(other)} ({other.verdict.says})" for other in rows)}</p>' if rows else ""
+    told = lambda head, rows: (
+        f'<p class="claim-lesson">{head}: {"; ".join(f"{link(other)} ({other.verdict.says})" for other in rows)}</p>'
+        if rows
+        else ""
+    )
     return told("Also said by", alike(row.claim.id)) + told("See also", alike(row.claim.id, BESIDE))
 
 
 def _number(part: Part, within: float) -> str:
     """A number as claimed and as found, marked where it holds."""
     gap = f": {text(part.gap)}" if part.gap else ""
-    held = f' <span aria-hidden="true">{HOLDS.mark}</span><span class="visually-hidden"> holds</span>' if part.holds(within) else ""
-    return f"<dt>{text(part.of)}</dt><dd>claimed {text(part.claim)}, found <b>{text(part.told(part.found))}</b>{gap}{held}</dd>"
+    held = (
+        f' <span aria-hidden="true">{HOLDS.mark}</span><span class="visually-hidden"> holds</span>'
+        if part.holds(within)
+        else ""
+    )
+    return (
+        f"<dt>{text(part.of)}</dt><dd>claimed {text(part.claim)}, found"
+        f" <b>{text(part.told(part.found))}</b>{gap}{held}</dd>"
+    )
 
 
 def _numbers(row: Judged) -> str:
@@ -140,7 +216,10 @@ def _numbers(row: Judged) -> str:
     parts = sorted(row.parts, key=lambda part: part.found)
     good = sum(part.holds(row.claim.within) for part in parts)
     span = parts[0].between(parts[0].found, parts[-1].found)
-    return f'<dl class="claim-parts"><dt>{len(parts)} numbers</dt><dd>claimed {text(parts[0].claim)}, found <b>{text(span)}</b>: {good} hold</dd></dl>'
+    return (
+        f'<dl class="claim-parts"><dt>{len(parts)} numbers</dt><dd>claimed {text(parts[0].claim)}, found'
+        f" <b>{text(span)}</b>: {good} hold</dd></dl>"
+    )
 
 
 def _evidence(row: Judged) -> str:
@@ -150,20 +229,32 @@ def _evidence(row: Judged) -> str:
         out.append(f'<dl class="claim-parts">{"".join(_number(part, row.claim.within) for part in row.parts)}</dl>')
     for name in row.claim.formulas:
         formula = formulas[name]
-        out.append(f"<p>{text(formula.says[0].upper() + formula.says[1:])} (<code>{name}</code>):</p><div>\\[{formula.latex}\\]</div>")
+        out.append(
+            f"<p>{text(formula.says[0].upper() + formula.says[1:])}"
+            f" (<code>{name}</code>):</p><div>\\[{formula.latex}\\]</div>"
+        )
     found = map(books.cited, row.claim.cites)
-    out.append("<p>Sources: " + "; ".join(f'<a href="{html.escape(c.url)}">{text(c.title)}</a> ({text(c.date)})' for c in found) + ".</p>")
+    out.append(
+        "<p>Sources: "
+        + "; ".join(f'<a href="{html.escape(c.url)}">{text(c.title)}</a> ({text(c.date)})' for c in found)
+        + ".</p>"
+    )
     head = "Formulas and sources" if row.claim.formulas else "Sources"
-    return f'<details><summary>{head} <span class="visually-hidden">of: {text(row.claim.name)}</span></summary>{"".join(out)}</details>'
+    return (
+        f'<details><summary>{head} <span class="visually-hidden">of:'
+        f" {text(row.claim.name)}</span></summary>{''.join(out)}</details>"
+    )
 
 
-# --- how far off -------------------------------------------------------------------------------------------------------
+# --- how far off ------------------------------------------------------------------------------------------------------
 
 SHAPES = {ROUGH: ("s", "compute"), PART: ("D", "third"), FAILS: ("X", "kv")}
 
 
 def spread() -> list[Judged]:
-    """Claims that numbers decide, years and words left out, and that do not simply hold: by verdict, then by how far the worst number is off."""
+    """Claims that numbers decide, years and words left out, and that do not simply hold: by verdict, then by how far
+    the worst number is off.
+    """
     worst = lambda row: max(part.off for part in row.parts)
     plain = lambda part: not isinstance(part.found, str) and part.unit != "year"
     found = [row for row in judged() if row.parts and all(map(plain, row.parts))]
@@ -183,13 +274,35 @@ def ratios() -> Any:
         found = [part.ratio for part in row.parts]
         at.plot([min(found), max(found)], [place, place], color=COLOURS[colour], lw=1, alpha=0.6)
         at.plot(found, [place] * len(found), shape, color=COLOURS[colour], ms=5, mew=0)
-    for verdict, (shape, colour) in SHAPES.items():
+    for verdict, (_, colour) in SHAPES.items():
         middle = [place for place, row in enumerate(rows) if row.verdict is verdict]
         beside = at.get_yaxis_transform()
-        at.plot([1.01, 1.01], [middle[0] - 0.3, middle[-1] + 0.3], color=COLOURS[colour], lw=4, transform=beside, clip_on=False)
-        at.text(1.025, sum(middle) / len(middle), verdict.says.removeprefix("right "), color=COLOURS["bound"], transform=beside, va="center", rotation=90)
+        at.plot(
+            [1.01, 1.01],
+            [middle[0] - 0.3, middle[-1] + 0.3],
+            color=COLOURS[colour],
+            lw=4,
+            transform=beside,
+            clip_on=False,
+        )
+        at.text(
+            1.025,
+            sum(middle) / len(middle),
+            verdict.says.removeprefix("right "),
+            color=COLOURS["bound"],
+            transform=beside,
+            va="center",
+            rotation=90,
+        )
     ticks = {0.01: "÷ 100", 0.1: "÷ 10", 1: "1", 10: "× 10", 100: "× 100"}
-    at.set(xscale="log", xlabel="found over claimed", ylim=(len(rows), -1), xlim=(0.005, 500), yticks=range(len(rows)), yticklabels=[row.claim.name for row in rows])
+    at.set(
+        xscale="log",
+        xlabel="found over claimed",
+        ylim=(len(rows), -1),
+        xlim=(0.005, 500),
+        yticks=range(len(rows)),
+        yticklabels=[row.claim.name for row in rows],
+    )
     at.set_xticks(list(ticks), list(ticks.values()))
     at.minorticks_off()
     at.tick_params(axis="y", labelsize=10, length=0)
@@ -200,9 +313,16 @@ def alt(name: str) -> str:
     """What the picture shows, its range and its point."""
     rows = spread()
     found = [part.ratio for row in rows for part in row.parts]
-    inside, far = sum(1 / (1 + WITHIN) - 1e-9 <= ratio <= 1 + WITHIN + 1e-9 for ratio in found), max(rows, key=lambda row: max(part.off for part in row.parts))
-    kinds = ", ".join(f"{sum(row.verdict is verdict for row in rows)} {words}" for verdict, words in ((ROUGH, "are right to a factor"), (PART, "hold in part"), (FAILS, "do not hold")))
+    inside, far = (
+        sum(1 / (1 + WITHIN) - 1e-9 <= ratio <= 1 + WITHIN + 1e-9 for ratio in found),
+        max(rows, key=lambda row: max(part.off for part in row.parts)),
+    )
+    kinds = ", ".join(
+        f"{sum(row.verdict is verdict for row in rows)} {words}"
+        for verdict, words in ((ROUGH, "are right to a factor"), (PART, "hold in part"), (FAILS, "do not hold"))
+    )
     return (
-        f"Found over claimed, on a log scale from 1/{1 / min(found):.0f} to {max(found):.0f}, for {len(found)} numbers of {len(rows)} claims, a row each, of which {kinds}. "
-        f"{inside} of the numbers lie in a band of a factor of {1 + WITHIN:g} about what is claimed. The furthest off: {far.claim.name}."
+        f"Found over claimed, on a log scale from 1/{1 / min(found):.0f} to {max(found):.0f}, for {len(found)} numbers"
+        f" of {len(rows)} claims, a row each, of which {kinds}. {inside} of the numbers lie in a band of a factor of"
+        f" {1 + WITHIN:g} about what is claimed. The furthest off: {far.claim.name}."
     )

@@ -1,4 +1,6 @@
-"""The charts of the cost cards: bills by part, a bill against its turns, a step in the price, and two cards to compare."""
+"""The charts of the cost cards: bills by part, a bill against its turns, a step in the price, and two cards to
+compare.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,27 @@ from blackboard.drawing import Drawing, done, name_ends, point
 from blackboard.explorable import Explorable, curve, derived, inside, menu, slider, sweep
 from blackboard.formula import take
 from blackboard.reference.costs import (
-    DAY, GROWING, MTOK, PARTS, SEEN, THOUSAND, Bill, Workload, asked_once, bill, closed, current, doubts, name, ranked, request_cost, shown, stale, usd, workloads,
-)  # fmt: skip
+    DAY,
+    GROWING,
+    MTOK,
+    PARTS,
+    SEEN,
+    THOUSAND,
+    Bill,
+    Workload,
+    asked_once,
+    bill,
+    closed,
+    current,
+    doubts,
+    name,
+    ranked,
+    request_cost,
+    shown,
+    stale,
+    usd,
+    workloads,
+)
 from blackboard.style import COLOURS
 from blackboard.units import factor
 
@@ -35,7 +56,15 @@ def _bars(at: Any, found: list[Bill]) -> None:
     for n, one in enumerate(found):
         left = 0.0
         for part in PARTS:
-            at.barh(n, share := 100 * one.share(part), left=left, height=0.72, color=COLOURS[INKS[part]], lw=0, alpha=FAINT if stale(one.card) else 1)
+            at.barh(
+                n,
+                share := 100 * one.share(part),
+                left=left,
+                height=0.72,
+                color=COLOURS[INKS[part]],
+                lw=0,
+                alpha=FAINT if stale(one.card) else 1,
+            )
             left += share
     at.set(xlim=(0, 100), ylim=(len(found) - 0.4, -0.6), xlabel="% of the cost")
     at.set_yticks(range(len(found)), [_named(one) for one in found], fontsize=10)
@@ -50,8 +79,15 @@ def _key(at: Any, found: list[Bill]) -> None:
     """What the colours mean, in the order of the bars' parts, across the figure."""
     place = 0.02
     for part in (part for part in PARTS if any(one.parts[part] for one in found)):
-        word = at.annotate(f"■ {part}", (place, 1), xycoords=("figure fraction", "axes fraction"), xytext=(0, 6), textcoords="offset points",
-                           color=COLOURS[INKS[part]], fontsize=10)  # fmt: skip
+        word = at.annotate(
+            f"■ {part}",
+            (place, 1),
+            xycoords=("figure fraction", "axes fraction"),
+            xytext=(0, 6),
+            textcoords="offset points",
+            color=COLOURS[INKS[part]],
+            fontsize=10,
+        )
         word.set_in_layout(place == 0.02)  # one of them keeps room above, the others would narrow the bars
         place += 0.07 + 0.017 * len(part)
 
@@ -63,8 +99,18 @@ def _totals(at: Any, found: list[Bill]) -> None:
     for n, one in enumerate(found):
         ink = COLOURS["muted" if stale(one.card) else "bound"]
         at.plot(one.total, n, "o", color=ink, mfc="white" if stale(one.card) else ink, ms=5)
-        at.annotate(usd(one.total), (one.total, n), (5, 0), textcoords="offset points", va="center", fontsize=10, color=COLOURS["muted"] if stale(one.card) else "black")
-    at.set(xscale="log", xlim=(min(totals) / 2, max(totals) * 12), ylim=(len(found) - 0.4, -0.6), xlabel="$ (log scale)")
+        at.annotate(
+            usd(one.total),
+            (one.total, n),
+            (5, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=10,
+            color=COLOURS["muted"] if stale(one.card) else "black",
+        )
+    at.set(
+        xscale="log", xlim=(min(totals) / 2, max(totals) * 12), ylim=(len(found) - 0.4, -0.6), xlabel="$ (log scale)"
+    )
     at.set_yticks([])
     at.xaxis.set_major_formatter("{x:g}")
     at.grid(False)
@@ -84,13 +130,16 @@ def chart(workload: str) -> Drawing:
 
 def _chart_says(load: Workload, found: list[Bill]) -> str:
     used = [part for part in PARTS if any(one.parts[part] for one in found)]
-    span = lambda part: f"{part} {min(one.share(part) for one in found):.0%} to {max(one.share(part) for one in found):.0%}"
+    span = lambda part: (
+        f"{part} {min(one.share(part) for one in found):.0%} to {max(one.share(part) for one in found):.0%}"
+    )
     task = f"{load.tasks:,} requests" if load.tasks > 1 else "one task"
     asked = "; a question mark is an uncertain price" if any(map(doubts, found)) else ""
     grey = sum(stale(one.card) for one in found)
     return (
-        f"{load.what.capitalize()} on {len(found)} price cards current on {DAY}, the dearest first: what {task} would cost, and its parts in percent{asked}; {grey} in grey were last seen before {SEEN}. "
-        f"From {_named(found[0])}, {usd(found[0].total)}, to {_named(found[-1])}, {usd(found[-1].total)}. Parts: {', '.join(map(span, used))}."
+        f"{load.what.capitalize()} on {len(found)} price cards current on {DAY}, the dearest first: what {task} would"
+        f" cost, and its parts in percent{asked}; {grey} in grey were last seen before {SEEN}. From {_named(found[0])},"
+        f" {usd(found[0].total)}, to {_named(found[-1])}, {usd(found[-1].total)}. Parts: {', '.join(map(span, used))}."
     )
 
 
@@ -98,7 +147,9 @@ TURNS = 60
 
 
 def grows() -> Drawing:
-    """An agent's bill against its turns, with a cache and without: lines by the closed forms, dots counted turn by turn."""
+    """An agent's bill against its turns, with a cache and without: lines by the closed forms, dots counted turn by
+    turn.
+    """
     fig, axes = drawing.axes(5.0, 3.4)
     card, load = price(GROWING), workloads()["agent"]
     numbers = range(1, TURNS + 1)
@@ -107,25 +158,37 @@ def grows() -> Drawing:
         line = [closed(card, load, n, cached) for n in numbers]
         axes.plot(numbers, line, color=COLOURS[colour])
         dots = range(5, TURNS + 1, 5)
-        axes.plot(dots, [bill(card, replace(load, turns=n), cached).total for n in dots], "o", ms=4.5, color=COLOURS[colour])
+        axes.plot(
+            dots, [bill(card, replace(load, turns=n), cached).total for n in dots], "o", ms=4.5, color=COLOURS[colour]
+        )
         ends.append((line[-1], what, colour))
     axes.axvline(load.turns, color=COLOURS["muted"], lw=1, ls=(0, (4, 3)))
-    axes.set(xlim=(0, TURNS), ylim=(0, None), xlabel="turns", ylabel="cost of the task ($)", title=f"{name(card)}, {card.valid_from}")
+    axes.set(
+        xlim=(0, TURNS),
+        ylim=(0, None),
+        xlabel="turns",
+        ylabel="cost of the task ($)",
+        title=f"{name(card)}, {card.valid_from}",
+    )
     axes.title.set_ha("left"), axes.title.set_x(0)
     point(axes, (load.turns, 0.6 * ends[0][0]), f"measured median:\n{load.turns} turns", (0.27, 0.8), "muted")
     name_ends(axes, ends)
     with_, without = (bill(card, load, cached).total for cached in (True, False))
-    return done(fig, (
-        f"Cost of the coding agent's task on {name(card)} ({card.valid_from}) against turns from 1 to {TURNS}. Without a cache it grows with the square of "
-        f"the turns, to {usd(ends[0][0])}; with one it grows far more slowly, to {usd(ends[1][0])}. At the measured median of {load.turns} turns it is {usd(without)} and "
-        f"{usd(with_)}. Lines are closed forms; dots, counted turn by turn, lie on them."
-    ))  # fmt: skip
+    return done(
+        fig,
+        f"Cost of the coding agent's task on {name(card)} ({card.valid_from}) against turns from 1 to {TURNS}. Without"
+        f" a cache it grows with the square of the turns, to {usd(ends[0][0])}; with one it grows far more slowly, to"
+        f" {usd(ends[1][0])}. At the measured median of {load.turns} turns it is {usd(without)} and {usd(with_)}. Lines"
+        " are closed forms; dots, counted turn by turn, lie on them.",
+    )
 
 
 STEPS = {
-    "claude-fable-5.2@2026-11": "third", "gemini-3.1-pro-preview@2026-02-19": "compute", "gpt-5.5@2026-04-23": "kv",
+    "claude-fable-5.2@2026-11": "third",
+    "gemini-3.1-pro-preview@2026-02-19": "compute",
+    "gpt-5.5@2026-04-23": "kv",
     "claude-haiku-5.5@2026-10-07": "accent",
-}  # fmt: skip
+}
 SHORTEST, LONGEST = 50_000, 400_000
 
 
@@ -146,17 +209,22 @@ def steps() -> Drawing:
     name_ends(axes, ends, 0.08)
     said = "; ".join(_step_says(price(id), answer) for id in STEPS)
     span = f"from {SHORTEST:,} to {LONGEST:,} tokens, on a log scale"
-    return done(fig, f"Cost of one uncached request with an answer of {answer} tokens against its prompt {span}. {said}.")
+    return done(
+        fig, f"Cost of one uncached request with an answer of {answer} tokens against its prompt {span}. {said}."
+    )
 
 
 def _step_says(card: PriceCard, answer: int) -> str:
     if card.above is None:
-        return f"{name(card)} has no step: {usd(asked_once(card, SHORTEST, answer))} to {usd(asked_once(card, LONGEST, answer))}"
+        return (
+            f"{name(card)} has no step: {usd(asked_once(card, SHORTEST, answer))} to"
+            f" {usd(asked_once(card, LONGEST, answer))}"
+        )
     below, beyond = (asked_once(card, card.above.tokens + n, answer) for n in (0, 1))
     return f"{name(card)} jumps at {card.above.tokens:,} tokens from {usd(below)} to {usd(beyond)}"
 
 
-# --- explorable --------------------------------------------------------------------------------------------------------
+# --- explorable -------------------------------------------------------------------------------------------------------
 
 OPEN, OTHER = "gemini-3.8-flash@2026-09-20", "kimi-k2-0905@2026-06-12"
 ASKED = "USD/kilosequence"
@@ -172,11 +240,20 @@ def _menu_rows() -> dict[str, dict[str, Any]]:
         p, step = card.usd_per_Mtok, card.above
         hit = p.input if p.cached_read is None else p.cached_read
         rows[card.id] = {
-            "name": name(card), "date": card.valid_from, "input": p.input, "hit": hit, "write": p.cache_write_5min or p.input, "output": p.output,
-            "hits": int(p.cached_read is not None), "writes": int(p.cache_write_5min is not None), "batches": int(card.batch_multiplier is not None),
-            "step": step.tokens if step else NEVER, "up": step.input_multiplier if step else 1, "out": step.output_multiplier if step else 1,
+            "name": name(card),
+            "date": card.valid_from,
+            "input": p.input,
+            "hit": hit,
+            "write": p.cache_write_5min or p.input,
+            "output": p.output,
+            "hits": int(p.cached_read is not None),
+            "writes": int(p.cache_write_5min is not None),
+            "batches": int(card.batch_multiplier is not None),
+            "step": step.tokens if step else NEVER,
+            "up": step.input_multiplier if step else 1,
+            "out": step.output_multiplier if step else 1,
             "batch": card.batch_multiplier or 1,
-        }  # fmt: skip
+        }
     return rows
 
 
@@ -184,8 +261,14 @@ def _of(which: str) -> dict[str, str]:
     """Signals of a card: its prices as the prompt's length and the batch make them, USD per token."""
     row = f"cards[{which}]"
     far = lambda times: f"(prompt_tokens > {row}.step ? {row}.{times} : 1)"
-    return {f"{which}_{short}": f"{row}.{short} * {far('out' if short == 'output' else 'up')} / {MTOK!r}" for short in FIELDS.values()} | {f"{which}_new": f"{row}.{PLAIN} * {far('up')} / {MTOK!r}"} | {
-        f"{which}_batch": f"(waits == 'yes' ? {row}.batch : 1)"}  # fmt: skip
+    return (
+        {
+            f"{which}_{short}": f"{row}.{short} * {far('out' if short == 'output' else 'up')} / {MTOK!r}"
+            for short in FIELDS.values()
+        }
+        | {f"{which}_new": f"{row}.{PLAIN} * {far('up')} / {MTOK!r}"}
+        | {f"{which}_batch": f"(waits == 'yes' ? {row}.batch : 1)"}
+    )
 
 
 def _bound(which: str) -> dict[str, str]:
@@ -210,24 +293,39 @@ def _controls() -> list[dict]:
     rows = _menu_rows()
     names = {id: f"{row['name']} ({row['date']})" for id, row in rows.items()}
     at = lambda which, share: inside(request_cost, ASKED, hit_rate=share, **_bound(which))
-    follows = _of("card") | _of("other") | {
-        "here": at("card", "share / 100"), "there": at("other", "share / 100"), "top": f"1.15 * max({at('card', '0')}, {at('other', '0')})",
-    }  # fmt: skip
+    follows = (
+        _of("card")
+        | _of("other")
+        | {
+            "here": at("card", "share / 100"),
+            "there": at("other", "share / 100"),
+            "top": f"1.15 * max({at('card', '0')}, {at('other', '0')})",
+        }
+    )
     return [
-        {"name": "cards", "value": rows}, *menu("card", names, OPEN, "card"), *menu("other", names, OTHER, "compared with"),
+        {"name": "cards", "value": rows},
+        *menu("card", names, OPEN, "card"),
+        *menu("other", names, OTHER, "compared with"),
         *menu("waits", {"no": "no", "yes": "yes, in a batch"}, "no", "the answer may wait"),
-        *_rounded("prompt_tokens", 2, 5.9, 0.1, 4.5, "input tokens"), *_rounded("answer_tokens", 1, 5, 0.1, 2.6, "output tokens"),
+        *_rounded("prompt_tokens", 2, 5.9, 0.1, 4.5, "input tokens"),
+        *_rounded("answer_tokens", 1, 5, 0.1, 2.6, "output tokens"),
         *slider("share", 0, 100, 1, 94, "% of input from the cache"),
         *(row for key, value in follows.items() for row in derived(key, value)),
-    ]  # fmt: skip
+    ]
 
 
 def _name_of(which: str, than: str, colour: str, encoding: dict) -> dict:
-    """A card's name: above and right of a point of its falling line, or if it is the lower one, below and left of another."""
+    """A card's name: above and right of a point of its falling line, or if it is the lower one, below and left of
+    another.
+    """
     at = lambda which, share: inside(request_cost, ASKED, hit_rate=share, **_bound(which))
     over = f"{at(which, '0.4')} {'>=' if which == 'card' else '>'} {at(than, '0.4')}"
     x = f"({over} ? 0.2 : 0.6)"
-    place = {"align": {"expr": f"{over} ? 'left' : 'right'"}, "dx": {"expr": f"{over} ? 6 : -6"}, "dy": {"expr": f"{over} ? -8 : 10"}}
+    place = {
+        "align": {"expr": f"{over} ? 'left' : 'right'"},
+        "dx": {"expr": f"{over} ? 6 : -6"},
+        "dy": {"expr": f"{over} ? -8 : 10"},
+    }
     return marks.text(encoding, f"cards[{which}].name", x, at(which, x), color=COLOURS[colour], **place)
 
 
@@ -235,58 +333,99 @@ def bill_explorer() -> Explorable:
     """Cost of a thousand requests against the share of their input that a cache holds, on two cards to choose."""
     x = marks.axis("hit_rate", "share of the input from the cache", 0, 1, [0, 0.25, 0.5, 0.75, 1])
     x["axis"]["format"] = "%"
-    y = {"field": "card", "type": "quantitative", "title": "$ for 1,000 requests", "scale": {"domainMin": 0, "domainMax": {"expr": "top"}}, "axis": {"tickCount": 5}}
+    y = {
+        "field": "card",
+        "type": "quantitative",
+        "title": "$ for 1,000 requests",
+        "scale": {"domainMin": 0, "domainMax": {"expr": "top"}},
+        "axis": {"tickCount": 5},
+    }
     encoding, base = {"x": x, "y": y}, sweep("hit_rate", 0, 1, points=41, log=False)
     base["transform"] += [curve(request_cost, "hit_rate", which, ASKED, **_bound(which)) for which in ("card", "other")]
     dot = {**marks.DOT, "size": 90}
     layers = [
-        marks.line("other", "third", encoding), marks.line("card", "compute", encoding, strokeWidth=3),
+        marks.line("other", "third", encoding),
+        marks.line("card", "compute", encoding, strokeWidth=3),
         marks.at(encoding, {**dot, "color": COLOURS["third"]}, x="share / 100", y="there"),
         marks.at(encoding, {**dot, "color": COLOURS["compute"]}, x="share / 100", y="here"),
-        _name_of("card", "other", "compute", encoding), _name_of("other", "card", "third", encoding),
+        _name_of("card", "other", "compute", encoding),
+        _name_of("other", "card", "third", encoding),
         marks.hover(encoding, "card", {"card": "the card ($)", "other": "compared ($)"}, ",.3~r", ".0%"),
-    ]  # fmt: skip
+    ]
     spec = {**base, "params": _controls(), "layer": layers, "title": marks.title(*_lines())}
-    return Explorable(spec, "A request on two price cards", _explorer_says(), (
-        "One request, a thousand times. What the cache does not hold is charged as a write where the card charges for writing. Make the input longer than "
-        "a card's step, and its price jumps; on a card without a price for hits the line is level. Where the lines cross, the cheaper card depends on the cache."
-    ))  # fmt: skip
+    return Explorable(
+        spec,
+        "A request on two price cards",
+        _explorer_says(),
+        "One request, a thousand times. What the cache does not hold is charged as a write where the card charges for"
+        " writing. Make the input longer than a card's step, and its price jumps; on a card without a price for hits"
+        " the line is level. Where the lines cross, the cheaper card depends on the cache.",
+    )
 
 
 def _lines() -> list[str]:
     """What the title says: prices of the cards, and the cost at the marked share by part, as browser expressions."""
     cents = lambda value: f"abs({value} * 100 - round({value} * 100)) < 1e-6"  # $1.50, but $0.0375
-    money = lambda value: f"'$' + format({value}, {value} >= 1 || ({value} >= 0.01 && {cents(value)}) ? ',.2f' : ',.2~r')"
+    money = lambda value: (
+        f"'$' + format({value}, {value} >= 1 || ({value} >= 0.01 && {cents(value)}) ? ',.2f' : ',.2~r')"
+    )
     times = lambda which, key: f"({which}_{key} * {MTOK!r})"
-    some = lambda which, key, said, has: f"(cards[{which}].{has} ? ', ' + {money(times(which, key))} + ' {said}' : '{{}}')"
-    listed = lambda which: " + ".join((
-        f"{money(times(which, 'new'))} + ' in'", some(which, "write", "written", "writes").format(""), some(which, "hit", "hit", "hits").format(", no price for hits"),
-        f"', ' + {money(times(which, 'output'))} + ' out'",
-    ))  # fmt: skip
+    some = lambda which, key, said, has: (
+        f"(cards[{which}].{has} ? ', ' + {money(times(which, key))} + ' {said}' : '{{}}')"
+    )
+    listed = lambda which: " + ".join(
+        (
+            f"{money(times(which, 'new'))} + ' in'",
+            some(which, "write", "written", "writes").format(""),
+            some(which, "hit", "hit", "hits").format(", no price for hits"),
+            f"', ' + {money(times(which, 'output'))} + ' out'",
+        )
+    )
     far = lambda which: f"(prompt_tokens > cards[{which}].step ? ', beyond its step' : '')"
-    less = lambda which: f"(waits == 'yes' ? (cards[{which}].batches ? ', less ' + format(100 - 100 * cards[{which}].batch, '.0f') + ' %' : ', no batch price') : '')"
+    less = lambda which: (
+        f"(waits == 'yes' ? (cards[{which}].batches ? ', less ' + format(100 - 100 * cards[{which}].batch, '.0f') + '"
+        " %' : ', no batch price') : '')"
+    )
     asks = lambda which: (f"cards[{which}].name + {far(which)} + {less(which)} + ', per Mtok:'", listed(which))
     part = lambda formula, **fields: f"{1 / factor(ASKED)!r} * {formula.vega(**fields)}"
     card = _bound("card")
-    take_in = lambda formula, **more: part(formula, **{key: value for key, value in (card | more).items() if key in formula.free})
+    take_in = lambda formula, **more: part(
+        formula, **{key: value for key, value in (card | more).items() if key in formula.free}
+    )
     said = {
-        "new": take_in(PARTS["written"], written_tokens="prompt_tokens * (1 - share / 100)"), "hits": take_in(PARTS["hits"], reread_tokens="prompt_tokens * share / 100"),
+        "new": take_in(PARTS["written"], written_tokens="prompt_tokens * (1 - share / 100)"),
+        "hits": take_in(PARTS["hits"], reread_tokens="prompt_tokens * share / 100"),
         "output": take_in(PARTS["output"]),
-    }  # fmt: skip
+    }
     parts = " + ', ' + ".join(f"'{name} ' + {money(value)}" for name, value in said.items())
     tokens = "format(prompt_tokens, ',') + ' in, ' + format(answer_tokens, ',') + ' out, ' + share + ' % cached'"
-    return [*asks("card"), *asks("other"), f"{tokens} + ': ' + {money('here')} + ' against ' + {money('there')}", f"'of the first: ' + {parts}"]
+    return [
+        *asks("card"),
+        *asks("other"),
+        f"{tokens} + ': ' + {money('here')} + ' against ' + {money('there')}",
+        f"'of the first: ' + {parts}",
+    ]
 
 
 def _explorer_says() -> str:
     def at(id: str, share: float) -> str:
         p = price(id).usd_per_Mtok
-        known = {"hit_rate": share, "hit_price": p.cached_read / MTOK, "write_price": (p.cache_write_5min or p.input) / MTOK, "output_price": p.output / MTOK}
-        return usd(THOUSAND * take(request_cost, known, prompt_tokens=rounded(4.5), answer_tokens=rounded(2.6), batch_factor=1), 3)
+        known = {
+            "hit_rate": share,
+            "hit_price": p.cached_read / MTOK,
+            "write_price": (p.cache_write_5min or p.input) / MTOK,
+            "output_price": p.output / MTOK,
+        }
+        return usd(
+            THOUSAND
+            * take(request_cost, known, prompt_tokens=rounded(4.5), answer_tokens=rounded(2.6), batch_factor=1),
+            3,
+        )
 
     first, second = name(price(OPEN)), name(price(OTHER))
     return (
-        "Dollars for a thousand requests against the share of their input that a cache holds, from none to all, on two price cards, with menus for the cards and for a "
-        f"batch, and sliders for input, output and the share. With {rounded(4.5):,.0f} tokens in and {rounded(2.6):,.0f} out, {first} falls from {at(OPEN, 0)} to {at(OPEN, 1)}, "
-        f"{second} from {at(OTHER, 0)} to {at(OTHER, 1)}."
+        "Dollars for a thousand requests against the share of their input that a cache holds, from none to all, on two"
+        " price cards, with menus for the cards and for a batch, and sliders for input, output and the share. With"
+        f" {rounded(4.5):,.0f} tokens in and {rounded(2.6):,.0f} out, {first} falls from {at(OPEN, 0)} to"
+        f" {at(OPEN, 1)}, {second} from {at(OTHER, 0)} to {at(OTHER, 1)}."
     )

@@ -21,8 +21,17 @@ from blackboard.formula import DERIVED, Formula, take
 from blackboard.notation import latex, symbols
 from blackboard.paging.equations import start_context, turn_growth, turns
 from blackboard.pricing.equations import (
-    attention_of_heads, context_flop, hbm_hold, hold_time, input_price, output_price, remat_cost, tier_hold, tier_retrieve, uses_even,
-)  # fmt: skip
+    attention_of_heads,
+    context_flop,
+    hbm_hold,
+    hold_time,
+    input_price,
+    output_price,
+    remat_cost,
+    tier_hold,
+    tier_retrieve,
+    uses_even,
+)
 from blackboard.pricing.implied import implied
 from blackboard.pricing.numbers import KINDS, rack, rented
 from blackboard.summary import Page, table
@@ -33,11 +42,14 @@ MTOK, HOUR = factor("megatoken"), factor("h")
 KEPT = 5 * factor("min")  # a short cache write buys so much, and each hit as much again
 THOUSAND, HALF = 1000, 0.5
 
-# --- formulas ----------------------------------------------------------------------------------------------------------
+# --- formulas ---------------------------------------------------------------------------------------------------------
 
 fresh_tokens, written_tokens, reread_tokens, answer_tokens, stored_tokens, prompt_tokens = symbols(
-    "fresh_tokens written_tokens reread_tokens answer_tokens stored_tokens prompt_tokens")  # fmt: skip
-hit_price, write_price, storage_price, batch_factor, hit_rate = symbols("hit_price write_price storage_price batch_factor hit_rate")
+    "fresh_tokens written_tokens reread_tokens answer_tokens stored_tokens prompt_tokens"
+)
+hit_price, write_price, storage_price, batch_factor, hit_rate = symbols(
+    "hit_price write_price storage_price batch_factor hit_rate"
+)
 one_request = ("one price for all requests of the task: none crosses a step of the card",)
 
 
@@ -52,26 +64,50 @@ _PAID = {
     "output": (answer_tokens * output_price, "what is generated"),
 }
 PARTS = {name: _part(name, batch_factor * paid, says) for name, (paid, says) in _PAID.items()} | {
-    "storage": _part("storage", stored_tokens * storage_price * hold_time, "what is kept, for as long as it is kept")}  # fmt: skip
+    "storage": _part("storage", stored_tokens * storage_price * hold_time, "what is kept, for as long as it is kept")
+}
 task_cost = Formula(
-    "costs.task_cost", "task_cost", batch_factor * sum(paid for paid, _ in _PAID.values()) + PARTS["storage"].typed, "USD/sequence",
+    "costs.task_cost",
+    "task_cost",
+    batch_factor * sum(paid for paid, _ in _PAID.values()) + PARTS["storage"].typed,
+    "USD/sequence",
     "each token is paid for once in each request that it is part of, at the price of what is done with it",
-    one_request, DERIVED, PARTS, register=False,
-)  # fmt: skip
+    one_request,
+    DERIVED,
+    PARTS,
+    register=False,
+)
 sent = Formula(
-    "costs.sent", "sent_tokens", turns * start_context + turn_growth * turns * (turns - 1) / 2, "token/sequence",
+    "costs.sent",
+    "sent_tokens",
+    turns * start_context + turn_growth * turns * (turns - 1) / 2,
+    "token/sequence",
     "every turn sends the whole conversation again, so input grows with the square of the turns",
-    ("every turn adds as much",), DERIVED, register=False,
-)  # fmt: skip
+    ("every turn adds as much",),
+    DERIVED,
+    register=False,
+)
 written = Formula(
-    "costs.written", "written_tokens", start_context + turn_growth * (turns - 1), "token/sequence",
-    "every token is new once: together, the context of the last turn", ("every turn adds as much", "nothing is thrown out between turns"), DERIVED, register=False,
-)  # fmt: skip
+    "costs.written",
+    "written_tokens",
+    start_context + turn_growth * (turns - 1),
+    "token/sequence",
+    "every token is new once: together, the context of the last turn",
+    ("every turn adds as much", "nothing is thrown out between turns"),
+    DERIVED,
+    register=False,
+)
 request_cost = Formula(
-    "costs.request_cost", "task_cost",
-    batch_factor * (prompt_tokens * (hit_rate * hit_price + (1 - hit_rate) * write_price) + answer_tokens * output_price), "USD/sequence",
-    "one request, of which a cache holds a share", ("all that misses is written",), DERIVED, register=False,
-)  # fmt: skip
+    "costs.request_cost",
+    "task_cost",
+    batch_factor
+    * (prompt_tokens * (hit_rate * hit_price + (1 - hit_rate) * write_price) + answer_tokens * output_price),
+    "USD/sequence",
+    "one request, of which a cache holds a share",
+    ("all that misses is written",),
+    DERIVED,
+    register=False,
+)
 FORMULAS = (task_cost, sent, written, request_cost, *PARTS.values())
 
 
@@ -87,16 +123,19 @@ class Lines:
     def _repr_latex_(self) -> str:
         head, factor_, (first, second, stored) = latex(task_cost.symbol), latex(batch_factor), map(latex, lines())
         return (
-            f"$\\displaystyle \\begin{{aligned}} {head} ={{}} & {factor_} \\, \\bigl( {first} \\\\ & \\quad {{}} + {second} \\bigr) \\\\ "
-            f"& {{}} + {stored} \\end{{aligned}}$"
+            f"$\\displaystyle \\begin{{aligned}} {head} ={{}} & {factor_} \\, \\bigl( {first} \\\\ & \\quad {{}} +"
+            f" {second} \\bigr) \\\\ & {{}} + {stored} \\end{{aligned}}$"
         )
 
-# --- workloads ---------------------------------------------------------------------------------------------------------
+
+# --- workloads --------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Workload:
-    """Requests that follow one another: tokens at the head, tokens that each request brings, tokens of each answer, s between."""
+    """Requests that follow one another: tokens at the head, tokens that each request brings, tokens of each answer, s
+    between.
+    """
 
     name: str
     what: str
@@ -138,7 +177,9 @@ class Request(NamedTuple):
 
 
 def requests(load: Workload) -> tuple[Request, ...]:
-    """The requests of one task. Prompts are lists of messages; a hit is the head that a prompt has in common with the last one."""
+    """The requests of one task. Prompts are lists of messages; a hit is the head that a prompt has in common with the
+    last one.
+    """
     found, before, prompt = [], [], [("head", load.head)]
     for turn in range(load.turns):
         prompt = [*prompt, (f"brought {turn}", load.brings)]
@@ -153,22 +194,49 @@ def _agent() -> Workload:
     """The coding agent of the traces: its turns and growth as measured, its answers by the ratio of input to output."""
     [seen] = measurement("agent_traces").records()
     n, first, growth = seen["turns"], seen["start_tokens"], seen["growth_tokens"]
-    answer = round(take(sent, {"turns": n, "start_context": first, "turn_growth": growth}) / seen["input_per_output"] / n)
+    answer = round(
+        take(sent, {"turns": n, "start_context": first, "turn_growth": growth}) / seen["input_per_output"] / n
+    )
     brings = growth - answer
     return Workload(
-        "agent", "a coding agent that works through one issue", n, first - brings, brings, answer, 20 * factor("s"),
-        {"turns": f"median of {seen['traces']} traces", "head": "context at the start, as measured, less the first message", "brings": "growth of a turn, as measured, less the answer",
-         "answer": "input over output, as measured", "gap": "assumed: tools run that long"},
-    )  # fmt: skip
+        "agent",
+        "a coding agent that works through one issue",
+        n,
+        first - brings,
+        brings,
+        answer,
+        20 * factor("s"),
+        {
+            "turns": f"median of {seen['traces']} traces",
+            "head": "context at the start, as measured, less the first message",
+            "brings": "growth of a turn, as measured, less the answer",
+            "answer": "input over output, as measured",
+            "gap": "assumed: tools run that long",
+        },
+    )
 
 
 def _batch() -> Workload:
     """Single requests of the mean length of a published trace."""
     [seen] = measurement("request_traces").records()
     return Workload(
-        "batch", "a thousand single requests, read once and answered shortly", 1, 0, seen["input_tokens"], seen["output_tokens"], 0,
-        {"turns": "no request follows another", "head": "none", "brings": "mean of Mooncake's trace", "answer": "mean of Mooncake's trace", "gap": "none"}, THOUSAND, True,
-    )  # fmt: skip
+        "batch",
+        "a thousand single requests, read once and answered shortly",
+        1,
+        0,
+        seen["input_tokens"],
+        seen["output_tokens"],
+        0,
+        {
+            "turns": "no request follows another",
+            "head": "none",
+            "brings": "mean of Mooncake's trace",
+            "answer": "mean of Mooncake's trace",
+            "gap": "none",
+        },
+        THOUSAND,
+        True,
+    )
 
 
 @cache
@@ -178,15 +246,41 @@ def workloads() -> dict[str, Workload]:
     [trace] = measurement("request_traces").records()
     minute = factor("min")
     found = (
-        Workload("chat", "a conversation with an assistant", 4, 4096, round(chat["input_tokens"]), round(chat["output_tokens"]), minute,
-                 {"turns": "assumed", "head": "assumed: a system prompt as long as the strictest least length for caching that we saw", "brings": "mean of ShareGPT",
-                  "answer": "mean of ShareGPT", "gap": "assumed"}),
+        Workload(
+            "chat",
+            "a conversation with an assistant",
+            4,
+            4096,
+            round(chat["input_tokens"]),
+            round(chat["output_tokens"]),
+            minute,
+            {
+                "turns": "assumed",
+                "head": "assumed: a system prompt as long as the strictest least length for caching that we saw",
+                "brings": "mean of ShareGPT",
+                "answer": "mean of ShareGPT",
+                "gap": "assumed",
+            },
+        ),
         _agent(),
-        Workload("document", "questions about one long document, over an hour", 6, 120_000, 50, trace["output_tokens"], 12 * minute,
-                 {"turns": "assumed", "head": "assumed: a novel, or an annual report; it fits into a context of 128,000 tokens", "brings": "assumed: a question",
-                  "answer": "mean of Mooncake's trace", "gap": "assumed"}),
+        Workload(
+            "document",
+            "questions about one long document, over an hour",
+            6,
+            120_000,
+            50,
+            trace["output_tokens"],
+            12 * minute,
+            {
+                "turns": "assumed",
+                "head": "assumed: a novel, or an annual report; it fits into a context of 128,000 tokens",
+                "brings": "assumed: a question",
+                "answer": "mean of Mooncake's trace",
+                "gap": "assumed",
+            },
+        ),
         _batch(),
-    )  # fmt: skip
+    )
     return {load.name: load for load in found}
 
 
@@ -196,11 +290,13 @@ def hit_share(load: Workload) -> float:
     return sum(r.hit for r in made) / sum(r.prompt for r in made)
 
 
-# --- bills -------------------------------------------------------------------------------------------------------------
+# --- bills ------------------------------------------------------------------------------------------------------------
 
 
 class Bill(NamedTuple):
-    """What a workload costs on a card: USD by part, tokens in and out, and requests that were beyond the card's step."""
+    """What a workload costs on a card: USD by part, tokens in and out, and requests that were beyond the card's
+    step.
+    """
 
     card: PriceCard
     load: Workload
@@ -227,12 +323,23 @@ def caches(card: PriceCard, load: Workload) -> bool:
 
 
 def _prices(card: PriceCard, load: Workload, prompt: int) -> dict[str, float]:
-    """A card's prices for a request, by notation name, USD per token. A write without a price costs what input costs."""
+    """A card's prices for a request, by notation name, USD per token. A write without a price costs what input
+    costs.
+    """
     p = card.rates(prompt)
     write = (p.cache_write_1h if load.gap > KEPT else None) or p.cache_write_5min or p.input
-    usd = {"input_price": p.input, "write_price": write, "hit_price": p.input if p.cached_read is None else p.cached_read, "output_price": p.output}
+    usd = {
+        "input_price": p.input,
+        "write_price": write,
+        "hit_price": p.input if p.cached_read is None else p.cached_read,
+        "output_price": p.output,
+    }
     batch = {"batch_factor": (card.batch_multiplier or 1.0) if load.waits else 1.0}
-    return {name: value / MTOK for name, value in usd.items()} | batch | {"storage_price": (card.cache_storage_usd_per_Mtok_hour or 0) / MTOK / HOUR}
+    return (
+        {name: value / MTOK for name, value in usd.items()}
+        | batch
+        | {"storage_price": (card.cache_storage_usd_per_Mtok_hour or 0) / MTOK / HOUR}
+    )
 
 
 def _counts(card: PriceCard, load: Workload, request: Request, cached: bool) -> dict[str, float]:
@@ -240,15 +347,19 @@ def _counts(card: PriceCard, load: Workload, request: Request, cached: bool) -> 
     charged = card.usd_per_Mtok.cache_write_5min is not None
     return {
         "fresh_tokens": request.prompt if not cached else 0 if charged else request.new,
-        "written_tokens": request.new if cached and charged else 0, "reread_tokens": request.hit if cached else 0,
-        "answer_tokens": request.answer, "stored_tokens": 0, "hold_time": 0,
-    }  # fmt: skip
+        "written_tokens": request.new if cached and charged else 0,
+        "reread_tokens": request.hit if cached else 0,
+        "answer_tokens": request.answer,
+        "stored_tokens": 0,
+        "hold_time": 0,
+    }
 
 
 def bill(card: PriceCard, load: Workload, cached: bool = True) -> Bill:
     """What a workload costs on a card, request by request; with `cached` false, as if nothing were ever kept.
 
-    Storage is paid where a card asks for it and the workload pauses for longer than a cache lives without being asked to.
+    Storage is paid where a card asks for it and the workload pauses for longer than a cache lives without being asked
+    to.
     """
     keeps, parts, made = cached and caches(card, load), dict.fromkeys(PARTS, 0.0), requests(load)
     for n, request in enumerate(made):
@@ -266,8 +377,14 @@ def closed(card: PriceCard, load: Workload, n: float, cached: bool) -> float:
     at = {"turns": n, "start_context": load.start, "turn_growth": load.growth}
     all_in, new = take(sent, at), take(written, at)
     charged = card.usd_per_Mtok.cache_write_5min is not None
-    counts = {"fresh_tokens": 0 if cached and charged else new if cached else all_in, "written_tokens": new if cached and charged else 0,
-              "reread_tokens": all_in - new if cached else 0, "answer_tokens": n * load.answer, "stored_tokens": 0, "hold_time": 0}  # fmt: skip
+    counts = {
+        "fresh_tokens": 0 if cached and charged else new if cached else all_in,
+        "written_tokens": new if cached and charged else 0,
+        "reread_tokens": all_in - new if cached else 0,
+        "answer_tokens": n * load.answer,
+        "stored_tokens": 0,
+        "hold_time": 0,
+    }
     return take(task_cost, counts | _prices(card, load, load.start))
 
 
@@ -279,12 +396,19 @@ def saved(card: PriceCard, load: Workload) -> float:
 def asked_once(card: PriceCard, prompt: int, answer: int) -> float:
     """What a single uncached request costs, USD."""
     p = card.rates(prompt)
-    known = {"prompt_tokens": prompt, "answer_tokens": answer, "write_price": p.input / MTOK, "output_price": p.output / MTOK}
+    known = {
+        "prompt_tokens": prompt,
+        "answer_tokens": answer,
+        "write_price": p.input / MTOK,
+        "output_price": p.output / MTOK,
+    }
     return take(request_cost, known, hit_rate=0, hit_price=0, batch_factor=1)
 
 
 def least_uses(card: PriceCard, kept: str = "cache_write_5min") -> int | None:
-    """The least number of uses of a prompt with which writing it to the cache is cheaper; None where writing is not charged."""
+    """The least number of uses of a prompt with which writing it to the cache is cheaper; None where writing is not
+    charged.
+    """
     p = card.usd_per_Mtok
     write = getattr(p, kept)
     if write is None or p.cached_read is None:
@@ -292,7 +416,7 @@ def least_uses(card: PriceCard, kept: str = "cache_write_5min") -> int | None:
     return int(uses_even(write_ratio=write / p.input, read_ratio=p.cached_read / p.input)) + 1
 
 
-# --- which cards -------------------------------------------------------------------------------------------------------
+# --- which cards ------------------------------------------------------------------------------------------------------
 
 GROWING = "claude-opus-5.5@2026-09-22"  # the card of the figure against turns
 HOSTED, NEWEST = "gpt-oss-120b", 4  # an open model that several hosts sell, and how many cards of a maker a chart shows
@@ -315,7 +439,9 @@ def stale(card: PriceCard) -> bool:
 def shown() -> tuple[PriceCard, ...]:
     """The cards of the charts: each maker's newest of the last year, and one open model at each host."""
     year = f"{int(DAY[:4]) - 1}{DAY[4:]}"
-    newest = sorted((card for card in current() if card.valid_from >= year), key=lambda card: card.valid_from, reverse=True)
+    newest = sorted(
+        (card for card in current() if card.valid_from >= year), key=lambda card: card.valid_from, reverse=True
+    )
     makers = dict.fromkeys(card.provider for card in newest if card.provider not in HOSTS)
     made = [card for maker in makers for card in [c for c in newest if c.provider == maker][:NEWEST]]
     return (*made, *(card for card in newest if card.provider in HOSTS and card.model == HOSTED))
@@ -333,13 +459,17 @@ def ranked(load: Workload, cards: Iterable[PriceCard]) -> list[Bill]:
 
 def doubts(found: Bill) -> str:
     """Why what a bill rests on is uncertain, or nothing."""
-    used = ["usd_per_Mtok", *(["above"] if found.long else []), *(["batch_multiplier"] if found.load.waits else []),
-            *(["cache_storage_usd_per_Mtok_hour"] if found.parts["storage"] else [])]  # fmt: skip
+    used = [
+        "usd_per_Mtok",
+        *(["above"] if found.long else []),
+        *(["batch_multiplier"] if found.load.waits else []),
+        *(["cache_storage_usd_per_Mtok_hour"] if found.parts["storage"] else []),
+    ]
     said = dict.fromkeys(why for field in used if (why := found.card.caveat(field)))
     return "; ".join(said)
 
 
-# --- tables ------------------------------------------------------------------------------------------------------------
+# --- tables -----------------------------------------------------------------------------------------------------------
 
 
 def usd(value: float, digits: int = 2) -> str:
@@ -350,7 +480,7 @@ def usd(value: float, digits: int = 2) -> str:
 def _called(card: PriceCard, mark: str = "") -> str:
     """A card's name with a mark, and its dates below."""
     seen = f"{card.valid_from}, seen {card.date}"
-    return f'<code>{html.escape(name(card))}</code>{mark}<br><small>{seen}</small>'
+    return f"<code>{html.escape(name(card))}</code>{mark}<br><small>{seen}</small>"
 
 
 def _folded(summary: str, page: Page) -> Page:
@@ -359,14 +489,26 @@ def _folded(summary: str, page: Page) -> Page:
 
 def assumptions() -> Page:
     """The four workloads in numbers, and where each number is from."""
-    heads = ("Workload", "Requests", "Head (tokens)", "Each request brings (tokens)", "Answer (tokens)", "Between requests")
+    heads = (
+        "Workload",
+        "Requests",
+        "Head (tokens)",
+        "Each request brings (tokens)",
+        "Answer (tokens)",
+        "Between requests",
+    )
     small = lambda text: f'<br><small style="font-weight: normal">{html.escape(text)}</small>'
     cell = lambda text, why: f'<div style="min-width: 7rem">{text}{small(why)}</div>'
     rows = []
     for load in workloads().values():
         pause = f"{load.gap:g} s" if load.gap < factor("min") else f"{load.gap / factor('min'):g} min"
-        said = {"turns": f"{load.turns}" + (f" × {load.tasks:,}" if load.tasks > 1 else ""), "head": f"{load.head:,}", "brings": f"{load.brings:,}",
-                "answer": f"{load.answer:,}", "gap": pause if load.gap else "–"}  # fmt: skip
+        said = {
+            "turns": f"{load.turns}" + (f" × {load.tasks:,}" if load.tasks > 1 else ""),
+            "head": f"{load.head:,}",
+            "brings": f"{load.brings:,}",
+            "answer": f"{load.answer:,}",
+            "gap": pause if load.gap else "–",
+        }
         rows.append([cell(load.name, load.what), *(cell(text, load.why[field]) for field, text in said.items())])
     return table("Four workloads", heads, rows)
 
@@ -377,39 +519,77 @@ def counted() -> Page:
     rows = []
     for load in workloads().values():
         made = requests(load)
-        sums = [sum(r.prompt for r in made), sum(r.hit for r in made), sum(r.new for r in made), sum(r.answer for r in made), max(r.prompt for r in made)]
+        sums = [
+            sum(r.prompt for r in made),
+            sum(r.hit for r in made),
+            sum(r.new for r in made),
+            sum(r.answer for r in made),
+            max(r.prompt for r in made),
+        ]
         rows.append([load.name, *(f"{load.tasks * n:,}" for n in sums[:4]), f"{sums[4]:,}", f"{hit_share(load):.0%}"])
     return table("Tokens of a task", heads, rows)
 
 
 def letters(formula: Formula) -> tuple[str, ...]:
-    """Names of a formula's symbols, those of the bill in the order of its terms; of another formula, what the bill has not."""
-    bill_ = ("task_cost", *(name for part in PARTS.values() for name in sorted(part.free, key=lambda n: (n.endswith("price"), n == "batch_factor"))))
+    """Names of a formula's symbols, those of the bill in the order of its terms; of another formula, what the bill has
+    not.
+    """
+    bill_ = (
+        "task_cost",
+        *(
+            name
+            for part in PARTS.values()
+            for name in sorted(part.free, key=lambda n: (n.endswith("price"), n == "batch_factor"))
+        ),
+    )
     known = tuple(dict.fromkeys(bill_))
     return known if formula is task_cost else tuple(n for n in (formula.symbol.name, *formula.free) if n not in known)
 
 
 def legend(formula: Formula) -> Page:
     """What the letters of a formula mean."""
-    rows = [[f"\\({latex(notation.symbol(n))}\\)", html.escape(notation.lookup(n).says), html.escape(notation.lookup(n).unit)] for n in letters(formula)]
+    rows = [
+        [
+            f"\\({latex(notation.symbol(n))}\\)",
+            html.escape(notation.lookup(n).says),
+            html.escape(notation.lookup(n).unit),
+        ]
+        for n in letters(formula)
+    ]
     return table("Letters of the formula", ("Letter", "Meaning", "Unit"), rows)
 
 
 def worked(load: Workload, card: PriceCard) -> list[tuple[str, int, float, float]]:
-    """A bill below the card's step, line by line: part, tokens, USD per million, USD. Parts that come to nothing are left out."""
+    """A bill below the card's step, line by line: part, tokens, USD per million, USD. Parts that come to nothing are
+    left out.
+    """
     made, p = requests(load), _prices(card, load, load.start)
     counts = [_counts(card, load, r, caches(card, load)) for r in made]
-    held = zip(("input", "written", "hits", "output"), ("fresh_tokens", "written_tokens", "reread_tokens", "answer_tokens"),
-               ("input_price", "write_price", "hit_price", "output_price"))  # fmt: skip
+    held = zip(
+        ("input", "written", "hits", "output"),
+        ("fresh_tokens", "written_tokens", "reread_tokens", "answer_tokens"),
+        ("input_price", "write_price", "hit_price", "output_price"),
+    )
     paid = bill(card, load).parts
-    return [(part, int(sum(c[tokens] for c in counts)), p[asked] * MTOK, paid[part]) for part, tokens, asked in held if paid[part]]
+    return [
+        (part, int(sum(c[tokens] for c in counts)), p[asked] * MTOK, paid[part])
+        for part, tokens, asked in held
+        if paid[part]
+    ]
 
 
 def worked_bill() -> Page:
     """The agent's bill on one card, line by line."""
     load, card = workloads()["agent"], price(GROWING)
-    made = [[part.capitalize(), f"{tokens:,}", f"${each:.2f}", f"${paid:.3f}"] for part, tokens, each, paid in worked(load, card)]
-    return table(f"The agent's task on {name(card)}", ("Part", "Tokens", "For a million", "Paid"), [*made, ["Sum", "", "", usd(bill(card, load).total)]])
+    made = [
+        [part.capitalize(), f"{tokens:,}", f"${each:.2f}", f"${paid:.3f}"]
+        for part, tokens, each, paid in worked(load, card)
+    ]
+    return table(
+        f"The agent's task on {name(card)}",
+        ("Part", "Tokens", "For a million", "Paid"),
+        [*made, ["Sum", "", "", usd(bill(card, load).total)]],
+    )
 
 
 def _lowered(found: Bill) -> str:
@@ -420,21 +600,47 @@ def _lowered(found: Bill) -> str:
 
 
 def bills(workload: str) -> Page:
-    """Every current card's bill for a workload, the dearest first, folded away; what is uncertain is marked and said below."""
+    """Every current card's bill for a workload, the dearest first, folded away; what is uncertain is marked and said
+    below.
+    """
     load, notes, rows = workloads()[workload], {}, []
     found = ranked(load, current())
     used = [part for part in PARTS if any(one.parts[part] for one in found)]
     for one in found:
         why = doubts(one)
         number = notes.setdefault(f"{one.card.id}: {why}", len(notes) + 1) if why else 0
-        mark = f'<sup><a href="#costs-{workload}-{number}" aria-label="caveat ?{number}">?{number}</a></sup>' if why else ""
+        mark = (
+            f'<sup><a href="#costs-{workload}-{number}" aria-label="caveat ?{number}">?{number}</a></sup>'
+            if why
+            else ""
+        )
         parts = [usd(one.parts[part]) if one.parts[part] else "–" for part in used]
-        rows.append([_called(one.card, mark), usd(one.total), *parts, _lowered(one), *([f"{one.long} of {load.turns}" if one.long else "–"] if load.turns > 1 else [])])
-    heads = ("Card", f"Cost of {'1,000 requests' if load.tasks > 1 else 'the task'}", *(part.capitalize() for part in used),
-             "Batch" if load.waits else "Caching saves", *(["Beyond its step"] if load.turns > 1 else []))  # fmt: skip
+        rows.append(
+            [
+                _called(one.card, mark),
+                usd(one.total),
+                *parts,
+                _lowered(one),
+                *([f"{one.long} of {load.turns}" if one.long else "–"] if load.turns > 1 else []),
+            ]
+        )
+    heads = (
+        "Card",
+        f"Cost of {'1,000 requests' if load.tasks > 1 else 'the task'}",
+        *(part.capitalize() for part in used),
+        "Batch" if load.waits else "Caching saves",
+        *(["Beyond its step"] if load.turns > 1 else []),
+    )
     below = "".join(f'<li id="costs-{workload}-{n}">{html.escape(text)}</li>' for text, n in notes.items())
     page = table(f"{workload.capitalize()}: all {len(rows)} cards current on {DAY}", heads, rows)
-    return _folded(f"All {len(rows)} cards", Page(page + _without_storage(found) + (f'<p>Uncertain (marked ?):</p><ol class="table-note">{below}</ol>' if below else "")))
+    return _folded(
+        f"All {len(rows)} cards",
+        Page(
+            page
+            + _without_storage(found)
+            + (f'<p>Uncertain (marked ?):</p><ol class="table-note">{below}</ol>' if below else "")
+        ),
+    )
 
 
 def unstored(found: Bill) -> float:
@@ -445,27 +651,49 @@ def unstored(found: Bill) -> float:
 def _without_storage(found: Iterable[Bill]) -> str:
     """A sentence on the bills with storage: what they would be without."""
     said = [f"<code>{html.escape(name(one.card))}</code> {usd(unstored(one))}" for one in found if one.parts["storage"]]
-    return f'<p class="table-note">Without storage, if the same hits came unasked: {", ".join(said)}.</p>' if said else ""
+    return (
+        f'<p class="table-note">Without storage, if the same hits came unasked: {", ".join(said)}.</p>' if said else ""
+    )
 
 
 def ratios() -> Page:
-    """What every current card's prices are to its price of input, and from how many uses on a write pays; folded away."""
+    """What every current card's prices are to its price of input, and from how many uses on a write pays; folded
+    away.
+    """
     times = lambda value, base: "–" if value is None else f"{value / base:.3g}"
     rows = []
     for card in sorted(current(), key=lambda c: (c.provider, c.id)):
         p, step = card.usd_per_Mtok, card.above
-        rows.append([
-            _called(card), usd(p.input), times(p.output, p.input), times(p.cached_read, p.input), times(p.cache_write_5min, p.input),
-            times(p.cache_write_1h, p.input), str(least_uses(card) or "–"), str(least_uses(card, "cache_write_1h") or "–"),
-            f"{card.batch_multiplier:g}" if card.batch_multiplier else "–",
-            f"{step.tokens:,}: {step.input_multiplier:g}, {step.output_multiplier:g}" if step else "–",
-        ])  # fmt: skip
-    heads = ("Card", "Input (USD per million)", "Output ÷ input", "Hit ÷ input", "Write ÷ input", "Long write ÷ input",
-             "Uses to pay for a write", "Uses, long write", "Batch", "Step: input ×, output ×")  # fmt: skip
+        rows.append(
+            [
+                _called(card),
+                usd(p.input),
+                times(p.output, p.input),
+                times(p.cached_read, p.input),
+                times(p.cache_write_5min, p.input),
+                times(p.cache_write_1h, p.input),
+                str(least_uses(card) or "–"),
+                str(least_uses(card, "cache_write_1h") or "–"),
+                f"{card.batch_multiplier:g}" if card.batch_multiplier else "–",
+                f"{step.tokens:,}: {step.input_multiplier:g}, {step.output_multiplier:g}" if step else "–",
+            ]
+        )
+    heads = (
+        "Card",
+        "Input (USD per million)",
+        "Output ÷ input",
+        "Hit ÷ input",
+        "Write ÷ input",
+        "Long write ÷ input",
+        "Uses to pay for a write",
+        "Uses, long write",
+        "Batch",
+        "Step: input ×, output ×",
+    )
     return _folded(f"All {len(rows)} cards", table(f"Ratios of the cards current on {DAY}", heads, rows))
 
 
-# --- down to the machine -----------------------------------------------------------------------------------------------
+# --- down to the machine ----------------------------------------------------------------------------------------------
 
 WALKED = "deepseek-v3"  # public weights, and accounts of one maker's service
 OWN = "deepseek-v3@2025-02-08"  # its maker's card, of the time of those accounts
@@ -473,7 +701,9 @@ SOLD = ("together/deepseek-v3.1@2026-06-26", GROWING)  # the same layers at a ho
 
 
 class Tokens(NamedTuple):
-    """Tokens of a task by what is done with them, and how many stand before the mean new token and the mean token of an answer."""
+    """Tokens of a task by what is done with them, and how many stand before the mean new token and the mean token of
+    an answer.
+    """
 
     new: int
     hits: int
@@ -512,13 +742,21 @@ def _account() -> dict[str, Any]:
 def own_machine() -> dict[str, float]:
     """Symbols of the machine and the context of that day, with the rent that DeepSeek assumed."""
     day = _account()
-    return Case(WALKED, "h800-8", "fp8", day["context_tokens"]).symbols | {"rent": day["rent_USD_per_GPU_per_hour"] / HOUR}
+    return Case(WALKED, "h800-8", "fp8", day["context_tokens"]).symbols | {
+        "rent": day["rent_USD_per_GPU_per_hour"] / HOUR
+    }
 
 
 def floor(load: Workload, known: dict[str, float] | None = None) -> Cost:
-    """The least that a task costs on a machine, by default the running case's: peak rates, full batches, nothing idle."""
+    """The least that a task costs on a machine, by default the running case's: peak rates, full batches, nothing
+    idle.
+    """
     n, known = tokens_of(load), known or rack()
-    return Cost(n.new * take(remat_cost, known), n.hits * take(tier_retrieve, known | _flash()), n.output * take(cost_floor, known, context=n.before_output))
+    return Cost(
+        n.new * take(remat_cost, known),
+        n.hits * take(tier_retrieve, known | _flash()),
+        n.output * take(cost_floor, known, context=n.before_output),
+    )
 
 
 def _flash() -> dict[str, float]:
@@ -526,17 +764,25 @@ def _flash() -> dict[str, float]:
 
 
 def reached() -> dict[str, float]:
-    """Shares that DeepSeek's day reached: of the peak in prefill and decode, of the floor's rate in decode, of the nodes kept."""
+    """Shares that DeepSeek's day reached: of the peak in prefill and decode, of the floor's rate in decode, of the
+    nodes kept.
+    """
     day, known = _account(), own_machine()
     node = known["rent"] * day["gpus_per_node"]  # USD/s
     misses, out = day["node_prefill_token_per_s"] * (1 - day["hit_rate"]), day["node_decode_token_per_s"]
     multiply = take(remat_cost, known)
-    return {"prefill": multiply * misses / node, "mfu": multiply * out / node, "decode": take(cost_floor, known) * out / node,
-            "nodes": day["average_nodes"] / day["peak_nodes"]}  # fmt: skip
+    return {
+        "prefill": multiply * misses / node,
+        "mfu": multiply * out / node,
+        "decode": take(cost_floor, known) * out / node,
+        "nodes": day["average_nodes"] / day["peak_nodes"],
+    }
 
 
 def even_context() -> float:
-    """The context at which attention multiplies as much as the weights in prefill: keys and values of each head are spelt out there."""
+    """The context at which attention multiplies as much as the weights in prefill: keys and values of each head are
+    spelt out there.
+    """
     [group] = model(WALKED).attention
     width = (group.nope_dim + group.rope_dim + group.v_dim) / 2  # of keys and values on average
     per = attention_of_heads(layers=group.layers, query_heads=group.heads, head_dim=width)
@@ -555,7 +801,14 @@ def ladder(load: Workload, known: dict[str, float] | None = None) -> dict[str, C
     prefill = attended._replace(new=attended.new / share["prefill"])
     decode = prefill._replace(output=prefill.output / share["decode"])
     idle = Cost(*(part / share["nodes"] for part in decode))
-    return {"floor": low, "attention": attended, "prefill": prefill, "decode": decode, "idle": idle, "kept": idle._replace(kept=between(load, hbm_hold, known))}
+    return {
+        "floor": low,
+        "attention": attended,
+        "prefill": prefill,
+        "decode": decode,
+        "idle": idle,
+        "kept": idle._replace(kept=between(load, hbm_hold, known)),
+    }
 
 
 def priced(card: PriceCard, load: Workload) -> Cost:
@@ -565,41 +818,69 @@ def priced(card: PriceCard, load: Workload) -> Cost:
 
 
 def walk() -> Page:
-    """The agent's task: floors by part on the running case's rack, and what three cards ask for it, in times of the floor."""
+    """The agent's task: floors by part on the running case's rack, and what three cards ask for it, in times of the
+    floor.
+    """
     load, low = workloads()["agent"], floor(workloads()["agent"])
     cards = [price(id) for id in (OWN, *SOLD)]
     asked = [priced(card, load) for card in cards]
     n = tokens_of(load)
     times = lambda paid, least: f"{usd(paid)}<br><small>{significant(paid / least, 2)} ×</small>"
-    rows = [[said, f"{count:,}", usd(getattr(low, part)), *(times(getattr(one, part), getattr(low, part)) for one in asked)]
-            for said, part, count in (("New tokens, multiplied", "new", n.new), ("Hits, fetched from flash", "hits", n.hits), ("Output, reading the cache", "output", n.output))]  # fmt: skip
+    rows = [
+        [said, f"{count:,}", usd(getattr(low, part)), *(times(getattr(one, part), getattr(low, part)) for one in asked)]
+        for said, part, count in (
+            ("New tokens, multiplied", "new", n.new),
+            ("Hits, fetched from flash", "hits", n.hits),
+            ("Output, reading the cache", "output", n.output),
+        )
+    ]
     rows.append(["<strong>Task</strong>", "", usd(low.total), *(times(one.total, low.total) for one in asked)])
-    heads = ("Part", "Tokens", "Floor", *(f"<code>{html.escape(name(card))}</code><br><small>{card.valid_from}</small>" for card in cards))
-    return Page(f'<div class="cost-cards">{table(f"The agent’s task: floors for {RUNNING}, and prices", heads, rows)}</div>')
+    heads = (
+        "Part",
+        "Tokens",
+        "Floor",
+        *(f"<code>{html.escape(name(card))}</code><br><small>{card.valid_from}</small>" for card in cards),
+    )
+    return Page(
+        f'<div class="cost-cards">{table(f"The agent’s task: floors for {RUNNING}, and prices", heads, rows)}</div>'
+    )
 
 
 REASONS = {
-    "floor": "Floor", "attention": "and attention over long prompts", "prefill": "and the MFU of prefill", "decode": "and the rate of decoding",
-    "idle": "and nodes kept for the peak", "kept": "and caches in HBM between requests",
-}  # fmt: skip
+    "floor": "Floor",
+    "attention": "and attention over long prompts",
+    "prefill": "and the MFU of prefill",
+    "decode": "and the rate of decoding",
+    "idle": "and nodes kept for the peak",
+    "kept": "and caches in HBM between requests",
+}
 
 
 def steps_up() -> Page:
     """From the floor of the agent's task to its maker's price, reason by reason."""
     load = workloads()["agent"]
-    made = {REASONS[key]: cost for key, cost in ladder(load).items()} | {f"Price on <code>{name(price(OWN))}</code>": priced(price(OWN), load)}
+    made = {REASONS[key]: cost for key, cost in ladder(load).items()} | {
+        f"Price on <code>{name(price(OWN))}</code>": priced(price(OWN), load)
+    }
     rows = [[said, *(usd(part) if part else "–" for part in cost), usd(cost.total)] for said, cost in made.items()]
-    return Page(f'<div class="cost-cards">{table("From floor to price, each line with those above it", ("Counted", "New", "Hits", "Output", "Kept", "Task"), rows)}</div>')
+    head = ("Counted", "New", "Hits", "Output", "Kept", "Task")
+    return Page(
+        f'<div class="cost-cards">{table("From floor to price, each line with those above it", head, rows)}</div>'
+    )
 
 
 def day_ratio(card: PriceCard) -> float:
     """Revenue over rent of DeepSeek's day, had all of it been sold at one card's prices."""
     day, p = _account(), card.usd_per_Mtok
     hits, out = day["cached_input_token_per_day"], day["output_token_per_day"]
-    return ((day["input_token_per_day"] - hits) * p.input + hits * p.cached_read + out * p.output) / MTOK / day["cost_USD_per_day"]
+    return (
+        ((day["input_token_per_day"] - hits) * p.input + hits * p.cached_read + out * p.output)
+        / MTOK
+        / day["cost_USD_per_day"]
+    )
 
 
-# --- numbers of the prose ----------------------------------------------------------------------------------------------
+# --- numbers of the prose ---------------------------------------------------------------------------------------------
 
 
 def _spread(values: Iterable[float]) -> str:
@@ -625,20 +906,32 @@ def _loads() -> dict[str, str]:
     [trace] = measurement("agent_traces").records()
     share = {key: hit_share(load) for key, load in workloads().items()}
     return {
-        "day": DAY, "cards": str(len(current())), "charted": str(len(shown())), "stale": str(sum(map(stale, current()))), "seen": SEEN,
-        **_ending(), **_worked(),
-        "chat_hits": f"{share['chat']:.0%}", "agent_hits": f"{share['agent']:.1%}",
-        "arena": _spread(arena), "ds_hits": f"{rates['DeepSeek', 'all services, a day']:.1%}",
+        "day": DAY,
+        "cards": str(len(current())),
+        "charted": str(len(shown())),
+        "stale": str(sum(map(stale, current()))),
+        "seen": SEEN,
+        **_ending(),
+        **_worked(),
+        "chat_hits": f"{share['chat']:.0%}",
+        "agent_hits": f"{share['agent']:.1%}",
+        "arena": _spread(arena),
+        "ds_hits": f"{rates['DeepSeek', 'all services, a day']:.1%}",
         "codex": f"{codex['what the traces allow']:.1%}",
-        "local": f"{codex['local caches']:.1%}", "shared": f"{codex['shared store']:.1%}", "traces": f"{trace['traces']}",
+        "local": f"{codex['local caches']:.1%}",
+        "shared": f"{codex['shared store']:.1%}",
+        "traces": f"{trace['traces']}",
         "agent_end": f"{requests(workloads()['agent'])[-1].prompt:,}",
-    }  # fmt: skip
+    }
 
 
 def _ending() -> dict[str, str]:
     """Cards whose end is known, and when it is."""
     known = sorted((card for card in current() if card.valid_to), key=lambda card: card.valid_to)
-    return {"ending": str(len(known)), "ending_cards": " and ".join(f"{name(card)} (until {card.valid_to})" for card in known)}
+    return {
+        "ending": str(len(known)),
+        "ending_cards": " and ".join(f"{name(card)} (until {card.valid_to})" for card in known),
+    }
 
 
 def _worked() -> dict[str, str]:
@@ -647,9 +940,16 @@ def _worked() -> dict[str, str]:
     at = {"turns": load.turns, "start_context": load.start, "turn_growth": load.growth}
     all_in, new = take(sent, at), take(written, at)
     return {
-        "w_head": f"{load.head:,}", "w_brings": f"{load.brings:,}", "w_start": f"{load.start:,}", "w_growth": f"{load.growth:,}", "w_answer": f"{load.answer:,}",
-        "w_sent": f"{all_in:,.0f}", "w_new": f"{new:,.0f}", "w_hits": f"{all_in - new:,.0f}", "w_out": f"{load.turns * load.answer:,}",
-    }  # fmt: skip
+        "w_head": f"{load.head:,}",
+        "w_brings": f"{load.brings:,}",
+        "w_start": f"{load.start:,}",
+        "w_growth": f"{load.growth:,}",
+        "w_answer": f"{load.answer:,}",
+        "w_sent": f"{all_in:,.0f}",
+        "w_new": f"{new:,.0f}",
+        "w_hits": f"{all_in - new:,.0f}",
+        "w_out": f"{load.turns * load.answer:,}",
+    }
 
 
 def _like(found: list[Bill], one: Bill) -> str:
@@ -667,9 +967,13 @@ def _chat() -> dict[str, str]:
     first = requests(found[0].load)
     cached = [one for one in found if caches(one.card, one.load)]
     return {
-        "chat_all": _dearest("chat"), "chat_most": _like(found, found[0]), "chat_least": _like(found, found[-1]), "chat_span": significant(found[0].total / found[-1].total, 2),
-        "chat_head": f"{found[0].load.head / sum(r.new for r in first):.0%}", "chat_out": _spread(one.share("output") for one in cached),
-    }  # fmt: skip
+        "chat_all": _dearest("chat"),
+        "chat_most": _like(found, found[0]),
+        "chat_least": _like(found, found[-1]),
+        "chat_span": significant(found[0].total / found[-1].total, 2),
+        "chat_head": f"{found[0].load.head / sum(r.new for r in first):.0%}",
+        "chat_out": _spread(one.share("output") for one in cached),
+    }
 
 
 def _agents() -> dict[str, str]:
@@ -682,16 +986,26 @@ def _agents() -> dict[str, str]:
     tokens = sum(r.answer for r in made) / sum(r.prompt + r.answer for r in made)
     old, new, fable, opus = map(on, ("gpt-6-sol", "gpt-6.1-sol", "claude-fable-5.2", "claude-opus-5.5"))
     return {
-        "agent_all": _dearest("agent"), "agent_most": _like(found, found[0]), "agent_least": _like(found, found[-1]), "agent_out_tokens": f"{tokens:.1%}",
+        "agent_all": _dearest("agent"),
+        "agent_most": _like(found, found[0]),
+        "agent_least": _like(found, found[-1]),
+        "agent_out_tokens": f"{tokens:.1%}",
         "agent_out": _spread(one.share("output") for one in cached),
         "agent_hit_share": _spread(one.share("hits") for one in cached),
-        "sol_old": _said(old), "sol_new": _said(new), "sol_less": f"{1 - new.total / old.total:.0%}",
-        "fable": name(fable.card), "opus": name(opus.card), "fable_price": f"{fable.card.usd_per_Mtok.input / opus.card.usd_per_Mtok.input:g}",
-        "fable_bill": significant(fable.total / opus.total, 2), "hosted": HOSTED, "hosts": str(len(hosted)),
-        "host_most": f"{usd(max(one.total for one in hosted.values()))}", "host_least": f"{usd(min(one.total for one in hosted.values()))}",
+        "sol_old": _said(old),
+        "sol_new": _said(new),
+        "sol_less": f"{1 - new.total / old.total:.0%}",
+        "fable": name(fable.card),
+        "opus": name(opus.card),
+        "fable_price": f"{fable.card.usd_per_Mtok.input / opus.card.usd_per_Mtok.input:g}",
+        "fable_bill": significant(fable.total / opus.total, 2),
+        "hosted": HOSTED,
+        "hosts": str(len(hosted)),
+        "host_most": f"{usd(max(one.total for one in hosted.values()))}",
+        "host_least": f"{usd(min(one.total for one in hosted.values()))}",
         "host_span": significant(_span("agent"), 2),
         "host_chat": significant(_span("chat"), 2),
-    }  # fmt: skip
+    }
 
 
 def _span(workload: str) -> float:
@@ -711,26 +1025,47 @@ def _documents() -> dict[str, str]:
     keeping = [one for one in ranked(load, current()) if one.parts["storage"]]
     once = [one for one in cached if 1 - one.share("hits") - one.share("output") > HALF]
     return {
-        "doc_once": str(len(once)), "doc_cached": str(len(cached)), "doc_rereads": str(len(rereads)), "doc_turns": str(load.turns),
-        "doc_hits_most": f"{cached[-1].share('hits'):.0%}", "doc_hits_card": name(cached[-1].card),
-        "doc_stored": str(len(keeping)), "pro_total": usd(pro.total), "pro_free": usd(unstored(pro)),
-        "pro": name(pro.card), "pro_storage": usd(pro.parts["storage"]), "pro_reading": usd(reading),
-        "haiku": name(haiku.card), "haiku_step": f"{haiku.card.above.tokens:,}",
-        "haiku_long": f"{haiku.long} of {load.turns}", "haiku_times": f"{haiku.card.above.input_multiplier:g}",
-        "long_write": f"{opus.cache_write_1h / opus.input:g}", "short_write": f"{opus.cache_write_5min / opus.input:g}", "document_head": f"{load.head:,}",
-    }  # fmt: skip
+        "doc_once": str(len(once)),
+        "doc_cached": str(len(cached)),
+        "doc_rereads": str(len(rereads)),
+        "doc_turns": str(load.turns),
+        "doc_hits_most": f"{cached[-1].share('hits'):.0%}",
+        "doc_hits_card": name(cached[-1].card),
+        "doc_stored": str(len(keeping)),
+        "pro_total": usd(pro.total),
+        "pro_free": usd(unstored(pro)),
+        "pro": name(pro.card),
+        "pro_storage": usd(pro.parts["storage"]),
+        "pro_reading": usd(reading),
+        "haiku": name(haiku.card),
+        "haiku_step": f"{haiku.card.above.tokens:,}",
+        "haiku_long": f"{haiku.long} of {load.turns}",
+        "haiku_times": f"{haiku.card.above.input_multiplier:g}",
+        "long_write": f"{opus.cache_write_1h / opus.input:g}",
+        "short_write": f"{opus.cache_write_5min / opus.input:g}",
+        "document_head": f"{load.head:,}",
+    }
 
 
 def _batches() -> dict[str, str]:
     have = [card for card in current() if card.batch_multiplier]
-    none = {card.provider.capitalize() for card in shown() if not card.batch_multiplier} - {card.provider.capitalize() for card in have}
+    none = {card.provider.capitalize() for card in shown() if not card.batch_multiplier} - {
+        card.provider.capitalize() for card in have
+    }
     [factor_] = {card.batch_multiplier for card in have}
     found = ranked(workloads()["batch"], shown())
     return {
-        "batch_all": _dearest("batch"), "batch_taken": str(sum(card.caveat("batch_multiplier") is not None for card in have)), "batch_have": str(len(have)), "batch_factor": f"{factor_:.0%}",
-        "batch_none": ", ".join(sorted(none)).replace("Deepseek", "DeepSeek"), "batch_most": _like(found, found[0]), "batch_least": _like(found, found[-1]),
-        "batch_in": _spread(one.share("input") for one in found), "batch_brings": f"{found[0].load.brings:,}", "batch_answer": str(found[0].load.answer),
-    }  # fmt: skip
+        "batch_all": _dearest("batch"),
+        "batch_taken": str(sum(card.caveat("batch_multiplier") is not None for card in have)),
+        "batch_have": str(len(have)),
+        "batch_factor": f"{factor_:.0%}",
+        "batch_none": ", ".join(sorted(none)).replace("Deepseek", "DeepSeek"),
+        "batch_most": _like(found, found[0]),
+        "batch_least": _like(found, found[-1]),
+        "batch_in": _spread(one.share("input") for one in found),
+        "batch_brings": f"{found[0].load.brings:,}",
+        "batch_answer": str(found[0].load.answer),
+    }
 
 
 def _saving() -> dict[str, str]:
@@ -740,17 +1075,29 @@ def _saving() -> dict[str, str]:
     prices_ = [c.usd_per_Mtok for c in current()]
     hits = sorted(p.cached_read / p.input for p in prices_ if p.cached_read)
     outs = sorted(p.output / p.input for p in prices_)
-    saving = {key: [saved(c, workloads()[key]) for c in shown() if caches(c, workloads()[key])] for key in ("chat", "agent", "document")}
+    saving = {
+        key: [saved(c, workloads()[key]) for c in shown() if caches(c, workloads()[key])]
+        for key in ("chat", "agent", "document")
+    }
     uses = lambda kept: {n for c in current() if (n := least_uses(c, kept))}
     [short], [long] = uses("cache_write_5min"), uses("cache_write_1h")
     p = card.usd_per_Mtok
     return {
-        "growing": name(card), "plain": usd(plain.total), "cached": usd(cached.total), "turns": str(load.turns),
+        "growing": name(card),
+        "plain": usd(plain.total),
+        "cached": usd(cached.total),
+        "turns": str(load.turns),
         **{f"{key}_saves": _spread(found) for key, found in saving.items()},
-        "hit_least": f"{hits[0]:.1%}", "hit_most": f"{hits[-1]:.0%}",
-        "out_least": f"{outs[0]:g}", "out_most": f"{outs[-1]:g}", "uses_short": str(short), "uses_long": str(long),
-        "free_hits": ", ".join(name(c) for c in current() if c.usd_per_Mtok.cached_read == 0), "unused": f"{p.cache_write_5min / p.input - 1:.0%}", "without_hits": str(sum(p.cached_read is None for p in prices_)),
-    }  # fmt: skip
+        "hit_least": f"{hits[0]:.1%}",
+        "hit_most": f"{hits[-1]:.0%}",
+        "out_least": f"{outs[0]:g}",
+        "out_most": f"{outs[-1]:g}",
+        "uses_short": str(short),
+        "uses_long": str(long),
+        "free_hits": ", ".join(name(c) for c in current() if c.usd_per_Mtok.cached_read == 0),
+        "unused": f"{p.cache_write_5min / p.input - 1:.0%}",
+        "without_hits": str(sum(p.cached_read is None for p in prices_)),
+    }
 
 
 def _stepping() -> dict[str, str]:
@@ -759,9 +1106,15 @@ def _stepping() -> dict[str, str]:
     was = price("claude-sonnet-5.5@2026-06-30").usd_per_Mtok.cached_read
     now = price("claude-sonnet-5.5@2026-10-07")
     return {
-        "stepped": str(sum(c.above is not None for c in current())), "step_at": f"{card.above.tokens:,}", "step_below": usd(below), "step_beyond": usd(beyond),
-        "sonnet": name(now), "sonnet_day": now.valid_from, "sonnet_was": usd(was), "sonnet_now": usd(now.usd_per_Mtok.cached_read),
-    }  # fmt: skip
+        "stepped": str(sum(c.above is not None for c in current())),
+        "step_at": f"{card.above.tokens:,}",
+        "step_below": usd(below),
+        "step_beyond": usd(beyond),
+        "sonnet": name(now),
+        "sonnet_day": now.valid_from,
+        "sonnet_was": usd(was),
+        "sonnet_now": usd(now.usd_per_Mtok.cached_read),
+    }
 
 
 def _ranks() -> dict[str, str]:
@@ -769,7 +1122,12 @@ def _ranks() -> dict[str, str]:
     card = next(c for c in shown() if c.id.startswith("cerebras/"))
     place = lambda key: next(n for n, one in enumerate(ranked(workloads()[key], shown()), 1) if one.card is card)
     uncertain = sum(bool(doubts(bill(c, workloads()["agent"]))) for c in current())
-    return {"moving": name(card), "place_chat": str(place("chat")), "place_agent": str(place("agent")), "uncertain": str(uncertain)}
+    return {
+        "moving": name(card),
+        "place_chat": str(place("chat")),
+        "place_agent": str(place("agent")),
+        "uncertain": str(uncertain),
+    }
 
 
 def _floors() -> dict[str, str]:
@@ -779,25 +1137,60 @@ def _floors() -> dict[str, str]:
     low, top, top_own = floor(load), ladder(load)["kept"], ladder(load, own)["kept"]
     asked = priced(price(OWN), load)
     one = take(kv_time, known, batch=1, context=n.before_output)
-    fits = (known["hbm"] - known["n_total"] * known["bytes_per_param"]) / (n.before_output * known["kv_bytes_per_token"])
+    fits = (known["hbm"] - known["n_total"] * known["bytes_per_param"]) / (
+        n.before_output * known["kv_bytes_per_token"]
+    )
     host, opus = (priced(price(id), load) for id in SOLD)
     sizes = [r.prompt for r in requests(load)]
     attended = sum(size * (1 + (size - 1) / 2 / even_context()) for size in sizes)
     again = attended * take(remat_cost, known) / share["prefill"]
     margin = implied(price(GROWING)).margin
     return {
-        "walk_rent": f"${known['rent'] * HOUR:.2f}", "walk_context": f"{n.before_output:,.0f}", "walk_before": f"{n.before_new:,.0f}", "walk_fits": f"{fits:,.0f}",
-        "walk_weights": f"{take(weight_time, known) / (fits * one):.0%}", "floor": usd(low.total), "floor_own": usd(floor(load, own).total), "walk_own": name(price(OWN)),
-        "walk_own_day": price(OWN).valid_from, "walk_own_end": price(OWN).valid_to, "own_bill": usd(asked.total), "own_times": significant(asked.total / low.total, 2), "opus_times": significant(opus.total / low.total, 2),
-        "walk_host": name(price(SOLD[0])), "host_bill": usd(host.total), "host_again": usd(again), "host_hits": usd(host.hits), "walk_opus": name(price(GROWING)),
-        "att_from": significant(even_context(), 2), "att_times": significant(1 + n.before_new / even_context(), 2), "walk_prefill": f"{share['prefill']:.0%}",
-        "walk_mfu": f"{share['mfu']:.0%}", "walk_decode": f"{share['decode']:.0%}", "walk_day_context": f"{_account()['context_tokens']:,}", "walk_nodes": f"{share['nodes']:.0%}",
-        "walk_gap": f"{load.gap:g} s", "kept_hbm": usd(between(load, hbm_hold, known)), "kept_flash": f"${between(load, tier_hold, known | _flash()):.6f}", "machine": usd(top.total), "machine_own": usd(top_own.total),
-        "left": significant(asked.total / top.total, 2), "left_own": significant(asked.total / top_own.total, 2),
-        "top_new": usd(top.new), "own_new": usd(asked.new), "top_out": usd(top.output), "own_out": usd(asked.output), "own_hits": usd(asked.hits), "own_hits_share": f"{asked.hits / asked.total:.0%}",
-        "own_day": significant(day_ratio(price(OWN)), 2), "opus_margin": significant(margin.mid, 2), "opus_low": significant(margin.low, 2), "opus_high": significant(margin.high, 2),
-        "opus_real": significant(share["prefill"] * margin.mid, 2), "top_hits": usd(top.hits),
-    }  # fmt: skip
+        "walk_rent": f"${known['rent'] * HOUR:.2f}",
+        "walk_context": f"{n.before_output:,.0f}",
+        "walk_before": f"{n.before_new:,.0f}",
+        "walk_fits": f"{fits:,.0f}",
+        "walk_weights": f"{take(weight_time, known) / (fits * one):.0%}",
+        "floor": usd(low.total),
+        "floor_own": usd(floor(load, own).total),
+        "walk_own": name(price(OWN)),
+        "walk_own_day": price(OWN).valid_from,
+        "walk_own_end": price(OWN).valid_to,
+        "own_bill": usd(asked.total),
+        "own_times": significant(asked.total / low.total, 2),
+        "opus_times": significant(opus.total / low.total, 2),
+        "walk_host": name(price(SOLD[0])),
+        "host_bill": usd(host.total),
+        "host_again": usd(again),
+        "host_hits": usd(host.hits),
+        "walk_opus": name(price(GROWING)),
+        "att_from": significant(even_context(), 2),
+        "att_times": significant(1 + n.before_new / even_context(), 2),
+        "walk_prefill": f"{share['prefill']:.0%}",
+        "walk_mfu": f"{share['mfu']:.0%}",
+        "walk_decode": f"{share['decode']:.0%}",
+        "walk_day_context": f"{_account()['context_tokens']:,}",
+        "walk_nodes": f"{share['nodes']:.0%}",
+        "walk_gap": f"{load.gap:g} s",
+        "kept_hbm": usd(between(load, hbm_hold, known)),
+        "kept_flash": f"${between(load, tier_hold, known | _flash()):.6f}",
+        "machine": usd(top.total),
+        "machine_own": usd(top_own.total),
+        "left": significant(asked.total / top.total, 2),
+        "left_own": significant(asked.total / top_own.total, 2),
+        "top_new": usd(top.new),
+        "own_new": usd(asked.new),
+        "top_out": usd(top.output),
+        "own_out": usd(asked.output),
+        "own_hits": usd(asked.hits),
+        "own_hits_share": f"{asked.hits / asked.total:.0%}",
+        "own_day": significant(day_ratio(price(OWN)), 2),
+        "opus_margin": significant(margin.mid, 2),
+        "opus_low": significant(margin.low, 2),
+        "opus_high": significant(margin.high, 2),
+        "opus_real": significant(share["prefill"] * margin.mid, 2),
+        "top_hits": usd(top.hits),
+    }
 
 
 def numbers() -> dict[str, str]:

@@ -1,8 +1,8 @@
 """What a claim is, and how its verdict follows from its numbers.
 
-A claim has parts: a number as claimed, and what the course's formulas give for it. The verdict is computed from the two each
-time it is asked for. Where it rests on a document instead, it is stated with the document. A sentence that explains a verdict
-belongs to that verdict: if the numbers move and the verdict with them, the sentence is not shown.
+A claim has parts: a number as claimed, and what the course's formulas give for it. The verdict is computed from the two
+each time it is asked for. Where it rests on a document instead, it is stated with the document. A sentence that
+explains a verdict belongs to that verdict: if the numbers move and the verdict with them, the sentence is not shown.
 """
 
 from __future__ import annotations
@@ -32,24 +32,38 @@ class Verdict(NamedTuple):
     means: str
 
 
-HOLDS = Verdict("holds", "✓", "holds", "every number is about what is claimed, or within one per cent where the claim is exact arithmetic")
+HOLDS = Verdict(
+    "holds",
+    "✓",
+    "holds",
+    "every number is about what is claimed, or within one per cent where the claim is exact arithmetic",
+)
 PART = Verdict("part", "◐", "holds in part", "some of its numbers hold, others do not")
-ROUGH = Verdict("near", "≈", "right to a factor", "no number holds; all are within a factor of two, or of ten where the claim names an order of magnitude")
+ROUGH = Verdict(
+    "near",
+    "≈",
+    "right to a factor",
+    "no number holds; all are within a factor of two, or of ten where the claim names an order of magnitude",
+)
 FAILS = Verdict("fails", "✗", "does not hold", "no number holds, and at least one is further off")
 CONTRADICTED = Verdict("against", "≠", "contradicted", "the vendor, the paper or the lecture itself says otherwise")
 OVERSTATED = Verdict("more", "↑", "says more than its source", "the source is there and says less")
 CORRECTED = Verdict("mended", "✎", "corrected in the source", "it was wrong, and who said it has put it right")
 UNSOURCED = Verdict("nosource", "?", "no source found", "it may be true; nothing that we found says so")
-UNCHECKABLE = Verdict("open", "–", "cannot be checked", "it names no number, date or measure that could be held against anything")
+UNCHECKABLE = Verdict(
+    "open", "–", "cannot be checked", "it names no number, date or measure that could be held against anything"
+)
 VERDICTS = (HOLDS, PART, ROUGH, FAILS, CONTRADICTED, OVERSTATED, CORRECTED, UNSOURCED, UNCHECKABLE)
 COMPUTED = VERDICTS[:4]  # these follow from numbers and are never stated
 
 
-# --- numbers -----------------------------------------------------------------------------------------------------------
+# --- numbers ----------------------------------------------------------------------------------------------------------
 
 
 class Part(NamedTuple):
-    """One number of a claim: what it is of, as claimed (a number, a range, or a word), as found; base SI, shares with the unit "%"."""
+    """One number of a claim: what it is of, as claimed (a number, a range, or a word), as found; base SI, shares with
+    the unit "%".
+    """
 
     of: str
     claimed: Any
@@ -76,7 +90,9 @@ class Part(NamedTuple):
         return max(self.ratio, 1 / self.ratio)
 
     def holds(self, within: float = WITHIN) -> bool:
-        """Whether it is as claimed: off by a factor of 1 + within at most, exactly that included; less beyond the ends of a range."""
+        """Whether it is as claimed: off by a factor of 1 + within at most, exactly that included; less beyond the ends
+        of a range.
+        """
         return self.off <= 1 + (min(within, EDGE) if isinstance(self.claimed, tuple) else within) + 1e-9
 
     def told(self, value: Any) -> str:
@@ -93,7 +109,9 @@ class Part(NamedTuple):
     @property
     def claim(self) -> str:
         """What is claimed, in words."""
-        return self.said or (self.between(*self.claimed) if isinstance(self.claimed, tuple) else self.told(self.claimed))
+        return self.said or (
+            self.between(*self.claimed) if isinstance(self.claimed, tuple) else self.told(self.claimed)
+        )
 
     def between(self, low: Any, high: Any) -> str:
         """A range of values of this part in words: 10 to 20 TB."""
@@ -102,18 +120,34 @@ class Part(NamedTuple):
 
     @property
     def gap(self) -> str:
-        """How found stands to claimed, in words: which side, and how far; nothing where the numbers say it themselves."""
+        """How found stands to claimed, in words: which side, and how far; nothing where the numbers say it
+        themselves.
+        """
         if isinstance(self.found, str):
             return "as claimed" if self.ratio == 1 else ""
         beyond = isinstance(self.claimed, tuple)
         if self.unit == "year" or self.off < 1.005:
-            return ("in the range" if beyond else "the same") if self.ratio == 1 or self.unit != "year" else "earlier" if self.ratio < 1 else "later"
+            return (
+                ("in the range" if beyond else "the same")
+                if self.ratio == 1 or self.unit != "year"
+                else "earlier"
+                if self.ratio < 1
+                else "later"
+            )
         if self.off >= 1.5 and self.span[1] == 1 and self.unit == "1":
             return ""  # the number is the factor
         share = f"{abs(self.ratio - 1):.0%}".replace("%", " %")
         if self.ratio > 1:
-            return f"{share} {'above the range' if beyond else 'more'}" if self.off < 1.5 else f"{significant(self.off, 2, exact=True)} times {'its upper end' if beyond else 'as much'}"
-        return f"{share} {'below the range' if beyond else 'less'}" if self.off < 2 else f"1/{significant(self.off, 2, exact=True)} of {'its lower end' if beyond else 'it'}"
+            return (
+                f"{share} {'above the range' if beyond else 'more'}"
+                if self.off < 1.5
+                else f"{significant(self.off, 2, exact=True)} times {'its upper end' if beyond else 'as much'}"
+            )
+        return (
+            f"{share} {'below the range' if beyond else 'less'}"
+            if self.off < 2
+            else f"1/{significant(self.off, 2, exact=True)} of {'its lower end' if beyond else 'it'}"
+        )
 
 
 class Found(NamedTuple):
@@ -139,7 +173,7 @@ def judge(parts: tuple[Part, ...], within: float = WITHIN, near: float = NEAR) -
     return ROUGH if max(offs) <= near + 1e-9 else FAILS
 
 
-# --- sentences ---------------------------------------------------------------------------------------------------------
+# --- sentences --------------------------------------------------------------------------------------------------------
 
 
 class _Teller(string.Formatter):
@@ -159,7 +193,7 @@ def fill(template: str, values: Mapping[str, Any]) -> str:
     return _Teller().vformat(template, (), values)
 
 
-# --- claims ------------------------------------------------------------------------------------------------------------
+# --- claims -----------------------------------------------------------------------------------------------------------
 
 
 class Place(NamedTuple):
@@ -189,7 +223,9 @@ class Claim:
     says: str  # in our words
     who: str  # who says it, and where
     compute: Callable[[], Found]
-    because: Mapping[Verdict, str]  # a sentence for the verdict under which it was written; {names} are filled from the values
+    because: Mapping[
+        Verdict, str
+    ]  # a sentence for the verdict under which it was written; {names} are filled from the values
     at: Place
     sources: tuple[str, ...] = ()
     formulas: tuple[str, ...] = ()  # by name: those that compute the numbers
@@ -197,14 +233,16 @@ class Claim:
     by: str = ""  # of a contradiction: by whom
     within: float = WITHIN
     near: float = NEAR
-    quotes: Mapping[str, str] = field(default_factory=dict)  # numbers in the sentence that are names or quotations, and of what
+    quotes: Mapping[str, str] = field(
+        default_factory=dict
+    )  # numbers in the sentence that are names or quotations, and of what
 
     @property
     def cites(self) -> tuple[str, ...]:
         """Keys of its documents; the lecture is one wherever it says the claim."""
         return tuple(dict.fromkeys((*self.sources, *(("pope2026blackboard",) if "lecture" in self.who else ()))))
 
-    def judged(self) -> "Judged":
+    def judged(self) -> Judged:
         """The claim with what is computed now."""
         out = self.compute()
         verdict = self.stated or judge(out.parts, self.within, self.near)
@@ -213,7 +251,9 @@ class Claim:
 
 
 class Judged(NamedTuple):
-    """A claim, its numbers, the verdict that follows, and why; `because` is None if no sentence was written for this verdict."""
+    """A claim, its numbers, the verdict that follows, and why; `because` is None if no sentence was written for this
+    verdict.
+    """
 
     claim: Claim
     parts: tuple[Part, ...]
@@ -254,7 +294,7 @@ class Ledger:
         return self._claims[id]
 
 
-# --- sources -----------------------------------------------------------------------------------------------------------
+# --- sources ----------------------------------------------------------------------------------------------------------
 
 
 class Cited(NamedTuple):
@@ -267,17 +307,43 @@ class Cited(NamedTuple):
 
 # documents that only claims rest on; all others are in the catalogue
 DOCUMENTS = {
-    "flashcards": Cited("D. Patel: flashcards on the lecture, with their history", "https://github.com/dwarkeshsp/flashcards", "corrected 2026-07-22"),
-    "transcript": Cited("The lecture's transcript, in the flashcards' repository", "https://github.com/dwarkeshsp/flashcards/blob/main/public/exports/reiner-pope/transcript.md", "2026"),
-    "anthropic_cache": Cited("Anthropic: prompt caching", "https://platform.claude.com/docs/en/build-with-claude/prompt-caching", "read in a copy, 2026"),
-    "openai_cache": Cited("OpenAI: prompt caching", "https://developers.openai.com/api/docs/guides/prompt-caching.md", "read in excerpts, 2026"),
+    "flashcards": Cited(
+        "D. Patel: flashcards on the lecture, with their history",
+        "https://github.com/dwarkeshsp/flashcards",
+        "corrected 2026-07-22",
+    ),
+    "transcript": Cited(
+        "The lecture's transcript, in the flashcards' repository",
+        "https://github.com/dwarkeshsp/flashcards/blob/main/public/exports/reiner-pope/transcript.md",
+        "2026",
+    ),
+    "anthropic_cache": Cited(
+        "Anthropic: prompt caching",
+        "https://platform.claude.com/docs/en/build-with-claude/prompt-caching",
+        "read in a copy, 2026",
+    ),
+    "openai_cache": Cited(
+        "OpenAI: prompt caching",
+        "https://developers.openai.com/api/docs/guides/prompt-caching.md",
+        "read in excerpts, 2026",
+    ),
     "deepseek_cache": Cited("DeepSeek: context caching", "https://api-docs.deepseek.com/guides/kv_cache/", "read 2026"),
-    "vllm_blog": Cited("vLLM: Easy, Fast, and Cheap LLM Serving with PagedAttention", "https://blog.vllm.ai/2023/06/20/vllm.html", "2023-06-20"),
+    "vllm_blog": Cited(
+        "vLLM: Easy, Fast, and Cheap LLM Serving with PagedAttention",
+        "https://blog.vllm.ai/2023/06/20/vllm.html",
+        "2023-06-20",
+    ),
     "deepseekv32": Cited("DeepSeek-AI: DeepSeek-V3.2", "https://arxiv.org/abs/2512.02556", "2025-12"),
-    "glm5": Cited("GLM-5 Team: GLM-5: from Vibe Coding to Agentic Engineering", "https://arxiv.org/abs/2602.15763", "2026-02"),
+    "glm5": Cited(
+        "GLM-5 Team: GLM-5: from Vibe Coding to Agentic Engineering", "https://arxiv.org/abs/2602.15763", "2026-02"
+    ),
     "nsa2025": Cited("Yuan and others: Native Sparse Attention", "https://arxiv.org/abs/2502.11089", "2025-02"),
     "attentionresiduals2026": Cited("Kimi Team: Attention Residuals", "https://arxiv.org/abs/2603.15031", "2026-03"),
-    "ciphers2025": Cited("R. Pope: Why are neural networks and cryptographic ciphers so similar?", "https://reiner.org/neural-net-ciphers", "2025"),
+    "ciphers2025": Cited(
+        "R. Pope: Why are neural networks and cryptographic ciphers so similar?",
+        "https://reiner.org/neural-net-ciphers",
+        "2025",
+    ),
 }
 
 

@@ -1,7 +1,8 @@
-"""The reversibility lesson's figures. Each function returns a matplotlib Figure, whose `alt` says in words what it shows.
+"""The reversibility lesson's figures. Each function returns a matplotlib Figure, whose `alt` says in words what it
+shows.
 
-Every curve is a formula of `equations` or a run of `network` or `simulation`, every number in a label or an alt text comes
-from them, from the catalogue or from a measurement. What is stored is orange, what is reversible green.
+Every curve is a formula of `equations` or a run of `network` or `simulation`, every number in a label or an alt text
+comes from them, from the catalogue or from a measurement. What is stored is orange, what is reversible green.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ from blackboard import catalogue, drawing, units
 from blackboard.batching import equations as serving
 from blackboard.case import RUNNING, plain
 from blackboard.drawing import Drawing, alt_of, arrow, bare, beside, done, percent, point
-from blackboard.reversibility import equations as eq, network, numbers, simulation
-from blackboard.reversibility.numbers import power
+from blackboard.reversibility import equations as eq
+from blackboard.reversibility import network, numbers, simulation
 from blackboard.reversibility.network import Network
+from blackboard.reversibility.numbers import power
 from blackboard.style import COLOURS
 from blackboard.units import pretty, significant
 
@@ -32,7 +34,16 @@ def alt(name: str, *args: Any) -> str:
     return alt_of(__name__, name, *args)
 
 
-def _box(axes, x: float, y: float, text: str, colour: str = "bound", width: float = 0.9, height: float = 0.7, fill: float = 0.12) -> None:
+def _box(
+    axes,
+    x: float,
+    y: float,
+    text: str,
+    colour: str = "bound",
+    width: float = 0.9,
+    height: float = 0.7,
+    fill: float = 0.12,
+) -> None:
     """A box around its centre with a word in it."""
     corner = x - width / 2, y - height / 2
     axes.add_patch(Rectangle(corner, width, height, color=COLOURS[colour], alpha=fill, lw=0))
@@ -52,7 +63,7 @@ def _line(axes, points: list[tuple[float, float]], colour: str) -> None:
     arrow(axes, points[-2], points[-1], colour)
 
 
-# --- the board's figures -----------------------------------------------------------------------------------------------
+# --- the board's figures ----------------------------------------------------------------------------------------------
 
 X, Y = "compute", "kv"  # colours of the two halves
 
@@ -60,7 +71,10 @@ X, Y = "compute", "kv"  # colours of the two halves
 def coupling() -> Drawing:
     """B20: f of one half is added to the other; the first half is kept, so that the same f can be taken off again."""
     fig, axes = drawing.axes(5.0, 3.9, 2, 1)
-    ways = (("there:  (x, y) → (x, y + f(x))", "y", "z = y + f(x)", "+"), ("back:  (x, z) → (x, z − f(x))", "z", "y = z − f(x)", "−"))
+    ways = (
+        ("there:  (x, y) → (x, y + f(x))", "y", "z = y + f(x)", "+"),
+        ("back:  (x, z) → (x, z − f(x))", "z", "y = z − f(x)", "−"),
+    )
     for at, (title, given, result, sign) in zip(axes, ways):
         arrow(at, (0, 2.2), (6, 2.2), X)
         at.add_patch(Circle((2.6, 2.2), 0.09, color=COLOURS[X], zorder=3))
@@ -77,15 +91,17 @@ def coupling() -> Drawing:
         bare(at, (-0.7, 8.6), (-0.4, 2.5))
     return done(
         fig,
-        "The coupling of a Feistel network, twice. Above, the way there: x goes straight through; a branch of it passes a box f, whose result is "
-        "added to y, so that (x, y) becomes (x, z) with z = y + f(x). Below, the way back, with the same picture: x is there to be read off, the "
-        "same f is computed forwards from it and taken off z, which leaves y. Nothing is ever computed through f from its result to its input, "
-        "so f needs no inverse.",
+        "The coupling of a Feistel network, twice. Above, the way there: x goes straight through; a branch of it passes"
+        " a box f, whose result is added to y, so that (x, y) becomes (x, z) with z = y + f(x). Below, the way back,"
+        " with the same picture: x is there to be read off, the same f is computed forwards from it and taken off z,"
+        " which leaves y. Nothing is ever computed through f from its result to its input, so f needs no inverse.",
     )
 
 
 def blocks() -> Drawing:
-    """B21: a residual block, and the block of two streams: x through f is added to y and becomes the new x, the old x the new y."""
+    """B21: a residual block, and the block of two streams: x through f is added to y and becomes the new x, the old x
+    the new y.
+    """
     fig, (one, two) = drawing.axes(5.0, 4.3, 1, 2)
     arrow(one, (0, 0), (0, 3.64), X)
     arrow(one, (0, 4.16), (0, 5.6), X)
@@ -102,9 +118,10 @@ def blocks() -> Drawing:
         bare(at, (-1.6, 3.4) if at is one else (-1.0, 4.0), (-0.75, 6.3))
     return done(
         fig,
-        "Two blocks, from the bottom up. Left, a residual block: x goes straight up, a branch of it through f, and the two are added to x + "
-        "f(x); x itself is gone. Right, a block of two streams x and y: a branch of x goes through f and is added to y. Then the streams cross: "
-        "y + f(x) becomes the new x, the old x becomes the new y, unchanged. From the two at the top the two at the bottom can be had again.",
+        "Two blocks, from the bottom up. Left, a residual block: x goes straight up, a branch of it through f, and the"
+        " two are added to x + f(x); x itself is gone. Right, a block of two streams x and y: a branch of x goes"
+        " through f and is added to y. Then the streams cross: y + f(x) becomes the new x, the old x becomes the new y,"
+        " unchanged. From the two at the top the two at the bottom can be had again.",
     )
 
 
@@ -130,7 +147,9 @@ LAYERS, UP, HELD, DOWN = 4, 0.0, 1.55, 3.1  # layers of B22, and its three colum
 
 
 def layers() -> Drawing:
-    """B22: what four layers write on the way up is read in reverse on the way down; a reversible network works it out instead."""
+    """B22: what four layers write on the way up is read in reverse on the way down; a reversible network works it out
+    instead.
+    """
     fig, panels = drawing.axes(5.0, 4.4, 1, 2)
     for at, stores in zip(panels, (True, False)):
         for n in range(LAYERS):
@@ -143,15 +162,18 @@ def layers() -> Drawing:
             if n:
                 arrow(at, (UP, n - 0.7), (UP, n - 0.32), X)
                 for shift in (-0.12, 0.12) if not stores else (0,):
-                    arrow(at, (DOWN + shift, n - 0.3), (DOWN + shift, n - 0.68), "bound" if stores else INKS["reversible"])
+                    arrow(
+                        at, (DOWN + shift, n - 0.3), (DOWN + shift, n - 0.68), "bound" if stores else INKS["reversible"]
+                    )
         _turn(at, stores)
         bare(at, (UP - 0.75, DOWN + 0.75), (-1.15, LAYERS + 0.85))
     return done(
         fig,
-        f"Layers 0 to {LAYERS - 1}, twice, each time a column of the forward pass, bottom to top, and one of the backward pass, top to bottom. "
-        f"Left, as usual: on the way up every layer writes its activations to memory, {LAYERS} cells, and on the way down they are read in "
-        "reverse, the last first. Right, a reversible network: no cell. Two streams at the top are all that is kept; on the way down each "
-        "layer's inputs are worked out from its outputs, in lock-step with the gradients.",
+        f"Layers 0 to {LAYERS - 1}, twice, each time a column of the forward pass, bottom to top, and one of the"
+        " backward pass, top to bottom. Left, as usual: on the way up every layer writes its activations to memory,"
+        f" {LAYERS} cells, and on the way down they are read in reverse, the last first. Right, a reversible network:"
+        " no cell. Two streams at the top are all that is kept; on the way down each layer's inputs are worked out"
+        " from its outputs, in lock-step with the gradients.",
     )
 
 
@@ -161,19 +183,41 @@ def _turn(axes, stores: bool) -> None:
     arrow(axes, (UP, top - 0.38), (UP, top), X)
     colour = "bound" if stores else INKS["reversible"]
     for shift in (0.0,) if stores else (-0.1, 0.1):
-        axes.plot([UP, DOWN + shift, DOWN + shift], [top + shift + 0.1, top + shift + 0.1, top - 0.1], color=COLOURS[colour], lw=1.6)
+        axes.plot(
+            [UP, DOWN + shift, DOWN + shift],
+            [top + shift + 0.1, top + shift + 0.1, top - 0.1],
+            color=COLOURS[colour],
+            lw=1.6,
+        )
         arrow(axes, (DOWN + shift, top - 0.05), (DOWN + shift, top - 0.4), colour)
-    axes.text((UP + DOWN) / 2, top + 0.32, "loss" if stores else "two streams kept", ha="center", va="bottom", color=COLOURS[colour])
+    axes.text(
+        (UP + DOWN) / 2,
+        top + 0.32,
+        "loss" if stores else "two streams kept",
+        ha="center",
+        va="bottom",
+        color=COLOURS[colour],
+    )
     for x, word, tint in ((UP, "forward", X), (DOWN, "backward", "bound")):
         axes.text(x, -0.55, word, ha="center", va="top", color=COLOURS[tint], fontsize=10)
     words = ("memory:\nwrite, read", INKS["stored"]) if stores else ("worked out\nagain", INKS["reversible"])
-    axes.text(HELD, -0.45 if stores else 1.5, words[0], ha="center", va="top" if stores else "center", color=COLOURS[words[1]], fontsize=10)
+    axes.text(
+        HELD,
+        -0.45 if stores else 1.5,
+        words[0],
+        ha="center",
+        va="top" if stores else "center",
+        color=COLOURS[words[1]],
+        fontsize=10,
+    )
     axes.set_title("stored" if stores else "reversible", pad=2)
 
 
-# --- ciphers -------------------------------------------------------------------------------------------------------------
+# --- ciphers ----------------------------------------------------------------------------------------------------------
 
 KNOTS = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24)  # layers at which flips are counted
+
+
 @cache
 def _spread(kind: str, gain: float = 1.0, keys: int = 3) -> np.ndarray:
     """Share of bits that a network flips [KNOTS], as a mean over keys, blocks and input bits."""
@@ -183,7 +227,9 @@ def _spread(kind: str, gain: float = 1.0, keys: int = 3) -> np.ndarray:
 
 
 def avalanche() -> Drawing:
-    """Share of output bits that one input bit flips, against rounds or layers: soon half in the cipher, far fewer in a residual network."""
+    """Share of output bits that one input bit flips, against rounds or layers: soon half in the cipher, far fewer in a
+    residual network.
+    """
     fig, axes = drawing.axes(5.0, 3.9)
     found = simulation.avalanche(simulation.HALF_BITS, simulation.ROUNDS)
     nets = {"residual": _spread("residual"), "plain": _spread(**simulation.PLAIN)}
@@ -195,19 +241,28 @@ def avalanche() -> Drawing:
         axes.plot(100 * found[side], marker, color=COLOURS["compute" if side == "x" else "accent"], ms=5)
     axes.axhline(100 * level, color=COLOURS["muted"], ls=":", lw=1.2)
     axes.text(24, 52, "a random function: half", ha="right", color=COLOURS["muted"])
-    axes.text(24, 100 * level + 1, f"formula, one round: {percent(level, 1)}", ha="right", va="bottom", color=COLOURS["muted"])
+    axes.text(
+        24, 100 * level + 1, f"formula, one round: {percent(level, 1)}", ha="right", va="bottom", color=COLOURS["muted"]
+    )
     point(axes, (2, 100 * found["x"][2]), "cipher,\nflip in x", (0.1, 0.92), "compute")
     point(axes, (3, 100 * found["y"][3]), "cipher,\nflip in y", (0.34, 0.92), "accent")
     point(axes, (8, 100 * nets["residual"][KNOTS.index(8)]), "residual network with LayerNorm", (0.6, 0.2), "kv")
     point(axes, (8, 100 * nets["plain"][KNOTS.index(8)]), "plain network,\nlarge weights", (0.66, 0.56), "third")
-    axes.set(xlim=(-0.4, 24.4), ylim=(0, 66), xlabel="rounds, or layers", ylabel="bits flipped by one (%)", xticks=range(0, 25, 4))
+    axes.set(
+        xlim=(-0.4, 24.4),
+        ylim=(0, 66),
+        xlabel="rounds, or layers",
+        ylabel="bits flipped by one (%)",
+        xticks=range(0, 25, 4),
+    )
     return done(
         fig,
-        f"Share of a block's {16 * simulation.HALF_BITS // 8} output bits that change when one input bit does, 0 to 66 %, against 0 to "
-        f"{max(KNOTS)} rounds or layers. The Feistel cipher, flip in the half that enters f first: {_listed(found['x'])} after 0 to 3 rounds; "
-        f"flip in the other half, a round later: {_listed(found['y'])}. The formula for one round says {percent(level, 1)}. A residual network "
-        f"with LayerNorm stays at {percent(nets['residual'][-1])} after {max(KNOTS)} layers; a plain network of large weights reaches "
-        f"{percent(nets['plain'][-1])}.",
+        f"Share of a block's {16 * simulation.HALF_BITS // 8} output bits that change when one input bit does, 0 to 66"
+        f" %, against 0 to {max(KNOTS)} rounds or layers. The Feistel cipher, flip in the half that enters f first:"
+        f" {_listed(found['x'])} after 0 to 3 rounds; flip in the other half, a round later: {_listed(found['y'])}. The"
+        f" formula for one round says {percent(level, 1)}. A residual network with LayerNorm stays at"
+        f" {percent(nets['residual'][-1])} after {max(KNOTS)} layers; a plain network of large weights reaches"
+        f" {percent(nets['plain'][-1])}.",
     )
 
 
@@ -226,22 +281,27 @@ def weakness() -> Drawing:
         at.plot([-reach, reach], [-reach, reach], color=COLOURS["muted"], lw=1, ls="--")
         at.plot(told.predicted.ravel(), told.observed.ravel(), ".", color=COLOURS[colour], ms=4, alpha=0.6)
         at.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", xlabel="change foretold")
-        said = f"correlation {told.correlation:.2f}\ntold apart: {percent(apart)}\nplaintext found: {percent(broken.matched)}"
+        said = (
+            f"correlation {told.correlation:.2f}\ntold apart: {percent(apart)}\nplaintext found:"
+            f" {percent(broken.matched)}"
+        )
         at.set_title(f"{words}\n{said}", loc="left", color=COLOURS[colour])
     panels[0].set_ylabel("change observed")
     net, cipher = simulation.attacked("residual"), simulation.attacked("Feistel")
     return done(
         fig,
-        f"Observed against foretold changes of output bytes, when all {simulation.BLOCK} input bytes change by up to {simulation.SHIFT}; foretold "
-        f"by slopes from queries next to the block, the key unknown. Left, a residual network of {simulation.DEEP} layers: points lie along the "
-        f"diagonal, correlation {net.told.correlation:.2f}. Right, the Feistel cipher of {simulation.ROUNDS} rounds: a cloud, correlation "
-        f"{cipher.told.correlation:.2f}. Two plaintexts are told apart in {percent(net.apart)} of trials on the network and in "
-        f"{percent(cipher.apart)} on the cipher, which is guessing; {simulation.SECRET} unknown bytes of a plaintext are found, or others with "
-        f"its ciphertext, in {percent(net.broken.matched)} and {percent(cipher.broken.matched)}.",
+        f"Observed against foretold changes of output bytes, when all {simulation.BLOCK} input bytes change by up to"
+        f" {simulation.SHIFT}; foretold by slopes from queries next to the block, the key unknown. Left, a residual"
+        f" network of {simulation.DEEP} layers: points lie along the diagonal, correlation {net.told.correlation:.2f}."
+        f" Right, the Feistel cipher of {simulation.ROUNDS} rounds: a cloud, correlation {cipher.told.correlation:.2f}."
+        f" Two plaintexts are told apart in {percent(net.apart)} of trials on the network and in"
+        f" {percent(cipher.apart)} on the cipher, which is guessing; {simulation.SECRET} unknown bytes of a plaintext"
+        f" are found, or others with its ciphertext, in {percent(net.broken.matched)} and"
+        f" {percent(cipher.broken.matched)}.",
     )
 
 
-# --- training --------------------------------------------------------------------------------------------------------------
+# --- training ---------------------------------------------------------------------------------------------------------
 
 DEPTHS = 1, 4, 16, 64, 256  # layers at which memory is measured
 FAR = 48  # layers of the network that is run back
@@ -253,9 +313,10 @@ def memory() -> Drawing:
     stream, layer = network.layer_bytes(Network.random("reversible", 1), numbers.SAMPLES)
     sizes, depth = {"stream_bytes": stream, "layer_bytes": layer}, np.geomspace(DEPTHS[0], DEPTHS[-1], 101)
     curves = {
-        "stored": eq.stored(depth=depth, layer_bytes=layer), "checkpointed": eq.checkpointed_least(depth=depth, **sizes),
+        "stored": eq.stored(depth=depth, layer_bytes=layer),
+        "checkpointed": eq.checkpointed_least(depth=depth, **sizes),
         "reversible": np.full(len(depth), eq.reversible(**sizes)),
-    }  # fmt: skip
+    }
     said = []
     for way, ink in INKS.items():
         found = [numbers.step(way, n) for n in DEPTHS]
@@ -263,7 +324,14 @@ def memory() -> Drawing:
         axes.plot(DEPTHS, [one.kept / MB for one in found], "o", color=COLOURS[ink], ms=7)
         axes.plot(DEPTHS, [one.traced / MB for one in found], "+", color=COLOURS[ink], ms=9, mew=1.6)
         said.append(f"{way} {pretty(found[0].kept, 'byte')} to {pretty(found[-1].kept, 'byte')}")
-    axes.set(xscale="log", yscale="log", xlim=(0.8, 330), ylim=(0.02, 20), xlabel="layers (log scale)", ylabel="MB kept (log scale)")
+    axes.set(
+        xscale="log",
+        yscale="log",
+        xlim=(0.8, 330),
+        ylim=(0.02, 20),
+        xlabel="layers (log scale)",
+        ylabel="MB kept (log scale)",
+    )
     axes.set_xticks(DEPTHS, [str(n) for n in DEPTHS])
     axes.minorticks_off()
     axes.yaxis.set_major_formatter("{x:g}")
@@ -274,10 +342,11 @@ def memory() -> Drawing:
     axes.text(0.03, 0.96, key, transform=axes.transAxes, va="top", color=COLOURS["muted"])
     return done(
         fig,
-        f"Activations that a training step of {numbers.SAMPLES} digits keeps, {axes.get_ylim()[0]:g} to {axes.get_ylim()[1]:g} MB, against {DEPTHS[0]} to "
-        f"{DEPTHS[-1]} layers, both log. Lines by formula, dots counted while a network trained, crosses the most that Python allocated, working "
-        f"arrays included. From {DEPTHS[0]} to {DEPTHS[-1]} layers: {'; '.join(said)}. Stored activations grow with depth, checkpointed ones with "
-        "its root, reversible ones not at all.",
+        f"Activations that a training step of {numbers.SAMPLES} digits keeps, {axes.get_ylim()[0]:g} to"
+        f" {axes.get_ylim()[1]:g} MB, against {DEPTHS[0]} to {DEPTHS[-1]} layers, both log. Lines by formula, dots"
+        " counted while a network trained, crosses the most that Python allocated, working arrays included. From"
+        f" {DEPTHS[0]} to {DEPTHS[-1]} layers: {'; '.join(said)}. Stored activations grow with depth, checkpointed ones"
+        " with its root, reversible ones not at all.",
     )
 
 
@@ -286,12 +355,16 @@ STEEP = {"gain": 2.0, "normed": False}  # a network that widens differences: lar
 
 
 def roundtrip() -> Drawing:
-    """Relative error of what is rebuilt from the top, against layers run back, by precision, with LayerNorm and without."""
+    """Relative error of what is rebuilt from the top, against layers run back, by precision, with LayerNorm and
+    without.
+    """
     fig, panels = drawing.axes(5.0, 4.2, 1, 2, sharey=True)
-    pixels, back = network.digits().test[:numbers.SAMPLES], np.arange(1, FAR + 1)
+    pixels, back = network.digits().test[: numbers.SAMPLES], np.arange(1, FAR + 1)
     fresh, steep = Network.random("reversible", FAR), Network.random("reversible", FAR, **STEEP)
     nets = {"fresh": fresh, "after": network.trained("reversible", FAR).network, "steep": steep}
-    errors = {name: {dtype: network.round_trip(net, pixels, dtype)[1:] for dtype in PRECISIONS} for name, net in nets.items()}
+    errors = {
+        name: {dtype: network.round_trip(net, pixels, dtype)[1:] for dtype in PRECISIONS} for name, net in nets.items()
+    }
     gains = []
     for at, name in zip(panels, ("fresh", "steep")):
         net = nets[name]
@@ -312,16 +385,19 @@ def roundtrip() -> Drawing:
     last = lambda name: ", ".join(f"{word} {power(errors[name][dtype][-1])}" for dtype, (word, _) in PRECISIONS.items())
     return done(
         fig,
-        f"Relative error of the streams that are rebuilt from the top, 1e-18 to 100 (log scale), against 1 to {FAR} layers run back, in FP16, "
-        f"FP32 and FP64; twice. Left, a network with LayerNorm, which on average widens a difference by {gains[0]:.2f} a layer: after {FAR} "
-        f"layers {last('fresh')}; trained on digits {last('after')}. Right, without LayerNorm and with large weights, {gains[1]:.2f} a layer: "
-        f"{last('steep')}. Dashed lines are one rounding times that factor for each layer; errors grow fastest near the bottom, where the streams "
-        "are small. Above 1 nothing is left of them.",
+        f"Relative error of the streams that are rebuilt from the top, 1e-18 to 100 (log scale), against 1 to {FAR}"
+        " layers run back, in FP16, FP32 and FP64; twice. Left, a network with LayerNorm, which on average widens a"
+        f" difference by {gains[0]:.2f} a layer: after {FAR} layers {last('fresh')}; trained on digits {last('after')}."
+        f" Right, without LayerNorm and with large weights, {gains[1]:.2f} a layer: {last('steep')}. Dashed lines are"
+        " one rounding times that factor for each layer; errors grow fastest near the bottom, where the streams are"
+        " small. Above 1 nothing is left of them.",
     )
 
 
 def training() -> Drawing:
-    """Loss and accuracy of a reversible network that rebuilds its activations and of its twin that stores them: the same."""
+    """Loss and accuracy of a reversible network that rebuilds its activations and of its twin that stores them: the
+    same.
+    """
     fig, (above, below) = drawing.axes(5.0, 4.6, 2, 1, sharex=True)
     runs = {way: network.trained(way) for way in ("stored", "reversible")}
     one, two = runs.values()
@@ -337,27 +413,40 @@ def training() -> Drawing:
     above.minorticks_off()
     below.set(xlabel="epochs", ylabel="test accuracy (%)", ylim=(0, 102))
     above.set_title(f"{network.TRAINED} layers, FP32; losses apart by {power(apart)} at most", loc="left")
-    above.text(0.97, 0.92, "activations stored", transform=above.transAxes, ha="right", va="top", color=COLOURS[INKS["stored"]])
-    above.text(0.97, 0.78, "activations rebuilt", transform=above.transAxes, ha="right", va="top", color=COLOURS[INKS["reversible"]])
+    above.text(
+        0.97, 0.92, "activations stored", transform=above.transAxes, ha="right", va="top", color=COLOURS[INKS["stored"]]
+    )
+    above.text(
+        0.97,
+        0.78,
+        "activations rebuilt",
+        transform=above.transAxes,
+        ha="right",
+        va="top",
+        color=COLOURS[INKS["reversible"]],
+    )
     reached = f"{percent(one.accuracy[-1], 1)} stored, {percent(two.accuracy[-1], 1)} rebuilt"
     below.text(0.97, 0.8, reached, transform=below.transAxes, ha="right", va="top")
     data = network.digits()
     return done(
         fig,
-        f"Training loss (log scale) and accuracy on {len(data.test)} digits that were not trained on, against {len(one.accuracy) - 1} epochs of "
-        f"{len(data.train):,} digits, for a reversible network of {network.TRAINED} layers that rebuilds its activations and for its twin that "
-        f"stores them. The curves lie on each other: losses fall from {one.losses[0]:.1f} to {np.mean(two.losses[-two.steps_per_epoch:]):.4f} "
-        f"nats and differ by at most {power(apart)} of themselves; both end at {percent(two.accuracy[-1], 1)}.",
+        f"Training loss (log scale) and accuracy on {len(data.test)} digits that were not trained on, against"
+        f" {len(one.accuracy) - 1} epochs of {len(data.train):,} digits, for a reversible network of {network.TRAINED}"
+        " layers that rebuilds its activations and for its twin that stores them. The curves lie on each other: losses"
+        f" fall from {one.losses[0]:.1f} to {np.mean(two.losses[-two.steps_per_epoch :]):.4f} nats and differ by at"
+        f" most {power(apart)} of themselves; both end at {percent(two.accuracy[-1], 1)}.",
     )
 
 
-# --- against reality -------------------------------------------------------------------------------------------------------
+# --- against reality --------------------------------------------------------------------------------------------------
 
 THIRD = eq.work_ratio(recomputed=1)
 
 
 def measured() -> Drawing:
-    """Memory of residual and reversible networks against depth, as measured, and what the reversible ones take longer."""
+    """Memory of residual and reversible networks against depth, as measured, and what the reversible ones take
+    longer.
+    """
     fig, (above, below) = drawing.axes(5.0, 5.6, 2, 1, height_ratios=(1, 0.9))
     memory, ends = catalogue.measurement("memcnn_revnet"), {}
     for kind, name, ink in (("no", "ResNet", INKS["stored"]), ("yes", "RevNet", INKS["reversible"])):
@@ -376,7 +465,9 @@ def measured() -> Drawing:
         row = [f"{a} → {b}" for a, b in numbers.PAIRS].index(pair)
         below.plot(ratios, [-row + (0.14 if framework == "PyTorch" else -0.14)] * 2, marker, color=COLOURS[ink], ms=7)
         said.append(f"{pair} in {framework} {' and '.join(f'{ratio:.2f}' for ratio in ratios)}")
-    below.set_yticks([0, -1, -2], [f"{a.replace('resnet-', '')} → {b.replace('revnet-', '')}" for a, b in numbers.PAIRS])
+    below.set_yticks(
+        [0, -1, -2], [f"{a.replace('resnet-', '')} → {b.replace('revnet-', '')}" for a, b in numbers.PAIRS]
+    )
     below.set(xlim=(0.95, 2.1), ylim=(-2.5, 1.1), xlabel="time of RevNet ÷ time of ResNet", ylabel="layers")
     below.text(THIRD, 0.62, " 4/3", va="center")
     below.text((low + high) / 2, 0.62, "RevNet's paper,\nin practice", ha="center", va="center", color=COLOURS["muted"])
@@ -384,15 +475,18 @@ def measured() -> Drawing:
     below.text(1.71, -1.14, "TensorFlow", va="center", color=COLOURS["third"])
     return done(
         fig,
-        f"Above, GPU memory of training on CIFAR images, 0 to 3,400 MB, against layers: residual networks {ends['ResNet']}; reversible ones "
-        f"{ends['RevNet']}. Below, time of training a reversible network over that of a residual one, 0.95 to 2.1, on two sets of images: "
-        f"{'; '.join(said)}. A line marks the {THIRD:.2f} of one more forward pass, a band the {low:g} to {high:g} that the RevNet's authors met.",
+        "Above, GPU memory of training on CIFAR images, 0 to 3,400 MB, against layers: residual networks"
+        f" {ends['ResNet']}; reversible ones {ends['RevNet']}. Below, time of training a reversible network over that"
+        f" of a residual one, 0.95 to 2.1, on two sets of images: {'; '.join(said)}. A line marks the {THIRD:.2f} of"
+        f" one more forward pass, a band the {low:g} to {high:g} that the RevNet's authors met.",
     )
 
 
-# --- what to keep ----------------------------------------------------------------------------------------------------------
+# --- what to keep -----------------------------------------------------------------------------------------------------
 
 MODELS = ("deepseek-v3", "llama-3.1-405b", "llama-3.1-70b", "qwen3-235b-a22b", "llama-3.1-8b")
+
+
 class _Cache(NamedTuple):
     """A model's KV cache: FLOPs that a byte of it took, and seconds until it is read."""
 
@@ -402,7 +496,9 @@ class _Cache(NamedTuple):
 
 
 def _caches() -> list[_Cache]:
-    """KV caches, in BF16: each byte is used again in the next step, which takes as long as reading the whole memory once."""
+    """KV caches, in BF16: each byte is used again in the next step, which takes as long as reading the whole memory
+    once.
+    """
     again = RUNNING(serving.drain_time)
     spent = lambda model: eq.kv_flop_spent(n_active=model.n_active, kv_bytes_per_token=model.kv_bytes_per_token("bf16"))
     return [_Cache(plain(model.name), spent(model), again) for model in map(catalogue.model, MODELS)]
@@ -415,12 +511,14 @@ def _even(machine: str, precision: str, spent: Any) -> Any:
 
 
 def worth() -> Drawing:
-    """FLOPs that a kept byte took against the time until it is used: KV lies far below the line, scores far above it."""
+    """FLOPs that a kept byte took against the time until it is used: KV lies far below the line, scores far above
+    it.
+    """
     fig, axes = drawing.axes(5.0, 4.4)
     spent = np.geomspace(10, 1e7, 61)
     chip, a100 = catalogue.system(RUNNING.system).chip, catalogue.chip("a100-80gb")
     lines = {"compute": (chip.id, RUNNING.precision, plain(chip.name)), "muted": (a100.id, "bf16", plain(a100.name))}
-    for ink, (id, precision, name) in lines.items():
+    for ink, (id, precision, _) in lines.items():
         axes.plot(spent, _even(id, precision, spent), color=COLOURS[ink], ls="-" if ink == "compute" else "--", lw=2)
     kv, train = _caches(), simulation.activations()
     axes.plot([one.flop_spent for one in kv], [one.hold for one in kv], "o", color=COLOURS["kv"], ms=7)
@@ -436,10 +534,27 @@ def worth() -> Drawing:
         place = (-8, 4, "right") if ink == "muted" else (10, -8, "left")
         beside(axes, f"{words}, {precision.upper()}", (2e5, even[ink]), place[:2], ink, ha=place[2])
     beside(axes, "KV caches:\nread every step", (4e5, kv[0].hold), (0, -10), "kv", ha="center", va="top")
-    for one, across in ((kv[1], 1), (kv[-1], -1)):
-        beside(axes, one.name.removeprefix("Llama 3.1 "), (one.flop_spent, one.hold), (0, 7), "kv", ha="center", va="bottom", fontsize=10)
+    for one, _across in ((kv[1], 1), (kv[-1], -1)):
+        beside(
+            axes,
+            one.name.removeprefix("Llama 3.1 "),
+            (one.flop_spent, one.hold),
+            (0, 7),
+            "kv",
+            ha="center",
+            va="bottom",
+            fontsize=10,
+        )
     beside(axes, "attention\nscores", (train[1].flop_spent, train[1].hold), (0, -10), "second", ha="center", va="top")
-    beside(axes, "layers, but\nfor scores", (train[4].flop_spent, train[4].hold), (-12, 4), "accent", ha="right", va="center")
+    beside(
+        axes,
+        "layers, but\nfor scores",
+        (train[4].flop_spent, train[4].hold),
+        (-12, 4),
+        "accent",
+        ha="right",
+        va="center",
+    )
     axes.text(0.03, 0.88, "training on A100:", transform=axes.transAxes, va="top")
     axes.text(0.03, 0.96, "compute again", transform=axes.transAxes, va="top", weight="bold")
     axes.text(0.97, 0.04, "keep", transform=axes.transAxes, ha="right", weight="bold")
@@ -450,13 +565,17 @@ def _worth_says(kv: list[_Cache], train: list[simulation.Kept]) -> str:
     """What is where, in words."""
     ends = min(kv, key=lambda one: one.flop_spent), max(kv, key=lambda one: one.flop_spent)
     spans = lambda kept: f"{significant(min(kept), 2)} to {significant(max(kept), 2)}"
-    over = {kind: [one.hold / _even("a100-80gb", "bf16", one.flop_spent) for one in train if one.part == kind] for kind in ("layers", "scores")}
+    over = {
+        kind: [one.hold / _even("a100-80gb", "bf16", one.flop_spent) for one in train if one.part == kind]
+        for kind in ("layers", "scores")
+    }
     least = min(_even(RUNNING.system, RUNNING.precision, one.flop_spent) / one.hold for one in kv)
     return (
-        "Seconds until a kept byte is used, 0.001 to 1,000, against FLOPs to compute it again, 10 to 10 million, both log, with the break-even "
-        "lines of two chips: above them computing again is cheaper, below them keeping. KV caches, read every step, lie far below: "
-        f"{ends[0].name} to {ends[1].name} take {significant(ends[0].flop_spent, 2)} to {significant(ends[1].flop_spent, 2)} FLOPs a byte, and "
-        f"keeping pays at least {least:,.0f} times over. Training's activations on A100, of four GPTs: those of the layers are held for "
-        f"{spans(over['layers'])} times the break-even, attention's scores for {spans(over['scores'])} times. The scores are what practice "
-        "computes again."
+        "Seconds until a kept byte is used, 0.001 to 1,000, against FLOPs to compute it again, 10 to 10 million, both"
+        " log, with the break-even lines of two chips: above them computing again is cheaper, below them keeping. KV"
+        f" caches, read every step, lie far below: {ends[0].name} to {ends[1].name} take"
+        f" {significant(ends[0].flop_spent, 2)} to {significant(ends[1].flop_spent, 2)} FLOPs a byte, and keeping pays"
+        f" at least {least:,.0f} times over. Training's activations on A100, of four GPTs: those of the layers are held"
+        f" for {spans(over['layers'])} times the break-even, attention's scores for {spans(over['scores'])} times. The"
+        " scores are what practice computes again."
     )

@@ -57,7 +57,7 @@ class Ledger:
         return np.matmul(a, b, out=out)
 
 
-# --- one function ------------------------------------------------------------------------------------------------------
+# --- one function -----------------------------------------------------------------------------------------------------
 
 
 def norm(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -97,7 +97,7 @@ class Layer(NamedTuple):
         return turned
 
 
-# --- the network -------------------------------------------------------------------------------------------------------
+# --- the network ------------------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -114,11 +114,26 @@ class Network:
             raise ValueError(f"kind is {self.kind!r}: the kinds are {', '.join(KINDS)}")
 
     @classmethod
-    def random(cls, kind: str, depth: int, width: int = 32, inputs: int = 64, outputs: int = 10, *,
-               normed: bool = True, gain: float = 1.0, seed: int = 0, dtype: str = "float64") -> Network:  # fmt: skip
-        """Random weights; with gain 1 products keep the variance of what is multiplied, `hidden` is as wide as a stream."""
+    def random(
+        cls,
+        kind: str,
+        depth: int,
+        width: int = 32,
+        inputs: int = 64,
+        outputs: int = 10,
+        *,
+        normed: bool = True,
+        gain: float = 1.0,
+        seed: int = 0,
+        dtype: str = "float64",
+    ) -> Network:
+        """Random weights; with gain 1 products keep the variance of what is multiplied, `hidden` is as wide as a
+        stream.
+        """
         draw, streams = np.random.default_rng(seed), 2 if kind == "reversible" else 1
-        weights = lambda rows, columns, by=1.0: (draw.standard_normal((rows, columns)) * by / np.sqrt(rows)).astype(dtype)
+        weights = lambda rows, columns, by=1.0: (draw.standard_normal((rows, columns)) * by / np.sqrt(rows)).astype(
+            dtype
+        )
         layers = [Layer(weights(width, width, gain), weights(width, width, gain), normed) for _ in range(depth)]
         return cls(weights(inputs, streams * width), layers, weights(streams * width, outputs), kind)
 
@@ -139,14 +154,24 @@ class Network:
     def start(self, inputs: np.ndarray, ledger: Ledger) -> State:
         """The streams below the first layer."""
         entered = ledger.product(inputs, self.inlet)
-        return tuple(np.ascontiguousarray(half) for half in np.split(entered, 2, axis=1)) if self.kind == "reversible" else (entered,)
+        return (
+            tuple(np.ascontiguousarray(half) for half in np.split(entered, 2, axis=1))
+            if self.kind == "reversible"
+            else (entered,)
+        )
 
     def up(self, state: State, out: np.ndarray) -> State:
         """The streams above a layer whose f gave `out`."""
-        return {"plain": lambda: (out,), "residual": lambda: (state[0] + out,), "reversible": lambda: (state[1] + out, state[0])}[self.kind]()
+        return {
+            "plain": lambda: (out,),
+            "residual": lambda: (state[0] + out,),
+            "reversible": lambda: (state[1] + out, state[0]),
+        }[self.kind]()
 
     def down(self, state: State, layer: Layer, ledger: Ledger) -> tuple[State, State]:
-        """The streams below a layer from those above it, and what its backward pass needs: only a reversible network can."""
+        """The streams below a layer from those above it, and what its backward pass needs: only a reversible network
+        can.
+        """
         if self.kind != "reversible":
             raise ValueError(f"a {self.kind} network cannot be run backwards")
         out, kept = layer(state[1], ledger)
@@ -167,7 +192,7 @@ class Network:
         return np.concatenate(state, axis=1) @ self.outlet
 
 
-# --- gradients, with activations had in three ways ----------------------------------------------------------------------
+# --- gradients, with activations had in three ways --------------------------------------------------------------------
 
 
 def blank(network: Network) -> list[np.ndarray]:
@@ -175,8 +200,15 @@ def blank(network: Network) -> list[np.ndarray]:
     return [np.empty_like(matrix) for matrix in network.weights]
 
 
-def gradients(network: Network, inputs: np.ndarray, labels: np.ndarray, way: str = "stored", segment: int = 1,
-              into: list[np.ndarray] | None = None, ledger: Ledger | None = None) -> tuple[float, list[np.ndarray]]:  # fmt: skip
+def gradients(
+    network: Network,
+    inputs: np.ndarray,
+    labels: np.ndarray,
+    way: str = "stored",
+    segment: int = 1,
+    into: list[np.ndarray] | None = None,
+    ledger: Ledger | None = None,
+) -> tuple[float, list[np.ndarray]]:
     """Mean cross-entropy (nats) of a batch, and its gradients in the order of `weights`.
 
     way: "stored" keeps every layer's activations; "checkpointed" keeps the streams every `segment` layers and runs
@@ -245,7 +277,9 @@ def _below(network: Network, n: int, slopes: State, needs: State, into: list[np.
     return (through,) if network.kind == "residual" else (through, slopes[0])
 
 
-def _down_kept(network: Network, kept: list[State], first: int, slopes: State, into: list[np.ndarray], ledger: Ledger) -> State:
+def _down_kept(
+    network: Network, kept: list[State], first: int, slopes: State, into: list[np.ndarray], ledger: Ledger
+) -> State:
     """Down through layers whose activations are kept, from the layer `first` on; each is freed once it is used."""
     while kept:
         needs = kept.pop()
@@ -254,7 +288,9 @@ def _down_kept(network: Network, kept: list[State], first: int, slopes: State, i
     return slopes
 
 
-def _down_segments(network: Network, marks: list[State], segment: int, slopes: State, into: list[np.ndarray], ledger: Ledger) -> State:
+def _down_segments(
+    network: Network, marks: list[State], segment: int, slopes: State, into: list[np.ndarray], ledger: Ledger
+) -> State:
     """Down segment by segment: from each kept state forward again, then down through what that gave."""
     while marks:
         mark = state = marks.pop()
@@ -283,11 +319,13 @@ def _down_rebuilt(network: Network, state: State, slopes: State, into: list[np.n
     return slopes
 
 
-# --- what a step takes ---------------------------------------------------------------------------------------------------
+# --- what a step takes ------------------------------------------------------------------------------------------------
 
 
 class Step(NamedTuple):
-    """What one training step took: bytes kept at most by the ledger's count, and by Python's own; multiply-adds by phase."""
+    """What one training step took: bytes kept at most by the ledger's count, and by Python's own; multiply-adds by
+    phase.
+    """
 
     kept: int
     traced: int  # beyond what stood before: what is kept, and working arrays
@@ -309,13 +347,15 @@ def step(network: Network, inputs: np.ndarray, labels: np.ndarray, way: str, seg
 
 
 def layer_bytes(network: Network, samples: int) -> tuple[int, int]:
-    """Bytes of one stream, and those that one layer keeps for its backward pass: what goes in, what is hidden, the deviations."""
+    """Bytes of one stream, and those that one layer keeps for its backward pass: what goes in, what is hidden, the
+    deviations.
+    """
     width, hidden = network.layers[0].inner.shape
     value = network.inlet.itemsize
     return samples * width * value, samples * (width + hidden + network.layers[0].normed) * value
 
 
-# --- how a difference grows ----------------------------------------------------------------------------------------------
+# --- how a difference grows -------------------------------------------------------------------------------------------
 
 SMALL = 1e-6  # a difference small enough for f to be straight, in double precision
 SHIFTED = 7  # keeps a seed's shifts apart from its weights
@@ -327,7 +367,9 @@ def _size(state: State) -> float:
 
 
 def growth(network: Network, state: State, seed: int = 0) -> np.ndarray:
-    """Relative difference below each layer and above the last, over that at the start [depth + 1], in double precision."""
+    """Relative difference below each layer and above the last, over that at the start [depth + 1], in double
+    precision.
+    """
     draw = np.random.default_rng((seed, SHIFTED))
     shift = tuple(SMALL * stream.std() * draw.standard_normal(stream.shape) for stream in state)
     pairs = zip(network.run(state), network.run(tuple(a + b for a, b in zip(state, shift))))
@@ -336,7 +378,9 @@ def growth(network: Network, state: State, seed: int = 0) -> np.ndarray:
 
 
 def growth_back(network: Network, state: State, seed: int = 0) -> np.ndarray:
-    """The same on the way down from the streams at the top: over the difference there, after 0, 1, … layers [depth + 1]."""
+    """The same on the way down from the streams at the top: over the difference there, after 0, 1, … layers [depth +
+    1].
+    """
     draw, nobody = np.random.default_rng((seed, SHIFTED)), Ledger()
     one = network.run(state)[-1]
     two, found = tuple(stream + SMALL * stream.std() * draw.standard_normal(stream.shape) for stream in one), []
@@ -349,10 +393,12 @@ def growth_back(network: Network, state: State, seed: int = 0) -> np.ndarray:
 
 
 class _Wide:
-    """Variances in a network of infinite width: what a layer adds to a stream and to a difference, and each stream's, layer by layer.
+    """Variances in a network of infinite width: what a layer adds to a stream and to a difference, and each stream's,
+    layer by layer.
 
-    A layer's values, and its differences, are independent of all that came before, because its weights are: they add up. This is mean-field theory
-    (Poole and others, arXiv 1606.05340; for residual networks Yang and Schoenholz, 1712.08969).
+    A layer's values, and its differences, are independent of all that came before, because its weights are: they add
+    up. This is mean-field theory (Poole and others, arXiv 1606.05340; for residual networks Yang and Schoenholz,
+    1712.08969).
     """
 
     def __init__(self, kind: str, depth: int, gain: float, normed: bool):
@@ -401,7 +447,9 @@ def expected_growth_back(depth: int, gain: float = 1.0, normed: bool = True) -> 
 
 
 def round_trip(network: Network, inputs: np.ndarray, dtype: str) -> np.ndarray:
-    """Relative error of the streams rebuilt from the top, after 0, 1, … layers back [depth + 1], all in one precision."""
+    """Relative error of the streams rebuilt from the top, after 0, 1, … layers back [depth + 1], all in one
+    precision.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
         low = network.cast(dtype)
         states = low.run(low.start(inputs.astype(dtype), Ledger()))
@@ -413,7 +461,7 @@ def round_trip(network: Network, inputs: np.ndarray, dtype: str) -> np.ndarray:
     return np.array(found)
 
 
-# --- training ------------------------------------------------------------------------------------------------------------
+# --- training ---------------------------------------------------------------------------------------------------------
 
 
 class Digits(NamedTuple):
@@ -427,7 +475,9 @@ class Digits(NamedTuple):
 
 @cache
 def digits() -> Digits:
-    """1,797 digits of the UCI repository, as scikit-learn carries them; every fifth, in a fixed random order, is for the test."""
+    """1,797 digits of the UCI repository, as scikit-learn carries them; every fifth, in a fixed random order, is for
+    the test.
+    """
     home = Path(importlib.util.find_spec("sklearn").origin).parent  # found and not imported, which would take a second
     rows = np.loadtxt(home / "datasets" / "data" / "digits.csv.gz", delimiter=",")
     rows = rows[np.random.default_rng(0).permutation(len(rows))]
@@ -438,7 +488,9 @@ def digits() -> Digits:
 
 @dataclass
 class Trained:
-    """A network after training, its loss at each step and its accuracy on the test's digits before and after each epoch."""
+    """A network after training, its loss at each step and its accuracy on the test's digits before and after each
+    epoch.
+    """
 
     network: Network
     losses: list[float] = field(default_factory=list)
@@ -451,8 +503,12 @@ def accuracy(network: Network, data: Digits) -> float:
     return float((network(data.test.astype(network.inlet.dtype)).argmax(axis=1) == data.test_labels).mean())
 
 
-def train(network: Network, way: str, epochs: int = 15, batch: int = 64, rate: float = 3e-3, segment: int = 4, seed: int = 0) -> Trained:
-    """Train a network on the digits, in place, by Adam with a rate that falls to nothing; the same seed gives the same run."""
+def train(
+    network: Network, way: str, epochs: int = 15, batch: int = 64, rate: float = 3e-3, segment: int = 4, seed: int = 0
+) -> Trained:
+    """Train a network on the digits, in place, by Adam with a rate that falls to nothing; the same seed gives the same
+    run.
+    """
     data, draw, run = digits(), np.random.default_rng(seed), Trained(network)
     pixels, into = data.train.astype(network.inlet.dtype), blank(network)
     run.steps_per_epoch, run.accuracy = len(pixels) // batch, [accuracy(network, data)]
@@ -475,7 +531,15 @@ def trained(way: str, depth: int = TRAINED) -> Trained:
     return train(Network.random("reversible", depth, dtype="float32"), way)
 
 
-def _adam(weights: list[np.ndarray], slopes: list[np.ndarray], moments: list, count: int, rate: float, fades=(0.9, 0.99), least=1e-8) -> None:
+def _adam(
+    weights: list[np.ndarray],
+    slopes: list[np.ndarray],
+    moments: list,
+    count: int,
+    rate: float,
+    fades=(0.9, 0.99),
+    least=1e-8,
+) -> None:
     """One step of Adam (arXiv 1412.6980), in place."""
     for weight, slope, (first, second) in zip(weights, slopes, moments):
         first += (1 - fades[0]) * (slope - first)
@@ -483,18 +547,25 @@ def _adam(weights: list[np.ndarray], slopes: list[np.ndarray], moments: list, co
         weight -= rate / (1 - fades[0] ** count) * first / (np.sqrt(second / (1 - fades[1] ** count)) + least)
 
 
-# --- a network as a cipher -----------------------------------------------------------------------------------------------
+# --- a network as a cipher --------------------------------------------------------------------------------------------
 
 BYTES = 16  # of a block
-LOGISTIC = 1.702  # makes the logistic function the normal distribution's, to a hundredth: output bytes are then nearly uniform
+LOGISTIC = (
+    1.702  # makes the logistic function the normal distribution's, to a hundredth: output bytes are then nearly uniform
+)
 
 
 def scrambler(kind: str, depth: int, seed: int = 0, width: int = 64, gain: float = 1.0, normed: bool = True):
-    """A function of blocks, bytes [n, 16] to bytes [n, 16], by a network whose random weights are the key. It has no inverse."""
+    """A function of blocks, bytes [n, 16] to bytes [n, 16], by a network whose random weights are the key. It has no
+    inverse.
+    """
     network = Network.random(kind, depth, width, BYTES, BYTES, normed=normed, gain=gain, seed=seed)
 
     def encrypt(blocks: np.ndarray) -> np.ndarray:
-        state, nobody = network.start((blocks.astype(float) - 127.5) / 73.9, Ledger()), Ledger()  # bytes have deviation 73.9
+        state, nobody = (
+            network.start((blocks.astype(float) - 127.5) / 73.9, Ledger()),
+            Ledger(),
+        )  # bytes have deviation 73.9
         for layer in network.layers:
             state = network.up(state, layer(state[0], nobody)[0])
         out = norm(np.concatenate(state, axis=1))[0] @ network.outlet

@@ -35,7 +35,7 @@ def _network() -> Any:
     return network, simulation
 
 
-# --- what is run -------------------------------------------------------------------------------------------------------
+# --- what is run ------------------------------------------------------------------------------------------------------
 
 
 @cache
@@ -48,7 +48,7 @@ def step(way: str, depth: int):
     return network.step(net, data.train[:SAMPLES], data.train_labels[:SAMPLES], way, segment)
 
 
-# --- the prose ---------------------------------------------------------------------------------------------------------
+# --- the prose --------------------------------------------------------------------------------------------------------
 
 
 def spreading() -> dict[str, str]:
@@ -59,12 +59,28 @@ def spreading() -> dict[str, str]:
     plain = simulation.attacked("plain")
     share = lambda value: f"{value:.0%}"
     return {
-        "mixed": f"{eq.half_mixed(half_bits=simulation.HALF_BITS):.1%}", "counted_1": f"{counted['x'][1]:.1%}", "counted_2": f"{counted['x'][2]:.1%}", "counted_y": f"{counted['y'][2]:.1%}", "counted_y3": f"{counted['y'][3]:.1%}",
-        "net_correlation": f"{net.told.correlation:.3f}", "cipher_correlation": f"{cipher.told.correlation:.2f}", "net_told": share(net.apart), "cipher_told": share(cipher.apart),
-        "net_matched": share(net.broken.matched), "net_found": share(net.broken.found), "net_queries": significant(net.broken.queries, 2), "cipher_matched": share(cipher.broken.matched),
-        "attack_rounds": str(simulation.ROUNDS), "plain_told": share(plain.apart), "plain_matched": share(plain.broken.matched), "plain_correlation": f"{plain.told.correlation:.2f}",
-        **{f"{name}_trials": str(inspect.signature(run).parameters["trials"].default) for name, run in (("told", simulation.distinguish), ("search", simulation.climb))},
-    }  # fmt: skip
+        "mixed": f"{eq.half_mixed(half_bits=simulation.HALF_BITS):.1%}",
+        "counted_1": f"{counted['x'][1]:.1%}",
+        "counted_2": f"{counted['x'][2]:.1%}",
+        "counted_y": f"{counted['y'][2]:.1%}",
+        "counted_y3": f"{counted['y'][3]:.1%}",
+        "net_correlation": f"{net.told.correlation:.3f}",
+        "cipher_correlation": f"{cipher.told.correlation:.2f}",
+        "net_told": share(net.apart),
+        "cipher_told": share(cipher.apart),
+        "net_matched": share(net.broken.matched),
+        "net_found": share(net.broken.found),
+        "net_queries": significant(net.broken.queries, 2),
+        "cipher_matched": share(cipher.broken.matched),
+        "attack_rounds": str(simulation.ROUNDS),
+        "plain_told": share(plain.apart),
+        "plain_matched": share(plain.broken.matched),
+        "plain_correlation": f"{plain.told.correlation:.2f}",
+        **{
+            f"{name}_trials": str(inspect.signature(run).parameters["trials"].default)
+            for name, run in (("told", simulation.distinguish), ("search", simulation.climb))
+        },
+    }
 
 
 def keeping() -> dict[str, str]:
@@ -78,11 +94,16 @@ def keeping() -> dict[str, str]:
     errors = {name: network.round_trip(net, data.train[:SAMPLES], kind) for name, kind in PRECISIONS.items()}
     return {
         "steps": f"{len(anew.losses):,}",
-        "loss_apart": power(apart), "digits": f"{len(data.train_labels):,}", "layers": str(len(anew.network.layers)),
-        "kept_stored_shallow": kept("stored", SHALLOW), **{f"kept_{way}_deep": kept(way, DEEP) for way in network.WAYS},
-        "work": f"{work('reversible'):.2f}", "shallow": str(SHALLOW), "deep": str(DEEP),
+        "loss_apart": power(apart),
+        "digits": f"{len(data.train_labels):,}",
+        "layers": str(len(anew.network.layers)),
+        "kept_stored_shallow": kept("stored", SHALLOW),
+        **{f"kept_{way}_deep": kept(way, DEEP) for way in network.WAYS},
+        "work": f"{work('reversible'):.2f}",
+        "shallow": str(SHALLOW),
+        "deep": str(DEEP),
         **{f"error_{name}": power(found[DEEP]) for name, found in errors.items()},
-    }  # fmt: skip
+    }
 
 
 def worth() -> dict[str, str]:
@@ -90,21 +111,47 @@ def worth() -> dict[str, str]:
     net, rack = model(DENSE), system(RUNNING.system)
     known = {"n_active": net.n_active, "layers": net.layers, "width": net.d_model, "kept_per_value": KEPT}
     kept = take(eq.layer_kept, known, rows=TOKENS)
-    spent = {"act": take(eq.activation_flop_spent, known), "kv": RUNNING(eq.kv_flop_spent), "kv_405": eq.kv_flop_spent(n_active=net.n_active, kv_bytes_per_token=net.kv_bytes_per_token())}
-    worth = lambda name, precision: eq.keep_even(flop_spent=spent[name], hbm=rack.hbm_bytes, flops=rack.flops(precision))
+    spent = {
+        "act": take(eq.activation_flop_spent, known),
+        "kv": RUNNING(eq.kv_flop_spent),
+        "kv_405": eq.kv_flop_spent(n_active=net.n_active, kv_bytes_per_token=net.kv_bytes_per_token()),
+    }
+    worth = lambda name, precision: eq.keep_even(
+        flop_spent=spent[name], hbm=rack.hbm_bytes, flops=rack.flops(precision)
+    )
     streams = 2 * TOKENS * net.d_model  # one stream, in 16 bits
     sizes = {"depth": net.layers, "stream_bytes": streams, "layer_bytes": kept}
     _, simulation = _network()
     a100 = chip("a100-80gb")
-    over = {part: sorted(row.hold / eq.keep_even(flop_spent=row.flop_spent, hbm=a100.hbm_bytes, flops=a100.flops("bf16"))
-                         for row in simulation.activations() if row.part == part) for part in ("layers", "scores")}  # fmt: skip
+    over = {
+        part: sorted(
+            row.hold / eq.keep_even(flop_spent=row.flop_spent, hbm=a100.hbm_bytes, flops=a100.flops("bf16"))
+            for row in simulation.activations()
+            if row.part == part
+        )
+        for part in ("layers", "scores")
+    }
     return {
-        "act_layer": pretty(kept, "byte", 2), "act_all": pretty(take(eq.stored, sizes), "byte", 3), "act_tokens": f"{TOKENS:,}", "act_reversible": pretty(take(eq.reversible, sizes), "byte", 2),
-        "act_checkpointed": pretty(take(eq.checkpointed, sizes, segment=1), "byte", 2), "act_best": pretty(take(eq.checkpointed_least, sizes), "byte", 2), "act_stretch": significant(take(eq.segment_best, sizes), 2),
-        "act_hbm": pretty(rack.chip.hbm_bytes, "byte"), "spent_act": significant(spent["act"], 2), "spent_kv": f"{spent['kv'] / 1e6:.1f} million", "spent_kv_405": f"{spent['kv_405'] / 1e6:.1f} million",
-        "spent_more": significant(spent["kv_405"] / spent["act"], 2), "lasts_act": f"{worth('act', 'bf16'):.1f} s", "lasts_kv": pretty(worth("kv", "fp8"), "s", 2), "lasts_kv_405": pretty(worth("kv_405", "fp8"), "s", 2),
-        "layers_least": significant(over["layers"][0], 1), "layers_most": significant(over["layers"][-1], 2), "scores_least": significant(over["scores"][0], 2), "scores_most": significant(over["scores"][-1], 2),
-    }  # fmt: skip
+        "act_layer": pretty(kept, "byte", 2),
+        "act_all": pretty(take(eq.stored, sizes), "byte", 3),
+        "act_tokens": f"{TOKENS:,}",
+        "act_reversible": pretty(take(eq.reversible, sizes), "byte", 2),
+        "act_checkpointed": pretty(take(eq.checkpointed, sizes, segment=1), "byte", 2),
+        "act_best": pretty(take(eq.checkpointed_least, sizes), "byte", 2),
+        "act_stretch": significant(take(eq.segment_best, sizes), 2),
+        "act_hbm": pretty(rack.chip.hbm_bytes, "byte"),
+        "spent_act": significant(spent["act"], 2),
+        "spent_kv": f"{spent['kv'] / 1e6:.1f} million",
+        "spent_kv_405": f"{spent['kv_405'] / 1e6:.1f} million",
+        "spent_more": significant(spent["kv_405"] / spent["act"], 2),
+        "lasts_act": f"{worth('act', 'bf16'):.1f} s",
+        "lasts_kv": pretty(worth("kv", "fp8"), "s", 2),
+        "lasts_kv_405": pretty(worth("kv_405", "fp8"), "s", 2),
+        "layers_least": significant(over["layers"][0], 1),
+        "layers_most": significant(over["layers"][-1], 2),
+        "scores_least": significant(over["scores"][0], 2),
+        "scores_most": significant(over["scores"][-1], 2),
+    }
 
 
 PAIRS = (("resnet-32", "revnet-38"), ("resnet-110", "revnet-110"), ("resnet-164", "revnet-164"))
@@ -118,8 +165,9 @@ def times() -> list[tuple[str, str, list[float]]]:
     sets = ("cifar10_duration", "cifar100_duration")
     return [
         (f"{plain} → {anew}", framework, [ratio((plain, framework), (anew, framework), name) for name in sets])
-        for plain, anew in PAIRS for framework in ("TensorFlow", "PyTorch")
-    ]  # fmt: skip
+        for plain, anew in PAIRS
+        for framework in ("TensorFlow", "PyTorch")
+    ]
 
 
 def measured() -> dict[str, str]:
@@ -128,15 +176,33 @@ def measured() -> dict[str, str]:
     slower = sorted(ratio for _, _, ratios in times() for ratio in ratios)
     [megatron] = measurement("korthikanti_activation_formula").records(model="530B")
     [paper] = measurement("revnet_paper").records()
-    again = sorted(row["full_recompute_s"] / row["selective_recompute_s"] for row in measurement("korthikanti_iteration_times").records())
+    again = sorted(
+        row["full_recompute_s"] / row["selective_recompute_s"]
+        for row in measurement("korthikanti_iteration_times").records()
+    )
     return {
-        "res_164": str(memory["resnet-164"]), "rev_164": str(memory["revnet-164"]), "rev_38": str(memory["revnet-38"]),
-        "less": significant(memory["resnet-164"] / memory["revnet-164"], 2), "slower_least": significant(slower[0], 3), "slower_most": significant(slower[-1], 3), "slower_below": str(sum(ratio < eq.work_ratio(recomputed=1) for ratio in slower)), "slower_all": str(len(slower)), "rev_110": str(memory["revnet-110"]),
-        "paper_extra": f"{paper['extra_compute']:.0%}", "paper_low": f"{paper['low_slowdown']:g}", "paper_high": f"{paper['high_slowdown']:g}",
-        "paper_error": f"{paper['ordinary_error']:.1%}", "paper_error_rev": f"{paper['reversible_error']:.1%}", "again_least": f"{again[0]:.2f}", "again_most": f"{again[-1]:.2f}",
-        "state": f"{megatron['state_GiB']:.0f}", "act_before": f"{megatron['activations_GiB']:.0f}", "act_after": f"{megatron['remaining_GiB']:.0f}", "megatron": megatron["model"].replace("B", " billion"),
+        "res_164": str(memory["resnet-164"]),
+        "rev_164": str(memory["revnet-164"]),
+        "rev_38": str(memory["revnet-38"]),
+        "less": significant(memory["resnet-164"] / memory["revnet-164"], 2),
+        "slower_least": significant(slower[0], 3),
+        "slower_most": significant(slower[-1], 3),
+        "slower_below": str(sum(ratio < eq.work_ratio(recomputed=1) for ratio in slower)),
+        "slower_all": str(len(slower)),
+        "rev_110": str(memory["revnet-110"]),
+        "paper_extra": f"{paper['extra_compute']:.0%}",
+        "paper_low": f"{paper['low_slowdown']:g}",
+        "paper_high": f"{paper['high_slowdown']:g}",
+        "paper_error": f"{paper['ordinary_error']:.1%}",
+        "paper_error_rev": f"{paper['reversible_error']:.1%}",
+        "again_least": f"{again[0]:.2f}",
+        "again_most": f"{again[-1]:.2f}",
+        "state": f"{megatron['state_GiB']:.0f}",
+        "act_before": f"{megatron['activations_GiB']:.0f}",
+        "act_after": f"{megatron['remaining_GiB']:.0f}",
+        "megatron": megatron["model"].replace("B", " billion"),
         "again_said": f"{eq.work_ratio(recomputed=1):.2f}",
-    }  # fmt: skip
+    }
 
 
 def all() -> dict[str, str]:

@@ -1,7 +1,9 @@
-"""Ciphers that really run: a Feistel network, how changes spread through it, and attacks that follow small differences.
+"""Ciphers that really run: a Feistel network, how changes spread through it, and attacks that follow small
+differences.
 
 Nothing here uses the formulas. A round takes (x, y) to (y + f(x), x), where + is exclusive or; f need not have an
-inverse. The cipher is for study: nobody has tried to break it, and almost all new ciphers are broken once somebody does.
+inverse. The cipher is for study: nobody has tried to break it, and almost all new ciphers are broken once somebody
+does.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from blackboard.reversibility.equations import KEPT
 Blocks = np.ndarray  # bytes [n, bytes of a block]
 Encrypt = Callable[[Blocks], Blocks]
 
-# --- the coupling ------------------------------------------------------------------------------------------------------
+# --- the coupling -----------------------------------------------------------------------------------------------------
 
 
 def couple(x: Any, y: Any, functions: Sequence[Callable], add: Callable = np.bitwise_xor) -> tuple[Any, Any]:
@@ -45,7 +47,7 @@ def unswapped(x: Any, y: Any, functions: Sequence[Callable], add: Callable = np.
     return x, y
 
 
-# --- a Feistel cipher --------------------------------------------------------------------------------------------------
+# --- a Feistel cipher -------------------------------------------------------------------------------------------------
 
 WORD = np.uint64(32)
 LOW = np.uint64(0xFFFFFFFF)
@@ -62,7 +64,9 @@ def square(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @dataclass(frozen=True)
 class Feistel:
-    """A cipher of blocks of two halves of `half_bits` bits each, 4 to 64, in unsigned 64-bit integers; a round for each key."""
+    """A cipher of blocks of two halves of `half_bits` bits each, 4 to 64, in unsigned 64-bit integers; a round for
+    each key.
+    """
 
     half_bits: int
     keys: tuple[int, ...]
@@ -84,7 +88,9 @@ class Feistel:
         return np.uint64(2**self.half_bits - 1)
 
     def f(self, x: np.ndarray, key: int) -> np.ndarray:
-        """The round function: the square of x + key, its upper half on its lower. Many x share a value, so it has no inverse."""
+        """The round function: the square of x + key, its upper half on its lower. Many x share a value, so it has no
+        inverse.
+        """
         high, low = square(x ^ np.uint64(key))
         if self.half_bits < 64:
             bits = np.uint64(self.half_bits)
@@ -102,7 +108,9 @@ class Feistel:
 
     def decrypt(self, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """And back. Without the swap the rounds are their own inverse."""
-        return (uncouple if self.swap else unswapped)(np.asarray(x, np.uint64), np.asarray(y, np.uint64), self.functions)
+        return (uncouple if self.swap else unswapped)(
+            np.asarray(x, np.uint64), np.asarray(y, np.uint64), self.functions
+        )
 
     def __call__(self, blocks: Blocks) -> Blocks:
         """The same on blocks of bytes; halves are 8, 16, 32 or 64 bits."""
@@ -112,7 +120,9 @@ class Feistel:
 
 
 def collision(cipher: Feistel, tries: int = 2**20, seed: int = 0) -> tuple[int, int]:
-    """Two inputs to which the first round's function gives the same value, by chance among so many; LookupError if none."""
+    """Two inputs to which the first round's function gives the same value, by chance among so many; LookupError if
+    none.
+    """
     x = np.unique(np.random.default_rng((seed, 4)).integers(0, int(cipher.mask), tries, np.uint64, endpoint=True))
     values = cipher.f(x, cipher.keys[0])
     order = np.argsort(values, kind="stable")
@@ -122,15 +132,19 @@ def collision(cipher: Feistel, tries: int = 2**20, seed: int = 0) -> tuple[int, 
     return int(x[order[same[0]]]), int(x[order[same[0] + 1]])
 
 
-# --- how a change spreads ------------------------------------------------------------------------------------------------
+# --- how a change spreads ---------------------------------------------------------------------------------------------
 
 
 AT_ONCE = 128  # blocks encrypted together: enough to fill the processor, few enough to stay in its cache
 
 
 def flipped(encrypt: Encrypt, bits: Sequence[int], size: int, blocks: int = 256, seed: int = 0) -> np.ndarray:
-    """Share of the output's bits that change when one input bit does, for each of these bits [bits, blocks]; `size` bytes a block."""
-    plain = np.random.default_rng((seed, 5)).integers(0, 256, (blocks, size), np.uint8)  # not the numbers that the key comes from
+    """Share of the output's bits that change when one input bit does, for each of these bits [bits, blocks]; `size`
+    bytes a block.
+    """
+    plain = np.random.default_rng((seed, 5)).integers(
+        0, 256, (blocks, size), np.uint8
+    )  # not the numbers that the key comes from
     flips, out, found = np.zeros((len(bits), 1, size), np.uint8), encrypt(plain), []
     flips[range(len(bits)), 0, [bit // 8 for bit in bits]] = [1 << bit % 8 for bit in bits]
     some = max(1, AT_ONCE // blocks)
@@ -142,7 +156,9 @@ def flipped(encrypt: Encrypt, bits: Sequence[int], size: int, blocks: int = 256,
 
 @cache
 def avalanche(half_bits: int, rounds: int, keys: int = 8, blocks: int = 64, swap: bool = True) -> dict[str, np.ndarray]:
-    """Mean share of flipped bits after 0, 1, … rounds [rounds + 1], for a flip in the half that enters f first, x, and in the other, y."""
+    """Mean share of flipped bits after 0, 1, … rounds [rounds + 1], for a flip in the half that enters f first, x, and
+    in the other, y.
+    """
     sides, size = {"x": range(half_bits), "y": range(half_bits, 2 * half_bits)}, half_bits // 4
     mean = lambda cipher, seed: {side: flipped(cipher, bits, size, blocks, seed).mean() for side, bits in sides.items()}
     found = [[mean(Feistel.random(half_bits, n, seed, swap), seed) for seed in range(keys)] for n in range(rounds + 1)]
@@ -150,9 +166,11 @@ def avalanche(half_bits: int, rounds: int, keys: int = 8, blocks: int = 64, swap
 
 
 def avalanche_exactly(half_bits: int, rounds: int, side: str) -> list[Fraction]:
-    """The same after 0, 1, … rounds for round functions drawn at random from all there are, a new one each round: exact, by listing differences.
+    """The same after 0, 1, … rounds for round functions drawn at random from all there are, a new one each round:
+    exact, by listing differences.
 
-    Where x differs, f's values are two independent draws and differ by anything with equal chance; where it does not, by nothing.
+    Where x differs, f's values are two independent draws and differ by anything with equal chance; where it does not,
+    by nothing.
     """
     size, weight = 2**half_bits, lambda value: value.bit_count()
     start = [(1 << bit, 0) if side == "x" else (0, 1 << bit) for bit in range(half_bits)]
@@ -169,10 +187,11 @@ def avalanche_exactly(half_bits: int, rounds: int, side: str) -> list[Fraction]:
 
 
 def differential(encrypt: Callable, change: int, bits: int) -> np.ndarray:
-    """How often each output difference [2 ** bits] follows an input difference, over all blocks of so many bits, as shares.
+    """How often each output difference [2 ** bits] follows an input difference, over all blocks of so many bits, as
+    shares.
 
-    `encrypt` takes and gives numbers of so many bits. This is a cipher's derivative in GF(2), of which differential cryptanalysis
-    follows the likeliest values.
+    `encrypt` takes and gives numbers of so many bits. This is a cipher's derivative in GF(2), of which differential
+    cryptanalysis follows the likeliest values.
     """
     blocks = np.arange(2**bits, dtype=np.uint64)
     apart = encrypt(blocks) ^ encrypt(blocks ^ np.uint64(change))
@@ -190,13 +209,15 @@ def whole(cipher: Feistel) -> Callable:
     return encrypt
 
 
-# --- attacks that follow small differences -------------------------------------------------------------------------------
+# --- attacks that follow small differences ----------------------------------------------------------------------------
 
 EDGE, PROBE, SHIFT = 40, 8, 4  # distance of bytes from 0 and 255; bytes by which a probe, and then all bytes, are moved
 
 
 def slopes(ask: Callable[[np.ndarray], np.ndarray], blocks: np.ndarray, inputs: Sequence[int]) -> np.ndarray:
-    """Change of each output byte for one more of each of these input bytes [..., inputs, outputs] at blocks [..., bytes], by two queries for each."""
+    """Change of each output byte for one more of each of these input bytes [..., inputs, outputs] at blocks [...,
+    bytes], by two queries for each.
+    """
     moves = np.zeros((len(inputs), blocks.shape[-1]), int)
     moves[range(len(inputs)), inputs] = PROBE
     higher, lower = (np.clip(blocks[..., None, :] + sign * moves, 0, 255) for sign in (1, -1))
@@ -205,7 +226,9 @@ def slopes(ask: Callable[[np.ndarray], np.ndarray], blocks: np.ndarray, inputs: 
 
 def _asked(encrypt: Encrypt) -> Callable[[np.ndarray], np.ndarray]:
     """The cipher as an attacker asks it: ciphertexts of blocks of integers [..., bytes], as numbers to reckon with."""
-    return lambda blocks: encrypt(blocks.reshape(-1, blocks.shape[-1]).astype(np.uint8)).astype(float).reshape(blocks.shape)
+    return lambda blocks: (
+        encrypt(blocks.reshape(-1, blocks.shape[-1]).astype(np.uint8)).astype(float).reshape(blocks.shape)
+    )
 
 
 class Foretold(NamedTuple):
@@ -220,7 +243,9 @@ class Foretold(NamedTuple):
 
 
 def foretell(make: Callable[[int], Encrypt], size: int, trials: int = 24) -> Foretold:
-    """Foretell what a small change of all bytes does, from slopes measured at the same block; each trial has its own key."""
+    """Foretell what a small change of all bytes does, from slopes measured at the same block; each trial has its own
+    key.
+    """
     found = []
     for seed in range(trials):
         ask, draw = _asked(make(seed)), np.random.default_rng((seed, 1))
@@ -246,7 +271,9 @@ def distinguish(make: Callable[[int], Encrypt], size: int, trials: int = 200) ->
 
 
 class Climb(NamedTuple):
-    """Searches for a secret: shares that found a plaintext with its ciphertext, and the secret itself; ciphertexts asked for, on average."""
+    """Searches for a secret: shares that found a plaintext with its ciphertext, and the secret itself; ciphertexts
+    asked for, on average.
+    """
 
     matched: float
     found: float
@@ -258,13 +285,16 @@ SHARES = np.array([1.0, 0.5, 0.2])  # of a step, tried side by side
 
 
 def climb(make: Callable[[int], Encrypt], size: int, trials: int = 20) -> Climb:
-    """Look for the last SECRET bytes of a plaintext, of which the others are known, from its ciphertext, by following slopes."""
+    """Look for the last SECRET bytes of a plaintext, of which the others are known, from its ciphertext, by following
+    slopes.
+    """
     ends = [_search(_asked(make(seed)), np.random.default_rng((seed, 3)), size) for seed in range(trials)]
     return Climb(*(float(np.mean(column)) for column in zip(*ends)))
 
 
 def _search(ask: Callable[[np.ndarray], np.ndarray], draw: np.random.Generator, size: int) -> tuple[bool, bool, int]:
-    """Whether a search met the ciphertext, whether by the secret, and what it asked, one start after the other until the first that meets it.
+    """Whether a search met the ciphertext, whether by the secret, and what it asked, one start after the other until
+    the first that meets it.
 
     The starts are run side by side, because that is faster; what later ones ask is not counted.
     """
@@ -281,8 +311,12 @@ def _search(ask: Callable[[np.ndarray], np.ndarray], draw: np.random.Generator, 
     return True, found, (first * STEPS + step + 1) * each
 
 
-def _nearer(ask: Callable[[np.ndarray], np.ndarray], target: np.ndarray, blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """From each block the best of a few of Newton's steps along the slopes, and how far its ciphertext still is from the target."""
+def _nearer(
+    ask: Callable[[np.ndarray], np.ndarray], target: np.ndarray, blocks: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """From each block the best of a few of Newton's steps along the slopes, and how far its ciphertext still is from
+    the target.
+    """
     size = blocks.shape[-1]
     found = zip(slopes(ask, blocks, range(size - SECRET, size)), target - ask(blocks))
     moves = np.array([np.linalg.lstsq(slope.T, gap, rcond=1e-3)[0] for slope, gap in found])
@@ -293,7 +327,7 @@ def _nearer(ask: Callable[[np.ndarray], np.ndarray], target: np.ndarray, blocks:
     return tries[best], misses[best]
 
 
-# --- three ciphers, attacked ---------------------------------------------------------------------------------------------
+# --- three ciphers, attacked ------------------------------------------------------------------------------------------
 
 ROUNDS, HALF_BITS, BLOCK = 8, 64, network.BYTES  # of the Feistel cipher; bytes of a block, as many as a network's
 DEEP = ROUNDS  # layers of a network
@@ -301,7 +335,9 @@ PLAIN = {"kind": "plain", "gain": 2.5}  # without residuals, and with large weig
 
 
 def ciphers(depth: int = DEEP) -> dict[str, Callable[[int], Encrypt]]:
-    """What is compared, as functions of a key's number: the Feistel cipher, a residual network, a plain one of large weights."""
+    """What is compared, as functions of a key's number: the Feistel cipher, a residual network, a plain one of large
+    weights.
+    """
     return {
         "Feistel": lambda seed: Feistel.random(HALF_BITS, ROUNDS, seed),
         "residual": lambda seed: network.scrambler("residual", depth, seed),
@@ -324,9 +360,10 @@ def attacked(name: str, depth: int = DEEP) -> Attacked:
     return Attacked(foretell(make, BLOCK), distinguish(make, BLOCK), climb(make, BLOCK))
 
 
-# --- what training keeps, in practice --------------------------------------------------------------------------------------
+# --- what training keeps, in practice ---------------------------------------------------------------------------------
 
-SCORES = 5  # Korthikanti and others: bytes that a layer keeps per head and pair of tokens, beside KEPT for each value of the stream
+# Korthikanti and others: bytes that a layer keeps per head and pair of tokens, beside KEPT for each value of the stream
+SCORES = 5
 VALUE = 2  # bytes of a value there
 MATRICES = 4 + 2 * 4  # of a GPT's layer, in squares of its width: attention's, and the feed-forward network's
 SEQUENCE = 2_048  # tokens of a sequence there
@@ -344,12 +381,16 @@ class Kept(NamedTuple):
 def activations() -> list[Kept]:
     """Training's activations of four GPTs on A100: those of streams and matrices ("layers"), and attention's "scores".
 
-    A token's forward pass takes two FLOPs a parameter, and two for each value of the queries, and again of the values, with each token of the
-    sequence. They are held for at most as many micro-batches as there are stages: the first stage's share of 1F1B.
+    A token's forward pass takes two FLOPs a parameter, and two for each value of the queries, and again of the values,
+    with each token of the sequence. They are held for at most as many micro-batches as there are stages: the first
+    stage's share of 1F1B.
     """
     found = []
     for row in catalogue.measurement("korthikanti_iteration_times").records():
-        width, hold = row["d_model"], row["selective_recompute_s"] * row["microbatch_size"] / row["batch"] * row["pipeline_parallel"]
+        width, hold = (
+            row["d_model"],
+            row["selective_recompute_s"] * row["microbatch_size"] / row["batch"] * row["pipeline_parallel"],
+        )
         found.append(Kept(row["model"], "layers", 2 * MATRICES * width**2 / (KEPT * width), hold))
         found.append(Kept(row["model"], "scores", 2 * 2 * SEQUENCE * width / (SCORES * row["heads"] * SEQUENCE), hold))
     return found

@@ -1,4 +1,6 @@
-"""Practice problems of the sparsity lesson: the batch that experts need, what it makes, what experts are worth, what they touch."""
+"""Practice problems of the sparsity lesson: the batch that experts need, what it makes, what experts are worth, what
+they touch.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,11 @@ MONTH = 30 * 24 * 60 * 60.0  # s, of 30 days
 
 BATCH, CHIP = "derive the critical batch and say what it does not depend on", "compute the hardware constant of a chip"
 EXPERT, TRAFFIC = "see the batch as an expert sees it", "turn a batch into tokens per second and a share of traffic"
-WORTH, TOUCH, FREE = "say what experts are worth", "say how many experts a small batch touches", "say when sparsity stops being free"
+WORTH, TOUCH, FREE = (
+    "say what experts are worth",
+    "say how many experts a small batch touches",
+    "say when sparsity stops being free",
+)
 
 
 def served(values: Values) -> Values:
@@ -33,7 +39,10 @@ def served(values: Values) -> Values:
     return bound | machine.symbols("fp8") | {"machine_name": machine.name}
 
 
-RACKS = {"machine": ("gb200-nvl72", "h200-8", "b200-64"), "net": ("deepseek-v3", "qwen3-235b-a22b", "kimi-k2", "glm-4.5")}
+RACKS = {
+    "machine": ("gb200-nvl72", "h200-8", "b200-64"),
+    "net": ("deepseek-v3", "qwen3-235b-a22b", "kimi-k2", "glm-4.5"),
+}
 SHARED = ("deepseek-v3", "kimi-k2", "mistral-large-3", "glm-4.5")  # models with one shared expert
 
 # --- what experts are worth: the published fit -----------------------------------------------------------------------
@@ -43,7 +52,8 @@ LAW = fit("S-BASE")  # the same constants in natural logarithms, by notation nam
 LAW_TEXT = (
     rf"$\log_{{10}} \mathcal{{L}} = {FIT['a']} \log_{{10}} N - {-FIT['b']} \log_{{10}} \hat{{n}} "
     rf"+ {FIT['c']} \log_{{10}} N \cdot \log_{{10}} \hat{{n}} + {FIT['d']}$, "
-    rf"where $1/\hat{{n}} = 1/(n - 1 + n_0) + 1/n_\infty$ for $n$ experts, $n_0 = {LAW['experts_offset']:.4g}$ and $n_\infty = {LAW['experts_most']:.4g}$"
+    rf"where $1/\hat{{n}} = 1/(n - 1 + n_0) + 1/n_\infty$ for $n$ experts, $n_0 = {LAW['experts_offset']:.4g}$ and"
+    rf" $n_\infty = {LAW['experts_most']:.4g}$"
 )
 
 
@@ -60,24 +70,53 @@ def as_good(base_size: float, experts: int) -> float:
 
 
 guess = Estimate(
-    id="guess", title="A guess before you read", level="easy",
-    ask="Take a dense language model of {base_size}. Replace feed-forward blocks by {experts} experts each and let every token use one of them, so "
-    "that a token costs as much as before. "
-    "How many times as large is a dense model that reaches the same loss? Guess: within a factor of 1.5 counts.",
-    draw={"base_size": (370e6, 130e6), "experts": (64, 128)}, derive=fitted, unit="1", within=1.5, objective=WORTH,
-    answer=lambda v: take(eq.quality_gain, v, n_effective=take(eq.n_effective, v)), second=lambda v: as_good(v["base_size"], v["experts"]) / v["base_size"],
-    means="A poor trade by the look of it. It is made all the same, because what is stored and not multiplied is cheap in a large batch.",
-    mistakes=(
-        Mistake(lambda v: v["experts"], "That would make every expert worth a whole model. A token still sees only one of them in each layer."),
-        Mistake(lambda v: 1.0, "Then experts would be in vain. The multiplications stay the same, but each token gets weights that suit it better."),
+    id="guess",
+    title="A guess before you read",
+    level="easy",
+    ask=(
+        "Take a dense language model of {base_size}. Replace feed-forward blocks by {experts} experts each and let"
+        " every token use one of them, so that a token costs as much as before. How many times as large is a dense"
+        " model that reaches the same loss? Guess: within a factor of 1.5 counts."
     ),
-    hints=("More than nothing, far less than the number of experts.", "Nearer to the logarithm of the number of experts than to the number itself."),
+    draw={"base_size": (370e6, 130e6), "experts": (64, 128)},
+    derive=fitted,
+    unit="1",
+    within=1.5,
+    objective=WORTH,
+    answer=lambda v: take(eq.quality_gain, v, n_effective=take(eq.n_effective, v)),
+    second=lambda v: as_good(v["base_size"], v["experts"]) / v["base_size"],
+    means=(
+        "A poor trade by the look of it. It is made all the same, because what is stored and not multiplied is cheap in"
+        " a large batch."
+    ),
+    mistakes=(
+        Mistake(
+            lambda v: v["experts"],
+            "That would make every expert worth a whole model. A token still sees only one of them in each layer.",
+        ),
+        Mistake(
+            lambda v: 1.0,
+            "Then experts would be in vain. The multiplications stay the same, but each token gets weights that suit it"
+            " better.",
+        ),
+    ),
+    hints=(
+        "More than nothing, far less than the number of experts.",
+        "Nearer to the logarithm of the number of experts than to the number itself.",
+    ),
     solution=lambda v: [
-        Step("By a published fit of the loss, which the lesson shows, the dense model that is as good has", take(eq.n_effective, v), "parameter"),
-        Step(f"Over the {{base_size}} of the model it started from, ${eq.quality_gain.latex}$ =",
-             take(eq.quality_gain, v, n_effective=take(eq.n_effective, v)), "1"),
+        Step(
+            "By a published fit of the loss, which the lesson shows, the dense model that is as good has",
+            take(eq.n_effective, v),
+            "parameter",
+        ),
+        Step(
+            f"Over the {{base_size}} of the model it started from, ${eq.quality_gain.latex}$ =",
+            take(eq.quality_gain, v, n_effective=take(eq.n_effective, v)),
+            "1",
+        ),
     ],
-)  # fmt: skip
+)
 
 # --- the critical batch ----------------------------------------------------------------------------------------------
 
@@ -89,162 +128,295 @@ def spec(values: Values) -> Values:
 
 
 constant = Quantity(
-    id="constant", title="A chip's constant", level="medium",
-    ask="{chip_name} multiplies {flops} in FP4: dense, and a multiply and an add count as two. It reads {bandwidth} from memory; a parameter in FP4 "
-    "is half a byte. "
-    "How many tokens must share a weight before multiplying takes as long as reading it?",
-    draw={"kind": ("b200", "gb300-nvl72", "gb200-nvl72", "mi355x")}, derive=spec, unit="token", objective=CHIP,
-    answer=lambda v: take(eq.hardware_constant, v), second=lambda v: (v["bytes_per_param"] / v["bandwidth"]) / (2 / v["flops"]),
-    means="This is the chip's C in FP4. In FP8 the rate and the byte usually change together and leave C as it is; not on every chip.",
-    mistakes=(
-        Mistake(lambda v: take(eq.hardware_constant, v, flops=2 * v["flops"]),
-                "Twice too large. Either a multiply-add was taken for one FLOP, or half a byte for a whole one, or the rate with 2:4 sparsity for "
-                "the dense one."),
-        Mistake(lambda v: take(eq.hardware_constant, v, flops=2 * v["flops"], bytes_per_param=1.0),
-                "That is FLOPs per byte. A parameter takes two FLOPs for each token, and half a byte: both are missing."),
-        Mistake(lambda v: take(eq.hardware_constant, v, bytes_per_param=4.0), "Bits for bytes: a parameter in FP4 is 4 bits, not 4 bytes."),
-        Mistake(lambda v: take(eq.hardware_constant, v, bandwidth=8 * v["bandwidth"]),
-                "Bits for bytes: the bandwidth is in bytes per second already."),
+    id="constant",
+    title="A chip's constant",
+    level="medium",
+    ask=(
+        "{chip_name} multiplies {flops} in FP4: dense, and a multiply and an add count as two. It reads {bandwidth}"
+        " from memory; a parameter in FP4 is half a byte. How many tokens must share a weight before multiplying takes"
+        " as long as reading it?"
     ),
-    hints=("Two times: to read one parameter, and to multiply it by one token.",
-           "Reading: bytes per parameter over bandwidth. Multiplying: 2 FLOP over the rate."),
+    draw={"kind": ("b200", "gb300-nvl72", "gb200-nvl72", "mi355x")},
+    derive=spec,
+    unit="token",
+    objective=CHIP,
+    answer=lambda v: take(eq.hardware_constant, v),
+    second=lambda v: (v["bytes_per_param"] / v["bandwidth"]) / (2 / v["flops"]),
+    means=(
+        "This is the chip's C in FP4. In FP8 the rate and the byte usually change together and leave C as it is; not on"
+        " every chip."
+    ),
+    mistakes=(
+        Mistake(
+            lambda v: take(eq.hardware_constant, v, flops=2 * v["flops"]),
+            "Twice too large. Either a multiply-add was taken for one FLOP, or half a byte for a whole one, or the rate"
+            " with 2:4 sparsity for the dense one.",
+        ),
+        Mistake(
+            lambda v: take(eq.hardware_constant, v, flops=2 * v["flops"], bytes_per_param=1.0),
+            "That is FLOPs per byte. A parameter takes two FLOPs for each token, and half a byte: both are missing.",
+        ),
+        Mistake(
+            lambda v: take(eq.hardware_constant, v, bytes_per_param=4.0),
+            "Bits for bytes: a parameter in FP4 is 4 bits, not 4 bytes.",
+        ),
+        Mistake(
+            lambda v: take(eq.hardware_constant, v, bandwidth=8 * v["bandwidth"]),
+            "Bits for bytes: the bandwidth is in bytes per second already.",
+        ),
+    ),
+    hints=(
+        "Two times: to read one parameter, and to multiply it by one token.",
+        "Reading: bytes per parameter over bandwidth. Multiplying: 2 FLOP over the rate.",
+    ),
     solution=lambda v: [
         Step("Reading one parameter, in seconds:", f"{v['bytes_per_param'] / v['bandwidth']:.4g}"),
         Step("Multiplying it by one token, in seconds:", f"{2 / v['flops']:.4g}"),
         Step(f"Their ratio, ${eq.hardware_constant.latex}$ =", take(eq.hardware_constant, v), "token"),
     ],
-)  # fmt: skip
+)
 
 
 def of_constant(values: Values) -> Values:
     """A machine whose hardware constant is the drawn `intensity`, and a drawn `routing` by name."""
     experts, top_k = values["routing"]
-    return {"flops": 2 * values["intensity"], "bandwidth": 1.0, "bytes_per_param": 1.0, "experts": experts, "top_k": top_k}
+    return {
+        "flops": 2 * values["intensity"],
+        "bandwidth": 1.0,
+        "bytes_per_param": 1.0,
+        "experts": experts,
+        "top_k": top_k,
+    }
 
 
 board = Quantity(
-    id="board", title="The board's batch", level="easy",
-    ask="The board takes {intensity} for a chip's hardware constant and counts experts for sparsity. A model stores {experts} experts in a layer "
-    "and sends each token to {top_k} of them. "
-    "How many sequences must be in a batch by this reckoning, before multiplying takes as long as reading the weights? Each sequence has one new "
-    "token; leave KV out.",
-    draw={"routing": ((256, 32), (256, 8), (128, 8), (384, 8)), "intensity": (ABOUT_300,)}, derive=of_constant, unit="sequence", objective=BATCH,
-    answer=lambda v: take(eq.expert_batch, v), second=lambda v: next(b for b in range(1, 10**6) if b * v["top_k"] >= ABOUT_300 * v["experts"]),
+    id="board",
+    title="The board's batch",
+    level="easy",
+    ask=(
+        "The board takes {intensity} for a chip's hardware constant and counts experts for sparsity. A model stores"
+        " {experts} experts in a layer and sends each token to {top_k} of them. How many sequences must be in a batch"
+        " by this reckoning, before multiplying takes as long as reading the weights? Each sequence has one new token;"
+        " leave KV out."
+    ),
+    draw={"routing": ((256, 32), (256, 8), (128, 8), (384, 8)), "intensity": (ABOUT_300,)},
+    derive=of_constant,
+    unit="sequence",
+    objective=BATCH,
+    answer=lambda v: take(eq.expert_batch, v),
+    second=lambda v: next(b for b in range(1, 10**6) if b * v["top_k"] >= ABOUT_300 * v["experts"]),
     means="The rule of thumb: constant times sparsity, and sparsity is a number above one.",
     mistakes=(
-        Mistake(lambda v: v["intensity"] * v["top_k"] / v["experts"],
-                "Sparsity is upside down, as on one of the lecture's flashcards: used over stored. Experts that are rarely used ask for more "
-                "tokens, not for fewer."),
-        Mistake(lambda v: v["intensity"],
-                "That is the constant alone, which is right for a dense model. Here only some of what is read is multiplied by each token."),
-        Mistake(lambda v: v["intensity"] * v["experts"],
-                "That would hold if each token went to one expert. It goes to several, so the experts fill sooner."),
+        Mistake(
+            lambda v: v["intensity"] * v["top_k"] / v["experts"],
+            "Sparsity is upside down, as on one of the lecture's flashcards: used over stored. Experts that are rarely"
+            " used ask for more tokens, not for fewer.",
+        ),
+        Mistake(
+            lambda v: v["intensity"],
+            "That is the constant alone, which is right for a dense model. Here only some of what is read is multiplied"
+            " by each token.",
+        ),
+        Mistake(
+            lambda v: v["intensity"] * v["experts"],
+            "That would hold if each token went to one expert. It goes to several, so the experts fill sooner.",
+        ),
     ),
-    hints=("Of all weights that are read, a token multiplies only a part. Which part?", "Batch = hardware constant × stored over used."),
-    solution=lambda v: [Step(f"Sparsity, ${eq.expert_sparsity.latex}$ =", take(eq.expert_sparsity, v), "1"),
-    Step("times the constant:", take(eq.expert_batch, v), "sequence")],
-)  # fmt: skip
+    hints=(
+        "Of all weights that are read, a token multiplies only a part. Which part?",
+        "Batch = hardware constant × stored over used.",
+    ),
+    solution=lambda v: [
+        Step(f"Sparsity, ${eq.expert_sparsity.latex}$ =", take(eq.expert_sparsity, v), "1"),
+        Step("times the constant:", take(eq.expert_batch, v), "sequence"),
+    ],
+)
 
 critical = Expression(
-    id="critical", title="The critical batch", level="medium",
-    ask="From which batch on does multiplying take as long as reading all weights? Write it in the datasheet rate F (a multiply and an add count as "
-    "two), the bandwidth W, "
-    "the bytes per weight b_w, N_tot and N_act. Each sequence has one new token; leave KV out.",
-    formula=eq.critical_batch, answer=None, objective=BATCH,
-    second=lambda v: solve(Eq(2 * eq.batch * eq.n_active / eq.flops, eq.n_total * eq.bytes_per_param / eq.bandwidth), eq.batch)[0],
+    id="critical",
+    title="The critical batch",
+    level="medium",
+    ask=(
+        "From which batch on does multiplying take as long as reading all weights? Write it in the datasheet rate F (a"
+        " multiply and an add count as two), the bandwidth W, the bytes per weight b_w, N_tot and N_act. Each sequence"
+        " has one new token; leave KV out."
+    ),
+    formula=eq.critical_batch,
+    answer=None,
+    objective=BATCH,
+    second=lambda v: solve(
+        Eq(2 * eq.batch * eq.n_active / eq.flops, eq.n_total * eq.bytes_per_param / eq.bandwidth), eq.batch
+    )[0],
     means="Hardware on one side, the model on the other: C times sparsity.",
     mistakes=(
-        Mistake(eq.hardware_constant.expr * eq.n_active / eq.n_total,
-                "Sparsity is upside down: the more is stored for each active parameter, the larger the batch that pays for reading it."),
-        Mistake(2 * eq.critical_batch.expr, "Twice too large. A datasheet's F counts multiply and add, so each active parameter costs 2 FLOP."),
+        Mistake(
+            eq.hardware_constant.expr * eq.n_active / eq.n_total,
+            "Sparsity is upside down: the more is stored for each active parameter, the larger the batch that pays for"
+            " reading it.",
+        ),
+        Mistake(
+            2 * eq.critical_batch.expr,
+            "Twice too large. A datasheet's F counts multiply and add, so each active parameter costs 2 FLOP.",
+        ),
         Mistake(eq.critical_batch.expr / 2, "The 2 counts twice here. A multiply-add is two FLOPs, once."),
-        Mistake(eq.critical_batch.expr / eq.bytes_per_param, "The bytes per weight are missing: FLOP/s over byte/s is not yet tokens."),
-        Mistake(eq.hardware_constant.expr, "That is the hardware constant. In a sparse model more is read than multiplied."),
+        Mistake(
+            eq.critical_batch.expr / eq.bytes_per_param,
+            "The bytes per weight are missing: FLOP/s over byte/s is not yet tokens.",
+        ),
+        Mistake(
+            eq.hardware_constant.expr, "That is the hardware constant. In a sparse model more is read than multiplied."
+        ),
         Mistake(roofline.crossing.expr, "KV is in it. That is the fuller answer, but here KV was to be left out."),
     ),
-    hints=("Set two times equal: multiplying the active parameters for B tokens, reading all parameters once.",
-           "2 B N_act / F on one side, N_tot b_w / W on the other; solve for B."),
+    hints=(
+        "Set two times equal: multiplying the active parameters for B tokens, reading all parameters once.",
+        "2 B N_act / F on one side, N_tot b_w / W on the other; solve for B.",
+    ),
     solution=lambda v: [
         Step(f"Multiplying: ${roofline.compute_time.latex}$; reading: ${roofline.weight_time.latex}$."),
         Step(f"Equal at ${eq.critical_batch.latex}$, typed as", "F * b_w * N_tot / (2 * W * N_act)"),
     ],
-)  # fmt: skip
+)
 
 independent = Choice(
-    id="independent", title="Twice the model", level="easy",
-    ask="A model is made twice as large, in stored and in active parameters alike. Chip and number format stay, KV is left out. What becomes of the "
-    "critical batch?",
+    id="independent",
+    title="Twice the model",
+    level="easy",
+    ask=(
+        "A model is made twice as large, in stored and in active parameters alike. Chip and number format stay, KV is"
+        " left out. What becomes of the critical batch?"
+    ),
     options={"a": "it doubles", "b": "it stays as it is", "c": "it quadruples", "d": "it halves"},
-    answer="b", second=lambda v: {2.0: "a", 1.0: "b", 4.0: "c", 0.5: "d"}[(2 * 671 / 4.0) / (2 * 37.5 / 5.0) / ((671 / 4.0) / (37.5 / 5.0))], objective=BATCH,
-    means="Only the ratio of stored to active parameters is in it, so a small and a large model of the same sparsity want the same batch.",
+    answer="b",
+    second=lambda v: {2.0: "a", 1.0: "b", 4.0: "c", 0.5: "d"}[
+        (2 * 671 / 4.0) / (2 * 37.5 / 5.0) / ((671 / 4.0) / (37.5 / 5.0))
+    ],
+    objective=BATCH,
+    means=(
+        "Only the ratio of stored to active parameters is in it, so a small and a large model of the same sparsity want"
+        " the same batch."
+    ),
     mistakes=(
         Mistake("a", "Reading does take twice as long. But each token multiplies twice as much too, and pays for it."),
-        Mistake("c", "The two changes do not multiply. One lengthens reading, the other multiplying, and the batch is where those two meet."),
-        Mistake("d", "Each token multiplies twice as much, which alone would halve it. But there is also twice as much to read."),
+        Mistake(
+            "c",
+            "The two changes do not multiply. One lengthens reading, the other multiplying, and the batch is where"
+            " those two meet.",
+        ),
+        Mistake(
+            "d",
+            "Each token multiplies twice as much, which alone would halve it. But there is also twice as much to read.",
+        ),
     ),
     hints=("What happens to the time to read the weights? And to the time to multiply one token?",),
     solution=lambda v: [
         Step(f"${eq.critical_batch.latex}$: doubling both parameter counts leaves their ratio as it was."),
         Step("So the answer is", "b"),
     ],
-)  # fmt: skip
+)
 
 per_replica = Choice(
-    id="per-replica", title="In all or on each", level="easy",
-    ask="A model's weights are spread over {chips}, which work as one replica. Chip and model together have a critical batch of {batch_critical}. "
-    "How many sequences does the replica need?",
+    id="per-replica",
+    title="In all or on each",
+    level="easy",
+    ask=(
+        "A model's weights are spread over {chips}, which work as one replica. Chip and model together have a critical"
+        " batch of {batch_critical}. How many sequences does the replica need?"
+    ),
     draw={"chips": (64, 72, 32), "batch_critical": (2400, 5600)},
     derive=lambda v: {"each": v["batch_critical"] / v["chips"], "all": v["batch_critical"] * v["chips"]},
     units={"each": "sequence", "all": "sequence"},
-    options={"a": "{batch_critical} on each chip, {all} in all", "b": "{each} in all: many chips read the weights sooner",
-             "c": "{batch_critical} in all, {each} for each chip",
-             "d": "{batch_critical} in all if each chip holds all weights, {all} if they are spread"},
-    answer="c", second=lambda v: {v["all"]: "a", v["each"]: "b", v["batch_critical"]: "c"}[round((v["batch_critical"] / v["chips"]) / (1 / v["chips"]))],
+    options={
+        "a": "{batch_critical} on each chip, {all} in all",
+        "b": "{each} in all: many chips read the weights sooner",
+        "c": "{batch_critical} in all, {each} for each chip",
+        "d": "{batch_critical} in all if each chip holds all weights, {all} if they are spread",
+    },
+    answer="c",
+    second=lambda v: {v["all"]: "a", v["each"]: "b", v["batch_critical"]: "c"}[
+        round((v["batch_critical"] / v["chips"]) / (1 / v["chips"]))
+    ],
     objective=BATCH,
     means="The number of chips cancels: together they read and multiply faster by the same factor.",
     mistakes=(
-        Mistake("a",
-                "That would be right if every chip held a whole model. Here each reads only its part of the weights, and multiplies only by that part."),
+        Mistake(
+            "a",
+            "That would be right if every chip held a whole model. Here each reads only its part of the weights, and"
+            " multiplies only by that part.",
+        ),
         Mistake("b", "They read sooner, but they multiply sooner as well, by the same factor."),
-        Mistake("d",
-                "The other way round: chips that each hold all weights are replicas of their own, and each needs a batch of its own. Spread weights "
-                "are read once for all."),
+        Mistake(
+            "d",
+            "The other way round: chips that each hold all weights are replicas of their own, and each needs a batch of"
+            " its own. Spread weights are read once for all.",
+        ),
     ),
-    hints=("Which rates grow with the number of chips, and where do they stand in the formula?", "F and W of the replica are both sums over its chips."),
+    hints=(
+        "Which rates grow with the number of chips, and where do they stand in the formula?",
+        "F and W of the replica are both sums over its chips.",
+    ),
     solution=lambda v: [
-        Step(f"${eq.critical_batch.latex}$: with {{chips}} both $F$ and $W$ are so many times those of one, and their ratio is the same."),
+        Step(
+            f"${eq.critical_batch.latex}$: with {{chips}} both $F$ and $W$ are so many times those of one, and their"
+            " ratio is the same."
+        ),
         Step("So the answer is", "c"),
     ],
-)  # fmt: skip
+)
 
 real_model = Quantity(
-    id="real-model", title="A real model's batch", level="medium",
-    ask="A server, {machine_name}, multiplies {flops} in FP8 (dense, a multiply and an add count as two) and reads {bandwidth}. {net_name} stores "
-    "{n_total}, one byte each, and uses {n_active} for each token; "
-    "a layer routes the token to {top_k} of {experts} experts. From which batch on does multiplying all that is active take as long as reading all "
-    "that is stored? Leave KV out.",
-    draw=RACKS, derive=served, unit="sequence", objective=BATCH,
-    answer=lambda v: take(eq.critical_batch, v), second=lambda v: (v["n_total"] / v["bandwidth"]) / (2 * v["n_active"] / v["flops"]),
-    means="By parameters the model is less sparse than by experts, because attention, embeddings and shared experts serve every token.",
-    mistakes=(
-        Mistake(lambda v: take(eq.expert_batch, v),
-                "You counted experts. Attention, embeddings and shared experts are stored once and used by every token, so parameters give a "
-                "smaller ratio."),
-        Mistake(lambda v: BOARD_SPARSITY * take(eq.hardware_constant, v),
-                "That is the board's sparsity, from 32 of 256 experts. This model routes and stores differently."),
-        Mistake(lambda v: take(eq.hardware_constant, v), "That is the hardware constant. In a sparse model more is read than multiplied."),
-        Mistake(lambda v: take(eq.hardware_constant, v) * v["n_active"] / v["n_total"],
-                "Sparsity is upside down: stored over active, not active over stored."),
-        Mistake(lambda v: 2 * take(eq.critical_batch, v),
-                "Twice too large: a datasheet's FLOP/s counts the multiply and the add, so a parameter takes two."),
+    id="real-model",
+    title="A real model's batch",
+    level="medium",
+    ask=(
+        "A server, {machine_name}, multiplies {flops} in FP8 (dense, a multiply and an add count as two) and reads"
+        " {bandwidth}. {net_name} stores {n_total}, one byte each, and uses {n_active} for each token; a layer routes"
+        " the token to {top_k} of {experts} experts. From which batch on does multiplying all that is active take as"
+        " long as reading all that is stored? Leave KV out."
     ),
-    hints=("Sparsity can be counted in experts or in parameters. Which do the two times contain?",
-           "First the hardware constant, from FLOP/s, byte/s and one byte per weight; then stored over active parameters."),
+    draw=RACKS,
+    derive=served,
+    unit="sequence",
+    objective=BATCH,
+    answer=lambda v: take(eq.critical_batch, v),
+    second=lambda v: (v["n_total"] / v["bandwidth"]) / (2 * v["n_active"] / v["flops"]),
+    means=(
+        "By parameters the model is less sparse than by experts, because attention, embeddings and shared experts serve"
+        " every token."
+    ),
+    mistakes=(
+        Mistake(
+            lambda v: take(eq.expert_batch, v),
+            "You counted experts. Attention, embeddings and shared experts are stored once and used by every token, so"
+            " parameters give a smaller ratio.",
+        ),
+        Mistake(
+            lambda v: BOARD_SPARSITY * take(eq.hardware_constant, v),
+            "That is the board's sparsity, from 32 of 256 experts. This model routes and stores differently.",
+        ),
+        Mistake(
+            lambda v: take(eq.hardware_constant, v),
+            "That is the hardware constant. In a sparse model more is read than multiplied.",
+        ),
+        Mistake(
+            lambda v: take(eq.hardware_constant, v) * v["n_active"] / v["n_total"],
+            "Sparsity is upside down: stored over active, not active over stored.",
+        ),
+        Mistake(
+            lambda v: 2 * take(eq.critical_batch, v),
+            "Twice too large: a datasheet's FLOP/s counts the multiply and the add, so a parameter takes two.",
+        ),
+    ),
+    hints=(
+        "Sparsity can be counted in experts or in parameters. Which do the two times contain?",
+        "First the hardware constant, from FLOP/s, byte/s and one byte per weight; then stored over active parameters.",
+    ),
     solution=lambda v: [
-        Step(f"${eq.hardware_constant.latex}$ =", take(eq.hardware_constant, v), "token"), Step(f"${eq.sparsity.latex}$ =", take(eq.sparsity, v), "1"),
+        Step(f"${eq.hardware_constant.latex}$ =", take(eq.hardware_constant, v), "token"),
+        Step(f"${eq.sparsity.latex}$ =", take(eq.sparsity, v), "1"),
         Step("Their product, with one token per sequence:", take(eq.critical_batch, v), "sequence"),
     ],
-)  # fmt: skip
+)
 
 # --- as an expert sees it --------------------------------------------------------------------------------------------
 
@@ -259,50 +431,98 @@ def dealt(values: Values) -> float:
 
 
 expert_view = Quantity(
-    id="expert-view", title="What an expert sees", level="easy",
-    ask="{net_name} routes each token to {top_k} of {experts} experts, besides one shared expert that every token uses. A decode step runs a batch "
-    "of {batch}, one new token each, and the routing is even. "
-    "How many tokens does a routed expert get, on average?",
-    draw={"net": SHARED, "batch": (2400, 5600, 1024, 4000)}, derive=served, unit="token", objective=EXPERT,
-    answer=lambda v: take(eq.tokens_per_expert, v), second=dealt,
-    means="Compare it with the chip's constant. An expert is a small dense network, and waits for memory until it gets that many.",
-    mistakes=(
-        Mistake(lambda v: v["batch"] / v["experts"], "That is as if each token went to one expert. Each goes to several."),
-        Mistake(lambda v: v["batch"],
-                "The whole batch passes through attention and the shared expert. A routed expert gets only the tokens that were routed to it."),
-        Mistake(lambda v: v["batch"] / v["top_k"], "The choices are spread over all routed experts, not only over as many as one token uses."),
-        Mistake(lambda v: v["batch"] * (v["top_k"] + 1) / v["experts"],
-                "The shared expert is not one of the routed: it gets every token, and takes none from them."),
+    id="expert-view",
+    title="What an expert sees",
+    level="easy",
+    ask=(
+        "{net_name} routes each token to {top_k} of {experts} experts, besides one shared expert that every token uses."
+        " A decode step runs a batch of {batch}, one new token each, and the routing is even. How many tokens does a"
+        " routed expert get, on average?"
     ),
-    hints=("How many times is an expert chosen in this step, over all tokens?",
-           "Choices in all: batch × experts per token. They spread over all routed experts."),
+    draw={"net": SHARED, "batch": (2400, 5600, 1024, 4000)},
+    derive=served,
+    unit="token",
+    objective=EXPERT,
+    answer=lambda v: take(eq.tokens_per_expert, v),
+    second=dealt,
+    means=(
+        "Compare it with the chip's constant. An expert is a small dense network, and waits for memory until it gets"
+        " that many."
+    ),
+    mistakes=(
+        Mistake(
+            lambda v: v["batch"] / v["experts"], "That is as if each token went to one expert. Each goes to several."
+        ),
+        Mistake(
+            lambda v: v["batch"],
+            "The whole batch passes through attention and the shared expert. A routed expert gets only the tokens that"
+            " were routed to it.",
+        ),
+        Mistake(
+            lambda v: v["batch"] / v["top_k"],
+            "The choices are spread over all routed experts, not only over as many as one token uses.",
+        ),
+        Mistake(
+            lambda v: v["batch"] * (v["top_k"] + 1) / v["experts"],
+            "The shared expert is not one of the routed: it gets every token, and takes none from them.",
+        ),
+    ),
+    hints=(
+        "How many times is an expert chosen in this step, over all tokens?",
+        "Choices in all: batch × experts per token. They spread over all routed experts.",
+    ),
     solution=lambda v: [Step(f"${eq.tokens_per_expert.latex}$ =", take(eq.tokens_per_expert, v), "token")],
-)  # fmt: skip
+)
 
 expert_batch = Quantity(
-    id="expert-batch", title="Until experts are busy", level="medium",
-    ask="A server, {machine_name}, multiplies {flops} in FP8 (dense, a multiply and an add count as two) and reads {bandwidth}; a weight is one "
-    "byte. {net_name} stores {n_total}, of which a token uses {n_active}, "
-    "and routes each token to {top_k} of {experts} experts, evenly. How large must the batch be for an average routed expert to multiply as long as "
-    "its weights take to read? Leave KV out.",
-    draw=RACKS | {"net": ("deepseek-v3", "kimi-k2", "qwen3-235b-a22b")}, derive=served, unit="sequence", objective=EXPERT,
-    answer=lambda v: take(eq.expert_batch, v), second=lambda v: v["flops"] / v["bandwidth"] / 2 / sum(1 / v["experts"] for _ in range(int(v["top_k"]))),
-    means="Larger than the critical batch of the whole model, whose attention and shared parts reach this point far sooner.",
+    id="expert-batch",
+    title="Until experts are busy",
+    level="medium",
+    ask=(
+        "A server, {machine_name}, multiplies {flops} in FP8 (dense, a multiply and an add count as two) and reads"
+        " {bandwidth}; a weight is one byte. {net_name} stores {n_total}, of which a token uses {n_active}, and routes"
+        " each token to {top_k} of {experts} experts, evenly. How large must the batch be for an average routed expert"
+        " to multiply as long as its weights take to read? Leave KV out."
+    ),
+    draw=RACKS | {"net": ("deepseek-v3", "kimi-k2", "qwen3-235b-a22b")},
+    derive=served,
+    unit="sequence",
+    objective=EXPERT,
+    answer=lambda v: take(eq.expert_batch, v),
+    second=lambda v: v["flops"] / v["bandwidth"] / 2 / sum(1 / v["experts"] for _ in range(int(v["top_k"]))),
+    means=(
+        "Larger than the critical batch of the whole model, whose attention and shared parts reach this point far"
+        " sooner."
+    ),
     mistakes=(
-        Mistake(lambda v: take(eq.critical_batch, v),
-                "That is where all multiplying meets all reading. The experts, seen by themselves, still wait for memory there, as the dense parts "
-                "see the whole batch."),
-        Mistake(lambda v: take(eq.hardware_constant, v), "So many tokens must reach each expert. A batch spreads over all of them."),
-        Mistake(lambda v: take(eq.hardware_constant, v) * v["experts"], "Each token goes to several experts, not to one, so they fill sooner."),
+        Mistake(
+            lambda v: take(eq.critical_batch, v),
+            "That is where all multiplying meets all reading. The experts, seen by themselves, still wait for memory"
+            " there, as the dense parts see the whole batch.",
+        ),
+        Mistake(
+            lambda v: take(eq.hardware_constant, v),
+            "So many tokens must reach each expert. A batch spreads over all of them.",
+        ),
+        Mistake(
+            lambda v: take(eq.hardware_constant, v) * v["experts"],
+            "Each token goes to several experts, not to one, so they fill sooner.",
+        ),
         Mistake(lambda v: take(eq.expert_batch, v) * 2, "Twice too large: a multiply-add is two FLOPs on a datasheet."),
     ),
-    hints=("An expert is a small dense network. How many tokens does a dense network need on this chip?",
-           "Hardware constant first; then the batch of which an expert's share is that many tokens."),
+    hints=(
+        "An expert is a small dense network. How many tokens does a dense network need on this chip?",
+        "Hardware constant first; then the batch of which an expert's share is that many tokens.",
+    ),
     solution=lambda v: [
         Step(f"Each expert needs ${eq.hardware_constant.latex}$ =", take(eq.hardware_constant, v), "token"),
-        Step(f"It gets ${eq.tokens_per_expert.latex}$, so the batch is ${eq.expert_batch.latex}$ =", take(eq.expert_batch, v), "sequence"),
+        Step(
+            f"It gets ${eq.tokens_per_expert.latex}$, so the batch is ${eq.expert_batch.latex}$ =",
+            take(eq.expert_batch, v),
+            "sequence",
+        ),
     ],
-)  # fmt: skip
+)
 
 # --- with the KV cache -----------------------------------------------------------------------------------------------
 
@@ -311,7 +531,11 @@ def at_share(values: Values) -> Values:
     """A drawn rack, model and context as a share of the balanced one, with both critical quantities."""
     known = served(values)
     balanced = take(roofline.balanced_context, known)
-    return known | {"context_balanced": balanced, "context": values["share"] * balanced, "batch_critical": take(eq.critical_batch, known)}
+    return known | {
+        "context_balanced": balanced,
+        "context": values["share"] * balanced,
+        "batch_critical": take(eq.critical_batch, known),
+    }
 
 
 def meets(values: Values) -> float:
@@ -325,102 +549,200 @@ def meets(values: Values) -> float:
 
 
 with_kv = Quantity(
-    id="with-kv", title="Count the KV cache", level="hard",
-    ask="Without KV, {net_name} on {machine_name} in FP8 has a critical batch of {batch_critical}. At a context of {context_balanced} reading a "
-    "sequence's KV would take as long as multiplying its token. "
-    "All sequences have {context} of context. From which batch on does multiplying take as long as reading weights and KV together?",
-    draw=RACKS | {"share": (0.5, 0.75, 0.25, 0.8)}, derive=at_share, units={"context": "token", "context_balanced": "token"},
-    unit="sequence", objective=BATCH,
-    answer=lambda v: take(roofline.crossing, v), second=meets,
-    means="KV does not shift the line of reading, it tilts it. The closer the context comes to the balanced one, the faster this batch grows.",
-    mistakes=(
-        Mistake(lambda v: take(eq.critical_batch, v), "KV is ignored. Every sequence brings its own cache to read, so more of them are needed."),
-        Mistake(lambda v: take(eq.critical_batch, v) * (1 - v["share"]),
-                "The wrong way: with more to read, multiplying catches up later. You multiplied where one divides."),
-        Mistake(lambda v: take(eq.critical_batch, v) * (1 + v["share"]),
-                "You added the KV of the old critical batch once. The sequences that pay for it bring KV of their own, and so on."),
+    id="with-kv",
+    title="Count the KV cache",
+    level="hard",
+    ask=(
+        "Without KV, {net_name} on {machine_name} in FP8 has a critical batch of {batch_critical}. At a context of"
+        " {context_balanced} reading a sequence's KV would take as long as multiplying its token. All sequences have"
+        " {context} of context. From which batch on does multiplying take as long as reading weights and KV together?"
     ),
-    hints=("How much of a sequence's multiplying time is left when it has paid for reading its own KV?",
-           "The share context / balanced context of it is gone. What is left of B sequences has to pay for the weights."),
+    draw=RACKS | {"share": (0.5, 0.75, 0.25, 0.8)},
+    derive=at_share,
+    units={"context": "token", "context_balanced": "token"},
+    unit="sequence",
+    objective=BATCH,
+    answer=lambda v: take(roofline.crossing, v),
+    second=meets,
+    means=(
+        "KV does not shift the line of reading, it tilts it. The closer the context comes to the balanced one, the"
+        " faster this batch grows."
+    ),
+    mistakes=(
+        Mistake(
+            lambda v: take(eq.critical_batch, v),
+            "KV is ignored. Every sequence brings its own cache to read, so more of them are needed.",
+        ),
+        Mistake(
+            lambda v: take(eq.critical_batch, v) * (1 - v["share"]),
+            "The wrong way: with more to read, multiplying catches up later. You multiplied where one divides.",
+        ),
+        Mistake(
+            lambda v: take(eq.critical_batch, v) * (1 + v["share"]),
+            "You added the KV of the old critical batch once. The sequences that pay for it bring KV of their own, and"
+            " so on.",
+        ),
+    ),
+    hints=(
+        "How much of a sequence's multiplying time is left when it has paid for reading its own KV?",
+        "The share context / balanced context of it is gone. What is left of B sequences has to pay for the weights.",
+    ),
     solution=lambda v: [
         Step("The share of its multiplying time with which a sequence pays for its own KV:", v["share"], "1"),
         Step("left for the weights:", 1 - v["share"], "1"),
-        Step(f"The batch without KV over that; in full ${roofline.crossing.latex}$:", take(roofline.crossing, v), "sequence"),
+        Step(
+            f"The batch without KV over that; in full ${roofline.crossing.latex}$:",
+            take(roofline.crossing, v),
+            "sequence",
+        ),
     ],
-)  # fmt: skip
+)
 
 
 def paid(times: float) -> str:
-    """Whether any batch multiplies as long as it reads, when a sequence's KV takes `times` its multiplying: the option that says so."""
+    """Whether any batch multiplies as long as it reads, when a sequence's KV takes `times` its multiplying: the option
+    that says so.
+    """
     weights = 1000.0  # time to read them, that of multiplying one sequence being 1
     return "a" if any(batch >= weights + batch * times for batch in (2.0**n for n in range(60))) else "c"
 
 
 never = Choice(
-    id="never", title="Past the balanced context", level="medium",
-    ask="At the balanced context a sequence's KV takes as long to read as its token takes to multiply. The sequences of a service have {times} "
-    "times that context. From which batch on does a step wait for the multipliers?",
-    draw={"times": (1.5, 2.0, 3.0)}, units={"times": "1"},
-    options={"a": "from the critical batch without KV on", "b": "from {times} times the critical batch without KV on",
-             "c": "from no batch on, however large", "d": "from a smaller batch than without KV on"},
-    answer="c", second=lambda v: paid(v["times"]), objective=BATCH,
-    means="Each sequence adds more reading than multiplying, so a larger batch shares the weights and never fills the multipliers.",
+    id="never",
+    title="Past the balanced context",
+    level="medium",
+    ask=(
+        "At the balanced context a sequence's KV takes as long to read as its token takes to multiply. The sequences of"
+        " a service have {times} times that context. From which batch on does a step wait for the multipliers?"
+    ),
+    draw={"times": (1.5, 2.0, 3.0)},
+    units={"times": "1"},
+    options={
+        "a": "from the critical batch without KV on",
+        "b": "from {times} times the critical batch without KV on",
+        "c": "from no batch on, however large",
+        "d": "from a smaller batch than without KV on",
+    },
+    answer="c",
+    second=lambda v: paid(v["times"]),
+    objective=BATCH,
+    means=(
+        "Each sequence adds more reading than multiplying, so a larger batch shares the weights and never fills the"
+        " multipliers."
+    ),
     mistakes=(
         Mistake("a", "There the weights alone would be paid for. The KV of all these sequences is read as well."),
-        Mistake("b", "Reading grows with the batch too. However far you go, each sequence brings more to read than to multiply."),
-        Mistake("d", "The KV is read, not multiplied by weights: it keeps the multipliers waiting longer, so a smaller batch cannot do."),
+        Mistake(
+            "b",
+            "Reading grows with the batch too. However far you go, each sequence brings more to read than to multiply.",
+        ),
+        Mistake(
+            "d",
+            "The KV is read, not multiplied by weights: it keeps the multipliers waiting longer, so a smaller batch"
+            " cannot do.",
+        ),
     ),
-    hints=("Add one more sequence: what does it add to multiplying, what to reading?",
-           "Below the balanced context the batch is the one without KV over 1 − L/L*. What happens to that as L grows?"),
+    hints=(
+        "Add one more sequence: what does it add to multiplying, what to reading?",
+        "Below the balanced context the batch is the one without KV over 1 − L/L*. What happens to that as L grows?",
+    ),
     solution=lambda v: [
-        Step(f"The lines of multiplying and reading meet at ${roofline.crossing.latex}$; from $L^*$ on the difference below is not positive, and they do not meet."),
+        Step(
+            f"The lines of multiplying and reading meet at ${roofline.crossing.latex}$; from $L^*$ on the difference"
+            " below is not positive, and they do not meet."
+        ),
         Step("So the answer is", "c"),
     ],
-)  # fmt: skip
+)
 
 # --- throughput ------------------------------------------------------------------------------------------------------
 
 OTHER = {1 / 64: 0.020, 0.020: 1 / 64, 0.015: 0.020}  # s: the interval with which one is easily confused
 
 tokens = Quantity(
-    id="tokens", title="What a rack makes", level="easy",
-    ask="A full batch of {batch} leaves a rack of {chips} every {interval}; each sequence gets one new token. How many tokens per second does the rack make?",
+    id="tokens",
+    title="What a rack makes",
+    level="easy",
+    ask=(
+        "A full batch of {batch} leaves a rack of {chips} every {interval}; each sequence gets one new token. How many"
+        " tokens per second does the rack make?"
+    ),
     draw={"batch": (2000, 2400, 5600), "interval": tuple(OTHER), "chips": (64,)},
-    derive=lambda v: {"other": OTHER[v["interval"]]}, units={"other": "s"}, unit="token/s", objective=TRAFFIC,
-    answer=lambda v: take(eq.throughput, v), second=lambda v: v["batch"] * round(600 / v["interval"]) / 600,
-    means="Three intervals are in circulation, 20 ms, 15 ms and a sixty-fourth of a second. Always say which one is meant.",
+    derive=lambda v: {"other": OTHER[v["interval"]]},
+    units={"other": "s"},
+    unit="token/s",
+    objective=TRAFFIC,
+    answer=lambda v: take(eq.throughput, v),
+    second=lambda v: v["batch"] * round(600 / v["interval"]) / 600,
+    means=(
+        "Three intervals are in circulation, 20 ms, 15 ms and a sixty-fourth of a second. Always say which one is"
+        " meant."
+    ),
     mistakes=(
         Mistake(lambda v: take(eq.throughput, v, interval=v["other"]), "That is with a batch every {other}."),
-        Mistake(lambda v: take(eq.chip_rate, v),
-                "That is what one chip accounts for, or the batch with no time in it. The rack was asked for, per second."),
+        Mistake(
+            lambda v: take(eq.chip_rate, v),
+            "That is what one chip accounts for, or the batch with no time in it. The rack was asked for, per second.",
+        ),
         Mistake(lambda v: v["batch"] * v["interval"], "Departures per second are one over the interval."),
         Mistake(lambda v: 1 / v["interval"], "That is what one reader gets. The whole batch gets a token each."),
     ),
     hints=("How many departures fit into a second?",),
-    solution=lambda v: [Step("Departures per second:", 1 / v["interval"], "1"), Step(f"${eq.throughput.latex}$ =", take(eq.throughput, v), "token/s")],
-)  # fmt: skip
+    solution=lambda v: [
+        Step("Departures per second:", 1 / v["interval"], "1"),
+        Step(f"${eq.throughput.latex}$ =", take(eq.throughput, v), "token/s"),
+    ],
+)
 
 world = Quantity(
-    id="world", title="How many racks", level="medium",
-    ask="A company says that its products process {monthly} a month; take 30 days. A rack sends off a batch of {batch} every {interval}, one token "
-    "for each sequence. "
-    "How many racks would be busy, if every token cost what a generated one does and the traffic were even?",
-    draw={"monthly": tuple(row["tokens"] for row in measurement("world_tokens").records(per="month")), "batch": (2000, 2400), "interval": (1 / 64, 0.020)},
-    derive=lambda v: {"world_rate": v["monthly"] / MONTH}, units={"monthly": "token"}, unit="1", objective=TRAFFIC,
-    answer=lambda v: take(eq.racks_needed, v), second=lambda v: v["monthly"] / (v["batch"] * round(30 * 24 * 3600 / v["interval"])),
+    id="world",
+    title="How many racks",
+    level="medium",
+    ask=(
+        "A company says that its products process {monthly} a month; take 30 days. A rack sends off a batch of {batch}"
+        " every {interval}, one token for each sequence. How many racks would be busy, if every token cost what a"
+        " generated one does and the traffic were even?"
+    ),
+    draw={
+        "monthly": tuple(row["tokens"] for row in measurement("world_tokens").records(per="month")),
+        "batch": (2000, 2400),
+        "interval": (1 / 64, 0.020),
+    },
+    derive=lambda v: {"world_rate": v["monthly"] / MONTH},
+    units={"monthly": "token"},
+    unit="1",
+    objective=TRAFFIC,
+    answer=lambda v: take(eq.racks_needed, v),
+    second=lambda v: v["monthly"] / (v["batch"] * round(30 * 24 * 3600 / v["interval"])),
     means="An upper figure. Most of what is counted is read, not written, and reading a token is cheaper.",
     mistakes=(
-        Mistake(lambda v: take(eq.racks_needed, v, world_rate=30 * v["world_rate"]), "Off by 30: that takes the month's tokens for a day's."),
-        Mistake(lambda v: take(eq.racks_needed, v, world_rate=v["world_rate"] * 30 / 365), "Off by 12: that spreads the month's tokens over a year."),
-        Mistake(lambda v: take(eq.racks_needed, v, world_rate=60 * v["world_rate"]), "Off by 60: tokens per minute over tokens per second."),
-        Mistake(lambda v: 1 / take(eq.racks_needed, v), "Upside down: that is the share of the traffic that one rack carries."),
+        Mistake(
+            lambda v: take(eq.racks_needed, v, world_rate=30 * v["world_rate"]),
+            "Off by 30: that takes the month's tokens for a day's.",
+        ),
+        Mistake(
+            lambda v: take(eq.racks_needed, v, world_rate=v["world_rate"] * 30 / 365),
+            "Off by 12: that spreads the month's tokens over a year.",
+        ),
+        Mistake(
+            lambda v: take(eq.racks_needed, v, world_rate=60 * v["world_rate"]),
+            "Off by 60: tokens per minute over tokens per second.",
+        ),
+        Mistake(
+            lambda v: 1 / take(eq.racks_needed, v),
+            "Upside down: that is the share of the traffic that one rack carries.",
+        ),
     ),
-    hints=("Bring both to tokens per second.", "30 days are 30 × 86,400 seconds; a rack makes its batch once in every interval."),
+    hints=(
+        "Bring both to tokens per second.",
+        "30 days are 30 × 86,400 seconds; a rack makes its batch once in every interval.",
+    ),
     solution=lambda v: [
-        Step("The service, per second:", v["world_rate"], "token/s"), Step(f"A rack, ${eq.throughput.latex}$ =", take(eq.throughput, v), "token/s"),
+        Step("The service, per second:", v["world_rate"], "token/s"),
+        Step(f"A rack, ${eq.throughput.latex}$ =", take(eq.throughput, v), "token/s"),
         Step(f"${eq.racks_needed.latex}$ =", take(eq.racks_needed, v), "1"),
     ],
-)  # fmt: skip
+)
 
 # --- the trade -------------------------------------------------------------------------------------------------------
 
@@ -428,151 +750,296 @@ STORED = sum([1 / 3] * 64) + 2 / 3  # of a model of size 1 of which a third is r
 GROWN = {"a": 1.0, "b": STORED, "c": sum([1] * 64), "d": STORED}  # times, of what each option names
 
 worst = Choice(
-    id="worst", title="64 times what?", level="medium",
-    ask="Some of the feed-forward blocks of a dense model get 64 experts each, and every token uses one of them. The result is about as good as a "
-    "dense model four times the size: “64 times for 4 times”. What grew 64 times?",
+    id="worst",
+    title="64 times what?",
+    level="medium",
+    ask=(
+        "Some of the feed-forward blocks of a dense model get 64 experts each, and every token uses one of them. The"
+        " result is about as good as a dense model four times the size: “64 times for 4 times”. What grew 64 times?"
+    ),
     options={
-        "a": "the parameters that a token is multiplied by", "b": "all parameters that are stored",
-        "c": "the number of experts in each routed layer", "d": "the bytes that a step with a large batch reads",
+        "a": "the parameters that a token is multiplied by",
+        "b": "all parameters that are stored",
+        "c": "the number of experts in each routed layer",
+        "d": "the bytes that a step with a large batch reads",
     },
-    answer="c", second=lambda v: next(key for key, times in GROWN.items() if times == 64), objective=WORTH,
-    means="Only the routed blocks are repeated. The model as a whole grew less, and what a token multiplies did not grow at all.",
+    answer="c",
+    second=lambda v: next(key for key, times in GROWN.items() if times == 64),
+    objective=WORTH,
+    means=(
+        "Only the routed blocks are repeated. The model as a whole grew less, and what a token multiplies did not grow"
+        " at all."
+    ),
     mistakes=(
-        Mistake("a", "Each token uses one expert, as large as the block it replaces. The multiplications stay as they were."),
-        Mistake("b", "Only some layers are routed. Attention, embeddings and the other blocks are stored once, so the total grows by less."),
-        Mistake("d",
-                "A large batch touches all experts and reads what is stored. That grows as the stored parameters do: by less, as only some layers "
-                "are routed. And the batch shares it."),
+        Mistake(
+            "a", "Each token uses one expert, as large as the block it replaces. The multiplications stay as they were."
+        ),
+        Mistake(
+            "b",
+            "Only some layers are routed. Attention, embeddings and the other blocks are stored once, so the total"
+            " grows by less.",
+        ),
+        Mistake(
+            "d",
+            "A large batch touches all experts and reads what is stored. That grows as the stored parameters do: by"
+            " less, as only some layers are routed. And the batch shares it.",
+        ),
     ),
     hints=("Which parts of the model are stored 64 times, and which once?",),
     solution=lambda v: [
-        Step(f"Stored: ${eq.stored_growth.latex}$ times as much, with $f$ the routed share, below 64. Active: once. Experts: 64 instead of one."),
+        Step(
+            f"Stored: ${eq.stored_growth.latex}$ times as much, with $f$ the routed share, below 64. Active: once."
+            " Experts: 64 instead of one."
+        ),
         Step("So the answer is", "c"),
     ],
-)  # fmt: skip
+)
 
-READINGS = {"a": (2, 2), "b": (2, 8), "c": (8, 2), "d": (8, 4)}  # so many times the experts for so many times the effective size
+READINGS = {
+    "a": (2, 2),
+    "b": (2, 8),
+    "c": (8, 2),
+    "d": (8, 4),
+}  # so many times the experts for so many times the effective size
 
 slip = Choice(
-    id="slip", title="A slip at the board", level="medium",
-    ask="64 times the experts for 4 times the effective size. At the board this became a rule with a 2 and an 8 in it, put as so much for every "
-    "doubling of sparsity (0:30:32). Which rule gives 4 for 64?",
+    id="slip",
+    title="A slip at the board",
+    level="medium",
+    ask=(
+        "64 times the experts for 4 times the effective size. At the board this became a rule with a 2 and an 8 in it,"
+        " put as so much for every doubling of sparsity (0:30:32). Which rule gives 4 for 64?"
+    ),
     options={
-        "a": "every doubling of the experts doubles the effective size", "b": "every doubling of the experts multiplies the effective size by 8",
-        "c": "every 8 times the experts double the effective size", "d": "every 8 times the experts multiply the effective size by 4",
+        "a": "every doubling of the experts doubles the effective size",
+        "b": "every doubling of the experts multiplies the effective size by 8",
+        "c": "every 8 times the experts double the effective size",
+        "d": "every 8 times the experts multiply the effective size by 4",
     },
-    answer="c", second=lambda v: next(key for key, (more, better) in READINGS.items() if round(better ** (log(64) / log(more))) == 4), objective=WORTH,
-    means="64 is 8², 4 is 2²; “for every doubling” was a slip. The rule is a way to remember one point of a figure, not a law: with hundreds of "
-    "experts the gain is smaller.",
+    answer="c",
+    second=lambda v: next(
+        key for key, (more, better) in READINGS.items() if round(better ** (log(64) / log(more))) == 4
+    ),
+    objective=WORTH,
+    means=(
+        "64 is 8², 4 is 2²; “for every doubling” was a slip. The rule is a way to remember one point of a figure, not a"
+        " law: with hundreds of experts the gain is smaller."
+    ),
     mistakes=(
         Mistake("a", "64 is six doublings, so this rule would give 64 for 64, one for one. It was to give 4."),
-        Mistake("b", "Six doublings with a factor of 8 each: the rule has its two numbers swapped, and sparsity would be far too good."),
+        Mistake(
+            "b",
+            "Six doublings with a factor of 8 each: the rule has its two numbers swapped, and sparsity would be far too"
+            " good.",
+        ),
         Mistake("d", "64 is 8 times 8, so this rule is applied twice, and 4 times 4 is too much."),
     ),
-    hints=("How many times does the rule have to be applied to get from 1 to 64 experts?", "Apply its other factor as often. Do you get 4?"),
-    solution=lambda v: [Step("64 = 8 × 8: two steps of 8 times. Two steps of 2 times give 4."), Step("So the answer is", "c")],
-)  # fmt: skip
+    hints=(
+        "How many times does the rule have to be applied to get from 1 to 64 experts?",
+        "Apply its other factor as often. Do you get 4?",
+    ),
+    solution=lambda v: [
+        Step("64 = 8 × 8: two steps of 8 times. Two steps of 2 times give 4."),
+        Step("So the answer is", "c"),
+    ],
+)
 
 effective = Quantity(
-    id="effective", title="As good as a dense model", level="hard",
-    ask=f"Routed models whose tokens use one expert follow a published fit of the loss: {LAW_TEXT}. A dense model has $n = 1$ in it. "
-    "A model of {base_size} gets {experts} experts. How large is the dense model with the same loss? Answer in billions of parameters (Gparam).",
-    draw={"base_size": (370e6, 130e6, 1.3e9), "experts": (64, 16, 128)}, derive=fitted, unit="parameter", asked="Gparam", objective=WORTH,
-    answer=lambda v: take(eq.n_effective, v), second=lambda v: as_good(v["base_size"], v["experts"]),
+    id="effective",
+    title="As good as a dense model",
+    level="hard",
+    ask=(
+        f"Routed models whose tokens use one expert follow a published fit of the loss: {LAW_TEXT}. A dense model has"
+        " $n = 1$ in it. A model of {base_size} gets {experts} experts. How large is the dense model with the same"
+        " loss? Answer in billions of parameters (Gparam)."
+    ),
+    draw={"base_size": (370e6, 130e6, 1.3e9), "experts": (64, 16, 128)},
+    derive=fitted,
+    unit="parameter",
+    asked="Gparam",
+    objective=WORTH,
+    answer=lambda v: take(eq.n_effective, v),
+    second=lambda v: as_good(v["base_size"], v["experts"]),
     means="The larger the model, the less experts add to it: that is the product term of the fit.",
     mistakes=(
-        Mistake(lambda v: v["experts"] * v["base_size"], "That is size times experts. By the fit an expert is worth far less than a model."),
-        Mistake(lambda v: take(eq.n_effective, v, experts_saturated=v["experts"], experts_one=1.0),
-                "The plain number of experts stands where the fit's $\\hat{n}$ belongs, which saturates."),
-        Mistake(lambda v: take(eq.n_effective, v, experts_one=1.0), "The dense model's $\\hat{n}$ is not 1: put $n = 1$ into the fit as well."),
-        Mistake(lambda v: v["base_size"] * (v["experts_saturated"] / v["experts_one"]) ** (v["law_experts"] / v["law_size"]),
-                "The product of the two logarithms is missing. Because of it experts help a larger model less."),
+        Mistake(
+            lambda v: v["experts"] * v["base_size"],
+            "That is size times experts. By the fit an expert is worth far less than a model.",
+        ),
+        Mistake(
+            lambda v: take(eq.n_effective, v, experts_saturated=v["experts"], experts_one=1.0),
+            "The plain number of experts stands where the fit's $\\hat{n}$ belongs, which saturates.",
+        ),
+        Mistake(
+            lambda v: take(eq.n_effective, v, experts_one=1.0),
+            "The dense model's $\\hat{n}$ is not 1: put $n = 1$ into the fit as well.",
+        ),
+        Mistake(
+            lambda v: (
+                v["base_size"] * (v["experts_saturated"] / v["experts_one"]) ** (v["law_experts"] / v["law_size"])
+            ),
+            "The product of the two logarithms is missing. Because of it experts help a larger model less.",
+        ),
     ),
-    hints=("Two values of $\\hat{n}$ are needed: for the routed model, and for the dense one.",
-           "Set the two losses equal. The constant drops out, and what is left is linear in the logarithm of the dense model's size."),
+    hints=(
+        "Two values of $\\hat{n}$ are needed: for the routed model, and for the dense one.",
+        (
+            "Set the two losses equal. The constant drops out, and what is left is linear in the logarithm of the dense"
+            " model's size."
+        ),
+    ),
     solution=lambda v: [
-        Step(f"${eq.experts_saturated.latex}$ =", v["experts_saturated"], "1"), Step("and for one expert", v["experts_one"], "1"),
-        Step(f"Equal losses, with $a_N = {-FIT['a']}$, $a_E = {-FIT['b']}$ and, as the logarithms here are natural, $a_{{NE}} = {FIT['c']}/\\log 10$:"),
+        Step(f"${eq.experts_saturated.latex}$ =", v["experts_saturated"], "1"),
+        Step("and for one expert", v["experts_one"], "1"),
+        Step(
+            f"Equal losses, with $a_N = {-FIT['a']}$, $a_E = {-FIT['b']}$ and, as the logarithms here are natural,"
+            f" $a_{{NE}} = {FIT['c']}/\\log 10$:"
+        ),
         Step(f"${eq.n_effective.latex}$ =", take(eq.n_effective, v), "parameter"),
     ],
-)  # fmt: skip
+)
 
 # --- what a small batch touches --------------------------------------------------------------------------------------
 
 
 def occupied(values: Values) -> float:
-    """Share of the experts that a batch touches, token by token: each new one finds its share of those still untouched."""
+    """Share of the experts that a batch touches, token by token: each new one finds its share of those still
+    untouched.
+    """
     touched = 0.0
     for _ in range(values["batch"]):
         touched += values["top_k"] * (values["experts"] - touched) / values["experts"]
     return touched / values["experts"]
 
 
-EVENLY = "Tokens choose independently of each other, and all experts are equally likely; a token's own choices are different experts. "
+EVENLY = (
+    "Tokens choose independently of each other, and all experts are equally likely; a token's own choices are different"
+    " experts. "
+)
 
 coverage = Quantity(
-    id="coverage", title="A small batch", level="medium",
-    ask="In {net_name} a token goes to {top_k} of {experts} routed experts of a layer. " + EVENLY + "Which share of a layer's routed experts does a "
+    id="coverage",
+    title="A small batch",
+    level="medium",
+    ask="In {net_name} a token goes to {top_k} of {experts} routed experts of a layer. "
+    + EVENLY
+    + "Which share of a layer's routed experts does a "
     "batch of {batch} touch on average, in percent? Each sequence has one new token.",
-    draw={"net": ("deepseek-v3", "kimi-k2", "qwen3-235b-a22b", "glm-4.5"), "batch": (16, 8, 32, 64)}, derive=served, unit="1", asked="%", objective=TOUCH,
-    answer=lambda v: take(eq.coverage, v), second=occupied,
+    draw={"net": ("deepseek-v3", "kimi-k2", "qwen3-235b-a22b", "glm-4.5"), "batch": (16, 8, 32, 64)},
+    derive=served,
+    unit="1",
+    asked="%",
+    objective=TOUCH,
+    answer=lambda v: take(eq.coverage, v),
+    second=occupied,
     means="It grows fast with the batch, and a large one touches all: that is why the roofline reads all weights.",
     mistakes=(
-        Mistake(lambda v: v["batch"] * v["top_k"] / v["experts"],
-                "That counts an expert again each time it is chosen. Tokens often choose the same."),
+        Mistake(
+            lambda v: v["batch"] * v["top_k"] / v["experts"],
+            "That counts an expert again each time it is chosen. Tokens often choose the same.",
+        ),
         Mistake(lambda v: 1 - take(eq.coverage, v), "That is the share that nobody chose."),
-        Mistake(lambda v: take(eq.coverage, v) / 100, "That is the fraction; percent is a hundred times it. Type the percentage."),
+        Mistake(
+            lambda v: take(eq.coverage, v) / 100,
+            "That is the fraction; percent is a hundred times it. Type the percentage.",
+        ),
         Mistake(lambda v: take(eq.coverage, v, top_k=1), "Each token goes to several experts, not to one."),
     ),
-    hints=("Take one expert. How likely is it that a given token leaves it alone?",
-           "The whole batch leaves it alone if every token does. What remains is the share that is touched."),
+    hints=(
+        "Take one expert. How likely is it that a given token leaves it alone?",
+        "The whole batch leaves it alone if every token does. What remains is the share that is touched.",
+    ),
     solution=lambda v: [
         Step("One token leaves an expert alone with probability", 1 - v["top_k"] / v["experts"], "1"),
         Step("all of {batch} do so with", 1 - take(eq.coverage, v), "1"),
         Step(f"so ${eq.coverage.latex}$, in percent:", 100 * take(eq.coverage, v), "%"),
     ],
-)  # fmt: skip
+)
 
 
 def counted_bytes(values: Values) -> float:
-    """Bytes that a step reads: all that is not routed, and each expert unless every token chose others, by counting choices."""
+    """Bytes that a step reads: all that is not routed, and each expert unless every token chose others, by counting
+    choices.
+    """
     experts, top_k = int(values["experts"]), int(values["top_k"])
-    routed = (values["n_total"] - values["n_active"]) * experts / (experts - top_k)  # what a token leaves out are experts − top_k of them
+    routed = (
+        (values["n_total"] - values["n_active"]) * experts / (experts - top_k)
+    )  # what a token leaves out are experts − top_k of them
     alone = comb(experts - 1, top_k) / comb(experts, top_k)
     return values["bytes_per_param"] * (values["n_total"] - routed * alone ** values["batch"])
 
 
 touched = Quantity(
-    id="touched", title="What a small batch reads", level="hard",
-    ask="{net_name} stores {n_total}, one byte each, and uses {n_active} for each token. What a token leaves out are routed experts: it goes to "
-    "{top_k} of {experts} in every routed layer, and all else serves every token. "
-    + EVENLY + "The kernels read only experts that some token chose. How many GB of weights does a step with a batch of {batch} read on average?",
-    draw={"net": ("deepseek-v3", "glm-4.5"), "batch": (16, 12, 20)}, derive=served, unit="byte", asked="GB", objective=TOUCH,
+    id="touched",
+    title="What a small batch reads",
+    level="hard",
+    ask=(
+        "{net_name} stores {n_total}, one byte each, and uses {n_active} for each token. What a token leaves out are"
+        " routed experts: it goes to {top_k} of {experts} in every routed layer, and all else serves every token. "
+    )
+    + EVENLY
+    + "The kernels read only experts that some token chose. How many GB of weights does a step with a batch of {batch}"
+    " read on average?",
+    draw={"net": ("deepseek-v3", "glm-4.5"), "batch": (16, 12, 20)},
+    derive=served,
+    unit="byte",
+    asked="GB",
+    objective=TOUCH,
     tolerance=0.01,  # the first token counted twice is off by a few percent, and so is the dense part left out
-    answer=lambda v: take(eq.bytes_touched, v), second=counted_bytes,
-    means="It lies between active and stored parameters. The first tokens add the most; later ones find many of their experts already read.",
-    mistakes=(
-        Mistake(lambda v: v["n_total"] * v["bytes_per_param"],
-                "Those are all weights, which a large batch reads. This one leaves some experts alone."),
-        Mistake(lambda v: v["n_active"] * v["bytes_per_param"], "That is what one token needs. The other tokens choose other experts."),
-        Mistake(lambda v: v["batch"] * v["n_active"] * v["bytes_per_param"],
-                "What serves every token is read once for all, and experts that several tokens chose are read once too."),
-        Mistake(lambda v: v["bytes_per_param"] * (v["n_active"] + (v["batch"] - 1) * (v["n_total"] - v["n_active"]) * v["top_k"] / (v["experts"] - v["top_k"])),
-                "You counted an expert again each time it is chosen. It is read once."),
-        Mistake(lambda v: v["bytes_per_param"] * (v["n_active"] + (v["n_total"] - v["n_active"]) * take(eq.coverage, v)),
-                "The first token counts twice: its experts are in the active parameters already. One token fewer adds to them."),
-        Mistake(lambda v: v["bytes_per_param"] * take(eq.routed_params, v) * take(eq.coverage, v),
-                "Those are the routed experts alone. What serves every token is read as well."),
+    answer=lambda v: take(eq.bytes_touched, v),
+    second=counted_bytes,
+    means=(
+        "It lies between active and stored parameters. The first tokens add the most; later ones find many of their"
+        " experts already read."
     ),
-    hints=("The first token reads the active parameters. What do the others add?",
-           "Of what the first token left out, each further token leaves out the share 1 − chosen/experts.",
-           "Read = active + (stored − active) × (1 − that share to the power of the number of further tokens)."),
+    mistakes=(
+        Mistake(
+            lambda v: v["n_total"] * v["bytes_per_param"],
+            "Those are all weights, which a large batch reads. This one leaves some experts alone.",
+        ),
+        Mistake(
+            lambda v: v["n_active"] * v["bytes_per_param"],
+            "That is what one token needs. The other tokens choose other experts.",
+        ),
+        Mistake(
+            lambda v: v["batch"] * v["n_active"] * v["bytes_per_param"],
+            "What serves every token is read once for all, and experts that several tokens chose are read once too.",
+        ),
+        Mistake(
+            lambda v: (
+                v["bytes_per_param"]
+                * (
+                    v["n_active"]
+                    + (v["batch"] - 1) * (v["n_total"] - v["n_active"]) * v["top_k"] / (v["experts"] - v["top_k"])
+                )
+            ),
+            "You counted an expert again each time it is chosen. It is read once.",
+        ),
+        Mistake(
+            lambda v: v["bytes_per_param"] * (v["n_active"] + (v["n_total"] - v["n_active"]) * take(eq.coverage, v)),
+            "The first token counts twice: its experts are in the active parameters already. One token fewer adds to"
+            " them.",
+        ),
+        Mistake(
+            lambda v: v["bytes_per_param"] * take(eq.routed_params, v) * take(eq.coverage, v),
+            "Those are the routed experts alone. What serves every token is read as well.",
+        ),
+    ),
+    hints=(
+        "The first token reads the active parameters. What do the others add?",
+        "Of what the first token left out, each further token leaves out the share 1 − chosen/experts.",
+        "Read = active + (stored − active) × (1 − that share to the power of the number of further tokens).",
+    ),
     solution=lambda v: [
         Step("What the first token leaves out:", (v["n_total"] - v["n_active"]) * v["bytes_per_param"], "byte"),
-        Step("The share of it that the others leave out as well:", (1 - v["top_k"] / v["experts"]) ** (v["batch"] - 1), "1"),
+        Step(
+            "The share of it that the others leave out as well:",
+            (1 - v["top_k"] / v["experts"]) ** (v["batch"] - 1),
+            "1",
+        ),
         Step(f"${eq.bytes_touched.latex}$ =", take(eq.bytes_touched, v), "byte"),
     ],
-)  # fmt: skip
+)
 
 
 class Routed(Function):
@@ -580,33 +1047,57 @@ class Routed(Function):
 
     @cached_property
     def points(self) -> list[Values]:
-        drawn = [{"batch": batch, "experts": experts, "top_k": k} for batch in (1, 3, 20) for experts, k in ((8, 2), (64, 1), (384, 8))]
-        return drawn * 2  # counts have no other units to try them in, and are whole, so that an answer may loop over them
+        drawn = [
+            {"batch": batch, "experts": experts, "top_k": k}
+            for batch in (1, 3, 20)
+            for experts, k in ((8, 2), (64, 1), (384, 8))
+        ]
+        return (
+            drawn * 2
+        )  # counts have no other units to try them in, and are whole, so that an answer may loop over them
 
 
 missed = 1 - eq.top_k / eq.experts
 touches = Routed(
-    id="touches", title="Write the coverage", level="medium",
-    ask="Write a Python function of batch, experts and top_k that returns the share (0 to 1) of a layer's routed experts that a step touches on average. "
-    "Each sequence has one new token, which goes to top_k different experts of the layer. Tokens choose independently of each other, and all "
-    "experts are equally likely. It is called by name, with whole numbers.",
-    formula=eq.coverage, answer=None, second=lambda v: missed * (1 - missed ** (eq.batch - 1)) + eq.top_k / eq.experts, objective=TOUCH,
+    id="touches",
+    title="Write the coverage",
+    level="medium",
+    ask=(
+        "Write a Python function of batch, experts and top_k that returns the share (0 to 1) of a layer's routed"
+        " experts that a step touches on average. Each sequence has one new token, which goes to top_k different"
+        " experts of the layer. Tokens choose independently of each other, and all experts are equally likely. It is"
+        " called by name, with whole numbers."
+    ),
+    formula=eq.coverage,
+    answer=None,
+    second=lambda v: missed * (1 - missed ** (eq.batch - 1)) + eq.top_k / eq.experts,
+    objective=TOUCH,
     means="The same one line gives birthdays and hash collisions: what all miss is the product of what each misses.",
     mistakes=(
-        Mistake(eq.batch * eq.top_k / eq.experts, "That passes 1 for a large batch: an expert that several tokens chose is counted again for each."),
-        Mistake(Min(1, eq.batch * eq.top_k / eq.experts),
-                "Cutting it off at 1 does not help: tokens choose the same experts long before all are taken."),
+        Mistake(
+            eq.batch * eq.top_k / eq.experts,
+            "That passes 1 for a large batch: an expert that several tokens chose is counted again for each.",
+        ),
+        Mistake(
+            Min(1, eq.batch * eq.top_k / eq.experts),
+            "Cutting it off at 1 does not help: tokens choose the same experts long before all are taken.",
+        ),
         Mistake(missed**eq.batch, "That is the share that nobody chose."),
         Mistake(1 - (1 - 1 / eq.experts) ** eq.batch, "Each token goes to top_k experts, not to one."),
         Mistake(eq.top_k / eq.experts, "That is what one token touches. The batch has more of them."),
-        Mistake(1 - (1 - 1 / eq.experts) ** (eq.batch * eq.top_k), "That lets a token choose an expert twice. Its choices are different experts."),
+        Mistake(
+            1 - (1 - 1 / eq.experts) ** (eq.batch * eq.top_k),
+            "That lets a token choose an expert twice. Its choices are different experts.",
+        ),
         Mistake(100 * eq.coverage.expr, "That is in percent. Return the share, from 0 to 1."),
         Mistake(eq.experts * eq.coverage.expr, "That is the number of experts touched. Divide it by all of them."),
     ),
-    hints=("How likely is it that one token leaves a given expert alone?",
-           "def touches(batch, experts, top_k): ...  # 1 − (what one token misses) to the power of the batch"),
+    hints=(
+        "How likely is it that one token leaves a given expert alone?",
+        "def touches(batch, experts, top_k): ...  # 1 − (what one token misses) to the power of the batch",
+    ),
     solution=lambda v: [Step(f"${eq.coverage.latex}$"), Step("As code:", "1 - (1 - top_k / experts) ** batch")],
-)  # fmt: skip
+)
 
 # --- when it stops being free ----------------------------------------------------------------------------------------
 
@@ -618,64 +1109,124 @@ def machine_only(values: Values) -> Values:
 
 
 free = Quantity(
-    id="free", title="How sparse is free", level="medium",
-    ask="A service has {batch} on {machine_name} at any time, and they share every step. Its {chips} together multiply {flops} in FP8 (dense, a "
-    "multiply and an add count as two) and read {bandwidth}; a weight is one byte. "
-    "Up to which ratio of stored to active parameters does reading all weights take no longer than multiplying? Leave KV out.",
-    draw={"machine": ("gb200-nvl72", "h200-8", "tpu7x-64", "mi355x-8"), "batch": (2000, 5000, 900)}, derive=machine_only, unit="1", objective=FREE,
-    answer=lambda v: take(eq.free_sparsity, v), second=lambda v: (v["batch"] * 2 / v["flops"]) / (1 / v["bandwidth"]),
+    id="free",
+    title="How sparse is free",
+    level="medium",
+    ask=(
+        "A service has {batch} on {machine_name} at any time, and they share every step. Its {chips} together multiply"
+        " {flops} in FP8 (dense, a multiply and an add count as two) and read {bandwidth}; a weight is one byte. Up to"
+        " which ratio of stored to active parameters does reading all weights take no longer than multiplying? Leave KV"
+        " out."
+    ),
+    draw={"machine": ("gb200-nvl72", "h200-8", "tpu7x-64", "mi355x-8"), "batch": (2000, 5000, 900)},
+    derive=machine_only,
+    unit="1",
+    objective=FREE,
+    answer=lambda v: take(eq.free_sparsity, v),
+    second=lambda v: (v["batch"] * 2 / v["flops"]) / (1 / v["bandwidth"]),
     means="Up to here more experts cost no time. Beyond it every step gets longer, unless more users come.",
     mistakes=(
         Mistake(lambda v: 1 / take(eq.free_sparsity, v), "Upside down: more users pay for more sparsity."),
-        Mistake(lambda v: take(eq.free_sparsity, v) / 2,
-                "Half of it: a datasheet's FLOP/s counts the multiply and the add, so fewer tokens keep the chip busy."),
+        Mistake(
+            lambda v: take(eq.free_sparsity, v) / 2,
+            "Half of it: a datasheet's FLOP/s counts the multiply and the add, so fewer tokens keep the chip busy.",
+        ),
         Mistake(lambda v: take(eq.free_sparsity, v) * 2, "Twice too large. The 2 of the multiply-add counts once."),
-        Mistake(lambda v: take(eq.free_sparsity, v) / v["chips"],
-                "The batch is that of the whole replica. All chips read and multiply for it together, so their number cancels."),
+        Mistake(
+            lambda v: take(eq.free_sparsity, v) / v["chips"],
+            "The batch is that of the whole replica. All chips read and multiply for it together, so their number"
+            " cancels.",
+        ),
     ),
-    hints=("How many tokens does a dense model need on this machine?",
-           "Batch over hardware constant: as often as it is contained, so many stored parameters are paid for by each active one."),
-    solution=lambda v: [Step(f"${eq.hardware_constant.latex}$ =", take(eq.hardware_constant, v), "token"),
-    Step(f"${eq.free_sparsity.latex}$ =", take(eq.free_sparsity, v), "1")],
-)  # fmt: skip
+    hints=(
+        "How many tokens does a dense model need on this machine?",
+        (
+            "Batch over hardware constant: as often as it is contained, so many stored parameters are paid for by each"
+            " active one."
+        ),
+    ),
+    solution=lambda v: [
+        Step(f"${eq.hardware_constant.latex}$ =", take(eq.hardware_constant, v), "token"),
+        Step(f"${eq.free_sparsity.latex}$ =", take(eq.free_sparsity, v), "1"),
+    ],
+)
 
 
 def filled(values: Values) -> float:
     """The size whose weights and whose critical batch's KV fill the memory, found by halving an interval."""
     sequence = values["context"] * values["kv_bytes_per_token"]
-    to_spare = 2 * values["n_active"] / values["flops"] - sequence / values["bandwidth"]  # of a sequence's time, for weights
+    to_spare = (
+        2 * values["n_active"] / values["flops"] - sequence / values["bandwidth"]
+    )  # of a sequence's time, for weights
     low, high = 0.0, values["hbm"]
     for _ in range(100):
         size = (low + high) / 2
-        low, high = (size, high) if size + size / values["bandwidth"] / to_spare * sequence < values["hbm"] else (low, size)
+        low, high = (
+            (size, high) if size + size / values["bandwidth"] / to_spare * sequence < values["hbm"] else (low, size)
+        )
     return low
 
 
 largest = Quantity(
-    id="largest", title="The largest model that fits", level="hard",
-    ask="A rack, {machine_name}, holds {hbm}. A model keeps its weights in FP8, one byte each. With its active parameters, its KV and this rack, "
-    "multiplying a sequence's token takes as long as reading that sequence's KV at a context of {context_balanced}. All sequences have {context} of context. "
-    "Now experts are added: the stored parameters grow, active parameters and KV stay. The batch is always the critical one, at which multiplying "
-    "takes as long as reading weights and KV together. "
-    "How many parameters can be stored so that weights and KV just fill the memory? Answer in billions of parameters (Gparam).",
-    draw={"machine": ("gb200-nvl72", "gb300-nvl72", "tpu7x-64"), "net": ("deepseek-v3", "kimi-k2", "mistral-large-3"), "share": (0.4, 0.25, 0.75)},
-    derive=at_share, units={"context": "token", "context_balanced": "token"}, unit="parameter", asked="Gparam", objective=FREE,
-    answer=lambda v: take(eq.largest_model, v), second=filled,
-    means="Where all of a step is reading, what is read is what is stored: the KV's share of the time is its share of the memory.",
-    mistakes=(
-        Mistake(lambda v: v["hbm"] / v["bytes_per_param"],
-                "That leaves no room for KV, or for that of one sequence at best. The weights are paid for by a whole batch, which brings its KV."),
-        Mistake(lambda v: v["hbm"] * v["share"], "That is what the KV takes. Asked for are the weights."),
-        Mistake(lambda v: v["hbm"] / (1 + v["share"]), "Your batch is the one without KV. With KV counted it is larger, and so is its cache."),
+    id="largest",
+    title="The largest model that fits",
+    level="hard",
+    ask=(
+        "A rack, {machine_name}, holds {hbm}. A model keeps its weights in FP8, one byte each. With its active"
+        " parameters, its KV and this rack, multiplying a sequence's token takes as long as reading that sequence's KV"
+        " at a context of {context_balanced}. All sequences have {context} of context. Now experts are added: the"
+        " stored parameters grow, active parameters and KV stay. The batch is always the critical one, at which"
+        " multiplying takes as long as reading weights and KV together. How many parameters can be stored so that"
+        " weights and KV just fill the memory? Answer in billions of parameters (Gparam)."
     ),
-    hints=("At the critical batch, reading everything takes as long as multiplying. Which share of that time does a sequence spend on its own KV?",
-           "A sequence pays for its KV with the share context / balanced context of its time; the rest reads weights. Memory is divided in the same way."),
+    draw={
+        "machine": ("gb200-nvl72", "gb300-nvl72", "tpu7x-64"),
+        "net": ("deepseek-v3", "kimi-k2", "mistral-large-3"),
+        "share": (0.4, 0.25, 0.75),
+    },
+    derive=at_share,
+    units={"context": "token", "context_balanced": "token"},
+    unit="parameter",
+    asked="Gparam",
+    objective=FREE,
+    answer=lambda v: take(eq.largest_model, v),
+    second=filled,
+    means=(
+        "Where all of a step is reading, what is read is what is stored: the KV's share of the time is its share of the"
+        " memory."
+    ),
+    mistakes=(
+        Mistake(
+            lambda v: v["hbm"] / v["bytes_per_param"],
+            "That leaves no room for KV, or for that of one sequence at best. The weights are paid for by a whole"
+            " batch, which brings its KV.",
+        ),
+        Mistake(lambda v: v["hbm"] * v["share"], "That is what the KV takes. Asked for are the weights."),
+        Mistake(
+            lambda v: v["hbm"] / (1 + v["share"]),
+            "Your batch is the one without KV. With KV counted it is larger, and so is its cache.",
+        ),
+    ),
+    hints=(
+        (
+            "At the critical batch, reading everything takes as long as multiplying. Which share of that time does a"
+            " sequence spend on its own KV?"
+        ),
+        (
+            "A sequence pays for its KV with the share context / balanced context of its time; the rest reads weights."
+            " Memory is divided in the same way."
+        ),
+    ),
     solution=lambda v: [
         Step("Of a sequence's time to multiply, reading its KV takes", v["share"], "1"),
         Step("and its part of the weights the rest:", 1 - v["share"], "1"),
-        Step(f"Bytes are read at one rate, so memory is divided alike: ${eq.largest_model.latex}$ =", take(eq.largest_model, v), "parameter"),
+        Step(
+            f"Bytes are read at one rate, so memory is divided alike: ${eq.largest_model.latex}$ =",
+            take(eq.largest_model, v),
+            "parameter",
+        ),
     ],
-)  # fmt: skip
+)
 
 # --- many chips ------------------------------------------------------------------------------------------------------
 
@@ -693,30 +1244,80 @@ def bf16_constant(row) -> float:
 
 
 chips_in_order = Ordering(
-    id="chips-in-order", title="Not one constant", level="medium",
-    ask="Here are chips with their dense rate in BF16, where a multiply and an add count as two, and their memory bandwidth. A weight is two bytes. "
-    "Put them in order of their hardware constant, the smallest first.",
-    items={key: f"{row.name}: {row.flops('bf16') / 1e12:,.0f} TFLOP/s, {row.bandwidth / 1e12:.2f} TB/s" for key, row in LINE_UP.items()},
-    answer=by(bf16_constant), second=lambda v: by(lambda row: row.flops("bf16") // 10**9 / (row.bandwidth // 10**9)), objective=CHIP,
-    means="They lie more than a factor of three apart, so 300 is a fair rule for some and a poor one for others. A faster memory on the same chip "
-    "lowers the constant.",
-    mistakes=(
-        Mistake(by(lambda row: -bf16_constant(row)), "That is from the largest to the smallest, or bandwidth over FLOP/s."),
-        Mistake(by(lambda row: row.bandwidth), "That is by bandwidth alone. It stands below the fraction line."),
-        *(Mistake(by(lambda row, sign=sign: (row.flops("bf16"), sign * row.bandwidth)), "That is by FLOP/s alone. The constant also asks how fast "
-        "the memory is.") for sign in (1, -1)),
-        Mistake(by(lambda row: row.release),
-                "That is the order of their announcement. The constant does not simply grow: a chip that got a faster memory fell."),
+    id="chips-in-order",
+    title="Not one constant",
+    level="medium",
+    ask=(
+        "Here are chips with their dense rate in BF16, where a multiply and an add count as two, and their memory"
+        " bandwidth. A weight is two bytes. Put them in order of their hardware constant, the smallest first."
     ),
-    hints=("FLOP/s over byte/s is what counts; the factor from FLOPs to multiply-adds and the bytes per weight are the same for all.",
-           "Two of them have the same FLOP/s. Which of the two has the faster memory?"),
+    items={
+        key: f"{row.name}: {row.flops('bf16') / 1e12:,.0f} TFLOP/s, {row.bandwidth / 1e12:.2f} TB/s"
+        for key, row in LINE_UP.items()
+    },
+    answer=by(bf16_constant),
+    second=lambda v: by(lambda row: row.flops("bf16") // 10**9 / (row.bandwidth // 10**9)),
+    objective=CHIP,
+    means=(
+        "They lie more than a factor of three apart, so 300 is a fair rule for some and a poor one for others. A faster"
+        " memory on the same chip lowers the constant."
+    ),
+    mistakes=(
+        Mistake(
+            by(lambda row: -bf16_constant(row)), "That is from the largest to the smallest, or bandwidth over FLOP/s."
+        ),
+        Mistake(by(lambda row: row.bandwidth), "That is by bandwidth alone. It stands below the fraction line."),
+        *(
+            Mistake(
+                by(lambda row, sign=sign: (row.flops("bf16"), sign * row.bandwidth)),
+                "That is by FLOP/s alone. The constant also asks how fast the memory is.",
+            )
+            for sign in (1, -1)
+        ),
+        Mistake(
+            by(lambda row: row.release),
+            "That is the order of their announcement. The constant does not simply grow: a chip that got a faster"
+            " memory fell.",
+        ),
+    ),
+    hints=(
+        (
+            "FLOP/s over byte/s is what counts; the factor from FLOPs to multiply-adds and the bytes per weight are the"
+            " same for all."
+        ),
+        "Two of them have the same FLOP/s. Which of the two has the faster memory?",
+    ),
     solution=lambda v: [
-        Step(f"${eq.hardware_constant.latex}$, in tokens: " + ", ".join(f"{key} {bf16_constant(LINE_UP[key]):.0f}" for key in sorted(LINE_UP)) + "."),
+        Step(
+            f"${eq.hardware_constant.latex}$, in tokens: "
+            + ", ".join(f"{key} {bf16_constant(LINE_UP[key]):.0f}" for key in sorted(LINE_UP))
+            + "."
+        ),
         Step("In order:", by(bf16_constant)),
     ],
-)  # fmt: skip
+)
 
 PROBLEMS = (
-    guess, constant, board, critical, independent, per_replica, real_model, expert_view, expert_batch, with_kv, never, tokens, world,
-    worst, slip, effective, coverage, touched, touches, free, largest, chips_in_order,
-)  # fmt: skip
+    guess,
+    constant,
+    board,
+    critical,
+    independent,
+    per_replica,
+    real_model,
+    expert_view,
+    expert_batch,
+    with_kv,
+    never,
+    tokens,
+    world,
+    worst,
+    slip,
+    effective,
+    coverage,
+    touched,
+    touches,
+    free,
+    largest,
+    chips_in_order,
+)

@@ -23,12 +23,20 @@ def choose(tokens: int, experts: int, top_k: int, skew: float = 0.0, seed: int =
     rng = np.random.default_rng(seed)
     if not 0 < top_k <= experts:
         raise ValueError(f"a token cannot choose {top_k} of {experts} experts")
-    popular = -skew * np.log(np.arange(1, experts + 1))  # the k largest of these, with Gumbel noise, are k draws without return
+    popular = -skew * np.log(
+        np.arange(1, experts + 1)
+    )  # the k largest of these, with Gumbel noise, are k draws without return
     keys = popular + rng.gumbel(size=(tokens, experts))
-    return np.argpartition(-keys, top_k - 1, axis=1)[:, :top_k] if top_k < experts else np.tile(np.arange(experts), (tokens, 1))
+    return (
+        np.argpartition(-keys, top_k - 1, axis=1)[:, :top_k]
+        if top_k < experts
+        else np.tile(np.arange(experts), (tokens, 1))
+    )
 
 
-def touched(batches: Sequence[int], experts: int, top_k: int, skew: float = 0.0, trials: int = 40, seed: int = 0) -> np.ndarray:
+def touched(
+    batches: Sequence[int], experts: int, top_k: int, skew: float = 0.0, trials: int = 40, seed: int = 0
+) -> np.ndarray:
     """Share of the experts that batches of these sizes touch [batches], as a mean over trials."""
     import numpy as np
 
@@ -64,6 +72,8 @@ def dense_as_good(size: float, experts: float, fit: dict[str, float]) -> float:
     return low
 
 
-def step(batch: int, parts: Sequence[tuple[float, float]], flops: float, bandwidth: float, bytes_per_param: float) -> float:
+def step(
+    batch: int, parts: Sequence[tuple[float, float]], flops: float, bandwidth: float, bytes_per_param: float
+) -> float:
     """Seconds of a step that works on parts one after the other: (parameters, share of them that a token uses)."""
     return sum(max(2 * batch * n * used / flops, n * bytes_per_param / bandwidth) for n, used in parts)

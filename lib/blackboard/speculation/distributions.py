@@ -1,7 +1,8 @@
-"""Drafting and verifying on real distributions: one round, everything that it can lead to, and models of Shakespeare's sonnets.
+"""Drafting and verifying on real distributions: one round, everything that it can lead to, and models of Shakespeare's
+sonnets.
 
-A distribution is a dictionary from tokens to probabilities that add up to 1, a model a function from the text so far to a
-distribution of what comes next. Tokens are single characters. With fractions as probabilities all results are exact.
+A distribution is a dictionary from tokens to probabilities that add up to 1, a model a function from the text so far to
+a distribution of what comes next. Tokens are single characters. With fractions as probabilities all results are exact.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def draw(rng: random.Random, distribution: Distribution) -> str:
     return max(distribution, key=distribution.__getitem__)  # what rounding left over
 
 
-# --- two distributions ---------------------------------------------------------------------------------------------------
+# --- two distributions ------------------------------------------------------------------------------------------------
 
 
 def overlap(target: Distribution, draft: Distribution) -> Any:
@@ -62,12 +63,14 @@ def _keep(target: Distribution, draft: Distribution, token: str) -> Any:
 RIGHT = Rule(_keep, residual)
 WRONG = {  # mistakes that are easily made; each yields another distribution than the target's
     "replaced from the target": Rule(_keep, lambda target, draft: target),
-    "kept by the target alone": Rule(lambda target, draft, token: target.get(token, 0), lambda target, draft: residual(target, draft) or target),
+    "kept by the target alone": Rule(
+        lambda target, draft, token: target.get(token, 0), lambda target, draft: residual(target, draft) or target
+    ),
     "all kept": Rule(lambda target, draft, token: 1, residual),
 }
 
 
-# --- one round -----------------------------------------------------------------------------------------------------------
+# --- one round --------------------------------------------------------------------------------------------------------
 
 
 class Round(NamedTuple):
@@ -78,7 +81,9 @@ class Round(NamedTuple):
 
 
 def speculate(rng: random.Random, draft: Model, target: Model, prefix: str, drafted: int, rule: Rule = RIGHT) -> Round:
-    """One round: the draft guesses `drafted` tokens one after the other, the target judges them and adds one of its own."""
+    """One round: the draft guesses `drafted` tokens one after the other, the target judges them and adds one of its
+    own.
+    """
     guess = ""
     for _ in range(drafted):
         guess += draw(rng, draft(prefix + guess))
@@ -90,7 +95,9 @@ def speculate(rng: random.Random, draft: Model, target: Model, prefix: str, draf
     return Round(guess + draw(rng, target(prefix + guess)), drafted)
 
 
-def write(rng: random.Random, draft: Model, target: Model, prefix: str, length: int, drafted: int, rule: Rule = RIGHT) -> str:
+def write(
+    rng: random.Random, draft: Model, target: Model, prefix: str, length: int, drafted: int, rule: Rule = RIGHT
+) -> str:
     """The next `length` tokens after the prefix, round by round."""
     made = ""
     while len(made) < length:
@@ -98,19 +105,25 @@ def write(rng: random.Random, draft: Model, target: Model, prefix: str, length: 
     return made[:length]
 
 
-# --- all that can happen -------------------------------------------------------------------------------------------------
+# --- all that can happen ----------------------------------------------------------------------------------------------
 
 
 def plain(target: Model, prefix: str, length: int) -> dict[str, Any]:
     """The chance of every text of `length` tokens after the prefix, when the target writes alone."""
     texts: dict[str, Any] = {"": 1}
     for _ in range(length):
-        texts = {text + token: chance * more for text, chance in texts.items() for token, more in target(prefix + text).items()}
+        texts = {
+            text + token: chance * more
+            for text, chance in texts.items()
+            for token, more in target(prefix + text).items()
+        }
     return texts
 
 
 def outcome(draft: Model, target: Model, prefix: str, length: int, drafted: int, rule: Rule = RIGHT) -> dict[str, Any]:
-    """The chance of every text of `length` tokens after the prefix, written in rounds: every branch is followed, nothing is sampled."""
+    """The chance of every text of `length` tokens after the prefix, written in rounds: every branch is followed,
+    nothing is sampled.
+    """
     found: dict[str, Any] = defaultdict(int)
 
     def follow(made: str, left: int, chance: Any) -> None:
@@ -136,7 +149,7 @@ def outcome(draft: Model, target: Model, prefix: str, length: int, drafted: int,
     return {text: chance for text, chance in found.items() if len(text) == length}
 
 
-# --- telling two samplers apart --------------------------------------------------------------------------------------------
+# --- telling two samplers apart ---------------------------------------------------------------------------------------
 
 
 def pooled(expected: Mapping[str, float], least: float) -> dict[str, str]:
@@ -155,7 +168,9 @@ def chi_square(texts: Mapping[str, int], right: Mapping[str, float], least: floa
     return sum((counted[name] - count) ** 2 / count for name, count in expected.items()), len(expected) - 1
 
 
-def power(wrong: Mapping[str, float], right: Mapping[str, float], samples: int, level: float = 0.001, least: float = 10) -> float:
+def power(
+    wrong: Mapping[str, float], right: Mapping[str, float], samples: int, level: float = 0.001, least: float = 10
+) -> float:
     """The chance that the test refuses, at this level, so many texts that come from a wrong distribution."""
     from scipy.stats import chi2, ncx2
 
@@ -167,7 +182,7 @@ def power(wrong: Mapping[str, float], right: Mapping[str, float], samples: int, 
     return float(ncx2.sf(chi2.isf(level, len(mass) - 1), len(mass) - 1, apart))
 
 
-# --- models of a text ------------------------------------------------------------------------------------------------------
+# --- models of a text -------------------------------------------------------------------------------------------------
 
 
 @cache

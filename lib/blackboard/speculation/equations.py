@@ -9,9 +9,21 @@ from __future__ import annotations
 from sympy import Le, Max, Rational
 
 from blackboard.batching.equations import (
-    balanced_context, batch, bytes_per_param, compute_time, context, critical_batch, flop_per_param,
-    memory_time, n_active, n_total, new_token, one_sequence, real_bandwidth, real_flops,
-)  # fmt: skip
+    balanced_context,
+    batch,
+    bytes_per_param,
+    compute_time,
+    context,
+    critical_batch,
+    flop_per_param,
+    memory_time,
+    n_active,
+    n_total,
+    new_token,
+    one_sequence,
+    real_bandwidth,
+    real_flops,
+)
 from blackboard.formula import DERIVED, Formula, Source
 from blackboard.notation import symbol, symbols
 from blackboard.pricing.equations import memory_ratio
@@ -26,111 +38,209 @@ alike = ("every drafted token passes with the same chance", "tokens pass indepen
 below_one = Le(acceptance, Rational(9999, 10000))
 scores = "attention's own FLOPs are left out"
 
-# --- tokens of a round -------------------------------------------------------------------------------------------------
+# --- tokens of a round ------------------------------------------------------------------------------------------------
 
 acceptance_of = Formula(
-    "speculation.acceptance_of", "acceptance", 1 - distance, "1",
+    "speculation.acceptance_of",
+    "acceptance",
+    1 - distance,
+    "1",
     "a drafted token passes as often as the two distributions overlap",
-    ("it is kept with chance min(1, target over draft)", "of the same context"), LEVIATHAN,
-)  # fmt: skip
+    ("it is kept with chance min(1, target over draft)", "of the same context"),
+    LEVIATHAN,
+)
 tokens_per_round = Formula(
-    "speculation.tokens_per_round", "tokens_per_round", new_token * (1 - acceptance ** (drafted + 1)) / (1 - acceptance), "token/sequence",
-    "the drafted tokens before the first refusal, and one of the target's own", alike, LEVIATHAN, where=(below_one,),
-)  # fmt: skip
+    "speculation.tokens_per_round",
+    "tokens_per_round",
+    new_token * (1 - acceptance ** (drafted + 1)) / (1 - acceptance),
+    "token/sequence",
+    "the drafted tokens before the first refusal, and one of the target's own",
+    alike,
+    LEVIATHAN,
+    where=(below_one,),
+)
 next_tokens = Formula(
-    "speculation.next_tokens", "next_tokens", new_token * acceptance ** (drafted + 1), "token/sequence",
-    "one more drafted token counts only if it and all before it pass", alike, DERIVED,
-)  # fmt: skip
+    "speculation.next_tokens",
+    "next_tokens",
+    new_token * acceptance ** (drafted + 1),
+    "token/sequence",
+    "one more drafted token counts only if it and all before it pass",
+    alike,
+    DERIVED,
+)
 
-# --- time of a round ---------------------------------------------------------------------------------------------------
+# --- time of a round --------------------------------------------------------------------------------------------------
 
 draft_time = Formula(
-    "speculation.draft_time", "t_draft",
-    Max(flop_per_param * new_token * batch * draft_size / real_flops, (draft_size * bytes_per_param + batch * draft_context * draft_kv) / real_bandwidth),
-    "s", "a draft is a model too: it multiplies, and reads its weights and its cache",
-    ("on the same chips as the target, in the same precision", scores), SPIRE,
-)  # fmt: skip
+    "speculation.draft_time",
+    "t_draft",
+    Max(
+        flop_per_param * new_token * batch * draft_size / real_flops,
+        (draft_size * bytes_per_param + batch * draft_context * draft_kv) / real_bandwidth,
+    ),
+    "s",
+    "a draft is a model too: it multiplies, and reads its weights and its cache",
+    ("on the same chips as the target, in the same precision", scores),
+    SPIRE,
+)
 verify_compute = Formula(
-    "speculation.verify_compute", "t_compute", compute_time.typed * (drafted + 1), "s",
-    "the drafted tokens and the one before them are all multiplied, whether they pass or not", (scores,), DERIVED,
-)  # fmt: skip
+    "speculation.verify_compute",
+    "t_compute",
+    compute_time.typed * (drafted + 1),
+    "s",
+    "the drafted tokens and the one before them are all multiplied, whether they pass or not",
+    (scores,),
+    DERIVED,
+)
 verify_time = Formula(
-    "speculation.verify_time", "t_verify", Max(verify_compute.typed, memory_time.typed), "s",
+    "speculation.verify_time",
+    "t_verify",
+    Max(verify_compute.typed, memory_time.typed),
+    "s",
     "weights and cache are read once for all tokens of the round",
-    ("the batch is large enough to touch every expert", scores), SPIRE, {"compute": verify_compute, "memory": memory_time},
-)  # fmt: skip
+    ("the batch is large enough to touch every expert", scores),
+    SPIRE,
+    {"compute": verify_compute, "memory": memory_time},
+)
 round_time = Formula(
-    "speculation.round_time", "t_round", drafted * t_draft + verify_time.typed, "s",
-    "draft one token after the other, then verify all at once", verify_time.assumes, SPIRE,
-)  # fmt: skip
+    "speculation.round_time",
+    "t_round",
+    drafted * t_draft + verify_time.typed,
+    "s",
+    "draft one token after the other, then verify all at once",
+    verify_time.assumes,
+    SPIRE,
+)
 verify_ratio = Formula(
-    "speculation.verify_ratio", "verify_ratio", Max(drafted + 1, memory_ratio) / Max(1, memory_ratio), "1",
-    "verifying is free as long as reading takes so many times longer than multiplying", verify_time.assumes, DERIVED,
-)  # fmt: skip
+    "speculation.verify_ratio",
+    "verify_ratio",
+    Max(drafted + 1, memory_ratio) / Max(1, memory_ratio),
+    "1",
+    "verifying is free as long as reading takes so many times longer than multiplying",
+    verify_time.assumes,
+    DERIVED,
+)
 
-# --- what it gains -----------------------------------------------------------------------------------------------------
+# --- what it gains ----------------------------------------------------------------------------------------------------
 
 tokens = tokens_per_round.typed / new_token
 speedup = Formula(
-    "speculation.speedup", "spec_speedup", tokens / (drafted * draft_ratio + verify_ratio.typed), "1",
-    "tokens of a round over its time in decode steps", (*alike, *verify_time.assumes), DERIVED, where=(below_one,),
-)  # fmt: skip
+    "speculation.speedup",
+    "spec_speedup",
+    tokens / (drafted * draft_ratio + verify_ratio.typed),
+    "1",
+    "tokens of a round over its time in decode steps",
+    (*alike, *verify_time.assumes),
+    DERIVED,
+    where=(below_one,),
+)
 speedup_free = Formula(
-    "speculation.speedup_free", "spec_speedup", tokens / (drafted * draft_ratio + 1), "1",
+    "speculation.speedup_free",
+    "spec_speedup",
+    tokens / (drafted * draft_ratio + 1),
+    "1",
     "where verifying is free, drafting is all that a round costs more than a step",
-    (*alike, "verifying takes no longer than a decode step"), LEVIATHAN, where=(below_one,),
-)  # fmt: skip
+    (*alike, "verifying takes no longer than a decode step"),
+    LEVIATHAN,
+    where=(below_one,),
+)
 speedup_busy = Formula(
-    "speculation.speedup_busy", "spec_speedup", tokens / (drafted * draft_ratio + drafted + 1), "1",
+    "speculation.speedup_busy",
+    "spec_speedup",
+    tokens / (drafted * draft_ratio + drafted + 1),
+    "1",
     "where multiplying binds, every drafted token is paid for and some are thrown away: never above 1",
-    (*alike, "a decode step waits for the multipliers"), DERIVED, where=(below_one,),
-)  # fmt: skip
+    (*alike, "a decode step waits for the multipliers"),
+    DERIVED,
+    where=(below_one,),
+)
 round_steps = Formula(
-    "speculation.round_steps", "round_ratio", new_token**-1 * symbol("tokens_per_round") / symbol("spec_speedup"), "1",
-    "the time of a round in decode steps that a reported gain and its tokens imply", (), DERIVED,
-)  # fmt: skip
+    "speculation.round_steps",
+    "round_ratio",
+    new_token**-1 * symbol("tokens_per_round") / symbol("spec_speedup"),
+    "1",
+    "the time of a round in decode steps that a reported gain and its tokens imply",
+    (),
+    DERIVED,
+)
 
-# --- where it ends -----------------------------------------------------------------------------------------------------
+# --- where it ends ----------------------------------------------------------------------------------------------------
 
 batch_free = Formula(
-    "speculation.batch_free", "batch_free", critical_batch.typed / (drafted + 1 - context / balanced_context.typed), "sequence",
+    "speculation.batch_free",
+    "batch_free",
+    critical_batch.typed / (drafted + 1 - context / balanced_context.typed),
+    "sequence",
     "up to this batch the pass that verifies still waits for memory",
-    ("the context is shorter than the one from which on it always does", "dense attention"), DERIVED,
+    ("the context is shorter than the one from which on it always does", "dense attention"),
+    DERIVED,
     where=(Le(context / balanced_context.typed, drafted + 1),),
-)  # fmt: skip
+)
 context_free = Formula(
-    "speculation.context_free", "context_free", (drafted + 1) * balanced_context.typed, "token/sequence",
-    "from this context on reading the cache hides verifying at any batch", ("dense attention", scores), DERIVED,
-)  # fmt: skip
+    "speculation.context_free",
+    "context_free",
+    (drafted + 1) * balanced_context.typed,
+    "token/sequence",
+    "from this context on reading the cache hides verifying at any batch",
+    ("dense attention", scores),
+    DERIVED,
+)
 ratio_even = Formula(
-    "speculation.ratio_even", "ratio_even", (drafted + 1) / (tokens - drafted * draft_ratio), "1",
+    "speculation.ratio_even",
+    "ratio_even",
+    (drafted + 1) / (tokens - drafted * draft_ratio),
+    "1",
     "a step must wait for memory at least so many times longer than for the multipliers, or speculation slows it down",
-    (*alike, scores), DERIVED, where=(below_one, Le(drafted * draft_ratio + Rational(1, 1000), tokens)),
-)  # fmt: skip
+    (*alike, scores),
+    DERIVED,
+    where=(below_one, Le(drafted * draft_ratio + Rational(1, 1000), tokens)),
+)
 batch_even = Formula(
-    "speculation.batch_even", "batch_spec", critical_batch.typed / (symbol("ratio_even") - context / balanced_context.typed), "sequence",
-    "the batch beyond which speculation slows decoding down", (*ratio_even.assumes, "the context is shorter than so many balanced ones; else there is none"), DERIVED,
+    "speculation.batch_even",
+    "batch_spec",
+    critical_batch.typed / (symbol("ratio_even") - context / balanced_context.typed),
+    "sequence",
+    "the batch beyond which speculation slows decoding down",
+    (*ratio_even.assumes, "the context is shorter than so many balanced ones; else there is none"),
+    DERIVED,
     where=(Le(context / balanced_context.typed, symbol("ratio_even")),),
-)  # fmt: skip
+)
 touched_ratio = Formula(
-    "speculation.touched_ratio", "touched_ratio",
-    (n_active + (n_total - n_active) * (1 - missed ** ((drafted + 1) * batch / one_sequence - 1))) * bytes_per_param / bytes_touched.typed, "1",
+    "speculation.touched_ratio",
+    "touched_ratio",
+    (n_active + (n_total - n_active) * (1 - missed ** ((drafted + 1) * batch / one_sequence - 1)))
+    * bytes_per_param
+    / bytes_touched.typed,
+    "1",
     "in a small batch each token of the round brings experts of its own to read",
-    bytes_touched.assumes, DERIVED, where=bytes_touched._where,
-)  # fmt: skip
+    bytes_touched.assumes,
+    DERIVED,
+    where=bytes_touched._where,
+)
 
-# --- what it is worth over a model's life ------------------------------------------------------------------------------
+# --- what it is worth over a model's life -----------------------------------------------------------------------------
 
 saving = Formula(
-    "speculation.saving", "spec_saving", 1 - 1 / symbol("spec_speedup") - draft_training, "1",
+    "speculation.saving",
+    "spec_saving",
+    1 - 1 / symbol("spec_speedup") - draft_training,
+    "1",
     "serving costs as much less as it is faster, and the draft has to be trained once",
-    ("a chip's time is all that serving costs",), SPIRE, where=(Le(1, symbol("spec_speedup")),),
-)  # fmt: skip
+    ("a chip's time is all that serving costs",),
+    SPIRE,
+    where=(Le(1, symbol("spec_speedup")),),
+)
 
-# --- if reading and multiplying do not overlap ---------------------------------------------------------------------------
+# --- if reading and multiplying do not overlap ------------------------------------------------------------------------
 
 speedup_added = Formula(
-    "speculation.speedup_added", "spec_speedup", tokens / (drafted * draft_ratio + (memory_ratio + drafted + 1) / (memory_ratio + 1)), "1",
-    "if the times of reading and multiplying add, each drafted token costs something from the first on, and no batch is free",
-    (*alike, "reading and multiplying do not overlap", scores), DERIVED, where=(below_one,),
-)  # fmt: skip
+    "speculation.speedup_added",
+    "spec_speedup",
+    tokens / (drafted * draft_ratio + (memory_ratio + drafted + 1) / (memory_ratio + 1)),
+    "1",
+    "if the times of reading and multiplying add, each drafted token costs something from the first on, and no batch is"
+    " free",
+    (*alike, "reading and multiplying do not overlap", scores),
+    DERIVED,
+    where=(below_one,),
+)

@@ -1,7 +1,8 @@
-"""The speculation lesson by other means: coins that are tossed, text that is really written in rounds, servers that run pass by pass.
+"""The speculation lesson by other means: coins that are tossed, text that is really written in rounds, servers that
+run pass by pass.
 
-No formula of the lesson is used in what stands above the rows by batch. Counts and times are in base SI units; a speed-up is
-tokens per second with speculation over those without.
+No formula of the lesson is used in what stands above the rows by batch. Counts and times are in base SI units; a
+speed-up is tokens per second with speculation over those without.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from blackboard.formula import take
 from blackboard.speculation import equations as eq
 from blackboard.speculation.distributions import draw, ngrams, overlap, speculate
 
-# --- tokens of a round ---------------------------------------------------------------------------------------------------
+# --- tokens of a round ------------------------------------------------------------------------------------------------
 
 
 class Mean(NamedTuple):
@@ -54,11 +55,13 @@ def rounds(acceptance: float, drafted: int, count: int = 10_000, seed: int = 0) 
     return mean([passed(rng, acceptance, drafted) + 1 for _ in range(count)])
 
 
-# --- rounds on real text -------------------------------------------------------------------------------------------------
+# --- rounds on real text ----------------------------------------------------------------------------------------------
 
 
 class Written(NamedTuple):
-    """Rounds in which one model of the sonnets drafted for another: by place in the draft, how many were judged and how many passed."""
+    """Rounds in which one model of the sonnets drafted for another: by place in the draft, how many were judged and
+    how many passed.
+    """
 
     text: str
     judged: tuple[int, ...]
@@ -90,11 +93,16 @@ class Written(NamedTuple):
         return tuple(acceptance_from(value, places) for places, value in enumerate(tokens, 1))
 
     def __repr__(self) -> str:
-        return f"<{self.rounds:,} rounds, {self.tokens_per_round:.2f} tokens each, {100 * self.acceptance:.0f} % of judged tokens passed>"
+        return (
+            f"<{self.rounds:,} rounds, {self.tokens_per_round:.2f} tokens each, {100 * self.acceptance:.0f} % of judged"
+            " tokens passed>"
+        )
 
 
 @cache
-def written(draft_order: int = 2, target_order: int = 4, drafted: int = 7, count: int = 3_000, seed: int = 0) -> Written:
+def written(
+    draft_order: int = 2, target_order: int = 4, drafted: int = 7, count: int = 3_000, seed: int = 0
+) -> Written:
     """So many rounds one after the other, from the start of a sonnet; the orders are those of the two models."""
     rng, draft, target = random.Random(seed), ngrams(draft_order), ngrams(target_order)
     text, judged, kept = "\n\n", [0] * drafted, [0] * drafted
@@ -119,7 +127,7 @@ def overlaps(draft_order: int = 2, target_order: int = 4, count: int = 3_000, se
     return tuple(found)
 
 
-# --- the best draft length -----------------------------------------------------------------------------------------------
+# --- the best draft length --------------------------------------------------------------------------------------------
 
 
 class Best(NamedTuple):
@@ -130,7 +138,9 @@ class Best(NamedTuple):
 
 
 def gain(acceptance: float, drafted: int, draft_ratio: float, memory_ratio: float = math.inf) -> float:
-    """Speed-up of a round, its tokens added up place by place; verifying is free where reading takes endlessly longer than multiplying."""
+    """Speed-up of a round, its tokens added up place by place; verifying is free where reading takes endlessly longer
+    than multiplying.
+    """
     tokens, chance = 1.0, 1.0
     for _ in range(drafted):
         chance *= acceptance
@@ -145,11 +155,13 @@ def best_drafted(acceptance: float, draft_ratio: float, memory_ratio: float = ma
     return Best(found, gain(acceptance, found, draft_ratio, memory_ratio))
 
 
-# --- a server ------------------------------------------------------------------------------------------------------------
+# --- a server ---------------------------------------------------------------------------------------------------------
 
 
 class Server(NamedTuple):
-    """A machine with a target model: FLOP/s, bytes/s, parameters, and bytes of weights and of each sequence's cache, read once a pass."""
+    """A machine with a target model: FLOP/s, bytes/s, parameters, and bytes of weights and of each sequence's cache,
+    read once a pass.
+    """
 
     flops: float
     bandwidth: float
@@ -167,7 +179,9 @@ class Server(NamedTuple):
 def server(known: dict[str, float]) -> Server:
     """A server by the notation's names, as a case's `symbols` has them."""
     cache_bytes = known["context"] * known["kv_bytes_per_token"]
-    return Server(known["flops"], known["bandwidth"], known["n_active"], known["n_total"] * known["bytes_per_param"], cache_bytes)
+    return Server(
+        known["flops"], known["bandwidth"], known["n_active"], known["n_total"] * known["bytes_per_param"], cache_bytes
+    )
 
 
 class Served(NamedTuple):
@@ -184,7 +198,15 @@ class Served(NamedTuple):
         return self.tokens / self.seconds
 
 
-def serve(machine: Server, batch: int, drafted: int, acceptance: float | Sequence[float], draft_ratio: float, count: int = 100, seed: int = 0) -> Served:
+def serve(
+    machine: Server,
+    batch: int,
+    drafted: int,
+    acceptance: float | Sequence[float],
+    draft_ratio: float,
+    count: int = 100,
+    seed: int = 0,
+) -> Served:
     """So many rounds of a batch that is always full; an acceptance for all sequences, or one for each."""
     rng, each = random.Random(seed), [acceptance] * batch if isinstance(acceptance, (int, float)) else list(acceptance)
     tokens = wasted = 0
@@ -197,14 +219,24 @@ def serve(machine: Server, batch: int, drafted: int, acceptance: float | Sequenc
     return Served(tokens, seconds, count, wasted)
 
 
-def speedup(machine: Server, batch: int, drafted: int, acceptance: float | Sequence[float], draft_ratio: float, count: int = 100, seed: int = 0) -> float:
+def speedup(
+    machine: Server,
+    batch: int,
+    drafted: int,
+    acceptance: float | Sequence[float],
+    draft_ratio: float,
+    count: int = 100,
+    seed: int = 0,
+) -> float:
     """Tokens per second in rounds over those of plain decode steps, at the same batch."""
     rounds_ = serve(machine, batch, drafted, acceptance, draft_ratio, count, seed)
     return rounds_.rate / serve(machine, batch, 0, 0.0, 0.0, count, seed).rate
 
 
 def emptied(lengths: Iterable[float], places: int, per_token: Callable[[int], float]) -> float:
-    """Seconds until requests of these lengths are served in so many places; `per_token(n)` is the time of a token of each of n."""
+    """Seconds until requests of these lengths are served in so many places; `per_token(n)` is the time of a token of
+    each of n.
+    """
     waiting, running, made, seconds = list(lengths)[::-1], [], 0.0, 0.0
     while waiting or running:
         while waiting and len(running) < places:
@@ -216,11 +248,14 @@ def emptied(lengths: Iterable[float], places: int, per_token: Callable[[int], fl
     return seconds
 
 
-# --- measured rows by batch ------------------------------------------------------------------------------------------------
+# --- measured rows by batch -------------------------------------------------------------------------------------------
 
 TARGET = "llama-3.1-8b"  # in BF16, of all rows
 HEADS = {"EAGLE": None, "EAGLE-3": 32_000}  # tokens that the draft can guess; None: all of the target's vocabulary
-RTX_3090 = {"flops": 71e12, "bandwidth": 936e9}  # dense FP16 with FP32 sums, GA102 whitepaper; not a chip of the catalogue
+RTX_3090 = {
+    "flops": 71e12,
+    "bandwidth": 936e9,
+}  # dense FP16 with FP32 sums, GA102 whitepaper; not a chip of the catalogue
 GPUS = {"SGLang": ("H100",), "vLLM": ("RTX 3090", "A100")}  # the sources of vLLM's rows do not agree on the GPU
 QUESTIONS = 80  # of MT-Bench, which is what SGLang's script sends
 
@@ -238,7 +273,13 @@ class Rows(NamedTuple):
 def measured(engine: str, draft: str) -> Rows:
     """The rows of "SGLang" or "vLLM" with "EAGLE" or "EAGLE-3"."""
     found = measurement("speculation_by_batch").records(engine=engine, draft=draft)
-    return Rows(engine, draft, found[0]["drafted_tokens"], tuple(row["batch"] for row in found), tuple(row["speedup"] for row in found))
+    return Rows(
+        engine,
+        draft,
+        found[0]["drafted_tokens"],
+        tuple(row["batch"] for row in found),
+        tuple(row["speedup"] for row in found),
+    )
 
 
 @cache
@@ -260,12 +301,16 @@ def critical(gpu: str) -> float:
 
 def _slower(batch: float, rows: Rows, gpu: str, share: float) -> float:
     """A step takes the slower of the two, multipliers reach a share of their peak."""
-    return eq.speedup(acceptance=0, drafted=rows.drafted, draft_ratio=drafting(rows.draft), memory_ratio=share * critical(gpu) / batch)
+    return eq.speedup(
+        acceptance=0, drafted=rows.drafted, draft_ratio=drafting(rows.draft), memory_ratio=share * critical(gpu) / batch
+    )
 
 
 def _added(batch: float, rows: Rows, gpu: str, share: float) -> float:
     """A step takes both together, multipliers reach a share of their peak."""
-    return eq.speedup_added(acceptance=0, drafted=rows.drafted, draft_ratio=drafting(rows.draft), memory_ratio=share * critical(gpu) / batch)
+    return eq.speedup_added(
+        acceptance=0, drafted=rows.drafted, draft_ratio=drafting(rows.draft), memory_ratio=share * critical(gpu) / batch
+    )
 
 
 def _host(batch: float, rows: Rows, gpu: str, share: float) -> float:
@@ -277,7 +322,9 @@ LAWS = {"slower": _slower, "added": _added, "host": _host}  # each with one cons
 
 
 class Curve(NamedTuple):
-    """What a law says of rows when it meets the first of them: the tokens of a round that this takes, a value for each batch, and the errors."""
+    """What a law says of rows when it meets the first of them: the tokens of a round that this takes, a value for each
+    batch, and the errors.
+    """
 
     rows: Rows
     gpu: str
@@ -305,13 +352,17 @@ class Curve(NamedTuple):
 
 @cache
 def lengths(questions: int = QUESTIONS, spread: bool = False, seed: int = 3) -> tuple[float, ...]:
-    """Relative lengths of the answers: all alike, or as if each token were the last with the same chance, in a random order."""
+    """Relative lengths of the answers: all alike, or as if each token were the last with the same chance, in a random
+    order.
+    """
     found = [-math.log(1 - (n + 0.5) / questions) if spread else 1.0 for n in range(questions)]
     random.Random(seed).shuffle(found)
     return tuple(found)
 
 
-def predicted(law: str, share: float, rows: Rows, gpu: str, batches: Sequence[float] = (), answers: Sequence[float] = ()) -> Curve:
+def predicted(
+    law: str, share: float, rows: Rows, gpu: str, batches: Sequence[float] = (), answers: Sequence[float] = ()
+) -> Curve:
     """A law of LAWS at the rows' batches, or at others, scaled to meet the first row.
 
     With `answers` a batch is a number of places, which these requests, of these lengths, fill as long as they last.
@@ -319,7 +370,9 @@ def predicted(law: str, share: float, rows: Rows, gpu: str, batches: Sequence[fl
 
     @cache
     def times(n: int) -> tuple[float, float]:
-        """Of a token of each of n sequences: a plain step over one that only reads weights, and a round's share of the same."""
+        """Of a token of each of n sequences: a plain step over one that only reads weights, and a round's share of the
+        same.
+        """
         step = 1 + n / (share * critical(gpu)) if law == "added" else max(1.0, n / critical(gpu))
         return step, step / LAWS[law](n, rows, gpu, share)
 
@@ -335,7 +388,9 @@ def predicted(law: str, share: float, rows: Rows, gpu: str, batches: Sequence[fl
 
 @cache
 def fitted(law: str = "added", answers: tuple[float, ...] = ()) -> float:
-    """The constant of a law with the least squared errors on EAGLE-3 in SGLang, where no more tokens than possible are implied."""
+    """The constant of a law with the least squared errors on EAGLE-3 in SGLang, where no more tokens than possible are
+    implied.
+    """
     rows = measured("SGLang", "EAGLE-3")
 
     def squares(exponent: float) -> float:
@@ -350,14 +405,18 @@ def fitted(law: str = "added", answers: tuple[float, ...] = ()) -> float:
 
 @cache
 def tested(law: str = "added", answers: tuple[float, ...] = ()) -> tuple[Curve, ...]:
-    """The law with its fitted constant on every set of rows and each GPU that it may be: the first is what it was fitted on."""
+    """The law with its fitted constant on every set of rows and each GPU that it may be: the first is what it was
+    fitted on.
+    """
     share = fitted(law, answers)
     sets = [(engine, draft, gpu) for engine in GPUS for gpu in GPUS[engine] for draft in ("EAGLE-3", "EAGLE")]
     return tuple(predicted(law, share, measured(engine, draft), gpu, answers=answers) for engine, draft, gpu in sets)
 
 
 def products(batch: float, drafted: int) -> float:
-    """Time of a matrix product with all drafted tokens over that without, measured on an H200; interpolated between the measured sizes."""
+    """Time of a matrix product with all drafted tokens over that without, measured on an H200; interpolated between
+    the measured sizes.
+    """
     rows = measurement("h200_gemm").records(library="vllm 0.22.0", dtype="bfloat16", n=8192, k=8192)
     sizes, times = [row["m"] for row in rows], [row["latency_us"] for row in rows]
 
@@ -371,7 +430,7 @@ def products(batch: float, drafted: int) -> float:
     return time(batch * (drafted + 1)) / time(batch)
 
 
-# --- what else stands in published tables ------------------------------------------------------------------------------------
+# --- what else stands in published tables -----------------------------------------------------------------------------
 
 
 def acceptance_from(tokens: float, drafted: int) -> float:
@@ -386,7 +445,9 @@ def acceptance_from(tokens: float, drafted: int) -> float:
 
 
 class Longer(NamedTuple):
-    """Rounds with more drafted tokens than those that the acceptance was taken from: what they imply, and their tokens, measured and predicted."""
+    """Rounds with more drafted tokens than those that the acceptance was taken from: what they imply, and their
+    tokens, measured and predicted.
+    """
 
     draft: str
     task: str
@@ -402,7 +463,9 @@ def longer(few: int = 3, many: int = 7) -> tuple[Longer, ...]:
     for row in table.records(drafted_tokens=few):
         (far,) = table.records(draft=row["draft"], task=row["task"], drafted_tokens=many)
         chance, tokens = acceptance_from(row["tokens_per_pass"], few), far["tokens_per_pass"]
-        found.append(Longer(row["draft"], row["task"], chance, acceptance_from(tokens, many), tokens, gain(chance, many, 0.0)))
+        found.append(
+            Longer(row["draft"], row["task"], chance, acceptance_from(tokens, many), tokens, gain(chance, many, 0.0))
+        )
     return tuple(found)
 
 
@@ -413,7 +476,9 @@ def deeper() -> tuple[float, ...]:
 
 
 class Leviathan(NamedTuple):
-    """A row of Leviathan's Table 2: drafted tokens, acceptance and draft ratio as printed, measured and predicted speed-up, tokens of a round."""
+    """A row of Leviathan's Table 2: drafted tokens, acceptance and draft ratio as printed, measured and predicted
+    speed-up, tokens of a round.
+    """
 
     name: str
     drafted: int
@@ -436,11 +501,15 @@ def leviathan() -> tuple[Leviathan, ...]:
         at = {"acceptance": row["alpha"], "drafted": row["gamma"]}
         says = eq.speedup_free(draft_ratio=row["cost_ratio"], **at)
         name = f"{row['task']}, {row['draft']}, {'sampled' if row['temperature'] else 'greedy'}"
-        found.append(Leviathan(name, row["gamma"], row["alpha"], row["cost_ratio"], row["speedup"], says, eq.tokens_per_round(**at)))
+        found.append(
+            Leviathan(
+                name, row["gamma"], row["alpha"], row["cost_ratio"], row["speedup"], says, eq.tokens_per_round(**at)
+            )
+        )
     return tuple(found)
 
 
-# --- experts -----------------------------------------------------------------------------------------------------------------
+# --- experts ----------------------------------------------------------------------------------------------------------
 
 
 @cache
