@@ -1,0 +1,302 @@
+"""Mutation check: spoil one line at a time in a copy of the project and see whether the tests notice.
+
+    python tools/mutate.py              every mutation, on this checkout
+    python tools/mutate.py 3 17 42      these alone
+    python tools/mutate.py --stages 1   with the tests likeliest to fail alone
+    python tools/mutate.py --root DIR   on another checkout, an older one for instance, with its own tests
+
+The mutations were chosen before the suite that they judge was written, spread over all packages. A mutant is killed by
+the first test that fails; the tests likeliest to fail run first. One that survives them all means that nothing checks
+that line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LIB = "lib/blackboard/"
+MUTATIONS = [  # (file, what stands there once, what is put in its place)
+    # the core
+    (LIB + "units.py", "if abs(value) >= 1e6 else 0", "if abs(value) >= 1e9 else 0"),
+    (LIB + "units.py", "places = max(0, digits - 1 - exponent)", "places = max(1, digits - 1 - exponent)"),
+    (LIB + "notation.py", "f.base if f.exp > 0 else 1 / f.base", "f.base if f.exp < 0 else 1 / f.base"),
+    (LIB + "formula.py", "total.get(name, 0) + exponent * power", "total.get(name, 0) + exponent"),
+    (LIB + "formula.py", 'and (value or row.low == "nonnegative")', 'and (value or row.low != "nonnegative")'),
+    (LIB + "formula.py", "part = slice(start, start + rows)", "part = slice(start, start + rows - 1)"),
+    (
+        LIB + "architecture.py",
+        "seen * (seen + 1) / 2 + (tokens - seen) * seen",
+        "seen * (seen + 1) / 2 + tokens * seen",
+    ),
+    (LIB + "architecture.py", "window + self.growth(precision) * context", "self.growth(precision) * context"),
+    (LIB + "catalogue.py", "return self.chips * self.chip.bandwidth", "return self.chip.bandwidth"),
+    (LIB + "prices.py", "context_tokens <= step.tokens", "context_tokens < step.tokens"),
+    (LIB + "prices.py", "p.output * step.output_multiplier", "p.output * step.input_multiplier"),
+    (LIB + "derivation.py", '"+" if to == 0 else "-"', '"-" if to == 0 else "+"'),
+    (
+        LIB + "answers.py",
+        "key and len(key) > 3 and key in text.lower()",
+        "key and len(key) > 3 and key not in text.lower()",
+    ),
+    (LIB + "practice.py", "out += [(8.0, bits), (1 / 8, bits)]", "out += [(8.0, bits)]"),
+    (LIB + "practice.py", "return 2.5 * self.tolerance", "return 0.5 * self.tolerance"),
+    (LIB + "panel.py", 'if view.problem.kind == "function"', 'if view.problem.kind == "choice"'),
+    (LIB + "explorable.py", "if not (title.strip() and alt.strip())", "if not (title.strip() or alt.strip())"),
+    (LIB + "menus.py", "n_total / n_active", "n_active / n_total"),
+    (LIB + "summary.py", "formula.source == DERIVED", "formula.source != DERIVED"),
+    # the lessons of the lecture
+    (
+        LIB + "batching/equations.py",
+        "hardware_constant.typed * n_total / (n_active * new_token)",
+        "hardware_constant.typed * n_active / (n_total * new_token)",
+    ),
+    (LIB + "batching/simulation.py", "if ratio >= price_ratio:", "if ratio <= price_ratio:"),
+    (LIB + "batching/transformer.py", "np.sqrt(c.head_width)", "np.sqrt(c.width)"),
+    (LIB + "batching/lab.py", "below = np.flatnonzero(seconds < level)", "below = np.flatnonzero(seconds > level)"),
+    (
+        LIB + "sparsity/equations.py",
+        "* size ** (slope(saturated) / slope(one_expert))",
+        "* size ** (slope(one_expert) / slope(saturated))",
+    ),
+    (
+        LIB + "sparsity/simulation.py",
+        "np.argpartition(-keys, top_k - 1, axis=1)",
+        "np.argpartition(keys, top_k - 1, axis=1)",
+    ),
+    (LIB + "sparsity/numbers.py", '"knee_most": f"{max(found):.0f}"', '"knee_most": f"{min(found):.0f}"'),
+    (
+        LIB + "racks/equations.py",
+        "layers * copies * width * (dispatch_bytes + combine_bytes)",
+        "layers * copies * width * dispatch_bytes",
+    ),
+    (LIB + "racks/moe.py", "if experts % n == 0]", "if n % 2 == 0]"),
+    (LIB + "racks/simulation.py", "if places < 1 or experts % places:", "if places < 1:"),
+    (
+        LIB + "pipelining/equations.py",
+        "(stages - 1) / (micro_batches + stages - 1)",
+        "(stages - 1) / (micro_batches + stages)",
+    ),
+    (
+        LIB + "pipelining/simulation.py",
+        "sum(box.end - box.start for box in self.rows[device])",
+        "sum(box.end for box in self.rows[device])",
+    ),
+    (LIB + "pipelining/numbers.py", "boxes = math.ceil(3e12 / box)", "boxes = math.floor(3e12 / box)"),
+    (
+        LIB + "overtraining/equations.py",
+        "rl_flop * n_active * rl_tokens / decode_efficiency",
+        "rl_flop * n_active * rl_tokens * decode_efficiency",
+    ),
+    (
+        LIB + "overtraining/problems.py",
+        "lambda v: abs(take(eq.rising_share, v) - 0.5)",
+        "lambda v: take(eq.rising_share, v)",
+    ),
+    (LIB + "overtraining/simulation.py", "if layer or learn_embedding:", "if layer:"),
+    (
+        LIB + "pricing/equations.py",
+        "critical_batch.typed / batch + context / balanced_context.typed",
+        "critical_batch.typed / batch + 2 * context / balanced_context.typed",
+    ),
+    (
+        LIB + "pricing/simulation.py",
+        "return sum(min(each) for each in choices)",
+        "return sum(max(each) for each in choices)",
+    ),
+    (
+        LIB + "pricing/implied.py",
+        'own["rent_USD_per_GPU_per_hour"] / factor("h")',
+        'own["rent_USD_per_GPU_per_hour"] * factor("h")',
+    ),
+    (
+        LIB + "pricing/numbers.py",
+        "rent().usd_per_chip_hour / (system(RUNNING.system).chip.hbm_bytes / 1e9)",
+        "rent().usd_per_chip_hour / (system(RUNNING.system).chip.hbm_bytes / 2**30)",
+    ),
+    (LIB + "reversibility/equations.py", "flop_spent * hbm / flops", "flop_spent / hbm / flops"),
+    (
+        LIB + "reversibility/network.py",
+        "self.macs[self.phase] += a.shape[0] * a.shape[1] * b.shape[1]",
+        "self.macs[self.phase] += a.shape[0] * a.shape[1] * b.shape[0]",
+    ),
+    (LIB + "reversibility/network.py", "np.arange(len(labels)) % 5 == 0", "np.arange(len(labels)) % 5 == 1"),
+    # the lessons on what serving and training add
+    (
+        LIB + "speculation/distributions.py",
+        "follow(made + token, drafted, chance * refused * more)",
+        "follow(made + token, drafted, chance * more)",
+    ),
+    (LIB + "speculation/simulation.py", "math.sqrt(spread / len(sample))", "math.sqrt(spread) / len(sample)"),
+    (LIB + "speculation/numbers.py", 'f"mtp_place_{n + 1}"', 'f"mtp_place_{n}"'),
+    (LIB + "paging/allocator.py", "hit = len(found) * self.page_tokens", "hit = len(found)"),
+    (LIB + "paging/hybrid.py", "if (n == 0) != (b in self.pool.queue)", "if (n == 0) == (b in self.pool.queue)"),
+    (LIB + "paging/equations.py", "(page_tokens - new_token) / 2", "page_tokens / 2"),
+    (LIB + "paging/simulation.py", "seen.steps < warm + steps", "seen.steps < steps"),
+    (LIB + "overheads/kernels.py", "flop, 2 * past, after=kept", "flop, past, after=kept"),
+    (LIB + "overheads/simulation.py", "if n >= ahead else free", "if n > ahead else free"),
+    (
+        LIB + "corpus/equations.py",
+        "worth(pool_tokens) / worth(kept_share * pool_tokens)",
+        "worth(kept_share * pool_tokens) / worth(pool_tokens)",
+    ),
+    (
+        LIB + "corpus/simulation.py",
+        "scores - scores.max(axis=2, keepdims=True)",
+        "scores - scores.max(axis=1, keepdims=True)",
+    ),
+    # the equations against measurements, and the reference pages
+    (
+        LIB + "reality/equations.py",
+        "start_time + message * Max(near, far) / link_efficiency",
+        "start_time + message * (near + far) / link_efficiency",
+    ),
+    (LIB + "reality/layout.py", "max(1, self.expert / self.domain)", "self.expert / self.domain"),
+    (LIB + "reality/checks.py", "computed / self.published if self.rate", "self.published / computed if self.rate"),
+    (
+        LIB + "reality/runs.py",
+        "more = best.work.sequences / case.work.sequences",
+        "more = case.work.sequences / best.work.sequences",
+    ),
+    (
+        LIB + "reality/prediction.py",
+        "batch * g.prefills(context) for g in groups",
+        "g.prefills(context) for g in groups",
+    ),
+    (LIB + "reality/calibration.py", "(min(batches), max(batches))", "(min(batches), min(batches))"),
+    (
+        LIB + "reality/validation.py",
+        "[row for row in self.rows if not row.holds]",
+        "[row for row in self.rows if row.holds]",
+    ),
+    (LIB + "reference/costs.py", "if c.provider == maker][:NEWEST]", "if c.provider == maker][-NEWEST:]"),
+    (
+        LIB + "reference/flashcards.py",
+        "return markup(_filled(self.asks, self.numbers)) + given",
+        "return markup(_filled(self.asks, self.numbers))",
+    ),
+    (LIB + "reference/repeated.py", "board, said = sparsity.ABOUT_300", "board, said = 2 * sparsity.ABOUT_300"),
+    # what pages load
+    ("book/_static/practice.js", "if (this.depth > 40)", "if (this.depth > 9)"),
+    ("book/_static/practice.js", 'sign === "*" ? (p) => a(p) * b(p)', 'sign === "*" ? (p) => a(p) + b(p)'),
+    ("book/_static/practice.js", "Math.round(power) !== 0", "Math.round(power) === 0"),
+    ("book/_static/practice.js", "if (this.problem.draws.length > 1)", "if (this.problem.draws.length > 99)"),
+    ("book/_static/explorable.js", "still.hidden = true;", "still.hidden = false;"),
+    ("book/_static/explorable.js", 'input.name.replace(/_exponent$/, "")', "input.name"),
+    ("book/_static/site.js", "SHOW_SEARCH_SUMMARY = false", "SHOW_SEARCH_SUMMARY = true"),
+    ("book/_static/site.js", 'box.className = "table-box";', 'box.className = "";'),
+    # the build
+    ("tools/build.py", "SITE.rename(old)", "shutil.rmtree(SITE)"),
+    ("tools/build.py", '"nitpicky": True', '"nitpicky": False'),
+    (
+        "tools/mending.py",
+        "for lesson in sorted(set(BOX.findall(body))):",
+        "for lesson in sorted(set(BOX.findall(body)))[:0]:",
+    ),
+    (
+        "tools/glossing.py",
+        'if isinstance(text, SILENT) or COMPUTED & set(text.get("classes", ())):',
+        "if isinstance(text, SILENT):",
+    ),
+    ("tools/glossing.py", "if now != env.glossed_last:", "if now == env.glossed_last:"),
+]
+
+PAGES = {
+    "practice.js": ("practice_page", "lesson_page"),
+    "explorable.js": ("lesson_page", "site"),
+    "site.js": ("site",),
+}
+TOOLS = {"build.py": ("build",), "mending.py": ("build", "site"), "glossing.py": ("glossary",)}
+SLOW = re.compile(
+    r"\b(browser|visit|server|nbval|nbclient|build_site)\b|tools/build\.py"
+)  # needs a browser, a notebook or the book
+HUNG = 3600  # seconds
+
+
+def order_tests(root: Path, spoiled: str) -> list[list[Path]]:
+    """The files of tests in three stages: those named after the spoiled file, other quick ones, other slow ones."""
+    tests = sorted(root.glob("tests/**/test_*.py"))
+    path = Path(spoiled)
+    near_names = PAGES.get(path.name) or TOOLS.get(path.name) or {path.stem, path.parent.name} - {"blackboard"}
+    near = [test for test in tests if any(name in test.stem for name in near_names)]
+    slow = [test for test in tests if test not in near and SLOW.search(test.read_text("utf8"))]
+    return [near, [test for test in tests if test not in near + slow], slow]
+
+
+def run_tests(root: Path, tests: list[Path]) -> str:
+    """The first failure of these files of tests; nothing where all pass."""
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *map(str, tests)]
+    environment = os.environ | {"PYTHONPATH": str(root / "lib"), "PYTHONDONTWRITEBYTECODE": "1"}
+    try:
+        done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, timeout=HUNG)
+    except subprocess.TimeoutExpired:
+        return "the tests hang"
+    if done.returncode in (0, 5):  # all passed, or there are none
+        return ""
+    found = re.findall(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.M)
+    return found[0] if found else done.stdout[-300:] + done.stderr[-300:]
+
+
+def find_killer(root: Path, mutation: tuple[str, str, str], stages: int) -> str:
+    """The test that notices a mutation; nothing where none does."""
+    name, before, after = mutation
+    path = root / name
+    original = path.read_text("utf8")
+    path.write_text(original.replace(before, after), "utf8")
+    try:
+        return next(filter(None, (run_tests(root, tests) for tests in order_tests(root, name)[:stages] if tests)), "")
+    finally:
+        path.write_text(original, "utf8")
+
+
+def copy_project(root: Path, target: Path) -> None:
+    """What git tracks, and the built site, so that a mutant builds only what it changes."""
+    names = subprocess.check_output(["git", "ls-files", "-z"], cwd=root, text=True).split("\0")
+    for name in filter(None, names):
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(root / name, target / name)
+    if (root / "_build").exists():
+        shutil.copytree(root / "_build", target / "_build")
+
+
+def check_mutations(root: Path) -> None:
+    """Stop where a line that is to be spoiled is not there, or not once: the list must follow the code."""
+    lost = [
+        f"{name}: {before!r}" for name, before, _ in MUTATIONS if (root / name).read_text("utf8").count(before) != 1
+    ]
+    if lost:
+        sys.exit("these lines do not stand once in their files:\n" + "\n".join(lost))
+
+
+def main() -> int:
+    """Run the mutations; the number that survive is the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("numbers", nargs="*", type=int, help="which mutations, from 1; all where none is named")
+    parser.add_argument("--root", type=Path, default=ROOT, help="the checkout to spoil a copy of")
+    parser.add_argument(
+        "--stages", type=int, default=3, help="tests named after the file; then other quick ones; then slow ones"
+    )
+    wanted = parser.parse_args()
+    check_mutations(wanted.root)
+    survived = 0
+    numbers = wanted.numbers or range(1, len(MUTATIONS) + 1)
+    with tempfile.TemporaryDirectory() as scratch:
+        copy_project(wanted.root.resolve(), Path(scratch))
+        for number in numbers:
+            name, before, after = MUTATIONS[number - 1]
+            killer = find_killer(Path(scratch), MUTATIONS[number - 1], wanted.stages)
+            survived += not killer
+            print(f"{number:>3} {name}: {before!r} -> {after!r}\n    {killer or 'SURVIVED'}", flush=True)
+    print(f"{len(numbers) - survived} killed, {survived} survived")
+    return survived
+
+
+if __name__ == "__main__":
+    sys.exit(main())
