@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from blackboard.formula import formulas
-from blackboard.reference import ledger as books
+from blackboard.reference import ledger as books, repeated  # noqa: F401  (repeated enters its claims)
 from blackboard.reference.ledger import (
     COMPUTED,
     EDGE,
