@@ -28,7 +28,8 @@ SOLUTION = ()
 @pytest.fixture
 def project(tmp_path):
     """A project that has this one's build and settings, and a lesson of its own."""
-    for name in ["_config.yml", "requirements.lock", "tools/build.py", "tools/mending.py", "tools/glossing.py"]:
+    tools = [f"tools/{name}.py" for name in ("build", "kernels", "exercises", "mending", "glossing")]
+    for name in ["_config.yml", "requirements.lock", *tools]:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     for name in ["_templates", "book/_static"]:

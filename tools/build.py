@@ -6,11 +6,13 @@ Run through `python tools/course.py book`, or with the virtual environment's Pyt
 import asyncio
 import contextlib
 import copy
+import functools
 import hashlib
+import importlib
+import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -20,6 +22,7 @@ BUILD = ROOT / "_build"
 SITE = BUILD / "html"
 WORK = BUILD / "work"  # private: whatever is half-built is in here
 CACHE = WORK / "cache"  # of executed notebooks
+KNOWN = CACHE / "pages.json"  # which of them is which page's
 PAGES = WORK / "pages"  # what Sphinx makes
 REDIRECT = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
@@ -60,20 +63,37 @@ def keep_only(folder, key):
         stamp.write_text(key)
 
 
+@functools.cache
 def summary_cards():
     """Headings and summary cards of the pages of the contents: the page of flashcards takes them from there."""
     taken = re.compile(r"^# [^\n]+|^(?:summary\.)?cards\(.*?\)$", re.M | re.S)
     return "\n".join(part for path in pages() if path.suffix == ".md" for part in taken.findall(path.read_text("utf8")))
 
 
+@functools.cache
+def for_all():
+    """What every notebook depends on: the data, and which lessons there are, of which the library makes lists."""
+    found = files_under("lib")
+    lists = [path.as_posix() for path in found if path.name in ("__init__.py", "equations.py", "problems.py")]
+    return hash_of([path for path in found if path.suffix != ".py"], "\n".join(lists))
+
+
+def state_of(used):
+    """Hash of what a notebook used, of which its kernel has told; of a page's text it can only use the cards."""
+    texts = {name for name in used if name.startswith("book/") and name.endswith(".md")}
+    return hash_of([ROOT / name for name in used if name not in texts], for_all() + (summary_cards() if texts else ""))
+
+
 def drop_stale():
-    """Forget every result of another library, lock or Python, and every page of another contents or dress.
+    """Forget every result of other packages or another Python, and every page of another contents or dress.
 
     Sphinx itself would keep pages that left the contents, and would not publish a changed style.
     """
-    tools = [ROOT / "tools" / name for name in ("build.py", "mending.py")]
-    keep_only(WORK, hash_of([*files_under("lib"), ROOT / "requirements.lock", *tools], summary_cards()))
-    keep_only(PAGES, hash_of([ROOT / "_toc.yml", ROOT / "_config.yml", *files_under("book/_static", "_templates")]))
+    tools = {name: ROOT / "tools" / f"{name}.py" for name in ("build", "kernels", "exercises", "mending")}
+    lock = ROOT / "requirements.lock"
+    keep_only(CACHE, hash_of([lock, tools["build"], tools["kernels"], tools["exercises"]]))
+    dress = [ROOT / "_toc.yml", ROOT / "_config.yml", *files_under("book/_static", "_templates")]
+    keep_only(PAGES, hash_of([lock, *tools.values(), *dress]))
 
 
 # --- The notebooks -----------------------------------------------------------------------------------------
@@ -113,13 +133,57 @@ def settings():
     return yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))
 
 
-def is_cached(cache, notebook):
-    """Whether these very cells have been run with this library."""
-    try:
-        cache.match_cache_notebook(notebook)
-    except KeyError:
-        return False
-    return True
+class Results:
+    """The cached results, and which page has which: a page that has not changed is not even read."""
+
+    def __init__(self):
+        """Open the cache."""
+        from jupyter_cache import get_cache
+
+        self.cache = get_cache(CACHE)
+        self.known = json.loads(KNOWN.read_text("utf8")) if KNOWN.exists() else {}
+        self.said = str(settings()["parse"])
+
+    def remember(self, path, key):
+        """Note that this text of a page has this result, or needs none."""
+        self.known[page_name(path)] = {"text": hash_of([path], self.said), "result": key}
+        KNOWN.write_text(json.dumps(self.known, indent=1), "utf8")
+
+    def is_current(self, key):
+        """Whether a result was made with the files that are there now."""
+        from jupyter_cache.cache.db import NbCacheRecord
+
+        try:
+            told = NbCacheRecord.record_from_hashkey(key, self.cache.db).data
+        except KeyError:
+            return False
+        return told["state"] == state_of(told["used"])
+
+    def lacks(self, path):
+        """The notebook of a page, if it must be run; None if there is a current result, or nothing to run."""
+        entry = self.known.get(page_name(path))
+        if entry and entry["text"] == hash_of([path], self.said) and self.is_fine(entry["result"]):
+            return None
+        notebook = read_notebook(path)
+        key = notebook and self.cache.create_hashed_notebook(notebook)[1]
+        if path.suffix == ".ipynb" or not self.is_fine(key):
+            return notebook
+        self.remember(path, key)
+        return None
+
+    def is_fine(self, key):
+        """Whether a page with this result needs none other; a plain page needs none at all."""
+        return key is None or self.is_current(key)
+
+    def keep(self, path, notebook, used, seconds):
+        """Store what a notebook put out."""
+        from jupyter_cache.base import CacheBundleIn
+
+        data = {"execution_seconds": seconds, "used": used, "state": state_of(used)}
+        record = self.cache.cache_notebook_bundle(
+            CacheBundleIn(notebook, str(path), data=data), check_validity=False, overwrite=True
+        )
+        self.remember(path, record.hashkey)
 
 
 class Progress:
@@ -149,9 +213,14 @@ class Progress:
             print(f"{self.name:<24} cell {self.count}/{len(self.cells)}  {now - self.start:.1f} s", flush=True)
 
 
+def page_name(path):
+    """A page as _toc.yml names it."""
+    return path.relative_to(ROOT).with_suffix("").as_posix()
+
+
 def lesson_name(path):
     """`book/batching.md` is batching; pages elsewhere keep their folder, as in exercises/batching."""
-    return path.relative_to(ROOT).with_suffix("").as_posix().removeprefix("book/")
+    return page_name(path).removeprefix("book/")
 
 
 def source_line(notebook, index):
@@ -175,9 +244,9 @@ def failure(path, notebook, progress, error):
     return "\n".join([head, *("    " + line for line in shown), "", *("  " + line for line in short(error))])
 
 
-async def run_notebook(path, notebook, cache, gate):
+async def run_notebook(path, notebook, results, gate):
     """Run one notebook in its own directory and keep its results; the message of its failure, or None."""
-    from jupyter_cache.base import CacheBundleIn
+    import kernels
     from nbclient import NotebookClient
 
     metadata = copy.deepcopy(notebook.metadata)
@@ -192,33 +261,73 @@ async def run_notebook(path, notebook, cache, gate):
             resources={"metadata": {"path": str(path.parent)}},
         )
         try:
-            await client.async_execute(stderr=subprocess.DEVNULL)  # the kernel's own log, not the lesson's
+            used = await kernels.execute(client)
         except Exception as error:  # whatever a lesson may raise, and a dead kernel or a timeout too
             return failure(path, notebook, progress, error)
-    taken = time.monotonic() - progress.start
     # Running changes the kernel's description, by which the cache would no longer recognise the notebook.
     notebook.metadata = metadata | {"language_info": notebook.metadata.get("language_info", {})}
-    bundle = CacheBundleIn(notebook, str(path), data={"execution_seconds": taken})
-    cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
+    # A kernel that had to be killed has not told what it used: then it is everything.
+    if used is None:
+        used = [file.relative_to(ROOT).as_posix() for file in files_under("lib")]
+    results.keep(path, notebook, used, time.monotonic() - progress.start)
     return None
 
 
-async def run_all(todo, cache):
+async def run_all(todo, results):
     """Run notebooks side by side, one to a core."""
     gate = asyncio.Semaphore(os.cpu_count() or 1)
-    return await asyncio.gather(*(run_notebook(path, notebook, cache, gate) for path, notebook in todo))
+    return await asyncio.gather(*(run_notebook(path, notebook, results, gate) for path, notebook in todo))
+
+
+def take_committed(path, notebook, results):
+    """Keep the outputs with which a notebook is committed."""
+    from exercises import NotAsRun, as_page
+
+    try:
+        results.keep(path, as_page(notebook), [path.relative_to(ROOT).as_posix()], 0.0)
+    except NotAsRun:
+        name = path.relative_to(ROOT).as_posix()
+        raise BuildError(f"{name} was changed after it was run, or never run; run it anew: make exercises") from None
+
+
+def check_library():
+    """Import what every page may stand on, before minutes are spent on notebooks: every symbol, formula and unit."""
+    import kernels
+
+    lessons = sorted(path.parent.name for path in (ROOT / "lib" / "blackboard").glob("*/equations.py"))
+    there = [name for name in kernels.LIBRARY if (ROOT / "lib" / "blackboard" / f"{name}.py").exists()]
+    for name in [*there, *(f"{lesson}.equations" for lesson in lessons)]:
+        try:
+            importlib.import_module(f"blackboard.{name}")
+        except Exception as error:
+            module = f"lib/blackboard/{name.replace('.', '/')}.py"
+            raise BuildError(f"{module} cannot be imported:\n" + "\n".join("  " + li for li in told(error))) from error
+
+
+def told(error):
+    """The end of an error's traceback, and the error."""
+    import traceback
+
+    return "".join(traceback.format_exception(error)).strip().splitlines()[-12:]
 
 
 def run_notebooks(paths):
-    """Run every notebook whose results are not in the cache; Sphinx then runs none."""
-    from jupyter_cache import get_cache
+    """Get results for every notebook that lacks them, so that Sphinx runs none; (how many ran, how many there are)."""
+    import kernels
 
-    cache = get_cache(CACHE)
-    notebooks = [(path, read_notebook(path)) for path in paths]
-    todo = [(path, nb) for path, nb in notebooks if nb is not None and not is_cached(cache, nb)]
-    failures = [message for message in asyncio.run(run_all(todo, cache)) if message]
-    if failures:
-        raise BuildError("\n\n".join(failures))
+    results = Results()
+    lacking = [(path, notebook) for path in paths if (notebook := results.lacks(path))]
+    for path, notebook in lacking:
+        if path.suffix == ".ipynb":
+            take_committed(path, notebook, results)
+    todo = [(path, notebook) for path, notebook in lacking if path.suffix != ".ipynb"]
+    if todo:
+        kernels.warm_up()
+        check_library()
+        failures = [message for message in asyncio.run(run_all(todo, results)) if message]
+        if failures:
+            raise BuildError("\n\n".join(failures))
+    return len(todo), sum(1 for path in paths if results.known[page_name(path)]["result"])
 
 
 # --- The pages ---------------------------------------------------------------------------------------------
@@ -275,7 +384,21 @@ def sphinx_settings():
 
 
 def render():
-    """The strict Sphinx build into the private directory; True when it ended without one warning."""
+    """The strict Sphinx build into the private directory; it must end without one warning.
+
+    What Sphinx has read it does not read again, and so does not complain of again: after a failure all is read anew.
+    """
+    unfinished = PAGES / "unfinished"
+    if unfinished.exists():
+        shutil.rmtree(PAGES / "doctrees", ignore_errors=True)
+    unfinished.touch()
+    if not run_sphinx():
+        raise BuildError("The pages were not built: see the warnings above, each of which is an error here.")
+    unfinished.unlink()
+
+
+def run_sphinx():
+    """Sphinx, on the processor's cores where it can fork; True when it ended without one warning."""
     from sphinx.application import Sphinx
     from sphinx.errors import SphinxError
     from sphinx.util.console import nocolor
@@ -294,12 +417,22 @@ def render():
             status=None,
             warningiserror=True,
             keep_going=True,
+            parallel=os.cpu_count() or 1,
         )
         try:
             app.build()
         except SphinxError as error:
             raise BuildError(f"The pages were not built: {error}") from error
+        drop_unused_images(app)
         return app.statuscode == 0
+
+
+def drop_unused_images(app):
+    """Remove pictures that no page shows any more: Sphinx leaves them."""
+    used = {name for _, name in app.env.images.values()}
+    for path in (PAGES / "html" / "_images").glob("*"):
+        if path.name not in used:
+            path.unlink()
 
 
 def write_redirect():
@@ -365,14 +498,15 @@ def build():
     start = time.monotonic()
     restore()
     drop_stale()
-    run_notebooks(pages())
+    ran, notebooks = run_notebooks(pages())
     vendor()
     print("rendering", flush=True)
-    if not render():
-        raise BuildError("The pages were not built: see the warnings above, each of which is an error here.")
+    render()
     write_redirect()
     publish()
-    print(f"built {SITE.relative_to(ROOT) / 'index.html'} in {time.monotonic() - start:.1f} s")
+    taken = time.monotonic() - start
+    site = SITE.relative_to(ROOT) / "index.html"
+    print(f"built {site} in {taken:.1f} s: {ran} notebooks run, {notebooks - ran} taken as they were")
 
 
 def main():

@@ -1,14 +1,22 @@
-"""Run the exercise notebooks and their solutions anew, in place: they are committed with their outputs.
+"""Run the exercise notebooks and their solutions anew, in place: they are committed with their outputs, and the book
+shows these without running them again.
 
 Run through `python tools/course.py exercises`, after a change of problems, figures or notebooks.
 """
 
+import hashlib
+import json
+import os
 from pathlib import Path
 
 import nbformat
-from nbclient import NotebookClient
 
 ROOT = Path(__file__).resolve().parent.parent
+WIDGET = "application/vnd.jupyter.widget-view+json"  # says which widget of this run it is, and a page has none
+
+
+class NotAsRun(Exception):
+    """A notebook whose cells or outputs are not those that were run."""
 
 
 def joined(outputs):
@@ -22,18 +30,60 @@ def joined(outputs):
     return out
 
 
-def refresh(path):
-    """Run one notebook and store its outputs, without what differs from run to run."""
+def run(path, page=False):
+    """A notebook with the outputs that a reader gets, or those of a page, without what differs from run to run."""
+    from nbclient import NotebookClient
+
     notebook = nbformat.read(path, as_version=4)
+    environment = {name: value for name, value in os.environ.items() if name != "BLACKBOARD_PAGE"}
     NotebookClient(
         notebook, timeout=300, record_timing=False, resources={"metadata": {"path": str(path.parent)}}
-    ).execute()
+    ).execute(env=environment | ({"BLACKBOARD_PAGE": "1"} if page else {}))
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
         if cell.cell_type == "code":
             cell.outputs = joined(cell.outputs)
     notebook.metadata.pop("widgets", None)
     notebook.metadata.language_info = {"name": "python"}
+    return notebook
+
+
+def outputs(notebook):
+    """The outputs of all cells, in order."""
+    return [one for cell in notebook.cells if cell.cell_type == "code" for one in cell.outputs]
+
+
+def add_page_forms(notebook, page):
+    """Keep beside an output what a page shows in its place, where that is something else."""
+    for one, other in zip(outputs(notebook), outputs(page), strict=True):
+        shown = {
+            mime: data for mime, data in other.get("data", {}).items() if mime != WIDGET and data != one.data.get(mime)
+        }
+        if shown:
+            one.metadata["page"] = shown
+
+
+def fingerprint(notebook):
+    """Hash of the code cells and of all that they put out."""
+    cells = [(cell.source, cell.outputs) for cell in notebook.cells if cell.cell_type == "code"]
+    return hashlib.sha256(json.dumps(cells, sort_keys=True).encode()).hexdigest()
+
+
+def as_page(notebook):
+    """A committed notebook with the outputs of a page; NotAsRun if it was changed since it was run."""
+    if notebook.metadata.get("executed") != fingerprint(notebook):
+        raise NotAsRun
+    for one in outputs(notebook):
+        if "page" in one.get("metadata", {}):
+            one.data |= one.metadata.pop("page")
+    return notebook
+
+
+def refresh(path):
+    """Run one notebook and store its outputs."""
+    notebook = run(path)
+    add_page_forms(notebook, run(path, page=True))
+    notebook.metadata.executed = fingerprint(notebook)
     nbformat.write(notebook, path)
 
 

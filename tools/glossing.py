@@ -284,6 +284,7 @@ class SymbolRole(SphinxRole):
         from blackboard import notation
 
         try:
+            self.env.note_dependency(notation.__file__)
             row = notation.lookup(self.text)
         except notation.UndeclaredSymbol as error:
             return [], [self.inliner.reporter.warning(str(error), line=self.lineno)]

@@ -2,8 +2,11 @@
 the deck of flashcards.
 """
 
+import hashlib
+import json
 import re
 from functools import cache
+from pathlib import Path
 
 from docutils import nodes
 
@@ -32,29 +35,86 @@ def note_math(app, page, body):
         app.env.get_domain("math").data["has_equations"][page] = True
 
 
-@cache
-def write_problems(static, lesson):
-    """Write a lesson's problems as a script, once in a build; its path below the folder of static files."""
+def note_result(app, page, _source):
+    """A page depends on what its notebook put out, which the build keeps: Sphinx knows of its text alone."""
+    folder = Path(app.config.nb_execution_cache_path)
+    known = json.loads((folder / "pages.json").read_text("utf8"))
+    if known[page]["result"]:
+        app.env.note_dependency(str(folder / "executed" / known[page]["result"] / "base.ipynb"))
+
+
+# --- The problems: a script for each lesson, which the pages load that have its answer boxes -----------------------
+
+
+def boxes(env):
+    """{page: the lessons whose answer boxes it has}."""
+    if not hasattr(env, "boxes"):
+        env.boxes = {}
+    return env.boxes
+
+
+def note_boxes(app, doctree):
+    """Note the answer boxes of a page."""
+    found = {lesson for node in doctree.findall(nodes.raw) for lesson in BOX.findall(node.astext())}
+    boxes(app.env)[app.env.docname] = sorted(found)
+
+
+def forget_boxes(_app, env, page):
+    """A page is read anew or gone."""
+    boxes(env).pop(page, None)
+
+
+def merge_boxes(_app, env, pages, other):
+    """What another process has read."""
+    boxes(env).update((page, found) for page, found in boxes(other).items() if page in pages)
+
+
+def write_problems(app, env):
+    """Write the scripts of problems that have changed, before any page is written; the pages that load them."""
+    lessons = {lesson for found in boxes(env).values() for lesson in found}
+    folder, stamp = app.outdir / "_static" / "problems", app.doctreedir / "problems"
+    now = state_of_library(app.srcdir / "lib") + str(sorted(lessons))
+    if not lessons or (stamp.exists() and stamp.read_text() == now):
+        return []
+    folder.mkdir(parents=True, exist_ok=True)
+    texts = {f"{lesson}.js": script_of(lesson) for lesson in sorted(lessons)}
+    old = {path.name: path.read_text("utf8") for path in folder.iterdir()}
+    for name in old.keys() - texts.keys():
+        (folder / name).unlink()
+    changed = {name for name in texts if texts[name] != old.get(name)}
+    for name in changed:
+        (folder / name).write_text(texts[name], "utf8")
+    stamp.write_text(now)
+    return [page for page, found in boxes(env).items() if changed & {f"{lesson}.js" for lesson in found}]
+
+
+def state_of_library(folder):
+    """Hash of the library."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc")
+    return hashlib.sha256(b"\0".join(path.as_posix().encode() + path.read_bytes() for path in files)).hexdigest()
+
+
+def script_of(lesson):
+    """A lesson's problems as a script."""
     from sphinx.errors import ExtensionError
 
     from blackboard.panel import script
     from blackboard.practice import problems
 
     try:
-        text = script(problems(lesson))
+        return script(problems(lesson))
     except Exception as error:  # whatever a problem may raise
         which = f"to see which: pytest tests/test_practice.py -k {lesson}"
         raise ExtensionError(f"a problem of {lesson} cannot be put on a page: {error!r} ({which})") from error
-    name = f"problems/{lesson}.js"
-    (static / "problems").mkdir(exist_ok=True)
-    (static / name).write_text(text, "utf8")
-    return name
 
 
-def load_problems(app, body):
+def load_problems(app, page):
     """A page loads the problems of the lessons whose answer boxes it shows, and no others."""
-    for lesson in sorted(set(BOX.findall(body))):
-        app.add_js_file(write_problems(app.outdir / "_static", lesson), loading_method="defer")
+    for lesson in boxes(app.env).get(page, []):
+        app.add_js_file(f"problems/{lesson}.js", loading_method="defer")
+
+
+# --- A page's body -------------------------------------------------------------------------------------------------
 
 
 @cache
@@ -69,7 +129,7 @@ def mend_page(app, page, _template, context, _doctree):
     """Mend a page's body before it is put into the template."""
     if "body" in context:
         note_math(app, page, context["body"])
-        load_problems(app, context["body"])
+        load_problems(app, page)
         if DECK in context["body"]:
             write_deck(app.outdir / "_static")
         context["body"] = mend_roles(context["body"])
@@ -77,6 +137,11 @@ def mend_page(app, page, _template, context, _doctree):
 
 def setup(app):
     """Called by Sphinx; earlier than its own MathJax, which asks whether a page has mathematics."""
+    app.connect("source-read", note_result)
+    app.connect("doctree-read", note_boxes)
+    app.connect("env-purge-doc", forget_boxes)
+    app.connect("env-merge-info", merge_boxes)
+    app.connect("env-updated", write_problems)
     app.connect("doctree-resolved", part_blocks)
     app.connect("html-page-context", mend_page, priority=400)
-    return {"parallel_read_safe": True, "parallel_write_safe": False}  # pages share the files of problems
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

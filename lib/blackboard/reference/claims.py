@@ -8,6 +8,7 @@ import html
 from functools import cache
 from typing import Any
 
+import blackboard.reference.repeated  # noqa: F401  (it enters its claims)
 from blackboard.formula import formulas
 from blackboard.reference import ledger as books
 from blackboard.reference.ledger import (
