@@ -1774,8 +1774,8 @@ slip = Choice(
     level="easy",
     ask=(
         f"The LLäMmlein paper prints the small model's mean scores over 29 tasks, as fractions: {ALL['before']} after"
-        f" 300,000 steps, {ALL['after']} after the last. It says that the mean improved by 0.06, and a summary repeats"
-        " that. By how much did it improve?"
+        f" 300,000 steps, {ALL['after']} after the last. It says that the mean improved by 0.06. By how much did it"
+        " improve?"
     ),
     options={
         "a": "by six percentage points, as the text says",
@@ -1810,7 +1810,7 @@ comparison = Choice(
     title="What would have shown it",
     level="medium",
     ask=(
-        "A summary takes LLäMmlein as proof that quality matters more than quantity. Which comparison would bear on"
+        "An article takes LLäMmlein as proof that quality matters more than quantity. Which comparison would bear on"
         " that?"
     ),
     options={

@@ -1272,8 +1272,8 @@ wise = Choice(
     mistakes=(
         Mistake(
             "a",
-            "Bubbles belong to training. A pipeline that serves can be kept full. Some summaries of the lecture give"
-            " this reason all the same.",
+            "Bubbles belong to training. A pipeline that serves can be kept full. An article about the lecture"
+            " gives this reason all the same.",
         ),
         Mistake(
             "b",

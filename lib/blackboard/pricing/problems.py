@@ -1884,7 +1884,7 @@ vendors = Choice(
         " evidence of what is done."
     ),
     mistakes=(
-        Mistake("a", "No such statement is known. Some summaries of the lecture print its guess as a fact."),
+        Mistake("a", "No such statement is known. It is the lecture's guess, and articles repeat it as likely."),
         Mistake("b", "Several do say it, in their pages on prompt caching and data retention."),
         Mistake("c", "One of them does. Others keep theirs in memory, at least for the first minutes."),
     ),

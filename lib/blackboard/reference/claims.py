@@ -23,10 +23,11 @@ from blackboard.reference.ledger import (
     WITHIN,
     Judged,
     Part,
+    Statement,
     Verdict,
 )
-from blackboard.reference.points import ledger
-from blackboard.summary import Page
+from blackboard.reference.repeated import ledger
+from blackboard.summary import Page, table
 
 GROUPS = ("predictions", "models", "claims", "corrections", "numbers", "topics")
 TOP = (
@@ -44,18 +45,19 @@ TOP = (
 ALIKE = (  # claims that say the same, or parts of the same
     ("12.6", "C2", "12.19"),
     ("12.1", "N2", "12.3"),
-    ("12.9", "P5", "12.18"),
+    ("12.9", "P5"),
     ("P4", "12.12", "C4", "12.21"),
     ("12.14", "12.22"),
     ("P2", "12.11"),
     ("P3", "12.20"),
-    ("C3", "N8"),
     ("12.2", "C1"),
     ("12.5", "N18"),
 )
 BESIDE = (
     ("12.7", "N4"),
     ("12.9", "N19"),
+    ("C3", "N8"),
+    ("N22", "N25", "12.12"),
     ("P1", "12.10"),
     ("N15", "N17"),
     ("T1", "T2"),
@@ -176,12 +178,37 @@ def _card(row: Judged) -> str:
     return (
         f'<article class="claim claim-{row.verdict.key} tex2jax_process mathjax_process"'
         f' id="{id}"><h3>{text(claim.says)} <a class="claim-id" href="#{id}" aria-label="Link to this'
-        f' claim">#</a></h3><p class="claim-who">{text(claim.who)}</p>{_numbers(row)}<p'
+        f' claim">#</a></h3><p class="claim-who">{_who(claim.said)}</p>{_numbers(row)}<p'
         f' class="claim-verdict"><strong>{mark(row.verdict)} {text(row.label[0].upper() + row.label[1:])}.</strong>'
         f' {text(why)}</p>{_others(row)}<p class="claim-lesson">Treated in <a'
         f' href="{claim.at.href}">{TITLES.get(claim.at.lesson, claim.at.lesson.capitalize())}:'
         f" {text(claim.at.heading)}</a></p>{_evidence(row)}</article>"
     )
+
+
+def _said(one: Statement) -> str:
+    """Source and place of a statement, leading to it."""
+    return f'<a href="{html.escape(one.url)}">{text(one.where)}</a>'
+
+
+def _who(said: tuple[Statement, ...]) -> str:
+    """Who says a claim, and where, in a sentence."""
+    first, *rest = map(_said, said)
+    out = "; ".join([first, *rest])
+    start = out.index(">") + 1
+    return f"{out[:start]}{out[start].upper()}{out[start + 1 :]}."
+
+
+def articles() -> Page:
+    """The five articles by letter: what each is, when it was published, and how many claims are taken from it."""
+    rows = []
+    for letter, what in books.ARTICLES.items():
+        found = books.cited(f"article_{letter.lower()}")
+        count = sum(any(one.speaker == letter for one in row.claim.said) for row in judged())
+        rows.append(
+            (letter, f'<a href="{html.escape(found.url)}">{text(found.title)}</a>', text(what), found.date, str(count))
+        )
+    return table("The five articles", ("Letter", "Article", "What it is", "Date", "Claims"), rows)
 
 
 def _others(row: Judged) -> str:
@@ -234,6 +261,11 @@ def _evidence(row: Judged) -> str:
             f"<p>{text(formula.says[0].upper() + formula.says[1:])}"
             f" (<code>{name}</code>):</p><div>\\[{formula.latex}\\]</div>"
         )
+    out.append(
+        '<p>Where it is said:</p><ul class="claim-said">'
+        + "".join(f"<li>{_said(one)}: {text(one.says)}.</li>" for one in row.claim.said)
+        + "</ul>"
+    )
     found = map(books.cited, row.claim.cites)
     out.append(
         "<p>Sources: "

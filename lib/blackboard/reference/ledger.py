@@ -11,10 +11,10 @@ import re
 import string
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from blackboard.catalogue import source
-from blackboard.datafile import UnknownId
+from blackboard.datafile import UnknownId, load, near
 from blackboard.units import factor, pretty, significant
 
 WITHIN, NEAR = 0.2, 2.0  # "about" is a factor of 1.2: 20 % more, 17 % less; beyond a factor of two a number is wrong
@@ -221,7 +221,7 @@ class Claim:
     group: str
     name: str  # a few words, to point at it
     says: str  # in our words
-    who: str  # who says it, and where
+    who: tuple[str, ...]  # who says it, and where: statements of statements.yaml, each a source and a place in it
     compute: Callable[[], Found]
     because: Mapping[
         Verdict, str
@@ -237,10 +237,21 @@ class Claim:
         default_factory=dict
     )  # numbers in the sentence that are names or quotations, and of what
 
+    def __post_init__(self) -> None:
+        if isinstance(self.who, str) or not self.who:
+            raise ValueError(f"claim {self.id}: who says it must be a tuple of statements, not {self.who!r}")
+        for name in self.who:
+            statement(name)  # UnknownId for what no source states
+
+    @property
+    def said(self) -> tuple[Statement, ...]:
+        """The statements of articles, lecture and documents that it is taken from."""
+        return tuple(map(statement, self.who))
+
     @property
     def cites(self) -> tuple[str, ...]:
-        """Keys of its documents; the lecture is one wherever it says the claim."""
-        return tuple(dict.fromkeys((*self.sources, *(("pope2026blackboard",) if "lecture" in self.who else ()))))
+        """Keys of the documents that its verdict rests on, and of those that it is taken from."""
+        return tuple(dict.fromkeys((*self.sources, *(one.document for one in self.said))))
 
     def judged(self) -> Judged:
         """The claim with what is computed now."""
@@ -305,8 +316,29 @@ class Cited(NamedTuple):
     date: str
 
 
-# documents that only claims rest on; all others are in the catalogue
+# documents that only claims rest on or are taken from; all others are in the catalogue
 DOCUMENTS = {
+    "article_a": Cited(
+        "AI Haberleri: LLM Training Math, How Speculative Decoding & Paged Attention Power Frontier AI in 2026",
+        "https://aihaberleri.org/en/news/llm-training-math-how-speculative-decoding-and-paged-attention-power-frontier"
+        "-ai-in-2026",
+        "2026",
+    ),
+    "article_b": Cited(
+        "The Dwarkesh Reference: Reiner Pope", "https://dwarkesh.cloudunlocked.com/guests/reiner-pope", "2026-05-22"
+    ),
+    "article_c": Cited(
+        "motpod: study article on the episode",
+        "https://motpod.app/articles/dwarkesh-podcast/reiner-pope-the-math-behind-how-llms-are-trained-and-served"
+        "-JXuUnV_t/en",
+        "2026-05-13",
+    ),
+    "article_d": Cited("Bardwire: AI summary of the episode", "https://www.bardwire.xyz/c/1eAgYFDa4w84", "2026-04-29"),
+    "article_e": Cited(
+        "atmes.ai: TL;DR of the video",
+        "https://atmes.ai/videos/the-math-behind-how-llms-are-trained-and-served-reiner-pope",
+        "2026",
+    ),
     "flashcards": Cited(
         "D. Patel: flashcards on the lecture, with their history",
         "https://github.com/dwarkeshsp/flashcards",
@@ -339,6 +371,11 @@ DOCUMENTS = {
     ),
     "nsa2025": Cited("Yuan and others: Native Sparse Attention", "https://arxiv.org/abs/2502.11089", "2025-02"),
     "attentionresiduals2026": Cited("Kimi Team: Attention Residuals", "https://arxiv.org/abs/2603.15031", "2026-03"),
+    "sutskever2024": Cited(
+        "I. Sutskever: talk at NeurIPS 2024, as the lecture's transcript links it",
+        "https://youtu.be/1yvBqasHLZs",
+        "2024",
+    ),
     "ciphers2025": Cited(
         "R. Pope: Why are neural networks and cryptographic ciphers so similar?",
         "https://reiner.org/neural-net-ciphers",
@@ -361,3 +398,85 @@ def known(key: str) -> bool:
         return bool(cited(key))
     except UnknownId:
         return False
+
+
+# --- statements -------------------------------------------------------------------------------------------------------
+
+ARTICLES = {  # by letter, what each is
+    "A": "news item on speculative decoding and paged attention",
+    "B": "index card of the episode: predictions, mental models, claims",
+    "C": "generated study article",
+    "D": "generated summary, with the host's own description",
+    "E": "generated TL;DR with nine insights",
+}
+LECTURE, LENGTH = "pope2026blackboard", 2 * 3600 + 13 * 60 + 40  # seconds
+
+
+def seconds(time: str) -> int:
+    """A time of the captions, h:mm:ss, in seconds; ValueError for another form, or past the lecture's end."""
+    if not re.fullmatch(r"\d:[0-5]\d:[0-5]\d", time):
+        raise ValueError(f"not a time h:mm:ss: {time!r}")
+    hours, minutes, rest = map(int, time.split(":"))
+    if (at := 3600 * hours + 60 * minutes + rest) > LENGTH:
+        raise ValueError(f"the lecture is over by {time}")
+    return at
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Speaker:
+    """A row of statements.yaml: who states things, and what, by place."""
+
+    noun: ClassVar[str] = "statement"
+    id: str  # the letter of an article, "lecture", or the key of a document
+    says: dict[str, str]
+
+    def __post_init__(self) -> None:
+        if not (self.id in ARTICLES or self.id == "lecture" or known(self.id)):
+            raise ValueError("neither an article's letter, nor the lecture, nor the key of a document")
+        if self.id == "lecture":
+            for place in self.says:
+                begin, *end = map(seconds, place.split("–"))
+                if len(end) > 1 or end and end[0] <= begin:
+                    raise ValueError(f"not a time, or a span of time: {place!r}")
+
+
+class Statement(NamedTuple):
+    """What a source states at one place, in our words."""
+
+    speaker: str
+    place: str
+    says: str
+
+    @property
+    def document(self) -> str:
+        """The key of the document that it stands in."""
+        if self.speaker in ARTICLES:
+            return f"article_{self.speaker.lower()}"
+        return LECTURE if self.speaker == "lecture" else self.speaker
+
+    @property
+    def where(self) -> str:
+        """Source and place in plain words."""
+        if self.speaker in ARTICLES:
+            from_whom = f"{cited(self.document).title.partition(':')[0]}, {cited(self.document).date}"
+            return f"article {self.speaker} ({from_whom}), {'item ' if self.place.isdigit() else ''}{self.place}"
+        if self.speaker in ("lecture", "flashcards"):
+            return f"{'the lecture at' if self.speaker == 'lecture' else 'flashcard'} {self.place}"
+        return f"{cited(self.speaker).title} ({self.place})"
+
+    @property
+    def url(self) -> str:
+        """Where to read it; of the lecture, to hear it."""
+        start = f"&t={seconds(self.place.partition('–')[0])}s" if self.speaker == "lecture" else ""
+        return cited(self.document).url + start
+
+
+def statement(name: str) -> Statement:
+    """A statement by its source and place ("B prediction 1", "lecture 0:12:25"); UnknownId if there is none."""
+    speaker, _, place = name.partition(" ")
+    if (row := load(Speaker).get(speaker)) is None:
+        raise UnknownId(f"no source {speaker!r} in statements.yaml, which has {', '.join(load(Speaker))}")
+    if place not in row.says:
+        close = ", ".join(near(place, row.says)) or "nothing"
+        raise UnknownId(f"{speaker} states nothing at {place!r}; near: {close}")
+    return Statement(speaker, place, row.says[place])

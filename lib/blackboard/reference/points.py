@@ -1,4 +1,4 @@
-"""Claims of a summary of the lecture (predictions, mental models, numbers), and corrections: points where sources
+"""Claims of article B about the lecture (predictions, mental models, numbers), and corrections: points where sources
 disagree.
 
 Each function computes a claim's numbers with the lessons' own formulas and inputs.
@@ -73,7 +73,7 @@ def sparse_saving(context: float) -> float:
     "predictions",
     "Sparse attention spreads",
     says="Sparse attention of DeepSeek's kind will spread.",
-    who="a summary; the lecture praises it, 0:12:25",
+    who=("B prediction 1", "lecture 0:12:25"),
     at=Place("pricing", "Reading less of it"),
     formulas=("pricing.sparse_saving",),
     sources=("deepseekv32", "glm5", *of(model("deepseek-v3.2"))),
@@ -102,7 +102,7 @@ def sparse_attention() -> Found:
     "predictions",
     "Rubin joins 500 GPUs",
     says="Rubin's scale-up domain has some 500 GPUs, about four times Blackwell's 72.",
-    who="a summary, after 0:40:47–0:41:42",
+    who=("B prediction 2", "C 9", "lecture 0:40:47–0:41:42"),
     at=Place("racks", "From 8 to 72 to “500”"),
     sources=of(chip("rubin-ultra-kyber")),
     because={
@@ -136,7 +136,7 @@ def longest(before: str) -> float:
     "predictions",
     "Contexts of 100,000 to 200,000",
     says="Contexts stay at 100,000 to 200,000 tokens: there cost is balanced.",
-    who="a summary; lecture 1:51:19–1:55:05",
+    who=("B prediction 3", "C 19", "lecture 1:51:19–1:55:05"),
     at=Place("pricing", "Did contexts stop growing, and why?"),
     formulas=("batching.balanced_context",),
     sources=of(model("llama-4-maverick"), model("deepseek-v3")),
@@ -175,7 +175,7 @@ def served() -> float:
     "predictions",
     "As many served as trained on",
     says="A model serves about as many tokens as it is trained on, so it is trained about 100 times past Chinchilla.",
-    who="a summary; lecture 1:27:56–1:32:10",
+    who=("B prediction 4", "C 12", "lecture 1:27:56–1:28:24", "lecture 1:31:43"),
     at=Place("overtraining", "From traffic to tokens"),
     formulas=("overtraining.inference_coefficient", "overtraining.tokens_served", "overtraining.overtraining"),
     sources=("chinchilla",),
@@ -218,8 +218,8 @@ def drained(id: str) -> float:
     "P5",
     "predictions",
     "An hour of cache is disk",
-    says="A cache that is sold for an hour lies on spinning disk.",
-    who="a summary; lecture 2:01:52, 2:03:33, with “probably”",
+    says="A cache that is sold for an hour likely lies on spinning disk.",
+    who=("B prediction 5", "C 16", "lecture 2:01:52–2:03:33"),
     at=Place("pricing", "A device's own time"),
     formulas=("pricing.tier_drain", "pricing.tier_cost"),
     sources=("anthropic_cache", *of(*(tier(id) for id in priced.KEEP))),
@@ -259,7 +259,7 @@ def day_use() -> tuple[float, float]:
     "models",
     "Two numbers and two suffice",
     says="Two numbers of the hardware and two of the model are enough.",
-    who="a summary; lecture 0:02:00–0:03:07",
+    who=("B model 1", "lecture 0:02:00–0:03:07"),
     at=Place("batching", "The roofline"),
     formulas=("batching.step_time",),
     within=EXACT,
@@ -291,7 +291,7 @@ def two_and_two() -> Found:
     "models",
     "KV resists sharing",
     says="The KV cache resists both batching and pipelining.",
-    who="a summary; lecture 1:12:38",
+    who=("B model 2", "C 4", "C 11", "lecture 1:12:38–1:12:49"),
     at=Place("pipelining", "What a stage holds"),
     formulas=("pipelining.whole_batch", "pipelining.chip_memory", "pipelining.chip_weights", "batching.kv_time"),
     within=EXACT,
@@ -320,7 +320,7 @@ def resists() -> Found:
     "models",
     "Prices are near cost",
     says="Prices are near marginal cost, so they show the architecture.",
-    who="a summary; lecture 1:33:03–2:03:48",
+    who=("B model 3", "lecture 1:41:12–1:41:24"),
     at=Place("pricing", "Against reality"),
     formulas=("pricing.input_margin",),
     quotes={"100": "the lecture's active parameters in billions"},
@@ -365,7 +365,7 @@ def near_cost() -> Found:
     "models",
     "Networks and ciphers converged",
     says="Networks and ciphers have converged: both alternate mixing, residual connections and nonlinear layers.",
-    who="a summary",
+    who=("B model 4",),
     at=Place("reversibility", "An untrained network as a cipher"),
     sources=("pope2026blackboard", "ciphers2025"),
     stated=OVERSTATED,
@@ -394,7 +394,7 @@ def converged() -> Found:
     "claims",
     "DeepSeek-V3: 37 of 670 billion",
     says="DeepSeek-V3 has 37 billion active and some 670 billion total parameters.",
-    who="a summary",
+    who=("B claim 1", "lecture 0:04:44"),
     at=Place("batching", "Against reality"),
     formulas=("sparsity.sparsity",),
     sources=of(model("deepseek-v3")),
@@ -425,7 +425,7 @@ def constant(id: str, precision: str) -> float:
     "claims",
     "300 from A100 to B100",
     says="The ratio of about 300 is stable from A100 to B100.",
-    who="a summary; lecture 0:18:25–0:18:53",
+    who=("B claim 2", "C 6", "lecture 0:18:25–0:18:53"),
     at=Place("sparsity", "One constant, many chips"),
     formulas=("batching.hardware_constant",),
     sources=of(*map(chip, ("a100-40gb", "a100-80gb", "h100-sxm", "b200"))),
@@ -459,30 +459,24 @@ API, SPRING = (
     "C3",
     "claims",
     "The Gemini API's traffic",
-    says="The Gemini API serves hundreds of millions of tokens a second.",
-    who="a summary; the lecture says Gemini, 0:27:28",
+    says="The Gemini API served hundreds of millions of tokens a second in spring 2025.",
+    who=("B claim 3", "lecture 0:27:28–0:27:37"),
     at=Place("sparsity", "Tokens per second, and the world's"),
     formulas=("sparsity.racks_needed",),
     sources=of(measurement("world_tokens")),
+    stated=UNSOURCED,
     because={
-        HOLDS: (
-            "But the lecture's statement was about something else: what Google had announced, a year before, counts all"
-            " its products, {all:3 token/s} or {racks:3} of the lecture's racks. Use by developers has numbers of its"
-            " own; the last came the month after the lecture. All count tokens read with those written. No primary"
-            " source was read for any."
+        UNSOURCED: (
+            "No figure of the API from that spring is known. The lecture says Gemini, and what Google announced in May"
+            " 2025 counts all its products: {all:3 token/s}, or {racks:3} of the lecture's racks. Use by developers"
+            " alone has figures from October 2025 on, {first:3 token/s} then and {later:3 token/s} in the month after"
+            " the lecture. All count tokens read with those written. No primary source was read for any."
         )
     },
 )
 def gemini() -> Found:
-    rate, said = stated("all products"), ((100e6, 1e9), "token/s", "hundreds of millions")
-    part = lambda of, value: Part(of, said[0], value, *said[1:])
-    return found(
-        part("direct use by developers, October 2025", stated(API)),
-        part("the same, May 2026", stated(API, SPRING)),
-        part("all of Google's products, May 2025", rate),
-        all=rate,
-        racks=world_racks(rate),
-    )
+    rate = stated("all products")
+    return found(all=rate, racks=world_racks(rate), first=stated(API), later=stated(API, SPRING))
 
 
 def world_racks(rate: float) -> float:
@@ -495,7 +489,7 @@ def world_racks(rate: float) -> float:
     "claims",
     "150 trillion tokens make 100",
     says="100 billion active parameters and 150 trillion tokens are about 100 times Chinchilla.",
-    who="a summary; lecture 1:31:01–1:31:43",
+    who=("B claim 4", "lecture 1:31:01–1:31:12", "lecture 1:31:17–1:31:34", "lecture 1:31:43"),
     at=Place("overtraining", "From traffic to tokens"),
     formulas=("overtraining.overtraining",),
     sources=("chinchilla",),
@@ -514,7 +508,7 @@ def rumoured() -> Found:
     "corrections",
     "32 of 256 experts",
     says="DeepSeek-V3 uses 32 of 256 experts: a sparsity of 8, a critical batch of 2,400.",
-    who="lecture 0:19:16; the flashcards",
+    who=("lecture 0:19:16", "flashcards 1.8", "C 5"),
     at=Place("sparsity", "Three ways to count sparsity"),
     formulas=("sparsity.expert_sparsity", "sparsity.sparsity", "batching.critical_batch"),
     sources=of(model("deepseek-v3")),
@@ -541,8 +535,8 @@ def experts() -> Found:
     "12.2",
     "corrections",
     "700 or 670 billion",
-    says="DeepSeek-V3 has 700 billion parameters in all (the lecture), or some 670 billion (a summary).",
-    who="lecture 0:04:44; a summary",
+    says="DeepSeek-V3 has 700 billion parameters in all (the lecture), or some 670 billion (article B).",
+    who=("lecture 0:04:44", "B claim 1"),
     at=Place("batching", "Against reality"),
     formulas=("batching.latency_floor",),
     sources=of(model("deepseek-v3")),
@@ -557,7 +551,7 @@ def total() -> Found:
     n, floor = model("deepseek-v3").n_total, RUNNING(step.latency_floor, n_total=700e9)
     return found(
         Part("lecture", 700e9, n, "parameter"),
-        Part("summary", 670e9, n, "parameter"),
+        Part("article B", 670e9, n, "parameter"),
         total=f"{n / 1e9:.0f} billion",
         more=700e9 / n - 1,
         floor=floor,
@@ -569,7 +563,7 @@ def total() -> Found:
     "corrections",
     "Sparsity turned round",
     says="The critical batch is 300 × sparsity, with sparsity as active over total.",
-    who="a flashcard (1.8)",
+    who=("flashcards 1.8",),
     at=Place("sparsity", "Three ways to count sparsity"),
     formulas=("sparsity.expert_sparsity",),
     sources=("flashcards",),
@@ -594,7 +588,7 @@ def turned() -> Found:
     "corrections",
     "Floor by active parameters",
     says="The latency floor comes from reading the active parameters.",
-    who="a flashcard (1.5), until 22 July 2026",
+    who=("flashcards 1.5",),
     at=Place("batching", "Latency: a floor and a kink"),
     formulas=("batching.first_floor", "batching.latency_floor"),
     sources=("flashcards",),
@@ -619,7 +613,7 @@ def active_floor() -> Found:
     "corrections",
     "A price step implies 2 kB",
     says="A price step at 200,000 tokens implies almost 2 kB of KV a token.",
-    who="lecture 1:38:22; a flashcard (6.3)",
+    who=("lecture 1:38:22", "flashcards 6.3", "C 14"),
     at=Place("pricing", "A step in the price"),
     formulas=("pricing.kv_implied",),
     within=EXACT,
@@ -648,7 +642,7 @@ def implied_kv() -> Found:
     "corrections",
     "300 on most chips",
     says="The hardware constant is about 300 multiply-adds for each parameter that arrives, on most chips.",
-    who="lecture 0:18:25, and summaries",
+    who=("lecture 0:18:25–0:18:53", "flashcards 1.7", "B claim 2", "C 6", "E 5"),
     at=Place("sparsity", "One constant, many chips"),
     formulas=("batching.hardware_constant",),
     sources=("ml_eng_acc", "infx_specs"),
@@ -677,7 +671,7 @@ def constants() -> Found:
     "corrections",
     "A memory read in 20 ms",
     says="A memory is read once in 20 ms, on many generations, and a train with 2,000 sequences takes as long.",
-    who="lecture 0:23:28–0:24:32, 0:26:32, and summaries",
+    who=("lecture 0:23:28–0:24:03", "lecture 0:26:32–0:26:58", "flashcards 1.9", "D 2"),
     at=Place("batching", "The train leaves every 20 ms"),
     formulas=("batching.drain_time", "batching.step_time"),
     sources=("ml_eng_acc", "infx_specs"),
@@ -708,7 +702,7 @@ def drains() -> Found:
     "corrections",
     "Gemini: 50 % more",
     says="Gemini costs 50 % more above 200,000 tokens.",
-    who="lecture 1:33:03",
+    who=("lecture 1:33:03", "flashcards 6.1", "C 14"),
     at=Place("pricing", "Against reality"),
     formulas=("pricing.context_covered",),
     sources=of(price(priced.STEPPED)),
@@ -732,8 +726,8 @@ def half_more() -> Found:
     "12.9",
     "corrections",
     "Cache prices show the memory",
-    says="Cache prices show the memory: five minutes are flash, an hour is disk.",
-    who="lecture 2:01:52, 2:03:33",
+    says="Cache prices show the memory: five minutes are probably flash, an hour is disk.",
+    who=("lecture 2:01:52–2:03:33", "C 16"),
     at=Place("pricing", "Against reality"),
     formulas=("pricing.tier_drain",),
     sources=("anthropic_cache", "openai_cache", "deepseek_cache", *of(tier("hdd-exos30"))),
@@ -743,14 +737,19 @@ def half_more() -> Found:
         CONTRADICTED: (
             "Anthropic, whose prices these are, says that caches are held in memory only and not stored at rest. OpenAI"
             " describes memory for minutes and storage beside the GPU for up to a day; DeepSeek caches on disk. A"
-            " disk's drain time, {disk:2} hours, would not suit an hour anyway."
+            " disk's drain time, {disk:2} hours, would not suit an hour anyway; by those of the catalogue's flash"
+            " drives, {least:2} minutes to {most:2} hours, both of the times sold are flash. The lecture says"
+            " “probably”, having guessed HBM and DDR, or DDR and flash, before (2:01:16)."
         )
     },
 )
 def tiers_inferred() -> Found:
+    flash = sorted(drained(row.id) for row in tiers() if row.tier.startswith("NVMe"))
     return found(
         Part("time to read a disk once", priced.HOUR, drained("hdd-exos30"), "s", "1 hour"),
         disk=drained("hdd-exos30") / priced.HOUR,
+        least=flash[0] / 60,
+        most=flash[-1] / priced.HOUR,
     )
 
 
@@ -765,7 +764,7 @@ def power(formula, low: float, high: float | None = None, **more) -> float:
     "corrections",
     "Sparse attention as a root",
     says="DeepSeek's sparse attention reads as the square root of the context.",
-    who="lecture 0:12:31, 1:51:19; two summaries",
+    who=("lecture 0:12:31", "lecture 1:51:19–1:55:05", "E 9"),
     at=Place("pricing", "Reading less of it"),
     formulas=("pricing.sparse_read", "pricing.block_read_best"),
     sources=("deepseekv32", "nsa2025"),
@@ -798,7 +797,7 @@ def root() -> Found:
     "corrections",
     "Jensen math",
     says="Rubin's scale-up is “500-something”; part of the step is “Jensen math”, a factor of four is genuine.",
-    who="lecture 0:40:47–0:41:42",
+    who=("lecture 0:40:47–0:41:42",),
     at=Place("racks", "From 8 to 72 to “500”"),
     sources=of(chip("rubin-ultra-kyber")),
     because={
@@ -825,7 +824,7 @@ def jensen() -> Found:
     "corrections",
     "200 trillion tokens make 100",
     says="50 million tokens a second for two months are 200 trillion tokens, 100 times Chinchilla.",
-    who="lecture 1:30:46–1:31:43; two flashcards (5.5, 5.6)",
+    who=("lecture 1:30:46", "lecture 1:31:43", "flashcards 5.5", "flashcards 5.6"),
     at=Place("overtraining", "From traffic to tokens"),
     formulas=("overtraining.tokens_served", "overtraining.overtraining"),
     sources=("flashcards",),
@@ -851,7 +850,7 @@ def rounded() -> Found:
     "corrections",
     "Inefficiency multiplied in",
     says="Inefficiency is multiplied in: a model serves ten times the tokens that it is trained on.",
-    who="lecture 1:25:28, put right by 1:27:53",
+    who=("lecture 1:25:28–1:27:53",),
     at=Place("overtraining", "From costs to tokens"),
     formulas=("overtraining.rl_coefficient", "overtraining.inference_coefficient"),
     sources=("flashcards", "pope2026blackboard"),
@@ -878,18 +877,19 @@ def direction() -> Found:
     "corrections",
     "Sutskever's reasons",
     says=(
-        "Ilya Sutskever holds pipelining unwise for the KV cache (the lecture), for constraints on architecture (a"
-        " flashcard), for micro-batches that cannot share weights (a talk)."
+        "Ilya Sutskever holds pipelining unwise for the KV cache (Reiner Pope), for constraints on architecture (a"
+        " flashcard, after Horace He), for micro-batches that cannot share weights (Axel Feldmann)."
     ),
-    who="lecture 1:03:27–1:13:52; a flashcard (4.1); a talk; a summary",
+    who=("lecture 1:03:27–1:13:52", "flashcards 4.1", "lecture 0:54:33–0:54:52", "lecture 0:55:55–0:57:07"),
     at=Place("pipelining", "Against reality"),
     formulas=("pipelining.bubble",),
-    sources=("flashcards", "attentionresiduals2026"),
+    sources=("sutskever2024", "flashcards", "attentionresiduals2026"),
     stated=UNSOURCED,
     because={
         UNSOURCED: (
-            "His talk gives no reason. What it recalls is a speed: 3.5 times one GPU's, on {gpus}, one for each stage,"
-            " which is {speed:%} of the ideal. By the bubble formula that would be {batches:2} micro-batches."
+            "His talk gives no reason; these are reasons that others have found. What it recalls is a speed: 3.5 times"
+            " one GPU's, on {gpus}, one for each stage, which is {speed:%} of the ideal. By the bubble formula that"
+            " would be {batches:2} micro-batches."
         )
     },
     quotes={"3.5": "the speed-up that the talk recalls"},
@@ -908,7 +908,7 @@ def ilya() -> Found:
     "corrections",
     "One rack bounds experts",
     says="One rack bounds a layer of experts.",
-    who="lecture 0:36:30–0:40:10; a flashcard (2.1)",
+    who=("lecture 0:36:30–0:40:10", "flashcards 2.1"),
     at=Place("racks", "Against reality"),
     formulas=("racks.slowdown",),
     sources=of(measurement("deepseek_v3_deployment_units")),
@@ -935,23 +935,19 @@ def one_rack() -> Found:
     "12.16",
     "corrections",
     "Year of reversible networks",
-    says=(
-        "Reversible networks came in 2018 or 2019 (a passage cut from the lecture), in 2017 (the lecture), in 2017 or"
-        " 2018 (a summary)."
-    ),
-    who="lecture 2:07:39–2:12:00; a summary",
+    says=("Reversible networks came in 2017 (the lecture's transcript), in 2017 or 2018 (article C)."),
+    who=("lecture 2:07:39–2:12:00", "C 18"),
     at=Place("reversibility", "Against reality"),
     sources=("revnet",),
     within=0,
     near=1,
-    because={PART: "The preprint on RevNets is of July {year}; its number says so."},
+    because={HOLDS: "The preprint on RevNets is of July {year}; its number says so."},
 )
 def year() -> Found:
     first = 2000 + int(source("revnet").where.removeprefix("arXiv:")[:2])
     return found(
-        Part("cut passage", (2018, 2019), first, "year"),
         Part("lecture", 2017, first, "year"),
-        Part("summary", (2017, 2018), first, "year"),
+        Part("article C", (2017, 2018), first, "year"),
         year=str(first),
     )
 
@@ -959,17 +955,19 @@ def year() -> Found:
 @ledger.enter(
     "12.17",
     "corrections",
-    "vLLM and more in the lecture",
-    says="SPIRe, vLLM, paged attention, prefix caching, LLäMmlein and a ranking of APIs are the lecture's.",
-    who="a summary",
+    "Paged attention in the lecture",
+    says=(
+        "The lecture explains speculative decoding, paged attention, prefix caching, LLäMmlein and a ranking of APIs."
+    ),
+    who=("A 1", "A 3", "A 4", "A 5", "A 6"),
     at=Place("batching", "Further reading"),
     sources=("transcript", "spire", "kwon2023"),
     stated=CONTRADICTED,
     by="the transcript",
     because={
         CONTRADICTED: (
-            "None of them occurs in it. Speculative decoding gets one mention (0:01:50). SPIRe is by Pope and others, a"
-            " paper of its own. Each is taken up below."
+            "Article A has them as the lecturer's analysis. Speculative decoding gets one mention in the lecture"
+            " (0:01:50), the others none. SPIRe is by Pope and others, a paper of its own. Each is taken up below."
         )
     },
 )
@@ -978,35 +976,11 @@ def attributed() -> Found:
 
 
 @ledger.enter(
-    "12.18",
-    "corrections",
-    "Flash and disk as a fact",
-    says="Five minutes of cache are flash and an hour is disk, as a fact.",
-    who="a summary",
-    at=Place("pricing", "A device's own time"),
-    formulas=("pricing.tier_drain",),
-    sources=("transcript", "anthropic_cache"),
-    stated=CONTRADICTED,
-    by="the vendor",
-    because={
-        CONTRADICTED: (
-            "The vendor keeps them in memory only. And the lecture says “probably”, having guessed HBM and DDR, or DDR"
-            " and flash, before (2:01:16–2:03:33). By the drain times of the catalogue's flash drives, {least:2}"
-            " minutes to {most:2} hours, both of the times sold are flash."
-        )
-    },
-)
-def hedged() -> Found:
-    flash = sorted(drained(row.id) for row in tiers() if row.tier.startswith("NVMe"))
-    return found(least=flash[0] / 60, most=flash[-1] / priced.HOUR)
-
-
-@ledger.enter(
     "12.19",
     "corrections",
     "300 to 1 in FP4",
     says="FLOPs and bytes stand 300 to 1, in FP4.",
-    who="a summary; lecture 0:18:09–0:18:32",
+    who=("E 5", "lecture 0:18:09–0:18:32"),
     at=Place("sparsity", "One constant, many chips"),
     formulas=("batching.hardware_constant",),
     sources=of(chip("b200")),
@@ -1014,7 +988,7 @@ def hedged() -> Found:
         PART: (
             "300 is multiply-adds for each parameter that arrives. A parameter in FP4 is half a byte, and a datasheet"
             " counts a multiply-add as two FLOPs, so per byte it is twice or four times as much. The lecture multiplies"
-            " by the half byte; the summary leaves it out."
+            " by the half byte; article E leaves it out."
         )
     },
 )
@@ -1032,7 +1006,7 @@ def three_hundred_to_one() -> Found:
     "corrections",
     "Contexts are flat",
     says="Contexts have been flat for one or two years.",
-    who="lecture 1:51:19",
+    who=("lecture 1:51:19–1:55:05", "C 19"),
     at=Place("pricing", "Did contexts stop growing, and why?"),
     formulas=("pricing.context_flop",),
     sources=of(model("llama-4-maverick"), model("mixtral-8x22b")),
@@ -1063,7 +1037,7 @@ def flat() -> Found:
     "corrections",
     "Over-trained up to 100 times",
     says="Models are over-trained by up to 100 times.",
-    who="a summary; the lecture: about a hundred, 1:31:43",
+    who=("D 7", "lecture 1:31:43"),
     at=Place("overtraining", "From traffic to tokens"),
     formulas=("overtraining.tokens_served", "overtraining.overtraining"),
     sources=("sardana2024", *of(model("qwen3-0.6b"))),
@@ -1089,10 +1063,10 @@ def up_to() -> Found:
     "corrections",
     "Sutskever on bubbles",
     says="Ilya Sutskever's remark is about bubbles and micro-batches.",
-    who="a summary",
+    who=("C 11",),
     at=Place("pipelining", "Decoding needs no bubble"),
     formulas=("pipelining.bubble", "pipelining.utilisation"),
-    sources=("transcript", "flashcards"),
+    sources=("sutskever2024", "transcript"),
     stated=UNSOURCED,
     because={
         UNSOURCED: (
@@ -1112,7 +1086,7 @@ def bubbles() -> Found:
     "corrections",
     "A hop takes milliseconds",
     says="A hop from rack to rack takes a few milliseconds, or ten times more or less.",
-    who="lecture 1:15:13–1:15:50",
+    who=("lecture 1:15:13–1:15:50",),
     at=Place("pipelining", "How long a hop takes"),
     formulas=("pipelining.hop",),
     sources=of(measurement("deepseek_isca25_link_latency")),

@@ -1,4 +1,4 @@
-"""Numbers of the lecture that articles repeat, and what they say beyond it, entered after the points.
+"""Numbers of the lecture, and what article A and documents of serving say beyond it, entered after the points.
 
 Each function computes a claim's numbers with the lessons' own formulas and inputs.
 """
@@ -25,6 +25,7 @@ from blackboard.racks import numbers as racked
 from blackboard.reference.ledger import (
     CONTRADICTED,
     EXACT,
+    FAILS,
     HOLDS,
     MAGNITUDE,
     OVERSTATED,
@@ -53,7 +54,7 @@ MS = 1e-3
     "numbers",
     "A batch of 2,000 to 3,000",
     says="A batch of 2,000 to 3,000 sequences.",
-    who="lecture 0:19:16–0:20:19, and two summaries",
+    who=("lecture 0:19:16–0:20:19", "E 8"),
     at=Place("sparsity", "Three ways to count sparsity"),
     formulas=("sparsity.expert_sparsity", "batching.critical_batch", "sparsity.expert_batch"),
     sources=of(model("deepseek-v3")),
@@ -78,7 +79,7 @@ def thousands() -> Found:
     "numbers",
     "Rubin's memory in 15 ms",
     says="Rubin's memory is read once in about 15 ms.",
-    who="lecture 0:24:13–0:24:32; a flashcard (1.9); summaries",
+    who=("lecture 0:24:13–0:24:32", "flashcards 1.9"),
     at=Place("batching", "The train leaves every 20 ms"),
     formulas=("batching.drain_time",),
     sources=of(chip("vr200-nvl72")),
@@ -96,7 +97,7 @@ def fifteen() -> Found:
     "numbers",
     "Rubin: 288 GB, 20 TB/s",
     says="A Rubin has 288 GB and reads 20 TB/s.",
-    who="lecture 0:24:13, and summaries",
+    who=("lecture 0:24:13–0:24:32", "flashcards 1.9"),
     at=Place("batching", "The train leaves every 20 ms"),
     formulas=("batching.drain_time",),
     sources=of(chip("vr200-nvl72")),
@@ -116,7 +117,7 @@ def rubin_memory() -> Found:
     "numbers",
     "40 ms at worst",
     says="A request waits 40 ms at worst.",
-    who="lecture 0:22:13–0:23:25, and a summary",
+    who=("lecture 0:22:13–0:23:25", "D 2"),
     at=Place("batching", "The train leaves every 20 ms"),
     within=EXACT,
     formulas=("batching.worst_latency", "batching.mean_latency"),
@@ -138,15 +139,16 @@ def worst() -> Found:
     "N7",
     "numbers",
     "128,000 tokens a second",
-    says="A rack makes 128,000 tokens a second, 2,000 a GPU.",
-    who="lecture 0:26:32–0:26:58, and summaries",
+    says="A rack makes 128,000 tokens a second.",
+    who=("lecture 0:26:32–0:26:58", "C 7"),
     at=Place("sparsity", "Tokens per second, and the world's"),
     formulas=("batching.throughput", "sparsity.chip_rate"),
     sources=of(measurement("decode_per_gpu"), measurement("vllm_wide_ep")),
     because={
         PART: (
-            "The product is right for 64 departures a second; with 20 ms it would be {slow:3 token/s}. As a rate per"
-            " GPU it is that of H800 and H200 as really served, not of the rack that the lecture has in mind."
+            "The product is right for 64 departures a second; with 20 ms it would be {slow:3 token/s}. Divided by the"
+            " rack's GPUs it is the rate of H800 and H200 as really served, not of the rack that the lecture has in"
+            " mind."
         )
     },
     quotes={"64": "departures a second, 0:26:58", "20": "the lecture's interval in ms"},
@@ -172,7 +174,7 @@ def rack_rate() -> Found:
     "numbers",
     "A thousandth of Gemini",
     says="That is a thousandth of Gemini's traffic.",
-    who="lecture 0:27:28–0:27:37, and a summary",
+    who=("lecture 0:27:28–0:27:37",),
     at=Place("sparsity", "Tokens per second, and the world's"),
     formulas=("sparsity.racks_needed",),
     sources=of(measurement("world_tokens")),
@@ -198,7 +200,7 @@ def thousandth() -> Found:
     "numbers",
     "1,000 times without batching",
     says="Without batching a token can cost 1,000 times as much.",
-    who="lecture 0:04:23, and two summaries",
+    who=("lecture 0:04:23", "D 1"),
     at=Place("batching", "Cost: what sharing saves"),
     formulas=("batching.batching_gain",),
     near=MAGNITUDE,
@@ -225,12 +227,15 @@ def unbatched() -> Found:
     "numbers",
     "Trained on 150 trillion",
     says="Models are trained on 150 trillion tokens.",
-    who="lecture 1:31:01–1:31:12, as a rumour, “not well-cited”; a summary as a fact",
+    who=("lecture 1:31:01–1:31:12", "B claim 4"),
     at=Place("overtraining", "Against reality"),
     sources=("llama4_card", "qwen3_report"),
     stated=UNSOURCED,
     because={
-        UNSOURCED: "The most that a maker has stated, of the models in the catalogue, is {most:2 token} ({name})."
+        UNSOURCED: (
+            "The lecture's host calls it a rumour, not well cited; article B leaves that out. The most that a maker has"
+            " stated, of the models in the catalogue, is {most:2 token} ({name})."
+        )
     },
 )
 def rumour() -> Found:
@@ -248,7 +253,7 @@ def rumour() -> Found:
     "numbers",
     "Fast mode: 6 for 2.5",
     says="Fast mode: six times the price for 2.5 times the speed.",
-    who="lecture 0:01:05, and summaries",
+    who=("lecture 0:01:05", "C 2", "E 1"),
     at=Place("batching", "Fast mode, read backwards"),
     within=EXACT,
     formulas=("batching.fast_mode_batch_ratio",),
@@ -276,7 +281,7 @@ def fast() -> Found:
     "numbers",
     "$2 an hour",
     says="A GPU rents for about $2 an hour.",
-    who="lecture 0:12:49, and summaries",
+    who=("lecture 0:12:49–0:13:23", "ds_infra cost"),
     at=Place("batching", "Cost: what sharing saves"),
     formulas=("batching.cost_floor",),
     sources=("infx_tco", "ds_infra"),
@@ -303,7 +308,7 @@ def two_dollars() -> Found:
     "numbers",
     "8 times slower outside",
     says="The network outside the rack is about 8 times slower.",
-    who="lecture 0:38:47, and summaries",
+    who=("lecture 0:38:47–0:39:35", "flashcards 2.1", "C 9"),
     at=Place("racks", "Leaving the rack"),
     formulas=("racks.ratio_hurts",),
     sources=("ml_eng_net", "insights2025"),
@@ -326,7 +331,7 @@ def slower() -> Found:
     "numbers",
     "4 experts a GPU",
     says="256 experts on 64 GPUs are 4 each.",
-    who="lecture 0:33:54–0:34:34, and a summary",
+    who=("lecture 0:33:54–0:34:34", "C 9"),
     at=Place("racks", "Experts on GPUs"),
     formulas=("racks.experts_per_chip",),
     within=EXACT,
@@ -348,7 +353,7 @@ def four_each() -> Found:
     "numbers",
     "Output 5 times, MFU 1/5",
     says="Output costs 5 times as much as input, so decoding uses 1/5 of the multipliers.",
-    who="lecture 1:45:11–1:48:44; a flashcard (6.4); summaries",
+    who=("lecture 1:45:11–1:48:44", "flashcards 6.4", "C 15"),
     at=Place("pricing", "Why output costs more than input"),
     formulas=("pricing.decode_mfu",),
     sources=of(price(priced.CARD), measurement("deepseek_day6_production")),
@@ -380,7 +385,7 @@ def fifth() -> Found:
     "numbers",
     "Cached input at a tenth",
     says="Cached input is 10 times cheaper.",
-    who="lecture 1:48:52; a flashcard (6.5); summaries",
+    who=("lecture 1:48:52", "flashcards 6.5", "C 16"),
     at=Place("pricing", "What cache prices ask"),
     formulas=("pricing.tier_retrieve",),
     sources=of(price(priced.CARD), price(priced.STEPPED), price(priced.OPEN)),
@@ -410,7 +415,7 @@ def tenth() -> Found:
     "numbers",
     "Output 3 to 5 times",
     says="Output costs 3 to 5 times as much as input.",
-    who="lecture 1:41:24–1:45:11, and summaries",
+    who=("lecture 1:41:24–1:45:11", "flashcards 6.4", "C 15"),
     at=Place("pricing", "Why output costs more than input"),
     sources=of(price(priced.CARD), price(priced.STEPPED), price(priced.OPEN)),
     because={
@@ -443,7 +448,7 @@ def three_to_five() -> Found:
     "numbers",
     "2 kB a token",
     says="A token's KV cache is about 2 kB.",
-    who="lecture 1:38:22–1:41:12, and summaries",
+    who=("lecture 1:38:22–1:41:12", "C 14"),
     at=Place("pricing", "A step in the price"),
     formulas=("pricing.kv_of_heads",),
     sources=of(model("deepseek-v3"), model("llama-3.1-405b"), model("deepseek-v4-flash")),
@@ -472,7 +477,7 @@ def two_kilobytes() -> Found:
     "numbers",
     "Drain times, four memories",
     says="Read once: HBM 20 ms, DDR 1 to 10 s, flash a minute, disk an hour.",
-    who="lecture 2:01:16–2:01:46, and a summary",
+    who=("lecture 2:01:16–2:01:46",),
     at=Place("pricing", "A device's own time"),
     formulas=("pricing.tier_drain",),
     sources=of(*(tier(id) for id in ("hbm-gb200-nvl72", "ddr5-3tb", "ssd-9650-7t", "hdd-exos30"))),
@@ -498,7 +503,7 @@ def drain_ladder() -> Found:
     "numbers",
     "64 times the experts",
     says="64 times the experts are worth 4 times the size: 370 million as good as 1.3 billion.",
-    who="lecture 0:29:24–0:30:11, and a summary",
+    who=("lecture 0:29:24–0:30:11", "C 8"),
     at=Place("sparsity", "What experts are worth"),
     formulas=("sparsity.n_effective", "sparsity.quality_gain"),
     sources=("clark2022",),
@@ -525,7 +530,7 @@ def experts_worth() -> Found:
     "numbers",
     "Half used at twice the context",
     says="At twice the balanced context the multipliers are half used.",
-    who="lecture 0:11:40–0:12:02, and a summary",
+    who=("lecture 0:11:40–0:12:02",),
     at=Place("batching", "Context: when no batch helps"),
     formulas=("batching.mfu_limit", "batching.balanced_context"),
     within=EXACT,
@@ -546,7 +551,7 @@ def half_used() -> Found:
     "numbers",
     "2.6 quadrillion tokens",
     says="500 million tokens a second for two months are 2.6 quadrillion.",
-    who="lecture 1:29:49",
+    who=("lecture 1:29:49",),
     at=Place("overtraining", "From traffic to tokens"),
     formulas=("overtraining.tokens_served",),
     within=EXACT,
@@ -563,7 +568,7 @@ def two_months() -> Found:
     "numbers",
     "20 tokens a parameter",
     says="Chinchilla asks for 20 tokens a parameter.",
-    who="lecture 1:31:17–1:31:34, and summaries",
+    who=("lecture 1:31:17–1:31:34", "chinchilla table 3"),
     at=Place("overtraining", "The best size, from a fit"),
     formulas=("overtraining.best_tokens",),
     sources=("chinchilla", "besiroglu2024"),
@@ -593,7 +598,7 @@ def twenty_each() -> Found:
     "numbers",
     "640 GB, 10 to 20 TB",
     says="Eight Hoppers have 640 GB, a Blackwell rack 10 to 20 TB.",
-    who="lecture 0:44:45–0:46:15, and a summary",
+    who=("lecture 0:44:45–0:46:15",),
     at=Place("racks", "From 8 to 72 to “500”"),
     sources=of(chip("h100-sxm"), chip("gb200-nvl72"), chip("gb300-nvl72")),
     because={HOLDS: "Sums over the chips. (At 1:01:44 the lecture says many tens of terabytes, which none has.)"},
@@ -609,7 +614,58 @@ def memories() -> Found:
     )
 
 
-# --- topics that only the articles have -------------------------------------------------------------------------------
+@ledger.enter(
+    "N25",
+    "numbers",
+    "500 million make 200 trillion",
+    says="500 million tokens a second for two months are roughly 200 trillion.",
+    who=("C 12",),
+    at=Place("overtraining", "From traffic to tokens"),
+    formulas=("overtraining.tokens_served",),
+    because={
+        FAILS: (
+            "The article drops a step. The lecture's own product is 2.6 quadrillion; it then divides by the models of a"
+            " family, and 200 trillion are those of one of them (1:30:46)."
+        )
+    },
+    quotes={"2.6": "the lecture's product, 1:29:49"},
+)
+def without_family() -> Found:
+    rate = overtraining.GENEROUS
+    return found(Part("tokens", 200e12, take(over.tokens_served, overtraining.BOARD, world_rate=rate), "token"))
+
+
+@ledger.enter(
+    "N26",
+    "numbers",
+    "Bandwidth, not capacity",
+    says="Bandwidth, not capacity, is the main bottleneck.",
+    who=("D 3", "lecture 1:17:06–1:18:14"),
+    at=Place("pipelining", "What a larger domain buys"),
+    formulas=("batching.drain_time",),
+    sources=of(*map(chip, ("h100-sxm", "h200", "gb200-nvl72", "vr200-nvl72"))),
+    because={
+        PART: (
+            "A step reads at most what its time allows. If it may take the lecture's {interval:2 s}, a memory that"
+            " takes longer to read once cannot be used to the full, so bandwidth binds before capacity; a memory that"
+            " is read sooner fills up first. That is so of Rubin. The lecture speaks of scale-up: a bigger domain"
+            " shortens the reading of weights, which more stages do not."
+        )
+    },
+)
+def bandwidth_first() -> Found:
+    chips = {"h100-sxm": "H100", "h200": "H200", "gb200-nvl72": "GB200", "vr200-nvl72": "Vera Rubin"}
+    longer = (batching.INTERVAL, float("inf"))
+    return found(
+        *(
+            Part(f"time to read the memory once, {name}", longer, step.drain_time.given(chip(id))(), "s", "over 20 ms")
+            for id, name in chips.items()
+        ),
+        interval=batching.INTERVAL,
+    )
+
+
+# --- topics beyond the lecture ----------------------------------------------------------------------------------------
 
 REALITY = "Against reality"
 BLOG = {"transformers": 24, "tgi": 3.5}  # times the throughput, vLLM's blog of June 2023
@@ -635,7 +691,7 @@ def reported(**where) -> float:
     "topics",
     "SPIRe: 2.8 times",
     says="SPIRe cuts latency by up to 2.8 times.",
-    who="a summary",
+    who=("A 2",),
     at=Place("speculation", "Two numbers called 2.8"),
     formulas=("speculation.round_steps", "speculation.saving"),
     sources=("spire",),
@@ -667,7 +723,7 @@ def spire() -> Found:
     "topics",
     "Speculation: 2.8 times",
     says="Speculative decoding makes serving up to 2.8 times faster.",
-    who="vLLM's blog; another 2.8 than SPIRe's",
+    who=("vllm_spec_decode title",),
     at=Place("speculation", "Two numbers called 2.8"),
     formulas=("speculation.speedup_busy",),
     sources=("vllm_spec_decode", "leviathan2023"),
@@ -709,7 +765,7 @@ def talk() -> float:
     "topics",
     "60 to 80 % wasted",
     says="Without paging 60 to 80 % of the cache's memory is wasted.",
-    who="a summary, after vLLM's blog",
+    who=("vllm_blog PagedAttention",),
     at=Place("paging", "Room that nobody uses"),
     formulas=("paging.use_reserved",),
     sources=("kwon2023", "vllm_blog"),
@@ -717,8 +773,8 @@ def talk() -> float:
         HOLDS: (
             "As measured by PagedAttention's authors on an earlier system, rebuilt, with three ways to reserve."
             " Conversations of mean length in a reservation of 2,048 tokens waste as much by the formula, at their end"
-            " and, with what they hold on average while they run, a little more. The summary adds “padding”; the paper"
-            " speaks of reservations and fragments."
+            " and, with what they hold on average while they run, a little more. Article A speaks of “padding”"
+            " instead; the paper of reservations and fragments."
         )
     },
     quotes={"2,048": "the longest sequence of OPT"},
@@ -750,7 +806,7 @@ def wasted() -> Found:
     "topics",
     "vLLM: 24 times",
     says="vLLM serves 24 times as much.",
-    who="a summary, after vLLM's blog",
+    who=("vllm_blog introduction",),
     at=Place("paging", REALITY),
     sources=("vllm_blog", "kwon2023"),
     formulas=("paging.batch_held",),
@@ -782,7 +838,7 @@ def twenty_four() -> Found:
     "topics",
     "Paging: 2 to 4 times",
     says="Paging raises throughput 2 to 4 times.",
-    who="the paper; a summary",
+    who=("kwon2023 abstract",),
     at=Place("paging", REALITY),
     sources=("kwon2023",),
     formulas=("paging.paged_cost",),
@@ -818,7 +874,7 @@ def two_to_four() -> Found:
     "topics",
     "Less than 4 % wasted",
     says="With paging less than 4 % is wasted.",
-    who="vLLM's blog; a summary",
+    who=("vllm_blog PagedAttention",),
     at=Place("paging", REALITY),
     formulas=("paging.use_paged",),
     sources=("kwon2023", "vllm_blog"),
@@ -844,7 +900,7 @@ def four_percent() -> Found:
     "topics",
     "30 to 40 % cheaper",
     says="Paging makes serving 30 to 40 % cheaper, as Pope relates.",
-    who="a summary",
+    who=("A 3",),
     at=Place("paging", REALITY),
     sources=("transcript", "kwon2023", "vllm_blog"),
     stated=UNSOURCED,
@@ -863,13 +919,13 @@ def cheaper() -> Found:
     "topics",
     "Thousands on one GPU",
     says="One GPU serves thousands of requests at a time.",
-    who="a summary",
+    who=("A 3",),
     at=Place("paging", REALITY),
     formulas=("sparsity.batch_fits",),
     sources=("kwon2023", "vllm_blog", *of(model("deepseek-v3"))),
     because={
         PART: (
-            "The summary gives no source, and PagedAttention's authors batched tens of requests, at most {most:3} on"
+            "Article A gives no source, and PagedAttention's authors batched tens of requests, at most {most:3} on"
             " average. A cache as small as DeepSeek-V3's makes it true of the running rack, whose GPUs share one copy"
             " of the weights. Room is not speed: a step that reads a full memory takes the drain time."
         )
@@ -893,15 +949,16 @@ def at_a_time() -> Found:
     "T9",
     "topics",
     "A prefix computed once",
-    says="A prefix that requests have in common is computed once.",
-    who="a summary, after vLLM's documentation",
+    says="The attention states of a prefix that requests have in common are computed once.",
+    who=("A 4", "vllm_prefix_caching design"),
     at=Place("paging", "A prefix that is there already"),
     formulas=("paging.hit_tokens",),
     sources=("vllm_prefix_caching",),
     within=EXACT,
     because={
         PART: (
-            "Whole blocks of it are, as long as they are still there. The documentation's example has 10 tokens in"
+            "Whole blocks of it are, as long as they are still there. “Similar”, as article A has it, is not enough:"
+            " the tokens must be the same from the first one on. The documentation's example has 10 tokens in"
             " common, in blocks of four; the last two are computed again."
         )
     },
@@ -924,16 +981,20 @@ def prefix() -> Found:
 @ledger.enter(
     "T10",
     "topics",
-    "11 blocks, not 21",
-    says="A cache manager for mixed layers needs 11 blocks where a uniform one needs 21.",
-    who="a summary, after vLLM's documentation",
+    "11 blocks for mixed layers",
+    says="A cache manager for mixed layers needs 11 blocks for a request of 112 tokens.",
+    who=("vllm_hybrid case 2",),
     at=Place("paging", "Layers that forget"),
     formulas=("paging.hybrid_blocks",),
     sources=("vllm_hybrid",),
     within=EXACT,
-    because={HOLDS: "A third of the layers see all 112 tokens, two thirds a window of 32, in blocks of 16."},
+    because={
+        HOLDS: (
+            "A third of the layers see all 112 tokens, two thirds a window of 32, in blocks of 16. If every layer kept"
+            " all tokens, it would be {uniform:2} blocks."
+        )
+    },
     quotes={
-        "112": "the documentation's example",
         "32": "the documentation's example",
         "16": "the documentation's example",
     },
@@ -941,8 +1002,7 @@ def prefix() -> Found:
 def mixed() -> Found:
     uniform = EXAMPLE_HYBRID | {"full_groups": 3, "window_groups": 0}
     return found(
-        Part("blocks, mixed", 11, take(paging.hybrid_blocks, EXAMPLE_HYBRID)),
-        Part("blocks, uniform", 21, take(paging.hybrid_blocks, uniform)),
+        Part("blocks", 11, take(paging.hybrid_blocks, EXAMPLE_HYBRID)), uniform=take(paging.hybrid_blocks, uniform)
     )
 
 
@@ -961,7 +1021,7 @@ def overlap(batch: float) -> float:
     "topics",
     "Dual-batch overlap",
     says="Dual-batch overlap hides communication.",
-    who="a summary, after vLLM's documentation",
+    who=("A 7", "vllm_dbo motivation"),
     at=Place("overheads", "Sending while computing"),
     formulas=("overheads.overlap_gain", "racks.comm_time"),
     sources=("vllm_dbo", "sglang_large_ep"),
@@ -999,7 +1059,7 @@ def halves() -> Found:
     "topics",
     "torch.compile: 1.8 to 2",
     says="torch.compile makes models 1.8 to 2 times faster.",
-    who="a summary, after vLLM's blog",
+    who=("vllm_compile why",),
     at=Place("overheads", REALITY),
     sources=("vllm_compile", "pytorch2", "batch1_floor"),
     formulas=("overheads.fusion_gain",),
@@ -1034,7 +1094,7 @@ def compiled() -> Found:
     "topics",
     "Quality beats quantity",
     says="LLäMmlein shows that quality of data beats quantity.",
-    who="a summary",
+    who=("A 5",),
     at=Place("corpus", REALITY),
     formulas=("overtraining.overtraining",),
     sources=("llammlein2024",),
@@ -1062,7 +1122,7 @@ def llammlein() -> Found:
     "topics",
     "Fine-tuning pays more",
     says="Fine-tuning gives a better return than pre-training.",
-    who="a summary, on LLäMmlein",
+    who=("A 5",),
     at=Place("corpus", REALITY),
     sources=("llammlein2024", "transcript"),
     stated=UNSOURCED,
@@ -1082,7 +1142,7 @@ def tuned() -> Found:
     "topics",
     "A ranking of APIs",
     says="A ranking of APIs: who is best at tools, who “likely” mixes caches, who costs least.",
-    who="a summary",
+    who=("A 6",),
     at=Place("pricing", "Reading a card"),
     sources=("transcript",),
     stated=UNCHECKABLE,
