@@ -524,16 +524,32 @@ def test_weights_of_a_gpu_are_a_whole_copy_of_all_but_the_routed_experts():
     net = model("deepseek-v3")
     routed = net.moe.layers * net.moe.experts * 3 * net.d_model * net.moe.d_ff
     head, router = net.vocab * net.d_model, net.moe.layers * net.moe.experts * net.d_model
-    whole = net.n_total - routed - 2 * head  # the head is split, the embedding looked up
-    assert implied.own_weights() == pytest.approx(routed / 72 + whole + 2 * head / 72 + router, rel=1e-9)
-    assert implied.own_weights() == pytest.approx(24.5e9, rel=2e-3)
+    whole = net.n_total - routed - 2 * head  # the embedding is looked up; head and routers are read in 16 bits
+    assert implied.own_weights() == pytest.approx(routed / 72 + whole + 2 * head + router, rel=1e-9)
+    assert implied.own_weights() == pytest.approx(26.3e9, rel=2e-3)
+
+
+@pytest.mark.parametrize("id", ["deepseek-v3", "kimi-k2", "qwen3-235b-a22b", "mixtral-8x7b", "llama-3.1-70b"])
+@pytest.mark.parametrize("chips", [2, 8])
+def test_chips_together_multiply_what_one_alone_would(id, chips):
+    """However a step is dealt out, nothing is multiplied twice and nothing is left out."""
+    one, each = (counted(eager(id, Plan(sequences=64, chips=n, layers=5))) for n in (1, chips))
+    assert chips * each.flop == pytest.approx(one.flop, rel=1e-12)
+
+
+def test_the_head_of_a_mixture_of_experts_is_whole_on_every_chip():
+    """By hand: 10 sequences a chip, and 129,280 words of 7,168 values; a dense model's head is split by words."""
+    head = kernels.tape("deepseek-v3", Plan(sequences=720, chips=72)).ops[-1]
+    assert head.flop == pytest.approx(2 * 10 * 7168 * 129_280) and head.more == 2 * 7168 * 129_280
+    shared = kernels.tape("llama-3.1-70b", Plan(sequences=720, chips=8)).ops[-1]
+    assert shared.flop == pytest.approx(2 * 720 * 8192 * 128_256 / 8) and shared.more == 2 * 8192 * 128_256 / 8
 
 
 def test_sglangs_turning_point_is_later_than_the_formula_has_it():
-    """The formula as it stands agrees by accident: its link is too fast by nine, its weights too few by 2.6."""
+    """The formula as it stands agrees by accident: its link is too fast by nine, its weights too few by 2.8."""
     turns = implied.turns()
     found = [round(turn.tokens, 1) for turn in turns]
-    assert found == [106.0, 11.8, 13.9, 36.6]
+    assert found == [106.0, 11.8, 13.9, 39.3]
     (row,) = measurement("overlap_thresholds").records(engine="SGLang")
     assert row["low_tokens"] <= found[0] <= row["high_tokens"]
     assert 1.5 < row["low_tokens"] / found[-1] < 2 and 3 < row["high_tokens"] / found[-1] < 4
@@ -544,13 +560,13 @@ def test_sglangs_gains_against_the_formulas():
     measured = implied.sglang_measured()
     assert measured == {32: pytest.approx(0.73), 256: pytest.approx(1.255)}
     assert measured[32] < implied.overlap(32) < 1 < measured[256] < implied.overlap(256)
-    assert implied.overlap(256) - measured[256] == pytest.approx(0.1, abs=0.02) and implied.overlap(32) - measured[
+    assert implied.overlap(256) - measured[256] == pytest.approx(0.11, abs=0.01) and implied.overlap(32) - measured[
         32
-    ] == pytest.approx(0.21, abs=0.02)
+    ] == pytest.approx(0.18, abs=0.01)
     costs = [implied.halves_cost(tokens, gain) for tokens, gain in measured.items()]
     assert min(costs) > 4e-3 - 1e-4 and max(costs) < 5e-3
     assert implied.overlap(256, sequences=128, context=4_000) == pytest.approx(
-        1.35, abs=0.01
+        1.36, abs=0.01
     )  # simulated MTP: measured 1.35
 
 

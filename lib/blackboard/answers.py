@@ -21,7 +21,7 @@ from blackboard import notation, units
 
 LONGEST = 300  # characters of an answer
 _NUMBER = re.compile(
-    r"\s*(?:≈|~|about )?\s*\$?\s*"
+    r"\s*(?:(?:≈|~|about )\s*)?(?:\$\s*)?"  # a sign between any two runs of blanks: there is one way to share them
     r"([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:\s*(?:e|[x×·*]\s?10\^|\*10\*\*)\s*([+-]?[0-9]{1,4}))?)"
     r"(?:\s*/\s*([0-9]+(?:\.[0-9]*)?)(?![0-9.]))?\s*(.*?)\s*",
     re.I | re.S,

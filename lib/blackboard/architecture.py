@@ -84,7 +84,8 @@ class Heads:
 class Latent:
     """Multi-head latent attention (MLA): one latent and one rope key per token and layer, shared by all heads.
 
-    With an indexer (DeepSeek sparse attention) a step scans every index key but reads only `top_k` latents.
+    With an indexer (DeepSeek sparse attention) a token scores every index key with `index_heads` queries of
+    `index_dim`, and attends to the `top_k` latents that score highest. Index keys are in the cache's format.
     """
 
     layers: int
@@ -95,6 +96,7 @@ class Latent:
     rope_dim: int
     v_dim: int
     index_dim: int = 0
+    index_heads: int = 0
     top_k: int | None = None
     kind: Literal["latent"] = "latent"
 
@@ -103,6 +105,11 @@ class Latent:
         query = self.q_rank * (d_model + self.heads * (self.nope_dim + self.rope_dim))
         latent = d_model * (self.kv_rank + self.rope_dim) + self.kv_rank * self.heads * (self.nope_dim + self.v_dim)
         return self.layers * (query + latent + self.heads * self.v_dim * d_model)
+
+    def index_params(self, d_model: int) -> int:
+        """Those of the indexer: queries from the query's latent; a key, and a weight for each head, from the vector."""
+        queries = self.q_rank * self.index_heads * self.index_dim
+        return self.layers * (queries + d_model * (self.index_dim + self.index_heads))
 
     def entry(self, precision: str) -> float:
         """Bytes of one token's latent and rope key in one layer."""
@@ -126,16 +133,16 @@ class Latent:
         return self.layers * (self.entry(precision) * _least(context, self.top_k) + self.key(precision) * context)
 
     def attends(self, context):
-        """In decoding, with the projections absorbed: all heads attend to the latent itself. The indexer is not
-        counted.
-        """
-        return 2 * self.layers * self.heads * (2 * self.kv_rank + self.rope_dim) * _least(context, self.top_k)
+        """In decoding, with the projections absorbed: all heads attend to the latent itself. And the indexer scores."""
+        latents = self.heads * (2 * self.kv_rank + self.rope_dim) * _least(context, self.top_k)
+        return 2 * self.layers * (latents + self.index_heads * self.index_dim * context)
 
     def prefills(self, tokens):
-        """In a prompt keys and values are worked out for each head, which are shorter than the latent. The indexer is
-        not counted.
+        """In a prompt keys and values are worked out for each head, which are shorter than the latent. And the
+        indexer scores.
         """
-        return 2 * self.layers * self.heads * (self.nope_dim + self.rope_dim + self.v_dim) * _pairs(tokens, self.top_k)
+        heads = self.heads * (self.nope_dim + self.rope_dim + self.v_dim) * _pairs(tokens, self.top_k)
+        return 2 * self.layers * (heads + self.index_heads * self.index_dim * _pairs(tokens, None))
 
 
 @dataclass(frozen=True)

@@ -213,16 +213,16 @@ def _checked(name: str, value: Any):
     return array
 
 
+def _plain(name: str, value: Any) -> bool:
+    """Whether `value` is a number that the symbol can have, of Python's own."""
+    row = notation.lookup(name)
+    positive = type(value) in (int, float) and 0 <= value <= row.most and value < math.inf
+    return positive and bool(value or row.low == "nonnegative")
+
+
 def _number(name: str, value: Any) -> float:
     """`value` as a float in the symbol's unit; plain valid numbers need no NumPy."""
-    row = notation.lookup(name)
-    plain = (
-        type(value) in (int, float)
-        and 0 <= value <= row.most
-        and value < math.inf
-        and (value or row.low == "nonnegative")
-    )
-    return float(value if plain else _checked(name, value))
+    return float(value if _plain(name, value) else _checked(name, value))
 
 
 # --- formulas ------------------------------------------------------------------------------------------------------
@@ -257,6 +257,9 @@ class _Evaluable:
         try:
             return self._fast(**values)
         except (_Slow, TypeError, ValueError, OverflowError, ArithmeticError, units.pint.errors.PintError):
+            spare = values.keys() - set(self.free)  # a model's and a chip's symbols are more than a formula needs
+            if spare and all(name in notation.table() and _plain(name, values[name]) for name in spare):
+                return self._evaluate(**{name: value for name, value in values.items() if name not in spare})
             return self._broadcast(values)
 
     def _broadcast(self, values: dict[str, Any]):

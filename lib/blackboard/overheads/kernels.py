@@ -278,7 +278,7 @@ def attend_latent(x: Array, group: Latent, plan: Plan, angles: Array) -> Array:
     """Latent attention in decoding, its projections absorbed: all heads read one latent and one rotated key of each
     token.
     """
-    made, mine, latent = x.tape, plan.sequences / plan.chips, group.kv_rank + group.rope_dim
+    made, latent = x.tape, group.kv_rank + group.rope_dim
     heads, width = group.heads, x.columns
     query = product(rms_norm(x.at(plan.weights, group.q_rank)), heads * (group.nope_dim + group.rope_dim), plan)
     down = x.at(plan.weights, latent)
@@ -289,7 +289,7 @@ def attend_latent(x: Array, group: Latent, plan: Plan, angles: Array) -> Array:
     ]
     into = query.cut(heads * group.nope_dim).by_head(plan.weights, heads, group.kv_rank)
     past, flop = (
-        mine * (plan.context + plan.tokens) * latent * plan.cache,
+        plan.sequences * (plan.context + plan.tokens) * latent * plan.cache,
         2 * x.rows * heads * (group.kv_rank + latent) * plan.context,
     )
     found = made.put(
@@ -339,20 +339,21 @@ def tape(model: str, plan: Plan = Plan()) -> Tape:
     if unknown := {group.kind for group in (*above, *below)} - {"heads", "latent", "dense", "experts"}:
         raise ValueError(f"{model}: {', '.join(sorted(unknown))} layers are not written out here")
     own = plan.chips if net.moe else 1  # chips that the sequences are dealt out over
-    rows, whole = plan.sequences * plan.tokens / own, 1 if net.moe else plan.chips
+    mine = plan._replace(sequences=plan.sequences / own, chips=plan.chips // own)  # of all but the routed experts
+    rows = mine.sequences * plan.tokens
     turns = above[0].rope_dim if above[0].kind == "latent" else above[0].head_dim
     angles, x = (
         _gathered(made, name, rows, columns) for name, columns in (("angles", turns), ("embedding", net.d_model))
     )
     for attention, block in zip(above, below, strict=True):
-        x = x + (attend_latent if attention.kind == "latent" else attend)(rms_norm(x), attention, plan, angles)
+        x = x + (attend_latent if attention.kind == "latent" else attend)(rms_norm(x), attention, mine, angles)
         normed = rms_norm(x)
         x = x + (
             experts(normed, block, plan)
             if block.kind == "experts"
-            else _summed(feed_forward(normed, block, plan, whole), plan._replace(chips=whole))
+            else _summed(feed_forward(normed, block, mine, mine.chips), mine)
         )
-    rms_norm(x).at(2, net.vocab / plan.chips)
+    rms_norm(x).at(2, net.vocab / mine.chips)
     return made
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 
+from blackboard import catalogue
 from blackboard.catalogue import Chip, Model, measurement, source
 from blackboard.datafile import UnknownId, near
 from blackboard.formula import Calibration
@@ -72,6 +73,11 @@ class Recipe:
 def kind(model: Model) -> str:
     """The kind of model that constants are told apart by."""
     return "experts" if model.moe else "dense"
+
+
+def _build(model: Model) -> tuple[object, ...]:
+    """What mixtures of experts are told apart by."""
+    return model.layers, model.d_model, model.attention, model.ffn
 
 
 def one_h200(case: Case) -> bool:
@@ -174,6 +180,7 @@ class Fitted(Calibration):
     chips: tuple[str, ...] = ()  # those for which the constants are taken; none: not known
     formats: tuple[str, ...] = ()
     models: str = ""
+    nets: tuple[str, ...] = ()  # models of the slice, by id
     alone: bool = False  # of kernels, not of an engine
 
     def beware(self, chip: Chip, precision: str, model: Model, phase: str) -> list[str]:
@@ -184,6 +191,13 @@ class Fitted(Calibration):
         if other or (self.chips and (chip.id not in self.chips or precision not in self.formats)):
             here = f"{chip.id} in {precision}" + (f", {KINDS[kind(model)]}" if other else "")
             told.append(f"constants fitted on {self.on}, {KINDS[self.models]}; here {here}")
+        if (
+            model.moe
+            and self.nets
+            and not other
+            and all(_build(catalogue.model(id)) != _build(model) for id in self.nets)
+        ):
+            told.append(f"constants fitted on {', '.join(self.nets)}; here {model.id}, which is built otherwise")
         if phase == "prefill" and "compute_efficiency" not in self.values:
             told.append("compute efficiency not fitted: multiplying at its peak")
         return told
@@ -304,6 +318,7 @@ def fit(recipe: Recipe, cases: Sequence[Case] | None = None) -> Fitted:
         held,
         recipe.formats,
         recipe.models,
+        seen(case.layout.model.id for case in slice),
     )
 
 

@@ -43,17 +43,23 @@ def predict(
 ) -> Prediction:
     """Time, throughput, price and memory of one step of a model on chips of a kind; defaults in brackets.
 
-    model        id of the catalogue, or a Model chip         id of the catalogue, or a Chip chips        chips of
-    all stages together (1) phase        "decode": a token for each sequence, or "prefill": whole prompts ("decode")
-    batch sequences, or prompts, on all chips together (1) context      tokens behind each sequence, or of each
-    prompt (1024) weights      number format in which they are stored, such as "fp8" (that of the released weights)
-    kv number format of the cache ("bf16") compute      number format of the products (that of the weights if the
-    chip multiplies in it, else "bf16") tensor       chips that share every matrix (all that expert and pipeline
-    leave) expert       chips over which the routed experts are dealt out (1: they are cut like all other matrices)
-    pipeline stages of layers (1) cache        what the cache is dealt out by, "heads" or "tokens" ("heads")
+    model        id of the catalogue, or a Model
+    chip         id of the catalogue, or a Chip
+    chips        chips of all stages together (1)
+    phase        "decode": a token for each sequence, or "prefill": whole prompts ("decode")
+    batch        sequences, or whole prompts, on all chips together (1)
+    context      tokens behind each sequence, or of each prompt (1024)
+    weights      number format in which they are stored, such as "fp8" (that of the released weights)
+    kv           number format of the cache, index keys included ("bf16")
+    compute      number format of the products (that of the weights if the chip multiplies in it, else "bf16")
+    tensor       chips that share every matrix (all that expert and pipeline leave)
+    expert       chips over which the routed experts are dealt out (1: they are cut like all other matrices)
+    pipeline     stages of layers (1)
+    cache        what the cache is dealt out by, "heads" or "tokens" ("heads")
     calibration  "auto": sourced constants for chip, format and kind of model; an id; a Calibration (None: the ideal,
-    a floor on time) rent words from the terms of a confirmed rent, such as "community"; a Rent; None for no price
-    ("": the newest)
+                 a floor on time)
+    rent         words from the terms of a confirmed rent, such as "community"; a Rent; None for no price ("": the
+                 newest)
 
     Returned is a Prediction, which prints itself: `time` (s), `terms` and `resources` (name -> s), `binds` (name of
     a term); `tokens_per_s_per_chip`, `tokens_per_s_per_user`; `usd_per_mtok` (USD a million tokens) and `rent`, None
@@ -69,6 +75,8 @@ def predict(
     model = model if isinstance(model, Model) else catalogue.model(model)
     chip = chip if isinstance(chip, Chip) else catalogue.chip(chip)
     phase, batch, context = _phase(phase), _positive("batch", batch), _positive("context", context)
+    if phase == "prefill" and batch < 1:
+        raise ValueError(f"prompts are read whole: in prefill batch must be 1 or more, not {batch}")
     weights, kv = weights or model.weights, kv or "bf16"
     compute = standard_precision(compute or multiplied(chip, weights))
     layout = Layout(

@@ -10,11 +10,21 @@ holds all of it. With cache="tokens" they are dealt out by tokens or sequences i
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from numbers import Integral
 
-from blackboard.architecture import Experts, Heads, bytes_per_param
+from blackboard.architecture import Compressed, Experts, Heads, Latent, bytes_per_param
 from blackboard.catalogue import Chip, Model
+
+
+def _uneven(count: int, what: str, parts: int, holders: str, price: str) -> str:
+    """What the fullest part has beyond the mean, which the terms are computed for; empty where all have the same."""
+    if not count % parts:
+        return ""
+    most = -(-count // parts)
+    beyond = f"{100 * (most * parts / count - 1):.3g}% more than the mean that is predicted"
+    return f"{count} {what} on {parts} {holders}: the fullest has {most}, {beyond}, {price}"
 
 
 class LayoutError(ValueError):
@@ -55,6 +65,12 @@ class Layout:
             )
         if self.expert > 1 and not self.model.moe:
             raise LayoutError(f"{self.model.id} has no experts to deal out over {self.expert} chips; leave expert at 1")
+        if self.expert > (experts := min((group.experts for group in self._moes), default=math.inf)):
+            fewer = max(n for n in range(1, experts + 1) if self.stage_chips % n == 0)
+            raise LayoutError(
+                f"{self.model.id} has {experts} experts in a layer, fewer than expert = {self.expert} chips; take"
+                f" expert={fewer}, and {self.stage_chips} chips hold {self.stage_chips // fewer} copies of them"
+            )
         if self.pipeline > self.model.layers:
             raise LayoutError(f"{self.model.id} has {self.model.layers} layers, fewer than {self.pipeline} stages")
 
@@ -111,10 +127,12 @@ class Layout:
 
     @property
     def common(self) -> float:
-        """Those that every token visits: attention, dense and shared feed-forward blocks, routers; without embeddings
-        and head.
+        """Those that every token visits: attention with its indexer, which published totals leave out, dense and
+        shared feed-forward blocks, routers; without embeddings and head.
         """
-        return self.model.n_total - self.routed - self.embedding * (1 if self.model.tied_embeddings else 2)
+        indexers = sum(g.index_params(self.model.d_model) for g in self.model.attention if isinstance(g, Latent))
+        stored = self.embedding * (1 if self.model.tied_embeddings else 2)
+        return self.model.n_total + indexers - self.routed - stored
 
     @property
     def _moes(self) -> list[Experts]:
@@ -128,7 +146,7 @@ class Layout:
 
     @property
     def beware(self) -> list[str]:
-        """What a group of `tensor` chips cannot share evenly, or only over slow links, said with the numbers."""
+        """What chips or stages cannot share evenly, or only over slow links; and what is not counted."""
         told = [
             f"{heads} heads on {self.tensor} chips are not cut evenly"
             for heads in self._each("heads")
@@ -143,7 +161,14 @@ class Layout:
                 f"a group of {self.tensor} tensor chips, and a scale-up domain has {self.domain}: every all-reduce"
                 " leaves it"
             )
-        return told
+        if self.expert > 1:
+            price = "and takes as much longer over them"
+            told += [_uneven(group.experts, "experts", self.expert, "chips", price) for group in self._moes]
+        stages = "and all wait for it where every stage has work"
+        told.append(_uneven(self.model.layers, "layers", self.pipeline, "stages", stages))
+        if any(isinstance(group, Compressed) and group.index_dim for group in self.model.attention):
+            told.append("the indexer's keys are counted, its parameters and its FLOPs are not")
+        return list(filter(None, dict.fromkeys(told)))
 
     def _each(self, name: str) -> list[int]:
         """Counts of heads that differ, over the groups of attention layers."""
