@@ -99,7 +99,7 @@ def subset(group):
 
 def install(*what):
     """Install into .venv, with uv where the PATH has it, else or should that fail with pip; True if it worked."""
-    pip = [in_venv("python"), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+    pip = [in_venv("python"), "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-compile"]
     uv = ["uv", "pip", "install", "--quiet", "--python", in_venv("python")]
     return any(run(*installer, *what) == 0 for installer in ([uv, pip] if shutil.which("uv") else [pip]))
 
@@ -153,7 +153,7 @@ def lock():
 
 def clean():
     """Remove everything that was made: the environment, the site, the caches."""
-    for made in [".venv", "_build", ".pytest_cache", ".hypothesis"]:
+    for made in [".venv", "_build", ".pytest_cache", ".mypy_cache", ".hypothesis"]:
         shutil.rmtree(str(ROOT / made), ignore_errors=True)
     return 0
 
