@@ -1821,6 +1821,50 @@ def test_a_broken_data_file_names_file_row_and_field(tmp_path, noun, old, new, s
     assert says in str(caught.value)
 
 
+PRINTED = {  # what a reader sees at the prompt, by the numbers of the data files
+    model("deepseek-v3"): ["stored 671 billion parameters", "active 37.6 billion", "cache 70.3 kB/token", "fp8"],
+    chip("h100-sxm"): ["bf16 989 TFLOP/s", "memory 80 GB", "3.35 TB/s", "8 chips"],
+    system("gb200-nvl72"): ["72 gb200-nvl72", "13.4 TB", "576 TB/s"],
+    price("claude-opus-4.6@2026-03-13"): ["input $5/Mtok", "output $25/Mtok", "cached read $0.50/Mtok", "2026-03-13"],
+    tier("hbm-a100-80gb"): ["NVIDIA A100 SXM4 80GB", "capacity 80 GB", "2.04 TB/s"],
+    measurement("h200_gemm"): ["132 rows of 6 columns", "chip h200"],
+    source("pope2026blackboard"): ["Reiner Pope", "published 2026-04-29", "primary", "https://www.youtube.com/"],
+}
+
+
+class Words(HTMLParser):
+    """The text of a fragment, and an error for a tag that is not closed."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.open, self.text = [], ""
+        self.feed(html)
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.open.append(tag)
+        self.text += " "
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+@by_id("row", [*ROWS, *catalogue.sources()], ids=name)
+def test_an_object_prints_as_a_line_and_shows_the_same_as_a_table(row):
+    line, shown = repr(row), Words(row._repr_html_()).text
+    assert line.startswith(f"<{row.noun} {row.id}: ") and "\n" not in line and len(line) <= 320
+    assert shown.split()[:2] == [row.noun, row.id]
+    for each in PRINTED.get(row, []):
+        assert each in line
+    for each in row.figures():
+        assert f" {each} " in line and f" {each} " in shown
+    uncertain = row.noun != "source" and (not row.confirmed or bool(row.unconfirmed))
+    assert ("unconfirmed" in line) == ("unconfirmed" in shown) == uncertain
+
+
 def test_a_file_that_is_missing_or_empty(tmp_path):
     with pytest.raises(DataError, match="sources.yaml: cannot be read: No such file"):
         load(KINDS["source"], tmp_path)

@@ -161,7 +161,7 @@ BARE = """
 import sys
 class Refuse:
     def find_spec(self, name, *rest):
-        if name.split(".")[0] in ("numpy", "matplotlib", "altair", "ipywidgets", "IPython", "pandas", "vl_convert"):
+        if name.split(".")[0] in ("numpy", "scipy", "matplotlib", "altair", "ipywidgets", "IPython", "pandas", "vl_convert"):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 sys.meta_path.insert(0, Refuse())
 import blackboard.units, blackboard.notation, blackboard.formula, blackboard.catalogue, blackboard.practice

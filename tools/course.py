@@ -5,6 +5,7 @@ Standard library only, because it runs before anything is installed.
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 LOCK = ROOT / "requirements.lock"
+PROJECT = ROOT / "pyproject.toml"
 STAMP = VENV / "installed"
 VERSIONS = [(3, 11), (3, 12), (3, 13)]
 UV = "uv==0.13.8"  # resolves the lock; needed by `lock` alone, so not in it
@@ -61,31 +63,71 @@ def in_venv(name):
 
 def fingerprint():
     """What the virtual environment was made from."""
-    return hashlib.sha256(LOCK.read_bytes() + str(ROOT).encode()).hexdigest()
+    project = PROJECT.read_text("utf8").split("[tool.")[0]  # the settings of tools change nothing that is installed
+    return hashlib.sha256((LOCK.read_text("utf8") + project + str(ROOT)).encode()).hexdigest()
 
 
-def set_up():
-    """Make .venv from the lock, unless it is there and the lock has not changed."""
-    if STAMP.exists() and STAMP.read_text() == fingerprint() and in_venv("python").exists():
+def plain(name):
+    """A package's name as indexes compare it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def asked_for(group):
+    """Names that pyproject.toml lists for a group, its own groups and the library's dependencies included."""
+    import tomllib
+
+    project = tomllib.loads(PROJECT.read_text("utf8"))["project"]
+    names = {"setuptools"}  # puts the course's own library into the environment
+    for requirement in project["dependencies"] + project["optional-dependencies"][group]:
+        name, groups = re.match(r"([\w.-]+)(?:\[([\w,]+)\])?", requirement).groups()
+        own = plain(name) == plain(project["name"])
+        names |= {plain(name)} if not own else set().union(*map(asked_for, groups.split(",")))
+    return names
+
+
+def subset(group):
+    """The lines of the lock that a group needs. Each package there is followed by `# via` and what asks for it; should
+    one be missing here, the installation stops, because it checks the hash of everything that it installs.
+    """
+    blocks = re.findall(r"^([\w.-]+)(==.*(?:\n[ #].*)*)", LOCK.read_text("utf8"), re.MULTILINE)
+    needed, before = asked_for(group), set()
+    while needed != before:
+        before = set(needed)
+        needed |= {name for name, rest in blocks if before & set(re.findall(r"# +(?:via )?([\w.-]+)$", rest, re.M))}
+    return "".join(name + rest + "\n" for name, rest in blocks if name in needed)
+
+
+def install(*what):
+    """Install into .venv, with uv where the PATH has it, else or should that fail with pip; True if it worked."""
+    pip = [in_venv("python"), "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-compile"]
+    uv = ["uv", "pip", "install", "--quiet", "--python", in_venv("python")]
+    return any(run(*installer, *what) == 0 for installer in ([uv, pip] if shutil.which("uv") else [pip]))
+
+
+def set_up(group):
+    """Make .venv from the lock, unless it is there and the lock has not changed, and see that it has the group."""
+    made = STAMP.read_text().split() if STAMP.exists() and in_venv("python").exists() else []
+    fresh = made[:1] != [fingerprint()]
+    if not fresh and group in made:
         return
-    python = find_python()
-    print("setting up .venv from requirements.lock (a minute or two, once)", flush=True)
-    if run(python, "-m", "venv", "--clear", VENV):
+    print("installing what '%s' needs into .venv, from requirements.lock (once)" % group, flush=True)
+    if fresh and run(find_python(), "-m", "venv", "--clear", VENV):
         stop("Could not make .venv. On Debian and Ubuntu: apt-get install python3-venv")
-    pip = [in_venv("python"), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
-    if run(*pip, "--require-hashes", "-r", LOCK):
+    packages = VENV / (group + ".txt")
+    packages.write_text(subset(group))
+    if not install("--require-hashes", "-r", packages):
         stop(
             "The packages could not be installed (see the lines above).\n"
             "If a download failed, check the network and run the same command again; what has arrived is kept.\n"
             "If a hash differs, do not go on: the package is not the one the lock names."
         )
-    if run(*pip, "--no-build-isolation", "--no-deps", "--editable", ROOT):
+    if fresh and not install("--no-build-isolation", "--no-deps", "--editable", ROOT):
         stop("The course's own library in lib/ could not be installed (see the lines above).")
-    STAMP.write_text(fingerprint())
+    STAMP.write_text("\n".join([fingerprint()] + ([] if fresh else made[1:]) + [group]))
 
 
 def lock():
-    """Resolve requirements.in into requirements.lock, for every platform and Python we support."""
+    """Resolve pyproject.toml, with all its groups, into requirements.lock, for every platform and Python we support."""
     command = [
         "pip",
         "compile",
@@ -96,10 +138,10 @@ def lock():
         "fewest",
         "--generate-hashes",
         "--no-emit-index-url",
-        "--no-annotate",
         "--no-header",
         "--quiet",
-        "requirements.in",
+        "--all-extras",
+        "pyproject.toml",
         "--output-file",
         LOCK,
     ]
@@ -111,7 +153,7 @@ def lock():
 
 def clean():
     """Remove everything that was made: the environment, the site, the caches."""
-    for made in [".venv", "_build", ".pytest_cache", ".hypothesis"]:
+    for made in [".venv", "_build", ".pytest_cache", ".mypy_cache", ".hypothesis"]:
         shutil.rmtree(str(ROOT / made), ignore_errors=True)
     return 0
 
@@ -122,9 +164,16 @@ COMMANDS = {
     "lab": ("open JupyterLab on the exercises", ["jupyter-lab", "exercises"]),
     "exercises": ("run the exercise notebooks anew, in place", ["python", "tools/exercises.py"]),
     "bench": ("print the benchmark", ["python", "tools/bench.py"]),
-    "lock": ("resolve requirements.in again", lock),
+    "lock": ("resolve pyproject.toml again", lock),
     "clean": ("remove what was made", clean),
 }
+
+
+GROUPS = {
+    "book": "book",
+    "exercises": "book",
+    "lab": "lab",
+}  # what a command needs of pyproject.toml; others all of test
 
 
 def main(arguments):
@@ -133,10 +182,12 @@ def main(arguments):
         print("usage: python tools/course.py COMMAND\n")
         print("\n".join("  %-9s %s" % (name, what) for name, (what, _) in COMMANDS.items()))
         return 2
+    if sys.version_info[:2] not in VERSIONS:
+        return run(find_python(), __file__, *arguments)
     action = COMMANDS[arguments[0]][1]
     if callable(action):
         return action()
-    set_up()
+    set_up(GROUPS.get(arguments[0], "test"))
     return run(in_venv(action[0]), *(action[1:] + arguments[1:]))
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 from blackboard.architecture import (
     Compressed,
@@ -27,7 +27,7 @@ from blackboard.architecture import (
     bytes_per_param,
     standard_precision,
 )
-from blackboard.datafile import Cell, Date, Positive, Row, Source, SourceId, UnknownId, find, load, near
+from blackboard.datafile import Cell, Date, Figures, Positive, Row, Source, SourceId, UnknownId, find, load, near
 from blackboard.prices import MemoryTier, PriceCard
 
 # --- chips and systems -----------------------------------------------------------------------------------------------
@@ -83,6 +83,23 @@ ROUTING = ("experts", "top_k", "copies", "width", "layers")  # what a mixture of
 class Machine:
     """What a chip and a system share: their ratios, and how they bind the symbols of formulas."""
 
+    if TYPE_CHECKING:  # what either has, as a field or a property
+
+        @property
+        def chips(self) -> int: ...
+
+        @property
+        def hbm_bytes(self) -> float: ...
+
+        @property
+        def bandwidth(self) -> float: ...
+
+        def flops(self, precision: str) -> float: ...
+
+    def memory(self) -> Figures:
+        """Memory and its bandwidth, with units."""
+        return {"memory": (self.hbm_bytes, "byte"), "bandwidth": (self.bandwidth, "byte/s")}
+
     def drain_time(self) -> float:
         """Seconds to read the whole memory once."""
         return self.hbm_bytes / self.bandwidth
@@ -101,7 +118,7 @@ class Machine:
         return bound
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Chip(Machine, Row):
     """One accelerator package. Dense rates, links per direction, decimal bytes."""
 
@@ -118,6 +135,11 @@ class Chip(Machine, Row):
     available: Date | None = None  # first shipped, or generally available in the cloud
     headline: str = ""  # how the vendor's printed figure differs from the one here
     rents: tuple[Rent, ...] = ()
+
+    def figures(self) -> Figures:
+        found = {name: getattr(self.flops_dense_per_s, name) for name in ("bf16", "fp8")}
+        rates: Figures = {name: (rate, "FLOP/s") for name, rate in found.items() if rate}
+        return rates | self.memory() | {"scale-up domain": (self.scale_up.domain_chips, "chip")}
 
     @property
     def chips(self) -> int:
@@ -144,7 +166,7 @@ class Chip(Machine, Row):
         return max(found, key=lambda r: r.date)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class System(Machine, Row):
     """Chips that work as one in a scale-up domain; every rate is the sum over its chips."""
 
@@ -153,6 +175,9 @@ class System(Machine, Row):
     chip_id: str
     chips: int
     hypothetical: bool = False  # more chips than the real domain joins: a worked example, not a product
+
+    def figures(self) -> Figures:
+        return {"of": f"{self.chips} {self.chip_id}", **self.memory()}
 
     @property
     def chip(self) -> Chip:
@@ -236,7 +261,7 @@ class Agreement(NamedTuple):
     why: str
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Model(Row):
     """A language model; its parameters and cache bytes are computed from the architecture.
 
@@ -264,6 +289,14 @@ class Model(Row):
         covered = sum(group.layers for group in self.attention)
         if self.given is None and covered != self.layers:
             raise ValueError(f"attention: its groups have {covered} layers, the model {self.layers}")
+
+    def figures(self) -> Figures:
+        return {
+            "stored": (self.n_total, "parameter"),
+            "active": (self.n_active, "parameter"),
+            "cache": (self.kv_bytes_per_token(), "byte/token"),
+            "weights": self.weights,
+        }
 
     def _count(self, feed_forward: int) -> int:
         embedding = self.vocab * self.d_model * (1 if self.tied_embeddings else 2)
@@ -351,7 +384,7 @@ def _tokens(context) -> None:
 # --- measurements ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Measurement(Row):
     """A published table of measurements; the unit stands in a column's name."""
 
@@ -365,6 +398,10 @@ class Measurement(Row):
         super().__post_init__()
         if uneven := [n for n, row in enumerate(self.rows, 1) if len(row) != len(self.columns)]:
             raise ValueError(f"rows: number {uneven[0]} has not {len(self.columns)} cells")
+
+    def figures(self) -> Figures:
+        found: Figures = {"title": self.title, "size": f"{len(self.rows)} rows of {len(self.columns)} columns"}
+        return found | ({"chip": self.chip_id} if self.chip_id else {})
 
     def check(self, folder: Path) -> None:
         if self.chip_id is not None:

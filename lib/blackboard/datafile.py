@@ -13,6 +13,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from functools import cache
+from html import escape
 from pathlib import Path
 from types import MappingProxyType, NoneType, UnionType
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -61,8 +62,40 @@ def near(name: object, known: Iterable[str], count: int = 4) -> list[str]:
     return list(dict.fromkeys(inside + difflib.get_close_matches(name, known, count, 0.5)))[:count]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Source:
+Figures = dict[str, str | tuple[float, str]]
+
+
+class Shown:
+    """An object of the catalogue at the prompt: one line of its id and key figures; in a notebook a small table."""
+
+    noun: ClassVar[str]
+    id: str
+
+    def figures(self) -> Figures:
+        """Its key figures by what they are: in words, or a value and its unit."""
+        raise NotImplementedError
+
+    def doubts(self) -> str:
+        """What of it no primary source confirms, by field; empty if all is confirmed."""
+        return ""
+
+    def _lines(self) -> dict[str, str]:
+        from blackboard.units import pretty
+
+        figures = self.figures() | ({"unconfirmed": self.doubts()} if self.doubts() else {})
+        return {name: told if isinstance(told, str) else pretty(*told, exact=True) for name, told in figures.items()}
+
+    def __repr__(self) -> str:
+        return f"<{self.noun} {self.id}: {', '.join(f'{name} {value}' for name, value in self._lines().items())}>"
+
+    def _repr_html_(self) -> str:
+        line = '<tr><th scope="row">{}</th><td>{}</td></tr>'
+        rows = "".join(line.format(escape(name), escape(value)) for name, value in self._lines().items())
+        return f"<table><caption>{self.noun} <code>{escape(self.id)}</code></caption><tbody>{rows}</tbody></table>"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Source(Shown):
     """Where a value comes from; `dated` says whether the date is that of publication or that of reading."""
 
     noun: ClassVar[str] = "source"
@@ -72,6 +105,9 @@ class Source:
     date: Date
     dated: Literal["published", "read"]
     kind: Literal["vendor", "primary", "secondary", "press"]
+
+    def figures(self) -> Figures:
+        return {"title": self.title, self.dated: self.date, "kind": self.kind, "at": self.url}
 
     @property
     def url(self) -> str:
@@ -83,11 +119,10 @@ class Source:
         return self.where
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Row:
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Row(Shown):
     """What every row has. Rows are compared by identity: each is loaded once."""
 
-    noun: ClassVar[str]
     id: str
     confirmed: bool
     unconfirmed: dict[str, str] = field(default_factory=dict)  # field, or field.part, to the reason
@@ -108,6 +143,9 @@ class Row:
         within = lambda a, b: a == b or a.startswith(b + ".")
         why = [text for key, text in self.unconfirmed.items() if within(key, name) or within(name, key)]
         return "; ".join(why) or (None if self.confirmed else "no primary source confirms this row")
+
+    def doubts(self) -> str:
+        return ", ".join(self.unconfirmed) if self.confirmed else "all"
 
     @property
     def date(self) -> str:

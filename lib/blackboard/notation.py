@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from types import MappingProxyType
+from typing import Any
 
 import sympy
 from sympy.printing.latex import LatexPrinter
@@ -37,7 +38,7 @@ class UndeclaredSymbol(KeyError):
         return str(self.args[0])
 
 
-_ZERO = {"low": "nonnegative"}  # of what may also be nothing
+_ZERO: dict[str, Any] = {"low": "nonnegative"}  # of what may also be nothing
 _result = partial(Symbol, kind="result")
 _constant = partial(Symbol, kind="constant")
 _calibration = partial(Symbol, kind="calibration")

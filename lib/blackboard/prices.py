@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from blackboard.datafile import Date, Positive, Row, SourceId
+from blackboard.datafile import Date, Figures, Positive, Row, SourceId
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Fast:
     until: Date | None = None
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class PriceCard(Row):
     """What a provider asked for a model's tokens over a time; `valid_to` None: still on the card when last seen."""
 
@@ -55,6 +55,12 @@ class PriceCard(Row):
     output_tokens_per_s: Positive | None = None
     valid_from: Date
     valid_to: Date | None = None
+
+    def figures(self) -> Figures:
+        asked, until = self.usd_per_Mtok, f" to {self.valid_to}" if self.valid_to else ""
+        found = {"input": asked.input, "output": asked.output, "cached read": asked.cached_read}
+        prices: Figures = {name: (usd, "USD/Mtok") for name, usd in found.items() if usd is not None}
+        return prices | {"tier": self.tier, "from": self.valid_from + until}
 
     def rates(self, context_tokens: float = 0) -> TokenPrices:
         """USD per million tokens of a request with so much input."""
@@ -85,7 +91,7 @@ class BytePrice:
     confirmed: bool
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class MemoryTier(Row):
     """One device that can hold a KV cache."""
 
@@ -96,6 +102,14 @@ class MemoryTier(Row):
     read_bytes_per_s: Positive
     write_bytes_per_s: Positive | None = None
     prices: tuple[BytePrice, ...] = ()
+
+    def figures(self) -> Figures:
+        found: Figures = {"device": self.device, "capacity": (self.capacity_bytes, "byte")}
+        found["read"] = (self.read_bytes_per_s, "byte/s")
+        if self.prices:
+            newest = max(self.prices, key=lambda price: price.date)
+            found |= {"price": (newest.usd_per_GB, "USD/GB"), "on": newest.date}
+        return found
 
     def drain_time(self) -> float:
         """Seconds to read the whole device once."""

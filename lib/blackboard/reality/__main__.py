@@ -1,10 +1,11 @@
-"""The command: python -m blackboard.reality predict MODEL --chip CHIP … | validate | list"""
+"""The command: blackboard predict MODEL --chip CHIP … | validate | list; also as python -m blackboard.reality"""
 
 from __future__ import annotations
 
 import argparse
 import re
 import sys
+from pathlib import Path
 
 from blackboard import catalogue
 from blackboard.datafile import UnknownId
@@ -12,7 +13,8 @@ from blackboard.reality import predict, validate
 from blackboard.reality.calibration import listed
 from blackboard.reality.checks import KINDS
 
-LIST = "python -m blackboard.reality list"
+COMMAND = "blackboard" if Path(sys.argv[0]).stem == "blackboard" else "python -m blackboard.reality"
+LIST = f"{COMMAND} list"
 WHOLE = {
     "chips": "of all stages",
     "expert": "chips that the routed experts are dealt out over",
@@ -23,7 +25,7 @@ WHOLE = {
 def parser() -> argparse.ArgumentParser:
     """What the command understands; the options of predict are those of the function."""
     top = argparse.ArgumentParser(
-        prog="python -m blackboard.reality",
+        prog=COMMAND,
         description="Predict serving from first principles, and hold predictions against published measurements.",
     )
     which = top.add_subparsers(dest="command", required=True)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from blackboard.catalogue import Model, measurement, model, models
 from blackboard.datafile import DataError
 
-Record = dict[str, float | str | bool]
+Record = dict[str, Any]  # cells by column
 Pair = tuple[float, float] | None  # what is printed, and what the rest gives; None where a record says nothing
 
 
