@@ -114,7 +114,7 @@ def main(arguments):
     set_environment()
     from jupyterlab.labapp import LabApp
 
-    here = [f"--ServerApp.root_dir={WORK}", f"--ServerApp.preferred_dir={WORK / 'exercises'}"]
+    here = [f"--ServerApp.root_dir={WORK}", "--ContentsManager.preferred_dir=exercises"]
     return LabApp.launch_instance([*here, *arguments])
 
 
