@@ -13,8 +13,9 @@ from IPython.core.inputtransformer2 import TransformerManager
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
-import exercises  # noqa: E402
 import mending  # noqa: E402
+
+import exercises  # noqa: E402
 
 ADDRESS = "https://github.com/someone/some-course"
 TEXT = "---\nfile_format: mystnb\nkernelspec:\n  name: python3\n  display_name: Python 3\n---\n\n# Text\n\n"

@@ -24,12 +24,13 @@ def hash_bytes(path):
 
 
 def hash_cells(path):
-    """Hash of what a person writes in a notebook: running a cell or storing its outputs changes nothing of it."""
+    """Hash of what a person writes in a notebook: running cells changes nothing of it, nor does an empty one below."""
     import jupytext
 
     try:
-        cells = [(cell.cell_type, cell.source, cell.get("attachments")) for cell in jupytext.read(path).cells]
-        return hashlib.sha256(json.dumps(cells).encode()).hexdigest()
+        cells = [cell for cell in jupytext.read(path).cells if cell.source.strip()]
+        written = json.dumps([(cell.cell_type, cell.source, cell.get("attachments")) for cell in cells])
+        return hashlib.sha256(written.encode()).hexdigest()
     except Exception:  # a reader may have left anything in the file
         return hash_bytes(path)
 
