@@ -13,9 +13,8 @@ from IPython.core.inputtransformer2 import TransformerManager
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
+import colab  # noqa: E402
 import mending  # noqa: E402
-
-import exercises  # noqa: E402
 
 ADDRESS = "https://github.com/someone/some-course"
 TEXT = "---\nfile_format: mystnb\nkernelspec:\n  name: python3\n  display_name: Python 3\n---\n\n# Text\n\n"
@@ -62,7 +61,7 @@ def project(tmp_path_factory):
     (path / "book" / "index.md").write_text("# Index\n\nA page of words.\n")
     (path / "book" / "text.md").write_text(TEXT + "```{code-cell}\nprint(6 * 7)\n```\n")
     notebook = new_notebook()
-    exercises.put_install_cell(notebook, ADDRESS)
+    colab.put_install_cell(notebook, ADDRESS)
     nbformat.write(notebook, path / "book" / "worked.ipynb")
     return path
 
@@ -81,10 +80,10 @@ def test_notebooks_can_be_launched_once_the_configuration_names_a_repository(pro
     """Binder opens both kinds of notebook, Colab what it can read; the cell that installs is not on the page."""
     pages = build_with(project, ADDRESS)
     binder = "https://mybinder.org/v2/gh/someone/some-course/main?urlpath=lab/tree/book/"
-    colab = "https://colab.research.google.com/github/someone/some-course/blob/main/book/worked.ipynb"
+    notebook = "https://colab.research.google.com/github/someone/some-course/blob/main/book/worked.ipynb"
     assert launchers(pages["index"]) == []
     assert launchers(pages["text"]) == [binder + "text.md"]
-    assert launchers(pages["worked"]) == [binder + "worked.ipynb", colab]
+    assert launchers(pages["worked"]) == [binder + "worked.ipynb", notebook]
     assert "42" in pages["worked"] and "google.colab" not in pages["worked"]
 
 
@@ -100,7 +99,7 @@ def test_each_notebook_installs_from_the_repository_that_the_configuration_names
     """Where this fails, `make exercises` has not been run since _config.yml changed."""
     notebook = nbformat.read(path, as_version=4)
     named = [cell.source for cell in notebook.cells if "google.colab" in cell.source]
-    address = exercises.repository()
+    address = colab.find_repository()
     assert len(named) == bool(address)
     assert all(f'@ git+{address}"' in source for source in named)
 
@@ -108,11 +107,11 @@ def test_each_notebook_installs_from_the_repository_that_the_configuration_names
 def test_the_cell_comes_first_once_and_goes_with_the_address():
     notebook = new_notebook()
     for _ in range(2):
-        exercises.put_install_cell(notebook, ADDRESS)
+        colab.put_install_cell(notebook, ADDRESS)
     assert [cell.cell_type for cell in notebook.cells] == ["markdown", "code", "code"]
     assert "google.colab" in notebook.cells[1].source and notebook.cells[2].source == "print(6 * 7)"
     nbformat.validate(notebook)
-    exercises.put_install_cell(notebook, "")
+    colab.put_install_cell(notebook, "")
     assert [cell.source for cell in notebook.cells] == ["# Worked", "print(6 * 7)"]
 
 
@@ -130,7 +129,7 @@ class Shell:
 @pytest.mark.parametrize("on_colab", [True, False])
 def test_the_cell_installs_on_colab_and_does_nothing_elsewhere(on_colab, monkeypatch):
     notebook, shell = new_notebook(), Shell()
-    exercises.put_install_cell(notebook, ADDRESS)
+    colab.put_install_cell(notebook, ADDRESS)
     if on_colab:
         monkeypatch.setitem(sys.modules, "google.colab", object())
     exec(TransformerManager().transform_cell(notebook.cells[1].source), {"get_ipython": lambda: shell})

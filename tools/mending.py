@@ -6,12 +6,32 @@ import re
 from functools import cache
 from pathlib import Path
 
-import yaml
 from docutils import nodes
 
 DECK = 'href="../_static/flashcards/'
 BOX = re.compile(r'<practice-box [^>]*data-lesson="([^"]+)"')
 BLOCK = re.compile(r"</(?:p|d[dlt]|h[1-6]|li|t[hdr]|caption|summary|details|div|article)>(?=<)")
+
+
+def add_launchers(app, config):
+    """Buttons that launch a notebook, where _config.yml names a repository. Colab opens GitHub's alone."""
+    import yaml
+
+    settings = yaml.safe_load((Path(app.srcdir) / "_config.yml").read_text("utf8"))
+    address, buttons = settings["repository"]["url"], settings["launch_buttons"]
+    if address:
+        on_github = "github.com/" in address
+        buttons = {name: value for name, value in buttons.items() if on_github or name != "colab_url"}
+        named = {"repository_url": address, "repository_branch": settings["repository"]["branch"]}
+        config.html_theme_options |= named | {"launch_buttons": buttons}
+
+
+def mend_launchers(_app, _page, _template, context, _doctree):
+    """Colab does not open notebooks that are written as text."""
+    for group in context.get("header_buttons", []):
+        if group["label"] == "launch-buttons":
+            opens = lambda button: button["text"] != "Colab" or button["url"].endswith(".ipynb")
+            group["buttons"] = list(filter(opens, group["buttons"]))
 
 
 def mend_roles(body):
@@ -67,25 +87,6 @@ def write_deck(static):
     flashcards.write(static / "flashcards")
 
 
-def add_launchers(app, config):
-    """Buttons that launch a notebook, where _config.yml names a repository. Colab opens GitHub's alone."""
-    settings = yaml.safe_load((Path(app.srcdir) / "_config.yml").read_text("utf8"))
-    address, buttons = settings["repository"]["url"], settings["launch_buttons"]
-    if address:
-        on_github = "github.com/" in address
-        buttons = {name: value for name, value in buttons.items() if on_github or name != "colab_url"}
-        named = {"repository_url": address, "repository_branch": settings["repository"]["branch"]}
-        config.html_theme_options |= named | {"launch_buttons": buttons}
-
-
-def mend_launchers(_app, _page, _template, context, _doctree):
-    """Colab does not open notebooks that are written as text."""
-    for group in context.get("header_buttons", []):
-        if group["label"] == "launch-buttons":
-            opens = lambda button: button["text"] != "Colab" or button["url"].endswith(".ipynb")
-            group["buttons"] = list(filter(opens, group["buttons"]))
-
-
 def mend_page(app, page, _template, context, _doctree):
     """Mend a page's body before it is put into the template."""
     if "body" in context:
@@ -99,7 +100,7 @@ def mend_page(app, page, _template, context, _doctree):
 def setup(app):
     """Called by Sphinx; earlier than its own MathJax, which asks whether a page has mathematics."""
     app.connect("doctree-resolved", part_blocks)
-    app.connect("html-page-context", mend_page, priority=400)
     app.connect("config-inited", add_launchers)
     app.connect("html-page-context", mend_launchers, priority=502)  # just after the theme has added the buttons
+    app.connect("html-page-context", mend_page, priority=400)
     return {"parallel_read_safe": True, "parallel_write_safe": False}  # pages share the files of problems
