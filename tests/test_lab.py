@@ -308,7 +308,7 @@ def run_cell(page, name):
     return cell
 
 
-def test_in_jupyterlab_the_link_opens_the_lesson_and_answers_outlive_kernel_and_page(project, jupyter, browser):
+def test_in_jupyterlab_the_link_opens_the_lesson_and_answers_outlive_kernel_and_page(browser, project, jupyter):
     context = browser.new_context(viewport={"width": 1400, "height": 900})
     page = context.new_page()
     asked = []
