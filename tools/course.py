@@ -161,7 +161,7 @@ def clean():
 COMMANDS = {
     "book": ("build the site into _build/html", ["python", "tools/build.py"]),
     "test": ("run every test", ["python", "-m", "pytest"]),
-    "lab": ("open JupyterLab on the exercises", ["jupyter-lab", "exercises"]),
+    "lab": ("open JupyterLab on your copy of the exercises, in work/", ["python", "tools/lab.py"]),
     "exercises": ("run the exercise notebooks anew, in place", ["python", "tools/exercises.py"]),
     "bench": ("print the benchmark", ["python", "tools/bench.py"]),
     "lock": ("resolve pyproject.toml again", lock),

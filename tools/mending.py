@@ -15,6 +15,27 @@ BOX = re.compile(r'<practice-box [^>]*data-lesson="([^"]+)"')
 BLOCK = re.compile(r"</(?:p|d[dlt]|h[1-6]|li|t[hdr]|caption|summary|details|div|article)>(?=<)")
 
 
+def add_launchers(app, config):
+    """Buttons that launch a notebook, where _config.yml names a repository. Colab opens GitHub's alone."""
+    import yaml
+
+    settings = yaml.safe_load((Path(app.srcdir) / "_config.yml").read_text("utf8"))
+    address, buttons = settings["repository"]["url"], settings["launch_buttons"]
+    if address:
+        on_github = "github.com/" in address
+        buttons = {name: value for name, value in buttons.items() if on_github or name != "colab_url"}
+        named = {"repository_url": address, "repository_branch": settings["repository"]["branch"]}
+        config.html_theme_options |= named | {"launch_buttons": buttons}
+
+
+def mend_launchers(_app, _page, _template, context, _doctree):
+    """Colab does not open notebooks that are written as text."""
+    for group in context.get("header_buttons", []):
+        if group["label"] == "launch-buttons":
+            opens = lambda button: button["text"] != "Colab" or button["url"].endswith(".ipynb")
+            group["buttons"] = list(filter(opens, group["buttons"]))
+
+
 def mend_roles(body):
     """Entries of a bibliography are items of its list; the role they are given is deprecated."""
     return body.replace('role="doc-biblioentry"', 'role="listitem"')
@@ -143,5 +164,7 @@ def setup(app):
     app.connect("env-merge-info", merge_boxes)
     app.connect("env-updated", write_problems)
     app.connect("doctree-resolved", part_blocks)
+    app.connect("config-inited", add_launchers)
+    app.connect("html-page-context", mend_launchers, priority=502)  # just after the theme has added the buttons
     app.connect("html-page-context", mend_page, priority=400)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import html
 import json
+import os
+from pathlib import Path
 
-from blackboard.style import markup
+from blackboard.style import markup, on_page
+
+RECORD = ".handed-out.json"  # a folder with this file is a reader's copy of the course; tools/lab.py makes it
 
 
 def card(view, live: bool) -> str:
@@ -52,10 +57,54 @@ def _json(data: object) -> str:
     return json.dumps(rounded, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
 
 
+def answers_file(view) -> Path | None:
+    """Where a panel keeps its answer: in the reader's copy of the course. None elsewhere, as in tests and builds."""
+    here = Path.cwd()
+    copy = next((folder for folder in (here, *here.parents) if (folder / RECORD).is_file()), None)
+    return copy / "answers" / f"{view.lesson}.json" if copy and view.lesson and not on_page() else None
+
+
+def _read(file) -> dict:
+    with contextlib.suppress(OSError, ValueError, RecursionError):  # missing, or spoiled: as if nothing had been kept
+        kept = json.loads(file.read_text("utf8"))
+        return kept if isinstance(kept, dict) else {}
+    return {}
+
+
+def keep_answer(view, answer: str) -> None:
+    """Keep a panel's answer and the numbers it belongs to. Where the disk does not take it, it is lost in silence."""
+    with contextlib.suppress(OSError, ValueError):
+        if (file := answers_file(view)) is None:
+            return
+        kept = _read(file) | {view.problem.id: {"numbers": view._seed, "answer": answer}}
+        file.parent.mkdir(exist_ok=True)
+        new = file.with_name(f"{file.name}.{os.getpid()}.part")
+        new.write_text(json.dumps(kept, indent=1), "utf8")
+        os.replace(new, file)
+
+
+def restore_answer(view) -> str:
+    """The answer kept for a problem, "" without one; the numbers it belongs to come back unless others were chosen."""
+    with contextlib.suppress(Exception):  # whatever an edited file may hold
+        if (file := answers_file(view)) is None:
+            return ""
+        kept = _read(file)[view.problem.id]
+        numbers, answer = int(kept["numbers"]), str(kept["answer"])
+        view.problem.values(numbers)  # raises where there are no such numbers any more
+        if not view._chosen:
+            view._seed = numbers
+        return answer if view._seed == numbers else ""
+    return ""
+
+
 def panel(view):
-    """Buttons for one problem: an answer box, check, hint, solution and fresh numbers (ipywidgets)."""
+    """Buttons for one problem: an answer box, check, hint, solution and fresh numbers (ipywidgets).
+
+    In a reader's copy of the course the answer is kept, and comes back when the panel is shown again.
+    """
     import ipywidgets as w
 
+    kept = restore_answer(view)
     statement, out = w.HTMLMath(view._repr_html_()), w.HTMLMath()
     if view.problem.kind == "function":  # a text box cannot hold one
         return w.VBox(
@@ -65,7 +114,11 @@ def panel(view):
             ]
         )
     box = w.Text(
-        description="Answer", placeholder=view.problem.wants, continuous_update=False, layout=w.Layout(width="22em")
+        kept,
+        description="Answer",
+        placeholder=view.problem.wants,
+        continuous_update=False,
+        layout=w.Layout(width="22em"),
     )
 
     def say(thing):
@@ -76,9 +129,14 @@ def panel(view):
         if drawn is not view:
             return say(drawn)
         statement.value, box.value, out.value = view._repr_html_(), "", ""
+        keep_answer(view, "")
+
+    def check(_):
+        keep_answer(view, box.value)
+        say(view.check(box.value))
 
     actions = {
-        "Check": lambda _: say(view.check(box.value)),
+        "Check": check,
         "Hint": lambda _: say(view.hint()),
         "Solution": lambda _: say(view.solution()),
         "Again": again,
@@ -86,5 +144,7 @@ def panel(view):
     buttons = [w.Button(description=name) for name in actions]
     for button in buttons:
         button.on_click(actions[button.description])
-    box.observe(lambda change: change["new"] and actions["Check"](box), "value")  # Enter, or leaving the box
+    box.observe(lambda change: change["new"] and check(box), "value")  # Enter, or leaving the box
+    if kept:
+        say(view.check(kept))
     return w.VBox([statement, w.HBox([box, *buttons], layout=w.Layout(flex_flow="row wrap")), out])

@@ -553,6 +553,7 @@ class View:
         self.problem, self.number, self.lesson = problem, number, lesson
         self._drawn: int | None = None
         self._seed = self._hinted = 0
+        self._chosen = False  # once the reader has asked for fresh numbers or the printed ones, a panel restores none
 
     @property
     def _values(self) -> Values:
@@ -583,7 +584,7 @@ class View:
         """The same problem with fresh numbers; `reset()` brings the printed ones back."""
         if not self.problem.draw:
             return Text("There are no numbers to draw afresh in this problem.")
-        before, self._hinted = self.statement, 0
+        before, self._hinted, self._chosen = self.statement, 0, True
         for seed in range(self._seed + 1, self._seed + 20):
             self._seed = seed
             if self.statement != before:
@@ -593,6 +594,7 @@ class View:
     def reset(self) -> View:
         """The printed numbers and the first hint again."""
         self._seed = self._hinted = 0
+        self._chosen = True
         return self
 
     def panel(self):
