@@ -138,16 +138,11 @@ SETTLED = """async () => {
 }"""
 
 
-@pytest.fixture
-def visit(browser):
-    """Open an address, as a new visitor or in a mode once chosen, and wait until formulas and explorables are drawn."""
-    contexts = []
-
-    def go(url, width=1280, height=900, mode=None):
-        context = browser.new_context(viewport={"width": width, "height": height}, reduced_motion="reduce")
-        contexts.append(context)
-        if mode:
-            context.add_init_script(f"localStorage.setItem('mode', '{mode}'); localStorage.setItem('theme', '{mode}')")
+@contextlib.contextmanager
+def open_page(browser, url, width=1280, height=900, **options):
+    """Open an address as a new visitor, wait until formulas and explorables are drawn, and close it at the end."""
+    context = browser.new_context(viewport={"width": width, "height": height}, reduced_motion="reduce", **options)
+    try:
         seen = Visit(context.new_page())
         seen.page.on("request", lambda request: seen.requests.append(request.url))
         seen.page.on("response", lambda response: seen.responses.append(response))
@@ -155,13 +150,18 @@ def visit(browser):
         seen.page.on("pageerror", lambda error: seen.complaints.append(f"script error: {error}"))
         seen.page.on("console", lambda line: line.type in ("error", "warning") and seen.complaints.append(line.text))
         seen.page.goto(url, wait_until="load")
-        if not seen.page.evaluate(SETTLED):
+        if options.get("java_script_enabled", True) and not seen.page.evaluate(SETTLED):
             seen.complaints.append("formulas or explorables were not drawn within 30 s")
-        return seen
-
-    yield go
-    for context in contexts:
+        yield seen
+    finally:
         context.close()
+
+
+@pytest.fixture
+def visit(browser):
+    """Open an address; the page is closed when the test ends."""
+    with contextlib.ExitStack() as opened:
+        yield lambda url: opened.enter_context(open_page(browser, url))
 
 
 # --- Who runs which tests ----------------------------------------------------------------------------------
@@ -246,9 +246,9 @@ class Progress:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_report_teststatus(self):
-        """No letter for each test."""
-        category, _, _ = yield
-        return category, "", ""
+        """No letter for each test; the summary at the end keeps its words."""
+        category, _, word = yield
+        return category, "", "" if category in ("", "passed") else word
 
     def pytest_runtest_logreport(self, report):
         """Add up; name what failed at once."""
