@@ -1,16 +1,21 @@
-"""What the site tests stand on: the built site, a server for it and a browser."""
+"""What the tests stand on: the built site, a server for it and a browser; who runs which tests; what is printed."""
 
 import contextlib
 import functools
 import http.server
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import threading
+import time
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import hypothesis
 import pytest
 import yaml
 
@@ -46,10 +51,30 @@ def build_site():
     return ROOT / "_build" / "html"
 
 
+def build_once(shared):
+    """Build the book, or wait until another process of this run has; `shared` is a folder that all of them have."""
+    told = shared / "built.json"
+    try:
+        os.close(os.open(shared / "building", os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        while not told.exists():
+            time.sleep(0.2)
+        directory = json.loads(told.read_text("utf8"))
+        return Path(directory) if directory else pytest.fail("the book does not build: see the first failure")
+    directory = ""
+    try:
+        directory = build_site()
+    finally:
+        (shared / "built.new").write_text(json.dumps(str(directory)), "utf8")
+        (shared / "built.new").replace(told)
+    return directory
+
+
 @pytest.fixture(scope="session")
-def site():
+def site(tmp_path_factory):
     """The directory of the built site."""
-    return build_site()
+    own = tmp_path_factory.getbasetemp()
+    return build_once(own.parent if os.environ.get("PYTEST_XDIST_WORKER") else own)
 
 
 class QuietHandler(http.server.SimpleHTTPRequestHandler):
@@ -76,16 +101,21 @@ def server(site):
         yield address
 
 
+NO_CHROMIUM = (
+    "no Chromium found. Install one (Debian, Ubuntu: apt-get install chromium; macOS: brew install --cask chromium; "
+    "anywhere: python -m playwright install chromium), or name one in the environment variable CHROMIUM"
+)
+
+
 @pytest.fixture(scope="session")
 def browser():
-    """A headless Chromium; without one these tests are skipped by name, and in CI they fail."""
-    path = find_chromium()
-    if path is None:
-        reason = "no Chromium found: install it, or name it in the environment variable CHROMIUM"
-        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(reason)
+    """A headless Chromium; without one these tests are skipped, which is said once, and in CI they fail."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
+        path = find_chromium() or playwright.chromium.executable_path
+        if not Path(path).exists():
+            (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(NO_CHROMIUM)
         chromium = playwright.chromium.launch(executable_path=path, args=FLAGS)
         yield chromium
         chromium.close()
@@ -108,16 +138,11 @@ SETTLED = """async () => {
 }"""
 
 
-@pytest.fixture
-def visit(browser):
-    """Open an address, as a new visitor or in a mode once chosen, and wait until formulas and explorables are drawn."""
-    contexts = []
-
-    def go(url, width=1280, height=900, mode=None):
-        context = browser.new_context(viewport={"width": width, "height": height}, reduced_motion="reduce")
-        contexts.append(context)
-        if mode:
-            context.add_init_script(f"localStorage.setItem('mode', '{mode}'); localStorage.setItem('theme', '{mode}')")
+@contextlib.contextmanager
+def open_page(browser, url, width=1280, height=900, **options):
+    """Open an address as a new visitor, wait until formulas and explorables are drawn, and close it at the end."""
+    context = browser.new_context(viewport={"width": width, "height": height}, reduced_motion="reduce", **options)
+    try:
         seen = Visit(context.new_page())
         seen.page.on("request", lambda request: seen.requests.append(request.url))
         seen.page.on("response", lambda response: seen.responses.append(response))
@@ -125,10 +150,138 @@ def visit(browser):
         seen.page.on("pageerror", lambda error: seen.complaints.append(f"script error: {error}"))
         seen.page.on("console", lambda line: line.type in ("error", "warning") and seen.complaints.append(line.text))
         seen.page.goto(url, wait_until="load")
-        if not seen.page.evaluate(SETTLED):
+        if options.get("java_script_enabled", True) and not seen.page.evaluate(SETTLED):
             seen.complaints.append("formulas or explorables were not drawn within 30 s")
-        return seen
-
-    yield go
-    for context in contexts:
+        yield seen
+    finally:
         context.close()
+
+
+@pytest.fixture
+def visit(browser):
+    """Open an address; the page is closed when the test ends."""
+    with contextlib.ExitStack() as opened:
+        yield lambda url: opened.enter_context(open_page(browser, url))
+
+
+# --- Who runs which tests ----------------------------------------------------------------------------------
+
+# One profile for all: no deadline, since a busy machine is no fault of a test; in CI the same examples each time.
+hypothesis.settings.register_profile("course", deadline=None, derandomize=os.environ.get("CI") == "true")
+hypothesis.settings.load_profile("course")
+
+RUNS_NOTEBOOKS = ("test_notebooks.py", "test_build.py")
+# Tests of these files go to the workers page by page, lesson by lesson or notebook by notebook, of others by file.
+PIECES = {
+    "test_site.py": r"\[(?:[^\]]*-)?((?:book|exercises)/[\w/]+|search)\b",
+    "test_lesson_page.py": r"\[([a-z]+)",
+    "test_notebooks.py": r"\[([\w/]+)\.ipynb\]",
+}
+FIRST = ()  # files whose tests take longest, so that no worker is left with one at the end
+
+
+def piece(nodeid):
+    """The tests that one worker runs in one go."""
+    file, _, test = nodeid.partition("::")
+    found = re.search(PIECES.get(Path(file).name, "$^"), test)
+    return f"{file} {found[1]}" if found else file
+
+
+def place(item):
+    """Where a test stands in the order: first what needs the site but no page, so that it is built at once; what can
+    be shared out in small pieces last.
+    """
+    name = item.path.name
+    if name in PIECES:
+        return (0,) if name == "test_site.py" and piece(item.nodeid) == item.nodeid.partition("::")[0] else (3,)
+    return (1, FIRST.index(name)) if name in FIRST else (2,)
+
+
+def pytest_collection_modifyitems(items):
+    """Mark what needs the site or a kernel, which `make check` leaves out; and put the tests in order."""
+    for item in items:
+        if {"site", "browser"} & set(item.fixturenames):
+            item.add_marker("site")
+        if item.path.name in RUNS_NOTEBOOKS:
+            item.add_marker("notebook")
+    items.sort(key=place)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Pieces go to the workers in the order of the tests."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByPiece(LoadScopeScheduling):
+        """Pieces as `piece` has them."""
+
+        def _split_scope(self, nodeid):
+            return piece(nodeid)
+
+    config.option.loadscopereorder = False
+    return ByPiece(config, log)
+
+
+# --- What is printed ---------------------------------------------------------------------------------------
+
+SLOW = 5  # seconds from which on a test is named
+
+
+class Progress:
+    """A line for each file when its last test has run: how many, in which seconds, and the slowest if it is slow."""
+
+    def __init__(self, terminal):
+        self.terminal = terminal
+        terminal.showfspath = False
+        self.left, self.ran, self.seconds, self.slowest = Counter(), {}, Counter(), {}
+
+    def pytest_collection_finish(self, session):
+        """Count the tests of each file."""
+        self.left = self.left or Counter(item.nodeid.partition("::")[0] for item in session.items)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, ids):
+        """The same, where workers collect."""
+        self.left = self.left or Counter(id.partition("::")[0] for id in ids)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_report_teststatus(self):
+        """No letter for each test; the summary at the end keeps its words."""
+        category, _, word = yield
+        return category, "", "" if category in ("", "passed") else word
+
+    def pytest_runtest_logreport(self, report):
+        """Add up; name what failed at once."""
+        file, _, test = report.nodeid.partition("::")
+        self.seconds[file] += report.duration
+        self.slowest[file] = max(self.slowest.get(file, (0, "")), (report.duration, test))
+        self.ran.setdefault(file, Counter())[report.outcome] += report.when == "call" or not report.passed
+        if report.failed:
+            self.terminal.write_line(f"FAILED {report.nodeid}", red=True)
+        if report.when == "teardown":
+            self.left[file] -= 1
+            if not self.left[file]:
+                self.tell(file)
+
+    def tell(self, file):
+        """The line of a file."""
+        counts = ", ".join(f"{count:,} {outcome}" for outcome, count in self.ran[file].items() if count)
+        took, test = self.slowest[file]
+        slow = f"  slowest {took:.0f} s: {test[:60]}" if took >= SLOW else ""
+        self.terminal.write_line(f"{file:<40} {counts:<24} {self.seconds[file]:6.1f} s{slow}")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config):
+    """Lines instead of letters, unless a person asks for more or for less."""
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    if terminal and config.get_verbosity() == 0 and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Progress(terminal))
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say once what was not tested for want of a browser."""
+    skipped = [each for each in terminalreporter.stats.get("skipped", []) if NO_CHROMIUM in str(each.longrepr)]
+    if skipped:
+        terminalreporter.section(f"{len(skipped):,} tests of the pages were skipped")
+        terminalreporter.write_line(NO_CHROMIUM)

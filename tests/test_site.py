@@ -1,14 +1,13 @@
 """The built site, in a real browser."""
 
-import gzip
 import json
 import re
 from collections import Counter
 from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
 from conftest import ROOT, toc_pages
+from page_evidence import Pages
 from sphinx.search.en import SearchEnglish
 from sphinx_external_toc.parsing import parse_toc_yaml
 
@@ -21,6 +20,18 @@ KB = 1000
 def base(request, site):
     """Address of the site: from a server, and straight from the disk."""
     return request.getfixturevalue("server") if request.param == "served" else site.as_uri()
+
+
+@pytest.fixture(scope="session")
+def pages(browser, site, server):
+    """What every page showed in every mode."""
+    return Pages(browser, site, server)
+
+
+@pytest.fixture
+def seen(pages, name, base, server):
+    """What a page showed, from the server or from the disk as `base` says."""
+    return pages.served(name) if base == server else pages.from_disk(name)
 
 
 class Elements(HTMLParser):
@@ -59,29 +70,18 @@ def test_the_front_door_leads_in(visit, base):
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_no_request_leaves_and_nothing_complains(visit, base, name):
+def test_no_request_leaves_and_nothing_complains(seen, base, name):
     """A page asks no other host for anything, and neither scripts nor the console report an error."""
-    seen = visit(f"{base}/{name}.html")
     assert [url for url in seen.requests if not url.startswith((base, "data:", "blob:"))] == []
     assert seen.complaints == []
 
 
-RAW_TEX = r"""() => {
-  const walk = document.createTreeWalker(document.querySelector('article'), NodeFilter.SHOW_TEXT), found = [];
-  while (walk.nextNode()) {
-    const node = walk.currentNode, typed = node.parentElement.closest('pre, code, script, template');
-    if (/\\[(\[]/.test(node.data) && !typed) found.push(node.data.trim());
-  }
-  return found;
-}"""
-
-
 @pytest.mark.parametrize("name", PAGES)
-def test_every_formula_is_set(visit, server, name):
+def test_every_formula_is_set(pages, name):
     """MathJax understands all the TeX of a page, and none is left as it was typed."""
-    page = visit(f"{server}/{name}.html").page
-    assert page.eval_on_selector_all("mjx-merror", "all => all.map(each => each.getAttribute('title'))") == []
-    assert page.evaluate(RAW_TEX) == []
+    content = pages.served(name).content
+    assert content["refused"] == []
+    assert content["typed"] == []
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -93,32 +93,25 @@ def test_no_address_of_a_script_or_style_is_outside(site, name):
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_ids_are_unique(visit, server, name):
+def test_ids_are_unique(pages, name):
     """No id is given twice, also after the scripts have run."""
-    ids = visit(f"{server}/{name}.html").page.evaluate("[...document.querySelectorAll('[id]')].map(e => e.id)")
-    assert [each for each, count in Counter(ids).items() if count > 1] == []
+    ids = pages.served(name).content["ids"]
+    assert ids and [each for each, count in Counter(ids).items() if count > 1] == []
 
 
 @pytest.mark.parametrize("mode", ["light", "dark"])
 @pytest.mark.parametrize("name", EVERY)
-def test_no_accessibility_violation(visit, server, name, mode):
-    """axe-core finds nothing, in light and in dark."""
-    import axe_playwright_python
-
-    script = next(Path(axe_playwright_python.__file__).parent.rglob("axe.min.js")).read_text("utf8")
-    page = visit(f"{server}/{name}.html", mode=mode).page
-    page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
-    page.evaluate(script)
-    found = page.evaluate("async () => (await axe.run()).violations")
-    assert [(each["id"], [node["html"][:200] for node in each["nodes"]]) for each in found] == []
+def test_no_accessibility_violation(pages, name, mode):
+    """axe-core finds nothing in light, and no lack of contrast in dark."""
+    seen = pages.served(name)
+    assert seen.theme == "dark"
+    assert seen.violations[mode] == []
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_no_sideways_scroll_on_a_phone(visit, server, name):
+def test_no_sideways_scroll_on_a_phone(pages, name):
     """At 360 pixels what is too wide scrolls inside its own box, not the page."""
-    page = visit(f"{server}/{name}.html", width=360, height=740).page
-    page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
-    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    assert 0 < pages.served(name).phone_width <= 360
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -128,19 +121,10 @@ def test_every_picture_says_what_it_shows(site, name):
     assert [alt for alt in alts if not alt.strip() or re.fullmatch(r"\S+\.(png|svg|jpe?g|gif|webp)", alt)] == []
 
 
-def weight(response):
-    """Bytes of a response as a server would send them: text compressed, fonts as they are."""
-    body = response.body()
-    packed = response.url.rpartition(".")[2].startswith(("woff", "png", "jpg"))
-    return len(body) if packed else len(gzip.compress(body))
-
-
 @pytest.mark.parametrize("name", PAGES)
-def test_first_load_is_light(visit, server, name):
+def test_first_load_is_light(pages, server, name):
     """Theme, MathJax, Vega, pictures and the page itself: at most 0.9 MB; the page alone at most 60 kB."""
-    kinds = ("document", "script", "stylesheet", "font", "image")
-    responses = visit(f"{server}/{name}.html").responses
-    weights = {each.url: weight(each) for each in responses if each.request.resource_type in kinds}
+    weights = pages.served(name).weights
     assert sum(weights.values()) <= 900 * KB, sorted(weights.items(), key=lambda item: -item[1])
     assert weights[f"{server}/{name}.html"] <= 60 * KB
 
@@ -166,23 +150,19 @@ def test_a_page_loads_the_problems_it_shows(site, name):
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_every_answer_box_wakes(visit, base, site, name):
+def test_every_answer_box_wakes(seen, site, name):
     """From a server and from the disk each box has its problem; the page itself holds no problem's data."""
-    page = visit(f"{base}/{name}.html").page
     boxes = sum(tag == "practice-box" for tag, _ in elements(site, name))
-    assert page.locator("practice-box").count() == page.locator("practice-box .practice-buttons").count() == boxes
-    assert page.locator("practice-box script").count() == 0
+    assert seen.content["boxes"] == seen.content["awake"] == boxes
+    assert seen.content["data"] == 0
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_without_scripts_every_problem_is_stated(browser, server, name):
+def test_without_scripts_every_problem_is_stated(pages, site, name):
     """A box that nothing wakes still asks its question."""
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(f"{server}/{name}.html")
-    for asked in page.locator("practice-box .practice-ask").all():
-        assert asked.is_visible() and asked.inner_text().strip()
-    context.close()
+    asked = pages.without_scripts(name)
+    assert len(asked) == sum("practice-ask" in (each.get("class") or "").split() for _, each in elements(site, name))
+    assert [question for visible, question in asked if not visible or not question] == []
 
 
 class Prose(HTMLParser):
@@ -229,35 +209,20 @@ def test_search_finds_the_lesson(visit, base):
     assert seen.complaints == []
 
 
-MOVE = """async (input) => {
-  const figure = input.closest('figure');
-  const picture = () => figure.querySelector('.explorable-live svg').outerHTML;
-  const before = picture(), middle = (Number(input.min) + Number(input.max)) / 2;
-  input.value = Number(input.value) > middle ? input.min : input.max;
-  input.dispatchEvent(new Event('input'));
-  await figure.vegaView.runAsync();
-  await new Promise(done => setTimeout(done, 100));
-  return picture() !== before;
-}"""
-
-
 @pytest.mark.parametrize("name", PAGES)
-def test_every_slider_moves_its_picture(visit, base, name):
+def test_every_slider_moves_its_picture(seen, site, name):
     """Every explorable is drawn, its inputs have names, and each slider changes what is seen."""
-    page = visit(f"{base}/{name}.html").page
-    for figure in page.query_selector_all("figure.explorable"):
-        assert figure.query_selector(".explorable-live svg").is_visible()
-        assert not figure.query_selector(".explorable-still").is_visible()
-        for slider in figure.query_selector_all("input[type=range]"):
-            assert slider.evaluate("input => input.labels.length === 1 && input.labels[0].innerText.trim() !== ''")
-            assert slider.evaluate(MOVE), slider.evaluate("input => input.labels[0].innerText")
+    explorables = seen.content["explorables"]
+    assert len(explorables) == sum(each.get("class") == "explorable" for _, each in elements(site, name))
+    assert all(each["live"] and not each["still"] for each in explorables)
+    labels = [labels for each in explorables for labels in each["sliders"]]
+    assert all(len(each) == 1 and each[0] for each in labels), labels
+    assert [label for label, moves in seen.moved if not moves] == []
+    assert len(seen.moved) == len(labels)
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_paper_shows_the_still_picture(visit, server, name):
+def test_paper_shows_the_still_picture(pages, name):
     """In print each explorable is its still picture."""
-    page = visit(f"{server}/{name}.html").page
-    page.emulate_media(media="print")
-    for figure in page.query_selector_all("figure.explorable"):
-        assert figure.query_selector(".explorable-still img").is_visible()
-        assert not figure.query_selector(".explorable-live").is_visible()
+    seen = pages.served(name)
+    assert seen.paper == [[True, False]] * len(seen.content["explorables"])
