@@ -41,6 +41,11 @@ def mend_roles(body):
     return body.replace('role="doc-biblioentry"', 'role="listitem"')
 
 
+def mend_folds(body):
+    """A fold is called what it says: MyST-NB gives every one the same other name."""
+    return body.replace(' aria-label="Toggle hidden content"', "")
+
+
 def part_blocks(_app, doctree, _page):
     """Put a line's end between the blocks of what a cell printed: the search strips tags and would glue the last word
     of one to the next.
@@ -153,7 +158,7 @@ def mend_page(app, page, _template, context, _doctree):
         load_problems(app, page)
         if DECK in context["body"]:
             write_deck(app.outdir / "_static")
-        context["body"] = mend_roles(context["body"])
+        context["body"] = mend_folds(mend_roles(context["body"]))
 
 
 def setup(app):

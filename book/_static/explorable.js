@@ -77,9 +77,97 @@ function showValues(figure) {
   }
 }
 
+// --- Words that fit ---
+
+const ruler = document.createElement("canvas").getContext("2d");
+
+// Lines of a title, broken where they are wider than the figure. It never gets fewer lines again at one width, so that
+// a slider below does not move under the hand.
+const most = new WeakMap();
+function wrapped(lines, _, width) {
+  ruler.font = "12px sans-serif"; // as the frame of explorable.py has it
+  const found = [];
+  for (const line of lines.filter((each) => each !== "")) {
+    let now = "";
+    for (const word of line.split(" ")) {
+      const longer = now ? `${now} ${word}` : word;
+      if (now && ruler.measureText(longer).width > width - 12) found.push(now);
+      now = now && ruler.measureText(longer).width > width - 12 ? word : longer;
+    }
+    found.push(now);
+  }
+  const view = this.context.dataflow, before = most.get(view) ?? {};
+  most.set(view, { width, count: Math.max(found.length, before.width === width ? before.count : 0) });
+  return found.concat(Array(most.get(view).count - found.length).fill(""));
+}
+
+// A name that leaves the plot comes back into it, and one that runs into another goes above or below it.
+function placeNames(figure) {
+  const placed = [];
+  const apart = (box, by) => placed.every((other) => box.right <= other.left || other.right <= box.left
+    || box.bottom + by <= other.top || other.bottom <= box.top + by);
+  for (const group of figure.querySelectorAll(".explorable-live .mark-text.role-mark[clip-path]")) {
+    const plot = clipBox(group);
+    for (const text of group.querySelectorAll("text")) {
+      text.style.translate = "";
+      if (!text.textContent.trim()) continue;
+      const box = text.getBoundingClientRect();
+      const back = (low, high, from, to) => Math.max(from - low, 0) || Math.min(to - high, 0);
+      const right = back(box.left, box.right, plot.left + 2, plot.right - 2);
+      const down = back(box.top, box.bottom, plot.top, plot.bottom);
+      const there = { left: box.left + right, right: box.right + right, top: box.top + down, bottom: box.bottom + down };
+      const ways = [0, ...placed.flatMap((other) => [other.top - there.bottom, other.bottom - there.top])];
+      const fits = (by) => there.top + by >= plot.top - 1 && there.bottom + by <= plot.bottom + 1 && apart(there, by);
+      const by = ways.sort((a, b) => Math.abs(a) - Math.abs(b)).find(fits) ?? 0;
+      placed.push({ ...there, top: there.top + by, bottom: there.bottom + by });
+      shift(text, right, down + by);
+      shift(dotOf(group, box), right, down + by);
+    }
+  }
+}
+
+const shift = (mark, right, down) => mark && (mark.style.translate = right || down ? `${right}px ${down}px` : "");
+
+// What a group of marks is clipped to, in pixels of the screen.
+function clipBox(group) {
+  const id = group.getAttribute("clip-path").match(/#([^)"]+)/)[1];
+  const { x, y, width, height } = document.getElementById(id).firstElementChild.getBBox();
+  const { a, d, e, f } = group.getScreenCTM();
+  return { left: a * x + e, right: a * (x + width) + e, top: d * y + f, bottom: d * (y + height) + f };
+}
+
+// The dot of a line's colour beside its name: the mark before it, at the same height.
+function dotOf(group, box) {
+  const before = group.previousElementSibling;
+  const dot = before?.matches(".mark-symbol") && before.childElementCount === 1 ? before.firstElementChild : null;
+  if (!dot) return null;
+  dot.style.translate = "";
+  const { left, right, top, bottom } = dot.getBoundingClientRect();
+  const near = left < box.right + 12 && right > box.left - 12 && top >= box.top - 2 && bottom <= box.bottom + 2;
+  return near ? dot : null;
+}
+
+function keepNames(figure) {
+  const again = new MutationObserver(() => placeNames(figure));
+  const changes = { subtree: true, childList: true, characterData: true, attributeFilter: ["transform", "d", "width", "opacity"] };
+  again.observe(figure.querySelector(".explorable-live svg"), changes);
+  placeNames(figure);
+}
+
+// --- The chart ---
+
+// The title of a spec breaks its lines; texts are in the colours that can be read in the dark.
+function dressed(spec) {
+  if (spec.title?.text?.expr) spec.title.text.expr = `wrapped(${spec.title.text.expr}, width, containerSize()[0])`;
+  for (const { mark } of isDark() ? (spec.layer ?? []) : []) {
+    if (mark?.type === "text" && mark.color) mark.color = spec.usermeta.inks[mark.color] ?? mark.color;
+  }
+  return spec;
+}
+
 async function draw(figure) {
   const embed = await loadVega();
-  const spec = JSON.parse(figure.querySelector(".explorable-spec").textContent);
+  const spec = dressed(JSON.parse(figure.querySelector(".explorable-spec").textContent));
   delete spec.$schema; // Altair names an older version; what it writes is the same
   spec.background = "transparent";
   spec.config = merged(spec.config ?? {}, colours());
@@ -89,12 +177,13 @@ async function draw(figure) {
   live.hidden = false; // a hidden box has no width for the chart to fill
   live.querySelector(".explorable-error")?.remove();
   figure.vegaResult?.finalize();
-  const options = { mode: "vega-lite", renderer: "svg", actions: false, ast: false, loader: NO_LOADS, tooltip: { theme: isDark() ? "dark" : "light" } };
+  const options = { mode: "vega-lite", renderer: "svg", actions: false, ast: false, loader: NO_LOADS, expressionFunctions: { wrapped }, tooltip: { theme: isDark() ? "dark" : "light" } };
   figure.vegaResult = await embed(live, spec, options);
   figure.vegaView = figure.vegaResult.view;
   for (const [name, value] of Object.entries(kept)) figure.vegaView.signal(name, value);
   await figure.vegaView.runAsync();
   showValues(figure);
+  keepNames(figure);
   still.hidden = true;
 }
 

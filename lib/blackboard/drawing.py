@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from blackboard import style
 from blackboard.style import COLOURS
@@ -37,6 +39,8 @@ def done(fig: Drawing, alt: str) -> Drawing:
     if not alt.strip():
         raise ValueError("a figure needs an alt text: say in a sentence what it shows, with its range")
     fig.alt = alt
+    for text in fig.findobj(Text):
+        text.set_color(style.ink(to_hex(text.get_color()).upper()))
     return fig
 
 

@@ -25,8 +25,11 @@ _FRAME = {
     "width": "container",
     "height": 340,
     "background": "white",
-    "autosize": {"type": "fit-x", "contains": "padding"},
-    "usermeta": {"embedOptions": {"actions": False, "renderer": "svg"}},
+    "autosize": {"type": "fit-x", "contains": "padding", "resize": True},  # axis labels grow and shrink with a slider
+    "usermeta": {
+        "embedOptions": {"actions": False, "renderer": "svg"},
+        "inks": dict(zip(style.INKS["light"].values(), style.INKS["dark"].values())),  # of texts, in the dark
+    },
     "config": {
         "font": "sans-serif",
         "view": {"stroke": None},
@@ -52,6 +55,8 @@ class Explorable:
         spec = dict(chart if isinstance(chart, Mapping) else chart.to_dict())
         spec.pop("$schema", None)  # an address that nobody needs
         self.spec = {**_FRAME, **spec, "description": alt, "config": {**_FRAME["config"], **spec.get("config", {})}}
+        if "layer" in self.spec:
+            self.spec["layer"] = [_inked(layer) for layer in self.spec["layer"]]
         self.title, self.alt, self.caption = title, alt, caption
 
     @cached_property
@@ -85,6 +90,14 @@ class Explorable:
             MIME: {**self.spec, "width": STILL_WIDTH},
             "text/plain": self.alt,
         }  # a notebook's cell has no width to fill
+
+
+def _inked(layer: dict) -> dict:
+    """A layer whose texts are dark enough to be read on white."""
+    mark = layer.get("mark")
+    if not isinstance(mark, dict) or mark["type"] != "text" or "color" not in mark:
+        return layer
+    return {**layer, "mark": {**mark, "color": style.ink(mark["color"])}}
 
 
 def _slim(tag: str) -> str:

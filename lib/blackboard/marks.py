@@ -89,17 +89,23 @@ def side(left: str) -> dict:
 
 
 def name(encoding: dict, words: str, colour: str, x: str, y: str, left: str = "false", dy: Any = -9) -> list[dict]:
-    """What a line is called, beside a dot of its colour; left of the point where the condition holds, else right."""
+    """What a line is called, beside a dot of its colour; left of the point where the condition holds, else right.
+
+    Where the point is above or below the plot an arrow says so.
+    """
     far, near = ({"expr": f"{left} ? -{n} : {n}"} for n in (18, 11))
     dot = {
         "type": "point",
         "filled": True,
         "opacity": 1,
         "size": 60,
-        "color": COLOURS[colour],
+        "color": INK if colour == "bound" else COLOURS[colour],
         "xOffset": near,
         "yOffset": dy,
     }
+    domain = encoding["y"]["scale"]["domain"]
+    if not any(isinstance(end, dict) for end in domain):  # an end that moves moves with its lines
+        words = f"({words}) + (datum.at_y > {domain[1]!r} ? ' ↑' : datum.at_y < {domain[0]!r} ? ' ↓' : '')"
     return [at(encoding, dot, x=x, y=y), text(encoding, words, x, y, align=side(left)["align"], dx=far, dy=dy)]
 
 

@@ -18,6 +18,27 @@ COLOURS = {
     "muted": "#6B6B6B",
 }
 
+# What letters in these colours are written in: at least 4.5 to 1 against the page, as a text must be and a mark need not
+GROUNDS = {"light": "#FFFFFF", "dark": "#121212"}
+INKS = {
+    "light": {**COLOURS, "kv": "#B34E00", "accent": "#007A5A", "second": "#B0407D", "third": "#8F6200"},
+    "dark": {
+        **COLOURS,
+        "compute": "#56B4E9",
+        "kv": "#F0792A",
+        "weights": "#CB9256",
+        "bound": "#E6E6E6",
+        "accent": "#1FB88C",
+        "muted": "#A3A3A3",
+    },
+}
+
+
+def ink(colour: str, theme: str = "light") -> str:
+    """What a text is written in that bears a colour of the palette; any other colour stays."""
+    known = {value: name for name, value in COLOURS.items()}
+    return INKS[theme][known[colour]] if colour in known else colour
+
 
 def on_page() -> bool:
     """True while the book is built: outputs then carry what the static page needs."""
@@ -78,4 +99,4 @@ def svg(figure) -> str:
 
 def label(axes, x: float, y: float, text: str, colour: str, **more) -> None:
     """Name a curve where it is, in its own colour, instead of in a legend."""
-    axes.annotate(text, (x, y), color=colour, xytext=(4, 4), textcoords="offset points", **more)
+    axes.annotate(text, (x, y), color=ink(colour), xytext=(4, 4), textcoords="offset points", **more)

@@ -37,7 +37,7 @@ def _name(row: Row) -> str:
 
 
 def _code(id: str) -> str:
-    return _line(f"<code>{escape(id)}</code>")
+    return f"<code>{escape(id)}</code>"
 
 
 def cited(ids: Iterable[str | None], page: str = "") -> str:
@@ -83,7 +83,8 @@ def _show(slug: str, caption: str, rows: Iterable[Row], columns: Columns) -> Pag
         for number, (_, field, show) in enumerate(columns):
             text = show(row)
             why = whole if number == 0 else field and (text != NONE or field in row.unconfirmed) and row.caveat(field)
-            cells.append(_marked(text, notes.mark(row.id, why if number == 0 or why != whole else None)))
+            mark = notes.mark(row.id, why if number == 0 or why != whole else None)
+            cells.append(_marked(text, mark) if number else text + mark)  # what a row is called may be broken
         body.append(cells)
     return Page(table(caption, [head for head, _, _ in columns], body) + notes.below())
 
@@ -161,7 +162,7 @@ def rents() -> Page:
             mark = notes.mark(chip.id, None if rent.confirmed else f"{rent.kind}, {rent.date}")
             rows.append(
                 [
-                    _line(escape(chip.name)),
+                    escape(chip.name),
                     _number(rent.usd_per_chip_hour) + mark,
                     _line(rent.date),
                     escape(rent.kind),
@@ -181,7 +182,7 @@ def systems() -> Page:
         catalogue.systems(),
         [
             ("System", "", _name),
-            ("Chip", "", lambda s: _code(s.chip_id)),
+            ("Chip", "", lambda s: _line(_code(s.chip_id))),
             ("Chips", "chips", lambda s: _number(s.chips)),
             ("Memory (TB)", "", lambda s: _number(s.hbm_bytes, 1e12, 3)),
             ("Memory bandwidth (TB/s)", "", lambda s: _number(s.bandwidth, 1e12)),

@@ -342,7 +342,7 @@ def _best_trained(encoding: dict) -> list[dict]:
 def size_explorer() -> Explorable:
     """Lifetime cost at equal loss against size, with the loss, tokens served, efficiency and fit to choose."""
     cost = marks.log_axis("cost", "cost (1: best for training alone)", 0.1, 1e7)
-    cost["scale"] = {"type": "log", "domainMin": 0.1, "domainMax": {"expr": "top"}}
+    cost["scale"] = {"type": "log", "domain": [0.1, {"expr": "top"}]}
     encoding = {"x": marks.log_axis("n_active", "parameters (billions)", 1e9, END), "y": cost}
     encoding["x"]["axis"]["labelExpr"] = f"format(datum.value / {BILLION!r}, ',~r')"
     base = sweep("along", 0, 1, points=91, log=False)

@@ -266,7 +266,7 @@ def prefix_explorer() -> Explorable:
             "field": "price",
             "type": "quantitative",
             "title": "$ per million input tokens",
-            "scale": {"domainMin": 0, "domainMax": {"expr": "2.1 * usd"}},
+            "scale": {"domain": [0, {"expr": "2.1 * usd"}]},
         },
     }
     base = sweep("turns", 0, 2, points=81)

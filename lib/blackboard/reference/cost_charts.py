@@ -337,7 +337,7 @@ def bill_explorer() -> Explorable:
         "field": "card",
         "type": "quantitative",
         "title": "$ for 1,000 requests",
-        "scale": {"domainMin": 0, "domainMax": {"expr": "top"}},
+        "scale": {"domain": [0, {"expr": "top"}]},
         "axis": {"tickCount": 5},
     }
     encoding, base = {"x": x, "y": y}, sweep("hit_rate", 0, 1, points=41, log=False)
