@@ -1103,7 +1103,7 @@ def _saving() -> dict[str, str]:
 def _stepping() -> dict[str, str]:
     card, answer = _newest("gemini-3.1-pro-preview"), workloads()["document"].answer
     below, beyond = (asked_once(card, card.above.tokens + n, answer) for n in (0, 1))
-    was = price("claude-sonnet-5.5@2026-06-30").usd_per_Mtok.cached_read
+    was = price("claude-sonnet-5.5@2026-09-29").usd_per_Mtok.cached_read
     now = price("claude-sonnet-5.5@2026-10-07")
     return {
         "stepped": str(sum(c.above is not None for c in current())),
