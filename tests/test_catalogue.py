@@ -384,13 +384,13 @@ def test_published_totals_agree_within_a_thousandth_where_they_are_exact_enough(
     assert all(abs(agreements[id].deviation) <= 1e-3 for id in agree)
     for id, found in agreements.items():
         assert found.verdict != "differs" or found.why, f"{id} differs by {found.deviation:.2%} and does not say why"
-        assert abs(found.deviation) < (0.07 if id.startswith("llammlein") else 0.01), (
-            id
-        )  # that paper prints its benchmark's count
+        # that paper prints its benchmark's count; Scout's vision encoder is nearly a billion of 109
+        assert abs(found.deviation) < (0.07 if id.startswith("llammlein") else 0.012 if "scout" in id else 0.01), id
     assert sorted(id for id, a in agreements.items() if a.verdict == "differs") == [
         "deepseek-v4-flash",
         "glm-4.5",
         "glm-4.6",
+        "llama-4-scout",
         "llammlein-1b",
         "llammlein-7b",
         "mistral-large-3",

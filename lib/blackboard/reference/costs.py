@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cache
 from itertools import takewhile
 from typing import Any, NamedTuple
@@ -473,8 +474,8 @@ def doubts(found: Bill) -> str:
 
 
 def usd(value: float, digits: int = 2) -> str:
-    """Dollars and cents, or below a dollar so many digits."""
-    return f"${value:,.2f}" if value >= 1 else f"${significant(value, digits)}"
+    """Dollars and cents, or below a dollar so many digits, never with an exponent."""
+    return f"${value:,.2f}" if value >= 1 else f"${Decimal(significant(value, digits)):f}"
 
 
 def _called(card: PriceCard, mark: str = "") -> str:
