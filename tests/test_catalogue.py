@@ -105,6 +105,38 @@ def test_the_systems_of_the_course_are_there(wanted):
     assert found.drain_time() == pytest.approx(found.chip.drain_time())
 
 
+RELEASES = {  # first days of closed models, as models.dev's files give them (release_date)
+    "claude-haiku-5.5": "2026-10-07",
+    "claude-opus-4.6": "2026-02-05",
+    "claude-opus-4.8": "2026-05-28",
+    "claude-sonnet-4.5": "2025-09-29",
+    "claude-sonnet-4.6": "2026-02-17",
+    "claude-sonnet-5.5": "2026-09-28",  # the day before price lists had it: 2026-06-30 is Sonnet 5's
+    "gemini-2.5-pro": "2025-03-20",
+    "gemini-3-pro-preview": "2025-11-18",
+    "gemini-3.1-pro-preview": "2026-02-19",
+    "gpt-4o": "2024-05-28",
+    "gpt-5.1": "2025-11-13",
+    "gpt-5.2": "2025-12-11",
+    "gpt-5.4": "2026-03-05",
+    "gpt-5.5": "2026-04-23",
+}
+
+
+def test_no_card_is_older_than_its_model():
+    """Closed models by the day that others list, open ones by the catalogue's own; cut to what is known of the date."""
+    days = RELEASES | {m.id: m.release for m in catalogue.models()}
+    dated = [(card, days[card.model]) for card in catalogue.prices() if card.model in days]
+    assert set(RELEASES) <= {card.model for card, _ in dated} and len(dated) > 30
+    for card, day in dated:
+        known = min(len(day), len(card.valid_from))
+        assert card.valid_from[:known] >= day[:known], card.id
+
+
+def test_a_card_is_named_after_its_first_day():
+    assert all(card.id.split("@")[1] == card.valid_from for card in catalogue.prices())
+
+
 # --- chips -----------------------------------------------------------------------------------------------------------
 
 # the lecture's hardware constant, by chip and precision, and the drain time in ms
@@ -151,7 +183,8 @@ def test_dense_not_sparse_and_one_direction():
     assert chip("h100-sxm").flops("fp8") == 1978.9e12  # 3,958e12 with sparsity
     assert chip("b200").flops("fp4") == 9e15 and chip("b200").hbm_bytes_per_s == 8e12
     assert chip("h100-sxm").scale_up.bytes_per_s == 450e9  # printed as 900 GB/s
-    assert chip("tpu7x").hbm_bytes == 192 * 2**30
+    for id, printed in {"tpu-v4": 32, "tpu-v5e": 16, "tpu-v5p": 95, "tpu-v6e": 32, "tpu7x": 192, "trn2": 96}.items():
+        assert chip(id).hbm_bytes == printed * 2**30, "one convention: vendors count this memory in GiB"
     assert chip("h800").scale_up.bytes_per_s / chip("h800").scale_out.bytes_per_s == 4
 
 
@@ -351,13 +384,13 @@ def test_published_totals_agree_within_a_thousandth_where_they_are_exact_enough(
     assert all(abs(agreements[id].deviation) <= 1e-3 for id in agree)
     for id, found in agreements.items():
         assert found.verdict != "differs" or found.why, f"{id} differs by {found.deviation:.2%} and does not say why"
-        assert abs(found.deviation) < (0.07 if id.startswith("llammlein") else 0.01), (
-            id
-        )  # that paper prints its benchmark's count
+        # that paper prints its benchmark's count; Scout's vision encoder is nearly a billion of 109
+        assert abs(found.deviation) < (0.07 if id.startswith("llammlein") else 0.012 if "scout" in id else 0.01), id
     assert sorted(id for id, a in agreements.items() if a.verdict == "differs") == [
         "deepseek-v4-flash",
         "glm-4.5",
         "glm-4.6",
+        "llama-4-scout",
         "llammlein-1b",
         "llammlein-7b",
         "mistral-large-3",
@@ -481,7 +514,8 @@ def test_a_memory_tier_of_a_chip_is_that_chips(t):
 @by_id(
     "id, seconds",
     [
-        ("lpddr-grace", 0.9375),
+        ("lpddr-grace", 1.25),
+        ("lpddr-grace-c2c", 1.25),
         ("ddr5-3tb", 2.4414),
         ("ssd-9650-7t", 274.29),
         ("ssd-6550-61t", 5120),
@@ -490,6 +524,23 @@ def test_a_memory_tier_of_a_chip_is_that_chips(t):
 )
 def test_drain_times_climb_the_ladder(id, seconds):
     assert tier(id).drain_time() == pytest.approx(seconds, rel=1e-4)
+
+
+def test_a_link_reads_no_faster_than_the_memory_behind_it():
+    """A device read over a link bears the id of the memory behind it, and the link's name."""
+    ids = [t.id for t in catalogue.tiers()]
+    pairs = [(tier(a), tier(b)) for a in ids for b in ids if b.startswith(a + "-")]
+    assert [linked.id for _, linked in pairs] == ["lpddr-grace-c2c", "ddr5-3tb-pcie"]
+    for memory, linked in pairs:
+        assert linked.capacity_bytes == memory.capacity_bytes
+        assert linked.read_bytes_per_s <= memory.read_bytes_per_s
+
+
+def test_what_stream_measures_is_most_of_the_bandwidth_and_no_more():
+    """NVIDIA's guide: TRIAD scores 288 to 342 GB/s on a Grace of 480 GB, 75 to 95 % of the peak of one of 120 GB."""
+    low, high = 288e9, 342e9
+    rate = tier("lpddr-grace").read_bytes_per_s
+    assert high < rate and low / rate >= 0.75 and high / rate > 0.8
 
 
 def test_measured_products_are_no_faster_than_the_roofline():

@@ -391,7 +391,7 @@ DAY = {"hit": 0.563, "prefill": 73_700, "decode": 14_800}
 ORACLES = {
     "P1": [1],
     "P2": [144, 144 / 72, 4 * 144, 4 * 144 / (2 * 72)],
-    "P3": [2**20, 1e7, 2 * ACTIVE * 8e12 / (5e15 * KV)],
+    "P3": [10 * 2**20, 2 * ACTIVE * 8e12 / (5e15 * KV)],
     "P4": [2 / 6 / 0.3, SERVED / 2e12],
     "M1": [2, 4],
     "M2": [1, 1],
@@ -419,7 +419,7 @@ ORACLES = {
     "12.15": [4, 320 / 8, 144 / 8],
     "12.16": [2017, 2017],
     "12.19": [9e15 / 2 * 0.5 / 8e12, 562.5, 1125],
-    "12.20": [2**20 / 2**16],
+    "12.20": [10 * 2**20 / 2**16],
     "12.23": [2400 * 7168 * 2 / 64 / 50e9 + 5.6e-6],
     "N2": [2400, C * TOTAL / ACTIVE, C * 32],
     "N4": [0.0144, 288e9 / 22e12],
@@ -496,7 +496,7 @@ def test_overlap_by_plain_arithmetic():
 SAME = [  # what a lesson prints and the ledger finds: (claim, number of the part, lesson, its name there, digits)
     ("12.1", 1, "sparsity", "sparsity", 3),
     ("12.1", 2, "sparsity", "critical", 2),
-    ("P3", 2, "batching", "balanced", 2),
+    ("P3", 1, "batching", "balanced", 2),
     ("N9", 0, "batching", "gain_dense", 4),
     ("N9", 2, "batching", "gain", 2),
     ("M3", 2, "pricing", "margin_real", 2),
@@ -540,6 +540,28 @@ def test_what_the_ledger_finds_wasted_the_paging_lesson_finds_unused(id, part, n
 
     used = numbers.all()[name]
     assert f"{1 - row(id).parts[part].found:.{len(used.partition('.')[2].rstrip('%'))}%}" == used
+
+
+def test_what_sparse_attention_holds_is_what_the_pricing_lesson_says():
+    """656 bytes of entry and 132 of key, held for every token; read are all keys, and 2,048 entries."""
+    from blackboard.pricing import numbers
+
+    held = [(656 + 132) / (132 + 656 * 2048 / context) for context in (131_072, 1e6)]
+    assert [f"{ratio:.1f}" for ratio in held] == ["5.5", "5.9"]
+    assert [numbers.all()[name] for name in ("held_times", "held_million")] == ["5.5", "5.9"]
+    assert "holds 5.5 times the KV that it reads, at a million 5.9 times" in row("P1").because
+
+
+def test_the_first_sentences_count_the_numbers_as_the_ledger_does():
+    words = {2: "two", 4: "four"}
+    machine, net = (words[part.found] for part in row("M1").parts)
+    told = f"From {machine} numbers of the hardware and {net} of the model"
+    assert all(told in (ROOT / name).read_text("utf8") for name in ("README.md", "book/index.md"))
+
+
+def test_the_longest_of_the_catalogue_is_the_longest_of_its_models():
+    assert row("P3").parts[0].found == max(m.context_tokens for m in catalogue.models() if m.release < "2026-04-29")
+    assert [m.name for m in catalogue.models() if m.context_tokens == row("P3").parts[0].found] == ["Llama 4 Scout"]
 
 
 def test_lengths_and_speculation_are_those_that_the_lessons_print():

@@ -369,10 +369,10 @@ def test_cards_are_of_their_day(card):
 
 def test_a_card_that_ended_is_not_current():
     assert (
-        price("claude-sonnet-5.5@2026-06-30") not in costs.current()
+        price("claude-sonnet-5.5@2026-09-29") not in costs.current()
         and price("claude-sonnet-5.5@2026-10-07") in costs.current()
     )
-    assert price("claude-sonnet-5.5@2026-06-30") in costs.current("2026-10-06")
+    assert price("claude-sonnet-5.5@2026-09-29") in costs.current("2026-10-06")
 
 
 @every_card

@@ -77,7 +77,7 @@ ORACLES = {  # what an answer must print, by arithmetic that knows no formula of
 SAYS = {  # where the published card is wrong or silent, the answer says so
     "1.2": "multiply-add",
     "1.3": "a parameter is a byte",
-    "1.5": "until 22 July 2026",
+    "1.5": "touches nearly every expert",
     "1.7": "twice as many",
     "1.8": "upside down",
     "1.9": "holds only where",

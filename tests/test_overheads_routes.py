@@ -201,7 +201,8 @@ def test_the_question():
     assert found.floor < found.graph < found.eager and 0.7 < found.idle < 0.8
     weights = 2 * (model("llama-2-7b").n_total - 32_000 * 4_096)
     assert weights / found.graph / 2e12 == pytest.approx(0.72, abs=0.015)
-    assert found.read == pytest.approx(weights, rel=6e-3) and found.read > weights
+    moved = counted(kernels.fused("llama-2-7b", implied.GPT_FAST._replace(copies=False))).moved
+    assert weights < moved < found.weights, "operator by operator: cache and vectors, but one row of the embedding"
     assert 5 < found.each / implied.period("MPK", False) < 10
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from lessons import sig
 
+from blackboard.catalogue import measurement
 from blackboard.formula import FormulaError
 from blackboard.overtraining import equations as eq
 from blackboard.overtraining import numbers
@@ -112,7 +113,12 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "whole": "1.2·10²⁶",
         "ds_eta": sig(168e9 * days / 14.8e12 / 3),
         "ds_reading": f"{2 * (608 - 342) / (2 * 168 / 0.3):.0%}",
-        "models": "26",
+        "models": "27",
+        "large": "100 billion parameters",
+        "large_name": "Llama 4 Scout",
+        "large_times": sig(40e12 / 17e9 / 20),
+        "large_tokens": "40 trillion tokens",
+        "large_active": "17 billion parameters",
         "least_times": f"{0.78e12 / 540e9 / 20:.2f}",
         "rule_hoffmann": f"{equal(1.69, 406.4, 410.7, 0.34, 0.28) - 1:.1%}",
         "rule_besiroglu_poor": f"{equal(1.8172, 482.01, 2085.43, 0.3478, 0.3658, 0.3) - 1:.1%}",
@@ -128,6 +134,17 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "times_8": sig(15e12 / 8.03e9 / 20),
     }
     assert {name: told[name] for name in expected} == expected
+
+
+def test_the_figure_has_every_model_whose_tokens_the_catalogue_knows():
+    """By the makers' own tables of tokens: no model trained longer than those drawn, and who passes the lecture."""
+    rows = [row for id in ("training_gpu_hours", "training_tokens") for row in measurement(id).records()]
+    drawn = {p.name: p.tokens for p in numbers.placed()}
+    assert max(drawn.values()) == max(row["pretraining_tokens"] for row in rows) == 40e12
+    large = [row for row in rows if row["n_total"] > 100e9]
+    past = [row["model"] for row in large if row["pretraining_tokens"] / row["n_active"] > 2_000]
+    assert past == ["Llama 4 Scout"] == [name for name, tokens in drawn.items() if tokens == 40e12]
+    assert {row["model"].split("-A")[0] for row in large} <= {name.split("-A")[0] for name in drawn}
 
 
 def test_equal_costs_are_what_the_flashcard_says():

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from lessons import page
 
 from blackboard.case import RUNNING
+from blackboard.catalogue import model
 from blackboard.formula import FormulaError
 from blackboard.pipelining import equations as eq
 from blackboard.pipelining import numbers
@@ -21,6 +25,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "ratio_1": f"{2 * 8 / 8:g}",
         "ratio_4": f"{2 * 8 * 4 / 8:g}",
         "ratio_32": f"{2 * 32 / 8:g}",
+        "copies_here": "8",  # routed experts: the table shows them, and not the nine copies with the shared one
         "needed_here": f"{18 / 16:.1f}",
         "token_ms": "30 ms",
         "hop_us": f"{hop * 1e6:.0f} µs",
@@ -126,3 +131,9 @@ def test_what_makes_no_sense_is_refused():
         eq.bubble(stages=0.5, micro_batches=4)
     with pytest.raises(FormulaError, match="holds only where"):
         numbers.board(eq.context_fits, stages=1, chip_hbm=10e9)
+
+
+def test_the_table_of_the_case_shows_the_copies_that_the_text_counts():
+    shown = re.search(r"^constants\(.*show=\((.*)\)\)", page("pipelining").read_text("utf8"), re.M)[1]
+    assert '"top_k"' in shown and '"copies"' not in shown
+    assert numbers.all()["copies_here"] == f"{model('deepseek-v3').moe.active}"

@@ -43,6 +43,24 @@ def test_no_number_is_typed_into_prose(lesson):
     assert typed == set(), "compute it in numbers.py and glue it, or say in quoted.py where it is quoted from"
 
 
+def filled(lesson):
+    """The page with its values put in, each between marks of where it begins and ends."""
+    values = room(lesson, "numbers").all()
+    return re.sub(r"\{glue:text\}`(\w+)`", lambda found: f"\x02{values[found[1]]}\x03", prose(lesson))
+
+
+@every
+def test_no_two_numbers_run_into_each_other(lesson):
+    """ "With 64 585 GB": a value begins right after a number, or a number right after a value."""
+    beside = re.findall(r".{30}\d\x03?[ \u202f]\x02\d.{12}|.{30}\d\x03[ \u202f]\d.{12}", filled(lesson))
+    assert beside == [], "put a word between them"
+
+
+@every
+def test_no_number_is_printed_with_an_exponent(lesson):
+    assert re.findall(r".{20}\de[+-]?\d+", filled(lesson)) == [], "say it with a unit, or as a power of ten"
+
+
 @every
 def test_nothing_is_listed_that_no_sentence_quotes(lesson):
     assert set(QUOTED.get(lesson, {})) <= typed_numbers(prose(lesson)), "take it out of quoted.py"
@@ -72,6 +90,16 @@ def figure_cells(lesson):
 def test_alt_texts_are_the_computed_ones(lesson, name, alt):
     computed = room(lesson, "figures").alt(name)
     assert alt == computed, f"write this into the page:\n{computed}"
+
+
+@every
+def test_no_quantity_has_two_limits_at_one_place(lesson):
+    """Rows of a table of limits: what goes where, and of which quantity."""
+    formulas = vars(room(lesson, "equations"))
+    [table] = re.findall(r"^limits\(\[(.*?)^\]\)", text(lesson), re.S | re.M)
+    rows = re.findall(r"\(eq\.(\w+), (.+?), (\S+), \"", table)
+    places = [(formulas[name].symbol, variable, to) for name, variable, to in rows]
+    assert len(rows) >= 3 and len(set(places)) == len(places)
 
 
 @every

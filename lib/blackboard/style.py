@@ -18,7 +18,7 @@ COLOURS = {
     "muted": "#6B6B6B",
 }
 
-# What letters in these colours are written in: at least 4.5 to 1 against the page, as a text must be and a mark need not
+# What letters in these colours are written in: 4.5 to 1 against the page at least, as a text must and a mark need not
 GROUNDS = {"light": "#FFFFFF", "dark": "#121212"}
 INKS = {
     "light": {**COLOURS, "kv": "#B34E00", "accent": "#007A5A", "second": "#B0407D", "third": "#8F6200"},

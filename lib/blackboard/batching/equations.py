@@ -40,7 +40,7 @@ weight_time = Formula(
     "t_weights",
     n_total * bytes_per_param / real_bandwidth,
     "s",
-    "all weights are read once per step, whatever the batch",
+    "a step whose batch touches every expert reads all weights, once",
     ("the batch is large enough to touch every expert", "each weight is read from memory once"),
     lecture("0:05:05"),
 )
@@ -78,7 +78,7 @@ latency_floor = Formula(
     "t_floor",
     limit(memory_time.typed, batch, 0, "+"),
     "s",
-    "no batch, however small, finishes a step sooner than the weights are read",
+    "no batch that touches nearly every expert finishes a step sooner than all weights are read",
     weight_time.assumes,
     lecture("0:10:20"),
 )

@@ -50,8 +50,8 @@ guess = Estimate(
     answer=lambda v: take(eq.batching_gain, v),
     second=lambda v: (v["n_total"] * v["bytes_per_param"] / v["bandwidth"]) / (2 * v["n_active"] / v["flops"]),
     means=(
-        "Thousands. The weights are read once per step whatever the batch, so a token alone pays for all of that"
-        " reading."
+        "Thousands. A step reads all weights once, for one sequence as for thousands, so a token alone pays for all of"
+        " that reading."
     ),
     mistakes=(
         Mistake(
@@ -236,8 +236,8 @@ floor = Quantity(
     level="medium",
     ask=(
         "{net_name} stores {n_total} and activates {n_active} for each token. A weight takes {bytes_per_param}. The"
-        " server, {machine_name}, reads {bandwidth} in all. How long does a step take at least, however small the"
-        " batch?"
+        " server, {machine_name}, reads {bandwidth} in all. How long does a step take at least, if its batch"
+        " touches every expert?"
     ),
     draw=RACKS | {"bytes_per_param": (FP8, BF16)},
     derive=rack,

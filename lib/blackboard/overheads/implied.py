@@ -10,13 +10,14 @@ from functools import cache
 from typing import NamedTuple
 
 from blackboard import catalogue, units
+from blackboard.architecture import bytes_per_param
 from blackboard.batching import equations as step
 from blackboard.case import RUNNING
 from blackboard.catalogue import measurement
 from blackboard.formula import take
 from blackboard.overheads import equations as eq
 from blackboard.overheads import kernels
-from blackboard.overheads.kernels import FUSABLE, Plan, counted, times
+from blackboard.overheads.kernels import FUSABLE, Plan, times
 from blackboard.racks import equations as racks
 
 US = units.factor("us")
@@ -46,8 +47,8 @@ class Decoded(NamedTuple):
     graph: float
     kernels: int  # an operation a kernel
     fused: int
-    read: float  # bytes of weights and cache that a fused step reads
-    floor: float  # s to read them at the datasheet's bandwidth
+    weights: float  # bytes of all parameters
+    floor: float  # s to read them once at the datasheet's bandwidth
 
     @property
     def each(self) -> float:
@@ -68,14 +69,14 @@ def gpt_fast() -> Decoded:
         for row in measurement("gpt_fast_steps").records(weights="float16")
     }
     plain, fast = (read("llama-2-7b", GPT_FAST) for read in (kernels.eager, kernels.fused))
-    moved = counted(kernels.fused("llama-2-7b", GPT_FAST._replace(copies=False))).moved
+    weights = bytes_per_param("bf16") * catalogue.model("llama-2-7b").n_total
     return Decoded(
         1 / rate["eager"],
         1 / rate["torch.compile"],
         len(plain),
         len(fast),
-        moved,
-        moved / catalogue.chip("a100-80gb").bandwidth,
+        weights,
+        weights / catalogue.chip("a100-80gb").bandwidth,
     )
 
 

@@ -15,9 +15,10 @@ LATE = 64  # sequences: a batch of decoding whose vectors are weighed
 
 def opening() -> dict[str, str]:
     """The question: one model at batch 1, before and after."""
-    found, net = implied.gpt_fast(), model("llama-2-7b")
+    found = implied.gpt_fast()
     return {
-        "llama_bytes": pretty(2 * net.n_total, "byte", 3),
+        "llama_bytes": pretty(found.weights, "byte", 3),
+        "a100_bandwidth": pretty(chip("a100-80gb").bandwidth, "byte/s", 4),
         "llama_floor": pretty(found.floor, "s", 2),
         "llama_rate": significant(1 / found.floor, 2),
         "eager_rate": significant(1 / found.eager, 3),

@@ -20,14 +20,13 @@ from blackboard.drawing import Drawing, alt_of, arrow, beside, done, listed, nam
 from blackboard.formula import take
 from blackboard.overtraining import equations as eq
 from blackboard.overtraining import numbers, simulation
-from blackboard.overtraining.numbers import BOARD, FITS, PRESCRIBED, ROUNDED
+from blackboard.overtraining.numbers import BOARD, FACTOR, FITS, PRESCRIBED, ROUNDED
 from blackboard.style import COLOURS
 from blackboard.units import significant
 
 BILLION, TRILLION = 1e9, 1e12
 SMALL = 10  # points: the least that a phone shows well
 FIT, REFIT = FITS["hoffmann"], FITS["besiroglu"]
-FACTOR = ROUNDED / (PRESCRIBED * BOARD["n_active"])  # the lecture's over-training, 1:31:43
 
 
 def alt(name: str, *args: Any) -> str:

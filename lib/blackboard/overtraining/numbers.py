@@ -13,7 +13,7 @@ from blackboard.overtraining import equations as eq
 from blackboard.overtraining import simulation
 from blackboard.overtraining.equations import PRESCRIBED
 from blackboard.summary import Page, table
-from blackboard.units import factor, significant
+from blackboard.units import factor, pretty, significant
 
 DAY, YEAR = factor("day"), 365 * factor("day")
 # the lecture's numbers: 1:29:49 to 1:31:34
@@ -30,6 +30,8 @@ GENEROUS, ROUNDED, RUMOUR = (
     200e12,
     150e12,
 )  # tokens/s before dividing; tokens served as rounded; rumoured tokens of training, 1:31:01
+FACTOR = ROUNDED / (PRESCRIBED * BOARD["n_active"])  # the lecture's over-training, 1:31:43
+LARGE = 100e9  # stored parameters, from which on we call a model large
 CARD = {"decode_efficiency": 1 / 3, "rl_flop": 3}  # one of the lecture's flashcards
 FITS = {"hoffmann": "Hoffmann, as printed", "besiroglu": "Besiroglu"}
 SARDANA = 13e9, 2e12  # parameters and tokens served of the paper's example, its figure 1
@@ -255,7 +257,13 @@ def models_placed() -> dict[str, str]:
     known = {p.name: p for p in placed()}
     times = lambda name, per="per_active": significant(getattr(known[name], per) / PRESCRIBED, 2)
     least, most = placed()[0], placed()[-1]
+    [large] = [p for p in placed() if p.n_total > LARGE and p.per_active > FACTOR * PRESCRIBED]
     return {
+        "large": pretty(LARGE, "parameter"),
+        "large_name": large.name,
+        "large_times": times(large.name),
+        "large_tokens": pretty(large.tokens, "token", 2),
+        "large_active": pretty(large.n_active, "parameter", 2),
         "times_v3": times("DeepSeek-V3"),
         "times_v3_total": times("DeepSeek-V3", "per_total"),
         "times_k2": times("Kimi K2"),

@@ -49,7 +49,7 @@ def step_of_price() -> dict[str, str]:
         "kv_fp8": kv(BOARD["flops"]),
         "kv_fp4": kv(2 * BOARD["flops"]),
         "kv_bf16": kv(BOARD["flops"] / 2),
-        "wrong_l": f"{take(eq.kv_implied, BOARD) * BOARD['step_context'] ** 2:.1e}",
+        "wrong_l": pretty(take(eq.kv_implied, BOARD) * BOARD["step_context"] ** 2, "byte", 2),
         "heads": f"{take(eq.kv_of_heads, HEADS):,.0f}",
         "heads_bf16": f"{take(eq.kv_of_heads, HEADS, kv_value_bytes=2):,.0f}",
         "kv_v3": f"{net('deepseek-v3'):,.0f}",
@@ -159,6 +159,7 @@ def long() -> dict[str, str]:
     sparse, dense = (model(id).kv_read_bytes(FAR, VLLM) for id in ("deepseek-v3.2", "deepseek-v3"))
     group = model("deepseek-v3.2").attention[0]
     entry, key = group.entry(VLLM), group.key(VLLM)
+    held = lambda context: group.held(context, VLLM) / group.read(context, VLLM)
     net = model("llama-3.1-405b")
     again = net.attention_flop(1) / net.kv_bytes_per_token()
     return {
@@ -174,6 +175,8 @@ def long() -> dict[str, str]:
         "dense_read": pretty(dense, "byte"),
         "sparse_read": pretty(sparse, "byte"),
         "sparse_saving": significant(dense / sparse, 2),
+        "held_times": significant(held(FAR), 2),
+        "held_million": significant(held(1e6), 2),
         "sparse_most": significant(entry / key, 3),
         "sparse_more": f"{key / entry:.0%}",
         "entry": f"{entry:g}",
@@ -277,9 +280,9 @@ def drains() -> dict[str, str]:
     hbm = [row.drain_time() for row in chips() if row.confirmed]
     return {
         "drain_hbm": f"{min(hbm) * 1e3:.0f} to {max(hbm) * 1e3:.0f} ms",
-        "drain_ddr": f"{known['ddr5-3tb']:.1f}",
+        "drain_ddr": f"{known['ddr5-3tb']:.3g}",
         "drain_ddr_pcie": f"{known['ddr5-3tb-pcie']:.0f}",
-        "drain_grace": f"{known['lpddr-grace']:.1f}",
+        "drain_grace": f"{known['lpddr-grace']:.3g}",
         "drain_ssd_least": f"{min(ssds) / 60:.0f} minutes",
         "drain_ssd_most": f"{max(ssds) / HOUR:.0f} hours",
         "drain_hdd": hours("hdd-exos30"),

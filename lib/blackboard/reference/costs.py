@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cache
 from itertools import takewhile
 from typing import Any, NamedTuple
@@ -473,8 +474,8 @@ def doubts(found: Bill) -> str:
 
 
 def usd(value: float, digits: int = 2) -> str:
-    """Dollars and cents, or below a dollar so many digits."""
-    return f"${value:,.2f}" if value >= 1 else f"${significant(value, digits)}"
+    """Dollars and cents, or below a dollar so many digits, never with an exponent."""
+    return f"${value:,.2f}" if value >= 1 else f"${Decimal(significant(value, digits)):f}"
 
 
 def _called(card: PriceCard, mark: str = "") -> str:
@@ -1103,7 +1104,7 @@ def _saving() -> dict[str, str]:
 def _stepping() -> dict[str, str]:
     card, answer = _newest("gemini-3.1-pro-preview"), workloads()["document"].answer
     below, beyond = (asked_once(card, card.above.tokens + n, answer) for n in (0, 1))
-    was = price("claude-sonnet-5.5@2026-06-30").usd_per_Mtok.cached_read
+    was = price("claude-sonnet-5.5@2026-09-29").usd_per_Mtok.cached_read
     now = price("claude-sonnet-5.5@2026-10-07")
     return {
         "stepped": str(sum(c.above is not None for c in current())),

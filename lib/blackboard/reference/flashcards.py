@@ -116,8 +116,9 @@ TEXTS = (
         "0:05:05",
         "For how long does a step read memory? Two things are read.",
         (
-            "{=batching.memory_time}The weights once, whatever the batch; and for every sequence the KV cache of its"
-            " whole context. The published card leaves out {$bytes_per_param}: on the board a parameter is a byte."
+            "{=batching.memory_time}The weights once, all of them if the batch touches every expert; and for every"
+            " sequence the KV cache of its whole context. The published card leaves out {$bytes_per_param}: on the"
+            " board a parameter is a byte."
         ),
     ),
     (
@@ -140,9 +141,10 @@ TEXTS = (
         "0:10:20",
         "Why does a step not become as fast as one likes when the batch shrinks?",
         (
-            "{=batching.latency_floor}All stored weights are read in every step, for however few sequences. The"
-            " published card said the active ones until 22 July 2026, for DeepSeek-V3 {sparsity} times too few. Only a"
-            " batch of one reads about as little, for its token is routed to a few experts."
+            "{=batching.latency_floor}A batch that touches nearly every expert reads all stored weights, however few"
+            " sequences that takes. The published card said the active ones until 22 July 2026, for DeepSeek-V3"
+            " {sparsity} times too few. Fewer sequences touch fewer experts, and a batch of one, whose token is routed"
+            " to a few of them, reads about that little."
         ),
     ),
     (

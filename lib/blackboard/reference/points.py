@@ -49,7 +49,6 @@ from blackboard.units import factor
 ledger = Ledger()
 DAY = "2026-04-29"  # of the lecture
 DIES = {"gb200-nvl72": 2, "rubin-ultra-kyber": 4}  # of one package
-SCOUT = 10e6  # tokens of context, Llama 4 Scout's card
 ADOPTED = ("GLM-5",)  # models of other makers with DeepSeek's sparse attention that we read of, by their report
 
 
@@ -61,11 +60,12 @@ def of(*rows) -> tuple[str, ...]:
 # --- five predictions -------------------------------------------------------------------------------------------------
 
 
-def sparse_saving(context: float) -> float:
-    """How many times less KV DeepSeek-V3.2 reads than it holds, in vLLM's layout."""
+def held_per_read(context: float) -> float:
+    """How many times the KV that it reads DeepSeek-V3.2 holds, index keys counted in both, in vLLM's layout."""
     group = model("deepseek-v3.2").attention[0]
-    sizes = {"entry_bytes": group.entry(priced.VLLM), "index_bytes": group.key(priced.VLLM), "selected": group.top_k}
-    return take(pricing.sparse_saving, sizes, context=context)
+    entry, key = group.entry(priced.VLLM), group.key(priced.VLLM)
+    sizes = {"entry_bytes": entry, "index_bytes": key, "selected": group.top_k}
+    return context * (entry + key) / take(pricing.sparse_read, sizes, context=context)
 
 
 @ledger.enter(
@@ -75,13 +75,13 @@ def sparse_saving(context: float) -> float:
     says="Sparse attention of DeepSeek's kind will spread.",
     who=("B prediction 1", "lecture 0:12:25"),
     at=Place("pricing", "Reading less of it"),
-    formulas=("pricing.sparse_saving",),
+    formulas=("pricing.sparse_read",),
     sources=("deepseekv32", "glm5", *of(model("deepseek-v3.2"))),
     because={
         HOLDS: (
             "With no date and no measure it could hardly fail; the lecture predicts nothing, it praises. But so far"
             " yes: DeepSeek-V3.2 had it in {sold}, and {who}, of another maker, took it over in {when}. At {far:6}"
-            " tokens of context DeepSeek-V3.2 holds {saving:2} times the KV that it reads, at a million {more:3} times."
+            " tokens of context DeepSeek-V3.2 holds {held:2} times the KV that it reads, at a million {more:2} times."
         )
     },
 )
@@ -90,8 +90,8 @@ def sparse_attention() -> Found:
         Part("models of other makers with it, that we read of", (1, math.inf), len(ADOPTED), said="some"),
         who=ADOPTED[0],
         when=cited("glm5").date[:4],
-        saving=sparse_saving(priced.FAR),
-        more=sparse_saving(1e6),
+        held=held_per_read(priced.FAR),
+        more=held_per_read(1e6),
         far=priced.FAR,
         sold=model("deepseek-v3.2").release[:4],
     )
@@ -139,7 +139,7 @@ def longest(before: str) -> float:
     who=("B prediction 3", "C 19", "lecture 1:51:19–1:55:05"),
     at=Place("pricing", "Did contexts stop growing, and why?"),
     formulas=("batching.balanced_context",),
-    sources=of(model("llama-4-maverick"), model("deepseek-v3")),
+    sources=of(model("llama-4-scout"), model("deepseek-v3")),
     because={
         FAILS: (
             "Longer contexts were on offer a year before the lecture. Where cost balances depends on the cache of a"
@@ -153,7 +153,6 @@ def contexts() -> Found:
     board = RUNNING(step.balanced_context, kv_bytes_per_token=model("lecture-moe").kv_bytes_per_token())
     return found(
         Part("longest context of an open model in our catalogue", (100e3, 200e3), longest(DAY), "token"),
-        Part("Llama 4 Scout, which is not in it", (100e3, 200e3), SCOUT, "token"),
         Part("balanced context of DeepSeek-V3", (100e3, 200e3), v3, "token"),
         board=board,
         v3=v3,
@@ -1009,7 +1008,7 @@ def three_hundred_to_one() -> Found:
     who=("lecture 1:51:19–1:55:05", "C 19"),
     at=Place("pricing", "Did contexts stop growing, and why?"),
     formulas=("pricing.context_flop",),
-    sources=of(model("llama-4-maverick"), model("mixtral-8x22b")),
+    sources=of(model("llama-4-scout"), model("mixtral-8x22b")),
     because={
         FAILS: (
             "A million tokens were for sale when the lecture was recorded, from Gemini since 2024. What most requests"
