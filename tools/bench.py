@@ -10,14 +10,19 @@ import gzip
 import itertools
 import os
 import platform
+import re
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 import timeit
 from pathlib import Path
 
+from mutate import copy_tracked
+
 ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = "lib/blackboard/paging/figures.py"  # edited to see what runs again
 sys.path.insert(0, str(ROOT / "tests"))  # the browser and the server that the tests use
 
 
@@ -87,19 +92,40 @@ def checks() -> None:
                 say(f"{lesson}: check, {kind} (slowest of {len(ms)})", max(ms), "ms", "aim ≤ 5")
 
 
-def lessons() -> None:
-    """Seconds that a page's cells take in a fresh kernel."""
-    import build
-    from nbclient import NotebookClient
+def build_copy(project: Path) -> tuple[float, str]:
+    """Seconds of one build of a copy of the project, and what it printed."""
+    start = time.perf_counter()
+    done = subprocess.run([sys.executable, project / "tools" / "build.py"], cwd=project, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"the book does not build:\n{done.stdout}{done.stderr}")
+    return time.perf_counter() - start, done.stdout
 
-    os.environ["BLACKBOARD_PAGE"] = "1"
-    for path in build.pages():
-        notebook = build.read_notebook(path)
-        if notebook is None:
-            continue
+
+def books() -> None:
+    """The build: from an empty cache with each notebook's seconds, then after an edit of prose and one of a lesson."""
+    with tempfile.TemporaryDirectory() as scratch:
+        project = Path(scratch)
+        copy_tracked(ROOT, project)
+        seconds, told = build_copy(project)
+        say("make book from an empty cache", seconds, "s", "aim ≤ 90")
+        for name, count, ran in re.findall(r"^(\S+) +cell (\d+)/\2  ([\d.]+) s$", told, re.M):
+            say(f"of which {name}, {count} cells", float(ran), "s")
+        edits = {"prose": ("book/batching.md", "\nOne more sentence.\n"), "a lesson's package": (PACKAGE, "# edited\n")}
+        for what, (name, more) in edits.items():
+            with open(project / name, "a", encoding="utf8") as file:
+                file.write(more)
+            seconds, told = build_copy(project)
+            ran = re.search(r"(\d+) notebooks run", told)[1]
+            say(f"after an edit of {what}, {ran} notebooks run", seconds, "s", "aim ≤ 5" if what == "prose" else "")
+
+
+def suites() -> None:
+    """The two commands that check: without browser and notebooks, and all of it with the book's build."""
+    for command, aim in (("check", "aim ≤ 60"), ("test", "aim ≤ 600")):
         start = time.perf_counter()
-        NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(path.parent)}}).execute()
-        say(f"run {path.relative_to(ROOT)}", time.perf_counter() - start, "s")
+        done = subprocess.run([sys.executable, "tools/course.py", command], cwd=ROOT, capture_output=True, text=True)
+        last = done.stdout.strip().splitlines()[-1:]
+        say(f"make {command}", time.perf_counter() - start, "s", f"{aim}: {' '.join(last).strip('= ')}")
 
 
 def weights(browser, server: str, site: Path) -> None:
@@ -193,7 +219,7 @@ def main() -> None:
         f"{platform.python_implementation()} {platform.python_version()} on {platform.machine()}, {os.cpu_count()}"
         " cores"
     )
-    for part in (formulas, imports, checks, lessons, site):
+    for part in (formulas, imports, checks, books, site, suites):
         part()
 
 

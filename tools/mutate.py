@@ -256,14 +256,12 @@ def find_killer(root: Path, mutation: tuple[str, str, str], stages: int) -> str:
         path.write_text(original, "utf8")
 
 
-def copy_project(root: Path, target: Path) -> None:
-    """What git tracks, and the built site, so that a mutant builds only what it changes."""
+def copy_tracked(root: Path, target: Path) -> None:
+    """Copy every file that git tracks."""
     names = subprocess.check_output(["git", "ls-files", "-z"], cwd=root, text=True).split("\0")
     for name in filter(None, names):
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(root / name, target / name)
-    if (root / "_build").exists():
-        shutil.copytree(root / "_build", target / "_build")
 
 
 def check_mutations(root: Path) -> None:
@@ -288,7 +286,9 @@ def main() -> int:
     survived = 0
     numbers = wanted.numbers or range(1, len(MUTATIONS) + 1)
     with tempfile.TemporaryDirectory() as scratch:
-        copy_project(wanted.root.resolve(), Path(scratch))
+        copy_tracked(wanted.root.resolve(), Path(scratch))
+        if (wanted.root / "_build").exists():  # a mutant then builds only what it changes
+            shutil.copytree(wanted.root / "_build", Path(scratch) / "_build")
         for number in numbers:
             name, before, after = MUTATIONS[number - 1]
             killer = find_killer(Path(scratch), MUTATIONS[number - 1], wanted.stages)
