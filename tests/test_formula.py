@@ -240,3 +240,14 @@ def test_every_argument_changes_the_answer():
             other = [(n, {**p, n: p[n] * f}) for n in formula.free for f in (1.5, 0.7)]
             moved |= {n for n, q in other if takes(formula, q) and formula(**q) != formula(**p)}
         assert moved == set(formula.free), formula.name
+
+
+def test_symbols_that_a_formula_does_not_need_are_no_slow_call(monkeypatch):
+    """A model's and a chip's symbols, of which a formula takes some, are not made into arrays; wrong ones are told."""
+    from blackboard.batching.equations import kv_time
+
+    known = {"batch": 2, "context": 10, "kv_bytes_per_token": 5, "bandwidth": 50, "top_k": 8, "layers": 61.0}
+    assert kv_time(**known | {"top_k": [8, 4]}).shape == (2,)
+    monkeypatch.setattr(type(kv_time), "_broadcast", lambda self, values: values)
+    assert kv_time(**known) == 2.0
+    assert kv_time(**known | {"top_k": -1})["top_k"] == -1

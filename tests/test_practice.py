@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -311,6 +312,112 @@ def silly():
         lambda **k: k,
     )
     yield from (units.Quantity(3, "s"), units.Quantity(np.arange(3), "s"), units.Quantity(1, "byte"))
+
+
+def doubled(times: int):
+    """A SymPy expression of a few parts, each of which occurs twice in the next: 2 ** times in all."""
+    import sympy
+
+    out = sympy.Symbol("B")
+    for _ in range(times):
+        out = sympy.Mul(out + 1, out + 2, evaluate=False)
+    return out
+
+
+@pytest.mark.parametrize("problem", [view.problem for view in problems("batching")], ids=lambda p: p.id)
+def test_of_a_sympy_expression_no_more_is_read_than_an_answer_may_have(problem):
+    """Read to its end, the first would take longer than the universe is old; the second has a billion members."""
+    import sympy
+
+    for answer in (doubled(100), sympy.Range(10**9), sympy.Float("1.5", 50_000) * sympy.Symbol("B")):
+        assert problem.check(answer, problem.values()).kind == "type"
+
+
+def test_a_short_sympy_expression_is_still_read():
+    problem = next(view.problem for view in problems("batching") if view.problem.kind == "expression")
+    right = problem.formula.expr
+    assert problem.check(right, {}).ok and problem.check(right + sum(right.free_symbols), {}).kind == "unit"
+
+
+# --- the work that a pattern does ------------------------------------------------------------------------------------
+
+
+def ends(items, text: str, at: int, count: list[int]):
+    """Where matches of a parsed pattern end, in the order in which a backtracking matcher tries them; steps counted."""
+    if not items:
+        yield at
+        return
+    (op, argument), rest = items[0], items[1:]
+    count[0] += 1
+    for end in _item(str(op), argument, text, at, count):
+        yield from ends(rest, text, end, count)
+
+
+def _item(op: str, argument, text: str, at: int, count: list[int]):
+    if op in ("MAX_REPEAT", "MIN_REPEAT"):
+        yield from _repeated(*argument, op == "MAX_REPEAT", text, at, count)
+    elif op == "SUBPATTERN":
+        yield from ends(list(argument[-1]), text, at, count)
+    elif op == "BRANCH":
+        for each in argument[1]:
+            yield from ends(list(each), text, at, count)
+    elif op == "ASSERT_NOT":
+        yield from [] if any(True for _ in ends(list(argument[1]), text, at, count)) else [at]
+    elif op == "AT":
+        yield from [at] if at == (0 if "BEGIN" in str(argument) else len(text)) else []
+    elif at < len(text) and _holds(op, argument, text[at]):
+        yield at + 1
+
+
+def _repeated(low, high, inner, greedy: bool, text: str, at: int, count: list[int]):
+    more = (
+        end
+        for middle in (ends(list(inner), text, at, count) if high else ())
+        if middle > at
+        for end in _repeated(max(0, low - 1), high - 1, inner, greedy, text, middle, count)
+    )
+    if greedy:
+        yield from more
+    if not low:
+        yield at
+    if not greedy:
+        yield from more
+
+
+def _holds(op: str, argument, character: str) -> bool:
+    if op == "ANY":
+        return True
+    if op == "LITERAL":
+        return character.lower() == chr(argument).lower()
+    if op == "RANGE":
+        return argument[0] <= ord(character) <= argument[1]
+    if op == "CATEGORY":
+        named = {"CATEGORY_SPACE": r"\s", "CATEGORY_NOT_SPACE": r"\S", "CATEGORY_DIGIT": r"\d"}
+        return bool(re.match(named[str(argument)], character))
+    assert op == "IN", op
+    return any(_holds(str(one), more, character) for one, more in argument)
+
+
+def steps(pattern: str, text: str) -> int:
+    """Steps in which a backtracking matcher finds whether a pattern matches a text from end to end."""
+    count = [0]
+    any(end == len(text) for end in ends(list(re._parser.parse(pattern, re.I | re.S)), text, 0, count))
+    return count[0]
+
+
+PAGE = (Path(__file__).resolve().parent.parent / "book" / "_static" / "practice.js").read_text(encoding="utf8")
+PATTERNS = {"library": answers._NUMBER.pattern, "page": re.search(r"const NUMBER = /(.*)/i;", PAGE)[1]}
+
+
+@pytest.mark.parametrize("where", PATTERNS)
+@pytest.mark.parametrize(
+    "text", ["{}x", "{}~{}x", "{}${}x", "1{}", "1{}x", "1{}/{}x", "1{}e{}x", "{}~{}${}1{}e{}1{}/{}1{}x"]
+)
+def test_blanks_before_a_number_are_read_one_way(where, text):
+    """With twice the blanks a pattern takes at most four times the steps, as one loop in another would."""
+    pattern = PATTERNS[where].replace("[^]", r"[\s\S]")
+    few, many = (steps(pattern, text.replace("{}", " " * blanks)) for blanks in (10, 20))
+    assert few < many < 5 * few
 
 
 @pytest.mark.parametrize("problem", ALL)

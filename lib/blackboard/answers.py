@@ -348,7 +348,11 @@ class _Parser:
 
     def power(self):
         if self.take("-"):
+            self.depth += 1
+            if self.depth > 40:
+                raise Unreadable("Too many signs.")
             inner = self.power()
+            self.depth -= 1
             return lambda p: -inner(p)
         base = self.value()
         if self.take("^"):
@@ -393,13 +397,26 @@ class _Parser:
 def expression(given: Any, names: Mapping[str, Sequence[str]]) -> Callable[[Mapping[str, float]], float]:
     """A function of a point from a typed formula, or from a SymPy expression; `names` gives each symbol's spellings."""
     if type(given) is not str:
-        if not str(type(given).__module__).startswith("sympy.") or given.count_ops() > 200:
-            raise Unreadable("Write the formula as text, such as 'a * b / c', or give a SymPy expression.")
+        if not str(type(given).__module__).startswith("sympy.") or not _is_short(given):
+            raise Unreadable("Write the formula as text, such as 'a * b / c', or give a short SymPy expression.")
         given = str(given).replace("Max(", "max(").replace("Min(", "min(")
     if len(given) > LONGEST:
         raise Unreadable(f"That formula is longer than {LONGEST} characters.")
     compute = _Parser(given.split("=")[-1] if given.count("=") == 1 else given, names).whole()
     return lambda point: _total(compute, point)
+
+
+def _is_short(given: Any) -> bool:
+    """Whether a SymPy expression may be printed: one with more parts, or such digits, is longer than an answer may be.
+
+    It looks at no more parts than that, however often a part occurs in the whole.
+    """
+    import sympy
+
+    for parts, part in enumerate(sympy.preorder_traversal(given), 1):
+        if parts > 2 * LONGEST or isinstance(part, sympy.Float) and part._prec > 10 * LONGEST:
+            return False
+    return True
 
 
 def _total(compute: Callable, point: Mapping[str, float]) -> float:
