@@ -18,10 +18,18 @@ COLOURS = {
     "muted": "#6B6B6B",
 }
 
-# What letters in these colours are written in: at least 4.5 to 1 against the page, as a text must be and a mark need not
+# What a text of these colours is written in: at least 4.5 to 1 against the ground, also a tinted one; marks need less
 GROUNDS = {"light": "#FFFFFF", "dark": "#121212"}
 INKS = {
-    "light": {**COLOURS, "kv": "#B34E00", "accent": "#007A5A", "second": "#B0407D", "third": "#8F6200"},
+    "light": {
+        **COLOURS,
+        "compute": "#005A8C",
+        "kv": "#A84800",
+        "weights": "#754A22",
+        "accent": "#006B4E",
+        "second": "#A63A75",
+        "third": "#8A5E00",
+    },
     "dark": {
         **COLOURS,
         "compute": "#56B4E9",
