@@ -26,9 +26,10 @@ INKS = {
         "compute": "#005A8C",
         "kv": "#A84800",
         "weights": "#754A22",
-        "accent": "#006B4E",
+        "accent": "#006047",
         "second": "#A63A75",
-        "third": "#8A5E00",
+        "third": "#805700",
+        "muted": "#5A5A5A",
     },
     "dark": {
         **COLOURS,
@@ -42,10 +43,10 @@ INKS = {
 }
 
 
-def ink(colour: str, theme: str = "light") -> str:
-    """What a text is written in that bears a colour of the palette; any other colour stays."""
+def ink(colour: str) -> str:
+    """What a text on paper is written in that bears a colour of the palette; any other colour stays."""
     known = {value: name for name, value in COLOURS.items()}
-    return INKS[theme][known[colour]] if colour in known else colour
+    return INKS["light"][known[colour]] if colour in known else colour
 
 
 def on_page() -> bool:
