@@ -13,7 +13,7 @@ from matplotlib.text import Text
 from blackboard import drawing
 from blackboard.batching.figures import WORKED
 from blackboard.case import RUNNING
-from blackboard.style import COLOURS
+from blackboard.style import COLOURS, INKS
 
 LONG = RUNNING._replace(context=20_000)  # beyond batching's balanced context: no kink
 MORE = {
@@ -71,12 +71,12 @@ def test_figure_has_alt_text(figures, name, args):
 def test_lines_and_words_have_colours_of_the_palette(figures, name, args):
     """Colour-blind safe: every curve has a colour of the palette, and every text too, or black."""
     figure = getattr(figures, name)(*args)
-    known = {to_hex(colour) for colour in COLOURS.values()}
+    known, inks = ({to_hex(colour) for colour in palette.values()} for palette in (COLOURS, INKS["light"]))
     lines = {
         to_hex(line.get_color()) for axes in figure.axes for line in axes.get_lines() if line.get_linestyle() != "None"
     }
     texts = {to_hex(text.get_color()) for text in figure.findobj(Text) if text.get_text()}
-    assert lines <= known and texts <= known | {"#000000", "#ffffff"}
+    assert lines <= known and texts <= inks | {"#000000", "#ffffff"}
 
 
 def drawn_texts(figure):

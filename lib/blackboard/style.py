@@ -18,10 +18,19 @@ COLOURS = {
     "muted": "#6B6B6B",
 }
 
-# What letters in these colours are written in: 4.5 to 1 against the page at least, as a text must and a mark need not
+# What a text of these colours is written in: at least 4.5 to 1 against the ground, also a tinted one; marks need less
 GROUNDS = {"light": "#FFFFFF", "dark": "#121212"}
 INKS = {
-    "light": {**COLOURS, "kv": "#B34E00", "accent": "#007A5A", "second": "#B0407D", "third": "#8F6200"},
+    "light": {
+        **COLOURS,
+        "compute": "#005A8C",
+        "kv": "#A84800",
+        "weights": "#754A22",
+        "accent": "#006047",
+        "second": "#A63A75",
+        "third": "#805700",
+        "muted": "#5A5A5A",
+    },
     "dark": {
         **COLOURS,
         "compute": "#56B4E9",
@@ -34,10 +43,10 @@ INKS = {
 }
 
 
-def ink(colour: str, theme: str = "light") -> str:
-    """What a text is written in that bears a colour of the palette; any other colour stays."""
+def ink(colour: str) -> str:
+    """What a text on paper is written in that bears a colour of the palette; any other colour stays."""
     known = {value: name for name, value in COLOURS.items()}
-    return INKS[theme][known[colour]] if colour in known else colour
+    return INKS["light"][known[colour]] if colour in known else colour
 
 
 def on_page() -> bool:

@@ -433,7 +433,6 @@ def prefix_blocks() -> Drawing:
                 str(block),
                 ha="center",
                 va="center",
-                color="white" if who in ("0", "1", "2") else "black",
             )
         axes.text(
             11.6, top + 0.95, "free: " + " ".join(map(str, queue)), va="center", ha="right", color=COLOURS["muted"]

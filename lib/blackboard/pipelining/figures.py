@@ -242,7 +242,6 @@ def _served(axes, run: Timeline, end: float) -> None:
                 str(box.micro_batch),
                 ha="center",
                 va="center_baseline",
-                color="white" if mine else "black",
             )
     _racks(axes, run.devices)
     axes.set(xlim=(0, end), xticks=range(0, end + 1, RACKS))
