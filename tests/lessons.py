@@ -1,20 +1,15 @@
-"""Which lessons are whole, and where their things stand: what the tests over all lessons are parametrised by."""
+"""Which lessons there are, and where their things stand: what the tests over all lessons are parametrised by."""
 
 import importlib
 import inspect
 from pathlib import Path
 
-from blackboard import practice
+import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 LIB = ROOT / "lib" / "blackboard"
-NEEDS = (
-    "equations",
-    "numbers",
-    "figures",
-    "explorables",
-    "problems",
-)  # a lesson without one of these is still being written
+ROOMS = ("equations", "numbers", "figures", "explorables", "problems")
+REFERENCE = "Reference"  # caption of the part of the contents whose pages are no lessons
 
 
 def page(lesson):
@@ -22,11 +17,21 @@ def page(lesson):
     return ROOT / "book" / f"{lesson}.md"
 
 
-LESSONS = [
-    name
-    for name in practice.lessons()
-    if page(name).exists() and all((LIB / name / f"{room}.py").exists() for room in NEEDS)
-]
+def listed(contents):
+    """The lessons of a table of contents, in order: its pages in book/, but for those of reference."""
+    chapters = [each["file"] for part in contents["parts"] if part["caption"] != REFERENCE for each in part["chapters"]]
+    return [file.removeprefix("book/") for file in chapters if file.startswith("book/")]
+
+
+def missing(lesson, root=ROOT):
+    """The files that a lesson lacks; the tests over all lessons need every one."""
+    modules = [f"lib/blackboard/{lesson}/{name}.py" for name in ROOMS]
+    books = [f"{place}/{lesson}.ipynb" for place in ("exercises", "exercises/solutions")]
+    return [file for file in (f"book/{lesson}.md", *modules, *books) if not (root / file).exists()]
+
+
+LISTED = listed(yaml.safe_load((ROOT / "_toc.yml").read_text("utf8")))
+LESSONS = [name for name in LISTED if not missing(name)]  # that the others are whole too is a test of test_layers.py
 
 
 def room(lesson, name):

@@ -240,7 +240,7 @@ def ceilings(value: float) -> set[int]:
     return {math.ceil(value * (1 - 1e-9)), math.ceil(value * (1 + 1e-9))}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.floats(50, 600),
     st.floats(1, 20),
@@ -438,7 +438,7 @@ def test_alone_over_together_is_what_batching_is_worth():
 positive = st.floats(1e-3, 1e15)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.fixed_dictionaries(dict.fromkeys((*RACK, *AT_16K, "batch"), positive)))
 def test_a_step_is_never_shorter_than_any_of_its_terms(case):
     step = of(eq.step_time, **case)

@@ -1,6 +1,7 @@
 """Explorables: what the browser is given is valid, whole and right, judged without a browser."""
 
 import base64
+import functools
 import json
 import math
 import random
@@ -17,13 +18,12 @@ import pytest
 import vl_convert
 from explored import EXPLORED
 from lessons import LESSONS, explorers, room
-from test_formula import point, slack
+from test_formula import point
 
 from blackboard import catalogue, menus, units
 from blackboard.batching import equations as eq
 from blackboard.case import RUNNING
 from blackboard.explorable import MIME, VEGALITE, Explorable, derived, inside, menu, slider
-from blackboard.formula import formulas
 
 ALL = [(lesson, name) for lesson in LESSONS for name in explorers(lesson)]
 CASES = [
@@ -34,6 +34,7 @@ CASES = [
 ]
 
 
+@functools.cache
 def drawn(lesson, name):
     """An explorable by the name of its function."""
     return getattr(room(lesson, "explorables"), name)()
@@ -229,23 +230,6 @@ def vega_says(values, expressions, params=()):
     svg = ElementTree.fromstring(vl_convert.vegalite_to_svg(json.dumps(spec), vl_version=VEGALITE))
     said = [node.text for node in svg.iter() if node.tag.endswith("text") and "|" in (node.text or "")]
     return np.array([[float(number.replace("−", "-")) for number in text.split("|")] for text in said])
-
-
-@pytest.mark.parametrize("lesson", LESSONS)
-def test_vega_agrees_with_numpy(lesson):
-    """Vega's own evaluation of every formula of the lesson at 100 random points."""
-    mine, rng = [formula for formula in formulas.values() if formula.name.startswith(f"{lesson}.")], random.Random(11)
-    points = [[point(formula, rng) for _ in range(100)] for formula in mine]
-    rows = [
-        {"row": row, **{f"f{n}_{key}": value for n, of in enumerate(points) for key, value in of[row].items()}}
-        for row in range(100)
-    ]
-    found = vega_says(
-        rows, [formula.vega(**{key: f"datum.f{n}_{key}" for key in formula.free}) for n, formula in enumerate(mine)]
-    )
-    for column, formula, of in zip(found.T, mine, points, strict=True):
-        expected = formula(**{key: np.array([at[key] for at in of]) for key in formula.free})
-        np.testing.assert_allclose(column, expected, rtol=1e-12, atol=slack(formula), err_msg=formula.name)
 
 
 # --- the catalogue's menus --------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """Figures of every lesson: they draw, say in words what they show, and no two texts stand on each other."""
 
+import functools
 import itertools
 
 import matplotlib.pyplot as plt
@@ -58,10 +59,16 @@ def test_a_figure_without_words_is_refused():
         drawing.done(drawing.axes()[0], " ")
 
 
+@functools.cache
+def picture(figures, name, args):
+    """A drawing, drawn once for all tests that look at it."""
+    return getattr(figures, name)(*args)
+
+
 @drawn
 def test_figure_has_alt_text(figures, name, args):
     """A Figure with a plain sentence or more, the same as `alt` gives."""
-    figure = getattr(figures, name)(*args)
+    figure = picture(figures, name, args)
     assert isinstance(figure, Figure)
     assert figure.alt == figures.alt(name, *args)
     assert len(figure.alt) > 100 and figure.alt.endswith(".") and "\n" not in figure.alt and "nan" not in figure.alt
@@ -70,7 +77,7 @@ def test_figure_has_alt_text(figures, name, args):
 @drawn
 def test_lines_and_words_have_colours_of_the_palette(figures, name, args):
     """Colour-blind safe: every curve has a colour of the palette, and every text too, or black."""
-    figure = getattr(figures, name)(*args)
+    figure = picture(figures, name, args)
     known, inks = ({to_hex(colour) for colour in palette.values()} for palette in (COLOURS, INKS["light"]))
     lines = {
         to_hex(line.get_color()) for axes in figure.axes for line in axes.get_lines() if line.get_linestyle() != "None"
@@ -109,7 +116,7 @@ def hidden_tick(text, figure):
 @drawn
 def test_no_texts_overlap(figures, name, args):
     """No text covers another, and none leaves the picture."""
-    figure = getattr(figures, name)(*args)
+    figure = picture(figures, name, args)
     texts = list(drawn_texts(figure))
     assert len(texts) >= 4
     for (one, a), (two, b) in itertools.combinations(texts, 2):
@@ -123,6 +130,6 @@ def test_no_texts_overlap(figures, name, args):
 @drawn
 def test_letters_are_readable_on_a_phone(figures, name, args):
     """At 330 CSS pixels across, no letter is smaller than 9 pixels."""
-    figure = getattr(figures, name)(*args)
+    figure = picture(figures, name, args)
     shrunk = 330 / (figure.get_figwidth() * 72)
     assert min(text.get_fontsize() for text in figure.findobj(Text) if text.get_text()) * shrunk >= 9

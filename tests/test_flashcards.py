@@ -3,6 +3,7 @@ it.
 """
 
 import dataclasses
+import functools
 import importlib.util
 import json
 import re
@@ -17,9 +18,9 @@ from lessons import LESSONS, ROOT, page
 
 from blackboard import notation
 from blackboard.formula import formulas
-from blackboard.notation import latex
 from blackboard.reference import flashcards
 
+latex = functools.cache(notation.latex)  # every letter of the notation is asked for once for every card
 IDS = [
     f"{part}.{n}"
     for part, count in ((1, 9), (2, 1), (3, 3), (4, 1), (5, 6), (6, 5), (7, 2))
@@ -329,6 +330,7 @@ def whole():
     return "".join(getattr(flashcards, name)(*map(int, number)) for name, number in cells)
 
 
+@functools.cache
 def twice():
     """Summary cards whose equation an answer of the lecture's cards prints, found in the answers' TeX."""
     above = set(re.findall(r"\\\[(.*?)\\\]", " ".join(unescape(card.answer) for card in flashcards.of_lecture()), re.S))

@@ -8,7 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from lessons import LESSONS, LIB, ROOT, page
+from lessons import LESSONS, LIB, LISTED, ROOT, listed, missing
+
+from blackboard import practice
 
 PACKAGES = sorted(
     p.parent.name for p in LIB.glob("*/equations.py") if p.parent.name != "reality"
@@ -150,11 +152,31 @@ def test_reality_imports_lessons_and_only_its_earlier_modules(path):
         )
 
 
-@pytest.mark.parametrize("lesson", LESSONS)
+@pytest.mark.parametrize("lesson", LISTED)
 def test_a_lesson_is_four_things_of_one_name(lesson):
-    for place in (page(lesson), f"exercises/{lesson}.ipynb", f"exercises/solutions/{lesson}.ipynb"):
-        assert (ROOT / place).exists(), f"{place} is missing"
-    assert list((ROOT / "tests").glob(f"test_{lesson}*.py"))
+    """No lesson of the contents escapes the tests over all lessons because it lacks a part."""
+    assert missing(lesson) == [], f"{lesson} stands in _toc.yml and lacks {', '.join(missing(lesson))}"
+    assert list((ROOT / "tests").glob(f"test_{lesson}*.py")), f"tests/test_{lesson}_*.py is missing"
+
+
+def test_every_lesson_of_the_library_stands_in_the_contents():
+    assert sorted(practice.lessons()) == sorted(LISTED), "a lesson without a line in _toc.yml, or without problems"
+
+
+def test_a_part_that_a_lesson_lacks_is_named(tmp_path):
+    """Also where it is the interactive charts alone."""
+    for file in missing("fresh", tmp_path):
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).touch()
+    assert missing("fresh", tmp_path) == []
+    (tmp_path / "lib" / "blackboard" / "fresh" / "explorables.py").unlink()
+    assert missing("fresh", tmp_path) == ["lib/blackboard/fresh/explorables.py"]
+
+
+def test_lessons_are_the_pages_of_the_contents_but_for_reference():
+    parts = [("One", ["book/a", "exercises/a"]), ("Two", ["book/b"]), ("Reference", ["book/glossary"])]
+    contents = [{"caption": name, "chapters": [{"file": file} for file in files]} for name, files in parts]
+    assert listed({"parts": contents}) == ["a", "b"]
 
 
 BARE = """

@@ -23,7 +23,7 @@ from blackboard.racks import equations as racks
 from blackboard.sparsity.equations import batch_fits
 
 TIMES = st.lists(st.integers(0, 50), min_size=1, max_size=40)
-ROUTE = settings(max_examples=60, deadline=None)
+ROUTE = settings(max_examples=60)
 CASES = pytest.mark.parametrize(
     "case",
     [implied.llama(), implied.llama(8), implied.node(), implied.rack()],

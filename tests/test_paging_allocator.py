@@ -248,7 +248,7 @@ class Machine(RuleBasedStateMachine):
 
 
 TestMachine = Machine.TestCase
-TestMachine.settings = settings(max_examples=80, stateful_step_count=40, deadline=None)
+TestMachine.settings = settings(max_examples=80, stateful_step_count=40)
 
 
 def busy(seed=0):
@@ -377,7 +377,7 @@ def test_a_window_keeps_what_the_next_token_sees(tokens, window, size):
         assert len(slid) == said
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.integers(0, 2**32), st.integers(1, 3), st.integers(1, 9), st.integers(8, 40))
 def test_hybrid_tables_lead_back_to_the_tokens(seed, size, window, blocks):
     """Written as the tables say, block by block, every group reads back what the next token sees of it."""

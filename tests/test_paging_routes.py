@@ -389,7 +389,7 @@ def test_kv_of_layers_with_a_window(id, context):
     assert take(eq.hybrid_saving, known) == pytest.approx(dense / model(id).kv_bytes(context), rel=1e-12)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(1, 3), st.integers(0, 6), st.integers(1, 8), st.integers(1, 60))
 def test_blocks_of_a_hybrid_model_are_taken(full, windows, wide, blocks):
     """Whole blocks and a window of whole blocks: the formula counts what the allocator takes."""

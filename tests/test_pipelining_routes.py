@@ -91,7 +91,7 @@ def by_the_clock(schedule: Schedule, costs: Costs) -> dict:
     return start
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.sampled_from([2, 4, 6]), st.integers(1, 3), *[st.integers(1, 5)] * 3, st.integers(0, 4))
 def test_the_simulator_agrees_with_a_clock_that_ticks(devices, rounds, forward, backward, weight, hop):
     costs = Costs(3 * forward, 3 * backward, 3 * weight, hop, overlapped=2 * (forward + backward + weight))
@@ -327,7 +327,7 @@ def test_the_search_finds_the_best_of_all_schedules_where_all_can_be_tried(shape
     assert run.period == shortest(*shape, Costs(*cost))
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     st.integers(1, 7),
     st.integers(1, 20),

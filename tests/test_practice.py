@@ -451,7 +451,7 @@ ANYTHING = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 @given(given=ANYTHING, seed=st.integers(0, 49))
 def test_fuzzed_answers_get_feedback(given, seed):
     for lesson in lessons():

@@ -85,7 +85,7 @@ def test_only_the_best_scored_experts_matter():
 # --- the layer, spread out -------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.sampled_from([1, 2, 3, 4]), st.integers(1, 4), st.data())
 def test_the_spread_layer_equals_the_layer(gpus, each, data):
     experts = gpus * each

@@ -508,7 +508,7 @@ constants = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(options(), constants)
 def test_a_step_is_put_together_from_its_terms(case, drawn):
     for calibration in (IDEAL, drawn):
@@ -525,7 +525,7 @@ def test_a_step_is_put_together_from_its_terms(case, drawn):
         assert p.binds == ("fixed" if fixed > most else max(BUSY[longest], key=lambda term: p.terms.get(term, 0)))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(options(), constants)
 def test_constants_divide_their_own_terms_and_never_make_a_step_faster(case, drawn):
     ideal, real = predict(**case), predict(**case, calibration=drawn)
@@ -540,7 +540,7 @@ def test_constants_divide_their_own_terms_and_never_make_a_step_faster(case, dra
     assert ideal.time <= real.time * (1 + 1e-12)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(options(), st.sampled_from(ids()))
 def test_no_sourced_calibration_beats_the_ideal(case, id):
     ideal, real = predict(**case), predict(**case, calibration=id)
@@ -549,7 +549,7 @@ def test_no_sourced_calibration_beats_the_ideal(case, id):
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(options(), st.integers(1, 2000), st.integers(1, 100_000))
 def test_more_sequences_and_longer_contexts_take_longer(case, sequences, tokens):
     base, more, longer = (
@@ -564,7 +564,7 @@ def test_more_sequences_and_longer_contexts_take_longer(case, sequences, tokens)
     assert more.tokens_per_s_per_user <= base.tokens_per_s_per_user * (1 + 1e-9)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(options())
 def test_all_chips_together_do_at_least_the_whole_work(case):
     """The busiest chip does no less than its share, and reads no less than a chip must hold for it."""
@@ -865,7 +865,7 @@ def test_operation_by_operation_a_prompt_is_read_as_predicted(model, chips):
 small = st.integers(1, 60)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(small, st.one_of(st.none(), small))
 def test_each_token_of_a_prompt_sees_those_before_it_and_itself(tokens, bound):
     heads, latent = Heads(2, 3, 1, 5, window=bound), Latent(2, 3, 1, 7, 4, 2, 6, index_dim=1, top_k=bound)
@@ -878,7 +878,7 @@ def test_each_token_of_a_prompt_sees_those_before_it_and_itself(tokens, bound):
     assert latent.prefills(tokens) == 2 * 3 * 2 * (4 + 2 + 6) * pairs
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.integers(1, 12), st.integers(2, 8), st.integers(1, 20), st.one_of(st.none(), st.integers(1, 10)))
 def test_compressed_entries_are_seen_by_the_tokens_after_them(entries, ratio, window, top_k):
     group, tokens = Compressed(2, 3, 5, 1, 1, window=window, ratio=ratio, top_k=top_k), entries * ratio

@@ -51,7 +51,7 @@ def models(draw, least=0):
 
 
 @given(target=models(), draft=models(), drafted=st.integers(0, 4), length=st.integers(1, 3))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_rounds_write_exactly_as_the_target_does(target, draft, drafted, length):
     """Every branch, in exact fractions; the draft may miss tokens of the target and guess impossible ones."""
     right = {text: chance for text, chance in d.plain(target, "", length).items() if chance}
@@ -59,7 +59,7 @@ def test_rounds_write_exactly_as_the_target_does(target, draft, drafted, length)
 
 
 @given(target=models(1), draft=models(1))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_wrong_rules_write_otherwise(target, draft):
     """Unless the draft is the target; the exact distribution of the first token after one drafted one."""
     p, q = target(""), draft("")

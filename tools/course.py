@@ -1,4 +1,4 @@
-"""The one entry point: `python tools/course.py book|test|lab|exercises|bench|lock|clean`.
+"""The one entry point: `python tools/course.py book|test|check|lab|exercises|bench|lock|clean`.
 
 Standard library only, because it runs before anything is installed.
 """
@@ -160,7 +160,8 @@ def clean():
 
 COMMANDS = {
     "book": ("build the site into _build/html", ["python", "tools/build.py"]),
-    "test": ("run every test", ["python", "-m", "pytest"]),
+    "test": ("run every test", ["python", "-m", "pytest", "--numprocesses=logical", "--maxprocesses=4"]),
+    "check": ("lint, types, and the tests that take seconds", ["python", "tools/check.py"]),
     "lab": ("open JupyterLab on your copy of the exercises, in work/", ["python", "tools/lab.py"]),
     "exercises": ("run the exercise notebooks anew, in place", ["python", "tools/exercises.py"]),
     "bench": ("print the benchmark", ["python", "tools/bench.py"]),

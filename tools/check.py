@@ -1,0 +1,35 @@
+"""What to run while editing: lint, format, types, and the tests that need no browser, no kernel and no built site.
+
+Run through `python tools/course.py check`; arguments go to pytest.
+"""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LINT = [["ruff", "check"], ["ruff", "format", "--check"]]
+TYPES = ["mypy"]
+TESTS = ["pytest", "--numprocesses=logical", "--maxprocesses=4", "-m", "not site and not notebook"]
+
+
+def start(module, *arguments, **kwargs):
+    """Start a module of this Python in the project's root."""
+    return subprocess.Popen([sys.executable, "-m", module, *arguments], cwd=ROOT, **kwargs)
+
+
+def main(arguments):
+    """Run everything, also after a failure; types are checked while the tests run. The number of what failed."""
+    begin = time.monotonic()
+    types = start(*TYPES, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    failed = [" ".join(command) for command in LINT if start(*command).wait()]
+    failed += ["pytest"] if start(*TESTS, *arguments).wait() else []
+    print(types.communicate()[0].strip())
+    failed += ["mypy"] if types.returncode else []
+    print(f"check: {'failed: ' + ', '.join(failed) if failed else 'all good'}, {time.monotonic() - begin:.0f} s")
+    return len(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
