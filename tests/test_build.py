@@ -28,7 +28,7 @@ SOLUTION = ()
 @pytest.fixture
 def project(tmp_path):
     """A project that has this one's build and settings, and a lesson of its own."""
-    tools = [f"tools/{name}.py" for name in ("build", "kernels", "exercises", "mending", "glossing")]
+    tools = [f"tools/{name}.py" for name in ("build", "notebooks", "kernels", "exercises", "mending", "glossing")]
     for name in ["_config.yml", "requirements.lock", *tools]:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
