@@ -1,18 +1,33 @@
 """Build the book: run the notebooks, render the pages, then swap the finished site into _build/html.
 
-Run through `python tools/course.py book`, or with the virtual environment's Python.
+Run through `python tools/course.py book`, or with the virtual environment's Python. With the name of a lesson, only its
+pages are built, into a small site of their own, which may lack what they link to.
 """
 
 import contextlib
+import json
 import os
 import shutil
 import sys
 import time
 from pathlib import Path
 
-from notebooks import BUILD, CACHE, ROOT, WORK, BuildError, files_under, hash_of, pages, run_notebooks, settings
+from notebooks import (
+    BUILD,
+    CACHE,
+    ROOT,
+    WORK,
+    BuildError,
+    files_under,
+    hash_of,
+    page_name,
+    pages,
+    run_notebooks,
+    settings,
+)
 
 SITE = BUILD / "html"
+LESSONS = BUILD / "lessons"  # small sites, of one lesson each
 PAGES = WORK / "pages"  # what Sphinx makes
 REDIRECT = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
@@ -86,7 +101,7 @@ def vega_bundle():
     return f"(() => {{\n{script}\n}})();\n"  # written as a module: its hundreds of names stay inside
 
 
-def sphinx_settings():
+def sphinx_settings(**more):
     """_config.yml in Sphinx's words, with what only this build knows."""
     from jupyter_book.config import get_final_config
 
@@ -95,6 +110,7 @@ def sphinx_settings():
         "html_extra_path": [str(PAGES / "extra")],
         "nb_execution_cache_path": str(CACHE),
         "nitpicky": True,
+        **more,
     }
     config, _ = get_final_config(user_yaml=ROOT / "_config.yml", cli_config=ours, sourcedir=ROOT)
     del config["comments_config"]  # belongs to an extension we leave out
@@ -110,13 +126,12 @@ def render():
     if unfinished.exists():
         shutil.rmtree(PAGES / "doctrees", ignore_errors=True)
     unfinished.touch()
-    if not run_sphinx():
-        raise BuildError("The pages were not built: see the warnings above, each of which is an error here.")
+    run_sphinx(PAGES / "html", PAGES / "doctrees", sphinx_settings())
     unfinished.unlink()
 
 
-def run_sphinx():
-    """Sphinx, on the processor's cores where it can fork; True when it ended without one warning."""
+def run_sphinx(site, doctrees, config):
+    """Sphinx, on all cores where it can fork; it must end without one warning."""
     from sphinx.application import Sphinx
     from sphinx.errors import SphinxError
     from sphinx.util.console import nocolor
@@ -128,10 +143,10 @@ def run_sphinx():
         app = Sphinx(
             ROOT,
             None,
-            PAGES / "html",
-            PAGES / "doctrees",
+            site,
+            doctrees,
             "html",
-            confoverrides=sphinx_settings(),
+            confoverrides=config,
             status=None,
             warningiserror=True,
             keep_going=True,
@@ -143,14 +158,15 @@ def run_sphinx():
             app.build()
         except SphinxError as error:
             raise BuildError(f"The pages were not built: {error}") from error
+        if app.statuscode:
+            raise BuildError("The pages were not built: see the warnings above, each of which is an error here.")
         drop_unused_images(app)
-        return app.statuscode == 0
 
 
 def drop_unused_images(app):
     """Remove pictures that no page shows any more: Sphinx leaves them."""
     used = {name for _, name in app.env.images.values()}
-    for path in (PAGES / "html" / "_images").glob("*"):
+    for path in (app.outdir / "_images").glob("*"):
         if path.name not in used:
             path.unlink()
 
@@ -224,17 +240,56 @@ def build():
     render()
     write_redirect()
     publish()
-    taken = time.monotonic() - start
-    site = SITE.relative_to(ROOT) / "index.html"
-    print(f"built {site} in {taken:.1f} s: {ran} notebooks run, {notebooks - ran} taken as they were")
+    site, taken = SITE.relative_to(ROOT) / "index.html", time.monotonic() - start
+    print(f"built {site} in {taken:.1f} s: {said(ran, notebooks)}")
 
 
-def main():
+def pages_of(lesson):
+    """The pages of one lesson: what one reads, the exercises, their solutions."""
+    found = [path for path in pages() if path.stem == lesson]
+    if not found:
+        lessons = sorted(path.stem for path in pages() if path.suffix == ".md")
+        raise BuildError(f"there is no page {lesson!r}; there are: {', '.join(lessons)}")
+    return found
+
+
+def write_contents(paths):
+    """A table of contents of these pages alone, and of the bibliography, without which citations lead nowhere."""
+    names = [page_name(path) for path in paths]
+    names += [page_name(path) for path in pages() if path.stem == "bibliography" and path not in paths]
+    contents = {"format": "jb-book", "root": names[0], "chapters": [{"file": name} for name in names[1:]]}
+    file = WORK / "lessons" / f"{paths[0].stem}.yml"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(contents), "utf8")  # which is YAML too
+    return file
+
+
+def build_lesson(lesson):
+    """Run and render the pages of one lesson; links to pages that are not built stay plain text."""
+    start = time.monotonic()
+    drop_stale()
+    paths = pages_of(lesson)
+    ran, notebooks = run_notebooks([*paths, *(path for path in pages() if path.stem == "bibliography")])
+    vendor()
+    quiet = [*settings()["sphinx"]["config"]["suppress_warnings"], "myst.xref_missing", "ref", "toc"]
+    contents = write_contents(paths)
+    config = sphinx_settings(nitpicky=False, suppress_warnings=quiet, external_toc_path=str(contents))
+    run_sphinx(LESSONS / lesson, WORK / "lessons" / lesson, config)
+    page = LESSONS / lesson / f"{page_name(paths[0])}.html"
+    print(f"built {page.as_uri()} in {time.monotonic() - start:.1f} s: {said(ran, notebooks)}")
+
+
+def said(ran, notebooks):
+    """How many notebooks were run and how many were not."""
+    return f"{ran} of {notebooks} notebooks run, the others taken as they were"
+
+
+def main(arguments):
     """Build, or say why not and leave the last good site in place."""
     set_environment()
     try:
         with alone():
-            build()
+            build_lesson(*arguments) if arguments else build()
     except BuildError as error:
         print(f"\n{error}\n", file=sys.stderr)
         print("The last good site is untouched." if SITE.exists() else "No site was built.", file=sys.stderr)
@@ -243,4 +298,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

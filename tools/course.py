@@ -117,7 +117,7 @@ def clean():
 
 
 COMMANDS = {
-    "book": ("build the site into _build/html", ["python", "tools/build.py"]),
+    "book": ("build the site into _build/html, or one lesson: book paging", ["python", "tools/build.py"]),
     "test": ("run every test", ["python", "-m", "pytest"]),
     "lab": ("open JupyterLab on the exercises", ["jupyter-lab", "exercises"]),
     "exercises": ("run the exercise notebooks anew, in place", ["python", "tools/exercises.py"]),
@@ -137,7 +137,8 @@ def main(arguments):
     if callable(action):
         return action()
     set_up()
-    return run(in_venv(action[0]), *(action[1:] + arguments[1:]))
+    lesson = [os.environ["LESSON"]] if arguments == ["book"] and os.environ.get("LESSON") else []
+    return run(in_venv(action[0]), *(action[1:] + arguments[1:] + lesson))
 
 
 if __name__ == "__main__":

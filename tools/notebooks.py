@@ -291,7 +291,7 @@ def run_notebooks(paths):
             take_committed(path, notebook, results)
     todo = [(path, notebook) for path, notebook in lacking if path.suffix != ".ipynb"]
     if todo:
-        kernels.warm_up()
+        kernels.warm_up(len(todo))
         check_library()
         failures = [message for message in asyncio.run(run_all(todo, results)) if message]
         if failures:
