@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import nbformat
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -25,35 +26,62 @@ SOLUTION = ()
 """
 
 
+def make_project(folder):
+    """A project that has this one's build and settings, and a lesson of its own."""
+    tools = [f"tools/{name}.py" for name in ("build", "notebooks", "kernels", "exercises", "mending", "glossing")]
+    for name in ["_config.yml", "requirements.lock", *tools]:
+        (folder / name).parent.mkdir(exist_ok=True, parents=True)
+        shutil.copy(ROOT / name, folder / name)
+    for name in ["_templates", "book/_static"]:
+        shutil.copytree(ROOT / name, folder / name)
+    (folder / "_toc.yml").write_text(TOC)
+    (folder / "book" / "index.md").write_text("# Index\n\nA page of words.\n")
+    (folder / "book" / "references.bib").write_text("")
+    add_lesson(folder, "tiny", LESSON)
+    return folder
+
+
+def add_lesson(project, name, text):
+    """A package with a number, and a page; the contents already name the tiny one."""
+    package = project / "lib" / name
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("NUMBER = 1234567\n")
+    (project / "book" / f"{name}.md").write_text(text)
+    if name != "tiny":
+        with open(project / "_toc.yml", "a") as contents:
+            contents.write(f"      - file: book/{name}\n")
+
+
 @pytest.fixture
 def project(tmp_path):
-    """A project that has this one's build and settings, and a lesson of its own."""
-    tools = [f"tools/{name}.py" for name in ("build", "kernels", "exercises", "mending", "glossing")]
-    for name in ["_config.yml", "requirements.lock", *tools]:
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        shutil.copy(ROOT / name, tmp_path / name)
-    for name in ["_templates", "book/_static"]:
-        shutil.copytree(ROOT / name, tmp_path / name)
-    library = tmp_path / "lib" / "tiny"
-    library.mkdir(parents=True)
-    (library / "__init__.py").write_text("NUMBER = 1234567\n")
-    (tmp_path / "_toc.yml").write_text(TOC)
-    (tmp_path / "book" / "index.md").write_text("# Index\n\nA page of words.\n")
-    (tmp_path / "book" / "tiny.md").write_text(LESSON)
-    (tmp_path / "book" / "references.bib").write_text("")
-    return tmp_path
+    """A project that has not been built."""
+    return make_project(tmp_path / "project")
 
 
-def build(project):
+@pytest.fixture(scope="module")
+def once_built(tmp_path_factory):
+    """A project that has been built, to copy."""
+    folder = make_project(tmp_path_factory.mktemp("once") / "project")
+    built(folder)
+    return folder
+
+
+@pytest.fixture
+def good(once_built, tmp_path):
+    """A copy of a project that has been built."""
+    return Path(shutil.copytree(once_built, tmp_path / "project"))
+
+
+def build(project, *arguments):
     """Build and return (exit status, everything printed)."""
-    command = [sys.executable, project / "tools" / "build.py"]
+    command = [sys.executable, project / "tools" / "build.py", *arguments]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=project)
     return done.returncode, done.stdout
 
 
-def built(project):
+def built(project, *arguments):
     """A good build, and what it printed."""
-    status, told = build(project)
+    status, told = build(project, *arguments)
     assert status == 0, told
     return told
 
@@ -63,40 +91,37 @@ def lesson(project):
     return (project / "_build" / "html" / "book" / "tiny.html").read_text("utf8")
 
 
-def test_after_a_change_of_the_library_no_page_shows_an_old_number(project):
+def test_after_a_change_of_the_library_no_page_shows_an_old_number(good):
     """The execution cache knows of lib/; and it is used where nothing in lib/ has changed."""
-    assert "tiny" in built(project)
-    assert "the number is 1234567" in lesson(project)
-    (project / "book" / "index.md").write_text("# Index\n\nOther words.\n")
-    assert "cell" not in built(project), "a change of prose ran a notebook again"
-    (project / "lib" / "tiny" / "__init__.py").write_text("NUMBER = 7654321\n")
-    assert re.search(r"tiny\s+cell 2/2 ", built(project))
-    pages = "".join(path.read_text("utf8") for path in (project / "_build" / "html").rglob("*.html"))
+    assert "the number is 1234567" in lesson(good)
+    (good / "book" / "index.md").write_text("# Index\n\nOther words.\n")
+    assert "cell" not in built(good), "a change of prose ran a notebook again"
+    (good / "lib" / "tiny" / "__init__.py").write_text("NUMBER = 7654321\n")
+    assert re.search(r"tiny\s+cell 2/2 ", built(good))
+    pages = "".join(path.read_text("utf8") for path in (good / "_build" / "html").rglob("*.html"))
     assert "the number is 7654321" in pages
     assert "1234567" not in pages
 
 
-def test_a_change_of_the_lock_runs_the_notebooks_again(project):
+def test_a_change_of_the_lock_runs_the_notebooks_again(good):
     """Other packages may give other numbers."""
-    built(project)
-    with open(project / "requirements.lock", "a") as lock:
+    with open(good / "requirements.lock", "a") as lock:
         lock.write("# another package\n")
-    assert re.search(r"tiny\s+cell 2/2 ", built(project))
+    assert re.search(r"tiny\s+cell 2/2 ", built(good))
 
 
-def test_a_failing_cell_is_named_and_the_last_good_site_stays(project):
+def test_a_failing_cell_is_named_and_the_last_good_site_stays(good):
     """The message has lesson, cell, source and error; nothing half-built is left behind."""
-    built(project)
-    good = lesson(project)
+    before = lesson(good)
     broken = LESSON.replace("tiny.NUMBER\n```\n", "x = tiny.NUMBRE  # a slip\n```\n").replace("# Tiny", "# Changed")
-    (project / "book" / "tiny.md").write_text(broken)
-    status, told = build(project)
+    (good / "book" / "tiny.md").write_text(broken)
+    status, told = build(good)
     assert status == 1
     for part in ["tiny: cell 2 of 2 failed (book/tiny.md:16)", "x = tiny.NUMBRE  # a slip", "AttributeError", "NUMBRE"]:
         assert part in told, told
     assert "site-packages" not in told, "the traceback shows the notebook machinery"
-    assert lesson(project) == good
-    assert sorted(path.name for path in (project / "_build").iterdir() if path.is_dir()) == ["html", "work"]
+    assert lesson(good) == before
+    assert sorted(path.name for path in (good / "_build").iterdir() if path.is_dir()) == ["html", "work"]
 
 
 def test_a_warning_stops_the_build_before_the_first_site(project):
@@ -126,29 +151,203 @@ def test_a_page_of_the_contents_that_is_missing_is_named(project):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="renaming an open directory differs on Windows")
-def test_the_last_good_site_comes_back_after_a_crash_between_the_renames(project):
+def test_the_last_good_site_comes_back_after_a_crash_between_the_renames(good):
     """The moment between the two renames leaves a backup, which the next run puts back."""
-    built(project)
-    (project / "_build" / "html").rename(project / "_build" / "html.old")
-    (project / "book" / "tiny.md").write_text(HEAD + "# Tiny\n\n```{code-cell}\n1 / 0\n```\n")
-    assert build(project)[0] == 1
-    assert "the number is 1234567" in lesson(project)
+    (good / "_build" / "html").rename(good / "_build" / "html.old")
+    (good / "book" / "tiny.md").write_text(HEAD + "# Tiny\n\n```{code-cell}\n1 / 0\n```\n")
+    assert build(good)[0] == 1
+    assert "the number is 1234567" in lesson(good)
 
 
-def test_a_page_that_left_the_contents_leaves_the_site(project):
+def test_a_page_that_left_the_contents_leaves_the_site(good):
     """What _toc.yml no longer names is not published from an earlier build."""
-    built(project)
-    (project / "_toc.yml").write_text("format: jb-book\nroot: book/index\n")
-    built(project)
-    assert not (project / "_build" / "html" / "book" / "tiny.html").exists()
+    (good / "_toc.yml").write_text("format: jb-book\nroot: book/index\n")
+    built(good)
+    assert not (good / "_build" / "html" / "book" / "tiny.html").exists()
 
 
-def test_a_changed_style_is_published_without_running_a_notebook(project):
+def test_a_changed_style_is_published_without_running_a_notebook(good):
     """A style alone makes no page out of date for Sphinx; the build knows better."""
-    built(project)
-    (project / "book" / "_static" / "custom.css").write_text("/* another style */\n")
-    assert "cell" not in built(project)
-    assert "another style" in (project / "_build" / "html" / "_static" / "custom.css").read_text()
+    (good / "book" / "_static" / "custom.css").write_text("/* another style */\n")
+    assert "cell" not in built(good)
+    assert "another style" in (good / "_build" / "html" / "_static" / "custom.css").read_text()
+
+
+def ran(told):
+    """The notebooks that a build has run."""
+    return {name for name, _ in re.findall(r"^(\S+) +cell (\d+)/\2 ", told, re.M)}
+
+
+def page_of(name, cell):
+    """A lesson of one cell."""
+    return HEAD + f"# {name}\n\n```{{code-cell}}\n{cell}\n```\n"
+
+
+LATE = "import importlib\nprint('late', importlib.import_module('la' + 'te').NUMBER)"
+FILE = "print(open('../lib/tiny/table.txt').read())"
+
+
+@pytest.fixture(scope="module")
+def several_built(tmp_path_factory):
+    """A built project with lessons that use the library in several ways, to copy."""
+    folder = make_project(tmp_path_factory.mktemp("several") / "project")
+    add_lesson(folder, "other", page_of("Other", "import other\nprint('other', other.NUMBER)"))
+    add_lesson(folder, "late", page_of("Late", LATE))
+    add_lesson(folder, "file", page_of("File", FILE))
+    (folder / "lib" / "tiny" / "table.txt").write_text("a table\n")
+    assert ran(built(folder)) == {"tiny", "other", "late", "file"}
+    return folder
+
+
+@pytest.fixture
+def several(several_built, tmp_path):
+    """A copy of it."""
+    return Path(shutil.copytree(several_built, tmp_path / "project"))
+
+
+@pytest.mark.parametrize("package", ["tiny", "other", "late"])
+def test_a_change_in_a_package_runs_the_notebooks_that_import_it_and_no_others(several, package):
+    """Also where only the running cell knows what it imports."""
+    (several / "lib" / package / "__init__.py").write_text("NUMBER = 7654321\n")
+    told = built(several)
+    assert ran(told) == {package}
+    assert "1 of 4 notebooks run" in told
+    for name in ("tiny", "other", "late"):
+        page = (several / "_build" / "html" / "book" / f"{name}.html").read_text("utf8")
+        assert ("7654321" in page) == (name == package), name
+
+
+def test_a_change_in_a_module_that_another_imports_runs_what_uses_either(several):
+    """What is imported by what is imported counts."""
+    (several / "lib" / "other" / "__init__.py").write_text("from tiny import NUMBER\n")
+    assert ran(built(several)) == {"other"}
+    (several / "lib" / "tiny" / "__init__.py").write_text("NUMBER = 7654321\n")
+    assert ran(built(several)) == {"tiny", "other"}
+
+
+def test_a_change_of_data_runs_every_notebook(several):
+    """Whoever has read data may have kept it for others, so all count as its readers."""
+    (several / "lib" / "tiny" / "table.txt").write_text("another table\n")
+    assert ran(built(several)) == {"tiny", "other", "late", "file"}
+    assert "another table" in (several / "_build" / "html" / "book" / "file.html").read_text("utf8")
+
+
+def test_a_result_comes_back_only_if_its_library_does(good):
+    """A cell that returns to an old text does not return to an old number."""
+    text = (good / "book" / "tiny.md").read_text()
+    (good / "book" / "tiny.md").write_text(text.replace("the number is", "now it is"))
+    (good / "lib" / "tiny" / "__init__.py").write_text("NUMBER = 7654321\n")
+    built(good)
+    (good / "book" / "tiny.md").write_text(text)
+    built(good)
+    assert "the number is 7654321" in lesson(good)
+
+
+ORDINARY = """
+import sys
+sys.path.insert(0, "tools")
+import build, kernels
+kernels.can_fork = lambda: False
+sys.exit(build.main([]))
+"""
+
+
+def test_forked_and_ordinary_kernels_make_the_same_pages(several):
+    """Where the platform cannot fork, only the time differs."""
+    pages = lambda: {
+        path.name: path.read_text("utf8") for path in (several / "_build" / "html" / "book").glob("*.html")
+    }
+    forked = pages()
+    shutil.rmtree(several / "_build")
+    subprocess.run([sys.executable, "-c", ORDINARY], cwd=several, check=True, stdout=subprocess.DEVNULL)
+    assert pages() == forked
+
+
+def test_failures_in_forked_kernels_are_named_too(several):
+    """A dead process and an error, beside notebooks that go on."""
+    (several / "book" / "other.md").write_text(page_of("Other", "import os\nos._exit(1)"))
+    (several / "book" / "late.md").write_text(page_of("Late", "1 / 0"))
+    (several / "book" / "tiny.md").write_text(page_of("Tiny", "print('fine')"))
+    status, told = build(several)
+    assert status == 1
+    assert "other: cell 1 of 1 failed" in told and "os._exit(1)" in told, told
+    assert "late: cell 1 of 1 failed" in told and "ZeroDivisionError" in told, told
+    assert "tiny: cell" not in told, told
+
+
+def test_a_warning_is_not_forgotten_by_the_next_build(good):
+    """Sphinx does not read a page again that has not changed, and would not complain again."""
+    (good / "book" / "index.md").write_text("# Index\n\n[](no-such-page.md)\n")
+    for _ in range(2):
+        status, told = build(good)
+        assert status == 1 and "no-such-page" in told, told
+
+
+SHOWN = """import os
+class Shown:
+    def __repr__(self):
+        return "for a page" if os.environ.get("BLACKBOARD_PAGE") else "for a reader"
+Shown()"""
+
+
+@pytest.fixture
+def exercise(good):
+    """An exercise of the project, run as `make exercises` does it."""
+    cells = [nbformat.v4.new_markdown_cell("# Exercise"), nbformat.v4.new_code_cell(SHOWN, execution_count=1)]
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    file = good / "exercises" / "tiny.ipynb"
+    file.parent.mkdir()
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), file)
+    with open(good / "_toc.yml", "a") as contents:
+        contents.write("      - file: exercises/tiny\n")
+    return file
+
+
+def refresh(good):
+    """Run the exercises anew."""
+    subprocess.run([sys.executable, good / "tools" / "exercises.py"], check=True, stdout=subprocess.DEVNULL)
+
+
+def test_an_exercise_is_shown_as_it_was_run_and_not_run_again(good, exercise):
+    """The page has what a page shows, the file what a reader sees; the text may change, the code not."""
+    status, told = build(good)
+    assert status == 1 and "exercises/tiny.ipynb" in told and "make exercises" in told, told
+    refresh(good)
+    assert "for a reader" in nbformat.read(exercise, 4).cells[1].outputs[0].data["text/plain"]
+    assert "cell" not in built(good)
+    page = good / "_build" / "html" / "exercises" / "tiny.html"
+    assert "for a page" in page.read_text("utf8") and "for a reader" not in page.read_text("utf8")
+    exercise.write_text(exercise.read_text().replace("# Exercise", "# Another"))
+    built(good)
+    assert "Another" in page.read_text("utf8")
+    exercise.write_text(exercise.read_text().replace("for a reader", "for a writer"))
+    status, told = build(good)
+    assert status == 1 and "make exercises" in told, told
+
+
+def test_a_lesson_alone_is_built_beside_the_site(good):
+    """What it links to is not there, and nothing complains; the address of the page is told."""
+    text = LESSON + "\nAs in the [index](index.md) and [](nowhere.md).\n"
+    (good / "book" / "tiny.md").write_text(text)
+    before = lesson(good)
+    told = built(good, "tiny")
+    page = Path(re.search(r"built file://(\S+)", told)[1])
+    assert "the number is 1234567" in page.read_text("utf8")
+    assert lesson(good) == before
+    status, told = build(good, "tinny")
+    assert status == 1 and "tinny" in told and "index, tiny" in told, told
+
+
+def test_an_error_in_a_formula_is_told_before_any_notebook_runs(project):
+    """By the name of the module, whatever page uses it or none."""
+    shutil.copytree(ROOT / "lib" / "blackboard", project / "lib" / "blackboard")
+    equations = project / "lib" / "blackboard" / "paging" / "equations.py"
+    equations.write_text(
+        equations.read_text("utf8") + "\nfrom blackboard.notation import symbols\nsymbols('nonesuch')\n"
+    )
+    status, told = build(project)
+    assert status == 1
+    assert "blackboard/paging/equations.py" in told and "nonesuch" in told and "cell" not in told, told
 
 
 @pytest.fixture

@@ -1,28 +1,33 @@
 """Build the book: run the notebooks, render the pages, then swap the finished site into _build/html.
 
-Run through `python tools/course.py book`, or with the virtual environment's Python.
+Run through `python tools/course.py book`, or with the virtual environment's Python. With the name of a lesson, only its
+pages are built, into a small site of their own, which may lack what they link to.
 """
 
-import asyncio
 import contextlib
-import copy
-import functools
-import hashlib
-import importlib
 import json
 import os
-import re
 import shutil
 import sys
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-BUILD = ROOT / "_build"
+from notebooks import (
+    BUILD,
+    CACHE,
+    ROOT,
+    WORK,
+    BuildError,
+    files_under,
+    hash_of,
+    page_name,
+    pages,
+    run_notebooks,
+    settings,
+)
+
 SITE = BUILD / "html"
-WORK = BUILD / "work"  # private: whatever is half-built is in here
-CACHE = WORK / "cache"  # of executed notebooks
-KNOWN = CACHE / "pages.json"  # which of them is which page's
+LESSONS = BUILD / "lessons"  # small sites, of one lesson each
 PAGES = WORK / "pages"  # what Sphinx makes
 REDIRECT = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
@@ -31,27 +36,7 @@ REDIRECT = """<!DOCTYPE html>
 """
 
 
-class BuildError(Exception):
-    """The book could not be built; the message says why."""
-
-
-# --- What the cached results depend on ---------------------------------------------------------------------
-
-
-def files_under(*folders):
-    """Every file in these folders of the project that somebody wrote."""
-    files = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()]
-    made = ("__pycache__", ".egg-info", ".ipynb_checkpoints")
-    return sorted(path for path in files if not any(part.endswith(made) for part in path.parts))
-
-
-def hash_of(paths, said=""):
-    """Hash of files' names and contents, of the Python that reads them, and of anything else that is said."""
-    digest = hashlib.sha256((sys.version + said).encode())
-    for path in paths:
-        content = path.read_bytes() if path.exists() else b""
-        digest.update(f"\0{path.relative_to(ROOT).as_posix()}\0{len(content)}\0".encode() + content)
-    return digest.hexdigest()
+# --- What is kept of the last build ---------------------------------------------------------------------------------
 
 
 def keep_only(folder, key):
@@ -63,271 +48,19 @@ def keep_only(folder, key):
         stamp.write_text(key)
 
 
-@functools.cache
-def summary_cards():
-    """Headings and summary cards of the pages of the contents: the page of flashcards takes them from there."""
-    taken = re.compile(r"^# [^\n]+|^(?:summary\.)?cards\(.*?\)$", re.M | re.S)
-    return "\n".join(part for path in pages() if path.suffix == ".md" for part in taken.findall(path.read_text("utf8")))
-
-
-@functools.cache
-def for_all():
-    """What every notebook depends on: the data, and which lessons there are, of which the library makes lists."""
-    found = files_under("lib")
-    lists = [path.as_posix() for path in found if path.name in ("__init__.py", "equations.py", "problems.py")]
-    return hash_of([path for path in found if path.suffix != ".py"], "\n".join(lists))
-
-
-def state_of(used):
-    """Hash of what a notebook used, of which its kernel has told; of a page's text it can only use the cards."""
-    texts = {name for name in used if name.startswith("book/") and name.endswith(".md")}
-    return hash_of([ROOT / name for name in used if name not in texts], for_all() + (summary_cards() if texts else ""))
-
-
 def drop_stale():
     """Forget every result of other packages or another Python, and every page of another contents or dress.
 
     Sphinx itself would keep pages that left the contents, and would not publish a changed style.
     """
-    tools = {name: ROOT / "tools" / f"{name}.py" for name in ("build", "kernels", "exercises", "mending")}
+    runs, dresses = (
+        [ROOT / "tools" / f"{name}.py" for name in names]
+        for names in (("notebooks", "kernels", "exercises"), ("build", "mending"))
+    )
     lock = ROOT / "requirements.lock"
-    keep_only(CACHE, hash_of([lock, tools["build"], tools["kernels"], tools["exercises"]]))
+    keep_only(CACHE, hash_of([lock, *runs]))
     dress = [ROOT / "_toc.yml", ROOT / "_config.yml", *files_under("book/_static", "_templates")]
-    keep_only(PAGES, hash_of([lock, *tools.values(), *dress]))
-
-
-# --- The notebooks -----------------------------------------------------------------------------------------
-
-
-def pages():
-    """The source files that _toc.yml names, in order."""
-    from sphinx_external_toc.parsing import parse_toc_yaml
-
-    names = parse_toc_yaml(ROOT / "_toc.yml")
-    found = {name: [p for p in (ROOT / f"{name}.md", ROOT / f"{name}.ipynb") if p.exists()] for name in names}
-    missing = [name for name in found if not found[name]]
-    if missing:
-        raise BuildError(f"_toc.yml names pages that do not exist: {', '.join(missing)}")
-    return [paths[0] for paths in found.values()]
-
-
-def read_notebook(path):
-    """The notebook in a file, read as MyST-NB will read it; None for a plain page."""
-    import nbformat
-    from myst_nb.core.read import is_myst_markdown_notebook, read_myst_markdown_notebook
-    from myst_parser.config.main import MdParserConfig
-
-    text = path.read_text("utf8")
-    if path.suffix == ".ipynb":
-        return nbformat.reads(text, as_version=4)
-    if is_myst_markdown_notebook(text):
-        config = MdParserConfig(enable_extensions=set(settings()["parse"]["myst_enable_extensions"]))
-        return read_myst_markdown_notebook(text, config=config, add_source_map=True, path=path)
-    return None
-
-
-def settings():
-    """_config.yml as a dictionary."""
-    import yaml
-
-    return yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))
-
-
-class Results:
-    """The cached results, and which page has which: a page that has not changed is not even read."""
-
-    def __init__(self):
-        """Open the cache."""
-        from jupyter_cache import get_cache
-
-        self.cache = get_cache(CACHE)
-        self.known = json.loads(KNOWN.read_text("utf8")) if KNOWN.exists() else {}
-        self.said = str(settings()["parse"])
-
-    def remember(self, path, key):
-        """Note that this text of a page has this result, or needs none."""
-        self.known[page_name(path)] = {"text": hash_of([path], self.said), "result": key}
-        KNOWN.write_text(json.dumps(self.known, indent=1), "utf8")
-
-    def is_current(self, key):
-        """Whether a result was made with the files that are there now."""
-        from jupyter_cache.cache.db import NbCacheRecord
-
-        try:
-            told = NbCacheRecord.record_from_hashkey(key, self.cache.db).data
-        except KeyError:
-            return False
-        return told["state"] == state_of(told["used"])
-
-    def lacks(self, path):
-        """The notebook of a page, if it must be run; None if there is a current result, or nothing to run."""
-        entry = self.known.get(page_name(path))
-        if entry and entry["text"] == hash_of([path], self.said) and self.is_fine(entry["result"]):
-            return None
-        notebook = read_notebook(path)
-        key = notebook and self.cache.create_hashed_notebook(notebook)[1]
-        if path.suffix == ".ipynb" or not self.is_fine(key):
-            return notebook
-        self.remember(path, key)
-        return None
-
-    def is_fine(self, key):
-        """Whether a page with this result needs none other; a plain page needs none at all."""
-        return key is None or self.is_current(key)
-
-    def keep(self, path, notebook, used, seconds):
-        """Store what a notebook put out."""
-        from jupyter_cache.base import CacheBundleIn
-
-        data = {"execution_seconds": seconds, "used": used, "state": state_of(used)}
-        record = self.cache.cache_notebook_bundle(
-            CacheBundleIn(notebook, str(path), data=data), check_validity=False, overwrite=True
-        )
-        self.remember(path, record.hashkey)
-
-
-class Progress:
-    """Which cell a notebook is at; a line at most once a second: `batching  cell 7/22  3.1 s`."""
-
-    def __init__(self, path, notebook):
-        self.name = lesson_name(path)
-        self.cells = [i for i, cell in enumerate(notebook.cells) if cell.cell_type == "code" and cell.source.strip()]
-        self.at = self.cells[0] if self.cells else 0
-        self.start = self.shown = time.monotonic()
-
-    @property
-    def count(self):
-        """The number of the cell it is at, counted from 1."""
-        return self.cells.index(self.at) + 1
-
-    def begin(self, cell, cell_index):
-        """A cell starts; cells of text are announced too."""
-        if cell_index in self.cells:
-            self.at = cell_index
-
-    def tick(self, **_):
-        """A cell has run."""
-        now = time.monotonic()
-        if now - self.shown > 1 or self.count == len(self.cells):
-            self.shown = now
-            print(f"{self.name:<24} cell {self.count}/{len(self.cells)}  {now - self.start:.1f} s", flush=True)
-
-
-def page_name(path):
-    """A page as _toc.yml names it."""
-    return path.relative_to(ROOT).with_suffix("").as_posix()
-
-
-def lesson_name(path):
-    """`book/batching.md` is batching; pages elsewhere keep their folder, as in exercises/batching."""
-    return page_name(path).removeprefix("book/")
-
-
-def source_line(notebook, index):
-    """The line of a MyST text notebook where a cell starts, as `:133`; nothing for an .ipynb."""
-    lines = notebook.metadata.get("source_map")
-    return f":{lines[index] + 1}" if lines else ""
-
-
-def short(error):
-    """The end of the traceback, without colours and without what the notebook machinery says around it."""
-    text = re.sub(r"\x1b\[[0-9;]*m", "", getattr(error, "traceback", "") or str(error))
-    return re.split(r"-{20,}\n(?=\w+ +Traceback)", text)[-1].strip().splitlines()[-12:]
-
-
-def failure(path, notebook, progress, error):
-    """A message that names the lesson, the cell, its source and the error."""
-    place = path.relative_to(ROOT).as_posix() + source_line(notebook, progress.at)
-    source = notebook.cells[progress.at].source.strip().splitlines()
-    shown = source[:15] + ["…"] * (len(source) > 15)
-    head = f"{progress.name}: cell {progress.count} of {len(progress.cells)} failed ({place})"
-    return "\n".join([head, *("    " + line for line in shown), "", *("  " + line for line in short(error))])
-
-
-async def run_notebook(path, notebook, results, gate):
-    """Run one notebook in its own directory and keep its results; the message of its failure, or None."""
-    import kernels
-    from nbclient import NotebookClient
-
-    metadata = copy.deepcopy(notebook.metadata)
-    async with gate:
-        progress = Progress(path, notebook)
-        client = NotebookClient(
-            notebook,
-            timeout=settings()["execute"]["timeout"],
-            record_timing=False,
-            on_cell_start=progress.begin,
-            on_cell_executed=progress.tick,
-            resources={"metadata": {"path": str(path.parent)}},
-        )
-        try:
-            used = await kernels.execute(client)
-        except Exception as error:  # whatever a lesson may raise, and a dead kernel or a timeout too
-            return failure(path, notebook, progress, error)
-    # Running changes the kernel's description, by which the cache would no longer recognise the notebook.
-    notebook.metadata = metadata | {"language_info": notebook.metadata.get("language_info", {})}
-    # A kernel that had to be killed has not told what it used: then it is everything.
-    if used is None:
-        used = [file.relative_to(ROOT).as_posix() for file in files_under("lib")]
-    results.keep(path, notebook, used, time.monotonic() - progress.start)
-    return None
-
-
-async def run_all(todo, results):
-    """Run notebooks side by side, one to a core."""
-    gate = asyncio.Semaphore(os.cpu_count() or 1)
-    return await asyncio.gather(*(run_notebook(path, notebook, results, gate) for path, notebook in todo))
-
-
-def take_committed(path, notebook, results):
-    """Keep the outputs with which a notebook is committed."""
-    from exercises import NotAsRun, as_page
-
-    try:
-        results.keep(path, as_page(notebook), [path.relative_to(ROOT).as_posix()], 0.0)
-    except NotAsRun:
-        name = path.relative_to(ROOT).as_posix()
-        raise BuildError(f"{name} was changed after it was run, or never run; run it anew: make exercises") from None
-
-
-def check_library():
-    """Import what every page may stand on, before minutes are spent on notebooks: every symbol, formula and unit."""
-    import kernels
-
-    lessons = sorted(path.parent.name for path in (ROOT / "lib" / "blackboard").glob("*/equations.py"))
-    there = [name for name in kernels.LIBRARY if (ROOT / "lib" / "blackboard" / f"{name}.py").exists()]
-    for name in [*there, *(f"{lesson}.equations" for lesson in lessons)]:
-        try:
-            importlib.import_module(f"blackboard.{name}")
-        except Exception as error:
-            module = f"lib/blackboard/{name.replace('.', '/')}.py"
-            raise BuildError(f"{module} cannot be imported:\n" + "\n".join("  " + li for li in told(error))) from error
-
-
-def told(error):
-    """The end of an error's traceback, and the error."""
-    import traceback
-
-    return "".join(traceback.format_exception(error)).strip().splitlines()[-12:]
-
-
-def run_notebooks(paths):
-    """Get results for every notebook that lacks them, so that Sphinx runs none; (how many ran, how many there are)."""
-    import kernels
-
-    results = Results()
-    lacking = [(path, notebook) for path in paths if (notebook := results.lacks(path))]
-    for path, notebook in lacking:
-        if path.suffix == ".ipynb":
-            take_committed(path, notebook, results)
-    todo = [(path, notebook) for path, notebook in lacking if path.suffix != ".ipynb"]
-    if todo:
-        kernels.warm_up()
-        check_library()
-        failures = [message for message in asyncio.run(run_all(todo, results)) if message]
-        if failures:
-            raise BuildError("\n\n".join(failures))
-    return len(todo), sum(1 for path in paths if results.known[page_name(path)]["result"])
+    keep_only(PAGES, hash_of([lock, *runs, *dresses, *dress]))
 
 
 # --- The pages ---------------------------------------------------------------------------------------------
@@ -368,7 +101,7 @@ def vega_bundle():
     return f"(() => {{\n{script}\n}})();\n"  # written as a module: its hundreds of names stay inside
 
 
-def sphinx_settings():
+def sphinx_settings(**more):
     """_config.yml in Sphinx's words, with what only this build knows."""
     from jupyter_book.config import get_final_config
 
@@ -377,6 +110,7 @@ def sphinx_settings():
         "html_extra_path": [str(PAGES / "extra")],
         "nb_execution_cache_path": str(CACHE),
         "nitpicky": True,
+        **more,
     }
     config, _ = get_final_config(user_yaml=ROOT / "_config.yml", cli_config=ours, sourcedir=ROOT)
     del config["comments_config"]  # belongs to an extension we leave out
@@ -392,13 +126,12 @@ def render():
     if unfinished.exists():
         shutil.rmtree(PAGES / "doctrees", ignore_errors=True)
     unfinished.touch()
-    if not run_sphinx():
-        raise BuildError("The pages were not built: see the warnings above, each of which is an error here.")
+    run_sphinx(PAGES / "html", PAGES / "doctrees", sphinx_settings())
     unfinished.unlink()
 
 
-def run_sphinx():
-    """Sphinx, on the processor's cores where it can fork; True when it ended without one warning."""
+def run_sphinx(site, doctrees, config):
+    """Sphinx, on all cores where it can fork; it must end without one warning."""
     from sphinx.application import Sphinx
     from sphinx.errors import SphinxError
     from sphinx.util.console import nocolor
@@ -410,27 +143,30 @@ def run_sphinx():
         app = Sphinx(
             ROOT,
             None,
-            PAGES / "html",
-            PAGES / "doctrees",
+            site,
+            doctrees,
             "html",
-            confoverrides=sphinx_settings(),
+            confoverrides=config,
             status=None,
             warningiserror=True,
             keep_going=True,
             parallel=os.cpu_count() or 1,
         )
+        # It does not say so itself, but it numbers sections only after all pages have been read.
+        app.extensions["sphinx_multitoc_numbering"].parallel_read_safe = True
         try:
             app.build()
         except SphinxError as error:
             raise BuildError(f"The pages were not built: {error}") from error
+        if app.statuscode:
+            raise BuildError("The pages were not built: see the warnings above, each of which is an error here.")
         drop_unused_images(app)
-        return app.statuscode == 0
 
 
 def drop_unused_images(app):
     """Remove pictures that no page shows any more: Sphinx leaves them."""
     used = {name for _, name in app.env.images.values()}
-    for path in (PAGES / "html" / "_images").glob("*"):
+    for path in (app.outdir / "_images").glob("*"):
         if path.name not in used:
             path.unlink()
 
@@ -504,17 +240,56 @@ def build():
     render()
     write_redirect()
     publish()
-    taken = time.monotonic() - start
-    site = SITE.relative_to(ROOT) / "index.html"
-    print(f"built {site} in {taken:.1f} s: {ran} notebooks run, {notebooks - ran} taken as they were")
+    site, taken = SITE.relative_to(ROOT) / "index.html", time.monotonic() - start
+    print(f"built {site} in {taken:.1f} s: {said(ran, notebooks)}")
 
 
-def main():
+def pages_of(lesson):
+    """The pages of one lesson: what one reads, the exercises, their solutions."""
+    found = [path for path in pages() if path.stem == lesson]
+    if not found:
+        lessons = sorted(path.stem for path in pages() if path.suffix == ".md")
+        raise BuildError(f"there is no page {lesson!r}; there are: {', '.join(lessons)}")
+    return found
+
+
+def write_contents(paths):
+    """A table of contents of these pages alone, and of the bibliography, without which citations lead nowhere."""
+    names = [page_name(path) for path in paths]
+    names += [page_name(path) for path in pages() if path.stem == "bibliography" and path not in paths]
+    contents = {"format": "jb-book", "root": names[0], "chapters": [{"file": name} for name in names[1:]]}
+    file = WORK / "lessons" / f"{paths[0].stem}.yml"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(contents), "utf8")  # which is YAML too
+    return file
+
+
+def build_lesson(lesson):
+    """Run and render the pages of one lesson; links to pages that are not built stay plain text."""
+    start = time.monotonic()
+    drop_stale()
+    paths = pages_of(lesson)
+    ran, notebooks = run_notebooks([*paths, *(path for path in pages() if path.stem == "bibliography")])
+    vendor()
+    quiet = [*settings()["sphinx"]["config"]["suppress_warnings"], "myst.xref_missing", "ref", "toc"]
+    contents = write_contents(paths)
+    config = sphinx_settings(nitpicky=False, suppress_warnings=quiet, external_toc_path=str(contents))
+    run_sphinx(LESSONS / lesson, WORK / "lessons" / lesson, config)
+    page = LESSONS / lesson / f"{page_name(paths[0])}.html"
+    print(f"built {page.as_uri()} in {time.monotonic() - start:.1f} s: {said(ran, notebooks)}")
+
+
+def said(ran, notebooks):
+    """How many notebooks were run and how many were not."""
+    return f"{ran} of {notebooks} notebooks run, the others taken as they were"
+
+
+def main(arguments):
     """Build, or say why not and leave the last good site in place."""
     set_environment()
     try:
         with alone():
-            build()
+            build_lesson(*arguments) if arguments else build()
     except BuildError as error:
         print(f"\n{error}\n", file=sys.stderr)
         print("The last good site is untouched." if SITE.exists() else "No site was built.", file=sys.stderr)
@@ -523,4 +298,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

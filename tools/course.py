@@ -159,7 +159,7 @@ def clean():
 
 
 COMMANDS = {
-    "book": ("build the site into _build/html", ["python", "tools/build.py"]),
+    "book": ("build the site into _build/html, or one lesson: book paging", ["python", "tools/build.py"]),
     "test": ("run every test", ["python", "-m", "pytest", "--numprocesses=logical", "--maxprocesses=4"]),
     "check": ("lint, types, and the tests that take seconds", ["python", "tools/check.py"]),
     "lab": ("open JupyterLab on your copy of the exercises, in work/", ["python", "tools/lab.py"]),
@@ -189,7 +189,8 @@ def main(arguments):
     if callable(action):
         return action()
     set_up(GROUPS.get(arguments[0], "test"))
-    return run(in_venv(action[0]), *(action[1:] + arguments[1:]))
+    lesson = [os.environ["LESSON"]] if arguments == ["book"] and os.environ.get("LESSON") else []
+    return run(in_venv(action[0]), *(action[1:] + arguments[1:] + lesson))
 
 
 if __name__ == "__main__":

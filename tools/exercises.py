@@ -76,6 +76,7 @@ def as_page(notebook):
     for one in outputs(notebook):
         if "page" in one.get("metadata", {}):
             one.data |= one.metadata.pop("page")
+    notebook.metadata.language_info.pygments_lexer = "ipython3"  # as a kernel says
     return notebook
 
 

@@ -18,6 +18,7 @@ TOOLS = Path(__file__).resolve().parent
 ROOT = TOOLS.parent
 # What most lessons import, and none of the lessons themselves: a lesson counts as used only where a cell imports it.
 LIBRARY = ["practice", "tables", "summary", "menus", "derivation", "drawing"]
+warm = False  # whether there is a warm process to fork
 WARM = ["ipykernel.kernelapp", "matplotlib.pyplot", "matplotlib.backends.backend_svg", "altair", "scipy.optimize"]
 
 
@@ -63,9 +64,11 @@ def can_fork():
     return "forkserver" in multiprocessing.get_all_start_methods() and sys.platform != "darwin"
 
 
-def warm_up():
-    """Start the warm process; it imports while this one goes on."""
-    if can_fork():
+def warm_up(count):
+    """Start the warm process, if it pays for so many notebooks; it imports while this one goes on."""
+    global warm
+    warm = can_fork() and count >= 3
+    if warm:
         from multiprocessing import forkserver
 
         os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"  # as a kernel sets it before it imports
@@ -112,7 +115,7 @@ class Provisioner(LocalProvisioner):
     async def launch_kernel(self, cmd, cwd=None, **kwargs):
         """The connection's description."""
         arguments = [self.parent.connection_file, str(cwd), str(self.parent.report)]
-        if not can_fork():
+        if not warm:
             ordinary = [sys.executable, __file__, *arguments]
             return await super().launch_kernel(ordinary, cwd=cwd, stderr=subprocess.DEVNULL, **kwargs)
         self.process = Child(*arguments)

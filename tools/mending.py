@@ -65,7 +65,7 @@ def note_result(app, page, _source):
     """A page depends on what its notebook put out, which the build keeps: Sphinx knows of its text alone."""
     folder = Path(app.config.nb_execution_cache_path)
     known = json.loads((folder / "pages.json").read_text("utf8"))
-    if known[page]["result"]:
+    if known.get(page, {}).get("result"):
         app.env.note_dependency(str(folder / "executed" / known[page]["result"] / "base.ipynb"))
 
 

@@ -456,7 +456,10 @@ class Expression(Problem):
         """The values at the points of a SymPy expression, or of a function that takes the symbols by name."""
         if not isinstance(expr, sympy.Basic):  # a symbol can be called too
             return [float(expr(**p)) for p in points or self.points]
-        return [float(expr.subs({notation.symbol(n): x for n, x in p.items()})) for p in points or self.points]
+        compute = sympy.lambdify(
+            [notation.symbol(n) for n in self.names], expr, "math"
+        )  # `subs` takes 50 times as long
+        return [float(compute(*(p[n] for n in self.names))) for p in points or self.points]
 
     @cached_property
     def table(self) -> dict[str, Any]:
