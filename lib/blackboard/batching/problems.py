@@ -49,10 +49,7 @@ guess = Estimate(
     objective="say what batching is worth",
     answer=lambda v: take(eq.batching_gain, v),
     second=lambda v: (v["n_total"] * v["bytes_per_param"] / v["bandwidth"]) / (2 * v["n_active"] / v["flops"]),
-    means=(
-        "Thousands. A step reads all weights once, for one sequence as for thousands, so a token alone pays for all of"
-        " that reading."
-    ),
+    means=("Thousands. All weights are read once per step here, and a token alone pays for all of that reading."),
     mistakes=(
         Mistake(
             lambda v: take(eq.fast_mode_batch_ratio, v, price_ratio=6, speed_ratio=2.5),
