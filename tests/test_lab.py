@@ -18,7 +18,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from blackboard import panel
+from blackboard import panel, summary
 from blackboard.practice import View, problems
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -182,6 +182,12 @@ def test_every_link_between_notebooks_opens_in_the_copy():
     assert len(linked) > 11 and linked <= handed_out
     ignored = (ROOT / ".gitignore").read_text().splitlines()
     assert f"/{lab.WORK.relative_to(ROOT).as_posix()}/" in ignored
+
+
+def test_a_lesson_runs_where_nothing_is_installed_that_builds_the_book(monkeypatch):
+    """JupyterLab needs none of it, and a lesson's first cell hands its numbers to the page."""
+    monkeypatch.setitem(sys.modules, "myst_nb", None)
+    summary.tell({"number": "42"})
 
 
 # --- What a panel keeps -----------------------------------------------------------------------------------------

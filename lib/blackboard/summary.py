@@ -134,8 +134,10 @@ def _paper(key: str) -> str:
 
 def tell(values: Mapping[str, str]) -> None:
     """Make computed texts available to the prose as {glue:text}`name`."""
-    from myst_nb import glue
-
+    try:
+        from myst_nb import glue
+    except ImportError:  # what builds the book is not installed; JupyterLab does without
+        return
     for name, text in values.items():
         glue(name, text, display=False)
 
