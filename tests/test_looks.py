@@ -251,7 +251,7 @@ MAGNIFIER = """(form) => {
 def test_the_magnifier_stands_before_the_words(visit, server):
     """On the page of the search and in the field that opens over a page."""
     page = visit(f"{server}/search.html?q=batching").page
-    assert page.eval_on_selector("article form.bd-search", MAGNIFIER) >= 2
+    assert page.eval_on_selector(".bd-search-container form", MAGNIFIER) >= 2
     page.keyboard.press("Control+k")
     assert page.eval_on_selector(".search-button__search-container form", MAGNIFIER) >= 2
 

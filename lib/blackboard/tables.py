@@ -281,7 +281,7 @@ def tiers() -> Page:
         "Memory tiers: one device each",
         catalogue.tiers(),
         [
-            ("Device", "", lambda t: f"{_prose(t.device)}{_code(t.id)}"),
+            ("Device", "", lambda t: f"{escape(t.device)}<br>{_code(t.id)}"),
             ("Tier", "", lambda t: escape(t.tier)),
             ("Capacity (GB)", "capacity_bytes", lambda t: _number(t.capacity_bytes, 1e9)),
             ("Read (GB/s)", "read_bytes_per_s", lambda t: _number(t.read_bytes_per_s, 1e9)),
