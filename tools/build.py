@@ -257,7 +257,8 @@ def write_contents(paths):
     """A table of contents of these pages alone, and of the bibliography, without which citations lead nowhere."""
     names = [page_name(path) for path in paths]
     names += [page_name(path) for path in pages() if path.stem == "bibliography" and path not in paths]
-    contents = {"format": "jb-book", "root": names[0], "chapters": [{"file": name} for name in names[1:]]}
+    chapters = [{"file": name} for name in names[1:]]
+    contents = {"format": "jb-book", "root": names[0]} | ({"chapters": chapters} if chapters else {})
     file = WORK / "lessons" / f"{paths[0].stem}.yml"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(contents), "utf8")  # which is YAML too

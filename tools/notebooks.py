@@ -57,7 +57,11 @@ def summary_cards():
 def for_all():
     """What every notebook depends on: the data, and which lessons there are, of which the library makes lists."""
     found = files_under("lib")
-    lists = [path.as_posix() for path in found if path.name in ("__init__.py", "equations.py", "problems.py")]
+    lists = [
+        path.relative_to(ROOT).as_posix()
+        for path in found
+        if path.name in ("__init__.py", "equations.py", "problems.py")
+    ]
     return hash_of([path for path in found if path.suffix != ".py"], "\n".join(lists))
 
 
