@@ -70,9 +70,11 @@ def test_scalar_array_sympy_and_bound_values_agree(formula):
     for index, p in enumerate(points):
         with mpmath.workdps(30):
             exact = float(precise(*(mpmath.mpf(p[name]) for name in formula.free)))
-        half = dict(list(p.items())[::2])
-        rest = {n: v for n, v in p.items() if n not in half}
-        for value in (formula(**p), together[index], formula.given(**half)(**rest)):
+        values = [formula(**p), together[index]]
+        if index < 4:  # binding takes SymPy's time; each symbol is once bound and once left free
+            halves = (dict(list(p.items())[::2]), dict(list(p.items())[1::2]))
+            values += [formula.given(**one)(**other) for one, other in (halves, halves[::-1])]
+        for value in values:
             assert math.isclose(value, exact, rel_tol=1e-13, abs_tol=slack(formula))
 
 
@@ -241,6 +243,8 @@ def test_every_argument_changes_the_answer():
     for formula in ALL:
         rng, moved = random.Random(formula.name), set()
         for _ in range(60):
+            if moved == set(formula.free):
+                break
             p = point(formula, rng)
             other = [(n, {**p, n: p[n] * f}) for n in formula.free for f in (1.5, 0.7)]
             moved |= {n for n, q in other if takes(formula, q) and formula(**q) != formula(**p)}

@@ -15,8 +15,12 @@ from blackboard.reality.checks import CALIBRATED, FLOOR, mape
 from blackboard.units import factor
 
 MODULES = {"training": training, "savings": savings}
-ROWS = {name: module.rows() for name, module in MODULES.items()}
-ALL = [row for rows in ROWS.values() for row in rows]
+
+
+def every():
+    """All rows; a module computes its own once. Not when tests are collected: that takes seconds."""
+    return [row for module in MODULES.values() for row in module.rows()]
+
 
 # --- floors -----------------------------------------------------------------------------------------------------------
 
@@ -31,21 +35,21 @@ BEATEN = {
 
 
 def test_nothing_beats_its_floor_but_rows_that_say_why():
-    assert {(row.data, row.what) for row in ALL if row.excepted} == BEATEN
-    assert [row for row in ALL if not row.holds] == []
-    assert all(row.slow >= 1 or (row.data, row.what) in BEATEN for row in ALL if row.kind == FLOOR)
+    assert {(row.data, row.what) for row in every() if row.excepted} == BEATEN
+    assert [row for row in every() if not row.holds] == []
+    assert all(row.slow >= 1 or (row.data, row.what) in BEATEN for row in every() if row.kind == FLOOR)
 
 
 def test_a_reason_stands_only_where_a_floor_is_beaten():
-    unneeded = [row for row in ALL if row.kind == FLOOR and row.why and not row.excepted]
+    unneeded = [row for row in every() if row.kind == FLOOR and row.why and not row.excepted]
     assert not unneeded, "an excuse that no row needs would hide the next one"
 
 
 def test_a_floor_is_near_enough_to_notice_a_multiply_add_counted_twice():
     """Twice the work, or half of the peak, must break a run's floor: the best runs reach more than half of the peak."""
-    hours = [row for row in ALL if row.kind == FLOOR and row.data.startswith("training_gpu_hours")]
+    hours = [row for row in every() if row.kind == FLOOR and row.data.startswith("training_gpu_hours")]
     assert len(hours) >= 21 and min(row.slow for row in hours) < 2
-    rates = [row for row in ALL if row.kind == FLOOR and row.data in (steps.MEGATRON, steps.MEGATRON_2, steps.GPTS)]
+    rates = [row for row in every() if row.kind == FLOOR and row.data in (steps.MEGATRON, steps.MEGATRON_2, steps.GPTS)]
     assert min(row.slow for row in rates) < 2
 
 
@@ -115,7 +119,7 @@ FOUND = {
 def held_out() -> dict[tuple[str, str], list]:
     """Calibrated rows that gave no constant, by data set and slice."""
     found: dict[tuple[str, str], list] = {}
-    for row in ALL:
+    for row in every():
         if row.kind == CALIBRATED and not row.fitted:
             found.setdefault((row.data, row.part), []).append(row)
     return found
@@ -173,7 +177,7 @@ def test_every_published_run_is_there():
 def test_a_constant_is_off_by_as_much_one_way_as_the_other():
     """Over the rows that gave a geometric mean, computed over measured is one in the geometric mean."""
     slices: dict[tuple[str, str], list[float]] = {}
-    for row in ROWS["training"]:
+    for row in training.rows():
         if row.fitted:
             part = row.part if row.data != "zero_bubble_pipeline" else "all"
             slices.setdefault((row.data, part), []).append(1 + row.error)
@@ -334,7 +338,7 @@ def test_what_was_computed_twice_counts():
     assert twice == {"BLOOM 176B", "Pythia 1.0B"}
     assert {each.work for each in training.runs() if each.model in twice} == {4 / 3}
     real, floor = (
-        [row for row in ROWS["training"] if row.what == "BLOOM 176B" and row.kind == kind][0]
+        [row for row in training.rows() if row.what == "BLOOM 176B" and row.kind == kind][0]
         for kind in (CALIBRATED, FLOOR)
     )
     mfu = training.constants()["A100 runs"].value
@@ -343,7 +347,7 @@ def test_what_was_computed_twice_counts():
 
 def test_palm_took_longer_than_its_rate_says():
     """The paper's 2,527.2 zettaFLOP over its chips' peak and hours is the floor's inverse."""
-    [palm] = [row for row in ROWS["training"] if row.what == "PaLM 540B" and row.kind == FLOOR]
+    [palm] = [row for row in training.rows() if row.what == "PaLM 540B" and row.kind == FLOOR]
     assert palm.slow == pytest.approx(palm.published * 3600 * chip("tpu-v4").flops("bf16") / 2527.2e21, rel=0.02)
 
 
@@ -384,6 +388,6 @@ def test_a_step_of_a_gpt_behaves():
 
 def test_gains_of_a_prefix_cache_follow_from_its_misses():
     """Twelve times fewer tokens are computed: throughput gained less, so something else binds too."""
-    rows = {row.what: row for row in ROWS["savings"] if row.data == "prefix_cache_gains"}
+    rows = {row.what: row for row in savings.rows() if row.data == "prefix_cache_gains"}
     assert rows["vLLM, throughput gained"].computed == pytest.approx(0.983 / 0.078)
     assert rows["SGLang, time to first token"].computed == pytest.approx(1 / 0.259)
