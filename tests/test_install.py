@@ -29,9 +29,11 @@ def pins(text: str) -> dict[str, set[str]]:
 
 
 def requirements(group: str) -> list[Requirement]:
-    """What pyproject.toml lists for a group, the library's own dependencies and nested groups included."""
+    """What pyproject.toml lists for a group, the library's own dependencies and nested groups included; these alone
+    without a group.
+    """
     out = [Requirement(line) for line in PROJECT["dependencies"]]
-    for line in PROJECT["optional-dependencies"][group]:
+    for line in PROJECT["optional-dependencies"][group] if group else []:
         one = Requirement(line)
         out += [one] if one.name != PROJECT["name"] else [r for extra in one.extras for r in requirements(extra)]
     return out

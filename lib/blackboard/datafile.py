@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from functools import cache
 from html import escape
@@ -26,6 +26,8 @@ SourceId = Annotated[str, "source"]
 Cell = Annotated[Any, "cell"]  # text or number
 
 T = TypeVar("T")
+R = TypeVar("R", bound="Shown")
+I = TypeVar("I", bound="Identified")
 
 
 class UnknownId(KeyError):
@@ -63,6 +65,12 @@ def near(name: object, known: Iterable[str], count: int = 4) -> list[str]:
 
 
 Figures = dict[str, str | tuple[float, str]]
+
+
+class Identified(Protocol):
+    """What a file can be read into: a dataclass with an id."""
+
+    id: str
 
 
 class Shown:
@@ -157,7 +165,7 @@ class Row(Shown):
 
 
 @cache
-def load(kind: type[T], folder: Path = DATA) -> Mapping[str, T]:
+def load(kind: type[R], folder: Path = DATA) -> Mapping[str, R]:
     """All rows of a kind by id; the file is read and checked the first time."""
     path = folder / f"{kind.noun}s.yaml"
     rows = read(path, kind, None if kind is Source else load(Source, folder))
@@ -169,7 +177,7 @@ def load(kind: type[T], folder: Path = DATA) -> Mapping[str, T]:
     return MappingProxyType(rows)
 
 
-def find(kind: type[T], id: str) -> T:
+def find(kind: type[R], id: str) -> R:
     """One row of a kind, or UnknownId with the near ids."""
     rows = load(kind)
     if not isinstance(id, str) or id not in rows:
@@ -182,7 +190,7 @@ def find(kind: type[T], id: str) -> T:
 # --- reading ---------------------------------------------------------------------------------------------------------
 
 
-def read(path: Path, kind: type[T], sources: Collection[str] | None = None) -> dict[str, T]:
+def read(path: Path, kind: type[I], sources: Collection[str] | None = None) -> dict[str, I]:
     """The rows of a file, by id, as dataclasses of a kind."""
     at, rows = At(path.name, sources=sources), {}
     for number, value in enumerate(_parse(path), 1):
@@ -210,7 +218,7 @@ def _parse(path: Path) -> list:
 
 
 @cache
-def _schema(kind: type) -> tuple[dict[str, Any], frozenset[str]]:
+def _schema(kind: Any) -> tuple[dict[str, Any], frozenset[str]]:
     """Field types of a dataclass, and which fields must be there."""
     hints = get_type_hints(kind, include_extras=True)
     required = (f.name for f in fields(kind) if f.default is MISSING and f.default_factory is MISSING)
@@ -309,4 +317,4 @@ def _cell(value: Any, at: At) -> Any:
     return value
 
 
-_CHECKS = {"positive": _positive, "date": _date, "source": _source, "cell": _cell}
+_CHECKS: dict[str, Callable[[Any, At], Any]] = {"positive": _positive, "date": _date, "source": _source, "cell": _cell}

@@ -333,6 +333,8 @@ def tape(model: str, plan: Plan = Plan()) -> Tape:
     out here.
     """
     net, made = catalogue.model(model), Tape()
+    above: list[Any]
+    below: list[Any]
     above, below = (
         [group for group in part for _ in range(group.layers)][: plan.layers] for part in (net.attention, net.ffn)
     )

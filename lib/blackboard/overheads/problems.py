@@ -424,7 +424,7 @@ def helped(time: Callable[[Values], float], graph: Callable[[Values], float]) ->
         "c": time(one | {"kernels": one["kernels"] / 2}),
         "d": graph(one),
     }
-    return "".join(sorted(found, key=found.get))
+    return "".join(sorted(found, key=found.__getitem__))
 
 
 def queued(values: Values) -> float:
@@ -1709,7 +1709,7 @@ def longest(values: Values) -> str:
         "c": values["batch"] * values["cache"] / values["bandwidth"],
         "d": values["batch"] * 2 * values["n_active"] / values["flops"],
     }
-    return max(times, key=times.get)
+    return max(times, key=times.__getitem__)
 
 
 which = Choice(
@@ -1874,7 +1874,7 @@ def by_walking(values: Values) -> str:
             "d": max(reads, multiplies) + batch * values["sends"] > host,
         }
         met_at |= {key: batch for key, is_there in there.items() if is_there and key not in met_at}
-    return "".join(sorted(met_at, key=met_at.get))
+    return "".join(sorted(met_at, key=met_at.__getitem__))
 
 
 events = Ordering(

@@ -554,7 +554,7 @@ def with_kv() -> Drawing:
         loc="left",
     )
     bends = {id: take(balanced_context, _on_example(id)) for id in WITH_KV}
-    first, last = min(bends, key=bends.get), max(bends, key=bends.get)
+    first, last = min(bends, key=bends.__getitem__), max(bends, key=bends.__getitem__)
     name = lambda id: plain(catalogue.model(id).name)
     least = min(_reading_over_attention(id) for id in WITH_KV)
     return done(

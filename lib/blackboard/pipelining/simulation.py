@@ -173,7 +173,8 @@ class Timeline:
         """
         ran = [box.keys for box in self.rows[device]]
         done = {key for keys in ran for key in keys}
-        held = most = 0
+        held: float = 0
+        most: float = 0
         for keys in ran:
             held += sum(kind == "F" for kind, _, _ in keys)
             most = max(most, held)
@@ -282,7 +283,7 @@ class Run:
         """Time of a pass; an unsplit backward does both gradients."""
         if item.beside is not None and self.costs.overlapped is not None:
             return self.costs.overlapped
-        whole = 0
+        whole: Time = 0
         for kind, batch, stage in keys:
             whole += self.times[kind, stage]
             if kind == "B" and ("W", batch, stage) not in self.listed:

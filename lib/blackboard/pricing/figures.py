@@ -250,7 +250,7 @@ def kv_sizes() -> Drawing:
 def _sizes_say(nets: list[catalogue.Model], low: float, high: float) -> str:
     most, least = nets[0], nets[-1]
     times = {net.name: net.kv_bytes_per_token() / _implied(net.n_active) for net in nets}
-    near, far = min(times, key=times.get), max(times, key=times.get)
+    near, far = min(times, key=times.__getitem__), max(times, key=times.__getitem__)
     size = lambda net: f"{pretty(net.kv_bytes_per_token(), 'byte', 2)} ({plain(net.name)})"
     card = catalogue.price(numbers.STEPPED)
     return (

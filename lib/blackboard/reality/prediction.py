@@ -36,11 +36,13 @@ class Work(NamedTuple):
     attended: tuple[float, ...]
     kv: str = "bf16"
 
-    def __add__(self, other: Work) -> Work:
+    def __add__(self, other: Work) -> Work:  # type: ignore[override]  # of named numbers, not of a tuple
         """Both in one step; the sequences are other ones."""
         add = lambda a, b: tuple(x + y for x, y in zip(a, b))
         return Work(
-            *(self[i] + other[i] for i in range(3)),
+            self.sequences + other.sequences,
+            self.tokens + other.tokens,
+            self.outputs + other.outputs,
             add(self.moved, other.moved),
             add(self.attended, other.attended),
             self.kv,
@@ -49,7 +51,8 @@ class Work(NamedTuple):
     def part(self, share: float) -> Work:
         """A micro-batch."""
         cut = lambda a: tuple(x * share for x in a)
-        return Work(*(self[i] * share for i in range(3)), cut(self.moved), cut(self.attended), self.kv)
+        counts = self.sequences * share, self.tokens * share, self.outputs * share
+        return Work(*counts, cut(self.moved), cut(self.attended), self.kv)
 
 
 def decoding(model: Model, batch: float, context: float, kv: str) -> Work:
@@ -179,6 +182,7 @@ def read_params(layout: Layout, work: Work) -> float:
     if not layout.routed:
         return common / layout.pipeline
     moe, seen = layout.model.moe, work.tokens * layout.expert_group / layout.expert_chips(work.sequences)
+    assert moe is not None  # routed parameters are those of a mixture of experts
     touched = sparsity.coverage(batch=max(1, seen), experts=moe.experts, top_k=moe.active)
     return (common + touched * layout.routed / layout.expert_group) / layout.pipeline
 

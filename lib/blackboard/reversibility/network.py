@@ -33,7 +33,8 @@ class Ledger:
     """What is kept and what is multiplied: bytes now and at most, and multiply-adds by phase."""
 
     def __init__(self) -> None:
-        self.phase, self.macs, self.now, self.peak = "forward", Counter(), 0, 0
+        self.phase, self.now, self.peak = "forward", 0, 0
+        self.macs: Counter[str] = Counter()
         self._holds: Counter = Counter()
 
     def keep(self, *arrays: np.ndarray) -> None:
@@ -80,7 +81,7 @@ class Layer(NamedTuple):
         entry, scale = norm(x) if self.normed else (x, ())
         hidden = ledger.product(entry, self.inner)
         np.tanh(hidden, out=hidden)
-        return ledger.product(hidden, self.outer), (entry, hidden, *([scale] if self.normed else []))
+        return ledger.product(hidden, self.outer), ((entry, hidden, scale) if self.normed else (entry, hidden))
 
     def back(self, slope: np.ndarray, kept: State, out: tuple[np.ndarray, np.ndarray], ledger: Ledger) -> np.ndarray:
         """Gradient of x from the gradient of f(x); those of inner and outer are written into `out`."""

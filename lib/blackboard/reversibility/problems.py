@@ -1655,7 +1655,7 @@ ladder = Ordering(
             f" {DEEPSEEK.kv_bytes_per_token() / 1e3:.0f} kB for each token"
         ),
     },
-    answer="".join(sorted(SPENT, key=SPENT.get)),
+    answer="".join(sorted(SPENT, key=SPENT.__getitem__)),
     second=lambda v: by_counting(),
     objective=PRICE,
     means=(
@@ -1664,7 +1664,7 @@ ladder = Ordering(
     ),
     mistakes=(
         Mistake(
-            "".join(sorted(SPENT, key=SPENT.get, reverse=True)),
+            "".join(sorted(SPENT, key=SPENT.__getitem__, reverse=True)),
             "That is from the most to the fewest. Begin with what is cheapest to compute again.",
         ),
         Mistake(
@@ -1678,7 +1678,7 @@ ladder = Ordering(
     ),
     solution=lambda v: [
         Step("FLOPs per byte: " + ", ".join(f"{key} {SPENT[key]:,.3g}" for key in sorted(SPENT)) + "."),
-        Step("In order:", "".join(sorted(SPENT, key=SPENT.get))),
+        Step("In order:", "".join(sorted(SPENT, key=SPENT.__getitem__))),
     ],
 )
 
