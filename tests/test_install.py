@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 import tomllib
 from importlib import metadata
@@ -143,3 +144,10 @@ def test_a_failed_installation_is_told_and_tried_again(monkeypatch, tmp_path):
         course.set_up("test")
     machine.failing = []
     assert machine.asked("test") == [("python", "test")]
+
+
+def test_the_library_has_types():
+    """By plain `mypy`, with the settings of pyproject.toml."""
+    cache = ["--cache-dir", ROOT / ".mypy_cache"]
+    done = subprocess.run([sys.executable, "-m", "mypy", *cache], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout

@@ -16,7 +16,19 @@ from functools import cache
 from html import escape
 from pathlib import Path
 from types import MappingProxyType, NoneType, UnionType
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    NamedTuple,
+    Protocol,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 DATA = Path(__file__).parent / "data"
 
@@ -25,9 +37,8 @@ Date = Annotated[str, "date"]  # as exact as known: 2026, 2026-04, 2026-04-29, 2
 SourceId = Annotated[str, "source"]
 Cell = Annotated[Any, "cell"]  # text or number
 
-T = TypeVar("T")
 R = TypeVar("R", bound="Shown")
-I = TypeVar("I", bound="Identified")
+Id = TypeVar("Id", bound="Identified")
 
 
 class UnknownId(KeyError):
@@ -70,7 +81,8 @@ Figures = dict[str, str | tuple[float, str]]
 class Identified(Protocol):
     """What a file can be read into: a dataclass with an id."""
 
-    id: str
+    @property
+    def id(self) -> str: ...
 
 
 class Shown:
@@ -179,7 +191,7 @@ def load(kind: type[R], folder: Path = DATA) -> Mapping[str, R]:
 
 def find(kind: type[R], id: str) -> R:
     """One row of a kind, or UnknownId with the near ids."""
-    rows = load(kind)
+    rows: Mapping[str, R] = load(kind)  # type: ignore[arg-type]  # a class is hashable
     if not isinstance(id, str) or id not in rows:
         close = near(id, rows)
         hint = f"near: {', '.join(close)}; " if close else ""
@@ -190,7 +202,7 @@ def find(kind: type[R], id: str) -> R:
 # --- reading ---------------------------------------------------------------------------------------------------------
 
 
-def read(path: Path, kind: type[I], sources: Collection[str] | None = None) -> dict[str, I]:
+def read(path: Path, kind: type[Id], sources: Collection[str] | None = None) -> dict[str, Id]:
     """The rows of a file, by id, as dataclasses of a kind."""
     at, rows = At(path.name, sources=sources), {}
     for number, value in enumerate(_parse(path), 1):
@@ -225,9 +237,9 @@ def _schema(kind: Any) -> tuple[dict[str, Any], frozenset[str]]:
     return {f.name: hints[f.name] for f in fields(kind)}, frozenset(required)
 
 
-def _record(kind: type[T], value: Any, at: At) -> T:
+def _record(kind: Any, value: Any, at: At) -> Any:
     """A mapping as a dataclass, with exactly its keys."""
-    types, required = _schema(kind)
+    types, required = _schema(kind)  # type: ignore[arg-type]  # a class is hashable
     if not isinstance(value, dict):
         raise at.error(f"expected a mapping of {', '.join(types)}, not {value!r}")
     for key in value:

@@ -520,7 +520,7 @@ class Open(_Evaluable):
     __call__ = _Evaluable._evaluate
 
 
-def take(formula: _Evaluable, values: Mapping[str, Any], **changed: Any) -> float:
+def take(formula: _Evaluable, values: Mapping[str, Any], **changed: Any) -> Any:
     """A formula at those of the values that it needs, by notation name, some of them changed."""
     known = {**values, **changed}
     return formula(**{name: known[name] for name in formula.free})

@@ -206,11 +206,9 @@ def serve(
     compute its tokens again. The first steps, `warm`, are not counted.
     """
     room = _Blocks(slots, page_tokens) if policy == "blocks" else _Pieces(slots, policy, buddy, longest)
-    waiting, running, seen = (
-        deque(_Running(str(n), request) for n, request in enumerate(requests)),
-        [],
-        _Tally(slots, step_time, warm),
-    )
+    waiting = deque(_Running(str(n), request) for n, request in enumerate(requests))
+    running: list[_Running] = []
+    seen = _Tally(slots, step_time, warm)
     while (waiting or running) and (steps is None or seen.steps < warm + steps):
         if not running and waiting[0].request.arrival > seen.time:
             seen.time = waiting[0].request.arrival
@@ -421,13 +419,13 @@ def conversation(turns: int, start: float, growth: float, answer: float = 0, pag
     return memory.hit_rate
 
 
+AGENT_SIGMA = math.log(81.4 / 5.2) / 2.3263  # of the pauses of Codex: 5.2 s median, 81.4 s at the 99th percentile
+AGENT_PAUSE = 5.2 * math.exp(AGENT_SIGMA**2 / 2)  # s, their mean
 PAUSES: dict[str, Callable[[random.Random, float], float]] = {
     "random": lambda draw, mean: draw.expovariate(1 / mean),
     "regular": lambda draw, mean: mean * draw.uniform(0.95, 1.05),
     "long-tailed": lambda draw, mean: draw.lognormvariate(math.log(mean) - AGENT_SIGMA**2 / 2, AGENT_SIGMA),
 }
-AGENT_SIGMA = math.log(81.4 / 5.2) / 2.3263  # of the pauses of Codex: 5.2 s median, 81.4 s at the 99th percentile
-AGENT_PAUSE = 5.2 * math.exp(AGENT_SIGMA**2 / 2)  # s, their mean
 
 
 @cache

@@ -296,6 +296,7 @@ class Run:
         for device, (row, passes) in enumerate(zip(self.rows, self.schedule.passes, strict=True)):
             if len(row) < len(passes):
                 _, need = self.earliest(passes[len(row)].keys, device)
+                assert need is not None  # else the pass could start
                 fate = "which waits itself" if need in self.listed else "which no device lists"
                 stuck.append(f"device {device}: {said(passes[len(row)].keys)} waits for {said([need])}, {fate}")
         if stuck:

@@ -145,6 +145,7 @@ def _values(layout: Layout, work: Work, weights: str, compute: str) -> dict[str,
     routed = layout.routed_active * work.tokens / layout.expert_chips(work.sequences)
     multiplied = ((layout.common * work.tokens + layout.head * work.outputs) / sharing + routed) / layout.pipeline
     out, domains = chip.scale_out.bytes_per_s or chip.scale_up.bytes_per_s, layout.domains
+    moe = model.moe if layout.expert > 1 else None
     return {
         "batch": 1,
         "context": 1,
@@ -166,11 +167,9 @@ def _values(layout: Layout, work: Work, weights: str, compute: str) -> dict[str,
         "bytes_per_value": VECTOR_BYTES,
         "scale_out": chip.scale_up.bytes_per_s if layout.chips <= layout.domain else out,
         "expert_parallel": layout.tensor,
-        "visited_domains": eq.domains_visited(racks=domains, top_k=model.moe.active) if layout.expert > 1 else 0,
+        "visited_domains": eq.domains_visited(racks=domains, top_k=moe.active) if moe else 0,
         "far_rate": out,
-        "visited_chips": (
-            eq.chips_visited(expert_parallel=layout.expert, top_k=model.moe.active) if layout.expert > 1 else 0
-        ),
+        "visited_chips": eq.chips_visited(expert_parallel=layout.expert, top_k=moe.active) if moe else 0,
     }
 
 
@@ -390,7 +389,8 @@ class Prediction:
             guessed = ", ".join(rent.kind for rent in self.layout.chip.rents)
             return "no confirmed rent" + (f"; listed but not confirmed: {guessed}" if guessed else "")
         price, hourly = (
-            f"{units.significant(value)} USD" for value in (self.usd_per_mtok, self.rent.usd_per_chip_hour)
+            f"{units.significant(value)} USD"
+            for value in (self.usd_per_mtok or 0.0, self.rent.usd_per_chip_hour)  # a price, since there is a rent
         )
         tokens = "output" if self.phase == "decode" else "input"
         return f"{price} per million {tokens} tokens, at {hourly} a chip and hour ({self.rent.kind}, {self.rent.date})"
