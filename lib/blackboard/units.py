@@ -115,6 +115,11 @@ def significant(value: float, digits: int = 3, exact: bool = False) -> str:
     return text.rstrip("0").rstrip(".") if exact and places else text
 
 
+def percent(share: float, digits: int = 0) -> str:
+    """A share in words: 0.47 is 47 %."""
+    return f"{100 * share:.{digits}f} %"
+
+
 def _step(value: float, low: int, high: int) -> int:
     """The power of a thousand that suits a value, as an exponent of ten."""
     if not value or not math.isfinite(value):

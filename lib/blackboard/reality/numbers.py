@@ -8,7 +8,6 @@ from typing import Any
 
 from blackboard import notation
 from blackboard.catalogue import measurements
-from blackboard.drawing import percent
 from blackboard.notation import latex
 from blackboard.reality import equations as eq
 from blackboard.reality import runs, serving
@@ -19,7 +18,7 @@ from blackboard.reality.checks import CALIBRATED, CLOSURE, FLOOR, Row, mape
 from blackboard.reality.entry import predict
 from blackboard.reality.validation import code, whole
 from blackboard.summary import Page, table
-from blackboard.units import pretty, significant
+from blackboard.units import percent, pretty, significant
 
 LETTERS = {
     "compute_efficiency": r"\(\eta_c\)",
