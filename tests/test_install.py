@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 import tomllib
 from importlib import metadata
@@ -29,9 +30,11 @@ def pins(text: str) -> dict[str, set[str]]:
 
 
 def requirements(group: str) -> list[Requirement]:
-    """What pyproject.toml lists for a group, the library's own dependencies and nested groups included."""
+    """What pyproject.toml lists for a group, the library's own dependencies and nested groups included; these alone
+    without a group.
+    """
     out = [Requirement(line) for line in PROJECT["dependencies"]]
-    for line in PROJECT["optional-dependencies"][group]:
+    for line in PROJECT["optional-dependencies"][group] if group else []:
         one = Requirement(line)
         out += [one] if one.name != PROJECT["name"] else [r for extra in one.extras for r in requirements(extra)]
     return out
@@ -141,3 +144,10 @@ def test_a_failed_installation_is_told_and_tried_again(monkeypatch, tmp_path):
         course.set_up("test")
     machine.failing = []
     assert machine.asked("test") == [("python", "test")]
+
+
+def test_the_library_has_types():
+    """By plain `mypy`, with the settings of pyproject.toml."""
+    cache = ["--cache-dir", ROOT / ".mypy_cache"]
+    done = subprocess.run([sys.executable, "-m", "mypy", *cache], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout

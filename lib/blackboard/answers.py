@@ -254,7 +254,7 @@ def _finite(number: float) -> float:
 
 def option(given: Any, options: Mapping[str, str]) -> str:
     """The key of a choice, from the key or from words that only one option has."""
-    key = given.strip().strip("()., ").lower() if type(given) is str and len(given) <= LONGEST else None
+    key = given.strip().strip("()., ").lower() if type(given) is str and len(given) <= LONGEST else ""
     said = [k for k, text in options.items() if key and len(key) > 3 and key in text.lower()]
     key = said[0] if len(said) == 1 else key
     if key not in options:

@@ -10,13 +10,25 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from functools import cache
 from html import escape
 from pathlib import Path
 from types import MappingProxyType, NoneType, UnionType
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    NamedTuple,
+    Protocol,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 DATA = Path(__file__).parent / "data"
 
@@ -25,7 +37,8 @@ Date = Annotated[str, "date"]  # as exact as known: 2026, 2026-04, 2026-04-29, 2
 SourceId = Annotated[str, "source"]
 Cell = Annotated[Any, "cell"]  # text or number
 
-T = TypeVar("T")
+R = TypeVar("R", bound="Shown")
+Id = TypeVar("Id", bound="Identified")
 
 
 class UnknownId(KeyError):
@@ -63,6 +76,13 @@ def near(name: object, known: Iterable[str], count: int = 4) -> list[str]:
 
 
 Figures = dict[str, str | tuple[float, str]]
+
+
+class Identified(Protocol):
+    """What a file can be read into: a dataclass with an id."""
+
+    @property
+    def id(self) -> str: ...
 
 
 class Shown:
@@ -157,7 +177,7 @@ class Row(Shown):
 
 
 @cache
-def load(kind: type[T], folder: Path = DATA) -> Mapping[str, T]:
+def load(kind: type[R], folder: Path = DATA) -> Mapping[str, R]:
     """All rows of a kind by id; the file is read and checked the first time."""
     path = folder / f"{kind.noun}s.yaml"
     rows = read(path, kind, None if kind is Source else load(Source, folder))
@@ -169,9 +189,9 @@ def load(kind: type[T], folder: Path = DATA) -> Mapping[str, T]:
     return MappingProxyType(rows)
 
 
-def find(kind: type[T], id: str) -> T:
+def find(kind: type[R], id: str) -> R:
     """One row of a kind, or UnknownId with the near ids."""
-    rows = load(kind)
+    rows: Mapping[str, R] = load(kind)  # type: ignore[arg-type]  # a class is hashable
     if not isinstance(id, str) or id not in rows:
         close = near(id, rows)
         hint = f"near: {', '.join(close)}; " if close else ""
@@ -182,7 +202,7 @@ def find(kind: type[T], id: str) -> T:
 # --- reading ---------------------------------------------------------------------------------------------------------
 
 
-def read(path: Path, kind: type[T], sources: Collection[str] | None = None) -> dict[str, T]:
+def read(path: Path, kind: type[Id], sources: Collection[str] | None = None) -> dict[str, Id]:
     """The rows of a file, by id, as dataclasses of a kind."""
     at, rows = At(path.name, sources=sources), {}
     for number, value in enumerate(_parse(path), 1):
@@ -210,16 +230,16 @@ def _parse(path: Path) -> list:
 
 
 @cache
-def _schema(kind: type) -> tuple[dict[str, Any], frozenset[str]]:
+def _schema(kind: Any) -> tuple[dict[str, Any], frozenset[str]]:
     """Field types of a dataclass, and which fields must be there."""
     hints = get_type_hints(kind, include_extras=True)
     required = (f.name for f in fields(kind) if f.default is MISSING and f.default_factory is MISSING)
     return {f.name: hints[f.name] for f in fields(kind)}, frozenset(required)
 
 
-def _record(kind: type[T], value: Any, at: At) -> T:
+def _record(kind: Any, value: Any, at: At) -> Any:
     """A mapping as a dataclass, with exactly its keys."""
-    types, required = _schema(kind)
+    types, required = _schema(kind)  # type: ignore[arg-type]  # a class is hashable
     if not isinstance(value, dict):
         raise at.error(f"expected a mapping of {', '.join(types)}, not {value!r}")
     for key in value:
@@ -309,4 +329,4 @@ def _cell(value: Any, at: At) -> Any:
     return value
 
 
-_CHECKS = {"positive": _positive, "date": _date, "source": _source, "cell": _cell}
+_CHECKS: dict[str, Callable[[Any, At], Any]] = {"positive": _positive, "date": _date, "source": _source, "cell": _cell}

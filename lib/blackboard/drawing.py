@@ -16,6 +16,7 @@ from matplotlib.text import Text
 
 from blackboard import style
 from blackboard.style import COLOURS
+from blackboard.units import percent as percent
 
 
 class Drawing(Figure):
@@ -49,11 +50,6 @@ def alt_of(module: str, name: str, *args: Any) -> str:
     fig = getattr(importlib.import_module(module), name)(*args)
     plt.close(fig)
     return fig.alt
-
-
-def percent(share: float, digits: int = 0) -> str:
-    """A share in words: 0.47 is 47 %."""
-    return f"{100 * share:.{digits}f} %"
 
 
 def listed(words: Sequence[str]) -> str:

@@ -21,7 +21,7 @@ from blackboard import style, units
 VEGALITE = "5.20"  # the version that Altair 5.5 writes
 MIME = "application/vnd.vegalite.v5+json"
 STILL_WIDTH = 620
-_FRAME = {
+_FRAME: dict[str, Any] = {
     "width": "container",
     "height": 340,
     "background": "white",

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import sympy
 from sympy.printing.jscode import jscode
@@ -72,7 +72,7 @@ class Calibration:
     @property
     def full(self) -> dict[str, float]:
         """All calibrations by symbol name, ideal where this one does not say."""
-        return _calibrations() | dict(self.values)
+        return {**_calibrations(), **self.values}
 
 
 IDEAL = Calibration("ideal", "every efficiency 1, every overhead 0: a floor on time")
@@ -80,7 +80,9 @@ IDEAL = Calibration("ideal", "every efficiency 1, every overhead 0: a floor on t
 
 @cache
 def _calibrations() -> Mapping[str, float]:
-    return MappingProxyType({row.name: row.value for row in notation.table().values() if row.kind == "calibration"})
+    return MappingProxyType(
+        {row.name: row.value or 0.0 for row in notation.table().values() if row.kind == "calibration"}
+    )
 
 
 def _constants() -> dict[sympy.Symbol, sympy.Integer]:
@@ -238,6 +240,10 @@ class _Evaluable:
     unit: str
     _expr: sympy.Expr
     _where: tuple[sympy.Basic, ...]
+
+    if TYPE_CHECKING:
+
+        def __call__(self, *args: Any, **values: Any) -> Any: ...
 
     @cached_property
     def free(self) -> tuple[str, ...]:
@@ -401,7 +407,13 @@ class Formula(_Evaluable):
     def __repr__(self) -> str:
         return f"<{self.name} [{self.unit}]: {self.symbol} = {self.expr}>"
 
-    def __call__(self, calibration: Calibration | None = None, **values: Any):
+    @overload
+    def __call__(self, **values: Any) -> Any: ...
+
+    @overload
+    def __call__(self, calibration: Calibration | None, **values: Any) -> Any: ...
+
+    def __call__(self, calibration: Calibration | None = None, **values: Any) -> Any:
         """The value in base SI units: a float for numbers, a float64 array of the common shape for arrays."""
         if calibration is None or not calibration.values:
             return self._evaluate(**values)
@@ -511,7 +523,7 @@ class Open(_Evaluable):
     __call__ = _Evaluable._evaluate
 
 
-def take(formula: _Evaluable, values: Mapping[str, Any], **changed: Any) -> float:
+def take(formula: _Evaluable, values: Mapping[str, Any], **changed: Any) -> Any:
     """A formula at those of the values that it needs, by notation name, some of them changed."""
     known = {**values, **changed}
     return formula(**{name: known[name] for name in formula.free})

@@ -640,7 +640,7 @@ class ProblemSet(Sequence):
         self.lesson = lesson
         self._views = [View(problem, number, lesson) for number, problem in enumerate(listed, 1)]
 
-    def __getitem__(self, key: int | str) -> View:
+    def __getitem__(self, key: int | str) -> View:  # type: ignore[override]  # from 1, or by id; no slices
         for view in self._views:
             if key in (view.number, view.problem.id):
                 return view

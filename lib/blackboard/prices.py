@@ -69,7 +69,7 @@ class PriceCard(Row):
             return p
         dearer = lambda value: None if value is None else value * step.input_multiplier
         return TokenPrices(
-            dearer(p.input),
+            p.input * step.input_multiplier,
             p.output * step.output_multiplier,
             dearer(p.cached_read),
             dearer(p.cache_write_5min),

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from html import escape
 from itertools import count
+from typing import Any
 
 from blackboard import catalogue
 from blackboard.datafile import Row
@@ -14,7 +15,7 @@ from blackboard.summary import Page, table
 from blackboard.units import pretty, significant
 
 NONE = "–"
-Columns = list[tuple[str, str, Callable[[Row], str]]]  # head, the field whose caveat marks the cell, its text
+Columns = list[tuple[str, str, Callable[[Any], str]]]  # head, the field whose caveat marks the cell, its text
 
 
 def _number(value: float | None, scale: float = 1, digits: int = 4) -> str:
@@ -31,7 +32,7 @@ def _line(text: str) -> str:
     return f'<span style="white-space: nowrap">{text}</span>'
 
 
-def _name(row: Row) -> str:
+def _name(row: Any) -> str:
     """What a row is called, and the id to find it by."""
     return f"{escape(row.name)}<br>{_code(row.id)}"
 
@@ -56,7 +57,8 @@ class _Notes:
     """Caveats of one table: a mark in the cell, the text once below the table."""
 
     def __init__(self, slug: str) -> None:
-        self.slug, self.numbers = slug, {}
+        self.slug = slug
+        self.numbers: dict[tuple[str, str], int] = {}
 
     def mark(self, name: str, text: str | None) -> str:
         if not text:
@@ -82,7 +84,8 @@ def _show(slug: str, caption: str, rows: Iterable[Row], columns: Columns) -> Pag
         whole, cells = row.caveat("id"), []
         for number, (_, field, show) in enumerate(columns):
             text = show(row)
-            why = whole if number == 0 else field and (text != NONE or field in row.unconfirmed) and row.caveat(field)
+            known = bool(field) and (text != NONE or field in row.unconfirmed)
+            why = whole if number == 0 else row.caveat(field) if known else None
             mark = notes.mark(row.id, why if number == 0 or why != whole else None)
             cells.append(_marked(text, mark) if number else text + mark)  # what a row is called may be broken
         body.append(cells)

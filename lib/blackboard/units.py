@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from fractions import Fraction
 from functools import cache
+from typing import Any
 
 import pint
 
@@ -46,7 +48,7 @@ watt = kilogram * meter ** 2 / second ** 3 = W
 joule = watt * second = J
 """.strip().splitlines()
 
-ureg = pint.UnitRegistry(None, autoconvert_to_preferred=False)
+ureg: pint.UnitRegistry = pint.UnitRegistry(None, autoconvert_to_preferred=False)
 for _line in _DEFINITIONS:
     ureg.define(_line)
 Quantity = ureg.Quantity
@@ -60,7 +62,7 @@ class UnitError(ValueError):
 
 @cache
 def _dimension(unit: str) -> tuple[tuple[str, Fraction], ...]:
-    found = ureg.get_dimensionality(ureg.parse_units(unit))
+    found: Mapping[str, Any] = ureg.get_dimensionality(ureg.parse_units(unit))
     return tuple(sorted((name.strip("[]"), Fraction(power)) for name, power in found.items()))
 
 
@@ -82,7 +84,7 @@ def describe(dim: Dimension) -> str:
     return (top or "1") + (f"/({bottom})" if "·" in bottom else f"/{bottom}" if bottom else "")
 
 
-def magnitude(value: object, unit: str, name: str = "the value") -> object:
+def magnitude(value: object, unit: str, name: str = "the value") -> Any:
     """`value` as a bare number or array in `unit`; a pint quantity is converted at this door, or UnitError."""
     if not isinstance(value, pint.Quantity):
         return value
@@ -111,6 +113,11 @@ def significant(value: float, digits: int = 3, exact: bool = False) -> str:
     places = max(0, digits - 1 - exponent)
     text = f"{round(value, digits - 1 - exponent):,.{places}f}"
     return text.rstrip("0").rstrip(".") if exact and places else text
+
+
+def percent(share: float, digits: int = 0) -> str:
+    """A share in words: 0.47 is 47 %."""
+    return f"{100 * share:.{digits}f} %"
 
 
 def _step(value: float, low: int, high: int) -> int:

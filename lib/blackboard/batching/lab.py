@@ -183,7 +183,7 @@ def measure(
     speeds = {
         name: size / _time(bench, work, 0.1 * seconds / len(readers))[0] for name, (work, size) in readers.items()
     }
-    read_by = max(speeds, key=speeds.get)
+    read_by = max(speeds, key=speeds.__getitem__)
     say(f"  memory: {units.pretty(speeds[read_by], 'byte/s')}, read by {read_by}")
     work, flop = bench.square()
     flops = flop / _time(bench, work, 0.1 * seconds)[0]
@@ -441,13 +441,13 @@ def _sentences(m: Measured) -> Iterable[str]:
             " measure again"
         )
     if m.chip:
-        yield _against_datasheet(m)
+        yield _against_datasheet(m, m.chip)
 
 
-def _against_datasheet(m: Measured) -> str:
+def _against_datasheet(m: Measured, chip_id: str) -> str:
     from blackboard import catalogue
 
-    chip = catalogue.chip(m.chip)
+    chip = catalogue.chip(chip_id)
     read, multiplied = m.bandwidth / chip.bandwidth, m.flops / chip.flops(m.precision)
     return (
         f"nearest in the catalogue: {chip.name}; {read:.0%} of its bandwidth and {multiplied:.0%} of its FLOP/s were"

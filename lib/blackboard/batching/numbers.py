@@ -144,17 +144,18 @@ class GemmRow(NamedTuple):
 
 def gemm_ideal(rows: Any, n: int, k: int, precision: str, chip: Chip) -> Any:
     """Ideal microseconds of a matrix product of `rows` rows with a k × n weight, everything at one precision."""
-    shape = {"weight_rows": k, "weight_columns": n}
-    sizes = dict.fromkeys(("bytes_per_param", "bytes_per_value"), bytes_per_param(precision))
+    shape: dict[str, Any] = {"weight_rows": k, "weight_columns": n}
+    sizes: dict[str, Any] = dict.fromkeys(("bytes_per_param", "bytes_per_value"), bytes_per_param(precision))
     return eq.gemm_time.given(chip, precision=precision, **shape, **sizes)(rows=rows) / factor("us")
 
 
 def gemm_rows() -> list[GemmRow]:
     """The catalogue's H200 measurements beside their ideal times."""
     table = measurement("h200_gemm")
-    rows = zip(*(table.column(name) for name in ("library", "dtype", "m", "n", "k", "latency_us")))
+    columns = [table.column(name) for name in ("library", "dtype", "m", "n", "k", "latency_us")]
+    rows: list[Any] = list(zip(*columns))
     ideal = lambda dtype, m, n, k: gemm_ideal(m, n, k, _precision(dtype), chip(table.chip_id))
-    return [GemmRow(*row, ideal(*row[1:5])) for row in rows]
+    return [GemmRow._make((*row, ideal(*row[1:5]))) for row in rows]
 
 
 def _precision(dtype: str) -> str:

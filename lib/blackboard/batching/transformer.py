@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -66,7 +66,8 @@ class Parameters(NamedTuple):
 
 def matrices(config: Config) -> dict[str, tuple[int, int]]:
     """Shape [in, out] of every matrix that takes part in a product, by name."""
-    width, shapes = config.width, {}
+    width = config.width
+    shapes: dict[str, tuple[int, int]] = {}
     query, keys = config.heads * config.head_width, config.kv_heads * config.head_width
     for layer in (f"layer{i}" for i in range(config.layers)):
         shapes |= {f"{layer}.query": (width, query), f"{layer}.key": (width, keys)}
@@ -213,7 +214,7 @@ class Transformer:
 
     def _feed_forward(self, x: np.ndarray, layer: int, ledger: Ledger) -> np.ndarray:
         flat = x.reshape(-1, self.config.width)  # tokens of all sequences alike
-        mixture = self._experts(flat, layer, ledger) if self.config.experts else 0
+        mixture: Any = self._experts(flat, layer, ledger) if self.config.experts else 0
         always = [name for name in _networks(self.config) if not name.startswith("expert")]
         return (mixture + sum(self._gated(flat, f"layer{layer}.{name}", ledger) for name in always)).reshape(x.shape)
 

@@ -119,8 +119,8 @@ def tokens_and_parameters() -> Drawing:
             if run.planned
             else gap.join(run.name.rsplit(" ", 1))
         )
-        times = f"{significant(run.over, 3 if run.over >= 100 else 2)}×"
-        said = f"{name}:\n{times}" if id in ("1b", "7b") else f"{name}: {times}"
+        more = f"{significant(run.over, 3 if run.over >= 100 else 2)}×"
+        said = f"{name}:\n{more}" if id in ("1b", "7b") else f"{name}: {more}"
         beside(axes, said, (run.n_active, run.tokens), (x, y), colour, ha=ha, va=va, bbox=GROUND, zorder=3)
     axes.set(
         xscale="log",

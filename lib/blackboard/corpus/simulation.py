@@ -168,7 +168,7 @@ class Fit:
 
     def gain(self, tokens: float, times: float = 2) -> Range:
         """What the score gains from so many tokens to `times` as many; no less than nothing."""
-        before, after = self.shape([tokens / SCALE, times * tokens / SCALE], self.bends).T
+        before, after = self.shape(np.array([tokens / SCALE, times * tokens / SCALE]), self.bends).T
         found = self._ranged(0, after - before)
         return found._replace(low=max(0.0, found.low))
 
@@ -539,7 +539,7 @@ def filtered(tokens: float, pool: float, kept: float, reuse: float, quality_powe
     """
     edge = lambda rank: rank ** (1 - quality_power)  # what lies before the rank teaches, over the whole pool
     taught = [pool * (edge(kept * (n + 1) / parts) - edge(kept * n / parts)) for n in range(parts)]
-    size, total, done, again = kept * pool, 0.0, 0.0, 0
+    size, total, done, again = kept * pool, 0.0, 0.0, 0.0
     whole = math.fsum(taught)
     steps = 200  # of a pass, for its worth falls within it
     while done < tokens - 1e-9 * size:

@@ -333,7 +333,7 @@ DECODED, PREFILLED = (1, 4, 16, 64, 256, 1024), (128, 512, 2048, 8192)
 
 
 @cache
-def _shares() -> dict[str, tuple[tuple[int, ...], list, list]]:
+def _shares() -> dict[str, tuple]:
     """By phase: tokens of the step; what fusing gains from operators, and from a library's kernels."""
     decode = [Plan(sequences=tokens, chips=8) for tokens in DECODED]
     prefill = [Plan(tokens=tokens, context=0, chips=8) for tokens in PREFILLED]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from blackboard import catalogue, units
 from blackboard.architecture import bytes_per_param
@@ -235,7 +235,7 @@ def _spent(read: Callable, model: str, plan: Plan, rates: tuple[float, float]) -
 
 # --- SGLang's turning point -------------------------------------------------------------------------------------------
 
-SGLANG = {"chips": 72, "context": 2_000.0}  # nine nodes of 8 H100
+SGLANG: dict[str, Any] = {"chips": 72, "context": 2_000.0}  # nine nodes of 8 H100
 
 
 @cache

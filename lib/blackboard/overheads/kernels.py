@@ -333,9 +333,8 @@ def tape(model: str, plan: Plan = Plan()) -> Tape:
     out here.
     """
     net, made = catalogue.model(model), Tape()
-    above, below = (
-        [group for group in part for _ in range(group.layers)][: plan.layers] for part in (net.attention, net.ffn)
-    )
+    each = lambda part: [group for group in part for _ in range(group.layers)][: plan.layers]
+    above, below = each(net.attention), each(net.ffn)
     if unknown := {group.kind for group in (*above, *below)} - {"heads", "latent", "dense", "experts"}:
         raise ValueError(f"{model}: {', '.join(sorted(unknown))} layers are not written out here")
     own = plan.chips if net.moe else 1  # chips that the sequences are dealt out over

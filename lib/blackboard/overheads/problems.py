@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import isclose
+from typing import Any
 
 from sympy import Function as Symbolic
 from sympy import Max, Min, solve
@@ -424,7 +425,7 @@ def helped(time: Callable[[Values], float], graph: Callable[[Values], float]) ->
         "c": time(one | {"kernels": one["kernels"] / 2}),
         "d": graph(one),
     }
-    return "".join(sorted(found, key=found.get))
+    return "".join(sorted(found, key=found.__getitem__))
 
 
 def queued(values: Values) -> float:
@@ -443,7 +444,7 @@ def even(values: Values) -> list[float]:
     return [take(step.memory_time, values, batch=1) / values["kernels"]] * values["kernels"]
 
 
-helps = Ordering(
+helps: Ordering = Ordering(
     id="helps",
     title="What helps a step that waits",
     level="medium",
@@ -778,7 +779,7 @@ class Gained(Symbolic):
     @classmethod
     def eval(cls, *given):
         if all(each.is_number for each in given):
-            count, whole, launch, gap, replay = int(given[0]), *map(float, given[1:])
+            count, (whole, launch, gap, replay) = int(given[0]), map(float, given[1:])
             each = [whole / count] * count
             return (
                 simulation.per_step([time + gap for time in each], launch) / simulation.replayed(each, replay, gap).time
@@ -1082,7 +1083,8 @@ def vectors(ops: tuple[tuple[str, str], ...], kept: str) -> Values:
 def taped(program: str) -> float:
     """The same ratio from a tape of arrays: bytes of every operation by itself, over those of the compiler's kernel."""
     ops, kept, _ = PROGRAMS[program]
-    tape, names = Tape(), {}
+    tape = Tape()
+    names: dict[str, Any] = {}
     for out, ins in ops:
         given = [names.setdefault(name, tape.array(64, 4096)) for name in ins]
         names[out] = given[0] + given[1] if len(given) > 1 else given[0].each("silu")
@@ -1709,7 +1711,7 @@ def longest(values: Values) -> str:
         "c": values["batch"] * values["cache"] / values["bandwidth"],
         "d": values["batch"] * 2 * values["n_active"] / values["flops"],
     }
-    return max(times, key=times.get)
+    return max(times, key=times.__getitem__)
 
 
 which = Choice(
@@ -1860,7 +1862,8 @@ def by_walking(values: Values) -> str:
     """The same events in the order in which one meets them, a hundred sequences at a time, with the statement's
     numbers.
     """
-    met_at, host = {}, values["kernels"] * (values["launch_time"] - values["kernel_gap"])
+    met_at: dict[str, Any] = {}
+    host = values["kernels"] * (values["launch_time"] - values["kernel_gap"])
     for batch in range(100, 300_000, 100):
         reads, multiplies = values["floor"] + batch * values["reads"], batch * values["multiplies"]
         full, sent = (
@@ -1874,10 +1877,10 @@ def by_walking(values: Values) -> str:
             "d": max(reads, multiplies) + batch * values["sends"] > host,
         }
         met_at |= {key: batch for key, is_there in there.items() if is_there and key not in met_at}
-    return "".join(sorted(met_at, key=met_at.get))
+    return "".join(sorted(met_at, key=met_at.__getitem__))
 
 
-events = Ordering(
+events: Ordering = Ordering(
     id="events",
     title="Along the batch",
     level="hard",

@@ -57,7 +57,9 @@ def launched(kernels: Sequence[float], launch: float, ahead: int = 1024) -> Time
     """Kernels of these times, launched one by one: the host is at most `ahead` launches before the device, which runs
     them in order.
     """
-    host, device, free, done = [], [], 0.0, 0.0
+    host: list[Box] = []
+    device: list[Box] = []
+    free = done = 0.0
     for n, time in enumerate(kernels):
         start = max(free, device[n - ahead].end) if n >= ahead else free  # the queue is full: wait for a place
         free = start + launch

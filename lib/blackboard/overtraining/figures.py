@@ -80,7 +80,7 @@ def counted() -> Drawing:
 
 # --- where costs balance ----------------------------------------------------------------------------------------------
 
-BALANCED = ({"rise_power": 1, "fall_power": 1}, {"rise_power": 2, "fall_power": 1})
+BALANCED: tuple[dict[str, float], ...] = ({"rise_power": 1, "fall_power": 1}, {"rise_power": 2, "fall_power": 1})
 
 
 def _drawn(powers: dict[str, float], x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -553,14 +553,14 @@ def with_kv() -> Drawing:
         loc="left",
     )
     bends = {id: take(balanced_context, _on_example(id)) for id in WITH_KV}
-    first, last = min(bends, key=bends.get), max(bends, key=bends.get)
-    name = lambda id: plain(catalogue.model(id).name)
+    first, last = min(bends, key=bends.__getitem__), max(bends, key=bends.__getitem__)
+    called = lambda id: plain(catalogue.model(id).name)
     least = min(_reading_over_attention(id) for id in WITH_KV)
     return done(
         fig,
         "Cost of a generated token over that of multiplying alone, from 0.6 to 500, against context from 100 to"
         f" 131,072 tokens, both on log scales, on {plain(chip.name)} in FP8. Every curve is level at 1 and then rises"
-        f" with context: {name(first)} from {significant(bends[first], 2)} tokens on, {name(last)} from"
+        f" with context: {called(first)} from {significant(bends[first], 2)} tokens on, {called(last)} from"
         f" {significant(bends[last], 2)}. At MatX's {here:,} tokens it is {listed(says)}. Attention's own FLOPs are"
         f" left out: in these models reading the cache costs at least {least:.0f} times as many.",
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from blackboard.catalogue import LETTERS, chip, measurement, model, models, scaling_law
 from blackboard.formula import take
@@ -42,7 +42,7 @@ SMALL = (
     "llammlein-7b",
     "tinyllama-1.1b",
 )  # made to be trained long: the corpus lesson is about them
-EXAMPLE = {"context": 8_192, "chip": "h100-sxm"}  # MatX's, with a cache of one byte a value
+EXAMPLE: dict[str, Any] = {"context": 8_192, "chip": "h100-sxm"}  # MatX's, with a cache of one byte a value
 
 
 # --- fits and models --------------------------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ def equal_over(fit: str, efficiency: float = 1.0, served: float = ROUNDED) -> fl
 
 def optimum() -> dict[str, str]:
     """What the fits say of the lecture's traffic, with and without poor use of the chips."""
-    out = {}
+    out: dict[str, Any] = {}
     for key, fit in FITS.items():
         plain, poor = best(fit), best(fit, efficiency=BOARD["decode_efficiency"])
         for end, found in (("", plain), ("_poor", poor)):

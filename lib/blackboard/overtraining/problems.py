@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from itertools import product
+from typing import Any
 
 from sympy import Eq, Max, Min, Rational, solve
 from sympy import Function as Symbolic
@@ -1614,7 +1615,7 @@ def learnt(loss: float, n_active: float, known: Values) -> float:
     return root(lambda tokens: loss - simulation.loss_of(n_active, tokens, known), 1e3, 1e40)
 
 
-PUBLISHED = {"fit": (FITS["hoffmann"], "Hoffmann, TeX source")}
+PUBLISHED: dict[str, Any] = {"fit": (FITS["hoffmann"], "Hoffmann, TeX source")}
 FITTED = {"fit": "", "law_text": "", "loss": "1"}
 
 own_rule = Quantity(
@@ -1634,7 +1635,7 @@ own_rule = Quantity(
     tolerance=0.04,
     objective=FIT,
     answer=lambda v: take(eq.best_tokens, v) / v["n_active"],
-    second=lambda v: prescribed_by_search(v["n_active"], v["fit"]),
+    second=lambda v: prescribed_by_search(v["n_active"], v["fit"]),  # type: ignore[has-type]  # follows below
     means=(
         "The fit of the same paper does not give 20 at this size, and its ratio grows with the model. Exponents that"
         " differ in the third digit change it, too."
@@ -1686,7 +1687,7 @@ def prescribed_by_search(n_active: float, fit: str) -> float:
     return compute / 6 / n_active**2
 
 
-LEARNERS = {"n_active": (BOARD["n_active"], 35e9, 70e9, 50e9), "loss": (1.85, 1.88, 1.9)}
+LEARNERS: dict[str, Any] = {"n_active": (BOARD["n_active"], 35e9, 70e9, 50e9), "loss": (1.85, 1.88, 1.9)}
 
 needs = Quantity(
     id="needs",
@@ -2098,7 +2099,8 @@ def read_times(values: Values) -> float:
     """Seconds to read a batch's cache over seconds to multiply its tokens, the cache counted from the heads."""
     net = model(values["net"])
     [heads] = net.attention
-    cache = sum(len(("key", "value")) * heads.kv_heads * heads.head_dim for _ in range(net.layers)) * values["context"]
+    vectors = [len(("key", "value")) * heads.kv_heads * heads.head_dim for _ in range(net.layers)]
+    cache = sum(vectors) * values["context"]
     return (values["batch"] * cache / values["bandwidth"]) / (values["batch"] * 2 * net.n_active / values["flops"])
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from blackboard.formula import Formula, take
 from blackboard.overtraining import equations as eq
@@ -94,7 +94,8 @@ def counted(tokens: int = 64, learn_embedding: bool = False, **shape) -> list[di
     import numpy as np
 
     net, rng = Network(**shape), np.random.default_rng(1)
-    net.gradients(*rng.integers(len(net.embedding), size=(2, tokens)), learn_embedding)
+    read, following = rng.integers(len(net.embedding), size=(2, tokens))
+    net.gradients(read, following, learn_embedding)
     return [
         {kind: net.work[layer, kind] / (matrix.size * tokens) for kind in PASSES}
         for layer, matrix in enumerate(net.matrices)
@@ -227,7 +228,7 @@ FACTOR = Formula(
 )
 
 
-def factor(**guesses: float | np.ndarray) -> float | np.ndarray:
+def factor(**guesses: float | np.ndarray) -> Any:
     """Tokens of training over Chinchilla's, where training costs what serving costs: numbers or arrays, by the names
     of RANGES.
     """
@@ -243,5 +244,6 @@ def spread(ranges: Mapping[str, tuple[float, float]] | None = None, draws: int =
     ranges, rng = dict(RANGES if ranges is None else ranges), np.random.default_rng(seed)
     drawn = {name: np.exp(rng.uniform(math.log(low), math.log(high), draws)) for name, (low, high) in ranges.items()}
     middle = {name: math.sqrt(low * high) for name, (low, high) in ranges.items()}
-    reach = {name: tuple(factor(**middle | {name: end}) for end in ends) for name, ends in ranges.items()}
+    at = lambda name, end: float(factor(**middle | {name: end}))
+    reach = {name: (at(name, low), at(name, high)) for name, (low, high) in ranges.items()}
     return Spread(np.sort(factor(**drawn)), reach)

@@ -138,10 +138,10 @@ class HybridAllocator:
         while len(table) * self.page_tokens < tokens:
             table.append(self.pool.take() if len(table) >= first else None)
         for n in range(cached, len(chain)):
-            if table[n] is not None:
-                self.pool.cache(table[n], f"{g} {chain[n]}")
+            if (block := table[n]) is not None:
+                self.pool.cache(block, f"{g} {chain[n]}")
         behind = [n for n in range(min(first, len(table))) if table[n] is not None]
-        self.pool.release(table[n] for n in reversed(behind))
+        self.pool.release(block for n in reversed(behind) if (block := table[n]) is not None)
         for n in behind:
             table[n] = None
 

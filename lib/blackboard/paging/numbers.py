@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from blackboard.batching import equations as step
 from blackboard.case import RUNNING
 from blackboard.catalogue import measurement, model, price
@@ -173,7 +175,8 @@ def hits() -> dict[str, str]:
 def layers() -> dict[str, str]:
     """Blocks and bytes of models with windows."""
     net = model(GEMMA)
-    full, window = (sum(g.layers for g in net.attention if (g.window is None) == kind) for kind in (True, False))
+    groups: list[Any] = list(net.attention)  # heads, which have a window or none
+    full, window = (sum(g.layers for g in groups if (g.window is None) == kind) for kind in (True, False))
     width = next(g.window for g in net.attention if g.window)
     known = {"full_layers": full, "window_layers": window, "window": width}
     blocks = lambda full, window: take(eq.hybrid_blocks, EXAMPLE, full_groups=full, window_groups=window)

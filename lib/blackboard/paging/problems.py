@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from itertools import count, product
+from typing import Any
 
 from sympy import Min, Sum, Symbol, ceiling, solve, summation
 
@@ -235,9 +236,9 @@ def laid(key: str) -> float:
     """The same, by an allocator that is given the tokens."""
     kind, size = PLANS[key]
     if kind == "piece":
-        memory = Contiguous(size)
-        memory.allocate("one", SHORT, size)
-        return memory.use
+        pieces = Contiguous(size)
+        pieces.allocate("one", SHORT, size)
+        return pieces.use
     memory = Allocator(100, size)
     memory.allocate("one", list(range(SHORT)))
     return memory.use
@@ -765,8 +766,8 @@ def survives(key: str) -> bool:
     """Whether all goes well from a state on: newcomers take all free blocks, Ann ends, Bob ends, and the newcomers
     end.
     """
-    tables, counts, free_ones = STATES[key]
-    counts, queue, read = list(counts), list(free_ones), {block for table in tables.values() for block in table}
+    tables, at_first, free_ones = STATES[key]
+    counts, queue, read = list(at_first), list(free_ones), {block for table in tables.values() for block in table}
     taken = list(queue)
     if read & set(taken):
         return False  # somebody writes where others read
@@ -1009,7 +1010,7 @@ def first_seen(values: Values) -> float:
 
 
 [AGENT] = measurement("agent_traces").records()
-TALKS = {
+TALKS: dict[str, Any] = {
     "turns": (AGENT["turns"], 10, 20),
     "start_context": (AGENT["start_tokens"], 3_000),
     "turn_growth": (AGENT["growth_tokens"], 600),
@@ -1648,7 +1649,8 @@ window_letters = Expression(
 def windowed(values: Values) -> Values:
     """The layers of a drawn model, by kind."""
     net = model(values["net"])
-    of = lambda kind: sum(group.layers for group in net.attention if (group.window is None) == kind)
+    groups: list[Any] = list(net.attention)  # heads, which have a window or none
+    of = lambda kind: sum(group.layers for group in groups if (group.window is None) == kind)
     window = next(group.window for group in net.attention if group.window)
     return {"net_name": net.name, "full_layers": of(True), "window_layers": of(False), "window": window}
 

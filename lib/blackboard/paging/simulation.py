@@ -17,7 +17,7 @@ from copy import deepcopy
 from functools import cache
 from heapq import heappop, heappush
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from blackboard.catalogue import chip, measurement
 from blackboard.paging.allocator import Allocator, Contiguous, OutOfRoom
@@ -107,7 +107,8 @@ def trace(
     Prompts and answers are drawn as lognormal and independent, both spread as `spread` says; longer ones than LONGEST
     are drawn again.
     """
-    draw, (prompt, answer), wide, time, found = random.Random(seed), lengths(collection), spread(), 0.0, []
+    draw, (prompt, answer), wide, time = random.Random(seed), lengths(collection), spread(), 0.0
+    found: list[Request] = []
     while len(found) < requests:
         request = Request(time, lognormal(draw, prompt, wide), lognormal(draw, answer, wide))
         if request.length <= LONGEST:
@@ -205,11 +206,9 @@ def serve(
     compute its tokens again. The first steps, `warm`, are not counted.
     """
     room = _Blocks(slots, page_tokens) if policy == "blocks" else _Pieces(slots, policy, buddy, longest)
-    waiting, running, seen = (
-        deque(_Running(str(n), request) for n, request in enumerate(requests)),
-        [],
-        _Tally(slots, step_time, warm),
-    )
+    waiting = deque(_Running(str(n), request) for n, request in enumerate(requests))
+    running: list[_Running] = []
+    seen = _Tally(slots, step_time, warm)
     while (waiting or running) and (steps is None or seen.steps < warm + steps):
         if not running and waiting[0].request.arrival > seen.time:
             seen.time = waiting[0].request.arrival
@@ -275,7 +274,8 @@ class _Pieces:
     """Memory in one piece per sequence."""
 
     def __init__(self, slots: int, policy: str, buddy: bool, longest: int):
-        self.memory, self.policy, self.longest, self.pieces = Contiguous(slots, buddy), policy, longest, {}
+        self.memory, self.policy, self.longest = Contiguous(slots, buddy), policy, longest
+        self.pieces: dict[str, Any] = {}
 
     def admit(self, each: _Running) -> bool:
         reserve = reserved(each.request, self.policy, self.longest)
@@ -419,13 +419,13 @@ def conversation(turns: int, start: float, growth: float, answer: float = 0, pag
     return memory.hit_rate
 
 
+AGENT_SIGMA = math.log(81.4 / 5.2) / 2.3263  # of the pauses of Codex: 5.2 s median, 81.4 s at the 99th percentile
+AGENT_PAUSE = 5.2 * math.exp(AGENT_SIGMA**2 / 2)  # s, their mean
 PAUSES: dict[str, Callable[[random.Random, float], float]] = {
     "random": lambda draw, mean: draw.expovariate(1 / mean),
     "regular": lambda draw, mean: mean * draw.uniform(0.95, 1.05),
     "long-tailed": lambda draw, mean: draw.lognormvariate(math.log(mean) - AGENT_SIGMA**2 / 2, AGENT_SIGMA),
 }
-AGENT_SIGMA = math.log(81.4 / 5.2) / 2.3263  # of the pauses of Codex: 5.2 s median, 81.4 s at the 99th percentile
-AGENT_PAUSE = 5.2 * math.exp(AGENT_SIGMA**2 / 2)  # s, their mean
 
 
 @cache
@@ -444,7 +444,9 @@ def turns(
     They begin somewhere in the middle, so that the mix of young and old is there from the start. `pause`: mean time
     between turns, s.
     """
-    draw, queue, found, names = random.Random(seed), [], [], iter(range(10**9))
+    draw, names = random.Random(seed), iter(range(10**9))
+    queue: list[Any] = []
+    found: list[Any] = []
     wait = lambda: PAUSES[pauses](draw, pause)
     for _ in range(conversations):
         heappush(queue, (draw.random() * pause, next(names), draw.randrange(turns)))
@@ -465,7 +467,8 @@ class LRU:
     """
 
     def __init__(self, blocks: int):
-        self.blocks, self.kept = blocks, OrderedDict()  # blocks left by conversation, in the order of use
+        self.blocks = blocks
+        self.kept: OrderedDict[Any, int] = OrderedDict()  # blocks left by conversation, in the order of use
         self.held = self.written = 0
 
     def request(self, conversation: int, blocks: int) -> int:

@@ -119,7 +119,7 @@ def gantt(schedule: Schedule | None = None, costs: Costs = EQUAL, name: str = ""
     _draw(axes, run, costs, inches=4.2)
     times = zip("FBW", (costs.forward, costs.backward, costs.weight))
     axes.set_xlabel(f"time ({', '.join(f'{name} = {_time(cost)}' for name, cost in times)})")
-    fig.get_layout_engine().set(rect=(0, 0, 1, 1 - 0.33 / fig.get_figheight()))
+    fig.set_layout_engine("constrained", rect=(0, 0, 1, 1 - 0.33 / fig.get_figheight()))
     _key(fig, 1 - 0.17 / fig.get_figheight())
     kinds = {kind for box in run.boxes for kind in box.kind}
     wait = f" ({percent(run.bubble, 1)} if all wait for the last)" if run.bubble - run.period_bubble > 1e-9 else ""
@@ -187,7 +187,7 @@ def _layer(axes, base: float, mid: float) -> None:
     axes.add_patch(Circle((mid, base), 0.13, color=COLOURS["bound"]))
     for expert in range(EXPERTS):
         chosen = expert in CHOSEN
-        looks = (
+        looks: dict[str, Any] = (
             {"fc": COLOURS["compute"], "alpha": 0.3, "lw": 0}
             if chosen
             else {"fill": False, "ec": COLOURS["muted"], "lw": 1}
@@ -229,7 +229,7 @@ def _served(axes, run: Timeline, end: float) -> None:
     for box in run.boxes:
         if box.start < end:
             mine = box.micro_batch == 0
-            looks = {
+            looks: dict[str, Any] = {
                 "fc": COLOURS["compute" if mine else "muted"],
                 "alpha": 0.85 if mine else 0.25,
                 "ec": "white",
@@ -244,7 +244,7 @@ def _served(axes, run: Timeline, end: float) -> None:
                 va="center_baseline",
             )
     _racks(axes, run.devices)
-    axes.set(xlim=(0, end), xticks=range(0, end + 1, RACKS))
+    axes.set(xlim=(0, end), xticks=np.arange(0, end + 1, RACKS))
 
 
 def training() -> Drawing:
@@ -264,18 +264,18 @@ def training() -> Drawing:
             lw=0,
         )
     _draw(axes, run, Costs(), inches=4.2)
-    for x, row, word in (
+    for x, level, word in (
         (1.1, last, "fill"),
         (stop - 1.3, 0, "drain"),
         (stop + 1.3, 0, "fill"),
         (end - 1.15, last, "drain"),
     ):
-        axes.text(x, row, word, ha="center", va="center", color=COLOURS["bound"], style="italic")
+        axes.text(x, level, word, ha="center", va="center", color=COLOURS["bound"], style="italic")
     axes.axvline(stop, color=COLOURS["bound"], lw=2.2)
     for x, word in ((stop / 2, "forward"), ((stop + end) / 2, "backward")):
         axes.text(x, -0.6, word, ha="center", va="bottom")
     axes.text(stop, -0.6, "turn", ha="center", va="bottom", weight="bold")
-    axes.set(xlabel="time (slots)", xticks=range(0, end + 1, 2))
+    axes.set(xlabel="time (slots)", xticks=np.arange(0, end + 1, 2))
     share = eq.bubble(stages=RACKS, micro_batches=RACKS)
     top, bottom = RACKS - 1, RACKS + RACKS - 1
     axes.set_title(f"bubble = $(P-1)/(n_{{mb}}+P-1)$ = {top}/{bottom} = {percent(share, 1)}", loc="left", pad=22)
@@ -319,7 +319,7 @@ def schedules() -> Drawing:
         at.set_title(f"{name}: bubble {percent(run.period_bubble)}, {held}", loc="left", pad=3)
         at.set_title(NOTES.get(name, ""), loc="right", pad=3, fontsize=SMALL, style="italic")
     axes[-1].set(xlabel="time (passes F = B = W = 1)", xlim=(0, max(float(run.makespan) for run in runs.values())))
-    fig.get_layout_engine().set(rect=(0, 0, 1, 0.955), h_pad=0.02)
+    fig.set_layout_engine("constrained", rect=(0, 0, 1, 0.955), h_pad=0.02)
     _key(fig, 0.977)
     said = "; ".join(f"{name} {percent(run.period_bubble)} and {_peak(run):g}" for name, run in runs.items())
     return done(

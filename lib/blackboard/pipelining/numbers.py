@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
+from typing import Any
 
 from blackboard.batching import equations as step
 from blackboard.case import RUNNING
@@ -35,7 +36,7 @@ EIGHT, RACK = "h100-8", RUNNING.system
 HUNDREDS = 700e9  # bytes of weights that the lecture reads
 
 
-def board(formula, **more) -> float:
+def board(formula, **more) -> Any:
     """A formula with the board's numbers."""
     return take(formula, BOARD, **more)
 
@@ -162,13 +163,13 @@ def schedules() -> dict[str, str]:
         name: [row.throughput / row.measured_throughput - 1 for row in rows if row.schedule == name] for name in names
     }
     bubbles = [abs(row.run.period_bubble - row.paper_bubble) * 100 for row in rows]
-    best = lambda name: max(
-        row.measured_throughput / base(row).measured_throughput - 1 for row in rows if row.schedule == name
-    )
     base = lambda row: next(
         other
         for other in rows
         if other.schedule == "1F1B" and (other.model, other.micro_batches) == (row.model, row.micro_batches)
+    )
+    best = lambda name: max(
+        row.measured_throughput / base(row).measured_throughput - 1 for row in rows if row.schedule == name
     )
     return {
         "zb_rows": str(len(rows)),

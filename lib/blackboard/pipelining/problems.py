@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import count, product
+from typing import Any
 
 from blackboard.catalogue import model, system
 from blackboard.formula import take
@@ -24,7 +25,8 @@ def idle_share(stages: int, micro_batches: int, chunks: int = 1) -> float:
     its next. Every pass takes one slot, hops take none.
     """
     groups = [range(first, min(first + stages, micro_batches)) for first in range(0, micro_batches, stages)]
-    free, done = [0] * stages, {}
+    free = [0] * stages
+    done: dict[Any, int] = {}
     for group, piece, device in product(groups, range(chunks), range(stages)):
         for batch in group:
             stage = piece * stages + device

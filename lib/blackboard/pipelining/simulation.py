@@ -173,7 +173,8 @@ class Timeline:
         """
         ran = [box.keys for box in self.rows[device]]
         done = {key for keys in ran for key in keys}
-        held = most = 0
+        held: float = 0
+        most: float = 0
         for keys in ran:
             held += sum(kind == "F" for kind, _, _ in keys)
             most = max(most, held)
@@ -282,7 +283,7 @@ class Run:
         """Time of a pass; an unsplit backward does both gradients."""
         if item.beside is not None and self.costs.overlapped is not None:
             return self.costs.overlapped
-        whole = 0
+        whole: Time = 0
         for kind, batch, stage in keys:
             whole += self.times[kind, stage]
             if kind == "B" and ("W", batch, stage) not in self.listed:
@@ -295,6 +296,7 @@ class Run:
         for device, (row, passes) in enumerate(zip(self.rows, self.schedule.passes, strict=True)):
             if len(row) < len(passes):
                 _, need = self.earliest(passes[len(row)].keys, device)
+                assert need is not None  # else the pass could start
                 fate = "which waits itself" if need in self.listed else "which no device lists"
                 stuck.append(f"device {device}: {said(passes[len(row)].keys)} waits for {said([need])}, {fate}")
         if stuck:

@@ -6,6 +6,7 @@ from the catalogue. Prices are those of their date, and the figures say which.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -18,7 +19,7 @@ from blackboard.batching import equations as step
 from blackboard.case import RUNNING, plain
 from blackboard.drawing import Drawing, alt_of, beside, done, name_ends, point, thousands
 from blackboard.formula import take
-from blackboard.prices import PriceCard
+from blackboard.prices import BytePrice, PriceCard
 from blackboard.pricing import equations as eq
 from blackboard.pricing import numbers
 from blackboard.pricing.implied import KEPT, rent
@@ -250,7 +251,7 @@ def kv_sizes() -> Drawing:
 def _sizes_say(nets: list[catalogue.Model], low: float, high: float) -> str:
     most, least = nets[0], nets[-1]
     times = {net.name: net.kv_bytes_per_token() / _implied(net.n_active) for net in nets}
-    near, far = min(times, key=times.get), max(times, key=times.get)
+    near, far = min(times, key=times.__getitem__), max(times, key=times.__getitem__)
     size = lambda net: f"{pretty(net.kv_bytes_per_token(), 'byte', 2)} ({plain(net.name)})"
     card = catalogue.price(numbers.STEPPED)
     return (
@@ -308,7 +309,7 @@ def sequence() -> Drawing:
     )
 
 
-def _strip(axes, level: float, widths: list[float]) -> None:
+def _strip(axes, level: float, widths: Sequence[float]) -> None:
     """A strip of segments, as wide as said, over the whole axes; decoded ones are hatched, prefilled ones filled."""
     left, total = 0.0, sum(widths)
     for (word, _), width in zip(TALK, np.array(widths) / total):
@@ -556,7 +557,7 @@ class Place(NamedTuple):
     name: str
     colour: str
     tier: catalogue.MemoryTier
-    price: catalogue.BytePrice
+    price: BytePrice
 
     @property
     def symbols(self) -> dict[str, float]:
@@ -576,7 +577,9 @@ def _lines() -> dict[str, tuple[str, Any]]:
     """By place: colour, and the function of hold time, s, that gives USD per million tokens of the running model."""
     known = numbers.rack()
     again, kv = take(eq.remat_cost, known) / CHEAP, known["kv_bytes_per_token"]
-    lines = {"HBM": ("compute", lambda t: RUNNING(eq.hbm_hold, rent=known["rent"], hold_time=t) / CHEAP)}
+    lines: dict[str, tuple[str, Callable[..., Any]]] = {
+        "HBM": ("compute", lambda t: RUNNING(eq.hbm_hold, rent=known["rent"], hold_time=t) / CHEAP)
+    }
     for place in PLACES:
         lines[place.name] = (
             place.colour,

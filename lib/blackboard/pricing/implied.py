@@ -215,8 +215,10 @@ def implied(card: PriceCard) -> Implied:
         out_in=ratio,
         mfu=eq.decode_mfu(input_price=p.input, output_price=p.output),
         kv=_kv_implied(card, size),
-        covered=above and eq.context_covered(step_ratio=above.output_multiplier, step_context=above.tokens),
-        out_in_beyond=above and ratio * above.output_multiplier / above.input_multiplier,
+        covered=None
+        if above is None
+        else eq.context_covered(step_ratio=above.output_multiplier, step_context=above.tokens),
+        out_in_beyond=None if above is None else ratio * above.output_multiplier / above.input_multiplier,
         context=_context(card, net, ratio),
         uses=_uses(card),
         byte_rents=_byte_rents(card, net),
@@ -318,8 +320,8 @@ def every_card() -> Page:
         "Input over rent",
         "Doubts",
     )
-    found = table("What every price card of the catalogue implies", heads, rows)
-    return Page(f"<details><summary>Every card of the catalogue</summary>{found}</details>")
+    shown = table("What every price card of the catalogue implies", heads, rows)
+    return Page(f"<details><summary>Every card of the catalogue</summary>{shown}</details>")
 
 
 def least_uses(uses: float) -> int:

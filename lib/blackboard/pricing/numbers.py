@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
 from blackboard.batching import equations as step
@@ -218,7 +219,7 @@ def cheapest() -> dict[str, float]:
     computed again.
     """
     known = rack()
-    cost = {"hbm": lambda t: take(eq.hbm_hold, known, hold_time=t)}
+    cost: dict[str, Callable[..., float]] = {"hbm": lambda t: take(eq.hbm_hold, known, hold_time=t)}
     cost |= {
         name: lambda t, at=known | rented(tier(id)): take(eq.tier_cost, at, hold_time=t) for name, id in KINDS.items()
     }

@@ -498,9 +498,9 @@ def _domain(axes, chip: catalogue.Chip, colour: str, marker: str) -> None:
     at = _year(chip), chip.scale_up.domain_chips
     axes.plot(*at, marker, color=COLOURS[colour], mfc=COLOURS[colour] if chip.confirmed else "white", ms=8)
     if chip.id in NAMED:
-        ha, va, *offset = NAMED[chip.id]
+        ha, va, right, up = NAMED[chip.id]
         words = f"{_short(chip)}{': ' if va == 'center' else chr(10)}{at[1]:,}"
-        beside(axes, words, at, offset, colour, ha=ha, va=va)
+        beside(axes, words, at, (right, up), colour, ha=ha, va=va)
 
 
 def _year(chip: catalogue.Chip) -> int:

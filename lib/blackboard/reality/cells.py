@@ -12,12 +12,12 @@ Record = dict[str, Any]  # cells by column
 Pair = tuple[float, float] | None  # what is printed, and what the rest gives; None where a record says nothing
 
 
-def records(id: str, **where: str) -> tuple[Record, ...]:
+def records(id: str, **where: Any) -> tuple[Record, ...]:
     """The rows of a data set, cells by column."""
     return measurement(id).records(**where)
 
 
-def only(id: str, **where: str) -> Record:
+def only(id: str, **where: Any) -> Record:
     """The one record of a data set, or of those that `where` says."""
     [record] = records(id, **where)
     return record

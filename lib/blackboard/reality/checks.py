@@ -87,7 +87,7 @@ class Sum(NamedTuple):
     data: str
     part: str
     fitted: bool
-    count: int
+    count: int  # type: ignore[assignment]  # of rows; a tuple's own count is not needed
     held: int
     clear: int  # floors that are not beaten
     mape: float  # mean absolute relative error

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from blackboard.architecture import VLLM_FP8, bytes_per_param
 from blackboard.batching import equations as batching
@@ -20,7 +20,7 @@ from blackboard.pipelining import equations as pipelining
 from blackboard.pricing import equations as pricing
 from blackboard.racks import equations as racks
 from blackboard.reality import cells, sums
-from blackboard.reality.cells import Pair, Record, listed, net, noted, only
+from blackboard.reality.cells import Record, listed, net, noted, only
 from blackboard.reality.checks import LIMIT
 from blackboard.reversibility import equations as reversibility
 from blackboard.sparsity import equations as sparsity
@@ -37,10 +37,10 @@ class Closing(NamedTuple):
     part: str
     unit: str
     why: str  # what is computed, in words
-    make: Callable[[Record], Pair]
+    make: Callable[..., Any]  # the Pair of a record, or something false where it says nothing
     formulas: tuple[Formula, ...] = ()
     limit: float = LIMIT
-    where: dict[str, str] = {}
+    where: dict[str, Any] = {}
     by: tuple[
         str, ...
         # columns that name a record, of which only the first is taken; without them the first columns that tell all

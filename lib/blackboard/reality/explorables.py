@@ -145,7 +145,7 @@ def _percent(field: str) -> str:
     return f"format(100 * datum.{field}, datum.{field} < 0.1 ? '.1f' : '.0f') + ' %'"
 
 
-def _mean(transform: list[dict], words: str, encoding: dict, **mark: Any) -> dict:
+def _mean(transform: list[Any], words: str, encoding: dict, **mark: Any) -> dict:
     """Means of errors in words."""
     return {
         "transform": transform,

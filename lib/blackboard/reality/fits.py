@@ -5,7 +5,7 @@ calibrated row.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from blackboard.formula import Formula
 from blackboard.reality.checks import CALIBRATED, FLOOR, Row
@@ -39,8 +39,8 @@ def fitted(
     import numpy
     from scipy.optimize import lsq_linear
 
-    times = numpy.array(times, float)
-    scaled, left = numpy.array(parts, float) / times[:, None], 1 - numpy.array(rest) / times
+    measured = numpy.array(times, float)
+    scaled, left = numpy.array(parts, float) / measured[:, None], 1 - numpy.array(rest) / measured
     return tuple(
         map(float, lsq_linear(scaled, left, (numpy.array(least) - 1e-12, numpy.inf), method="bvls").x.clip(least))
     )
@@ -69,11 +69,8 @@ def both(
     """A floor and a calibrated row of one number; `excuse` counts where the floor is beaten, `floor` names its
     formulas if they are others.
     """
-    head, more, beaten = (
-        (data, what, unit, published),
-        {"rate": rate, "part": part},
-        published > ideal if rate else published < ideal,
-    )
+    head, beaten = (data, what, unit, published), published > ideal if rate else published < ideal
+    more: dict[str, Any] = {"rate": rate, "part": part}
     return [
         Row(FLOOR, *head, ideal, why=excuse if beaten else "", formulas=floor or formulas, **more),
         Row(CALIBRATED, *head, computed, ideal=ideal, fitted=fitted, why=why, formulas=formulas, **more),

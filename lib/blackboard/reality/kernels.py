@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import groupby
+from typing import Any
 
 from blackboard.architecture import bytes_per_param
 from blackboard.batching import equations as step
@@ -258,7 +259,7 @@ def rows() -> list[Row]:
 @cache
 def constants() -> dict[str, Constant]:
     """All fitted constants, by where they were measured and symbol; and launches as published."""
-    found = {}
+    found: dict[Any, Any] = {}
     for name, group in gemm_groups().items():
         found |= _named(
             f"gemm-{name}",

@@ -63,7 +63,8 @@ def path(case: Case) -> dict[str, float]:
     values, most = named(runs.recipe_of(case).id).values, case.most or case.work
     least = runs.seconds(case._replace(work=most)) / most.sequences
     each = lambda seconds: seconds / case.work.sequences / least
-    found, known = {FLOOR: 1.0, BATCH: each(runs.seconds(case, IDEAL))}, {}
+    found = {FLOOR: 1.0, BATCH: each(runs.seconds(case, IDEAL))}
+    known: dict[str, float] = {}
     for name, constants in STAGES.items():
         known |= {constant: values[constant] for constant in constants if constant in values}
         found[name] = each(runs.seconds(case, Calibration(name, "", dict(known))))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import statistics
 from html import escape
+from typing import Any
 
 from blackboard import notation
 from blackboard.catalogue import measurements
-from blackboard.drawing import percent
 from blackboard.notation import latex
 from blackboard.reality import equations as eq
 from blackboard.reality import runs, serving
@@ -18,7 +18,7 @@ from blackboard.reality.checks import CALIBRATED, CLOSURE, FLOOR, Row, mape
 from blackboard.reality.entry import predict
 from blackboard.reality.validation import code, whole
 from blackboard.summary import Page, table
-from blackboard.units import pretty, significant
+from blackboard.units import percent, pretty, significant
 
 LETTERS = {
     "compute_efficiency": r"\(\eta_c\)",
@@ -261,6 +261,7 @@ def bent() -> dict[str, str]:
 def example() -> dict[str, str]:
     """The prediction that the page shows."""
     ideal, real, kernels = (predict(**EXAMPLE, calibration=name) for name in (None, "auto", runs.KERNELS))
+    fitted: Any = real.calibration  # that of a slice, which knows the batches it saw
     return {
         "example_ideal": pretty(ideal.time, "s", 3),
         "example_real": pretty(real.time, "s", 2),
@@ -271,11 +272,11 @@ def example() -> dict[str, str]:
         "example_rent": f"{real.rent.usd_per_chip_hour:g}",
         "example_date": real.rent.date,
         "example_batch": f"{EXAMPLE['batch'] / EXAMPLE['chips']:g}",
-        "example_least": significant(real.calibration.batches[0], 3),
+        "example_least": significant(fitted.batches[0], 3),
     }
 
 
-EXAMPLE = {
+EXAMPLE: dict[str, Any] = {
     "model": "llama-3.1-70b",
     "chip": "h100-sxm",
     "chips": 8,

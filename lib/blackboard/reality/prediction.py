@@ -36,11 +36,13 @@ class Work(NamedTuple):
     attended: tuple[float, ...]
     kv: str = "bf16"
 
-    def __add__(self, other: Work) -> Work:
+    def __add__(self, other: Work) -> Work:  # type: ignore[override]  # of named numbers, not of a tuple
         """Both in one step; the sequences are other ones."""
         add = lambda a, b: tuple(x + y for x, y in zip(a, b))
         return Work(
-            *(self[i] + other[i] for i in range(3)),
+            self.sequences + other.sequences,
+            self.tokens + other.tokens,
+            self.outputs + other.outputs,
             add(self.moved, other.moved),
             add(self.attended, other.attended),
             self.kv,
@@ -49,7 +51,8 @@ class Work(NamedTuple):
     def part(self, share: float) -> Work:
         """A micro-batch."""
         cut = lambda a: tuple(x * share for x in a)
-        return Work(*(self[i] * share for i in range(3)), cut(self.moved), cut(self.attended), self.kv)
+        counts = self.sequences * share, self.tokens * share, self.outputs * share
+        return Work(*counts, cut(self.moved), cut(self.attended), self.kv)
 
 
 def decoding(model: Model, batch: float, context: float, kv: str) -> Work:
@@ -142,6 +145,7 @@ def _values(layout: Layout, work: Work, weights: str, compute: str) -> dict[str,
     routed = layout.routed_active * work.tokens / layout.expert_chips(work.sequences)
     multiplied = ((layout.common * work.tokens + layout.head * work.outputs) / sharing + routed) / layout.pipeline
     out, domains = chip.scale_out.bytes_per_s or chip.scale_up.bytes_per_s, layout.domains
+    moe = model.moe if layout.expert > 1 else None
     return {
         "batch": 1,
         "context": 1,
@@ -163,11 +167,9 @@ def _values(layout: Layout, work: Work, weights: str, compute: str) -> dict[str,
         "bytes_per_value": VECTOR_BYTES,
         "scale_out": chip.scale_up.bytes_per_s if layout.chips <= layout.domain else out,
         "expert_parallel": layout.tensor,
-        "visited_domains": eq.domains_visited(racks=domains, top_k=model.moe.active) if layout.expert > 1 else 0,
+        "visited_domains": eq.domains_visited(racks=domains, top_k=moe.active) if moe else 0,
         "far_rate": out,
-        "visited_chips": (
-            eq.chips_visited(expert_parallel=layout.expert, top_k=model.moe.active) if layout.expert > 1 else 0
-        ),
+        "visited_chips": eq.chips_visited(expert_parallel=layout.expert, top_k=moe.active) if moe else 0,
     }
 
 
@@ -179,6 +181,7 @@ def read_params(layout: Layout, work: Work) -> float:
     if not layout.routed:
         return common / layout.pipeline
     moe, seen = layout.model.moe, work.tokens * layout.expert_group / layout.expert_chips(work.sequences)
+    assert moe is not None  # routed parameters are those of a mixture of experts
     touched = sparsity.coverage(batch=max(1, seen), experts=moe.experts, top_k=moe.active)
     return (common + touched * layout.routed / layout.expert_group) / layout.pipeline
 
@@ -386,7 +389,8 @@ class Prediction:
             guessed = ", ".join(rent.kind for rent in self.layout.chip.rents)
             return "no confirmed rent" + (f"; listed but not confirmed: {guessed}" if guessed else "")
         price, hourly = (
-            f"{units.significant(value)} USD" for value in (self.usd_per_mtok, self.rent.usd_per_chip_hour)
+            f"{units.significant(value)} USD"
+            for value in (self.usd_per_mtok or 0.0, self.rent.usd_per_chip_hour)  # a price, since there is a rent
         )
         tokens = "output" if self.phase == "decode" else "input"
         return f"{price} per million {tokens} tokens, at {hourly} a chip and hour ({self.rent.kind}, {self.rent.date})"

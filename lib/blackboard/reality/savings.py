@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from functools import cache
 from statistics import geometric_mean
+from typing import Any
 
 from blackboard.catalogue import measurement
 from blackboard.formula import take
@@ -45,7 +46,7 @@ def state_rows() -> list[Row]:
             row.measured_memory / GIGA,
         )
         held = row.activations / GIGA
-        more = {"why": "activations simulated", "part": "memory", "formulas": names(chip_weights)}
+        more: dict[str, Any] = {"why": "activations simulated", "part": "memory", "formulas": names(chip_weights)}
         rows += both(*head, held, held + each * params(row) / GIGA, row.model == "6.2B", **more)
     return rows
 
@@ -145,7 +146,12 @@ def leviathan_rows() -> list[Row]:
             else ""
         )
         rows.append(Row(FLOOR, *head, each.tokens, rate=True, why=why, formulas=names(spec.tokens_per_round)))
-        more = {"part": part, "ideal": each.tokens, "why": "nothing fitted", "formulas": names(spec.speedup_free)}
+        more: dict[str, Any] = {
+            "part": part,
+            "ideal": each.tokens,
+            "why": "nothing fitted",
+            "formulas": names(spec.speedup_free),
+        }
         rows.append(Row(CALIBRATED, *head, each.predicted, rate=True, **more))
     return rows
 
@@ -159,7 +165,7 @@ def batch_rows() -> list[Row]:
         ideal = rounds.predicted("slower", 1, curve.rows, curve.gpu)
         part = f"{curve.rows.engine}, {curve.rows.draft}, {curve.gpu}"
         why, said = "the tokens of a round are those that meet the first row", names(spec.speedup_added)
-        more = {"rate": True, "part": part, "fitted": not place, "why": why, "formulas": said}
+        more: dict[str, Any] = {"rate": True, "part": part, "fitted": not place, "why": why, "formulas": said}
         for batch, true, value, best in list(zip(curve.rows.batches, curve.rows.measured, curve.values, ideal.values))[
             1:
         ]:
@@ -172,7 +178,7 @@ def batch_rows() -> list[Row]:
 def length_rows() -> list[Row]:
     """Tokens of a round of more drafted tokens, from the acceptance of a round of fewer."""
     why = "one acceptance for all places; a token after more guesses passes less often"
-    more = {"rate": True, "why": why, "formulas": names(spec.tokens_per_round)}
+    more: dict[str, Any] = {"rate": True, "why": why, "formulas": names(spec.tokens_per_round)}
     rows = [
         Row(
             CALIBRATED,
@@ -248,7 +254,11 @@ def paging_rows() -> list[Row]:
         head = ("vllm_batched_requests", f"{requests}, {system}", "sequence", row["batch"])
         rows.append(Row(FLOOR, *head, most, rate=True, part=requests, formulas=names(batch_held)))
         if waits(requests, system):
-            more = {"fitted": requests == "ShareGPT" and system != "vLLM", "ideal": most, "why": "simulated"}
+            more: dict[str, Any] = {
+                "fitted": requests == "ShareGPT" and system != "vLLM",
+                "ideal": most,
+                "why": "simulated",
+            }
             rows.append(
                 Row(CALIBRATED, *head, paging.full(policies[system], requests).batch, rate=True, part=requests, **more)
             )
@@ -290,7 +300,7 @@ def prefix_rows() -> list[Row]:
         "the same, Kimi K2.5, local caches",
         "the same, Kimi K2.5, shared store",
     )
-    more = {"rate": True, "formulas": names(hit_rate_turns)}
+    more: dict[str, Any] = {"rate": True, "formulas": names(hit_rate_turns)}
     rows = [
         Row(FLOOR, "prefix_cache_hit_rates", name, "1", rates[name], most, part="Codex", **more)
         for name in (all_, local, shared)

@@ -70,7 +70,8 @@ def said(row: Record) -> str:
 
 def megatron_rows() -> list[Row]:
     """Rates of Megatron-LM on A100, with activations computed twice: one share of the peak, fitted on Table 1."""
-    share, more = constants()["A100 steps"].value, {"rate": True, "part": "tensor, pipeline and data parallel"}
+    share = constants()["A100 steps"].value
+    more: dict[str, Any] = {"rate": True, "part": "tensor, pipeline and data parallel"}
     found = [(MEGATRON, row) for row in measurement(MEGATRON).records()]
     found += [(MEGATRON_2, row) for row in measurement(MEGATRON_2).records(scheme="PTD-P")]
     pairs = (
@@ -87,7 +88,11 @@ def sharded_rows() -> list[Row]:
         "every step gathers all weights twice and scatters their gradients once, while it multiplies; Megatron's share"
         " of the peak"
     )
-    more = {"rate": True, "part": "ZeRO-3", "formulas": names(pretrain_compute, work_ratio, exchange_time)}
+    more: dict[str, Any] = {
+        "rate": True,
+        "part": "ZeRO-3",
+        "formulas": names(pretrain_compute, work_ratio, exchange_time),
+    }
     for row in measurement(MEGATRON_2).records(scheme="ZeRO-3"):
         ideal, computed = min(a100(), sent_rate(row)), min(share * a100(), sent_rate(row, link))
         rows += both(MEGATRON_2, said(row), "TFLOP/s", row[RATE], ideal, computed, sends(row), why, **more)
@@ -129,10 +134,8 @@ def hopper_rows() -> list[Row]:
     [run] = measurement("deepseek_v3_training").records()
     weight = weighed(run["n_active"], shape("DeepSeek-V3"))
     for row in measurement(DEEPSEEK).records():
-        rate, more = (
-            row["throughput_token_per_day"],
-            {"rate": True, "part": "DeepSeek-V3 from Llama's share", "formulas": names(*SPENT)},
-        )
+        rate, part = row["throughput_token_per_day"], "DeepSeek-V3 from Llama's share"
+        more: dict[str, Any] = {"rate": True, "part": part, "formulas": names(*SPENT)}
         days = lambda peak, mfu: (
             training_time(n_active=weight, pretrain_tokens=rate, chip_flops=peak, train_mfu=mfu) / row["gpus"] / DAY
         )
@@ -184,7 +187,7 @@ def gpt_time(row: Record, recomputed: float, mfu: float = 1) -> float:
 def gpt_rows() -> list[Row]:
     """One share of the peak for four sizes, and full recomputation from each model's own selective step."""
     share, rows = constants()["A100 steps without recomputation"].value, []
-    more = {"formulas": names(*SPENT, interleaved_bubble, work_ratio)}
+    more: dict[str, Any] = {"formulas": names(*SPENT, interleaved_bubble, work_ratio)}
     for row in measurement(GPTS).records():
         for name, again in (("selective", 0), ("full", 1)):
             head, ideal = (GPTS, f"{row['model']}, {name}", "s", row[f"{name}_recompute_s"]), gpt_time(row, again)
@@ -241,7 +244,7 @@ def schedule_rows() -> list[Row]:
         slower = row.throughput * row.run.period / (row.run.period + wait * passes(row))
         why = "simulated from the profiled times of one stage, nothing fitted"
         rows += both(*head, row.throughput, row.throughput, why=why, rate=True, part=f"{row.schedule}, simulated")
-        more = {
+        more: dict[str, Any] = {
             "fitted": row.model == "1.5B",
             "ideal": row.throughput,
             "why": "simulated, and an overhead for each pass",
@@ -258,7 +261,7 @@ def gpipe_rows() -> list[Row]:
         ideal = rate(row["stages"], row["microbatches"]) / rate(2, 1)  # the row that counts one
         uneven = "; its layers are uneven, and stages wait for the slowest" if row["model"] == "AmoebaNet" else ""
         head = ("gpipe_table2", f"{row['model']}, {row['stages']} stages", "1", row["throughput_ratio"])
-        more = {"rate": True, "part": row["model"], "formulas": names(bubble)}
+        more: dict[str, Any] = {"rate": True, "part": row["model"], "formulas": names(bubble)}
         rows += both(*head, ideal, ideal, why=f"the bubble alone, nothing fitted{uneven}", **more)
     return rows
 

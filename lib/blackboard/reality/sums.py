@@ -251,6 +251,7 @@ def example_blocks(r: Record) -> Pair:
         return listed(r, "request_blocks"), paging.page_blocks(
             context=tokens, page_tokens=page("prefix_cache_duplicates")
         )
+    return None
 
 
 def example_hits(r: Record) -> Pair:
@@ -258,6 +259,7 @@ def example_hits(r: Record) -> Pair:
     size = page("prefix_cache_duplicates")
     if common := said_before(r["event"], "as request"):
         return listed(r, "hit_blocks"), paging.hit_tokens(common_context=common, page_tokens=size) / size
+    return None
 
 
 def groups(r: Record) -> list:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from statistics import geometric_mean
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from blackboard.catalogue import chip, measurement
 from blackboard.corpus.equations import mfu_reached
@@ -133,10 +133,8 @@ def run_rows() -> list[Row]:
     """Floors of all runs, and hours from one MFU for a group of chips."""
     rows, known = [], constants()
     for each in runs():
-        head, more = (
-            (each.data, each.model, "h", each.hours),
-            {"part": each.part, "formulas": names(*SPENT, work_ratio)},
-        )
+        head = each.data, each.model, "h", each.hours
+        more: dict[str, Any] = {"part": each.part, "formulas": names(*SPENT, work_ratio)}
         if each.group in FITTED:
             computed = each.work * each.spent(known[f"{each.group} runs"].value)
             rows += both(*head, each.spent(), computed, each.part == FITTED[each.group], WHY.get(each.part, ""), **more)
@@ -163,7 +161,12 @@ def step_rows() -> list[Row]:
         if each.model in told():
             name, mfu = told()[each.model]
             computed = each._replace(peak=chip(CHIPS[name]).flops("bf16")).spent(mfu)
-            more = {"part": "a run from its own step", "ideal": each.spent(), "why": STEP, "formulas": names(*SPENT)}
+            more: dict[str, Any] = {
+                "part": "a run from its own step",
+                "ideal": each.spent(),
+                "why": STEP,
+                "formulas": names(*SPENT),
+            }
             rows.append(Row(CALIBRATED, each.data, each.model, "h", each.hours, computed, **more))
     return rows
 

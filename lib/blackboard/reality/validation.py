@@ -61,7 +61,7 @@ class Report(NamedTuple):
             raise UnknownId(f"no rows of {asked}; near: {', '.join(near(asked, known)) or 'none'}")
         return Report(tuple(found))
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         heads = f"{'kind':<11}{'data set':<29}{'slice':<36}{'rows':>5}  error"
         lines = [f"{s.kind:<11}{s.data:<29}{_part(s):<36}{s.count:>5}  {told(s)}" for s in self.sums]
         beaten = [
@@ -73,8 +73,6 @@ class Report(NamedTuple):
             for row in self.failures
         ]
         return "\n".join([heads, *lines, *beaten, *failed, f"{len(self.rows)} rows, {len(self.failures)} failures"])
-
-    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         return self.table()

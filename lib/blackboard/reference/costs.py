@@ -181,7 +181,9 @@ def requests(load: Workload) -> tuple[Request, ...]:
     """The requests of one task. Prompts are lists of messages; a hit is the head that a prompt has in common with the
     last one.
     """
-    found, before, prompt = [], [], [("head", load.head)]
+    found: list[Any] = []
+    before: list[Any] = []
+    prompt = [("head", load.head)]
     for turn in range(load.turns):
         prompt = [*prompt, (f"brought {turn}", load.brings)]
         shared = [message for message, _ in takewhile(lambda pair: pair[0] == pair[1], zip(prompt, before))]
@@ -604,7 +606,9 @@ def bills(workload: str) -> Page:
     """Every current card's bill for a workload, the dearest first, folded away; what is uncertain is marked and said
     below.
     """
-    load, notes, rows = workloads()[workload], {}, []
+    load = workloads()[workload]
+    notes: dict[Any, Any] = {}
+    rows: list[Any] = []
     found = ranked(load, current())
     used = [part for part in PARTS if any(one.parts[part] for one in found)]
     for one in found:

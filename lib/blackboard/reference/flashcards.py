@@ -20,6 +20,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from blackboard import catalogue, notation
 from blackboard.batching import equations as step
@@ -511,7 +512,8 @@ def shown(lesson: str) -> tuple[Formula, ...]:
     """The formulas that a lesson's page prints as summary cards, in their order: the arguments of its calls of
     `cards`.
     """
-    text, out = _source(lesson), []
+    text = _source(lesson)
+    out: list[Any] = []
     imports = re.findall(r"^from (blackboard[\w.]*) import (.+)$", text, re.M)
     modules = {
         (each.split(" as ") * 2)[1].strip(): f"{package}.{each.split(' as ')[0].strip()}"

@@ -236,7 +236,7 @@ def hour_on_disk() -> Found:
     cost = keeping(priced.HOUR)
     return found(
         Part("time to read a disk once", priced.HOUR, drained("hdd-exos30"), "s", "1 hour"),
-        Part("cheapest place for an hour", "disk", min(cost, key=cost.get)),
+        Part("cheapest place for an hour", "disk", min(cost, key=cost.__getitem__)),
         flash=cost["flash"] / priced.MTOK,
         disk=cost["disk"] / priced.MTOK,
     )

@@ -7,6 +7,7 @@ A chart's signals bear the names of the notation, so that every formula is print
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from blackboard import catalogue, marks, units
 from blackboard.case import RUNNING, plain
@@ -64,7 +65,7 @@ def _sizes() -> list[dict]:
 
 
 WORDS = {"stored": "stored", "checkpointed": "checkpointed", "least": "best checkpoints", "reversible": "reversible"}
-LOOKS = {
+LOOKS: dict[str, dict[str, Any]] = {
     "stored": {"strokeWidth": 4},
     "checkpointed": {},
     "least": {"strokeDash": [5, 4]},

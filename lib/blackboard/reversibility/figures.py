@@ -351,7 +351,7 @@ def memory() -> Drawing:
 
 
 PRECISIONS = {"float16": ("FP16", "kv"), "float32": ("FP32", "compute"), "float64": ("FP64", "accent")}
-STEEP = {"gain": 2.0, "normed": False}  # a network that widens differences: large weights, no LayerNorm
+STEEP: dict[str, Any] = {"gain": 2.0, "normed": False}  # a network that widens differences: large weights, no LayerNorm
 
 
 def roundtrip() -> Drawing:

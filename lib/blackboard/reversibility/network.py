@@ -13,14 +13,14 @@ training runs: the second route of the lesson's formulas. Arrays of activations 
 
 from __future__ import annotations
 
-import importlib.util
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+
+from blackboard.datafile import DATA
 
 KINDS = ("plain", "residual", "reversible")
 WAYS = ("stored", "checkpointed", "reversible")  # how training comes by the activations that its backward pass needs
@@ -33,7 +33,8 @@ class Ledger:
     """What is kept and what is multiplied: bytes now and at most, and multiply-adds by phase."""
 
     def __init__(self) -> None:
-        self.phase, self.macs, self.now, self.peak = "forward", Counter(), 0, 0
+        self.phase, self.now, self.peak = "forward", 0, 0
+        self.macs: Counter[str] = Counter()
         self._holds: Counter = Counter()
 
     def keep(self, *arrays: np.ndarray) -> None:
@@ -77,10 +78,10 @@ class Layer(NamedTuple):
 
     def __call__(self, x: np.ndarray, ledger: Ledger) -> tuple[np.ndarray, State]:
         """f(x), and what its backward pass will need."""
-        entry, scale = norm(x) if self.normed else (x, ())
+        entry, scale = norm(x) if self.normed else (x, None)
         hidden = ledger.product(entry, self.inner)
         np.tanh(hidden, out=hidden)
-        return ledger.product(hidden, self.outer), (entry, hidden, *([scale] if self.normed else []))
+        return ledger.product(hidden, self.outer), (entry, hidden) if scale is None else (entry, hidden, scale)
 
     def back(self, slope: np.ndarray, kept: State, out: tuple[np.ndarray, np.ndarray], ledger: Ledger) -> np.ndarray:
         """Gradient of x from the gradient of f(x); those of inner and outer are written into `out`."""
@@ -475,11 +476,10 @@ class Digits(NamedTuple):
 
 @cache
 def digits() -> Digits:
-    """1,797 digits of the UCI repository, as scikit-learn carries them; every fifth, in a fixed random order, is for
-    the test.
+    """1,797 handwritten digits (Alpaydin and Kaynak, UCI repository, CC BY 4.0; the rows that scikit-learn carries);
+    every fifth, in a fixed random order, is for the test.
     """
-    home = Path(importlib.util.find_spec("sklearn").origin).parent  # found and not imported, which would take a second
-    rows = np.loadtxt(home / "datasets" / "data" / "digits.csv.gz", delimiter=",")
+    rows = np.loadtxt(DATA / "digits.csv.gz", delimiter=",")
     rows = rows[np.random.default_rng(0).permutation(len(rows))]
     pixels, labels = rows[:, :-1] / 16, rows[:, -1].astype(int)
     test = np.arange(len(labels)) % 5 == 0

@@ -1208,7 +1208,7 @@ def happens(layers: int = 50) -> tuple[bool, bool, bool]:
     """Whether a reversible network keeps less of activations, less of weights and their optimizer, and computes more:
     by counting.
     """
-    kept = {
+    kept: dict[bool, list] = {
         False: [("vector", n) for n in range(layers)],
         True: [("vector", "x"), ("vector", "y"), ("layer", "current")],
     }
@@ -1655,7 +1655,7 @@ ladder = Ordering(
             f" {DEEPSEEK.kv_bytes_per_token() / 1e3:.0f} kB for each token"
         ),
     },
-    answer="".join(sorted(SPENT, key=SPENT.get)),
+    answer="".join(sorted(SPENT, key=SPENT.__getitem__)),
     second=lambda v: by_counting(),
     objective=PRICE,
     means=(
@@ -1664,7 +1664,7 @@ ladder = Ordering(
     ),
     mistakes=(
         Mistake(
-            "".join(sorted(SPENT, key=SPENT.get, reverse=True)),
+            "".join(sorted(SPENT, key=SPENT.__getitem__, reverse=True)),
             "That is from the most to the fewest. Begin with what is cheapest to compute again.",
         ),
         Mistake(
@@ -1678,7 +1678,7 @@ ladder = Ordering(
     ),
     solution=lambda v: [
         Step("FLOPs per byte: " + ", ".join(f"{key} {SPENT[key]:,.3g}" for key in sorted(SPENT)) + "."),
-        Step("In order:", "".join(sorted(SPENT, key=SPENT.get))),
+        Step("In order:", "".join(sorted(SPENT, key=SPENT.__getitem__))),
     ],
 )
 
@@ -1836,7 +1836,7 @@ REACH = {  # the cells that a step lets each cell depend on
     "mix": lambda r, c: {(n, c) for n in range(4)},
     "key": lambda r, c: {(r, c)},
 }
-PAIRS = {"a": ("substitute", "key"), "b": ("shift", "mix"), "c": ("mix", "key"), "d": ("shift", "substitute")}
+TWO_STEPS = {"a": ("substitute", "key"), "b": ("shift", "mix"), "c": ("mix", "key"), "d": ("shift", "substitute")}
 
 
 def spreads(steps: tuple[str, str]) -> bool:
@@ -1865,7 +1865,7 @@ which_part = Choice(
         "d": "ShiftRows and SubBytes",
     },
     answer="b",
-    second=lambda v: next(key for key, steps in PAIRS.items() if spreads(steps)),
+    second=lambda v: next(key for key, steps in TWO_STEPS.items() if spreads(steps)),
     objective=ANALOGY,
     means=(
         "To mix one way and then the other is cheaper than to mix all with all, and suits the hardware. After two goes"

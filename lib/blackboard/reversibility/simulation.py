@@ -298,7 +298,8 @@ def _search(ask: Callable[[np.ndarray], np.ndarray], draw: np.random.Generator, 
 
     The starts are run side by side, because that is faster; what later ones ask is not counted.
     """
-    secret, each, met = draw.integers(0, 256, size), 2 * SECRET + 1 + len(SHARES), {}
+    secret, each = draw.integers(0, 256, size), 2 * SECRET + 1 + len(SHARES)
+    met: dict[Any, Any] = {}
     target, blocks = ask(secret), np.repeat(secret[None], STARTS, axis=0)
     blocks[:, -SECRET:] = draw.integers(0, 256, (STARTS, SECRET))
     for step in range(STEPS):
@@ -331,7 +332,7 @@ def _nearer(
 
 ROUNDS, HALF_BITS, BLOCK = 8, 64, network.BYTES  # of the Feistel cipher; bytes of a block, as many as a network's
 DEEP = ROUNDS  # layers of a network
-PLAIN = {"kind": "plain", "gain": 2.5}  # without residuals, and with large weights
+PLAIN: dict[str, Any] = {"kind": "plain", "gain": 2.5}  # without residuals, and with large weights
 
 
 def ciphers(depth: int = DEEP) -> dict[str, Callable[[int], Encrypt]]:

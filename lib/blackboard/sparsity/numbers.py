@@ -286,9 +286,9 @@ def price() -> dict[str, str]:
 # --- the measured knee -----------------------------------------------------------------------------------------------
 
 
-def knees() -> dict[tuple[str, int, int], tuple[float, float]]:
-    """By number format and shape of the weights: rows at which a measured product's slope meets its level, and the
-    ideal C.
+def knees() -> dict[tuple[str, str, int, int], tuple[float, float]]:
+    """By library, number format and shape of the weights: rows at which a measured product's slope meets its level,
+    and the ideal C.
 
     The level is the time of one row, the slope that between the two largest measured products.
     """

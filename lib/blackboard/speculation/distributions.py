@@ -161,7 +161,8 @@ def chi_square(texts: Mapping[str, int], right: Mapping[str, float], least: floa
     """Pearson's statistic of counted texts against their probabilities, and its degrees of freedom."""
     total = sum(texts.values())
     cell = pooled({text: total * chance for text, chance in right.items()}, least)
-    expected, counted = Counter(), Counter()
+    expected: defaultdict[str, float] = defaultdict(float)
+    counted: Counter[str] = Counter()
     for text, chance in right.items():
         expected[cell[text]] += total * chance
         counted[cell[text]] += texts.get(text, 0)
@@ -174,7 +175,9 @@ def power(
     """The chance that the test refuses, at this level, so many texts that come from a wrong distribution."""
     from scipy.stats import chi2, ncx2
 
-    cell, off, mass = pooled({text: samples * chance for text, chance in right.items()}, least), Counter(), Counter()
+    cell = pooled({text: samples * chance for text, chance in right.items()}, least)
+    off: defaultdict[str, float] = defaultdict(float)
+    mass: defaultdict[str, float] = defaultdict(float)
     for text, chance in right.items():
         off[cell[text]] += wrong.get(text, 0) - chance
         mass[cell[text]] += chance

@@ -179,7 +179,7 @@ def _speedup_says() -> str:
     known = RUNNING.symbols | EXAMPLE
     known["ratio_even"] = take(eq.ratio_even, known)
     gains = {batch: take(SPEEDUP, known, batch=batch) for batch in range(1, 65)}
-    least = min(gains, key=gains.get)
+    least = min(gains, key=gains.__getitem__)
     return (
         f"Speed-up of speculative decoding against batch from 1 to {MOST_USERS:,} (log scale), from 0 to {TOP}, with"
         f" controls for system, model, precision, acceptance, drafted tokens, draft ratio and context. For {RUNNING},"

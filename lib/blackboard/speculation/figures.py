@@ -25,7 +25,7 @@ from blackboard.speculation.distributions import ngrams
 from blackboard.speculation.distributions import overlap as shared
 from blackboard.style import COLOURS
 
-EXAMPLE = {
+EXAMPLE: dict[str, Any] = {
     "acceptance": 0.8,
     "drafted": 3,
     "draft_ratio": 0.05,

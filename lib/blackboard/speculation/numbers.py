@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from statistics import median
+from typing import Any
 
 from blackboard.batching import equations as step
 from blackboard.case import RUNNING, Case
@@ -13,7 +14,11 @@ from blackboard.speculation import distributions, simulation
 from blackboard.speculation import equations as eq
 from blackboard.units import pretty, significant
 
-EXAMPLE = {"acceptance": 0.8, "drafted": 4, "draft_ratio": 0.05}  # four in five, four guesses, a draft of a twentieth
+EXAMPLE: dict[str, Any] = {
+    "acceptance": 0.8,
+    "drafted": 4,
+    "draft_ratio": 0.05,
+}  # four in five, four guesses, a draft of a twentieth
 TRAINING = 0.25 / 10  # of SPIRe's draft over serving without one, in the paper's units
 PREFIX, LENGTH, SAMPLES = "shall I", 2, 6_000  # of the test of fit
 EAGLE = Case("llama-3.1-8b", "h100-8", "bf16", 500)  # SGLang's rows: one of its eight H100

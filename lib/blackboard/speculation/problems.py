@@ -7,6 +7,7 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import product
 from math import comb, prod
+from typing import Any
 
 from sympy import Max, Min, Sum, Symbol, solve
 
@@ -162,7 +163,7 @@ def fair() -> str:
     """
     p, q = ({x: Fraction(n, 10) for x, n in zip("ABC", row)} for row in ((2, 5, 3), (6, 3, 1)))
     both = {x: min(p[x], q[x]) / distributions.overlap(p, q) for x in p}
-    ways = {"a": p, "b": {"B": 1}, "c": distributions.residual(p, q), "d": both}
+    ways: dict[str, Any] = {"a": p, "b": {"B": 1}, "c": distributions.residual(p, q), "d": both}
     keep = distributions.RIGHT.keep
     made = {
         key: distributions.outcome(lambda _: q, lambda _: p, "", 1, 1, distributions.Rule(keep, lambda *_: way))

@@ -12,7 +12,7 @@ import math
 import random
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from blackboard.batching.equations import critical_batch
 from blackboard.catalogue import chip, measurement, model
@@ -237,7 +237,8 @@ def emptied(lengths: Iterable[float], places: int, per_token: Callable[[int], fl
     """Seconds until requests of these lengths are served in so many places; `per_token(n)` is the time of a token of
     each of n.
     """
-    waiting, running, made, seconds = list(lengths)[::-1], [], 0.0, 0.0
+    waiting, made, seconds = list(lengths)[::-1], 0.0, 0.0
+    running: list[Any] = []
     while waiting or running:
         while waiting and len(running) < places:
             heapq.heappush(running, made + waiting.pop())
