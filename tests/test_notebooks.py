@@ -2,8 +2,6 @@
 
 import contextlib
 import copy
-import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -15,26 +13,22 @@ from jupyter_client.connect import write_connection_file
 from nbformat.v4 import new_code_cell, new_notebook, new_output, output_from_msg
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
+import kernels  # noqa: E402
+
 FOUND = [path.relative_to(ROOT) for path in (ROOT / "exercises").rglob("*.ipynb")]
 NOTEBOOKS = sorted(path.as_posix() for path in FOUND if ".ipynb_checkpoints" not in path.parts)
-FORKS = hasattr(os, "fork") and sys.platform != "darwin"  # macOS's system libraries do not survive it
 PASSING = ("status", "execute_input", "execute_reply", "comm_open", "comm_msg", "comm_close")  # no output
 SEEN_ONLY = ("image/png", "application/vnd.jupyter.widget-view+json")  # whose bytes differ from one run to the next
 
 
 @pytest.fixture(scope="module")
-def start():
-    """Start a kernel for a connection file and a folder: forked from a warm process where the platform can."""
-    environment = os.environ | {"PYTHONPATH": str(ROOT / "lib"), "JUPYTER_PREFER_ENV_PATH": "1"}
-    environment.pop("BLACKBOARD_PAGE", None)
-    if not FORKS:
-        alone = [sys.executable, "-m", "ipykernel_launcher", "-f"]
-        yield lambda file, folder: subprocess.Popen([*alone, file], cwd=folder, env=environment)
-        return
-    command = [sys.executable, ROOT / "tests" / "kernel_server.py"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, env=environment, text=True) as server:
-        yield lambda file, folder: print(json.dumps([file, folder]), file=server.stdin, flush=True)
-        server.stdin.close()
+def start(tmp_path_factory):
+    """Start a kernel for a connection file and a folder, as the build does."""
+    kernels.warm_up(len(NOTEBOOKS))
+    report = str(tmp_path_factory.mktemp("kernels") / "used.json")
+    alone = [sys.executable, ROOT / "tools" / "kernels.py"]
+    return lambda *where: kernels.Child(*where, report) if kernels.warm else subprocess.Popen([*alone, *where, report])
 
 
 @contextlib.contextmanager

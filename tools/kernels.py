@@ -19,7 +19,7 @@ ROOT = TOOLS.parent
 # What most lessons import, and none of the lessons themselves: a lesson counts as used only where a cell imports it.
 LIBRARY = ["practice", "tables", "summary", "menus", "derivation", "drawing"]
 warm = False  # whether there is a warm process to fork
-WARM = ["ipykernel.kernelapp", "matplotlib.pyplot", "matplotlib.backends.backend_svg", "altair", "scipy.optimize"]
+WARM = ["ipykernel.kernelapp", "matplotlib.pyplot", "matplotlib.backends.backend_svg", "scipy.optimize"]
 
 
 # --- In the kernel's process ---------------------------------------------------------------------------------------

@@ -168,6 +168,8 @@ class Fit:
 
     def gain(self, tokens: float, times: float = 2) -> Range:
         """What the score gains from so many tokens to `times` as many; no less than nothing."""
+        import numpy as np
+
         before, after = self.shape(np.array([tokens / SCALE, times * tokens / SCALE]), self.bends).T
         found = self._ranged(0, after - before)
         return found._replace(low=max(0.0, found.low))
