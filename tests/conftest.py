@@ -177,7 +177,15 @@ PIECES = {
     "test_lesson_page.py": r"\[([a-z]+)",
     "test_notebooks.py": r"\[([\w/]+)\.ipynb\]",
 }
-FIRST = ()  # files whose tests take longest, so that no worker is left with one at the end
+# The files that take longest, so that no worker is left with one at the end.
+FIRST = (
+    "test_build.py",
+    "test_practice.py",
+    "test_prose.py",
+    "test_figures.py",
+    "test_explorable.py",
+    "test_claims.py",
+)
 
 
 def piece(nodeid):
