@@ -139,10 +139,14 @@ SETTLED = """async () => {
 
 
 @contextlib.contextmanager
-def open_page(browser, url, width=1280, height=900, **options):
-    """Open an address as a new visitor, wait until formulas and explorables are drawn, and close it at the end."""
+def open_page(browser, url, width=1280, height=900, mode=None, **options):
+    """Open an address, as a new visitor or in a mode once chosen, and wait until formulas and explorables are drawn;
+    close it at the end.
+    """
     context = browser.new_context(viewport={"width": width, "height": height}, reduced_motion="reduce", **options)
     try:
+        if mode:
+            context.add_init_script(f"localStorage.setItem('mode', '{mode}'); localStorage.setItem('theme', '{mode}')")
         seen = Visit(context.new_page())
         seen.page.on("request", lambda request: seen.requests.append(request.url))
         seen.page.on("response", lambda response: seen.responses.append(response))
@@ -161,7 +165,7 @@ def open_page(browser, url, width=1280, height=900, **options):
 def visit(browser):
     """Open an address; the page is closed when the test ends."""
     with contextlib.ExitStack() as opened:
-        yield lambda url: opened.enter_context(open_page(browser, url))
+        yield lambda url, **options: opened.enter_context(open_page(browser, url, **options))
 
 
 # --- Who runs which tests ----------------------------------------------------------------------------------
@@ -177,7 +181,15 @@ PIECES = {
     "test_lesson_page.py": r"\[([a-z]+)",
     "test_notebooks.py": r"\[([\w/]+)\.ipynb\]",
 }
-FIRST = ()  # files whose tests take longest, so that no worker is left with one at the end
+# The files that take longest, so that no worker is left with one at the end.
+FIRST = (
+    "test_build.py",
+    "test_practice.py",
+    "test_prose.py",
+    "test_figures.py",
+    "test_explorable.py",
+    "test_claims.py",
+)
 
 
 def piece(nodeid):

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-LINT = [["ruff", "check"], ["ruff", "format", "--check"]]
+LINT = [["ruff", "check"], ["ruff", "format", "--check", "lib", "tests", "tools"]]
 TYPES = ["mypy"]
 TESTS = ["pytest", "--numprocesses=logical", "--maxprocesses=4", "-m", "not site and not notebook"]
 
