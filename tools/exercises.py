@@ -7,6 +7,7 @@ Run through `python tools/course.py exercises`, after a change of problems, figu
 import hashlib
 import json
 import os
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import nbformat
@@ -88,11 +89,17 @@ def refresh(path):
     nbformat.write(notebook, path)
 
 
-if __name__ == "__main__":
+def renew(path):
+    """Give a notebook its cell for Colab, where there is one, and run it; its name in the project."""
     import colab  # the build reads this file too, and needs no such cell
 
-    for found in sorted((ROOT / "exercises").rglob("*.ipynb")):
-        if ".ipynb_checkpoints" not in found.parts:
-            print(found.relative_to(ROOT), flush=True)
-            colab.update_file(found)
-            refresh(found)
+    colab.update_file(path)
+    refresh(path)
+    return path.relative_to(ROOT).as_posix()
+
+
+if __name__ == "__main__":
+    found = sorted(path for path in (ROOT / "exercises").rglob("*.ipynb") if ".ipynb_checkpoints" not in path.parts)
+    with ProcessPoolExecutor() as pool:
+        for name in pool.map(renew, found):
+            print(name, flush=True)
