@@ -34,7 +34,7 @@ from blackboard.formula import dimension, take
 from blackboard.notation import latex
 from blackboard.paging.equations import hit_rate_turns
 from blackboard.reference import cost_charts, costs
-from blackboard.style import COLOURS
+from blackboard.style import INKS
 from blackboard.units import dimension as unit_dimension
 
 LOADS = costs.workloads()
@@ -443,7 +443,7 @@ def test_cards_not_seen_lately_are_grey():
         assert costs.stale(card) == (card.date[:7] <= "2026-08")
     chart = cost_charts.chart("agent").axes[0]
     found = costs.ranked(LOADS["agent"], costs.shown())
-    assert [label.get_color() == COLOURS["muted"] for label in chart.get_yticklabels()] == [
+    assert [label.get_color() == INKS["light"]["muted"] for label in chart.get_yticklabels()] == [
         costs.stale(one.card) for one in found
     ]
 
@@ -577,7 +577,7 @@ def test_figures_say_and_show_the_same(alt, name, of):
     figure = getattr(cost_charts, name)(*filter(None, [of]))
     assert alt == figure.alt, f"write this into the page:\n{figure.alt}"
     assert len(alt) > 100 and alt.endswith(".") and "nan" not in alt
-    known = {to_hex(colour) for colour in COLOURS.values()} | {"#000000"}
+    known = {to_hex(colour) for colour in INKS["light"].values()} | {"#000000"}
     assert {to_hex(text.get_color()) for text in figure.findobj(Text) if text.get_text()} <= known
     texts = list(drawn_texts(figure))
     for (one, a), (two, b) in itertools.combinations(texts, 2):

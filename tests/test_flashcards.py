@@ -280,26 +280,24 @@ def test_a_new_lesson_is_found_by_itself(tmp_path, monkeypatch):
 
 
 def test_the_build_forgets_its_results_when_a_lesson_prints_other_cards(tmp_path, monkeypatch):
-    """The cached results know of lib/ only; the page of flashcards also reads other pages."""
-    build = tool("build")
-    for name, place in {"ROOT": tmp_path, "WORK": tmp_path / "work", "PAGES": tmp_path / "work" / "pages"}.items():
-        monkeypatch.setattr(build, name, place)
+    """A page whose cells read other pages is run again when their cards change, not when their words do."""
+    notebooks = tool("notebooks")
+    monkeypatch.setattr(notebooks, "ROOT", tmp_path)
     (tmp_path / "book").mkdir()
     (tmp_path / "_toc.yml").write_text("format: jb-book\nroot: book/index\n")
-    kept = tmp_path / "work" / "result"
 
-    def survives(text):
-        """Whether what is kept from the last build survives a page with this text."""
+    def state(text):
+        """What a result that was made with this text of a page is kept under."""
         (tmp_path / "book" / "index.md").write_text(text)
-        build.drop_stale()
-        there = kept.exists()
-        kept.touch()
-        return there
+        for cached in (notebooks.summary_cards, notebooks.for_all):
+            cached.cache_clear()
+        return notebooks.state_of(["book/index.md"])
 
-    assert not survives("# Title\n\nWords.\n\ncards(a.b,\n  a.c)\n")
-    assert survives("# Title\n\nOther words.\n\ncards(a.b,\n  a.c)\n")
-    assert not survives("# Title\n\nOther words.\n\ncards(a.b,\n  a.d)\n")
-    assert not survives("# Other title\n\nOther words.\n\ncards(a.b,\n  a.d)\n")
+    first = state("# Title\n\nWords.\n\ncards(a.b,\n  a.c)\n")
+    assert state("# Title\n\nOther words.\n\ncards(a.b,\n  a.c)\n") == first
+    assert state("# Title\n\nWords.\n\ncards(a.b,\n  a.d)\n") != first
+    assert state("# Other title\n\nWords.\n\ncards(a.b,\n  a.c)\n") != first
+    assert state("# Other title\n\nWords.\n\ncards(a.b,\n  a.c)\n") != first
 
 
 # --- the page ---------------------------------------------------------------------------------------------------------

@@ -16,6 +16,8 @@ sys.path.insert(0, str(ROOT / "tools"))
 import colab  # noqa: E402
 import mending  # noqa: E402
 
+import exercises  # noqa: E402
+
 ADDRESS = "https://github.com/someone/some-course"
 TEXT = "---\nfile_format: mystnb\nkernelspec:\n  name: python3\n  display_name: Python 3\n---\n\n# Text\n\n"
 NOTEBOOKS = sorted(path for path in (ROOT / "exercises").rglob("*.ipynb") if ".ipynb_checkpoints" not in path.parts)
@@ -63,6 +65,7 @@ def project(tmp_path_factory):
     notebook = new_notebook()
     colab.put_install_cell(notebook, ADDRESS)
     nbformat.write(notebook, path / "book" / "worked.ipynb")
+    exercises.refresh(path / "book" / "worked.ipynb")
     return path
 
 

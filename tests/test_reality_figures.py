@@ -29,7 +29,7 @@ from blackboard.reality import explorables, figures, losses, runs, serving
 from blackboard.reality.calibration import named
 from blackboard.reality.checks import CALIBRATED, CLOSURE, FLOOR, mape
 from blackboard.reality.validation import share, whole
-from blackboard.style import COLOURS
+from blackboard.style import COLOURS, INKS
 
 NAMES = [name for name in functions(figures) if getattr(figures, name).__annotations__.get("return") == "Drawing"]
 
@@ -59,9 +59,9 @@ def test_pictures_can_be_read(name):
         and "nan" not in figure.alt
         and "\n" not in figure.alt
     )
-    known = {to_hex(colour) for colour in COLOURS.values()}
+    known, inks = ({to_hex(colour) for colour in palette.values()} for palette in (COLOURS, INKS["light"]))
     assert {to_hex(line.get_color()) for axes in figure.axes for line in axes.get_lines()} <= known
-    assert {to_hex(text.get_color()) for text in figure.findobj(Text) if text.get_text()} <= known | {"#000000"}
+    assert {to_hex(text.get_color()) for text in figure.findobj(Text) if text.get_text()} <= inks | {"#000000"}
     texts = list(drawn_texts(figure))
     for (one, a), (two, b) in itertools.combinations(texts, 2):
         assert min(a.x1, b.x1) - max(a.x0, b.x0) <= 1 or min(a.y1, b.y1) - max(a.y0, b.y0) <= 1, (

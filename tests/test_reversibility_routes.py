@@ -88,7 +88,8 @@ def test_any_function_and_any_addition_will_do():
     ):
         there = couple(left, right, functions * 3, add)
         back = uncouple(*there, functions * 3, take)
-        assert (back[0] == x).all() and (back[1] == y).all() and (there[0] != x).any() and (there[1] != y).any()
+        assert (back[0] == left).all() and (back[1] == right).all()
+        assert (there[0] != left).any() and (there[1] != right).any()
 
 
 # --- how a change spreads, and attacks that follow it -----------------------------------------------------------------

@@ -10,7 +10,6 @@ holds all of it. With cache="tokens" they are dealt out by tokens or sequences i
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from numbers import Integral
 
@@ -65,7 +64,7 @@ class Layout:
             )
         if self.expert > 1 and not self.model.moe:
             raise LayoutError(f"{self.model.id} has no experts to deal out over {self.expert} chips; leave expert at 1")
-        if self.expert > (experts := min((group.experts for group in self._moes), default=math.inf)):
+        if 0 < (experts := min((group.experts for group in self._moes), default=0)) < self.expert:
             fewer = max(n for n in range(1, experts + 1) if self.stage_chips % n == 0)
             raise LayoutError(
                 f"{self.model.id} has {experts} experts in a layer, fewer than expert = {self.expert} chips; take"
