@@ -2,6 +2,7 @@
 imported what most lessons need; elsewhere it is an ordinary process. Either tells at its end which files it used.
 """
 
+import gc
 import json
 import multiprocessing
 import os
@@ -44,6 +45,10 @@ def serve(connection_file, folder, report, *options):
             opened.add(os.path.abspath(arguments[0]))
 
     sys.addaudithook(note)
+    gc.freeze()  # what is there now stays: to look for garbage in it again and again costs a fifth of the time
+    gc.set_threshold(100_000, 20, 100)
+    if os.environ.get("BLACKBOARD_PAGE"):
+        options += ("--InlineBackend.figure_formats={'svg'}",)  # pages show no other; a PNG would be drawn beside it
     from ipykernel.kernelapp import IPKernelApp
 
     IPKernelApp.launch_instance([f"--f={connection_file}", *options])

@@ -167,6 +167,9 @@ class _Slow(Exception):
     """Not a plain valid number: take the path that explains or broadcasts."""
 
 
+_NOT_PLAIN = (_Slow, TypeError, ValueError, OverflowError, ArithmeticError, units.pint.errors.PintError)
+
+
 def _scalar(expr: sympy.Basic, names: tuple[str, ...], where: tuple[sympy.Basic, ...]):
     """A plain Python function of the names that checks its arguments and computes in double precision."""
     printer, low = PythonCodePrinter({"fully_qualified_modules": True}), {"positive": "<", "nonnegative": "<="}
@@ -262,7 +265,7 @@ class _Evaluable:
         """The value for the free symbols: a float for numbers, a float64 array of the common shape for arrays."""
         try:
             return self._fast(**values)
-        except (_Slow, TypeError, ValueError, OverflowError, ArithmeticError, units.pint.errors.PintError):
+        except _NOT_PLAIN:
             spare = values.keys() - set(self.free)  # a model's and a chip's symbols are more than a formula needs
             if spare and all(name in notation.table() and _plain(name, values[name]) for name in spare):
                 return self._evaluate(**{name: value for name, value in values.items() if name not in spare})
@@ -378,6 +381,11 @@ class Formula(_Evaluable):
         """The expression with its efficiencies and overheads, the constants of the law filled in."""
         return self.typed.xreplace(_constants())
 
+    @cached_property
+    def _known(self) -> frozenset[str]:
+        """Names of all its symbols, efficiencies and overheads among them."""
+        return frozenset(s.name for s in self.full.free_symbols)
+
     @property
     def _ideal(self) -> sympy.Expr:
         return self.typed.xreplace({notation.symbol(n): sympy.Integer(v) for n, v in _calibrations().items()})
@@ -427,7 +435,7 @@ class Formula(_Evaluable):
         bound: dict[str, Any] = {}
         for spec in specs:
             bound.update(spec.symbols(precision))
-        known = {s.name for s in self.full.free_symbols}
+        known = self._known
         for name in values:
             if name not in notation.table():
                 raise UnknownSymbol(f"{self.name} has no symbol {name!r}; it takes: {', '.join(sorted(known))}")
@@ -486,8 +494,7 @@ class Given(_Evaluable):
     def __init__(self, formula: Formula, bound: Mapping[str, float]):
         self.formula, self.bound = formula, dict(bound)
         self.name, self.unit, self.says = formula.name, formula.unit, formula.says
-        values = {notation.symbol(n): sympy.Float(v, 17) for n, v in bound.items()}
-        self._expr = formula.full.xreplace(values)
+        values = self._floats() if formula._where else {}
         self._where = tuple(
             met for met in (condition.xreplace(values) for condition in formula._where) if met != sympy.true
         )
@@ -496,7 +503,19 @@ class Given(_Evaluable):
                 f"{self.name} holds only where {' and '.join(f'{c.lhs} <= {c.rhs}' for c in formula._where)}"
             )
 
-    __call__ = _Evaluable._evaluate
+    def _floats(self) -> dict[sympy.Symbol, sympy.Float]:
+        return {notation.symbol(n): sympy.Float(v, 17) for n, v in self.bound.items()}
+
+    @cached_property
+    def _expr(self) -> sympy.Expr:  # type: ignore[override]  # made when it is asked for: numbers do not need it
+        return self.formula.full.xreplace(self._floats())
+
+    def __call__(self, **values: Any) -> Any:
+        """The value for the free symbols. Numbers go straight into the formula's own function, printed once."""
+        try:
+            return self.formula.open._fast(**self._bound_of(self.formula), **values)
+        except _NOT_PLAIN:
+            return self._evaluate(**values)
 
     @property
     def terms(self) -> Terms:
@@ -504,8 +523,7 @@ class Given(_Evaluable):
         return Terms({name: Given(term, self._bound_of(term)) for name, term in self.formula._terms.items()})
 
     def _bound_of(self, term: Formula) -> dict[str, float]:
-        names = {s.name for s in term.full.free_symbols}
-        return {name: value for name, value in self.bound.items() if name in names}
+        return {name: value for name, value in self.bound.items() if name in term._known}
 
     def __repr__(self) -> str:
         return (
