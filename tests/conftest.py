@@ -18,6 +18,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 import yaml
+from lessons import LESSONS
 
 ROOT = Path(__file__).resolve().parent.parent
 FLAGS = [
@@ -175,12 +176,15 @@ hypothesis.settings.register_profile("course", deadline=None, derandomize=os.env
 hypothesis.settings.load_profile("course")
 
 RUNS_NOTEBOOKS = ("test_notebooks.py", "test_build.py")
+INSTALLS = {"test_readme.py": "clean", "test_launching.py": "project", "test_glossary.py": "small"}  # by these fixtures
 # Tests of these files go to the workers page by page, lesson by lesson or notebook by notebook, of others by file.
 PIECES = {
     "test_site.py": r"\[(?:[^\]]*-)?((?:book|exercises)/[\w/]+|search)\b",
     "test_lesson_page.py": r"\[([a-z]+)",
     "test_notebooks.py": r"\[([\w/]+)\.ipynb\]",
 }
+# These go with the tests of a lesson's own files: one process draws its figures and runs its simulations once for all.
+OVER_LESSONS = ("test_figures.py", "test_prose.py", "test_practice.py", "test_explorable.py")
 # The files that take longest, so that no worker is left with one at the end.
 FIRST = (
     "test_build.py",
@@ -195,8 +199,12 @@ FIRST = (
 def piece(nodeid):
     """The tests that one worker runs in one go."""
     file, _, test = nodeid.partition("::")
-    found = re.search(PIECES.get(Path(file).name, "$^"), test)
-    return f"{file} {found[1]}" if found else file
+    name = Path(file).name
+    if found := re.search(PIECES.get(name, "$^"), test):
+        return f"{file} {found[1]}"
+    lesson = test.partition("[")[2] if name in OVER_LESSONS else name.removeprefix("test_")
+    found = re.match(rf"({'|'.join(LESSONS)})[-_\]]", lesson)
+    return f"lesson {found[1]}" if found else file
 
 
 def place(item):
@@ -210,12 +218,14 @@ def place(item):
 
 
 def pytest_collection_modifyitems(items):
-    """Mark what needs the site or a kernel, which `make check` leaves out; and put the tests in order."""
+    """Mark what needs the site or a kernel, or installs, which `make check` leaves out; and put the tests in order."""
     for item in items:
         if {"site", "browser"} & set(item.fixturenames):
             item.add_marker("site")
         if item.path.name in RUNS_NOTEBOOKS:
             item.add_marker("notebook")
+        if INSTALLS.get(item.path.name) in item.fixturenames:
+            item.add_marker("install")
     items.sort(key=place)
 
 

@@ -1,5 +1,6 @@
 """Which lessons there are, and where their things stand: what the tests over all lessons are parametrised by."""
 
+import functools
 import importlib
 import inspect
 from pathlib import Path
@@ -37,6 +38,12 @@ LESSONS = [name for name in LISTED if not missing(name)]  # that the others are 
 def room(lesson, name):
     """A module of a lesson: room("batching", "figures")."""
     return importlib.import_module(f"blackboard.{lesson}.{name}")
+
+
+@functools.cache
+def values(lesson):
+    """All values that a lesson prints, computed once for all tests of a process."""
+    return room(lesson, "numbers").all()
 
 
 def functions(module):

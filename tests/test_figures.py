@@ -1,35 +1,17 @@
 """Figures of every lesson: they draw, say in words what they show, and no two texts stand on each other."""
 
-import functools
 import itertools
 
 import matplotlib.pyplot as plt
 import pytest
-from lessons import LESSONS, functions, room
-from matplotlib.backends.backend_agg import FigureCanvasAgg
+from lessons import LESSONS
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from pictures import drawings, faint, picture, seen_texts, texts_of
 
 from blackboard import drawing
-from blackboard.batching.figures import WORKED
-from blackboard.case import RUNNING
 from blackboard.style import COLOURS, INKS
-
-LONG = RUNNING._replace(context=20_000)  # beyond batching's balanced context: no kink
-MORE = {
-    "batching": [(name, (case,)) for name in ("latency", "cost") for case in (WORKED, LONG)]
-}  # figures drawn for other cases too
-
-
-def drawings(lesson):
-    """(figures module, name, arguments) of each drawing of a lesson."""
-    figures = room(lesson, "figures")
-    return [
-        (figures, name, args)
-        for name, args in [*((name, ()) for name in functions(figures) if name != "alt"), *MORE.get(lesson, ())]
-    ]
-
 
 DRAWN = [
     pytest.param(*row, id=f"{lesson}-{row[1]}-{'-'.join(map(str, row[2]))}".rstrip("-"))
@@ -59,17 +41,12 @@ def test_a_figure_without_words_is_refused():
         drawing.done(drawing.axes()[0], " ")
 
 
-@functools.cache
-def picture(figures, name, args):
-    """A drawing, drawn once for all tests that look at it."""
-    return getattr(figures, name)(*args)
-
-
 @drawn
-def test_figure_has_alt_text(figures, name, args):
+def test_figure_has_alt_text(figures, name, args, monkeypatch):
     """A Figure with a plain sentence or more, the same as `alt` gives."""
     figure = picture(figures, name, args)
     assert isinstance(figure, Figure)
+    monkeypatch.setattr(figures, name, lambda *given: {args: figure}[given])  # `alt` need not draw it again
     assert figure.alt == figures.alt(name, *args)
     assert len(figure.alt) > 100 and figure.alt.endswith(".") and "\n" not in figure.alt and "nan" not in figure.alt
 
@@ -88,36 +65,14 @@ def test_lines_and_words_have_colours_of_the_palette(figures, name, args):
 
 def drawn_texts(figure):
     """Every text that is seen, with its box in pixels."""
-    canvas = FigureCanvasAgg(figure)
-    canvas.draw()
-    for text in figure.findobj(Text):
-        if text.get_visible() and text.get_text().strip() and not hidden_tick(text, figure):
-            yield (
-                text.get_text(),
-                Text.get_window_extent(text, canvas.get_renderer()),
-            )  # an annotation's own box has its arrow in it
-
-
-def hidden_tick(text, figure):
-    """Tick labels exist beyond the limits of an axis too, where they are not drawn."""
-    for axes in figure.axes:
-        for axis, limits in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
-            for tick in [*axis.get_major_ticks(), *axis.get_minor_ticks()]:
-                if text in (tick.label1, tick.label2):
-                    on = (
-                        tick.get_visible()
-                        and axes.axison
-                        and (tick.label1 if text is tick.label1 else tick.label2).get_visible()
-                    )
-                    return not on or not min(limits) <= tick.get_loc() <= max(limits)
-    return False
+    return [(text.get_text(), box) for text, box in seen_texts(figure)]
 
 
 @drawn
 def test_no_texts_overlap(figures, name, args):
     """No text covers another, and none leaves the picture."""
     figure = picture(figures, name, args)
-    texts = list(drawn_texts(figure))
+    texts = [(text.get_text(), box) for text, box in texts_of(figures, name, args)]
     assert len(texts) >= 4
     for (one, a), (two, b) in itertools.combinations(texts, 2):
         width, height = min(a.x1, b.x1) - max(a.x0, b.x0), min(a.y1, b.y1) - max(a.y0, b.y0)
@@ -133,3 +88,9 @@ def test_letters_are_readable_on_a_phone(figures, name, args):
     figure = picture(figures, name, args)
     shrunk = 330 / (figure.get_figwidth() * 72)
     assert min(text.get_fontsize() for text in figure.findobj(Text) if text.get_text()) * shrunk >= 9
+
+
+@drawn
+def test_texts_can_be_read(figures, name, args):
+    """Every text has contrast against what is painted behind it."""
+    assert faint(picture(figures, name, args), texts_of(figures, name, args)) == []

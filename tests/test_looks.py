@@ -8,17 +8,15 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from conftest import ROOT, toc_pages
-from lessons import LESSONS, functions
-from matplotlib.backends.backend_agg import FigureCanvasAgg
+from lessons import functions
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
-from matplotlib.text import Text
+from pictures import LEAST, contrast, faint, seen_texts
 
 from blackboard.style import COLOURS, GROUNDS, INKS
 
 PAGES = toc_pages()
-LEAST = 4.5  # contrast of a text, WCAG 2.2, 1.4.3
-DRAWERS = ["reality.figures", "reference.cost_charts", "reference.claims"]  # beside the lessons' figures
+DRAWERS = ["reality.figures", "reference.cost_charts", "reference.claims"]  # the lessons' are in test_figures.py
 
 
 def source(name):
@@ -30,18 +28,6 @@ CHARTED = [name for name in PAGES if re.search(r"\w_explorer\(", source(name))]
 
 
 # --- colours ----------------------------------------------------------------------------------------------------------
-
-
-def luminance(rgb):
-    """Relative luminance of a colour, its parts from 0 to 1 (WCAG 2.2)."""
-    parts = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in rgb]
-    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
-
-
-def contrast(one, other):
-    """Contrast of two colours, from 1 to 21 (WCAG 2.2)."""
-    dark, light = sorted(map(luminance, (one, other)))
-    return (light + 0.05) / (dark + 0.05)
 
 
 def test_contrast_is_as_the_standard_has_it():
@@ -58,39 +44,14 @@ def test_every_ink_can_be_read(theme, colour):
     assert contrast(to_rgb(INKS[theme][colour]), to_rgb(GROUNDS[theme])) >= LEAST
 
 
-def pixels(figure):
-    """The figure as painted: rows of colours, from 0 to 1."""
-    canvas = FigureCanvasAgg(figure)
-    canvas.draw()
-    return np.asarray(canvas.buffer_rgba())[..., :3]
-
-
-def behind(figure):
-    """(text, colour of the text, the commonest colour that is painted behind it) of each text of a figure."""
-    figure.set_dpi(72)
-    pixels(figure)  # the layout is made when it is drawn
-    figure.set_layout_engine("none")  # nothing moves when the texts go
-    texts = [text for text in figure.findobj(Text) if text.get_text().strip() and text.get_visible()]
-    boxes = [text.get_window_extent() for text in texts]
-    for text in texts:
-        text.set_alpha(0)
-    shades = pixels(figure)
-    for text, box in zip(texts, boxes):
-        left, right = max(0, int(box.x0)), int(np.ceil(box.x1))
-        top, bottom = max(0, int(shades.shape[0] - box.y1)), int(np.ceil(shades.shape[0] - box.y0))
-        ground, counts = np.unique(shades[top:bottom, left:right].reshape(-1, 3), axis=0, return_counts=True)
-        if len(ground):
-            yield text.get_text(), to_rgb(text.get_color()), ground[counts.argmax()] / 255
-
-
-@pytest.mark.parametrize("name", [*(f"{lesson}.figures" for lesson in LESSONS), *DRAWERS])
+@pytest.mark.parametrize("name", DRAWERS)
 def test_texts_of_figures_can_be_read(name):
     """Every text of every figure has contrast against what is painted behind it."""
     module, found = importlib.import_module(f"blackboard.{name}"), []
     for each in functions(module):
         figure = getattr(module, each)() if each != "alt" else None
         if isinstance(figure, Figure):
-            found += [(each, *row) for row in behind(figure) if contrast(row[1], row[2]) < LEAST]
+            found += [(each, *row) for row in faint(figure, seen_texts(figure))]
         plt.close("all")
     assert found == []
 

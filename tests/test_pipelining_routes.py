@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from blackboard.pipelining import simulation
+from blackboard.pipelining import numbers, simulation
 from blackboard.pipelining.simulation import (
     Costs,
     Deadlock,
@@ -350,7 +350,7 @@ def test_the_search_keeps_to_the_memory_and_loses_to_none_made_by_hand(devices, 
 @pytest.fixture(scope="module")
 def compared():
     """The 48 rows of arXiv 2401.10241 by schedule."""
-    rows = simulation.against_measurements()
+    rows = numbers.compared()
     return {name: [row for row in rows if row.schedule == name] for name in ("1F1B", "1F1B-I", "ZB-1p", "ZB-2p")}
 
 

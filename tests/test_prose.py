@@ -4,7 +4,8 @@ import re
 
 import pytest
 import yaml
-from lessons import LESSONS, page, room
+from lessons import LESSONS, page, room, values
+from pictures import picture
 from quoted import QUOTED
 
 from blackboard.practice import problems
@@ -45,8 +46,8 @@ def test_no_number_is_typed_into_prose(lesson):
 
 def filled(lesson):
     """The page with its values put in, each between marks of where it begins and ends."""
-    values = room(lesson, "numbers").all()
-    return re.sub(r"\{glue:text\}`(\w+)`", lambda found: f"\x02{values[found[1]]}\x03", prose(lesson))
+    printed = values(lesson)
+    return re.sub(r"\{glue:text\}`(\w+)`", lambda found: f"\x02{printed[found[1]]}\x03", prose(lesson))
 
 
 @every
@@ -69,9 +70,7 @@ def test_nothing_is_listed_that_no_sentence_quotes(lesson):
 @every
 def test_prose_and_numbers_use_the_same_names(lesson):
     used = set(re.findall(r"\{glue:text\}`(\w+)`", text(lesson)))
-    assert used == set(room(lesson, "numbers").all()), (
-        "a number that no sentence uses, or a sentence without its number"
-    )
+    assert used == set(values(lesson)), "a number that no sentence uses, or a sentence without its number"
 
 
 def figure_cells(lesson):
@@ -88,7 +87,7 @@ def figure_cells(lesson):
     [pytest.param(n, *cell, id=f"{n}-{cell[0]}") for n in LESSONS for cell in figure_cells(n)],
 )
 def test_alt_texts_are_the_computed_ones(lesson, name, alt):
-    computed = room(lesson, "figures").alt(name)
+    computed = picture(room(lesson, "figures"), name, ()).alt
     assert alt == computed, f"write this into the page:\n{computed}"
 
 
