@@ -5,6 +5,7 @@ pages are built, into a small site of their own, which may lack what they link t
 """
 
 import contextlib
+import gc
 import json
 import os
 import shutil
@@ -287,6 +288,7 @@ def said(ran, notebooks):
 
 def main(arguments):
     """Build, or say why not and leave the last good site in place."""
+    gc.set_threshold(100_000, 20, 100)  # documents are full of cycles, and nearly all of them stay to the end
     set_environment()
     try:
         with alone():

@@ -48,7 +48,7 @@ def serve(connection_file, folder, report, *options):
     gc.freeze()  # what is there now stays: to look for garbage in it again and again costs a fifth of the time
     gc.set_threshold(100_000, 20, 100)
     if os.environ.get("BLACKBOARD_PAGE"):
-        options += ("--InlineBackend.figure_formats={'svg'}",)  # pages show no other; a PNG would be drawn beside it
+        options += ("--InlineBackend.figure_formats=set()",)  # a Drawing brings its SVG; IPython would add a PNG
     from ipykernel.kernelapp import IPKernelApp
 
     IPKernelApp.launch_instance([f"--f={connection_file}", *options])

@@ -103,7 +103,7 @@ def write_problems(app, env):
     if not lessons or (stamp.exists() and stamp.read_text() == now):
         return []
     folder.mkdir(parents=True, exist_ok=True)
-    texts = {f"{lesson}.js": script_of(lesson) for lesson in sorted(lessons)}
+    texts = scripts_of(sorted(lessons), app.parallel)
     old = {path.name: path.read_text("utf8") for path in folder.iterdir()}
     for name in old.keys() - texts.keys():
         (folder / name).unlink()
@@ -120,15 +120,27 @@ def state_of_library(folder):
     return hashlib.sha256(b"\0".join(path.as_posix().encode() + path.read_bytes() for path in files)).hexdigest()
 
 
+def scripts_of(lessons, cores):
+    """{file: script} of lessons, made side by side where Sphinx itself works so."""
+    from sphinx.util.parallel import ParallelTasks, SerialTasks, parallel_available
+
+    texts = {}
+    tasks = ParallelTasks(cores) if parallel_available and cores > 1 else SerialTasks()
+    for lesson in lessons:
+        tasks.add_task(script_of, lesson, lambda *told: texts.update([told[-1]]))
+    tasks.join()
+    return texts
+
+
 def script_of(lesson):
-    """A lesson's problems as a script."""
+    """The name of a lesson's script of problems, and the script."""
     from sphinx.errors import ExtensionError
 
     from blackboard.panel import script
     from blackboard.practice import problems
 
     try:
-        return script(problems(lesson))
+        return f"{lesson}.js", script(problems(lesson))
     except Exception as error:  # whatever a problem may raise
         which = f"to see which: pytest tests/test_practice.py -k {lesson}"
         raise ExtensionError(f"a problem of {lesson} cannot be put on a page: {error!r} ({which})") from error
@@ -161,8 +173,16 @@ def mend_page(app, page, _template, context, _doctree):
         context["body"] = mend_folds(mend_roles(context["body"]))
 
 
+def find_plugins_once():
+    """pybtex looks through all installed packages for each citation; one look is enough."""
+    from pybtex import plugin
+
+    plugin._load_entry_point = cache(plugin._load_entry_point)
+
+
 def setup(app):
     """Called by Sphinx; earlier than its own MathJax, which asks whether a page has mathematics."""
+    find_plugins_once()
     app.connect("source-read", note_result)
     app.connect("doctree-read", note_boxes)
     app.connect("env-purge-doc", forget_boxes)
