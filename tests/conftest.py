@@ -85,11 +85,18 @@ class QuietHandler(http.server.SimpleHTTPRequestHandler):
         """Say nothing."""
 
 
+class QuietServer(http.server.ThreadingHTTPServer):
+    """A server that says nothing of a browser that left before a file was sent."""
+
+    def handle_error(self, request, client_address):
+        """Say nothing: a page that lacks something fails its test."""
+
+
 @contextlib.contextmanager
 def serve(directory):
     """Serve a directory on this machine; yields the address."""
     handler = functools.partial(QuietHandler, directory=str(directory))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as running:
+    with QuietServer(("127.0.0.1", 0), handler) as running:
         threading.Thread(target=running.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{running.server_port}"
         running.shutdown()
