@@ -22,7 +22,7 @@ import heapq
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import product
 from typing import NamedTuple
 
@@ -701,6 +701,7 @@ def against_measurements() -> list[Comparison]:
     return [compare(*row) for row in zip(*map(table.column, COLUMNS), strict=True)]
 
 
+@cache
 def compare(
     model, devices, batches, size, name, forward, backward, weight, hop, measured, memory, bubble
 ) -> Comparison:
