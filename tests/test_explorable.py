@@ -210,7 +210,7 @@ def evaluate(expression, **names):
     return eval(compiled(expression), {"__builtins__": {}, **KNOWN}, names)
 
 
-@pytest.mark.parametrize(("lesson", "name", "field"), CASES, ids="-".join)
+@pytest.mark.parametrize(("lesson", "name", "field"), CASES, ids=map("-".join, CASES))
 def test_curves_are_the_formulas(lesson, name, field):
     """Each line's expression, as it stands in the spec, equals the NumPy function at 300 random points."""
     chart, rng = EXPLORED[lesson][name], random.Random(7)
