@@ -225,14 +225,14 @@ def place(item):
 
 
 def pytest_collection_modifyitems(items):
-    """Mark what needs the site or a kernel, or installs, which `make check` leaves out; and put the tests in order."""
+    """Mark what needs the site or a kernel, or is slow, which `make check` leaves out; and put the tests in order."""
     for item in items:
         if {"site", "browser"} & set(item.fixturenames):
             item.add_marker("site")
         if item.path.name in RUNS_NOTEBOOKS:
             item.add_marker("notebook")
         if INSTALLS.get(item.path.name) in item.fixturenames:
-            item.add_marker("install")
+            item.add_marker("slow")
     items.sort(key=place)
 
 

@@ -146,7 +146,7 @@ def test_a_failed_installation_is_told_and_tried_again(monkeypatch, tmp_path):
     assert machine.asked("test") == [("python", "test")]
 
 
-@pytest.mark.install
+@pytest.mark.slow
 def test_the_library_has_types():
     """By plain `mypy`, with the settings of pyproject.toml."""
     cache = ["--cache-dir", ROOT / ".mypy_cache"]

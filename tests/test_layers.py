@@ -203,6 +203,7 @@ print("checked")
 """
 
 
+@pytest.mark.slow
 def test_core_and_problems_work_without_numpy_matplotlib_and_altair():
     done = subprocess.run([sys.executable, "-c", BARE % (NEEDLESS, LESSONS)], capture_output=True, text=True, cwd=ROOT)
     assert done.stdout.strip() == "checked", done.stderr[-2000:]

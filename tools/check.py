@@ -1,5 +1,5 @@
 """What to run while editing: lint, format, types, and the tests that need no browser, no kernel, no built
-site and no installation.
+site and no installation, and that are not slow.
 
 Run through `python tools/course.py check`; arguments go to pytest.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 LINT = [["ruff", "check"], ["ruff", "format", "--check", "lib", "tests", "tools"]]
 TYPES = ["mypy"]
-TESTS = ["pytest", "--numprocesses=logical", "--maxprocesses=4", "-m", "not site and not notebook and not install"]
+TESTS = ["pytest", "--numprocesses=logical", "--maxprocesses=4", "-m", "not site and not notebook and not slow"]
 
 
 def start(module, *arguments, **kwargs):

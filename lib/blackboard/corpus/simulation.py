@@ -185,8 +185,10 @@ class Fit:
         if not len(bends):
             return Range(1.0, 1.0, 1.0)
         left = np.exp(-bends[:, None] * (self.u if self.form == "exponential" else np.log(self.u)))  # of the gap
-        gap = np.maximum(0, (limits[:, None] * left.sum(axis=1) - left @ self.s) / (left**2).sum(axis=1))
-        squares = ((limits[:, None, None] - self.s - gap[..., None] * left) ** 2).sum(axis=2).min(axis=1)
+        along, power = limits[:, None] * left.sum(axis=1) - left @ self.s, (left**2).sum(axis=1)
+        gap = np.maximum(0, along / power)
+        above = ((limits[:, None] - self.s) ** 2).sum(axis=1)
+        squares = above + (gap * (gap * power - 2 * along)).min(axis=1)  # the square multiplied out: no array of points
         allowed = limits[squares <= self.bound]
         best = (
             self.mean_s - self.slopes[self.at] * self.mean_c[self.at] + self.slopes[self.at] / self.bend
