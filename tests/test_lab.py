@@ -310,12 +310,14 @@ def run_cell(page, name):
     cell = page.locator(".jp-NotebookPanel:visible .jp-CodeCell")
     page.locator(".jp-NotebookPanel:visible .jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for()
     cell.locator(".cm-content").click()
+    page.locator(".jp-NotebookPanel:visible .jp-Notebook.jp-mod-editMode").wait_for()
     page.keyboard.press("Shift+Enter")
     return cell
 
 
 def test_in_jupyterlab_the_link_opens_the_lesson_and_answers_outlive_kernel_and_page(browser, project, jupyter):
     context = browser.new_context(viewport={"width": 1400, "height": 900})
+    context.set_default_timeout(120_000)  # where other tests run beside it, JupyterLab takes its time
     page = context.new_page()
     asked = []
     page.on("request", lambda request: asked.append(request.url))
