@@ -507,7 +507,7 @@ class Given(_Evaluable):
         return {notation.symbol(n): sympy.Float(v, 17) for n, v in self.bound.items()}
 
     @cached_property
-    def _expr(self) -> sympy.Expr:  # type: ignore[override]  # made when it is asked for: numbers do not need it
+    def _expr(self) -> sympy.Expr:  # made when it is asked for: numbers do not need it
         return self.formula.full.xreplace(self._floats())
 
     def __call__(self, **values: Any) -> Any:
