@@ -32,11 +32,19 @@ MOVE = """async (asked) => {
         input.value = value;
         input.dispatchEvent(new Event(input.tagName === "SELECT" ? "change" : "input", { bubbles: true }));
       }
-      await figure.vegaView.runAsync();
+      await settle();
     };
     const drawn = () => [...figure.querySelectorAll("svg path")]
       .map((path) => path.getAttribute("d") + path.getAttribute("transform")).join("|");
+    const settle = async () => { // an axis that grows lays the chart out anew, a frame later
+      for (let frame = 0, before; frame < 50 && before !== drawn(); frame++) {
+        before = drawn();
+        await figure.vegaView.runAsync();
+        await new Promise(requestAnimationFrame);
+      }
+    };
     const start = Object.fromEntries([...figure.querySelectorAll(".vega-bind [name]")].map((i) => [i.name, i.value]));
+    await settle();
     const first = drawn();
     for (const moves of tries) {
       await set(moves);
