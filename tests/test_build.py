@@ -288,7 +288,7 @@ def test_a_warning_is_not_forgotten_by_the_next_build(good):
 SHOWN = """import os
 class Shown:
     def __repr__(self):
-        return "for a page" if os.environ.get("BLACKBOARD_PAGE") else "for a reader"
+        return "for a " + ("page" if os.environ.get("BLACKBOARD_PAGE") else "reader")  # the page shows this line too
 Shown()"""
 
 
