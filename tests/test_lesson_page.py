@@ -35,7 +35,8 @@ MOVE = """async (asked) => {
       await settle();
     };
     const drawn = () => [...figure.querySelectorAll("svg path")]
-      .map((path) => path.getAttribute("d") + path.getAttribute("transform")).join("|");
+      .map((path) => path.getAttribute("d") + path.getAttribute("transform")) // a point that came back comes last
+      .sort().join("|");
     const settle = async () => { // an axis that grows lays the chart out anew, a frame later
       for (let frame = 0, before; frame < 50 && before !== drawn(); frame++) {
         before = drawn();
