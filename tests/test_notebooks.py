@@ -16,6 +16,8 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
 import kernels  # noqa: E402
 
+import exercises  # noqa: E402
+
 FOUND = [path.relative_to(ROOT) for path in (ROOT / "exercises").rglob("*.ipynb")]
 NOTEBOOKS = sorted(path.as_posix() for path in FOUND if ".ipynb_checkpoints" not in path.parts)
 PASSING = ("status", "execute_input", "execute_reply", "comm_open", "comm_msg", "comm_close")  # no output
@@ -59,12 +61,10 @@ def rerun(client, cell):
 def shown(outputs):
     """What a reader sees of a cell's outputs: pieces of a printed text joined, all but counters and random ids."""
     seen = []
-    for output in copy.deepcopy(outputs):
-        kind, name = output.output_type, output.get("name")
-        if kind == "stream" and seen and seen[-1][:2] == (kind, name):
-            seen[-1] = (kind, name, seen[-1][2] + output.text)
-        elif kind == "stream":
-            seen.append((kind, name, output.text))
+    for output in exercises.joined(copy.deepcopy(outputs)):
+        kind = output.output_type
+        if kind == "stream":
+            seen.append((kind, output.name, output.text))
         else:
             data = {key: "is there" if key in SEEN_ONLY else value for key, value in output.get("data", {}).items()}
             seen.append((kind, output.get("ename"), data))

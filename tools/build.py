@@ -54,14 +54,11 @@ def drop_stale():
 
     Sphinx itself would keep pages that left the contents, and would not publish a changed style.
     """
-    runs, dresses = (
-        [ROOT / "tools" / f"{name}.py" for name in names]
-        for names in (("notebooks", "kernels", "exercises"), ("build", "mending"))
-    )
-    lock = ROOT / "requirements.lock"
-    keep_only(CACHE, hash_of([lock, *runs]))
+    tools = ROOT / "tools"
+    runs = [ROOT / "requirements.lock", tools / "notebooks.py", tools / "kernels.py", tools / "exercises.py"]
+    keep_only(CACHE, hash_of(runs))
     dress = [ROOT / "_toc.yml", ROOT / "_config.yml", *files_under("book/_static", "_templates")]
-    keep_only(PAGES, hash_of([lock, *runs, *dresses, *dress]))
+    keep_only(PAGES, hash_of([*runs, tools / "build.py", tools / "mending.py", *dress]))
 
 
 # --- The pages ---------------------------------------------------------------------------------------------
