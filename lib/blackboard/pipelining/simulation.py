@@ -46,7 +46,7 @@ class Pass(NamedTuple):
     @property
     def keys(self) -> tuple[Key, ...]:
         """What is done when the pass has ended: itself, and what runs beside it."""
-        return ((self.kind, self.micro_batch, self.stage), *(self.beside.keys if self.beside else ()))
+        return (self[:3], *self.beside.keys) if self.beside else (self[:3],)
 
 
 class Schedule(NamedTuple):
@@ -103,7 +103,8 @@ class Box(NamedTuple):
     @property
     def keys(self) -> tuple[Key, ...]:
         """As of the pass."""
-        return Pass(self.kind[0], self.micro_batch, self.stage, self.beside).keys
+        own = (self.kind[0], self.micro_batch, self.stage)
+        return (own, *self.beside.keys) if self.beside else (own,)
 
 
 @dataclass(frozen=True)
@@ -199,14 +200,15 @@ class Deadlock(RuntimeError):
     """No device can go on: each waits for a pass that another will not run."""
 
 
-def needs(key: Key, last: int) -> list[Key]:
+@cache
+def needs(key: Key, last: int) -> tuple[Key, ...]:
     """The passes that must have ended before this one; `last` is the last stage of the model."""
     kind, micro_batch, stage = key
     if kind == "F":
-        return [("F", micro_batch, stage - 1)] if stage else []
+        return (("F", micro_batch, stage - 1),) if stage else ()
     if kind == "B":
-        return [("F", micro_batch, stage), *([("B", micro_batch, stage + 1)] if stage < last else [])]
-    return [("B", micro_batch, stage)]
+        return (("F", micro_batch, stage), *([("B", micro_batch, stage + 1)] if stage < last else []))
+    return (("B", micro_batch, stage),)
 
 
 def simulate(schedule: Schedule, costs: Costs) -> Timeline:
@@ -233,6 +235,7 @@ class Run:
         costs.check(len(schedule.passes), self.last + 1)
         self.listed = keys
         self.times = {(kind, stage): costs.of(kind, stage) for kind in "FBW" for stage in range(self.last + 1)}
+        self.hop = costs.hop
         self.rows: list[list[Box]] = [[] for _ in schedule.passes]
         self.ended: dict[Key, tuple[Time, int]] = {}  # when, and on which device
         self.waiting: dict[Key, set[int]] = {}
@@ -241,42 +244,38 @@ class Run:
         """Run one device as far as it comes; the devices that waited for something that has ended now."""
         woken: set[int] = set()
         row, passes = self.rows[device], self.schedule.passes[device]
+        ended, waiting, missing = self.ended, self.waiting, None
         while len(row) < len(passes):
             item = passes[len(row)]
             keys = item.keys
             start, missing = self.earliest(keys, device)
             if missing:
-                self.waiting.setdefault(missing, set()).add(device)
+                waiting.setdefault(missing, set()).add(device)
                 break
             end = start + self.duration(item, keys)
-            row.append(
-                Box(
-                    device,
-                    "".join([kind for kind, _, _ in keys]),
-                    item.micro_batch,
-                    item.stage,
-                    start,
-                    end,
-                    item.beside,
-                )
-            )
+            kind = "".join(key[0] for key in keys) if item.beside else item.kind
+            row.append(Box(device, kind, item.micro_batch, item.stage, start, end, item.beside))
             for key in keys:
-                self.ended[key] = end, device
-                if key in self.waiting:
-                    woken |= self.waiting.pop(key)
+                ended[key] = end, device
+                if key in waiting:
+                    woken |= waiting.pop(key)
         return woken
 
     def earliest(self, keys: tuple[Key, ...], device: int) -> tuple[Time, Key | None]:
         """When a pass can start: its device is free and everything has arrived; and the first thing that has not
         ended, if any.
         """
-        start = self.rows[device][-1].end if self.rows[device] else 0
+        row, ended, last = self.rows[device], self.ended, self.last
+        start = row[-1].end if row else 0
         for key in keys:
-            for need in needs(key, self.last):
-                if need not in self.ended:
+            for need in needs(key, last):
+                if need not in ended:
                     return start, need
-                end, where = self.ended[need]
-                start = max(start, end if where == device else end + self.costs.hop)
+                end, where = ended[need]
+                if where != device:
+                    end += self.hop
+                if end > start:
+                    start = end
         return start, None
 
     def duration(self, item: Pass, keys: tuple[Key, ...]) -> Time:
@@ -458,11 +457,13 @@ def searched(
     limit = devices if limit is None else limit
     if limit < 1 or not 0 <= kept <= 1:
         raise ValueError(f"limit must be at least 1 and kept from 0 to 1, not {limit!r} and {kept!r}")
-    found = [Greedy(devices, micro_batches, costs, limit, kept, patient).schedule() for patient in (False, True)]
-    found += [zero_bubble_h1(devices, micro_batches)] * (limit >= devices)
-    found += [zero_bubble_h2(devices, micro_batches)] * (limit >= 2 * devices - 1)
-    runs = [(schedule, simulate(schedule, costs)) for schedule in found]
-    return min(runs, key=lambda pair: (pair[1].period, pair[1].makespan))
+    runs = [Greedy(devices, micro_batches, costs, limit, kept, patient).run() for patient in (False, True)]
+    if limit >= devices:
+        runs.append(simulate(zero_bubble_h1(devices, micro_batches), costs))
+    if limit >= 2 * devices - 1:
+        runs.append(simulate(zero_bubble_h2(devices, micro_batches), costs))
+    best = min(runs, key=lambda run: (run.period, run.makespan))
+    return Schedule([[Pass(*box[1:4]) for box in row] for row in best.rows]), best
 
 
 class Greedy:
@@ -472,32 +473,39 @@ class Greedy:
     """
 
     def __init__(self, devices: int, micro_batches: int, costs: Costs, limit: float, kept: float, patient: bool):
-        self.devices, self.micro_batches, self.costs = devices, micro_batches, costs
-        self.limit, self.kept, self.patient = limit + 1e-9, kept, patient  # room for rounding
-        self.rows: list[list[Pass]] = [[] for _ in range(devices)]
+        self.devices, self.hop = devices, costs.hop
+        self.times = [{kind: costs.of(kind, device) for kind in "FBW"} for device in range(devices)]
+        self.frees = {"F": 1, "B": kept - 1, "W": -kept}
+        self.limit, self.patient = limit + 1e-9, patient  # room for rounding
+        self.rows: list[list[Box]] = [[] for _ in range(devices)]
         self.done = [{"F": 0, "B": 0, "W": 0} for _ in range(devices)]
         self.held = [0.0] * devices
         self.free: list[Time] = [0] * devices
-        self.arrived: dict[Key, Time] = {("F", batch, 0): 0 for batch in range(micro_batches)}
+        # when the passes of a device arrive, in the order of the micro-batches
+        self.arrived: list[dict[str, list[Time]]] = [{"F": [], "B": []} for _ in range(devices)]
+        self.arrived[0]["F"] = [0] * micro_batches
         self.events: list[tuple[Time, int]] = [(0, 0)]
 
-    def schedule(self) -> Schedule:
-        """The lists of all devices."""
+    def run(self) -> Timeline:
+        """What runs when. The lists of the devices, simulated, give the same times: no pass waits for no reason."""
         while self.events:
             now, device = heapq.heappop(self.events)
             if self.free[device] <= now and (kind := self.choose(device, now)):
                 self.start(kind, device, now)
-        return Schedule(self.rows)
+        return Timeline([box for row in self.rows for box in row], self.devices)
 
     def choose(self, device: int, now: Time) -> str | None:
         """The kind of pass to start now, or None to wait."""
-        coming = {kind: time for kind in "BF" if (time := self.arrival(kind, device)) is not None}
-        for kind, time in coming.items():
-            if time <= now:
-                return kind
-        done = self.done[device]
-        late = self.patient and any(time < now + self.costs.of("W", device) for time in coming.values())
-        return "W" if done["W"] < done["B"] and not late else None
+        done, coming = self.done[device], []
+        for kind in "BF":
+            time = self.arrival(kind, device)
+            if time is not None:
+                if time <= now:
+                    return kind
+                coming.append(time)
+        if done["W"] == done["B"] or self.patient and any(time < now + self.times[device]["W"] for time in coming):
+            return None
+        return "W"
 
     def arrival(self, kind: str, device: int) -> Time | None:
         """When the next B or F of a device arrives; None if that is not known yet, or an F has no room.
@@ -508,22 +516,23 @@ class Greedy:
         ahead = done["F"] - done["B"]
         if kind == "F" and (self.held[device] + 1 > self.limit or ahead >= 2 * (self.devices - device) - 1):
             return None
-        return self.arrived.get((kind, done[kind], device))
+        arrived = self.arrived[device][kind]
+        return arrived[done[kind]] if done[kind] < len(arrived) else None
 
     def start(self, kind: str, device: int, now: Time) -> None:
         """Run a pass: keep the books, and tell the device itself and the next one when to look again."""
         batch = self.done[device][kind]
-        end = self.free[device] = now + self.costs.of(kind, device)
+        end = self.free[device] = now + self.times[device][kind]
         self.done[device][kind] += 1
-        self.held[device] += {"F": 1, "B": self.kept - 1, "W": -self.kept}[kind]
-        self.rows[device].append(Pass(kind, batch, device))
+        self.held[device] += self.frees[kind]
+        self.rows[device].append(Box(device, kind, batch, device, now, end))
         heapq.heappush(self.events, (end, device))
         goal = device + 1 if kind == "F" else device - 1
         if kind == "F" and goal == self.devices:
-            self.arrived["B", batch, device] = end
+            self.arrived[device]["B"].append(end)
         elif kind != "W" and goal >= 0:
-            self.arrived[kind, batch, goal] = end + self.costs.hop
-            heapq.heappush(self.events, (end + self.costs.hop, goal))
+            self.arrived[goal][kind].append(end + self.hop)
+            heapq.heappush(self.events, (end + self.hop, goal))
 
 
 # --- DualPipe ------------------------------------------------------------------------------------------------------
