@@ -20,7 +20,8 @@ ROOT = TOOLS.parent
 # What most lessons import, and none of the lessons themselves: a lesson counts as used only where a cell imports it.
 LIBRARY = ["practice", "tables", "summary", "menus", "derivation", "drawing"]
 warm = False  # whether there is a warm process to fork
-WARM = ["ipykernel.kernelapp", "matplotlib.pyplot", "matplotlib.backends.backend_svg", "scipy.optimize"]
+KERNEL = ["ipykernel.kernelapp", "ipykernel.ipkernel", "ipykernel.debugger", "matplotlib_inline.backend_inline"]
+WARM = [*KERNEL, "myst_nb.ext.glue", "matplotlib.backends.backend_svg", "scipy.optimize"]
 
 
 # --- In the kernel's process ---------------------------------------------------------------------------------------
@@ -77,7 +78,7 @@ def warm_up(count):
         from multiprocessing import forkserver
 
         os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"  # as a kernel sets it before it imports
-        multiprocessing.set_forkserver_preload([*WARM, *(f"blackboard.{name}" for name in LIBRARY)])
+        multiprocessing.set_forkserver_preload(["warm"])
         forkserver.ensure_running()
 
 

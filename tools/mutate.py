@@ -233,7 +233,8 @@ def order_tests(root: Path, spoiled: str) -> list[list[Path]]:
 def run_tests(root: Path, tests: list[Path]) -> str:
     """The first failure of these files of tests; nothing where all pass."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *map(str, tests)]
-    environment = os.environ | {"PYTHONPATH": str(root / "lib"), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = os.environ | {"PYTHONPATH": str(root / "lib"), "PYTHONPYCACHEPREFIX": str(root / "bytecode")}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # else every run would translate all packages anew
     try:
         done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, timeout=HUNG)
     except subprocess.TimeoutExpired:
