@@ -1,0 +1,18 @@
+"""What the warm process imports and reads, once, before the kernels of the notebooks are forked from it."""
+
+import contextlib
+import importlib
+import sys
+
+from kernels import LIBRARY, WARM
+
+sys.modules["rfc3987_syntax"] = None  # over a second of grammars, by which jsonschema would check addresses
+for name in [*WARM, *(f"blackboard.{name}" for name in LIBRARY)]:
+    with contextlib.suppress(ImportError):  # a kernel that needs it says so
+        importlib.import_module(name)
+
+with contextlib.suppress(ImportError):
+    from blackboard import catalogue
+
+    for read in (catalogue.systems, catalogue.models, catalogue.prices, catalogue.tiers, catalogue.measurements):
+        read()  # every notebook depends on all data anyway
