@@ -12,6 +12,7 @@ from pathlib import Path
 from conftest import SETTLED, open_page
 
 AXE = Path(__file__).resolve().parent / "vendor" / "axe.min.js"
+WIDE = {"width": 1280, "height": 900}
 PHONE = {"width": 360, "height": 740}
 A4 = {"width": 718, "height": 1000}  # less its margins
 LOADED = ("document", "script", "stylesheet", "font", "image")  # kinds of what counts as the first load
@@ -104,9 +105,11 @@ SET_ASIDE = """() => {
   });
 }"""
 
+# axe would keep the source of every element that it examines; only those that are told are of interest.
 AXE_RUN = """async (options) => {
-  const { violations } = await axe.run({ ...options, resultTypes: ["violations"] });
-  return violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html.slice(0, 200))]);
+  axe.configure({ noHtml: true });
+  const { violations } = await axe.run({ ...options, resultTypes: ["violations"], elementRef: true });
+  return violations.map(({ id, nodes }) => [id, nodes.map(({ element }) => element.outerHTML.slice(0, 200))]);
 }"""
 
 # The theme's own button: automatic, then light, then dark.
@@ -292,11 +295,10 @@ def served(browser, address, weighed):
         page.evaluate("putBack()")
         evidence.colours["dark"] = page.evaluate(COLOURS)
         evidence.moved = page.evaluate(MOVED)
-        wide = page.viewport_size
         page.set_viewport_size(PHONE)
         evidence.phone_width = page.evaluate(WIDTH)
         evidence.cells["phone"] = page.evaluate(CELLS)
-        page.set_viewport_size(wide)
+        page.set_viewport_size(WIDE)
         page.emulate_media(media="print")
         evidence.paper = page.evaluate(PAPER)
         page.set_viewport_size(A4)
@@ -311,10 +313,10 @@ def from_disk(browser, address):
         return FromDisk(visit.requests, visit.complaints, *seen)
 
 
-def without_scripts(browser, address):
+def without_scripts(page, address):
     """For each problem of a page where no script runs: whether its question is seen, and the question."""
-    with open_page(browser, address, java_script_enabled=False) as visit:
-        return visit.page.evaluate(ASKED)
+    page.goto(address, wait_until="load")
+    return page.evaluate(ASKED)
 
 
 class Pages:
@@ -323,6 +325,11 @@ class Pages:
     def __init__(self, browser, site, server):
         self.browser, self.site, self.server = browser, site, server
         self.kept, self.weighed = {}, {}
+
+    @functools.cached_property
+    def silent(self):
+        """A tab of a browser that runs no script: without one, a page leaves nothing for the next."""
+        return self.browser.new_page(viewport=WIDE, java_script_enabled=False)
 
     def keep(self, key, look):
         """What `look` saw, or the error that it ended with."""
@@ -348,4 +355,4 @@ class Pages:
     def without_scripts(self, name):
         """A page in a browser that runs no script."""
         address = f"{self.server}/{name}.html"
-        return self.keep(("silent", name), lambda: without_scripts(self.browser, address))
+        return self.keep(("silent", name), lambda: without_scripts(self.silent, address))

@@ -1,4 +1,4 @@
-"""What a reader sees: colours that can be read, icons that are there, answers on paper. Charts and tables: test_site.py."""
+"""What a reader sees: colours that can be read, icons that are there, answers on paper."""
 
 import importlib
 import io
