@@ -56,17 +56,20 @@ def add_lesson(project, name, text):
             contents.write(f"      - file: book/{name}\n")
 
 
-@pytest.fixture
-def project(tmp_path):
-    """A project that has not been built."""
-    return make_project(tmp_path / "project")
-
-
 @pytest.fixture(scope="module")
 def once_built(tmp_path_factory):
     """A project that has been built, to copy."""
     folder = make_project(tmp_path_factory.mktemp("once") / "project")
     built(folder)
+    return folder
+
+
+@pytest.fixture
+def project(once_built, tmp_path):
+    """A project that has not been built; what a build copies from packages, which takes seconds, is there."""
+    folder, pages = make_project(tmp_path / "project"), Path("_build", "work", "pages")
+    shutil.copytree(once_built / pages / "extra", folder / pages / "extra")
+    shutil.copy(once_built / pages / "key", folder / pages)
     return folder
 
 
@@ -112,9 +115,18 @@ PACKAGES = [
 
 @functools.cache
 def builder():
-    """The process that forks for each build; it ends with this one."""
+    """The process that forks for each build."""
     code = f"PACKAGES = {PACKAGES}\n{IMPORTED}"
     return subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _end_builder():
+    """It ends after the last build."""
+    yield
+    if builder.cache_info().currsize:
+        builder().communicate()
+        builder.cache_clear()
 
 
 def build(project, *arguments):

@@ -78,17 +78,20 @@ class LessonPage:
     """A lesson's page, opened once: what its explorables and its boxes gave when all of them were tried in one go."""
 
     def __init__(self, page, address, lesson):
-        self.page, self.lesson = page, lesson
+        self.page, self.lesson, self.tried = page, lesson, set()
         page.goto(address)
 
     def evaluate(self, *code):
         """Run code in the page."""
         return self.page.evaluate(*code)
 
-    def again(self):
-        """Open the page as somebody who has tried nothing yet."""
-        self.evaluate("localStorage.clear()")
-        self.page.reload()
+    def untried(self, part):
+        """See that nobody has tried this part of the page, its charts or its boxes, since it was opened."""
+        if part in self.tried:
+            self.evaluate("localStorage.clear()")
+            self.page.reload()
+            self.tried.clear()
+        self.tried.add(part)
         assert self.evaluate(SETTLED)
 
     @cached_property
@@ -96,7 +99,7 @@ class LessonPage:
         """By explorable and setting: signals, tables, whether it was redrawn, and whether it then came back."""
         charts = [EXPLORED[self.lesson][name] for name in shown(self.lesson)]
         tries = [[{}, *chart.moves] for chart in charts]
-        self.again()
+        self.untried("charts")
         told = iter(self.evaluate(MOVE, [[n, tried, wanted(charts[n])] for n, tried in enumerate(tries)]))
         return [[next(told) for _ in tried] for tried in tries]
 
@@ -104,7 +107,7 @@ class LessonPage:
     def worked(self):
         """By problem: the verdicts on a wrong and a right answer, the hints, the steps and words of the solution."""
         own = [view.problem for view in problems(self.lesson)]
-        self.again()
+        self.untried("boxes")
         told = self.evaluate(WORK, [[each.id, answers_typed(each), len(each.hints)] for each in own])
         return {problem.id: each for problem, each in zip(own, told, strict=True)}
 
@@ -112,7 +115,7 @@ class LessonPage:
     def fresh(self):
         """By problem: what is offered, and how many marks are set, each time that numbers are asked anew."""
         own = [problem for lesson, problem in LISTED if lesson == self.lesson]
-        self.again()
+        self.untried("boxes")
         told = self.evaluate(FRESH, [[each.id, len(each.page()["draws"])] for each in own])
         return {problem.id: each for problem, each in zip(own, told, strict=True)}
 
@@ -183,7 +186,7 @@ def test_menus_bind_the_catalogue(lesson):
     names = ["flops", "bandwidth", "n_active", "n_total", "bytes_per_param"]
     places = [(RUNNING.system, RUNNING.model, RUNNING.precision), ("h100-8", "qwen3-235b-a22b", "bf16")]
     settings = [{"system": id, "model": net, "precision": precision} for id, net, precision in places]
-    lesson.again()
+    lesson.untried("charts")
     for (id, net, precision), (signals, *_) in zip(places, lesson.evaluate(MOVE, [[0, settings, names]]), strict=True):
         expected = model(net).symbols(precision) | system(id).symbols(precision)
         assert signals == pytest.approx({name: expected[name] for name in names}, rel=1e-12)
@@ -221,7 +224,7 @@ def test_every_formula_prints_to_the_browser(lesson):
 @batching
 def test_answer_boxes_on_the_page(lesson):
     """Typing into a box: blank, wrong, a named mistake, right; hint, solution, fresh numbers; kept after a reload."""
-    lesson.again()
+    lesson.untried("boxes")
     page = lesson.page
     box = page.locator("practice-box", has_text="What fast mode gives away")
     field, told = box.locator("input[type=text]"), box.locator(".feedback")
