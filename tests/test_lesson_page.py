@@ -5,15 +5,17 @@ right.
 import html
 import random
 import re
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 import pytest
+import sympy
 from conftest import SETTLED
 from explored import EXPLORED
 from lessons import LESSONS, page
 from test_formula import point, slack
 
+from blackboard import notation
 from blackboard.case import RUNNING
 from blackboard.catalogue import model, system
 from blackboard.formula import formulas
@@ -147,6 +149,21 @@ def lesson(browser, server, opened, request):
 batching = pytest.mark.parametrize("lesson", ["batching"], indirect=True)
 
 
+@cache
+def on_arrays(condition):
+    """A condition between symbols, for arrays: the names that it takes, and a function of them."""
+    names = sorted(symbol.name for symbol in condition.free_symbols)
+    return names, sympy.lambdify([notation.symbol(name) for name in names], condition, "numpy")
+
+
+def where_it_holds(formula, known):
+    """Of each row, whether a formula's conditions are met."""
+    met = np.full_like(known[formula.free[0]], True, bool)
+    for names, test in map(on_arrays, formula._where):
+        met &= test(*(known[name] for name in names))
+    return met
+
+
 def compare(chart, signals, tables):
     """Fields of the chart whose values were held against NumPy; all must agree."""
     seen = set()
@@ -154,13 +171,11 @@ def compare(chart, signals, tables):
         x = np.array([row.get(chart.swept, np.nan) for row in rows])
         for name, formula in chart.curves.items():
             if name in rows[0] and len(rows) >= 10:
-                at = [{n: value if n == chart.swept else signals[n] for n in formula.free} for value in x]
-                told = [
-                    (row[name] * chart.scale, formula(**known))
-                    for row, known in zip(rows, at)
-                    if formula.holds(**known)
-                ]
-                assert len(told) >= 10 and np.allclose(*np.array(told).T, rtol=1e-9), name
+                known = {n: x if n == chart.swept else np.full(len(x), signals[n], float) for n in formula.free}
+                holds = where_it_holds(formula, known)
+                told = np.array([row.get(name, np.nan) for row in rows])[holds] * chart.scale
+                expected = formula(**{n: values[holds] for n, values in known.items()})
+                assert len(told) >= 10 and np.allclose(told, expected, rtol=1e-9), name
                 seen.add(name)
     return seen
 
