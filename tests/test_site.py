@@ -3,6 +3,7 @@
 import json
 import re
 from collections import Counter
+from functools import cache
 from html.parser import HTMLParser
 
 import pytest
@@ -53,6 +54,7 @@ class Elements(HTMLParser):
         self.found.append((tag, dict(attributes)))
 
 
+@cache
 def elements(site, name):
     """The start tags of a built page."""
     return Elements((site / f"{name}.html").read_text("utf8")).found
