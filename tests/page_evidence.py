@@ -12,7 +12,6 @@ from pathlib import Path
 from conftest import SETTLED, open_page
 
 AXE = Path(__file__).resolve().parent / "vendor" / "axe.min.js"
-WIDE = {"width": 1280, "height": 900}
 PHONE = {"width": 360, "height": 740}
 A4 = {"width": 718, "height": 1000}  # less its margins
 LOADED = ("document", "script", "stylesheet", "font", "image")  # kinds of what counts as the first load
@@ -298,10 +297,9 @@ def served(browser, address, weighed):
         page.set_viewport_size(PHONE)
         evidence.phone_width = page.evaluate(WIDTH)
         evidence.cells["phone"] = page.evaluate(CELLS)
-        page.set_viewport_size(WIDE)
         page.emulate_media(media="print")
-        evidence.paper = page.evaluate(PAPER)
         page.set_viewport_size(A4)
+        evidence.paper = page.evaluate(PAPER)
         evidence.cells["paper"] = page.evaluate(CELLS)
         return evidence
 
@@ -329,7 +327,7 @@ class Pages:
     @functools.cached_property
     def silent(self):
         """A tab of a browser that runs no script: without one, a page leaves nothing for the next."""
-        return self.browser.new_page(viewport=WIDE, java_script_enabled=False)
+        return self.browser.new_page(java_script_enabled=False)
 
     def keep(self, key, look):
         """What `look` saw, or the error that it ended with."""
