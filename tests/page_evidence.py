@@ -1,6 +1,7 @@
 """What each page of the site showed: every page is opened once for each mode, and all tests share what was seen.
 
-The parts of a visit come in one order, whichever tests are run: none depends on another test.
+The parts of a visit come in one order, whichever tests are run: none depends on another test. What is tried on a wide
+screen in light, as most first see a page, is tried from the disk on a phone in the dark.
 """
 
 import functools
@@ -12,6 +13,7 @@ from conftest import SETTLED, open_page
 
 AXE = Path(__file__).resolve().parent / "vendor" / "axe.min.js"
 PHONE = {"width": 360, "height": 740}
+A4 = {"width": 718, "height": 1000}  # less its margins
 LOADED = ("document", "script", "stylesheet", "font", "image")  # kinds of what counts as the first load
 
 
@@ -26,17 +28,22 @@ class Served:
     violations: dict = field(default_factory=dict)  # by theme: (rule, elements)
     theme: str = ""  # after the switch to dark
     moved: list = field(default_factory=list)  # as MOVED has it
+    colours: dict = field(default_factory=dict)  # by theme: as COLOURS has it
+    extremes: list = field(default_factory=list)  # as EXTREMES has it
+    cells: dict = field(default_factory=dict)  # on a screen, a phone and paper: as CELLS has it
     phone_width: int = 0  # of what scrolls sideways, at 360 pixels
     paper: list = field(default_factory=list)  # for each explorable: whether the still and the live picture are seen
 
 
 @dataclass
 class FromDisk:
-    """A page opened as a file."""
+    """A page opened as a file, on a phone, by someone who has chosen the dark."""
 
     requests: list
     complaints: list
     content: dict
+    colours: dict  # of the dark
+    extremes: list
     moved: list
 
 
@@ -78,9 +85,30 @@ CONTENT = (
 
 OPEN = "document.querySelectorAll('details').forEach((each) => { each.open = true; })"
 
+# Of a formula, axe has something to judge in its text for screen readers alone. What draws it, most of the elements of
+# many a page, is hidden from screen readers and holds no letter; where that is so, it is set aside and leaves its room.
+SET_ASIDE = """() => {
+  const drawing = ["align", "class", "display", "limits", "size", "space", "style", "texclass", "type"];
+  const draws = (part) => part.localName.startsWith("mjx-")
+    && part.getAttributeNames().every((name) => drawing.includes(name));
+  const empty = (each) => !each.textContent && [...each.querySelectorAll("*")].every(draws);
+  const formulas = [...document.querySelectorAll("mjx-math[aria-hidden=true]")].filter(empty);
+  const kept = formulas.map((each) => [each, [...each.childNodes], each.style.cssText, each.getBoundingClientRect()]);
+  for (const [each, , , { width, height }] of kept) {
+    each.replaceChildren();
+    each.style.cssText += `; display: inline-block; width: ${width}px; height: ${height}px`;
+  }
+  window.putBack = () => kept.forEach(([each, parts, style]) => {
+    each.replaceChildren(...parts);
+    each.style.cssText = style;
+  });
+}"""
+
+# axe would keep the source of every element that it examines; only those that are told are of interest.
 AXE_RUN = """async (options) => {
-  const { violations } = await axe.run({ ...options, resultTypes: ["violations"] });
-  return violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html.slice(0, 200))]);
+  axe.configure({ noHtml: true });
+  const { violations } = await axe.run({ ...options, resultTypes: ["violations"], elementRef: true });
+  return violations.map(({ id, nodes }) => [id, nodes.map(({ element }) => element.outerHTML.slice(0, 200))]);
 }"""
 
 # The theme's own button: automatic, then light, then dark.
@@ -102,6 +130,99 @@ MOVED = """async () => {
       do await figure.vegaView.runAsync(); while (picture() === before && Date.now() < late);
       found.push([input.labels[0]?.innerText, picture() !== before]);
     }
+  return found;
+}"""
+
+# Colours of the page and of all texts of its charts.
+COLOURS = r"""() => {
+  const colour = (text) => text.match(/[\d.]+/g).slice(0, 3).map(Number);
+  const texts = [...document.querySelectorAll(".explorable-live svg text")]
+    .filter((text) => text.textContent.trim() && text.checkVisibility());
+  return {
+    ground: colour(getComputedStyle(document.body).backgroundColor),
+    texts: texts.map((text) => [text.textContent, colour(getComputedStyle(text).fill)]),
+  };
+}"""
+
+# Each control of each chart alone at each end (a menu at each of its choices), and all of them together at either; then
+# every text of the chart must be whole: inside the figure, inside what clips it, and on no other text. Two pixels of a
+# line's height are free above and below its letters.
+EXTREMES = r"""async () => {
+  const ends = ({ bind }) => bind.options ?? [bind.min, bind.max];
+  const clip = (text) => {
+    const group = text.closest("[clip-path]");
+    if (!group) return null;
+    const path = document.getElementById(group.getAttribute("clip-path").match(/#([^)"]+)/)[1]).firstElementChild;
+    const box = path.getBBox(), { a, d, e, f } = group.getScreenCTM();
+    const [x, y] = [[box.x, box.x + box.width], [box.y, box.y + box.height]];
+    return { left: a * x[0] + e, right: a * x[1] + e, top: d * y[0] + f, bottom: d * y[1] + f };
+  };
+  const outside = (box, frame, free) => box.left < frame.left - 1 || box.right > frame.right + 1
+    || box.top < frame.top - 1 - free || box.bottom > frame.bottom + 1 + free;
+  const look = (live, tell) => {
+    const frame = live.querySelector("svg").getBoundingClientRect();
+    const texts = [...live.querySelectorAll("svg text")]
+      .filter((text) => text.textContent.trim() && text.checkVisibility({ opacityProperty: true }));
+    const boxes = texts.map((text) => [text.textContent, text.getBoundingClientRect(), clip(text)]);
+    if (frame.right > live.getBoundingClientRect().right + 1) tell("wider than its box");
+    boxes.forEach(([said, box, clipped], number) => {
+      if (outside(box, frame, 0)) tell("leaves the figure", said);
+      if (clipped && outside(box, clipped, 2)) tell("is cut off", said);
+      for (const [other, there] of boxes.slice(number + 1)) {
+        const across = Math.min(box.right, there.right) - Math.max(box.left, there.left);
+        const down = Math.min(box.bottom, there.bottom) - Math.max(box.top, there.top);
+        if (across > 1 && down > 1) tell("overlap", said, other);
+      }
+    });
+  };
+  const tried = [];
+  for (const figure of document.querySelectorAll("figure.explorable")) {
+    const bound = JSON.parse(figure.querySelector(".explorable-spec").textContent).params.filter((each) => each.bind);
+    const alone = bound.flatMap((each) => ends(each).map((value) => ({ [each.name]: value })));
+    const together = [0, -1].map((end) => Object.fromEntries(bound.map((each) => [each.name, ends(each).at(end)])));
+    const live = figure.querySelector(".explorable-live"), view = figure.vegaView, found = [];
+    const set = async (state) => {
+      for (const each of bound) view.signal(each.name, state[each.name] ?? each.value);
+      await view.runAsync();
+      await new Promise(requestAnimationFrame);
+    };
+    const states = [{}, ...alone, ...together];
+    for (const state of states) {
+      await set(state);
+      look(live, (...what) => found.push([JSON.stringify(state), ...what]));
+    }
+    const texts = figure.querySelectorAll("svg text").length;
+    tried.push({ chart: figure.ariaLabel, states: states.length, texts, found });
+    await set({});
+  }
+  return tried;
+}"""
+
+# Where the letters of a cell end, and where those of the next begin.
+CELLS = r"""() => {
+  const found = [], range = document.createRange();
+  const letters = (cell) => {
+    const boxes = [...cell.querySelectorAll("mjx-container")].map(each => each.getBoundingClientRect());
+    const walk = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+    while (walk.nextNode()) {
+      if (!walk.currentNode.data.trim() || walk.currentNode.parentElement.closest("mjx-container")) continue;
+      range.selectNodeContents(walk.currentNode);
+      boxes.push(...range.getClientRects());
+    }
+    const seen = boxes.filter(box => box.width > 1);
+    const ends = (side) => seen.map(box => box[side]);
+    return seen.length && { left: Math.min(...ends("left")), right: Math.max(...ends("right")) };
+  };
+  for (const row of document.querySelectorAll("article tr")) {
+    if (!row.checkVisibility()) continue;
+    const cells = [...row.cells], boxes = cells.map(letters);
+    cells.forEach((cell, number) => {
+      const box = boxes[number], next = boxes[number + 1], own = cell.getBoundingClientRect();
+      const tell = (what) => found.push([what, cell.innerText]);
+      if (box && (box.right > own.right + 1 || box.left < own.left - 1)) tell("leaves its cell");
+      if (box && next && box.right > next.left + 1) tell("overlaps the next");
+    });
+  }
   return found;
 }"""
 
@@ -160,32 +281,40 @@ def served(browser, address, weighed):
                 weighed[response.url] = weight(response)
             evidence.weights[response.url] = weighed[response.url]
         evidence.content = page.evaluate(CONTENT)
+        evidence.colours["light"] = page.evaluate(COLOURS)
+        evidence.extremes = page.evaluate(EXTREMES)
         page.evaluate(OPEN)
+        evidence.cells["screen"] = page.evaluate(CELLS)
+        page.evaluate(SET_ASIDE)
         page.evaluate(axe())
         evidence.violations["light"] = page.evaluate(AXE_RUN, {})
         evidence.theme = page.evaluate(DARKEN)
         page.evaluate(SETTLED)
         evidence.violations["dark"] = page.evaluate(AXE_RUN, {"runOnly": ["color-contrast"]})
+        page.evaluate("putBack()")
+        evidence.colours["dark"] = page.evaluate(COLOURS)
         evidence.moved = page.evaluate(MOVED)
-        wide = page.viewport_size
         page.set_viewport_size(PHONE)
         evidence.phone_width = page.evaluate(WIDTH)
-        page.set_viewport_size(wide)
+        evidence.cells["phone"] = page.evaluate(CELLS)
         page.emulate_media(media="print")
+        page.set_viewport_size(A4)
         evidence.paper = page.evaluate(PAPER)
+        evidence.cells["paper"] = page.evaluate(CELLS)
         return evidence
 
 
 def from_disk(browser, address):
-    """The evidence of a page opened as a file."""
-    with open_page(browser, address) as visit:
-        return FromDisk(visit.requests, visit.complaints, visit.page.evaluate(CONTENT), visit.page.evaluate(MOVED))
+    """The evidence of a page opened as a file, on a phone, in the dark."""
+    with open_page(browser, address, mode="dark", **PHONE) as visit:
+        seen = [visit.page.evaluate(each) for each in (CONTENT, COLOURS, EXTREMES, MOVED)]
+        return FromDisk(visit.requests, visit.complaints, *seen)
 
 
-def without_scripts(browser, address):
+def without_scripts(page, address):
     """For each problem of a page where no script runs: whether its question is seen, and the question."""
-    with open_page(browser, address, java_script_enabled=False) as visit:
-        return visit.page.evaluate(ASKED)
+    page.goto(address, wait_until="load")
+    return page.evaluate(ASKED)
 
 
 class Pages:
@@ -194,6 +323,11 @@ class Pages:
     def __init__(self, browser, site, server):
         self.browser, self.site, self.server = browser, site, server
         self.kept, self.weighed = {}, {}
+
+    @functools.cached_property
+    def silent(self):
+        """A tab of a browser that runs no script: without one, a page leaves nothing for the next."""
+        return self.browser.new_page(java_script_enabled=False)
 
     def keep(self, key, look):
         """What `look` saw, or the error that it ended with."""
@@ -219,4 +353,4 @@ class Pages:
     def without_scripts(self, name):
         """A page in a browser that runs no script."""
         address = f"{self.server}/{name}.html"
-        return self.keep(("silent", name), lambda: without_scripts(self.browser, address))
+        return self.keep(("silent", name), lambda: without_scripts(self.silent, address))

@@ -5,15 +5,17 @@ right.
 import html
 import random
 import re
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 import pytest
+import sympy
 from conftest import SETTLED
 from explored import EXPLORED
 from lessons import LESSONS, page
 from test_formula import point, slack
 
+from blackboard import notation
 from blackboard.case import RUNNING
 from blackboard.catalogue import model, system
 from blackboard.formula import formulas
@@ -78,17 +80,20 @@ class LessonPage:
     """A lesson's page, opened once: what its explorables and its boxes gave when all of them were tried in one go."""
 
     def __init__(self, page, address, lesson):
-        self.page, self.lesson = page, lesson
+        self.page, self.lesson, self.tried = page, lesson, set()
         page.goto(address)
 
     def evaluate(self, *code):
         """Run code in the page."""
         return self.page.evaluate(*code)
 
-    def again(self):
-        """Open the page as somebody who has tried nothing yet."""
-        self.evaluate("localStorage.clear()")
-        self.page.reload()
+    def untried(self, part):
+        """See that nobody has tried this part of the page, its charts or its boxes, since it was opened."""
+        if part in self.tried:
+            self.evaluate("localStorage.clear()")
+            self.page.reload()
+            self.tried.clear()
+        self.tried.add(part)
         assert self.evaluate(SETTLED)
 
     @cached_property
@@ -96,7 +101,7 @@ class LessonPage:
         """By explorable and setting: signals, tables, whether it was redrawn, and whether it then came back."""
         charts = [EXPLORED[self.lesson][name] for name in shown(self.lesson)]
         tries = [[{}, *chart.moves] for chart in charts]
-        self.again()
+        self.untried("charts")
         told = iter(self.evaluate(MOVE, [[n, tried, wanted(charts[n])] for n, tried in enumerate(tries)]))
         return [[next(told) for _ in tried] for tried in tries]
 
@@ -104,7 +109,7 @@ class LessonPage:
     def worked(self):
         """By problem: the verdicts on a wrong and a right answer, the hints, the steps and words of the solution."""
         own = [view.problem for view in problems(self.lesson)]
-        self.again()
+        self.untried("boxes")
         told = self.evaluate(WORK, [[each.id, answers_typed(each), len(each.hints)] for each in own])
         return {problem.id: each for problem, each in zip(own, told, strict=True)}
 
@@ -112,7 +117,7 @@ class LessonPage:
     def fresh(self):
         """By problem: what is offered, and how many marks are set, each time that numbers are asked anew."""
         own = [problem for lesson, problem in LISTED if lesson == self.lesson]
-        self.again()
+        self.untried("boxes")
         told = self.evaluate(FRESH, [[each.id, len(each.page()["draws"])] for each in own])
         return {problem.id: each for problem, each in zip(own, told, strict=True)}
 
@@ -144,6 +149,21 @@ def lesson(browser, server, opened, request):
 batching = pytest.mark.parametrize("lesson", ["batching"], indirect=True)
 
 
+@cache
+def on_arrays(condition):
+    """A condition between symbols, for arrays: the names that it takes, and a function of them."""
+    names = sorted(symbol.name for symbol in condition.free_symbols)
+    return names, sympy.lambdify([notation.symbol(name) for name in names], condition, "numpy")
+
+
+def where_it_holds(formula, known):
+    """Of each row, whether a formula's conditions are met."""
+    met = np.full_like(known[formula.free[0]], True, bool)
+    for names, test in map(on_arrays, formula._where):
+        met &= test(*(known[name] for name in names))
+    return met
+
+
 def compare(chart, signals, tables):
     """Fields of the chart whose values were held against NumPy; all must agree."""
     seen = set()
@@ -151,13 +171,11 @@ def compare(chart, signals, tables):
         x = np.array([row.get(chart.swept, np.nan) for row in rows])
         for name, formula in chart.curves.items():
             if name in rows[0] and len(rows) >= 10:
-                at = [{n: value if n == chart.swept else signals[n] for n in formula.free} for value in x]
-                told = [
-                    (row[name] * chart.scale, formula(**known))
-                    for row, known in zip(rows, at)
-                    if formula.holds(**known)
-                ]
-                assert len(told) >= 10 and np.allclose(*np.array(told).T, rtol=1e-9), name
+                known = {n: x if n == chart.swept else np.full(len(x), signals[n], float) for n in formula.free}
+                holds = where_it_holds(formula, known)
+                told = np.array([row.get(name, np.nan) for row in rows])[holds] * chart.scale
+                expected = formula(**{n: values[holds] for n, values in known.items()})
+                assert len(told) >= 10 and np.allclose(told, expected, rtol=1e-9), name
                 seen.add(name)
     return seen
 
@@ -183,7 +201,7 @@ def test_menus_bind_the_catalogue(lesson):
     names = ["flops", "bandwidth", "n_active", "n_total", "bytes_per_param"]
     places = [(RUNNING.system, RUNNING.model, RUNNING.precision), ("h100-8", "qwen3-235b-a22b", "bf16")]
     settings = [{"system": id, "model": net, "precision": precision} for id, net, precision in places]
-    lesson.again()
+    lesson.untried("charts")
     for (id, net, precision), (signals, *_) in zip(places, lesson.evaluate(MOVE, [[0, settings, names]]), strict=True):
         expected = model(net).symbols(precision) | system(id).symbols(precision)
         assert signals == pytest.approx({name: expected[name] for name in names}, rel=1e-12)
@@ -221,7 +239,7 @@ def test_every_formula_prints_to_the_browser(lesson):
 @batching
 def test_answer_boxes_on_the_page(lesson):
     """Typing into a box: blank, wrong, a named mistake, right; hint, solution, fresh numbers; kept after a reload."""
-    lesson.again()
+    lesson.untried("boxes")
     page = lesson.page
     box = page.locator("practice-box", has_text="What fast mode gives away")
     field, told = box.locator("input[type=text]"), box.locator(".feedback")

@@ -3,16 +3,23 @@
 import json
 import re
 from collections import Counter
+from functools import cache
 from html.parser import HTMLParser
 
 import pytest
 from conftest import ROOT, toc_pages
+from matplotlib.colors import to_rgb
 from page_evidence import Pages
+from pictures import LEAST, contrast
 from sphinx.search.en import SearchEnglish
 from sphinx_external_toc.parsing import parse_toc_yaml
+from test_looks import source
+
+from blackboard.style import GROUNDS
 
 PAGES = toc_pages()
 EVERY = [*PAGES, "search"]
+CHARTED = [name for name in PAGES if re.search(r"\w_explorer\(", source(name))]
 KB = 1000
 
 
@@ -47,6 +54,7 @@ class Elements(HTMLParser):
         self.found.append((tag, dict(attributes)))
 
 
+@cache
 def elements(site, name):
     """The start tags of a built page."""
     return Elements((site / f"{name}.html").read_text("utf8")).found
@@ -227,6 +235,38 @@ def test_every_slider_moves_its_picture(seen, site, name):
     assert all(len(each) == 1 and each[0] for each in labels), labels
     assert [label for label, moves in seen.moved if not moves] == []
     assert len(seen.moved) == len(labels)
+
+
+@pytest.mark.parametrize("theme", GROUNDS)
+@pytest.mark.parametrize("name", CHARTED)
+def test_texts_of_charts_can_be_read(pages, name, theme):
+    """All texts of the interactive charts have contrast against the page, which is the ground that the palette knows;
+    in the dark once chosen before and once chosen on the page.
+    """
+    ground = to_rgb(GROUNDS[theme])
+    looks = [pages.served(name).colours[theme]] + [pages.from_disk(name).colours] * (theme == "dark")
+    for look in looks:
+        assert [part / 255 for part in look["ground"]] == pytest.approx(ground)
+        shares = [(said, contrast([part / 255 for part in fill], ground)) for said, fill in look["texts"]]
+        assert shares and [row for row in shares if row[1] < LEAST] == []
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+@pytest.mark.parametrize("name", CHARTED)
+def test_charts_are_whole_at_the_ends_of_their_controls(pages, name, width):
+    """No text is lost wherever a control is moved, and the console stays silent."""
+    seen = pages.served(name) if width == 1280 else pages.from_disk(name)
+    assert len(seen.extremes) == len(seen.content["explorables"]) > 0
+    for told in seen.extremes:
+        assert told["states"] >= 7 and told["texts"] > 5
+        assert told["found"] == [], told["chart"]
+    assert seen.complaints == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_no_cell_runs_over_the_next(pages, name):
+    """No text of a table leaves its cell: on a screen, on a phone, on paper."""
+    assert pages.served(name).cells == {"screen": [], "phone": [], "paper": []}
 
 
 @pytest.mark.parametrize("name", PAGES)
