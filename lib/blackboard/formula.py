@@ -415,7 +415,7 @@ class Formula(_Evaluable):
         """The equation: result symbol = ideal expression."""
         return sympy.Eq(self.symbol, self.expr, evaluate=False)
 
-    @property
+    @cached_property
     def latex(self) -> str:
         """The equation in LaTeX, without delimiters."""
         return f"{latex(self.symbol)} = {latex(self.expr)}"
