@@ -194,6 +194,7 @@ PIECES = {
 }
 # These go with the tests of a lesson's own files: one process draws its figures and runs its simulations once for all.
 OVER_LESSONS = ("test_figures.py", "test_prose.py", "test_practice.py", "test_explorable.py")
+SAYS_THE_SAME = "test_the_ledger_says_what_the_lesson_says"  # asks for a lesson's numbers
 # So does all that reads the same rows or draws the same pictures, whichever file it is in.
 TOGETHER = {
     "reality": r"/test_reality_(?!prediction)|\[reality\.figures\]",
@@ -221,6 +222,8 @@ def piece(nodeid):
     name = Path(file).name
     if found := re.search(PIECES.get(name, "$^"), test):
         return f"{file} {found[1]}"
+    if found := re.match(rf"{SAYS_THE_SAME}\[[\w.]+-\d+-({'|'.join(LESSONS)})-", test):
+        return f"lesson {found[1]}"
     for together, pattern in TOGETHER.items():
         if re.search(pattern, nodeid):
             return together
