@@ -20,6 +20,8 @@ import pytest
 import yaml
 from lessons import LESSONS
 
+sys.modules["rfc3987_syntax"] = None  # seconds of grammars, by which jsonschema would check international addresses
+
 ROOT = Path(__file__).resolve().parent.parent
 FLAGS = [
     "--no-sandbox",
@@ -192,6 +194,13 @@ PIECES = {
 }
 # These go with the tests of a lesson's own files: one process draws its figures and runs its simulations once for all.
 OVER_LESSONS = ("test_figures.py", "test_prose.py", "test_practice.py", "test_explorable.py")
+SAYS_THE_SAME = "test_the_ledger_says_what_the_lesson_says"  # asks for a lesson's numbers
+# So does all that reads the same rows or draws the same pictures, whichever file it is in.
+TOGETHER = {
+    "reality": r"/test_reality_(?!prediction)|\[reality\.figures\]",
+    "costs": r"/test_costs\.py|\[reference\.cost_charts\]",
+    "claims": r"/test_claims\.py|\[reference\.claims\]",
+}
 # The files that take longest, so that no worker is left with one at the end.
 FIRST = (
     "test_build.py",
@@ -199,6 +208,10 @@ FIRST = (
     "test_prose.py",
     "test_figures.py",
     "test_explorable.py",
+    "test_reality_figures.py",
+    "test_costs.py",
+    "test_flashcards.py",
+    "test_reality_prediction.py",
     "test_claims.py",
 )
 
@@ -209,6 +222,11 @@ def piece(nodeid):
     name = Path(file).name
     if found := re.search(PIECES.get(name, "$^"), test):
         return f"{file} {found[1]}"
+    if found := re.match(rf"{SAYS_THE_SAME}\[[\w.]+-\d+-({'|'.join(LESSONS)})-", test):
+        return f"lesson {found[1]}"
+    for together, pattern in TOGETHER.items():
+        if re.search(pattern, nodeid):
+            return together
     lesson = test.partition("[")[2] if name in OVER_LESSONS else name.removeprefix("test_")
     found = re.match(rf"({'|'.join(LESSONS)})[-_\]]", lesson)
     return f"lesson {found[1]}" if found else file

@@ -1,12 +1,14 @@
 """The lessons' figures, each drawn and painted once for all tests of a process, and how well their texts are read."""
 
 import functools
+from typing import Any, NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
 from lessons import functions, room
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from blackboard.batching.figures import WORKED
@@ -29,10 +31,11 @@ def drawings(lesson):
 
 
 @functools.cache
-def picture(figures, name, args):
+def picture(figures, name, args=()):
     """A drawing; nothing may change it."""
     figure = getattr(figures, name)(*args)
-    plt.close(figure)
+    if isinstance(figure, Figure):
+        plt.close(figure)
     return figure
 
 
@@ -60,44 +63,52 @@ def tick_labels(figure):
     return drawn, beyond
 
 
-def seen_texts(figure):
-    """(text, its box in pixels) of every text that is seen, by painting the figure."""
+class Painted(NamedTuple):
+    """What is seen of a figure: each text with its box in pixels, and the colours that are painted without texts, each
+    in one number.
+    """
+
+    texts: list
+    ground: Any
+
+
+def paint(figure):
+    """Paint a figure, all but its letters, and find where these would stand."""
     canvas = FigureCanvasAgg(figure)
+    renderer = canvas.get_renderer()
+    renderer.draw_text = lambda *_, **__: None  # measured, not painted
     canvas.draw()
     _, beyond = tick_labels(figure)
-    return [
-        (text, Text.get_window_extent(text, canvas.get_renderer()))  # an annotation's own box has its arrow in it
+    texts = [
+        (text, Text.get_window_extent(text, renderer))  # an annotation's own box has its arrow in it
         for text in figure.findobj(Text)
         if text.get_visible() and text.get_text().strip() and text not in beyond
     ]
+    return Painted(texts, np.asarray(canvas.buffer_rgba())[..., :3] @ [1 << 16, 1 << 8, 1])
 
 
-def behind(figure, texts):
-    """(text, colour of the text, the commonest colour that is painted behind it), by painting without the texts."""
-    layout, letters = figure.get_layout_engine(), [(text, text.get_alpha()) for text, _ in texts]
-    figure.set_layout_engine("none")  # nothing moves when the texts go
-    for text, _ in texts:
-        text.set_alpha(0)
-    canvas = FigureCanvasAgg(figure)
-    canvas.draw()
-    shades = np.asarray(canvas.buffer_rgba())[..., :3] @ [1 << 16, 1 << 8, 1]  # a colour in one number
-    for text, alpha in letters:
-        text.set_alpha(alpha)
-    figure.set_layout_engine(layout or "none")
-    for text, box in texts:
+@functools.cache
+def painted(figures, name, *args):
+    """A drawing, painted once for all tests of a process."""
+    return paint(picture(figures, name, args))
+
+
+def drawn_texts(figures, name, *args):
+    """Every text of a drawing that is seen, with its box in pixels."""
+    return [(text.get_text(), box) for text, box in painted(figures, name, *args).texts]
+
+
+def behind(seen):
+    """(text, colour of the text, the commonest colour that is painted behind it) of a painted figure."""
+    height = seen.ground.shape[0]
+    for text, box in seen.texts:
         left, right = max(0, int(box.x0)), int(np.ceil(box.x1))
-        top, bottom = max(0, int(shades.shape[0] - box.y1)), int(np.ceil(shades.shape[0] - box.y0))
-        grounds, counts = np.unique(shades[top:bottom, left:right], return_counts=True)
+        top, bottom = max(0, int(height - box.y1)), int(np.ceil(height - box.y0))
+        grounds, counts = np.unique(seen.ground[top:bottom, left:right], return_counts=True)
         if len(grounds):
             yield text.get_text(), to_rgb(text.get_color()), to_rgb(f"#{grounds[counts.argmax()]:06x}")
 
 
-def faint(figure, texts):
-    """The texts of a figure that lack contrast against what is painted behind them."""
-    return [row for row in behind(figure, texts) if contrast(row[1], row[2]) < LEAST]
-
-
-@functools.cache
-def texts_of(figures, name, args):
-    """The texts of a drawing with their boxes."""
-    return seen_texts(picture(figures, name, args))
+def faint(seen):
+    """The texts of a painted figure that lack contrast against what is painted behind them."""
+    return [row for row in behind(seen) if contrast(row[1], row[2]) < LEAST]

@@ -9,7 +9,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
-from lessons import ROOT
+from lessons import ROOT, values
 from test_prose import typed_numbers
 
 from blackboard import catalogue
@@ -517,10 +517,7 @@ SAME = [  # what a lesson prints and the ledger finds: (claim, number of the par
 
 @pytest.mark.parametrize(("id", "part", "lesson", "name", "digits"), SAME)
 def test_the_ledger_says_what_the_lesson_says(id, part, lesson, name, digits):
-    from lessons import room
-
-    numbers = room(lesson, "numbers")
-    printed = (numbers.costs() | numbers.tokens() if lesson == "overtraining" else numbers.all())[name]
+    printed = values(lesson)[name]
     assert printed.split()[0] == significant(row(id).parts[part].found, digits)
 
 
@@ -536,9 +533,7 @@ PAGED = [
 
 @pytest.mark.parametrize(("id", "part", "name"), PAGED)
 def test_what_the_ledger_finds_wasted_the_paging_lesson_finds_unused(id, part, name):
-    from blackboard.paging import numbers
-
-    used = numbers.all()[name]
+    used = values("paging")[name]
     assert f"{1 - row(id).parts[part].found:.{len(used.partition('.')[2].rstrip('%'))}%}" == used
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from math import exp
 
-from lessons import sig
-
-from blackboard.corpus import numbers
+from lessons import sig, values
 
 SMALL, LARGE, REUSE = 124_668_672, 1_100_048_384, 15.387756  # parameters; Muennighoff's constant
 E, A, B, ALPHA, BETA = 1.8172, 482.01, 2085.43, 0.3478, 0.3658  # Besiroglu's fit
@@ -22,7 +20,7 @@ def worth(tokens, unique):
 
 
 def test_printed_numbers_agree_with_an_independent_reckoning():
-    told = numbers.all()
+    told = values("corpus")
     tokens, small = 1_430_512 * 1024 * 2048, 466_509 * 1024 * 2048
     law = lambda n, d: E + A / n**ALPHA + B / d**BETA
     budget = LARGE * tokens

@@ -19,6 +19,7 @@ import vl_convert
 from explored import EXPLORED
 from lessons import LESSONS, explorers, room
 from test_formula import point
+from vegalite import breaches
 
 from blackboard import catalogue, menus, units
 from blackboard.batching import equations as eq
@@ -74,10 +75,18 @@ def walk(value):
 
 
 def test_spec_is_valid(shown):
-    """Altair's schema takes it, and it fills whatever holds it."""
-    altair.Chart.from_dict(shown.spec)
+    """Vega-Lite's grammar takes it, and it fills whatever holds it."""
+    assert breaches(shown.spec) == []
     assert shown.spec["width"] == "container" and shown.spec["autosize"]["type"] == "fit-x"
     assert json.loads(json.dumps(shown.spec, allow_nan=False)) == shown.spec
+
+
+def test_the_grammar_refuses_what_is_no_chart():
+    """Another name of a mark, a channel that there is none of, or no layer at all."""
+    chart = {"data": {"values": [{"a": 1}]}, "mark": "line", "encoding": {"x": {"field": "a", "type": "quantitative"}}}
+    assert breaches(chart) == []
+    for wrong in ({"mark": "lin"}, {"encoding": {"z": {"field": "a"}}}, {"data": 1}, {"height": "tall"}, {"marks": []}):
+        assert breaches(chart | wrong), wrong
 
 
 def test_spec_loads_nothing(shown):

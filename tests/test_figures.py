@@ -8,7 +8,7 @@ from lessons import LESSONS
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.text import Text
-from pictures import drawings, faint, picture, seen_texts, texts_of
+from pictures import drawings, drawn_texts, faint, painted, picture
 
 from blackboard import drawing
 from blackboard.style import COLOURS, INKS
@@ -63,16 +63,11 @@ def test_lines_and_words_have_colours_of_the_palette(figures, name, args):
     assert lines <= known and texts <= inks | {"#000000", "#ffffff"}
 
 
-def drawn_texts(figure):
-    """Every text that is seen, with its box in pixels."""
-    return [(text.get_text(), box) for text, box in seen_texts(figure)]
-
-
 @drawn
 def test_no_texts_overlap(figures, name, args):
     """No text covers another, and none leaves the picture."""
     figure = picture(figures, name, args)
-    texts = [(text.get_text(), box) for text, box in texts_of(figures, name, args)]
+    texts = drawn_texts(figures, name, *args)
     assert len(texts) >= 4
     for (one, a), (two, b) in itertools.combinations(texts, 2):
         width, height = min(a.x1, b.x1) - max(a.x0, b.x0), min(a.y1, b.y1) - max(a.y0, b.y0)
@@ -93,4 +88,4 @@ def test_letters_are_readable_on_a_phone(figures, name, args):
 @drawn
 def test_texts_can_be_read(figures, name, args):
     """Every text has contrast against what is painted behind it."""
-    assert faint(picture(figures, name, args), texts_of(figures, name, args)) == []
+    assert faint(painted(figures, name, *args)) == []

@@ -48,7 +48,7 @@ def slack(formula):
 def takes(formula, values):
     """Whether the values fulfil the formula's conditions."""
     try:
-        return 1e-30 < abs(formula(**values)) < 1e30
+        return formula.holds(**values) and 1e-30 < abs(formula(**values)) < 1e30
     except FormulaError:
         return False
 

@@ -79,7 +79,7 @@ def test_a_group_is_part_of_the_lock_and_has_hashes():
 
 def test_the_book_needs_neither_test_tools_nor_jupyterlab():
     book, lab, test = (set(pins(course.subset(group))) for group in GROUPS)
-    assert not book & {"jupyterlab", "pytest", "playwright", "mypy", "ruff", "hypothesis", "nbval"}
+    assert not book & {"jupyterlab", "pytest", "playwright", "mypy", "ruff", "hypothesis"}
     assert not lab & {"jupyter-book", "sphinx", "pytest", "playwright"}
     assert book | lab <= test
 

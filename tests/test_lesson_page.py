@@ -19,7 +19,7 @@ from blackboard import notation
 from blackboard.case import RUNNING
 from blackboard.catalogue import model, system
 from blackboard.formula import formulas
-from blackboard.practice import problems
+from blackboard.practice import PAGE_DRAWS, problems
 
 # For each explorable a list of settings of its controls, every one tried from where the controls start.
 MOVE = """async (asked) => {
@@ -326,7 +326,7 @@ def test_every_problem_is_worked_wrong_and_right(lesson, problem):
 LISTED = [
     (lesson, problem)
     for lesson, problem in PROBLEMS
-    if problem.kind in ("choice", "ordering") and len(problem.page()["draws"]) > 1
+    if problem.kind in ("choice", "ordering") and len(problem.draws(PAGE_DRAWS)) > 1
 ]
 FRESH = """(asked) => asked.map(([id, draws]) => {
   const box = document.querySelector(`practice-box[data-problem="${id}"]`);

@@ -10,7 +10,7 @@ from conftest import ROOT, toc_pages
 from lessons import functions
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
-from pictures import LEAST, contrast, faint, seen_texts
+from pictures import LEAST, contrast, faint, painted, picture
 
 from blackboard.style import COLOURS, GROUNDS, INKS
 
@@ -45,10 +45,8 @@ def test_texts_of_figures_can_be_read(name):
     """Every text of every figure has contrast against what is painted behind it."""
     module, found = importlib.import_module(f"blackboard.{name}"), []
     for each in functions(module):
-        figure = getattr(module, each)() if each != "alt" else None
-        if isinstance(figure, Figure):
-            found += [(each, *row) for row in faint(figure, seen_texts(figure))]
-        plt.close("all")
+        if each != "alt" and isinstance(picture(module, each), Figure):
+            found += [(each, *row) for row in faint(painted(module, each))]
     assert found == []
 
 

@@ -313,15 +313,17 @@ def test_keep_time_counts_different_tokens():
     """
     draw, room, seen = random.Random(5), 2_000, []
     for _ in range(5):
-        line, used, uses = dict.fromkeys(range(room)), set(), 0  # tokens, what was used longest ago first
+        line, used, uses = list(range(room)), set(), 0  # tokens, what was used longest ago first
         while room - 1 in line:  # used last, and never again
-            others = [token for token in line if token != room - 1]
-            token = draw.choice(others) if draw.random() < 0.9 else room + uses
-            line.pop(token, None)
-            line[token], uses = None, uses + 1
+            if draw.random() < 0.9:
+                other = draw.randrange(room - 1)  # any but that one
+                token = line.pop(other + (other >= line.index(room - 1)))
+            else:
+                token = room + uses
+            line.append(token)
             used.add(token)
-            if len(line) > room:
-                del line[next(iter(line))]
+            uses += 1
+            del line[:-room]
         keep = lambda rate: eq.keep_time(cache_bytes=room * 70.0, kv_bytes_per_token=70.0, use_rate=rate)
         assert keep(len(used) / uses) == pytest.approx(uses, rel=1e-9)
         seen.append(uses / keep(1.0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from fractions import Fraction
@@ -276,7 +277,10 @@ def test_to_send_every_token_to_all_experts_is_32_times_as_much():
 # --- where tokens go -------------------------------------------------------------------------------------------------
 
 
-CHOSEN = simulation.route(50_000, 256, 8)
+@functools.cache
+def chosen():
+    """The experts that 50,000 tokens choose; nothing may change them."""
+    return simulation.route(50_000, 256, 8)
 
 
 def mean(chances: list[Fraction]) -> Fraction:
@@ -298,7 +302,7 @@ def test_how_many_gpus_hold_a_token_s_eight_experts(places):
     chances, size = simulation.places_exactly(256, places, 8), 256 // places
     missed = Fraction(math.comb(256 - size, 8), math.comb(256, 8))
     assert sum(chances) == 1 and mean(chances) == places * (1 - missed)
-    hit = simulation.places_hit(CHOSEN, simulation.blocks(256, places))
+    hit = simulation.places_hit(chosen(), simulation.blocks(256, places))
     assert agrees(hit, float(mean(chances)), places * (1 - (1 - 1 / places) ** 8))
     assert np.abs(np.bincount(hit, minlength=places + 1) / len(hit) - np.array(chances, float)).max() < 0.01
 
@@ -306,7 +310,7 @@ def test_how_many_gpus_hold_a_token_s_eight_experts(places):
 def test_on_the_lecture_s_64_gpus_they_are_7_68_and_with_an_expert_on_each_gpu_8():
     assert round(float(mean(simulation.places_exactly(256, 64, 8))), 2) == 7.68
     assert mean(simulation.places_exactly(256, 256, 8)) == 8
-    assert (simulation.places_hit(CHOSEN, simulation.blocks(256, 256)) == 8).all()
+    assert (simulation.places_hit(chosen(), simulation.blocks(256, 256)) == 8).all()
 
 
 def test_the_formula_for_distinct_gpus_is_near_the_count():

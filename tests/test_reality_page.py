@@ -7,6 +7,7 @@ import re
 import pytest
 import yaml
 from lessons import ROOT
+from pictures import picture
 from quoted import QUOTED
 from test_prose import typed_numbers
 
@@ -38,7 +39,7 @@ def test_prose_and_numbers_use_the_same_names():
 
 @pytest.mark.parametrize(("name", "alt"), DRAWN)
 def test_alt_texts_are_the_computed_ones(name, alt):
-    computed = figures.alt(name)
+    computed = picture(figures, name).alt
     assert alt == computed, f"write this into the page:\n{computed}"
 
 

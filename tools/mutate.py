@@ -215,7 +215,7 @@ PAGES = {
 }
 TOOLS = {"build.py": ("build",), "mending.py": ("build", "site"), "glossing.py": ("glossary",)}
 SLOW = re.compile(
-    r"\b(browser|visit|server|nbval|nbclient|build_site)\b|tools/build\.py"
+    r"\b(browser|visit|server|nbclient|build_site)\b|tools/build\.py"
 )  # needs a browser, a notebook or the book
 HUNG = 3600  # seconds
 

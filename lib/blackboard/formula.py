@@ -261,6 +261,18 @@ class _Evaluable:
     def _array(self):
         return _vector(self._expr, self.free)
 
+    @cached_property
+    def _bounds(self) -> list[tuple[sympy.Basic, tuple[str, ...], Any]]:
+        """Each condition a <= b with its names and the function b - a of them, printed once."""
+        named = [(condition, tuple(sorted(s.name for s in condition.free_symbols))) for condition in self._where]
+        return [(each, names, _vector(each.rhs - each.lhs, names)) for each, names in named]
+
+    @cached_property
+    def _met(self) -> tuple[list[str], Any]:
+        """The names in the conditions, and the function of them that says whether all are met, printed once."""
+        names = sorted({s.name for condition in self._where for s in condition.free_symbols})
+        return names, sympy.lambdify([notation.symbol(name) for name in names], sympy.And(*self._where), "math")
+
     def _evaluate(self, **values: Any):
         """The value for the free symbols: a float for numbers, a float64 array of the common shape for arrays."""
         try:
@@ -291,16 +303,15 @@ class _Evaluable:
 
     def holds(self, **values: float) -> bool:
         """Whether the formula's conditions between its symbols are met by these numbers."""
-        at = {notation.symbol(name): value for name, value in values.items()}
-        return all(bool(condition.subs(at)) for condition in self._where)
+        names, met = self._met
+        return bool(met(*(values[name] for name in names)))
 
     def _domain_check(self, arrays: dict[str, Any]) -> None:
         """Refuse values between which a condition of the formula does not hold."""
         import numpy
 
-        for condition in self._where:
-            names = tuple(sorted(s.name for s in condition.free_symbols))
-            if not numpy.all(_vector(condition.rhs - condition.lhs, names)(*(arrays[n] for n in names)) >= 0):
+        for condition, names, room in self._bounds:
+            if not numpy.all(room(*(arrays[n] for n in names)) >= 0):
                 raise FormulaError(f"{self.name} holds only where {condition.lhs} <= {condition.rhs}")
 
     def _filled(self, arrays: dict[str, Any], shape: tuple[int, ...]):
@@ -404,7 +415,7 @@ class Formula(_Evaluable):
         """The equation: result symbol = ideal expression."""
         return sympy.Eq(self.symbol, self.expr, evaluate=False)
 
-    @property
+    @cached_property
     def latex(self) -> str:
         """The equation in LaTeX, without delimiters."""
         return f"{latex(self.symbol)} = {latex(self.expr)}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import bisect
 import random
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -59,15 +59,23 @@ def launched(kernels: Sequence[float], launch: float, ahead: int = 1024) -> Time
     """
     host: list[Box] = []
     device: list[Box] = []
-    free = done = 0.0
-    for n, time in enumerate(kernels):
-        start = max(free, device[n - ahead].end) if n >= ahead else free  # the queue is full: wait for a place
-        free = start + launch
+    for n, (start, free, begin, done) in enumerate(_queued(kernels, launch, ahead)):
         host.append(Box("host", str(n), start, free))
-        begin = max(free, done)
-        done = begin + time
         device.append(Box("device", str(n), begin, done))
     return Timeline((*host, *device))
+
+
+def _queued(kernels: Sequence[float], launch: float, ahead: int = 1024) -> Iterator[tuple[float, float, float, float]]:
+    """From when to when each kernel is launched, and from when to when it runs."""
+    ends: list[float] = []
+    free = done = 0.0
+    for n, time in enumerate(kernels):
+        start = max(free, ends[n - ahead]) if n >= ahead else free  # the queue is full: wait for a place
+        free = start + launch
+        begin = max(free, done)
+        done = begin + time
+        ends.append(done)
+        yield start, free, begin, done
 
 
 def replayed(kernels: Sequence[float], replay: float = 0.0, gap: float = 0.0) -> Timeline:
@@ -81,9 +89,8 @@ def replayed(kernels: Sequence[float], replay: float = 0.0, gap: float = 0.0) ->
 
 def per_step(kernels: Sequence[float], launch: float, steps: int = 20, waits: bool = False) -> float:
     """Time of a step among many: the host waits for each step's result before the next, or launches on."""
-    if waits:
-        return launched(kernels, launch).time
-    return (launched([*kernels] * (steps + 1), launch).time - launched(kernels, launch).time) / steps
+    ends = [done for *_, done in _queued([*kernels] * (1 if waits else steps + 1), launch)]
+    return ends[-1] if waits else (ends[-1] - ends[len(kernels) - 1]) / steps
 
 
 def uneven(mean: float, number: int, spread: float = 1.0, seed: int = 0) -> list[float]:

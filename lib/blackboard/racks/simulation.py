@@ -31,6 +31,8 @@ def route(tokens: int, experts: int, top_k: int, skew: float = 0, seed: int = 0)
     The top_k of log chance + Gumbel noise is such a draw (Kool et al. 2019, arXiv 1903.06059).
     """
     draw = np.random.default_rng([seed, 1])  # not the numbers that dealt the ranks
+    if not skew:  # any noise will do that comes in the same order, which the uniform numbers behind Gumbel's do
+        return top(-draw.random((tokens, experts)), top_k)
     chance = popularity(experts, skew, seed)
     return top(np.log(chance) + draw.gumbel(size=(tokens, experts)), top_k)
 

@@ -26,7 +26,8 @@ def choose(tokens: int, experts: int, top_k: int, skew: float = 0.0, seed: int =
     popular = -skew * np.log(
         np.arange(1, experts + 1)
     )  # the k largest of these, with Gumbel noise, are k draws without return
-    keys = popular + rng.gumbel(size=(tokens, experts))
+    # without skew any noise will do that comes in the same order, which the uniform numbers behind Gumbel's do
+    keys = popular + rng.gumbel(size=(tokens, experts)) if skew else -rng.random((tokens, experts))
     return (
         np.argpartition(-keys, top_k - 1, axis=1)[:, :top_k]
         if top_k < experts

@@ -203,9 +203,9 @@ class Ngrams:
     def __init__(self, text: str, order: int):
         self.order, self.characters = order, len(text)
         self.counts: dict[str, Counter] = defaultdict(Counter)
-        for end in range(len(text)):
-            for length in range(min(order, end) + 1):
-                self.counts[text[end - length : end]][text[end]] += 1
+        for length in range(1, order + 2):
+            for seen, times in Counter(text[n : n + length] for n in range(len(text) - length + 1)).items():
+                self.counts[seen[:-1]][seen[-1]] = times
         self._known: dict[str, dict[str, float]] = {}
 
     def __call__(self, prefix: str) -> dict[str, float]:
