@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import gc
 import http.server
 import json
 import os
@@ -179,6 +180,9 @@ def visit(browser):
 
 
 # --- Who runs which tests ----------------------------------------------------------------------------------
+
+# Nearly everything that a test makes stays to the end: to look for garbage as often as Python does costs a tenth.
+gc.set_threshold(100_000, 20, 100)
 
 # One profile for all: no deadline, since a busy machine is no fault of a test; in CI the same examples each time.
 hypothesis.settings.register_profile("course", deadline=None, derandomize=os.environ.get("CI") == "true")
