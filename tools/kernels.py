@@ -79,7 +79,10 @@ def warm_up(count):
 
         os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"  # as a kernel sets it before it imports
         multiprocessing.set_forkserver_preload(["warm"])
+        own = os.environ.get("PYTHONPATH", "")
+        os.environ["PYTHONPATH"] = os.pathsep.join([str(TOOLS), own])  # Python 3.11 does not hand sys.path on
         forkserver.ensure_running()
+        os.environ["PYTHONPATH"] = own
 
 
 class Child:

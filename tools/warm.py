@@ -2,9 +2,12 @@
 
 import contextlib
 import importlib
+import os
 import sys
 
-from kernels import LIBRARY, WARM
+from kernels import LIBRARY, TOOLS, WARM
+
+os.environ["PYTHONPATH"] = os.environ["PYTHONPATH"].removeprefix(f"{TOOLS}{os.pathsep}")  # what a notebook starts
 
 sys.modules["rfc3987_syntax"] = None  # over a second of grammars, by which jsonschema would check addresses
 for name in [*WARM, *(f"blackboard.{name}" for name in LIBRARY)]:
