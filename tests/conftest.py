@@ -16,6 +16,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # as in the build: a worker to a core
+
 import hypothesis
 import pytest
 import yaml

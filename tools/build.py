@@ -224,6 +224,7 @@ def set_environment():
     os.environ["BLACKBOARD_PAGE"] = "1"  # outputs carry what a static page needs: answer boxes, still pictures
     os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"
     os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # a notebook to a core; and the last digit is that of every other machine
     for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
         os.environ[name] = "http://127.0.0.1:9"  # nothing listens: whatever tries to fetch fails at once
 
