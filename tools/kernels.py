@@ -20,8 +20,8 @@ ROOT = TOOLS.parent
 # What most lessons import, and none of the lessons themselves: a lesson counts as used only where a cell imports it.
 LIBRARY = ["practice", "tables", "summary", "menus", "derivation", "drawing"]
 warm = False  # whether there is a warm process to fork
-KERNEL = ["ipykernel.kernelapp", "ipykernel.ipkernel", "ipykernel.debugger", "matplotlib_inline.backend_inline"]
-WARM = [*KERNEL, "myst_nb.ext.glue", "matplotlib.backends.backend_svg", "scipy.optimize"]
+KERNEL = ["ipykernel.kernelapp", "ipykernel.ipkernel", "ipykernel.debugger"]
+WARM = [*KERNEL, "myst_nb.ext.glue", "matplotlib.pyplot", "matplotlib.backends.backend_svg", "scipy.optimize"]
 
 
 # --- In the kernel's process ---------------------------------------------------------------------------------------
