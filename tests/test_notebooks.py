@@ -86,6 +86,16 @@ def test_running_it_again_gives_the_outputs_committed(notebook, start, tmp_path)
         compare(nbformat.read(path, as_version=4), lambda cell: rerun(client, cell))
 
 
+def test_a_kernel_starts_with_what_the_warm_process_has(start, tmp_path):
+    """Without it every notebook would import the same for seconds, and nobody would notice."""
+    if not kernels.warm:
+        pytest.skip("no forked kernels here")
+    wanted = [*kernels.WARM, *(f"blackboard.{name}" for name in kernels.LIBRARY)]
+    source = f"import sys\nprint(set({wanted}) <= set(sys.modules), sys.modules['rfc3987_syntax'])"
+    with kernel(start, tmp_path, tmp_path) as client:
+        assert rerun(client, new_code_cell(source))[0].text == "True None\n"
+
+
 SMALL = [
     "import sys, time\nfrom pathlib import Path\nfrom IPython.display import HTML, Markdown, display",
     "print('one')\nprint('two')",
