@@ -275,6 +275,11 @@ def pytest_xdist_make_scheduler(config, log):
     return ByPiece(config, log)
 
 
+def pytest_unconfigure():
+    """pytest looks for garbage five times before it ends; what is there now is no garbage that anyone waits for."""
+    gc.freeze()
+
+
 # --- What is printed ---------------------------------------------------------------------------------------
 
 SLOW = 5  # seconds from which on a test is named

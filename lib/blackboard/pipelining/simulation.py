@@ -123,7 +123,7 @@ class Timeline:
             rows[box.device].append(box)
         return rows
 
-    @property
+    @cached_property
     def makespan(self) -> Time:
         """From the first start to the last end, over all devices."""
         return max(box.end for box in self.boxes) - min(box.start for box in self.boxes)
@@ -136,7 +136,7 @@ class Timeline:
         """From a device's own first start to its own last end."""
         return self.rows[device][-1].end - self.rows[device][0].start
 
-    @property
+    @cached_property
     def period(self) -> Time:
         """The longest span of a device: what a step costs if no device waits for all others before the next step.
 

@@ -719,11 +719,16 @@ def _origin(origin: Source) -> str:
 
 
 @cache
-def _entry(key: str) -> tuple[str, str]:
-    """Title and address of an entry of the bibliography."""
+def _bibliography() -> Any:
+    """The entries of the bibliography, by key."""
     from pybtex.database import parse_file
 
-    fields = parse_file(str(ROOT / "book" / "references.bib")).entries[key].fields
+    return parse_file(str(ROOT / "book" / "references.bib")).entries
+
+
+def _entry(key: str) -> tuple[str, str]:
+    """Title and address of an entry of the bibliography."""
+    fields = _bibliography()[key].fields
     return re.sub(r"[{}]", "", fields["title"]), fields["url"]
 
 
