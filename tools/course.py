@@ -169,7 +169,7 @@ def clean():
 COMMANDS = {
     "book": ("build the site into _build/html, or one lesson: book paging", ["python", "tools/build.py"]),
     "test": ("run every test", ["python", "-m", "pytest", "--numprocesses=logical", "--maxprocesses=4"]),
-    "check": ("lint, types, and the tests that take seconds", ["python", "tools/check.py"]),
+    "check": ("lint, types, and the tests without browser and notebooks", ["python", "tools/check.py"]),
     "lab": ("open JupyterLab on your copy of the exercises, in work/", ["python", "tools/lab.py"]),
     "exercises": ("run the exercise notebooks anew, in place", ["python", "tools/exercises.py"]),
     "bench": ("print the benchmark", ["python", "tools/bench.py"]),
@@ -197,8 +197,9 @@ def main(arguments):
     if callable(action):
         return action()
     set_up(GROUPS.get(arguments[0], "test"))
-    lesson = [os.environ["LESSON"]] if arguments == ["book"] and os.environ.get("LESSON") else []
-    return run(in_venv(action[0]), *(action[1:] + arguments[1:] + lesson), env=with_bytecode())
+    lesson = os.environ.get("LESSON")
+    only = {"book": [lesson], "check": ["-k", lesson]}.get(arguments[0], []) if lesson and not arguments[1:] else []
+    return run(in_venv(action[0]), *(action[1:] + arguments[1:] + only), env=with_bytecode())
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 from docutils import nodes
@@ -124,6 +125,7 @@ def scripts_of(lessons, cores):
     """{file: script} of lessons, made side by side where Sphinx itself works so."""
     from sphinx.util.parallel import ParallelTasks, SerialTasks, parallel_available
 
+    import_module("blackboard.practice")  # once, and not in each of the processes
     texts = {}
     tasks = ParallelTasks(cores) if parallel_available and cores > 1 else SerialTasks()
     for lesson in lessons:
