@@ -260,3 +260,9 @@ def test_symbols_that_a_formula_does_not_need_are_no_slow_call(monkeypatch):
     monkeypatch.setattr(type(kv_time), "_broadcast", lambda self, values: values)
     assert kv_time(**known) == 2.0
     assert kv_time(**known | {"top_k": -1})["top_k"] == -1
+
+
+def test_roots_are_printed_under_one_root_with_what_divides_below():
+    flops, bandwidth = notation.symbols("flops bandwidth")
+    above, below = (notation.latex(each) for each in (flops, bandwidth))
+    assert notation.latex(sympy.sqrt(flops) / sympy.sqrt(bandwidth)) == rf"\sqrt{{\frac{{{above}}}{{{below}}}}}"

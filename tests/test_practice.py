@@ -192,6 +192,26 @@ def test_prefixes_units_and_closeness(problem):
     )
 
 
+@pytest.mark.parametrize(
+    "problem",
+    [p for p in ALL if p.values[0].kind == "quantity" and units.dimension(p.values[0].unit).get("information")],
+)
+def test_bits_taken_for_bytes_are_named_both_ways(problem):
+    values = problem.values()
+    right = problem.expected(values) / problem.scale
+    for slip in (8, 1 / 8):
+        told = problem.check(right * slip, values)
+        assert told.kind == "misconception" or told.kind == "prefix" and "exactly 8" in told.message, told
+
+
+def test_a_choice_may_be_answered_in_words_that_only_one_option_has():
+    options = {"a": "Weights are read once.", "b": "Caches are read once.", "c": "Nothing is read."}
+    assert answers.option("weights are READ", options) == "a" and answers.option("Nothing", options) == "c"
+    for several_or_none in ("read once", "interest"):
+        with pytest.raises(answers.Unreadable):
+            answers.option(several_or_none, options)
+
+
 @pytest.mark.parametrize("problem", ALL)
 def test_page_draws_start_with_the_printed_one_and_differ(problem):
     listed = [problem.fill(problem.ask, values) for values in problem.draws(4)]
