@@ -578,3 +578,10 @@ def test_dualbatch_overlap_multiplies_kernels():
         for row in measurement("kernels_per_step").records(model="Qwen3.6-27B")
     }
     assert 1.5 < rows["vLLM, FP8, dual-batch overlap"] / rows["vLLM, FP8"] < 2
+
+
+def test_a_full_queue_holds_the_host_back():
+    """With room for one launch ahead the second waits until the first kernel has run, and so on."""
+    host = sim.launched([10, 10, 10], 1, ahead=1).of("host")
+    assert [box.start for box in host] == [0, 11, 22]
+    assert [box.start for box in sim.launched([10, 10, 10], 1, ahead=2).of("host")] == [0, 1, 11]

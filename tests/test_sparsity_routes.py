@@ -304,3 +304,9 @@ def test_the_case_is_the_batching_lessons():
         RUNNING(step.hardware_constant) * RUNNING(eq.sparsity), rel=1e-12
     )
     assert chip("gb200-nvl72").hardware_constant("fp8") == pytest.approx(RUNNING(step.hardware_constant), rel=1e-12)
+
+
+def test_the_knees_told_are_the_ends_of_those_found():
+    told, found = numbers.measured(), [knee for knee, _ in numbers.knees().values()]
+    assert len(found) > 2 and float(told["knee_least"]) < float(told["knee_most"])
+    assert all(float(told["knee_least"]) - 0.5 <= knee <= float(told["knee_most"]) + 0.5 for knee in found)
