@@ -51,6 +51,24 @@ def test_decoding_with_the_cache_equals_the_full_pass(name):
     assert np.abs(full).max() > 1 and np.abs(full - transformer.decode(model, words)).max() < 1e-10
 
 
+def test_attention_is_that_of_the_textbook_head_by_head():
+    """Softmax of q·k over the root of the head's width, of what went before, with one query and one key at a time."""
+    model = Transformer(MIXTURE)
+    c, weights = MIXTURE, model.weights
+    x = np.random.default_rng(2).standard_normal((1, 5, c.width))
+    split = lambda name, heads: (x @ weights[f"layer0.{name}"]).reshape(1, 5, heads, c.head_width)
+    query, key = transformer.rotate(split("query", c.heads), 0)[0], transformer.rotate(split("key", c.kv_heads), 0)[0]
+    value, mixed = split("value", c.kv_heads)[0], np.zeros((5, c.heads, c.head_width))
+    for t in range(5):
+        for head in range(c.heads):
+            shared = head // (c.heads // c.kv_heads)
+            scores = [query[t, head] @ key[s, shared] / math.sqrt(c.head_width) for s in range(t + 1)]
+            total = sum(map(math.exp, scores))
+            mixed[t, head] = sum(math.exp(score) / total * value[s, shared] for s, score in enumerate(scores))
+    expected = mixed.reshape(5, -1) @ weights["layer0.output"]
+    assert model._attention(x, 0, 0, None, transformer.Ledger())[0] == pytest.approx(expected, abs=1e-10)
+
+
 def test_a_prefill_and_then_decoding_equals_the_full_pass():
     model, words = Transformer(MIXTURE), tokens(MIXTURE)
     cache = transformer.Cache(MIXTURE, len(words), model.dtype)

@@ -310,3 +310,10 @@ def test_the_knees_told_are_the_ends_of_those_found():
     told, found = numbers.measured(), [knee for knee, _ in numbers.knees().values()]
     assert len(found) > 2 and float(told["knee_least"]) < float(told["knee_most"])
     assert all(float(told["knee_least"]) - 0.5 <= knee <= float(told["knee_most"]) + 0.5 for knee in found)
+
+
+def test_with_skew_experts_are_chosen_as_often_as_their_popularity_says():
+    tokens, experts = 40_000, 6
+    chosen = np.bincount(simulation.choose(tokens, experts, 1, skew=1.5).ravel(), minlength=experts) / tokens
+    popular = np.arange(1, experts + 1) ** -1.5
+    assert chosen == pytest.approx(popular / popular.sum(), abs=0.01)
