@@ -23,7 +23,7 @@ from blackboard.overheads import kernels
 from blackboard.pipelining.simulation import Costs, Pass, Schedule, serve, simulate
 from blackboard.racks import equations as racks
 from blackboard.reality import predict
-from blackboard.reality.calibration import auto, ids, listed, named
+from blackboard.reality.calibration import RECIPES, auto, fit, ids, listed, named
 from blackboard.reality.equations import chips_visited, domains_visited
 from blackboard.reality.layout import LayoutError
 from blackboard.sparsity import equations as sparsity
@@ -1437,3 +1437,11 @@ def test_help_tells_every_argument_and_its_default():
     p = llama(chips=8)
     attributes = re.findall(r"`(\w+)`", inspect.getdoc(predict).split("Returned", 1)[1])
     assert len(attributes) == 11 and all(hasattr(p, name) for name in attributes)
+
+
+def test_a_fit_knows_the_least_and_the_most_batch_of_its_rows():
+    fits = [fit(recipe) for recipe in RECIPES]
+    for recipe, found in zip(RECIPES, fits):
+        batches = sorted(case.work.sequences / case.layout.chips for case in recipe.inside)
+        assert found.batches == (batches[0], batches[-1]), recipe.id
+    assert any(found.batches[0] < found.batches[1] for found in fits)
