@@ -344,6 +344,24 @@ def test_the_search_keeps_to_the_memory_and_loses_to_none_made_by_hand(devices, 
         assert limit < needed or run.period <= simulate(made(devices, micro_batches), costs).period
 
 
+@given(
+    st.integers(1, 7),
+    st.integers(1, 20),
+    st.integers(1, 16),
+    st.sampled_from([0.0, 0.4, 1.0]),
+    st.tuples(*[st.integers(0, 9)] * 4),
+    st.booleans(),
+)
+def test_the_times_of_a_search_are_those_of_the_simulator(devices, micro_batches, limit, kept, cost, patient):
+    """The search reckons its own times; a simulation of the lists that it made is the second route."""
+    costs = Costs(*cost)
+    run = simulation.Greedy(devices, micro_batches, costs, limit, kept, patient).run()
+    lists = Schedule([[Pass(box.kind, box.micro_batch, box.stage) for box in row] for row in run.rows])
+    assert simulate(lists, costs).boxes == run.boxes
+    found, run = simulation.searched(devices, micro_batches, costs, limit, kept)
+    assert simulate(found, costs).boxes == run.boxes
+
+
 # --- against measurements --------------------------------------------------------------------------------------------
 
 
