@@ -13,6 +13,9 @@ import nbformat
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
+import kernels  # noqa: E402
+
 HEAD = "---\nfile_format: mystnb\nkernelspec:\n  name: python3\n  display_name: Python 3\n---\n\n"
 FIRST = "```{code-cell}\nimport tiny\nprint('the number is', tiny.NUMBER)\n```\n\n"
 LESSON = HEAD + "# Tiny\n\n" + FIRST + "```{code-cell}\ntiny.NUMBER\n```\n"
@@ -132,7 +135,7 @@ def _end_builder():
 def build(project, *arguments):
     """Build and return (exit status, everything printed)."""
     told = project.with_name("told.txt")
-    if hasattr(os, "fork") and sys.platform != "darwin":  # whose system libraries do not survive it
+    if kernels.can_fork():
         builder().stdin.write(json.dumps([str(project), str(told), *arguments]) + "\n")
         builder().stdin.flush()
         return int(builder().stdout.readline()), told.read_text("utf8")

@@ -327,14 +327,12 @@ def test_the_search_finds_the_best_of_all_schedules_where_all_can_be_tried(shape
     assert run.period == shortest(*shape, Costs(*cost))
 
 
+# devices, micro-batches, limit, and what W keeps
+SEARCHES = (st.integers(1, 7), st.integers(1, 20), st.integers(1, 16), st.sampled_from([0.0, 0.4, 1.0]))
+
+
 @settings(max_examples=40)
-@given(
-    st.integers(1, 7),
-    st.integers(1, 20),
-    st.integers(1, 16),
-    st.sampled_from([0.0, 0.4, 1.0]),
-    st.tuples(*[st.integers(1, 9)] * 4),
-)
+@given(*SEARCHES, st.tuples(*[st.integers(1, 9)] * 4))
 def test_the_search_keeps_to_the_memory_and_loses_to_none_made_by_hand(devices, micro_batches, limit, kept, cost):
     costs = Costs(*cost)
     run = simulate(zero_bubble(devices, micro_batches, costs, limit, kept), costs)
@@ -344,14 +342,7 @@ def test_the_search_keeps_to_the_memory_and_loses_to_none_made_by_hand(devices, 
         assert limit < needed or run.period <= simulate(made(devices, micro_batches), costs).period
 
 
-@given(
-    st.integers(1, 7),
-    st.integers(1, 20),
-    st.integers(1, 16),
-    st.sampled_from([0.0, 0.4, 1.0]),
-    st.tuples(*[st.integers(0, 9)] * 4),
-    st.booleans(),
-)
+@given(*SEARCHES, st.tuples(*[st.integers(0, 9)] * 4), st.booleans())
 def test_the_times_of_a_search_are_those_of_the_simulator(devices, micro_batches, limit, kept, cost, patient):
     """The search reckons its own times; a simulation of the lists that it made is the second route."""
     costs = Costs(*cost)

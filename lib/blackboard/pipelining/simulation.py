@@ -46,7 +46,7 @@ class Pass(NamedTuple):
     @property
     def keys(self) -> tuple[Key, ...]:
         """What is done when the pass has ended: itself, and what runs beside it."""
-        return (self[:3], *self.beside.keys) if self.beside else (self[:3],)
+        return ((self.kind, self.micro_batch, self.stage), *(self.beside.keys if self.beside else ()))
 
 
 class Schedule(NamedTuple):
@@ -103,8 +103,7 @@ class Box(NamedTuple):
     @property
     def keys(self) -> tuple[Key, ...]:
         """As of the pass."""
-        own = (self.kind[0], self.micro_batch, self.stage)
-        return (own, *self.beside.keys) if self.beside else (own,)
+        return Pass(self.kind[0], self.micro_batch, self.stage, self.beside).keys
 
 
 @dataclass(frozen=True)
@@ -200,15 +199,14 @@ class Deadlock(RuntimeError):
     """No device can go on: each waits for a pass that another will not run."""
 
 
-@cache
-def needs(key: Key, last: int) -> tuple[Key, ...]:
+def needs(key: Key, last: int) -> list[Key]:
     """The passes that must have ended before this one; `last` is the last stage of the model."""
     kind, micro_batch, stage = key
     if kind == "F":
-        return (("F", micro_batch, stage - 1),) if stage else ()
+        return [("F", micro_batch, stage - 1)] if stage else []
     if kind == "B":
-        return (("F", micro_batch, stage), *([("B", micro_batch, stage + 1)] if stage < last else []))
-    return (("B", micro_batch, stage),)
+        return [("F", micro_batch, stage), *([("B", micro_batch, stage + 1)] if stage < last else [])]
+    return [("B", micro_batch, stage)]
 
 
 def simulate(schedule: Schedule, costs: Costs) -> Timeline:
@@ -235,7 +233,6 @@ class Run:
         costs.check(len(schedule.passes), self.last + 1)
         self.listed = keys
         self.times = {(kind, stage): costs.of(kind, stage) for kind in "FBW" for stage in range(self.last + 1)}
-        self.hop = costs.hop
         self.rows: list[list[Box]] = [[] for _ in schedule.passes]
         self.ended: dict[Key, tuple[Time, int]] = {}  # when, and on which device
         self.waiting: dict[Key, set[int]] = {}
@@ -244,38 +241,42 @@ class Run:
         """Run one device as far as it comes; the devices that waited for something that has ended now."""
         woken: set[int] = set()
         row, passes = self.rows[device], self.schedule.passes[device]
-        ended, waiting, missing = self.ended, self.waiting, None
         while len(row) < len(passes):
             item = passes[len(row)]
             keys = item.keys
             start, missing = self.earliest(keys, device)
             if missing:
-                waiting.setdefault(missing, set()).add(device)
+                self.waiting.setdefault(missing, set()).add(device)
                 break
             end = start + self.duration(item, keys)
-            kind = "".join(key[0] for key in keys) if item.beside else item.kind
-            row.append(Box(device, kind, item.micro_batch, item.stage, start, end, item.beside))
+            row.append(
+                Box(
+                    device,
+                    "".join([kind for kind, _, _ in keys]),
+                    item.micro_batch,
+                    item.stage,
+                    start,
+                    end,
+                    item.beside,
+                )
+            )
             for key in keys:
-                ended[key] = end, device
-                if key in waiting:
-                    woken |= waiting.pop(key)
+                self.ended[key] = end, device
+                if key in self.waiting:
+                    woken |= self.waiting.pop(key)
         return woken
 
     def earliest(self, keys: tuple[Key, ...], device: int) -> tuple[Time, Key | None]:
         """When a pass can start: its device is free and everything has arrived; and the first thing that has not
         ended, if any.
         """
-        row, ended, last = self.rows[device], self.ended, self.last
-        start = row[-1].end if row else 0
+        start = self.rows[device][-1].end if self.rows[device] else 0
         for key in keys:
-            for need in needs(key, last):
-                if need not in ended:
+            for need in needs(key, self.last):
+                if need not in self.ended:
                     return start, need
-                end, where = ended[need]
-                if where != device:
-                    end += self.hop
-                if end > start:
-                    start = end
+                end, where = self.ended[need]
+                start = max(start, end if where == device else end + self.costs.hop)
         return start, None
 
     def duration(self, item: Pass, keys: tuple[Key, ...]) -> Time:
