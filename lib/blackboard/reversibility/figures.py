@@ -412,7 +412,7 @@ def training() -> Drawing:
     above.yaxis.set_major_formatter("{x:g}")
     above.minorticks_off()
     below.set(xlabel="epochs", ylabel="test accuracy (%)", ylim=(0, 102))
-    above.set_title(f"{network.TRAINED} layers, FP32; losses apart by {power(apart)} at most", loc="left")
+    above.set_title(f"{network.TRAINED} layers, FP32; losses apart by about {power(apart)}", loc="left")
     above.text(
         0.97, 0.92, "activations stored", transform=above.transAxes, ha="right", va="top", color=COLOURS[INKS["stored"]]
     )
@@ -433,8 +433,8 @@ def training() -> Drawing:
         f"Training loss (log scale) and accuracy on {len(data.test)} digits that were not trained on, against"
         f" {len(one.accuracy) - 1} epochs of {len(data.train):,} digits, for a reversible network of {network.TRAINED}"
         " layers that rebuilds its activations and for its twin that stores them. The curves lie on each other: losses"
-        f" fall from {one.losses[0]:.1f} to {np.mean(two.losses[-two.steps_per_epoch :]):.4f} nats and differ by at"
-        f" most {power(apart)} of themselves; both end at {percent(two.accuracy[-1], 1)}.",
+        f" fall from {one.losses[0]:.1f} to {np.mean(two.losses[-two.steps_per_epoch :]):.4f} nats and differ by"
+        f" about {power(apart)} of themselves; both end at {percent(two.accuracy[-1], 1)}.",
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from functools import cache
 from typing import Any
 
@@ -20,12 +21,10 @@ PRECISIONS = {"half": "float16", "single": "float32", "double": "float64"}
 
 
 def power(value: float) -> str:
-    """A small number in words: 1.2 × 10⁻⁸."""
+    """A rounding error in words, as 10⁻⁸: the nearest power of ten, since its digits differ between processors."""
     if 0.01 <= value < 100:
         return significant(value, 1)
-    mantissa, exponent = f"{value:.0e}".split("e")
-    raised = str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-    return f"10{raised}" if mantissa == "1" else f"{mantissa} × 10{raised}"
+    return "10" + str(round(math.log10(value))).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
 def _network() -> Any:
