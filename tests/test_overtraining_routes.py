@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from test_explorable import signals
 
+from blackboard import practice
 from blackboard.catalogue import chip, measurement, model
 from blackboard.formula import FormulaError, take
 from blackboard.overtraining import equations as eq
@@ -176,6 +177,13 @@ def test_squared_costs_one_to_two():
     assert falling[best] / rising[best] == pytest.approx(2, abs=1e-4) and x[best] == pytest.approx(
         0.5 ** (1 / 3), abs=1e-5
     )
+
+
+def test_shares_of_that_sum_are_told_from_its_price():
+    """At x³ = 1/2, x² is a third of the sum: a sixth from half. Equal costs, at x = 1, cost 2 / (3 x²) of the least."""
+    [penalty] = [view for view in practice.problems("overtraining") if view.problem.id == "penalty"]
+    assert "shares differ from half" in penalty.check(f"{100 / 6:.2f} %").message
+    assert penalty.check(f"{100 * (2 / 3 / 0.5 ** (2 / 3) - 1):.2f} %").ok
 
 
 # --- the best size at a loss ------------------------------------------------------------------------------------------
