@@ -11,7 +11,6 @@ from blackboard.batching import equations as eq
 from blackboard.batching import explorables
 from blackboard.batching.figures import LECTURE_RENT
 from blackboard.case import RUNNING
-from blackboard.formula import take
 
 SIGNALS = (
     "flops",
@@ -49,9 +48,9 @@ def test_controls_reach_the_formulas(system, precision):
         got, served = dict(zip(SIGNALS, found)), serves(machine, precision)
         expected = {**machine.symbols(served), **catalogue.model(model).symbols(served), "context": 10**3.3}
         expected["n_total"] = max(expected["n_active"], expected["n_total"] * 2**-0.5)
-        assert got["balanced"] == pytest.approx(take(eq.balanced_context, expected), rel=1e-12)
+        assert got["balanced"] == pytest.approx(eq.balanced_context(expected), rel=1e-12)
         compute_bound = got["context"] < got["balanced"]
-        assert got["kink"] == pytest.approx(take(eq.crossing, expected) if compute_bound else 0, rel=1e-11)
+        assert got["kink"] == pytest.approx(eq.crossing(expected) if compute_bound else 0, rel=1e-11)
         assert all(got[name] == pytest.approx(expected[name], rel=1e-12) for name in SIGNALS[:-2])
 
 
@@ -70,9 +69,9 @@ def test_still_says_what_the_formulas_say():
     """The numbers in the pictures' titles are those of the worked case."""
     said = " ".join(ElementTree.fromstring(explorables.latency_explorer().still).itertext())
     assert (
-        f"floor {RUNNING(eq.latency_floor) * 1e3:.3g} ms" in said and f"kink at B = {RUNNING(eq.crossing):,.0f}" in said
+        f"floor {eq.latency_floor(RUNNING) * 1e3:.3g} ms" in said and f"kink at B = {eq.crossing(RUNNING):,.0f}" in said
     )
-    assert f"L* = {RUNNING(eq.balanced_context):,.0f}" in said
+    assert f"L* = {eq.balanced_context(RUNNING):,.0f}" in said
     said = " ".join(ElementTree.fromstring(explorables.cost_explorer().still).itertext())
-    floor = RUNNING(eq.cost_floor, rent=LECTURE_RENT / 3600) * 1e6
-    assert f"floor ${floor:.3g} per Mtok" in said and f"costs {RUNNING(eq.slow_mode_limit, batch=1):,.0f} times" in said
+    floor = eq.cost_floor(RUNNING, rent=LECTURE_RENT / 3600) * 1e6
+    assert f"floor ${floor:.3g} per Mtok" in said and f"costs {eq.slow_mode_limit(RUNNING, batch=1):,.0f} times" in said

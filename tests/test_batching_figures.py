@@ -42,8 +42,8 @@ def test_board_figures_say_floor_and_kink(case):
 
 def test_worked_case_is_the_lectures():
     """Figure B1 shows the oracles of the worked rack: 0.684 ms, and a kink at twice 5,321 as L is about half of L*."""
-    assert WORKED(eq.latency_floor) == pytest.approx(0.6836e-3, rel=1e-4)
-    assert WORKED(eq.critical_batch) == pytest.approx(5321, abs=0.5)
+    assert eq.latency_floor(WORKED) == pytest.approx(0.6836e-3, rel=1e-4)
+    assert eq.critical_batch(WORKED) == pytest.approx(5321, abs=0.5)
     assert "0.684 ms" in figures.alt("latency", WORKED)
 
 
@@ -55,18 +55,18 @@ def test_crossing_by_search(case):
         middle = (low * high) ** 0.5
         low, high = (
             (middle, high)
-            if case(eq.compute_time, batch=middle) < case(eq.memory_time, batch=middle)
+            if eq.compute_time(case, batch=middle) < eq.memory_time(case, batch=middle)
             else (low, middle)
         )
-    assert case(eq.crossing) == pytest.approx(low, rel=1e-9)
-    assert case(eq.crossing) == pytest.approx(
-        case(eq.critical_batch) / (1 - case.context / case(eq.balanced_context)), rel=1e-12
+    assert eq.crossing(case) == pytest.approx(low, rel=1e-9)
+    assert eq.crossing(case) == pytest.approx(
+        eq.critical_batch(case) / (1 - case.context / eq.balanced_context(case)), rel=1e-12
     )
 
 
 def test_beyond_the_balanced_context_there_is_no_kink():
     assert "no batch is ever compute-bound" in figures.alt("latency", LONG)
-    assert f"the balanced {LONG(eq.balanced_context):,.0f} tokens" in figures.alt("latency", LONG)
+    assert f"the balanced {eq.balanced_context(LONG):,.0f} tokens" in figures.alt("latency", LONG)
 
 
 def test_trains_say_their_times():

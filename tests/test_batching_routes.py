@@ -19,7 +19,6 @@ from sympy import oo
 from blackboard.batching import equations as eq
 from blackboard.batching import lab, simulation, transformer
 from blackboard.batching.transformer import Config, Transformer, count_step
-from blackboard.formula import take
 from blackboard.notation import symbol
 
 DENSE = Config()
@@ -34,7 +33,7 @@ AT_16K = KV | dict(context=16_384)
 
 def of(formula, **values):
     """A formula at those of the values that it takes."""
-    return take(formula, values)
+    return formula(values)
 
 
 # --- the transformer works --------------------------------------------------------------------------------------------
@@ -368,7 +367,7 @@ def test_the_worked_rack_at_16k(batch, milliseconds, digits, rate, unit):
     assert round(batch / step / unit, 0 if unit == 1 else 4) == rate
     assert max(simulation.step(batch, **RACK, **AT_16K)) == pytest.approx(step, rel=1e-14)
     binds = "compute" if batch == 20_000 else "memory"
-    assert eq.step_time.given(**RACK, **AT_16K).terms.binds(batch=batch) == binds
+    assert eq.step_time.bind(**RACK, **AT_16K).terms.binds(batch=batch) == binds
 
 
 @pytest.mark.parametrize(

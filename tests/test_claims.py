@@ -14,7 +14,7 @@ from test_prose import typed_numbers
 
 from blackboard import catalogue
 from blackboard.datafile import UnknownId, load
-from blackboard.formula import Given, _Evaluable, formulas
+from blackboard.formula import BoundFormula, Formula, formulas
 from blackboard.reference import claims
 from blackboard.reference import ledger as books
 from blackboard.reference.ledger import (
@@ -348,16 +348,16 @@ def formula(monkeypatch):
             self.seen, self.bend = [], name
             forget()
 
-    watch, plain = Watch(), _Evaluable._evaluate
+    watch, plain = Watch(), {kind: kind.__call__ for kind in (Formula, BoundFormula)}
 
-    def evaluate(self, **values):
-        out = plain(self, **values)
+    def evaluate(self, *sources, **values):
+        out = plain[type(self)](self, *sources, **values)
         watch.seen.append(self.name)
         mine = watch.bend and (self.name == watch.bend or self.name.startswith(watch.bend + ".for_"))
         return out * (3 + watch.seen.count(self.name)) if mine else out
 
-    monkeypatch.setattr(_Evaluable, "_evaluate", evaluate)
-    monkeypatch.setattr(Given, "__call__", evaluate)
+    for kind in plain:
+        monkeypatch.setattr(kind, "__call__", evaluate)
     forget()
     yield watch
     forget()

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from blackboard.catalogue import measurement, model
 from blackboard.corpus import equations as eq
 from blackboard.corpus import numbers, simulation
-from blackboard.formula import take
 from blackboard.overtraining import equations as law
 
 REUSE = 15.387756  # as published
@@ -74,10 +73,10 @@ RUNS = [numbers.run(name) for name in numbers.NETS]
 @pytest.mark.parametrize("run", RUNS)
 def test_what_more_data_and_more_size_bring_is_a_slope(known, run):
     at = known | {"n_active": run["n_active"], "pretrain_tokens": run["tokens"]}
-    whole, step = take(law.law_loss, at), 1e-5
-    more = lambda name: whole - take(law.law_loss, at, **{name: at[name] * (1 + step)})
-    assert take(eq.tokens_worth, at) == pytest.approx(more("pretrain_tokens") / more("n_active"), rel=1e-4)
-    assert take(eq.loss_left, at) == pytest.approx(whole - take(law.law_loss, at, pretrain_tokens=1e60), rel=1e-6)
+    whole, step = law.law_loss(at), 1e-5
+    more = lambda name: whole - law.law_loss(at, **{name: at[name] * (1 + step)})
+    assert eq.tokens_worth(at) == pytest.approx(more("pretrain_tokens") / more("n_active"), rel=1e-4)
+    assert eq.loss_left(at) == pytest.approx(whole - law.law_loss(at, pretrain_tokens=1e60), rel=1e-6)
 
 
 @pytest.mark.parametrize("known", FITS)
@@ -85,8 +84,8 @@ def test_what_more_data_and_more_size_bring_is_a_slope(known, run):
 def test_at_the_best_size_both_are_worth_the_same(known, compute):
     """The best size by trying all, not by the formula that has it."""
     sizes = np.geomspace(1e6, 1e13, 20_001)
-    best = float(sizes[np.argmin(take(law.law_loss, known, n_active=sizes, pretrain_tokens=compute / 6 / sizes))])
-    assert take(eq.tokens_worth, known, n_active=best, pretrain_tokens=compute / 6 / best) == pytest.approx(1, abs=2e-3)
+    best = float(sizes[np.argmin(law.law_loss(known, n_active=sizes, pretrain_tokens=compute / 6 / sizes))])
+    assert eq.tokens_worth(known, n_active=best, pretrain_tokens=compute / 6 / best) == pytest.approx(1, abs=2e-3)
 
 
 # --- plateaus ---------------------------------------------------------------------------------------------------------
@@ -134,13 +133,11 @@ def test_a_curve_without_noise_is_found_again():
     """The formula's own constants come back; and its score is the curve, at every number of tokens."""
     tokens = tuple(np.geomspace(2e10, 3e12, 7))
     noise = 1e-3 * np.array([1, -1, 0, 1, -1, 1, -1])
-    fit = simulation.Fit(
-        simulation.Points(tokens, tuple(take(eq.score, CURVE, pretrain_tokens=np.array(tokens)) + noise))
-    )
+    fit = simulation.Fit(simulation.Points(tokens, tuple(eq.score(CURVE, pretrain_tokens=np.array(tokens)) + noise)))
     assert fit.known == pytest.approx(CURVE, rel=0.02)
     for each in (1e11, 1e12, 1e13):
-        assert fit.score(each).best == pytest.approx(take(eq.score, fit.known, pretrain_tokens=each), abs=1e-9)
-        assert fit.score(each).best == pytest.approx(take(eq.score, CURVE, pretrain_tokens=each), abs=1e-3)
+        assert fit.score(each).best == pytest.approx(eq.score(fit.known, pretrain_tokens=each), abs=1e-9)
+        assert fit.score(each).best == pytest.approx(eq.score(CURVE, pretrain_tokens=each), abs=1e-3)
     assert 0.69 < fit.limit.low < 0.7 < fit.limit.high < 0.71 and not fit.allows(0)
     assert fit.score(1e30).best < fit.limit.best
 
@@ -151,8 +148,8 @@ def covered(points=7, noise=0.004, times=200, seed=5):
     """
     rng, hits = np.random.default_rng(seed), np.zeros(3)
     tokens = np.geomspace(2e10, 3e12, points)
-    truth = take(eq.score, CURVE, pretrain_tokens=tokens)
-    far, gain = take(eq.score, CURVE, pretrain_tokens=1e13), take(eq.score, CURVE, pretrain_tokens=6e12) - truth[-1]
+    truth = eq.score(CURVE, pretrain_tokens=tokens)
+    far, gain = eq.score(CURVE, pretrain_tokens=1e13), eq.score(CURVE, pretrain_tokens=6e12) - truth[-1]
     for _ in range(times):
         fit = simulation.Fit(simulation.Points(tuple(tokens), tuple(truth + rng.normal(0, noise, points))))
         ranges = (fit.limit, CURVE["score_limit"]), (fit.score(1e13), far), (fit.gain(3e12), gain)
@@ -190,7 +187,7 @@ def test_a_plateau_would_be_seen():
     """
     tokens, rng, found = simulation.checkpoints("LLäMmlein 1B").tokens, np.random.default_rng(1), []
     level = {"score_limit": 0.685, "score_gap": 0.685 - 0.631, "score_power": 2.0, "token_scale": tokens[0]}
-    scores = take(eq.score, level, pretrain_tokens=np.array(tokens))
+    scores = eq.score(level, pretrain_tokens=np.array(tokens))
     for _ in range(100):
         found.append(simulation.Fit(simulation.Points(tokens, tuple(scores + rng.normal(0, 0.003, 5)))).allows(0))
     assert sum(found) <= 10

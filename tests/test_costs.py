@@ -29,7 +29,7 @@ from vegalite import breaches
 from blackboard import notation
 from blackboard.catalogue import measurement, price
 from blackboard.explorable import VEGALITE
-from blackboard.formula import dimension, take
+from blackboard.formula import dimension
 from blackboard.notation import latex
 from blackboard.paging.equations import hit_rate_turns
 from blackboard.reference import cost_charts, costs
@@ -136,9 +136,9 @@ def test_hits_are_the_common_heads_of_real_prompts(load):
 def test_counting_and_closed_forms_agree(load, turns):
     made = costs.requests(replace(load, turns=turns))
     at = {"turns": turns, "start_context": load.start, "turn_growth": load.growth}
-    assert sum(r.prompt for r in made) == take(costs.sent, at)
-    assert sum(r.new for r in made) == take(costs.written, at) == made[-1].prompt
-    assert sum(r.hit for r in made) / sum(r.prompt for r in made) == pytest.approx(take(hit_rate_turns, at))
+    assert sum(r.prompt for r in made) == costs.sent(at)
+    assert sum(r.new for r in made) == costs.written(at) == made[-1].prompt
+    assert sum(r.hit for r in made) / sum(r.prompt for r in made) == pytest.approx(hit_rate_turns(at))
 
 
 @pytest.mark.parametrize("cached", [True, False])

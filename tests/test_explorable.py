@@ -267,7 +267,7 @@ def test_menus_bind_the_case():
         ("n_active",),
         twice="2 * n_active",
     )
-    expected = {name: RUNNING.symbols[name] for name in names} | {"twice": 2 * RUNNING.symbols["n_active"]}
+    expected = {name: RUNNING.symbols()[name] for name in names} | {"twice": 2 * RUNNING.symbols()["n_active"]}
     assert signals(params, *names, "twice") == pytest.approx(expected, rel=1e-12)
 
 
@@ -276,7 +276,7 @@ def test_menus_may_lack_a_model_or_a_system():
     systems, models = menus.given(RUNNING, systems=[RUNNING.system]), menus.given(RUNNING, models=[RUNNING.model])
     assert bound(systems) == ["system", "precision"] and bound(models) == ["model", "precision"]
     for params, names in ((systems, ("flops", "bytes_per_param")), (models, ("n_total", "bytes_per_param"))):
-        assert signals(params, *names) == pytest.approx({name: RUNNING.symbols[name] for name in names}, rel=1e-12)
+        assert signals(params, *names) == pytest.approx({name: RUNNING.symbols()[name] for name in names}, rel=1e-12)
 
 
 def test_menus_refuse_what_the_catalogue_lacks():

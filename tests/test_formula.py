@@ -15,7 +15,16 @@ from hypothesis import strategies as st
 from blackboard import notation
 from blackboard.batching import equations as eq
 from blackboard.catalogue import chip, model, system
-from blackboard.formula import IDEAL, Calibration, Formula, FormulaError, Given, UnknownSymbol, formulas
+from blackboard.formula import (
+    IDEAL,
+    BoundFormula,
+    Calibration,
+    Formula,
+    FormulaError,
+    UnknownSymbol,
+    _Compiled,
+    formulas,
+)
 from blackboard.units import Quantity, UnitError
 
 ALL = list(formulas.values())
@@ -73,7 +82,7 @@ def test_scalar_array_sympy_and_bound_values_agree(formula):
         values = [formula(**p), together[index]]
         if index < 4:  # binding takes SymPy's time; each symbol is once bound and once left free
             halves = (dict(list(p.items())[::2]), dict(list(p.items())[1::2]))
-            values += [formula.given(**one)(**other) for one, other in (halves, halves[::-1])]
+            values += [formula.bind(**one)(**other) for one, other in (halves, halves[::-1])]
         for value in values:
             assert math.isclose(value, exact, rel_tol=1e-13, abs_tol=slack(formula))
 
@@ -141,7 +150,7 @@ def test_quantities_are_converted_at_the_door():
 def test_bad_values_are_named(name, value):
     for call in (
         lambda: eq.step_time(**{**X, name: value}),
-        lambda: eq.step_time.given(**{k: v for k, v in X.items() if k != name})(**{name: value}),
+        lambda: eq.step_time.bind(**{k: v for k, v in X.items() if k != name})(**{name: value}),
     ):
         with pytest.raises(FormulaError, match=name):
             call()
@@ -153,9 +162,9 @@ def test_symbols_are_checked():
     with pytest.raises(UnknownSymbol, match="also needs context"):
         eq.step_time(**{k: v for k, v in X.items() if k != "context"})
     with pytest.raises(UnknownSymbol, match="also needs batch"):
-        eq.step_time.given(**{k: v for k, v in X.items() if k != "batch"})()
+        eq.step_time.bind(**{k: v for k, v in X.items() if k != "batch"})()
     with pytest.raises(UnknownSymbol, match="'nope'"):
-        eq.step_time.given(nope=1)
+        eq.step_time.bind(nope=1)
     with pytest.raises(UnknownSymbol, match="there are: batching.compute_time"):
         formulas["batching.nope"]
     with pytest.raises(notation.UndeclaredSymbol, match="bandwidth"):
@@ -185,8 +194,8 @@ def test_a_formula_refuses_what_does_not_follow():
 
 
 def test_specs_bind_by_name():
-    at = eq.step_time.given(model("deepseek-v3"), system("gb200-nvl72"))
-    assert isinstance(at, Given) and at.free == ("batch", "context")
+    at = eq.step_time.bind(model("deepseek-v3"), system("gb200-nvl72"))
+    assert isinstance(at, BoundFormula) and at.free == ("batch", "context")
     by_hand = eq.step_time(
         batch=64,
         context=4096,
@@ -194,10 +203,10 @@ def test_specs_bind_by_name():
         **{k: v for k, v in system("gb200-nvl72").symbols("fp8").items() if k in ("flops", "bandwidth")},
     )
     assert at(batch=64, context=4096) == by_hand
-    fp4 = eq.step_time.given(model("deepseek-v3"), system("gb200-nvl72"), precision="fp4")
+    fp4 = eq.step_time.bind(model("deepseek-v3"), system("gb200-nvl72"), precision="fp4")
     assert fp4(batch=1, context=0) * 2 == pytest.approx(at(batch=1, context=0))
     assert "batch" in repr(at) and at.bound["n_total"] == model("deepseek-v3").n_total
-    assert set(eq.critical_batch.given(chip("h100-sxm"), precision="fp8").free) == {
+    assert set(eq.critical_batch.bind(chip("h100-sxm"), precision="fp8").free) == {
         "n_active",
         "n_total",
         "bytes_per_param",
@@ -253,13 +262,11 @@ def test_every_argument_changes_the_answer():
 
 def test_symbols_that_a_formula_does_not_need_are_no_slow_call(monkeypatch):
     """A model's and a chip's symbols, of which a formula takes some, are not made into arrays; wrong ones are told."""
-    from blackboard.batching.equations import kv_time
-
     known = {"batch": 2, "context": 10, "kv_bytes_per_token": 5, "bandwidth": 50, "top_k": 8, "layers": 61.0}
-    assert kv_time(**known | {"top_k": [8, 4]}).shape == (2,)
-    monkeypatch.setattr(type(kv_time), "_broadcast", lambda self, values: values)
-    assert kv_time(**known) == 2.0
-    assert kv_time(**known | {"top_k": -1})["top_k"] == -1
+    assert eq.kv_time(**known | {"top_k": [8, 4]}).shape == (2,)
+    monkeypatch.setattr(_Compiled, "_broadcast", lambda self, values: values)
+    assert eq.kv_time(**known) == 2.0
+    assert eq.kv_time(**known | {"top_k": -1})["top_k"] == -1
 
 
 def test_roots_are_printed_under_one_root_with_what_divides_below():

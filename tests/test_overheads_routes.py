@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from blackboard.batching import equations as step
 from blackboard.catalogue import chip, measurement, model
-from blackboard.formula import take
 from blackboard.overheads import equations as eq
 from blackboard.overheads import explorables, implied, kernels
 from blackboard.overheads import simulation as sim
@@ -77,13 +76,13 @@ def test_a_host_that_waits_pays_for_unevenness():
 def test_eager_and_graph_times_are_those_of_the_queue(case, batch):
     """As many even kernels as the case has, each with its gap, launched and replayed."""
     count = case["kernels"]
-    each = [take(step.step_time, case, batch=batch) / count] * count
+    each = [step.step_time(case, batch=batch) / count] * count
     with_gap = [time + case["kernel_gap"] for time in each]
     eager = sim.per_step(with_gap, case["launch_time"])
     graph = sim.replayed(each, case["replay_time"], case["kernel_gap"]).time
-    assert take(eq.eager_time, case, batch=batch) == pytest.approx(eager, rel=1e-9)
-    assert take(eq.graph_time, case, batch=batch) == pytest.approx(graph, rel=1e-9)
-    assert take(eq.graph_gain, case, batch=batch) == pytest.approx(eager / graph, rel=1e-9)
+    assert eq.eager_time(case, batch=batch) == pytest.approx(eager, rel=1e-9)
+    assert eq.graph_time(case, batch=batch) == pytest.approx(graph, rel=1e-9)
+    assert eq.graph_gain(case, batch=batch) == pytest.approx(eager / graph, rel=1e-9)
 
 
 @CASES
@@ -95,14 +94,14 @@ def test_the_batch_that_hides_launches_is_found_by_trying(case):
     )
     waits = lambda batch: reads(batch) + case["kernels"] * case["kernel_gap"] < case["kernels"] * case["launch_time"]
     if not waits(0):
-        assert take(eq.bytes_launch, case) <= case["n_total"] * case["bytes_per_param"]
+        assert eq.bytes_launch(case) <= case["n_total"] * case["bytes_per_param"]
         return
     low, high = 0.0, 1e6
     for _ in range(80):
         middle = (low + high) / 2
         low, high = (middle, high) if waits(middle) else (low, middle)
-    assert take(eq.batch_launch, case) == pytest.approx(low, rel=1e-6)
-    assert take(eq.bytes_launch, case) == pytest.approx(reads(low) * case["bandwidth"], rel=1e-6)
+    assert eq.batch_launch(case) == pytest.approx(low, rel=1e-6)
+    assert eq.bytes_launch(case) == pytest.approx(reads(low) * case["bandwidth"], rel=1e-6)
 
 
 @pytest.mark.parametrize("batch", [256, 4_000, 11_000, 40_000])
@@ -111,14 +110,14 @@ def test_a_step_that_sends_in_turn_is_a_queue_with_kernels_that_send(batch):
     them.
     """
     known, (eager, captured) = implied.rack(), implied.in_turn(implied.rack(), batch)
-    sends = take(racks.comm_time, known, tokens_per_chip=batch / known["chips"], micro_batches=1)
+    sends = racks.comm_time(known, tokens_per_chip=batch / known["chips"], micro_batches=1)
     count, sending = known["kernels"], 2 * int(known["layers"])
     each = [
-        take(step.step_time, known, batch=batch) / count
+        step.step_time(known, batch=batch) / count
         + (sends / sending if n % (count // sending) == 0 and n < sending * (count // sending) else 0)
         for n in range(count)
     ]
-    assert sum(each) == pytest.approx(take(step.step_time, known, batch=batch) + sends)
+    assert sum(each) == pytest.approx(step.step_time(known, batch=batch) + sends)
     assert eager == pytest.approx(
         sim.per_step([time + known["kernel_gap"] for time in each], known["launch_time"]), rel=0.01
     )
@@ -129,10 +128,9 @@ def test_sending_hides_launches_earlier_than_computing_alone():
     """From the batch found, the device takes longer; reading binds there, so it is a linear equation."""
     known = implied.rack()
     one = {
-        name: take(formula, known, batch=1)
-        for name, formula in (("reads", step.kv_time), ("multiplies", step.compute_time))
+        name: formula(known, batch=1) for name, formula in (("reads", step.kv_time), ("multiplies", step.compute_time))
     }
-    sends = take(racks.comm_time, known, tokens_per_chip=1 / known["chips"], micro_batches=1)
+    sends = racks.comm_time(known, tokens_per_chip=1 / known["chips"], micro_batches=1)
     spare = known["kernels"] * (known["launch_time"] - known["kernel_gap"]) - implied.floor_time(known)
     found = implied.hidden_from(known)
     assert (
@@ -157,9 +155,7 @@ def test_more_chips_make_a_step_wait_for_its_host():
     """
     one, eight = implied.llama(1), implied.llama(8)
     assert eight["kernels"] == one["kernels"] + 2 * model("llama-2-7b").layers  # two sums over the chips a layer
-    assert take(eq.bytes_launch, eight) == pytest.approx(
-        8 * take(eq.bytes_launch, one) * eight["kernels"] / one["kernels"]
-    )
+    assert eq.bytes_launch(eight) == pytest.approx(8 * eq.bytes_launch(one) * eight["kernels"] / one["kernels"])
 
 
 def test_an_a100_whose_memory_is_full_just_hides_the_eager_launches():
@@ -169,12 +165,7 @@ def test_an_a100_whose_memory_is_full_just_hides_the_eager_launches():
     known = implied.llama()
     assert known["kernels"] * known["launch_time"] == pytest.approx(chip("a100-80gb").drain_time(), rel=2e-3)
     eight = implied.llama(8)
-    assert (
-        0.95
-        < take(eq.batch_launch, known) / take(batch_fits, known)
-        < 1
-        < take(eq.batch_launch, eight) / take(batch_fits, eight)
-    )
+    assert 0.95 < eq.batch_launch(known) / batch_fits(known) < 1 < eq.batch_launch(eight) / batch_fits(eight)
 
 
 # --- published: launches ----------------------------------------------------------------------------------------------
@@ -362,9 +353,9 @@ def test_a_chain_is_a_queue_of_kernels(ops, size, launch, bandwidth):
     """The formula's chain in the long run, unfused and fused, is what the queue takes per chain."""
     each = 2 * size / bandwidth
     known = {"fused_ops": float(ops), "vector_bytes": size, "launch_time": launch, "chip_bandwidth": bandwidth}
-    assert take(eq.chain_time, known) == pytest.approx(sim.per_step([each] * ops, launch), rel=1e-6)
-    assert take(eq.fused_time, known) == pytest.approx(sim.per_step([each], launch), rel=1e-6)
-    even = take(eq.vector_launch, known)
+    assert eq.chain_time(known) == pytest.approx(sim.per_step([each] * ops, launch), rel=1e-6)
+    assert eq.fused_time(known) == pytest.approx(sim.per_step([each], launch), rel=1e-6)
+    even = eq.vector_launch(known)
     assert 2 * even / bandwidth == pytest.approx(launch, rel=1e-12)
 
 
@@ -461,15 +452,15 @@ def test_two_phases_alternate_without_waste(compute, send):
 def test_serial_and_overlapped_times_are_those_of_schedules(case, tokens):
     """61 layers written out; filling and draining add at most one layer's share."""
     known = case | {"batch": tokens * case["chips"]}
-    known["t_comm"] = take(racks.comm_time, known, tokens_per_chip=tokens, micro_batches=1)
+    known["t_comm"] = racks.comm_time(known, tokens_per_chip=tokens, micro_batches=1)
     parts = {"compute": step.compute_time, "weights": step.weight_time, "cache": step.kv_time}
-    times = {name: take(formula, known) for name, formula in parts.items()} | {"send": known["t_comm"]}
+    times = {name: formula(known) for name, formula in parts.items()} | {"send": known["t_comm"]}
     layers = int(known["layers"])
-    assert take(eq.serial_time, known) == pytest.approx(sim.step_in_halves(layers, **times, halves=1), rel=1e-9)
-    run, theory = sim.step_in_halves(layers, **times), take(eq.overlap_time, known)
+    assert eq.serial_time(known) == pytest.approx(sim.step_in_halves(layers, **times, halves=1), rel=1e-9)
+    run, theory = sim.step_in_halves(layers, **times), eq.overlap_time(known)
     assert theory <= run * (1 + 1e-12) and run <= theory * (1 + 1 / layers)
-    assert take(eq.overlap_gain, known) == pytest.approx(take(eq.serial_time, known) / theory, rel=1e-12)
-    assert take(eq.overlap_gain, known) <= 2
+    assert eq.overlap_gain(known) == pytest.approx(eq.serial_time(known) / theory, rel=1e-12)
+    assert eq.overlap_gain(known) <= 2
 
 
 @pytest.mark.parametrize("case", [implied.sglang(), implied.rack()], ids=["72 H100", "NVL72"])
@@ -478,15 +469,15 @@ def test_the_turning_batch_is_found_on_the_schedule(case):
 
     def faster(tokens):
         known = case | {"batch": tokens * case["chips"]}
-        send = take(racks.comm_time, known, tokens_per_chip=tokens, micro_batches=1)
-        times = [take(formula, known) for formula in (step.compute_time, step.weight_time, step.kv_time)]
+        send = racks.comm_time(known, tokens_per_chip=tokens, micro_batches=1)
+        times = [formula(known) for formula in (step.compute_time, step.weight_time, step.kv_time)]
         return sim.step_in_halves(2_000, *times, send) < sim.step_in_halves(2_000, *times, send, halves=1)
 
     low, high = 1.0, 1_000.0
     for _ in range(12):
         middle = math.sqrt(low * high)
         low, high = (low, middle) if faster(middle) else (middle, high)
-    assert take(eq.batch_overlap, case) / case["chips"] == pytest.approx(low, rel=0.02)
+    assert eq.batch_overlap(case) / case["chips"] == pytest.approx(low, rel=0.02)
 
 
 def test_gain_at_the_limits():
@@ -503,7 +494,7 @@ def test_gain_at_the_limits():
         "context": 1e-9,
         "kv_bytes_per_token": 1,
     }
-    gain = lambda **changed: take(eq.overlap_gain, known | changed)
+    gain = lambda **changed: eq.overlap_gain(known | changed)
     assert (
         gain(t_comm=1e-12) == pytest.approx(0.5)
         and gain(t_comm=1.0) == pytest.approx(1)

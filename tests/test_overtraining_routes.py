@@ -13,7 +13,7 @@ from test_explorable import signals
 
 from blackboard import practice
 from blackboard.catalogue import chip, measurement, model
-from blackboard.formula import FormulaError, take
+from blackboard.formula import FormulaError
 from blackboard.overtraining import equations as eq
 from blackboard.overtraining import explorables, figures, numbers, simulation
 
@@ -115,23 +115,23 @@ def lives(count=30):
 
 def test_shares_are_of_one_whole():
     for life in lives():
-        parts = {name: take(share, life) for name, share in eq.SHARES.items()}
+        parts = {name: share(life) for name, share in eq.SHARES.items()}
         assert sum(parts.values()) == pytest.approx(1, rel=1e-12)
-        assert {name: take(share, life, n_active=1e9) for name, share in eq.SHARES.items()} == pytest.approx(
+        assert {name: share(life, n_active=1e9) for name, share in eq.SHARES.items()} == pytest.approx(
             parts, rel=1e-12
         ), "size does not matter"
-        more = take(eq.SHARES["inference"], life, inference_tokens=2 * life["inference_tokens"])
+        more = eq.SHARES["inference"](life, inference_tokens=2 * life["inference_tokens"])
         assert parts["inference"] < more < 2 * parts["inference"]
 
 
 def test_coefficients_make_costs_equal():
     for life in lives():
         even = life | {
-            "rl_tokens": life["pretrain_tokens"] / take(eq.rl_coefficient, life),
-            "inference_tokens": life["pretrain_tokens"] / take(eq.inference_coefficient, life),
+            "rl_tokens": life["pretrain_tokens"] / eq.rl_coefficient(life),
+            "inference_tokens": life["pretrain_tokens"] / eq.inference_coefficient(life),
         }
-        assert [take(share, even) for share in eq.SHARES.values()] == pytest.approx([1 / 3] * 3, rel=1e-12)
-        assert take(eq.total_compute, even) == pytest.approx(18 * even["n_active"] * even["pretrain_tokens"], rel=1e-12)
+        assert [share(even) for share in eq.SHARES.values()] == pytest.approx([1 / 3] * 3, rel=1e-12)
+        assert eq.total_compute(even) == pytest.approx(18 * even["n_active"] * even["pretrain_tokens"], rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -145,15 +145,15 @@ def test_coefficients_of_the_sheet(rl_flop, efficiency, alpha, beta):
 
 def test_the_lectures_tokens():
     board = numbers.BOARD
-    assert take(eq.tokens_served, board, world_rate=500e6) == 2.592e15 and take(
-        eq.tokens_served, board
-    ) == 2.592e14 == take(eq.tokens_served, board, world_rate=500e6, family=10)
-    assert take(eq.chinchilla_tokens, board) == 2e12
-    found = [take(eq.overtraining, board, pretrain_tokens=tokens) for tokens in (2.592e14, 200e12, 150e12)]
+    assert eq.tokens_served(board, world_rate=500e6) == 2.592e15 and eq.tokens_served(
+        board
+    ) == 2.592e14 == eq.tokens_served(board, world_rate=500e6, family=10)
+    assert eq.chinchilla_tokens(board) == 2e12
+    found = [eq.overtraining(board, pretrain_tokens=tokens) for tokens in (2.592e14, 200e12, 150e12)]
     assert found == pytest.approx([129.6, 100, 75], rel=1e-12)
-    assert take(eq.pretrain_compute, board, pretrain_tokens=200e12) == pytest.approx(1.2e26, rel=1e-12)
+    assert eq.pretrain_compute(board, pretrain_tokens=200e12) == pytest.approx(1.2e26, rel=1e-12)
     seconds = sum(5e7 * 3600 for _ in range(60 * 24))  # hour by hour
-    assert take(eq.tokens_served, board) == pytest.approx(seconds, rel=1e-12)
+    assert eq.tokens_served(board) == pytest.approx(seconds, rel=1e-12)
 
 
 # --- where costs balance ----------------------------------------------------------------------------------------------
@@ -196,9 +196,9 @@ def test_the_best_size_for_a_compute_is_found_by_search(law):
         assert found.n_active == pytest.approx(
             grid[np.argmin(simulation.loss_of(grid, compute / (6 * grid), law))], rel=2e-4
         )
-        assert take(eq.best_size, law, compute_budget=compute) == pytest.approx(found.n_active, rel=1e-5)
-        assert take(eq.best_tokens, law, n_active=found.n_active) == pytest.approx(found.tokens, rel=1e-5)
-        assert take(eq.law_loss, law, n_active=found.n_active, pretrain_tokens=found.tokens) == pytest.approx(
+        assert eq.best_size(law, compute_budget=compute) == pytest.approx(found.n_active, rel=1e-5)
+        assert eq.best_tokens(law, n_active=found.n_active) == pytest.approx(found.tokens, rel=1e-5)
+        assert eq.law_loss(law, n_active=found.n_active, pretrain_tokens=found.tokens) == pytest.approx(
             simulation.loss_of(*found[:2], law), rel=1e-12
         )
 
@@ -209,7 +209,7 @@ def test_how_far_the_fits_are_from_the_papers_table():
     """
     rows = measurement("chinchilla_table3").records()
     far = {
-        name: [take(eq.best_size, law, compute_budget=row["compute_FLOP"]) / row["n_total"] for row in rows]
+        name: [eq.best_size(law, compute_budget=row["compute_FLOP"]) / row["n_total"] for row in rows]
         for name, law in LAWS.items()
     }
     assert all(0.9 < ratio < 1.25 for ratio in far["Besiroglu"])
@@ -223,11 +223,11 @@ def test_how_far_the_fits_are_from_the_papers_table():
 def test_tokens_for_a_loss_reach_it(law):
     for size in (8e9, 70e9, 1e12):
         for tokens in (1e11, 1e13):
-            loss = take(eq.law_loss, law, n_active=size, pretrain_tokens=tokens)
-            assert take(eq.tokens_for_loss, law, n_active=size, loss=loss) == pytest.approx(tokens, rel=1e-9)
+            loss = eq.law_loss(law, n_active=size, pretrain_tokens=tokens)
+            assert eq.tokens_for_loss(law, n_active=size, loss=loss) == pytest.approx(tokens, rel=1e-9)
             assert simulation.tokens_to(loss, size, law) == pytest.approx(tokens, rel=1e-9)
     with pytest.raises(FormulaError, match="holds only where"):
-        take(eq.tokens_for_loss, law, n_active=1e8, loss=loss)
+        eq.tokens_for_loss(law, n_active=1e8, loss=loss)
     assert simulation.tokens_to(loss, 1e8, law) == math.inf
 
 
@@ -254,19 +254,19 @@ def test_the_refit_serves_more_of_its_life(served, size, share):
 @pytest.mark.parametrize("served, efficiency", [(2e12, 1), (2e14, 1), (2e14, 0.3), (1e16, 0.1)])
 def test_the_least_lifetime_cost_by_three_routes(law, served, efficiency):
     """The search, a grid of the formulas, and the condition of the least."""
-    loss = take(eq.law_loss, law, n_active=100e9, pretrain_tokens=take(eq.best_tokens, law, n_active=100e9))
+    loss = eq.law_loss(law, n_active=100e9, pretrain_tokens=eq.best_tokens(law, n_active=100e9))
     assert loss == pytest.approx(as_good(law, 100e9), rel=1e-7)  # a search for a least knows half of the digits
     found = simulation.best(loss, served, law, efficiency)
     grid = np.geomspace(1e9, 1e12, 400_001)
     grid = grid[law["loss_floor"] + law["loss_size"] * grid ** -law["size_power"] < loss]
-    tokens = take(eq.tokens_for_loss, law, n_active=grid, loss=loss)
+    tokens = eq.tokens_for_loss(law, n_active=grid, loss=loss)
     cost = eq.pretrain_compute(n_active=grid, pretrain_tokens=tokens) + eq.inference_compute(
         n_active=grid, inference_tokens=served, decode_efficiency=efficiency
     )
     assert grid[np.argmin(cost)] == pytest.approx(found.n_active, rel=5e-5) and cost.min() == pytest.approx(
         found.total, rel=1e-8
     )
-    ratio = take(eq.inference_over_training, law, n_active=found.n_active, pretrain_tokens=found.tokens)
+    ratio = eq.inference_over_training(law, n_active=found.n_active, pretrain_tokens=found.tokens)
     assert ratio == pytest.approx(found.inference / found.training, rel=1e-4)
 
 
@@ -480,5 +480,5 @@ def test_without_context_only_multiplying_counts():
             "decode_efficiency": 1,
             "rl_tokens": 0,
         }
-        assert take(eq.lifetime_with_kv, known) == pytest.approx(take(eq.total_compute, known), rel=1e-12)
-        assert take(eq.lifetime_with_kv, known, context=1e6) >= take(eq.lifetime_with_kv, known)
+        assert eq.lifetime_with_kv(known) == pytest.approx(eq.total_compute(known), rel=1e-12)
+        assert eq.lifetime_with_kv(known, context=1e6) >= eq.lifetime_with_kv(known)

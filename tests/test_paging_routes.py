@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 from blackboard.batching import equations as step
 from blackboard.catalogue import measurement, model, price
-from blackboard.formula import take
 from blackboard.paging import equations as eq
 from blackboard.paging import simulation
 from blackboard.paging.allocator import Allocator, OutOfRoom
@@ -69,7 +68,7 @@ def test_use_and_batch_in_blocks(tokens):
         "context": length,
     }
     assert len(memory.tables) == pytest.approx(
-        take(eq.batch_held, known, kv_use=eq.use_paged(context=length, page_tokens=tokens)), rel=0.05
+        eq.batch_held(known, kv_use=eq.use_paged(context=length, page_tokens=tokens)), rel=0.05
     )
 
 
@@ -161,7 +160,7 @@ def test_the_formulas_batch_and_the_servers():
     assert run.held == pytest.approx(HELD, rel=0.05) and run.waste == pytest.approx(
         eq.page_waste(page_tokens=16), abs=0.1
     )
-    assert take(eq.batch_held, known, kv_use=take(eq.use_paged, known)) == pytest.approx(run.batch, rel=0.05)
+    assert eq.batch_held(known, kv_use=eq.use_paged(known)) == pytest.approx(run.batch, rel=0.05)
 
 
 @POLICIES
@@ -197,13 +196,13 @@ def test_real_requests_too():
 def test_cost_with_a_slower_kernel():
     """Added up sequence by sequence; without overhead it is batching's cost."""
     known = OPT | {"context": HELD}
-    assert take(eq.paged_cost, known, batch=7, paging_overhead=0) == pytest.approx(
-        take(step.cost_per_token, known, batch=7), rel=1e-12
+    assert eq.paged_cost(known, batch=7, paging_overhead=0) == pytest.approx(
+        step.cost_per_token(known, batch=7), rel=1e-12
     )
     seconds = known["n_total"] * known["bytes_per_param"] / known["bandwidth"]
     for _ in range(30):
         seconds += 1.23 * HELD * known["kv_bytes_per_token"] / known["bandwidth"]
-    assert take(eq.paged_cost, known, batch=30, paging_overhead=0.23) == pytest.approx(
+    assert eq.paged_cost(known, batch=30, paging_overhead=0.23) == pytest.approx(
         known["rent"] * seconds / 30, rel=1e-12
     )
 
@@ -212,7 +211,7 @@ def test_the_gain_is_what_the_paper_found():
     """At the measured batches, with the slower kernel: between the published two and four times."""
     (gain,) = measurement("vllm_paging").records()
     batch = {row["system"]: row["batch"] for row in measurement("vllm_batched_requests").records(requests="ShareGPT")}
-    cost = lambda system, more: take(eq.paged_cost, OPT, context=HELD, batch=batch[system], paging_overhead=more)
+    cost = lambda system, more: eq.paged_cost(OPT, context=HELD, batch=batch[system], paging_overhead=more)
     for more in (gain["low_overhead"], gain["high_overhead"]):
         assert gain["low_gain"] < cost("Orca (Max)", 0) / cost("vLLM", more) < gain["high_gain"]
         assert 1.5 < cost("Orca (Oracle)", 0) / cost("vLLM", more) < gain["low_gain"]
@@ -242,7 +241,7 @@ def test_codex_is_where_the_closed_form_puts_it():
     for all servers: 30 turns, 20,000 tokens that all sessions share and 10,000 of its own at first, 2,048 and an
     answer of 900 a turn, "more than 95 %".
     """
-    assert take(eq.hit_rate_turns, AGENT) == pytest.approx(
+    assert eq.hit_rate_turns(AGENT) == pytest.approx(
         published["Codex on SWE-bench Pro, what the traces allow"], abs=0.01
     )
     start, growth, sent = 20_000 + 10_000, 2_048 + 900, sum(30_000 + 2_948 * turn for turn in range(30))
@@ -340,7 +339,7 @@ def test_hit_rate_of_a_cache_too_small(share):
     blocks are still to be dropped.
     """
     whole = simulation.working_set(75, *simulation.agent())
-    said = take(eq.hit_rate_room, AGENT, cache_bytes=share * whole, kv_bytes_per_token=1.0, working_set=whole)
+    said = eq.hit_rate_room(AGENT, cache_bytes=share * whole, kv_bytes_per_token=1.0, working_set=whole)
     assert -0.015 < said - simulation.agents(share * whole, "random") < 0.06
     for pauses in ("random", "long-tailed"):
         che = simulation.che(share * whole, 75, *simulation.agent(), simulation.AGENT_PAUSE, pauses)
@@ -351,7 +350,7 @@ def test_regular_pauses_are_the_worst():
     """Who comes round in turn finds nothing until all fit, and then all of it: what the formula assumes away."""
     whole = simulation.working_set(75, *simulation.agent())
     assert simulation.agents(0.8 * whole, "regular") < 0.01 < 0.5 < simulation.agents(0.8 * whole, "random")
-    assert simulation.agents(1.2 * whole, "regular") == pytest.approx(take(eq.hit_rate_turns, AGENT), abs=0.01)
+    assert simulation.agents(1.2 * whole, "regular") == pytest.approx(eq.hit_rate_turns(AGENT), abs=0.01)
 
 
 def test_routing():
@@ -386,9 +385,9 @@ def test_kv_of_layers_with_a_window(id, context):
         "entry_bytes": full.entry("bf16"),
         "context": context,
     }
-    assert take(eq.hybrid_kv, known) == pytest.approx(model(id).kv_bytes(context) / context, rel=1e-12)
+    assert eq.hybrid_kv(known) == pytest.approx(model(id).kv_bytes(context) / context, rel=1e-12)
     dense = (full.layers + slid.layers) * full.entry("bf16") * context
-    assert take(eq.hybrid_saving, known) == pytest.approx(dense / model(id).kv_bytes(context), rel=1e-12)
+    assert eq.hybrid_saving(known) == pytest.approx(dense / model(id).kv_bytes(context), rel=1e-12)
 
 
 @settings(max_examples=30)
@@ -408,11 +407,11 @@ def test_vllms_example_of_a_hybrid_model():
     """Eleven blocks, not 21; and in the long run as many times fewer as there are layers over full ones."""
     known = {"context": 112.0, "page_tokens": 16, "window": 32, "full_groups": 1, "window_groups": 2}
     assert (
-        take(eq.hybrid_blocks, known)
+        eq.hybrid_blocks(known)
         == 11
         == sum(len(str(row["block_ids"]).split()) for row in measurement("hybrid_cache_blocks").records())
     )
-    assert take(eq.hybrid_blocks, known | {"full_groups": 3, "window_groups": 0}) == 21
-    assert take(
-        eq.hybrid_saving, {"full_layers": 10, "window_layers": 52, "window": 1_024, "context": 1e9}
-    ) == pytest.approx(6.2, rel=1e-4)
+    assert eq.hybrid_blocks(known | {"full_groups": 3, "window_groups": 0}) == 21
+    assert eq.hybrid_saving({"full_layers": 10, "window_layers": 52, "window": 1_024, "context": 1e9}) == pytest.approx(
+        6.2, rel=1e-4
+    )

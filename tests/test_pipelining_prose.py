@@ -98,11 +98,11 @@ def test_memory_is_dealt_out_and_adds_up():
 
 
 def test_the_context_that_fits_fills_the_chip():
-    chips = RUNNING.symbols["chips"]
+    chips = RUNNING.symbols()["chips"]
     for stages in (1, 2, 8):
         known = {"expert_parallel": chips, "micro_batch": 5_000, "stages": stages}
-        context = RUNNING(eq.context_fits, chip_hbm=186e9, **known)
-        assert RUNNING(eq.stage_memory, context=context, **known) == pytest.approx(186e9, rel=1e-12)
+        context = eq.context_fits(RUNNING, chip_hbm=186e9, **known)
+        assert eq.stage_memory(RUNNING, context=context, **known) == pytest.approx(186e9, rel=1e-12)
 
 
 def test_a_walk_through_a_pipeline_takes_as_long_as_one_rack():

@@ -14,7 +14,6 @@ from test_explorable import vega_says
 from blackboard.batching import equations as step
 from blackboard.case import RUNNING
 from blackboard.catalogue import model, price, prices, system, tier, tiers
-from blackboard.formula import take
 from blackboard.pricing import equations as eq
 from blackboard.pricing import explorables, figures, numbers, simulation
 from blackboard.pricing.implied import FORMATS, KEPT, SIZES, architecture, caches, implied, least_uses, rent
@@ -22,7 +21,7 @@ from blackboard.units import factor
 
 MTOK = factor("USD/megatoken")
 CARDS = pytest.mark.parametrize("card", prices(), ids=lambda card: card.id)
-FILLED = RUNNING.symbols | {"batch": 500.0, "context": 3_000.0}
+FILLED = RUNNING.symbols() | {"batch": 500.0, "context": 3_000.0}
 
 
 # --- the lecture's numbers --------------------------------------------------------------------------------------------
@@ -32,11 +31,9 @@ def test_the_lectures_numbers():
     """100 billion over 200,000 at 300 multiply-adds a byte; half and twice of it; 2,048 and 4,096; five; two and three
     uses.
     """
-    assert take(eq.kv_implied, numbers.BOARD) == pytest.approx(100e9 / 300 / 200e3) == pytest.approx(1_666.7, abs=0.1)
-    assert [round(take(eq.kv_implied, numbers.BOARD, flops=f)) for f in (1200, 300)] == [833, 3_333]
-    assert (
-        take(eq.kv_of_heads, numbers.HEADS) == 2_048 and take(eq.kv_of_heads, numbers.HEADS, kv_value_bytes=2) == 4_096
-    )
+    assert eq.kv_implied(numbers.BOARD) == pytest.approx(100e9 / 300 / 200e3) == pytest.approx(1_666.7, abs=0.1)
+    assert [round(eq.kv_implied(numbers.BOARD, flops=f)) for f in (1200, 300)] == [833, 3_333]
+    assert eq.kv_of_heads(numbers.HEADS) == 2_048 and eq.kv_of_heads(numbers.HEADS, kv_value_bytes=2) == 4_096
     assert eq.decode_mfu(input_price=5, output_price=25) == 0.2 and eq.pass_ratio(memory_ratio=5, pass_tokens=5) == 1
     assert eq.uses_even(write_ratio=1.25, read_ratio=0.1) == pytest.approx(1.278, abs=5e-4)
     assert eq.uses_even(write_ratio=2, read_ratio=0.1) == pytest.approx(2.111, abs=5e-4)
@@ -46,7 +43,7 @@ def test_the_lectures_numbers():
 @pytest.mark.parametrize("id, n_active, expected", [("deepseek-v3", 37e9, 1_755), ("llama-3.1-405b", 405e9, 2_616)])
 def test_at_the_boards_300_real_models_balance_at_thousands_of_tokens(id, n_active, expected):
     board = {**numbers.BOARD, "n_active": n_active, "kv_bytes_per_token": model(id).kv_bytes_per_token()}
-    assert take(step.balanced_context, board) == pytest.approx(expected, abs=1)
+    assert step.balanced_context(board) == pytest.approx(expected, abs=1)
 
 
 def test_drain_times_put_five_minutes_and_an_hour_into_flash_and_a_disk_beyond_a_day():
@@ -75,10 +72,8 @@ def test_drain_times_put_five_minutes_and_an_hour_into_flash_and_a_disk_beyond_a
 def test_the_implied_cache_puts_the_balanced_context_at_the_step():
     for rng in map(random.Random, range(50)):
         known = {name: 10 ** rng.uniform(3, 12) for name in ("n_active", "flops", "bandwidth", "step_context")}
-        kv = take(eq.kv_implied, known)
-        assert take(step.balanced_context, known, kv_bytes_per_token=kv) == pytest.approx(
-            known["step_context"], rel=1e-12
-        )
+        kv = eq.kv_implied(known)
+        assert step.balanced_context(known, kv_bytes_per_token=kv) == pytest.approx(known["step_context"], rel=1e-12)
 
 
 def test_a_staircase_covers_the_cost_up_to_where_it_says():
@@ -95,10 +90,10 @@ def test_a_staircase_covers_the_cost_up_to_where_it_says():
 
 def test_a_finite_batch_covers_more_beyond_its_step_than_an_unlimited_one():
     """With the kink at the step, the weights' share flattens the rise."""
-    kv = take(eq.memory_ratio_of.solve("kv_bytes_per_token"), FILLED, batch=20_000, context=200e3, memory_ratio=1)
-    reach = take(eq.memory_ratio_of.solve("context"), FILLED, kv_bytes_per_token=kv, batch=20_000, memory_ratio=1.5)
+    kv = eq.memory_ratio_of.solve("kv_bytes_per_token")(FILLED, batch=20_000, context=200e3, memory_ratio=1)
+    reach = eq.memory_ratio_of.solve("context")(FILLED, kv_bytes_per_token=kv, batch=20_000, memory_ratio=1.5)
     assert reach > eq.context_covered(step_context=200e3, step_ratio=1.5) == 300e3
-    assert kv < take(eq.kv_implied, FILLED, step_context=200e3)
+    assert kv < eq.kv_implied(FILLED, step_context=200e3)
 
 
 def counted(lengths, **changed):
@@ -111,30 +106,30 @@ def counted(lengths, **changed):
 @pytest.mark.parametrize("tokens", [1, 3, 40, 2_000])
 def test_a_pass_is_counted(tokens):
     done = counted([tokens])
-    assert take(eq.pass_time, FILLED, pass_tokens=tokens) == pytest.approx(done.seconds, rel=1e-12)
-    assert take(eq.memory_ratio_of, FILLED) / tokens == pytest.approx(
+    assert eq.pass_time(FILLED, pass_tokens=tokens) == pytest.approx(done.seconds, rel=1e-12)
+    assert eq.memory_ratio_of(FILLED) / tokens == pytest.approx(
         done.read / FILLED["bandwidth"] / (done.flop / FILLED["flops"]), rel=1e-12
     )
 
 
 def test_one_token_a_pass_is_the_decode_step():
-    assert take(eq.pass_time, FILLED, pass_tokens=1) == pytest.approx(take(step.step_time, FILLED), rel=1e-12)
-    memory, compute = (take(eq.pass_time.terms[name], FILLED, pass_tokens=1) for name in ("memory", "compute"))
-    assert take(eq.memory_ratio_of, FILLED) == pytest.approx(memory / compute, rel=1e-12)
+    assert eq.pass_time(FILLED, pass_tokens=1) == pytest.approx(step.step_time(FILLED), rel=1e-12)
+    memory, compute = (eq.pass_time.terms[name](FILLED, pass_tokens=1) for name in ("memory", "compute"))
+    assert eq.memory_ratio_of(FILLED) == pytest.approx(memory / compute, rel=1e-12)
 
 
 def test_the_price_ratio_gives_back_mfu_and_context():
     """Pay for seconds: a token of a long prefill, and one decoded in a pass of its own; then read the card."""
     prompt, out = 20_000, 300
     paid = {"input_price": counted([prompt]).seconds / prompt, "output_price": counted([1] * out).seconds / out}
-    assert eq.decode_mfu(**paid) == pytest.approx(take(step.mfu, FILLED), rel=1e-9)
+    assert eq.decode_mfu(**paid) == pytest.approx(step.mfu(FILLED), rel=1e-9)
     known = {
-        "batch_critical": take(step.critical_batch, FILLED),
-        "context_balanced": take(step.balanced_context, FILLED),
+        "batch_critical": step.critical_batch(FILLED),
+        "context_balanced": step.balanced_context(FILLED),
         "batch": FILLED["batch"],
     }
     assert eq.context_implied(**paid, **known) == pytest.approx(FILLED["context"], rel=1e-9)
-    ratio = eq.pass_ratio(memory_ratio=take(eq.memory_ratio_of, FILLED), pass_tokens=1)
+    ratio = eq.pass_ratio(memory_ratio=eq.memory_ratio_of(FILLED), pass_tokens=1)
     assert paid["output_price"] / paid["input_price"] == pytest.approx(ratio, rel=1e-9)
 
 
@@ -202,19 +197,19 @@ def test_the_best_block_is_found_by_trying_all(context, selected):
 
 # --- where a cache lies -----------------------------------------------------------------------------------------------
 
-KNOWN = RUNNING.symbols | {"rent": rent().usd_per_chip_second}
-AGAIN = take(eq.remat_cost, KNOWN)
+KNOWN = RUNNING.symbols() | {"rent": rent().usd_per_chip_second}
+AGAIN = eq.remat_cost(KNOWN)
 DEVICES = {id: numbers.rented(tier(id)) for id in numbers.KEEP}
 PLACES = {id: simulation.Place(d["tier_rent"], d["tier_capacity"], d["tier_bandwidth"]) for id, d in DEVICES.items()}
 PLACES["hbm"] = simulation.Place(KNOWN["rent"] * KNOWN["chips"], KNOWN["hbm"], math.inf)
-EVEN = {id: take(eq.tier_cost.solve("hold_time"), KNOWN | d, c_cached=AGAIN) for id, d in DEVICES.items()} | {
-    "hbm": take(eq.hbm_even, KNOWN)
+EVEN = {id: eq.tier_cost.solve("hold_time")(KNOWN | d, c_cached=AGAIN) for id, d in DEVICES.items()} | {
+    "hbm": eq.hbm_even(KNOWN)
 }
 
 
 def test_rent_cancels_in_the_break_even():
     for dearer in ({**KNOWN, "rent": KNOWN["rent"] * times} for times in (0.1, 7.0)):
-        assert take(eq.hbm_hold, dearer, hold_time=EVEN["hbm"]) == pytest.approx(take(eq.remat_cost, dearer), rel=1e-12)
+        assert eq.hbm_hold(dearer, hold_time=EVEN["hbm"]) == pytest.approx(eq.remat_cost(dearer), rel=1e-12)
 
 
 @pytest.mark.parametrize("row", tiers(), ids=lambda row: row.id)
@@ -226,8 +221,8 @@ def test_held_for_its_drain_time_a_cache_costs_twice_its_way_back(row):
         "kv_bytes_per_token": 777.0,
     }
     drained = row.capacity_bytes / row.read_bytes_per_s
-    assert take(eq.tier_hold, known, hold_time=drained) == pytest.approx(take(eq.tier_retrieve, known), rel=1e-12)
-    assert take(eq.tier_cost, known, hold_time=drained) == pytest.approx(2 * take(eq.tier_retrieve, known), rel=1e-12)
+    assert eq.tier_hold(known, hold_time=drained) == pytest.approx(eq.tier_retrieve(known), rel=1e-12)
+    assert eq.tier_cost(known, hold_time=drained) == pytest.approx(2 * eq.tier_retrieve(known), rel=1e-12)
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -272,8 +267,8 @@ def test_the_cheapest_place_moves_down_the_ladder_as_gaps_grow():
         order.index(name) for name in won
     )
     for gap, name in zip(gaps, won):
-        cost = {id: take(eq.tier_cost, KNOWN | d, hold_time=gap) for id, d in DEVICES.items()} | {"recompute": AGAIN}
-        cost["hbm"] = take(eq.hbm_hold, KNOWN, hold_time=gap)
+        cost = {id: eq.tier_cost(KNOWN | d, hold_time=gap) for id, d in DEVICES.items()} | {"recompute": AGAIN}
+        cost["hbm"] = eq.hbm_hold(KNOWN, hold_time=gap)
         assert cost[name] == pytest.approx(min(cost.values()), rel=1e-12)
     places = ["hbm", *numbers.KEEP, "recompute"]
     for n, until in enumerate(numbers.cheapest().values()):
@@ -340,9 +335,9 @@ def test_the_context_that_a_ratio_implies_gives_the_ratio_back(card):
         assert (net := architecture(card)) is None or found.out_in <= 1 or bounded(net)
         return
     known = found.net.symbols("fp8") | served(card)[0].symbols("fp8")
-    star = take(step.critical_batch, known)
+    star = step.critical_batch(known)
     for context, batch in zip(found.context, (star, 2 * star, 1e9 * star)):
-        assert take(eq.memory_ratio_of, known, context=context, batch=batch) == pytest.approx(found.out_in, rel=1e-9)
+        assert eq.memory_ratio_of(known, context=context, batch=batch) == pytest.approx(found.out_in, rel=1e-9)
 
 
 def test_the_lectures_cards():
@@ -402,7 +397,7 @@ def test_the_sliders_stop_at_what_the_page_names():
             count = round((param["bind"]["max"] - param["bind"]["min"]) / param["bind"]["step"])
             stops[param["name"]] = [10 ** (param["bind"]["min"] + n * param["bind"]["step"]) for n in range(count + 1)]
     near = lambda name, value, rel: any(stop == pytest.approx(value, rel=rel) for stop in stops[name])
-    assert near("kv_bytes_per_token_exponent", RUNNING.symbols["kv_bytes_per_token"], 1e-4)
+    assert near("kv_bytes_per_token_exponent", RUNNING.symbols()["kv_bytes_per_token"], 1e-4)
     assert all(near("marked_exponent", time, 1e-4) for time in KEPT.values())
     assert near("marked_exponent", 20, 0.1) and near("marked_exponent", 3 * 3_600, 0.01)
     assert [

@@ -93,9 +93,9 @@ def test_the_ratio_of_traffic_to_multiplying_knows_no_batch():
 
     here = numbers.FP8_OUT | {"layers": numbers.moe_layers(), "micro_batches": 1}
     for batch in (1, 100, 10_000):
-        traffic = RUNNING(eq.comm_time, tokens_per_chip=batch / 72, **here)
-        ratio = RUNNING(eq.comm_ratio, **{n: here[n] for n in ("dispatch_bytes", "combine_bytes", "layers")})
-        assert traffic / RUNNING(compute_time, batch=batch) == pytest.approx(ratio, rel=1e-12)
+        traffic = eq.comm_time(RUNNING, tokens_per_chip=batch / 72, **here)
+        ratio = eq.comm_ratio(RUNNING, **{n: here[n] for n in ("dispatch_bytes", "combine_bytes", "layers")})
+        assert traffic / compute_time(RUNNING, batch=batch) == pytest.approx(ratio, rel=1e-12)
 
 
 def test_what_makes_no_sense_is_refused():

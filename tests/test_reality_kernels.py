@@ -7,7 +7,6 @@ import pytest
 from blackboard import notation
 from blackboard.batching.numbers import gemm_rows
 from blackboard.catalogue import chip, measurement, model
-from blackboard.formula import take
 from blackboard.overheads import implied
 from blackboard.racks import numbers as racks_numbers
 from blackboard.reality import equations as eq
@@ -278,7 +277,7 @@ def test_what_a_ring_sends_by_running_one(count):
     held, sent = _ring(parts)
     assert all(row == [sum(column) for column in zip(*parts)] for row in held)
     assert sent / 16 == pytest.approx(
-        take(eq.reduce_time, {"chips": count, "message": 1.0, "scale_up": 1.0, "start_time": 0.0})
+        eq.reduce_time({"chips": count, "message": 1.0, "scale_up": 1.0, "start_time": 0.0})
     )
 
 
@@ -288,16 +287,16 @@ def test_what_domains_send_by_running_them():
     inside = (chips - 1) * length / chips * 2  # a part to each other chip, and each other chip's part back out to all
     _, between = _ring([[1.0] * (length // chips)] * domains)
     machine = {"chips": chips, "racks": domains, "message": length, "start_time": 0.0}
-    assert take(eq.domains_reduce, machine, scale_up=1.0, scale_out=1e9) == pytest.approx(inside)
-    assert take(eq.domains_reduce, machine, scale_up=1e9, scale_out=1.0) == pytest.approx(between)
-    assert take(eq.domains_reduce, machine, racks=1, scale_up=1.0, scale_out=1.0) == pytest.approx(
-        take(eq.reduce_time, machine, scale_up=1.0)
+    assert eq.domains_reduce(machine, scale_up=1.0, scale_out=1e9) == pytest.approx(inside)
+    assert eq.domains_reduce(machine, scale_up=1e9, scale_out=1.0) == pytest.approx(between)
+    assert eq.domains_reduce(machine, racks=1, scale_up=1.0, scale_out=1.0) == pytest.approx(
+        eq.reduce_time(machine, scale_up=1.0)
     )
 
 
 def test_two_chips_gain_nothing_from_switches():
     at = {"chips": 2, "message": 1e6, "scale_up": 450e9, "start_time": 0.0}
-    assert take(eq.switch_reduce, at) == pytest.approx(take(eq.reduce_time, at))
+    assert eq.switch_reduce(at) == pytest.approx(eq.reduce_time(at))
 
 
 def test_the_racks_lesson_shows_the_same_rows():

@@ -18,7 +18,7 @@ from blackboard import case, catalogue
 from blackboard.architecture import Compressed, Dense, Experts, Heads, Latent, bytes_per_param
 from blackboard.batching import equations as batching
 from blackboard.datafile import UnknownId
-from blackboard.formula import IDEAL, Calibration, take
+from blackboard.formula import IDEAL, Calibration
 from blackboard.overheads import kernels
 from blackboard.pipelining.simulation import Costs, Pass, Schedule, serve, simulate
 from blackboard.racks import equations as racks
@@ -1000,7 +1000,7 @@ def test_the_running_case_of_the_batching_lesson():
         "deepseek-v3", chip="gb200-nvl72", chips=72, tensor=72, cache="tokens", batch=batch, context=1000, weights="fp8"
     )
     lesson = {
-        name: case.RUNNING(term, batch=batch)
+        name: term(case.RUNNING, batch=batch)
         for name, term in (
             ("multiply", batching.compute_time),
             ("weights", batching.weight_time),
@@ -1014,7 +1014,7 @@ def test_the_running_case_of_the_batching_lesson():
     assert p.terms["attend"] == near(
         batch * catalogue.model("deepseek-v3").attention_flop(1000) / rack.flops("bf16")
     ), "the cache is in bf16"
-    ours, theirs = max(p.resources["compute"], p.resources["memory"]), case.RUNNING(batching.step_time, batch=batch)
+    ours, theirs = max(p.resources["compute"], p.resources["memory"]), batching.step_time(case.RUNNING, batch=batch)
     assert theirs > ours > 0.997 * theirs, (
         "of the lesson's step only the embedding is missing; links are in the other lessons"
     )
@@ -1025,17 +1025,15 @@ def test_the_sparsity_lesson_touches_the_same_weights(batch):
     model = catalogue.model("deepseek-v3")
     routed = 58 * 256 * 3 * 7168 * 2048
     values = model.symbols("fp8") | {"bandwidth": H800.bandwidth, "batch": batch}
-    assert v3(batch=batch).terms["weights"] == near(
-        take(sparsity.touched_time, values) - 129_280 * 7168 / H800.bandwidth
-    )
-    assert take(sparsity.routed_params, values) == near(routed)
+    assert v3(batch=batch).terms["weights"] == near(sparsity.touched_time(values) - 129_280 * 7168 / H800.bandwidth)
+    assert sparsity.routed_params(values) == near(routed)
 
 
 def test_the_racks_lesson_sends_a_copy_for_each_expert():
     values = dict(layers=58, micro_batches=1, tokens_per_chip=64, width=7168, scale_up=900e9, **racks.FP8_OUT)
     p = predict("deepseek-v3", chip="gb200-nvl72", chips=64, expert=64, batch=64 * 64)
-    assert p.terms["expert"] == near(take(racks.comm_time, values, copies=chips_visited(expert_parallel=64, top_k=8)))
-    assert 0.75 < p.terms["expert"] / take(racks.comm_time, values, copies=9) < 0.9, (
+    assert p.terms["expert"] == near(racks.comm_time(values, copies=chips_visited(expert_parallel=64, top_k=8)))
+    assert 0.75 < p.terms["expert"] / racks.comm_time(values, copies=9) < 0.9, (
         "two experts on one chip share a copy, and the shared one is on every chip"
     )
 

@@ -83,8 +83,8 @@ def test_keeping_kv_is_the_pricing_lessons_break_even():
     from blackboard.case import RUNNING
     from blackboard.pricing.equations import hbm_even
 
-    spent = RUNNING(eq.kv_flop_spent)
-    assert RUNNING(eq.keep_even, flop_spent=spent) == pytest.approx(RUNNING(hbm_even), rel=1e-12)
+    spent = eq.kv_flop_spent(RUNNING)
+    assert eq.keep_even(RUNNING, flop_spent=spent) == pytest.approx(hbm_even(RUNNING), rel=1e-12)
 
 
 def test_what_makes_no_sense_is_refused():

@@ -52,17 +52,17 @@ def test_the_lectures_batches():
 
 
 def test_with_kv_the_batch_doubles_at_half_the_balanced_context():
-    half = RUNNING(step.balanced_context) / 2
-    assert RUNNING(step.crossing, context=half) == pytest.approx(2 * RUNNING(step.critical_batch), rel=1e-12)
+    half = step.balanced_context(RUNNING) / 2
+    assert step.crossing(RUNNING, context=half) == pytest.approx(2 * step.critical_batch(RUNNING), rel=1e-12)
     names = ("n_active", "n_total", "bytes_per_param", "flops", "bandwidth", "kv_bytes_per_token")
-    known = {name: RUNNING.symbols[name] for name in names}
-    assert crossing(context=half, **known) == math.ceil(RUNNING(step.crossing, context=half))
+    known = {name: RUNNING.symbols()[name] for name in names}
+    assert crossing(context=half, **known) == math.ceil(step.crossing(RUNNING, context=half))
     assert crossing(context=2 * half, limit=2_000_000, **known) is None
 
 
 def test_neither_size_nor_chips_matter():
-    scaled = {name: RUNNING.symbols[name] * 7 for name in ("n_active", "n_total", "flops", "bandwidth")}
-    assert RUNNING(step.critical_batch, **scaled) == pytest.approx(RUNNING(step.critical_batch), rel=1e-12)
+    scaled = {name: RUNNING.symbols()[name] * 7 for name in ("n_active", "n_total", "flops", "bandwidth")}
+    assert step.critical_batch(RUNNING, **scaled) == pytest.approx(step.critical_batch(RUNNING), rel=1e-12)
 
 
 # --- as an expert sees it --------------------------------------------------------------------------------------------
@@ -77,13 +77,13 @@ def test_tokens_per_expert_are_counted():
 def test_the_layered_step_is_the_sum_of_its_parts():
     net = model("deepseek-v3")
     experts = net.moe.layers * net.moe.experts * 3 * net.d_model * net.moe.d_ff  # counted, not inverted from the totals
-    assert RUNNING(eq.routed_params) == pytest.approx(experts, rel=1e-12)
-    rest = RUNNING.symbols["n_total"] - experts
-    rates = {name: RUNNING.symbols[name] for name in ("flops", "bandwidth", "bytes_per_param")}
+    assert eq.routed_params(RUNNING) == pytest.approx(experts, rel=1e-12)
+    rest = RUNNING.symbols()["n_total"] - experts
+    rates = {name: RUNNING.symbols()[name] for name in ("flops", "bandwidth", "bytes_per_param")}
     for batch in (1, 300, 5_584, 20_000):
         ran = simulation.step(batch, [(rest, 1.0), (experts, 8 / 256)], **rates)
-        assert RUNNING(eq.layered_time, batch=batch, n_routed=experts) == pytest.approx(ran, rel=1e-9)
-        assert ran >= RUNNING(step.step_time, batch=batch, context=0) * (1 - 1e-12), (
+        assert eq.layered_time(RUNNING, batch=batch, n_routed=experts) == pytest.approx(ran, rel=1e-9)
+        assert ran >= step.step_time(RUNNING, batch=batch, context=0) * (1 - 1e-12), (
             "the roofline of the whole is a floor"
         )
 
@@ -110,13 +110,13 @@ def test_a_straight_line_would_be_seen():
 
 
 def test_bytes_touched_count_the_touched_experts():
-    net, known = model("deepseek-v3"), RUNNING.symbols
+    net, known = model("deepseek-v3"), RUNNING.symbols()
     expert = net.moe.layers * 3 * net.d_model * net.moe.d_ff  # one expert of each layer
     rest = known["n_total"] - expert * net.moe.experts
     for batch in (1, 5, 64, 500):
         expected = rest + expert * net.moe.experts * (1 - (1 - 8 / 256) ** batch)
-        assert RUNNING(eq.bytes_touched, batch=batch) == pytest.approx(expected, rel=1e-9)
-    assert RUNNING(eq.bytes_touched, batch=1) == pytest.approx(known["n_active"], rel=1e-12)
+        assert eq.bytes_touched(RUNNING, batch=batch) == pytest.approx(expected, rel=1e-9)
+    assert eq.bytes_touched(RUNNING, batch=1) == pytest.approx(known["n_active"], rel=1e-12)
 
 
 def test_skewed_routing_touches_fewer_and_overloads_some():
@@ -181,45 +181,45 @@ def test_one_expert_is_the_dense_model():
 @pytest.mark.parametrize("context", [200, 1_000, 1_600])
 def test_the_largest_model_is_found_by_filling_memory(context):
     """Halve an interval: the weights, and the KV of the batch at which multiplying takes as long as all reading."""
-    known = RUNNING.symbols
+    known = RUNNING.symbols()
     cache = context * known["kv_bytes_per_token"]
     batch = lambda n: n / known["bandwidth"] / (2 * known["n_active"] / known["flops"] - cache / known["bandwidth"])
     low, high = 1.0, 1e15
     for _ in range(200):
         middle = low + (high - low) / 2
         low, high = (middle, high) if middle + batch(middle) * cache <= known["hbm"] else (low, middle)
-    assert RUNNING(eq.largest_model, context=context) == pytest.approx(low, rel=1e-9)
+    assert eq.largest_model(RUNNING, context=context) == pytest.approx(low, rel=1e-9)
 
 
 def test_past_the_balanced_context_weights_cost_their_share_of_memory():
     """Fill the memory with whole sequences and step through it once."""
-    known, context = RUNNING.symbols, 100_000
+    known, context = RUNNING.symbols(), 100_000
     for stored in (0.7e12, 3e12, 10e12):
         batch = (known["hbm"] - stored) / (context * known["kv_bytes_per_token"])
         slow = max(
-            RUNNING(step.memory_time, batch=batch, context=context, n_total=stored),
-            RUNNING(step.compute_time, batch=batch),
+            step.memory_time(RUNNING, batch=batch, context=context, n_total=stored),
+            step.compute_time(RUNNING, batch=batch),
         )
-        assert RUNNING(eq.long_throughput, context=context, n_total=stored) == pytest.approx(batch / slow, rel=1e-9)
+        assert eq.long_throughput(RUNNING, context=context, n_total=stored) == pytest.approx(batch / slow, rel=1e-9)
 
 
 def test_the_break_even_batch_is_found_by_trying():
     """Cost per token of a routed model and of the dense one as good, batch by batch."""
-    known, base, h, g = RUNNING.symbols, 370e6, 22.0, 3.7
+    known, base, h, g = RUNNING.symbols(), 370e6, 22.0, 3.7
     cost = lambda batch, active, stored: max(2 * batch * active / known["flops"], stored / known["bandwidth"]) / batch
     cheaper = next(b for b in range(1, 20_000) if cost(b, base, h * base) <= cost(b, g * base, g * base))
-    assert cheaper == math.ceil(RUNNING(eq.break_even, stored_growth=h, quality_gain=g))
+    assert cheaper == math.ceil(eq.break_even(RUNNING, stored_growth=h, quality_gain=g))
     assert cost(50_000, g * base, g * base) / cost(50_000, base, h * base) == pytest.approx(g)
 
 
 def test_a_batch_pays_for_its_sparsity():
     """Up to B/C more stored parameters cost no time; beyond, they do."""
-    known, batch = RUNNING.symbols, 2_000
-    limit = RUNNING(eq.free_sparsity, batch=batch)
-    time = lambda s: RUNNING(step.step_time, batch=batch, context=0, n_total=s * known["n_active"])
+    known, batch = RUNNING.symbols(), 2_000
+    limit = eq.free_sparsity(RUNNING, batch=batch)
+    time = lambda s: step.step_time(RUNNING, batch=batch, context=0, n_total=s * known["n_active"])
     assert time(limit * 0.99) == time(1.0) and time(limit * 1.01) > time(1.0)
-    limit = RUNNING(eq.free_with_kv, batch=batch)
-    time = lambda s: RUNNING(step.step_time, batch=batch, n_total=s * known["n_active"])
+    limit = eq.free_with_kv(RUNNING, batch=batch)
+    time = lambda s: step.step_time(RUNNING, batch=batch, n_total=s * known["n_active"])
     assert time(limit * 0.99) == time(limit * 0.5) and time(limit * 1.01) > time(limit * 0.99)
 
 
@@ -232,11 +232,11 @@ def test_formulas_hold_only_where_they_hold():
     with pytest.raises(FormulaError, match="holds only where"):
         eq.coverage(batch=np.arange(1, 4), experts=8, top_k=np.array([1, 8, 9]))
     with pytest.raises(FormulaError, match="holds only where"):
-        eq.coverage.given(experts=8, top_k=9)
+        eq.coverage.bind(experts=8, top_k=9)
     with pytest.raises(FormulaError, match="at most 1"):
         eq.stored_growth(routed_share=1.5, experts=4)
     with pytest.raises(FormulaError, match="holds only where"):
-        eq.batch_fits.given(model("deepseek-v3"), system("h100-8"))(context=100)
+        eq.batch_fits.bind(model("deepseek-v3"), system("h100-8"))(context=100)
 
 
 def test_printed_numbers_agree_with_an_independent_reckoning():
@@ -300,10 +300,10 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
 
 
 def test_the_case_is_the_batching_lessons():
-    assert RUNNING(step.critical_batch) == pytest.approx(
-        RUNNING(step.hardware_constant) * RUNNING(eq.sparsity), rel=1e-12
+    assert step.critical_batch(RUNNING) == pytest.approx(
+        step.hardware_constant(RUNNING) * eq.sparsity(RUNNING), rel=1e-12
     )
-    assert chip("gb200-nvl72").hardware_constant("fp8") == pytest.approx(RUNNING(step.hardware_constant), rel=1e-12)
+    assert chip("gb200-nvl72").hardware_constant("fp8") == pytest.approx(step.hardware_constant(RUNNING), rel=1e-12)
 
 
 def test_the_knees_told_are_the_ends_of_those_found():

@@ -19,7 +19,7 @@ from test_explorable import vega_says
 from blackboard.batching import equations as step
 from blackboard.case import RUNNING, Case
 from blackboard.catalogue import measurement, model
-from blackboard.formula import FormulaError, take
+from blackboard.formula import FormulaError
 from blackboard.pricing.equations import memory_ratio_of
 from blackboard.speculation import distributions as d
 from blackboard.speculation import equations as eq
@@ -201,29 +201,29 @@ def test_without_drafts_nothing_changes():
 @pytest.mark.parametrize("drafted", [1, 4, 9])
 def test_passes_are_counted(case, batch, drafted):
     """FLOPs and bytes of a pass, added up sequence by sequence."""
-    known, machine = case.symbols | {"batch": batch, "drafted": drafted}, sim.server(case.symbols)
+    known, machine = case.symbols() | {"batch": batch, "drafted": drafted}, sim.server(case.symbols())
     verify = machine.seconds(batch, drafted + 1)
-    assert take(eq.verify_time, known) == pytest.approx(verify, rel=1e-9)
-    assert take(step.step_time, known) == pytest.approx(machine.seconds(batch, 1), rel=1e-9)
-    ratio = take(memory_ratio_of, known)
+    assert eq.verify_time(known) == pytest.approx(verify, rel=1e-9)
+    assert step.step_time(known) == pytest.approx(machine.seconds(batch, 1), rel=1e-9)
+    ratio = memory_ratio_of(known)
     assert eq.verify_ratio(drafted=drafted, memory_ratio=ratio) == pytest.approx(
         verify / machine.seconds(batch, 1), rel=1e-9
     )
     small = {"draft_size": 1e9, "draft_kv": 5_000.0, "draft_context": 300.0}
     draft = sim.Server(machine.flops, machine.bandwidth, 1e9, 1e9 * known["bytes_per_param"], 5_000 * 300.0)
-    assert take(eq.draft_time, known | small) == pytest.approx(draft.seconds(batch, 1), rel=1e-9)
-    whole = take(eq.round_time, known, t_draft=take(eq.draft_time, known | small))
+    assert eq.draft_time(known | small) == pytest.approx(draft.seconds(batch, 1), rel=1e-9)
+    whole = eq.round_time(known, t_draft=eq.draft_time(known | small))
     assert whole == pytest.approx(drafted * draft.seconds(batch, 1) + verify, rel=1e-9)
-    assert take(eq.verify_compute, known) == pytest.approx((drafted + 1) * take(step.compute_time, known), rel=1e-12)
+    assert eq.verify_compute(known) == pytest.approx((drafted + 1) * step.compute_time(known), rel=1e-12)
 
 
 @CASES
 @pytest.mark.parametrize("batch", [8, 150, 1_200])
 def test_a_server_that_runs_gains_what_the_formula_says(case, batch):
-    known = case.symbols | ROUND | {"batch": batch}
-    expected = take(eq.speedup, known, memory_ratio=take(memory_ratio_of, known))
+    known = case.symbols() | ROUND | {"batch": batch}
+    expected = eq.speedup(known, memory_ratio=memory_ratio_of(known))
     tosses = max(20, 20_000 // batch)
-    assert sim.speedup(sim.server(case.symbols), batch, 4, 0.75, 0.06, tosses) == pytest.approx(expected, rel=0.03)
+    assert sim.speedup(sim.server(case.symbols()), batch, 4, 0.75, 0.06, tosses) == pytest.approx(expected, rel=0.03)
 
 
 @given(
@@ -275,7 +275,7 @@ def test_where_multiplying_binds_it_is_best_not_to_draft():
 
 def first_batch(case, drafted, refuses):
     """The first batch that a pass refuses, by halving over counted passes."""
-    low, high, at = 1, 1 << 17, case.symbols
+    low, high, at = 1, 1 << 17, case.symbols()
     seconds = lambda batch, tokens: max(
         batch * tokens * 2 * at["n_active"] / at["flops"],
         (at["n_total"] * at["bytes_per_param"] + batch * at["context"] * at["kv_bytes_per_token"]) / at["bandwidth"],
@@ -293,9 +293,9 @@ def test_the_batch_that_verifies_for_free_is_found_by_trying(case, drafted):
     tried = first_batch(
         case, drafted, lambda batch, seconds: seconds(batch, drafted + 1) > seconds(batch, 1) * (1 + 1e-12)
     )
-    assert tried == pytest.approx(case(eq.batch_free, drafted=drafted), abs=1)
-    short = case._replace(context=0)(eq.batch_free, drafted=drafted)
-    assert short * (drafted + 1) == pytest.approx(case(step.critical_batch))  # B (γ + 1) < B*
+    assert tried == pytest.approx(eq.batch_free(case, drafted=drafted), abs=1)
+    short = eq.batch_free(case._replace(context=0), drafted=drafted)
+    assert short * (drafted + 1) == pytest.approx(step.critical_batch(case))  # B (γ + 1) < B*
 
 
 @CASES
@@ -305,27 +305,27 @@ def test_the_batch_that_slows_down_is_found_by_trying(case, drafted):
     tokens = sum(0.75**n for n in range(drafted + 1))
     round_ = lambda batch, seconds: drafted * 0.06 * seconds(batch, 1) + seconds(batch, drafted + 1)
     tried = first_batch(case, drafted, lambda batch, seconds: tokens * seconds(batch, 1) < round_(batch, seconds))
-    even = take(eq.ratio_even, at)
-    assert tried == pytest.approx(case(eq.batch_even, ratio_even=even), abs=1)
+    even = eq.ratio_even(at)
+    assert tried == pytest.approx(eq.batch_even(case, ratio_even=even), abs=1)
     assert eq.speedup(**at, memory_ratio=even) == pytest.approx(1)
 
 
 @CASES
 def test_long_contexts_verify_for_free_at_any_batch(case):
     for drafted in (1, 5):
-        edge = case(eq.context_free, drafted=drafted)
-        at = lambda share: sim.server(case._replace(context=share * edge).symbols)
+        edge = eq.context_free(case, drafted=drafted)
+        at = lambda share: sim.server(case._replace(context=share * edge).symbols())
         for batch in (10, 3_000):
             assert at(1.001).seconds(batch, drafted + 1) == pytest.approx(at(1.001).seconds(batch, 1))
         assert at(0.7).seconds(60_000, drafted + 1) > 1.1 * at(0.7).seconds(60_000, 1)
 
 
 def test_the_running_case():
-    at = RUNNING.symbols
-    assert [round(RUNNING(eq.batch_free, drafted=n)) for n in (1, 3)] == [3_946, 1_635] and round(
-        RUNNING(eq.context_free, drafted=3)
+    at = RUNNING.symbols()
+    assert [round(eq.batch_free(RUNNING, drafted=n)) for n in (1, 3)] == [3_946, 1_635] and round(
+        eq.context_free(RUNNING, drafted=3)
     ) == 6_840
-    assert take(eq.context_free, at, drafted=3) == 4 * take(step.balanced_context, at)
+    assert eq.context_free(at, drafted=3) == 4 * step.balanced_context(at)
 
 
 @pytest.mark.parametrize("id", ["mixtral-8x7b", "deepseek-v3"])
@@ -337,7 +337,7 @@ def test_touched_experts_are_drawn(id, batch, drafted):
     drawn = [sim.touched(net.moe.experts, net.moe.active, tokens, 300) for tokens in (batch * (drafted + 1), batch)]
     read = [rest + one * found.value for found in drawn]
     known = net.symbols("fp8") | {"batch": batch, "drafted": drafted}
-    assert take(eq.touched_ratio, known) == pytest.approx(read[0] / read[1], rel=0.03)
+    assert eq.touched_ratio(known) == pytest.approx(read[0] / read[1], rel=0.03)
 
 
 # --- real text --------------------------------------------------------------------------------------------------------
@@ -361,7 +361,7 @@ def test_an_acceptance_that_differs_between_sequences_yields_more_than_its_mean(
     """Jensen: tokens of a round bend upwards in the acceptance; half of the batch at each end against all at the
     mean.
     """
-    machine = sim.server(RUNNING.symbols)
+    machine = sim.server(RUNNING.symbols())
     mixed = sim.serve(machine, 400, 6, [0.95] * 200 + [0.55] * 200, 0.0, 40).tokens / 16_000
     halves = statistics.mean(eq.tokens_per_round(acceptance=chance, drafted=6) for chance in (0.95, 0.55))
     assert mixed == pytest.approx(halves, rel=0.02) and halves > 1.1 * eq.tokens_per_round(acceptance=0.75, drafted=6)
@@ -369,7 +369,7 @@ def test_an_acceptance_that_differs_between_sequences_yields_more_than_its_mean(
 
 def test_served_tokens_add_up():
     """Each round of a sequence drafts so many, keeps some, and adds one."""
-    done = sim.serve(sim.server(RUNNING.symbols), 30, 4, 0.7, 0.1, 50)
+    done = sim.serve(sim.server(RUNNING.symbols()), 30, 4, 0.7, 0.1, 50)
     assert done.tokens + done.wasted == 30 * 50 * 5
 
 
@@ -535,7 +535,7 @@ def test_products_follow_the_slower_of_the_two():
 
 
 def test_the_figures_example_is_possible():
-    assert take(eq.speedup_free, figures.EXAMPLE) == pytest.approx(2.567, abs=1e-3)
+    assert eq.speedup_free(figures.EXAMPLE) == pytest.approx(2.567, abs=1e-3)
 
 
 SPEEDUPS = (
@@ -584,7 +584,7 @@ def test_the_explorable_counts_experts(batch, gains):
     """Pass by pass: each expert is read unless every token of the pass leaves it alone; between rounds and steps of
     DeepSeek-V3, by hand.
     """
-    at = RUNNING.symbols
+    at = RUNNING.symbols()
     alone = 1 - at["top_k"] / at["experts"]
     routed = (at["n_total"] - at["n_active"]) / alone
 
@@ -597,7 +597,7 @@ def test_the_explorable_counts_experts(batch, gains):
 
     counted = sum(0.8**n for n in range(5)) / (4 * 0.05 + seconds(5) / seconds(1))
     assert (
-        take(explorables.SPEEDUP, at, batch=batch, acceptance=0.8, drafted=4, draft_ratio=0.05)
+        explorables.SPEEDUP(at, batch=batch, acceptance=0.8, drafted=4, draft_ratio=0.05)
         == pytest.approx(counted)
         == pytest.approx(gains, abs=0.011)
     )
@@ -605,17 +605,15 @@ def test_the_explorable_counts_experts(batch, gains):
 
 def test_a_dense_model_is_one_expert():
     """Its weights are read whole for any number of tokens: the curve is the formula without experts."""
-    known = LLAMA.symbols | ROUND | dict(zip(("experts", "top_k"), explorables.ROUTING[LLAMA.model]))
+    known = LLAMA.symbols() | ROUND | dict(zip(("experts", "top_k"), explorables.ROUTING[LLAMA.model]))
     for batch in (1, 7, 300, 5_000):
-        ratio = take(memory_ratio_of, known, batch=batch)
-        assert take(explorables.SPEEDUP, known, batch=batch) == pytest.approx(
-            take(eq.speedup, known, memory_ratio=ratio)
-        )
+        ratio = memory_ratio_of(known, batch=batch)
+        assert explorables.SPEEDUP(known, batch=batch) == pytest.approx(eq.speedup(known, memory_ratio=ratio))
 
 
 def test_curves_end_where_memory_is_full():
     """Weights and caches of the last batch drawn are the rack's memory, or the axis ends first."""
-    at, axes = RUNNING.symbols, figures.speedup_by_batch().axes[0]
+    at, axes = RUNNING.symbols(), figures.speedup_by_batch().axes[0]
     ends = [max(line.get_xdata()) for line in axes.lines if len(line.get_xdata()) > 100]
     held = [
         at["n_total"] * at["bytes_per_param"] + end * context * at["kv_bytes_per_token"]

@@ -51,7 +51,7 @@ def formulas() -> None:
 
     net, rack = model("deepseek-v3").symbols("fp8"), system("gb200-nvl72").symbols("fp8")
     known = net | {n: rack[n] for n in ("flops", "bandwidth")} | dict(batch=256, context=1000)
-    at = step_time.given(model("deepseek-v3"), system("gb200-nvl72"))
+    at = step_time.bind(model("deepseek-v3"), system("gb200-nvl72"))
     batch, context = np.geomspace(1, 1e5, 500)[:, None], np.geomspace(1, 1e6, 500)[None, :]
     seconds = median(lambda: timeit.timeit(lambda: at(batch=batch, context=context), number=40) / 40)
     say("full step time over a grid, specialised", batch.size * context.size / seconds, "configs/s", "aim ≥ 1e8")

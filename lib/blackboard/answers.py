@@ -500,9 +500,9 @@ def rescaling(names: Sequence[str]) -> dict[str, float]:
 def calls(given: Any, points: Sequence[Mapping[str, float]]) -> list[float]:
     """The function's values at the points, computed in a child process with limits on time and memory."""
     if type(given) not in (types.FunctionType, types.BuiltinFunctionType, types.MethodType):
-        from blackboard.formula import Formula, Given
+        from blackboard.formula import BoundFormula, Formula
 
-        if type(given) not in (Formula, Given):
+        if type(given) not in (Formula, BoundFormula):
             raise Unreadable("Give a function itself, such as check(step_time), not the value it returned.")
     return _in_child(given, points) if hasattr(os, "fork") else _results(given, points)
 

@@ -6,7 +6,7 @@ Prose, figures, explorables and tests evaluate formulas on cases; RUNNING is the
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from blackboard import catalogue
 
@@ -24,20 +24,12 @@ class Case(NamedTuple):
     precision: str
     context: float
 
-    @property
-    def symbols(self) -> dict[str, float]:
+    def symbols(self, _: str | None = None) -> dict[str, float]:
         """Values by notation name, in base SI: the model's, the system's, and the context. UnknownId for an unknown id
         or rate.
         """
         model, system = catalogue.model(self.model), catalogue.system(self.system)
         return model.symbols(self.precision) | system.symbols(self.precision) | {"context": self.context}
-
-    def __call__(self, formula: Any, **values: Any):
-        """The formula's value in base SI units, with the case's symbols; `values`, numbers or arrays, go before
-        them.
-        """
-        bound = {name: value for name, value in self.symbols.items() if name in formula.free}
-        return formula(**bound | values)
 
     def __str__(self) -> str:
         machine, model = plain(catalogue.system(self.system).name), plain(catalogue.model(self.model).name)

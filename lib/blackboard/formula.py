@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import Any, NamedTuple
 
 import sympy
 from sympy.printing.jscode import jscode
@@ -83,6 +83,14 @@ def _calibrations() -> Mapping[str, float]:
     return MappingProxyType(
         {row.name: row.value or 0.0 for row in notation.table().values() if row.kind == "calibration"}
     )
+
+
+def _ideal() -> dict[sympy.Symbol, sympy.Integer]:
+    return {notation.symbol(name): sympy.Integer(value) for name, value in _calibrations().items()}
+
+
+def _efficiencies(calibration: Calibration | Mapping[str, Any]) -> Mapping[str, Any]:
+    return calibration.values if isinstance(calibration, Calibration) else calibration
 
 
 def _constants() -> dict[sympy.Symbol, sympy.Integer]:
@@ -236,77 +244,57 @@ def _number(name: str, value: Any) -> float:
 _BLOCK = 16_384  # values computed at once: 128 kB, and as much for each intermediate result
 
 
-class _Evaluable:
-    """What a Formula and a Given share: an expression of some free names, callable in three ways."""
+class _Compiled:
+    """An expression of named symbols as functions that check what they are given: of numbers, and of arrays."""
 
-    name: str
-    unit: str
-    _expr: sympy.Expr
-    _where: tuple[sympy.Basic, ...]
-
-    if TYPE_CHECKING:
-
-        def __call__(self, *args: Any, **values: Any) -> Any: ...
+    def __init__(self, name: str, expr: sympy.Expr, where: tuple[sympy.Basic, ...]):
+        self.name, self.expr, self.where = name, expr, where
 
     @cached_property
     def free(self) -> tuple[str, ...]:
-        """Names of the symbols that a call must give, in order."""
-        return tuple(sorted(s.name for s in self._expr.free_symbols))
+        return tuple(sorted(s.name for s in self.expr.free_symbols))
 
     @cached_property
-    def _fast(self):
-        return _scalar(self._expr, self.free, self._where)
+    def scalar(self):
+        return _scalar(self.expr, self.free, self.where)
 
     @cached_property
-    def _array(self):
-        return _vector(self._expr, self.free)
+    def vector(self):
+        return _vector(self.expr, self.free)
 
     @cached_property
     def _bounds(self) -> list[tuple[sympy.Basic, tuple[str, ...], Any]]:
         """Each condition a <= b with its names and the function b - a of them, printed once."""
-        named = [(condition, tuple(sorted(s.name for s in condition.free_symbols))) for condition in self._where]
+        named = [(condition, tuple(sorted(s.name for s in condition.free_symbols))) for condition in self.where]
         return [(each, names, _vector(each.rhs - each.lhs, names)) for each, names in named]
 
-    @cached_property
-    def _met(self) -> tuple[list[str], Any]:
-        """The names in the conditions, and the function of them that says whether all are met, printed once."""
-        names = sorted({s.name for condition in self._where for s in condition.free_symbols})
-        return names, sympy.lambdify([notation.symbol(name) for name in names], sympy.And(*self._where), "math")
-
-    def _evaluate(self, **values: Any):
+    def evaluate(self, values: Mapping[str, Any]):
         """The value for the free symbols: a float for numbers, a float64 array of the common shape for arrays."""
         try:
-            return self._fast(**values)
+            return self.scalar(**values)
         except _NOT_PLAIN:
             spare = values.keys() - set(self.free)  # a model's and a chip's symbols are more than a formula needs
             if spare and all(name in notation.table() and _plain(name, values[name]) for name in spare):
-                return self._evaluate(**{name: value for name, value in values.items() if name not in spare})
+                return self.evaluate({name: value for name, value in values.items() if name not in spare})
             return self._broadcast(values)
 
-    def _broadcast(self, values: dict[str, Any]):
+    def _broadcast(self, values: Mapping[str, Any]):
         """Arrays, quantities and everything wrong: explain, or compute on the common shape as float64."""
         import numpy
 
-        self._name_check(values)
+        self._check_names(values)
         arrays = {name: _checked(name, value) for name, value in values.items()}
-        self._domain_check(arrays)
+        self._check_domain(arrays)
         with numpy.errstate(over="raise", invalid="raise"):
             try:
                 shape = numpy.broadcast_shapes(*(a.shape for a in arrays.values()))
-                return (
-                    self._filled(arrays, shape) if shape else float(self._array(*(arrays[name] for name in self.free)))
-                )
+                return self._fill(arrays, shape) if shape else float(self.vector(*(arrays[n] for n in self.free)))
             except FloatingPointError as error:
                 raise FormulaError(f"{self.name}: the values overflow a double ({error})") from None
             except ValueError as error:
                 raise FormulaError(f"{self.name}: these shapes do not broadcast: {_shapes(arrays)}") from error
 
-    def holds(self, **values: float) -> bool:
-        """Whether the formula's conditions between its symbols are met by these numbers."""
-        names, met = self._met
-        return bool(met(*(values[name] for name in names)))
-
-    def _domain_check(self, arrays: dict[str, Any]) -> None:
+    def _check_domain(self, arrays: dict[str, Any]) -> None:
         """Refuse values between which a condition of the formula does not hold."""
         import numpy
 
@@ -314,7 +302,7 @@ class _Evaluable:
             if not numpy.all(room(*(arrays[n] for n in names)) >= 0):
                 raise FormulaError(f"{self.name} holds only where {condition.lhs} <= {condition.rhs}")
 
-    def _filled(self, arrays: dict[str, Any], shape: tuple[int, ...]):
+    def _fill(self, arrays: dict[str, Any], shape: tuple[int, ...]):
         """The values on a grid, computed in blocks of its first axis that stay in the processor's cache."""
         import numpy
 
@@ -323,10 +311,10 @@ class _Evaluable:
         for start in range(0, shape[0], rows):
             part = slice(start, start + rows)
             cut = lambda a: a[part] if a.ndim == len(shape) and a.shape[0] > 1 else a
-            out[part] = self._array(*(cut(arrays[name]) for name in self.free))
+            out[part] = self.vector(*(cut(arrays[name]) for name in self.free))
         return out
 
-    def _name_check(self, values: dict[str, Any]) -> None:
+    def _check_names(self, values: Mapping[str, Any]) -> None:
         for name in values:
             if name not in notation.table():
                 raise UnknownSymbol(f"{self.name} has no symbol {name!r}; it takes: {', '.join(self.free)}")
@@ -334,23 +322,23 @@ class _Evaluable:
         if missing:
             raise UnknownSymbol(f"{self.name} also needs {', '.join(missing)}; it takes: {', '.join(self.free)}")
 
-    def vega(self, **fields: str | float) -> str:
-        """The expression in the Vega expression language; a name not given stays a signal of that name."""
-        for name in fields:
-            if name not in self.free:
-                raise UnknownSymbol(f"{self.name} has no symbol {name!r}; it takes: {', '.join(self.free)}")
-        stand_in = {
-            notation.symbol(n): sympy.Symbol(f"({v})" if isinstance(v, str) else repr(float(v)))
-            for n, v in fields.items()
-        }
-        return jscode(self._expr.xreplace(stand_in)).replace("Math.", "")
-
 
 def _shapes(arrays: dict[str, Any]) -> str:
     return ", ".join(f"{name} {array.shape}" for name, array in arrays.items() if array.shape)
 
 
-class Formula(_Evaluable):
+def gather(sources: tuple[Any, ...], precision: str | None = None) -> dict[str, Any]:
+    """Values by symbol name: of mappings as they are, of catalogue rows by their `symbols()` at a precision, which is
+    that of the first model's weights unless it is given. Later sources go before earlier ones.
+    """
+    precision = precision or next((s.weights for s in sources if getattr(s, "weights", None)), None)
+    found: dict[str, Any] = {}
+    for source in sources:
+        found.update(source if isinstance(source, Mapping) else source.symbols(precision))
+    return found
+
+
+class Formula:
     """One equation with its unit, meaning, assumptions and source; calling it gives its value in base SI units."""
 
     def __init__(
@@ -368,10 +356,8 @@ class Formula(_Evaluable):
     ):
         self.name, self.says, self.assumes, self.source = name, says, tuple(assumes), source
         self.symbol, self.unit, self.typed = notation.symbol(symbol), unit, sympy.sympify(expr)
-        self._terms, self._where = (
-            dict(terms or {}),
-            tuple(c.xreplace(_constants()) for c in where),
-        )  # conditions a <= b
+        self.terms = Terms(terms or {})
+        self.where = tuple(condition.xreplace(_constants()) for condition in where)  # conditions a <= b
         self._solved: dict[str, Formula] = {}
         self._check_units()
         if register:
@@ -388,27 +374,27 @@ class Formula(_Evaluable):
             raise UnitError(f"{self.name}: declared in {self.unit}, but the expression gives {units.describe(derived)}")
 
     @cached_property
-    def full(self) -> sympy.Expr:
+    def calibrated(self) -> sympy.Expr:
         """The expression with its efficiencies and overheads, the constants of the law filled in."""
         return self.typed.xreplace(_constants())
 
     @cached_property
-    def _known(self) -> frozenset[str]:
-        """Names of all its symbols, efficiencies and overheads among them."""
-        return frozenset(s.name for s in self.full.free_symbols)
-
-    @property
-    def _ideal(self) -> sympy.Expr:
-        return self.typed.xreplace({notation.symbol(n): sympy.Integer(v) for n, v in _calibrations().items()})
-
-    @cached_property
     def expr(self) -> sympy.Expr:
         """The ideal expression: efficiencies 1, overheads 0. This is what the page shows."""
-        return self.full.xreplace({notation.symbol(n): sympy.Integer(v) for n, v in _calibrations().items()})
+        return self.calibrated.xreplace(_ideal())
+
+    @cached_property
+    def _ideal_code(self) -> _Compiled:
+        return _Compiled(self.name, self.expr, self.where)
+
+    @cached_property
+    def _calibrated_code(self) -> _Compiled:
+        return _Compiled(self.name, self.calibrated, self.where)
 
     @property
-    def _expr(self) -> sympy.Expr:
-        return self.expr
+    def free(self) -> tuple[str, ...]:
+        """Names of the symbols that a call must give, in order."""
+        return self._ideal_code.free
 
     @property
     def eq(self) -> sympy.Eq:
@@ -426,42 +412,52 @@ class Formula(_Evaluable):
     def __repr__(self) -> str:
         return f"<{self.name} [{self.unit}]: {self.symbol} = {self.expr}>"
 
-    @overload
-    def __call__(self, **values: Any) -> Any: ...
+    def __call__(
+        self,
+        *sources: Any,
+        calibration: Any = IDEAL,
+        precision: Any = None,
+        **values: Any,
+    ) -> Any:
+        """The value in base SI units: a float for numbers, a float64 array of the common shape for arrays.
 
-    @overload
-    def __call__(self, calibration: Calibration | None, **values: Any) -> Any: ...
+        `sources` are mappings or catalogue rows, whose other symbols are ignored; the calibration goes before them and
+        `values` before both. With a calibration, or a mapping of efficiencies and overheads, the calibrated expression
+        is evaluated, what is not given being ideal.
+        """
+        code = self._ideal_code
+        if calibration is not IDEAL:
+            code, sources = self._calibrated_code, (_calibrations(), *sources, _efficiencies(calibration))
+        if sources:
+            found = gather(sources, precision)
+            values = {name: found[name] for name in code.free if name in found} | values
+        if calibration is not IDEAL and not values.keys() >= set(code.free):
+            code = self.bind(calibration=calibration)._code  # an overhead of zero needs nothing that it multiplies
+        return code.evaluate(values)
 
-    def __call__(self, calibration: Calibration | None = None, **values: Any) -> Any:
-        """The value in base SI units: a float for numbers, a float64 array of the common shape for arrays."""
-        if calibration is None or not calibration.values:
-            return self._evaluate(**values)
-        return self.given(calibration=calibration)(**values)
-
-    def given(
-        self, *specs: Any, precision: str | None = None, calibration: Calibration | None = None, **values: Any
-    ) -> Given:
-        """Bind symbols: by catalogue rows (their `symbols()`), by a calibration, by value. The rest stays free."""
-        precision = precision or next((s.weights for s in specs if getattr(s, "weights", None)), None)
-        bound: dict[str, Any] = {}
-        for spec in specs:
-            bound.update(spec.symbols(precision))
-        known = self._known
+    def bind(
+        self,
+        *sources: Any,
+        calibration: Any = IDEAL,
+        precision: Any = None,
+        **values: Any,
+    ) -> BoundFormula:
+        """The same formula with fewer arguments: what the sources, the calibration and the values give is bound."""
+        known = self._calibrated_code.free
         for name in values:
             if name not in notation.table():
-                raise UnknownSymbol(f"{self.name} has no symbol {name!r}; it takes: {', '.join(sorted(known))}")
-        bound.update((calibration or IDEAL).full | values)
-        return Given(self, {n: _number(n, v) for n, v in bound.items() if n in known or n in values})
+                raise UnknownSymbol(f"{self.name} has no symbol {name!r}; it takes: {', '.join(known)}")
+        found = gather((_calibrations(), *sources, _efficiencies(calibration)), precision) | values
+        return BoundFormula(self, {name: _number(name, value) for name, value in found.items() if name in known})
 
-    @cached_property
-    def open(self) -> Open:
-        """The same formula with its efficiencies and overheads as arguments: nothing is taken to be ideal."""
-        return Open(self)
+    def holds(self, **values: float) -> bool:
+        """Whether the formula's conditions between its symbols are met by these numbers."""
+        numbers = {notation.symbol(name): sympy.Float(value) for name, value in values.items()} if self.where else {}
+        return all(bool(condition.xreplace(numbers)) for condition in self.where)
 
-    @property
-    def terms(self) -> Terms:
-        """The named parts of a sum or maximum; `terms(batch=…)` gives their values, `terms.binds(…)` the largest."""
-        return Terms(self._terms)
+    def vega(self, calibrated: Any = False, **fields: str | float) -> str:
+        """The expression in the Vega expression language; a name not given stays a signal of that name."""
+        return _vega(self._calibrated_code if calibrated else self._ideal_code, fields)
 
     def solve(self, name: str | sympy.Symbol) -> Formula:
         """The same equation solved for one of its symbols: a Formula again (of a maximum, the value that meets it)."""
@@ -473,7 +469,7 @@ class Formula(_Evaluable):
             self._solved[target.name] = Formula(
                 f"{self.name}.for_{target.name}",
                 target.name,
-                _invert(self._ideal, self.symbol, target),
+                _invert(self.typed.xreplace(_ideal()), self.symbol, target),
                 row.unit,
                 f"{row.says}, from {self.symbol.name}",
                 self.assumes,
@@ -481,6 +477,16 @@ class Formula(_Evaluable):
                 register=False,
             )
         return self._solved[target.name]
+
+
+def _vega(code: _Compiled, fields: Mapping[str, str | float]) -> str:
+    for name in fields:
+        if name not in code.free:
+            raise UnknownSymbol(f"{code.name} has no symbol {name!r}; it takes: {', '.join(code.free)}")
+    stand_in = {
+        notation.symbol(n): sympy.Symbol(f"({v})" if isinstance(v, str) else repr(float(v))) for n, v in fields.items()
+    }
+    return jscode(code.expr.xreplace(stand_in)).replace("Math.", "")
 
 
 def _invert(expr: sympy.Expr, result: sympy.Symbol, target: sympy.Symbol) -> sympy.Expr:
@@ -499,42 +505,44 @@ def _invert(expr: sympy.Expr, result: sympy.Symbol, target: sympy.Symbol) -> sym
     return sympy.expand(found[0])
 
 
-class Given(_Evaluable):
+class BoundFormula:
     """A formula with some symbols bound to numbers; only the free ones are left to give."""
 
     def __init__(self, formula: Formula, bound: Mapping[str, float]):
         self.formula, self.bound = formula, dict(bound)
         self.name, self.unit, self.says = formula.name, formula.unit, formula.says
-        values = self._floats() if formula._where else {}
-        self._where = tuple(
-            met for met in (condition.xreplace(values) for condition in formula._where) if met != sympy.true
-        )
-        if sympy.false in self._where:
-            raise FormulaError(
-                f"{self.name} holds only where {' and '.join(f'{c.lhs} <= {c.rhs}' for c in formula._where)}"
-            )
-
-    def _floats(self) -> dict[sympy.Symbol, sympy.Float]:
-        return {notation.symbol(n): sympy.Float(v, 17) for n, v in self.bound.items()}
+        if sympy.false in self._code.where:
+            told = " and ".join(f"{c.lhs} <= {c.rhs}" for c in formula.where)
+            raise FormulaError(f"{self.name} holds only where {told}")
 
     @cached_property
-    def _expr(self) -> sympy.Expr:  # made when it is asked for: numbers do not need it
-        return self.formula.full.xreplace(self._floats())
+    def _code(self) -> _Compiled:
+        values = {notation.symbol(n): sympy.Float(v, 17) for n, v in self.bound.items()}
+        where = tuple(met for c in self.formula.where if (met := c.xreplace(values)) != sympy.true)
+        return _Compiled(self.name, self.formula.calibrated.xreplace(values), where)
 
-    def __call__(self, **values: Any) -> Any:
+    @property
+    def free(self) -> tuple[str, ...]:
+        """Names of the symbols that a call must give, in order."""
+        return self._code.free
+
+    def __call__(self, *sources: Any, **values: Any) -> Any:
         """The value for the free symbols. Numbers go straight into the formula's own function, printed once."""
+        if sources:
+            values = {name: value for name, value in gather(sources).items() if name in self.free} | values
         try:
-            return self.formula.open._fast(**self._bound_of(self.formula), **values)
+            return self.formula._calibrated_code.scalar(**self.bound, **values)
         except _NOT_PLAIN:
-            return self._evaluate(**values)
+            return self._code.evaluate(values)
 
     @property
     def terms(self) -> Terms:
         """The named terms, with the same symbols bound."""
-        return Terms({name: Given(term, self._bound_of(term)) for name, term in self.formula._terms.items()})
+        return Terms({name: term.bind(self.bound) for name, term in self.formula.terms.items()})
 
-    def _bound_of(self, term: Formula) -> dict[str, float]:
-        return {name: value for name, value in self.bound.items() if name in term._known}
+    def vega(self, **fields: str | float) -> str:
+        """The expression in the Vega expression language; a name not given stays a signal of that name."""
+        return _vega(self._code, fields)
 
     def __repr__(self) -> str:
         return (
@@ -542,29 +550,13 @@ class Given(_Evaluable):
         )
 
 
-class Open(_Evaluable):
-    """A formula that takes its calibrations as arguments too."""
-
-    def __init__(self, formula: Formula):
-        self.formula, self.name, self.unit = formula, formula.name, formula.unit
-        self._expr, self._where = formula.full, formula._where
-
-    __call__ = _Evaluable._evaluate
-
-
-def take(formula: _Evaluable, values: Mapping[str, Any], **changed: Any) -> Any:
-    """A formula at those of the values that it needs, by notation name, some of them changed."""
-    known = {**values, **changed}
-    return formula(**{name: known[name] for name in formula.free})
-
-
 class Terms(Mapping):
     """The named terms of a formula: a mapping name -> Formula that can also be evaluated as a whole."""
 
-    def __init__(self, terms: Mapping[str, _Evaluable]):
+    def __init__(self, terms: Mapping[str, Any]):
         self._terms = dict(terms)
 
-    def __getitem__(self, name: str) -> _Evaluable:
+    def __getitem__(self, name: str) -> Any:
         return self._terms[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -573,13 +565,13 @@ class Terms(Mapping):
     def __len__(self) -> int:
         return len(self._terms)
 
-    def __call__(self, **values: Any) -> dict[str, Any]:
+    def __call__(self, *sources: Any, **values: Any) -> dict[str, Any]:
         """Every term's value, on the common shape of the arguments."""
-        return {name: term(**values) for name, term in self._terms.items()}
+        return {name: term(*sources, **values) for name, term in self._terms.items()}
 
-    def binds(self, **values: Any) -> str:
+    def binds(self, *sources: Any, **values: Any) -> str:
         """The name of the largest term at one point."""
-        found = self(**values)
+        found = self(*sources, **values)
         return max(found, key=lambda name: float(found[name]))
 
     def __repr__(self) -> str:

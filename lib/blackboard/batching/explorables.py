@@ -111,8 +111,8 @@ def latency_explorer() -> Explorable:
         "Latency against batch",
         f"Time of one step against batch from 1 to 100,000 sequences, both on log scales, for {RUNNING},"
         f" {RUNNING.tokens}, with {_CONTROLS}. The bold line is level at the floor of"
-        f" {significant(RUNNING(eq.latency_floor) / units.factor('ms'))} ms, then rises; beyond a batch of"
-        f" {RUNNING(eq.crossing):,.0f} compute is what it waits for.",
+        f" {significant(eq.latency_floor(RUNNING) / units.factor('ms'))} ms, then rises; beyond a batch of"
+        f" {eq.crossing(RUNNING):,.0f} compute is what it waits for.",
         "No batch that touches all experts comes below the floor. More stored parameters lift it and push the kink out;"
         " a longer context steepens KV, and from the balanced context on there is no kink.",
     )
@@ -153,14 +153,14 @@ def cost_explorer() -> Explorable:
         "params": [*_given(), *_load(), *rent],
         "layer": layers,
     }
-    dollars = lambda formula, **at: significant(RUNNING(formula, rent=LECTURE_RENT / hour, **at) / units.factor(CHEAP))
+    dollars = lambda formula, **at: significant(formula(RUNNING, rent=LECTURE_RENT / hour, **at) / units.factor(CHEAP))
     return Explorable(
         {**spec, "title": menus.setting(_LOAD_LINE, paid, worth)},
         "Cost against batch",
         f"Rent per million tokens against batch from 1 to 100,000 sequences, both on log scales, for {RUNNING},"
         f" {RUNNING.tokens}, at ${LECTURE_RENT:g} per GPU-hour, with {_CONTROLS}, and rent. The bold line falls from"
         f" ${dollars(eq.cost_per_token, batch=1)} at a batch of one to the floor of ${dollars(eq.cost_floor)},"
-        f" {RUNNING(eq.slow_mode_limit, batch=1):,.0f} times less.",
+        f" {eq.slow_mode_limit(RUNNING, batch=1):,.0f} times less.",
         "A batch shares the weights, and nothing else: the floor is what multiplying or reading KV costs each sequence."
         " Rent moves all lines alike.",
     )
@@ -187,13 +187,13 @@ def context_explorer() -> Explorable:
         f"'100 % up to L* = ' + {marks.said('balanced')} + ', ' + {marks.said(half)} + ' % at ' +"
         f" {marks.said('2 * balanced')}"
     )
-    balanced = RUNNING(eq.balanced_context)
+    balanced = eq.balanced_context(RUNNING)
     return Explorable(
         {**base, "params": [*_given(), *load], "layer": layers, "title": menus.setting(which, where)},
         "MFU against context",
         f"Share of peak FLOPs used against context from 100 to a million tokens (log scale), for {RUNNING}, with"
         " controls for system, model, precision, sparsity and batch. At an unlimited batch it is 100 % up to the"
-        f" balanced context of {balanced:,.0f} tokens, and {100 * RUNNING(eq.mfu_limit, context=2 * balanced):.0f} % at"
+        f" balanced context of {balanced:,.0f} tokens, and {100 * eq.mfu_limit(RUNNING, context=2 * balanced):.0f} % at"
         f" twice that; at a batch of {FULL:,} it falls sooner.",
         "The balanced context is the model's and the chip's doing. Sparsity moves only the green line: an unlimited"
         " batch has paid for the weights.",

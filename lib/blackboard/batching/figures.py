@@ -71,16 +71,16 @@ def decode() -> Drawing:
 
 def _kink(case: Case) -> float | None:
     """Batch at which compute overtakes memory, if there is one."""
-    return case(eq.crossing) if case.context < case(eq.balanced_context) else None
+    return eq.crossing(case) if case.context < eq.balanced_context(case) else None
 
 
 def _batches(case: Case) -> np.ndarray:
     """Batches from nothing to twice the kink."""
-    return np.linspace(0, 2 * (_kink(case) or case(eq.critical_batch)), 201)[1:]
+    return np.linspace(0, 2 * (_kink(case) or eq.critical_batch(case)), 201)[1:]
 
 
 def _kink_says(case: Case) -> str:
-    kink, balanced = _kink(case), case(eq.balanced_context)
+    kink, balanced = _kink(case), eq.balanced_context(case)
     if kink is None:
         return f"the context is beyond the balanced {balanced:,.0f} tokens, so that no batch is ever compute-bound"
     return f"the bold line bends from memory to compute at a batch of {kink:,.0f}"
@@ -103,7 +103,7 @@ def _board(axes, case: Case, bold: np.ndarray, lines: dict[str, np.ndarray], top
 def _point_kink(axes, case: Case, formula: Any, scale: float, place: tuple[float, float], **values: float) -> None:
     """Mark the kink on the bold line, if the case has one."""
     if kink := _kink(case):
-        at = kink, scale * case(formula, batch=kink, **values)
+        at = kink, scale * formula(case, batch=kink, **values)
         axes.plot(*at, "o", color=COLOURS["bound"], ms=9, zorder=4)
         point(axes, at, f"kink at B = {kink:,.0f}", place)
 
@@ -111,13 +111,13 @@ def _point_kink(axes, case: Case, formula: Any, scale: float, place: tuple[float
 def latency(case: Case = RUNNING) -> Drawing:
     """B1: time of one step against batch: compute, KV and weights, and the bold roofline over them."""
     fig, axes = drawing.axes()
-    batch, floor = _batches(case), case(eq.latency_floor) / MS
-    step = case(eq.step_time, batch=batch) / MS
+    batch, floor = _batches(case), eq.latency_floor(case) / MS
+    step = eq.step_time(case, batch=batch) / MS
     _board(
         axes,
         case,
         step,
-        {name: case(term, batch=batch) / MS for name, term in eq.STEP_TERMS.items()},
+        {name: term(case, batch=batch) / MS for name, term in eq.STEP_TERMS.items()},
         top=max(step) * 1.05,
     )
     point(axes, (0, floor), f"latency floor\n{significant(floor)} ms", (0.2, 0.62), "weights")
@@ -136,15 +136,15 @@ def cost(case: Case = RUNNING, rent: float = LECTURE_RENT) -> Drawing:
     """B2: rent per million tokens against batch; `rent` in USD per chip-hour."""
     fig, axes = drawing.axes()
     batch, rented = _batches(case), {"rent": rent / units.factor("hour")}
-    total, floor = MILLION * case(eq.cost_per_token, batch=batch, **rented), MILLION * case(eq.cost_floor, **rented)
-    lines = {name: MILLION * case(term, batch=batch, **rented) for name, term in eq.COST_TERMS.items()}
+    total, floor = MILLION * eq.cost_per_token(case, batch=batch, **rented), MILLION * eq.cost_floor(case, **rented)
+    lines = {name: MILLION * term(case, batch=batch, **rented) for name, term in eq.COST_TERMS.items()}
     _board(axes, case, total, lines, top=3 * floor)
     axes.axhline(floor, color=COLOURS["accent"], lw=9, alpha=0.25, zorder=0)
     point(axes, (batch[-1] * 0.85, floor), f"cost floor\n${significant(floor)}", (0.84, 0.6), "accent")
     _point_kink(axes, case, eq.cost_per_token, MILLION, (0.5, 0.8), **rented)
     axes.set_ylabel("$ per million tokens")
     axes.set_title(f"{filled(case)},\n{case.tokens}, ${rent:g} per GPU-hour", loc="left")
-    alone = MILLION * case(eq.cost_per_token, batch=1, **rented)
+    alone = MILLION * eq.cost_per_token(case, batch=1, **rented)
     return done(
         fig,
         f"Cost per million tokens against batch, 0 to {batch[-1]:,.0f} sequences, for {case}, {case.tokens}, at"
@@ -209,8 +209,8 @@ def mfu_context(case: Case = RUNNING) -> Drawing:
 
 def _mfu_curve(axes, case: Case, kv: float, name: str, colour: str, place: tuple[float, float]) -> str:
     """Draw and name the curve for `kv` bytes of cache per token; what it shows, in words."""
-    balanced = case(eq.balanced_context, kv_bytes_per_token=kv)
-    limit = lambda context: case(eq.mfu_limit, kv_bytes_per_token=kv, context=context)
+    balanced = eq.balanced_context(case, kv_bytes_per_token=kv)
+    limit = lambda context: eq.mfu_limit(case, kv_bytes_per_token=kv, context=context)
     context, marked = np.geomspace(100, 5e5, 401), np.array([balanced, 2 * balanced])
     axes.plot(context, 100 * limit(context), color=COLOURS[colour])
     axes.plot(marked, 100 * limit(marked), "o", color=COLOURS[colour], ms=7)
@@ -224,7 +224,7 @@ def drain() -> Drawing:
     """Time to read the whole memory once, for every confirmed chip of the catalogue, with the lecture's 20 ms."""
     chips = sorted((chip for chip in catalogue.chips() if chip.confirmed), key=lambda chip: chip.drain_time())
     fig, axes = drawing.axes(5.0, 1.0 + 0.27 * len(chips))
-    times, mark = [eq.drain_time.given(chip)() / MS for chip in chips], numbers.INTERVAL / MS
+    times, mark = [eq.drain_time(chip) / MS for chip in chips], numbers.INTERVAL / MS
     sure = [chip.caveat("hbm_bytes") is None and chip.caveat("hbm_bytes_per_s") is None for chip in chips]
     for row, time in enumerate(times):
         axes.plot([0, time], [row, row], color=COLOURS["muted"], alpha=0.35, lw=1.5)

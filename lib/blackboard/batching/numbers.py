@@ -23,17 +23,17 @@ def drains() -> list[float]:
 
 def hardware() -> dict[str, str]:
     """Floor, critical batch and what they are made of."""
-    known = RUNNING.symbols
+    known = RUNNING.symbols()
     return {
-        "floor": pretty(RUNNING(eq.latency_floor), "s"),
-        "first_floor": pretty(RUNNING(eq.first_floor), "s", 2),
+        "floor": pretty(eq.latency_floor(RUNNING), "s"),
+        "first_floor": pretty(eq.first_floor(RUNNING), "s", 2),
         "weight_bytes": pretty(known["n_total"] * known["bytes_per_param"], "byte"),
         "bandwidth": pretty(known["bandwidth"], "byte/s"),
-        "intensity": significant(RUNNING(eq.hardware_constant), 4),
+        "intensity": significant(eq.hardware_constant(RUNNING), 4),
         "sparsity": significant(known["n_total"] / known["n_active"], 3),
-        "critical": significant(RUNNING(eq.critical_batch), 2),
-        "gain": significant(RUNNING(eq.batching_gain), 2),
-        "gain_dense": significant(RUNNING(eq.batching_gain, n_total=known["n_active"]), 4),
+        "critical": significant(eq.critical_batch(RUNNING), 2),
+        "gain": significant(eq.batching_gain(RUNNING), 2),
+        "gain_dense": significant(eq.batching_gain(RUNNING, n_total=known["n_active"]), 4),
         "n_active": f"{known['n_active'] / 1e9:.1f} billion",
         "n_total": f"{known['n_total'] / 1e9:.0f} billion",
         "n_total_off": f"{model('lecture-moe').n_total / known['n_total'] - 1:.0%}",
@@ -43,7 +43,7 @@ def hardware() -> dict[str, str]:
 
 def balanced_with_attention(slower: float) -> float:
     """The balanced context when attention multiplies too, `slower` times slower than the weights' format."""
-    known = RUNNING.symbols
+    known = RUNNING.symbols()
     per_token = (
         known["kv_bytes_per_token"] / known["bandwidth"]
         - slower * model(RUNNING.model).attention_flop(1) / known["flops"]
@@ -54,20 +54,20 @@ def balanced_with_attention(slower: float) -> float:
 def workload() -> dict[str, str]:
     """Context, KV and what slow mode can save."""
     board, attention = model("lecture-moe").kv_bytes_per_token(), model(RUNNING.model).attention_flop(1)
-    twice = RUNNING(eq.mfu_limit, context=2 * RUNNING(eq.balanced_context))
+    twice = eq.mfu_limit(RUNNING, context=2 * eq.balanced_context(RUNNING))
     return {
-        "kv_bytes": pretty(RUNNING.symbols["kv_bytes_per_token"], "byte"),
-        "balanced": f"{significant(RUNNING(eq.balanced_context), 2)} tokens",
-        "balanced_board": f"{significant(RUNNING(eq.balanced_context, kv_bytes_per_token=board), 2)} tokens",
+        "kv_bytes": pretty(RUNNING.symbols()["kv_bytes_per_token"], "byte"),
+        "balanced": f"{significant(eq.balanced_context(RUNNING), 2)} tokens",
+        "balanced_board": f"{significant(eq.balanced_context(RUNNING, kv_bytes_per_token=board), 2)} tokens",
         "mfu_twice": f"{twice:.0%}",
-        "kink": significant(RUNNING(eq.crossing), 4),
+        "kink": significant(eq.crossing(RUNNING), 4),
         "attention": f"{attention / 1e6:.0f} MFLOP",
-        "attention_equal": f"{significant(2 * RUNNING.symbols['n_active'] / attention, 2)} tokens",
+        "attention_equal": f"{significant(2 * RUNNING.symbols()['n_active'] / attention, 2)} tokens",
         "balanced_fp8": f"{significant(balanced_with_attention(1), 2)} tokens",
         "balanced_bf16": f"{significant(balanced_with_attention(2), 2)} tokens",
         "slow_batch": str(SLOW),
         "slow_context": f"{RUNNING.context:,} tokens",
-        "slow_saving": significant(RUNNING(eq.slow_mode_limit, batch=SLOW), 2),
+        "slow_saving": significant(eq.slow_mode_limit(RUNNING, batch=SLOW), 2),
     }
 
 
@@ -104,7 +104,7 @@ def fast_mode() -> dict[str, str]:
 
 def train() -> dict[str, str]:
     """The departure schedule."""
-    ms, known = (lambda seconds: f"{seconds * 1e3:.0f} ms"), RUNNING.symbols
+    ms, known = (lambda seconds: f"{seconds * 1e3:.0f} ms"), RUNNING.symbols()
     rents = [rent.usd_per_chip_hour for rent in system(RUNNING.system).chip.rents if rent.confirmed]
     held = known["n_total"] * known["bytes_per_param"] + BUSY * RUNNING.context * known["kv_bytes_per_token"]
     return {
@@ -115,14 +115,14 @@ def train() -> dict[str, str]:
         "throughput": f"{eq.throughput(batch=BUSY, interval=1 / 64):,.0f} tokens/s",
         "throughput_20": f"{eq.throughput(batch=BUSY, interval=INTERVAL):,.0f} tokens/s",
         "interval_64": f"{1e3 / 64:.1f} ms",
-        "floor_h100": pretty(RUNNING._replace(system="h100-8")(eq.latency_floor), "s"),
-        "step_h200": pretty(RUNNING._replace(system="h200-8")(eq.step_time, batch=BUSY), "s"),
-        "step_rack": pretty(RUNNING(eq.step_time, batch=BUSY), "s"),
+        "floor_h100": pretty(eq.latency_floor(RUNNING._replace(system="h100-8")), "s"),
+        "step_h200": pretty(eq.step_time(RUNNING._replace(system="h200-8"), batch=BUSY), "s"),
+        "step_rack": pretty(eq.step_time(RUNNING, batch=BUSY), "s"),
         "full_h200": f"{held / system('h200-8').hbm_bytes:.0%}",
         "rent_least": f"${min(rents):.2f}",
         "rent_most": f"${max(rents):.2f}",
         "hbm_h100": pretty(system("h100-8").hbm_bytes, "byte"),
-        "idle_20ms": f"{RUNNING(eq.compute_time, batch=BUSY) / INTERVAL:.1%}",
+        "idle_20ms": f"{eq.compute_time(RUNNING, batch=BUSY) / INTERVAL:.1%}",
     }
 
 
@@ -146,7 +146,7 @@ def gemm_ideal(rows: Any, n: int, k: int, precision: str, chip: Chip) -> Any:
     """Ideal microseconds of a matrix product of `rows` rows with a k × n weight, everything at one precision."""
     shape: dict[str, Any] = {"weight_rows": k, "weight_columns": n}
     sizes: dict[str, Any] = dict.fromkeys(("bytes_per_param", "bytes_per_value"), bytes_per_param(precision))
-    return eq.gemm_time.given(chip, precision=precision, **shape, **sizes)(rows=rows) / factor("us")
+    return eq.gemm_time(chip, precision=precision, **shape, **sizes, rows=rows) / factor("us")
 
 
 def gemm_rows() -> list[GemmRow]:

@@ -6,7 +6,6 @@ from sympy import Max
 
 from blackboard.batching import equations as eq
 from blackboard.catalogue import chip, model, system
-from blackboard.formula import take
 from blackboard.practice import Choice, Estimate, Expression, Function, Mistake, Ordering, Quantity, Step, Values
 
 HOUR = 3600.0
@@ -47,17 +46,17 @@ guess = Estimate(
     units=PLAIN,
     unit="1",
     objective="say what batching is worth",
-    answer=lambda v: take(eq.batching_gain, v),
+    answer=lambda v: eq.batching_gain(v),
     second=lambda v: (v["n_total"] * v["bytes_per_param"] / v["bandwidth"]) / (2 * v["n_active"] / v["flops"]),
     means=("Thousands. All weights are read once per step here, and a token alone pays for all of that reading."),
     mistakes=(
         Mistake(
-            lambda v: take(eq.fast_mode_batch_ratio, v, price_ratio=6, speed_ratio=2.5),
+            lambda v: eq.fast_mode_batch_ratio(v, price_ratio=6, speed_ratio=2.5),
             "That is what a fast mode gives up, or how sparse the model is. The range from a batch of one to a full one"
             " is far wider.",
         ),
         Mistake(
-            lambda v: take(eq.hardware_constant, v),
+            lambda v: eq.hardware_constant(v),
             "You let the lone token read only the experts it is routed to, and then that is the factor. The lecture"
             " lets it read all weights; the lesson's last part says which holds when.",
         ),
@@ -70,9 +69,9 @@ guess = Estimate(
         ),
     ),
     solution=lambda v: [
-        Step(f"Reading all weights once: ${eq.weight_time.latex}$ =", take(eq.weight_time, v), "s"),
-        Step(f"Multiplying one token: ${eq.compute_time.latex}$ with $B = 1$:", take(eq.compute_time, v, batch=1), "s"),
-        Step("Their ratio, which is what batching is worth, is", take(eq.batching_gain, v), "1"),
+        Step(f"Reading all weights once: ${eq.weight_time.latex}$ =", eq.weight_time(v), "s"),
+        Step(f"Multiplying one token: ${eq.compute_time.latex}$ with $B = 1$:", eq.compute_time(v, batch=1), "s"),
+        Step("Their ratio, which is what batching is worth, is", eq.batching_gain(v), "1"),
     ],
 )
 
@@ -242,25 +241,25 @@ floor = Quantity(
     unit="s",
     asked="ms",
     objective="find the latency floor",
-    answer=lambda v: take(eq.latency_floor, v),
+    answer=lambda v: eq.latency_floor(v),
     second=lambda v: sum([v["n_total"] / 1000 * v["bytes_per_param"] / v["bandwidth"]] * 1000),
     means="No amount of money makes this model answer faster on this machine: the floor is a property of the two.",
     mistakes=(
         Mistake(
-            lambda v: take(eq.first_floor, v),
+            lambda v: eq.first_floor(v),
             "You read only the active parameters. A batch touches nearly every expert, so all weights are read.",
         ),
         Mistake(
-            lambda v: take(eq.latency_floor, v, bandwidth=v["chip_bandwidth"]),
+            lambda v: eq.latency_floor(v, bandwidth=v["chip_bandwidth"]),
             "That is one chip's bandwidth. The weights are spread over all chips, which read at the same time.",
         ),
-        Mistake(lambda v: take(eq.latency_floor, v) * 8, "Off by 8: bits where bytes are meant."),
+        Mistake(lambda v: eq.latency_floor(v) * 8, "Off by 8: bits where bytes are meant."),
     ),
     hints=("The floor is the time to read all weights once.", "Bytes to read: parameters × bytes per parameter."),
     solution=lambda v: [
         Step(
             f"${eq.latency_floor.latex}$ with {{n_total}}, {{bytes_per_param}}, {{bandwidth}}:",
-            take(eq.latency_floor, v),
+            eq.latency_floor(v),
             "s",
         )
     ],
@@ -455,7 +454,7 @@ cost = Quantity(
     unit="USD/token",
     asked="$/Mtok",
     objective="price a token",
-    answer=lambda v: take(eq.cost_per_token, v),
+    answer=lambda v: eq.cost_per_token(v),
     second=lambda v: (
         v["rent"]
         * v["chips"]
@@ -467,33 +466,31 @@ cost = Quantity(
     means="This is rent at the roofline: a floor, before margins, idle time and everything that is slower than ideal.",
     mistakes=(
         Mistake(
-            lambda v: take(eq.cost_per_token, v, chips=1),
+            lambda v: eq.cost_per_token(v, chips=1),
             "That is the rent of one GPU. The whole machine works on the step.",
         ),
         Mistake(
-            lambda v: take(eq.cost_per_token, v, batch=1),
+            lambda v: eq.cost_per_token(v, batch=1),
             "That is a token served alone: divide the weights over the batch.",
         ),
         Mistake(
-            lambda v: take(eq.cost_per_token, v, kv_bytes_per_token=0),
+            lambda v: eq.cost_per_token(v, kv_bytes_per_token=0),
             "The KV cache is missing: every sequence reads its own in every step.",
         ),
         Mistake(
-            lambda v: take(eq.cost_floor, v),
+            lambda v: eq.cost_floor(v),
             "That is the floor for an unlimited batch. This batch still pays for its share of the weights.",
         ),
-        Mistake(
-            lambda v: take(eq.cost_per_token, v) * HOUR, "Off by 3,600: the rent is per hour, the step is in seconds."
-        ),
+        Mistake(lambda v: eq.cost_per_token(v) * HOUR, "Off by 3,600: the rent is per hour, the step is in seconds."),
     ),
     hints=(
         "Rent per second of the whole machine × step time ÷ tokens in the step.",
         "First the step time: the larger of multiplying and reading.",
     ),
     solution=lambda v: [
-        Step(f"${eq.step_time.latex}$ =", take(eq.step_time, v), "s"),
-        Step("Rent of the machine for that long, in dollars:", v["rent"] * v["chips"] * take(eq.step_time, v), "USD"),
-        Step("Divided by {batch}, one token each; times a million, $/Mtok", take(eq.cost_per_token, v) * 1e6, "USD"),
+        Step(f"${eq.step_time.latex}$ =", eq.step_time(v), "s"),
+        Step("Rent of the machine for that long, in dollars:", v["rent"] * v["chips"] * eq.step_time(v), "USD"),
+        Step("Divided by {batch}, one token each; times a million, $/Mtok", eq.cost_per_token(v) * 1e6, "USD"),
     ],
 )
 
@@ -514,25 +511,25 @@ critical = Quantity(
     derive=lambda v: model(v["net"]).symbols(v["precision"]) | chip(v["kind"]).symbols(v["precision"]),
     unit="sequence",
     objective="find the batch at which compute takes over",
-    answer=lambda v: take(eq.critical_batch, v),
+    answer=lambda v: eq.critical_batch(v),
     second=lambda v: v["n_total"] * v["bytes_per_param"] / v["bandwidth"] / (2 * v["n_active"] / v["flops"]),
     means="The number of chips cancels: it is a batch per replica, not per GPU.",
     mistakes=(
         Mistake(
-            lambda v: take(eq.critical_batch, v) * 2,
+            lambda v: eq.critical_batch(v) * 2,
             "Twice too large: a datasheet's FLOP/s counts multiply and add, so a multiply-add takes two.",
         ),
         Mistake(
-            lambda v: take(eq.hardware_constant, v),
+            lambda v: eq.hardware_constant(v),
             "That is the constant of the hardware, right for a dense model. Here more parameters are read than"
             " multiplied.",
         ),
         Mistake(
-            lambda v: take(eq.hardware_constant, v) * v["n_active"] / v["n_total"],
+            lambda v: eq.hardware_constant(v) * v["n_active"] / v["n_total"],
             "Sparsity is upside down: a sparser model needs a larger batch.",
         ),
         Mistake(
-            lambda v: take(eq.critical_batch, v, bytes_per_param=v["bytes_per_param"] * 4),
+            lambda v: eq.critical_batch(v, bytes_per_param=v["bytes_per_param"] * 4),
             "Bytes per parameter are off.",
         ),
     ),
@@ -541,10 +538,8 @@ critical = Quantity(
         "Solve for B: hardware on one side, total over active parameters on the other.",
     ),
     solution=lambda v: [
-        Step(f"${eq.hardware_constant.latex}$ =", take(eq.hardware_constant, v), "token"),
-        Step(
-            f"times total over active parameters: ${eq.critical_batch.latex}$ =", take(eq.critical_batch, v), "sequence"
-        ),
+        Step(f"${eq.hardware_constant.latex}$ =", eq.hardware_constant(v), "token"),
+        Step(f"times total over active parameters: ${eq.critical_batch.latex}$ =", eq.critical_batch(v), "sequence"),
     ],
 )
 
@@ -567,11 +562,11 @@ balanced = Quantity(
     unit="token/sequence",
     asked="token",
     objective="find the balanced context",
-    answer=lambda v: take(eq.balanced_context, v),
+    answer=lambda v: eq.balanced_context(v),
     second=lambda v: (2 * v["n_active"] / v["flops"]) / (v["kv_bytes_per_token"] / v["bandwidth"]),
     means="Past it a larger batch no longer fills the multipliers: every sequence brings more reading than work.",
     mistakes=(
-        Mistake(lambda v: take(eq.balanced_context, v) / 2, "Half: each multiply-add is two FLOPs on a datasheet."),
+        Mistake(lambda v: eq.balanced_context(v) / 2, "Half: each multiply-add is two FLOPs on a datasheet."),
         Mistake(
             lambda v: v["n_active"] / v["kv_bytes_per_token"],
             "The machine is missing: bytes and FLOPs do not take the same time.",
@@ -586,8 +581,8 @@ balanced = Quantity(
         "Set them equal and solve for L; the batch cancels.",
     ),
     solution=lambda v: [
-        Step("Multiplying, per sequence:", take(eq.compute_time, v, batch=1), "s"),
-        Step(f"${eq.balanced_context.latex}$ =", take(eq.balanced_context, v), "token"),
+        Step("Multiplying, per sequence:", eq.compute_time(v, batch=1), "s"),
+        Step(f"${eq.balanced_context.latex}$ =", eq.balanced_context(v), "token"),
     ],
 )
 
@@ -646,7 +641,7 @@ fast = Quantity(
     draw={"price_ratio": (6.0, 2.0, 4.0), "speed_ratio": (2.5, 3.0)},
     unit="1",
     objective="read a batch out of a price",
-    answer=lambda v: take(eq.fast_mode_batch_ratio, v),
+    answer=lambda v: eq.fast_mode_batch_ratio(v),
     second=lambda v: (1.0 / 1.0) / ((1.0 / v["speed_ratio"]) / v["price_ratio"]),
     means="Cost per token is rent times step time over batch, so price and speed together give the batch away.",
     mistakes=(
@@ -664,7 +659,7 @@ fast = Quantity(
     solution=lambda v: [
         Step(
             "From $c = n p \\, t/B$ for both modes, $B_0/B_1 = (c_1/c_0)(t_0/t_1)$, price times speed:",
-            take(eq.fast_mode_batch_ratio, v),
+            eq.fast_mode_batch_ratio(v),
             "1",
         )
     ],
@@ -720,27 +715,25 @@ slow = Quantity(
     units=PLAIN | {"context": "token"},
     unit="1",
     objective="find the cost floor",
-    answer=lambda v: take(eq.slow_mode_limit, v),
-    second=lambda v: (
-        take(eq.cost_per_token, v, rent=1, chips=1) / take(eq.cost_per_token, v, rent=1, chips=1, batch=1e12)
-    ),
+    answer=lambda v: eq.slow_mode_limit(v),
+    second=lambda v: eq.cost_per_token(v, rent=1, chips=1) / eq.cost_per_token(v, rent=1, chips=1, batch=1e12),
     means="What every sequence pays for itself, its multiplications or its KV reads, no waiting can share.",
     mistakes=(
         Mistake(
-            lambda v: take(eq.batching_gain, v),
+            lambda v: eq.batching_gain(v),
             "That is from a batch of one, and without KV. This batch already shares most of the weights.",
         ),
         Mistake(
-            lambda v: take(eq.step_time, v) / take(eq.compute_time, v),
+            lambda v: eq.step_time(v) / eq.compute_time(v),
             "You compared with multiplying alone, but at this context reading one sequence's KV takes longer: that is"
             " the floor.",
         ),
         Mistake(
-            lambda v: 1 / take(eq.slow_mode_limit, v),
+            lambda v: 1 / eq.slow_mode_limit(v),
             "Upside down: the floor is below today's cost, so the factor is above one.",
         ),
         Mistake(
-            lambda v: take(eq.weight_time, v) / take(eq.compute_time, v),
+            lambda v: eq.weight_time(v) / eq.compute_time(v),
             "KV is missing: each sequence reads its own cache, which no batch shares.",
         ),
     ),
@@ -749,10 +742,10 @@ slow = Quantity(
         "The floor per token is the larger of multiplying and reading one sequence's KV.",
     ),
     solution=lambda v: [
-        Step("Step time over batch now:", take(eq.step_time, v) / v["batch"], "s"),
-        Step("Per sequence at best, multiplying:", take(eq.compute_time, v, batch=1), "s"),
-        Step("Per sequence at best, reading KV:", take(eq.kv_time, v, batch=1), "s"),
-        Step("Now over the larger of the two:", take(eq.slow_mode_limit, v), "1"),
+        Step("Step time over batch now:", eq.step_time(v) / v["batch"], "s"),
+        Step("Per sequence at best, multiplying:", eq.compute_time(v, batch=1), "s"),
+        Step("Per sequence at best, reading KV:", eq.kv_time(v, batch=1), "s"),
+        Step("Now over the larger of the two:", eq.slow_mode_limit(v), "1"),
     ],
 )
 
@@ -769,24 +762,24 @@ train = Quantity(
     unit="s",
     asked="ms",
     objective="explain the 20 ms train",
-    answer=lambda v: eq.worst_latency(interval=take(eq.drain_time, v)),
+    answer=lambda v: eq.worst_latency(interval=eq.drain_time(v)),
     second=lambda v: v["hbm"] / v["bandwidth"] + v["hbm"] / v["bandwidth"],
     means="One interval on the platform, one on the train.",
     mistakes=(
         Mistake(
-            lambda v: take(eq.drain_time, v),
+            lambda v: eq.drain_time(v),
             "That is the ride alone. Who just missed the departure waits an interval first.",
         ),
         Mistake(
-            lambda v: eq.mean_latency(interval=take(eq.drain_time, v)),
+            lambda v: eq.mean_latency(interval=eq.drain_time(v)),
             "That is the mean over arrivals spread evenly; the question is the worst.",
         ),
-        Mistake(lambda v: 3 * take(eq.drain_time, v), "There is a seat on the next train: one wait and one ride."),
+        Mistake(lambda v: 3 * eq.drain_time(v), "There is a seat on the next train: one wait and one ride."),
     ),
     hints=("First the interval: capacity over bandwidth.", "Worst case: the request arrives just after a departure."),
     solution=lambda v: [
-        Step(f"${eq.drain_time.latex}$ =", take(eq.drain_time, v), "s"),
-        Step("Twice that:", eq.worst_latency(interval=take(eq.drain_time, v)), "s"),
+        Step(f"${eq.drain_time.latex}$ =", eq.drain_time(v), "s"),
+        Step("Twice that:", eq.worst_latency(interval=eq.drain_time(v)), "s"),
     ],
 )
 
@@ -834,7 +827,7 @@ tokens = Quantity(
     draw={"batch": (2000, 2400, 5000), "interval": (1 / 64, 0.020, 0.015)},
     unit="token/s",
     objective="explain the 20 ms train",
-    answer=lambda v: take(eq.throughput, v),
+    answer=lambda v: eq.throughput(v),
     second=lambda v: sum(v["batch"] for _ in range(3000)) / (3000 * v["interval"]),
     means="Divide it by what one reader gets and the batch comes back.",
     mistakes=(
@@ -848,7 +841,7 @@ tokens = Quantity(
     hints=("How many departures fit in a second?",),
     solution=lambda v: [
         Step("Departures per second:", 1 / v["interval"], "1"),
-        Step(f"${eq.throughput.latex}$ =", take(eq.throughput, v), "token/s"),
+        Step(f"${eq.throughput.latex}$ =", eq.throughput(v), "token/s"),
     ],
 )
 

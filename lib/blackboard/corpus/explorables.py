@@ -12,7 +12,7 @@ from blackboard.catalogue import measurement
 from blackboard.corpus import equations as eq
 from blackboard.corpus import numbers, simulation
 from blackboard.explorable import Explorable, curve, decades, derived, inside, slider, sweep
-from blackboard.formula import Formula, take
+from blackboard.formula import Formula
 from blackboard.style import COLOURS
 from blackboard.units import significant
 
@@ -87,9 +87,9 @@ def repeat_explorer() -> Explorable:
     worth = f"'worth ' + {marks.counted('data_worth')} + ' fresh ones: ' + {_percent('data_worth / pretrain_tokens')}"
     more = f"'the next token: ' + (repeat_worth < 5e-5 ? 'nothing' : {_percent('repeat_worth')} + ' of a fresh one')"
     most = f"'never more than ' + {marks.counted('worth_limit')}"
-    share = take(eq.data_worth, START) / START["pretrain_tokens"]
+    share = eq.data_worth(START) / START["pretrain_tokens"]
     epochs = START["pretrain_tokens"] / START["unique_tokens"]
-    used = take(eq.data_worth, START, pretrain_tokens=10 * START["pretrain_tokens"]) / take(eq.worth_limit, START)
+    used = eq.data_worth(START, pretrain_tokens=10 * START["pretrain_tokens"]) / eq.worth_limit(START)
     return Explorable(
         {**base, "params": _read(), "layer": layers, "title": marks.title(read, passes, worth, more, most)},
         "Worth of repeated tokens",

@@ -15,7 +15,6 @@ from blackboard.catalogue import measurement, model
 from blackboard.corpus import equations as eq
 from blackboard.corpus import numbers, simulation
 from blackboard.drawing import Drawing, alt_of, beside, done, percent, point
-from blackboard.formula import take
 from blackboard.overtraining import equations as law
 from blackboard.style import COLOURS
 from blackboard.units import significant
@@ -155,14 +154,14 @@ def loss_parts() -> Drawing:
     fig, axes = drawing.axes(5.0, 3.6)
     known, runs = numbers.fitted(), _runs()
     compute = law.pretrain_compute(n_active=runs["1b"].n_active, pretrain_tokens=runs["1b"].tokens)
-    size = take(law.best_size, known, compute_budget=compute)
+    size = law.best_size(known, compute_budget=compute)
     best = Trained("best for the\n1B's compute", size, compute / law.pretrain_compute(n_active=size, pretrain_tokens=1))
     rows = [runs["120m"], runs["1b"], best, runs["7b"], runs["8b"]]
     says = []
     for n, run in enumerate(rows):
         at = known | {"n_active": run.n_active, "pretrain_tokens": run.tokens}
-        data = take(eq.loss_left, at)
-        size_part = take(law.law_loss, at) - known["loss_floor"] - data
+        data = eq.loss_left(at)
+        size_part = law.law_loss(at) - known["loss_floor"] - data
         axes.barh(n, size_part, 0.62, color=COLOURS["compute"], alpha=0.7)
         axes.barh(n, data, 0.62, size_part, color=COLOURS["kv"], alpha=0.8)
         axes.annotate(
@@ -465,7 +464,7 @@ def filter_tradeoff() -> Drawing:
     share, power, says = np.geomspace(0.001, 1, 400), simulation.power_of(TENTH), []
     known = {"pool_tokens": 1.0, "reuse": numbers.reuse(), "quality_power": power}
     for times, colour in LENGTHS.items():
-        worth = take(eq.filtered_worth, known, pretrain_tokens=times, kept_share=share) / times
+        worth = eq.filtered_worth(known, pretrain_tokens=times, kept_share=share) / times
         far = times / share > PASSES
         axes.plot(share[far], worth[far], color=COLOURS[colour], lw=1.8, ls=(0, (2, 1.5)))
         axes.plot(share[~far], worth[~far], color=COLOURS[colour], lw=2.6)

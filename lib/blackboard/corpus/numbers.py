@@ -6,7 +6,6 @@ from blackboard import summary
 from blackboard.catalogue import chip, measurement, model, scaling_law
 from blackboard.corpus import equations as eq
 from blackboard.corpus import simulation
-from blackboard.formula import take
 from blackboard.overtraining import equations as law
 from blackboard.summary import Page
 from blackboard.units import factor, pretty, significant
@@ -105,20 +104,17 @@ def parts() -> dict[str, str]:
     at = lambda row: known | {"n_active": row["n_active"], "pretrain_tokens": row["tokens"]}
     small, large = at(run(SMALL)), at(run(LARGE))
     budget = law.pretrain_compute(n_active=large["n_active"], pretrain_tokens=large["pretrain_tokens"])
-    size = take(law.best_size, known, compute_budget=budget)
-    best = take(
-        law.law_loss,
-        known,
-        n_active=size,
-        pretrain_tokens=budget / law.pretrain_compute(n_active=size, pretrain_tokens=1),
+    size = law.best_size(known, compute_budget=budget)
+    best = law.law_loss(
+        known, n_active=size, pretrain_tokens=budget / law.pretrain_compute(n_active=size, pretrain_tokens=1)
     )
-    worth_1b = take(eq.tokens_worth, large)
+    worth_1b = eq.tokens_worth(large)
     return {
         "worth_1b": significant(worth_1b, 2),
-        "worth_120": significant(take(eq.tokens_worth, small), 2),
+        "worth_120": significant(eq.tokens_worth(small), 2),
         "worth_times": significant(1 / worth_1b, 2),
-        "left_1b": significant(take(eq.loss_left, large), 2),
-        "loss_1b": significant(take(law.law_loss, large), 3),
+        "left_1b": significant(eq.loss_left(large), 2),
+        "loss_1b": significant(law.law_loss(large), 3),
         "best_size": f"{significant(size / 1e9, 2)} billion",
         "best_loss": significant(best, 3),
     }

@@ -17,7 +17,7 @@ from blackboard.catalogue import chip, measurement, model
 from blackboard.corpus import equations as eq
 from blackboard.corpus import numbers
 from blackboard.corpus.numbers import LARGE, NETS, SMALL
-from blackboard.formula import Formula, take
+from blackboard.formula import Formula
 from blackboard.notation import symbol
 from blackboard.overtraining import equations as law
 from blackboard.practice import (
@@ -92,7 +92,7 @@ guess = Estimate(
     unit="1",
     within=2.5,
     objective=RUN,
-    answer=lambda v: take(law.overtraining, v),
+    answer=lambda v: law.overtraining(v),
     second=lambda v: root(
         lambda far: (
             6 * v["n_active"] * sum(v["n_active"] for _ in range(20)) * far - 6 * v["n_active"] * v["pretrain_tokens"]
@@ -110,14 +110,12 @@ guess = Estimate(
             "That is tokens for each parameter. Compare it with the rule's 20.",
         ),
         Mistake(lambda v: 1.0, "That would be training by the rule. Work out what the rule gives this model."),
-        Mistake(
-            lambda v: 1 / take(law.overtraining, v), "Upside down: more tokens than the rule's is a factor above one."
-        ),
+        Mistake(lambda v: 1 / law.overtraining(v), "Upside down: more tokens than the rule's is a factor above one."),
     ),
     hints=("How many tokens does the rule give to so many parameters?", "Tokens ÷ (20 × parameters)."),
     solution=lambda v: [
-        Step(f"${law.chinchilla_tokens.latex}$ =", take(law.chinchilla_tokens, v), "token"),
-        Step("Its tokens over these:", take(law.overtraining, v), "1"),
+        Step(f"${law.chinchilla_tokens.latex}$ =", law.chinchilla_tokens(v), "token"),
+        Step("Its tokens over these:", law.overtraining(v), "1"),
     ],
 )
 
@@ -142,7 +140,7 @@ PRINTED = dict.fromkeys(("run", "steps_text", "batch_text", "context_text", "hou
 
 def read(values: Values) -> float:
     """Epochs of the drawn run."""
-    return values["steps"] * take(eq.step_tokens, values) / values["unique_tokens"]
+    return values["steps"] * eq.step_tokens(values) / values["unique_tokens"]
 
 
 epochs = Quantity(
@@ -172,8 +170,8 @@ epochs = Quantity(
     ),
     hints=("How many tokens does a step read?", "Steps × sequences × tokens, over the tokens of the text."),
     solution=lambda v: [
-        Step(f"${eq.step_tokens.latex}$ =", take(eq.step_tokens, v), "token"),
-        Step("Read in all:", v["steps"] * take(eq.step_tokens, v), "token"),
+        Step(f"${eq.step_tokens.latex}$ =", eq.step_tokens(v), "token"),
+        Step("Read in all:", v["steps"] * eq.step_tokens(v), "token"),
         Step("Over the text:", read(v), "1"),
     ],
 )
@@ -211,24 +209,24 @@ mfu = Quantity(
     unit="1",
     asked="%",
     objective=RUN,
-    answer=lambda v: take(eq.mfu_reached, v),
-    second=lambda v: root(lambda share: v["chip_time"] - take(law.training_time, v, train_mfu=share), 1e-4, 1.0),
+    answer=lambda v: eq.mfu_reached(v),
+    second=lambda v: root(lambda share: v["chip_time"] - law.training_time(v, train_mfu=share), 1e-4, 1.0),
     means=(
         "Tokens, size and hours come from three places of a paper. An MFU between a quarter and a half says that they"
         " fit together."
     ),
     mistakes=(
-        Mistake(lambda v: take(eq.mfu_reached, v) / 3, "That is forward passes alone. Training takes 6 FLOPs, not 2."),
+        Mistake(lambda v: eq.mfu_reached(v) / 3, "That is forward passes alone. Training takes 6 FLOPs, not 2."),
         Mistake(
-            lambda v: take(eq.mfu_reached, v) / 2,
+            lambda v: eq.mfu_reached(v) / 2,
             "That counts multiply-adds once, or takes the rate with sparsity, which is twice the dense one.",
         ),
         Mistake(
-            lambda v: take(eq.mfu_reached, v) * 4 / 3,
+            lambda v: eq.mfu_reached(v) * 4 / 3,
             "Eight FLOPs run the forward pass twice. MFU counts what the model needs: six.",
         ),
         Mistake(
-            lambda v: take(eq.mfu_reached, v) / 100,
+            lambda v: eq.mfu_reached(v) / 100,
             "That is the fraction; percent is a hundred times it. Type the percentage.",
         ),
     ),
@@ -237,9 +235,9 @@ mfu = Quantity(
         "6 N D over hours × 3,600 × rate.",
     ),
     solution=lambda v: [
-        Step("FLOPs that the run needed, 6 N D, in units of 10²¹:", take(law.pretrain_compute, v) / 1e21, "1"),
+        Step("FLOPs that the run needed, 6 N D, in units of 10²¹:", law.pretrain_compute(v) / 1e21, "1"),
         Step("that the chips could have done, in the same:", v["chip_time"] * v["chip_flops"] / 1e21, "1"),
-        Step("Their ratio, in percent:", 100 * take(eq.mfu_reached, v), "%"),
+        Step("Their ratio, in percent:", 100 * eq.mfu_reached(v), "%"),
     ],
 )
 
@@ -316,8 +314,8 @@ LONG = ("llammlein-1b", "llammlein-120m", "llama-3.1-8b", "qwen3-8b")  # trained
 
 def drops(values: Values, more: float = 1.0001) -> float:
     """What a little more tokens takes off the loss, over what as much more parameters does, by differences."""
-    at = take(law.law_loss, values)
-    by = lambda name: at - take(law.law_loss, values, **{name: values[name] * more})
+    at = law.law_loss(values)
+    by = lambda name: at - law.law_loss(values, **{name: values[name] * more})
     return by("pretrain_tokens") / by("n_active")
 
 
@@ -335,19 +333,19 @@ percent = Quantity(
     units=FITTED,
     unit="1",
     objective=PERCENT,
-    answer=lambda v: take(eq.tokens_worth, v),
+    answer=lambda v: eq.tokens_worth(v),
     second=drops,
     means=(
         "Both cost a percent more compute. Far below one, the compute would have done more as size; far above, as text."
     ),
     mistakes=(
         Mistake(
-            lambda v: take(eq.tokens_worth, v) * v["size_power"] / v["data_power"],
+            lambda v: eq.tokens_worth(v) * v["size_power"] / v["data_power"],
             "You compared the two parts of the loss. What a percent takes off a part is its exponent times the part.",
         ),
-        Mistake(lambda v: 1 / take(eq.tokens_worth, v), "Upside down: tokens over parameters is asked."),
+        Mistake(lambda v: 1 / eq.tokens_worth(v), "Upside down: tokens over parameters is asked."),
         Mistake(
-            lambda v: take(eq.tokens_worth, v) * v["n_active"] / v["pretrain_tokens"],
+            lambda v: eq.tokens_worth(v) * v["n_active"] / v["pretrain_tokens"],
             "That compares one token with one parameter. A percent is many more of the one than of the other.",
         ),
         Mistake(
@@ -360,9 +358,9 @@ percent = Quantity(
         "A percent more D takes {data_power} percent off the term with D. Likewise for N.",
     ),
     solution=lambda v: [
-        Step("Exponent × term with D:", v["data_power"] * take(eq.loss_left, v), "1"),
+        Step("Exponent × term with D:", v["data_power"] * eq.loss_left(v), "1"),
         Step("exponent × term with N:", v["size_power"] * v["loss_size"] / v["n_active"] ** v["size_power"], "1"),
-        Step("Their ratio:", take(eq.tokens_worth, v), "1"),
+        Step("Their ratio:", eq.tokens_worth(v), "1"),
     ],
 )
 
@@ -417,7 +415,7 @@ percent_letters = Expression(
 
 def searched(known: Values, compute: float) -> float:
     """The size with the lowest loss for a compute of training, in parameters, by thirds of an interval."""
-    loss = lambda size: take(law.law_loss, known, n_active=size, pretrain_tokens=compute / (6 * size))
+    loss = lambda size: law.law_loss(known, n_active=size, pretrain_tokens=compute / (6 * size))
     return least(loss, 1e6, 1e14)
 
 
@@ -489,7 +487,7 @@ def item(id: str) -> str:
     )
 
 
-WORTHS = {key: take(eq.tokens_worth, numbers.fitted() | placed({"net": id})) for key, id in LINE_UP.items()}
+WORTHS = {key: eq.tokens_worth(numbers.fitted() | placed({"net": id})) for key, id in LINE_UP.items()}
 runs_in_order = Ordering(
     id="runs-in-order",
     title="Where more text would help",
@@ -500,7 +498,7 @@ runs_in_order = Ordering(
         " least first: where more text was worth the least."
     ),
     items={key: item(id) for key, id in LINE_UP.items()},
-    answer=by(lambda v: take(eq.tokens_worth, v)),
+    answer=by(lambda v: eq.tokens_worth(v)),
     second=lambda v: by(drops),
     objective=PERCENT,
     means=(
@@ -508,7 +506,7 @@ runs_in_order = Ordering(
         " kind or language has other constants."
     ),
     mistakes=(
-        Mistake(by(lambda v: -take(eq.tokens_worth, v)), "That is from the most to the least."),
+        Mistake(by(lambda v: -eq.tokens_worth(v)), "That is from the most to the least."),
         Mistake(
             by(lambda v: -v["pretrain_tokens"]),
             "That is by tokens alone. The same tokens are plenty for a small model and few for a large one.",
@@ -527,7 +525,7 @@ runs_in_order = Ordering(
             + ", ".join(f"{key} {significant(WORTHS[key], 2)}" for key in sorted(WORTHS))
             + "."
         ),
-        Step("In order:", by(lambda v: take(eq.tokens_worth, v))),
+        Step("In order:", by(lambda v: eq.tokens_worth(v))),
     ],
 )
 
@@ -535,14 +533,14 @@ runs_in_order = Ordering(
 def best_for(values: Values) -> Values:
     """The drawn model, its compute of training, and the size and tokens that would have been best for it."""
     known = fitted(values)
-    budget = take(law.pretrain_compute, known)
-    size = take(law.best_size, known, compute_budget=budget)
+    budget = law.pretrain_compute(known)
+    size = law.best_size(known, compute_budget=budget)
     return known | {"compute_budget": budget, "size_best": size, "tokens_best": budget / (6 * size)}
 
 
 def saved(values: Values, **best: float) -> float:
     """Nats by which another run's loss is lower."""
-    return take(law.law_loss, values) - take(law.law_loss, values, **best)
+    return law.law_loss(values) - law.law_loss(values, **best)
 
 
 same_compute = Quantity(
@@ -572,7 +570,7 @@ same_compute = Quantity(
     ),
     mistakes=(
         Mistake(
-            lambda v: take(eq.loss_left, v),
+            lambda v: eq.loss_left(v),
             "That is what endless data would still take off at this size. Here the size may change, and the FLOPs may"
             " not.",
         ),
@@ -581,11 +579,11 @@ same_compute = Quantity(
             "You kept the tokens, so the larger model takes more FLOPs. More size must be paid for with tokens.",
         ),
         Mistake(
-            lambda v: take(law.law_loss, v) - v["loss_floor"],
+            lambda v: law.law_loss(v) - v["loss_floor"],
             "That is all of the loss above what text leaves open. No compute takes that off.",
         ),
         Mistake(
-            lambda v: take(law.law_loss, v, n_active=v["size_best"], pretrain_tokens=v["tokens_best"]),
+            lambda v: law.law_loss(v, n_active=v["size_best"], pretrain_tokens=v["tokens_best"]),
             "That is the loss itself. By how much is it lower?",
         ),
     ),
@@ -599,8 +597,8 @@ same_compute = Quantity(
     solution=lambda v: [
         Step(f"${law.best_size.latex}$ =", v["size_best"], "parameter"),
         Step("For the same FLOPs it reads", v["tokens_best"], "token"),
-        Step("The loss of the model as it is:", take(law.law_loss, v), "1"),
-        Step("of the other:", take(law.law_loss, v, n_active=v["size_best"], pretrain_tokens=v["tokens_best"]), "1"),
+        Step("The loss of the model as it is:", law.law_loss(v), "1"),
+        Step("of the other:", law.law_loss(v, n_active=v["size_best"], pretrain_tokens=v["tokens_best"]), "1"),
         Step("Lower by", saved(v, n_active=v["size_best"], pretrain_tokens=v["tokens_best"]), "1"),
     ],
 )
@@ -695,7 +693,7 @@ def through(values: Values) -> Values:
         "third": f"{three:.3f}",
         "last": f"{scored(OWN['steps'], values['task']):.3f}",
     }
-    shown |= {"said": f"{take(eq.score, curve, pretrain_tokens=OWN['tokens']):.3f}"}
+    shown |= {"said": f"{eq.score(curve, pretrain_tokens=OWN['tokens']):.3f}"}
     return (
         curve
         | shown
@@ -728,7 +726,7 @@ limit = Quantity(
     units=dict.fromkeys(("task", "first", "second", "third", "last", "said"), ""),
     unit="1",
     objective=PLATEAU,
-    answer=lambda v: v["score_limit"] - take(eq.score, v, pretrain_tokens=v["tokens_third"]),
+    answer=lambda v: v["score_limit"] - eq.score(v, pretrain_tokens=v["tokens_third"]),
     second=lambda v: equal_steps(v["scores"]),
     means=(
         "Three points fix three constants and leave nothing over to judge them by. For the last checkpoint the curve"
@@ -1056,12 +1054,12 @@ half = Quantity(
     units=SHARE,
     unit="1",
     objective=REPEAT,
-    answer=lambda v: take(EPOCHS, v, repeat_worth=v["percent_worth"] / 100),
+    answer=lambda v: EPOCHS(v, repeat_worth=v["percent_worth"] / 100),
     second=lambda v: root(lambda n: v["percent_worth"] / 100 - slope_at(n), 1.001, 1e4),
     means="The constant R is no half-life: R repetitions leave 1/e of the worth, that is 37 percent.",
     mistakes=(
         Mistake(
-            lambda v: take(EPOCHS, v, repeat_worth=v["percent_worth"] / 100) - 1,
+            lambda v: EPOCHS(v, repeat_worth=v["percent_worth"] / 100) - 1,
             "So many repetitions. The first pass is an epoch, too.",
         ),
         Mistake(
@@ -1078,8 +1076,8 @@ half = Quantity(
     ),
     solution=lambda v: [
         Step(f"The derivative by $D$ is the worth of the next token, ${eq.repeat_worth.latex}$."),
-        Step("Solved for the epochs, one plus", take(EPOCHS, v, repeat_worth=v["percent_worth"] / 100) - 1, "1"),
-        Step("So it is after", take(EPOCHS, v, repeat_worth=v["percent_worth"] / 100), "1"),
+        Step("Solved for the epochs, one plus", EPOCHS(v, repeat_worth=v["percent_worth"] / 100) - 1, "1"),
+        Step("So it is after", EPOCHS(v, repeat_worth=v["percent_worth"] / 100), "1"),
     ],
 )
 
@@ -1293,7 +1291,7 @@ endless = Estimate(
     asked="trillion tokens",
     within=2.0,
     objective=REPEAT,
-    answer=lambda v: take(eq.worth_limit, v),
+    answer=lambda v: eq.worth_limit(v),
     second=lambda v: v["unique_tokens"] * summed(400.0, 1.0, 100),
     means=(
         "There is an end to it. After some forty epochs, the paper writes into a figure, repeating is worthless; so"
@@ -1304,7 +1302,7 @@ endless = Estimate(
         Mistake(
             lambda v: 4 * v["unique_tokens"], "Four epochs are where little has been lost yet. It goes on from there."
         ),
-        Mistake(lambda v: 1e12 * take(eq.worth_limit, v), "Trillions are asked: leave out twelve zeros."),
+        Mistake(lambda v: 1e12 * eq.worth_limit(v), "Trillions are asked: leave out twelve zeros."),
         Mistake(
             lambda v: 120 * v["unique_tokens"],
             "That lets nearly every repetition count in full. They wear out long before.",
@@ -1316,7 +1314,7 @@ endless = Estimate(
     ),
     solution=lambda v: [
         Step("Repetitions together are worth so many passes:", REUSE, "1"),
-        Step(f"With the first, ${eq.worth_limit.latex}$ =", take(eq.worth_limit, v), "token"),
+        Step(f"With the first, ${eq.worth_limit.latex}$ =", eq.worth_limit(v), "token"),
     ],
 )
 
@@ -1546,7 +1544,7 @@ quality = Quantity(
     units=TEXT,
     unit="1",
     objective=FILTER,
-    answer=lambda v: take(eq.quality_even, v),
+    answer=lambda v: eq.quality_even(v),
     second=lambda v: summed(v["pretrain_tokens"], v["pool_tokens"]) / summed(v["pretrain_tokens"], v["unique_tokens"]),
     means=(
         "Far less than the pool is longer than what is kept, because text can be read again. It grows with the length"
@@ -1563,7 +1561,7 @@ quality = Quantity(
             "That is how often the kept text is read. A repeated token is not worthless.",
         ),
         Mistake(
-            lambda v: 1 / take(eq.quality_even, v),
+            lambda v: 1 / eq.quality_even(v),
             "Upside down: a filter leaves less text, so a kept token must teach more.",
         ),
         Mistake(
@@ -1577,9 +1575,9 @@ quality = Quantity(
         "The first over the second. Where D is no more than U, it is worth D.",
     ),
     solution=lambda v: [
-        Step("On the whole pool the run is worth", take(eq.data_worth, v, unique_tokens=v["pool_tokens"]), "token"),
-        Step("on what is kept", take(eq.data_worth, v), "token"),
-        Step("Their ratio:", take(eq.quality_even, v), "1"),
+        Step("On the whole pool the run is worth", eq.data_worth(v, unique_tokens=v["pool_tokens"]), "token"),
+        Step("on what is kept", eq.data_worth(v), "token"),
+        Step("Their ratio:", eq.quality_even(v), "1"),
     ],
 )
 

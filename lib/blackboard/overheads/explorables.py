@@ -10,7 +10,7 @@ from blackboard.batching import equations as step
 from blackboard.case import RUNNING, Case, plain
 from blackboard.catalogue import model, system
 from blackboard.explorable import Explorable, curve, inside, slider, sweep
-from blackboard.formula import Formula, take
+from blackboard.formula import Formula
 from blackboard.notation import symbol
 from blackboard.overheads import equations as eq
 from blackboard.overheads import implied, kernels
@@ -182,16 +182,14 @@ def launch_explorer() -> Explorable:
 def _hides(known: dict[str, float]) -> float:
     """The batch at which reading or multiplying, whichever comes first, takes as long as launching."""
     spare = known["kernels"] * (known["launch_time"] - known["kernel_gap"])
-    return min(take(eq.batch_launch, known), spare / take(step.compute_time, known, batch=1))
+    return min(eq.batch_launch(known), spare / step.compute_time(known, batch=1))
 
 
 def _host_says() -> str:
     at, known = _start(), implied.node()
     known |= {"kernels": at["kernels"], "launch_time": at["launch"] * US, "kernel_gap": at["gap"] * US}
-    alone, captured = (
-        significant(take(formula, known, batch=1) * 1e3, 2) for formula in (eq.eager_time, eq.graph_time)
-    )
-    hides, fits = _hides(known), take(batch_fits, known)
+    alone, captured = (significant(formula(known, batch=1) * 1e3, 2) for formula in (eq.eager_time, eq.graph_time))
+    hides, fits = _hides(known), batch_fits(known)
     until = f"up to batch {hides:,.0f}" if hides < fits else "at every batch that fits"
     return (
         "Step time in milliseconds against batch from 1 to 10,000, both on log scales, launched kernel by kernel, from"
@@ -314,21 +312,19 @@ def overlap_explorer() -> Explorable:
 
 
 def _rack_says() -> str:
-    known = RUNNING.symbols | racks.FP8_OUT
+    known = RUNNING.symbols() | racks.FP8_OUT
     turn, known = (
-        take(eq.batch_overlap, known),
+        eq.batch_overlap(known),
         known | {name: value * known["width"] for name, value in racks.FP8_OUT.items()},
     )
-    fits = take(batch_fits, known) / known["chips"]
+    fits = batch_fits(known) / known["chips"]
     best = max(
-        take(HALVES, known, batch=each * known["chips"])
-        for each in (10 ** (n / 40) for n in range(161))
-        if each <= fits
+        HALVES(known, batch=each * known["chips"]) for each in (10 ** (n / 40) for n in range(161)) if each <= fits
     )
     return (
         "How many times faster a step is as two halves that overlap sending and computing, 0 to 2, against tokens a"
         " GPU from 1 to 10,000 on a log scale, with controls for system, model, precision, rate of the links, context"
         f" and bytes sent. For {RUNNING}, halves are slower up to {significant(turn / known['chips'], 2)} tokens a GPU,"
-        f" down to {take(HALVES, known, batch=known['chips']):.2f}, and then faster, up to {best:.2f} times. Memory is"
+        f" down to {HALVES(known, batch=known['chips']):.2f}, and then faster, up to {best:.2f} times. Memory is"
         f" full at {fits:,.0f}, where the line ends."
     )

@@ -17,7 +17,6 @@ from blackboard.batching import equations as step
 from blackboard.case import plain
 from blackboard.catalogue import measurement
 from blackboard.drawing import Drawing, alt_of, arrow, beside, done, listed, thousands
-from blackboard.formula import take
 from blackboard.overheads import equations as eq
 from blackboard.overheads import implied, simulation
 from blackboard.overheads.implied import fusing, gpt_fast, left_over, llama, rack, sglang
@@ -111,7 +110,7 @@ def _hiding() -> str:
     """From which batch on launches are hidden, on one chip and on eight, and how many fit."""
     found = {}
     for name, chips in (("one chip", 1), ("eight chips", 8)):
-        hides, fits = take(eq.batch_launch, llama(chips)), take(batch_fits, llama(chips))
+        hides, fits = eq.batch_launch(llama(chips)), batch_fits(llama(chips))
         found[name] = (
             f"{hides:,.0f} sequences hide these launches, and {fits:,.0f} fit"
             if hides <= fits
@@ -128,9 +127,9 @@ def step_by_batch() -> Drawing:
     colours, said = {1: "compute", 8: "accent"}, []
     for chips, colour in colours.items():
         known = llama(chips)
-        most = take(batch_fits, known)
+        most = batch_fits(known)
         batch = np.geomspace(1, most, 200)
-        curves = [take(formula, known, batch=batch) / MS for formula in (eq.eager_time, eq.graph_time)]
+        curves = [formula(known, batch=batch) / MS for formula in (eq.eager_time, eq.graph_time)]
         for curve, ls in zip(curves, WAYS.values()):
             axes.plot(batch, curve, color=COLOURS[colour], ls=ls, lw=2.2)
             axes.plot(most, curve[-1], "|", color=COLOURS[colour], ms=12, mew=2.5)
@@ -203,7 +202,7 @@ def graph_gain() -> Drawing:
             "bytes_per_param": 1.0,
             "n_active": 1e-9,
         }  # reads n_total in n_total s
-        axes.plot(floors / MS, take(eq.graph_gain, one, n_total=floors), color=COLOURS[colour])
+        axes.plot(floors / MS, eq.graph_gain(one, n_total=floors), color=COLOURS[colour])
     for (name, floor, gain), (dx, dy, ha) in zip(
         published, ((0, -31, "center"), (8, 4, "left"), (6, -7, "left"), (0, -31, "center"))
     ):
@@ -438,7 +437,7 @@ def overlap_gain() -> Drawing:
     }
     for curve, colour, _ in curves.values():
         axes.plot(tokens, curve, color=COLOURS[colour])
-    turn = {name: take(eq.batch_overlap, case) / case["chips"] for name, (_, _, case) in curves.items()}
+    turn = {name: eq.batch_overlap(case) / case["chips"] for name, (_, _, case) in curves.items()}
     for name, (_, colour, _) in curves.items():
         axes.plot(turn[name], 1, "o", color=COLOURS[colour], ms=7, zorder=5)
     (low, high), measured = _turned(), implied.sglang_measured()
@@ -497,12 +496,12 @@ def all_terms() -> Drawing:
     """Every term of a step against batch, for the running case, with the batches at which one gives way to the next."""
     fig, axes = drawing.axes(5.0, 4.6)
     known, batch = rack(), np.geomspace(LEAST, MOST, 400)
-    comm = take(racks.comm_time, known, tokens_per_chip=batch / known["chips"], micro_batches=1)
+    comm = racks.comm_time(known, tokens_per_chip=batch / known["chips"], micro_batches=1)
     terms = {
         "launching": (np.full_like(batch, known["kernels"] * known["launch_time"]), "third", "-"),
         "gaps": (np.full_like(batch, known["kernels"] * known["kernel_gap"]), "third", ":"),
-        "reading": (take(step.memory_time, known, batch=batch), "kv", "-"),
-        "multiplying": (take(step.compute_time, known, batch=batch), "compute", "-"),
+        "reading": (step.memory_time(known, batch=batch), "kv", "-"),
+        "multiplying": (step.compute_time(known, batch=batch), "compute", "-"),
         "sending": (comm, "accent", "-"),
     }
     for curve, colour, ls in terms.values():
@@ -510,7 +509,7 @@ def all_terms() -> Drawing:
     eager, captured = (np.array(times) for times in zip(*(implied.in_turn(known, float(n)) for n in batch)))
     axes.plot(batch, eager / MS, color=COLOURS["bound"], lw=2.6)
     axes.plot(batch, captured / MS, color=COLOURS["bound"], lw=2.6, ls=(0, (4, 2)))
-    halves, leaves = take(eq.batch_overlap, known), implied.hidden_from(known)
+    halves, leaves = eq.batch_overlap(known), implied.hidden_from(known)
     axes.set(
         xscale="log",
         yscale="log",

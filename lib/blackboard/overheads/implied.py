@@ -1,6 +1,6 @@
 """What published figures say when the lesson's formulas and counted kernels are held against them.
 
-Cases are dictionaries of values by notation name, to be given to `take(formula, CASE, batch=…)`.
+Cases are dictionaries of values by notation name, to be given to `formula(CASE, batch=…)`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from blackboard.architecture import bytes_per_param
 from blackboard.batching import equations as step
 from blackboard.case import RUNNING
 from blackboard.catalogue import measurement
-from blackboard.formula import take
 from blackboard.overheads import equations as eq
 from blackboard.overheads import kernels
 from blackboard.overheads.kernels import FUSABLE, Plan, times
@@ -134,7 +133,7 @@ def _rack() -> dict[str, float]:
         "kernel_gap": period("MPK", True),
         "replay_time": replay(),
     }
-    return RUNNING.symbols | racks.FP8_OUT | host
+    return RUNNING.symbols() | racks.FP8_OUT | host
 
 
 def rack() -> dict[str, float]:
@@ -293,7 +292,7 @@ def turns() -> list[Turn]:
         "routed experts alone send": naive | {name: right[name] for name in ("scale_up", "layers", "copies")},
         "attention's weights on every GPU": right,
     }
-    return [Turn(says, take(eq.batch_overlap, values) / values["chips"]) for says, values in steps.items()]
+    return [Turn(says, eq.batch_overlap(values) / values["chips"]) for says, values in steps.items()]
 
 
 def overlap(
@@ -307,8 +306,8 @@ def overlap(
     cached = (
         (sequences or tokens) / tokens * (context or values["context"])
     )  # bytes of cache are those of sequences, not of tokens
-    values |= {"context": cached, "t_comm": take(racks.comm_time, values, tokens_per_chip=tokens, micro_batches=1)}
-    return take(eq.overlap_gain, values)
+    values |= {"context": cached, "t_comm": racks.comm_time(values, tokens_per_chip=tokens, micro_batches=1)}
+    return eq.overlap_gain(values)
 
 
 def sglang_measured() -> dict[int, float]:
@@ -322,16 +321,16 @@ def halves_cost(tokens: float, gain: float) -> float:
     no more than this.
     """
     values = sglang() | {"batch": tokens * SGLANG["chips"]}
-    values["t_comm"] = take(racks.comm_time, values, tokens_per_chip=tokens, micro_batches=1)
-    return take(eq.serial_time, values) / gain - take(eq.overlap_time, values)
+    values["t_comm"] = racks.comm_time(values, tokens_per_chip=tokens, micro_batches=1)
+    return eq.serial_time(values) / gain - eq.overlap_time(values)
 
 
 def in_turn(case: dict[str, float], batch: float) -> tuple[float, float]:
     """Seconds of a step, one by one and from a graph, that sends when it has computed: the kernels that send are the
     device's too.
     """
-    sends = take(racks.comm_time, case, tokens_per_chip=batch / case["chips"], micro_batches=1)
-    captured = take(eq.graph_time, case, batch=batch) + sends
+    sends = racks.comm_time(case, tokens_per_chip=batch / case["chips"], micro_batches=1)
+    captured = eq.graph_time(case, batch=batch) + sends
     return max(case["kernels"] * case["launch_time"], captured - case["replay_time"]), captured
 
 
@@ -348,4 +347,4 @@ def hidden_from(case: dict[str, float]) -> float:
 
 def floor_time(case: dict[str, float]) -> float:
     """Seconds to read a case's weights once."""
-    return take(step.latency_floor, case)
+    return step.latency_floor(case)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from blackboard.catalogue import chip, measurement, model
-from blackboard.formula import take
 from blackboard.overheads import equations as eq
 from blackboard.overheads import implied
 from blackboard.overheads.kernels import Plan
@@ -126,7 +125,7 @@ def fusing() -> dict[str, str]:
 def overlapping() -> dict[str, str]:
     """Halves of a batch, on a rack and on SGLang's machine."""
     rack, measured, turns = implied.rack(), implied.sglang_measured(), implied.turns()
-    batch = take(eq.batch_overlap, rack)
+    batch = eq.batch_overlap(rack)
     sign = lambda gain: f"{'a loss' if gain < 1 else 'a gain'} of {abs(gain - 1):.0%}"
     whole, halves = (row["kernels"] for row in measurement("kernels_per_step").records(model="Qwen3.6-27B"))
     [vllm] = measurement("overlap_thresholds").records(engine="vLLM", phase="decode")
@@ -155,7 +154,7 @@ def terms() -> dict[str, str]:
         "rack_kernels": f"{rack['kernels']:,}",
         "rack_floor": pretty(implied.floor_time(rack), "s", 3),
         "rack_launch": pretty(rack["kernels"] * rack["launch_time"], "s", 2),
-        "rack_graph": pretty(take(eq.graph_time, rack, batch=256), "s", 2),
+        "rack_graph": pretty(eq.graph_time(rack, batch=256), "s", 2),
         "rack_left": pretty(rack["kernels"] * implied.left_over()[0].each, "s", 2),
         "rack_gaps": pretty(rack["kernels"] * rack["kernel_gap"], "s", 2),
         "node_floor": pretty(implied.floor_time(node), "s", 3),

@@ -13,7 +13,7 @@ from sympy import Max, Min, solve
 
 from blackboard.batching import equations as step
 from blackboard.catalogue import chip, measurement, model, system
-from blackboard.formula import Formula, take
+from blackboard.formula import Formula
 from blackboard.notation import symbols
 from blackboard.overheads import equations as eq
 from blackboard.overheads import implied, simulation
@@ -251,7 +251,7 @@ hide = Quantity(
     unit="byte",
     asked="GB",
     objective=LAUNCH,
-    answer=lambda v: take(eq.bytes_launch, v),
+    answer=lambda v: eq.bytes_launch(v),
     second=hidden,
     means=(
         "Weights and caches together. A model of fewer bytes waits at batch 1, and halving the bytes of its weights"
@@ -259,14 +259,14 @@ hide = Quantity(
     ),
     mistakes=(
         Mistake(
-            lambda v: take(eq.bytes_launch, v, kernel_gap=0.0),
+            lambda v: eq.bytes_launch(v, kernel_gap=0.0),
             "In the gaps the chip neither reads nor waits for the host. They take away from the time left for reading.",
         ),
         Mistake(
             lambda v: v["kernels"] * v["kernel_gap"] * v["bandwidth"],
             "That is what memory could deliver during the gaps. How long do the launches take beyond them?",
         ),
-        Mistake(lambda v: take(eq.bytes_launch, v, kernels=1), "That hides one launch. Each kernel has one."),
+        Mistake(lambda v: eq.bytes_launch(v, kernels=1), "That hides one launch. Each kernel has one."),
         Mistake(
             lambda v: v["kernels"] * (v["launch_time"] + v["kernel_gap"]) * v["bandwidth"],
             "The gaps stand on the chip's side, not on the host's. They help to hide the launches.",
@@ -278,7 +278,7 @@ hide = Quantity(
     ),
     solution=lambda v: [
         Step("Launches beyond the gaps take", v["kernels"] * (v["launch_time"] - v["kernel_gap"]), "s"),
-        Step(f"Memory delivers meanwhile ${eq.bytes_launch.latex}$ =", take(eq.bytes_launch, v), "byte"),
+        Step(f"Memory delivers meanwhile ${eq.bytes_launch.latex}$ =", eq.bytes_launch(v), "byte"),
     ],
 )
 
@@ -312,7 +312,7 @@ spread = Quantity(
     unit="chip",
     asked="GPUs",
     objective=LAUNCH,
-    answer=lambda v: v["weights"] / take(eq.bytes_launch, v, bandwidth=v["chip_bandwidth"]),
+    answer=lambda v: v["weights"] / eq.bytes_launch(v, bandwidth=v["chip_bandwidth"]),
     second=lambda v: met(
         lambda n: (
             v["kernels"] * v["launch_time"] > v["weights"] / n / v["chip_bandwidth"] + v["kernels"] * v["kernel_gap"]
@@ -326,24 +326,20 @@ spread = Quantity(
     ),
     mistakes=(
         Mistake(
-            lambda v: v["weights"] / take(eq.bytes_launch, v, bandwidth=v["chip_bandwidth"], kernel_gap=0.0),
+            lambda v: v["weights"] / eq.bytes_launch(v, bandwidth=v["chip_bandwidth"], kernel_gap=0.0),
             "The gaps take time on the GPU as well: add them to its reading.",
         ),
         Mistake(
             lambda v: (
                 v["weights"]
-                / take(
-                    eq.bytes_launch,
-                    v,
-                    bandwidth=v["chip_bandwidth"],
-                    launch_time=v["launch_time"] + v["kernel_gap"],
-                    kernel_gap=0.0,
+                / eq.bytes_launch(
+                    v, bandwidth=v["chip_bandwidth"], launch_time=v["launch_time"] + v["kernel_gap"], kernel_gap=0.0
                 )
             ),
             "The gaps stand on the GPU's side, not on the host's. They help to hide the launches.",
         ),
         Mistake(
-            lambda v: take(eq.bytes_launch, v, bandwidth=v["chip_bandwidth"]) / v["weights"],
+            lambda v: eq.bytes_launch(v, bandwidth=v["chip_bandwidth"]) / v["weights"],
             "Upside down: the more bytes there are to share, the more GPUs still hide their launches.",
         ),
     ),
@@ -354,11 +350,11 @@ spread = Quantity(
     solution=lambda v: [
         Step(
             f"One GPU hides its launches with ${eq.bytes_launch.latex}$ =",
-            take(eq.bytes_launch, v, bandwidth=v["chip_bandwidth"]),
+            eq.bytes_launch(v, bandwidth=v["chip_bandwidth"]),
             "byte",
         ),
         Step("All weights take", v["weights"], "byte"),
-        Step("So GPUs:", v["weights"] / take(eq.bytes_launch, v, bandwidth=v["chip_bandwidth"]), "1"),
+        Step("So GPUs:", v["weights"] / eq.bytes_launch(v, bandwidth=v["chip_bandwidth"]), "1"),
     ],
 )
 
@@ -441,7 +437,7 @@ def queued(values: Values) -> float:
 
 def even(values: Values) -> list[float]:
     """The times of a step's kernels at batch 1, all as long."""
-    return [take(step.memory_time, values, batch=1) / values["kernels"]] * values["kernels"]
+    return [step.memory_time(values, batch=1) / values["kernels"]] * values["kernels"]
 
 
 helps: Ordering = Ordering(
@@ -466,9 +462,7 @@ helps: Ordering = Ordering(
         "c": "kernels fused to half as many, each launched as before",
         "d": "all kernels captured in a graph, none of them fused",
     },
-    answer=lambda v: helped(
-        lambda case: take(eq.eager_time, case, batch=1), lambda case: take(eq.graph_time, case, batch=1)
-    ),
+    answer=lambda v: helped(lambda case: eq.eager_time(case, batch=1), lambda case: eq.graph_time(case, batch=1)),
     second=lambda v: helped(
         queued, lambda case: simulation.replayed(even(case), case["replay_time"], case["kernel_gap"]).time
     ),
@@ -630,7 +624,7 @@ plain = Estimate(
     asked="ms",
     within=1.25,
     objective=LAUNCH,
-    answer=lambda v: take(eq.eager_time, v),
+    answer=lambda v: eq.eager_time(v),
     second=crawled,
     means=(
         "Ten or twelve tokens a second, where memory could deliver the weights well over a hundred times. It is the"
@@ -642,11 +636,11 @@ plain = Estimate(
             "So long {first} kernels take, of a model of {first_depth} layers. This one has {depth}.",
         ),
         Mistake(
-            lambda v: take(step.latency_floor, v),
+            lambda v: step.latency_floor(v),
             "So long the server reads. Do the launches of that many layers fit in?",
         ),
         Mistake(
-            lambda v: take(eq.eager_time, v) / v["chips"],
+            lambda v: eq.eager_time(v) / v["chips"],
             "You dealt the launches out over the GPUs. Each of them runs every layer, on a part of its columns, and"
             " launches every kernel.",
         ),
@@ -657,8 +651,8 @@ plain = Estimate(
     ),
     solution=lambda v: [
         Step("Kernels, some more for adding up over the GPUs:", v["kernels"], "1"),
-        Step("Reading the weights takes", take(step.latency_floor, v), "s"),
-        Step("Launching takes longer:", take(eq.eager_time, v), "s"),
+        Step("Reading the weights takes", step.latency_floor(v), "s"),
+        Step("Launching takes longer:", eq.eager_time(v), "s"),
     ],
 )
 
@@ -720,7 +714,7 @@ def captured(values: Values) -> Values:
     """A case of the lesson at a drawn batch, with the time of its step where launching costs nothing."""
     found, name = CASES[values["case"]]
     known = found() | {"batch": values["batch"]}
-    return known | {"case_name": name, "no_host": take(step.step_time, known)}
+    return known | {"case_name": name, "no_host": step.step_time(known)}
 
 
 TIMES = {"no_host": "s", "case_name": "", "batch": ""}
@@ -739,7 +733,7 @@ graph_gain = Quantity(
     units=TIMES,
     unit="1",
     objective=GRAPH,
-    answer=lambda v: take(eq.graph_gain, v),
+    answer=lambda v: eq.graph_gain(v),
     second=lambda v: (
         simulation.per_step([v["no_host"] / v["kernels"] + v["kernel_gap"]] * v["kernels"], v["launch_time"], steps=1)
         / simulation.replayed([v["no_host"] / v["kernels"]] * v["kernels"], v["replay_time"], v["kernel_gap"]).time
@@ -754,19 +748,19 @@ graph_gain = Quantity(
             "The gaps between kernels are still there in a graph.",
         ),
         Mistake(
-            lambda v: (v["kernels"] * v["launch_time"] + v["no_host"]) / take(eq.graph_time, v),
+            lambda v: (v["kernels"] * v["launch_time"] + v["no_host"]) / eq.graph_time(v),
             "The host launches while the device works: before capturing, the longer one counts, not the sum.",
         ),
-        Mistake(lambda v: 1 / take(eq.graph_gain, v), "Upside down: the captured step is the shorter one."),
+        Mistake(lambda v: 1 / eq.graph_gain(v), "Upside down: the captured step is the shorter one."),
     ),
     hints=(
         "Before: launches against reading with gaps, whichever takes longer.",
         "After: reading, gaps and one start, added up.",
     ),
     solution=lambda v: [
-        Step(f"One by one, ${eq.eager_time.latex}$ =", take(eq.eager_time, v), "s"),
-        Step(f"Captured, ${eq.graph_time.latex}$ =", take(eq.graph_time, v), "s"),
-        Step("The gain is", take(eq.graph_gain, v), "1"),
+        Step(f"One by one, ${eq.eager_time.latex}$ =", eq.eager_time(v), "s"),
+        Step(f"Captured, ${eq.graph_time.latex}$ =", eq.graph_time(v), "s"),
+        Step("The gain is", eq.graph_gain(v), "1"),
     ],
 )
 
@@ -1043,7 +1037,7 @@ saves = Choice(
         Step("Reading and writing it takes", 2 * v["vector"] / v["chip_bandwidth"], "s"),
         Step(
             f"less than a launch; the vector would have to be ${eq.vector_launch.latex}$ =",
-            take(eq.vector_launch, v),
+            eq.vector_launch(v),
             "byte",
         ),
         Step("So the answer is", "b"),
@@ -1155,7 +1149,7 @@ long_vector = Quantity(
     units=NAMES,
     unit="token",
     objective=CHAIN,
-    answer=lambda v: take(eq.vector_launch, v) / v["vector"],
+    answer=lambda v: eq.vector_launch(v) / v["vector"],
     second=lambda v: met(
         lambda tokens: sum(tokens * v["vector"] / v["chip_bandwidth"] for _ in ("read", "write")) > v["launch_time"],
         0.0,
@@ -1167,23 +1161,23 @@ long_vector = Quantity(
     ),
     mistakes=(
         Mistake(
-            lambda v: 2 * take(eq.vector_launch, v) / v["vector"],
+            lambda v: 2 * eq.vector_launch(v) / v["vector"],
             "Twice too many: a value takes two bytes, and the vector is both read and written.",
         ),
         Mistake(
-            lambda v: 4 * take(eq.vector_launch, v) / v["vector"],
+            lambda v: 4 * eq.vector_launch(v) / v["vector"],
             "A value takes two bytes, and the vector is both read and written.",
         ),
         Mistake(
-            lambda v: take(eq.vector_launch, v) / v["vector"] / 2,
+            lambda v: eq.vector_launch(v) / v["vector"] / 2,
             "Read once and written once: two passes over the vector, not four.",
         ),
     ),
     hints=("How many bytes does memory deliver during one launch?", "Of them half are read and half are written."),
     solution=lambda v: [
-        Step(f"${eq.vector_launch.latex}$ =", take(eq.vector_launch, v), "byte"),
+        Step(f"${eq.vector_launch.latex}$ =", eq.vector_launch(v), "byte"),
         Step("One token's vector has", v["vector"], "byte"),
-        Step("Tokens:", take(eq.vector_launch, v) / v["vector"], "token"),
+        Step("Tokens:", eq.vector_launch(v) / v["vector"], "token"),
     ],
 )
 
@@ -1296,7 +1290,7 @@ whole_gain = Quantity(
     unit="1",
     asked="%",
     objective=BOUND,
-    answer=lambda v: take(eq.fusion_gain, v) - 1,
+    answer=lambda v: eq.fusion_gain(v) - 1,
     second=lambda v: 1000 / sum((1000 * (1 - v["chain_share"]), 1000 * v["chain_share"] / v["fused_ops"])) - 1,
     means=(
         "Against a library that brings its norms and rotations as single kernels, about a twentieth of that is left to"
@@ -1312,15 +1306,15 @@ whole_gain = Quantity(
             "That is the time saved, as a share of that before. In the shorter time more gets done: divide.",
         ),
         Mistake(
-            lambda v: take(eq.fusion_gain, v),
+            lambda v: eq.fusion_gain(v),
             "That is the factor, of which the first hundred per cent are what you had.",
         ),
         Mistake(
-            lambda v: take(eq.fusion_gain, v) / 100,
+            lambda v: eq.fusion_gain(v) / 100,
             "That is how many times as much it gets. Asked is the rise, in percent.",
         ),
         Mistake(
-            lambda v: (take(eq.fusion_gain, v) - 1) / 100,
+            lambda v: (eq.fusion_gain(v) - 1) / 100,
             "The rise is right as a fraction of one. Asked is the same in percent.",
         ),
     ),
@@ -1330,8 +1324,8 @@ whole_gain = Quantity(
     ),
     solution=lambda v: [
         Step("Of the time there remains, in percent,", 100 * (1 - v["chain_share"] * (1 - 1 / v["fused_ops"])), "1"),
-        Step(f"${eq.fusion_gain.latex}$ =", take(eq.fusion_gain, v), "1"),
-        Step("So the throughput rises, in percent, by", 100 * (take(eq.fusion_gain, v) - 1), "%"),
+        Step(f"${eq.fusion_gain.latex}$ =", eq.fusion_gain(v), "1"),
+        Step("So the throughput rises, in percent, by", 100 * (eq.fusion_gain(v) - 1), "%"),
     ],
 )
 
@@ -1561,7 +1555,7 @@ turn = Quantity(
     units=NAMES | {"own": "byte", "card": "byte/s"},
     unit="token",
     objective=HALVES,
-    answer=lambda v: take(eq.batch_overlap, v) / v["chips"],
+    answer=lambda v: eq.batch_overlap(v) / v["chips"],
     second=by_copies,
     means=(
         f"On 72 H100, whose cards are taken to be of 50 GB/s, SGLang saw the turn between {SEEN['low_tokens']} and"
@@ -1570,20 +1564,20 @@ turn = Quantity(
     ),
     mistakes=(
         Mistake(
-            lambda v: take(eq.batch_overlap, v, scale_up=v["up"]) / v["chips"],
+            lambda v: eq.batch_overlap(v, scale_up=v["up"]) / v["chips"],
             "That is NVLink's rate, which ends at the machine's wall. Nearly all experts are in other machines.",
         ),
         Mistake(
-            lambda v: take(eq.batch_overlap, v, n_total=v["every"]) / v["chips"],
+            lambda v: eq.batch_overlap(v, n_total=v["every"]) / v["chips"],
             "You dealt all weights out over the GPUs. The statement says what each one reads.",
         ),
         Mistake(
-            lambda v: 3 * take(eq.batch_overlap, v) / v["chips"],
+            lambda v: 3 * eq.batch_overlap(v) / v["chips"],
             "That is the way out alone. Results come back, in twice the bytes.",
         ),
-        Mistake(lambda v: take(eq.batch_overlap, v), "That is all GPUs together. Asked are the tokens of one."),
+        Mistake(lambda v: eq.batch_overlap(v), "That is all GPUs together. Asked are the tokens of one."),
         Mistake(
-            lambda v: 1.5 * take(eq.batch_overlap, v) / v["chips"],
+            lambda v: 1.5 * eq.batch_overlap(v) / v["chips"],
             "That is two bytes for a value. One goes out and two come back: three.",
         ),
     ),
@@ -1593,8 +1587,8 @@ turn = Quantity(
     ),
     solution=lambda v: [
         Step("Reading the weights once more takes", v["own"] / v["chip_bandwidth"], "s"),
-        Step("One token sends for", take(racks.comm_time, v, tokens_per_chip=1, micro_batches=1), "s"),
-        Step(f"${eq.batch_overlap.latex}$, for each GPU:", take(eq.batch_overlap, v) / v["chips"], "token"),
+        Step("One token sends for", racks.comm_time(v, tokens_per_chip=1, micro_batches=1), "s"),
+        Step(f"${eq.batch_overlap.latex}$, for each GPU:", eq.batch_overlap(v) / v["chips"], "token"),
     ],
 )
 
@@ -1742,9 +1736,9 @@ which = Choice(
     hints=("Four products and quotients, all in ms.",),
     solution=lambda v: [
         Step("Launching:", v["kernels"] * v["launch_time"], "s"),
-        Step("weights:", take(step.weight_time, v), "s"),
-        Step("caches:", take(step.kv_time, v), "s"),
-        Step("multiplying:", take(step.compute_time, v), "s"),
+        Step("weights:", step.weight_time(v), "s"),
+        Step("caches:", step.kv_time(v), "s"),
+        Step("multiplying:", step.compute_time(v), "s"),
         Step("So the answer is", "b"),
     ],
 )
@@ -1753,10 +1747,10 @@ which = Choice(
 def racked(values: Values) -> Values:
     """The running case at a drawn batch: its times, one by one."""
     known = implied.rack() | {"batch": values["batch"]}
-    sends = take(racks.comm_time, known, tokens_per_chip=values["batch"] / known["chips"], micro_batches=1)
+    sends = racks.comm_time(known, tokens_per_chip=values["batch"] / known["chips"], micro_batches=1)
     return known | {
-        "reading": take(step.memory_time, known),
-        "multiplying": take(step.compute_time, known),
+        "reading": step.memory_time(known),
+        "multiplying": step.compute_time(known),
         "sending": sends,
     }
 
@@ -1786,7 +1780,7 @@ whole = Quantity(
     unit="s",
     asked="ms",
     objective=TERMS,
-    answer=lambda v: take(eq.graph_time, v) + v["sending"],
+    answer=lambda v: eq.graph_time(v) + v["sending"],
     second=played,
     means=(
         "One maximum and three sums. A roofline with reading and multiplying alone would have said less than half"
@@ -1794,24 +1788,20 @@ whole = Quantity(
     ),
     mistakes=(
         Mistake(
-            lambda v: take(eq.graph_time, v) + v["sending"] - v["kernels"] * v["kernel_gap"],
+            lambda v: eq.graph_time(v) + v["sending"] - v["kernels"] * v["kernel_gap"],
             "A graph leaves the gaps between kernels.",
         ),
         Mistake(
-            lambda v: max(take(eq.graph_time, v), v["sending"]),
+            lambda v: max(eq.graph_time(v), v["sending"]),
             "Sending is hidden only where the batch is cut and one half computes meanwhile.",
         ),
         Mistake(
-            lambda v: (
-                min(v["reading"], v["multiplying"]) + take(eq.graph_time, v) - take(step.step_time, v) + v["sending"]
-            ),
+            lambda v: min(v["reading"], v["multiplying"]) + eq.graph_time(v) - step.step_time(v) + v["sending"],
             "You took the shorter of reading and multiplying. The shorter one hides behind the longer.",
         ),
+        Mistake(lambda v: eq.eager_time(v) + v["sending"], "From a graph the host does not launch kernels one by one."),
         Mistake(
-            lambda v: take(eq.eager_time, v) + v["sending"], "From a graph the host does not launch kernels one by one."
-        ),
-        Mistake(
-            lambda v: take(eq.graph_time, v) + v["sending"] + min(v["reading"], v["multiplying"]),
+            lambda v: eq.graph_time(v) + v["sending"] + min(v["reading"], v["multiplying"]),
             "Reading and multiplying go on at once.",
         ),
     ),
@@ -1822,8 +1812,8 @@ whole = Quantity(
     solution=lambda v: [
         Step("The longer of reading and multiplying:", max(v["reading"], v["multiplying"]), "s"),
         Step("The gaps:", v["kernels"] * v["kernel_gap"], "s"),
-        Step(f"${eq.graph_time.latex}$ =", take(eq.graph_time, v), "s"),
-        Step("With the sending:", take(eq.graph_time, v) + v["sending"], "s"),
+        Step(f"${eq.graph_time.latex}$ =", eq.graph_time(v), "s"),
+        Step("With the sending:", eq.graph_time(v) + v["sending"], "s"),
     ],
 )
 
@@ -1835,8 +1825,8 @@ def of_one(values: Values) -> Values:
     """What one sequence of the running case adds, and what a step takes whatever the batch."""
     known = implied.rack()
     alone = {"reads": step.kv_time, "multiplies": step.compute_time}
-    found = {name: take(formula, known, batch=1) for name, formula in alone.items()}
-    sends = take(racks.comm_time, known, tokens_per_chip=1 / known["chips"], micro_batches=1)
+    found = {name: formula(known, batch=1) for name, formula in alone.items()}
+    sends = racks.comm_time(known, tokens_per_chip=1 / known["chips"], micro_batches=1)
     held = {
         "weights": known["n_total"] * known["bytes_per_param"],
         "cache": known["context"] * known["kv_bytes_per_token"],
@@ -1851,9 +1841,9 @@ def by_formula() -> dict[str, float]:
         known["context"] * known["kv_bytes_per_token"]
     )
     return {
-        "a": take(step.crossing, known),
+        "a": step.crossing(known),
         "b": full,
-        "c": take(eq.batch_overlap, known),
+        "c": eq.batch_overlap(known),
         "d": implied.hidden_from(known),
     }
 

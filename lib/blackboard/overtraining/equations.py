@@ -72,7 +72,7 @@ total_compute = Formula(
     (*pretrain_compute.assumes, *rl_compute.assumes, *inference_compute.assumes),
     lecture("1:23:51"),
     {"pre-training": pretrain_compute, "RL": rl_compute, "inference": inference_compute},
-    where=rl_compute._where,
+    where=rl_compute.where,
 )
 SHARES = {
     name: Formula(
@@ -83,7 +83,7 @@ SHARES = {
         f"the share of {name} in a model's lifetime compute",
         total_compute.assumes,
         DERIVED,
-        where=rl_compute._where,
+        where=rl_compute.where,
     )
     for name, key, term in (
         ("pre-training", "pretraining", pretrain_compute),
@@ -130,7 +130,7 @@ rl_coefficient = Formula(
     "where RL costs what pre-training costs: pre-training tokens for each token of RL",
     ("pre-training and RL cost the same",),
     lecture("1:25:28"),
-    where=rl_compute._where,
+    where=rl_compute.where,
 )
 inference_coefficient = Formula(
     "overtraining.inference_coefficient",

@@ -12,7 +12,7 @@ from typing import Any
 from blackboard import marks
 from blackboard.catalogue import measurement
 from blackboard.explorable import Explorable, curve, derived, inside, menu, percent, slider, sweep
-from blackboard.formula import Formula, take
+from blackboard.formula import Formula
 from blackboard.overtraining import equations as eq
 from blackboard.overtraining import numbers, simulation
 from blackboard.overtraining.numbers import BOARD, GENEROUS, PRESCRIBED, ROUNDED
@@ -37,8 +37,8 @@ PARTS = {
 }  # field and colour
 SHARES = {field: eq.SHARES[name] for name, (field, _) in PARTS.items()}
 SPENT = BOARD | {"world_rate": GENEROUS, "family": 10, "rl_flop": numbers.CARD["rl_flop"], "pretrain_tokens": ROUNDED}
-SPENT |= {"rl_tokens": ROUNDED / take(eq.rl_coefficient, SPENT)}  # RL costs what pre-training costs
-SPENT |= {"inference_tokens": take(eq.tokens_served, SPENT)}
+SPENT |= {"rl_tokens": ROUNDED / eq.rl_coefficient(SPENT)}  # RL costs what pre-training costs
+SPENT |= {"inference_tokens": eq.tokens_served(SPENT)}
 
 
 def _spent() -> list[dict]:
@@ -130,8 +130,8 @@ def shares_explorer() -> Explorable:
     each = f"{marks.counted('pretrain_tokens')} + ' of pre-training on ' + {marks.counted('n_active')} + ':'"
     times = f"{marks.said('overtraining', ',.2r')} + ' × Chinchilla’s {PRESCRIBED}'"
     over = f"{marks.said('pretrain_tokens / n_active', ',.2r')} + ' per parameter, ' + {times}"
-    at = {name: f"{100 * take(eq.SHARES[name], SPENT):.0f} %" for name in PARTS}
-    alone = 100 * take(eq.SHARES["inference"], SPENT, inference_tokens=take(eq.tokens_served, SPENT, family=1))
+    at = {name: f"{100 * eq.SHARES[name](SPENT):.0f} %" for name in PARTS}
+    alone = 100 * eq.SHARES["inference"](SPENT, inference_tokens=eq.tokens_served(SPENT, family=1))
     return Explorable(
         {**base, "params": _spent(), "layer": layers, "title": marks.title(served, parts, each, over)},
         "Shares of lifetime compute against tokens served",
@@ -155,7 +155,7 @@ def _at_loss(name: str, cost: Any) -> Formula:
     training alone.
     """
     reaching = cost.xreplace({eq.pretrain_tokens: eq.tokens_for_loss.typed}) / eq.compute_budget
-    where = eq.tokens_for_loss._where if cost.has(eq.pretrain_tokens) else ()
+    where = eq.tokens_for_loss.where if cost.has(eq.pretrain_tokens) else ()
     return Formula(
         f"overtraining.{name}_at_loss",
         "cost_share",

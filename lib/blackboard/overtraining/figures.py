@@ -17,7 +17,6 @@ from blackboard import catalogue, drawing
 from blackboard.batching.equations import balanced_context
 from blackboard.case import plain
 from blackboard.drawing import Drawing, alt_of, arrow, beside, done, listed, name_ends, percent, point, thousands
-from blackboard.formula import take
 from blackboard.overtraining import equations as eq
 from blackboard.overtraining import numbers, simulation
 from blackboard.overtraining.numbers import BOARD, FACTOR, FITS, PRESCRIBED, ROUNDED
@@ -158,7 +157,7 @@ def _costs(n_active: Any, efficiency: float) -> tuple[Any, Any]:
     """FLOPs of training to the loss of the lecture's size trained best, and of serving the lecture's tokens, by
     size.
     """
-    tokens = take(eq.tokens_for_loss, numbers.law(), n_active=n_active, loss=numbers.as_good(FIT))
+    tokens = eq.tokens_for_loss(numbers.law(), n_active=n_active, loss=numbers.as_good(FIT))
     serving = eq.inference_compute(n_active=n_active, inference_tokens=ROUNDED, decode_efficiency=efficiency)
     return eq.pretrain_compute(n_active=n_active, pretrain_tokens=tokens), serving
 
@@ -265,7 +264,7 @@ def shares() -> Drawing:
         np.geomspace(1e12, 1e16, 300),
         ROUNDED / eq.inference_coefficient(decode_efficiency=numbers.CARD["decode_efficiency"]),
     )
-    at = lambda name, tokens: 100 * take(eq.SHARES[name], BALANCE, inference_tokens=tokens)
+    at = lambda name, tokens: 100 * eq.SHARES[name](BALANCE, inference_tokens=tokens)
     for name, colour in PARTS.items():
         width, alpha = (7, 0.5) if name == "pre-training" else (2.5, 1)  # RL lies on pre-training
         axes.plot(served, at(name, served), color=COLOURS[colour], lw=width, alpha=alpha)
@@ -435,8 +434,7 @@ def factor() -> Drawing:
     edges = np.geomspace(8, 5_000, 53)
     above.hist(far.factors, edges, color=COLOURS["compute"], alpha=0.4, lw=0)
     told = [
-        take(eq.overtraining, BOARD, pretrain_tokens=tokens)
-        for tokens in (numbers.RUMOUR, ROUNDED, take(eq.tokens_served, BOARD))
+        eq.overtraining(BOARD, pretrain_tokens=tokens) for tokens in (numbers.RUMOUR, ROUNDED, eq.tokens_served(BOARD))
     ]
     for axes, high_as in ((above, 0.8), (below, 1)):
         axes.axvspan(told[0], told[-1], ymax=high_as, color=COLOURS["third"], alpha=0.35, lw=0)
@@ -513,13 +511,13 @@ def _on_example(id: str) -> dict[str, float]:
 def _over_multiplying(id: str, context: Any) -> Any:
     """Cost of a generated token over that of multiplying alone, on the example's chip with a cache in FP8."""
     known = _on_example(id)
-    return take(eq.decode_flop, known, context=context) / take(eq.decode_flop, known, context=0)
+    return eq.decode_flop(known, context=context) / eq.decode_flop(known, context=0)
 
 
 def _reading_over_attention(id: str) -> float:
     """Reading the KV of a token over multiplying with it, in FLOPs on the example's chip; the same at every context."""
-    far = 100 * take(balanced_context, _on_example(id))  # where reading costs more than the parameters
-    return take(eq.decode_flop, _on_example(id), context=far) / catalogue.model(id).attention_flop(far)
+    far = 100 * balanced_context(_on_example(id))  # where reading costs more than the parameters
+    return eq.decode_flop(_on_example(id), context=far) / catalogue.model(id).attention_flop(far)
 
 
 def with_kv() -> Drawing:
@@ -552,7 +550,7 @@ def with_kv() -> Drawing:
         f"a generated token on {' '.join(plain(chip.name).split()[1:3])},\nweights and KV in FP8, large batch",
         loc="left",
     )
-    bends = {id: take(balanced_context, _on_example(id)) for id in WITH_KV}
+    bends = {id: balanced_context(_on_example(id)) for id in WITH_KV}
     first, last = min(bends, key=bends.__getitem__), max(bends, key=bends.__getitem__)
     called = lambda id: plain(catalogue.model(id).name)
     least = min(_reading_over_attention(id) for id in WITH_KV)

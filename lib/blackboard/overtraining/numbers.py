@@ -7,7 +7,6 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from blackboard.catalogue import LETTERS, chip, measurement, model, models, scaling_law
-from blackboard.formula import take
 from blackboard.notation import latex, symbol
 from blackboard.overtraining import equations as eq
 from blackboard.overtraining import simulation
@@ -102,7 +101,7 @@ def fits_table() -> Page:
 
 def per_size(name: str, n_active: float = BOARD["n_active"]) -> float:
     """Tokens per parameter that a fit prescribes for the best training of this size."""
-    return take(eq.best_tokens, law(name), n_active=n_active) / n_active
+    return eq.best_tokens(law(name), n_active=n_active) / n_active
 
 
 # --- the lecture ------------------------------------------------------------------------------------------------------
@@ -114,13 +113,13 @@ def costs() -> dict[str, str]:
     alpha = lambda flop, eta=BOARD["decode_efficiency"]: eq.rl_coefficient(rl_flop=flop, decode_efficiency=eta)
     beta = eq.inference_coefficient(decode_efficiency=BOARD["decode_efficiency"])
     wrong = lambda flop: flop / 6 * BOARD["decode_efficiency"]
-    split = take(eq.equal_penalty, {"rise_power": 2, "fall_power": 1})
+    split = eq.equal_penalty({"rise_power": 2, "fall_power": 1})
     return {
         "alpha_2": significant(alpha(2)),
         "alpha_6": significant(alpha(6)),
         "beta": significant(beta),
-        "alpha_card": f"{take(eq.rl_coefficient, known):g}",
-        "beta_card": f"{take(eq.inference_coefficient, known):g}",
+        "alpha_card": f"{eq.rl_coefficient(known):g}",
+        "beta_card": f"{eq.inference_coefficient(known):g}",
         "wrong_2": significant(wrong(2), 1),
         "wrong_6": significant(wrong(6), 1),
         "wrong_tokens": f"{1 / wrong(2):.0f}",
@@ -132,12 +131,12 @@ def costs() -> dict[str, str]:
 def tokens() -> dict[str, str]:
     """Tokens served, and how far past Chinchilla a model is that was trained on as many."""
     trillion = lambda value: f"{significant(value / 1e12, 3)} trillion"
-    served, over = take(eq.tokens_served, BOARD), lambda d: take(eq.overtraining, BOARD, pretrain_tokens=d)
+    served, over = eq.tokens_served(BOARD), lambda d: eq.overtraining(BOARD, pretrain_tokens=d)
     far = simulation.spread()
     return {
-        "served_all": f"{take(eq.tokens_served, BOARD, world_rate=GENEROUS) / 1e15:.2f} quadrillion",
+        "served_all": f"{eq.tokens_served(BOARD, world_rate=GENEROUS) / 1e15:.2f} quadrillion",
         "served": trillion(served),
-        "chinchilla": trillion(take(eq.chinchilla_tokens, BOARD)),
+        "chinchilla": trillion(eq.chinchilla_tokens(BOARD)),
         "over": f"{over(served):.0f}",
         "over_rounded": f"{over(ROUNDED):.0f}",
         "over_rumour": f"{over(RUMOUR):.0f}",
@@ -153,7 +152,7 @@ def tokens() -> dict[str, str]:
 def as_good(fit: str, n_active: float = BOARD["n_active"]) -> float:
     """The loss of a model of this size that is trained best, by a published fit."""
     known = law(fit)
-    return take(eq.law_loss, known, n_active=n_active, pretrain_tokens=take(eq.best_tokens, known, n_active=n_active))
+    return eq.law_loss(known, n_active=n_active, pretrain_tokens=eq.best_tokens(known, n_active=n_active))
 
 
 @cache
@@ -190,7 +189,7 @@ def optimum() -> dict[str, str]:
             }
             out[f"rule_{key}{end}"] = f"{equal_over(fit, BOARD['decode_efficiency'] if end else 1.0) - 1:.1%}"
         out[f"own_times_{key}"] = significant(plain.tokens_per_param / per_size(fit, plain.n_active), 2)
-        out[f"same_{key}"] = f"{take(eq.best_tokens, law(fit), n_active=BOARD['n_active']) / 1e12:.1f} trillion"
+        out[f"same_{key}"] = f"{eq.best_tokens(law(fit), n_active=BOARD['n_active']) / 1e12:.1f} trillion"
         out |= {
             f"size_{key}": f"{plain.n_active / 1e9:.0f} billion",
             f"data_{key}": f"{plain.tokens / 1e12:.0f} trillion",
@@ -218,12 +217,12 @@ def deepseek() -> dict[str, str]:
     [cost] = measurement("deepseek_v3_training_cost").records(stage="pre-training")
     [day] = measurement("deepseek_day6_production").records()
     net, h800 = model("deepseek-v3"), chip("h800")
-    work = take(eq.pretrain_compute, {"n_active": net.n_active, "pretrain_tokens": net.training_tokens})
+    work = eq.pretrain_compute({"n_active": net.n_active, "pretrain_tokens": net.training_tokens})
     reached = work / (cost["training_GPU_hours"] * factor("h") * h800.flops("bf16"))
     days = cost["cost_USD"] / day["cost_USD_per_day"]
-    whole = take(eq.pretrain_compute, BOARD, pretrain_tokens=ROUNDED)
-    hours = take(
-        eq.training_time, BOARD, pretrain_tokens=ROUNDED, chip_flops=chip("h100-sxm").flops("bf16"), train_mfu=reached
+    whole = eq.pretrain_compute(BOARD, pretrain_tokens=ROUNDED)
+    hours = eq.training_time(
+        BOARD, pretrain_tokens=ROUNDED, chip_flops=chip("h100-sxm").flops("bf16"), train_mfu=reached
     ) / factor("h")
     rent = cost["cost_USD"] / cost["training_GPU_hours"]
     ratio = net.training_tokens / (days * day["output_token_per_day"])
@@ -232,7 +231,7 @@ def deepseek() -> dict[str, str]:
     return {
         "ds_eta": significant(1 / (3 * ratio), 2),
         "ds_reading": f"{reading / generating:.0%}",
-        "per_served": f"${significant(hours * rent / take(eq.tokens_served, BOARD) * 1e6, 2)}",
+        "per_served": f"${significant(hours * rent / eq.tokens_served(BOARD) * 1e6, 2)}",
         "ds_reported": f"{measurement('training_mfu_reports').records(model='DeepSeek-V3')[0]['mfu']:.0%}",
         "ds_tokens": f"{net.training_tokens / 1e12:.1f} trillion",
         "ds_work": f"{work / 1e24:.2f}·10²⁴",
@@ -284,7 +283,7 @@ def with_kv() -> dict[str, str]:
     for key, id in {"8": "llama-3.1-8b", "405": "llama-3.1-405b", "v3": "deepseek-v3"}.items():
         net = model(id)
         known = net.symbols(kv="fp8") | h100.symbols("fp8") | EXAMPLE
-        out[f"kv_{key}"] = significant(take(eq.decode_flop, known) / take(eq.decode_flop, known, context=0), 2)
+        out[f"kv_{key}"] = significant(eq.decode_flop(known) / eq.decode_flop(known, context=0), 2)
     return out | {"kv_intensity": f"{h100.flops('fp8') / h100.bandwidth:.0f}", "kv_context": f"{EXAMPLE['context']:,}"}
 
 

@@ -14,7 +14,7 @@ from sympy import Function as Symbolic
 from blackboard.batching import equations as roofline
 from blackboard.case import plain
 from blackboard.catalogue import chip, measurement, model
-from blackboard.formula import DERIVED, Formula, take
+from blackboard.formula import DERIVED, Formula
 from blackboard.notation import symbols
 from blackboard.overtraining import equations as eq
 from blackboard.overtraining import simulation
@@ -87,7 +87,7 @@ guess = Estimate(
     unit="1",
     within=3.0,
     objective=TOKENS,
-    answer=lambda v: take(eq.overtraining, v, pretrain_tokens=take(eq.balanced_tokens, v)),
+    answer=lambda v: eq.overtraining(v, pretrain_tokens=eq.balanced_tokens(v)),
     second=lambda v: root(
         lambda far: 6 * far * 20 * v["n_active"] - 3 * 2 * v["world_rate"] / v["family"] * v["months"] * 30 * 24 * 3600,
         1e-3,
@@ -99,14 +99,12 @@ guess = Estimate(
     ),
     mistakes=(
         Mistake(
-            lambda v: take(eq.overtraining, v, pretrain_tokens=take(eq.balanced_tokens, v, family=1)),
+            lambda v: eq.overtraining(v, pretrain_tokens=eq.balanced_tokens(v, family=1)),
             "That gives one model the traffic of the whole service. The lecture, too, finds its first figure too"
             " generous and divides it.",
         ),
         Mistake(
-            lambda v: (
-                take(eq.overtraining, v, pretrain_tokens=take(eq.balanced_tokens, v)) * v["decode_efficiency"] ** 2
-            ),
+            lambda v: eq.overtraining(v, pretrain_tokens=eq.balanced_tokens(v)) * v["decode_efficiency"] ** 2,
             "You multiplied by the third, as the lecture did at first. Chips that are used badly make a token dearer.",
         ),
         Mistake(
@@ -123,10 +121,10 @@ guess = Estimate(
         ),
     ),
     solution=lambda v: [
-        Step("Tokens that the model generates in its life:", take(eq.tokens_served, v), "token"),
-        Step(f"times ${eq.inference_coefficient.latex}$ =", take(eq.inference_coefficient, v), "1"),
-        Step(f"against ${eq.chinchilla_tokens.latex}$ =", take(eq.chinchilla_tokens, v), "token"),
-        Step("Their ratio:", take(eq.overtraining, v, pretrain_tokens=take(eq.balanced_tokens, v)), "1"),
+        Step("Tokens that the model generates in its life:", eq.tokens_served(v), "token"),
+        Step(f"times ${eq.inference_coefficient.latex}$ =", eq.inference_coefficient(v), "1"),
+        Step(f"against ${eq.chinchilla_tokens.latex}$ =", eq.chinchilla_tokens(v), "token"),
+        Step("Their ratio:", eq.overtraining(v, pretrain_tokens=eq.balanced_tokens(v)), "1"),
     ],
 )
 
@@ -286,7 +284,7 @@ experts = Quantity(
     units=NAMED,
     unit="FLOP",
     objective=COUNT,
-    answer=lambda v: take(eq.pretrain_compute, v),
+    answer=lambda v: eq.pretrain_compute(v),
     second=lambda v: sum(2 * v["n_active"] * v["pretrain_tokens"] for _ in simulation.PASSES),
     means=(
         "The experts that a token is not routed to cost it nothing. That is what makes a mixture of experts cheap to"
@@ -294,28 +292,28 @@ experts = Quantity(
     ),
     mistakes=(
         Mistake(
-            lambda v: take(eq.pretrain_compute, v, n_active=v["n_total"]),
+            lambda v: eq.pretrain_compute(v, n_active=v["n_total"]),
             "You multiplied every token by all that is stored. It meets only the parameters that it is routed to.",
         ),
         Mistake(
-            lambda v: take(eq.pretrain_compute, v) / 3,
+            lambda v: eq.pretrain_compute(v) / 3,
             "That is the forward pass alone. Training goes backward too, which costs twice as much.",
         ),
         Mistake(
-            lambda v: take(eq.pretrain_compute, v) * 2 / 3,
+            lambda v: eq.pretrain_compute(v) * 2 / 3,
             "That is the backward pass alone. The forward pass comes first.",
         ),
-        Mistake(lambda v: take(eq.pretrain_compute, v) / 2, "You counted multiply-adds. Each is two FLOPs."),
+        Mistake(lambda v: eq.pretrain_compute(v) / 2, "You counted multiply-adds. Each is two FLOPs."),
         Mistake(
-            lambda v: take(eq.pretrain_compute, v) * 4 / 3,
+            lambda v: eq.pretrain_compute(v) * 4 / 3,
             "Eight FLOPs run the forward pass twice. Here nothing is computed twice.",
         ),
     ),
     hints=("Which of the two counts of parameters meets a token?", "6 FLOPs for each such parameter and each token."),
     solution=lambda v: [
         Step(
-            f"${eq.pretrain_compute.latex}$ = {tens(take(eq.pretrain_compute, v))}, typed as",
-            take(eq.pretrain_compute, v),
+            f"${eq.pretrain_compute.latex}$ = {tens(eq.pretrain_compute(v))}, typed as",
+            eq.pretrain_compute(v),
         )
     ],
 )
@@ -358,7 +356,7 @@ hours = Quantity(
     unit="s",
     asked="hours",
     objective=COUNT,
-    answer=lambda v: take(eq.training_time, v) / v["gpus"],
+    answer=lambda v: eq.training_time(v) / v["gpus"],
     second=lambda v: (
         v["pretrain_tokens"] / (v["gpus"] * v["chip_flops"] * v["train_mfu"] / (2 * v["n_active"] + 4 * v["n_active"]))
     ),
@@ -368,29 +366,29 @@ hours = Quantity(
     ),
     mistakes=(
         Mistake(
-            lambda v: take(eq.training_time, v, train_mfu=1) / v["gpus"],
+            lambda v: eq.training_time(v, train_mfu=1) / v["gpus"],
             "That is at the full rate. A run reaches only a part of it, so it takes longer.",
         ),
         Mistake(
-            lambda v: take(eq.training_time, v, train_mfu=1) * v["train_mfu"] / v["gpus"],
+            lambda v: eq.training_time(v, train_mfu=1) * v["train_mfu"] / v["gpus"],
             "You multiplied by the MFU. A lower rate makes the run longer, not shorter.",
         ),
         Mistake(
-            lambda v: take(eq.training_time, v) / v["gpus"] / 3,
+            lambda v: eq.training_time(v) / v["gpus"] / 3,
             "That is forward passes alone. Training takes 6 FLOPs, not 2.",
         ),
-        Mistake(lambda v: take(eq.training_time, v), "That is on one GPU: GPU hours. Here many share the work."),
-        Mistake(lambda v: take(eq.training_time, v) / v["gpus"] * HOUR, "That many seconds. Hours are asked for."),
+        Mistake(lambda v: eq.training_time(v), "That is on one GPU: GPU hours. Here many share the work."),
+        Mistake(lambda v: eq.training_time(v) / v["gpus"] * HOUR, "That many seconds. Hours are asked for."),
     ),
     hints=(
         "Work over rate is time.",
         "The rate of all GPUs is their number × the rate of one × the MFU. Then go from seconds to hours.",
     ),
     solution=lambda v: [
-        Step(f"${eq.pretrain_compute.latex}$ =", tens(take(eq.pretrain_compute, v))),
-        Step("In GPU hours, at the rate that is reached:", take(eq.training_time, v) / HOUR, "hours"),
-        Step("Shared by {cluster} GPUs:", take(eq.training_time, v) / v["gpus"] / HOUR, "hours"),
-        Step("The same in seconds:", take(eq.training_time, v) / v["gpus"], "s"),
+        Step(f"${eq.pretrain_compute.latex}$ =", tens(eq.pretrain_compute(v))),
+        Step("In GPU hours, at the rate that is reached:", eq.training_time(v) / HOUR, "hours"),
+        Step("Shared by {cluster} GPUs:", eq.training_time(v) / v["gpus"] / HOUR, "hours"),
+        Step("The same in seconds:", eq.training_time(v) / v["gpus"], "s"),
     ],
 )
 
@@ -412,24 +410,24 @@ reached = Quantity(
     unit="1",
     asked="%",
     objective=COUNT,
-    answer=lambda v: take(MFU_OF, v, training_time=v["hours"] * HOUR),
+    answer=lambda v: MFU_OF(v, training_time=v["hours"] * HOUR),
     second=lambda v: (v["pretrain_tokens"] / v["hours"] / 3600) * sum([2 * v["n_active"]] * 3) / v["chip_flops"],
     means="A published MFU may be higher, because it counts attention's own products too.",
     mistakes=(
         Mistake(
-            lambda v: take(MFU_OF, v, training_time=v["hours"] * HOUR, n_active=v["n_total"]),
+            lambda v: MFU_OF(v, training_time=v["hours"] * HOUR, n_active=v["n_total"]),
             "That is more than the GPUs can do. You let each token meet all parameters that are stored.",
         ),
         Mistake(
-            lambda v: take(MFU_OF, v, training_time=v["hours"] * HOUR) / 3,
+            lambda v: MFU_OF(v, training_time=v["hours"] * HOUR) / 3,
             "That is forward passes alone. Training takes 6 FLOPs, not 2.",
         ),
         Mistake(
-            lambda v: take(MFU_OF, v, training_time=v["hours"] * HOUR) / 2,
+            lambda v: MFU_OF(v, training_time=v["hours"] * HOUR) / 2,
             "That counts multiply-adds once, or takes the FP8 rate, which is twice that of BF16.",
         ),
         Mistake(
-            lambda v: take(MFU_OF, v, training_time=v["hours"] * HOUR) / 100,
+            lambda v: MFU_OF(v, training_time=v["hours"] * HOUR) / 100,
             "That is the fraction; percent is a hundred times it. Type the percentage.",
         ),
     ),
@@ -438,9 +436,9 @@ reached = Quantity(
         "6 × active parameters × tokens, over GPU hours × 3,600 × the rate of one GPU.",
     ),
     solution=lambda v: [
-        Step(f"${eq.pretrain_compute.latex}$ =", tens(take(eq.pretrain_compute, v))),
+        Step(f"${eq.pretrain_compute.latex}$ =", tens(eq.pretrain_compute(v))),
         Step("What the GPUs could have done:", tens(v["hours"] * HOUR * v["chip_flops"])),
-        Step("The share, in percent:", 100 * take(MFU_OF, v, training_time=v["hours"] * HOUR), "%"),
+        Step("The share, in percent:", 100 * MFU_OF(v, training_time=v["hours"] * HOUR), "%"),
     ],
 )
 
@@ -465,7 +463,7 @@ bill = Quantity(
     unit="USD",
     asked="million dollars",
     objective=COUNT,
-    answer=lambda v: take(eq.training_time, v) / HOUR * v["rent"],
+    answer=lambda v: eq.training_time(v) / HOUR * v["rent"],
     second=lambda v: (
         v["pretrain_tokens"]
         * (v["rent"] / 3600)
@@ -476,20 +474,20 @@ bill = Quantity(
     ),
     mistakes=(
         Mistake(
-            lambda v: take(eq.training_time, v, train_mfu=1) / HOUR * v["rent"],
+            lambda v: eq.training_time(v, train_mfu=1) / HOUR * v["rent"],
             "That is at the full rate. The chips do less, so they are rented for longer.",
         ),
         Mistake(
-            lambda v: take(eq.training_time, v, train_mfu=1) * v["train_mfu"] / HOUR * v["rent"],
+            lambda v: eq.training_time(v, train_mfu=1) * v["train_mfu"] / HOUR * v["rent"],
             "You multiplied by the MFU. A lower rate makes the run longer and dearer.",
         ),
-        Mistake(lambda v: take(eq.training_time, v) * v["rent"], "You paid the hourly rent for every second."),
+        Mistake(lambda v: eq.training_time(v) * v["rent"], "You paid the hourly rent for every second."),
         Mistake(
-            lambda v: take(eq.training_time, v) / HOUR * v["rent"] / 3,
+            lambda v: eq.training_time(v) / HOUR * v["rent"] / 3,
             "That is forward passes alone: 2 FLOPs instead of 6.",
         ),
         Mistake(
-            lambda v: take(eq.training_time, v) / HOUR * v["rent"] * v["n_active"] * PRESCRIBED / v["pretrain_tokens"],
+            lambda v: eq.training_time(v) / HOUR * v["rent"] * v["n_active"] * PRESCRIBED / v["pretrain_tokens"],
             "That is training on 20 tokens for each parameter. This model is trained on more.",
         ),
     ),
@@ -498,9 +496,9 @@ bill = Quantity(
         "FLOPs ÷ (rate × MFU) are seconds of one GPU; divide by 3,600 and multiply by the rent.",
     ),
     solution=lambda v: [
-        Step(f"${eq.pretrain_compute.latex}$ =", tens(take(eq.pretrain_compute, v))),
-        Step("Hours of one GPU:", take(eq.training_time, v) / HOUR, "hours"),
-        Step("At {rent} each:", take(eq.training_time, v) / HOUR * v["rent"], "USD"),
+        Step(f"${eq.pretrain_compute.latex}$ =", tens(eq.pretrain_compute(v))),
+        Step("Hours of one GPU:", eq.training_time(v) / HOUR, "hours"),
+        Step("At {rent} each:", eq.training_time(v) / HOUR * v["rent"], "USD"),
     ],
 )
 
@@ -651,20 +649,20 @@ share = Quantity(
     unit="1",
     asked="%",
     objective=LIFE,
-    answer=lambda v: take(SERVING, v),
+    answer=lambda v: SERVING(v),
     second=lambda v: parts(v)["inference"] / sum(parts(v).values()),
     means="Where the chips are used badly, few tokens can be a large part of the bill.",
     mistakes=(
         Mistake(
-            lambda v: take(SERVING, v, decode_efficiency=1),
+            lambda v: SERVING(v, decode_efficiency=1),
             "The efficiency is missing: generating keeps the chips busy for longer than its FLOPs say.",
         ),
         Mistake(
-            lambda v: take(SERVING, v, rl_tokens=v["rl_tokens"] * v["decode_efficiency"]),
+            lambda v: SERVING(v, rl_tokens=v["rl_tokens"] * v["decode_efficiency"]),
             "The efficiency is missing at RL, which generates too and so uses the chips as badly as serving does.",
         ),
         Mistake(
-            lambda v: take(SERVING, v, inference_tokens=v["inference_tokens"] * v["decode_efficiency"]),
+            lambda v: SERVING(v, inference_tokens=v["inference_tokens"] * v["decode_efficiency"]),
             "The efficiency is missing at serving. All of it runs at that part of training's MFU.",
         ),
         Mistake(
@@ -672,7 +670,7 @@ share = Quantity(
             "That is its share of the tokens. They do not all cost the same.",
         ),
         Mistake(
-            lambda v: take(SERVING, v, inference_tokens=3 * v["inference_tokens"]),
+            lambda v: SERVING(v, inference_tokens=3 * v["inference_tokens"]),
             "You served with 6 FLOPs. There is no backward pass in serving.",
         ),
         Mistake(
@@ -687,7 +685,7 @@ share = Quantity(
             "You multiplied by the efficiency, as the lecture did at first. Bad use makes the work dearer.",
         ),
         Mistake(
-            lambda v: take(SERVING, v) / 100,
+            lambda v: SERVING(v) / 100,
             "That is the fraction; percent is a hundred times it. Type the percentage.",
         ),
     ),
@@ -696,10 +694,10 @@ share = Quantity(
         "6 D_pre, c_RL D_RL ÷ η and 2 D_inf ÷ η; then the last over the sum.",
     ),
     solution=lambda v: [
-        Step("For one parameter, pre-training:", take(eq.pretrain_compute, v, n_active=1), "FLOP"),
-        Step("RL:", take(eq.rl_compute, v, n_active=1), "FLOP"),
-        Step("serving:", take(eq.inference_compute, v, n_active=1), "FLOP"),
-        Step("Its share of the sum, in percent:", 100 * take(SERVING, v), "%"),
+        Step("For one parameter, pre-training:", eq.pretrain_compute(v, n_active=1), "FLOP"),
+        Step("RL:", eq.rl_compute(v, n_active=1), "FLOP"),
+        Step("serving:", eq.inference_compute(v, n_active=1), "FLOP"),
+        Step("Its share of the sum, in percent:", 100 * SERVING(v), "%"),
     ],
 )
 
@@ -717,7 +715,7 @@ rl_tokens = Quantity(
     units={"flop": "1"},
     unit="1",
     objective=LIFE,
-    answer=lambda v: take(eq.rl_coefficient, v),
+    answer=lambda v: eq.rl_coefficient(v),
     second=lambda v: root(lambda d: 6 * d - v["flop"] / v["decode_efficiency"], 1e-3, 1e3),
     means=(
         "So where both cost the same there are fewer tokens of RL than of pre-training. The lecture, with 2 to 6 FLOPs"
@@ -730,19 +728,19 @@ rl_tokens = Quantity(
             " not cheaper.",
         ),
         Mistake(
-            lambda v: take(eq.rl_coefficient, v, decode_efficiency=1),
+            lambda v: eq.rl_coefficient(v, decode_efficiency=1),
             "The efficiency is missing: the chips are busy for longer than the FLOPs say.",
         ),
         Mistake(
-            lambda v: 1 / take(eq.rl_coefficient, v),
+            lambda v: 1 / eq.rl_coefficient(v),
             "Upside down: that is how many tokens of RL cost as much as one of pre-training.",
         ),
         Mistake(
-            lambda v: take(eq.rl_coefficient, v, rl_flop=6),
+            lambda v: eq.rl_coefficient(v, rl_flop=6),
             "That trains on every token that was generated. Here some are only generated.",
         ),
         Mistake(
-            lambda v: take(eq.rl_coefficient, v, rl_flop=2),
+            lambda v: eq.rl_coefficient(v, rl_flop=2),
             "That only generates. Here some tokens are trained on as well.",
         ),
     ),
@@ -750,7 +748,7 @@ rl_tokens = Quantity(
         "Write what one token of each costs, for one parameter and at the rate of training.",
         "FLOPs of RL ÷ efficiency, over the 6 of pre-training.",
     ),
-    solution=lambda v: [Step(f"${eq.rl_coefficient.latex}$ =", take(eq.rl_coefficient, v), "1")],
+    solution=lambda v: [Step(f"${eq.rl_coefficient.latex}$ =", eq.rl_coefficient(v), "1")],
 )
 
 served_token = Quantity(
@@ -767,7 +765,7 @@ served_token = Quantity(
     units={"train_percent": "%", "decode_percent": "%"},
     unit="1",
     objective=LIFE,
-    answer=lambda v: take(eq.inference_coefficient, v),
+    answer=lambda v: eq.inference_coefficient(v),
     second=lambda v: root(lambda d: 6 * d / v["train_percent"] - 2 / v["decode_percent"], 1e-3, 1e3),
     means=(
         "In the lecture, with a ratio of 30 percent, it is about one. So a model should write about as many tokens as"
@@ -780,19 +778,19 @@ served_token = Quantity(
             " same tokens.",
         ),
         Mistake(
-            lambda v: take(eq.inference_coefficient, v, decode_efficiency=v["decode_percent"] / 100),
+            lambda v: eq.inference_coefficient(v, decode_efficiency=v["decode_percent"] / 100),
             "Pre-training does not run at the full rate either. What counts is the ratio of the two MFUs.",
         ),
         Mistake(
-            lambda v: take(eq.inference_coefficient, v, decode_efficiency=1),
+            lambda v: eq.inference_coefficient(v, decode_efficiency=1),
             "The MFUs are missing: a FLOP of generating keeps the chips busy for longer.",
         ),
         Mistake(
-            lambda v: 3 * take(eq.inference_coefficient, v),
+            lambda v: 3 * eq.inference_coefficient(v),
             "You served with 6 FLOPs. There is no backward pass in serving.",
         ),
         Mistake(
-            lambda v: 1 / take(eq.inference_coefficient, v),
+            lambda v: 1 / eq.inference_coefficient(v),
             "Upside down: that is how many tokens are served for each one of pre-training.",
         ),
     ),
@@ -802,7 +800,7 @@ served_token = Quantity(
     ),
     solution=lambda v: [
         Step("Generating uses the chips {decode_efficiency} times as well as training."),
-        Step(f"${eq.inference_coefficient.latex}$ =", take(eq.inference_coefficient, v), "1"),
+        Step(f"${eq.inference_coefficient.latex}$ =", eq.inference_coefficient(v), "1"),
     ],
 )
 
@@ -864,7 +862,7 @@ slip = Choice(
     hints=("Work out tokens of pre-training for each token served, before and after.",),
     solution=lambda v: [
         Step("Multiplied, a token served weighs", 2 / 6 * v["decode_efficiency"], "1"),
-        Step(f"divided, ${eq.inference_coefficient.latex}$ =", take(eq.inference_coefficient, v), "1"),
+        Step(f"divided, ${eq.inference_coefficient.latex}$ =", eq.inference_coefficient(v), "1"),
         Step("So the answer is", "c"),
     ],
 )
@@ -885,7 +883,7 @@ split = Quantity(
     unit="token",
     asked="trillion tokens",
     objective=BALANCE,
-    answer=lambda v: take(eq.inference_coefficient, v) * v["inference_tokens"] / 2,
+    answer=lambda v: eq.inference_coefficient(v) * v["inference_tokens"] / 2,
     second=lambda v: root(
         lambda d: 6 * d / (6 * d + 6 * d + 2 / v["decode_efficiency"] * v["inference_tokens"]) - 0.25, 1e9, 1e18
     ),
@@ -895,11 +893,11 @@ split = Quantity(
     ),
     mistakes=(
         Mistake(
-            lambda v: take(eq.inference_coefficient, v) * v["inference_tokens"],
+            lambda v: eq.inference_coefficient(v) * v["inference_tokens"],
             "That is the lecture's rule, by which pre-training costs as much as serving.",
         ),
         Mistake(
-            lambda v: take(eq.inference_coefficient, v) * v["inference_tokens"] * 3 / 4,
+            lambda v: eq.inference_coefficient(v) * v["inference_tokens"] * 3 / 4,
             "A quarter for a third: that holds if the whole budget is given. Here the traffic is given, and the budget"
             " follows from it.",
         ),
@@ -922,10 +920,10 @@ split = Quantity(
         "Pre-training costs half of what serving does: 6 D_pre = ½ × 2 D_inf ÷ η.",
     ),
     solution=lambda v: [
-        Step("At equal cost there would be", take(eq.inference_coefficient, v) * v["inference_tokens"], "token"),
+        Step("At equal cost there would be", eq.inference_coefficient(v) * v["inference_tokens"], "token"),
         Step(
             "The host's rule gives pre-training a quarter where serving gets a half:",
-            take(eq.inference_coefficient, v) * v["inference_tokens"] / 2,
+            eq.inference_coefficient(v) * v["inference_tokens"] / 2,
             "token",
         ),
     ],
@@ -1050,7 +1048,7 @@ brute = Quantity(
     unit="1",
     asked="%",
     objective=BALANCE,
-    answer=lambda v: take(eq.rising_share, v),
+    answer=lambda v: eq.rising_share(v),
     second=lambda v: cheapest_sum(v)[0] / sum(cheapest_sum(v)),
     means="The lecture's rule of thumb would give half. That is right for x and 1/x, its own example.",
     mistakes=(
@@ -1058,11 +1056,11 @@ brute = Quantity(
             lambda v: 0.5, "You set the two costs equal. That is best only if one rises as steeply as the other falls."
         ),
         Mistake(
-            lambda v: 1 - take(eq.rising_share, v),
+            lambda v: 1 - eq.rising_share(v),
             "That is the share of the other cost. The steeper one is the smaller one.",
         ),
         Mistake(
-            lambda v: take(eq.rising_share, v) / 100,
+            lambda v: eq.rising_share(v) / 100,
             "That is the fraction; percent is a hundred times it. Type the percentage.",
         ),
     ),
@@ -1071,9 +1069,9 @@ brute = Quantity(
         "Power × rising cost = power × falling cost, each with its own power.",
     ),
     solution=lambda v: [
-        Step("The least sum is at x =", take(eq.scale_best, v, rise_level=1, fall_level=1), "1"),
-        Step("where {rising_text} is", take(eq.scale_best, v, rise_level=1, fall_level=1) ** v["rise_power"], "1"),
-        Step(f"As a share, ${eq.rising_share.latex}$, in percent", 100 * take(eq.rising_share, v), "%"),
+        Step("The least sum is at x =", eq.scale_best(v, rise_level=1, fall_level=1), "1"),
+        Step("where {rising_text} is", eq.scale_best(v, rise_level=1, fall_level=1) ** v["rise_power"], "1"),
+        Step(f"As a share, ${eq.rising_share.latex}$, in percent", 100 * eq.rising_share(v), "%"),
     ],
 )
 
@@ -1090,31 +1088,29 @@ penalty = Quantity(
     unit="1",
     asked="%",
     objective=BALANCE,
-    answer=lambda v: take(eq.equal_penalty, v) - 1,
+    answer=lambda v: eq.equal_penalty(v) - 1,
     second=lambda v: 2 / sum(cheapest_sum(v)) - 1,
     means=(
         "The rule of thumb is not exact where powers are unequal, but it never costs twice the least, as long as one"
         " cost rises and the other falls."
     ),
     mistakes=(
+        Mistake(lambda v: eq.equal_penalty(v), "That is the cost over the least cost. Asked is how much more it is."),
         Mistake(
-            lambda v: take(eq.equal_penalty, v), "That is the cost over the least cost. Asked is how much more it is."
-        ),
-        Mistake(
-            lambda v: take(eq.equal_penalty, v) / 100,
+            lambda v: eq.equal_penalty(v) / 100,
             "That is the cost over the least cost, as a factor. Asked is how much more it is, in percent.",
         ),
         Mistake(
-            lambda v: 1 - 1 / take(eq.equal_penalty, v),
+            lambda v: 1 - 1 / eq.equal_penalty(v),
             "That is the difference over the dearer sum: what one would save. Asked is how much more it costs than the"
             " least.",
         ),
         Mistake(
-            lambda v: abs(take(eq.rising_share, v) - 0.5),
+            lambda v: abs(eq.rising_share(v) - 0.5),
             "That is by how much the shares differ from half. Near its least value a sum hardly changes.",
         ),
         Mistake(
-            lambda v: (take(eq.equal_penalty, v) - 1) / 100,
+            lambda v: (eq.equal_penalty(v) - 1) / 100,
             "That is the fraction; percent is a hundred times it. Type the percentage.",
         ),
     ),
@@ -1125,11 +1121,11 @@ penalty = Quantity(
     solution=lambda v: [
         Step("Equal at x = 1, with a sum of", 2.0, "1"),
         Step(
-            "The least sum, at x = " + significant(take(eq.scale_best, v, rise_level=1, fall_level=1), 4) + ":",
-            2 / take(eq.equal_penalty, v),
+            "The least sum, at x = " + significant(eq.scale_best(v, rise_level=1, fall_level=1), 4) + ":",
+            2 / eq.equal_penalty(v),
             "1",
         ),
-        Step(f"${eq.equal_penalty.latex}$, so in percent it costs more by", 100 * (take(eq.equal_penalty, v) - 1), "%"),
+        Step(f"${eq.equal_penalty.latex}$, so in percent it costs more by", 100 * (eq.equal_penalty(v) - 1), "%"),
     ],
 )
 
@@ -1198,7 +1194,7 @@ traffic = Quantity(
     unit="token",
     asked="trillion tokens",
     objective=TOKENS,
-    answer=lambda v: take(eq.tokens_served, v),
+    answer=lambda v: eq.tokens_served(v),
     second=lambda v: sum(v["world_rate"] / v["family"] * 24 * 60 * 60 for _ in range(v["days"])),
     means=(
         "The lecture takes 500 million a second over two months, finds that generous for one model, divides by ten and"
@@ -1206,21 +1202,21 @@ traffic = Quantity(
     ),
     mistakes=(
         Mistake(
-            lambda v: take(eq.tokens_served, v, family=1),
+            lambda v: eq.tokens_served(v, family=1),
             "That is the traffic of the whole service, which is too generous for one model. It is one of several.",
         ),
-        Mistake(lambda v: take(eq.tokens_served, v, lifetime=30 * DAY), "That is one month: 2.6 million seconds."),
+        Mistake(lambda v: eq.tokens_served(v, lifetime=30 * DAY), "That is one month: 2.6 million seconds."),
         Mistake(
-            lambda v: take(eq.tokens_served, v) / 60,
+            lambda v: eq.tokens_served(v) / 60,
             "Off by 60: seconds, minutes and hours got mixed up. A day has 86,400 seconds.",
         ),
-        Mistake(lambda v: take(eq.tokens_served, v) / 24, "That lets a day have 3,600 seconds, which is an hour."),
+        Mistake(lambda v: eq.tokens_served(v) / 24, "That lets a day have 3,600 seconds, which is an hour."),
     ),
     hints=("How many seconds is the model served for?", "Tokens per second × seconds ÷ models."),
     solution=lambda v: [
         Step("Seconds of its life:", f"{v['lifetime']:,.0f}"),
         Step("Tokens per second of one model:", v["world_rate"] / v["family"], "token/s"),
-        Step("Together:", take(eq.tokens_served, v), "token"),
+        Step("Together:", eq.tokens_served(v), "token"),
     ],
 )
 
@@ -1237,7 +1233,7 @@ rule = Quantity(
     unit="token",
     asked="trillion tokens",
     objective=TOKENS,
-    answer=lambda v: take(eq.chinchilla_tokens, v),
+    answer=lambda v: eq.chinchilla_tokens(v),
     second=lambda v: sum(v["n_active"] for _ in range(20)),
     means=(
         "The rule was found for dense models, where active and stored is the same. Taking the active ones is the"
@@ -1245,7 +1241,7 @@ rule = Quantity(
     ),
     mistakes=(
         Mistake(
-            lambda v: take(eq.chinchilla_tokens, v, n_active=v["n_total"]),
+            lambda v: eq.chinchilla_tokens(v, n_active=v["n_total"]),
             "That counts all that is stored. The compute of training goes by what is active, and so does the lecture's"
             " rule.",
         ),
@@ -1260,7 +1256,7 @@ rule = Quantity(
         ),
     ),
     hints=("Tokens = tokens per parameter × parameters. Which parameters?",),
-    solution=lambda v: [Step(f"${eq.chinchilla_tokens.latex}$ =", take(eq.chinchilla_tokens, v), "token")],
+    solution=lambda v: [Step(f"${eq.chinchilla_tokens.latex}$ =", eq.chinchilla_tokens(v), "token")],
 )
 
 far = Quantity(
@@ -1276,12 +1272,12 @@ far = Quantity(
     units=NAMED,
     unit="1",
     objective=TOKENS,
-    answer=lambda v: take(eq.overtraining, v),
+    answer=lambda v: eq.overtraining(v),
     second=lambda v: v["pretrain_tokens"] / sum(v["n_active"] for _ in range(20)),
     means="Open models are far past the rule, too.",
     mistakes=(
         Mistake(
-            lambda v: take(eq.overtraining, v, n_active=v["n_total"]),
+            lambda v: eq.overtraining(v, n_active=v["n_total"]),
             "You counted all parameters that are stored. The rule, as the lecture uses it, goes by those that are"
             " active.",
         ),
@@ -1289,14 +1285,12 @@ far = Quantity(
             lambda v: v["pretrain_tokens"] / v["n_active"],
             "That is tokens for each parameter. Compare it with the rule's.",
         ),
-        Mistake(
-            lambda v: 1 / take(eq.overtraining, v), "Upside down: a model that is over-trained has a factor above one."
-        ),
+        Mistake(lambda v: 1 / eq.overtraining(v), "Upside down: a model that is over-trained has a factor above one."),
     ),
     hints=("How many tokens does the rule give this model?", "Tokens ÷ (20 × active parameters)."),
     solution=lambda v: [
-        Step(f"${eq.chinchilla_tokens.latex}$ =", take(eq.chinchilla_tokens, v), "token"),
-        Step("Its tokens over these:", take(eq.overtraining, v), "1"),
+        Step(f"${eq.chinchilla_tokens.latex}$ =", eq.chinchilla_tokens(v), "token"),
+        Step("Its tokens over these:", eq.overtraining(v), "1"),
     ],
 )
 
@@ -1311,8 +1305,8 @@ def corners(values: Values) -> list[float]:
 
 def ends(values: Values) -> tuple[float, float]:
     """The lowest and the highest over-training, from the lesson's formula."""
-    low = take(eq.overtraining, values, pretrain_tokens=values["fewest"], n_active=values["large"])
-    return low, take(eq.overtraining, values, pretrain_tokens=values["most"], n_active=values["small"])
+    low = eq.overtraining(values, pretrain_tokens=values["fewest"], n_active=values["large"])
+    return low, eq.overtraining(values, pretrain_tokens=values["most"], n_active=values["small"])
 
 
 reach = Quantity(
@@ -1390,30 +1384,28 @@ derate = Quantity(
     unit="token",
     asked="trillion tokens",
     objective=TOKENS,
-    answer=lambda v: take(eq.balanced_tokens, v, world_rate=v["world_rate"] * (1 - v["failure"])),
+    answer=lambda v: eq.balanced_tokens(v, world_rate=v["world_rate"] * (1 - v["failure"])),
     second=derated,
     means=(
         "Pre-training is paid for in advance, serving only if there is somebody to serve. Whoever doubts that a model"
         " will succeed trains it less."
     ),
     mistakes=(
-        Mistake(lambda v: take(eq.balanced_tokens, v), "That is if all goes well. Expected are fewer tokens."),
+        Mistake(lambda v: eq.balanced_tokens(v), "That is if all goes well. Expected are fewer tokens."),
         Mistake(
-            lambda v: take(eq.tokens_served, v, world_rate=v["world_rate"] * (1 - v["failure"])),
+            lambda v: eq.tokens_served(v, world_rate=v["world_rate"] * (1 - v["failure"])),
             "That is what it is expected to serve. A token served does not cost what a token of training does.",
         ),
         Mistake(
-            lambda v: take(eq.balanced_tokens, v, world_rate=v["world_rate"] / (1 - v["failure"])),
+            lambda v: eq.balanced_tokens(v, world_rate=v["world_rate"] / (1 - v["failure"])),
             "The wrong way: the chance of failing makes the tokens to expect fewer, not more.",
         ),
         Mistake(
-            lambda v: take(eq.balanced_tokens, v, world_rate=v["world_rate"] * v["failure"]),
+            lambda v: eq.balanced_tokens(v, world_rate=v["world_rate"] * v["failure"]),
             "That is the probability that it fails. It is served if it does not.",
         ),
         Mistake(
-            lambda v: (
-                take(eq.tokens_served, v, world_rate=v["world_rate"] * (1 - v["failure"])) / 3 * v["decode_efficiency"]
-            ),
+            lambda v: eq.tokens_served(v, world_rate=v["world_rate"] * (1 - v["failure"])) / 3 * v["decode_efficiency"],
             "You multiplied by the efficiency. Chips that are used badly make serving dearer.",
         ),
     ),
@@ -1422,11 +1414,9 @@ derate = Quantity(
         "Expected tokens × 2 ÷ (6 × efficiency).",
     ),
     solution=lambda v: [
-        Step("Tokens to expect:", take(eq.tokens_served, v, world_rate=v["world_rate"] * (1 - v["failure"])), "token"),
-        Step(f"times ${eq.inference_coefficient.latex}$ =", take(eq.inference_coefficient, v), "1"),
-        Step(
-            "So it is trained on", take(eq.balanced_tokens, v, world_rate=v["world_rate"] * (1 - v["failure"])), "token"
-        ),
+        Step("Tokens to expect:", eq.tokens_served(v, world_rate=v["world_rate"] * (1 - v["failure"])), "token"),
+        Step(f"times ${eq.inference_coefficient.latex}$ =", eq.inference_coefficient(v), "1"),
+        Step("So it is trained on", eq.balanced_tokens(v, world_rate=v["world_rate"] * (1 - v["failure"])), "token"),
     ],
 )
 
@@ -1475,7 +1465,7 @@ ratio_of = Choice(
 
 def of(tokens: float) -> str:
     """How far past the rule the lecture's model is with so many tokens, in words."""
-    return f"{take(eq.overtraining, BOARD, pretrain_tokens=tokens):.0f}"
+    return f"{eq.overtraining(BOARD, pretrain_tokens=tokens):.0f}"
 
 
 def far_apart() -> tuple[float, float]:
@@ -1492,13 +1482,13 @@ precise = Choice(
     level="medium",
     ask=(
         "The lecture ends with “a factor of a hundred over-trained”. With a rumoured 150 trillion tokens the same"
-        f" reckoning gives {of(RUMOUR)}, with traffic that is not rounded {of(take(eq.tokens_served, BOARD))}. What"
+        f" reckoning gives {of(RUMOUR)}, with traffic that is not rounded {of(eq.tokens_served(BOARD))}. What"
         " kind of number is the hundred?"
     ),
     options={
         "a": "an upper bound, because traffic and lifetime were taken generously",
         "b": "a rough guess: it is a product of several guesses, so a few times less or more would be no surprise",
-        "c": f"good to about a third, as {of(RUMOUR)} and {of(take(eq.tokens_served, BOARD))} show",
+        "c": f"good to about a third, as {of(RUMOUR)} and {of(eq.tokens_served(BOARD))} show",
         "d": "confirmed, because the rumour and the traffic come from different people and agree",
     },
     answer="b",
@@ -1564,7 +1554,7 @@ in_order = Ordering(
         " they are trained past Chinchilla's rule, which counts active parameters: the least first."
     ),
     items={key: sized(TRAINED[name]) for key, name in LINE_UP.items()},
-    answer=by(lambda row: take(eq.overtraining, row, pretrain_tokens=row["pretraining_tokens"], prescribed=PRESCRIBED)),
+    answer=by(lambda row: eq.overtraining(row, pretrain_tokens=row["pretraining_tokens"], prescribed=PRESCRIBED)),
     second=lambda v: by(lambda row: row["pretraining_tokens"] // (row["n_active"] // 1000)),
     objective=TOKENS,
     means=(
@@ -1634,7 +1624,7 @@ own_rule = Quantity(
     asked="tokens/parameter",
     tolerance=0.04,
     objective=FIT,
-    answer=lambda v: take(eq.best_tokens, v) / v["n_active"],
+    answer=lambda v: eq.best_tokens(v) / v["n_active"],
     second=lambda v: prescribed_by_search(v["n_active"], v["fit"]),  # type: ignore[has-type]  # follows below
     means=(
         "The fit of the same paper does not give 20 at this size, and its ratio grows with the model. Exponents that"
@@ -1653,9 +1643,7 @@ own_rule = Quantity(
             ),
             "You made the two parts of the loss equal. At the best size they are so only if their exponents are equal.",
         ),
-        Mistake(
-            lambda v: 1 / (take(eq.best_tokens, v) / v["n_active"]), "Upside down: that is parameters for each token."
-        ),
+        Mistake(lambda v: 1 / (eq.best_tokens(v) / v["n_active"]), "Upside down: that is parameters for each token."),
     ),
     hints=(
         (
@@ -1672,8 +1660,8 @@ own_rule = Quantity(
             "There a percent more parameters gains what a percent fewer tokens loses: exponent × term is the same for"
             " both."
         ),
-        Step("The tokens that follow:", take(eq.best_tokens, v), "token"),
-        Step("For each parameter:", take(eq.best_tokens, v) / v["n_active"], "token/parameter"),
+        Step("The tokens that follow:", eq.best_tokens(v), "token"),
+        Step("For each parameter:", eq.best_tokens(v) / v["n_active"], "token/parameter"),
     ],
 )
 
@@ -1704,7 +1692,7 @@ needs = Quantity(
     asked="trillion tokens",
     tolerance=0.04,
     objective=FIT,
-    answer=lambda v: take(eq.tokens_for_loss, v),
+    answer=lambda v: eq.tokens_for_loss(v),
     second=lambda v: learnt(v["loss"], v["n_active"], v),
     means=(
         "Below some size no amount of data reaches this loss. Above it data can stand in for size, at a price that"
@@ -1731,7 +1719,7 @@ needs = Quantity(
             "You raised to the power; D stands under it. Take the inverse power.",
         ),
         Mistake(
-            lambda v: take(eq.best_tokens, v),
+            lambda v: eq.best_tokens(v),
             "Those tokens make this size the best one for its training. Then it has another loss.",
         ),
     ),
@@ -1747,7 +1735,7 @@ needs = Quantity(
         Step(
             "left for the data:", v["loss"] - v["loss_floor"] - v["loss_size"] / v["n_active"] ** v["size_power"], "1"
         ),
-        Step(f"${eq.tokens_for_loss.latex}$ =", take(eq.tokens_for_loss, v), "token"),
+        Step(f"${eq.tokens_for_loss.latex}$ =", eq.tokens_for_loss(v), "token"),
     ],
 )
 
@@ -1850,7 +1838,7 @@ condition = Quantity(
     unit="1",
     tolerance=0.03,
     objective=FIT,
-    answer=lambda v: take(eq.inference_over_training, v),
+    answer=lambda v: eq.inference_over_training(v),
     second=steepness,
     means=(
         "Not far from one, as the lecture's rule has it, by this fit and for this model. The traffic is not needed: it"
@@ -1858,17 +1846,17 @@ condition = Quantity(
     ),
     mistakes=(
         Mistake(
-            lambda v: take(eq.inference_over_training, v) + 1,
+            lambda v: eq.inference_over_training(v) + 1,
             "One too many: a smaller model also takes fewer FLOPs for each token of its training, so training does not"
             " get dearer by all that tokens are added.",
         ),
-        Mistake(lambda v: 1 / take(eq.inference_over_training, v), "Upside down: that is training over serving."),
+        Mistake(lambda v: 1 / eq.inference_over_training(v), "Upside down: that is training over serving."),
         Mistake(
-            lambda v: (take(eq.inference_over_training, v) + 1) * (v["data_power"] / v["size_power"]) ** 2 - 1,
+            lambda v: (eq.inference_over_training(v) + 1) * (v["data_power"] / v["size_power"]) ** 2 - 1,
             "The exponents are upside down: each stands with its own part of the loss.",
         ),
         Mistake(
-            lambda v: (take(eq.inference_over_training, v) + 1) * v["data_power"] / v["size_power"] - 1,
+            lambda v: (eq.inference_over_training(v) + 1) * v["data_power"] / v["size_power"] - 1,
             "The exponents are forgotten. How fast a term changes with a percent is the term times its exponent.",
         ),
     ),
@@ -1884,7 +1872,7 @@ condition = Quantity(
         Step(
             "exponent × term with D:", v["data_power"] * v["loss_data"] / v["pretrain_tokens"] ** v["data_power"], "1"
         ),
-        Step("The ratio, less one:", take(eq.inference_over_training, v), "1"),
+        Step("The ratio, less one:", eq.inference_over_training(v), "1"),
     ],
 )
 
@@ -1965,7 +1953,7 @@ def sizes(known: Values) -> tuple[float, float]:
     parameters.
     """
     smallest = (known["loss_size"] / (known["loss"] - known["loss_floor"])) ** (1 / known["size_power"])
-    spare = lambda n: take(eq.best_tokens, known, n_active=n) - take(eq.tokens_for_loss, known, n_active=n)
+    spare = lambda n: eq.best_tokens(known, n_active=n) - eq.tokens_for_loss(known, n_active=n)
     return smallest, root(spare, smallest * (1 + 1e-9), smallest * 1e6)
 
 
@@ -1977,10 +1965,10 @@ def cheapest(known: Values, **changed: float) -> float:
     smallest, largest = sizes(known)
 
     def short(n: float) -> float:
-        tokens = take(eq.tokens_for_loss, known, n_active=n)
-        training = take(eq.pretrain_compute, known, n_active=n, pretrain_tokens=tokens)
-        return take(eq.inference_compute, known, n_active=n) / training - take(
-            eq.inference_over_training, known, n_active=n, pretrain_tokens=tokens
+        tokens = eq.tokens_for_loss(known, n_active=n)
+        training = eq.pretrain_compute(known, n_active=n, pretrain_tokens=tokens)
+        return eq.inference_compute(known, n_active=n) / training - eq.inference_over_training(
+            known, n_active=n, pretrain_tokens=tokens
         )
 
     return root(short, smallest * (1 + 1e-6), largest / (1 + 1e-6))
@@ -1991,10 +1979,8 @@ def tried(known: Values) -> str:
     middle = float(f"{cheapest(known):.1e}")
 
     def total(n: float) -> float:
-        training = take(
-            eq.pretrain_compute, known, n_active=n, pretrain_tokens=take(eq.tokens_for_loss, known, n_active=n)
-        )
-        return training + take(eq.inference_compute, known, n_active=n)
+        training = eq.pretrain_compute(known, n_active=n, pretrain_tokens=eq.tokens_for_loss(known, n_active=n))
+        return training + eq.inference_compute(known, n_active=n)
 
     return ", ".join(
         f"{tens(total(n))} at {pretty(n, 'parameter')}" for n in (0.7 * middle, middle, 1.5 * middle, 3 * middle)
@@ -2059,9 +2045,7 @@ best_size = Quantity(
             "parameter",
         ),
         Step("Training and serving together: " + tried(v) + "."),
-        Step(
-            "Finer steps end at a model that is trained on", take(eq.tokens_for_loss, v, n_active=cheapest(v)), "token"
-        ),
+        Step("Finer steps end at a model that is trained on", eq.tokens_for_loss(v, n_active=cheapest(v)), "token"),
         Step("and has", cheapest(v), "parameter"),
     ],
 )
@@ -2122,7 +2106,7 @@ kv_times = Quantity(
     units=CACHED,
     unit="1",
     objective=KV,
-    answer=lambda v: take(eq.decode_flop, v) / take(eq.decode_flop, v, context=0),
+    answer=lambda v: eq.decode_flop(v) / eq.decode_flop(v, context=0),
     second=read_times,
     means=(
         "So a token generated costs that many times the two FLOPs for each parameter. With Llama 3 8B on an H100 this"
@@ -2130,27 +2114,27 @@ kv_times = Quantity(
     ),
     mistakes=(
         Mistake(
-            lambda v: take(eq.decode_flop, v) / take(eq.decode_flop, v, context=0) * v["batch"],
+            lambda v: eq.decode_flop(v) / eq.decode_flop(v, context=0) * v["batch"],
             "Each sequence reads its own cache and multiplies its own token. The batch cancels.",
         ),
         Mistake(
-            lambda v: take(eq.decode_flop, v) / take(eq.decode_flop, v, context=0) / 2,
+            lambda v: eq.decode_flop(v) / eq.decode_flop(v, context=0) / 2,
             "Half of it: a key and a value are kept, not one of the two.",
         ),
         Mistake(
-            lambda v: take(eq.decode_flop, v) / take(eq.decode_flop, v, context=0) * 2,
+            lambda v: eq.decode_flop(v) / eq.decode_flop(v, context=0) * 2,
             "Twice as much: each parameter takes two FLOPs for a token, and F counts both.",
         ),
         Mistake(
-            lambda v: take(eq.decode_flop, v) / take(eq.decode_flop, v, context=0) * v["query_heads"] / v["kv_heads"],
+            lambda v: eq.decode_flop(v) / eq.decode_flop(v, context=0) * v["query_heads"] / v["kv_heads"],
             "You kept keys and values for every query head. Several of these share one KV head.",
         ),
         Mistake(
-            lambda v: take(eq.decode_flop, v) / take(eq.decode_flop, v, context=0) / v["layer_count"],
+            lambda v: eq.decode_flop(v) / eq.decode_flop(v, context=0) / v["layer_count"],
             "That is the cache of one layer. Every layer keeps its own.",
         ),
         Mistake(
-            lambda v: take(eq.decode_flop, v) / take(eq.decode_flop, v, context=0) / v["context"],
+            lambda v: eq.decode_flop(v) / eq.decode_flop(v, context=0) / v["context"],
             "That is the cache of one token. All of the context is read.",
         ),
     ),
@@ -2162,7 +2146,7 @@ kv_times = Quantity(
         Step("Cache of a token:", v["kv_bytes_per_token"], "byte"),
         Step("Reading a sequence's cache takes", v["context"] * v["kv_bytes_per_token"] / v["bandwidth"], "s"),
         Step("multiplying its token", 2 * v["n_active"] / v["flops"], "s"),
-        Step("The ratio:", take(eq.decode_flop, v) / take(eq.decode_flop, v, context=0), "1"),
+        Step("The ratio:", eq.decode_flop(v) / eq.decode_flop(v, context=0), "1"),
     ],
 )
 
@@ -2238,7 +2222,7 @@ even = Quantity(
     unit="token",
     asked="trillion tokens",
     objective=KV,
-    answer=lambda v: take(eq.pretrain_compute, v) / take(eq.decode_flop, v),
+    answer=lambda v: eq.pretrain_compute(v) / eq.decode_flop(v),
     second=caught_up,
     means=(
         "Without the cache a model could serve three times its tokens of training until then. Reading the cache is one"
@@ -2246,15 +2230,15 @@ even = Quantity(
     ),
     mistakes=(
         Mistake(
-            lambda v: take(eq.pretrain_compute, v) / take(eq.decode_flop, v, context=0),
+            lambda v: eq.pretrain_compute(v) / eq.decode_flop(v, context=0),
             "The KV cache is left out. Reading it takes longer than multiplying here.",
         ),
         Mistake(
-            lambda v: take(eq.pretrain_compute, v) / (take(eq.decode_flop, v) + take(eq.decode_flop, v, context=0)),
+            lambda v: eq.pretrain_compute(v) / (eq.decode_flop(v) + eq.decode_flop(v, context=0)),
             "Reading and multiplying go on at the same time. The longer one counts, not the sum.",
         ),
         Mistake(
-            lambda v: take(eq.pretrain_compute, v) / 3 / take(eq.decode_flop, v),
+            lambda v: eq.pretrain_compute(v) / 3 / eq.decode_flop(v),
             "You trained with 2 FLOPs. Training goes backward, too.",
         ),
         Mistake(
@@ -2268,10 +2252,10 @@ even = Quantity(
         "Training's 6 N D over the larger of 2 N and context × bytes × rate ÷ bandwidth.",
     ),
     solution=lambda v: [
-        Step(f"${eq.pretrain_compute.latex}$ =", tens(take(eq.pretrain_compute, v))),
-        Step("A token multiplies", take(eq.decode_flop, v, context=0), "FLOP"),
-        Step("and while its cache is read the chip could do", take(eq.decode_flop, v), "FLOP"),
-        Step("So serving has caught up after", take(eq.pretrain_compute, v) / take(eq.decode_flop, v), "token"),
+        Step(f"${eq.pretrain_compute.latex}$ =", tens(eq.pretrain_compute(v))),
+        Step("A token multiplies", eq.decode_flop(v, context=0), "FLOP"),
+        Step("and while its cache is read the chip could do", eq.decode_flop(v), "FLOP"),
+        Step("So serving has caught up after", eq.pretrain_compute(v) / eq.decode_flop(v), "token"),
     ],
 )
 

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from blackboard.formula import Formula, take
+from blackboard.formula import Formula
 from blackboard.overtraining import equations as eq
 
 if TYPE_CHECKING:
@@ -232,7 +232,7 @@ def factor(**guesses: float | np.ndarray) -> Any:
     """Tokens of training over Chinchilla's, where training costs what serving costs: numbers or arrays, by the names
     of RANGES.
     """
-    return take(FACTOR, {"prescribed": eq.PRESCRIBED, **guesses})
+    return FACTOR({"prescribed": eq.PRESCRIBED, **guesses})
 
 
 def spread(ranges: Mapping[str, tuple[float, float]] | None = None, draws: int = 20_000, seed: int = 0) -> Spread:

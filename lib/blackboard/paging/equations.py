@@ -75,7 +75,7 @@ use_paged = Formula(
     "the longer the sequences, the less their last blocks matter",
     (any_rest,),
     DERIVED,
-    where=page_waste._where,
+    where=page_waste.where,
 )
 batch_held = Formula(
     "paging.batch_held",
@@ -85,7 +85,7 @@ batch_held = Formula(
     "memory that weights do not take, less what is wasted",
     batch_fits.assumes,
     DERIVED,
-    where=batch_fits._where,
+    where=batch_fits.where,
 )
 paged_cost = Formula(
     "paging.paged_cost",

@@ -12,7 +12,7 @@ from blackboard.batching import equations as step
 from blackboard.case import Case, plain
 from blackboard.catalogue import model, price, system
 from blackboard.explorable import Explorable, curve, derived, inside, menu, slider, sweep
-from blackboard.formula import Formula, take
+from blackboard.formula import Formula
 from blackboard.paging import equations as eq
 from blackboard.paging.simulation import agent
 from blackboard.style import COLOURS
@@ -33,7 +33,7 @@ RESERVED = Formula(
     "sequence",
     "the batch with room set aside for a longest sequence",
     eq.batch_held.assumes,
-    where=eq.batch_held._where,
+    where=eq.batch_held.where,
     register=False,
 )
 PAGED = Formula(
@@ -43,7 +43,7 @@ PAGED = Formula(
     "sequence",
     "the batch with a cache in blocks",
     eq.batch_held.assumes,
-    where=(*eq.batch_held._where, *eq.use_paged._where),
+    where=(*eq.batch_held.where, *eq.use_paged.where),
     register=False,
 )
 
@@ -165,9 +165,9 @@ def _told(case: Case, **lengths: float) -> tuple[dict[str, float], tuple[int, in
     """A case's symbols, the whole sequences that fit set aside and in blocks, and by what factor a token gets
     cheaper.
     """
-    known = case.symbols | lengths
-    held = int(take(RESERVED, known)), int(take(PAGED, known))
-    few, many = (take(step.cost_per_token, known | {"rent": 1.0}, batch=float(batch)) for batch in held)
+    known = case.symbols() | lengths
+    held = int(RESERVED(known)), int(PAGED(known))
+    few, many = (step.cost_per_token(known | {"rent": 1.0}, batch=float(batch)) for batch in held)
     return known, held, few / many
 
 
@@ -201,7 +201,7 @@ TURNED = Formula(
     "USD/token",
     "the price of an input token in a conversation, with a cache that holds part of all that is going on",
     (*eq.price_blended.assumes, *eq.hit_rate_room.assumes),
-    where=eq.hit_rate_turns._where,
+    where=eq.hit_rate_turns.where,
     register=False,
 )
 ENDLESS = Formula(
@@ -211,7 +211,7 @@ ENDLESS = Formula(
     "USD/token",
     "the price of an input token in a conversation, with room for all",
     eq.price_blended.assumes,
-    where=eq.hit_rate_turns._where,
+    where=eq.hit_rate_turns.where,
     register=False,
 )
 
@@ -347,6 +347,6 @@ def _prefix_says() -> str:
         " for the price of a write, turns, tokens at the start and per turn, the share of turns that come in time, and"
         " the price of a hit and of input. It falls from the price of a write towards that of a hit; a dotted line is"
         f" with all turns in time, a dashed one the price without a cache. At {known['turns']:.0f} turns"
-        f" {100 * take(eq.hit_rate_room, known):.0f} % are found: ${take(TURNED, known) / CHEAP:.2f} instead of"
-        f" ${PAID.input:.2f}; caching pays from {significant(100 * take(eq.hit_rate_even, known), 3)} % on."
+        f" {100 * eq.hit_rate_room(known):.0f} % are found: ${TURNED(known) / CHEAP:.2f} instead of"
+        f" ${PAID.input:.2f}; caching pays from {significant(100 * eq.hit_rate_even(known), 3)} % on."
     )

@@ -17,7 +17,6 @@ from blackboard.batching import equations as step
 from blackboard.case import plain
 from blackboard.catalogue import measurement, model
 from blackboard.drawing import Drawing, alt_of, arrow, done, name_ends, percent, point
-from blackboard.formula import take
 from blackboard.paging import equations as eq
 from blackboard.paging import simulation
 from blackboard.paging.allocator import Allocator, Contiguous, OutOfRoom
@@ -169,7 +168,7 @@ def _batches() -> dict[str, float]:
     """Sequences that the paper's memory holds, set aside for the longest and in blocks, by the formulas."""
     known = _known()
     whole = int(known["slots"] // LONGEST)  # no part of a reservation
-    paged = take(eq.batch_held, known, kv_use=take(eq.use_paged, known))
+    paged = eq.batch_held(known, kv_use=eq.use_paged(known))
     return {"reserved": float(whole), "blocks": paged}
 
 
@@ -185,11 +184,11 @@ def batch_and_cost() -> Drawing:
     fig, axes = drawing.axes(5.0, 3.9)
     known, held, batch = _known(), _batches(), np.geomspace(1, 400, 201)
     low, high = _overheads()
-    cost = lambda at: take(step.cost_per_token, known, batch=at) / CHEAP
-    slow = lambda at, more: take(eq.paged_cost, known, batch=at, paging_overhead=more) / CHEAP
+    cost = lambda at: step.cost_per_token(known, batch=at) / CHEAP
+    slow = lambda at, more: eq.paged_cost(known, batch=at, paging_overhead=more) / CHEAP
     axes.plot(batch, cost(batch), color=COLOURS["kv"])
     axes.fill_between(batch, slow(batch, low), slow(batch, high), color=COLOURS["accent"], alpha=0.5, lw=0)
-    floor = take(step.cost_floor, known) / CHEAP
+    floor = step.cost_floor(known) / CHEAP
     axes.axhline(floor, color=COLOURS["muted"], ls="--", lw=1.5)
     ends = (
         (held["reserved"], cost(held["reserved"]), "kv"),
@@ -272,9 +271,9 @@ def block_size() -> Drawing:
 def _dearer(tokens, context: float, overhead: float):
     """Percent by which blocks of so many tokens make a token dearer, in the paper's memory."""
     known = _known() | {"context": context}
-    ideal = take(step.cost_per_token, known, batch=known["slots"] / context)
+    ideal = step.cost_per_token(known, batch=known["slots"] / context)
     batch = known["slots"] / context * eq.use_paged(context=context, page_tokens=tokens)
-    return 100 * (take(eq.paged_cost, known, batch=batch, paging_overhead=overhead) / ideal - 1)
+    return 100 * (eq.paged_cost(known, batch=batch, paging_overhead=overhead) / ideal - 1)
 
 
 KINDS = {"tokens": "kv", "reserved": "third", "internal": "second", "external": "muted"}
@@ -621,10 +620,10 @@ def hybrid() -> Drawing:
         net = model(id)
         known = _layers(id)
         whole = (known["full_layers"] + known["window_layers"]) * known["entry_bytes"] * context / GB
-        mixed = context * take(eq.hybrid_kv, known, context=context) / GB
+        mixed = context * eq.hybrid_kv(known, context=context) / GB
         below.plot(context, whole, color=COLOURS[colour], ls="--", lw=1.5)
         below.plot(context, mixed, color=COLOURS[colour])
-        saving = take(eq.hybrid_saving, known, context=float(context[-1]))
+        saving = eq.hybrid_saving(known, context=float(context[-1]))
         ends += [(whole[-1], "all full", colour), (mixed[-1], f"{saving:.1f}× less", colour)]
         says.append(f"{plain(net.name)} {mixed[-1]:.1f} GB instead of {whole[-1]:.0f}, {saving:.1f} times less")
     below.text(1_200, 4, plain(model("gemma-3-27b").name), color=COLOURS["kv"], va="center")

@@ -7,7 +7,6 @@ from typing import Any
 from blackboard.batching import equations as step
 from blackboard.case import RUNNING
 from blackboard.catalogue import measurement, model, price
-from blackboard.formula import take
 from blackboard.paging import equations as eq
 from blackboard.paging import hybrid, simulation
 from blackboard.paging.simulation import LONGEST, batches, lengths
@@ -24,9 +23,7 @@ EXAMPLE = {"context": 112, "window": 32, "page_tokens": 16}  # of vLLM's documen
 
 def cost(batch: float, paging_overhead: float = 0.0) -> float:
     """USD for a token of OPT-13B on an A100 with ShareGPT's mean context, at a batch."""
-    return take(
-        eq.paged_cost, simulation.opt13b(), batch=batch, context=simulation.held(), paging_overhead=paging_overhead
-    )
+    return eq.paged_cost(simulation.opt13b(), batch=batch, context=simulation.held(), paging_overhead=paging_overhead)
 
 
 def room() -> dict[str, str]:
@@ -79,7 +76,7 @@ def day() -> dict[str, str]:
     """The batch by Little's law, and the gains at the measured batches."""
     known, mean = simulation.opt13b(), simulation.held()
     rate, answer = 2, lengths("ShareGPT")[1]
-    time = lambda batch: take(step.step_time, known, batch=batch, context=mean)
+    time = lambda batch: step.step_time(known, batch=batch, context=mean)
     little, floor, few = batches()["vLLM"] / (rate * answer), time(batches()["vLLM"]), batches()["Orca (Max)"]
     shares = lambda system: f"{measurement('vllm_kv_use').records(system=system, use='tokens')[0]['share']:.1%}"
     slow = measurement("vllm_paging").records()[0]["high_overhead"]
@@ -119,7 +116,7 @@ def hits() -> dict[str, str]:
     even = lambda w: f"{eq.hit_rate_even(write_ratio=w, read_ratio=read):.1%}"
     whole, prefill = (
         simulation.working_set(AGENTS, turns, start, growth),
-        1e9 * RUNNING(pass_compute, batch=1, pass_tokens=1),
+        1e9 * pass_compute(RUNNING, batch=1, pass_tokens=1),
     )
     [cached] = measurement("kimi_cache_size").records()
     return {
@@ -179,7 +176,7 @@ def layers() -> dict[str, str]:
     full, window = (sum(g.layers for g in groups if (g.window is None) == kind) for kind in (True, False))
     width = next(g.window for g in net.attention if g.window)
     known = {"full_layers": full, "window_layers": window, "window": width}
-    blocks = lambda full, window: take(eq.hybrid_blocks, EXAMPLE, full_groups=full, window_groups=window)
+    blocks = lambda full, window: eq.hybrid_blocks(EXAMPLE, full_groups=full, window_groups=window)
     found = hybrid.groups(full, window, width)
     return {
         "hybrid_all": f"{blocks(1, 2):g}",

@@ -11,7 +11,7 @@ from typing import Any
 from sympy import Min, Sum, Symbol, ceiling, solve, summation
 
 from blackboard.catalogue import measurement, model, price
-from blackboard.formula import DERIVED, Formula, take
+from blackboard.formula import DERIVED, Formula
 from blackboard.notation import symbols
 from blackboard.paging import equations as eq
 from blackboard.paging import hybrid, simulation
@@ -86,7 +86,7 @@ guess = Estimate(
     asked="%",
     within=1.6,
     objective=ROOM,
-    answer=lambda v: take(eq.use_reserved, v),
+    answer=lambda v: eq.use_reserved(v),
     second=watched,
     close="Not far off. What does a request hold at first, and what at last?",
     means=(
@@ -95,7 +95,7 @@ guess = Estimate(
     ),
     mistakes=(
         Mistake(
-            lambda v: 1 - take(eq.use_reserved, v),
+            lambda v: 1 - eq.use_reserved(v),
             "So much would be in use if most requests came near the limit. It is closer to what stays empty.",
         ),
         Mistake(
@@ -103,7 +103,7 @@ guess = Estimate(
             "That sets one request against the whole memory of a GPU. Set it against the room that is its own.",
         ),
         Mistake(
-            lambda v: take(eq.use_reserved, v) / 100,
+            lambda v: eq.use_reserved(v) / 100,
             "That is the fraction; percent is a hundred times it. Type the percentage.",
         ),
     ),
@@ -113,7 +113,7 @@ guess = Estimate(
     ),
     solution=lambda v: [
         Step("Halfway through its answer a request holds", v["context"], "token"),
-        Step(f"${eq.use_reserved.latex}$, in percent:", 100 * take(eq.use_reserved, v), "%"),
+        Step(f"${eq.use_reserved.latex}$, in percent:", 100 * eq.use_reserved(v), "%"),
     ],
 )
 
@@ -333,7 +333,7 @@ def paged() -> Values:
 def alone() -> dict[str, float]:
     """By what factor each of the claims below makes a token cheaper on the paper's server, all else as it was."""
     known, held = simulation.opt13b(), simulation.held("ShareGPT")
-    cost = lambda batch, slower=0.0: take(eq.paged_cost, known, batch=batch, context=held, paging_overhead=slower)
+    cost = lambda batch, slower=0.0: eq.paged_cost(known, batch=batch, context=held, paging_overhead=slower)
     few, many = (
         measurement("vllm_batched_requests").records(requests="ShareGPT", system=name)[0]["batch"]
         for name in ("Orca (Max)", "vLLM")
@@ -468,7 +468,7 @@ def compared(values: Values) -> Values:
 
 def per_token(values: Values, batch: float) -> float:
     """Cost of a token at a batch, in USD."""
-    return take(eq.paged_cost, values, batch=batch, paging_overhead=0)
+    return eq.paged_cost(values, batch=batch, paging_overhead=0)
 
 
 OPT = {"weights": "byte", "per_sequence": "byte", "few": "", "many": "", "context": "token", "requests": ""}
@@ -548,7 +548,7 @@ slow_kernel = Quantity(
     unit="1",
     asked="%",
     objective=WORTH,
-    answer=lambda v: take(eq.paged_cost, v) / per_token(v, v["many"]) - 1,
+    answer=lambda v: eq.paged_cost(v) / per_token(v, v["many"]) - 1,
     second=lambda v: (
         (v["weights"] + v["many"] * (v["per_sequence"] * (1 + v["paging_overhead"])))
         / (v["weights"] + v["many"] * v["per_sequence"])
@@ -572,11 +572,11 @@ slow_kernel = Quantity(
             "You took the share of the weights. The block table slows down reading the cache.",
         ),
         Mistake(
-            lambda v: take(eq.paged_cost, v) / per_token(v, v["many"]),
+            lambda v: eq.paged_cost(v) / per_token(v, v["many"]),
             "That is the whole cost, in percent of what it was. Asked is what is added.",
         ),
         Mistake(
-            lambda v: (take(eq.paged_cost, v) / per_token(v, v["many"]) - 1) / 100,
+            lambda v: (eq.paged_cost(v) / per_token(v, v["many"]) - 1) / 100,
             "That is the fraction; percent is a hundred times it. Type the percentage.",
         ),
     ),
@@ -587,7 +587,7 @@ slow_kernel = Quantity(
             "as a share of all that a step reads:",
             v["many"] * v["per_sequence"] / (v["weights"] + v["many"] * v["per_sequence"]),
         ),
-        Step("times the slow-down, in percent:", 100 * (take(eq.paged_cost, v) / per_token(v, v["many"]) - 1), "%"),
+        Step("times the slow-down, in percent:", 100 * (eq.paged_cost(v) / per_token(v, v["many"]) - 1), "%"),
     ],
 )
 
@@ -601,7 +601,7 @@ in_blocks = Formula(
     "sequences that memory holds in blocks",
     eq.batch_held.assumes,
     DERIVED,
-    where=eq.batch_held._where + eq.use_paged._where,
+    where=eq.batch_held.where + eq.use_paged.where,
     register=False,
 )
 
@@ -901,7 +901,7 @@ common = Whole(
     unit="token/sequence",
     asked="token",
     objective=HITS,
-    answer=lambda v: take(eq.hit_tokens, v),
+    answer=lambda v: eq.hit_tokens(v),
     second=found_again,
     beside="Blocks are found whole or not at all.",
     means=(
@@ -926,7 +926,7 @@ common = Whole(
     hints=("How many blocks lie wholly within what is common?", "That number, times the tokens of a block."),
     solution=lambda v: [
         Step("Whole blocks in common:", v["common_context"] // v["page_tokens"]),
-        Step(f"${eq.hit_tokens.latex}$ =", take(eq.hit_tokens, v), "token"),
+        Step(f"${eq.hit_tokens.latex}$ =", eq.hit_tokens(v), "token"),
     ],
 )
 
@@ -1032,7 +1032,7 @@ new = Quantity(
     unit="1",
     asked="%",
     objective=HITS,
-    answer=lambda v: 1 - take(eq.hit_rate_turns, v),
+    answer=lambda v: 1 - eq.hit_rate_turns(v),
     second=first_seen,
     means=(
         "Each token is computed once, and sent again in every turn that follows. An agent reads hardly anything but its"
@@ -1047,9 +1047,9 @@ new = Quantity(
         Mistake(
             lambda v: v["turn_growth"] * (v["turns"] - 1) / v["sent"], "The first request is new as well, all of it."
         ),
-        Mistake(lambda v: take(eq.hit_rate_turns, v), "That is the share which is found."),
+        Mistake(lambda v: eq.hit_rate_turns(v), "That is the share which is found."),
         Mistake(
-            lambda v: (1 - take(eq.hit_rate_turns, v)) / 100,
+            lambda v: (1 - eq.hit_rate_turns(v)) / 100,
             "That is the fraction; percent is a hundred times it. Type the percentage.",
         ),
     ),
@@ -1062,7 +1062,7 @@ new = Quantity(
         Step("Sent in all:", v["sent"], "token"),
         Step(
             f"${eq.hit_rate_turns.latex}$ is found. In percent, the rest is",
-            100 * (1 - take(eq.hit_rate_turns, v)),
+            100 * (1 - eq.hit_rate_turns(v)),
             "%",
         ),
     ],
@@ -1324,7 +1324,7 @@ def billed(values: Values) -> Values:
         "write_ratio": p.cache_write_5min / p.input,
         "read_ratio": p.cached_read / p.input,
     }
-    return shown | ratios | conversation(values) | {"hit_rate": take(eq.hit_rate_turns, values)}
+    return shown | ratios | conversation(values) | {"hit_rate": eq.hit_rate_turns(values)}
 
 
 def turn_by_turn(values: Values) -> float:
@@ -1355,7 +1355,7 @@ bill = Quantity(
     units=TALK | {"card_name": "", "date": "", "in_usd": "USD", "write_usd": "USD", "hit_usd": "USD"},
     unit="USD",
     objective=KEEP,
-    answer=lambda v: take(eq.price_blended, v) * v["sent"],
+    answer=lambda v: eq.price_blended(v) * v["sent"],
     second=turn_by_turn,
     means=(
         "A fraction of plain input, though every token was written at a surcharge once. The hits make up much of what"
@@ -1368,7 +1368,7 @@ bill = Quantity(
             "You wrote the whole context anew in each turn. Only what is new is written.",
         ),
         Mistake(
-            lambda v: take(eq.price_blended, v) * MILLION,
+            lambda v: eq.price_blended(v) * MILLION,
             "That is for a million tokens of this input. How many are sent in all?",
         ),
         Mistake(lambda v: v["write_usd"] * v["last"] / MILLION, "That is the writing. Hits have a price as well."),
@@ -1389,8 +1389,8 @@ bill = Quantity(
         Step("Sent in all:", v["sent"], "token"),
         Step("of which new, and written:", v["last"], "token"),
         Step(f"The hit rate, ${eq.hit_rate_turns.latex}$ =", v["hit_rate"], "1"),
-        Step(f"${eq.price_blended.latex}$, for a million tokens:", take(eq.price_blended, v) * MILLION, "USD"),
-        Step("and for all that is sent:", take(eq.price_blended, v) * v["sent"], "USD"),
+        Step(f"${eq.price_blended.latex}$, for a million tokens:", eq.price_blended(v) * MILLION, "USD"),
+        Step("and for all that is sent:", eq.price_blended(v) * v["sent"], "USD"),
     ],
 )
 
@@ -1433,7 +1433,7 @@ keep = Quantity(
     units={"use_rate": "", "kv_bytes_per_token": "byte"},
     unit="s",
     objective=KEEP,
-    answer=lambda v: take(eq.keep_time, v),
+    answer=lambda v: eq.keep_time(v),
     second=used_up,
     means=(
         "Something that is found goes to the end of the line as something that is written does. Used once more, it is"
@@ -1442,7 +1442,7 @@ keep = Quantity(
     ),
     mistakes=(
         Mistake(lambda v: v["cache_bytes"] / v["use_rate"], "That is with a byte for each token."),
-        Mistake(lambda v: take(eq.keep_time, v) / 60, "That is in minutes. Asked are seconds."),
+        Mistake(lambda v: eq.keep_time(v) / 60, "That is in minutes. Asked are seconds."),
         Mistake(
             lambda v: v["cache_bytes"] / v["kv_bytes_per_token"] / MILLION,
             "That is how many million tokens the cache holds. How soon has so much been used?",
@@ -1455,7 +1455,7 @@ keep = Quantity(
     solution=lambda v: [
         Step("The cache holds", v["cache_bytes"] / v["kv_bytes_per_token"], "token"),
         Step("of which are used in a second", float(v["use_rate"]), "token"),
-        Step(f"${eq.keep_time.latex}$ =", take(eq.keep_time, v), "s"),
+        Step(f"${eq.keep_time.latex}$ =", eq.keep_time(v), "s"),
     ],
 )
 
@@ -1560,7 +1560,7 @@ windows = Whole(
     units={"full_layers": "", "window_layers": "", "window": "token", "context": "token", "page_tokens": "token"},
     unit="1",
     objective=WINDOWS,
-    answer=lambda v: take(eq.hybrid_blocks, v),
+    answer=lambda v: eq.hybrid_blocks(v),
     second=held_blocks,
     means=(
         "Blocks of all groups are equally large, so one pool serves them all. At lengths that cut the window across a"
@@ -1589,7 +1589,7 @@ windows = Whole(
         Step("Groups with windows, beside one full group:", v["window_groups"]),
         Step("Blocks of the full group:", v["whole"]),
         Step("of each window group:", v["window"] // v["page_tokens"]),
-        Step(f"${eq.hybrid_blocks.latex}$ =", take(eq.hybrid_blocks, v), "1"),
+        Step(f"${eq.hybrid_blocks.latex}$ =", eq.hybrid_blocks(v), "1"),
     ],
 )
 
@@ -1677,7 +1677,7 @@ window_saving = Quantity(
     unit="1",
     tolerance=0.01,
     objective=WINDOWS,
-    answer=lambda v: take(eq.hybrid_saving, v),
+    answer=lambda v: eq.hybrid_saving(v),
     second=kept,
     means=(
         "A cache so much smaller is as many more sequences, or a context so much longer. The full layers are what is"
@@ -1689,10 +1689,8 @@ window_saving = Quantity(
             "That is the limit for endless contexts. At this one the window layers keep something that counts.",
         ),
         Mistake(lambda v: v["context"] / v["window"], "That is one window layer. Full layers keep everything."),
-        Mistake(lambda v: 1 / take(eq.hybrid_saving, v), "Upside down: that is the share which is kept."),
-        Mistake(
-            lambda v: 1 - 1 / take(eq.hybrid_saving, v), "That is the share which is saved. Asked is cache over cache."
-        ),
+        Mistake(lambda v: 1 / eq.hybrid_saving(v), "Upside down: that is the share which is kept."),
+        Mistake(lambda v: 1 - 1 / eq.hybrid_saving(v), "That is the share which is saved. Asked is cache over cache."),
     ),
     hints=(
         "Count entries: tokens kept in each layer, added over layers.",
@@ -1701,7 +1699,7 @@ window_saving = Quantity(
     solution=lambda v: [
         Step("Entries with full attention:", f"{(v['full_layers'] + v['window_layers']) * v['context']:,}"),
         Step("with windows:", f"{v['full_layers'] * v['context'] + v['window_layers'] * v['window']:,}"),
-        Step(f"${eq.hybrid_saving.latex}$ =", take(eq.hybrid_saving, v), "1"),
+        Step(f"${eq.hybrid_saving.latex}$ =", eq.hybrid_saving(v), "1"),
     ],
 )
 

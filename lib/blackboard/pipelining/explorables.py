@@ -13,7 +13,6 @@ from blackboard import catalogue, marks, style, units
 from blackboard.batching import equations as step
 from blackboard.case import RUNNING, plain
 from blackboard.explorable import Explorable, curve, derived, inside, percent, slider, sweep
-from blackboard.formula import take
 from blackboard.pipelining import equations as eq
 from blackboard.pipelining import figures, simulation
 from blackboard.units import pretty, significant
@@ -27,12 +26,12 @@ EACH = "GB/chip"
 
 def _start() -> dict[str, float]:
     """The running case, its critical batch as the micro-batch of a stage."""
-    known = RUNNING.symbols
+    known = RUNNING.symbols()
     return known | {
         "expert_parallel": known["chips"],
         "chip_hbm": known["hbm"] / known["chips"],
         "stages": STAGES,
-        "micro_batch": round(RUNNING(step.critical_batch)),
+        "micro_batch": round(step.critical_batch(RUNNING)),
     }
 
 
@@ -102,7 +101,7 @@ def memory_explorer() -> Explorable:
         plain(catalogue.system(RUNNING.system).name),
         plain(catalogue.model(RUNNING.model).name),
     )
-    at = lambda formula, stages: significant(take(formula, start, stages=stages) / units.factor("GB"))
+    at = lambda formula, stages: significant(formula(start, stages=stages) / units.factor("GB"))
     return Explorable(
         {**base, "params": _loaded(), "layer": layers, "title": marks.title(sequences, load, here, longest)},
         "Memory of a GPU against stages",
@@ -203,8 +202,8 @@ def bubble_explorer() -> Explorable:
         "input_grad_time": 1,
         "weight_grad_time": 1,
     }
-    known["idle"] = take(eq.idle_zero_bubble, known)
-    at = {name: f"{100 * take(formula, known):.1f} %" for name, formula in CURVES.items()}
+    known["idle"] = eq.idle_zero_bubble(known)
+    at = {name: f"{100 * formula(known):.1f} %" for name, formula in CURVES.items()}
     return Explorable(
         {**base, "params": _shaped(), "layer": layers, "title": marks.title(f"{shape} + {times}", *_enough())},
         "Bubble against micro-batches",

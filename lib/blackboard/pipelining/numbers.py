@@ -9,7 +9,6 @@ from typing import Any
 from blackboard.batching import equations as step
 from blackboard.case import RUNNING
 from blackboard.catalogue import measurement, model, system
-from blackboard.formula import take
 from blackboard.pipelining import equations as eq
 from blackboard.pipelining import simulation
 from blackboard.units import factor, pretty, significant
@@ -38,7 +37,7 @@ HUNDREDS = 700e9  # bytes of weights that the lecture reads
 
 def board(formula, **more) -> Any:
     """A formula with the board's numbers."""
-    return take(formula, BOARD, **more)
+    return formula(BOARD, **more)
 
 
 def hops() -> dict[str, str]:
@@ -55,9 +54,9 @@ def hops() -> dict[str, str]:
         "ratio_1": ratio(8, 1),
         "ratio_4": ratio(8, 4),
         "ratio_32": ratio(32, 1),
-        "needed_here": significant(RUNNING(eq.layers_needed, copies=RUNNING.symbols["top_k"]), 2),
-        "ratio_here": f"{RUNNING.symbols['scale_up'] / RUNNING.symbols['scale_out']:g}",
-        "copies_here": f"{RUNNING.symbols['top_k']:g}",
+        "needed_here": significant(eq.layers_needed(RUNNING, copies=RUNNING.symbols()["top_k"]), 2),
+        "ratio_here": f"{RUNNING.symbols()['scale_up'] / RUNNING.symbols()['scale_out']:g}",
+        "copies_here": f"{RUNNING.symbols()['top_k']:g}",
         "hop_us": pretty(took, "s", 2),
         "token_ms": f"{token * 1e3:.0f} ms",
         "alpha_least": f"{min(latencies):g}",
@@ -65,7 +64,7 @@ def hops() -> dict[str, str]:
         "hop_bytes": pretty(SENT["micro_batch"] * model(RUNNING.model).d_model * SENT["bytes_per_value"], "byte", 2),
         "hop_factor": significant(LECTURE_HOP / whole, 2),
         "hop_share": f"{4 * whole / LECTURE_STEP:.1%}",
-        "hop_share_rack": f"{4 * whole / RUNNING(step.weight_time):.0%}",
+        "hop_share_rack": f"{4 * whole / step.weight_time(RUNNING):.0%}",
         "filled": f"{filled(LECTURE_HOP):g}",
         "filled_kv": f"{board(eq.chip_kv) * filled(LECTURE_HOP) / 4 / 1e9:.1f} GB",
         "filled_measured": significant(filled(whole), 3),
@@ -102,9 +101,9 @@ def idling() -> dict[str, str]:
 def memory() -> dict[str, str]:
     """Memory of a chip, on the board and in the running case."""
     gb = lambda formula, **more: f"{board(formula, **more) / 1e9:.1f} GB"
-    known, chips = RUNNING.symbols, RUNNING.symbols["chips"]
-    here = {"expert_parallel": chips, "micro_batch": RUNNING(step.critical_batch), "chip_hbm": known["hbm"] / chips}
-    fits = lambda stages: RUNNING(eq.context_fits, stages=stages, **here)
+    known, chips = RUNNING.symbols(), RUNNING.symbols()["chips"]
+    here = {"expert_parallel": chips, "micro_batch": step.critical_batch(RUNNING), "chip_hbm": known["hbm"] / chips}
+    fits = lambda stages: eq.context_fits(RUNNING, stages=stages, **here)
     whole, box = board(eq.whole_batch, stages=4), system("h200-8").hbm_bytes
     boxes = math.ceil(3e12 / box)
     return {

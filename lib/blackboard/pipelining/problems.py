@@ -6,7 +6,6 @@ from itertools import count, product
 from typing import Any
 
 from blackboard.catalogue import model, system
-from blackboard.formula import take
 from blackboard.pipelining import equations as eq
 from blackboard.practice import Choice, Estimate, Expression, Function, Mistake, Ordering, Quantity, Step, Values
 
@@ -57,17 +56,17 @@ guess = Quantity(
     unit="byte",
     asked="GB",
     objective=HOLDS,
-    answer=lambda v: take(eq.chip_kv, v),
+    answer=lambda v: eq.chip_kv(v),
     second=lambda v: sum(v["held"] / v["stages"] for _ in range(v["stages"])),
     means="Nothing has changed. A GPU stores fewer layers of each sequence, and as many times more sequences.",
     mistakes=(
         Mistake(
-            lambda v: take(eq.chip_kv, v) / v["stages"],
+            lambda v: eq.chip_kv(v) / v["stages"],
             "Each GPU does store fewer layers of a sequence. But more micro-batches are under way, and their sequences"
             " need room as well.",
         ),
         Mistake(
-            lambda v: take(eq.chip_kv, v) * v["stages"],
+            lambda v: eq.chip_kv(v) * v["stages"],
             "There are more sequences, and you counted them. But of each a GPU now stores only its own rack's layers.",
         ),
     ),
@@ -83,7 +82,7 @@ guess = Quantity(
         ),
         Step(
             f"There are {{stages}} micro-batches, and the two factors cancel: ${eq.chip_kv.latex}$ =",
-            take(eq.chip_kv, v),
+            eq.chip_kv(v),
             "byte",
         ),
     ],
@@ -105,30 +104,28 @@ ratio = Quantity(
     units={"times": "1"},
     unit="1",
     objective=COMPARE,
-    answer=lambda v: take(eq.scale_ratio, v),
+    answer=lambda v: eq.scale_ratio(v),
     second=lambda v: sum(
         1 / v["times"] for _ in product(range(v["layers_per_stage"]), range(v["copies"]), ("there", "back"))
     ),
     means="Above one, the links inside are the slower part, so the crossing can hide behind them.",
     mistakes=(
-        Mistake(lambda v: 1 / take(eq.scale_ratio, v), "Upside down: the time inside goes on top."),
+        Mistake(lambda v: 1 / eq.scale_ratio(v), "Upside down: the time inside goes on top."),
         Mistake(
-            lambda v: take(eq.scale_ratio, v, scale_up=v["scale_out"], scale_out=v["scale_up"]),
+            lambda v: eq.scale_ratio(v, scale_up=v["scale_out"], scale_out=v["scale_up"]),
             "The ratio of rates is upside down. A faster link makes the time inside shorter.",
         ),
+        Mistake(lambda v: eq.scale_ratio(v) / 2, "A copy goes to each expert, and a result comes back: two ways."),
         Mistake(
-            lambda v: take(eq.scale_ratio, v) / 2, "A copy goes to each expert, and a result comes back: two ways."
-        ),
-        Mistake(
-            lambda v: take(eq.scale_ratio, v, scale_up=v["scale_out"]),
+            lambda v: eq.scale_ratio(v, scale_up=v["scale_out"]),
             "That is how many vectors are sent, not how long they take. Links inside are faster.",
         ),
         Mistake(
-            lambda v: take(eq.scale_ratio, v, copies=256),
+            lambda v: eq.scale_ratio(v, copies=256),
             "A token visits only the experts that it is routed to, not all there are.",
         ),
         Mistake(
-            lambda v: take(eq.scale_ratio, v, layers_per_stage=1),
+            lambda v: eq.scale_ratio(v, layers_per_stage=1),
             "That is one layer. The stage repeats the traffic in each of its layers.",
         ),
     ),
@@ -140,7 +137,7 @@ ratio = Quantity(
         Step("Vectors sent inside for one token, two ways:", 2 * v["copies"] * v["layers_per_stage"]),
         Step(
             f"Against one that crosses on a link {{times}} times slower, ${eq.scale_ratio.latex}$ =",
-            take(eq.scale_ratio, v),
+            eq.scale_ratio(v),
             "1",
         ),
     ],
@@ -178,7 +175,7 @@ layers = Quantity(
     units={"machine_name": "", "net_name": "", "scale_up": "byte/s", "scale_out": "byte/s"},
     unit="1",
     objective=COMPARE,
-    answer=lambda v: take(eq.layers_needed, v),
+    answer=lambda v: eq.layers_needed(v),
     second=lambda v: (1 / v["scale_out"]) / (v["copies"] / v["scale_up"] + v["copies"] / v["scale_up"]),
     means=(
         "Rounded up to whole layers it is two at most. Even a stage this thin keeps the network between stages off the"
@@ -186,24 +183,24 @@ layers = Quantity(
     ),
     mistakes=(
         Mistake(
-            lambda v: take(eq.layers_needed, v) * 2,
+            lambda v: eq.layers_needed(v) * 2,
             "Each copy goes out and a result comes back, so a layer sends twice what you counted.",
         ),
         Mistake(
-            lambda v: 1 / take(eq.layers_needed, v),
+            lambda v: 1 / eq.layers_needed(v),
             "Upside down: that is the time of one layer's traffic over the hop's. Asked is how many such layers take as"
             " long as the hop.",
         ),
         Mistake(
-            lambda v: take(eq.layers_needed, v, copies=v["experts"]),
+            lambda v: eq.layers_needed(v, copies=v["experts"]),
             "A token goes only to the experts that it is routed to.",
         ),
         Mistake(
-            lambda v: take(eq.layers_needed, v, copies=1),
+            lambda v: eq.layers_needed(v, copies=1),
             "You sent one vector per layer. A token sends one copy to each of its experts.",
         ),
         Mistake(
-            lambda v: take(eq.layers_needed, v, scale_up=v["scale_out"], scale_out=v["scale_up"]),
+            lambda v: eq.layers_needed(v, scale_up=v["scale_out"], scale_out=v["scale_up"]),
             "The rates have changed places: slower links out of the domain call for more layers, not fewer.",
         ),
     ),
@@ -214,7 +211,7 @@ layers = Quantity(
     solution=lambda v: [
         Step("Links inside are faster by", v["scale_up"] / v["scale_out"]),
         Step("One layer sends, there and back,", 2 * v["copies"]),
-        Step(f"vectors for each one that hops. ${eq.layers_needed.latex}$ =", take(eq.layers_needed, v), "1"),
+        Step(f"vectors for each one that hops. ${eq.layers_needed.latex}$ =", eq.layers_needed(v), "1"),
     ],
 )
 
@@ -281,25 +278,25 @@ naive = Quantity(
     unit="1",
     asked="%",
     objective=IDLE,
-    answer=lambda v: 1 - take(eq.naive_utilisation, v),
+    answer=lambda v: 1 - eq.naive_utilisation(v),
     second=lambda v: sum(rack != slot for rack, slot in product(range(v["stages"]), repeat=2)) / v["stages"] ** 2,
     means="One rack works, all others wait. More batches under way fill the gaps at no cost in time.",
     mistakes=(
-        Mistake(lambda v: take(eq.naive_utilisation, v), "That is the share in which it works. Asked is the rest."),
+        Mistake(lambda v: eq.naive_utilisation(v), "That is the share in which it works. Asked is the rest."),
         Mistake(
-            lambda v: (1 - take(eq.naive_utilisation, v)) / 100,
+            lambda v: (1 - eq.naive_utilisation(v)) / 100,
             "That is the fraction; percent is a hundred times it. Type the percentage.",
         ),
         Mistake(
-            lambda v: take(eq.bubble, v, micro_batches=v["stages"]),
+            lambda v: eq.bubble(v, micro_batches=v["stages"]),
             "That is the bubble of a training step with as many micro-batches as stages. Here a single batch goes"
             " round.",
         ),
     ),
     hints=("How many racks work at any moment?",),
     solution=lambda v: [
-        Step(f"Busy: ${eq.naive_utilisation.latex}$, in percent", 100 * take(eq.naive_utilisation, v), "%"),
-        Step("Idle is the rest:", 100 - 100 * take(eq.naive_utilisation, v), "%"),
+        Step(f"Busy: ${eq.naive_utilisation.latex}$, in percent", 100 * eq.naive_utilisation(v), "%"),
+        Step("Idle is the rest:", 100 - 100 * eq.naive_utilisation(v), "%"),
     ],
 )
 
@@ -362,7 +359,7 @@ in_flight = Quantity(
     draw={"stages": (4, 2, 3, 6), "micro_batch": (2_400, 900, 600)},
     unit="sequence",
     objective=HOLDS,
-    answer=lambda v: take(eq.whole_batch, v),
+    answer=lambda v: eq.whole_batch(v),
     second=lambda v: len(
         {stage * v["micro_batch"] + seat for stage in range(v["stages"]) for seat in range(v["micro_batch"])}
     ),
@@ -381,7 +378,7 @@ in_flight = Quantity(
     ),
     hints=("Look at all stages at one moment. What does each have in hand?",),
     solution=lambda v: [
-        Step(f"One micro-batch on each stage: ${eq.whole_batch.latex}$ =", take(eq.whole_batch, v), "sequence")
+        Step(f"One micro-batch on each stage: ${eq.whole_batch.latex}$ =", eq.whole_batch(v), "sequence")
     ],
 )
 
@@ -400,7 +397,7 @@ bubble = Quantity(
     unit="1",
     asked="%",
     objective=IDLE,
-    answer=lambda v: take(eq.bubble, v),
+    answer=lambda v: eq.bubble(v),
     second=lambda v: idle_share(v["stages"], v["micro_batches"]),
     means=(
         "The last stages wait while the pipeline fills, the first ones while the work comes back. More micro-batches"
@@ -412,16 +409,16 @@ bubble = Quantity(
             "That is idle time over working time. Asked is the share of the whole step, idle time included.",
         ),
         Mistake(
-            lambda v: 1 - take(eq.naive_utilisation, v),
+            lambda v: 1 - eq.naive_utilisation(v),
             "That is a step with one micro-batch. While some wait for it, the others here already follow.",
         ),
         Mistake(
             lambda v: v["stages"] / (v["micro_batches"] + v["stages"]),
             "The last stage waits for the stages before it, and not for itself.",
         ),
-        Mistake(lambda v: 1 - take(eq.bubble, v), "That is the share in which a device works."),
+        Mistake(lambda v: 1 - eq.bubble(v), "That is the share in which a device works."),
         Mistake(
-            lambda v: take(eq.bubble, v) / 100,
+            lambda v: eq.bubble(v) / 100,
             "That is the fraction; percent is a hundred times it. Type the percentage.",
         ),
     ),
@@ -434,7 +431,7 @@ bubble = Quantity(
     ),
     solution=lambda v: [
         Step("Slots of the forward half, of which {micro_batches} are work:", v["micro_batches"] + v["stages"] - 1),
-        Step(f"The backward half is its mirror image. ${eq.bubble.latex}$ =", 100 * take(eq.bubble, v), "%"),
+        Step(f"The backward half is its mirror image. ${eq.bubble.latex}$ =", 100 * eq.bubble(v), "%"),
     ],
 )
 
@@ -491,7 +488,7 @@ fewer = Quantity(
     unit="1",
     tolerance=0.01,
     objective=IDLE,  # so tight that one micro-batch too few is not right
-    answer=lambda v: take(MICRO_BATCHES_FOR, v, bubble=v["limit"]),
+    answer=lambda v: MICRO_BATCHES_FOR(v, bubble=v["limit"]),
     second=lambda v: next(number for number in count(1) if idle_share(v["stages"], number) <= v["limit"] + 1e-9),
     means=(
         "A long pipeline needs a large batch, and a large batch learns less from each sample. That is the price of a"
@@ -503,7 +500,7 @@ fewer = Quantity(
             "That many slots the forward half has in all. Some of them are the idle ones.",
         ),
         Mistake(
-            lambda v: take(MICRO_BATCHES_FOR, v, bubble=1 - v["limit"]),
+            lambda v: MICRO_BATCHES_FOR(v, bubble=1 - v["limit"]),
             "You let the pipeline work for that share of the time. It may idle for that share.",
         ),
         Mistake(
@@ -521,7 +518,7 @@ fewer = Quantity(
     solution=lambda v: [
         Step("Idle slots of a half:", v["stages"] - 1),
         Step("They may be {percent} of all slots, so there are at least", (v["stages"] - 1) / v["limit"]),
-        Step("Without the idle ones, (stages − 1)(1/bubble − 1) =", take(MICRO_BATCHES_FOR, v, bubble=v["limit"]), "1"),
+        Step("Without the idle ones, (stages − 1)(1/bubble − 1) =", MICRO_BATCHES_FOR(v, bubble=v["limit"]), "1"),
     ],
 )
 
@@ -586,7 +583,7 @@ zero_bubble = Quantity(
     unit="s",
     asked="ms",
     objective=IDLE,
-    answer=lambda v: take(eq.idle_zero_bubble, v),
+    answer=lambda v: eq.idle_zero_bubble(v),
     second=lambda v: sum(
         v["forward_time"] + v["input_grad_time"] + v["weight_grad_time"] - sum([v["weight_grad_time"]] * 2)
         for _ in range(1, v["stages"])
@@ -597,11 +594,11 @@ zero_bubble = Quantity(
     ),
     mistakes=(
         Mistake(
-            lambda v: take(eq.idle_1f1b, v),
+            lambda v: eq.idle_1f1b(v),
             "That is 1F1B, where weight gradients are part of the chain that the others wait for.",
         ),
         Mistake(
-            lambda v: take(eq.idle_1f1b, v, weight_grad_time=0),
+            lambda v: eq.idle_1f1b(v, weight_grad_time=0),
             "You took weight gradients out of the chain. They also fill gaps, and so shorten the wait a second time.",
         ),
         Mistake(
@@ -609,11 +606,9 @@ zero_bubble = Quantity(
             "Twice the weight gradient goes off all three passes, not off two. DeepSeek's table looks like yours, but"
             " its B holds both gradients.",
         ),
+        Mistake(lambda v: eq.idle_zero_bubble(v, stages=2), "That is the wait for one other stage. There are more."),
         Mistake(
-            lambda v: take(eq.idle_zero_bubble, v, stages=2), "That is the wait for one other stage. There are more."
-        ),
-        Mistake(
-            lambda v: take(eq.idle_zero_bubble, v, stages=v["stages"] + 1),
+            lambda v: eq.idle_zero_bubble(v, stages=v["stages"] + 1),
             "A device waits for the other stages, not for itself.",
         ),
     ),
@@ -622,8 +617,8 @@ zero_bubble = Quantity(
         "Weight gradients are subtracted twice: once because nobody waits for them, once because they fill a gap.",
     ),
     solution=lambda v: [
-        Step(f"1F1B: ${eq.idle_1f1b.latex}$ =", take(eq.idle_1f1b, v), "s"),
-        Step(f"ZB-H1: ${eq.idle_zero_bubble.latex}$ =", take(eq.idle_zero_bubble, v), "s"),
+        Step(f"1F1B: ${eq.idle_1f1b.latex}$ =", eq.idle_1f1b(v), "s"),
+        Step(f"ZB-H1: ${eq.idle_zero_bubble.latex}$ =", eq.idle_zero_bubble(v), "s"),
     ],
 )
 
@@ -643,16 +638,16 @@ interleave = Quantity(
     unit="1",
     asked="%",
     objective=IDLE,
-    answer=lambda v: take(eq.interleaved_bubble, v),
+    answer=lambda v: eq.interleaved_bubble(v),
     second=lambda v: idle_share(v["stages"], v["micro_batches"], v["chunks"]),
     means="A small piece is passed on sooner, so the pipeline fills sooner. The price is that many more hops.",
     mistakes=(
         Mistake(
-            lambda v: take(eq.bubble, v),
+            lambda v: eq.bubble(v),
             "That is one piece on each device. With several the last device gets its first work sooner.",
         ),
         Mistake(
-            lambda v: take(eq.bubble, v) / v["chunks"],
+            lambda v: eq.bubble(v) / v["chunks"],
             "The idle time falls by that factor, and so the whole step gets shorter. The share falls a little less.",
         ),
         Mistake(
@@ -664,12 +659,12 @@ interleave = Quantity(
             "Pieces do not use up micro-batches. Each device has more passes to do, and shorter ones.",
         ),
         Mistake(
-            lambda v: take(eq.bubble, v, stages=v["chunks"] * v["stages"]),
+            lambda v: eq.bubble(v, stages=v["chunks"] * v["stages"]),
             "That is one device for each piece. Here a device that waits for one piece's micro-batch can have another's"
             " at hand.",
         ),
         Mistake(
-            lambda v: take(eq.interleaved_bubble, v) / 100,
+            lambda v: eq.interleaved_bubble(v) / 100,
             "That is the fraction; percent is a hundred times it. Type the percentage.",
         ),
     ),
@@ -680,7 +675,7 @@ interleave = Quantity(
     solution=lambda v: [
         Step("Slots of work in the forward half:", v["chunks"] * v["micro_batches"]),
         Step("Idle slots:", v["stages"] - 1),
-        Step(f"${eq.interleaved_bubble.latex}$ =", 100 * take(eq.interleaved_bubble, v), "%"),
+        Step(f"${eq.interleaved_bubble.latex}$ =", 100 * eq.interleaved_bubble(v), "%"),
     ],
 )
 
@@ -697,10 +692,10 @@ FOUR = {
 def by_bubble(values: Values) -> str:
     """The keys of four schedules, the one with the largest bubble first, from the lesson's formulas."""
     shares = {
-        "a": take(eq.interleaved_bubble, FOUR),
-        "b": take(eq.bubble, FOUR, micro_batches=1),
-        "c": take(eq.bubble_of_idle, FOUR, idle=take(eq.idle_zero_bubble, FOUR)),
-        "d": take(eq.bubble, FOUR),
+        "a": eq.interleaved_bubble(FOUR),
+        "b": eq.bubble(FOUR, micro_batches=1),
+        "c": eq.bubble_of_idle(FOUR, idle=eq.idle_zero_bubble(FOUR)),
+        "d": eq.bubble(FOUR),
     }
     return "".join(sorted(shares, key=shares.__getitem__, reverse=True))
 
@@ -750,12 +745,12 @@ schedules = Ordering(
         ),
     ),
     solution=lambda v: [
-        Step(f"${eq.bubble.latex}$ with one micro-batch:", 100 * take(eq.bubble, FOUR, micro_batches=1), "%"),
-        Step("with four:", 100 * take(eq.bubble, FOUR), "%"),
-        Step(f"${eq.interleaved_bubble.latex}$ =", 100 * take(eq.interleaved_bubble, FOUR), "%"),
+        Step(f"${eq.bubble.latex}$ with one micro-batch:", 100 * eq.bubble(FOUR, micro_batches=1), "%"),
+        Step("with four:", 100 * eq.bubble(FOUR), "%"),
+        Step(f"${eq.interleaved_bubble.latex}$ =", 100 * eq.interleaved_bubble(FOUR), "%"),
         Step(
             f"${eq.idle_zero_bubble.latex}$, as a share",
-            100 * take(eq.bubble_of_idle, FOUR, idle=take(eq.idle_zero_bubble, FOUR)),
+            100 * eq.bubble_of_idle(FOUR, idle=eq.idle_zero_bubble(FOUR)),
             "%",
         ),
         Step("So the order is", by_bubble(v)),
@@ -823,25 +818,25 @@ weights = Quantity(
     unit="byte",
     asked="GB",
     objective=HOLDS,
-    answer=lambda v: take(eq.chip_weights, v),
+    answer=lambda v: eq.chip_weights(v),
     second=lambda v: (
         v["n_total"] / sum(1 for _ in product(range(v["stages"]), range(v["expert_parallel"]))) * v["bytes_per_param"]
     ),
     means="A second stage takes half of the weights off a GPU; each further one has less left to take.",
     mistakes=(
         Mistake(
-            lambda v: take(eq.chip_weights, v, stages=1),
+            lambda v: eq.chip_weights(v, stages=1),
             "That is one rack with the whole model. Each stage holds only its own layers.",
         ),
         Mistake(
-            lambda v: take(eq.chip_weights, v, expert_parallel=1),
+            lambda v: eq.chip_weights(v, expert_parallel=1),
             "That is a whole stage. Its GPUs share the weights among them.",
         ),
     ),
     hints=("How many GPUs are there in all?", "Bytes of the whole model over GPUs of all stages."),
     solution=lambda v: [
         Step("All weights:", v["n_total"] * v["bytes_per_param"], "byte"),
-        Step(f"Over all GPUs of all stages: ${eq.chip_weights.latex}$ =", take(eq.chip_weights, v), "byte"),
+        Step(f"Over all GPUs of all stages: ${eq.chip_weights.latex}$ =", eq.chip_weights(v), "byte"),
     ],
 )
 
@@ -921,7 +916,7 @@ context = Quantity(
     unit="token/sequence",
     asked="token",
     objective=HOLDS,
-    answer=lambda v: take(eq.context_fits, v),
+    answer=lambda v: eq.context_fits(v),
     second=lambda v: (
         (v["stages"] * v["expert_parallel"] * v["chip_hbm"] - v["n_total"])
         / (v["stages"] * v["micro_batch"])
@@ -933,16 +928,16 @@ context = Quantity(
     ),
     mistakes=(
         Mistake(
-            lambda v: v["stages"] * take(eq.context_fits, v, stages=1),
+            lambda v: v["stages"] * eq.context_fits(v, stages=1),
             "You let every further stage add as much context as the first. It also brings a micro-batch of its own that"
             " needs room.",
         ),
         Mistake(
-            lambda v: v["stages"] * take(eq.context_fits, v),
+            lambda v: v["stages"] * eq.context_fits(v),
             "You divided the KV by the stages. Each stores fewer layers, but of as many times more sequences.",
         ),
         Mistake(
-            lambda v: take(eq.context_fits, v, stages=1),
+            lambda v: eq.context_fits(v, stages=1),
             "You took all weights off the memory of one server. A stage holds only its own share of them.",
         ),
         Mistake(
@@ -962,7 +957,7 @@ context = Quantity(
             v["micro_batch"] * v["kv_bytes_per_token"],
             "byte",
         ),
-        Step(f"${eq.context_fits.latex}$ =", take(eq.context_fits, v), "token"),
+        Step(f"${eq.context_fits.latex}$ =", eq.context_fits(v), "token"),
     ],
 )
 
@@ -1027,24 +1022,24 @@ hop_latency = Quantity(
     unit="s",
     asked="ms",
     objective=LATENCY,
-    answer=lambda v: take(eq.token_time, v),
+    answer=lambda v: eq.token_time(v),
     second=lambda v: sum(v["t_step"] / v["stages"] + v["hop_time"] for _ in range(v["stages"])),
     means=(
         "Hops come one after the other, so they add up. The milliseconds are the lecture's guess at one hop, given with"
         " little confidence."
     ),
     mistakes=(
-        Mistake(lambda v: take(eq.token_time, v, hops=1), "That is one hop. The token makes one after every stage."),
+        Mistake(lambda v: eq.token_time(v, hops=1), "That is one hop. The token makes one after every stage."),
         Mistake(
-            lambda v: take(eq.token_time, v, hops=v["stages"] - 1),
+            lambda v: eq.token_time(v, hops=v["stages"] - 1),
             "The way back from the last rack to the first is missing: the next token begins there.",
         ),
         Mistake(
-            lambda v: take(eq.token_time, v, t_step=v["t_step"] * v["stages"]),
+            lambda v: eq.token_time(v, t_step=v["t_step"] * v["stages"]),
             "Each rack does only its share of the layers; together they take as long as one rack did.",
         ),
         Mistake(
-            lambda v: take(eq.token_time, v, t_step=v["t_step"] / v["stages"]),
+            lambda v: eq.token_time(v, t_step=v["t_step"] / v["stages"]),
             "That is the time on one rack, and all hops. The token passes all racks, one after the other.",
         ),
         Mistake(lambda v: v["t_step"], "The racks add up to that. The hops come on top."),
@@ -1056,7 +1051,7 @@ hop_latency = Quantity(
     solution=lambda v: [
         Step("On all racks together, as before:", v["t_step"], "s"),
         Step("All hops:", v["hops"] * v["hop_time"], "s"),
-        Step(f"${eq.token_time.latex}$ =", take(eq.token_time, v), "s"),
+        Step(f"${eq.token_time.latex}$ =", eq.token_time(v), "s"),
     ],
 )
 
@@ -1083,7 +1078,7 @@ hop_size = Estimate(
     unit="s",
     asked="µs",
     objective=LATENCY,
-    answer=lambda v: take(eq.hop, v),
+    answer=lambda v: eq.hop(v),
     second=lambda v: (
         (v["micro_batch"] * v["width"] * 16 / 8) / sum(v["scale_out"] for _ in range(v["expert_parallel"]))
     ),
@@ -1093,12 +1088,12 @@ hop_size = Estimate(
     ),
     mistakes=(
         Mistake(
-            lambda v: take(eq.hop, v, expert_parallel=1),
+            lambda v: eq.hop(v, expert_parallel=1),
             "That is one network card. All GPUs of the rack send at the same time.",
         ),
-        Mistake(lambda v: take(eq.hop, v, micro_batch=1), "That is one sequence. The whole micro-batch crosses."),
+        Mistake(lambda v: eq.hop(v, micro_batch=1), "That is one sequence. The whole micro-batch crosses."),
         Mistake(
-            lambda v: take(eq.hop, v, micro_batch=v["micro_batch"] * v["context"]),
+            lambda v: eq.hop(v, micro_batch=v["micro_batch"] * v["context"]),
             "The whole context does not cross. Old tokens stay behind as KV on the stage that made it; one new token"
             " per sequence goes on.",
         ),
@@ -1110,7 +1105,7 @@ hop_size = Estimate(
     solution=lambda v: [
         Step("Bytes that cross:", v["micro_batch"] * v["width"] * v["bytes_per_value"], "byte"),
         Step("All cards together, per second:", v["expert_parallel"] * v["scale_out"], "byte"),
-        Step(f"${eq.hop.latex}$ =", take(eq.hop, v), "s"),
+        Step(f"${eq.hop.latex}$ =", eq.hop(v), "s"),
     ],
 )
 
@@ -1145,7 +1140,7 @@ domain = Quantity(
     unit="s",
     asked="ms",
     objective=SCALE,
-    answer=lambda v: take(eq.parallel_weight_time, v),
+    answer=lambda v: eq.parallel_weight_time(v),
     second=lambda v: sum(v["n_total"] / v["stages"] / (v["domain"] * v["chip_bandwidth"]) for _ in range(v["stages"])),
     means=(
         "A larger domain buys bandwidth: more GPUs read for the same token. Capacity a pipeline could have given as"
@@ -1153,29 +1148,29 @@ domain = Quantity(
     ),
     mistakes=(
         Mistake(
-            lambda v: take(eq.parallel_weight_time, v) / v["stages"],
+            lambda v: eq.parallel_weight_time(v) / v["stages"],
             "The stages do not read for the same token at the same time. While one works on it, the others work on"
             " other tokens.",
         ),
         Mistake(
-            lambda v: take(eq.parallel_weight_time, v) * v["stages"],
+            lambda v: eq.parallel_weight_time(v) * v["stages"],
             "You let every stage read the whole model. Each reads only its own share.",
         ),
         Mistake(
-            lambda v: take(eq.parallel_weight_time, v, domain=v["small_domain"]),
+            lambda v: eq.parallel_weight_time(v, domain=v["small_domain"]),
             "You changed the bandwidth of each GPU only, as if the larger domain just had more room. All its GPUs read"
             " at the same time for one token.",
         ),
         Mistake(
-            lambda v: take(eq.parallel_weight_time, v, domain=v["small_domain"], chip_bandwidth=v["small_bandwidth"]),
+            lambda v: eq.parallel_weight_time(v, domain=v["small_domain"], chip_bandwidth=v["small_bandwidth"]),
             "That is the old pipeline. A larger domain does more than hold more: it reads faster.",
         ),
         Mistake(
-            lambda v: take(eq.parallel_weight_time, v, domain=1),
+            lambda v: eq.parallel_weight_time(v, domain=1),
             "That is a single GPU. All GPUs of a domain read at the same time, each its share.",
         ),
         Mistake(
-            lambda v: take(eq.parallel_weight_time, v, chip_bandwidth=v["small_bandwidth"]),
+            lambda v: eq.parallel_weight_time(v, chip_bandwidth=v["small_bandwidth"]),
             "The number of GPUs is new, and so is the bandwidth of each.",
         ),
     ),
@@ -1187,10 +1182,10 @@ domain = Quantity(
         Step("One domain reads, per second,", v["domain"] * v["chip_bandwidth"], "byte"),
         Step(
             "In the small domains the weights took",
-            take(eq.parallel_weight_time, v, domain=v["small_domain"], chip_bandwidth=v["small_bandwidth"]),
+            eq.parallel_weight_time(v, domain=v["small_domain"], chip_bandwidth=v["small_bandwidth"]),
             "s",
         ),
-        Step(f"Now ${eq.parallel_weight_time.latex}$ =", take(eq.parallel_weight_time, v), "s"),
+        Step(f"Now ${eq.parallel_weight_time.latex}$ =", eq.parallel_weight_time(v), "s"),
     ],
 )
 
@@ -1209,23 +1204,21 @@ lstm = Quantity(
     unit="1",
     asked="%",
     objective=WISE,
-    answer=lambda v: v["speed_up"] * take(eq.naive_utilisation, v),
+    answer=lambda v: v["speed_up"] * eq.naive_utilisation(v),
     second=lambda v: (1 / v["stages"]) / (1 / v["speed_up"]),
     means=(
         "Three and a half times on eight GPUs is what a talk of 2024 reports of a translation model of 2014. The same"
         " talk calls pipelining not wise, and gives no reason."
     ),
     mistakes=(
-        Mistake(lambda v: 1 - v["speed_up"] * take(eq.naive_utilisation, v), "That is the share which is lost."),
-        Mistake(
-            lambda v: 1 / (v["speed_up"] * take(eq.naive_utilisation, v)), "Upside down: an efficiency is at most one."
-        ),
+        Mistake(lambda v: 1 - v["speed_up"] * eq.naive_utilisation(v), "That is the share which is lost."),
+        Mistake(lambda v: 1 / (v["speed_up"] * eq.naive_utilisation(v)), "Upside down: an efficiency is at most one."),
         Mistake(
             lambda v: (v["speed_up"] - 1) / (v["stages"] - 1),
             "That counts what the added GPUs bring. Asked is the efficiency of all of them, the first included.",
         ),
         Mistake(
-            lambda v: v["speed_up"] * take(eq.naive_utilisation, v) / 100,
+            lambda v: v["speed_up"] * eq.naive_utilisation(v) / 100,
             "That is the fraction; percent is a hundred times it. Type the percentage.",
         ),
     ),
@@ -1233,12 +1226,12 @@ lstm = Quantity(
     solution=lambda v: [
         Step(
             f"A pipeline in which one stage works at a time puts ${eq.naive_utilisation.latex}$ to use, in percent",
-            100 * take(eq.naive_utilisation, v),
+            100 * eq.naive_utilisation(v),
             "%",
         ),
         Step(
             "and is as fast as one GPU. This one is {speed_up} times as fast:",
-            100 * v["speed_up"] * take(eq.naive_utilisation, v),
+            100 * v["speed_up"] * eq.naive_utilisation(v),
             "%",
         ),
     ],

@@ -15,7 +15,7 @@ from blackboard.batching import equations as step
 from blackboard.case import RUNNING, plain
 from blackboard.catalogue import price, system, tier
 from blackboard.explorable import Explorable, curve, decades, derived, inside, menu, slider, sweep
-from blackboard.formula import Formula, take
+from blackboard.formula import Formula
 from blackboard.pricing import equations as eq
 from blackboard.pricing import numbers
 from blackboard.pricing.figures import spent
@@ -73,12 +73,12 @@ IMPLIED = eq.memory_ratio_of.solve(
     "kv_bytes_per_token"
 )  # the KV with which reading over multiplying is so much at a context
 REACHES = eq.memory_ratio_of.solve("context")  # the context at which reading over multiplying is so much
-START = RUNNING.symbols | {
+START = RUNNING.symbols() | {
     name: numbers.BOARD[name] for name in ("n_active", "step_context")
 }  # the lecture's model and step, on the running machine
 START |= {"n_total": SPARSITY * START["n_active"], "step_ratio": price(numbers.STEPPED).above.output_multiplier}
-START |= {"kv_bytes_per_token": take(eq.kv_implied, START)}  # so that the kink stands at the step
-REAL = RUNNING.symbols["kv_bytes_per_token"]
+START |= {"kv_bytes_per_token": eq.kv_implied(START)}  # so that the kink stands at the step
+REAL = RUNNING.symbols()["kv_bytes_per_token"]
 ENDLESS, TOP = 10, 100  # a batch of 2 ** ENDLESS critical ones hardly pays for weights; cost at the top of the chart
 
 
@@ -164,8 +164,8 @@ def card_explorer() -> Explorable:
         marks.hover(encoding, "cost", {"cost": "cost ÷ multiplying", "memory": "reading ÷ multiplying"}, ",.3r"),
     ]
     spec = {**base, "params": _card(), "layer": layers, "title": marks.title(menus.MACHINE_LINE, *_card_lines())}
-    real = START | {"batch": 1e9 * take(step.critical_batch, START), "kv_bytes_per_token": REAL}
-    level, kept = take(DECODE, real, context=START["step_context"]), pretty(REAL, "byte", 2)
+    real = START | {"batch": 1e9 * step.critical_batch(START), "kv_bytes_per_token": REAL}
+    level, kept = DECODE(real, context=START["step_context"]), pretty(REAL, "byte", 2)
     return Explorable(
         spec,
         "A price card's step",
@@ -200,16 +200,16 @@ def _card_lines() -> list[str]:
 
 
 def _card_says() -> str:
-    known = START | {"batch": 2**ENDLESS * take(step.critical_batch, START)}
-    level = take(DECODE, known, context=known["step_context"])
-    reach = take(REACHES, known, memory_ratio=level * known["step_ratio"])
+    known = START | {"batch": 2**ENDLESS * step.critical_batch(START)}
+    level = DECODE(known, context=known["step_context"])
+    reach = REACHES(known, memory_ratio=level * known["step_ratio"])
     return (
         "Cost of an output token, in times of multiplying alone, against context from 1,000 to a million tokens, both"
         " on log scales, with controls for system, precision, active parameters, KV bytes per token, batch, and the"
         " context and height of a price's step. The cost is level at 1, then rises with the KV that is read; a dashed"
         f" staircase is the price. With {known['n_active'] / 1e9:.0f} billion active parameters,"
         f" {pretty(known['kv_bytes_per_token'], 'byte', 2)} of KV and an endless batch the cost bends at"
-        f" {significant(take(REACHES, known, memory_ratio=1), 3)} tokens, where the step of the price stands;"
+        f" {significant(REACHES(known, memory_ratio=1), 3)} tokens, where the step of the price stands;"
         f" {known['step_ratio']:g} times the price covers the cost up to {significant(reach, 3)} tokens."
     )
 
@@ -240,7 +240,7 @@ def _on(name: str) -> dict[str, str]:
 def _hold() -> list[dict]:
     """Sliders for the model, the time and what is paid, the devices, and what follows."""
     rows = _devices()
-    case = RUNNING.symbols
+    case = RUNNING.symbols()
     sliders = [
         *menu("year", WHEN, "2026", "byte prices known by"),
         *decades("kv_bytes_per_token", case["kv_bytes_per_token"], 2.3, 1, "bytes of KV per token"),
@@ -382,8 +382,8 @@ def hold_explorer() -> Explorable:
 
 def _hold_says() -> str:
     known = numbers.rack()
-    again = take(eq.remat_cost, known)
-    even = {name: take(HOLD_UNTIL, known | numbers.rented(tier(id)), c_cached=again) for name, id in TIERS.items()}
+    again = eq.remat_cost(known)
+    even = {name: HOLD_UNTIL(known | numbers.rented(tier(id)), c_cached=again) for name, id in TIERS.items()}
     until = [f"{'on' if name == 'disk' else 'in'} {name} for {spent(time)}" for name, time in even.items()]
     return (
         "Dollars per million tokens for keeping a token's KV and bringing it back once, against the time kept from a"
@@ -391,6 +391,6 @@ def _hold_says() -> str:
         " computing it again, with controls for the year of the byte prices, KV bytes per token, active parameters,"
         " rent, years to pay off a device, how fast devices read, and a marked time. Each device's line is level, then"
         f" rises; the slower the device, the later. For {RUNNING}, computing again costs"
-        f" ${significant(again / CHEAP, 2)}; keeping is cheaper in HBM for {spent(take(eq.hbm_even, known))},"
+        f" ${significant(again / CHEAP, 2)}; keeping is cheaper in HBM for {spent(eq.hbm_even(known))},"
         f" {', '.join(until)}."
     )

@@ -18,7 +18,6 @@ from blackboard.architecture import bytes_per_param
 from blackboard.batching import equations as step
 from blackboard.case import RUNNING, plain
 from blackboard.drawing import Drawing, alt_of, beside, done, name_ends, point, thousands
-from blackboard.formula import take
 from blackboard.prices import BytePrice, PriceCard
 from blackboard.pricing import equations as eq
 from blackboard.pricing import numbers
@@ -78,7 +77,7 @@ def context_cost() -> Drawing:
     known, at, ratio = _endless(card.above.tokens), float(card.above.tokens), card.above.output_multiplier
     covers = eq.context_covered(step_context=at, step_ratio=ratio)
     context = np.linspace(0, 500_000, 501)
-    memory = take(eq.memory_ratio_of, known, context=context)
+    memory = eq.memory_ratio_of(known, context=context)
     axes.axhline(1, color=COLOURS["compute"], lw=7, alpha=0.35, zorder=1)
     axes.plot(context, memory, color=COLOURS["kv"], lw=7, alpha=0.35)
     axes.plot(context, np.maximum(1, memory), color=COLOURS["bound"], lw=2.2)
@@ -106,9 +105,9 @@ def _endless(kink: float) -> dict[str, float]:
     """The running machine under the lecture's model, in a batch so large that weights cost nothing, with the KV that
     puts the kink there.
     """
-    known = RUNNING.symbols | {"n_active": ACTIVE, "step_context": kink}
-    known["batch"] = 1e9 * take(step.critical_batch, known)
-    return known | {"kv_bytes_per_token": take(eq.kv_implied, known)}
+    known = RUNNING.symbols() | {"n_active": ACTIVE, "step_context": kink}
+    known["batch"] = 1e9 * step.critical_batch(known)
+    return known | {"kv_bytes_per_token": eq.kv_implied(known)}
 
 
 def _context_say(card: PriceCard, known: dict[str, float], covers: float) -> str:
@@ -206,9 +205,7 @@ CACHES = (
 
 def _implied(n_active: float, precision: str = "fp8") -> float:
     """Bytes of KV per token that the board reads off a step, for weights in a number format."""
-    return take(
-        eq.kv_implied, numbers.BOARD, n_active=n_active, flops=numbers.BOARD["flops"] / bytes_per_param(precision)
-    )
+    return eq.kv_implied(numbers.BOARD, n_active=n_active, flops=numbers.BOARD["flops"] / bytes_per_param(precision))
 
 
 def kv_sizes() -> Drawing:
@@ -340,7 +337,7 @@ def pass_length() -> Drawing:
     """
     fig, axes = drawing.axes(5.0, 3.6)
     tokens, known = np.geomspace(1, LONGEST, 301), _waiting()
-    read = take(step.memory_time, known) / tokens / take(eq.pass_compute, known, pass_tokens=1)
+    read = step.memory_time(known) / tokens / eq.pass_compute(known, pass_tokens=1)
     axes.axhline(1, color=COLOURS["compute"], lw=7, alpha=0.35, zorder=1)
     axes.plot(tokens, read, color=COLOURS["kv"], lw=7, alpha=0.35)
     axes.plot(tokens, eq.pass_ratio(memory_ratio=RATIO, pass_tokens=tokens), color=COLOURS["bound"], lw=2.2)
@@ -365,8 +362,8 @@ def pass_length() -> Drawing:
 
 def _waiting() -> dict[str, float]:
     """The running case in the batch in which reading takes `RATIO` times as long as multiplying."""
-    known = RUNNING.symbols
-    return known | {"batch": take(eq.memory_ratio_of.solve("batch"), known, memory_ratio=RATIO)}
+    known = RUNNING.symbols()
+    return known | {"batch": eq.memory_ratio_of.solve("batch")(known, memory_ratio=RATIO)}
 
 
 HOSTS = "hosts of open weights"
@@ -500,7 +497,7 @@ def sparse() -> Drawing:
     context, known = np.geomspace(1e3, 1e7, 401), _entries()
     layers, MB = known["layers"], units.factor("MB")
     dense = lambda at: layers * known["entry_bytes"] * at / MB
-    picked = lambda at: layers * take(eq.sparse_read, known, context=at) / MB
+    picked = lambda at: layers * eq.sparse_read(known, context=at) / MB
     blocks = lambda at: layers * known["entry_bytes"] * eq.block_read_best(context=at, selected=numbers.BLOCKS) / MB
     for curve, colour in ((dense, "kv"), (picked, "accent"), (blocks, "compute")):
         axes.plot(context, curve(context), color=COLOURS[colour])
@@ -508,7 +505,7 @@ def sparse() -> Drawing:
     _long_contexts(axes)
     axes.set(yscale="log", ylim=(5, 1e6), ylabel="MB read per token (log scale)")
     thousands(axes, "y")
-    saving, most = (take(eq.sparse_saving, known, context=at) for at in (numbers.FAR, 1e12))
+    saving, most = (eq.sparse_saving(known, context=at) for at in (numbers.FAR, 1e12))
     name_ends(
         axes,
         [
@@ -559,8 +556,7 @@ class Place(NamedTuple):
     tier: catalogue.MemoryTier
     price: BytePrice
 
-    @property
-    def symbols(self) -> dict[str, float]:
+    def symbols(self, _: str | None = None) -> dict[str, float]:
         """What it holds, reads and costs, by notation name."""
         return numbers.rented(self.tier)
 
@@ -576,14 +572,14 @@ PLACES = [
 def _lines() -> dict[str, tuple[str, Any]]:
     """By place: colour, and the function of hold time, s, that gives USD per million tokens of the running model."""
     known = numbers.rack()
-    again, kv = take(eq.remat_cost, known) / CHEAP, known["kv_bytes_per_token"]
+    again, kv = eq.remat_cost(known) / CHEAP, known["kv_bytes_per_token"]
     lines: dict[str, tuple[str, Callable[..., Any]]] = {
-        "HBM": ("compute", lambda t: RUNNING(eq.hbm_hold, rent=known["rent"], hold_time=t) / CHEAP)
+        "HBM": ("compute", lambda t: eq.hbm_hold(RUNNING, rent=known["rent"], hold_time=t) / CHEAP)
     }
     for place in PLACES:
         lines[place.name] = (
             place.colour,
-            lambda t, at=place: eq.tier_cost(**at.symbols, kv_bytes_per_token=kv, hold_time=t) / CHEAP,
+            lambda t, at=place: eq.tier_cost(at, kv_bytes_per_token=kv, hold_time=t) / CHEAP,
         )
     return lines | {"compute again": ("kv", lambda t: again + 0 * t)}
 
@@ -660,7 +656,7 @@ def _tiers_say(turns: list[tuple[str, float]]) -> str:
         f"{name} up to {spent(until)}" if until < float("inf") else f"then {name}" for name, until in turns
     )
     where = {word: next(name for name, until in turns if wait <= until) for word, wait in KEPT.items()}
-    even = take(eq.hbm_even, RUNNING.symbols)
+    even = eq.hbm_even(RUNNING.symbols())
     return (
         f"Dollars per million tokens for keeping the KV of {RUNNING} and bringing it back once, against the time kept"
         f" from a millisecond to a year, both on log scales. {_paid()} Each device's line is level at first, where"
@@ -730,9 +726,9 @@ def timeline() -> Drawing:
     """
     fig, axes = drawing.axes(5.0, 3.3)
     place = next(place for place in PLACES if place.name == "flash")
-    drain, size = take(eq.tier_drain, place.symbols), SHARE * place.tier.capacity_bytes
-    hold = take(eq.tier_hold, place.symbols, kv_bytes_per_token=size, hold_time=drain)
-    fetch = take(eq.tier_retrieve, place.symbols, kv_bytes_per_token=size) / place.symbols["tier_rent"]
+    drain, size = eq.tier_drain(place.symbols()), SHARE * place.tier.capacity_bytes
+    hold = eq.tier_hold(place.symbols(), kv_bytes_per_token=size, hold_time=drain)
+    fetch = eq.tier_retrieve(place.symbols(), kv_bytes_per_token=size) / place.symbols()["tier_rent"]
     minute = units.factor("min")
     for left, width, height, colour in ((0, drain / minute, SHARE, "third"), (drain / minute, fetch / minute, 1, "kv")):
         axes.add_patch(Rectangle((left, 0), width, height, fc=COLOURS[colour], alpha=0.45, ec=COLOURS[colour], lw=1.5))

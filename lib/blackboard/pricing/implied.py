@@ -127,7 +127,7 @@ def _kv_implied(card: PriceCard, size: Range) -> Range | None:
     if card.above is None:
         return None
     rack = system(RUNNING.system)
-    at = lambda n, precision: eq.kv_implied.given(rack, precision=precision)(n_active=n, step_context=card.above.tokens)
+    at = lambda n, precision: eq.kv_implied(rack, precision=precision, n_active=n, step_context=card.above.tokens)
     return Range(*(at(n, precision) for n, precision in zip(size, FORMATS)))
 
 
@@ -135,7 +135,7 @@ def _context(card: PriceCard, net: Model | None, ratio: float) -> Range | None:
     """Context of decoding, from a batch so large that weights cost nothing down to the critical batch."""
     if net is None or not dense(net) or ratio <= 1:
         return None
-    balanced = step.balanced_context.given(net, machine(card)[0], precision="fp8")()
+    balanced = step.balanced_context(net, machine(card)[0], precision="fp8")
     known = {"context_balanced": balanced, "output_price": ratio, "input_price": 1.0, "batch_critical": 1.0}
     return Range(*(eq.context_implied(batch=batch, **known) for batch in (1.0, 2.0, 1e9)))
 
@@ -169,7 +169,7 @@ def _byte_rents(card: PriceCard, net: Model | None) -> dict[str, Range]:
 def _margin(card: PriceCard, size: Range) -> Range:
     """Price of input over the rent of chips that multiply at their peak in FP8."""
     where, paid = machine(card)
-    cost = eq.input_margin.given(where, precision="fp8", rent=paid)
+    cost = eq.input_margin.bind(where, precision="fp8", rent=paid)
     price = card.usd_per_Mtok.input * factor("USD/megatoken")
     return Range(*(cost(n_active=n, input_price=price) for n in reversed(size)))
 

@@ -8,7 +8,6 @@ from functools import cache
 from blackboard.batching import equations as step
 from blackboard.case import RUNNING, Case
 from blackboard.catalogue import MemoryTier, chips, measurement, model, price, prices, system, tier, tiers
-from blackboard.formula import take
 from blackboard.prices import BytePrice
 from blackboard.pricing import equations as eq
 from blackboard.pricing.implied import alike, caches, implied, rent
@@ -42,17 +41,17 @@ BLOCKS = 64  # chosen of all, in the example of the root
 
 def step_of_price() -> dict[str, str]:
     """The KV cache that the board reads off a step, by number format, and what models really keep."""
-    kv = lambda flops: significant(take(eq.kv_implied, BOARD, flops=flops), 4)
+    kv = lambda flops: significant(eq.kv_implied(BOARD, flops=flops), 4)
     net = lambda id: model(id).kv_bytes_per_token()
-    balanced = lambda id: significant(RUNNING._replace(model=id)(step.balanced_context), 2)
-    found, board = implied(price(STEPPED)), take(eq.kv_implied, BOARD)
+    balanced = lambda id: significant(step.balanced_context(RUNNING._replace(model=id)), 2)
+    found, board = implied(price(STEPPED)), eq.kv_implied(BOARD)
     return {
         "kv_fp8": kv(BOARD["flops"]),
         "kv_fp4": kv(2 * BOARD["flops"]),
         "kv_bf16": kv(BOARD["flops"] / 2),
-        "wrong_l": pretty(take(eq.kv_implied, BOARD) * BOARD["step_context"] ** 2, "byte", 2),
-        "heads": f"{take(eq.kv_of_heads, HEADS):,.0f}",
-        "heads_bf16": f"{take(eq.kv_of_heads, HEADS, kv_value_bytes=2):,.0f}",
+        "wrong_l": pretty(eq.kv_implied(BOARD) * BOARD["step_context"] ** 2, "byte", 2),
+        "heads": f"{eq.kv_of_heads(HEADS):,.0f}",
+        "heads_bf16": f"{eq.kv_of_heads(HEADS, kv_value_bytes=2):,.0f}",
         "kv_v3": f"{net('deepseek-v3'):,.0f}",
         "kv_405": f"{net('llama-3.1-405b'):,.0f}",
         "kv_72": f"{net('qwen2.5-72b'):,.0f}",
@@ -106,7 +105,7 @@ def ratios() -> dict[str, str]:
     """What output over input says of decoding, held against one maker's accounts."""
     [day] = measurement("deepseek_day6_production").records()
     found, served = implied(price(OPEN)), Case("deepseek-r1", "h800-8", "fp8", day["context_tokens"])
-    ratio, net, box = served(eq.memory_ratio_of, batch=1e12), model("deepseek-r1"), system("h800-8")
+    ratio, net, box = eq.memory_ratio_of(served, batch=1e12), model("deepseek-r1"), system("h800-8")
     weights = found.out_in - ratio
     # one token: reading its KV, multiplying the weights in FP8, attending in BF16
     read, multiply = (
@@ -126,7 +125,7 @@ def ratios() -> dict[str, str]:
         "ds_ratio_kv": significant(ratio, 2),
         "ds_weights": significant(weights, 2),
         "ds_with_attention": significant(read / (multiply + attend), 2),
-        "ds_batch": significant(served(step.critical_batch) / weights, 2),
+        "ds_batch": significant(step.critical_batch(served) / weights, 2),
         "ds_prefill": f"{day['node_prefill_token_per_s']:,}",
         "ds_decode": f"{day['node_decode_token_per_s']:,}",
         "ds_rates": significant(day["node_prefill_token_per_s"] / day["node_decode_token_per_s"], 2),
@@ -188,7 +187,7 @@ def long() -> dict[str, str]:
         "blocks": str(BLOCKS),
         "month_v3": pretty(MONTH * model("deepseek-v3").kv_bytes_per_token(), "byte", 2),
         "month_board": pretty(MONTH * model("lecture-moe").kv_bytes_per_token(), "byte", 2),
-        "month_share": f"{MONTH * model('deepseek-v3').kv_bytes_per_token() / RUNNING.symbols['hbm']:.0%}",
+        "month_share": f"{MONTH * model('deepseek-v3').kv_bytes_per_token() / RUNNING.symbols()['hbm']:.0%}",
     }
 
 
@@ -203,14 +202,12 @@ def paid(row: MemoryTier, by: str = "9999") -> BytePrice:
 def rented(row: MemoryTier) -> dict[str, float]:
     """A device's symbols: what it holds and reads, and its rent from the newest confirmed price, paid off over LIFE."""
     known = {"tier_capacity": row.capacity_bytes, "tier_bandwidth": row.read_bytes_per_s}
-    return known | {
-        "tier_rent": take(eq.rent_of_price, known, byte_price=paid(row).usd_per_GB / 1e9, service_life=LIFE)
-    }
+    return known | {"tier_rent": eq.rent_of_price(known, byte_price=paid(row).usd_per_GB / 1e9, service_life=LIFE)}
 
 
 def rack() -> dict[str, float]:
     """The running case's symbols, and the rent of its chips."""
-    return RUNNING.symbols | {"rent": rent().usd_per_chip_second}
+    return RUNNING.symbols() | {"rent": rent().usd_per_chip_second}
 
 
 @cache
@@ -219,11 +216,9 @@ def cheapest() -> dict[str, float]:
     computed again.
     """
     known = rack()
-    cost: dict[str, Callable[..., float]] = {"hbm": lambda t: take(eq.hbm_hold, known, hold_time=t)}
-    cost |= {
-        name: lambda t, at=known | rented(tier(id)): take(eq.tier_cost, at, hold_time=t) for name, id in KINDS.items()
-    }
-    cost["again"] = lambda t: take(eq.remat_cost, known)
+    cost: dict[str, Callable[..., float]] = {"hbm": lambda t: eq.hbm_hold(known, hold_time=t)}
+    cost |= {name: lambda t, at=known | rented(tier(id)): eq.tier_cost(at, hold_time=t) for name, id in KINDS.items()}
+    cost["again"] = lambda t: eq.remat_cost(known)
     least = lambda t: min(cost, key=lambda name: cost[name](t))
     until, now = {}, 1e-3
     while (place := least(now)) != "again":
@@ -241,8 +236,8 @@ def places() -> dict[str, str]:
     known = rack()
     board = {"n_active": BOARD["n_active"], "kv_bytes_per_token": model("lecture-moe").kv_bytes_per_token()}
     kept = {id: known | rented(tier(id)) for id in KEEP}
-    hold = lambda id, time: usd(take(eq.tier_cost, kept[id], hold_time=time))
-    even = lambda **more: pretty(take(eq.hbm_even, known, **more), "s", 2)
+    hold = lambda id, time: usd(eq.tier_cost(kept[id], hold_time=time))
+    even = lambda **more: pretty(eq.hbm_even(known, **more), "s", 2)
     price_of = {name: paid(tier(id)) for name, id in KINDS.items()}
     return {
         **{
@@ -255,16 +250,16 @@ def places() -> dict[str, str]:
             )
             for name, time in cheapest().items()
         },
-        "fetch": usd(take(eq.tier_retrieve, kept[KEEP[1]])),
+        "fetch": usd(eq.tier_retrieve(kept[KEEP[1]])),
         "drain_flash": f"{tier(KEEP[1]).drain_time() / 60:.0f} minutes",
         "rent": f"${rent().usd_per_chip_hour:.2f}",
         "rent_date": rent().date,
-        "remat": usd(take(eq.remat_cost, known, **board)),
-        "remat_v3": usd(take(eq.remat_cost, known)),
-        "hold_board": usd(take(eq.hbm_hold, known, hold_time=FIVE, **board)),
-        "hold_v3": usd(take(eq.hbm_hold, known, hold_time=FIVE)),
-        "hold_405": usd(take(eq.hbm_hold, known, hold_time=FIVE, kv_bytes_per_token=caches().high)),
-        "even_board": f"{take(eq.hbm_even, known, **board) / 60:.0f} minutes",
+        "remat": usd(eq.remat_cost(known, **board)),
+        "remat_v3": usd(eq.remat_cost(known)),
+        "hold_board": usd(eq.hbm_hold(known, hold_time=FIVE, **board)),
+        "hold_v3": usd(eq.hbm_hold(known, hold_time=FIVE)),
+        "hold_405": usd(eq.hbm_hold(known, hold_time=FIVE, kv_bytes_per_token=caches().high)),
+        "even_board": f"{eq.hbm_even(known, **board) / 60:.0f} minutes",
         "even_v3": even(),
         "life": f"{LIFE / 365 / factor('day'):g} years",
         **{f"{name}_{end}": hold(id, time) for name, id in KINDS.items() for end, time in (("5", FIVE), ("1h", HOUR))},
@@ -318,9 +313,7 @@ def caching() -> dict[str, str]:
         "over_storage": significant(stored.byte_rents["storage"].mid / factor("USD/GB/h") / hbm, 2),
         "over_large": significant(stored.byte_rents["storage"].low / factor("USD/GB/h") / hbm, 1),
         "storage_usd": f"${price(STEPPED).cache_storage_usd_per_Mtok_hour:.2f}",
-        "hit_over": significant(
-            p.cached_read * MTOK / take(eq.tier_retrieve, RUNNING.symbols | rented(tier(KEEP[1]))), 2
-        ),
+        "hit_over": significant(p.cached_read * MTOK / eq.tier_retrieve(RUNNING.symbols() | rented(tier(KEEP[1]))), 2),
         "margin_real": significant(found.margin.mid * 0.15, 2),
         "asked_5": f"${asked['5 min']:.2f}",
         "asked_1h": f"${asked['1 h']:.3f}",

@@ -9,7 +9,6 @@ from sympy import sqrt as root_of
 
 from blackboard.batching import equations as roofline
 from blackboard.catalogue import chip, measurement, model, price, system, tier
-from blackboard.formula import take
 from blackboard.notation import symbol
 from blackboard.practice import Choice, Estimate, Expression, Function, Mistake, Ordering, Quantity, Step, Values, root
 from blackboard.pricing import equations as eq
@@ -132,7 +131,7 @@ guess = Estimate(
     unit="byte/token",
     asked=BYTES,
     objective=STEP,
-    answer=lambda v: take(eq.kv_implied, v),
+    answer=lambda v: eq.kv_implied(v),
     second=lambda v: v["n_active"] / ABOUT_300 / v["step_context"],
     means=(
         "A kilobyte or three. Most models whose architecture is public keep tens to hundreds of them, so either this"
@@ -159,7 +158,7 @@ guess = Estimate(
     ),
     solution=lambda v: [
         Step("Bytes read while one token is multiplied:", v["n_active"] / ABOUT_300, "byte"),
-        Step(f"Shared out among {{step_context}}, ${eq.kv_implied.latex}$ =", take(eq.kv_implied, v), "byte/token"),
+        Step(f"Shared out among {{step_context}}, ${eq.kv_implied.latex}$ =", eq.kv_implied(v), "byte/token"),
     ],
 )
 
@@ -186,29 +185,27 @@ implied = Quantity(
     unit="byte/token",
     asked="kB/token",
     objective=STEP,
-    answer=lambda v: take(eq.kv_implied, v),
-    second=lambda v: root(
-        lambda kv: v["step_context"] - take(roofline.balanced_context, v, kv_bytes_per_token=kv), 1.0, 1e9
-    ),
+    answer=lambda v: eq.kv_implied(v),
+    second=lambda v: root(lambda kv: v["step_context"] - roofline.balanced_context(v, kv_bytes_per_token=kv), 1.0, 1e9),
     means=(
         "So little that the lecturer himself finds it a bit small. DeepSeek-V3, which is known for a small cache, keeps"
         " {known} in BF16."
     ),
     mistakes=(
         Mistake(
-            lambda v: take(eq.kv_implied, v, n_active=v["n_total"]),
+            lambda v: eq.kv_implied(v, n_active=v["n_total"]),
             "You multiplied by all parameters. A token is multiplied by the active ones only.",
         ),
         Mistake(
-            lambda v: take(eq.kv_implied, v) / 2,
+            lambda v: eq.kv_implied(v) / 2,
             "The FLOP/s count a multiply and an add as two, so each active parameter costs two.",
         ),
         Mistake(
-            lambda v: take(eq.kv_implied, v) * v["step_context"],
+            lambda v: eq.kv_implied(v) * v["step_context"],
             "That is the cache of the whole sequence. Asked is one token's.",
         ),
         Mistake(
-            lambda v: take(eq.kv_implied, v) * v["step_context"] ** 2,
+            lambda v: eq.kv_implied(v) * v["step_context"] ** 2,
             "You multiplied by the context. The longer the context at the crossing, the less each token may take; the"
             " same slip was made at the board.",
         ),
@@ -224,7 +221,7 @@ implied = Quantity(
     solution=lambda v: [
         Step("Multiplying one new token takes", 2 * v["n_active"] / v["flops"], "s"),
         Step("In that time the machine reads", 2 * v["n_active"] / v["flops"] * v["bandwidth"], "byte"),
-        Step(f"Shared out among {{step_context}}, ${eq.kv_implied.latex}$ =", take(eq.kv_implied, v), "byte/token"),
+        Step(f"Shared out among {{step_context}}, ${eq.kv_implied.latex}$ =", eq.kv_implied(v), "byte/token"),
     ],
 )
 
@@ -356,11 +353,11 @@ covered = Quantity(
     unit="token/sequence",
     asked="token",
     objective=STEP,
-    answer=lambda v: take(eq.context_covered, v),
+    answer=lambda v: eq.context_covered(v),
     second=lambda v: max(
         L
         for L in range(v["step_context"], 6 * v["step_context"], 1000)
-        if take(eq.context_ratio, v, context=L, context_balanced=v["step_context"]) <= v["long_out"] / v["out_usd"]
+        if eq.context_ratio(v, context=L, context_balanced=v["step_context"]) <= v["long_out"] / v["out_usd"]
     ),
     means=(
         "Not far: at a million tokens the cost has long left the price behind. Two prices cannot follow a line that"
@@ -386,7 +383,7 @@ covered = Quantity(
     ),
     solution=lambda v: [
         Step("Output rises by the factor", v["step_ratio"], "1"),
-        Step(f"${eq.context_covered.latex}$ =", take(eq.context_covered, v), "token"),
+        Step(f"${eq.context_covered.latex}$ =", eq.context_covered(v), "token"),
     ],
 )
 
@@ -460,9 +457,9 @@ balanced = Quantity(
     unit="token/sequence",
     asked="token",
     objective=STEP,
-    answer=lambda v: take(roofline.balanced_context, v),
+    answer=lambda v: roofline.balanced_context(v),
     second=lambda v: root(
-        lambda L: take(roofline.kv_time, v, batch=1, context=L) - take(roofline.compute_time, v, batch=1), 1.0, 1e9
+        lambda L: roofline.kv_time(v, batch=1, context=L) - roofline.compute_time(v, batch=1), 1.0, 1e9
     ),
     means=(
         "Nowhere near 200,000 tokens. If such a model were priced by its crossing, the step would stand within the"
@@ -470,11 +467,11 @@ balanced = Quantity(
     ),
     mistakes=(
         Mistake(
-            lambda v: take(roofline.balanced_context, v, n_active=v["n_total"]),
+            lambda v: roofline.balanced_context(v, n_active=v["n_total"]),
             "A token is multiplied by the active parameters only.",
         ),
         Mistake(
-            lambda v: take(roofline.balanced_context, v) / 2,
+            lambda v: roofline.balanced_context(v) / 2,
             "The FLOP/s count a multiply and an add as two, so each active parameter costs two.",
         ),
         Mistake(
@@ -482,7 +479,7 @@ balanced = Quantity(
             "The machine is missing: how much longer does reading a byte take than a multiply-add?",
         ),
         Mistake(
-            lambda v: take(roofline.critical_batch, v),
+            lambda v: roofline.critical_batch(v),
             "That is the batch at which the weights take as long to read as to multiply. Asked is a context.",
         ),
     ),
@@ -491,9 +488,9 @@ balanced = Quantity(
         "How many bytes are read in that time? Divide by the bytes of one token.",
     ),
     solution=lambda v: [
-        Step("Multiplying one new token takes", take(roofline.compute_time, v, batch=1), "s"),
+        Step("Multiplying one new token takes", roofline.compute_time(v, batch=1), "s"),
         Step("One token of context is read in", v["kv_bytes_per_token"] / v["bandwidth"], "s"),
-        Step(f"${roofline.balanced_context.latex}$ =", take(roofline.balanced_context, v), "token"),
+        Step(f"${roofline.balanced_context.latex}$ =", roofline.balanced_context(v), "token"),
     ],
 )
 
@@ -543,7 +540,7 @@ heads = Quantity(
     unit="byte/token",
     asked=BYTES,
     objective=HEADS,
-    answer=lambda v: take(eq.kv_of_heads, v),
+    answer=lambda v: eq.kv_of_heads(v),
     second=lambda v: sum(
         v["head_dim"] * 2 for _ in product(range(v["kv_layers"]), range(v["kv_heads"]), ("key", "value"))
     ),
@@ -553,20 +550,20 @@ heads = Quantity(
     ),
     mistakes=(
         Mistake(
-            lambda v: take(eq.kv_of_heads, v) / 2,
+            lambda v: eq.kv_of_heads(v) / 2,
             "Half of it is missing. Each head keeps a key and a value, and in BF16 each of their numbers takes two"
             " bytes. The lecture leaves the bytes out.",
         ),
         Mistake(
-            lambda v: take(eq.kv_of_heads, v) / 4,
+            lambda v: eq.kv_of_heads(v) / 4,
             "A head keeps a key and a value, and each of their numbers takes two bytes. You have neither factor.",
         ),
         Mistake(
-            lambda v: take(eq.kv_of_heads, v) / v["kv_heads"],
+            lambda v: eq.kv_of_heads(v) / v["kv_heads"],
             "That is one KV head. Each of them keeps its own key and value.",
         ),
         Mistake(
-            lambda v: take(eq.kv_of_heads, v, kv_heads=v["query_heads"]),
+            lambda v: eq.kv_of_heads(v, kv_heads=v["query_heads"]),
             "Query heads belong to the token that attends. Kept for later are only the KV heads.",
         ),
     ),
@@ -579,7 +576,7 @@ heads = Quantity(
             "Values of a token: layers × 2 × KV heads × head size =",
             f"{2 * v['kv_layers'] * v['kv_heads'] * v['head_dim']:,}",
         ),
-        Step(f"At two bytes each, ${eq.kv_of_heads.latex}$ =", take(eq.kv_of_heads, v), "byte/token"),
+        Step(f"At two bytes each, ${eq.kv_of_heads.latex}$ =", eq.kv_of_heads(v), "byte/token"),
     ],
 )
 
@@ -762,21 +759,21 @@ mfu = Quantity(
     unit="1",
     asked="%",
     objective=RATIO,
-    answer=lambda v: take(eq.decode_mfu, v),
+    answer=lambda v: eq.decode_mfu(v),
     second=lambda v: 1 / (v["out_usd"] / v["in_usd"]),
     means=(
         "For the rest of the time the multipliers wait for memory, if the price is to be believed. Margins, speculation"
         " and separate machines for prefill also move the ratio."
     ),
     mistakes=(
-        Mistake(lambda v: 1 / take(eq.decode_mfu, v), "Upside down: no machine uses more than its peak."),
-        Mistake(lambda v: 1 - take(eq.decode_mfu, v), "That is the share which is left idle."),
+        Mistake(lambda v: 1 / eq.decode_mfu(v), "Upside down: no machine uses more than its peak."),
+        Mistake(lambda v: 1 - eq.decode_mfu(v), "That is the share which is left idle."),
         Mistake(
             lambda v: v["in_usd"] / (v["in_usd"] + v["out_usd"]),
             "Prefill and decoding are not parts of one whole here. Compare a token of one with a token of the other.",
         ),
         Mistake(
-            lambda v: take(eq.decode_mfu, v) / 100,
+            lambda v: eq.decode_mfu(v) / 100,
             "That is the fraction; percent is a hundred times it. Type the percentage.",
         ),
     ),
@@ -786,7 +783,7 @@ mfu = Quantity(
     ),
     solution=lambda v: [
         Step("A token of output costs as many times one of input:", v["ratio"], "1"),
-        Step(f"${eq.decode_mfu.latex}$, in percent", 100 * take(eq.decode_mfu, v), "%"),
+        Step(f"${eq.decode_mfu.latex}$, in percent", 100 * eq.decode_mfu(v), "%"),
     ],
 )
 
@@ -808,7 +805,7 @@ crossing = Quantity(
     unit="token/sequence",
     asked="token",
     objective=RATIO,
-    answer=lambda v: take(PASS_OF, v),
+    answer=lambda v: PASS_OF(v),
     second=lambda v: next(n for n in count(1) if n * 1.0 >= v["out_usd"] / v["in_usd"] - 1e-9),
     means=(
         "A handful. That is why prefill, with hundreds or thousands of tokens in a pass, is safely bound by compute,"
@@ -827,7 +824,7 @@ crossing = Quantity(
     ),
     solution=lambda v: [
         Step(f"${eq.pass_ratio.latex}$ reaches its floor where both are equal, at as many tokens as the ratio:"),
-        Step("Tokens of each sequence:", take(PASS_OF, v), "token"),
+        Step("Tokens of each sequence:", PASS_OF(v), "token"),
     ],
 )
 
@@ -882,10 +879,10 @@ OPEN = {  # cards of models whose architecture is public and whose attention is 
 def opened(values: Values) -> Values:
     """A card of a public model, that model on drawn GPUs, and a batch that is so many times the critical one."""
     found = priced(values) | served({"net": OPEN[values["sheet"]]}) | rented(values | {"hourly": 0.0})
-    critical = take(roofline.critical_batch, found)
+    critical = roofline.critical_batch(found)
     [day] = measurement("deepseek_day6_production").column("context_tokens")
     batches = {"measured": day, "batch_critical": critical, "batch": values["times"] * critical}
-    return found | batches | {"context_balanced": take(roofline.balanced_context, found)}
+    return found | batches | {"context_balanced": roofline.balanced_context(found)}
 
 
 decoding = Quantity(
@@ -907,8 +904,8 @@ decoding = Quantity(
     unit="token/sequence",
     asked="token",
     objective=RATIO,
-    answer=lambda v: take(eq.context_implied, v),
-    second=lambda v: root(lambda L: take(eq.memory_ratio_of, v, context=L) - v["out_usd"] / v["in_usd"], 1.0, 1e9),
+    answer=lambda v: eq.context_implied(v),
+    second=lambda v: root(lambda L: eq.memory_ratio_of(v, context=L) - v["out_usd"] / v["in_usd"], 1.0, 1e9),
     means=(
         "Not absurd: DeepSeek reported a mean of {measured} tokens for its own service on a day of February 2025, over"
         " V3 and R1 together. But one factor over cost for both kinds of token is a bold assumption."
@@ -928,7 +925,7 @@ decoding = Quantity(
             "The weights' share is part of the reading that output pays for. Take it off.",
         ),
         Mistake(
-            lambda v: take(eq.context_implied, v) / 2,
+            lambda v: eq.context_implied(v) / 2,
             "The FLOP/s count a multiply and an add as two, so each active parameter costs two.",
         ),
     ),
@@ -940,7 +937,7 @@ decoding = Quantity(
         Step("Reading over multiplying, by the prices:", v["ratio"], "1"),
         Step("of which weights:", 1 / v["times"], "1"),
         Step(f"The balanced context, ${roofline.balanced_context.latex}$ =", v["context_balanced"], "token"),
-        Step(f"${eq.context_implied.latex}$ =", take(eq.context_implied, v), "token"),
+        Step(f"${eq.context_implied.latex}$ =", eq.context_implied(v), "token"),
     ],
 )
 
@@ -950,7 +947,7 @@ decoding = Quantity(
 def attending(values: Values) -> Values:
     """A drawn model's heads, and the FLOPs with which a token attends to each earlier one."""
     found = grouped(values)
-    return found | {"attention_flop": take(eq.attention_of_heads, found)}
+    return found | {"attention_flop": eq.attention_of_heads(found)}
 
 
 attention = Quantity(
@@ -970,7 +967,7 @@ attention = Quantity(
     unit="token/sequence",
     asked="token",
     objective=LONG,
-    answer=lambda v: take(eq.context_flop, v),
+    answer=lambda v: eq.context_flop(v),
     second=lambda v: root(lambda L: model(v["net"]).attention_flop(L) - 2 * model(v["net"]).n_active, 1.0, 1e9),
     means=(
         "Well below a million tokens. The lecture calls the slope shallow and puts the trouble at millions; for models"
@@ -978,17 +975,15 @@ attention = Quantity(
     ),
     mistakes=(
         Mistake(
-            lambda v: take(eq.context_flop, v) * v["query_heads"] / v["kv_heads"],
+            lambda v: eq.context_flop(v) * v["query_heads"] / v["kv_heads"],
             "You counted KV heads. They say what is stored; each query head computes its own scores.",
         ),
         Mistake(
-            lambda v: 2 * take(eq.context_flop, v),
+            lambda v: 2 * eq.context_flop(v),
             "Attention multiplies twice: queries by keys, then weights by values.",
         ),
-        Mistake(lambda v: take(eq.context_flop, v) / 2, "Each active parameter is two FLOPs: a multiply and an add."),
-        Mistake(
-            lambda v: take(eq.context_flop, v) * v["layers"], "That is attention in one layer. Every layer attends."
-        ),
+        Mistake(lambda v: eq.context_flop(v) / 2, "Each active parameter is two FLOPs: a multiply and an add."),
+        Mistake(lambda v: eq.context_flop(v) * v["layers"], "That is attention in one layer. Every layer attends."),
     ),
     hints=(
         "FLOPs of one earlier token in one layer: query heads × values × two products × two FLOPs.",
@@ -997,7 +992,7 @@ attention = Quantity(
     solution=lambda v: [
         Step("The weights take", 2 * v["n_active"], "FLOP"),
         Step(f"For each earlier token, ${eq.attention_of_heads.latex}$ =", v["attention_flop"], "FLOP"),
-        Step(f"${eq.context_flop.latex}$ =", take(eq.context_flop, v), "token"),
+        Step(f"${eq.context_flop.latex}$ =", eq.context_flop(v), "token"),
     ],
 )
 
@@ -1027,7 +1022,7 @@ sparse = Quantity(
     units=LAYOUT,
     unit="1",
     objective=LONG,
-    answer=lambda v: take(eq.sparse_saving, v),
+    answer=lambda v: eq.sparse_saving(v),
     second=lambda v: (
         sum(v["entry_bytes"] for _ in range(v["context"]))
         / sum(v["index_bytes"] + (v["entry_bytes"] if token < v["selected"] else 0) for token in range(v["context"]))
@@ -1041,7 +1036,7 @@ sparse = Quantity(
             lambda v: v["context"] / v["selected"],
             "The index is missing. To find out which entries to read, a key of every token is read.",
         ),
-        Mistake(lambda v: 1 / take(eq.sparse_saving, v), "Upside down: that is the share which is still read."),
+        Mistake(lambda v: 1 / eq.sparse_saving(v), "Upside down: that is the share which is still read."),
         Mistake(
             lambda v: v["entry_bytes"] / v["index_bytes"],
             "The entries that are picked are missing: they are read on top of the index.",
@@ -1057,8 +1052,8 @@ sparse = Quantity(
     ),
     solution=lambda v: [
         Step("Dense attention reads in a layer", v["context"] * v["entry_bytes"], "byte"),
-        Step(f"Sparse attention, ${eq.sparse_read.latex}$ =", take(eq.sparse_read, v), "byte"),
-        Step(f"${eq.sparse_saving.latex}$ =", take(eq.sparse_saving, v), "1"),
+        Step(f"Sparse attention, ${eq.sparse_read.latex}$ =", eq.sparse_read(v), "byte"),
+        Step(f"${eq.sparse_saving.latex}$ =", eq.sparse_saving(v), "1"),
     ],
 )
 
@@ -1078,7 +1073,7 @@ ceiling = Quantity(
     units=LAYOUT,
     unit="1",
     objective=LONG,
-    answer=lambda v: take(eq.sparse_saving, v, context=ENDLESS),
+    answer=lambda v: eq.sparse_saving(v, context=ENDLESS),
     second=lambda v: v["entry_bytes"] / v["index_bytes"],
     means=(
         "An index that looks at every token still grows with the context, only with a gentler slope. There is no square"
@@ -1091,7 +1086,7 @@ ceiling = Quantity(
         ),
         Mistake(lambda v: v["index_bytes"] / v["entry_bytes"], "Upside down: that is the share which is still read."),
         Mistake(
-            lambda v: take(eq.sparse_saving, v, context=8 * v["selected"]),
+            lambda v: eq.sparse_saving(v, context=8 * v["selected"]),
             "That is at a context of a few times the number that is picked. Let it grow further.",
         ),
     ),
@@ -1101,7 +1096,7 @@ ceiling = Quantity(
     ),
     solution=lambda v: [
         Step(f"In ${eq.sparse_saving.latex}$ the picked entries stay as they are while the context grows."),
-        Step("What is left is entry over index key:", take(eq.sparse_saving, v, context=ENDLESS), "1"),
+        Step("What is left is entry over index key:", eq.sparse_saving(v, context=ENDLESS), "1"),
     ],
 )
 
@@ -1169,7 +1164,7 @@ remat = Quantity(
     unit="USD/token",
     asked="$/Mtok",
     objective=TIERS,
-    answer=lambda v: take(eq.remat_cost, v),
+    answer=lambda v: eq.remat_cost(v),
     second=lambda v: v["hourly"] / (v["flops"] * 3600 / sum([v["n_active"]] * 2)),
     means=(
         "Cents. The lecture's card asks {lecture_usd} for a million tokens of input. Even at half of the peak rate"
@@ -1177,14 +1172,12 @@ remat = Quantity(
     ),
     mistakes=(
         Mistake(
-            lambda v: take(eq.remat_cost, v) / 2,
+            lambda v: eq.remat_cost(v) / 2,
             "The FLOP/s count a multiply and an add as two, so each active parameter costs two.",
         ),
+        Mistake(lambda v: eq.remat_cost(v, rent=v["hourly"]), "The rent is for an hour, and FLOP/s are for a second."),
         Mistake(
-            lambda v: take(eq.remat_cost, v, rent=v["hourly"]), "The rent is for an hour, and FLOP/s are for a second."
-        ),
-        Mistake(
-            lambda v: take(eq.remat_cost, v, n_active=v["n_total"]),
+            lambda v: eq.remat_cost(v, n_active=v["n_total"]),
             "A token is multiplied by the active parameters only.",
         ),
     ),
@@ -1194,7 +1187,7 @@ remat = Quantity(
     ),
     solution=lambda v: [
         Step("A million tokens keep a GPU busy for", 2 * v["n_active"] * MILLION / v["flops"], "s"),
-        Step(f"${eq.remat_cost.latex}$, for a million tokens", take(eq.remat_cost, v) * MILLION, "USD"),
+        Step(f"${eq.remat_cost.latex}$, for a million tokens", eq.remat_cost(v) * MILLION, "USD"),
     ],
 )
 
@@ -1236,17 +1229,17 @@ hold = Quantity(
     unit="USD/token",
     asked="$/Mtok",
     objective=TIERS,
-    answer=lambda v: take(eq.hbm_hold, v),
+    answer=lambda v: eq.hbm_hold(v),
     second=lambda v: (v["kv_bytes_per_token"] * MILLION / v["hbm"]) * v["hourly"] * (v["hold_time"] / 3600) / MILLION,
     means="It grows with every second, whereas computing the cache again costs the same whenever that is done.",
     mistakes=(
         Mistake(
-            lambda v: take(eq.hbm_hold, v, rent=v["hourly"]),
+            lambda v: eq.hbm_hold(v, rent=v["hourly"]),
             "The rent is for an hour. Bring it and the time of holding to the same unit.",
         ),
-        Mistake(lambda v: take(eq.hbm_hold, v) * 60, "You took minutes for hours. Bring the times to one unit."),
-        Mistake(lambda v: take(eq.hbm_hold, v) / 60, "You took minutes for seconds. Bring the times to one unit."),
-        Mistake(lambda v: take(eq.hbm_hold, v, hold_time=1), "That is one second. The cache is held for longer."),
+        Mistake(lambda v: eq.hbm_hold(v) * 60, "You took minutes for hours. Bring the times to one unit."),
+        Mistake(lambda v: eq.hbm_hold(v) / 60, "You took minutes for seconds. Bring the times to one unit."),
+        Mistake(lambda v: eq.hbm_hold(v, hold_time=1), "That is one second. The cache is held for longer."),
     ),
     hints=(
         "Which share of a GPU's memory do a million tokens take? It may be more than one.",
@@ -1255,7 +1248,7 @@ hold = Quantity(
     solution=lambda v: [
         Step("A million tokens take", v["kv_bytes_per_token"] * MILLION, "byte"),
         Step("which is so many times a GPU's memory:", v["kv_bytes_per_token"] * MILLION / v["hbm"], "1"),
-        Step(f"${eq.hbm_hold.latex}$, for a million tokens", take(eq.hbm_hold, v) * MILLION, "USD"),
+        Step(f"${eq.hbm_hold.latex}$, for a million tokens", eq.hbm_hold(v) * MILLION, "USD"),
     ],
 )
 
@@ -1275,19 +1268,19 @@ even = Quantity(
     units=TEXT | {"kv_bytes_per_token": "byte/token"},
     unit="s",
     objective=TIERS,
-    answer=lambda v: take(eq.hbm_even, v),
-    second=lambda v: root(lambda T: take(eq.hbm_hold, v, hold_time=T) - take(eq.remat_cost, v), 1e-6, 1e12),
+    answer=lambda v: eq.hbm_even(v),
+    second=lambda v: root(lambda T: eq.hbm_hold(v, hold_time=T) - eq.remat_cost(v), 1e-6, 1e12),
     means=(
         "The rent has cancelled. A small cache may stay in HBM for an hour, a large one for less than a minute; then a"
         " cheaper memory has to take it."
     ),
     mistakes=(
         Mistake(
-            lambda v: take(eq.hbm_even, v) / 2,
+            lambda v: eq.hbm_even(v) / 2,
             "The FLOP/s count a multiply and an add as two, so each active parameter costs two.",
         ),
         Mistake(
-            lambda v: take(eq.hbm_even, v, n_active=v["n_total"]),
+            lambda v: eq.hbm_even(v, n_active=v["n_total"]),
             "A token is multiplied by the active parameters only.",
         ),
         Mistake(
@@ -1295,8 +1288,8 @@ even = Quantity(
             "That is the time to read the memory once. It decides between holding and bringing back, not between"
             " holding and computing.",
         ),
-        Mistake(lambda v: take(eq.hbm_even, v) / 60, "That is in minutes. Asked are seconds."),
-        Mistake(lambda v: take(eq.hbm_even, v) * v["hourly"], "The rent is paid in both cases. It cancels."),
+        Mistake(lambda v: eq.hbm_even(v) / 60, "That is in minutes. Asked are seconds."),
+        Mistake(lambda v: eq.hbm_even(v) * v["hourly"], "The rent is paid in both cases. It cancels."),
     ),
     hints=(
         "For how long does computing one token take a whole GPU?",
@@ -1305,7 +1298,7 @@ even = Quantity(
     solution=lambda v: [
         Step("Computing a token takes a GPU for", 2 * v["n_active"] / v["flops"], "s"),
         Step("Holding it takes the share", v["kv_bytes_per_token"] / v["hbm"]),
-        Step(f"${eq.hbm_even.latex}$ =", take(eq.hbm_even, v), "s"),
+        Step(f"${eq.hbm_even.latex}$ =", eq.hbm_even(v), "s"),
     ],
 )
 
@@ -1434,21 +1427,21 @@ disk = Quantity(
     unit="s",
     asked="h",
     objective=TIERS,
-    answer=lambda v: take(eq.tier_drain, v),
+    answer=lambda v: eq.tier_drain(v),
     second=lambda v: sum(v["tier_capacity"] / 1000 / v["tier_bandwidth"] for _ in range(1000)),
     means=(
         "The lecture guesses an hour for a hard disk and a minute for flash. Real devices hold more for their rate: a"
         " disk takes about thirty hours, large SSDs take hours."
     ),
     mistakes=(
-        Mistake(lambda v: take(eq.tier_drain, v) * 60, "That is in minutes."),
-        Mistake(lambda v: take(eq.tier_drain, v) * 3600, "That is in seconds."),
-        Mistake(lambda v: take(eq.tier_drain, v) / 60, "You divided by sixty once too often."),
+        Mistake(lambda v: eq.tier_drain(v) * 60, "That is in minutes."),
+        Mistake(lambda v: eq.tier_drain(v) * 3600, "That is in seconds."),
+        Mistake(lambda v: eq.tier_drain(v) / 60, "You divided by sixty once too often."),
     ),
     hints=("Capacity over rate gives seconds.", "An hour has 3,600 of them."),
     solution=lambda v: [
-        Step(f"${eq.tier_drain.latex}$, in hours", take(eq.tier_drain, v) / HOUR, "h"),
-        Step("which is, in seconds,", take(eq.tier_drain, v), "s"),
+        Step(f"${eq.tier_drain.latex}$, in hours", eq.tier_drain(v) / HOUR, "h"),
+        Step("which is, in seconds,", eq.tier_drain(v), "s"),
     ],
 )
 
@@ -1463,7 +1456,7 @@ def stored(values: Values) -> Values:
             "service_life": values["years"] * YEAR,
         }
     )
-    return found | {"tier_rent": take(eq.rent_of_price, found)}
+    return found | {"tier_rent": eq.rent_of_price(found)}
 
 
 kept = Quantity(
@@ -1488,7 +1481,7 @@ kept = Quantity(
     units=TEXT | DEVICE | {"kv_bytes_per_token": "byte/token"},
     unit="USD",
     objective=TIERS,
-    answer=lambda v: take(eq.tier_cost, v) * BILLION,
+    answer=lambda v: eq.tier_cost(v) * BILLION,
     second=lambda v: (
         v["gb_usd"]
         * v["kv_bytes_per_token"]
@@ -1500,11 +1493,9 @@ kept = Quantity(
         " longer: that is what bringing back costs."
     ),
     mistakes=(
+        Mistake(lambda v: eq.tier_hold(v) * BILLION, "That is holding alone. The device is also busy while it reads."),
         Mistake(
-            lambda v: take(eq.tier_hold, v) * BILLION, "That is holding alone. The device is also busy while it reads."
-        ),
-        Mistake(
-            lambda v: take(eq.tier_retrieve, v) * BILLION,
+            lambda v: eq.tier_retrieve(v) * BILLION,
             "That is bringing back alone. The space is taken for as long as the cache is held.",
         ),
         Mistake(
@@ -1518,9 +1509,9 @@ kept = Quantity(
     ),
     solution=lambda v: [
         Step("The device cost", v["gb_usd"] * v["tier_capacity"] / GB, "USD"),
-        Step(f"Holding, ${eq.tier_hold.latex}$, for a billion tokens:", take(eq.tier_hold, v) * BILLION, "USD"),
-        Step(f"Bringing back, ${eq.tier_retrieve.latex}$:", take(eq.tier_retrieve, v) * BILLION, "USD"),
-        Step("Together:", take(eq.tier_cost, v) * BILLION, "USD"),
+        Step(f"Holding, ${eq.tier_hold.latex}$, for a billion tokens:", eq.tier_hold(v) * BILLION, "USD"),
+        Step(f"Bringing back, ${eq.tier_retrieve.latex}$:", eq.tier_retrieve(v) * BILLION, "USD"),
+        Step("Together:", eq.tier_cost(v) * BILLION, "USD"),
     ],
 )
 
@@ -1609,7 +1600,7 @@ break_even = Quantity(
     units=TEXT,
     unit="1",
     objective=CARDS,
-    answer=lambda v: float(int(take(eq.uses_even, v)) + 1),
+    answer=lambda v: float(int(eq.uses_even(v)) + 1),
     second=lambda v: next(n for n in count(1) if v["write_usd"] + v["hit_usd"] * (n - 1) < v["in_usd"] * n),
     means=(
         "Very few, though a write costs more than reading. It pays as soon as a prompt comes back once or twice in"
@@ -1617,11 +1608,11 @@ break_even = Quantity(
     ),
     mistakes=(
         Mistake(
-            lambda v: float(int(take(eq.uses_even, v))),
+            lambda v: float(int(eq.uses_even(v))),
             "That many hits it takes. The use that writes comes before them and counts as well.",
         ),
         Mistake(
-            lambda v: take(eq.uses_even, v),
+            lambda v: eq.uses_even(v),
             "At that many both cost the same, but uses come whole. From which whole number on is the cache cheaper?",
         ),
         Mistake(
@@ -1631,8 +1622,8 @@ break_even = Quantity(
     ),
     hints=("With n uses: one write and n - 1 hits, against n times input.", "Try n = 1, 2, 3 and add up both bills."),
     solution=lambda v: [
-        Step(f"In units of input, both bills are equal at ${eq.uses_even.latex}$ =", take(eq.uses_even, v), "1"),
-        Step("The next whole number is", float(int(take(eq.uses_even, v)) + 1), "1"),
+        Step(f"In units of input, both bills are equal at ${eq.uses_even.latex}$ =", eq.uses_even(v), "1"),
+        Step("The next whole number is", float(int(eq.uses_even(v)) + 1), "1"),
     ],
 )
 
@@ -1695,7 +1686,7 @@ gb_hour = Quantity(
     units=TEXT | {"kv_bytes_per_token": "byte/token", "hbm_usd": "USD", "hbm_date": ""},
     unit="USD",
     objective=CARDS,
-    answer=lambda v: take(eq.byte_rent, v) * GB * HOUR,
+    answer=lambda v: eq.byte_rent(v) * GB * HOUR,
     second=lambda v: (
         (v["write_usd"] - v["in_usd"]) / (v["kv_bytes_per_token"] * MILLION / 1e9) / (v["hold_time"] / 3600)
     ),
@@ -1705,14 +1696,12 @@ gb_hour = Quantity(
     ),
     mistakes=(
         Mistake(
-            lambda v: take(eq.byte_rent, v, premium=v["write_usd"] / MILLION) * GB * HOUR,
+            lambda v: eq.byte_rent(v, premium=v["write_usd"] / MILLION) * GB * HOUR,
             "You took the whole price of writing. The tokens are also read, and that costs what input costs.",
         ),
-        Mistake(lambda v: take(eq.byte_rent, v) * GB, "That is for a second. Asked is an hour."),
-        Mistake(lambda v: take(eq.byte_rent, v) * GB * 60, "That is for a minute. Asked is an hour."),
-        Mistake(
-            lambda v: take(eq.byte_rent, v) * GB * HOUR * 8, "A gigabyte is eight gigabits, and you counted those."
-        ),
+        Mistake(lambda v: eq.byte_rent(v) * GB, "That is for a second. Asked is an hour."),
+        Mistake(lambda v: eq.byte_rent(v) * GB * 60, "That is for a minute. Asked is an hour."),
+        Mistake(lambda v: eq.byte_rent(v) * GB * HOUR * 8, "A gigabyte is eight gigabits, and you counted those."),
     ),
     hints=(
         "How many GB does a million tokens take, and what is paid for holding them?",
@@ -1722,7 +1711,7 @@ gb_hour = Quantity(
         Step("For holding a million tokens the card asks", v["premium_usd"], "USD"),
         Step("They take", v["kv_bytes_per_token"] * MILLION, "byte"),
         Step("and are held for so many hours:", v["hold_time"] / HOUR, "1"),
-        Step(f"${eq.byte_rent.latex}$, for a GB and an hour", take(eq.byte_rent, v) * GB * HOUR, "USD"),
+        Step(f"${eq.byte_rent.latex}$, for a GB and an hour", eq.byte_rent(v) * GB * HOUR, "USD"),
     ],
 )
 
@@ -1762,7 +1751,7 @@ pay_off = Quantity(
     unit="s",
     asked="h",
     objective=CARDS,
-    answer=lambda v: v["byte_price"] / take(eq.byte_rent, v),
+    answer=lambda v: v["byte_price"] / eq.byte_rent(v),
     second=lambda v: 3600 * v["gb_usd"] * (v["kv_bytes_per_token"] * MILLION / 1e9) / v["storage_usd"],
     means=(
         "Hours to months, for memory that serves for years. The price does not tell in which tier the tokens lie: all"
@@ -1773,12 +1762,12 @@ pay_off = Quantity(
             lambda v: 3600 * v["gb_usd"] / v["storage_usd"],
             "You took a million tokens for a gigabyte. How many bytes do they take?",
         ),
-        Mistake(lambda v: v["byte_price"] / take(eq.byte_rent, v) / 24, "That is in days."),
+        Mistake(lambda v: v["byte_price"] / eq.byte_rent(v) / 24, "That is in days."),
         Mistake(
-            lambda v: v["byte_price"] / take(eq.byte_rent, v) / 8,
+            lambda v: v["byte_price"] / eq.byte_rent(v) / 8,
             "Bits and bytes are mixed: the memory is priced by the gigabyte.",
         ),
-        Mistake(lambda v: v["byte_price"] / take(eq.byte_rent, v) * 3600, "That is in seconds."),
+        Mistake(lambda v: v["byte_price"] / eq.byte_rent(v) * 3600, "That is in seconds."),
     ),
     hints=("What does the memory for a million tokens cost to buy?", "Divide by what the customer pays in an hour."),
     solution=lambda v: [
@@ -1786,10 +1775,10 @@ pay_off = Quantity(
         Step("That much memory costs", v["gb_usd"] * v["kv_bytes_per_token"] * MILLION / GB, "USD"),
         Step(
             f"A byte's price over its rent, ${eq.byte_rent.latex}$, in hours",
-            v["byte_price"] / take(eq.byte_rent, v) / HOUR,
+            v["byte_price"] / eq.byte_rent(v) / HOUR,
             "h",
         ),
-        Step("which is, in seconds,", v["byte_price"] / take(eq.byte_rent, v), "s"),
+        Step("which is, in seconds,", v["byte_price"] / eq.byte_rent(v), "s"),
     ],
 )
 
@@ -1825,7 +1814,7 @@ margin = Quantity(
     units=TEXT | {"size_words": ""},
     unit="1",
     objective=TRUST,
-    answer=lambda v: take(eq.input_margin, v),
+    answer=lambda v: eq.input_margin(v),
     second=lambda v: (v["flops"] * 3600 / (2 * v["n_active"])) * v["input_price"] / v["hourly"],
     means=(
         "From six times to a few hundred, by model and rent, and for a closed model only if the guess holds. That"
@@ -1833,28 +1822,28 @@ margin = Quantity(
     ),
     mistakes=(
         Mistake(
-            lambda v: take(eq.input_margin, v) * 2,
+            lambda v: eq.input_margin(v) * 2,
             "The FLOP/s count a multiply and an add as two, so each active parameter costs two.",
         ),
         Mistake(
-            lambda v: take(eq.input_margin, v, input_price=v["output_price"]),
+            lambda v: eq.input_margin(v, input_price=v["output_price"]),
             "You took the price of output. Prefill makes input.",
         ),
         Mistake(
-            lambda v: take(eq.input_margin, v, rent=v["hourly"]),
+            lambda v: eq.input_margin(v, rent=v["hourly"]),
             "The rent is for an hour, and FLOP/s are for a second.",
         ),
         Mistake(
-            lambda v: take(eq.input_margin, v, n_active=v["n_total"]),
+            lambda v: eq.input_margin(v, n_active=v["n_total"]),
             "A token is multiplied by the active parameters only.",
         ),
-        Mistake(lambda v: 1 / take(eq.input_margin, v), "Upside down: that is cost over price."),
+        Mistake(lambda v: 1 / eq.input_margin(v), "Upside down: that is cost over price."),
     ),
     hints=("How many tokens of input does a GPU multiply in an hour?", "Their price, over an hour's rent."),
     solution=lambda v: [
         Step("A GPU multiplies in an hour", v["flops"] * HOUR / (2 * v["n_active"]), "token"),
-        Step(f"The rent of a token, ${eq.remat_cost.latex}$, for a million:", take(eq.remat_cost, v) * MILLION, "USD"),
-        Step(f"${eq.input_margin.latex}$ =", take(eq.input_margin, v), "1"),
+        Step(f"The rent of a token, ${eq.remat_cost.latex}$, for a million:", eq.remat_cost(v) * MILLION, "USD"),
+        Step(f"${eq.input_margin.latex}$ =", eq.input_margin(v), "1"),
     ],
 )
 

@@ -98,8 +98,8 @@ def boundary_explorer() -> Explorable:
     params = [*_systems(), *slider("racks", 2, 16, 1, 2, "racks"), *faster, *follow]
     said = f"racks + ' racks: ' + {marks.said(eq.leaving.vega(), '.0%')} + ' of the traffic leaves its rack'"
     costs = f"'ratio ' + {times('ratio_here')} + ': a layer takes ' + {times(here)} + ' times as long as in one rack'"
-    found = RUNNING(eq.slowdown, racks=2)
-    ratio = RUNNING.symbols["scale_up"] / RUNNING.symbols["scale_out"]
+    found = eq.slowdown(RUNNING, racks=2)
+    ratio = RUNNING.symbols()["scale_up"] / RUNNING.symbols()["scale_out"]
     return Explorable(
         {**base, "params": params, "layer": layers, "title": marks.title(_RATES, said, costs)},
         "Where the rack's boundary hurts",
@@ -122,7 +122,7 @@ ON = {
 
 def _load() -> list[dict]:
     """Sliders for copies, width and latency, a menu for the number format, and what follows from them."""
-    known = RUNNING.symbols
+    known = RUNNING.symbols()
     return [
         *slider("copies", 1, 16, 1, int(known["copies"]), "copies of each token"),
         *slider("tokens_per_chip", 0, 4, 0.1, TOKENS, "tokens per GPU", base=10),
@@ -196,7 +196,7 @@ def traffic_explorer() -> Explorable:
 
 
 def _traffic_alt() -> str:
-    known, start = RUNNING.symbols, _start() * US
+    known, start = RUNNING.symbols(), _start() * US
     token = known["copies"] * known["width"]
     half = {name: eq.half_message(start_time=start, scale_up=known[name]) / token for name in ("scale_up", "scale_out")}
     time = {

@@ -169,7 +169,7 @@ def cabling() -> Drawing:
     gap.
     """
     fig, axes = drawing.axes(5.0, 4.2)
-    whole = int(RUNNING.symbols["chips"])
+    whole = int(RUNNING.symbols()["chips"])
     said = [_wired(axes, x, chips, whole) for x, chips in ((0.0, whole // 2), (5.9, whole))]
     links, pairs = numbers.WIRING["links"], numbers.WIRING["pairs"]
     axes.text(

@@ -31,7 +31,7 @@ def moe_layers() -> int:
 
 def placing() -> dict[str, str]:
     """Experts on chips, and how many chips a token's experts are on."""
-    known = RUNNING.symbols
+    known = RUNNING.symbols()
     sizes = {name: known[name] for name in ("experts", "top_k")}
     exact = float(
         sum(
@@ -77,34 +77,34 @@ def example() -> dict[str, str]:
 def running() -> dict[str, str]:
     """The running case: traffic against multiplying, and what its links would have to do."""
     here = FP8_OUT | {"layers": moe_layers()}
-    known = RUNNING.symbols
-    token = RUNNING(eq.ep_bytes, tokens_per_chip=1, **FP8_OUT) * moe_layers()
+    known = RUNNING.symbols()
+    token = eq.ep_bytes(RUNNING, tokens_per_chip=1, **FP8_OUT) * moe_layers()
     latency = measurement("h200_deepep_ll_intranode").column("dispatch_us")[0] * factor(
         "us"
     )  # of the smallest dispatch
     spare = measurement("deepseek_v3_deployment_units").column("redundant_experts")[
         -1
     ]  # second copies of popular experts
-    at_batch = lambda rate: RUNNING(
-        eq.comm_time, scale_up=rate, micro_batches=1, tokens_per_chip=BATCH / known["chips"], **here
+    at_batch = lambda rate: eq.comm_time(
+        RUNNING, scale_up=rate, micro_batches=1, tokens_per_chip=BATCH / known["chips"], **here
     )
     return {
         "token_bytes": pretty(token, "byte"),
         "moe_layers": str(moe_layers()),
-        "link_needed": pretty(RUNNING(eq.link_needed, **here), "byte/s"),
+        "link_needed": pretty(eq.link_needed(RUNNING, **here), "byte/s"),
         "scale_up": pretty(known["scale_up"], "byte/s"),
         "scale_out": pretty(known["scale_out"], "byte/s"),
-        "ratio_up": significant(RUNNING(eq.comm_ratio, **here), 2),
-        "ratio_out": significant(RUNNING(eq.comm_ratio, **here | {"scale_up": known["scale_out"]}), 2),
-        "idle_out": f"{1 - 1 / RUNNING(eq.comm_ratio, **here | {'scale_up': known['scale_out']}):.0%}",
-        "ratio_fp4": significant(RUNNING(eq.comm_ratio, **here, flops=known["flops"] * 2), 2),
+        "ratio_up": significant(eq.comm_ratio(RUNNING, **here), 2),
+        "ratio_out": significant(eq.comm_ratio(RUNNING, **here | {"scale_up": known["scale_out"]}), 2),
+        "idle_out": f"{1 - 1 / eq.comm_ratio(RUNNING, **here | {'scale_up': known['scale_out']}):.0%}",
+        "ratio_fp4": significant(eq.comm_ratio(RUNNING, **here, flops=known["flops"] * 2), 2),
         "comm_batch": pretty(at_batch(known["scale_up"]), "s", 2),
         "comm_out": pretty(at_batch(known["scale_out"]), "s", 2),
         "step_latency": pretty(2 * moe_layers() * latency, "s"),
         "gpu_rate": f"{known['flops'] / known['chips'] / 2 / known['n_active'] / 1e3:.0f} thousand",
         "redundant": f"{known['experts'] + spare:g}",
         "redundant_each": f"{(known['experts'] + spare) / known['chips']:g}",
-        "step_batch": pretty(RUNNING(step.step_time, batch=BATCH), "s"),
+        "step_batch": pretty(step.step_time(RUNNING, batch=BATCH), "s"),
         "batch": f"{BATCH:,}",
         "context": RUNNING.tokens,
         "tokens_per_chip": significant(BATCH / known["chips"], 2),
@@ -115,7 +115,7 @@ def boundary() -> dict[str, str]:
     """Leaving the rack."""
     slow = lambda racks, ratio: eq.slowdown(racks=racks, scale_up=ratio, scale_out=1)
     ratio = lambda id: chip(id).scale_up.bytes_per_s / chip(id).scale_out.bytes_per_s
-    spread = RUNNING.symbols
+    spread = RUNNING.symbols()
     fixed = lambda racks: slow(racks, LECTURE_RATIO) / racks  # the same batch on more chips: each sends less
     return {
         "fixed_2": f"{fixed(2):g}",
@@ -135,7 +135,7 @@ def rack() -> dict[str, str]:
     """The rack itself, and how scale-up domains grew."""
     power, kilowatt = chip("gb200-nvl72").power_w, lambda watts: f"{significant(watts / 1e3, 2, exact=True)} kW"
     [built] = measurement("gb200_rack").records()
-    count = int(RUNNING.symbols["chips"])
+    count = int(RUNNING.symbols()["chips"])
     ultra = chip("rubin-ultra-kyber").scale_up.domain_chips
     pods = max((row for row in chips() if row.confirmed), key=lambda row: row.scale_up.domain_chips)
     return {
@@ -190,7 +190,7 @@ def exchanges() -> list[Exchange]:
         ]
     for way, copy in COPY.items():
         sets[f"DeepEP {way}"] = [
-            (row["tokens_per_gpu"] * RUNNING.symbols["top_k"] * copy, row[f"{way}_us"] * us) for row in deep.records()
+            (row["tokens_per_gpu"] * RUNNING.symbols()["top_k"] * copy, row[f"{way}_us"] * us) for row in deep.records()
         ]
     return [row for name, rows in sets.items() for row in modelled(name, rows, node.scale_up.bytes_per_s, 8)]
 
@@ -201,7 +201,7 @@ def modelled(name: str, rows: list[tuple[float, float]], rate: float, count: int
     """
     latency, share = line(rows, 1 - 1 / count, rate)
     ideal = lambda size: eq.exchange_time(message=size, chips=count, scale_up=rate, start_time=0)
-    real = eq.exchange_time.given(chips=count, scale_up=rate, start_time=latency, link_efficiency=share)
+    real = eq.exchange_time.bind(chips=count, scale_up=rate, start_time=latency, link_efficiency=share)
     return [Exchange(name, size, time, ideal(size), real(message=size)) for size, time in rows]
 
 

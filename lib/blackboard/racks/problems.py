@@ -10,7 +10,6 @@ from sympy import Max
 
 from blackboard.batching.equations import user_rate
 from blackboard.catalogue import chip, measurement, model, tier
-from blackboard.formula import take
 from blackboard.practice import Choice, Estimate, Expression, Function, Mistake, Ordering, Quantity, Step, Values
 from blackboard.racks import equations as eq
 
@@ -48,7 +47,7 @@ guess = Estimate(
     unit="1",
     within=1.24,
     objective=LEAVE,
-    answer=lambda v: take(eq.slowdown, v),
+    answer=lambda v: eq.slowdown(v),
     second=lambda v: max(1 - 1 / 2, 1 / 2 / (1 / v["ratio"])),
     means="Half of the traffic leaves, and that half alone takes this long. What stays at home is done long before.",
     mistakes=(
@@ -67,8 +66,8 @@ guess = Estimate(
         "Time for what stays, time for what leaves, each on its own network; the layer waits for the slower.",
     ),
     solution=lambda v: [
-        Step(f"Leaves the rack: ${eq.leaving.latex}$, with two racks", take(eq.leaving, v), "1"),
-        Step(f"The slower network decides, ${eq.slowdown.latex}$:", take(eq.slowdown, v), "1"),
+        Step(f"Leaves the rack: ${eq.leaving.latex}$, with two racks", eq.leaving(v), "1"),
+        Step(f"The slower network decides, ${eq.slowdown.latex}$:", eq.slowdown(v), "1"),
     ],
 )
 
@@ -170,23 +169,23 @@ per_gpu = Quantity(
     units=COUNTS,
     unit="1",
     objective=PLACE,
-    answer=lambda v: take(eq.experts_per_chip, v),
+    answer=lambda v: eq.experts_per_chip(v),
     second=lambda v: len(range(0, v["experts"], v["expert_parallel"])),
     means="A whole number, the same on every GPU: that is why the other GPUs of the rack are left out.",
     mistakes=(
         Mistake(
-            lambda v: take(eq.experts_per_chip, v, expert_parallel=72),
+            lambda v: eq.experts_per_chip(v, expert_parallel=72),
             "You spread them over all 72. An expert is not cut in pieces here, so only as many GPUs serve as divide the"
             " experts evenly.",
         ),
         Mistake(
-            lambda v: v["routed_layers"] * take(eq.experts_per_chip, v),
+            lambda v: v["routed_layers"] * eq.experts_per_chip(v),
             "That is over all layers. One layer was asked for.",
         ),
-        Mistake(lambda v: 1 / take(eq.experts_per_chip, v), "Upside down: that is GPUs per expert."),
+        Mistake(lambda v: 1 / eq.experts_per_chip(v), "Upside down: that is GPUs per expert."),
     ),
     hints=("Deal the experts out like cards, the same number to each GPU.",),
-    solution=lambda v: [Step(f"${eq.experts_per_chip.latex}$ =", take(eq.experts_per_chip, v), "1")],
+    solution=lambda v: [Step(f"${eq.experts_per_chip.latex}$ =", eq.experts_per_chip(v), "1")],
 )
 
 which_count = Choice(
@@ -232,11 +231,11 @@ broadcast = Quantity(
     units=COUNTS,
     unit="1",
     objective=PLACE,
-    answer=lambda v: take(eq.broadcast_waste, v),
+    answer=lambda v: eq.broadcast_waste(v),
     second=lambda v: sum(1 for _ in range(v["experts"])) / sum(1 for _ in range(v["top_k"])),
     means="This is what the router saves on the links, and as much in multiplications.",
     mistakes=(
-        Mistake(lambda v: 1 / take(eq.broadcast_waste, v), "Upside down: sending to all is more traffic, not less."),
+        Mistake(lambda v: 1 / eq.broadcast_waste(v), "Upside down: sending to all is more traffic, not less."),
         Mistake(
             lambda v: (v["experts"] + v["shared"]) / (v["top_k"] + v["shared"]),
             "You counted the shared expert on both sides. It was to be left out.",
@@ -251,7 +250,7 @@ broadcast = Quantity(
         ),
     ),
     hints=("How many copies does a token send now, and how many then?",),
-    solution=lambda v: [Step(f"${eq.broadcast_waste.latex}$ =", take(eq.broadcast_waste, v), "1")],
+    solution=lambda v: [Step(f"${eq.broadcast_waste.latex}$ =", eq.broadcast_waste(v), "1")],
 )
 
 
@@ -286,7 +285,7 @@ distinct = Quantity(
     asked="GPUs",
     tolerance=0.01,
     objective=PLACE,
-    answer=lambda v: take(eq.distinct_chips, v),
+    answer=lambda v: eq.distinct_chips(v),
     second=some_held,
     means="Nearly one GPU for each expert: sending one copy per GPU instead of one per expert saves little here.",
     mistakes=(
@@ -295,7 +294,7 @@ distinct = Quantity(
             lambda v: float(v["expert_parallel"]),
             "That is all of them. One token reaches only a few; a whole batch reaches all.",
         ),
-        Mistake(lambda v: take(eq.experts_per_chip, v), "That is how many experts lie on one GPU."),
+        Mistake(lambda v: eq.experts_per_chip(v), "That is how many experts lie on one GPU."),
         Mistake(
             lambda v: v["expert_parallel"] * v["top_k"] / v["experts"],
             "You took the chance of one expert for that of a GPU. A GPU has several experts, each of which may be"
@@ -310,13 +309,11 @@ distinct = Quantity(
         ),
     ),
     solution=lambda v: [
-        Step("Experts on a GPU:", take(eq.experts_per_chip, v), "1"),
-        Step(
-            "A GPU is passed over with the chance", (1 - v["top_k"] / v["experts"]) ** take(eq.experts_per_chip, v), "1"
-        ),
+        Step("Experts on a GPU:", eq.experts_per_chip(v), "1"),
+        Step("A GPU is passed over with the chance", (1 - v["top_k"] / v["experts"]) ** eq.experts_per_chip(v), "1"),
         Step("or, by counting the choices of {top_k} that miss it,", spared(v), "1"),
         Step("which would make, in GPUs reached,", v["expert_parallel"] * (1 - spared(v)), "1"),
-        Step(f"${eq.distinct_chips.latex}$ =", take(eq.distinct_chips, v), "chip"),
+        Step(f"${eq.distinct_chips.latex}$ =", eq.distinct_chips(v), "chip"),
     ],
 )
 
@@ -342,30 +339,28 @@ leaving = Quantity(
     unit="1",
     asked="%",
     objective=LEAVE,
-    answer=lambda v: take(eq.leaving, v),
+    answer=lambda v: eq.leaving(v),
     second=lambda v: counted_leaving(v["racks"]),
     means=(
         "The more racks, the more leaves: spreading out does not dilute the traffic, it moves it to the slow network."
     ),
     mistakes=(
         Mistake(
-            lambda v: 1 - take(eq.leaving, v),
+            lambda v: 1 - eq.leaving(v),
             "That share goes to any one of the racks, one's own for instance. All the others together were asked for.",
         ),
         Mistake(
-            lambda v: 1 - (1 - take(eq.leaving, v)) ** v["top_k"],
+            lambda v: 1 - (1 - eq.leaving(v)) ** v["top_k"],
             "That is the share of tokens with at least one expert elsewhere: nearly all. The bytes count, so count"
             " copies.",
         ),
         Mistake(
-            lambda v: take(eq.leaving, v) / 100,
+            lambda v: eq.leaving(v) / 100,
             "That is the fraction; percent is a hundred times it. Type the percentage.",
         ),
     ),
     hints=("Take one copy. In how many of the racks may its expert lie?", "Only one of the racks is its own."),
-    solution=lambda v: [
-        Step(f"All but one's own rack, ${eq.leaving.latex}$, in percent:", 100 * take(eq.leaving, v), "%")
-    ],
+    solution=lambda v: [Step(f"All but one's own rack, ${eq.leaving.latex}$, in percent:", 100 * eq.leaving(v), "%")],
 )
 
 
@@ -397,7 +392,7 @@ two_racks = Quantity(
     unit="1",
     tolerance=0.01,
     objective=LEAVE,
-    answer=lambda v: take(eq.slowdown, v),
+    answer=lambda v: eq.slowdown(v),
     second=lambda v: max(v["scale_up"] * counted_leaving(v["racks"]) / v["scale_out"], 1 - counted_leaving(v["racks"])),
     means="The network card decides alone. The rack's own links wait for it nearly all of the time.",
     mistakes=(
@@ -410,11 +405,11 @@ two_racks = Quantity(
             "You sent out the share that stays. With {racks} racks most copies leave.",
         ),
         Mistake(
-            lambda v: 1 / v["racks"] + take(eq.leaving, v) * v["scale_up"] / v["scale_out"],
+            lambda v: 1 / v["racks"] + eq.leaving(v) * v["scale_up"] / v["scale_out"],
             "You added the times. The two networks work at once, so the longer time counts alone.",
         ),
         Mistake(
-            lambda v: take(eq.slowdown, v, scale_up=2 * v["scale_up"]),
+            lambda v: eq.slowdown(v, scale_up=2 * v["scale_up"]),
             "Twice too much: you took NVLink as vendors print it, both directions together, and the network card in"
             " one.",
         ),
@@ -424,9 +419,9 @@ two_racks = Quantity(
         "Time is bytes over bandwidth on each network. The longer one, over the time in one rack.",
     ),
     solution=lambda v: [
-        Step(f"Leaves: ${eq.leaving.latex}$ =", take(eq.leaving, v), "1"),
+        Step(f"Leaves: ${eq.leaving.latex}$ =", eq.leaving(v), "1"),
         Step("Ratio of the bandwidths:", v["scale_up"] / v["scale_out"], "1"),
-        Step(f"${eq.slowdown.latex}$ =", take(eq.slowdown, v), "1"),
+        Step(f"${eq.slowdown.latex}$ =", eq.slowdown(v), "1"),
     ],
 )
 
@@ -452,7 +447,7 @@ hurts = Quantity(
     draw={"racks": (4, 3, 6, 8)},
     unit="1",
     objective=LEAVE,
-    answer=lambda v: take(eq.ratio_hurts, v),
+    answer=lambda v: eq.ratio_hurts(v),
     second=lambda v: found_ratio(v["racks"]),
     means=(
         "Not far above one: a second network helps only if it is about as fast as the first. Those of NVIDIA's GPUs are"
@@ -469,17 +464,15 @@ hurts = Quantity(
             "There the two networks take equally long. That is less time than in one rack, so it does not hurt yet.",
         ),
         Mistake(lambda v: float(v["racks"]), "You let one rack's share leave. It is the others' share that leaves."),
-        Mistake(lambda v: take(eq.leaving, v), "Upside down: that is outside over inside."),
+        Mistake(lambda v: eq.leaving(v), "Upside down: that is outside over inside."),
     ),
     hints=(
         "In one rack all bytes use the fast link. With {racks}, which share uses the slow one?",
         "Set the share that leaves over the slow bandwidth equal to all bytes over the fast one.",
     ),
     solution=lambda v: [
-        Step(
-            f"The slowdown is ${eq.slowdown.latex}$. Set it to one. The share that leaves is", take(eq.leaving, v), "1"
-        ),
-        Step(f"${eq.ratio_hurts.latex}$ =", take(eq.ratio_hurts, v), "1"),
+        Step(f"The slowdown is ${eq.slowdown.latex}$. Set it to one. The share that leaves is", eq.leaving(v), "1"),
+        Step(f"${eq.ratio_hurts.latex}$ =", eq.ratio_hurts(v), "1"),
     ],
 )
 
@@ -558,7 +551,7 @@ def exchange(values: Values) -> Values:
         "tokens_per_chip": values["tokens_per_chip"],
     }
     known |= {"dispatch_bytes": FP8, "combine_bytes": BF16, "scale_up": rate, "wire_name": name, "micro_batches": 2}
-    return known | {"ep_bytes": take(eq.ep_bytes, known), "t_ep": take(eq.ep_time, known)}
+    return known | {"ep_bytes": eq.ep_bytes(known), "t_ep": eq.ep_time(known)}
 
 
 SENT = {"tokens_per_chip": (32, 64, 16, 48), "net": ("deepseek-v3", "kimi-k2", "glm-4.5")}
@@ -597,33 +590,31 @@ ep_bytes = Quantity(
     unit="byte",
     asked="MB",
     objective=PLACE,
-    answer=lambda v: take(eq.ep_bytes, v),
+    answer=lambda v: eq.ep_bytes(v),
     second=counted_bytes,
     means="The way back is twice as heavy as the way out: results travel in BF16.",
     mistakes=(
         Mistake(
-            lambda v: take(eq.ep_bytes, v) * v["dispatch_bytes"] / (v["dispatch_bytes"] + v["combine_bytes"]),
+            lambda v: eq.ep_bytes(v) * v["dispatch_bytes"] / (v["dispatch_bytes"] + v["combine_bytes"]),
             "That is the way out. The results have to come back as well.",
         ),
         Mistake(
-            lambda v: take(eq.ep_bytes, v, copies=v["top_k"]),
+            lambda v: eq.ep_bytes(v, copies=v["top_k"]),
             "The shared expert is missing: every token goes there too.",
         ),
         Mistake(
-            lambda v: take(eq.ep_bytes, v, combine_bytes=FP8),
+            lambda v: eq.ep_bytes(v, combine_bytes=FP8),
             "You let the results travel in one byte. They come back in BF16.",
         ),
         Mistake(
-            lambda v: take(eq.ep_bytes, v, dispatch_bytes=BF16),
+            lambda v: eq.ep_bytes(v, dispatch_bytes=BF16),
             "You let the copies leave in two bytes. They leave in FP8.",
         ),
         Mistake(
-            lambda v: 2 * take(eq.ep_bytes, v),
+            lambda v: 2 * eq.ep_bytes(v),
             "You counted what the GPU receives as well. What it sends was asked for.",
         ),
-        Mistake(
-            lambda v: take(eq.ep_bytes, v, copies=1), "That is one copy of each token. A copy goes to each expert."
-        ),
+        Mistake(lambda v: eq.ep_bytes(v, copies=1), "That is one copy of each token. A copy goes to each expert."),
     ),
     hints=(
         "How many copies leave, and how many bytes has one?",
@@ -631,7 +622,7 @@ ep_bytes = Quantity(
     ),
     solution=lambda v: [
         Step("Copies of a token:", v["copies"], "1"),
-        Step(f"${eq.ep_bytes.latex}$ =", take(eq.ep_bytes, v), "byte"),
+        Step(f"${eq.ep_bytes.latex}$ =", eq.ep_bytes(v), "byte"),
     ],
 )
 
@@ -647,34 +638,34 @@ ep_time = Quantity(
     unit="s",
     asked="µs",
     objective=TIME,
-    answer=lambda v: take(eq.ep_time, v),
+    answer=lambda v: eq.ep_time(v),
     second=lambda v: counted_bytes(v) / v["scale_up"],
     means=(
         "It comes back in every layer and in every step: a few microseconds or a hundred make the difference between"
         " fast and slow serving."
     ),
     mistakes=(
-        Mistake(lambda v: 8 * take(eq.ep_time, v), "Eight times too long: the rate is in bytes, not in bits."),
-        Mistake(lambda v: take(eq.ep_time, v) / 8, "Eight times too short: you took a rate in bits for one in bytes."),
+        Mistake(lambda v: 8 * eq.ep_time(v), "Eight times too long: the rate is in bytes, not in bits."),
+        Mistake(lambda v: eq.ep_time(v) / 8, "Eight times too short: you took a rate in bits for one in bytes."),
         Mistake(
-            lambda v: 2 * take(eq.ep_time, v),
+            lambda v: 2 * eq.ep_time(v),
             "Twice too long: a GPU receives while it sends, each in its own direction.",
         ),
         Mistake(
-            lambda v: take(eq.ep_time, v, scale_up=2 * v["scale_up"]),
+            lambda v: eq.ep_time(v, scale_up=2 * v["scale_up"]),
             "Half: you counted both directions. What a GPU sends goes one way; what it receives takes the other at the"
             " same time.",
         ),
         Mistake(
-            lambda v: take(eq.ep_time, v) * v["dispatch_bytes"] / (v["dispatch_bytes"] + v["combine_bytes"]),
+            lambda v: eq.ep_time(v) * v["dispatch_bytes"] / (v["dispatch_bytes"] + v["combine_bytes"]),
             "That is dispatch alone. Combine brings the results back, in twice the bytes.",
         ),
         Mistake(
-            lambda v: take(eq.ep_time, v, copies=v["top_k"]),
+            lambda v: eq.ep_time(v, copies=v["top_k"]),
             "The shared expert is missing: every token goes there too.",
         ),
         Mistake(
-            lambda v: take(eq.ep_time, v, combine_bytes=FP8),
+            lambda v: eq.ep_time(v, combine_bytes=FP8),
             "You let the results travel in one byte. They come back in BF16.",
         ),
     ),
@@ -683,8 +674,8 @@ ep_time = Quantity(
         "Bytes over the rate of one GPU's link, in one direction.",
     ),
     solution=lambda v: [
-        Step(f"${eq.ep_bytes.latex}$ =", take(eq.ep_bytes, v), "byte"),
-        Step("over {scale_up}:", take(eq.ep_time, v), "s"),
+        Step(f"${eq.ep_bytes.latex}$ =", eq.ep_bytes(v), "byte"),
+        Step("over {scale_up}:", eq.ep_time(v), "s"),
     ],
 )
 
@@ -705,21 +696,21 @@ tpot = Quantity(
     unit="s",
     asked="ms",
     objective=TIME,
-    answer=lambda v: take(eq.comm_time, v),
+    answer=lambda v: eq.comm_time(v),
     second=lambda v: sum(counted_bytes(v) / v["scale_up"] for _layer in range(v["layers"]) for _half in "ab"),
     means="This is a floor on the time per output token that the network sets, before anything is multiplied or read.",
     mistakes=(
         Mistake(
-            lambda v: take(eq.comm_time, v, micro_batches=1),
+            lambda v: eq.comm_time(v, micro_batches=1),
             "The link serves two micro-batches in each layer, one after the other; a token waits for both.",
         ),
-        Mistake(lambda v: take(eq.comm_time, v, layers=1), "That is one layer. The token passes through all of them."),
+        Mistake(lambda v: eq.comm_time(v, layers=1), "That is one layer. The token passes through all of them."),
         Mistake(
-            lambda v: 2 * take(eq.comm_time, v),
+            lambda v: 2 * eq.comm_time(v),
             "Dispatch and combine are both in the time that is given. Only the micro-batches double it.",
         ),
         Mistake(
-            lambda v: take(eq.comm_time, v) / v["tokens_per_chip"],
+            lambda v: eq.comm_time(v) / v["tokens_per_chip"],
             "Tokens of a batch travel together, each waiting for all. The time is not divided among them.",
         ),
     ),
@@ -729,7 +720,7 @@ tpot = Quantity(
     ),
     solution=lambda v: [
         Step(f"One layer, one micro-batch: ${eq.ep_time.latex}$ =", v["t_ep"], "s"),
-        Step(f"${eq.comm_time.latex}$ =", take(eq.comm_time, v), "s"),
+        Step(f"${eq.comm_time.latex}$ =", eq.comm_time(v), "s"),
     ],
 )
 
@@ -748,28 +739,28 @@ rate = Quantity(
     units=PLAIN,
     unit="token/s",
     objective=TIME,
-    answer=lambda v: user_rate(interval=take(eq.comm_time, v)),
+    answer=lambda v: user_rate(interval=eq.comm_time(v)),
     second=lambda v: v["scale_up"] / sum(counted_bytes(v) for _ in range(2 * v["layers"])),
     means="No faster multiplier lifts this: only fewer bytes, as in a smaller batch, or a faster link.",
     mistakes=(
         Mistake(
-            lambda v: user_rate(interval=take(eq.comm_time, v, micro_batches=1)),
+            lambda v: user_rate(interval=eq.comm_time(v, micro_batches=1)),
             "Twice too fast: the link serves both micro-batches before a user's next token is due.",
         ),
         Mistake(
-            lambda v: user_rate(interval=take(eq.comm_time, v, layers=1)),
+            lambda v: user_rate(interval=eq.comm_time(v, layers=1)),
             "That is one layer per token. A token passes through all of them.",
         ),
         Mistake(
-            lambda v: v["tokens_per_chip"] * user_rate(interval=take(eq.comm_time, v)),
+            lambda v: v["tokens_per_chip"] * user_rate(interval=eq.comm_time(v)),
             "That is what all users of a micro-batch get together. One of them gets one token per step.",
         ),
         Mistake(
-            lambda v: user_rate(interval=8 * take(eq.comm_time, v)),
+            lambda v: user_rate(interval=8 * eq.comm_time(v)),
             "Eight times too slow: the rate of the link is in bytes, not in bits.",
         ),
         Mistake(
-            lambda v: user_rate(interval=take(eq.comm_time, v) / 8),
+            lambda v: user_rate(interval=eq.comm_time(v) / 8),
             "Eight times too fast: you took a rate in bits for one in bytes.",
         ),
     ),
@@ -779,8 +770,8 @@ rate = Quantity(
     ),
     solution=lambda v: [
         Step("One layer, one micro-batch, {ep_bytes} over {scale_up}:", v["t_ep"], "s"),
-        Step(f"${eq.comm_time.latex}$ =", take(eq.comm_time, v), "s"),
-        Step(f"${user_rate.latex}$ with that interval:", user_rate(interval=take(eq.comm_time, v)), "token/s"),
+        Step(f"${eq.comm_time.latex}$ =", eq.comm_time(v), "s"),
+        Step(f"${user_rate.latex}$ with that interval:", user_rate(interval=eq.comm_time(v)), "token/s"),
     ],
 )
 
@@ -802,7 +793,7 @@ def latent(values: Values) -> Values:
 def delayed(v: Values, latency: float) -> float:
     """Seconds of a layer's dispatch and combine when each way starts with a latency."""
     known = {name: v[name] for name in eq.ep_time.free}
-    return eq.ep_time.given(link_latency=latency, **known)()
+    return eq.ep_time(known, calibration={"link_latency": latency})
 
 
 message = Quantity(
@@ -1042,19 +1033,17 @@ rack_power = Estimate(
     unit="kW",
     within=1.24,
     objective=BOUND,
-    answer=lambda v: take(eq.rack_power, v) / 1e3,
+    answer=lambda v: eq.rack_power(v) / 1e3,
     second=lambda v: sum((v["chip_power"] + v["other_power"]) / 1000 for _ in range(v["chips"])),
     means="All of it becomes heat in one cabinet: power and cooling are among the things that bound a rack.",
     mistakes=(
         Mistake(
-            lambda v: take(eq.rack_power, v, chips=8) / 1e3,
+            lambda v: eq.rack_power(v, chips=8) / 1e3,
             "That is a server of eight, as Hopper was sold. This rack has {chips} packages.",
         ),
+        Mistake(lambda v: eq.rack_power(v, chips=v["chips"] / 4) / 1e3, "You counted trays. Each has four packages."),
         Mistake(
-            lambda v: take(eq.rack_power, v, chips=v["chips"] / 4) / 1e3, "You counted trays. Each has four packages."
-        ),
-        Mistake(
-            lambda v: take(eq.rack_power, v, chips=2 * v["chips"]) / 1e3,
+            lambda v: eq.rack_power(v, chips=2 * v["chips"]) / 1e3,
             "You counted two dies for each package. The power given is a package's, with all its dies.",
         ),
     ),
@@ -1064,7 +1053,7 @@ rack_power = Estimate(
     ),
     solution=lambda v: [
         Step("For each package, in watts:", v["chip_power"] + v["other_power"], "1"),
-        Step(f"${eq.rack_power.latex}$, in kW:", take(eq.rack_power, v) / 1e3, "kW"),
+        Step(f"${eq.rack_power.latex}$, in kW:", eq.rack_power(v) / 1e3, "kW"),
     ],
 )
 
@@ -1082,17 +1071,15 @@ rack_cables = Estimate(
     unit="1",
     within=1.5,
     objective=BOUND,
-    answer=lambda v: take(eq.cables, v),
+    answer=lambda v: eq.cables(v),
     second=lambda v: sum(v["pairs"] for _gpu in range(v["chips"]) for _link in range(v["links"])),
     means=(
         "Thousands, through the back of one rack: space, weight and the bending of cables bound a rack as much as any"
         " chip does."
     ),
     mistakes=(
-        Mistake(
-            lambda v: take(eq.cables, v, pairs=1), "That is one cable for each link. A link is several pairs of wires."
-        ),
-        Mistake(lambda v: take(eq.cables, v, links=1), "You gave each GPU one link. It has {links}."),
+        Mistake(lambda v: eq.cables(v, pairs=1), "That is one cable for each link. A link is several pairs of wires."),
+        Mistake(lambda v: eq.cables(v, links=1), "You gave each GPU one link. It has {links}."),
         Mistake(lambda v: float(v["chips"]), "That is one cable for each GPU. It has {links} links of {pairs} pairs."),
     ),
     hints=(
@@ -1101,7 +1088,7 @@ rack_cables = Estimate(
     ),
     solution=lambda v: [
         Step("From one GPU:", v["links"] * v["pairs"], "1"),
-        Step(f"${eq.cables.latex}$ =", take(eq.cables, v), "1"),
+        Step(f"${eq.cables.latex}$ =", eq.cables(v), "1"),
     ],
 )
 
@@ -1226,7 +1213,7 @@ rack_weight = Quantity(
     unit="1",
     tolerance=0.05,
     objective=BOUND,
-    answer=lambda v: take(eq.floor_load, v, rack_mass=v["mass"], footprint=v["width"] * v["depth"]) / v["rated"],
+    answer=lambda v: eq.floor_load(v, rack_mass=v["mass"], footprint=v["width"] * v["depth"]) / v["rated"],
     second=lambda v: v["mass"] / (v["rated"] * v["width"] * v["depth"]),
     means=(
         "A rack of accelerators needs a stronger floor, as well as more power and water, than the racks that halls were"
@@ -1247,7 +1234,7 @@ rack_weight = Quantity(
         Step(f"${eq.floor_load.latex}$, in kg on a square metre:", v["mass"] / (v["width"] * v["depth"]), "kg"),
         Step(
             "over the rating:",
-            take(eq.floor_load, v, rack_mass=v["mass"], footprint=v["width"] * v["depth"]) / v["rated"],
+            eq.floor_load(v, rack_mass=v["mass"], footprint=v["width"] * v["depth"]) / v["rated"],
             "1",
         ),
     ],

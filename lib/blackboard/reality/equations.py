@@ -52,7 +52,7 @@ reduce_time = Formula(
     "an all-reduce is two exchanges: each chip adds up its part, then all fetch all parts",
     exchange_time.assumes,
     DERIVED,
-    where=exchange_time._where,
+    where=exchange_time.where,
 )
 chips_visited = Formula(
     "reality.chips_visited",

@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from blackboard.catalogue import chip, measurement, model
-from blackboard.formula import Formula, take
+from blackboard.formula import Formula
 from blackboard.racks import equations as racks
 from blackboard.racks.numbers import COPY, line
 from blackboard.reality import equations as eq
@@ -53,12 +53,12 @@ class Exchange(NamedTuple):
     @property
     def share(self) -> float:
         """Bytes that a chip sends for each byte of the message."""
-        return take(self.real, self.values, message=1.0, scale_up=1.0)
+        return self.real(self.values, message=1.0, scale_up=1.0)
 
     @property
     def starts(self) -> int:
         """Latencies that the operation waits for."""
-        return round(take(self.real, self.values, message=1.0, start_time=1.0))
+        return round(self.real(self.values, message=1.0, start_time=1.0))
 
     @property
     def fit(self) -> dict[str, float]:
@@ -123,8 +123,8 @@ def _message(group: Exchange, n: int) -> list[Row]:
         f"{group.name}, {group.chips} GPUs, {pretty(message, 'byte')}",
         group.name,
         measured,
-        take(group.ideal, values),
-        take(group.real.open, values | group.fit),
+        group.ideal(values),
+        group.real(values, calibration=group.fit),
         (group.ideal, group.real),
         group.fits(n),
         PROTOCOLS if group.data == "h200_nccl" else "",
@@ -136,7 +136,7 @@ def _switched(group: Exchange, values: dict[str, float], measured: float) -> str
     """Why a ring's floor is beaten: the switches add up, and their own floor is not beaten. Empty where that is no
     reason.
     """
-    least, ring = take(eq.switch_reduce, values), take(group.ideal, values)
+    least, ring = eq.switch_reduce(values), group.ideal(values)
     if group.real is not eq.switch_reduce or measured < least:
         return ""
     once = f"a chip sends {pretty(values['message'], 'byte')} once, in {pretty(least, 's')} at least"
@@ -172,7 +172,7 @@ def _rate(data: str, name: str, chip_id: str, nodes: int, gpus: int, way: str, m
         "scale_out": links.scale_out.bytes_per_s,
     }
     formula = racks.exchange_time if nodes == 1 else racks.spread_time
-    time = take(formula, values, message=unit, ep_bytes=unit, start_time=0.0)
+    time = formula(values, message=unit, ep_bytes=unit, start_time=0.0)
     return Rate(
         data, f"{way}, {name}", "NVLink" if nodes == 1 else "InfiniBand", way, measured * GB, unit / time, formula
     )
@@ -268,18 +268,16 @@ def _long(record: dict, share: dict[Formula, float]) -> list[Row]:
     switched, values = "switch" in record["what"], long_values(record)
     floor = eq.domains_reduce if values["racks"] > 1 else eq.reduce_time
     real = eq.switch_reduce if switched else floor
-    bus = take(
-        eq.reduce_time, values, chips=values["racks"] * values["chips"], scale_up=1.0
-    )  # bytes that the ring sends
-    measured, most = record["rate_GB_per_s"] * GB, bus / take(real, values)
-    ours = bus / take(real.open, values, link_efficiency=share[eq.switch_reduce if switched else eq.reduce_time])
+    bus = eq.reduce_time(values, chips=values["racks"] * values["chips"], scale_up=1.0)  # bytes that the ring sends
+    measured, most = record["rate_GB_per_s"] * GB, bus / real(values)
+    ours = bus / real(values, calibration={"link_efficiency": share[eq.switch_reduce if switched else eq.reduce_time]})
     excuse = f"the switches add up, which allows {pretty(most, 'byte/s')}" if switched and measured <= most else ""
     return pair(
         "links_and_achievable",
         f"{record['chips']}, {record['what']}",
         "all-reduce",
         measured,
-        bus / take(floor, values),
+        bus / floor(values),
         ours,
         (floor, real),
         False,

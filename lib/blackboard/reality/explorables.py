@@ -77,7 +77,7 @@ def rows() -> tuple[dict[str, Any], ...]:
 
 def predicted() -> str:
     """The browser's expression of the predicted time, s."""
-    return eq.step_time.open.vega(**BUSY, layers=0, layer_overhead=0, overhead=0)
+    return eq.step_time.vega(calibrated=True, **BUSY, layers=0, layer_overhead=0, overhead=0)
 
 
 def constants(family: str) -> dict[str, float]:

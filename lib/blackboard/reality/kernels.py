@@ -16,7 +16,6 @@ from blackboard.architecture import bytes_per_param
 from blackboard.batching import equations as step
 from blackboard.batching.numbers import GemmRow, gemm_rows
 from blackboard.catalogue import chip, measurement, model
-from blackboard.formula import take
 from blackboard.overheads import equations as overheads
 from blackboard.overheads import implied
 from blackboard.overheads.kernels import Plan, fused
@@ -59,7 +58,7 @@ def gemm_side(row: GemmRow) -> str:
     knee".
     """
     values, ideal = gemm_values(row), row.ideal * US
-    same = lambda name: abs(take(step.gemm_time, values, **{name: values[name] / 2}) / ideal - 1) < 1e-9
+    same = lambda name: abs(step.gemm_time(values, **{name: values[name] / 2}) / ideal - 1) < 1e-9
     return "memory" if same("flops") else "compute" if same("bandwidth") else "near the knee"
 
 
@@ -100,7 +99,7 @@ def _gemm(name: str, row: GemmRow, found: dict[str, float], fit: bool) -> list[R
         name + ", near the knee" * knee,
         row.measured * US,
         row.ideal * US,
-        take(eq.gemm_alone.open, gemm_values(row) | found),
+        eq.gemm_alone(gemm_values(row), calibration=found),
         (step.gemm_time, eq.gemm_alone),
         fit,
         why,
@@ -131,7 +130,7 @@ def attention_values(row: dict) -> dict[str, float]:
 
 def attention_fit(records: Sequence[dict]) -> dict[str, float]:
     """Memory efficiency and fixed time, s, of one layer's attention."""
-    parts = [(take(step.kv_time, attention_values(row)), US) for row in records]
+    parts = [(step.kv_time(attention_values(row)), US) for row in records]
     memory, fixed = fitted(parts, [row["latency_us"] * US for row in records], (1, 0))
     return {"memory_efficiency": 1 / memory, "overhead": fixed * US}
 
@@ -151,8 +150,8 @@ def _attention(row: dict, found: dict[str, float]) -> list[Row]:
         f"batch {batch}, {row['past_tokens']:,} tokens",
         part,
         row["latency_us"] * US,
-        take(step.kv_time, values),
-        take(eq.attention_alone.open, values | found),
+        step.kv_time(values),
+        eq.attention_alone(values, calibration=found),
         (step.kv_time, eq.attention_alone),
         batch == ATTENTION_SLICE,
         SINGLE if batch == 1 else "",
@@ -188,7 +187,7 @@ def step_values(row: dict) -> dict[str, float]:
 def step_fit(records: Sequence[dict]) -> dict[str, float]:
     """Memory efficiency and time from kernel to kernel, s, of captured steps."""
     values = [step_values(row) for row in records]
-    parts = [(take(step.step_time, each), each["kernels"] * US) for each in values]
+    parts = [(step.step_time(each), each["kernels"] * US) for each in values]
     memory, gap = fitted(parts, [1 / row["throughput_token_per_s"] - implied.replay() for row in records], (1, 0))
     return {"memory_efficiency": 1 / memory, "kernel_gap": gap * US}
 
@@ -216,8 +215,8 @@ def _step(row: dict, found: dict[str, float]) -> Row:
         f"{name}, {row['gpus']} A100",
         "kernel by kernel, " + (name if fit else row["weights"]),
         1 / row["throughput_token_per_s"],
-        take(step.step_time, values),
-        take(overheads.graph_time.open, values | found),
+        step.step_time(values),
+        overheads.graph_time(values, calibration=found),
         (step.step_time, overheads.graph_time),
         fit,
         WIDENED if row["weights"].startswith("int") else "",
@@ -240,7 +239,7 @@ def first_steps() -> list[Row]:
             f"{row['step']}, {row['weights']}",
             "s",
             1 / row["throughput_token_per_s"],
-            take(step.step_time, known[row["weights"]]),
+            step.step_time(known[row["weights"]]),
             formulas=(step.step_time.name,),
         )
         for row in told

@@ -314,8 +314,8 @@ def mistakes() -> Page:
 
 def formula() -> Page:
     """The predicted step with its constants, as the formula has it, in lines that fit a phone."""
-    longest, fixed = notation.symbol("t_longest"), eq.fixed_time.full
-    rest = eq.step_time.full.xreplace({eq.longest: longest}) - fixed - longest
+    longest, fixed = notation.symbol("t_longest"), eq.fixed_time.calibrated
+    rest = eq.step_time.calibrated.xreplace({eq.longest: longest}) - fixed - longest
     lines = [
         f"{latex(eq.step_time.symbol)} &= {latex(longest)}",
         f"&+ {latex(rest)}",

@@ -13,7 +13,7 @@ from blackboard import units
 from blackboard.architecture import VLLM_FP8, bytes_per_param, standard_precision
 from blackboard.batching import equations as step
 from blackboard.catalogue import Chip, Model, Rent
-from blackboard.formula import IDEAL, Calibration, take
+from blackboard.formula import IDEAL, Calibration
 from blackboard.pipelining import equations as pipelining
 from blackboard.reality import equations as eq
 from blackboard.reality.layout import Layout
@@ -88,7 +88,7 @@ def terms(layout: Layout, work: Work, weights: str, compute: str, calibration: C
     """Seconds by term for one micro-batch in one stage; terms that cannot occur are left out."""
     values = _values(layout, work, weights, compute) | calibration.full
     values["start_time"] = values["link_latency"]
-    at = lambda formula, **changed: take(formula.open, values, **changed)
+    at = lambda formula, **changed: formula(values, calibration=calibration, **changed)
     found = {
         "multiply": at(step.compute_time),
         "attend": at(eq.attend_time, flops=layout.chip.flops(multiplied(layout.chip, work.kv))),
@@ -214,10 +214,8 @@ def resources(found: dict[str, float]) -> dict[str, float]:
 
 def composed(busy: dict[str, float], layout: Layout, calibration: Calibration = IDEAL) -> float:
     """Seconds of a step from those of its resources, by equations.step_time."""
-    return take(
-        eq.step_time.open,
-        {f"t_{name}": value for name, value in busy.items()} | calibration.full,
-        layers=layout.model.layers,
+    return eq.step_time(
+        {f"t_{name}": value for name, value in busy.items()}, calibration=calibration, layers=layout.model.layers
     )
 
 
@@ -247,7 +245,7 @@ class Prediction:
         found = step_terms(
             self.layout, self.work, self.weights, self.compute, self.calibration, self.phase == "prefill"
         )
-        fixed = take(eq.fixed_time.open, self.calibration.full, layers=self.layout.model.layers)
+        fixed = eq.fixed_time(calibration=self.calibration, layers=self.layout.model.layers)
         return found | ({"fixed": fixed} if fixed else {})
 
     @property

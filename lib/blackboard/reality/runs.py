@@ -7,7 +7,7 @@ from functools import cache
 from blackboard.architecture import bytes_per_param
 from blackboard.batching import equations as step
 from blackboard.catalogue import chip, measurement
-from blackboard.formula import IDEAL, Calibration, take
+from blackboard.formula import IDEAL, Calibration
 from blackboard.reality import equations as eq
 from blackboard.reality import serving
 from blackboard.reality.calibration import KNOWN, RECIPES, Recipe, busy, named
@@ -96,7 +96,7 @@ def alone() -> list[Row]:
             "bytes_per_param": bytes_per_param("fp16"),
             "bandwidth": row["gpus"] * chip("a100-40gb").bandwidth,
         }
-        ideal, measured = take(step.latency_floor, values), row["output_token_ms"] / 1e3
+        ideal, measured = step.latency_floor(values), row["output_token_ms"] / 1e3
         rows.append(
             Row(
                 FLOOR,

@@ -9,7 +9,6 @@ from statistics import geometric_mean
 from typing import Any
 
 from blackboard.catalogue import measurement
-from blackboard.formula import take
 from blackboard.paging import simulation as paging
 from blackboard.paging.equations import batch_held, hit_rate_turns
 from blackboard.pipelining.equations import chip_weights
@@ -248,8 +247,8 @@ def paging_rows() -> list[Row]:
     for row in measurement("vllm_batched_requests").records():
         requests, system = row["requests"], row["system"]
         prompt, answer = paging.lengths(requests)
-        most = take(
-            batch_held, paging.opt13b(), kv_use=1, context=prompt + answer / 2
+        most = batch_held(
+            paging.opt13b(), kv_use=1, context=prompt + answer / 2
         )  # if all answers were as long: the most there can be
         head = ("vllm_batched_requests", f"{requests}, {system}", "sequence", row["batch"])
         rows.append(Row(FLOOR, *head, most, rate=True, part=requests, formulas=names(batch_held)))

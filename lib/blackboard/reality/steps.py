@@ -112,9 +112,8 @@ def sent_rate(row: Record, share: float = 1) -> float:
     link = (
         machine.scale_up.domain_chips * machine.scale_out.bytes_per_s
     )  # a ring through a machine's GPUs leaves it by all of its cards
-    time = exchange_time.open(
-        start_time=0, message=3 * VALUE * row["n_total"], chips=row["gpus"], scale_up=link, link_efficiency=share
-    )
+    sent = {"start_time": 0, "message": 3 * VALUE * row["n_total"], "chips": row["gpus"], "scale_up": link}
+    time = exchange_time(sent, calibration={"link_efficiency": share})
     work = pretrain_compute(n_active=row["n_total"], pretrain_tokens=tokens) * work_ratio(recomputed=1)
     return work / row["gpus"] / time / TERA
 

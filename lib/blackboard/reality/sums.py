@@ -11,7 +11,6 @@ from blackboard.architecture import Heads, Latent, bytes_per_param
 from blackboard.batching import equations as batching
 from blackboard.catalogue import Model, chip, model
 from blackboard.corpus import equations as corpus
-from blackboard.formula import take
 from blackboard.overtraining import equations as overtraining
 from blackboard.paging import equations as paging
 from blackboard.pipelining import equations as pipelining
@@ -218,7 +217,7 @@ def reserved_batch() -> int:
     """Sequences of OPT-13B, each with room for the longest one."""
     from blackboard.paging.simulation import LONGEST, opt13b
 
-    return int(take(sparsity.batch_fits, opt13b(), context=LONGEST))
+    return int(sparsity.batch_fits(opt13b(), context=LONGEST))
 
 
 def paged_share() -> float:

@@ -11,7 +11,6 @@ from blackboard import drawing, marks
 from blackboard.catalogue import PriceCard, price
 from blackboard.drawing import Drawing, done, name_ends, point
 from blackboard.explorable import Explorable, curve, derived, inside, menu, slider, sweep
-from blackboard.formula import take
 from blackboard.reference.costs import (
     DAY,
     GROWING,
@@ -417,8 +416,7 @@ def _explorer_says() -> str:
             "output_price": p.output / MTOK,
         }
         return usd(
-            THOUSAND
-            * take(request_cost, known, prompt_tokens=rounded(4.5), answer_tokens=rounded(2.6), batch_factor=1),
+            THOUSAND * request_cost(known, prompt_tokens=rounded(4.5), answer_tokens=rounded(2.6), batch_factor=1),
             3,
         )
 

@@ -18,7 +18,7 @@ from blackboard import notation
 from blackboard.batching.equations import cost_floor, kv_time, weight_time
 from blackboard.case import RUNNING, Case
 from blackboard.catalogue import PriceCard, measurement, model, price, prices, tier
-from blackboard.formula import DERIVED, Formula, take
+from blackboard.formula import DERIVED, Formula
 from blackboard.notation import latex, symbols
 from blackboard.paging.equations import start_context, turn_growth, turns
 from blackboard.pricing.equations import (
@@ -197,9 +197,7 @@ def _agent() -> Workload:
     """The coding agent of the traces: its turns and growth as measured, its answers by the ratio of input to output."""
     [seen] = measurement("agent_traces").records()
     n, first, growth = seen["turns"], seen["start_tokens"], seen["growth_tokens"]
-    answer = round(
-        take(sent, {"turns": n, "start_context": first, "turn_growth": growth}) / seen["input_per_output"] / n
-    )
+    answer = round(sent({"turns": n, "start_context": first, "turn_growth": growth}) / seen["input_per_output"] / n)
     brings = growth - answer
     return Workload(
         "agent",
@@ -370,7 +368,7 @@ def bill(card: PriceCard, load: Workload, cached: bool = True) -> Bill:
         if keeps and n == 0 and load.gap > KEPT:
             values |= {"stored_tokens": load.head, "hold_time": load.hold}
         for name, part in PARTS.items():
-            parts[name] += load.tasks * take(part, values)
+            parts[name] += load.tasks * part(values)
     beyond = sum(card.above is not None and r.prompt > card.above.tokens for r in made)
     return Bill(card, load, parts, load.tasks * sum(r.prompt + r.answer for r in made), beyond)
 
@@ -378,7 +376,7 @@ def bill(card: PriceCard, load: Workload, cached: bool = True) -> Bill:
 def closed(card: PriceCard, load: Workload, n: float, cached: bool) -> float:
     """The bill of so many turns from the closed forms, without counting a request; below the card's step."""
     at = {"turns": n, "start_context": load.start, "turn_growth": load.growth}
-    all_in, new = take(sent, at), take(written, at)
+    all_in, new = sent(at), written(at)
     charged = card.usd_per_Mtok.cache_write_5min is not None
     counts = {
         "fresh_tokens": 0 if cached and charged else new if cached else all_in,
@@ -388,7 +386,7 @@ def closed(card: PriceCard, load: Workload, n: float, cached: bool) -> float:
         "stored_tokens": 0,
         "hold_time": 0,
     }
-    return take(task_cost, counts | _prices(card, load, load.start))
+    return task_cost(counts | _prices(card, load, load.start))
 
 
 def saved(card: PriceCard, load: Workload) -> float:
@@ -405,7 +403,7 @@ def asked_once(card: PriceCard, prompt: int, answer: int) -> float:
         "write_price": p.input / MTOK,
         "output_price": p.output / MTOK,
     }
-    return take(request_cost, known, hit_rate=0, hit_price=0, batch_factor=1)
+    return request_cost(known, hit_rate=0, hit_price=0, batch_factor=1)
 
 
 def least_uses(card: PriceCard, kept: str = "cache_write_5min") -> int | None:
@@ -747,7 +745,7 @@ def _account() -> dict[str, Any]:
 def own_machine() -> dict[str, float]:
     """Symbols of the machine and the context of that day, with the rent that DeepSeek assumed."""
     day = _account()
-    return Case(WALKED, "h800-8", "fp8", day["context_tokens"]).symbols | {
+    return Case(WALKED, "h800-8", "fp8", day["context_tokens"]).symbols() | {
         "rent": day["rent_USD_per_GPU_per_hour"] / HOUR
     }
 
@@ -758,9 +756,9 @@ def floor(load: Workload, known: dict[str, float] | None = None) -> Cost:
     """
     n, known = tokens_of(load), known or rack()
     return Cost(
-        n.new * take(remat_cost, known),
-        n.hits * take(tier_retrieve, known | _flash()),
-        n.output * take(cost_floor, known, context=n.before_output),
+        n.new * remat_cost(known),
+        n.hits * tier_retrieve(known | _flash()),
+        n.output * cost_floor(known, context=n.before_output),
     )
 
 
@@ -775,11 +773,11 @@ def reached() -> dict[str, float]:
     day, known = _account(), own_machine()
     node = known["rent"] * day["gpus_per_node"]  # USD/s
     misses, out = day["node_prefill_token_per_s"] * (1 - day["hit_rate"]), day["node_decode_token_per_s"]
-    multiply = take(remat_cost, known)
+    multiply = remat_cost(known)
     return {
         "prefill": multiply * misses / node,
         "mfu": multiply * out / node,
-        "decode": take(cost_floor, known) * out / node,
+        "decode": cost_floor(known) * out / node,
         "nodes": day["average_nodes"] / day["peak_nodes"],
     }
 
@@ -791,12 +789,12 @@ def even_context() -> float:
     [group] = model(WALKED).attention
     width = (group.nope_dim + group.rope_dim + group.v_dim) / 2  # of keys and values on average
     per = attention_of_heads(layers=group.layers, query_heads=group.heads, head_dim=width)
-    return take(context_flop, rack(), attention_flop=per)
+    return context_flop(rack(), attention_flop=per)
 
 
 def between(load: Workload, hold: Formula, known: dict[str, float]) -> float:
     """What it costs to keep a task's caches from each request to the next, USD."""
-    return tokens_of(load).hits * take(hold, known, hold_time=load.gap)
+    return tokens_of(load).hits * hold(known, hold_time=load.gap)
 
 
 def ladder(load: Workload, known: dict[str, float] | None = None) -> dict[str, Cost]:
@@ -943,7 +941,7 @@ def _worked() -> dict[str, str]:
     """The agent's tokens by the closed forms, and its bill on one card."""
     load = workloads()["agent"]
     at = {"turns": load.turns, "start_context": load.start, "turn_growth": load.growth}
-    all_in, new = take(sent, at), take(written, at)
+    all_in, new = sent(at), written(at)
     return {
         "w_head": f"{load.head:,}",
         "w_brings": f"{load.brings:,}",
@@ -1141,21 +1139,21 @@ def _floors() -> dict[str, str]:
     n, share, known, own = tokens_of(load), reached(), rack(), own_machine()
     low, top, top_own = floor(load), ladder(load)["kept"], ladder(load, own)["kept"]
     asked = priced(price(OWN), load)
-    one = take(kv_time, known, batch=1, context=n.before_output)
+    one = kv_time(known, batch=1, context=n.before_output)
     fits = (known["hbm"] - known["n_total"] * known["bytes_per_param"]) / (
         n.before_output * known["kv_bytes_per_token"]
     )
     host, opus = (priced(price(id), load) for id in SOLD)
     sizes = [r.prompt for r in requests(load)]
     attended = sum(size * (1 + (size - 1) / 2 / even_context()) for size in sizes)
-    again = attended * take(remat_cost, known) / share["prefill"]
+    again = attended * remat_cost(known) / share["prefill"]
     margin = implied(price(GROWING)).margin
     return {
         "walk_rent": f"${known['rent'] * HOUR:.2f}",
         "walk_context": f"{n.before_output:,.0f}",
         "walk_before": f"{n.before_new:,.0f}",
         "walk_fits": f"{fits:,.0f}",
-        "walk_weights": f"{take(weight_time, known) / (fits * one):.0%}",
+        "walk_weights": f"{weight_time(known) / (fits * one):.0%}",
         "floor": usd(low.total),
         "floor_own": usd(floor(load, own).total),
         "walk_own": name(price(OWN)),

@@ -26,7 +26,7 @@ from blackboard import catalogue, notation
 from blackboard.batching import equations as step
 from blackboard.batching import numbers as batching
 from blackboard.case import RUNNING
-from blackboard.formula import DERIVED, Formula, Source, formulas, lecture, take
+from blackboard.formula import DERIVED, Formula, Source, formulas, lecture
 from blackboard.notation import latex
 from blackboard.overtraining import equations as training
 from blackboard.overtraining import numbers as overtraining
@@ -434,7 +434,7 @@ def _hardware_and_batch() -> dict[str, str]:
         "flop": str(notation.lookup("flop_per_param").value),
         "rubin": pretty(step.drain_time(**batching.RUBIN), "s"),
         "nominal": f"{chip.flops('fp8') / chip.bandwidth:.0f}",
-        "critical": significant(RUNNING(step.critical_batch)),
+        "critical": significant(step.critical_batch(RUNNING)),
     }
     return found | racks.boundary() | racks.deployed() | sparsity.hardware() | sparsity.batches() | own
 
@@ -442,7 +442,7 @@ def _hardware_and_batch() -> dict[str, str]:
 def _data_and_prices() -> dict[str, str]:
     """Numbers of over-training and of prices."""
     forward, backward = (notation.lookup(name).value for name in ("flop_per_param", "flop_backward"))
-    served = take(training.balanced_tokens, overtraining.BOARD | overtraining.CARD)
+    served = training.balanced_tokens(overtraining.BOARD | overtraining.CARD)
     stepped = catalogue.price(pricing.STEPPED)
     high, low = (f"{pricing_equations.decode_mfu(input_price=1, output_price=ratio):.0%}" for ratio in DEARER)
     found = overtraining.costs() | overtraining.tokens() | pricing.step_of_price() | pricing.cards() | pricing.places()

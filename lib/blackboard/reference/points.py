@@ -12,7 +12,6 @@ from blackboard.batching import equations as step
 from blackboard.batching import numbers as batching
 from blackboard.case import RUNNING
 from blackboard.catalogue import chip, chips, measurement, model, models, price, source, tier, tiers
-from blackboard.formula import take
 from blackboard.overtraining import equations as over
 from blackboard.overtraining import numbers as overtraining
 from blackboard.overtraining import simulation as draws
@@ -65,7 +64,7 @@ def held_per_read(context: float) -> float:
     group = model("deepseek-v3.2").attention[0]
     entry, key = group.entry(priced.VLLM), group.key(priced.VLLM)
     sizes = {"entry_bytes": entry, "index_bytes": key, "selected": group.top_k}
-    return context * (entry + key) / take(pricing.sparse_read, sizes, context=context)
+    return context * (entry + key) / pricing.sparse_read(sizes, context=context)
 
 
 @ledger.enter(
@@ -149,8 +148,8 @@ def longest(before: str) -> float:
     },
 )
 def contexts() -> Found:
-    v3 = RUNNING(step.balanced_context)
-    board = RUNNING(step.balanced_context, kv_bytes_per_token=model("lecture-moe").kv_bytes_per_token())
+    v3 = step.balanced_context(RUNNING)
+    board = step.balanced_context(RUNNING, kv_bytes_per_token=model("lecture-moe").kv_bytes_per_token())
     return found(
         Part("longest context of an open model in our catalogue", (100e3, 200e3), longest(DAY), "token"),
         Part("balanced context of DeepSeek-V3", (100e3, 200e3), v3, "token"),
@@ -161,12 +160,12 @@ def contexts() -> Found:
 
 def trained(tokens: float) -> float:
     """How far past Chinchilla's rule the lecture's model is trained with so many tokens."""
-    return take(over.overtraining, overtraining.BOARD, pretrain_tokens=tokens)
+    return over.overtraining(overtraining.BOARD, pretrain_tokens=tokens)
 
 
 def served() -> float:
     """Tokens that the lecture's model serves over its life, as computed, not rounded."""
-    return take(over.tokens_served, overtraining.BOARD)
+    return over.tokens_served(overtraining.BOARD)
 
 
 @ledger.enter(
@@ -187,7 +186,7 @@ def served() -> float:
     quotes={"0.3": "the lecture's efficiency of generating, 1:25:02"},
 )
 def as_many() -> Found:
-    beta, far = take(over.inference_coefficient, overtraining.BOARD), draws.spread()
+    beta, far = over.inference_coefficient(overtraining.BOARD), draws.spread()
     return found(
         Part("tokens of training for each one served", 1, beta),
         Part("over-training, as the numbers stand", 100, trained(served())),
@@ -200,10 +199,10 @@ def keeping(time: float) -> dict[str, float]:
     """What it costs to keep a token of DeepSeek-V3's KV for so long and bring it back once, by place, USD."""
     known = priced.rack() | {"hold_time": time}
     cost = {
-        name: take(pricing.tier_cost, known | priced.rented(tier(id)))
+        name: pricing.tier_cost(known | priced.rented(tier(id)))
         for id, name in zip(priced.KEEP, ("DDR", "flash", "disk"))
     }
-    cost |= {"HBM": take(pricing.hbm_hold, known), "nowhere": take(pricing.remat_cost, known)}
+    cost |= {"HBM": pricing.hbm_hold(known), "nowhere": pricing.remat_cost(known)}
     return cost
 
 
@@ -307,7 +306,7 @@ def resists() -> Found:
         board(pipe.chip_memory, stages=stages, batch=board(pipe.whole_batch, stages=stages))
         - board(pipe.chip_weights, stages=stages)
     )
-    read = lambda batch: RUNNING(step.kv_time, batch=batch) / batch
+    read = lambda batch: step.kv_time(RUNNING, batch=batch) / batch
     return found(
         Part("KV on a chip, four stages over one", 1, kv(4) / kv(1)),
         Part("time to read a sequence's KV, in a batch of 1,000 over alone", 1, read(1_000) / read(1)),
@@ -416,7 +415,7 @@ def deepseek_size() -> Found:
 
 def constant(id: str, precision: str) -> float:
     """A chip's hardware constant, tokens."""
-    return step.hardware_constant.given(chip(id), precision=precision, bytes_per_param=sparsity.width(precision))()
+    return step.hardware_constant(chip(id), precision=precision, bytes_per_param=sparsity.width(precision))
 
 
 @ledger.enter(
@@ -520,11 +519,11 @@ def rumoured() -> Found:
     },
 )
 def experts() -> Found:
-    known, net = RUNNING.symbols, model("deepseek-v3")
+    known, net = RUNNING.symbols(), model("deepseek-v3")
     return found(
-        Part("sparsity, by experts", 8, RUNNING(sparse.expert_sparsity)),
+        Part("sparsity, by experts", 8, sparse.expert_sparsity(RUNNING)),
         Part("sparsity, by parameters", 8, sparse.sparsity(n_total=net.n_total, n_active=net.n_active)),
-        Part("critical batch, by parameters", 2_400, RUNNING(step.critical_batch), "sequence"),
+        Part("critical batch, by parameters", 2_400, step.critical_batch(RUNNING), "sequence"),
         top_k=f"{known['top_k']:g}",
         experts=known["experts"],
     )
@@ -547,7 +546,7 @@ def experts() -> Found:
     },
 )
 def total() -> Found:
-    n, floor = model("deepseek-v3").n_total, RUNNING(step.latency_floor, n_total=700e9)
+    n, floor = model("deepseek-v3").n_total, step.latency_floor(RUNNING, n_total=700e9)
     return found(
         Part("lecture", 700e9, n, "parameter"),
         Part("article B", 670e9, n, "parameter"),
@@ -603,7 +602,7 @@ def turned() -> Found:
 )
 def active_floor() -> Found:
     return found(
-        Part("floor of DeepSeek-V3 on the running rack", RUNNING(step.first_floor), RUNNING(step.latency_floor), "s")
+        Part("floor of DeepSeek-V3 on the running rack", step.first_floor(RUNNING), step.latency_floor(RUNNING), "s")
     )
 
 
@@ -626,7 +625,7 @@ def active_floor() -> Found:
     quotes={"300": "the board's constant"},
 )
 def implied_kv() -> Found:
-    kv = lambda flops: take(pricing.kv_implied, priced.BOARD, flops=flops)
+    kv = lambda flops: pricing.kv_implied(priced.BOARD, flops=flops)
     fp8 = priced.BOARD["flops"]
     return found(
         *(
@@ -657,7 +656,7 @@ def constants() -> Found:
     parts = (Part(f"{row.chip.name}, {row.precision.upper()}", 300, row.value, "token") for row in rows)
     return found(
         *parts,
-        here=RUNNING(step.hardware_constant),
+        here=step.hardware_constant(RUNNING),
         least=rows[0].value,
         least_chip=rows[0].chip.name,
         most=rows[-1].value,
@@ -682,15 +681,15 @@ def constants() -> Found:
     },
 )
 def drains() -> Found:
-    rows = sorted((step.drain_time.given(row)(), row.name) for row in chips() if row.confirmed)
-    rack = RUNNING(step.step_time, batch=batching.BUSY)
+    rows = sorted((step.drain_time(row), row.name) for row in chips() if row.confirmed)
+    rack = step.step_time(RUNNING, batch=batching.BUSY)
     parts = (Part(name, 0.020, value, "s") for value, name in rows)
     return found(
         *parts,
         Part("a step with 2,000 sequences on the running rack", 0.020, rack, "s"),
         least=rows[0][0],
         most=rows[-1][0],
-        here=RUNNING(step.drain_time),
+        here=step.drain_time(RUNNING),
         rack=rack,
         context=RUNNING.tokens,
     )
@@ -863,11 +862,11 @@ def rounded() -> Found:
 )
 def direction() -> Found:
     known, eta = overtraining.BOARD | overtraining.CARD, overtraining.BOARD["decode_efficiency"]
-    right = take(over.inference_coefficient, overtraining.BOARD)
+    right = over.inference_coefficient(overtraining.BOARD)
     return found(
         Part("tokens of training for each one served", right * eta**2, right),
-        alpha=take(over.rl_coefficient, known),
-        beta=take(over.inference_coefficient, known),
+        alpha=over.rl_coefficient(known),
+        beta=over.inference_coefficient(known),
     )
 
 

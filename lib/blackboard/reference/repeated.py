@@ -10,7 +10,6 @@ from blackboard.batching import numbers as batching
 from blackboard.case import RUNNING
 from blackboard.catalogue import chip, measurement, model, price, prices, system, tier, tiers
 from blackboard.corpus import numbers as corpus
-from blackboard.formula import take
 from blackboard.overheads import equations as overheads
 from blackboard.overtraining import equations as over
 from blackboard.overtraining import numbers as overtraining
@@ -69,8 +68,8 @@ def thousands() -> Found:
     board, said = sparsity.ABOUT_300 * sparse.expert_sparsity(**sparsity.BOARD_EXPERTS), (2_000, 3_000)
     return found(
         Part("by the board's sparsity", said, board, "sequence"),
-        Part("DeepSeek-V3 on the running rack, by parameters", said, RUNNING(step.critical_batch), "sequence"),
-        Part("by experts", said, RUNNING(sparse.expert_batch), "sequence"),
+        Part("DeepSeek-V3 on the running rack, by parameters", said, step.critical_batch(RUNNING), "sequence"),
+        Part("by experts", said, sparse.expert_batch(RUNNING), "sequence"),
     )
 
 
@@ -88,7 +87,7 @@ def thousands() -> Found:
 def fifteen() -> Found:
     return found(
         Part("as the lecture divides", 15 * MS, step.drain_time(**batching.RUBIN), "s"),
-        Part("Vera Rubin, as published", 15 * MS, step.drain_time.given(chip("vr200-nvl72"))(), "s"),
+        Part("Vera Rubin, as published", 15 * MS, step.drain_time(chip("vr200-nvl72")), "s"),
     )
 
 
@@ -108,7 +107,7 @@ def rubin_memory() -> Found:
     return found(
         Part("memory", batching.RUBIN["hbm"], row.hbm_bytes, "byte"),
         Part("bandwidth", batching.RUBIN["bandwidth"], row.bandwidth, "byte/s"),
-        drain=step.drain_time.given(row)(),
+        drain=step.drain_time(row),
     )
 
 
@@ -213,12 +212,12 @@ def thousandth() -> Found:
     },
 )
 def unbatched() -> Found:
-    gain = lambda n: RUNNING(step.batching_gain, n_total=n)
-    active = RUNNING.symbols["n_active"]
+    gain = lambda n: step.batching_gain(RUNNING, n_total=n)
+    active = RUNNING.symbols()["n_active"]
     return found(
         Part("a dense model", 1_000, gain(active)),
         Part("by the board's sparsity", 1_000, gain(active * sparse.expert_sparsity(**sparsity.BOARD_EXPERTS))),
-        Part("DeepSeek-V3", 1_000, RUNNING(step.batching_gain)),
+        Part("DeepSeek-V3", 1_000, step.batching_gain(RUNNING)),
     )
 
 
@@ -299,7 +298,7 @@ def two_dollars() -> Found:
         f"{name}, three-year contract": chip(id).rent("contract")
         for id, name in (("h100-sxm", "H100"), ("h200", "H200"), ("b200", "B200"), ("gb200-nvl72", "GB200"))
     }
-    floor = RUNNING(step.cost_floor, rent=chip("gb200-nvl72").rent("contract").usd_per_chip_second, context=0) * 1e6
+    floor = step.cost_floor(RUNNING, rent=chip("gb200-nvl72").rent("contract").usd_per_chip_second, context=0) * 1e6
     return found(*(Part(name, 2, rent.usd_per_chip_hour, "USD") for name, rent in rows.items()), floor=floor)
 
 
@@ -340,11 +339,11 @@ def slower() -> Found:
     quotes={"72": "GPUs of an NVL72"},
 )
 def four_each() -> Found:
-    each = lambda chips: racks.experts_per_chip(experts=RUNNING.symbols["experts"], expert_parallel=chips)
+    each = lambda chips: racks.experts_per_chip(experts=RUNNING.symbols()["experts"], expert_parallel=chips)
     return found(
         Part("experts of a GPU", 4, each(racked.USED)),
-        uneven=each(RUNNING.symbols["chips"]),
-        chips=RUNNING.symbols["chips"],
+        uneven=each(RUNNING.symbols()["chips"]),
+        chips=RUNNING.symbols()["chips"],
     )
 
 
@@ -400,7 +399,7 @@ def fifth() -> Found:
 def tenth() -> Found:
     hit = lambda card: card.usd_per_Mtok.input / card.usd_per_Mtok.cached_read
     all_cards = [hit(card) for card in prices() if card.confirmed and card.usd_per_Mtok.cached_read]
-    fetch = take(pricing.tier_retrieve, RUNNING.symbols | priced.rented(tier(priced.KEEP[1])))
+    fetch = pricing.tier_retrieve(RUNNING.symbols() | priced.rented(tier(priced.KEEP[1])))
     named = (("Claude Opus 4.6", priced.CARD), ("Gemini 3.1 Pro", priced.STEPPED), ("DeepSeek-R1", priced.OPEN))
     return found(
         *(Part(name, 10, hit(price(id))) for name, id in named),
@@ -465,7 +464,7 @@ def two_kilobytes() -> Found:
         Part(
             "one layer of 8 heads of 128 values, one byte each",
             2_000,
-            take(pricing.kv_of_heads, priced.HEADS),
+            pricing.kv_of_heads(priced.HEADS),
             "byte/token",
         ),
         *(Part(name, 2_000, model(id).kv_bytes_per_token(), "byte/token") for id, name in rows.items()),
@@ -542,8 +541,8 @@ def experts_worth() -> Found:
     },
 )
 def half_used() -> Found:
-    twice = 2 * RUNNING(step.balanced_context)
-    return found(Part("share of the peak", 0.5, RUNNING(step.mfu_limit, context=twice), "%"), twice=twice)
+    twice = 2 * step.balanced_context(RUNNING)
+    return found(Part("share of the peak", 0.5, step.mfu_limit(RUNNING, context=twice), "%"), twice=twice)
 
 
 @ledger.enter(
@@ -559,7 +558,7 @@ def half_used() -> Found:
 )
 def two_months() -> Found:
     return found(
-        Part("tokens", 2.6e15, take(over.tokens_served, overtraining.BOARD, world_rate=overtraining.GENEROUS), "token")
+        Part("tokens", 2.6e15, over.tokens_served(overtraining.BOARD, world_rate=overtraining.GENEROUS), "token")
     )
 
 
@@ -632,7 +631,7 @@ def memories() -> Found:
 )
 def without_family() -> Found:
     rate = overtraining.GENEROUS
-    return found(Part("tokens", 200e12, take(over.tokens_served, overtraining.BOARD, world_rate=rate), "token"))
+    return found(Part("tokens", 200e12, over.tokens_served(overtraining.BOARD, world_rate=rate), "token"))
 
 
 @ledger.enter(
@@ -658,7 +657,7 @@ def bandwidth_first() -> Found:
     longer = (batching.INTERVAL, float("inf"))
     return found(
         *(
-            Part(f"time to read the memory once, {name}", longer, step.drain_time.given(chip(id))(), "s", "over 20 ms")
+            Part(f"time to read the memory once, {name}", longer, step.drain_time(chip(id)), "s", "over 20 ms")
             for id, name in chips.items()
         ),
         interval=batching.INTERVAL,
@@ -822,7 +821,7 @@ def wasted() -> Found:
 def twenty_four() -> Found:
     [gain], batch = (
         measurement("vllm_paging").records(),
-        lambda system: take(paging.batch_held, ROOM, kv_use=used(system)),
+        lambda system: paging.batch_held(ROOM, kv_use=used(system)),
     )
     return found(
         Part("over Hugging Face Transformers, the blog", 24, BLOG["transformers"]),
@@ -935,8 +934,8 @@ def at_a_time() -> Found:
     most, many = max(measurement("vllm_batched_requests").column("batch")), (2_000, float("inf"))
     known = model("llama-3.1-8b").symbols("bf16") | chip("h100-sxm").symbols("bf16") | {"context": 1_000}
     room = {
-        "Llama 3.1 8B in BF16 on an H100": take(sparse.batch_fits, known),
-        "DeepSeek-V3 in FP8 on the running rack, per GPU": RUNNING(sparse.batch_fits) / RUNNING.symbols["chips"],
+        "Llama 3.1 8B in BF16 on an H100": sparse.batch_fits(known),
+        "DeepSeek-V3 in FP8 on the running rack, per GPU": sparse.batch_fits(RUNNING) / RUNNING.symbols()["chips"],
     }
     parts = (
         Part(f"sequences of 1,000 tokens that fit, {name}", many, fits, "sequence", "thousands")
@@ -970,7 +969,7 @@ def prefix() -> Found:
             Part(
                 f"found again of {common} tokens in common",
                 common,
-                take(paging.hit_tokens, EXAMPLE_PREFIX, common_context=common),
+                paging.hit_tokens(EXAMPLE_PREFIX, common_context=common),
                 "token",
             )
             for common in (8, EXAMPLE_PREFIX["common_context"])
@@ -1001,9 +1000,7 @@ def prefix() -> Found:
 )
 def mixed() -> Found:
     uniform = EXAMPLE_HYBRID | {"full_groups": 3, "window_groups": 0}
-    return found(
-        Part("blocks", 11, take(paging.hybrid_blocks, EXAMPLE_HYBRID)), uniform=take(paging.hybrid_blocks, uniform)
-    )
+    return found(Part("blocks", 11, paging.hybrid_blocks(EXAMPLE_HYBRID)), uniform=paging.hybrid_blocks(uniform))
 
 
 def overlap(batch: float) -> float:
@@ -1011,9 +1008,9 @@ def overlap(batch: float) -> float:
     here = racked.FP8_OUT | {
         "layers": racked.moe_layers(),
         "micro_batches": 1,
-        "tokens_per_chip": batch / RUNNING.symbols["chips"],
+        "tokens_per_chip": batch / RUNNING.symbols()["chips"],
     }
-    return RUNNING(overheads.overlap_gain, batch=batch, t_comm=RUNNING(racks.comm_time, **here))
+    return overheads.overlap_gain(RUNNING, batch=batch, t_comm=racks.comm_time(RUNNING, **here))
 
 
 @ledger.enter(
@@ -1044,7 +1041,7 @@ def halves() -> Found:
         *measured,
         *(
             Part(
-                f"the running case, {batch / RUNNING.symbols['chips']:.0f} tokens a GPU",
+                f"the running case, {batch / RUNNING.symbols()['chips']:.0f} tokens a GPU",
                 (1, 2),
                 overlap(batch),
                 said="1 to 2 times",
@@ -1109,9 +1106,7 @@ def compiled() -> Found:
     },
 )
 def llammlein() -> Found:
-    past = lambda run: take(
-        over.overtraining, overtraining.BOARD, n_active=run["n_active"], pretrain_tokens=run["tokens"]
-    )
+    past = lambda run: over.overtraining(overtraining.BOARD, n_active=run["n_active"], pretrain_tokens=run["tokens"])
     return found(
         *(Part(f"over-training of {name}", (0, 1), past(corpus.run(name)), said="little data") for name in corpus.NETS)
     )

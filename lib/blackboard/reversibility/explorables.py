@@ -12,7 +12,6 @@ from typing import Any
 from blackboard import catalogue, marks, units
 from blackboard.case import RUNNING, plain
 from blackboard.explorable import Explorable, curve, derived, inside, menu, slider, sweep
-from blackboard.formula import take
 from blackboard.reversibility import equations as eq
 from blackboard.reversibility.equations import KEPT
 from blackboard.reversibility.simulation import VALUE
@@ -126,7 +125,7 @@ def memory_explorer() -> Explorable:
         f"'checkpoints: ' + (segment <= depth ? {told['checkpointed']} + {again} : 'farther apart than the layers')"
     )
     start, name = _start(), plain(catalogue.model(RUNNING.model).name)
-    at = {name_: pretty(take(formula, start), "byte") for name_, formula in CURVES.items()}
+    at = {name_: pretty(formula(start), "byte") for name_, formula in CURVES.items()}
     return Explorable(
         {**base, "params": _sizes(), "layer": layers, "title": marks.title(sized, stored, marked, back)},
         "Activations against depth",
@@ -205,9 +204,9 @@ def error_explorer() -> Explorable:
     lost = _lost("rounding")
     until = f"'all digits are gone after ' + {marks.said(f'ceil({lost})')} + (ceil({lost}) == 1 ? ' layer' : ' layers')"
     chi = 1 + 10**CHI
-    ends = lambda name: math.ceil(take(LOST, {"difference": 1, "rounding": ROUNDING[name], "gain_per_layer": chi}))
+    ends = lambda name: math.ceil(LOST({"difference": 1, "rounding": ROUNDING[name], "gain_per_layer": chi}))
     gone = ", ".join(f"{word} {ends(name)}" for name, (word, _) in FORMATS.items())
-    found = significant(take(eq.difference, {"rounding": ROUNDING["fp32"], "gain_per_layer": chi, "depth": DEPTH}), 2)
+    found = significant(eq.difference({"rounding": ROUNDING["fp32"], "gain_per_layer": chi, "depth": DEPTH}), 2)
     return Explorable(
         {**base, "params": params, "layer": layers, "title": marks.title(chosen, here, until)},
         "How long digits survive the way back",

@@ -499,7 +499,7 @@ def _caches() -> list[_Cache]:
     """KV caches, in BF16: each byte is used again in the next step, which takes as long as reading the whole memory
     once.
     """
-    again = RUNNING(serving.drain_time)
+    again = serving.drain_time(RUNNING)
     spent = lambda model: eq.kv_flop_spent(n_active=model.n_active, kv_bytes_per_token=model.kv_bytes_per_token("bf16"))
     return [_Cache(plain(model.name), spent(model), again) for model in map(catalogue.model, MODELS)]
 

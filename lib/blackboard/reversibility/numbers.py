@@ -9,7 +9,6 @@ from typing import Any
 
 from blackboard.case import RUNNING
 from blackboard.catalogue import chip, measurement, model, system
-from blackboard.formula import take
 from blackboard.reversibility import equations as eq
 from blackboard.reversibility.equations import KEPT
 from blackboard.units import pretty, significant
@@ -109,10 +108,10 @@ def worth() -> dict[str, str]:
     """FLOPs per byte kept, and for how long a byte is worth its place on the running rack."""
     net, rack = model(DENSE), system(RUNNING.system)
     known = {"n_active": net.n_active, "layers": net.layers, "width": net.d_model, "kept_per_value": KEPT}
-    kept = take(eq.layer_kept, known, rows=TOKENS)
+    kept = eq.layer_kept(known, rows=TOKENS)
     spent = {
-        "act": take(eq.activation_flop_spent, known),
-        "kv": RUNNING(eq.kv_flop_spent),
+        "act": eq.activation_flop_spent(known),
+        "kv": eq.kv_flop_spent(RUNNING),
         "kv_405": eq.kv_flop_spent(n_active=net.n_active, kv_bytes_per_token=net.kv_bytes_per_token()),
     }
     worth = lambda name, precision: eq.keep_even(
@@ -132,12 +131,12 @@ def worth() -> dict[str, str]:
     }
     return {
         "act_layer": pretty(kept, "byte", 2),
-        "act_all": pretty(take(eq.stored, sizes), "byte", 3),
+        "act_all": pretty(eq.stored(sizes), "byte", 3),
         "act_tokens": f"{TOKENS:,}",
-        "act_reversible": pretty(take(eq.reversible, sizes), "byte", 2),
-        "act_checkpointed": pretty(take(eq.checkpointed, sizes, segment=1), "byte", 2),
-        "act_best": pretty(take(eq.checkpointed_least, sizes), "byte", 2),
-        "act_stretch": significant(take(eq.segment_best, sizes), 2),
+        "act_reversible": pretty(eq.reversible(sizes), "byte", 2),
+        "act_checkpointed": pretty(eq.checkpointed(sizes, segment=1), "byte", 2),
+        "act_best": pretty(eq.checkpointed_least(sizes), "byte", 2),
+        "act_stretch": significant(eq.segment_best(sizes), 2),
         "act_hbm": pretty(rack.chip.hbm_bytes, "byte"),
         "spent_act": significant(spent["act"], 2),
         "spent_kv": f"{spent['kv'] / 1e6:.1f} million",

@@ -13,7 +13,7 @@ from math import sqrt as root
 from sympy import Eq, diff, solve, sqrt
 
 from blackboard.catalogue import measurement, model, source, system
-from blackboard.formula import Formula, take
+from blackboard.formula import Formula
 from blackboard.notation import symbols
 from blackboard.practice import (
     Band,
@@ -46,7 +46,7 @@ def shaped(values: Values) -> Values:
     """What a layer of the drawn width keeps of the drawn tokens, and what passes on from it, in the notation's
     names.
     """
-    keeps = lambda bytes_per_value: take(eq.layer_kept, values, kept_per_value=bytes_per_value, rows=values["tokens"])
+    keeps = lambda bytes_per_value: eq.layer_kept(values, kept_per_value=bytes_per_value, rows=values["tokens"])
     wide = f"{values['width']:,}"  # as it is, not to four digits
     return values | {"layer_bytes": keeps(KEPT), "stream_bytes": keeps(BF16), "wide": wide}
 
@@ -94,7 +94,7 @@ guess = Estimate(
     unit="token",
     within=2.5,
     objective=KEEP,
-    answer=lambda v: v["weights"] / take(eq.stored, v),
+    answer=lambda v: v["weights"] / eq.stored(v),
     second=filling,
     means=(
         "A few sequences are enough, and a training batch has millions of tokens. What is kept for the backward pass"
@@ -116,9 +116,9 @@ guess = Estimate(
     ),
     solution=lambda v: [
         Step("A layer keeps {kept} bytes for each value of a token's vector:", v["layer_bytes"], "byte"),
-        Step(f"All layers, ${eq.stored.latex}$ =", take(eq.stored, v), "byte"),
+        Step(f"All layers, ${eq.stored.latex}$ =", eq.stored(v), "byte"),
         Step("The weights are", v["weights"], "byte"),
-        Step("and are matched by", v["weights"] / take(eq.stored, v), "token"),
+        Step("and are matched by", v["weights"] / eq.stored(v), "token"),
     ],
 )
 
@@ -563,7 +563,7 @@ first_round = Quantity(
     asked="%",
     tolerance=0.01,
     objective=SPREAD,
-    answer=lambda v: take(eq.half_mixed, v),
+    answer=lambda v: eq.half_mixed(v),
     second=changed_bits,
     means="One half is mixed, the other has hardly been touched. The next round mends that.",
     mistakes=(
@@ -576,10 +576,10 @@ first_round = Quantity(
             lambda v: (v["half_bits"] / 2 + 1) / v["half_bits"],
             "That is over one half's bits. Take the share of the whole block.",
         ),
-        Mistake(lambda v: 2 * v["half_bits"] * take(eq.half_mixed, v) / 100, BITS),  # the bare number, read in percent
-        Mistake(lambda v: 2 * v["half_bits"] * take(eq.half_mixed, v), BITS),
+        Mistake(lambda v: 2 * v["half_bits"] * eq.half_mixed(v) / 100, BITS),  # the bare number, read in percent
+        Mistake(lambda v: 2 * v["half_bits"] * eq.half_mixed(v), BITS),
         Mistake(
-            lambda v: take(eq.half_mixed, v) / 100,
+            lambda v: eq.half_mixed(v) / 100,
             "That is the fraction; percent is a hundred times it. Type the percentage.",
         ),
     ),
@@ -587,7 +587,7 @@ first_round = Quantity(
     solution=lambda v: [
         Step("Changed in the half that f was added to:", v["half_bits"] / 2),
         Step("in the half that was carried over:", 1),
-        Step(f"Over both halves, ${eq.half_mixed.latex}$, in percent:", 100 * take(eq.half_mixed, v), "%"),
+        Step(f"Over both halves, ${eq.half_mixed.latex}$, in percent:", 100 * eq.half_mixed(v), "%"),
     ],
 )
 
@@ -872,7 +872,7 @@ kept = Quantity(
     unit="byte",
     asked="GB",
     objective=KEEP,
-    answer=lambda v: take(eq.stored, v),
+    answer=lambda v: eq.stored(v),
     second=printed,
     means="Tens of GB or hundreds, for a single sequence. And it grows in step with the depth.",
     mistakes=(
@@ -881,7 +881,7 @@ kept = Quantity(
             lambda v: v["layer_bytes"],
             "That is one layer. All of them keep theirs until the backward pass has come back.",
         ),
-        Mistake(lambda v: take(eq.stored, v) / v["tokens"], "That is one token. The sequence has more."),
+        Mistake(lambda v: eq.stored(v) / v["tokens"], "That is one token. The sequence has more."),
         Mistake(
             lambda v: v["depth"] * 12 * v["width"] ** 2 * BF16,
             "Those are the weights, about 12 d² in a layer. Asked is what a sequence leaves behind.",
@@ -890,7 +890,7 @@ kept = Quantity(
     hints=("Bytes for one token in one layer first.", "Then times tokens, times layers."),
     solution=lambda v: [
         Step("One layer keeps", v["layer_bytes"], "byte"),
-        Step(f"and all of them ${eq.stored.latex}$ =", take(eq.stored, v), "byte"),
+        Step(f"and all of them ${eq.stored.latex}$ =", eq.stored(v), "byte"),
     ],
 )
 
@@ -1026,31 +1026,31 @@ checkpoint = Quantity(
     unit="byte",
     asked="GB",
     objective=KEEP,
-    answer=lambda v: take(eq.checkpointed_least, v),
+    answer=lambda v: eq.checkpointed_least(v),
     second=least,
     means=(
         "A few percent of what storing all takes, for one more forward pass. No new kind of network is needed, which is"
         " why this is the usual way."
     ),
     mistakes=(
-        Mistake(lambda v: take(eq.stored, v), "That is with everything stored."),
+        Mistake(lambda v: eq.stored(v), "That is with everything stored."),
         Mistake(
-            lambda v: take(eq.checkpointed_least, v) / 2,
+            lambda v: eq.checkpointed_least(v) / 2,
             "Half of it: the kept inputs take as much as the stretch that is computed again, and "
             "both are there at once.",
         ),
         Mistake(
-            lambda v: take(eq.checkpointed, v, segment=root(v["depth"])),
+            lambda v: eq.checkpointed(v, segment=root(v["depth"])),
             "A length of the root of the depth is best only where a layer keeps as much as passes on. Here it keeps far"
             " more.",
         ),
         Mistake(
-            lambda v: take(eq.checkpointed, v, segment=1),
+            lambda v: eq.checkpointed(v, segment=1),
             "That is a checkpoint at every layer. The kept inputs then take more than a stretch does: set them farther"
             " apart.",
         ),
         Mistake(
-            lambda v: take(eq.reversible, v),
+            lambda v: eq.reversible(v),
             "That is a reversible network. This one cannot work its inputs out from above.",
         ),
     ),
@@ -1059,8 +1059,8 @@ checkpoint = Quantity(
         "The length is the root of depth × 2 / {kept}.",
     ),
     solution=lambda v: [
-        Step(f"${eq.segment_best.latex}$ =", take(eq.segment_best, v), "1"),
-        Step(f"There, ${eq.checkpointed_least.latex}$ =", take(eq.checkpointed_least, v), "byte"),
+        Step(f"${eq.segment_best.latex}$ =", eq.segment_best(v), "1"),
+        Step(f"There, ${eq.checkpointed_least.latex}$ =", eq.checkpointed_least(v), "byte"),
     ],
 )
 
@@ -1070,7 +1070,7 @@ def layer_of(values: Values) -> Values:
     times the drawn factor.
     """
     layer = {"stream_bytes": 1.0, "layer_bytes": float(values["times"])}
-    return layer | {"activations_least": values["factor"] * take(eq.reversible, layer)}
+    return layer | {"activations_least": values["factor"] * eq.reversible(layer)}
 
 
 def deep(values: Values) -> float:
@@ -1104,7 +1104,7 @@ deep_enough = Quantity(
     units={"times": "1", "factor": "1"},
     unit="1",
     objective=KEEP,
-    answer=lambda v: take(DEPTH_FOR, v),
+    answer=lambda v: DEPTH_FOR(v),
     second=deep,
     means=(
         "The root of the depth grows slowly. For most networks checkpoints save enough, and a reversible one is for"
@@ -1116,20 +1116,20 @@ deep_enough = Quantity(
             "That is with everything stored. Checkpoints need memory as the root of the depth.",
         ),
         Mistake(
-            lambda v: take(DEPTH_FOR, v) / v["factor"],
+            lambda v: DEPTH_FOR(v) / v["factor"],
             "So many times the memory is so many times the root of the depth: the factor has to be squared.",
         ),
         Mistake(
-            lambda v: take(DEPTH_FOR, v, activations_least=v["factor"] * v["layer_bytes"]),
+            lambda v: DEPTH_FOR(v, activations_least=v["factor"] * v["layer_bytes"]),
             "The two streams of the reversible network are missing.",
         ),
         Mistake(
-            lambda v: take(DEPTH_FOR, v, activations_least=v["factor"] * (1 + v["layer_bytes"])),
+            lambda v: DEPTH_FOR(v, activations_least=v["factor"] * (1 + v["layer_bytes"])),
             "Did you work out a depth? Then you gave the reversible network one stream, and it has two. Or is this"
             " {factor} times its memory? Then the depth is still to come.",
         ),
         Mistake(
-            lambda v: take(DEPTH_FOR, v) * 4,
+            lambda v: DEPTH_FOR(v) * 4,
             "The 2 of the least memory is missing: kept inputs and one stretch take as much each.",
         ),
     ),
@@ -1138,9 +1138,9 @@ deep_enough = Quantity(
         "The ordinary one needs, at best, 2 √(depth × {times}). Set it equal and square.",
     ),
     solution=lambda v: [
-        Step(f"With one byte for what passes on, ${eq.reversible.latex}$ =", take(eq.reversible, v)),
+        Step(f"With one byte for what passes on, ${eq.reversible.latex}$ =", eq.reversible(v)),
         Step("times {factor}:", v["activations_least"]),
-        Step(f"${eq.checkpointed_least.latex}$, solved for the depth:", take(DEPTH_FOR, v)),
+        Step(f"${eq.checkpointed_least.latex}$, solved for the depth:", DEPTH_FOR(v)),
     ],
 )
 
@@ -1172,7 +1172,7 @@ work = Quantity(
     tolerance=0.01,
     near=0.061,
     objective=KEEP,
-    answer=lambda v: take(eq.work_ratio, v),
+    answer=lambda v: eq.work_ratio(v),
     second=counted_work,
     means=(
         "With every layer run again, 6ND becomes 8ND. It costs compute, and at most this much; the saving is all in"
@@ -1196,7 +1196,7 @@ work = Quantity(
     ),
     solution=lambda v: [
         Step("In forward passes: one forward, two backward, and again", v["recomputed"], "1"),
-        Step(f"${eq.work_ratio.latex}$ =", take(eq.work_ratio, v), "1"),
+        Step(f"${eq.work_ratio.latex}$ =", eq.work_ratio(v), "1"),
     ],
 )
 
@@ -1270,7 +1270,7 @@ def with_state(values: Values) -> Values:
     [held] = measurement("korthikanti_activation_formula").records(model="22B")
     known = shaped({"width": row["d_model"], "depth": row["layers"], "tokens": values["sequences"] * SEQUENCE})
     state = held["state_GiB"] * GiB * row["gpus"]
-    return known | {"state": state, "stored": take(eq.stored, known)}
+    return known | {"state": state, "stored": eq.stored(known)}
 
 
 def by_layers(values: Values) -> float:
@@ -1308,16 +1308,16 @@ remains = Quantity(
     unit="1",
     tolerance=0.005,
     objective=KEEP,
-    answer=lambda v: (v["state"] + v["stored"]) / (v["state"] + take(eq.reversible, v)),
+    answer=lambda v: (v["state"] + v["stored"]) / (v["state"] + eq.reversible(v)),
     second=by_layers,
     means="Weights, gradients and optimizer stay, and are already most of what is left.",
     mistakes=(
         Mistake(
-            lambda v: v["stored"] / take(eq.reversible, v),
+            lambda v: v["stored"] / eq.reversible(v),
             "That is the fall of the activations alone. Weights, gradients and optimizer stay as they are.",
         ),
         Mistake(
-            lambda v: (v["state"] + v["stored"]) / take(eq.reversible, v),
+            lambda v: (v["state"] + v["stored"]) / eq.reversible(v),
             "You let weights, gradients and optimizer go as well. Reversing does nothing for them.",
         ),
         Mistake(
@@ -1341,10 +1341,10 @@ remains = Quantity(
     ),
     solution=lambda v: [
         Step("One layer keeps", v["layer_bytes"], "byte"),
-        Step(f"${eq.reversible.latex}$ =", take(eq.reversible, v), "byte"),
+        Step(f"${eq.reversible.latex}$ =", eq.reversible(v), "byte"),
         Step("Before, in all:", v["state"] + v["stored"], "byte"),
-        Step("after:", v["state"] + take(eq.reversible, v), "byte"),
-        Step("One over the other:", (v["state"] + v["stored"]) / (v["state"] + take(eq.reversible, v))),
+        Step("after:", v["state"] + eq.reversible(v), "byte"),
+        Step("One over the other:", (v["state"] + v["stored"]) / (v["state"] + eq.reversible(v))),
     ],
 )
 
@@ -1454,7 +1454,7 @@ slower = Quantity(
     unit="1",
     tolerance=0.01,
     objective=KEEP,
-    answer=lambda v: v["slower"] / take(eq.work_ratio, v),
+    answer=lambda v: v["slower"] / eq.work_ratio(v),
     second=lambda v: 3 * minutes(v["slow"]) / (4 * minutes(v["fast"])),
     means=(
         "The measured runs lie on both sides of the count, for not all of a step is FLOPs. The paper's authors speak"
@@ -1465,17 +1465,17 @@ slower = Quantity(
             lambda v: v["slower"],
             "That is the slow-down that was measured. Divide it by the one that follows from counting FLOPs.",
         ),
-        Mistake(lambda v: take(eq.work_ratio, v), "That is the slow-down by counting. Divide the measured one by it."),
+        Mistake(lambda v: eq.work_ratio(v), "That is the slow-down by counting. Divide the measured one by it."),
         Mistake(
-            lambda v: as_decimal(v) / take(eq.work_ratio, v),
+            lambda v: as_decimal(v) / eq.work_ratio(v),
             "Sixty seconds make a minute: turn both times into one unit first.",
         ),
-        Mistake(lambda v: take(eq.work_ratio, v) / v["slower"], "Upside down: measured over counted."),
+        Mistake(lambda v: eq.work_ratio(v) / v["slower"], "Upside down: measured over counted."),
         Mistake(
             lambda v: v["slower"] / 1.5,
             "You counted the backward pass as one forward pass. It is two, so running forward again adds less.",
         ),
-        Mistake(lambda v: v["slower"] * take(eq.work_ratio, v), "You multiplied. Compare the two by dividing."),
+        Mistake(lambda v: v["slower"] * eq.work_ratio(v), "You multiplied. Compare the two by dividing."),
     ),
     hints=(
         "Turn both durations into the smaller unit and divide.",
@@ -1483,8 +1483,8 @@ slower = Quantity(
     ),
     solution=lambda v: [
         Step("Measured:", v["slower"]),
-        Step(f"counted, ${eq.work_ratio.latex}$ =", take(eq.work_ratio, v)),
-        Step("One over the other:", v["slower"] / take(eq.work_ratio, v)),
+        Step(f"counted, ${eq.work_ratio.latex}$ =", eq.work_ratio(v)),
+        Step("One over the other:", v["slower"] / eq.work_ratio(v)),
     ],
 )
 
@@ -1522,7 +1522,7 @@ digits = Quantity(
     units={"bits": ""},
     unit="1",
     objective=KEEP,
-    answer=lambda v: take(LAYERS_FOR, v),
+    answer=lambda v: LAYERS_FOR(v),
     second=lost,
     means=(
         "In whole numbers or bits the inverse is exact; in floating point it is exact to rounding, and layers multiply"
@@ -1552,7 +1552,7 @@ digits = Quantity(
     ),
     solution=lambda v: [
         Step("Relative error of a rounding:", f"{v['rounding']:.3g}"),
-        Step(f"${eq.difference.latex}$ is 1 at $\\log(1/\\epsilon) / \\log \\chi$ =", take(LAYERS_FOR, v)),
+        Step(f"${eq.difference.latex}$ is 1 at $\\log(1/\\epsilon) / \\log \\chi$ =", LAYERS_FOR(v)),
     ],
 )
 
@@ -1581,23 +1581,23 @@ kv_spent = Quantity(
     units={"kv_bytes_per_token": "byte"},
     unit="FLOP/byte",
     objective=PRICE,
-    answer=lambda v: take(eq.kv_flop_spent, v),
+    answer=lambda v: eq.kv_flop_spent(v),
     second=lambda v: sum(2 * v["n_active"] for _ in range(1000)) / (1000 * v["kv_bytes_per_token"]),
     means=(
         "A chip does some hundreds of FLOPs in the time in which it reads a byte. So KV is read, and not computed"
         " again."
     ),
     mistakes=(
-        Mistake(lambda v: take(eq.kv_flop_spent, v) / 2, "A multiply and an add are two FLOPs."),
+        Mistake(lambda v: eq.kv_flop_spent(v) / 2, "A multiply and an add are two FLOPs."),
         Mistake(
-            lambda v: take(eq.kv_flop_spent, v, n_active=v["n_total"]),
+            lambda v: eq.kv_flop_spent(v, n_active=v["n_total"]),
             "A token is multiplied by the active parameters only.",
         ),
         Mistake(
-            lambda v: take(eq.kv_flop_spent, v) * 3,
+            lambda v: eq.kv_flop_spent(v) * 3,
             "That is a step of training, with its backward pass. To get the KV back a forward pass is enough.",
         ),
-        Mistake(lambda v: 1 / take(eq.kv_flop_spent, v), "Upside down: FLOPs over bytes."),
+        Mistake(lambda v: 1 / eq.kv_flop_spent(v), "Upside down: FLOPs over bytes."),
     ),
     hints=(
         "To get a token's KV again, the token has to go through the model once more.",
@@ -1605,18 +1605,18 @@ kv_spent = Quantity(
     ),
     solution=lambda v: [
         Step("The forward pass of one token:", 2 * v["n_active"], "FLOP"),
-        Step(f"${eq.kv_flop_spent.latex}$ =", take(eq.kv_flop_spent, v), "FLOP/byte"),
+        Step(f"${eq.kv_flop_spent.latex}$ =", eq.kv_flop_spent(v), "FLOP/byte"),
     ],
 )
 
 WIDTH, HEAD = 8192, 128
 LLAMA, DEEPSEEK = (model(id) for id in ("llama-3.1-70b", "deepseek-v3"))
 SPENT = {  # FLOPs per byte of two bytes a value
-    "a": take(eq.kv_flop_spent, LLAMA.symbols()),
+    "a": eq.kv_flop_spent(LLAMA.symbols()),
     "b": 1 / BF16,
     "c": 2 * WIDTH / BF16,
     "d": 2 * HEAD / BF16,
-    "e": take(eq.kv_flop_spent, DEEPSEEK.symbols()),
+    "e": eq.kv_flop_spent(DEEPSEEK.symbols()),
 }
 
 
@@ -1689,7 +1689,7 @@ def both_even(values: Values) -> Values:
     known = (
         net.symbols() | machine.symbols("bf16") | {"layers": net.layers, "width": net.d_model, "kept_per_value": KEPT}
     )
-    even = lambda spent: take(eq.keep_even, known, flop_spent=take(spent, known))
+    even = lambda spent: eq.keep_even(known, flop_spent=spent(known))
     return {
         "net_name": net.name,
         "machine_name": machine.name,

@@ -109,8 +109,8 @@ def critical_explorer() -> Explorable:
         "Critical batch against context",
         f"Critical batch against context from 100 to a million tokens, both on log scales, for {RUNNING}, with controls"
         " for system, model, precision, sparsity and context. The curve is level near C·s ="
-        f" {RUNNING(step.critical_batch):,.0f} sequences, is at {RUNNING(step.crossing):,.0f} for {RUNNING.tokens}, and"
-        f" rises without end towards the balanced context of {RUNNING(step.balanced_context):,.0f} tokens, beyond which"
+        f" {step.critical_batch(RUNNING):,.0f} sequences, is at {step.crossing(RUNNING):,.0f} for {RUNNING.tokens}, and"
+        f" rises without end towards the balanced context of {step.balanced_context(RUNNING):,.0f} tokens, beyond which"
         " there is none.",
         "Sparsity lifts the curve and leaves L* where it is. A model with a smaller KV cache, a wider format of the"
         " weights or a chip that multiplies less for each byte moves L* to the right.",

@@ -192,7 +192,7 @@ def batch_and_context(case: Case = RUNNING) -> Drawing:
     """
     fig, axes = drawing.axes(5.0, 3.9)
     model, board = catalogue.model(case.model), catalogue.model("lecture-moe")
-    level, top = case(step.critical_batch), 100 * case(step.critical_batch)
+    level, top = step.critical_batch(case), 100 * step.critical_batch(case)
     axes.set(xscale="log", yscale="log", xlim=(100, 5e5), ylim=(level / 3, top))
     kinds = [
         ("BF16", model.kv_bytes_per_token("bf16"), "kv", "right"),
@@ -220,13 +220,13 @@ def _leaving(axes, case: Case, name: str, kv: float, colour: str, align: str) ->
     words.
     """
     known = {"kv_bytes_per_token": kv}
-    balanced = case(step.balanced_context, **known)
+    balanced = step.balanced_context(case, **known)
     context = balanced * (1 - np.geomspace(1 - 100 / balanced, 1e-3, 400))
-    axes.plot(context, case(step.crossing, context=context, **known), color=COLOURS[colour])
-    axes.plot(balanced / 2, case(step.crossing, context=balanced / 2, **known), "o", color=COLOURS[colour], ms=7)
+    axes.plot(context, step.crossing(case, context=context, **known), color=COLOURS[colour])
+    axes.plot(balanced / 2, step.crossing(case, context=balanced / 2, **known), "o", color=COLOURS[colour], ms=7)
     axes.axvspan(balanced, axes.get_xlim()[1], color=COLOURS["muted"], alpha=0.12, lw=0)
     axes.plot(
-        [balanced, balanced], [case(step.critical_batch), axes.get_ylim()[1]], color=COLOURS[colour], ls="--", lw=1.2
+        [balanced, balanced], [step.critical_batch(case), axes.get_ylim()[1]], color=COLOURS[colour], ls="--", lw=1.2
     )
     text, shift = (
         f"{units.pretty(kv, 'byte', 2, exact=True)},\n{name}\nL* =\n{balanced:,.0f}",
@@ -241,16 +241,16 @@ def layered(case: Case = RUNNING) -> Drawing:
     other.
     """
     fig, axes = drawing.axes(5.0, 4.0)
-    known, batch = {"n_routed": case(eq.routed_params)}, np.geomspace(30, 15_000, 401)
-    bends = [case(step.hardware_constant), case(step.critical_batch), case(eq.expert_batch)]
+    known, batch = {"n_routed": eq.routed_params(case)}, np.geomspace(30, 15_000, 401)
+    bends = [step.hardware_constant(case), step.critical_batch(case), eq.expert_batch(case)]
     roof, summed = (
-        (lambda b: case(step.step_time, batch=b, context=0) / MS),
-        (lambda b: case(eq.layered_time, batch=b, **known) / MS),
+        (lambda b: step.step_time(case, batch=b, context=0) / MS),
+        (lambda b: eq.layered_time(case, batch=b, **known) / MS),
     )
     parts = [("dense", eq.dense_time, "compute"), ("experts", eq.experts_time, "weights")]
-    ends = [(case(formula, batch=batch[-1], **known) / MS, name, colour) for name, formula, colour in parts]
+    ends = [(formula(case, batch=batch[-1], **known) / MS, name, colour) for name, formula, colour in parts]
     for _name, formula, colour in parts:
-        axes.plot(batch, case(formula, batch=batch, **known) / MS, color=COLOURS[colour], lw=1.5, zorder=3)
+        axes.plot(batch, formula(case, batch=batch, **known) / MS, color=COLOURS[colour], lw=1.5, zorder=3)
     axes.plot(batch, roof(batch), color=COLOURS["third"], lw=5, alpha=0.7)
     axes.plot(batch, summed(batch), color=COLOURS["bound"], lw=2.5)
     axes.set(xscale="log", xlim=(30, 15_000), ylim=(0, 1.05 * summed(batch[-1])))
@@ -445,8 +445,8 @@ def _skewed(axes) -> str:
 def touched(case: Case = RUNNING) -> Drawing:
     """Gigabytes of weights that a step reads against batch: from the active parameters to all of them."""
     fig, axes = drawing.axes(5.0, 3.8)
-    batch, read = np.geomspace(1, 1000, 301), lambda b: case(eq.bytes_touched, batch=b) / GB
-    known = case.symbols
+    batch, read = np.geomspace(1, 1000, 301), lambda b: eq.bytes_touched(case, batch=b) / GB
+    known = case.symbols()
     least, whole = (known[name] * known["bytes_per_param"] / GB for name in ("n_active", "n_total"))
     most = int(np.argmax(read(np.arange(1, 10_000)) >= COVERED * whole)) + 1
     axes.plot(batch, read(batch), color=COLOURS["weights"], lw=3)
@@ -471,7 +471,7 @@ def touched(case: Case = RUNNING) -> Drawing:
     beside(axes, f"active parameters: {significant(least)} GB", (990, least), (0, 4), ha="right")
     thousands(axes, "x")
     axes.set_title(filled(case), loc="left")
-    times = [units.pretty(case(eq.touched_time, batch=b), "s") for b in (1, most)]
+    times = [units.pretty(eq.touched_time(case, batch=b), "s") for b in (1, most)]
     return done(
         fig,
         f"Expected gigabytes of weights that one step reads, against batch from 1 to 1,000 (log scale), for {case}:"
@@ -487,12 +487,12 @@ def touched(case: Case = RUNNING) -> Drawing:
 def room(case: Case = RUNNING) -> Drawing:
     """Against stored parameters: the batch that a model asks for, and the batch whose KV fits, at two contexts."""
     fig, axes = drawing.axes(5.0, 4.0)
-    memory = case.symbols["hbm"] / case.symbols["bytes_per_param"]
+    memory = case.symbols()["hbm"] / case.symbols()["bytes_per_param"]
     says = [
         _fitting(axes, case._replace(context=context), memory, colour)
         for context, colour in zip(numbers.CONTEXTS, PLACES)
     ]
-    here, asked = case.symbols["n_total"], case._replace(context=numbers.CONTEXTS[0])(step.crossing)
+    here, asked = case.symbols()["n_total"], step.crossing(case._replace(context=numbers.CONTEXTS[0]))
     axes.set(xscale="log", yscale="log", xlim=(0.1, 20), ylim=(1_000, 3e6))
     axes.set(xlabel="stored parameters (trillions, log scale)", ylabel="batch (sequences, log scale)")
     name = plain(catalogue.model(case.model).name)
@@ -517,10 +517,10 @@ def _fitting(axes, case: Case, memory: float, colour: str) -> str:
     """Draw the batch asked for and the batch that fits at the case's context, and mark the largest model; what it
     shows, in words.
     """
-    stored, most = memory * (1 - np.geomspace(1 - 1e11 / memory, 1e-5, 400)), case(eq.largest_model)
-    axes.plot(stored / 1e12, case(step.crossing, n_total=stored), color=COLOURS[colour], ls="--", lw=1.7)
-    axes.plot(stored / 1e12, case(eq.batch_fits, n_total=stored), color=COLOURS[colour])
-    end = most / 1e12, case(eq.batch_fits, n_total=most)
+    stored, most = memory * (1 - np.geomspace(1 - 1e11 / memory, 1e-5, 400)), eq.largest_model(case)
+    axes.plot(stored / 1e12, step.crossing(case, n_total=stored), color=COLOURS[colour], ls="--", lw=1.7)
+    axes.plot(stored / 1e12, eq.batch_fits(case, n_total=stored), color=COLOURS[colour])
+    end = most / 1e12, eq.batch_fits(case, n_total=most)
     axes.plot(*end, "o", color=COLOURS[colour], ms=8, zorder=4)
     point(axes, end, f"{case.context:,.0f} tokens:\n{end[0]:.2g} trillion", PLACES[colour], colour)
     return f"{end[0]:.2g} trillion with {case.tokens}"

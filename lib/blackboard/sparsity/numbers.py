@@ -11,7 +11,6 @@ from typing import NamedTuple
 from blackboard.batching import equations as step
 from blackboard.case import RUNNING, Case, plain
 from blackboard.catalogue import Chip, chip, chips, measurement, model
-from blackboard.formula import take
 from blackboard.notation import latex, symbol
 from blackboard.sparsity import equations as eq
 from blackboard.summary import Page, table
@@ -49,7 +48,7 @@ def constants() -> Iterator[Constant]:
                 yield Constant(
                     row,
                     precision,
-                    step.hardware_constant.given(row, precision=precision, bytes_per_param=width(precision))(),
+                    step.hardware_constant(row, precision=precision, bytes_per_param=width(precision)),
                 )
 
 
@@ -85,7 +84,7 @@ def hardware() -> dict[str, str]:
     )
     b200, gb300 = chip("b200"), chip("gb300-nvl72")
     return {
-        "intensity": significant(RUNNING(step.hardware_constant), 4),
+        "intensity": significant(step.hardware_constant(RUNNING), 4),
         "c_least": f"{least.value:.0f}",
         "c_least_chip": least.chip.name,
         "c_most": f"{most.value:.0f}",
@@ -110,26 +109,26 @@ def hardware() -> dict[str, str]:
 
 def batches() -> dict[str, str]:
     """Critical batches by the three ways to count sparsity, with KV, and as an expert sees them."""
-    known, whole = RUNNING.symbols, lambda value: significant(value, 2)
+    known, whole = RUNNING.symbols(), lambda value: significant(value, 2)
     board = eq.expert_sparsity(**BOARD_EXPERTS)
-    half = RUNNING(step.balanced_context) / 2
-    critical = RUNNING(step.critical_batch)
-    parts = {"batch": critical, "n_routed": RUNNING(eq.routed_params)}
-    layered, roofline = RUNNING(eq.layered_time, **parts), RUNNING(step.step_time, batch=critical, context=0)
+    half = step.balanced_context(RUNNING) / 2
+    critical = step.critical_batch(RUNNING)
+    parts = {"batch": critical, "n_routed": eq.routed_params(RUNNING)}
+    layered, roofline = eq.layered_time(RUNNING, **parts), step.step_time(RUNNING, batch=critical, context=0)
     return {
         "board_sparsity": f"{board:g}",
         "board_batch": f"{ABOUT_300 * board:,.0f}",
         "inverted": f"{ABOUT_300 / board:g}",
-        "sparsity": significant(RUNNING(eq.sparsity), 3),
+        "sparsity": significant(eq.sparsity(RUNNING), 3),
         "critical": whole(critical),
-        "critical_experts": whole(RUNNING(eq.expert_batch)),
+        "critical_experts": whole(eq.expert_batch(RUNNING)),
         "experts": f"{known['experts']:g}",
         "top_k": f"{known['top_k']:g}",
         "routed": f"{parts['n_routed'] / 1e9:.0f} billion",
-        "seen": significant(RUNNING(eq.tokens_per_expert, batch=critical), 3),
+        "seen": significant(eq.tokens_per_expert(RUNNING, batch=critical), 3),
         "half_context": f"{whole(half)} tokens",
         "balanced": f"{whole(2 * half)} tokens",
-        "doubled": whole(RUNNING(step.crossing, context=half)),
+        "doubled": whole(step.crossing(RUNNING, context=half)),
         "layered": pretty(layered, "s"),
         "roofline": pretty(roofline, "s"),
         "layered_more": f"{layered / roofline - 1:.0%}",
@@ -176,8 +175,8 @@ def traffic() -> dict[str, str]:
         "direct_last": f"{per_second(own) / 1e6:.0f} million",
         "direct_racks": racks(per_second(own)),
         "chip_rate": f"{eq.chip_rate(chips=64, **lecture):,.0f}",
-        "step_2000": pretty(RUNNING(step.step_time, batch=LECTURE_BATCH), "s"),
-        "own_rate": f"{LECTURE_BATCH / RUNNING(step.step_time, batch=LECTURE_BATCH) / 1e6:.1f} million",
+        "step_2000": pretty(step.step_time(RUNNING, batch=LECTURE_BATCH), "s"),
+        "own_rate": f"{LECTURE_BATCH / step.step_time(RUNNING, batch=LECTURE_BATCH) / 1e6:.1f} million",
         "served_gb200": f"{wide['throughput_token_per_GPU_per_s']:,}",
         "served_deepseek": f"{served['DeepSeek in production']:,.0f}",
         "served_vllm": f"{served['vLLM']:,.0f}",
@@ -202,25 +201,21 @@ def fit(router: str = "S-BASE") -> dict[str, float]:
 
 def saturated(experts, known: dict[str, float]):
     """Experts, a number or an array, as the fit counts them."""
-    return take(eq.experts_saturated, known, experts=experts)
+    return eq.experts_saturated(known, experts=experts)
 
 
 def effective(base_size, experts, router: str = "S-BASE"):
     """Parameters of the dense model that is as good as a routed one; numbers or arrays."""
     known = fit(router)
-    return take(
-        eq.n_effective,
-        known,
-        base_size=base_size,
-        experts_saturated=saturated(experts, known),
-        experts_one=saturated(1, known),
+    return eq.n_effective(
+        known, base_size=base_size, experts_saturated=saturated(experts, known), experts_one=saturated(1, known)
     )
 
 
 def loss(base_size, experts, router: str = "S-BASE"):
     """Validation loss of a routed model by the fit; numbers or arrays."""
     known = fit(router)
-    return take(eq.loss, known, base_size=base_size, experts_saturated=saturated(experts, known))
+    return eq.loss(known, base_size=base_size, experts_saturated=saturated(experts, known))
 
 
 def worth() -> dict[str, str]:
@@ -237,8 +232,8 @@ def worth() -> dict[str, str]:
         "eight_low": significant(gain(64) / gain(8), 3),
         "eight_high": significant(gain(512) / gain(64), 3),
         "stored": significant(grown, 2),
-        "even": significant(RUNNING(eq.break_even, stored_growth=grown, quality_gain=gain(experts)), 2),
-        "full_saving": significant(RUNNING(step.hardware_constant) * grown, 2),
+        "even": significant(eq.break_even(RUNNING, stored_growth=grown, quality_gain=gain(experts)), 2),
+        "full_saving": significant(step.hardware_constant(RUNNING) * grown, 2),
         "one_counts": significant(saturated(1, fit()), 3),
         "cutoff": f"{row['n_cutoff'] / 1e9:.0f} billion",
     }
@@ -261,25 +256,25 @@ FITTED = ("law_size", "law_experts", "law_both", "law_level", "experts_offset", 
 
 def price() -> dict[str, str]:
     """Users, memory, and what a small batch really reads."""
-    read, known = (lambda batch: pretty(RUNNING(eq.bytes_touched, batch=batch), "byte")), RUNNING.symbols
+    read, known = (lambda batch: pretty(eq.bytes_touched(RUNNING, batch=batch), "byte")), RUNNING.symbols()
     long = Case(*RUNNING[:3], LONG)
     return {
-        "free": significant(RUNNING(eq.free_sparsity, batch=LECTURE_BATCH), 2),
-        "free_kv": significant(RUNNING(eq.free_with_kv, batch=LECTURE_BATCH), 2),
-        "largest": f"{RUNNING(eq.largest_model) / 1e12:.1f} trillion",
+        "free": significant(eq.free_sparsity(RUNNING, batch=LECTURE_BATCH), 2),
+        "free_kv": significant(eq.free_with_kv(RUNNING, batch=LECTURE_BATCH), 2),
+        "largest": f"{eq.largest_model(RUNNING) / 1e12:.1f} trillion",
         "context": RUNNING.tokens,
         "share": f"{known['n_total'] * known['bytes_per_param'] / known['hbm']:.0%}",
-        "twice": f"{1 - long(eq.long_throughput, n_total=2 * known['n_total']) / long(eq.long_throughput):.0%}",
-        "n_total": f"{RUNNING.symbols['n_total'] / 1e9:.0f} billion",
-        "memory": pretty(RUNNING.symbols["hbm"], "byte"),
+        "twice": f"{1 - eq.long_throughput(long, n_total=2 * known['n_total']) / eq.long_throughput(long):.0%}",
+        "n_total": f"{RUNNING.symbols()['n_total'] / 1e9:.0f} billion",
+        "memory": pretty(RUNNING.symbols()["hbm"], "byte"),
         "touched_1": read(1),
         "touched_16": read(16),
         "touched_64": read(64),
         "all_weights": read(1e6),
-        "covered_16": f"{RUNNING(eq.coverage, batch=16):.0%}",
-        "covered_64": f"{RUNNING(eq.coverage, batch=64):.0%}",
-        "naive_64": f"{64 / RUNNING(eq.expert_sparsity):.0%}",
-        "almost": str(math.ceil(RUNNING(eq.coverage.solve("batch"), coverage=0.99))),
+        "covered_16": f"{eq.coverage(RUNNING, batch=16):.0%}",
+        "covered_64": f"{eq.coverage(RUNNING, batch=64):.0%}",
+        "naive_64": f"{64 / eq.expert_sparsity(RUNNING):.0%}",
+        "almost": str(math.ceil(eq.coverage.solve("batch")(RUNNING, coverage=0.99))),
     }
 
 

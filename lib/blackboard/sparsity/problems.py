@@ -11,7 +11,6 @@ from sympy import Eq, Min, solve
 
 from blackboard.batching import equations as roofline
 from blackboard.catalogue import chip, measurement, model, system
-from blackboard.formula import take
 from blackboard.practice import Choice, Estimate, Expression, Function, Mistake, Ordering, Quantity, Step, Values
 from blackboard.sparsity import equations as eq
 from blackboard.sparsity.numbers import fit, saturated
@@ -83,7 +82,7 @@ guess = Estimate(
     unit="1",
     within=1.5,
     objective=WORTH,
-    answer=lambda v: take(eq.quality_gain, v, n_effective=take(eq.n_effective, v)),
+    answer=lambda v: eq.quality_gain(v, n_effective=eq.n_effective(v)),
     second=lambda v: as_good(v["base_size"], v["experts"]) / v["base_size"],
     means=(
         "A poor trade by the look of it. It is made all the same, because what is stored and not multiplied is cheap in"
@@ -107,12 +106,12 @@ guess = Estimate(
     solution=lambda v: [
         Step(
             "By a published fit of the loss, which the lesson shows, the dense model that is as good has",
-            take(eq.n_effective, v),
+            eq.n_effective(v),
             "parameter",
         ),
         Step(
             f"Over the {{base_size}} of the model it started from, ${eq.quality_gain.latex}$ =",
-            take(eq.quality_gain, v, n_effective=take(eq.n_effective, v)),
+            eq.quality_gain(v, n_effective=eq.n_effective(v)),
             "1",
         ),
     ],
@@ -140,7 +139,7 @@ constant = Quantity(
     derive=spec,
     unit="token",
     objective=CHIP,
-    answer=lambda v: take(eq.hardware_constant, v),
+    answer=lambda v: eq.hardware_constant(v),
     second=lambda v: (v["bytes_per_param"] / v["bandwidth"]) / (2 / v["flops"]),
     means=(
         "This is the chip's C in FP4. In FP8 the rate and the byte usually change together and leave C as it is; not on"
@@ -148,20 +147,20 @@ constant = Quantity(
     ),
     mistakes=(
         Mistake(
-            lambda v: take(eq.hardware_constant, v, flops=2 * v["flops"]),
+            lambda v: eq.hardware_constant(v, flops=2 * v["flops"]),
             "Twice too large. Either a multiply-add was taken for one FLOP, or half a byte for a whole one, or the rate"
             " with 2:4 sparsity for the dense one.",
         ),
         Mistake(
-            lambda v: take(eq.hardware_constant, v, flops=2 * v["flops"], bytes_per_param=1.0),
+            lambda v: eq.hardware_constant(v, flops=2 * v["flops"], bytes_per_param=1.0),
             "That is FLOPs per byte. A parameter takes two FLOPs for each token, and half a byte: both are missing.",
         ),
         Mistake(
-            lambda v: take(eq.hardware_constant, v, bytes_per_param=4.0),
+            lambda v: eq.hardware_constant(v, bytes_per_param=4.0),
             "Bits for bytes: a parameter in FP4 is 4 bits, not 4 bytes.",
         ),
         Mistake(
-            lambda v: take(eq.hardware_constant, v, bandwidth=8 * v["bandwidth"]),
+            lambda v: eq.hardware_constant(v, bandwidth=8 * v["bandwidth"]),
             "Bits for bytes: the bandwidth is in bytes per second already.",
         ),
     ),
@@ -172,7 +171,7 @@ constant = Quantity(
     solution=lambda v: [
         Step("Reading one parameter, in seconds:", f"{v['bytes_per_param'] / v['bandwidth']:.4g}"),
         Step("Multiplying it by one token, in seconds:", f"{2 / v['flops']:.4g}"),
-        Step(f"Their ratio, ${eq.hardware_constant.latex}$ =", take(eq.hardware_constant, v), "token"),
+        Step(f"Their ratio, ${eq.hardware_constant.latex}$ =", eq.hardware_constant(v), "token"),
     ],
 )
 
@@ -203,7 +202,7 @@ board = Quantity(
     derive=of_constant,
     unit="sequence",
     objective=BATCH,
-    answer=lambda v: take(eq.expert_batch, v),
+    answer=lambda v: eq.expert_batch(v),
     second=lambda v: next(b for b in range(1, 10**6) if b * v["top_k"] >= ABOUT_300 * v["experts"]),
     means="The rule of thumb: constant times sparsity, and sparsity is a number above one.",
     mistakes=(
@@ -227,8 +226,8 @@ board = Quantity(
         "Batch = hardware constant × stored over used.",
     ),
     solution=lambda v: [
-        Step(f"Sparsity, ${eq.expert_sparsity.latex}$ =", take(eq.expert_sparsity, v), "1"),
-        Step("times the constant:", take(eq.expert_batch, v), "sequence"),
+        Step(f"Sparsity, ${eq.expert_sparsity.latex}$ =", eq.expert_sparsity(v), "1"),
+        Step("times the constant:", eq.expert_batch(v), "sequence"),
     ],
 )
 
@@ -378,7 +377,7 @@ real_model = Quantity(
     derive=served,
     unit="sequence",
     objective=BATCH,
-    answer=lambda v: take(eq.critical_batch, v),
+    answer=lambda v: eq.critical_batch(v),
     second=lambda v: (v["n_total"] / v["bandwidth"]) / (2 * v["n_active"] / v["flops"]),
     means=(
         "By parameters the model is less sparse than by experts, because attention, embeddings and shared experts serve"
@@ -386,24 +385,24 @@ real_model = Quantity(
     ),
     mistakes=(
         Mistake(
-            lambda v: take(eq.expert_batch, v),
+            lambda v: eq.expert_batch(v),
             "You counted experts. Attention, embeddings and shared experts are stored once and used by every token, so"
             " parameters give a smaller ratio.",
         ),
         Mistake(
-            lambda v: BOARD_SPARSITY * take(eq.hardware_constant, v),
+            lambda v: BOARD_SPARSITY * eq.hardware_constant(v),
             "That is the board's sparsity, from 32 of 256 experts. This model routes and stores differently.",
         ),
         Mistake(
-            lambda v: take(eq.hardware_constant, v),
+            lambda v: eq.hardware_constant(v),
             "That is the hardware constant. In a sparse model more is read than multiplied.",
         ),
         Mistake(
-            lambda v: take(eq.hardware_constant, v) * v["n_active"] / v["n_total"],
+            lambda v: eq.hardware_constant(v) * v["n_active"] / v["n_total"],
             "Sparsity is upside down: stored over active, not active over stored.",
         ),
         Mistake(
-            lambda v: 2 * take(eq.critical_batch, v),
+            lambda v: 2 * eq.critical_batch(v),
             "Twice too large: a datasheet's FLOP/s counts the multiply and the add, so a parameter takes two.",
         ),
     ),
@@ -412,9 +411,9 @@ real_model = Quantity(
         "First the hardware constant, from FLOP/s, byte/s and one byte per weight; then stored over active parameters.",
     ),
     solution=lambda v: [
-        Step(f"${eq.hardware_constant.latex}$ =", take(eq.hardware_constant, v), "token"),
-        Step(f"${eq.sparsity.latex}$ =", take(eq.sparsity, v), "1"),
-        Step("Their product, with one token per sequence:", take(eq.critical_batch, v), "sequence"),
+        Step(f"${eq.hardware_constant.latex}$ =", eq.hardware_constant(v), "token"),
+        Step(f"${eq.sparsity.latex}$ =", eq.sparsity(v), "1"),
+        Step("Their product, with one token per sequence:", eq.critical_batch(v), "sequence"),
     ],
 )
 
@@ -443,7 +442,7 @@ expert_view = Quantity(
     derive=served,
     unit="token",
     objective=EXPERT,
-    answer=lambda v: take(eq.tokens_per_expert, v),
+    answer=lambda v: eq.tokens_per_expert(v),
     second=dealt,
     means=(
         "Compare it with the chip's constant. An expert is a small dense network, and waits for memory until it gets"
@@ -471,7 +470,7 @@ expert_view = Quantity(
         "How many times is an expert chosen in this step, over all tokens?",
         "Choices in all: batch × experts per token. They spread over all routed experts.",
     ),
-    solution=lambda v: [Step(f"${eq.tokens_per_expert.latex}$ =", take(eq.tokens_per_expert, v), "token")],
+    solution=lambda v: [Step(f"${eq.tokens_per_expert.latex}$ =", eq.tokens_per_expert(v), "token")],
 )
 
 expert_batch = Quantity(
@@ -488,7 +487,7 @@ expert_batch = Quantity(
     derive=served,
     unit="sequence",
     objective=EXPERT,
-    answer=lambda v: take(eq.expert_batch, v),
+    answer=lambda v: eq.expert_batch(v),
     second=lambda v: v["flops"] / v["bandwidth"] / 2 / sum(1 / v["experts"] for _ in range(int(v["top_k"]))),
     means=(
         "Larger than the critical batch of the whole model, whose attention and shared parts reach this point far"
@@ -496,29 +495,29 @@ expert_batch = Quantity(
     ),
     mistakes=(
         Mistake(
-            lambda v: take(eq.critical_batch, v),
+            lambda v: eq.critical_batch(v),
             "That is where all multiplying meets all reading. The experts, seen by themselves, still wait for memory"
             " there, as the dense parts see the whole batch.",
         ),
         Mistake(
-            lambda v: take(eq.hardware_constant, v),
+            lambda v: eq.hardware_constant(v),
             "So many tokens must reach each expert. A batch spreads over all of them.",
         ),
         Mistake(
-            lambda v: take(eq.hardware_constant, v) * v["experts"],
+            lambda v: eq.hardware_constant(v) * v["experts"],
             "Each token goes to several experts, not to one, so they fill sooner.",
         ),
-        Mistake(lambda v: take(eq.expert_batch, v) * 2, "Twice too large: a multiply-add is two FLOPs on a datasheet."),
+        Mistake(lambda v: eq.expert_batch(v) * 2, "Twice too large: a multiply-add is two FLOPs on a datasheet."),
     ),
     hints=(
         "An expert is a small dense network. How many tokens does a dense network need on this chip?",
         "Hardware constant first; then the batch of which an expert's share is that many tokens.",
     ),
     solution=lambda v: [
-        Step(f"Each expert needs ${eq.hardware_constant.latex}$ =", take(eq.hardware_constant, v), "token"),
+        Step(f"Each expert needs ${eq.hardware_constant.latex}$ =", eq.hardware_constant(v), "token"),
         Step(
             f"It gets ${eq.tokens_per_expert.latex}$, so the batch is ${eq.expert_batch.latex}$ =",
-            take(eq.expert_batch, v),
+            eq.expert_batch(v),
             "sequence",
         ),
     ],
@@ -530,11 +529,11 @@ expert_batch = Quantity(
 def at_share(values: Values) -> Values:
     """A drawn rack, model and context as a share of the balanced one, with both critical quantities."""
     known = served(values)
-    balanced = take(roofline.balanced_context, known)
+    balanced = roofline.balanced_context(known)
     return known | {
         "context_balanced": balanced,
         "context": values["share"] * balanced,
-        "batch_critical": take(eq.critical_batch, known),
+        "batch_critical": eq.critical_batch(known),
     }
 
 
@@ -562,7 +561,7 @@ with_kv = Quantity(
     units={"context": "token", "context_balanced": "token"},
     unit="sequence",
     objective=BATCH,
-    answer=lambda v: take(roofline.crossing, v),
+    answer=lambda v: roofline.crossing(v),
     second=meets,
     means=(
         "KV does not shift the line of reading, it tilts it. The closer the context comes to the balanced one, the"
@@ -570,15 +569,15 @@ with_kv = Quantity(
     ),
     mistakes=(
         Mistake(
-            lambda v: take(eq.critical_batch, v),
+            lambda v: eq.critical_batch(v),
             "KV is ignored. Every sequence brings its own cache to read, so more of them are needed.",
         ),
         Mistake(
-            lambda v: take(eq.critical_batch, v) * (1 - v["share"]),
+            lambda v: eq.critical_batch(v) * (1 - v["share"]),
             "The wrong way: with more to read, multiplying catches up later. You multiplied where one divides.",
         ),
         Mistake(
-            lambda v: take(eq.critical_batch, v) * (1 + v["share"]),
+            lambda v: eq.critical_batch(v) * (1 + v["share"]),
             "You added the KV of the old critical batch once. The sequences that pay for it bring KV of their own, and"
             " so on.",
         ),
@@ -592,7 +591,7 @@ with_kv = Quantity(
         Step("left for the weights:", 1 - v["share"], "1"),
         Step(
             f"The batch without KV over that; in full ${roofline.crossing.latex}$:",
-            take(roofline.crossing, v),
+            roofline.crossing(v),
             "sequence",
         ),
     ],
@@ -672,16 +671,16 @@ tokens = Quantity(
     units={"other": "s"},
     unit="token/s",
     objective=TRAFFIC,
-    answer=lambda v: take(eq.throughput, v),
+    answer=lambda v: eq.throughput(v),
     second=lambda v: v["batch"] * round(600 / v["interval"]) / 600,
     means=(
         "Three intervals are in circulation, 20 ms, 15 ms and a sixty-fourth of a second. Always say which one is"
         " meant."
     ),
     mistakes=(
-        Mistake(lambda v: take(eq.throughput, v, interval=v["other"]), "That is with a batch every {other}."),
+        Mistake(lambda v: eq.throughput(v, interval=v["other"]), "That is with a batch every {other}."),
         Mistake(
-            lambda v: take(eq.chip_rate, v),
+            lambda v: eq.chip_rate(v),
             "That is what one chip accounts for, or the batch with no time in it. The rack was asked for, per second.",
         ),
         Mistake(lambda v: v["batch"] * v["interval"], "Departures per second are one over the interval."),
@@ -690,7 +689,7 @@ tokens = Quantity(
     hints=("How many departures fit into a second?",),
     solution=lambda v: [
         Step("Departures per second:", 1 / v["interval"], "1"),
-        Step(f"${eq.throughput.latex}$ =", take(eq.throughput, v), "token/s"),
+        Step(f"${eq.throughput.latex}$ =", eq.throughput(v), "token/s"),
     ],
 )
 
@@ -712,24 +711,24 @@ world = Quantity(
     units={"monthly": "token"},
     unit="1",
     objective=TRAFFIC,
-    answer=lambda v: take(eq.racks_needed, v),
+    answer=lambda v: eq.racks_needed(v),
     second=lambda v: v["monthly"] / (v["batch"] * round(30 * 24 * 3600 / v["interval"])),
     means="An upper figure. Most of what is counted is read, not written, and reading a token is cheaper.",
     mistakes=(
         Mistake(
-            lambda v: take(eq.racks_needed, v, world_rate=30 * v["world_rate"]),
+            lambda v: eq.racks_needed(v, world_rate=30 * v["world_rate"]),
             "Off by 30: that takes the month's tokens for a day's.",
         ),
         Mistake(
-            lambda v: take(eq.racks_needed, v, world_rate=v["world_rate"] * 30 / 365),
+            lambda v: eq.racks_needed(v, world_rate=v["world_rate"] * 30 / 365),
             "Off by 12: that spreads the month's tokens over a year.",
         ),
         Mistake(
-            lambda v: take(eq.racks_needed, v, world_rate=60 * v["world_rate"]),
+            lambda v: eq.racks_needed(v, world_rate=60 * v["world_rate"]),
             "Off by 60: tokens per minute over tokens per second.",
         ),
         Mistake(
-            lambda v: 1 / take(eq.racks_needed, v),
+            lambda v: 1 / eq.racks_needed(v),
             "Upside down: that is the share of the traffic that one rack carries.",
         ),
     ),
@@ -739,8 +738,8 @@ world = Quantity(
     ),
     solution=lambda v: [
         Step("The service, per second:", v["world_rate"], "token/s"),
-        Step(f"A rack, ${eq.throughput.latex}$ =", take(eq.throughput, v), "token/s"),
-        Step(f"${eq.racks_needed.latex}$ =", take(eq.racks_needed, v), "1"),
+        Step(f"A rack, ${eq.throughput.latex}$ =", eq.throughput(v), "token/s"),
+        Step(f"${eq.racks_needed.latex}$ =", eq.racks_needed(v), "1"),
     ],
 )
 
@@ -858,7 +857,7 @@ effective = Quantity(
     unit="parameter",
     asked="Gparam",
     objective=WORTH,
-    answer=lambda v: take(eq.n_effective, v),
+    answer=lambda v: eq.n_effective(v),
     second=lambda v: as_good(v["base_size"], v["experts"]),
     means="The larger the model, the less experts add to it: that is the product term of the fit.",
     mistakes=(
@@ -867,11 +866,11 @@ effective = Quantity(
             "That is size times experts. By the fit an expert is worth far less than a model.",
         ),
         Mistake(
-            lambda v: take(eq.n_effective, v, experts_saturated=v["experts"], experts_one=1.0),
+            lambda v: eq.n_effective(v, experts_saturated=v["experts"], experts_one=1.0),
             "The plain number of experts stands where the fit's $\\hat{n}$ belongs, which saturates.",
         ),
         Mistake(
-            lambda v: take(eq.n_effective, v, experts_one=1.0),
+            lambda v: eq.n_effective(v, experts_one=1.0),
             "The dense model's $\\hat{n}$ is not 1: put $n = 1$ into the fit as well.",
         ),
         Mistake(
@@ -895,7 +894,7 @@ effective = Quantity(
             f"Equal losses, with $a_N = {-FIT['a']}$, $a_E = {-FIT['b']}$ and, as the logarithms here are natural,"
             f" $a_{{NE}} = {FIT['c']}/\\log 10$:"
         ),
-        Step(f"${eq.n_effective.latex}$ =", take(eq.n_effective, v), "parameter"),
+        Step(f"${eq.n_effective.latex}$ =", eq.n_effective(v), "parameter"),
     ],
 )
 
@@ -930,7 +929,7 @@ coverage = Quantity(
     unit="1",
     asked="%",
     objective=TOUCH,
-    answer=lambda v: take(eq.coverage, v),
+    answer=lambda v: eq.coverage(v),
     second=occupied,
     means="It grows fast with the batch, and a large one touches all: that is why the roofline reads all weights.",
     mistakes=(
@@ -938,12 +937,12 @@ coverage = Quantity(
             lambda v: v["batch"] * v["top_k"] / v["experts"],
             "That counts an expert again each time it is chosen. Tokens often choose the same.",
         ),
-        Mistake(lambda v: 1 - take(eq.coverage, v), "That is the share that nobody chose."),
+        Mistake(lambda v: 1 - eq.coverage(v), "That is the share that nobody chose."),
         Mistake(
-            lambda v: take(eq.coverage, v) / 100,
+            lambda v: eq.coverage(v) / 100,
             "That is the fraction; percent is a hundred times it. Type the percentage.",
         ),
-        Mistake(lambda v: take(eq.coverage, v, top_k=1), "Each token goes to several experts, not to one."),
+        Mistake(lambda v: eq.coverage(v, top_k=1), "Each token goes to several experts, not to one."),
     ),
     hints=(
         "Take one expert. How likely is it that a given token leaves it alone?",
@@ -951,8 +950,8 @@ coverage = Quantity(
     ),
     solution=lambda v: [
         Step("One token leaves an expert alone with probability", 1 - v["top_k"] / v["experts"], "1"),
-        Step("all of {batch} do so with", 1 - take(eq.coverage, v), "1"),
-        Step(f"so ${eq.coverage.latex}$, in percent:", 100 * take(eq.coverage, v), "%"),
+        Step("all of {batch} do so with", 1 - eq.coverage(v), "1"),
+        Step(f"so ${eq.coverage.latex}$, in percent:", 100 * eq.coverage(v), "%"),
     ],
 )
 
@@ -986,7 +985,7 @@ touched = Quantity(
     asked="GB",
     objective=TOUCH,
     tolerance=0.01,  # the first token counted twice is off by a few percent, and so is the dense part left out
-    answer=lambda v: take(eq.bytes_touched, v),
+    answer=lambda v: eq.bytes_touched(v),
     second=counted_bytes,
     means=(
         "It lies between active and stored parameters. The first tokens add the most; later ones find many of their"
@@ -1016,12 +1015,12 @@ touched = Quantity(
             "You counted an expert again each time it is chosen. It is read once.",
         ),
         Mistake(
-            lambda v: v["bytes_per_param"] * (v["n_active"] + (v["n_total"] - v["n_active"]) * take(eq.coverage, v)),
+            lambda v: v["bytes_per_param"] * (v["n_active"] + (v["n_total"] - v["n_active"]) * eq.coverage(v)),
             "The first token counts twice: its experts are in the active parameters already. One token fewer adds to"
             " them.",
         ),
         Mistake(
-            lambda v: v["bytes_per_param"] * take(eq.routed_params, v) * take(eq.coverage, v),
+            lambda v: v["bytes_per_param"] * eq.routed_params(v) * eq.coverage(v),
             "Those are the routed experts alone. What serves every token is read as well.",
         ),
     ),
@@ -1037,7 +1036,7 @@ touched = Quantity(
             (1 - v["top_k"] / v["experts"]) ** (v["batch"] - 1),
             "1",
         ),
-        Step(f"${eq.bytes_touched.latex}$ =", take(eq.bytes_touched, v), "byte"),
+        Step(f"${eq.bytes_touched.latex}$ =", eq.bytes_touched(v), "byte"),
     ],
 )
 
@@ -1122,18 +1121,18 @@ free = Quantity(
     derive=machine_only,
     unit="1",
     objective=FREE,
-    answer=lambda v: take(eq.free_sparsity, v),
+    answer=lambda v: eq.free_sparsity(v),
     second=lambda v: (v["batch"] * 2 / v["flops"]) / (1 / v["bandwidth"]),
     means="Up to here more experts cost no time. Beyond it every step gets longer, unless more users come.",
     mistakes=(
-        Mistake(lambda v: 1 / take(eq.free_sparsity, v), "Upside down: more users pay for more sparsity."),
+        Mistake(lambda v: 1 / eq.free_sparsity(v), "Upside down: more users pay for more sparsity."),
         Mistake(
-            lambda v: take(eq.free_sparsity, v) / 2,
+            lambda v: eq.free_sparsity(v) / 2,
             "Half of it: a datasheet's FLOP/s counts the multiply and the add, so fewer tokens keep the chip busy.",
         ),
-        Mistake(lambda v: take(eq.free_sparsity, v) * 2, "Twice too large. The 2 of the multiply-add counts once."),
+        Mistake(lambda v: eq.free_sparsity(v) * 2, "Twice too large. The 2 of the multiply-add counts once."),
         Mistake(
-            lambda v: take(eq.free_sparsity, v) / v["chips"],
+            lambda v: eq.free_sparsity(v) / v["chips"],
             "The batch is that of the whole replica. All chips read and multiply for it together, so their number"
             " cancels.",
         ),
@@ -1146,8 +1145,8 @@ free = Quantity(
         ),
     ),
     solution=lambda v: [
-        Step(f"${eq.hardware_constant.latex}$ =", take(eq.hardware_constant, v), "token"),
-        Step(f"${eq.free_sparsity.latex}$ =", take(eq.free_sparsity, v), "1"),
+        Step(f"${eq.hardware_constant.latex}$ =", eq.hardware_constant(v), "token"),
+        Step(f"${eq.free_sparsity.latex}$ =", eq.free_sparsity(v), "1"),
     ],
 )
 
@@ -1189,7 +1188,7 @@ largest = Quantity(
     unit="parameter",
     asked="Gparam",
     objective=FREE,
-    answer=lambda v: take(eq.largest_model, v),
+    answer=lambda v: eq.largest_model(v),
     second=filled,
     means=(
         "Where all of a step is reading, what is read is what is stored: the KV's share of the time is its share of the"
@@ -1222,7 +1221,7 @@ largest = Quantity(
         Step("and its part of the weights the rest:", 1 - v["share"], "1"),
         Step(
             f"Bytes are read at one rate, so memory is divided alike: ${eq.largest_model.latex}$ =",
-            take(eq.largest_model, v),
+            eq.largest_model(v),
             "parameter",
         ),
     ],
@@ -1240,7 +1239,7 @@ def by(measure) -> str:
 
 def bf16_constant(row) -> float:
     """A chip's hardware constant in BF16, in tokens."""
-    return take(eq.hardware_constant, row.symbols("bf16"), bytes_per_param=2.0)
+    return eq.hardware_constant(row.symbols("bf16"), bytes_per_param=2.0)
 
 
 chips_in_order = Ordering(

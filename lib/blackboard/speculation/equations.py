@@ -215,7 +215,7 @@ touched_ratio = Formula(
     "in a small batch each token of the round brings experts of its own to read",
     bytes_touched.assumes,
     DERIVED,
-    where=bytes_touched._where,
+    where=bytes_touched.where,
 )
 
 # --- what it is worth over a model's life -----------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from blackboard import catalogue, marks, menus
 from blackboard.batching import equations as step
 from blackboard.case import RUNNING
 from blackboard.explorable import Explorable, curve, derived, inside, slider, sweep
-from blackboard.formula import Formula, take
+from blackboard.formula import Formula
 from blackboard.pricing.equations import memory_ratio_of
 from blackboard.sparsity.equations import batch_fits, bytes_touched
 from blackboard.speculation import equations as eq
@@ -49,7 +49,7 @@ def _by_batch() -> Formula:
         eq.tokens / (eq.drafted * eq.draft_ratio + verify),
         "tokens of a round over its time in decode steps, both reading what they touch",
     )
-    assumes, where = (*eq.alike, *bytes_touched.assumes, eq.scores), (*eq.speedup._where, *bytes_touched._where)
+    assumes, where = (*eq.alike, *bytes_touched.assumes, eq.scores), (*eq.speedup.where, *bytes_touched.where)
     return Formula(
         "speculation.speedup_at_batch", "spec_speedup", expr, "1", says, assumes, register=False, where=where
     )
@@ -176,9 +176,9 @@ def speedup_explorer() -> Explorable:
 
 
 def _speedup_says() -> str:
-    known = RUNNING.symbols | EXAMPLE
-    known["ratio_even"] = take(eq.ratio_even, known)
-    gains = {batch: take(SPEEDUP, known, batch=batch) for batch in range(1, 65)}
+    known = RUNNING.symbols() | EXAMPLE
+    known["ratio_even"] = eq.ratio_even(known)
+    gains = {batch: SPEEDUP(known, batch=batch) for batch in range(1, 65)}
     least = min(gains, key=gains.__getitem__)
     return (
         f"Speed-up of speculative decoding against batch from 1 to {MOST_USERS:,} (log scale), from 0 to {TOP}, with"
@@ -186,9 +186,9 @@ def _speedup_says() -> str:
         f" at {RUNNING.tokens}, an acceptance of {EXAMPLE['acceptance']:g}, {EXAMPLE['drafted']} drafted tokens and a"
         f" draft ratio of {EXAMPLE['draft_ratio']:g} it is {gains[1]:.2f} at batch 1 and least, {gains[least]:.2f}, at"
         f" {least}, for the drafted tokens bring experts to read; {gains[64]:.2f} at 64, then level at"
-        f" {take(eq.speedup_free, known):.2f} up to a batch of {take(eq.batch_free, known):,.0f}; it crosses 1 at"
-        f" {take(eq.batch_even, known):,.0f} and ends at {take(eq.speedup_busy, known):.2f}. Memory is full at a batch"
-        f" of {take(batch_fits, known):,.0f}, beyond the axis; at longer contexts the part beyond it is grey."
+        f" {eq.speedup_free(known):.2f} up to a batch of {eq.batch_free(known):,.0f}; it crosses 1 at"
+        f" {eq.batch_even(known):,.0f} and ends at {eq.speedup_busy(known):.2f}. Memory is full at a batch"
+        f" of {batch_fits(known):,.0f}, beyond the axis; at longer contexts the part beyond it is grey."
     )
 
 

@@ -16,7 +16,6 @@ from matplotlib.patches import Rectangle
 from blackboard import catalogue, drawing
 from blackboard.case import RUNNING, plain
 from blackboard.drawing import Drawing, alt_of, beside, done, name_ends, point
-from blackboard.formula import take
 from blackboard.pricing.equations import memory_ratio_of
 from blackboard.sparsity.equations import batch_fits
 from blackboard.speculation import equations as eq
@@ -166,7 +165,7 @@ def _timeline(axes, name: str, memory_ratio: float) -> str:
             Rectangle((start + g * c, 0.3), verify, 0.6, fc=COLOURS["compute"], ec="white", alpha=0.6, lw=1.5)
         )
         start += whole
-    gain = take(eq.speedup, EXAMPLE, memory_ratio=memory_ratio)
+    gain = eq.speedup(EXAMPLE, memory_ratio=memory_ratio)
     axes.set(xlim=(0, SPAN), ylim=(0, 2.6), yticks=[0.6, 1.55], xticks=range(SPAN + 1))
     axes.set_yticklabels([f"rounds\n{SPAN * gain:.1f} tokens", f"steps\n{SPAN} tokens"])
     axes.tick_params(axis="y", length=0)
@@ -242,13 +241,13 @@ def speedup_by_batch() -> Drawing:
     where it slows down.
     """
     fig, axes = drawing.axes(5.0, 3.9)
-    says, known = [], RUNNING.symbols | EXAMPLE
-    known["ratio_even"] = take(eq.ratio_even, known)
+    says, known = [], RUNNING.symbols() | EXAMPLE
+    known["ratio_even"] = eq.ratio_even(known)
     for (context, colour), (shift, side) in zip(CONTEXTS.items(), PLACES):
         at = known | {"context": context}
-        full = take(batch_fits, at)
+        full = batch_fits(at)
         batch = np.geomspace(LOW, min(full, HIGH), 401)
-        gain = take(eq.speedup, at, memory_ratio=take(memory_ratio_of, at, batch=batch))
+        gain = eq.speedup(at, memory_ratio=memory_ratio_of(at, batch=batch))
         axes.plot(batch, gain, color=COLOURS[colour])
         if full < HIGH:
             axes.plot(full, gain[-1], "|", color=COLOURS[colour], ms=16, mew=3)
@@ -263,12 +262,12 @@ def speedup_by_batch() -> Drawing:
     axes.set_xticks([2**n for n in range(8, 17, 2)], [f"{2**n:,}" for n in range(8, 17, 2)])
     axes.text(0.02, 0.06, "slower than without", transform=axes.transAxes, color=COLOURS["muted"])
     axes.text(0.98, 0.95, "● still free   ○ even   | memory full", transform=axes.transAxes, ha="right", va="center")
-    free = take(eq.context_free, known)
+    free = eq.context_free(known)
     return done(
         fig,
         f"Speed-up of rounds of {EXAMPLE['drafted']} drafted tokens against batch from {LOW} to {HIGH:,} (log scale)"
         f" for {RUNNING}, at an acceptance of {EXAMPLE['acceptance']:g} and a draft ratio of"
-        f" {EXAMPLE['draft_ratio']:g}. All start at {take(eq.speedup_free, known):.2f}; {'; '.join(says)}. From"
+        f" {EXAMPLE['draft_ratio']:g}. All start at {eq.speedup_free(known):.2f}; {'; '.join(says)}. From"
         f" {free:,.0f} tokens on verifying is free at any batch that memory holds.",
     )
 
@@ -279,11 +278,11 @@ def _ends(axes, at: dict[str, float], gain: np.ndarray, colour: str) -> str:
     """
     if not eq.batch_free.holds(**{name: at[name] for name in eq.batch_free.free}):
         return "stays there to the end"
-    free = take(eq.batch_free, at)
-    axes.plot(free, take(eq.speedup_free, at), "o", color=COLOURS[colour], ms=8)
+    free = eq.batch_free(at)
+    axes.plot(free, eq.speedup_free(at), "o", color=COLOURS[colour], ms=8)
     if not eq.batch_even.holds(**{name: at[name] for name in eq.batch_even.free}):
         return f"falls from a batch of {free:,.0f} on and ends at {gain[-1]:.2f}, above 1"
-    even = take(eq.batch_even, at)
+    even = eq.batch_even(at)
     axes.plot(even, 1, "o", color=COLOURS[colour], mfc="white", ms=8, mew=2, zorder=5)
     return f"is free up to {free:,.0f} sequences, even at {even:,.0f}, and ends at {gain[-1]:.2f}"
 
@@ -525,7 +524,7 @@ def experts_touched() -> Drawing:
     for id, colour in ROUTED.items():
         known, peaks = catalogue.model(id).symbols("fp8"), []
         for drafted, style in STYLES.items():
-            ratio = take(eq.touched_ratio, known, drafted=drafted, batch=batch)
+            ratio = eq.touched_ratio(known, drafted=drafted, batch=batch)
             axes.plot(batch, ratio, color=COLOURS[colour], ls=style)
             peaks.append(f"{ratio.max():.2f} with {drafted}")
         says.append(f"{plain(catalogue.model(id).name)} reads up to {', '.join(peaks)} drafted")
@@ -537,7 +536,7 @@ def experts_touched() -> Drawing:
         eq.round_steps(tokens_per_round=row["tokens_per_pass"], spec_speedup=row["speedup"]) for row in (mixtral, deep)
     ]
     known = catalogue.model("deepseek-v3").symbols("fp8")
-    should = take(eq.touched_ratio, known, drafted=deep["drafted_tokens"], batch=1)
+    should = eq.touched_ratio(known, drafted=deep["drafted_tokens"], batch=1)
     for steps, colour in zip(took, ("kv", "compute")):
         axes.plot(1, steps, "o", color=COLOURS[colour], mfc="white", mew=2, ms=8, clip_on=False, zorder=5)
     axes.set(ylim=(1, 5.2), ylabel="weights read by verifying,\nin times of a step")

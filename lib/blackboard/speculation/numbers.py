@@ -8,7 +8,6 @@ from typing import Any
 from blackboard.batching import equations as step
 from blackboard.case import RUNNING, Case
 from blackboard.catalogue import measurement, model
-from blackboard.formula import take
 from blackboard.pricing.equations import memory_ratio_of
 from blackboard.speculation import distributions, simulation
 from blackboard.speculation import equations as eq
@@ -26,22 +25,22 @@ EAGLE = Case("llama-3.1-8b", "h100-8", "bf16", 500)  # SGLang's rows: one of its
 
 def one_in(case: Case) -> dict[str, float]:
     """A case's symbols with a single chip of its system."""
-    known = case.symbols
+    known = case.symbols()
     return known | {name: known[name] / known["chips"] for name in ("flops", "bandwidth", "hbm")} | {"chips": 1.0}
 
 
 def rounds() -> dict[str, str]:
     """Tokens of a round, and the batch up to which checking is free."""
     tau = lambda **given: significant(eq.tokens_per_round(**given), 3)
-    free = lambda drafted: f"{significant(RUNNING(eq.batch_free, drafted=drafted), 2)}"
+    free = lambda drafted: f"{significant(eq.batch_free(RUNNING, drafted=drafted), 2)}"
     return {
         "tau_4": tau(acceptance=0.8, drafted=4),
         "tau_7": tau(acceptance=0.75, drafted=7),
         "free_1": free(1),
         "free_4": free(4),
         "free_7": free(7),
-        "kink": significant(RUNNING(step.crossing), 2),
-        "context_4": significant(RUNNING(eq.context_free, drafted=4), 2),
+        "kink": significant(step.crossing(RUNNING), 2),
+        "context_4": significant(eq.context_free(RUNNING, drafted=4), 2),
     }
 
 
@@ -50,8 +49,8 @@ def gains() -> dict[str, str]:
     best = {a: simulation.best_drafted(a, EXAMPLE["draft_ratio"]).drafted for a in (0.8, 0.6)}
     gain = {a: eq.speedup_free(acceptance=a, drafted=n, draft_ratio=EXAMPLE["draft_ratio"]) for a, n in best.items()}
     ratio, at_batch = (
-        RUNNING(memory_ratio_of, batch=4000),
-        lambda batch: take(eq.speedup, EXAMPLE, memory_ratio=RUNNING(memory_ratio_of, batch=batch)),
+        memory_ratio_of(RUNNING, batch=4000),
+        lambda batch: eq.speedup(EXAMPLE, memory_ratio=memory_ratio_of(RUNNING, batch=batch)),
     )
     busy, even = eq.speedup_busy(**EXAMPLE), eq.ratio_even(**EXAMPLE)
     return {
@@ -62,9 +61,9 @@ def gains() -> dict[str, str]:
         "busy_4": significant(busy, 2),
         "slower_4": f"{significant(1 / busy, 2)} times",
         "ratio_even": significant(even, 3),
-        "batch_even": significant(RUNNING(eq.batch_even, ratio_even=even), 2),
+        "batch_even": significant(eq.batch_even(RUNNING, ratio_even=even), 2),
         **{
-            f"even_{n}": significant(RUNNING(eq.batch_even, ratio_even=take(eq.ratio_even, EXAMPLE, drafted=n)), 2)
+            f"even_{n}": significant(eq.batch_even(RUNNING, ratio_even=eq.ratio_even(EXAMPLE, drafted=n)), 2)
             for n in (1, 2, 3)
         },
         **{f"bill_{batch}": significant(at_batch(batch), 2) for batch in (2000, 4000, 8000)},
@@ -81,9 +80,7 @@ def steps(row: dict[str, float], digits: int = 3) -> str:
 
 def experts() -> dict[str, str]:
     """What the tokens of a round touch at batch 1."""
-    touched = lambda id, drafted: significant(
-        take(eq.touched_ratio, model(id).symbols("fp8"), batch=1, drafted=drafted), 2
-    )
+    touched = lambda id, drafted: significant(eq.touched_ratio(model(id).symbols("fp8"), batch=1, drafted=drafted), 2)
     [mixtral] = measurement("eagle_acceptance").records(target="Mixtral 8x7B")
     plain, three = (measurement("mtp_by_depth").records(drafted_tokens=n)[0] for n in (0, 3))
     dense = [
@@ -144,7 +141,7 @@ def reality() -> dict[str, str]:
     asked = simulation.tested("added", simulation.lengths(spread=True))[0]
     [v3] = measurement("deepseek_v3_mtp").records()
     wrong = [row.predicted / row.measured - 1 for row in simulation.longer()]
-    free = take(eq.batch_free, one_in(EAGLE), drafted=3)
+    free = eq.batch_free(one_in(EAGLE), drafted=3)
     first, *others = simulation.tested("added")
     ideal = simulation.predicted("slower", 1, first.rows, "H100")
     return {

@@ -13,7 +13,7 @@ from sympy import Max, Min, Sum, Symbol, solve
 
 from blackboard.batching import equations as roofline
 from blackboard.catalogue import measurement, model, system
-from blackboard.formula import Formula, take
+from blackboard.formula import Formula
 from blackboard.notation import symbols
 from blackboard.practice import (
     Choice,
@@ -114,7 +114,7 @@ guess = Estimate(
     unit="sequence",
     within=2.0,
     objective=TIME,
-    answer=lambda v: take(eq.batch_free, v),
+    answer=lambda v: eq.batch_free(v),
     second=lambda v: free_up_to(v, v["drafted"] + 1),
     means=(
         "Below it the multipliers are idle for most of a step, and the guesses use them. A server with more users has"
@@ -122,12 +122,12 @@ guess = Estimate(
     ),
     mistakes=(
         Mistake(
-            lambda v: take(roofline.critical_batch, v),
+            lambda v: roofline.critical_batch(v),
             "That is about where a plain step stops waiting for weights. Here each sequence brings several tokens to"
             " multiply.",
         ),
         Mistake(
-            lambda v: take(roofline.hardware_constant, v) / (v["drafted"] + 1),
+            lambda v: roofline.hardware_constant(v) / (v["drafted"] + 1),
             "For a dense model that would be right. Here all parameters are read, and a token is multiplied by a few of"
             " them only.",
         ),
@@ -142,13 +142,13 @@ guess = Estimate(
     solution=lambda v: [
         Step(
             f"KV left out, a plain step waits for weights up to ${roofline.critical_batch.latex}$ =",
-            take(roofline.critical_batch, v),
+            roofline.critical_batch(v),
             "sequence",
         ),
         Step("The pass multiplies so many tokens of each sequence:", v["drafted"] + 1, "1"),
         Step(
             f"With the cache, whose reading also hides some multiplying, ${eq.batch_free.latex}$ =",
-            take(eq.batch_free, v),
+            eq.batch_free(v),
             "sequence",
         ),
     ],
@@ -258,7 +258,7 @@ passes = Quantity(
     units=WORDS,
     unit="1",
     objective=TOKENS,
-    answer=lambda v: take(eq.acceptance_of, v),
+    answer=lambda v: eq.acceptance_of(v),
     second=lambda v: sum(q * min(1, p / q) for p, q in zip(*v["pair"])),
     means=(
         "The overlap of the two distributions. The draft decides how often a guess passes, and nothing of what the text"
@@ -288,7 +288,7 @@ passes = Quantity(
     ),
     solution=lambda v: [
         Step("Half of what the chances differ by, added up over the tokens:", v["distance"], "1"),
-        Step(f"${eq.acceptance_of.latex}$ =", take(eq.acceptance_of, v), "1"),
+        Step(f"${eq.acceptance_of.latex}$ =", eq.acceptance_of(v), "1"),
     ],
 )
 
@@ -313,7 +313,7 @@ bias = Quantity(
     units=WORDS,
     unit="1",
     objective=EXACT,
-    answer=lambda v: min(v["target_chance"], v["draft_chance"]) + (1 - take(eq.acceptance_of, v)) * v["target_chance"],
+    answer=lambda v: min(v["target_chance"], v["draft_chance"]) + (1 - eq.acceptance_of(v)) * v["target_chance"],
     second=misled,
     means=(
         "Too often: what the draft likes too much stays too likely. The text reads well all the same, so that only a"
@@ -425,14 +425,14 @@ tokens = Quantity(
     unit=A_ROUND,
     asked="token",
     objective=TOKENS,
-    answer=lambda v: take(eq.tokens_per_round, v),
+    answer=lambda v: eq.tokens_per_round(v),
     second=lambda v: places(v["acceptance"], v["drafted"]),
     means=(
         "Never less than one. With more and more guesses it tends to one over the chance of a refusal, and no further."
     ),
     mistakes=(
         Mistake(
-            lambda v: take(eq.tokens_per_round, v) - 1,
+            lambda v: eq.tokens_per_round(v) - 1,
             "Those are the guesses that pass. The target's own token counts too.",
         ),
         Mistake(
@@ -441,7 +441,7 @@ tokens = Quantity(
         ),
         Mistake(lambda v: 1 / (1 - v["acceptance"]), "So many it would be with guesses without end."),
         Mistake(
-            lambda v: take(eq.tokens_per_round, v, drafted=v["drafted"] - 1),
+            lambda v: eq.tokens_per_round(v, drafted=v["drafted"] - 1),
             "One term is missing: the last guess, too, passes now and then.",
         ),
     ),
@@ -449,7 +449,7 @@ tokens = Quantity(
         "The first token is certain. The second comes if the first guess passes, the third if the first two do.",
         "Add up the powers of the chance, from the zeroth on.",
     ),
-    solution=lambda v: [Step(f"${eq.tokens_per_round.latex}$ =", take(eq.tokens_per_round, v), "token")],
+    solution=lambda v: [Step(f"${eq.tokens_per_round.latex}$ =", eq.tokens_per_round(v), "token")],
 )
 
 SOME = tuple({"acceptance": a, "drafted": n} for a, n in ((0.8, 4), (0.6, 1), (0.75, 7), (0.9, 3), (0.35, 2)))
@@ -537,7 +537,7 @@ depth = Quantity(
     unit=A_ROUND,
     asked="token",
     objective=TOKENS,
-    answer=lambda v: take(eq.tokens_per_round, v),
+    answer=lambda v: eq.tokens_per_round(v),
     second=lambda v: places(v["one"] - 1, v["drafted"]),
     means=(
         "Measured were {measured}. Chances fall along a round: one layer makes all the guesses, and from the second on"
@@ -546,7 +546,7 @@ depth = Quantity(
     mistakes=(
         Mistake(lambda v: 1 + v["drafted"] * v["acceptance"], "A guess counts only if all before it have passed."),
         Mistake(
-            lambda v: take(eq.tokens_per_round, v) - 1,
+            lambda v: eq.tokens_per_round(v) - 1,
             "The target's own token is in the measured number, so it belongs in yours.",
         ),
         Mistake(lambda v: DEPTHS[v["drafted"]], "That is what was measured. Asked is what equal chances would give."),
@@ -554,7 +554,7 @@ depth = Quantity(
     hints=("With one guess a pass gives 1 + the chance that it passes.", "Then add up the powers of this chance."),
     solution=lambda v: [
         Step("The guess passes with the chance", v["acceptance"], "1"),
-        Step(f"${eq.tokens_per_round.latex}$ =", take(eq.tokens_per_round, v), "token"),
+        Step(f"${eq.tokens_per_round.latex}$ =", eq.tokens_per_round(v), "token"),
     ],
 )
 
@@ -634,7 +634,7 @@ free_batch = Quantity(
     units=PLAIN,
     unit="sequence",
     objective=TIME,
-    answer=lambda v: take(eq.batch_free, v),
+    answer=lambda v: eq.batch_free(v),
     second=lambda v: free_up_to(v, v["drafted"] + 1),
     means=(
         "In larger batches the guesses have to be paid for in time. A server tuned to its critical batch is there"
@@ -642,24 +642,24 @@ free_batch = Quantity(
     ),
     mistakes=(
         Mistake(
-            lambda v: take(roofline.critical_batch, v) / (v["drafted"] + 1),
+            lambda v: roofline.critical_batch(v) / (v["drafted"] + 1),
             "The cache is missing: it is read for each sequence, and its reading hides some multiplying.",
         ),
         Mistake(
-            lambda v: take(eq.batch_free, v, drafted=v["drafted"] - 1),
+            lambda v: eq.batch_free(v, drafted=v["drafted"] - 1),
             "One token too few: the pass also multiplies the token before the guesses.",
         ),
         Mistake(
-            lambda v: take(roofline.critical_batch, v),
+            lambda v: roofline.critical_batch(v),
             "Up to there a plain step waits for weights, its cache left out. The pass that checks multiplies more"
             " tokens of each sequence.",
         ),
         Mistake(
-            lambda v: take(roofline.crossing, v),
+            lambda v: roofline.crossing(v),
             "Up to there a plain step waits for memory. The pass that checks multiplies more tokens of each sequence.",
         ),
         Mistake(
-            lambda v: take(eq.batch_free, v, flops=2 * v["flops"]),
+            lambda v: eq.batch_free(v, flops=2 * v["flops"]),
             "The FLOP/s count a multiply and an add as two, so each active parameter costs two.",
         ),
     ),
@@ -673,7 +673,7 @@ free_batch = Quantity(
         Step(
             "The weights are read in {n_total} × {bytes_per_param} / {bandwidth}, which hides the rest of so"
             f" many sequences, ${eq.batch_free.latex}$ =",
-            take(eq.batch_free, v),
+            eq.batch_free(v),
             "sequence",
         ),
     ],
@@ -692,7 +692,7 @@ long = Quantity(
     unit="token/sequence",
     asked="token",
     objective=TIME,
-    answer=lambda v: take(eq.context_free, v),
+    answer=lambda v: eq.context_free(v),
     second=lambda v: root(
         lambda L: L * v["kv_bytes_per_token"] / v["bandwidth"] - (v["drafted"] + 1) * 2 * v["n_active"] / v["flops"],
         1.0,
@@ -704,19 +704,19 @@ long = Quantity(
     ),
     mistakes=(
         Mistake(
-            lambda v: take(roofline.balanced_context, v),
+            lambda v: roofline.balanced_context(v),
             "From there on a plain step always waits for memory. The pass multiplies more tokens for the same cache.",
         ),
         Mistake(
-            lambda v: take(eq.context_free, v, drafted=v["drafted"] - 1),
+            lambda v: eq.context_free(v, drafted=v["drafted"] - 1),
             "The pass also multiplies the token before the guesses.",
         ),
         Mistake(
-            lambda v: take(roofline.balanced_context, v) / (v["drafted"] + 1),
+            lambda v: roofline.balanced_context(v) / (v["drafted"] + 1),
             "More to multiply needs more reading to hide behind: a longer context, not a shorter one.",
         ),
         Mistake(
-            lambda v: take(eq.context_free, v) / 2,
+            lambda v: eq.context_free(v) / 2,
             "The FLOP/s count a multiply and an add as two, so each active parameter costs two.",
         ),
     ),
@@ -725,8 +725,8 @@ long = Quantity(
         "If the cache takes longer, no batch makes multiplying the slower part.",
     ),
     solution=lambda v: [
-        Step(f"For a plain step, ${roofline.balanced_context.latex}$ =", take(roofline.balanced_context, v), "token"),
-        Step(f"For the pass, ${eq.context_free.latex}$ =", take(eq.context_free, v), "token"),
+        Step(f"For a plain step, ${roofline.balanced_context.latex}$ =", roofline.balanced_context(v), "token"),
+        Step(f"For the pass, ${eq.context_free.latex}$ =", eq.context_free(v), "token"),
     ],
 )
 
@@ -745,7 +745,7 @@ room = Estimate(
     unit="1",
     within=2.0,
     objective=TIME,
-    answer=lambda v: take(memory_ratio_of, v),
+    answer=lambda v: memory_ratio_of(v),
     second=lambda v: passing(v, v["batch"], 1)[1] / passing(v, v["batch"], 1)[0],
     means=(
         "Far more than any draft can guess well. In small batches what limits speculation is the draft, not the"
@@ -753,12 +753,10 @@ room = Estimate(
     ),
     mistakes=(
         Mistake(
-            lambda v: take(memory_ratio_of, v, n_total=v["n_active"]),
+            lambda v: memory_ratio_of(v, n_total=v["n_active"]),
             "All parameters are read, and only the active ones are multiplied. That leaves more time.",
         ),
-        Mistake(
-            lambda v: take(memory_ratio_of, v) * v["batch"], "That is for the whole pass. Share it among the sequences."
-        ),
+        Mistake(lambda v: memory_ratio_of(v) * v["batch"], "That is for the whole pass. Share it among the sequences."),
         Mistake(
             lambda v: 1.0,
             "That would be a step that waits for the multipliers. Compare the times to read and to multiply.",
@@ -771,7 +769,7 @@ room = Estimate(
     solution=lambda v: [
         Step("A plain step reads for", passing(v, v["batch"], 1)[1], "s"),
         Step("and multiplies for", passing(v, v["batch"], 1)[0], "s"),
-        Step("so it could multiply so many times as much:", take(memory_ratio_of, v), "1"),
+        Step("so it could multiply so many times as much:", memory_ratio_of(v), "1"),
     ],
 )
 
@@ -820,7 +818,7 @@ round_time = Quantity(
     unit="s",
     asked="ms",
     objective=TIME,
-    answer=lambda v: take(eq.round_time, v, t_draft=take(eq.draft_time, v)),
+    answer=lambda v: eq.round_time(v, t_draft=eq.draft_time(v)),
     second=one_by_one,
     means=(
         "Drafting is a good part of it: the small model, too, waits for memory, once for every guess. Many drafts are"
@@ -828,24 +826,24 @@ round_time = Quantity(
     ),
     mistakes=(
         Mistake(
-            lambda v: take(eq.round_time, v, t_draft=take(eq.draft_time, v), drafted=1),
+            lambda v: eq.round_time(v, t_draft=eq.draft_time(v), drafted=1),
             "The draft needs its own last guess for the next one: it runs once for every guess.",
         ),
         Mistake(
-            lambda v: take(eq.round_time, v, t_draft=take(eq.draft_time, v)) + take(eq.draft_time, v),
+            lambda v: eq.round_time(v, t_draft=eq.draft_time(v)) + eq.draft_time(v),
             "One step of the draft too many: nothing is guessed after the last guess.",
         ),
-        Mistake(lambda v: take(eq.verify_time, v), "That is the checking alone. Drafting takes time too."),
+        Mistake(lambda v: eq.verify_time(v), "That is the checking alone. Drafting takes time too."),
         Mistake(
-            lambda v: v["drafted"] * take(eq.draft_time, v) + (v["drafted"] + 1) * take(roofline.memory_time, v),
+            lambda v: v["drafted"] * eq.draft_time(v) + (v["drafted"] + 1) * roofline.memory_time(v),
             "All tokens are checked in one pass: weights and cache are read once for them.",
         ),
         Mistake(
-            lambda v: take(eq.round_time, v, t_draft=take(eq.draft_time, v, draft_kv=0)),
+            lambda v: eq.round_time(v, t_draft=eq.draft_time(v, draft_kv=0)),
             "The draft's cache is missing. It reads its own, in each of its steps.",
         ),
         Mistake(
-            lambda v: take(eq.round_time, v, t_draft=take(eq.draft_time, v), kv_bytes_per_token=0),
+            lambda v: eq.round_time(v, t_draft=eq.draft_time(v), kv_bytes_per_token=0),
             "The target's cache is missing.",
         ),
     ),
@@ -857,9 +855,9 @@ round_time = Quantity(
         ),
     ),
     solution=lambda v: [
-        Step("A step of the draft takes", take(eq.draft_time, v), "s"),
-        Step("the pass that checks", take(eq.verify_time, v), "s"),
-        Step("and the round", take(eq.round_time, v, t_draft=take(eq.draft_time, v)), "s"),
+        Step("A step of the draft takes", eq.draft_time(v), "s"),
+        Step("the pass that checks", eq.verify_time(v), "s"),
+        Step("and the round", eq.round_time(v, t_draft=eq.draft_time(v)), "s"),
     ],
 )
 
@@ -943,7 +941,7 @@ experts = Quantity(
     units={"net_name": ""},
     unit="1",
     objective=TIME,
-    answer=lambda v: take(eq.touched_ratio, v),
+    answer=lambda v: eq.touched_ratio(v),
     second=by_hand,
     means=(
         "At batch 1 this pass waits for memory and is not free. In a batch that touches every expert anyway, the"
@@ -963,7 +961,7 @@ experts = Quantity(
             "Those are the experts alone. What serves every token is read in both, once.",
         ),
         Mistake(
-            lambda v: take(eq.touched_ratio, v, drafted=v["drafted"] - 1),
+            lambda v: eq.touched_ratio(v, drafted=v["drafted"] - 1),
             "The token before the guesses chooses experts too.",
         ),
     ),
@@ -974,7 +972,7 @@ experts = Quantity(
     solution=lambda v: [
         Step("The first token leaves out", v["n_total"] - v["n_active"], "parameter"),
         Step("of which the others leave out the share", (1 - v["top_k"] / v["experts"]) ** v["drafted"], "1"),
-        Step("Read, over the active parameters:", take(eq.touched_ratio, v), "1"),
+        Step("Read, over the active parameters:", eq.touched_ratio(v), "1"),
     ],
 )
 
@@ -990,13 +988,13 @@ def gain(chance: float, guesses: int, share: float) -> float:
 
 def best_count(values: Values) -> int:
     """The best number of guesses, by trying them all."""
-    return max(range(1, MOST), key=lambda n: take(eq.speedup_free, values, drafted=n))
+    return max(range(1, MOST), key=lambda n: eq.speedup_free(values, drafted=n))
 
 
 def while_it_pays(values: Values) -> int:
     """The same, by adding guesses as long as the next one brings more for its time than the round so far."""
     n = 0
-    while take(eq.next_tokens, values, drafted=n) / values["draft_ratio"] > gain(
+    while eq.next_tokens(values, drafted=n) / values["draft_ratio"] > gain(
         values["acceptance"], n, values["draft_ratio"]
     ):
         n += 1
@@ -1036,9 +1034,9 @@ best_number = Whole(
         "One more guess pays while the chance that all pass, over the draft's share, is above the gain so far.",
     ),
     solution=lambda v: [
-        Step("One fewer gains", take(eq.speedup_free, v, drafted=max(1, best_count(v) - 1)), "1"),
-        Step("one more", take(eq.speedup_free, v, drafted=best_count(v) + 1), "1"),
-        Step("the best", take(eq.speedup_free, v, drafted=best_count(v)), "1"),
+        Step("One fewer gains", eq.speedup_free(v, drafted=max(1, best_count(v) - 1)), "1"),
+        Step("one more", eq.speedup_free(v, drafted=best_count(v) + 1), "1"),
+        Step("the best", eq.speedup_free(v, drafted=best_count(v)), "1"),
         Step("and that is with so many:", best_count(v), "1"),
     ],
 )
@@ -1051,7 +1049,7 @@ UP_TO_FOUR = Formula(
     "1",
     "the best gain with none to four guesses, where checking is free",
     register=False,
-    where=eq.speedup_free._where,
+    where=eq.speedup_free.where,
 )
 spelt = lambda n: sum(acceptance**i for i in range(n + 1)) / (1 + n * draft_ratio)
 
@@ -1369,25 +1367,25 @@ busy = Quantity(
     unit="1",
     tolerance=0.01,
     objective=LOAD,
-    answer=lambda v: take(eq.speedup_busy, v),
+    answer=lambda v: eq.speedup_busy(v),
     second=lambda v: places(v["acceptance"], v["drafted"]) / sum([1 + v["draft_ratio"]] * v["drafted"] + [1]),
     means="Less than without. Engines switch speculation off at high load, or draft fewer tokens.",
     mistakes=(
         Mistake(
-            lambda v: take(eq.speedup_free, v),
+            lambda v: eq.speedup_free(v),
             "That holds where checking is free. Here multiplying binds, and it grows with every token of the pass.",
         ),
         Mistake(
-            lambda v: 1 / take(eq.speedup_busy, v),
+            lambda v: 1 / eq.speedup_busy(v),
             "So many times as long a token takes. Asked are the tokens per second.",
         ),
-        Mistake(lambda v: take(eq.speedup_busy, v, draft_ratio=0), "Drafting takes time too."),
+        Mistake(lambda v: eq.speedup_busy(v, draft_ratio=0), "Drafting takes time too."),
         Mistake(
-            lambda v: take(eq.tokens_per_round, v),
+            lambda v: eq.tokens_per_round(v),
             "Those are the tokens of a round. Divide by its time in plain steps.",
         ),
         Mistake(
-            lambda v: take(eq.tokens_per_round, v) / (v["drafted"] * (1 + v["draft_ratio"])),
+            lambda v: eq.tokens_per_round(v) / (v["drafted"] * (1 + v["draft_ratio"])),
             "The pass multiplies one token more than the guesses.",
         ),
     ),
@@ -1396,9 +1394,9 @@ busy = Quantity(
         "Tokens of a round, over this and the steps of the draft.",
     ),
     solution=lambda v: [
-        Step(f"Tokens of a round, ${eq.tokens_per_round.latex}$ =", take(eq.tokens_per_round, v), "token"),
+        Step(f"Tokens of a round, ${eq.tokens_per_round.latex}$ =", eq.tokens_per_round(v), "token"),
         Step("Its time in plain steps:", v["drafted"] * v["draft_ratio"] + v["drafted"] + 1, "1"),
-        Step("The quotient:", take(eq.speedup_busy, v), "1"),
+        Step("The quotient:", eq.speedup_busy(v), "1"),
     ],
 )
 
@@ -1460,10 +1458,10 @@ even = Expression(
 def with_even(values: Values) -> Values:
     """The drawn case, and the ratio at which nothing is gained."""
     known = values | served(values)
-    one = known | {"drafted": 1, "ratio_even": take(eq.ratio_even, known, drafted=1)}
+    one = known | {"drafted": 1, "ratio_even": eq.ratio_even(known, drafted=1)}
     return served(values) | {
-        "ratio_even": take(eq.ratio_even, known),
-        "last": f"{significant(take(eq.batch_even, one), 2)}",
+        "ratio_even": eq.ratio_even(known),
+        "last": f"{significant(eq.batch_even(one), 2)}",
     }
 
 
@@ -1501,7 +1499,7 @@ threshold = Quantity(
     units=PLAIN | {"last": ""},
     unit="sequence",
     objective=LOAD,
-    answer=lambda v: take(eq.batch_even, v),
+    answer=lambda v: eq.batch_even(v),
     second=loses,
     means=(
         "That is where {drafted} guesses stop gaining, and no switch for all speculation: one guess gains up to a batch"
@@ -1509,19 +1507,19 @@ threshold = Quantity(
     ),
     mistakes=(
         Mistake(
-            lambda v: take(eq.batch_free, v),
+            lambda v: eq.batch_free(v),
             "There checking stops being free. From there on the gain falls, but something is gained still.",
         ),
         Mistake(
-            lambda v: take(roofline.critical_batch, v) / v["ratio_even"],
+            lambda v: roofline.critical_batch(v) / v["ratio_even"],
             "The cache is missing: reading it hides some multiplying.",
         ),
         Mistake(
-            lambda v: take(roofline.crossing, v),
+            lambda v: roofline.crossing(v),
             "Up to there a plain step waits for memory. Speculation has become slower before.",
         ),
         Mistake(
-            lambda v: take(eq.batch_even, v, ratio_even=take(eq.ratio_even, v, draft_ratio=0)),
+            lambda v: eq.batch_even(v, ratio_even=eq.ratio_even(v, draft_ratio=0)),
             "Drafting is forgotten. It takes some of the gain.",
         ),
     ),
@@ -1537,18 +1535,18 @@ threshold = Quantity(
         Step(f"Neither gain nor loss is at ${eq.ratio_even.latex}$ =", v["ratio_even"], "1"),
         Step(
             "Of this, the cache gives context over balanced context,"
-            f" {v['context'] / take(roofline.balanced_context, v):.3g}; the weights must give the rest:",
-            take(eq.batch_even, v),
+            f" {v['context'] / roofline.balanced_context(v):.3g}; the weights must give the rest:",
+            eq.batch_even(v),
             "sequence",
         ),
     ],
 )
 
 MARKS = {  # batches, by formula and by search
-    "a": (take(roofline.crossing, RACK), lambda: free_up_to(RACK, 1)),
-    "b": (take(eq.batch_free, RACK, drafted=4), lambda: free_up_to(RACK, 5)),
-    "c": (take(eq.batch_even, RACK, ratio_even=eq.ratio_even(**FOUR)), lambda: loses(RACK | FOUR)),
-    "d": (take(eq.batch_free, RACK, drafted=7), lambda: free_up_to(RACK, 8)),
+    "a": (roofline.crossing(RACK), lambda: free_up_to(RACK, 1)),
+    "b": (eq.batch_free(RACK, drafted=4), lambda: free_up_to(RACK, 5)),
+    "c": (eq.batch_even(RACK, ratio_even=eq.ratio_even(**FOUR)), lambda: loses(RACK | FOUR)),
+    "d": (eq.batch_free(RACK, drafted=7), lambda: free_up_to(RACK, 8)),
 }
 
 walk = Ordering(
@@ -1704,14 +1702,14 @@ round_steps = Quantity(
     unit="1",
     tolerance=0.01,
     objective=REPORT,
-    answer=lambda v: take(eq.round_steps, v),
+    answer=lambda v: eq.round_steps(v),
     second=lambda v: root(lambda steps: v["spec_speedup"] - v["tokens_per_round"] / steps, 1e-3, 1e3),
     means=(
         "Little above one, drafting and checking are nearly free. About two and more, something is paid for: a slow"
         " draft, experts that are read for the guesses, or overheads."
     ),
     mistakes=(
-        Mistake(lambda v: 1 / take(eq.round_steps, v), "Upside down: so many rounds fit into a step."),
+        Mistake(lambda v: 1 / eq.round_steps(v), "Upside down: so many rounds fit into a step."),
         Mistake(
             lambda v: v["tokens_per_round"] * v["spec_speedup"],
             "If a round took so long, it would not be faster. Tokens over time is the speed.",
@@ -1726,7 +1724,7 @@ round_steps = Quantity(
         ),
     ),
     hints=("A plain step makes one token in one step. A round makes more tokens in how many steps?",),
-    solution=lambda v: [Step("The tokens of a round over the speed-up:", take(eq.round_steps, v), "1")],
+    solution=lambda v: [Step("The tokens of a round over the speed-up:", eq.round_steps(v), "1")],
 )
 
 [SPIRE] = measurement("spire_multipliers").records(draft="SPIRe")
@@ -1873,7 +1871,7 @@ saved = Quantity(
     asked="%",
     tolerance=0.01,
     objective=REPORT,
-    answer=lambda v: take(eq.saving, v),
+    answer=lambda v: eq.saving(v),
     second=lambda v: (v["serving_cost"] - v["serving_cost"] / v["spec_speedup"] - v["draft_cost"]) / v["serving_cost"],
     means=(
         "If the gain held at every hour. At night the batch is small and the gain large, at noon the other way round; a"
@@ -1892,7 +1890,7 @@ saved = Quantity(
             lambda v: v["spec_speedup"] - 1, "So much faster it is. Time, and with it the rent, falls by another share."
         ),
         Mistake(
-            lambda v: take(eq.saving, v) / 100,
+            lambda v: eq.saving(v) / 100,
             "That is the fraction; percent is a hundred times it. Type the percentage.",
         ),
     ),
@@ -1903,7 +1901,7 @@ saved = Quantity(
     solution=lambda v: [
         Step("Serving now costs", v["serving_cost"] / v["spec_speedup"], "USD"),
         Step("and with the training", v["serving_cost"] / v["spec_speedup"] + v["draft_cost"], "USD"),
-        Step(f"${eq.saving.latex}$, in percent", 100 * take(eq.saving, v), "%"),
+        Step(f"${eq.saving.latex}$, in percent", 100 * eq.saving(v), "%"),
     ],
 )
 

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 from blackboard.batching.equations import critical_batch
 from blackboard.catalogue import chip, measurement, model
-from blackboard.formula import take
 from blackboard.speculation import equations as eq
 from blackboard.speculation.distributions import draw, ngrams, overlap, speculate
 
@@ -297,7 +296,7 @@ def critical(gpu: str) -> float:
     """Sequences at which multiplying takes as long as reading the target's weights, at the peak of both."""
     rates = {"H100": "h100-sxm", "A100": "a100-80gb"}
     known = RTX_3090 if gpu == "RTX 3090" else chip(rates[gpu]).symbols("bf16")
-    return take(critical_batch, model(TARGET).symbols("bf16") | known)
+    return critical_batch(model(TARGET).symbols("bf16") | known)
 
 
 def _slower(batch: float, rows: Rows, gpu: str, share: float) -> float:
