@@ -21,12 +21,18 @@ FIRST = "```{code-cell}\nimport tiny\nprint('the number is', tiny.NUMBER)\n```\n
 LESSON = HEAD + "# Tiny\n\n" + FIRST + "```{code-cell}\ntiny.NUMBER\n```\n"
 TOC = "format: jb-book\nroot: book/index\nparts:\n  - caption: Lessons\n    chapters:\n      - file: book/tiny\n"
 PROBLEM = """
-from blackboard.practice import Choice, Mistake
+from blackboard.problem import Choice, right, wrong
 
-ASK = "Which word is in the hint of {n}?"
-PROBLEMS = (Choice("word", "A word", "easy", ASK, "a", lambda v: "a", "It is.", ("The hint says saffron.",),
-                   lambda v: SOLUTION, draw={"n": (1, 2)}, options={"a": "this", "b": "that"},
-                   mistakes=(Mistake("b", "Not that."),)),)
+word = Choice(
+    "A word",
+    level="easy",
+    objective="find a word",
+    statement="Which word is in the hint of {n}?",
+    parameters={"n": (1, 2)},
+    options=[right("this", "It is."), wrong("that", "Not that.")],
+    hints=("The hint says saffron.",),
+    solution=lambda values: SOLUTION,
+)
 SOLUTION = ()
 """
 

@@ -28,6 +28,7 @@ CORE = [  # each may import those before it
     "derivation",
     "answers",
     "panel",
+    "problem",
     "practice",
     "explorable",
     "marks",
@@ -189,7 +190,7 @@ class Refuse:
 sys.meta_path.insert(0, Refuse())
 import blackboard.units, blackboard.notation, blackboard.formula, blackboard.catalogue, blackboard.practice
 from blackboard.case import RUNNING
-assert 0 < RUNNING(blackboard.formula.formulas["batching.step_time"], batch=100) < 1
+assert 0 < blackboard.formula.formulas["batching.step_time"](RUNNING, batch=100) < 1
 for lesson in %r:
     problems = blackboard.practice.problems(lesson)
     for view in problems:

@@ -19,7 +19,8 @@ from blackboard import notation
 from blackboard.case import RUNNING
 from blackboard.catalogue import model, system
 from blackboard.formula import formulas
-from blackboard.practice import PAGE_DRAWS, problems
+from blackboard.practice import problems
+from blackboard.problem import PAGE_DRAWS
 
 # For each explorable a list of settings of its controls, every one tried from where the controls start.
 MOVE = """async (asked) => {
@@ -271,12 +272,22 @@ def test_answer_boxes_on_the_page(lesson):
 
 def typed(problem, right: bool) -> str:
     """A right answer, or one with the first misconception, as one would type it."""
-    values, mistake = problem.values(), problem.mistakes[0].wrong
+    values = problem.values()
     if problem.kind in ("quantity", "estimate"):
-        return f"{(problem.expected(values) if right else mistake(values)) / problem.scale:.6g}"
+        return (
+            f"{(problem.expected(values) if right else next(iter(problem.wrong_answers(values)))) / problem.scale:.6g}"
+        )
     if problem.kind == "expression":
-        return str(problem.formula.expr if right else mistake).replace("Max", "max").replace("Min", "min")
-    return problem.expected(values) if right else mistake
+        return (
+            str(problem.formula.expr if right else next(iter(problem.misconceptions)))
+            .replace("Max", "max")
+            .replace("Min", "min")
+        )
+    if right:
+        return problem.expected(values)
+    if problem.kind == "choice":
+        return next(letter for letter, option in problem.lettered.items() if not option.is_right)
+    return next(iter(problem.misconceptions))
 
 
 def answers_typed(problem):
@@ -319,7 +330,7 @@ def test_every_problem_is_worked_wrong_and_right(lesson, problem):
     told, texts = lesson.worked[problem.id], answers_typed(problem)
     assert told["verdicts"] == ["misconception", "right"][: len(texts)]
     assert "That was the last" in told["hinted"] and (texts or "exercise notebook" in told["hinted"])
-    assert told["steps"] == len(problem.solution(problem.values()))
+    assert told["steps"] == len(problem.steps(problem.values()))
     assert "\\" not in told["solution"], "mathematics is left unset"
 
 

@@ -12,7 +12,8 @@ import pytest
 
 from blackboard import answers, notation
 from blackboard.panel import script
-from blackboard.practice import PAGE_DRAWS, Choice, Expression, Function, ProblemSet, Quantity, lessons, problems
+from blackboard.practice import ProblemSet, lessons, problems
+from blackboard.problem import PAGE_DRAWS, Choice, Expression, Function, Quantity
 
 SCRIPT = Path(__file__).resolve().parent.parent / "book" / "_static" / "practice.js"
 ALL = [pytest.param(lesson, v.problem, id=f"{lesson}-{v.problem.id}") for lesson in lessons() for v in problems(lesson)]
@@ -106,7 +107,7 @@ def answers_for(problem, values):
     rng = random.Random(problem.id)
     if isinstance(problem, Quantity):
         right = problem.expected(values)
-        wrong = [m.wrong(values) for m in problem.mistakes]
+        wrong = list(problem.wrong_answers(values))
         scales = [
             1,
             1.01,
@@ -132,7 +133,7 @@ def answers_for(problem, values):
             + [f"{right / problem.scale:,.3f}", f"about {right:.6e} "]
         )
     if isinstance(problem, Expression):
-        wrong = [str(m.wrong) for m in problem.mistakes]
+        wrong = [str(rule) for rule in problem.misconceptions]
         letters = {n: notation.letter(n) for n in problem.names}
         board = lambda text: re.sub(r"[a-z_]+", lambda m: letters.get(m[0], m[0]), text.replace("Max", "max"))
         right = str(problem.formula.expr)
@@ -142,11 +143,21 @@ def answers_for(problem, values):
             + rng.choice(list(letters.values()))
             for _ in range(60)
         ]
-        return [right, board(right), f"3*({right})", f"({right})^2", f"x = {right}", *map(board, wrong), *wrong, *made]
+        return [
+            right,
+            board(right),
+            f"3*({right})",
+            f"1000*({right})",
+            f"({right})^2",
+            f"x = {right}",
+            *map(board, wrong),
+            *wrong,
+            *made,
+        ]
     return (
-        list(problem.options)
+        list(problem.lettered)
         if isinstance(problem, Choice)
-        else ["".join(rng.sample(sorted(problem.items), len(problem.items))) for _ in range(40)]
+        else ["".join(rng.sample(problem.letters, len(problem.letters))) for _ in range(40)]
     )
 
 

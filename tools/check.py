@@ -10,7 +10,12 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-LINT = [["ruff", "check"], ["ruff", "format", "--check", "lib", "tests", "tools"]]
+PROBLEMS = map(str, sorted((ROOT / "lib").glob("blackboard/**/problems.py")))  # a text is one line there
+LINT = [
+    ["ruff", "check"],
+    ["ruff", "format", "--check", "lib", "tests", "tools"],
+    ["ruff", "format", "--check", "--line-length=320", *PROBLEMS],
+]
 TYPES = ["mypy"]
 TESTS = ["pytest", "--numprocesses=logical", "--maxprocesses=4", "-m", "not site and not notebook and not slow"]
 

@@ -46,8 +46,8 @@ MUTATIONS = [  # (file, what stands there once, what is put in its place)
         "key and len(key) > 3 and key in text.lower()",
         "key and len(key) > 3 and key not in text.lower()",
     ),
-    (LIB + "practice.py", "out += [(8.0, bits), (1 / 8, bits)]", "out += [(8.0, bits)]"),
-    (LIB + "practice.py", "return 2.5 * self.tolerance", "return 0.5 * self.tolerance"),
+    (LIB + "problem.py", "out += [(8.0, bits), (1 / 8, bits)]", "out += [(8.0, bits)]"),
+    (LIB + "problem.py", "return 2.5 * self.tolerance", "return 0.5 * self.tolerance"),
     (LIB + "panel.py", 'if view.problem.kind == "function"', 'if view.problem.kind == "choice"'),
     (LIB + "explorable.py", "if not (title.strip() and alt.strip())", "if not (title.strip() or alt.strip())"),
     (LIB + "menus.py", "n_total / n_active", "n_active / n_total"),
@@ -97,8 +97,8 @@ MUTATIONS = [  # (file, what stands there once, what is put in its place)
     ),
     (
         LIB + "overtraining/problems.py",
-        "lambda v: abs(take(eq.rising_share, v) - 0.5)",
-        "lambda v: take(eq.rising_share, v)",
+        "Abs(eq.rising_share - 0.5)",
+        "eq.rising_share",
     ),
     (LIB + "overtraining/simulation.py", "if layer or learn_embedding:", "if layer:"),
     (

@@ -262,7 +262,7 @@ def option(given: Any, options: Mapping[str, str]) -> str:
     return key
 
 
-def order(given: Any, items: Mapping[str, str]) -> str:
+def order(given: Any, items: str) -> str:
     """An order of keys as one string: from "b a c", "b, a, c", "b > a > c", "bac" or a list of keys."""
     if type(given) in (list, tuple) and len(given) <= 20 and all(type(x) is str and len(x) < 9 for x in given):
         given = " ".join(given)

@@ -93,14 +93,6 @@ def _efficiencies(calibration: Calibration | Mapping[str, Any]) -> Mapping[str, 
     return calibration.values if isinstance(calibration, Calibration) else calibration
 
 
-def _constants() -> dict[sympy.Symbol, sympy.Integer]:
-    return {
-        notation.symbol(row.name): sympy.Integer(row.value)
-        for row in notation.table().values()
-        if row.kind == "constant"
-    }
-
-
 # --- units ---------------------------------------------------------------------------------------------------------
 
 
@@ -357,7 +349,7 @@ class Formula:
         self.name, self.says, self.assumes, self.source = name, says, tuple(assumes), source
         self.symbol, self.unit, self.typed = notation.symbol(symbol), unit, sympy.sympify(expr)
         self.terms = Terms(terms or {})
-        self.where = tuple(condition.xreplace(_constants()) for condition in where)  # conditions a <= b
+        self.where = tuple(condition.xreplace(notation.constants()) for condition in where)  # conditions a <= b
         self._solved: dict[str, Formula] = {}
         self._check_units()
         if register:
@@ -376,7 +368,7 @@ class Formula:
     @cached_property
     def calibrated(self) -> sympy.Expr:
         """The expression with its efficiencies and overheads, the constants of the law filled in."""
-        return self.typed.xreplace(_constants())
+        return self.typed.xreplace(notation.constants())
 
     @cached_property
     def expr(self) -> sympy.Expr:
@@ -449,6 +441,28 @@ class Formula:
                 raise UnknownSymbol(f"{self.name} has no symbol {name!r}; it takes: {', '.join(known)}")
         found = gather((_calibrations(), *sources, _efficiencies(calibration)), precision) | values
         return BoundFormula(self, {name: _number(name, value) for name, value in found.items() if name in known})
+
+    def at(self, **values: Any) -> sympy.Expr:
+        """The ideal expression with other values, expressions or formulas in place of some symbols."""
+        return self.expr.xreplace({notation.symbol(name): sympy.sympify(value) for name, value in values.items()})
+
+    def _sympy_(self) -> sympy.Expr:
+        return self.expr
+
+    @property
+    def free_symbols(self) -> set[sympy.Symbol]:
+        """The symbols that a call must give."""
+        return self.expr.free_symbols
+
+    # arithmetic with formulas gives SymPy expressions
+    __add__ = __radd__ = lambda self, other: self.expr + other
+    __mul__ = __rmul__ = lambda self, other: self.expr * other
+    __sub__ = lambda self, other: self.expr - other
+    __rsub__ = lambda self, other: other - self.expr
+    __truediv__ = lambda self, other: self.expr / other
+    __rtruediv__ = lambda self, other: other / self.expr
+    __pow__ = lambda self, other: self.expr**other
+    __neg__ = lambda self: -self.expr
 
     def holds(self, **values: float) -> bool:
         """Whether the formula's conditions between its symbols are met by these numbers."""

@@ -795,6 +795,13 @@ def symbol(name: str) -> sympy.Symbol:
     return sympy.Symbol(lookup(name).name, positive=True)
 
 
+@cache
+def constants() -> Mapping[sympy.Symbol, sympy.Integer]:
+    """The constants of the law by symbol: one new token, two FLOPs for each multiply-add."""
+    rows = [row for row in table().values() if row.kind == "constant"]
+    return MappingProxyType({symbol(row.name): sympy.Integer(row.value) for row in rows})
+
+
 def symbols(names: str) -> tuple[sympy.Symbol, ...]:
     """Several at once: symbols("batch context")."""
     return tuple(map(symbol, names.split()))

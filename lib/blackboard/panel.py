@@ -37,13 +37,8 @@ def script(problems) -> str:
 
 
 def _listed(view) -> str:
-    rows = getattr(view.problem, "options", None) or getattr(view.problem, "items", None) or {}
-    filled = {key: markup(view.problem.fill(text, view._values)) for key, text in rows.items()}
-    return (
-        f'<ul class="practice-options">{"".join(f"<li><b>{k})</b> {t}</li>" for k, t in filled.items())}</ul>'
-        if rows
-        else ""
-    )
+    listed = "".join(f"<li><b>{letter})</b> {markup(text)}</li>" for letter, text in view.texts.items())
+    return f'<ul class="practice-options">{listed}</ul>' if listed else ""
 
 
 def digits(number: float) -> float:

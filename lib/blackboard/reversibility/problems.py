@@ -7,26 +7,29 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from itertools import product
-from math import log, tanh
 from math import sqrt as root
+from math import tanh
 
+import sympy
 from sympy import Eq, diff, solve, sqrt
 
 from blackboard.catalogue import measurement, model, source, system
 from blackboard.formula import Formula
 from blackboard.notation import symbols
-from blackboard.practice import (
+from blackboard.problem import (
     Band,
     Choice,
     Estimate,
     Expression,
     Function,
-    Mistake,
     Ordering,
     Quantity,
     Step,
     Values,
     Whole,
+    right,
+    v,
+    wrong,
 )
 from blackboard.reversibility import equations as eq
 from blackboard.reversibility.equations import KEPT
@@ -39,7 +42,7 @@ ANALOGY = "Say where the likeness of ciphers and networks holds and where it fai
 
 BF16 = 2.0  # bytes
 GiB = 2.0**30
-left, right = symbols("left right")
+left_half, right_half = symbols("left right")
 
 
 def shaped(values: Values) -> Values:
@@ -74,52 +77,34 @@ def filling(values: Values) -> float:
     return values["n_total"] * 2 / each
 
 
-SMALL = (
-    "Only what passes from layer to layer is counted there. Within a layer the backward pass needs the inputs of every"
-    " matrix product, and more."
-)
+SMALL = "Only what passes from layer to layer is counted there. Within a layer the backward pass needs the inputs of every matrix product, and more."
 
 guess = Estimate(
-    id="guess",
-    title="A guess before you read",
+    "A guess before you read",
     level="easy",
-    ask=(
-        "{net_name} has {n_total}, stored in two bytes each; it is {depth} layers deep, and a token is a vector of"
-        " {wide} values. In training the forward pass keeps of every token what the backward pass will need, mostly in"
-        " two bytes a value; attention scores are not kept. After how many tokens does this take as much memory as the"
-        " weights? Guess: within a factor of 2.5 counts."
-    ),
-    draw={"net": ("gpt-3-175b", "bloom-176b")},
-    derive=trained,
+    objective=KEEP,
     unit="token",
     within=2.5,
-    objective=KEEP,
-    answer=lambda v: v["weights"] / eq.stored(v),
-    second=filling,
-    means=(
-        "A few sequences are enough, and a training batch has millions of tokens. What is kept for the backward pass"
-        " can be the largest part of the memory."
-    ),
-    mistakes=(
-        Mistake(lambda v: v["weights"] / (v["depth"] * v["stream_bytes"]), SMALL),
-        Mistake(
-            lambda v: v["weights"] / v["layer_bytes"],
-            "That is one layer. Each layer keeps its own, until the backward pass comes back to it.",
-        ),
-    ),
+    statement="{net_name} has {n_total}, stored in two bytes each; it is {depth} layers deep, and a token is a vector of {wide} values. In training the forward pass keeps of every token what the backward pass will need, mostly in two bytes a value; attention scores are not kept. After how many tokens does this take as much memory as the weights? Guess: within a factor of 2.5 counts.",
+    parameters={"net": ("gpt-3-175b", "bloom-176b")},
+    derived=trained,
+    answer=v.weights / eq.stored,
+    independent_check=filling,
+    misconceptions={
+        v.weights / (v.depth * v.stream_bytes): SMALL,
+        v.weights / v.layer_bytes: "That is one layer. Each layer keeps its own, until the backward pass comes back to it.",
+    },
+    explanation="A few sequences are enough, and a training batch has millions of tokens. What is kept for the backward pass can be the largest part of the memory.",
     hints=(
-        (
-            "How many vectors does one layer keep of a token? Think of what goes into each matrix product, each"
-            " non-linearity, each norm."
-        ),
+        "How many vectors does one layer keep of a token? Think of what goes into each matrix product, each non-linearity, each norm.",
         "For a layer of this kind {kept} bytes for each of the vector's values have been counted.",
     ),
-    solution=lambda v: [
-        Step("A layer keeps {kept} bytes for each value of a token's vector:", v["layer_bytes"], "byte"),
-        Step(f"All layers, ${eq.stored.latex}$ =", eq.stored(v), "byte"),
-        Step("The weights are", v["weights"], "byte"),
-        Step("and are matched by", v["weights"] / eq.stored(v), "token"),
-    ],
+    solution=(
+        Step("A layer keeps {kept} bytes for each value of a token's vector:", v.layer_bytes, "byte"),
+        Step(f"All layers, ${eq.stored.latex}$ =", eq.stored, "byte"),
+        Step("The weights are", v.weights, "byte"),
+        "and are matched by",
+    ),
 )
 
 # --- undoing a round -------------------------------------------------------------------------------------------------
@@ -172,54 +157,38 @@ class Modular(Whole):
         whole = values["u"] - values["v"] ** 2 - values["add"]  # worked without a modulus
         wound = sorted({right - MODULUS, right + MODULUS, whole} - {right})
         says = "Modulo 16 that is right. Add 16, or take it away, until it lies between 0 and 15."
-        return (
-            told
-            + [Band(float(x), float(x), "close", says) for x in wound]
-            + [Band(0.0, MODULUS - 1.0, near.kind, near.message)]
-        )
+        return told + [Band(float(x), float(x), "close", says) for x in wound] + [Band(0.0, MODULUS - 1.0, near.kind, near.message)]
 
 
 invert = Modular(
-    id="invert",
-    title="Undo a round by hand",
+    "Undo a round by hand",
     level="easy",
-    ask=(
-        "A toy cipher works on two numbers from 0 to 15 and computes modulo 16. Its round turns (x, y) into (y + f(x),"
-        " x) with f(x) = x² + {add}. Out came ({u}, {v}). What was y? Answer from 0 to 15."
-    ),
-    draw={"block": BLOCKS},
-    derive=came_out,
-    units={"u": "", "v": ""},
-    unit="1",
     objective=FEISTEL,
+    unit="1",
+    statement="A toy cipher works on two numbers from 0 to 15 and computes modulo 16. Its round turns (x, y) into (y + f(x), x) with f(x) = x² + {add}. Out came ({u}, {v}). What was y? Answer from 0 to 15.",
+    parameters={"block": BLOCKS},
+    derived=came_out,
+    units={"u": "", "v": ""},
     answer=lambda v: (v["u"] - squared(v["v"], v["add"])) % MODULUS,
-    second=lambda v: next(
-        y for x, y in product(range(16), repeat=2) if ((y + x**2 + v["add"]) % 16, x) == (v["u"], v["v"])
-    ),
-    means=(
-        "You never inverted f, and could not have: modulo 16, x and 16 − x have the same square. You computed it once"
-        " more and took it away."
-    ),
-    mistakes=(
-        Mistake(lambda v: slips(v)[0], "The halves have been swapped. What went into f now stands on the right."),
-        Mistake(lambda v: slips(v)[1], "On the way forward f(x) was added. On the way back it has to be taken away."),
-        Mistake(
-            lambda v: slips(v)[2],
-            "That is x, which the round carried over unchanged. Asked is the half to which something was added.",
-        ),
-        Mistake(lambda v: slips(v)[3], "That is f(x). The round added it to y; take it away from what came out."),
-        Mistake(lambda v: slips(v)[4], "You took x² away, and left out the number that f adds to it."),
-    ),
-    beside="Try it: does the round turn your y, with the x that was carried over, into ({u}, {v})?",
+    independent_check=lambda v: next((y for x, y in product(range(16), repeat=2) if ((y + x**2 + v["add"]) % 16, x) == (v["u"], v["v"]))),
+    misconceptions={
+        lambda v: slips(v)[0]: "The halves have been swapped. What went into f now stands on the right.",
+        lambda v: slips(v)[1]: "On the way forward f(x) was added. On the way back it has to be taken away.",
+        lambda v: slips(v)[2]: "That is x, which the round carried over unchanged. Asked is the half to which something was added.",
+        lambda v: slips(v)[3]: "That is f(x). The round added it to y; take it away from what came out.",
+        lambda v: slips(v)[4]: "You took x² away, and left out the number that f adds to it.",
+    },
+    off_by_one_message="Try it: does the round turn your y, with the x that was carried over, into ({u}, {v})?",
+    explanation="You never inverted f, and could not have: modulo 16, x and 16 − x have the same square. You computed it once more and took it away.",
     hints=(
         "Which of the two numbers that came out has the round left as it was?",
         "That number is x. Compute f(x) again, and take it away from the other number, modulo 16.",
     ),
-    solution=lambda v: [
-        Step("The right half is x, as it went in:", v["v"]),
-        Step("f(x), modulo 16:", squared(v["v"], v["add"])),
-        Step("Taken from {u}, modulo 16:", (v["u"] - squared(v["v"], v["add"])) % MODULUS),
-    ],
+    solution=(
+        Step("The right half is x, as it went in:", v.v),
+        Step("f(x), modulo 16:", lambda v: squared(v["v"], v["add"])),
+        Step("Taken from {u}, modulo 16:", lambda v: (v["u"] - squared(v["v"], v["add"])) % MODULUS),
+    ),
 )
 
 
@@ -236,50 +205,40 @@ def fitting() -> str:
 
 
 needs = Choice(
-    id="needs",
-    title="What f must be",
+    "What f must be",
     level="easy",
-    ask="A Feistel round turns (x, y) into (y + f(x), x). What must be asked of f so that the round can be undone?",
-    options={
-        "a": "it must be one-to-one",
-        "b": "it must be linear",
-        "c": "only that it can be computed again from x",
-        "d": "it must have a derivative",
-    },
-    answer="c",
-    second=lambda v: fitting(),
     objective=FEISTEL,
-    means=(
-        "That is the whole trick: the designer of f is free. In a network f may be attention, a feed-forward block,"
-        " anything that gives the same twice."
-    ),
-    mistakes=(
-        Mistake(
-            "a", "One never goes back through f. What went into it is still there, so it can be run forward again."
+    statement="A Feistel round turns (x, y) into (y + f(x), x). What must be asked of f so that the round can be undone?",
+    independent_check=lambda v: fitting(),
+    options=[
+        wrong(
+            "it must be one-to-one",
+            "One never goes back through f. What went into it is still there, so it can be run forward again.",
         ),
-        Mistake(
-            "b",
+        wrong(
+            "it must be linear",
             "A linear f would do, and would make a poor cipher. Is there a step on the way back that uses linearity?",
         ),
-        Mistake("d", "Training by gradients asks for that. Undoing a round does not."),
-    ),
-    hints=("Write down the inverse. Does it call f, or the inverse of f?",),
-    solution=lambda v: [
-        Step("From (u, v): x = v and y = u − f(v). Only f itself is called, on a value that is at hand."),
-        Step("So the answer is", "c"),
+        right(
+            "only that it can be computed again from x",
+            "That is the whole trick: the designer of f is free. In a network f may be attention, a feed-forward block, anything that gives the same twice.",
+        ),
+        wrong("it must have a derivative", "Training by gradients asks for that. Undoing a round does not."),
     ],
+    hints=("Write down the inverse. Does it call f, or the inverse of f?",),
+    solution=("From (u, v): x = v and y = u − f(v). Only f itself is called, on a value that is at hand.",),
 )
 
-BLOCK = {"y": right - left**3, "x": left - (right - left**3) ** 2}  # of the block below, undone: the second line first
+BLOCK = {
+    "y": right_half - left_half**3,
+    "x": left_half - (right_half - left_half**3) ** 2,
+}  # of the block below, undone: the second line first
 
 inverse = Expression(
-    id="inverse",
-    title="Back through a block",
+    "Back through a block",
     level="medium",
-    ask=(
-        "A reversible block has two steps: u = x + F(y), then v = y + G(u). Here F(z) = z² and G(z) = z³. Write x as a"
-        " formula of u and v."
-    ),
+    objective=FEISTEL,
+    statement="A reversible block has two steps: u = x + F(y), then v = y + G(u). Here F(z) = z² and G(z) = z³. Write x as a formula of u and v.",
     formula=Formula(
         "reversibility.block_back",
         "left",
@@ -288,33 +247,31 @@ inverse = Expression(
         "the half that a block with a square and a cube changed first",
         register=False,
     ),
-    answer=None,
-    second=lambda v: inverted(),
-    objective=FEISTEL,
-    means="The last step is undone first. RevNets are built of such blocks, with layers for F and G.",
-    mistakes=(
-        Mistake(left - right**2, "F was given y, not v. Recover y first: the second step changed it."),
-        Mistake(BLOCK["y"], "That is y. One step is still to be undone."),
-        Mistake(left + (right + left**3) ** 2, "Both steps added. On the way back both take away."),
-        Mistake(left - (right + left**3) ** 2, "G(u) was added to y. To recover y, take it away."),
-        Mistake(left + BLOCK["y"] ** 2, "The y is right. But F(y) was added to x, so it has to be taken away."),
-        Mistake(
-            right - left**3 - left**2,
-            "Each function is given what it was given on the way forward: G saw u, and F saw y.",
-        ),
+    independent_check=lambda v: inverted(),
+    misconceptions={
+        left_half - right_half**2: "F was given y, not v. Recover y first: the second step changed it.",
+        BLOCK["y"]: "That is y. One step is still to be undone.",
+        left_half + (right_half + left_half**3) ** 2: "Both steps added. On the way back both take away.",
+        left_half - (right_half + left_half**3) ** 2: "G(u) was added to y. To recover y, take it away.",
+        left_half + BLOCK["y"] ** 2: "The y is right. But F(y) was added to x, so it has to be taken away.",
+        right_half - left_half**3 - left_half**2: "Each function is given what it was given on the way forward: G saw u, and F saw y.",
+    },
+    explanation="The last step is undone first. RevNets are built of such blocks, with layers for F and G.",
+    hints=(
+        "Which of x and y can be had at once from u and v?",
+        "y = v − G(u). With it, x = u − F(y).",
     ),
-    hints=("Which of x and y can be had at once from u and v?", "y = v − G(u). With it, x = u − F(y)."),
-    solution=lambda v: [
-        Step("The second step first: y = v − u³."),
+    solution=(
+        "The second step first: y = v − u³.",
         Step("Then the first, x = u − y²:", "u - (v - u^3)^2"),
-    ],
+    ),
 )
 
 
 def inverted():
     """x from the block's two equations, solved for x and y together."""
     x, y = symbols("scale rise_level")  # any two others
-    [found] = solve([Eq(left, x + y**2), Eq(right, y + left**3)], [x, y], dict=True)
+    [found] = solve([Eq(left_half, x + y**2), Eq(right_half, y + left_half**3)], [x, y], dict=True)
     return found[x]
 
 
@@ -340,31 +297,22 @@ def searched(left: int, right: int) -> int:
     return next(y for x, y in product(range(1, 8), repeat=2) if encrypted(x, y) == (left, right))
 
 
-def slipped(step: Callable, u=left, v=right):
+def slipped(step: Callable, u=left_half, v=right_half):
     """The right half after undoing the rounds, last one first, by a step that is wrong."""
     for k in ROUNDS[::-1]:
         u, v = step(u, v, k)
     return v
 
 
-ORIGIN = undone(left, right, ROUNDS[::-1])
+ORIGIN = undone(left_half, right_half, ROUNDS[::-1])
 PAIRS = (1, 2), (4, 1), (2, 5), (3, 3), (5, 6)  # what went in: whole numbers come out, and may be computed with
-OVERWRITTEN = (
-    "One half is overwritten before the other has been worked out from it. Change both at once, or keep a copy of the"
-    " old one."
-)
-CARRIED = (
-    "What a round carries over unchanged comes out on the right: there stands the old x. You took the left one for it."
-)
+OVERWRITTEN = "One half is overwritten before the other has been worked out from it. Change both at once, or keep a copy of the old one."
+CARRIED = "What a round carries over unchanged comes out on the right: there stands the old x. You took the left one for it."
 decrypt = Function(
-    id="decrypt",
-    title="Write the decryption",
+    "Write the decryption",
     level="medium",
-    ask=(
-        "A cipher works on two whole numbers, without a modulus. Its round number k turns (x, y) into (y + (x + k)²,"
-        " x). It runs rounds 1, 2 and 3 in this order, and the two numbers left and right come out. Write a Python"
-        " function of left and right that returns the y that went in."
-    ),
+    objective=FEISTEL,
+    statement="A cipher works on two whole numbers, without a modulus. Its round number k turns (x, y) into (y + (x + k)², x). It runs rounds 1, 2 and 3 in this order, and the two numbers left and right come out. Write a Python function of left and right that returns the y that went in.",
     formula=Formula(
         "reversibility.rounds_back",
         "right",
@@ -373,44 +321,28 @@ decrypt = Function(
         "the right half that went into three rounds with squares",
         register=False,
     ),
-    tried=tuple(dict(zip(("left", "right"), encrypted(*pair))) for pair in PAIRS),
-    answer=None,
-    second=lambda v: searched,
-    objective=FEISTEL,
-    means=(
-        "The same loop, run backwards, for any round function and any number of rounds. In a cipher the k are the"
-        " secret; in a network they are layers."
-    ),
-    mistakes=(
-        Mistake(
-            undone(left, right, ROUNDS)[1],
-            "You undid the rounds in the order in which they ran. The last one has to be undone first.",
-        ),
-        Mistake(
-            undone(left, right, ROUNDS[::-1], 1)[1], "You added once more what the rounds had added. Take it away."
-        ),
-        Mistake(ORIGIN[0], "That is the x that went in. Return the other half."),
-        Mistake(
-            left - sum((right + k) ** 2 for k in ROUNDS),
-            "The halves are never swapped in yours, so always the same one goes into the square.",
-        ),
-        Mistake(left - (right + ROUNDS[-1]) ** 2, "That undoes the last round only."),
-        Mistake(slipped(lambda u, v, k: (v, v - (v + k) ** 2)), OVERWRITTEN),
-        Mistake(slipped(lambda u, v, k: (u - (v + k) ** 2,) * 2), OVERWRITTEN),
-        Mistake(slipped(lambda u, v, k: (u, v - (u + k) ** 2)), CARRIED),
-        Mistake(slipped(lambda u, v, k: (v - (u + k) ** 2, u)), CARRIED),
-    ),
+    test_points=tuple(dict(zip(("left", "right"), encrypted(*pair))) for pair in PAIRS),
+    independent_check=searched,
+    misconceptions={
+        undone(left_half, right_half, ROUNDS)[1]: "You undid the rounds in the order in which they ran. The last one has to be undone first.",
+        undone(left_half, right_half, ROUNDS[::-1], 1)[1]: "You added once more what the rounds had added. Take it away.",
+        ORIGIN[0]: "That is the x that went in. Return the other half.",
+        left_half - sum((right_half + k) ** 2 for k in ROUNDS): "The halves are never swapped in yours, so always the same one goes into the square.",
+        left_half - (right_half + ROUNDS[-1]) ** 2: "That undoes the last round only.",
+        slipped(lambda u, v, k: (v, v - (v + k) ** 2)): OVERWRITTEN,
+        slipped(lambda u, v, k: (u - (v + k) ** 2,) * 2): OVERWRITTEN,
+        slipped(lambda u, v, k: (u, v - (u + k) ** 2)): CARRIED,
+        slipped(lambda u, v, k: (v - (u + k) ** 2, u)): CARRIED,
+    },
+    explanation="The same loop, run backwards, for any round function and any number of rounds. In a cipher the k are the secret; in a network they are layers.",
     hints=(
         "Undo one round first: x = right, and y = left − (right + k)².",
-        (
-            "for k in (3, 2, 1): the new left is right, and the new right is left − (right + k)². In Python both can"
-            " change in one line."
-        ),
+        "for k in (3, 2, 1): the new left is right, and the new right is left − (right + k)². In Python both can change in one line.",
     ),
-    solution=lambda v: [
-        Step("`for k in (3, 2, 1): left, right = right, left - (right + k) ** 2`, and then `return right`."),
-        Step("Written out, that is", str(ORIGIN[1])),
-    ],
+    solution=(
+        "`for k in (3, 2, 1): left, right = right, left - (right + k) ** 2`, and then `return right`.",
+        Step("Written out, that is", lambda v: str(ORIGIN[1])),
+    ),
 )
 
 
@@ -433,43 +365,26 @@ def untouched(values: Values) -> int:
 
 
 forgotten = Whole(
-    id="forgotten",
-    title="The swap forgotten",
+    "The swap forgotten",
     level="easy",
-    ask=(
-        "A cipher has blocks of {bits} bits and {rounds} rounds. Each is to turn (x, y) into (y ⊕ f(x), x), where f"
-        " also takes the round's key. Somebody forgets the swap, and every round gives (x, y ⊕ f(x)). How many bits of"
-        " the output are those of the input, whatever block and keys are?"
-    ),
-    draw={"bits": (64, 128, 32), "rounds": (16, 8, 12)},
-    units={"bits": "", "rounds": ""},
-    unit="1",
     objective=FEISTEL,
-    answer=lambda v: v["bits"] / 2,
-    second=untouched,
-    means=(
-        "More rounds do not help: one half stands there in plain. It takes the swap, and with it a second round, to"
-        " change every bit."
-    ),
-    mistakes=(
-        Mistake(lambda v: v["bits"], "Something is added to y in each round, so its bits do not stay."),
-        Mistake(
-            lambda v: v["bits"] * 3 / 4,
-            "Of the bits that change at random, half come out as they were. Asked are those that are never changed.",
-        ),
-        Mistake(
-            lambda v: v["bits"] / 2 / v["rounds"],
-            "The rounds do not share x out among themselves. Look at what each of them does to it.",
-        ),
-    ),
+    unit="1",
+    statement="A cipher has blocks of {bits} bits and {rounds} rounds. Each is to turn (x, y) into (y ⊕ f(x), x), where f also takes the round's key. Somebody forgets the swap, and every round gives (x, y ⊕ f(x)). How many bits of the output are those of the input, whatever block and keys are?",
+    parameters={"bits": (64, 128, 32), "rounds": (16, 8, 12)},
+    units={"bits": "", "rounds": ""},
+    answer=v.bits / 2,
+    independent_check=untouched,
+    misconceptions={
+        v.bits: "Something is added to y in each round, so its bits do not stay.",
+        v.bits * 3 / 4: "Of the bits that change at random, half come out as they were. Asked are those that are never changed.",
+        v.bits / 2 / v.rounds: "The rounds do not share x out among themselves. Look at what each of them does to it.",
+    },
+    explanation="More rounds do not help: one half stands there in plain. It takes the swap, and with it a second round, to change every bit.",
     hints=("Follow x through the rounds.",),
-    solution=lambda v: [
-        Step(
-            "Each round reads x and changes y. Without a swap it is the same x every time, and it comes out as it"
-            " went in."
-        ),
-        Step("That is half of the block:", v["bits"] / 2),
-    ],
+    solution=(
+        "Each round reads x and changes y. Without a swap it is the same x every time, and it comes out as it went in.",
+        Step("That is half of the block:", v.bits / 2),
+    ),
 )
 
 
@@ -486,50 +401,35 @@ def recurrence() -> str:
         "c": lambda n: h[n - 1] + layers[n](h[n - 1]),
         "d": lambda n: layers[n](h[n]),
     }
-    return next(
-        key for key, next_one in claims.items() if all(abs(h[n + 1] - next_one(n)) < 1e-12 for n in range(1, 5))
-    )
+    return next(key for key, next_one in claims.items() if all(abs(h[n + 1] - next_one(n)) < 1e-12 for n in range(1, 5)))
 
 
 two_back = Choice(
-    id="two-back",
-    title="One line instead of two",
+    "One line instead of two",
     level="medium",
-    ask=(
-        r"Each layer of a reversible network turns (x, y) into (y + f(x), x). Call $h_\ell$ what goes into layer"
-        r" $\ell$'s function $f_\ell$. "
-        "Which line says the same with one stream?"
-    ),
-    options={
-        "a": r"$h_{\ell+1} = h_\ell + f_\ell(h_\ell)$: the last, and f of the last",
-        "b": r"$h_{\ell+1} = h_{\ell-1} + f_\ell(h_\ell)$: the one before the last, and f of the last",
-        "c": r"$h_{\ell+1} = h_{\ell-1} + f_\ell(h_{\ell-1})$: the one before the last, and f of that",
-        "d": r"$h_{\ell+1} = f_\ell(h_\ell)$: f of the last alone",
-    },
-    answer="b",
-    second=lambda v: recurrence(),
     objective=FEISTEL,
-    means=(
-        "A residual connection that reaches back two layers. Read from right to left it gives the earlier value from"
-        " the two later ones."
-    ),
-    mistakes=(
-        Mistake(
-            "a",
-            "That is an ordinary residual network. To undo it one would have to solve for what stands inside the"
-            " function.",
+    statement="Each layer of a reversible network turns (x, y) into (y + f(x), x). Call $h_\\ell$ what goes into layer $\\ell$'s function $f_\\ell$. Which line says the same with one stream?",
+    independent_check=lambda v: recurrence(),
+    options=[
+        wrong(
+            "$h_{\\ell+1} = h_\\ell + f_\\ell(h_\\ell)$: the last, and f of the last",
+            "That is an ordinary residual network. To undo it one would have to solve for what stands inside the function.",
         ),
-        Mistake("c", "The function is given the current value; it is the sum that takes an earlier one."),
-        Mistake("d", "Where is y? Without it the layer could be undone only if its function could."),
-    ),
-    hints=("What is the y of a layer? It was swapped there by the layer before.",),
-    solution=lambda v: [
-        Step(
-            r"Layer $\ell$ has $x = h_\ell$. Its y was the x of the layer before, $h_{\ell-1}$, and the new x is"
-            r" $h_{\ell+1}$."
+        right(
+            "$h_{\\ell+1} = h_{\\ell-1} + f_\\ell(h_\\ell)$: the one before the last, and f of the last",
+            "A residual connection that reaches back two layers. Read from right to left it gives the earlier value from the two later ones.",
         ),
-        Step("So the answer is", "b"),
+        wrong(
+            "$h_{\\ell+1} = h_{\\ell-1} + f_\\ell(h_{\\ell-1})$: the one before the last, and f of that",
+            "The function is given the current value; it is the sum that takes an earlier one.",
+        ),
+        wrong(
+            "$h_{\\ell+1} = f_\\ell(h_\\ell)$: f of the last alone",
+            "Where is y? Without it the layer could be undone only if its function could.",
+        ),
     ],
+    hints=("What is the y of a layer? It was swapped there by the layer before.",),
+    solution=("Layer $\\ell$ has $x = h_\\ell$. Its y was the x of the layer before, $h_{\\ell-1}$, and the new x is $h_{\\ell+1}$.",),
 )
 
 # --- how a change spreads --------------------------------------------------------------------------------------------
@@ -549,46 +449,36 @@ def changed_bits(values: Values) -> float:
 BITS = "That is the number of bits that have changed. Asked is their share of the block."
 
 first_round = Quantity(
-    id="first-round",
-    title="One bit, one round",
+    "One bit, one round",
     level="medium",
-    ask=(
-        "A Feistel round turns (x, y) into (y ⊕ f(x), x), each half {half_bits} bits long. One bit of x is flipped."
-        " Take the output of f for any other input as random: each of its bits is as likely to change as not. What"
-        " share of the whole block's bits has changed after one round, on average, in percent?"
-    ),
-    draw={"half_bits": (32, 64, 16)},
-    units={"half_bits": ""},
-    unit="1",
-    asked="%",
-    tolerance=0.01,
     objective=SPREAD,
-    answer=lambda v: eq.half_mixed(v),
-    second=changed_bits,
-    means="One half is mixed, the other has hardly been touched. The next round mends that.",
-    mistakes=(
-        Mistake(
-            lambda v: 0.5, "Only one half got something from f. The other is x as it was, with its one bit flipped."
-        ),
-        Mistake(lambda v: 0.25, "Nearly. The flipped bit itself was carried over, and counts too."),
-        Mistake(lambda v: 1 / (2 * v["half_bits"]), "That is the bit that was carried over. What has f done with it?"),
-        Mistake(
-            lambda v: (v["half_bits"] / 2 + 1) / v["half_bits"],
-            "That is over one half's bits. Take the share of the whole block.",
-        ),
-        Mistake(lambda v: 2 * v["half_bits"] * eq.half_mixed(v) / 100, BITS),  # the bare number, read in percent
-        Mistake(lambda v: 2 * v["half_bits"] * eq.half_mixed(v), BITS),
-        Mistake(
-            lambda v: eq.half_mixed(v) / 100,
-            "That is the fraction; percent is a hundred times it. Type the percentage.",
-        ),
+    unit="1",
+    display_unit="%",
+    tolerance=0.01,
+    statement="A Feistel round turns (x, y) into (y ⊕ f(x), x), each half {half_bits} bits long. One bit of x is flipped. Take the output of f for any other input as random: each of its bits is as likely to change as not. What share of the whole block's bits has changed after one round, on average, in percent?",
+    parameters={"half_bits": (32, 64, 16)},
+    units={"half_bits": ""},
+    answer=eq.half_mixed,
+    independent_check=changed_bits,
+    misconceptions={
+        0.5: "Only one half got something from f. The other is x as it was, with its one bit flipped.",
+        0.25: "Nearly. The flipped bit itself was carried over, and counts too.",
+        1 / (2 * v.half_bits): "That is the bit that was carried over. What has f done with it?",
+        (v.half_bits / 2 + 1) / v.half_bits: "That is over one half's bits. Take the share of the whole block.",
+        2 * v.half_bits * eq.half_mixed / 100: BITS,
+        2 * v.half_bits * eq.half_mixed: BITS,
+        eq.half_mixed / 100: "That is the fraction; percent is a hundred times it. Type the percentage.",
+    },
+    explanation="One half is mixed, the other has hardly been touched. The next round mends that.",
+    hints=(
+        "Count changed bits in each half of the output.",
+        "In y ⊕ f(x) half of the bits on average; in x one.",
     ),
-    hints=("Count changed bits in each half of the output.", "In y ⊕ f(x) half of the bits on average; in x one."),
-    solution=lambda v: [
-        Step("Changed in the half that f was added to:", v["half_bits"] / 2),
+    solution=(
+        Step("Changed in the half that f was added to:", v.half_bits / 2),
         Step("in the half that was carried over:", 1),
-        Step(f"Over both halves, ${eq.half_mixed.latex}$, in percent:", 100 * eq.half_mixed(v), "%"),
-    ],
+        f"Over both halves, ${eq.half_mixed.latex}$, in percent:",
+    ),
 )
 
 PLACES = {
@@ -621,48 +511,28 @@ def avalanche(values: Values) -> int:
 
 
 rounds = Whole(
-    id="rounds",
-    title="Until half has changed",
+    "Until half has changed",
     level="medium",
-    ask=(
-        "A Feistel round turns (x, y) into (y ⊕ f(x), x). Take the output of f for any other input as random. One bit"
-        " is flipped in {place}. After how many rounds do about half of the block's bits differ, on average?"
-    ),
-    draw={"place": tuple(PLACES)},
-    unit="1",
     objective=SPREAD,
+    unit="1",
+    statement="A Feistel round turns (x, y) into (y ⊕ f(x), x). Take the output of f for any other input as random. One bit is flipped in {place}. After how many rounds do about half of the block's bits differ, on average?",
+    parameters={"place": tuple(PLACES)},
     answer=followed,
-    second=avalanche,
-    means=(
-        "Half is all one can have: a share above it would say as much about the input as one below. Real round"
-        " functions mix worse, and take more rounds."
-    ),
-    mistakes=(
-        Mistake(
-            lambda v: 5 - followed(v),
-            "That is the count for a bit of the other half. Ask in which round this one first goes through f.",
-        ),
-        Mistake(lambda v: 1, "A round mixes one half at most, the one to which it adds. Both have to be mixed."),
-        Mistake(
-            lambda v: 4,
-            "Four rounds make a good cipher out of good round functions even where an attacker may ask for decryptions."
-            " To spread a bit takes fewer.",
-        ),
-    ),
+    independent_check=avalanche,
+    misconceptions={
+        lambda v: 5 - followed(v): "That is the count for a bit of the other half. Ask in which round this one first goes through f.",
+        1: "A round mixes one half at most, the one to which it adds. Both have to be mixed.",
+        4: "Four rounds make a good cipher out of good round functions even where an attacker may ask for decryptions. To spread a bit takes fewer.",
+    },
+    explanation="Half is all one can have: a share above it would say as much about the input as one below. Real round functions mix worse, and take more rounds.",
     hints=(
         "Follow the halves: which of them is as it was, which differs in one bit, which is mixed?",
-        (
-            "A half becomes mixed when f is given something that differs. Then it takes a swap and one more round for"
-            " the other."
-        ),
+        "A half becomes mixed when f is given something that differs. Then it takes a swap and one more round for the other.",
     ),
-    solution=lambda v: [
-        Step(
-            "A bit of x goes into f in the first round and mixes the new x; a bit of y only moves into x, and is a"
-            " round late."
-        ),
-        Step("One more round puts the mixed half through f, and the other is mixed too. Rounds in all:", followed(v)),
-    ],
+    solution=(
+        "A bit of x goes into f in the first round and mixes the new x; a bit of y only moves into x, and is a round late.",
+        Step("One more round puts the mixed half through f, and the other is mixed too. Rounds in all:", followed),
+    ),
 )
 
 DELTA = 0b0110  # the difference of two inputs, in four bits
@@ -677,39 +547,29 @@ def told() -> str:
         "c": lambda key: set(range(16)),
         "d": lambda key: {0},
     }
-    return next(
-        name
-        for name, claim in says.items()
-        if all({d for d, k in found if k == key} == claim(key) for key in range(16))
-    )
+    return next(name for name, claim in says.items() if all({d for d, k in found if k == key} == claim(key) for key in range(16)))
 
 
 key_drops_out = Choice(
-    id="key-drops-out",
-    title="A derivative in bits",
+    "A derivative in bits",
     level="medium",
-    ask=(
-        "Two inputs differ by d: they are x and x ⊕ d. A cipher's step adds a secret key k to both, with ⊕. By what do"
-        " the results differ?"
-    ),
-    options={"a": "by d", "b": "by d ⊕ k", "c": "by anything, as the key is secret", "d": "by nothing"},
-    answer="a",
-    second=lambda v: told(),
     objective=SPREAD,
-    means=(
-        "A difference is the derivative of arithmetic in bits, and as elsewhere what is added as a constant has none. "
-        "Differential cryptanalysis rests on it: differences can be followed without the key."
-    ),
-    mistakes=(
-        Mistake("b", "The key is added to both results. What happens to it in their difference?"),
-        Mistake("c", "Each result by itself is anything. The two have the same key in them."),
-        Mistake("d", "Different inputs stay different: adding a key can be undone."),
-    ),
-    hints=("The difference of two bit strings is their ⊕. Write it out.", "Anything ⊕ itself is 0."),
-    solution=lambda v: [
-        Step("(x ⊕ k) ⊕ (x ⊕ d ⊕ k): x and k stand in it twice and cancel."),
-        Step("So the answer is", "a"),
+    statement="Two inputs differ by d: they are x and x ⊕ d. A cipher's step adds a secret key k to both, with ⊕. By what do the results differ?",
+    independent_check=lambda v: told(),
+    options=[
+        right(
+            "by d",
+            "A difference is the derivative of arithmetic in bits, and as elsewhere what is added as a constant has none. Differential cryptanalysis rests on it: differences can be followed without the key.",
+        ),
+        wrong("by d ⊕ k", "The key is added to both results. What happens to it in their difference?"),
+        wrong("by anything, as the key is secret", "Each result by itself is anything. The two have the same key in them."),
+        wrong("by nothing", "Different inputs stay different: adding a key can be undone."),
     ],
+    hints=(
+        "The difference of two bit strings is their ⊕. Write it out.",
+        "Anything ⊕ itself is 0.",
+    ),
+    solution=("(x ⊕ k) ⊕ (x ⊕ d ⊕ k): x and k stand in it twice and cancel.",),
 )
 
 STEPS = {  # of a cipher, on eight bits
@@ -720,42 +580,28 @@ STEPS = {  # of a cipher, on eight bits
 }
 
 nonlinear = Choice(
-    id="nonlinear",
-    title="What hides a difference",
+    "What hides a difference",
     level="medium",
-    ask=(
-        "Two inputs differ in one bit. After which of these steps can one not say how the outputs differ, without"
-        " knowing more of the inputs?"
-    ),
-    options={
-        "a": "a constant is added, with ⊕",
-        "b": "the bits are rotated by three places",
-        "c": "the two halves are swapped and the input is added, with ⊕",
-        "d": "each bit is multiplied by its neighbour (AND)",
-    },
-    answer="d",
-    second=lambda v: next(key for key, f in STEPS.items() if len({f(x) ^ f(x ^ 1) for x in range(256)}) > 1),
     objective=SPREAD,
-    means=(
-        "Steps that only move and add are linear: all of them together are one linear step. Between them stands one"
-        " that is not, in ciphers as in networks."
-    ),
-    mistakes=(
-        Mistake("a", "A constant is in both outputs, and cancels in their difference."),
-        Mistake("b", "The bit that differs is moved to a place that one knows."),
-        Mistake("c", "The difference shows up in two known places. Swapping and adding are linear."),
-    ),
+    statement="Two inputs differ in one bit. After which of these steps can one not say how the outputs differ, without knowing more of the inputs?",
+    independent_check=lambda v: next((key for key, f in STEPS.items() if len({f(x) ^ f(x ^ 1) for x in range(256)}) > 1)),
+    options=[
+        wrong("a constant is added, with ⊕", "A constant is in both outputs, and cancels in their difference."),
+        wrong("the bits are rotated by three places", "The bit that differs is moved to a place that one knows."),
+        wrong(
+            "the two halves are swapped and the input is added, with ⊕",
+            "The difference shows up in two known places. Swapping and adding are linear.",
+        ),
+        right(
+            "each bit is multiplied by its neighbour (AND)",
+            "Steps that only move and add are linear: all of them together are one linear step. Between them stands one that is not, in ciphers as in networks.",
+        ),
+    ],
     hints=(
         "Which step treats the same bit differently, depending on the others?",
         "If its neighbour is 0, what becomes of a flipped bit under AND? And if it is 1?",
     ),
-    solution=lambda v: [
-        Step(
-            "Under AND a flipped bit shows if its neighbour is 1, and vanishes if it is 0: the derivative of a product"
-            " is the other factor."
-        ),
-        Step("So the answer is", "d"),
-    ],
+    solution=("Under AND a flipped bit shows if its neighbour is 1, and vanishes if it is 0: the derivative of a product is the other factor.",),
 )
 
 
@@ -788,49 +634,34 @@ def behaves(change: float = 1e-6) -> str:
 
 
 poor_cipher = Choice(
-    id="poor-cipher",
-    title="A network as a cipher",
+    "A network as a cipher",
     level="medium",
-    ask=(
-        "Somebody encrypts with an untrained network: random weights, residual connections, norms. An attacker encrypts"
-        " two inputs, of which one value differs by a millionth. The outputs are floating-point numbers, not rounded to"
-        " fewer digits. What do they show?"
-    ),
-    options={
-        "a": "two outputs that have nothing in common, as from a cipher",
-        "b": "two outputs that differ by little, and by half as much if the inputs differ by half as much",
-        "c": "the same output twice: layers and norms level the difference out",
-        "d": "outputs whose distance says nothing of that of the inputs",
-    },
-    answer="b",
-    second=lambda v: behaves(),
     objective=SPREAD,
-    means=(
-        "A network has a derivative that says something: what makes it trainable lets an attacker walk towards the"
-        " input. A cipher flips half of its bits at once."
-    ),
-    mistakes=(
-        Mistake(
-            "a",
-            "Random weights do mix all values into all. But every layer is smooth, and a residual connection hands its"
-            " input on as it is.",
+    statement="Somebody encrypts with an untrained network: random weights, residual connections, norms. An attacker encrypts two inputs, of which one value differs by a millionth. The outputs are floating-point numbers, not rounded to fewer digits. What do they show?",
+    independent_check=lambda v: behaves(),
+    options=[
+        wrong(
+            "two outputs that have nothing in common, as from a cipher",
+            "Random weights do mix all values into all. But every layer is smooth, and a residual connection hands its input on as it is.",
         ),
-        Mistake(
-            "c", "Norms scale a vector, and residual connections carry every difference along. It does not vanish."
+        right(
+            "two outputs that differ by little, and by half as much if the inputs differ by half as much",
+            "A network has a derivative that says something: what makes it trainable lets an attacker walk towards the input. A cipher flips half of its bits at once.",
         ),
-        Mistake("d", "Each layer has a derivative, so for small changes the whole is nearly linear."),
-    ),
+        wrong(
+            "the same output twice: layers and norms level the difference out",
+            "Norms scale a vector, and residual connections carry every difference along. It does not vanish.",
+        ),
+        wrong(
+            "outputs whose distance says nothing of that of the inputs",
+            "Each layer has a derivative, so for small changes the whole is nearly linear.",
+        ),
+    ],
     hints=(
         "What is the derivative of a residual layer with respect to its input?",
         "Near to 1, for each layer. What about all layers, one after the other?",
     ),
-    solution=lambda v: [
-        Step(
-            f"A layer widens a small difference by some factor, and layers multiply: ${eq.difference.latex}$. Residual"
-            " connections and norms keep the factor near one, and a difference half as large stays half as large."
-        ),
-        Step("So the answer is", "b"),
-    ],
+    solution=(f"A layer widens a small difference by some factor, and layers multiply: ${eq.difference.latex}$. Residual connections and norms keep the factor near one, and a difference half as large stays half as large.",),
 )
 
 # --- training without keeping ----------------------------------------------------------------------------------------
@@ -858,40 +689,32 @@ def printed(values: Values) -> float:
 SIZES = ("175B", "22B", "530B", "1T")
 
 kept = Quantity(
-    id="kept",
-    title="What one sequence leaves behind",
+    "What one sequence leaves behind",
     level="easy",
-    ask=(
-        "In training, a layer of a transformer keeps {kept} bytes for each token and each value of the token's vector;"
-        " attention scores are not kept. A model is {depth} layers deep and {wide} values wide. How many GB do its"
-        " layers keep of one sequence of {tokens}?"
-    ),
-    draw={"size": SIZES},
-    derive=of_paper,
-    units={"tokens": "token", "kept": ""},
-    unit="byte",
-    asked="GB",
     objective=KEEP,
-    answer=lambda v: eq.stored(v),
-    second=printed,
-    means="Tens of GB or hundreds, for a single sequence. And it grows in step with the depth.",
-    mistakes=(
-        Mistake(lambda v: v["depth"] * v["stream_bytes"], SMALL),
-        Mistake(
-            lambda v: v["layer_bytes"],
-            "That is one layer. All of them keep theirs until the backward pass has come back.",
-        ),
-        Mistake(lambda v: eq.stored(v) / v["tokens"], "That is one token. The sequence has more."),
-        Mistake(
-            lambda v: v["depth"] * 12 * v["width"] ** 2 * BF16,
-            "Those are the weights, about 12 d² in a layer. Asked is what a sequence leaves behind.",
-        ),
+    unit="byte",
+    display_unit="GB",
+    statement="In training, a layer of a transformer keeps {kept} bytes for each token and each value of the token's vector; attention scores are not kept. A model is {depth} layers deep and {wide} values wide. How many GB do its layers keep of one sequence of {tokens}?",
+    parameters={"size": SIZES},
+    derived=of_paper,
+    units={"tokens": "token", "kept": ""},
+    answer=eq.stored,
+    independent_check=printed,
+    misconceptions={
+        v.depth * v.stream_bytes: SMALL,
+        v.layer_bytes: "That is one layer. All of them keep theirs until the backward pass has come back.",
+        eq.stored / v.tokens: "That is one token. The sequence has more.",
+        v.depth * 12 * v.width**2 * BF16: "Those are the weights, about 12 d² in a layer. Asked is what a sequence leaves behind.",
+    },
+    explanation="Tens of GB or hundreds, for a single sequence. And it grows in step with the depth.",
+    hints=(
+        "Bytes for one token in one layer first.",
+        "Then times tokens, times layers.",
     ),
-    hints=("Bytes for one token in one layer first.", "Then times tokens, times layers."),
-    solution=lambda v: [
-        Step("One layer keeps", v["layer_bytes"], "byte"),
-        Step(f"and all of them ${eq.stored.latex}$ =", eq.stored(v), "byte"),
-    ],
+    solution=(
+        Step("One layer keeps", v.layer_bytes, "byte"),
+        f"and all of them ${eq.stored.latex}$ =",
+    ),
 )
 
 GROWTHS = {"a": (4, 4, 4), "b": (4, 4, 1), "c": (4, 2, 1), "d": (4, 1, 1)}  # stored, checkpointed at best, reversible
@@ -907,96 +730,60 @@ def grown(depth: int = 144, times: int = 4) -> tuple[int, ...]:
 
 
 flat = Choice(
-    id="flat",
-    title="Four times as deep",
+    "Four times as deep",
     level="medium",
-    ask=(
-        "A network becomes four times as deep; its layers stay as they are. By how much does the memory of its"
-        " activations grow in training: with all of them stored; with checkpoints at the best distance, and the stretch"
-        " between two of them computed again; in a reversible network?"
-    ),
-    options={
-        "a": "4 times in each case",
-        "b": "4 times, 4 times, not at all",
-        "c": "4 times, 2 times, not at all",
-        "d": "4 times, not at all, not at all",
-    },
-    answer="c",
-    second=lambda v: next(key for key, growth in GROWTHS.items() if growth == grown()),
     objective=KEEP,
-    means=(
-        "A reversible network keeps two streams at the top and one layer at a time. Depth drops out. With a"
-        " transformer's layers it needs less memory than storing from the second layer on."
-    ),
-    mistakes=(
-        Mistake(
-            "a",
-            "A reversible network works each layer's input out from the next one's. What does it have to keep from"
-            " below?",
+    statement="A network becomes four times as deep; its layers stay as they are. By how much does the memory of its activations grow in training: with all of them stored; with checkpoints at the best distance, and the stretch between two of them computed again; in a reversible network?",
+    independent_check=lambda v: next((key for key, growth in GROWTHS.items() if growth == grown())),
+    options=[
+        wrong(
+            "4 times in each case",
+            "A reversible network works each layer's input out from the next one's. What does it have to keep from below?",
         ),
-        Mistake(
-            "b",
-            "Checkpoints can be set farther apart in a deeper network. The best distance grows with its depth, but not"
-            " in proportion.",
+        wrong(
+            "4 times, 4 times, not at all",
+            "Checkpoints can be set farther apart in a deeper network. The best distance grows with its depth, but not in proportion.",
         ),
-        Mistake(
-            "d", "Checkpoints are kept too, and a deeper network needs more of them, or longer stretches between them."
+        right(
+            "4 times, 2 times, not at all",
+            "A reversible network keeps two streams at the top and one layer at a time. Depth drops out. With a transformer's layers it needs less memory than storing from the second layer on.",
         ),
-    ),
+        wrong(
+            "4 times, not at all, not at all",
+            "Checkpoints are kept too, and a deeper network needs more of them, or longer stretches between them.",
+        ),
+    ],
     hints=(
         "Write the memory of checkpoints as depth over distance, plus distance.",
         "The best distance is proportional to the root of the depth.",
     ),
-    solution=lambda v: [
-        Step(
-            f"Stored: ${eq.stored.latex}$. At best distance: ${eq.checkpointed_least.latex}$. Reversible:"
-            f" ${eq.reversible.latex}$."
-        ),
-        Step("So the answer is", "c"),
-    ],
+    solution=(f"Stored: ${eq.stored.latex}$. At best distance: ${eq.checkpointed_least.latex}$. Reversible: ${eq.reversible.latex}$.",),
 )
 
 segment = Expression(
-    id="segment",
-    title="How far apart to keep",
+    "How far apart to keep",
     level="hard",
-    ask=(
-        "An ordinary network keeps a layer's input, V_stream bytes, only once in n_seg layers. In the backward pass it"
-        " computes such a stretch again and keeps all that its layers need, V_layer bytes each, until it is through."
-        " Which n_seg needs the least memory? Write it in n_depth, V_stream and V_layer."
-    ),
-    formula=eq.segment_best,
-    answer=None,
     objective=KEEP,
-    second=lambda v: solve(
-        diff(eq.depth / eq.segment * eq.stream_bytes + eq.segment * eq.layer_bytes, eq.segment), eq.segment
-    )[0],
-    means=(
-        "Where a layer keeps as much as passes through it, this is the root of the depth. A transformer's layers keep"
-        " far more, so checkpoints stand closer."
-    ),
-    mistakes=(
-        Mistake(sqrt(eq.depth), "That holds if a layer keeps just what passes on from it. Here the two differ."),
-        Mistake(
-            sqrt(eq.depth * eq.layer_bytes / eq.stream_bytes),
-            "Upside down: layers that keep more make long stretches dear.",
-        ),
-        Mistake(eq.checkpointed_least.expr, "That is the memory at the best distance. Asked is the distance."),
-        Mistake(
-            eq.depth * eq.stream_bytes / eq.layer_bytes,
-            "The root is missing: set the two parts of the memory equal and solve for the distance.",
-        ),
-    ),
+    statement="An ordinary network keeps a layer's input, V_stream bytes, only once in n_seg layers. In the backward pass it computes such a stretch again and keeps all that its layers need, V_layer bytes each, until it is through. Which n_seg needs the least memory? Write it in n_depth, V_stream and V_layer.",
+    formula=eq.segment_best,
+    independent_check=lambda v: solve(diff(eq.depth / eq.segment * eq.stream_bytes + eq.segment * eq.layer_bytes, eq.segment), eq.segment)[0],
+    misconceptions={
+        sqrt(eq.depth): "That holds if a layer keeps just what passes on from it. Here the two differ.",
+        sqrt(eq.depth * eq.layer_bytes / eq.stream_bytes): "Upside down: layers that keep more make long stretches dear.",
+        eq.checkpointed_least.expr: "That is the memory at the best distance. Asked is the distance.",
+        eq.depth * eq.stream_bytes / eq.layer_bytes: "The root is missing: set the two parts of the memory equal and solve for the distance.",
+    },
+    explanation="Where a layer keeps as much as passes through it, this is the root of the depth. A transformer's layers keep far more, so checkpoints stand closer.",
     hints=(
         "Memory: the kept inputs, n_depth/n_seg of them, and one stretch of n_seg layers.",
         "One part falls, one rises. The least sum is where they are equal.",
     ),
-    solution=lambda v: [
+    solution=(
         Step(
             f"${eq.checkpointed.latex}$ is least where its parts are equal: ${eq.segment_best.latex}$, typed as",
             "sqrt(n_depth * V_stream / V_layer)",
         ),
-    ],
+    ),
 )
 
 
@@ -1011,57 +798,33 @@ def least(values: Values) -> float:
 
 
 checkpoint = Quantity(
-    id="checkpoint",
-    title="With checkpoints",
+    "With checkpoints",
     level="medium",
-    ask=(
-        "A transformer is {depth} layers deep and {wide} values wide and trains on one sequence of {tokens}. Of each"
-        " token and value a layer keeps {kept} bytes, and 2 bytes pass on to the next layer. Now only what passes on is"
-        " kept, once in so many layers; in the backward pass such a stretch is computed again and all it needs is kept"
-        " meanwhile. How many GB is that at the best length of a stretch? Do not round the length to whole layers."
-    ),
-    draw={"size": SIZES},
-    derive=of_paper,
-    units={"tokens": "token", "kept": ""},
-    unit="byte",
-    asked="GB",
     objective=KEEP,
-    answer=lambda v: eq.checkpointed_least(v),
-    second=least,
-    means=(
-        "A few percent of what storing all takes, for one more forward pass. No new kind of network is needed, which is"
-        " why this is the usual way."
-    ),
-    mistakes=(
-        Mistake(lambda v: eq.stored(v), "That is with everything stored."),
-        Mistake(
-            lambda v: eq.checkpointed_least(v) / 2,
-            "Half of it: the kept inputs take as much as the stretch that is computed again, and "
-            "both are there at once.",
-        ),
-        Mistake(
-            lambda v: eq.checkpointed(v, segment=root(v["depth"])),
-            "A length of the root of the depth is best only where a layer keeps as much as passes on. Here it keeps far"
-            " more.",
-        ),
-        Mistake(
-            lambda v: eq.checkpointed(v, segment=1),
-            "That is a checkpoint at every layer. The kept inputs then take more than a stretch does: set them farther"
-            " apart.",
-        ),
-        Mistake(
-            lambda v: eq.reversible(v),
-            "That is a reversible network. This one cannot work its inputs out from above.",
-        ),
-    ),
+    unit="byte",
+    display_unit="GB",
+    statement="A transformer is {depth} layers deep and {wide} values wide and trains on one sequence of {tokens}. Of each token and value a layer keeps {kept} bytes, and 2 bytes pass on to the next layer. Now only what passes on is kept, once in so many layers; in the backward pass such a stretch is computed again and all it needs is kept meanwhile. How many GB is that at the best length of a stretch? Do not round the length to whole layers.",
+    parameters={"size": SIZES},
+    derived=of_paper,
+    units={"tokens": "token", "kept": ""},
+    answer=eq.checkpointed_least,
+    independent_check=least,
+    misconceptions={
+        eq.stored: "That is with everything stored.",
+        eq.checkpointed_least / 2: "Half of it: the kept inputs take as much as the stretch that is computed again, and both are there at once.",
+        eq.checkpointed.at(segment=sqrt(v.depth)): "A length of the root of the depth is best only where a layer keeps as much as passes on. Here it keeps far more.",
+        eq.checkpointed.at(segment=1): "That is a checkpoint at every layer. The kept inputs then take more than a stretch does: set them farther apart.",
+        eq.reversible: "That is a reversible network. This one cannot work its inputs out from above.",
+    },
+    explanation="A few percent of what storing all takes, for one more forward pass. No new kind of network is needed, which is why this is the usual way.",
     hints=(
         "Best is the length at which kept inputs and one stretch take the same memory.",
         "The length is the root of depth × 2 / {kept}.",
     ),
-    solution=lambda v: [
-        Step(f"${eq.segment_best.latex}$ =", eq.segment_best(v), "1"),
-        Step(f"There, ${eq.checkpointed_least.latex}$ =", eq.checkpointed_least(v), "byte"),
-    ],
+    solution=(
+        Step(f"${eq.segment_best.latex}$ =", eq.segment_best, "1"),
+        f"There, ${eq.checkpointed_least.latex}$ =",
+    ),
 )
 
 
@@ -1078,70 +841,40 @@ def deep(values: Values) -> float:
     goal, low, high = values["factor"] * (2 + values["times"]), 1.0, 1e6
     for _ in range(100):
         depth = (low + high) / 2
-        low, high = (
-            (depth, high)
-            if least({"depth": depth, "stream_bytes": 1.0, "layer_bytes": values["times"]}) < goal
-            else (low, depth)
-        )
+        low, high = (depth, high) if least({"depth": depth, "stream_bytes": 1.0, "layer_bytes": values["times"]}) < goal else (low, depth)
     return low
 
 
 DEPTH_FOR = eq.checkpointed_least.solve("depth")
 
 deep_enough = Quantity(
-    id="deep-enough",
-    title="When reversing pays",
+    "When reversing pays",
     level="hard",
-    ask=(
-        "A layer keeps {times} times as many bytes for its backward pass as pass on to the next layer. An ordinary"
-        " network with checkpoints at the best distance keeps what passes on once per stretch, and one stretch with all"
-        " it needs; a reversible one keeps two such streams and what one layer needs. Both compute one forward pass"
-        " again. At which depth does the ordinary one need {factor} times the memory? Give the exact value, not rounded"
-        " to layers."
-    ),
-    draw={"times": (17, 8, 12), "factor": (4, 3, 5)},
-    derive=layer_of,
-    units={"times": "1", "factor": "1"},
-    unit="1",
     objective=KEEP,
-    answer=lambda v: DEPTH_FOR(v),
-    second=deep,
-    means=(
-        "The root of the depth grows slowly. For most networks checkpoints save enough, and a reversible one is for"
-        " depths, or memories, beyond that."
-    ),
-    mistakes=(
-        Mistake(
-            lambda v: v["activations_least"] / v["layer_bytes"],
-            "That is with everything stored. Checkpoints need memory as the root of the depth.",
-        ),
-        Mistake(
-            lambda v: DEPTH_FOR(v) / v["factor"],
-            "So many times the memory is so many times the root of the depth: the factor has to be squared.",
-        ),
-        Mistake(
-            lambda v: DEPTH_FOR(v, activations_least=v["factor"] * v["layer_bytes"]),
-            "The two streams of the reversible network are missing.",
-        ),
-        Mistake(
-            lambda v: DEPTH_FOR(v, activations_least=v["factor"] * (1 + v["layer_bytes"])),
-            "Did you work out a depth? Then you gave the reversible network one stream, and it has two. Or is this"
-            " {factor} times its memory? Then the depth is still to come.",
-        ),
-        Mistake(
-            lambda v: DEPTH_FOR(v) * 4,
-            "The 2 of the least memory is missing: kept inputs and one stretch take as much each.",
-        ),
-    ),
+    unit="1",
+    statement="A layer keeps {times} times as many bytes for its backward pass as pass on to the next layer. An ordinary network with checkpoints at the best distance keeps what passes on once per stretch, and one stretch with all it needs; a reversible one keeps two such streams and what one layer needs. Both compute one forward pass again. At which depth does the ordinary one need {factor} times the memory? Give the exact value, not rounded to layers.",
+    parameters={"times": (17, 8, 12), "factor": (4, 3, 5)},
+    derived=layer_of,
+    units={"times": "1", "factor": "1"},
+    answer=DEPTH_FOR,
+    independent_check=deep,
+    misconceptions={
+        v.activations_least / v.layer_bytes: "That is with everything stored. Checkpoints need memory as the root of the depth.",
+        DEPTH_FOR / v.factor: "So many times the memory is so many times the root of the depth: the factor has to be squared.",
+        DEPTH_FOR.at(activations_least=v.factor * v.layer_bytes): "The two streams of the reversible network are missing.",
+        DEPTH_FOR.at(activations_least=v.factor * (1 + v.layer_bytes)): "Did you work out a depth? Then you gave the reversible network one stream, and it has two. Or is this {factor} times its memory? Then the depth is still to come.",
+        DEPTH_FOR * 4: "The 2 of the least memory is missing: kept inputs and one stretch take as much each.",
+    },
+    explanation="The root of the depth grows slowly. For most networks checkpoints save enough, and a reversible one is for depths, or memories, beyond that.",
     hints=(
         "Let a stream be 1 byte. What does the reversible network need?",
         "The ordinary one needs, at best, 2 √(depth × {times}). Set it equal and square.",
     ),
-    solution=lambda v: [
-        Step(f"With one byte for what passes on, ${eq.reversible.latex}$ =", eq.reversible(v)),
-        Step("times {factor}:", v["activations_least"]),
-        Step(f"${eq.checkpointed_least.latex}$, solved for the depth:", DEPTH_FOR(v)),
-    ],
+    solution=(
+        Step(f"With one byte for what passes on, ${eq.reversible.latex}$ =", eq.reversible),
+        Step("times {factor}:", v.activations_least),
+        Step(f"${eq.checkpointed_least.latex}$, solved for the depth:", DEPTH_FOR),
+    ),
 )
 
 
@@ -1158,46 +891,32 @@ def counted_work(values: Values) -> float:
 SHARES = {"all": 1.0, "half": 0.5, "three quarters": 0.75, "a quarter": 0.25}
 
 work = Quantity(
-    id="work",
-    title="What it costs",
+    "What it costs",
     level="easy",
-    ask=(
-        "The backward pass of a layer multiplies twice as much as its forward pass. A network is built so that the"
-        " activations of {share} of its layers are not stored; in the backward pass those layers run forward once more."
-        " The compute of a training step is how many times that with all stored?"
-    ),
-    draw={"share": tuple(SHARES)},
-    derive=lambda v: {"recomputed": SHARES[v["share"]]},
+    objective=KEEP,
     unit="1",
     tolerance=0.01,
-    near=0.061,
-    objective=KEEP,
-    answer=lambda v: eq.work_ratio(v),
-    second=counted_work,
-    means=(
-        "With every layer run again, 6ND becomes 8ND. It costs compute, and at most this much; the saving is all in"
-        " memory."
-    ),
-    mistakes=(
-        Mistake(
-            lambda v: 1 + v["recomputed"] / 2,
-            "You took the backward pass for as much work as the forward pass. It has two products for each one"
-            " forward.",
-        ),
-        Mistake(lambda v: 1 + v["recomputed"], "Only the forward pass runs twice, not the whole step."),
-        Mistake(
-            lambda v: v["recomputed"] / 3, "That is what comes on top. Asked is the whole step over the whole step."
-        ),
-        Mistake(lambda v: 1 - v["recomputed"] / 3, "You took it away. The layers run once more; nothing gets cheaper."),
-    ),
+    near_tolerance=0.061,
+    statement="The backward pass of a layer multiplies twice as much as its forward pass. A network is built so that the activations of {share} of its layers are not stored; in the backward pass those layers run forward once more. The compute of a training step is how many times that with all stored?",
+    parameters={"share": tuple(SHARES)},
+    derived={"recomputed": lambda v: SHARES[v["share"]]},
+    answer=eq.work_ratio,
+    independent_check=counted_work,
+    misconceptions={
+        1 + v.recomputed / 2: "You took the backward pass for as much work as the forward pass. It has two products for each one forward.",
+        1 + v.recomputed: "Only the forward pass runs twice, not the whole step.",
+        v.recomputed / 3: "That is what comes on top. Asked is the whole step over the whole step.",
+        1 - v.recomputed / 3: "You took it away. The layers run once more; nothing gets cheaper.",
+    },
+    explanation="With every layer run again, 6ND becomes 8ND. It costs compute, and at most this much; the saving is all in memory.",
     hints=(
         "Count in forward passes: what is a whole step with everything stored?",
         "Three of them. How much of one comes on top?",
     ),
-    solution=lambda v: [
-        Step("In forward passes: one forward, two backward, and again", v["recomputed"], "1"),
-        Step(f"${eq.work_ratio.latex}$ =", eq.work_ratio(v), "1"),
-    ],
+    solution=(
+        Step("In forward passes: one forward, two backward, and again", v.recomputed, "1"),
+        f"${eq.work_ratio.latex}$ =",
+    ),
 )
 
 # less for activations, less for weights and optimizer, more compute
@@ -1212,9 +931,7 @@ def happens(layers: int = 50) -> tuple[bool, bool, bool]:
         False: [("vector", n) for n in range(layers)],
         True: [("vector", "x"), ("vector", "y"), ("layer", "current")],
     }
-    state = {
-        way: [(what, n) for n in range(layers) for what in ("weight", "gradient", "moments")] for way in (False, True)
-    }
+    state = {way: [(what, n) for n in range(layers) for what in ("weight", "gradient", "moments")] for way in (False, True)}
     passes = {False: ["forward", "backward", "backward"], True: ["forward", "forward again", "backward", "backward"]}
     return (
         len(kept[True]) < len(kept[False]),
@@ -1224,43 +941,31 @@ def happens(layers: int = 50) -> tuple[bool, bool, bool]:
 
 
 saves = Choice(
-    id="saves",
-    title="What it saves",
+    "What it saves",
     level="easy",
-    ask=(
-        "Beside an ordinary network of the same size that stores its activations: what does training a reversible one"
-        " save, and what does it cost?"
-    ),
-    options={
-        "a": "it saves memory of activations and compute: what is not stored need not be written either",
-        "b": "it saves memory of activations, and costs compute",
-        "c": "it saves memory of activations, weights and optimizer, and costs compute",
-        "d": "it saves memory of weights and optimizer, and costs compute",
-    },
-    answer="b",
-    second=lambda v: next(key for key, claim in CLAIMS.items() if claim == happens()),
     objective=KEEP,
-    means="Compute for memory, and only for that part of the memory that grows with the batch.",
-    mistakes=(
-        Mistake(
-            "a",
+    statement="Beside an ordinary network of the same size that stores its activations: what does training a reversible one save, and what does it cost?",
+    independent_check=lambda v: next((key for key, claim in CLAIMS.items() if claim == happens())),
+    options=[
+        wrong(
+            "it saves memory of activations and compute: what is not stored need not be written either",
             "Every layer's function runs once more on the way back. Writing is not what counts here: compute goes up.",
         ),
-        Mistake(
-            "c",
-            "Weights are parameters, not a result of the forward pass. They cannot be worked out anew, nor can the"
-            " optimizer's averages.",
+        right(
+            "it saves memory of activations, and costs compute",
+            "Compute for memory, and only for that part of the memory that grows with the batch.",
         ),
-        Mistake("d", "What is worked out anew is what the layers saw. The weights are needed for that, and stay."),
-    ),
-    hints=("Of all that lies in memory during training, what can be computed from the layer above?",),
-    solution=lambda v: [
-        Step(
-            f"Activations fall from ${eq.stored.latex}$ to ${eq.reversible.latex}$; compute rises:"
-            f" ${eq.work_ratio.latex}$. Nothing else changes."
+        wrong(
+            "it saves memory of activations, weights and optimizer, and costs compute",
+            "Weights are parameters, not a result of the forward pass. They cannot be worked out anew, nor can the optimizer's averages.",
         ),
-        Step("So the answer is", "b"),
+        wrong(
+            "it saves memory of weights and optimizer, and costs compute",
+            "What is worked out anew is what the layers saw. The weights are needed for that, and stay.",
+        ),
     ],
+    hints=("Of all that lies in memory during training, what can be computed from the layer above?",),
+    solution=(f"Activations fall from ${eq.stored.latex}$ to ${eq.reversible.latex}$; compute rises: ${eq.work_ratio.latex}$. Nothing else changes.",),
 )
 
 
@@ -1286,115 +991,73 @@ def by_layers(values: Values) -> float:
 
 def left_with(values: Values, streams: int = 0, layers: int = 0) -> float:
     """The factor by which the memory falls to the state and so many streams and layers."""
-    return (values["state"] + values["stored"]) / (
-        values["state"] + streams * values["stream_bytes"] + layers * values["layer_bytes"]
-    )
+    return (values["state"] + values["stored"]) / (values["state"] + streams * values["stream_bytes"] + layers * values["layer_bytes"])
 
 
 remains = Quantity(
-    id="remains",
-    title="What remains",
+    "What remains",
     level="medium",
-    ask=(
-        "A model of {depth} layers trains with {sequences} at a time. Its weights, gradients and optimizer take"
-        " {state}, the activations of all its layers {stored}. A layer keeps 17 times as many bytes as pass on to the"
-        " next one. Now the network is made reversible, with two streams, each as wide as the one before, kept at the"
-        " top only; what a layer needs is worked out anew, one layer at a time, and held while that layer is worked on."
-        " By which factor does the memory fall, of all that was named?"
-    ),
-    draw={"sequences": (256, 384, 512)},
-    derive=with_state,
-    units={"sequences": "sequence", "state": "byte", "stored": "byte"},
+    objective=KEEP,
     unit="1",
     tolerance=0.005,
-    objective=KEEP,
-    answer=lambda v: (v["state"] + v["stored"]) / (v["state"] + eq.reversible(v)),
-    second=by_layers,
-    means="Weights, gradients and optimizer stay, and are already most of what is left.",
-    mistakes=(
-        Mistake(
-            lambda v: v["stored"] / eq.reversible(v),
-            "That is the fall of the activations alone. Weights, gradients and optimizer stay as they are.",
-        ),
-        Mistake(
-            lambda v: (v["state"] + v["stored"]) / eq.reversible(v),
-            "You let weights, gradients and optimizer go as well. Reversing does nothing for them.",
-        ),
-        Mistake(
-            lambda v: left_with(v),
-            "You let all activations go. The streams at the top stay, and what one layer needs while it is worked on.",
-        ),
-        Mistake(lambda v: left_with(v, layers=1), "The two streams are missing. From them all else is worked out."),
-        Mistake(lambda v: left_with(v, streams=1, layers=1), "A reversible network has two streams, and keeps both."),
-        Mistake(
-            lambda v: left_with(v, streams=2),
-            "What a layer needs is worked out anew, but it is held while the layer is worked on. Count one layer's.",
-        ),
-        Mistake(
-            lambda v: (v["state"] + v["stored"]) / (v["state"] + v["stored"] / 17),
-            "You kept what passes on from every layer. Reversing needs it only at the top.",
-        ),
-    ),
+    statement="A model of {depth} layers trains with {sequences} at a time. Its weights, gradients and optimizer take {state}, the activations of all its layers {stored}. A layer keeps 17 times as many bytes as pass on to the next one. Now the network is made reversible, with two streams, each as wide as the one before, kept at the top only; what a layer needs is worked out anew, one layer at a time, and held while that layer is worked on. By which factor does the memory fall, of all that was named?",
+    parameters={"sequences": (256, 384, 512)},
+    derived=with_state,
+    units={"sequences": "sequence", "state": "byte", "stored": "byte"},
+    answer=(v.state + v.stored) / (v.state + eq.reversible),
+    independent_check=by_layers,
+    misconceptions={
+        v.stored / eq.reversible: "That is the fall of the activations alone. Weights, gradients and optimizer stay as they are.",
+        (v.state + v.stored) / eq.reversible: "You let weights, gradients and optimizer go as well. Reversing does nothing for them.",
+        left_with: "You let all activations go. The streams at the top stay, and what one layer needs while it is worked on.",
+        lambda v: left_with(v, layers=1): "The two streams are missing. From them all else is worked out.",
+        lambda v: left_with(v, streams=1, layers=1): "A reversible network has two streams, and keeps both.",
+        lambda v: left_with(v, streams=2): "What a layer needs is worked out anew, but it is held while the layer is worked on. Count one layer's.",
+        (v.state + v.stored) / (v.state + v.stored / 17): "You kept what passes on from every layer. Reversing needs it only at the top.",
+    },
+    explanation="Weights, gradients and optimizer stay, and are already most of what is left.",
     hints=(
         "Reversible, the activations are two streams and one layer's. How much is that of what one layer kept?",
         "One layer's share of the activations is one over the depth; a stream is one seventeenth of that.",
     ),
-    solution=lambda v: [
-        Step("One layer keeps", v["layer_bytes"], "byte"),
-        Step(f"${eq.reversible.latex}$ =", eq.reversible(v), "byte"),
-        Step("Before, in all:", v["state"] + v["stored"], "byte"),
-        Step("after:", v["state"] + eq.reversible(v), "byte"),
-        Step("One over the other:", (v["state"] + v["stored"]) / (v["state"] + eq.reversible(v))),
-    ],
+    solution=(
+        Step("One layer keeps", v.layer_bytes, "byte"),
+        Step(f"${eq.reversible.latex}$ =", eq.reversible, "byte"),
+        Step("Before, in all:", v.state + v.stored, "byte"),
+        Step("after:", v.state + eq.reversible, "byte"),
+        Step("One over the other:", (v.state + v.stored) / (v.state + eq.reversible)),
+    ),
 )
 
 
 def pair(values: Values) -> Values:
     """Memory of an ordinary network and of a reversible one, both of the drawn depth, in MB as measured."""
     rows = measurement("memcnn_revnet").records(depth=values["deep"])
-    return {
-        name: row["memory_MB"] * 1e6
-        for name, way in (("plain", "no"), ("back", "yes"))
-        for row in rows
-        if row["reversible"] == way
-    }
+    return {name: row["memory_MB"] * 1e6 for name, way in (("plain", "no"), ("back", "yes")) for row in rows if row["reversible"] == way}
 
 
 SAVED = "That is the share that is saved. Asked is the factor by which the memory falls."
 
 measured = Quantity(
-    id="measured",
-    title="Measured memory",
+    "Measured memory",
     level="easy",
-    ask=(
-        "In PyTorch a residual network of {deep} layers was measured to take {plain} of GPU memory in training, a"
-        " reversible one of as many layers {back} (MemCNN). By which factor does the memory fall?"
-    ),
-    draw={"deep": (164, 110)},
-    derive=pair,
-    units={"plain": "byte", "back": "byte", "deep": ""},
-    unit="1",
     objective=KEEP,
-    answer=lambda v: v["plain"] / v["back"],
-    second=lambda v: divided(v["plain"], v["back"]),
-    means=(
-        "Much, and far from the number of layers: weights and the framework's own memory stay, and layers that make the"
-        " picture smaller throw something away, so their activations are stored."
-    ),
-    mistakes=(
-        Mistake(
-            lambda v: v["back"] / v["plain"],
-            "That is what is left of the memory. Asked is the factor by which it falls.",
-        ),
-        Mistake(
-            lambda v: v["deep"],
-            "That would be activations alone, if each layer kept the same and nothing else were in memory.",
-        ),
-        Mistake(lambda v: 1 - v["back"] / v["plain"], SAVED),
-        Mistake(lambda v: 100 * (1 - v["back"] / v["plain"]), SAVED),
-    ),
+    unit="1",
+    statement="In PyTorch a residual network of {deep} layers was measured to take {plain} of GPU memory in training, a reversible one of as many layers {back} (MemCNN). By which factor does the memory fall?",
+    parameters={"deep": (164, 110)},
+    derived=pair,
+    units={"plain": "byte", "back": "byte", "deep": ""},
+    answer=v.plain / v.back,
+    independent_check=lambda v: divided(v["plain"], v["back"]),
+    misconceptions={
+        v.back / v.plain: "That is what is left of the memory. Asked is the factor by which it falls.",
+        v.deep: "That would be activations alone, if each layer kept the same and nothing else were in memory.",
+        1 - v.back / v.plain: SAVED,
+        100 * (1 - v.back / v.plain): SAVED,
+    },
+    explanation="Much, and far from the number of layers: weights and the framework's own memory stay, and layers that make the picture smaller throw something away, so their activations are stored.",
     hints=("One over the other.",),
-    solution=lambda v: [Step("{plain} over {back} is", v["plain"] / v["back"])],
+    solution=(Step("{plain} over {back} is", v.plain / v.back),),
 )
 
 
@@ -1417,10 +1080,7 @@ def minutes(text: str) -> int:
 def raced(values: Values) -> Values:
     """Durations of training two networks of 164 layers, as the table prints them, and in one unit."""
     framework, images = values["run"]
-    rows = {
-        row["model"]: row[images.lower().replace("-", "") + "_duration"]
-        for row in measurement("memcnn_revnet_training").records(framework=framework)
-    }
+    rows = {row["model"]: row[images.lower().replace("-", "") + "_duration"] for row in measurement("memcnn_revnet_training").records(framework=framework)}
     slow, fast = rows["revnet-164"], rows["resnet-164"]
     return {
         "framework": framework,
@@ -1440,52 +1100,34 @@ def as_decimal(values: Values) -> float:
 [PAPER] = measurement("revnet_paper").records()
 
 slower = Quantity(
-    id="slower",
-    title="Measured time",
+    "Measured time",
     level="medium",
-    ask=(
-        "Training a residual network of 164 layers on {images} in {framework} was measured to take {fast}, a reversible"
-        " one of as many layers {slow} (MemCNN; minutes and seconds, or hours and minutes; the ratio is the same). By"
-        " counting FLOPs, running every layer once more makes a step so many times as long, the backward pass being two"
-        " forward passes. The slow-down that was measured is how many times the counted one?"
-    ),
-    draw={"run": tuple(product(("PyTorch", "TensorFlow"), ("CIFAR-10", "CIFAR-100")))},
-    derive=raced,
+    objective=KEEP,
     unit="1",
     tolerance=0.01,
-    objective=KEEP,
-    answer=lambda v: v["slower"] / eq.work_ratio(v),
-    second=lambda v: 3 * minutes(v["slow"]) / (4 * minutes(v["fast"])),
-    means=(
-        "The measured runs lie on both sides of the count, for not all of a step is FLOPs. The paper's authors speak"
-        f" of {PAPER['low_slowdown']:g} to {PAPER['high_slowdown']:g} times in practice."
-    ),
-    mistakes=(
-        Mistake(
-            lambda v: v["slower"],
-            "That is the slow-down that was measured. Divide it by the one that follows from counting FLOPs.",
-        ),
-        Mistake(lambda v: eq.work_ratio(v), "That is the slow-down by counting. Divide the measured one by it."),
-        Mistake(
-            lambda v: as_decimal(v) / eq.work_ratio(v),
-            "Sixty seconds make a minute: turn both times into one unit first.",
-        ),
-        Mistake(lambda v: eq.work_ratio(v) / v["slower"], "Upside down: measured over counted."),
-        Mistake(
-            lambda v: v["slower"] / 1.5,
-            "You counted the backward pass as one forward pass. It is two, so running forward again adds less.",
-        ),
-        Mistake(lambda v: v["slower"] * eq.work_ratio(v), "You multiplied. Compare the two by dividing."),
-    ),
+    statement="Training a residual network of 164 layers on {images} in {framework} was measured to take {fast}, a reversible one of as many layers {slow} (MemCNN; minutes and seconds, or hours and minutes; the ratio is the same). By counting FLOPs, running every layer once more makes a step so many times as long, the backward pass being two forward passes. The slow-down that was measured is how many times the counted one?",
+    parameters={"run": tuple(product(("PyTorch", "TensorFlow"), ("CIFAR-10", "CIFAR-100")))},
+    derived=raced,
+    answer=v.slower / eq.work_ratio,
+    independent_check=lambda v: 3 * minutes(v["slow"]) / (4 * minutes(v["fast"])),
+    misconceptions={
+        v.slower: "That is the slow-down that was measured. Divide it by the one that follows from counting FLOPs.",
+        eq.work_ratio: "That is the slow-down by counting. Divide the measured one by it.",
+        lambda v: as_decimal(v) / eq.work_ratio(v): "Sixty seconds make a minute: turn both times into one unit first.",
+        eq.work_ratio / v.slower: "Upside down: measured over counted.",
+        v.slower / 1.5: "You counted the backward pass as one forward pass. It is two, so running forward again adds less.",
+        v.slower * eq.work_ratio: "You multiplied. Compare the two by dividing.",
+    },
+    explanation=f"The measured runs lie on both sides of the count, for not all of a step is FLOPs. The paper's authors speak of {PAPER['low_slowdown']:g} to {PAPER['high_slowdown']:g} times in practice.",
     hints=(
         "Turn both durations into the smaller unit and divide.",
         "Counted in forward passes: 1 + 2 without, 1 + 1 + 2 with running again.",
     ),
-    solution=lambda v: [
-        Step("Measured:", v["slower"]),
-        Step(f"counted, ${eq.work_ratio.latex}$ =", eq.work_ratio(v)),
-        Step("One over the other:", v["slower"] / eq.work_ratio(v)),
-    ],
+    solution=(
+        Step("Measured:", v.slower),
+        Step(f"counted, ${eq.work_ratio.latex}$ =", eq.work_ratio),
+        Step("One over the other:", v.slower / eq.work_ratio),
+    ),
 )
 
 FORMATS = {"float32": 24, "float16": 11, "bfloat16": 8}  # significant bits
@@ -1508,52 +1150,31 @@ def lost(values: Values) -> float:
 
 
 digits = Quantity(
-    id="digits",
-    title="How far back",
+    "How far back",
     level="medium",
-    ask=(
-        "A reversible network computes in {format}, with {bits} significant bits, so a rounding is off by up to {error}"
-        " of the value. On the way back an error grows by a factor of {gain_per_layer} from layer to layer. Count only"
-        " the rounding at the top. After how many layers is the error as large as the values? Give the exact value, not"
-        " rounded to layers."
-    ),
-    draw={"format": tuple(FORMATS), "gain_per_layer": (1.2, 1.1, 1.5)},
-    derive=rounded,
-    units={"bits": ""},
-    unit="1",
     objective=KEEP,
-    answer=lambda v: LAYERS_FOR(v),
-    second=lost,
-    means=(
-        "In whole numbers or bits the inverse is exact; in floating point it is exact to rounding, and layers multiply"
-        " what rounding leaves. Gains near one keep it small."
-    ),
-    mistakes=(
-        Mistake(
-            lambda v: v["bits"],
-            "That would be if each layer doubled the error, a bit for each. How many layers does it take to double?",
-        ),
-        Mistake(
-            lambda v: (1 / v["rounding"] - 1) / (v["gain_per_layer"] - 1),
-            "You let the error grow by the same amount in each layer. It grows by the same factor.",
-        ),
-        Mistake(
-            lambda v: v["bits"] / log(v["gain_per_layer"]),
-            "The bits are a logarithm to base 2, the other was to base e. Take both to one base.",
-        ),
-        Mistake(
-            lambda v: v["bits"] / (v["gain_per_layer"] - 1),
-            "A factor of 1.1 is not a tenth of a doubling. Take logarithms.",
-        ),
-    ),
+    unit="1",
+    statement="A reversible network computes in {format}, with {bits} significant bits, so a rounding is off by up to {error} of the value. On the way back an error grows by a factor of {gain_per_layer} from layer to layer. Count only the rounding at the top. After how many layers is the error as large as the values? Give the exact value, not rounded to layers.",
+    parameters={"format": tuple(FORMATS), "gain_per_layer": (1.2, 1.1, 1.5)},
+    derived=rounded,
+    units={"bits": ""},
+    answer=LAYERS_FOR,
+    independent_check=lost,
+    misconceptions={
+        v.bits: "That would be if each layer doubled the error, a bit for each. How many layers does it take to double?",
+        (1 / v.rounding - 1) / (v.gain_per_layer - 1): "You let the error grow by the same amount in each layer. It grows by the same factor.",
+        v.bits / sympy.log(v.gain_per_layer): "The bits are a logarithm to base 2, the other was to base e. Take both to one base.",
+        v.bits / (v.gain_per_layer - 1): "A factor of 1.1 is not a tenth of a doubling. Take logarithms.",
+    },
+    explanation="In whole numbers or bits the inverse is exact; in floating point it is exact to rounding, and layers multiply what rounding leaves. Gains near one keep it small.",
     hints=(
         "After n layers the error is the rounding times the factor to the power n. Set it to 1.",
         "n = log(1/rounding) / log(factor).",
     ),
-    solution=lambda v: [
-        Step("Relative error of a rounding:", f"{v['rounding']:.3g}"),
-        Step(f"${eq.difference.latex}$ is 1 at $\\log(1/\\epsilon) / \\log \\chi$ =", LAYERS_FOR(v)),
-    ],
+    solution=(
+        Step("Relative error of a rounding:", lambda v: f"{v['rounding']:.3g}"),
+        Step(f"${eq.difference.latex}$ is 1 at $\\log(1/\\epsilon) / \\log \\chi$ =", LAYERS_FOR),
+    ),
 )
 
 # --- what is worth keeping -------------------------------------------------------------------------------------------
@@ -1568,45 +1189,31 @@ def cached(values: Values) -> Values:
 
 
 kv_spent = Quantity(
-    id="kv-spent",
-    title="What a byte of KV stands for",
+    "What a byte of KV stands for",
     level="easy",
-    ask=(
-        "{net_name} stores {n_total}, of which a token uses {n_active}; each of these takes two FLOPs. The token leaves"
-        " {kv_bytes_per_token} of KV cache in BF16. How many FLOPs does it take to compute one byte of it again? Leave"
-        " attention's own FLOPs out."
-    ),
-    draw={"net": ROUTED},
-    derive=cached,
-    units={"kv_bytes_per_token": "byte"},
-    unit="FLOP/byte",
     objective=PRICE,
-    answer=lambda v: eq.kv_flop_spent(v),
-    second=lambda v: sum(2 * v["n_active"] for _ in range(1000)) / (1000 * v["kv_bytes_per_token"]),
-    means=(
-        "A chip does some hundreds of FLOPs in the time in which it reads a byte. So KV is read, and not computed"
-        " again."
-    ),
-    mistakes=(
-        Mistake(lambda v: eq.kv_flop_spent(v) / 2, "A multiply and an add are two FLOPs."),
-        Mistake(
-            lambda v: eq.kv_flop_spent(v, n_active=v["n_total"]),
-            "A token is multiplied by the active parameters only.",
-        ),
-        Mistake(
-            lambda v: eq.kv_flop_spent(v) * 3,
-            "That is a step of training, with its backward pass. To get the KV back a forward pass is enough.",
-        ),
-        Mistake(lambda v: 1 / eq.kv_flop_spent(v), "Upside down: FLOPs over bytes."),
-    ),
+    unit="FLOP/byte",
+    statement="{net_name} stores {n_total}, of which a token uses {n_active}; each of these takes two FLOPs. The token leaves {kv_bytes_per_token} of KV cache in BF16. How many FLOPs does it take to compute one byte of it again? Leave attention's own FLOPs out.",
+    parameters={"net": ROUTED},
+    derived=cached,
+    units={"kv_bytes_per_token": "byte"},
+    answer=eq.kv_flop_spent,
+    independent_check=lambda v: sum(2 * v["n_active"] for _ in range(1000)) / (1000 * v["kv_bytes_per_token"]),
+    misconceptions={
+        eq.kv_flop_spent / 2: "A multiply and an add are two FLOPs.",
+        eq.kv_flop_spent.at(n_active=v.n_total): "A token is multiplied by the active parameters only.",
+        eq.kv_flop_spent * 3: "That is a step of training, with its backward pass. To get the KV back a forward pass is enough.",
+        1 / eq.kv_flop_spent: "Upside down: FLOPs over bytes.",
+    },
+    explanation="A chip does some hundreds of FLOPs in the time in which it reads a byte. So KV is read, and not computed again.",
     hints=(
         "To get a token's KV again, the token has to go through the model once more.",
         "2 × active parameters, over bytes of KV per token.",
     ),
-    solution=lambda v: [
-        Step("The forward pass of one token:", 2 * v["n_active"], "FLOP"),
-        Step(f"${eq.kv_flop_spent.latex}$ =", eq.kv_flop_spent(v), "FLOP/byte"),
-    ],
+    solution=(
+        Step("The forward pass of one token:", 2 * v.n_active, "FLOP"),
+        f"${eq.kv_flop_spent.latex}$ =",
+    ),
 )
 
 WIDTH, HEAD = 8192, 128
@@ -1634,61 +1241,37 @@ def by_counting() -> str:
 
 
 ladder = Ordering(
-    id="ladder",
-    title="A ladder of bytes",
+    "A ladder of bytes",
     level="hard",
-    ask=(
-        "How many FLOPs does it take to compute one byte of each of these again, from what stands before it? All are"
-        " kept in two bytes a value, and a multiply and an add are two FLOPs. Put them in order, the fewest FLOPs"
-        " first: what is thrown away first, if memory is short."
-    ),
-    items={
-        "a": (
-            f"the KV cache of {LLAMA.name}: {LLAMA.n_active / 1e9:.0f} billion parameters,"
-            f" {LLAMA.kv_bytes_per_token() / 1e3:.0f} kB for each token"
-        ),
-        "b": "the output of a ReLU: one comparison for each value",
-        "c": f"the output of a matrix product: each value is a sum of {WIDTH:,} products",
-        "d": f"attention scores: each is the product of a query and a key of {HEAD} values",
-        "e": (
-            f"the KV cache of {DEEPSEEK.name}: {DEEPSEEK.n_active / 1e9:.0f} billion active parameters,"
-            f" {DEEPSEEK.kv_bytes_per_token() / 1e3:.0f} kB for each token"
-        ),
-    },
-    answer="".join(sorted(SPENT, key=SPENT.__getitem__)),
-    second=lambda v: by_counting(),
     objective=PRICE,
-    means=(
-        "Six powers of ten. Training drops the cheap end first: attention scores are computed again almost everywhere,"
-        " whole layers only in need, and KV is kept."
-    ),
-    mistakes=(
-        Mistake(
-            "".join(sorted(SPENT, key=SPENT.__getitem__, reverse=True)),
-            "That is from the most to the fewest. Begin with what is cheapest to compute again.",
-        ),
-        Mistake(
-            "bdcea", "Of the two caches you compared the parameters. The smaller cache has more FLOPs behind each byte."
-        ),
-        Mistake("bcdae", "Attention scores are many, but each is a short sum: as long as a head is wide."),
-    ),
+    statement="How many FLOPs does it take to compute one byte of each of these again, from what stands before it? All are kept in two bytes a value, and a multiply and an add are two FLOPs. Put them in order, the fewest FLOPs first: what is thrown away first, if memory is short.",
+    items=[
+        f"the KV cache of {LLAMA.name}: {LLAMA.n_active / 1000000000.0:.0f} billion parameters, {LLAMA.kv_bytes_per_token() / 1000.0:.0f} kB for each token",
+        "the output of a ReLU: one comparison for each value",
+        f"the output of a matrix product: each value is a sum of {WIDTH:,} products",
+        f"attention scores: each is the product of a query and a key of {HEAD} values",
+        f"the KV cache of {DEEPSEEK.name}: {DEEPSEEK.n_active / 1000000000.0:.0f} billion active parameters, {DEEPSEEK.kv_bytes_per_token() / 1000.0:.0f} kB for each token",
+    ],
+    answer="".join(sorted(SPENT, key=SPENT.__getitem__)),
+    independent_check=lambda v: by_counting(),
+    misconceptions={
+        "".join(sorted(SPENT, key=SPENT.__getitem__, reverse=True)): "That is from the most to the fewest. Begin with what is cheapest to compute again.",
+        "bdcea": "Of the two caches you compared the parameters. The smaller cache has more FLOPs behind each byte.",
+        "bcdae": "Attention scores are many, but each is a short sum: as long as a head is wide.",
+    },
+    explanation="Six powers of ten. Training drops the cheap end first: attention scores are computed again almost everywhere, whole layers only in need, and KV is kept.",
     hints=(
         "A sum of n products is 2n FLOPs and gives two bytes.",
         "For a cache: two FLOPs for each parameter that a token uses, over the bytes that it leaves.",
     ),
-    solution=lambda v: [
-        Step("FLOPs per byte: " + ", ".join(f"{key} {SPENT[key]:,.3g}" for key in sorted(SPENT)) + "."),
-        Step("In order:", "".join(sorted(SPENT, key=SPENT.__getitem__))),
-    ],
+    solution=("FLOPs per byte: " + ", ".join(f"{key} {SPENT[key]:,.3g}" for key in sorted(SPENT)) + ".",),
 )
 
 
 def both_even(values: Values) -> Values:
     """A drawn model on a drawn machine: for how long a byte of KV, and one of activations, is worth keeping."""
     net, machine = model(values["net"]), system(values["machine"])
-    known = (
-        net.symbols() | machine.symbols("bf16") | {"layers": net.layers, "width": net.d_model, "kept_per_value": KEPT}
-    )
+    known = net.symbols() | machine.symbols("bf16") | {"layers": net.layers, "width": net.d_model, "kept_per_value": KEPT}
     even = lambda spent: eq.keep_even(known, flop_spent=spent(known))
     return {
         "net_name": net.name,
@@ -1704,57 +1287,35 @@ def cheaper(values: Values) -> str:
     """
     net, machine = model(values["net"]), system(values["machine"])
     again = 2 * net.n_active / machine.flops("bf16")  # s of the whole machine, for one token
-    keeps = [
-        bytes_ / machine.hbm_bytes * wait < again
-        for bytes_, wait in ((net.kv_bytes(1), values["soon"]), (34 * net.d_model * net.layers, values["late"]))
-    ]
+    keeps = [bytes_ / machine.hbm_bytes * wait < again for bytes_, wait in ((net.kv_bytes(1), values["soon"]), (34 * net.d_model * net.layers, values["late"]))]
     return {(True, True): "a", (True, False): "b", (False, True): "c", (False, False): "d"}[tuple(keeps)]
 
 
 who_stays = Choice(
-    id="who-stays",
-    title="Who may stay",
+    "Who may stay",
     level="easy",
-    ask=(
-        "On {machine_name}, with memory and multipliers both in full use, a byte of {net_name}'s KV is worth keeping"
-        " for {kv_even} before computing it again is cheaper; a byte that training keeps for the backward pass, for"
-        " {act_even}. In serving, KV is needed again after {soon}; in a large training step an activation waits {late}"
-        " for its backward pass. What should be kept?"
-    ),
-    draw={
+    objective=PRICE,
+    statement="On {machine_name}, with memory and multipliers both in full use, a byte of {net_name}'s KV is worth keeping for {kv_even} before computing it again is cheaper; a byte that training keeps for the backward pass, for {act_even}. In serving, KV is needed again after {soon}; in a large training step an activation waits {late} for its backward pass. What should be kept?",
+    parameters={
         "net": ("llama-3.1-405b", "llama-3.1-70b"),
         "machine": ("gb200-nvl72", "h200-8", "b200-8"),
         "late": (10.0, 5.0, 20.0),
         "soon": (0.02, 0.015),
     },
-    derive=both_even,
+    derived=both_even,
     units={"kv_even": "s", "act_even": "s", "soon": "s", "late": "s"},
-    options={
-        "a": "both",
-        "b": "the KV, and activations are computed again",
-        "c": "activations, and the KV is computed again",
-        "d": "neither",
-    },
-    answer="b",
-    second=cheaper,
-    objective=PRICE,
-    means=(
-        "One forward pass leaves few bytes of KV and many of activations, so a byte of KV stands for more compute. And"
-        " it is needed sooner, and over and over."
-    ),
-    mistakes=(
-        Mistake("a", "Compare each wait with its time. One of the two waits too long."),
-        Mistake("c", "Turned round: compare each wait with its own time."),
-        Mistake("d", "KV is needed again long before computing it anew would be cheaper."),
-    ),
-    hints=("What is needed before its time is up is kept.",),
-    solution=lambda v: [
-        Step(
-            f"${eq.keep_even.latex}$: for KV {{kv_even}} against a wait of {{soon}}, for activations {{act_even}}"
-            " against {late}."
+    independent_check=cheaper,
+    options=[
+        wrong("both", "Compare each wait with its time. One of the two waits too long."),
+        right(
+            "the KV, and activations are computed again",
+            "One forward pass leaves few bytes of KV and many of activations, so a byte of KV stands for more compute. And it is needed sooner, and over and over.",
         ),
-        Step("So the answer is", "b"),
+        wrong("activations, and the KV is computed again", "Turned round: compare each wait with its own time."),
+        wrong("neither", "KV is needed again long before computing it anew would be cheaper."),
     ],
+    hints=("What is needed before its time is up is kept.",),
+    solution=(f"${eq.keep_even.latex}$: for KV {{kv_even}} against a wait of {{soon}}, for activations {{act_even}} against {{late}}.",),
 )
 
 TRADES = {
@@ -1776,55 +1337,36 @@ def traded(tokens: int = 100, layers: int = 20) -> tuple[str, str]:
     caching = tokens, tokens
     storing = layers, 3 * layers
     reversing = 3, 4 * layers
-    spends = lambda without, with_it: (
-        "spends memory" if with_it[0] > without[0] and with_it[1] < without[1] else "spends compute"
-    )
+    spends = lambda without, with_it: "spends memory" if with_it[0] > without[0] and with_it[1] < without[1] else "spends compute"
     return spends(recomputing, caching), spends(storing, reversing)
 
 
 trade = Choice(
-    id="trade",
-    title="Two trades",
+    "Two trades",
     level="easy",
-    ask=(
-        "The KV cache in serving and the reversible network in training both trade memory against compute. Which way"
-        " does each of them go?"
-    ),
-    options={
-        "a": "both spend memory to save compute",
-        "b": "the cache spends memory to save compute, the reversible network spends compute to save memory",
-        "c": "the cache spends compute to save memory, the reversible network spends memory to save compute",
-        "d": "both spend compute to save memory",
-    },
-    answer="b",
-    second=lambda v: next(key for key, ways in TRADES.items() if ways == traded()),
     objective=PRICE,
-    means=(
-        "Opposite ways. On today's machines spending memory to save compute is as a rule the better trade (2:13); the"
-        " reversible network goes against it."
-    ),
-    mistakes=(
-        Mistake("a", "What does a reversible network keep from the forward pass? And what does it run again?"),
-        Mistake("c", "Turned round. Ask of each what it holds in memory that would not have to be there."),
-        Mistake(
-            "d",
-            "Without a cache each new token would need all earlier ones to be multiplied again. Which does the cache"
-            " save?",
+    statement="The KV cache in serving and the reversible network in training both trade memory against compute. Which way does each of them go?",
+    independent_check=lambda v: next((key for key, ways in TRADES.items() if ways == traded())),
+    options=[
+        wrong(
+            "both spend memory to save compute",
+            "What does a reversible network keep from the forward pass? And what does it run again?",
         ),
-    ),
-    hints=(
-        (
-            "What would have to be computed again without the cache? What would have to be stored if the network were"
-            " not reversible?"
+        right(
+            "the cache spends memory to save compute, the reversible network spends compute to save memory",
+            "Opposite ways. On today's machines spending memory to save compute is as a rule the better trade (2:13); the reversible network goes against it.",
         ),
-    ),
-    solution=lambda v: [
-        Step(
-            f"The cache holds a token's KV and saves its pass through the model. Reversing lets ${eq.stored.latex}$"
-            " fall, and runs each layer again."
+        wrong(
+            "the cache spends compute to save memory, the reversible network spends memory to save compute",
+            "Turned round. Ask of each what it holds in memory that would not have to be there.",
         ),
-        Step("So the answer is", "b"),
+        wrong(
+            "both spend compute to save memory",
+            "Without a cache each new token would need all earlier ones to be multiplied again. Which does the cache save?",
+        ),
     ],
+    hints=("What would have to be computed again without the cache? What would have to be stored if the network were not reversible?",),
+    solution=(f"The cache holds a token's KV and saves its pass through the model. Reversing lets ${eq.stored.latex}$ fall, and runs each layer again.",),
 )
 
 # --- the likeness ----------------------------------------------------------------------------------------------------
@@ -1848,46 +1390,25 @@ def spreads(steps: tuple[str, str]) -> bool:
 
 
 which_part = Choice(
-    id="which-part",
-    title="Rows and columns",
+    "Rows and columns",
     level="medium",
-    ask=(
-        "A transformer holds its state as a grid, tokens by values. Attention carries things between tokens, the"
-        " feed-forward block mixes the values within a token. AES holds 4 × 4 bytes. SubBytes replaces each byte by a"
-        " table, ShiftRows moves bytes along their rows, MixColumns mixes the four bytes of a column, AddRoundKey adds"
-        " the key to each byte. Which two share the mixing of the grid between them, as attention and the feed-forward"
-        " block do?"
-    ),
-    options={
-        "a": "SubBytes and AddRoundKey",
-        "b": "ShiftRows and MixColumns",
-        "c": "MixColumns and AddRoundKey",
-        "d": "ShiftRows and SubBytes",
-    },
-    answer="b",
-    second=lambda v: next(key for key, steps in TWO_STEPS.items() if spreads(steps)),
     objective=ANALOGY,
-    means=(
-        "To mix one way and then the other is cheaper than to mix all with all, and suits the hardware. After two goes"
-        " each cell depends on every other."
-    ),
-    mistakes=(
-        Mistake("a", "Both treat every byte by itself. Nothing would get from one to another."),
-        Mistake("c", "Bytes of a column would be mixed, but nothing would leave its column."),
-        Mistake(
-            "d",
-            "Bytes would move along their rows and be replaced one by one. None of them would come to depend on"
-            " another.",
+    statement="A transformer holds its state as a grid, tokens by values. Attention carries things between tokens, the feed-forward block mixes the values within a token. AES holds 4 × 4 bytes. SubBytes replaces each byte by a table, ShiftRows moves bytes along their rows, MixColumns mixes the four bytes of a column, AddRoundKey adds the key to each byte. Which two share the mixing of the grid between them, as attention and the feed-forward block do?",
+    independent_check=lambda v: next((key for key, steps in TWO_STEPS.items() if spreads(steps))),
+    options=[
+        wrong("SubBytes and AddRoundKey", "Both treat every byte by itself. Nothing would get from one to another."),
+        right(
+            "ShiftRows and MixColumns",
+            "To mix one way and then the other is cheaper than to mix all with all, and suits the hardware. After two goes each cell depends on every other.",
         ),
-    ),
-    hints=("Change one byte. Which pair spreads the change over the whole grid if it runs twice?",),
-    solution=lambda v: [
-        Step(
-            "MixColumns spreads a byte over its column, ShiftRows sends these bytes into different columns, and the"
-            " second MixColumns fills those."
+        wrong("MixColumns and AddRoundKey", "Bytes of a column would be mixed, but nothing would leave its column."),
+        wrong(
+            "ShiftRows and SubBytes",
+            "Bytes would move along their rows and be replaced one by one. None of them would come to depend on another.",
         ),
-        Step("So the answer is", "b"),
     ],
+    hints=("Change one byte. Which pair spreads the change over the whole grid if it runs twice?",),
+    solution=("MixColumns spreads a byte over its column, ShiftRows sends these bytes into different columns, and the second MixColumns fills those.",),
 )
 
 WANTED = {  # of a cipher, and of a network
@@ -1898,101 +1419,44 @@ WANTED = {  # of a cipher, and of a network
 }
 
 fails = Choice(
-    id="fails",
-    title="Where the likeness ends",
+    "Where the likeness ends",
     level="easy",
-    ask=(
-        "Ciphers and neural networks look alike. Which of these do the makers of ciphers want, and the makers of"
-        " networks not?"
-    ),
-    options={
-        "a": "that every output depends on every input",
-        "b": "that linear and nonlinear steps alternate, many times over",
-        "c": "that a small change of the input changes the output beyond recognition",
-        "d": "that it runs fast on the hardware there is",
-    },
-    answer="c",
-    second=lambda v: next(key for key, (cipher, network) in WANTED.items() if cipher != network),
     objective=ANALOGY,
-    means=(
-        "A cipher makes structure look random, a network finds structure in what looks random. A network in which this"
-        " happens has an adversarial example: a picture changed by what no eye sees, and classed otherwise."
-    ),
-    mistakes=(
-        Mistake("a", "Both want that. It is the reason why they look alike."),
-        Mistake("b", "Both do that: without a nonlinear step, all layers would be one linear map."),
-        Mistake(
-            "d",
-            "Both want that, and both have some freedom to get it: a cipher needs only to be invertible, a network only"
-            " to be trainable.",
+    statement="Ciphers and neural networks look alike. Which of these do the makers of ciphers want, and the makers of networks not?",
+    independent_check=lambda v: next((key for key, (cipher, network) in WANTED.items() if cipher != network)),
+    options=[
+        wrong("that every output depends on every input", "Both want that. It is the reason why they look alike."),
+        wrong(
+            "that linear and nonlinear steps alternate, many times over",
+            "Both do that: without a nonlinear step, all layers would be one linear map.",
         ),
-    ),
-    hints=("How is a network trained? What does the gradient have to say?",),
-    solution=lambda v: [
-        Step(
-            "Training follows derivatives, so small changes must do small and telling things. A cipher is built so that"
-            " they do not."
+        right(
+            "that a small change of the input changes the output beyond recognition",
+            "A cipher makes structure look random, a network finds structure in what looks random. A network in which this happens has an adversarial example: a picture changed by what no eye sees, and classed otherwise.",
         ),
-        Step("So the answer is", "c"),
+        wrong(
+            "that it runs fast on the hardware there is",
+            "Both want that, and both have some freedom to get it: a cipher needs only to be invertible, a network only to be trainable.",
+        ),
     ],
+    hints=("How is a network trained? What does the gradient have to say?",),
+    solution=("Training follows derivatives, so small changes must do small and telling things. A cipher is built so that they do not.",),
 )
 
 YEARS = {"a": "2015", "b": "2017", "c": "2019", "d": "2020"}
 
 year = Choice(
-    id="year",
-    title="From ciphers to networks",
+    "From ciphers to networks",
     level="easy",
-    ask=(
-        "Networks taken for ciphers have done badly. The other way there is one import that worked: Feistel's"
-        " construction became the reversible network. When was it published?"
-    ),
-    options=YEARS,
-    answer="b",
-    second=lambda v: next(key for key, text in YEARS.items() if source("revnet").date.startswith(text)),
     objective=ANALOGY,
-    means="RevNet is by Gomez, Ren, Urtasun and Grosse. Feistel's construction is from the early 1970s.",
-    mistakes=(
-        Mistake("a", "In that year residual networks were published, which RevNets started from."),
-        Mistake("c", "A guess near to that was cut from the lecture. It was earlier."),
-        Mistake("d", "In that year the Reformer took the idea over into transformers. The idea in networks is older."),
-    ),
-    hints=("It came after residual networks, and before anybody used it in a transformer.",),
-    solution=lambda v: [
-        Step(f"The preprint, {source('revnet').where}, is of {source('revnet').date}."),
-        Step("So the answer is", "b"),
+    statement="Networks taken for ciphers have done badly. The other way there is one import that worked: Feistel's construction became the reversible network. When was it published?",
+    independent_check=lambda v: next((key for key, text in YEARS.items() if source("revnet").date.startswith(text))),
+    options=[
+        wrong(YEARS["a"], "In that year residual networks were published, which RevNets started from."),
+        right(YEARS["b"], "RevNet is by Gomez, Ren, Urtasun and Grosse. Feistel's construction is from the early 1970s."),
+        wrong(YEARS["c"], "A guess near to that was cut from the lecture. It was earlier."),
+        wrong(YEARS["d"], "In that year the Reformer took the idea over into transformers. The idea in networks is older."),
     ],
-)
-
-PROBLEMS = (
-    guess,
-    invert,
-    needs,
-    inverse,
-    decrypt,
-    forgotten,
-    two_back,
-    first_round,
-    rounds,
-    key_drops_out,
-    nonlinear,
-    poor_cipher,
-    kept,
-    flat,
-    segment,
-    checkpoint,
-    deep_enough,
-    work,
-    saves,
-    remains,
-    measured,
-    slower,
-    digits,
-    kv_spent,
-    ladder,
-    who_stays,
-    trade,
-    which_part,
-    fails,
-    year,
+    hints=("It came after residual networks, and before anybody used it in a transformer.",),
+    solution=(f"The preprint, {source('revnet').where}, is of {source('revnet').date}.",),
 )

@@ -11,7 +11,7 @@ from sympy import Eq, Min, solve
 
 from blackboard.batching import equations as roofline
 from blackboard.catalogue import chip, measurement, model, system
-from blackboard.practice import Choice, Estimate, Expression, Function, Mistake, Ordering, Quantity, Step, Values
+from blackboard.problem import Choice, Estimate, Expression, Function, Ordering, Quantity, Step, Values, right, v, wrong
 from blackboard.sparsity import equations as eq
 from blackboard.sparsity.numbers import fit, saturated
 
@@ -69,52 +69,33 @@ def as_good(base_size: float, experts: int) -> float:
 
 
 guess = Estimate(
-    id="guess",
-    title="A guess before you read",
+    "A guess before you read",
     level="easy",
-    ask=(
-        "Take a dense language model of {base_size}. Replace feed-forward blocks by {experts} experts each and let"
-        " every token use one of them, so that a token costs as much as before. How many times as large is a dense"
-        " model that reaches the same loss? Guess: within a factor of 1.5 counts."
-    ),
-    draw={"base_size": (370e6, 130e6), "experts": (64, 128)},
-    derive=fitted,
+    objective=WORTH,
     unit="1",
     within=1.5,
-    objective=WORTH,
-    answer=lambda v: eq.quality_gain(v, n_effective=eq.n_effective(v)),
-    second=lambda v: as_good(v["base_size"], v["experts"]) / v["base_size"],
-    means=(
-        "A poor trade by the look of it. It is made all the same, because what is stored and not multiplied is cheap in"
-        " a large batch."
-    ),
-    mistakes=(
-        Mistake(
-            lambda v: v["experts"],
-            "That would make every expert worth a whole model. A token still sees only one of them in each layer.",
-        ),
-        Mistake(
-            lambda v: 1.0,
-            "Then experts would be in vain. The multiplications stay the same, but each token gets weights that suit it"
-            " better.",
-        ),
-    ),
+    statement="Take a dense language model of {base_size}. Replace feed-forward blocks by {experts} experts each and let every token use one of them, so that a token costs as much as before. How many times as large is a dense model that reaches the same loss? Guess: within a factor of 1.5 counts.",
+    parameters={"base_size": (37e7, 13e7), "experts": (64, 128)},
+    derived=fitted,
+    answer=eq.quality_gain.at(n_effective=eq.n_effective),
+    independent_check=lambda v: as_good(v["base_size"], v["experts"]) / v["base_size"],
+    misconceptions={
+        v.experts: "That would make every expert worth a whole model. A token still sees only one of them in each layer.",
+        1.0: "Then experts would be in vain. The multiplications stay the same, but each token gets weights that suit it better.",
+    },
+    explanation="A poor trade by the look of it. It is made all the same, because what is stored and not multiplied is cheap in a large batch.",
     hints=(
         "More than nothing, far less than the number of experts.",
         "Nearer to the logarithm of the number of experts than to the number itself.",
     ),
-    solution=lambda v: [
+    solution=(
         Step(
             "By a published fit of the loss, which the lesson shows, the dense model that is as good has",
-            eq.n_effective(v),
+            eq.n_effective,
             "parameter",
         ),
-        Step(
-            f"Over the {{base_size}} of the model it started from, ${eq.quality_gain.latex}$ =",
-            eq.quality_gain(v, n_effective=eq.n_effective(v)),
-            "1",
-        ),
-    ],
+        f"Over the {{base_size}} of the model it started from, ${eq.quality_gain.latex}$ =",
+    ),
 )
 
 # --- the critical batch ----------------------------------------------------------------------------------------------
@@ -127,52 +108,31 @@ def spec(values: Values) -> Values:
 
 
 constant = Quantity(
-    id="constant",
-    title="A chip's constant",
+    "A chip's constant",
     level="medium",
-    ask=(
-        "{chip_name} multiplies {flops} in FP4: dense, and a multiply and an add count as two. It reads {bandwidth}"
-        " from memory; a parameter in FP4 is half a byte. How many tokens must share a weight before multiplying takes"
-        " as long as reading it?"
-    ),
-    draw={"kind": ("b200", "gb300-nvl72", "gb200-nvl72", "mi355x")},
-    derive=spec,
-    unit="token",
     objective=CHIP,
-    answer=lambda v: eq.hardware_constant(v),
-    second=lambda v: (v["bytes_per_param"] / v["bandwidth"]) / (2 / v["flops"]),
-    means=(
-        "This is the chip's C in FP4. In FP8 the rate and the byte usually change together and leave C as it is; not on"
-        " every chip."
-    ),
-    mistakes=(
-        Mistake(
-            lambda v: eq.hardware_constant(v, flops=2 * v["flops"]),
-            "Twice too large. Either a multiply-add was taken for one FLOP, or half a byte for a whole one, or the rate"
-            " with 2:4 sparsity for the dense one.",
-        ),
-        Mistake(
-            lambda v: eq.hardware_constant(v, flops=2 * v["flops"], bytes_per_param=1.0),
-            "That is FLOPs per byte. A parameter takes two FLOPs for each token, and half a byte: both are missing.",
-        ),
-        Mistake(
-            lambda v: eq.hardware_constant(v, bytes_per_param=4.0),
-            "Bits for bytes: a parameter in FP4 is 4 bits, not 4 bytes.",
-        ),
-        Mistake(
-            lambda v: eq.hardware_constant(v, bandwidth=8 * v["bandwidth"]),
-            "Bits for bytes: the bandwidth is in bytes per second already.",
-        ),
-    ),
+    unit="token",
+    statement="{chip_name} multiplies {flops} in FP4: dense, and a multiply and an add count as two. It reads {bandwidth} from memory; a parameter in FP4 is half a byte. How many tokens must share a weight before multiplying takes as long as reading it?",
+    parameters={"kind": ("b200", "gb300-nvl72", "gb200-nvl72", "mi355x")},
+    derived=spec,
+    answer=eq.hardware_constant,
+    independent_check=v.bytes_per_param / v.bandwidth / (2 / v.flops),
+    misconceptions={
+        eq.hardware_constant.at(flops=2 * v.flops): "Twice too large. Either a multiply-add was taken for one FLOP, or half a byte for a whole one, or the rate with 2:4 sparsity for the dense one.",
+        eq.hardware_constant.at(flops=2 * v.flops, bytes_per_param=1.0): "That is FLOPs per byte. A parameter takes two FLOPs for each token, and half a byte: both are missing.",
+        eq.hardware_constant.at(bytes_per_param=4.0): "Bits for bytes: a parameter in FP4 is 4 bits, not 4 bytes.",
+        eq.hardware_constant.at(bandwidth=8 * v.bandwidth): "Bits for bytes: the bandwidth is in bytes per second already.",
+    },
+    explanation="This is the chip's C in FP4. In FP8 the rate and the byte usually change together and leave C as it is; not on every chip.",
     hints=(
         "Two times: to read one parameter, and to multiply it by one token.",
         "Reading: bytes per parameter over bandwidth. Multiplying: 2 FLOP over the rate.",
     ),
-    solution=lambda v: [
-        Step("Reading one parameter, in seconds:", f"{v['bytes_per_param'] / v['bandwidth']:.4g}"),
-        Step("Multiplying it by one token, in seconds:", f"{2 / v['flops']:.4g}"),
-        Step(f"Their ratio, ${eq.hardware_constant.latex}$ =", eq.hardware_constant(v), "token"),
-    ],
+    solution=(
+        Step("Reading one parameter, in seconds:", lambda v: f"{v['bytes_per_param'] / v['bandwidth']:.4g}"),
+        Step("Multiplying it by one token, in seconds:", lambda v: f"{2 / v['flops']:.4g}"),
+        f"Their ratio, ${eq.hardware_constant.latex}$ =",
+    ),
 )
 
 
@@ -189,232 +149,146 @@ def of_constant(values: Values) -> Values:
 
 
 board = Quantity(
-    id="board",
-    title="The board's batch",
+    "The board's batch",
     level="easy",
-    ask=(
-        "The board takes {intensity} for a chip's hardware constant and counts experts for sparsity. A model stores"
-        " {experts} experts in a layer and sends each token to {top_k} of them. How many sequences must be in a batch"
-        " by this reckoning, before multiplying takes as long as reading the weights? Each sequence has one new token;"
-        " leave KV out."
-    ),
-    draw={"routing": ((256, 32), (256, 8), (128, 8), (384, 8)), "intensity": (ABOUT_300,)},
-    derive=of_constant,
-    unit="sequence",
     objective=BATCH,
-    answer=lambda v: eq.expert_batch(v),
-    second=lambda v: next(b for b in range(1, 10**6) if b * v["top_k"] >= ABOUT_300 * v["experts"]),
-    means="The rule of thumb: constant times sparsity, and sparsity is a number above one.",
-    mistakes=(
-        Mistake(
-            lambda v: v["intensity"] * v["top_k"] / v["experts"],
-            "Sparsity is upside down, as on one of the lecture's flashcards: used over stored. Experts that are rarely"
-            " used ask for more tokens, not for fewer.",
-        ),
-        Mistake(
-            lambda v: v["intensity"],
-            "That is the constant alone, which is right for a dense model. Here only some of what is read is multiplied"
-            " by each token.",
-        ),
-        Mistake(
-            lambda v: v["intensity"] * v["experts"],
-            "That would hold if each token went to one expert. It goes to several, so the experts fill sooner.",
-        ),
-    ),
+    unit="sequence",
+    statement="The board takes {intensity} for a chip's hardware constant and counts experts for sparsity. A model stores {experts} experts in a layer and sends each token to {top_k} of them. How many sequences must be in a batch by this reckoning, before multiplying takes as long as reading the weights? Each sequence has one new token; leave KV out.",
+    parameters={"routing": ((256, 32), (256, 8), (128, 8), (384, 8)), "intensity": (ABOUT_300,)},
+    derived=of_constant,
+    answer=eq.expert_batch,
+    independent_check=lambda v: next(b for b in range(1, 10**6) if b * v["top_k"] >= ABOUT_300 * v["experts"]),
+    misconceptions={
+        v.intensity * v.top_k / v.experts: "Sparsity is upside down, as on one of the lecture's flashcards: used over stored. Experts that are rarely used ask for more tokens, not for fewer.",
+        v.intensity: "That is the constant alone, which is right for a dense model. Here only some of what is read is multiplied by each token.",
+        v.intensity * v.experts: "That would hold if each token went to one expert. It goes to several, so the experts fill sooner.",
+    },
+    explanation="The rule of thumb: constant times sparsity, and sparsity is a number above one.",
     hints=(
         "Of all weights that are read, a token multiplies only a part. Which part?",
         "Batch = hardware constant × stored over used.",
     ),
-    solution=lambda v: [
-        Step(f"Sparsity, ${eq.expert_sparsity.latex}$ =", eq.expert_sparsity(v), "1"),
-        Step("times the constant:", eq.expert_batch(v), "sequence"),
-    ],
+    solution=(
+        Step(f"Sparsity, ${eq.expert_sparsity.latex}$ =", eq.expert_sparsity, "1"),
+        "times the constant:",
+    ),
 )
 
 critical = Expression(
-    id="critical",
-    title="The critical batch",
+    "The critical batch",
     level="medium",
-    ask=(
-        "From which batch on does multiplying take as long as reading all weights? Write it in the datasheet rate F (a"
-        " multiply and an add count as two), the bandwidth W, the bytes per weight b_w, N_tot and N_act. Each sequence"
-        " has one new token; leave KV out."
-    ),
-    formula=eq.critical_batch,
-    answer=None,
     objective=BATCH,
-    second=lambda v: solve(
-        Eq(2 * eq.batch * eq.n_active / eq.flops, eq.n_total * eq.bytes_per_param / eq.bandwidth), eq.batch
-    )[0],
-    means="Hardware on one side, the model on the other: C times sparsity.",
-    mistakes=(
-        Mistake(
-            eq.hardware_constant.expr * eq.n_active / eq.n_total,
-            "Sparsity is upside down: the more is stored for each active parameter, the larger the batch that pays for"
-            " reading it.",
-        ),
-        Mistake(
-            2 * eq.critical_batch.expr,
-            "Twice too large. A datasheet's F counts multiply and add, so each active parameter costs 2 FLOP.",
-        ),
-        Mistake(eq.critical_batch.expr / 2, "The 2 counts twice here. A multiply-add is two FLOPs, once."),
-        Mistake(
-            eq.critical_batch.expr / eq.bytes_per_param,
-            "The bytes per weight are missing: FLOP/s over byte/s is not yet tokens.",
-        ),
-        Mistake(
-            eq.hardware_constant.expr, "That is the hardware constant. In a sparse model more is read than multiplied."
-        ),
-        Mistake(roofline.crossing.expr, "KV is in it. That is the fuller answer, but here KV was to be left out."),
-    ),
+    statement="From which batch on does multiplying take as long as reading all weights? Write it in the datasheet rate F (a multiply and an add count as two), the bandwidth W, the bytes per weight b_w, N_tot and N_act. Each sequence has one new token; leave KV out.",
+    formula=eq.critical_batch,
+    independent_check=lambda v: solve(Eq(2 * eq.batch * eq.n_active / eq.flops, eq.n_total * eq.bytes_per_param / eq.bandwidth), eq.batch)[0],
+    misconceptions={
+        eq.hardware_constant.expr * eq.n_active / eq.n_total: "Sparsity is upside down: the more is stored for each active parameter, the larger the batch that pays for reading it.",
+        2 * eq.critical_batch.expr: "Twice too large. A datasheet's F counts multiply and add, so each active parameter costs 2 FLOP.",
+        eq.critical_batch.expr / 2: "The 2 counts twice here. A multiply-add is two FLOPs, once.",
+        eq.critical_batch.expr / eq.bytes_per_param: "The bytes per weight are missing: FLOP/s over byte/s is not yet tokens.",
+        eq.hardware_constant.expr: "That is the hardware constant. In a sparse model more is read than multiplied.",
+        roofline.crossing.expr: "KV is in it. That is the fuller answer, but here KV was to be left out.",
+    },
+    explanation="Hardware on one side, the model on the other: C times sparsity.",
     hints=(
         "Set two times equal: multiplying the active parameters for B tokens, reading all parameters once.",
         "2 B N_act / F on one side, N_tot b_w / W on the other; solve for B.",
     ),
-    solution=lambda v: [
-        Step(f"Multiplying: ${roofline.compute_time.latex}$; reading: ${roofline.weight_time.latex}$."),
+    solution=(
+        f"Multiplying: ${roofline.compute_time.latex}$; reading: ${roofline.weight_time.latex}$.",
         Step(f"Equal at ${eq.critical_batch.latex}$, typed as", "F * b_w * N_tot / (2 * W * N_act)"),
-    ],
+    ),
 )
 
 independent = Choice(
-    id="independent",
-    title="Twice the model",
+    "Twice the model",
     level="easy",
-    ask=(
-        "A model is made twice as large, in stored and in active parameters alike. Chip and number format stay, KV is"
-        " left out. What becomes of the critical batch?"
-    ),
-    options={"a": "it doubles", "b": "it stays as it is", "c": "it quadruples", "d": "it halves"},
-    answer="b",
-    second=lambda v: {2.0: "a", 1.0: "b", 4.0: "c", 0.5: "d"}[
-        (2 * 671 / 4.0) / (2 * 37.5 / 5.0) / ((671 / 4.0) / (37.5 / 5.0))
-    ],
     objective=BATCH,
-    means=(
-        "Only the ratio of stored to active parameters is in it, so a small and a large model of the same sparsity want"
-        " the same batch."
-    ),
-    mistakes=(
-        Mistake("a", "Reading does take twice as long. But each token multiplies twice as much too, and pays for it."),
-        Mistake(
-            "c",
-            "The two changes do not multiply. One lengthens reading, the other multiplying, and the batch is where"
-            " those two meet.",
+    statement="A model is made twice as large, in stored and in active parameters alike. Chip and number format stay, KV is left out. What becomes of the critical batch?",
+    independent_check=lambda v: {2.0: "a", 1.0: "b", 4.0: "c", 0.5: "d"}[2 * 671 / 4.0 / (2 * 37.5 / 5.0) / (671 / 4.0 / (37.5 / 5.0))],
+    options=[
+        wrong(
+            "it doubles",
+            "Reading does take twice as long. But each token multiplies twice as much too, and pays for it.",
         ),
-        Mistake(
-            "d",
+        right(
+            "it stays as it is",
+            "Only the ratio of stored to active parameters is in it, so a small and a large model of the same sparsity want the same batch.",
+        ),
+        wrong(
+            "it quadruples",
+            "The two changes do not multiply. One lengthens reading, the other multiplying, and the batch is where those two meet.",
+        ),
+        wrong(
+            "it halves",
             "Each token multiplies twice as much, which alone would halve it. But there is also twice as much to read.",
         ),
-    ),
-    hints=("What happens to the time to read the weights? And to the time to multiply one token?",),
-    solution=lambda v: [
-        Step(f"${eq.critical_batch.latex}$: doubling both parameter counts leaves their ratio as it was."),
-        Step("So the answer is", "b"),
     ],
+    hints=("What happens to the time to read the weights? And to the time to multiply one token?",),
+    solution=(f"${eq.critical_batch.latex}$: doubling both parameter counts leaves their ratio as it was.",),
 )
 
 per_replica = Choice(
-    id="per-replica",
-    title="In all or on each",
+    "In all or on each",
     level="easy",
-    ask=(
-        "A model's weights are spread over {chips}, which work as one replica. Chip and model together have a critical"
-        " batch of {batch_critical}. How many sequences does the replica need?"
-    ),
-    draw={"chips": (64, 72, 32), "batch_critical": (2400, 5600)},
-    derive=lambda v: {"each": v["batch_critical"] / v["chips"], "all": v["batch_critical"] * v["chips"]},
-    units={"each": "sequence", "all": "sequence"},
-    options={
-        "a": "{batch_critical} on each chip, {all} in all",
-        "b": "{each} in all: many chips read the weights sooner",
-        "c": "{batch_critical} in all, {each} for each chip",
-        "d": "{batch_critical} in all if each chip holds all weights, {all} if they are spread",
-    },
-    answer="c",
-    second=lambda v: {v["all"]: "a", v["each"]: "b", v["batch_critical"]: "c"}[
-        round((v["batch_critical"] / v["chips"]) / (1 / v["chips"]))
-    ],
     objective=BATCH,
-    means="The number of chips cancels: together they read and multiply faster by the same factor.",
-    mistakes=(
-        Mistake(
-            "a",
-            "That would be right if every chip held a whole model. Here each reads only its part of the weights, and"
-            " multiplies only by that part.",
+    statement="A model's weights are spread over {chips}, which work as one replica. Chip and model together have a critical batch of {batch_critical}. How many sequences does the replica need?",
+    parameters={"chips": (64, 72, 32), "batch_critical": (2400, 5600)},
+    derived={"each": v.batch_critical / v.chips, "all": v.batch_critical * v.chips},
+    units={"each": "sequence", "all": "sequence"},
+    independent_check=lambda v: {v["all"]: "a", v["each"]: "b", v["batch_critical"]: "c"}[round(v["batch_critical"] / v["chips"] / (1 / v["chips"]))],
+    options=[
+        wrong(
+            "{batch_critical} on each chip, {all} in all",
+            "That would be right if every chip held a whole model. Here each reads only its part of the weights, and multiplies only by that part.",
         ),
-        Mistake("b", "They read sooner, but they multiply sooner as well, by the same factor."),
-        Mistake(
-            "d",
-            "The other way round: chips that each hold all weights are replicas of their own, and each needs a batch of"
-            " its own. Spread weights are read once for all.",
+        wrong(
+            "{each} in all: many chips read the weights sooner",
+            "They read sooner, but they multiply sooner as well, by the same factor.",
         ),
-    ),
+        right(
+            "{batch_critical} in all, {each} for each chip",
+            "The number of chips cancels: together they read and multiply faster by the same factor.",
+        ),
+        wrong(
+            "{batch_critical} in all if each chip holds all weights, {all} if they are spread",
+            "The other way round: chips that each hold all weights are replicas of their own, and each needs a batch of its own. Spread weights are read once for all.",
+        ),
+    ],
     hints=(
         "Which rates grow with the number of chips, and where do they stand in the formula?",
         "F and W of the replica are both sums over its chips.",
     ),
-    solution=lambda v: [
-        Step(
-            f"${eq.critical_batch.latex}$: with {{chips}} both $F$ and $W$ are so many times those of one, and their"
-            " ratio is the same."
-        ),
-        Step("So the answer is", "c"),
-    ],
+    solution=(f"${eq.critical_batch.latex}$: with {{chips}} both $F$ and $W$ are so many times those of one, and their ratio is the same.",),
 )
 
 real_model = Quantity(
-    id="real-model",
-    title="A real model's batch",
+    "A real model's batch",
     level="medium",
-    ask=(
-        "A server, {machine_name}, multiplies {flops} in FP8 (dense, a multiply and an add count as two) and reads"
-        " {bandwidth}. {net_name} stores {n_total}, one byte each, and uses {n_active} for each token; a layer routes"
-        " the token to {top_k} of {experts} experts. From which batch on does multiplying all that is active take as"
-        " long as reading all that is stored? Leave KV out."
-    ),
-    draw=RACKS,
-    derive=served,
-    unit="sequence",
     objective=BATCH,
-    answer=lambda v: eq.critical_batch(v),
-    second=lambda v: (v["n_total"] / v["bandwidth"]) / (2 * v["n_active"] / v["flops"]),
-    means=(
-        "By parameters the model is less sparse than by experts, because attention, embeddings and shared experts serve"
-        " every token."
-    ),
-    mistakes=(
-        Mistake(
-            lambda v: eq.expert_batch(v),
-            "You counted experts. Attention, embeddings and shared experts are stored once and used by every token, so"
-            " parameters give a smaller ratio.",
-        ),
-        Mistake(
-            lambda v: BOARD_SPARSITY * eq.hardware_constant(v),
-            "That is the board's sparsity, from 32 of 256 experts. This model routes and stores differently.",
-        ),
-        Mistake(
-            lambda v: eq.hardware_constant(v),
-            "That is the hardware constant. In a sparse model more is read than multiplied.",
-        ),
-        Mistake(
-            lambda v: eq.hardware_constant(v) * v["n_active"] / v["n_total"],
-            "Sparsity is upside down: stored over active, not active over stored.",
-        ),
-        Mistake(
-            lambda v: 2 * eq.critical_batch(v),
-            "Twice too large: a datasheet's FLOP/s counts the multiply and the add, so a parameter takes two.",
-        ),
-    ),
+    unit="sequence",
+    statement="A server, {machine_name}, multiplies {flops} in FP8 (dense, a multiply and an add count as two) and reads {bandwidth}. {net_name} stores {n_total}, one byte each, and uses {n_active} for each token; a layer routes the token to {top_k} of {experts} experts. From which batch on does multiplying all that is active take as long as reading all that is stored? Leave KV out.",
+    parameters=RACKS,
+    derived=served,
+    answer=eq.critical_batch,
+    independent_check=v.n_total / v.bandwidth / (2 * v.n_active / v.flops),
+    misconceptions={
+        eq.expert_batch: "You counted experts. Attention, embeddings and shared experts are stored once and used by every token, so parameters give a smaller ratio.",
+        BOARD_SPARSITY * eq.hardware_constant: "That is the board's sparsity, from 32 of 256 experts. This model routes and stores differently.",
+        eq.hardware_constant: "That is the hardware constant. In a sparse model more is read than multiplied.",
+        eq.hardware_constant * v.n_active / v.n_total: "Sparsity is upside down: stored over active, not active over stored.",
+        2 * eq.critical_batch: "Twice too large: a datasheet's FLOP/s counts the multiply and the add, so a parameter takes two.",
+    },
+    explanation="By parameters the model is less sparse than by experts, because attention, embeddings and shared experts serve every token.",
     hints=(
         "Sparsity can be counted in experts or in parameters. Which do the two times contain?",
         "First the hardware constant, from FLOP/s, byte/s and one byte per weight; then stored over active parameters.",
     ),
-    solution=lambda v: [
-        Step(f"${eq.hardware_constant.latex}$ =", eq.hardware_constant(v), "token"),
-        Step(f"${eq.sparsity.latex}$ =", eq.sparsity(v), "1"),
-        Step("Their product, with one token per sequence:", eq.critical_batch(v), "sequence"),
-    ],
+    solution=(
+        Step(f"${eq.hardware_constant.latex}$ =", eq.hardware_constant, "token"),
+        Step(f"${eq.sparsity.latex}$ =", eq.sparsity, "1"),
+        "Their product, with one token per sequence:",
+    ),
 )
 
 # --- as an expert sees it --------------------------------------------------------------------------------------------
@@ -430,97 +304,54 @@ def dealt(values: Values) -> float:
 
 
 expert_view = Quantity(
-    id="expert-view",
-    title="What an expert sees",
+    "What an expert sees",
     level="easy",
-    ask=(
-        "{net_name} routes each token to {top_k} of {experts} experts, besides one shared expert that every token uses."
-        " A decode step runs a batch of {batch}, one new token each, and the routing is even. How many tokens does a"
-        " routed expert get, on average?"
-    ),
-    draw={"net": SHARED, "batch": (2400, 5600, 1024, 4000)},
-    derive=served,
-    unit="token",
     objective=EXPERT,
-    answer=lambda v: eq.tokens_per_expert(v),
-    second=dealt,
-    means=(
-        "Compare it with the chip's constant. An expert is a small dense network, and waits for memory until it gets"
-        " that many."
-    ),
-    mistakes=(
-        Mistake(
-            lambda v: v["batch"] / v["experts"], "That is as if each token went to one expert. Each goes to several."
-        ),
-        Mistake(
-            lambda v: v["batch"],
-            "The whole batch passes through attention and the shared expert. A routed expert gets only the tokens that"
-            " were routed to it.",
-        ),
-        Mistake(
-            lambda v: v["batch"] / v["top_k"],
-            "The choices are spread over all routed experts, not only over as many as one token uses.",
-        ),
-        Mistake(
-            lambda v: v["batch"] * (v["top_k"] + 1) / v["experts"],
-            "The shared expert is not one of the routed: it gets every token, and takes none from them.",
-        ),
-    ),
+    unit="token",
+    statement="{net_name} routes each token to {top_k} of {experts} experts, besides one shared expert that every token uses. A decode step runs a batch of {batch}, one new token each, and the routing is even. How many tokens does a routed expert get, on average?",
+    parameters={"net": SHARED, "batch": (2400, 5600, 1024, 4000)},
+    derived=served,
+    answer=eq.tokens_per_expert,
+    independent_check=dealt,
+    misconceptions={
+        v.batch / v.experts: "That is as if each token went to one expert. Each goes to several.",
+        v.batch: "The whole batch passes through attention and the shared expert. A routed expert gets only the tokens that were routed to it.",
+        v.batch / v.top_k: "The choices are spread over all routed experts, not only over as many as one token uses.",
+        v.batch * (v.top_k + 1) / v.experts: "The shared expert is not one of the routed: it gets every token, and takes none from them.",
+    },
+    explanation="Compare it with the chip's constant. An expert is a small dense network, and waits for memory until it gets that many.",
     hints=(
         "How many times is an expert chosen in this step, over all tokens?",
         "Choices in all: batch × experts per token. They spread over all routed experts.",
     ),
-    solution=lambda v: [Step(f"${eq.tokens_per_expert.latex}$ =", eq.tokens_per_expert(v), "token")],
+    solution=(f"${eq.tokens_per_expert.latex}$ =",),
 )
 
 expert_batch = Quantity(
-    id="expert-batch",
-    title="Until experts are busy",
+    "Until experts are busy",
     level="medium",
-    ask=(
-        "A server, {machine_name}, multiplies {flops} in FP8 (dense, a multiply and an add count as two) and reads"
-        " {bandwidth}; a weight is one byte. {net_name} stores {n_total}, of which a token uses {n_active}, and routes"
-        " each token to {top_k} of {experts} experts, evenly. How large must the batch be for an average routed expert"
-        " to multiply as long as its weights take to read? Leave KV out."
-    ),
-    draw=RACKS | {"net": ("deepseek-v3", "kimi-k2", "qwen3-235b-a22b")},
-    derive=served,
-    unit="sequence",
     objective=EXPERT,
-    answer=lambda v: eq.expert_batch(v),
-    second=lambda v: v["flops"] / v["bandwidth"] / 2 / sum(1 / v["experts"] for _ in range(int(v["top_k"]))),
-    means=(
-        "Larger than the critical batch of the whole model, whose attention and shared parts reach this point far"
-        " sooner."
-    ),
-    mistakes=(
-        Mistake(
-            lambda v: eq.critical_batch(v),
-            "That is where all multiplying meets all reading. The experts, seen by themselves, still wait for memory"
-            " there, as the dense parts see the whole batch.",
-        ),
-        Mistake(
-            lambda v: eq.hardware_constant(v),
-            "So many tokens must reach each expert. A batch spreads over all of them.",
-        ),
-        Mistake(
-            lambda v: eq.hardware_constant(v) * v["experts"],
-            "Each token goes to several experts, not to one, so they fill sooner.",
-        ),
-        Mistake(lambda v: eq.expert_batch(v) * 2, "Twice too large: a multiply-add is two FLOPs on a datasheet."),
-    ),
+    unit="sequence",
+    statement="A server, {machine_name}, multiplies {flops} in FP8 (dense, a multiply and an add count as two) and reads {bandwidth}; a weight is one byte. {net_name} stores {n_total}, of which a token uses {n_active}, and routes each token to {top_k} of {experts} experts, evenly. How large must the batch be for an average routed expert to multiply as long as its weights take to read? Leave KV out.",
+    parameters=RACKS | {"net": ("deepseek-v3", "kimi-k2", "qwen3-235b-a22b")},
+    derived=served,
+    answer=eq.expert_batch,
+    independent_check=lambda v: v["flops"] / v["bandwidth"] / 2 / sum(1 / v["experts"] for _ in range(int(v["top_k"]))),
+    misconceptions={
+        eq.critical_batch: "That is where all multiplying meets all reading. The experts, seen by themselves, still wait for memory there, as the dense parts see the whole batch.",
+        eq.hardware_constant: "So many tokens must reach each expert. A batch spreads over all of them.",
+        eq.hardware_constant * v.experts: "Each token goes to several experts, not to one, so they fill sooner.",
+        eq.expert_batch * 2: "Twice too large: a multiply-add is two FLOPs on a datasheet.",
+    },
+    explanation="Larger than the critical batch of the whole model, whose attention and shared parts reach this point far sooner.",
     hints=(
         "An expert is a small dense network. How many tokens does a dense network need on this chip?",
         "Hardware constant first; then the batch of which an expert's share is that many tokens.",
     ),
-    solution=lambda v: [
-        Step(f"Each expert needs ${eq.hardware_constant.latex}$ =", eq.hardware_constant(v), "token"),
-        Step(
-            f"It gets ${eq.tokens_per_expert.latex}$, so the batch is ${eq.expert_batch.latex}$ =",
-            eq.expert_batch(v),
-            "sequence",
-        ),
-    ],
+    solution=(
+        Step(f"Each expert needs ${eq.hardware_constant.latex}$ =", eq.hardware_constant, "token"),
+        f"It gets ${eq.tokens_per_expert.latex}$, so the batch is ${eq.expert_batch.latex}$ =",
+    ),
 )
 
 # --- with the KV cache -----------------------------------------------------------------------------------------------
@@ -548,53 +379,31 @@ def meets(values: Values) -> float:
 
 
 with_kv = Quantity(
-    id="with-kv",
-    title="Count the KV cache",
+    "Count the KV cache",
     level="hard",
-    ask=(
-        "Without KV, {net_name} on {machine_name} in FP8 has a critical batch of {batch_critical}. At a context of"
-        " {context_balanced} reading a sequence's KV would take as long as multiplying its token. All sequences have"
-        " {context} of context. From which batch on does multiplying take as long as reading weights and KV together?"
-    ),
-    draw=RACKS | {"share": (0.5, 0.75, 0.25, 0.8)},
-    derive=at_share,
-    units={"context": "token", "context_balanced": "token"},
-    unit="sequence",
     objective=BATCH,
-    answer=lambda v: roofline.crossing(v),
-    second=meets,
-    means=(
-        "KV does not shift the line of reading, it tilts it. The closer the context comes to the balanced one, the"
-        " faster this batch grows."
-    ),
-    mistakes=(
-        Mistake(
-            lambda v: eq.critical_batch(v),
-            "KV is ignored. Every sequence brings its own cache to read, so more of them are needed.",
-        ),
-        Mistake(
-            lambda v: eq.critical_batch(v) * (1 - v["share"]),
-            "The wrong way: with more to read, multiplying catches up later. You multiplied where one divides.",
-        ),
-        Mistake(
-            lambda v: eq.critical_batch(v) * (1 + v["share"]),
-            "You added the KV of the old critical batch once. The sequences that pay for it bring KV of their own, and"
-            " so on.",
-        ),
-    ),
+    unit="sequence",
+    statement="Without KV, {net_name} on {machine_name} in FP8 has a critical batch of {batch_critical}. At a context of {context_balanced} reading a sequence's KV would take as long as multiplying its token. All sequences have {context} of context. From which batch on does multiplying take as long as reading weights and KV together?",
+    parameters=RACKS | {"share": (0.5, 0.75, 0.25, 0.8)},
+    derived=at_share,
+    units={"context": "token", "context_balanced": "token"},
+    answer=roofline.crossing,
+    independent_check=meets,
+    misconceptions={
+        eq.critical_batch: "KV is ignored. Every sequence brings its own cache to read, so more of them are needed.",
+        eq.critical_batch * (1 - v.share): "The wrong way: with more to read, multiplying catches up later. You multiplied where one divides.",
+        eq.critical_batch * (1 + v.share): "You added the KV of the old critical batch once. The sequences that pay for it bring KV of their own, and so on.",
+    },
+    explanation="KV does not shift the line of reading, it tilts it. The closer the context comes to the balanced one, the faster this batch grows.",
     hints=(
         "How much of a sequence's multiplying time is left when it has paid for reading its own KV?",
         "The share context / balanced context of it is gone. What is left of B sequences has to pay for the weights.",
     ),
-    solution=lambda v: [
-        Step("The share of its multiplying time with which a sequence pays for its own KV:", v["share"], "1"),
-        Step("left for the weights:", 1 - v["share"], "1"),
-        Step(
-            f"The batch without KV over that; in full ${roofline.crossing.latex}$:",
-            roofline.crossing(v),
-            "sequence",
-        ),
-    ],
+    solution=(
+        Step("The share of its multiplying time with which a sequence pays for its own KV:", v.share, "1"),
+        Step("left for the weights:", 1 - v.share, "1"),
+        f"The batch without KV over that; in full ${roofline.crossing.latex}$:",
+    ),
 )
 
 
@@ -607,51 +416,36 @@ def paid(times: float) -> str:
 
 
 never = Choice(
-    id="never",
-    title="Past the balanced context",
+    "Past the balanced context",
     level="medium",
-    ask=(
-        "At the balanced context a sequence's KV takes as long to read as its token takes to multiply. The sequences of"
-        " a service have {times} times that context. From which batch on does a step wait for the multipliers?"
-    ),
-    draw={"times": (1.5, 2.0, 3.0)},
-    units={"times": "1"},
-    options={
-        "a": "from the critical batch without KV on",
-        "b": "from {times} times the critical batch without KV on",
-        "c": "from no batch on, however large",
-        "d": "from a smaller batch than without KV on",
-    },
-    answer="c",
-    second=lambda v: paid(v["times"]),
     objective=BATCH,
-    means=(
-        "Each sequence adds more reading than multiplying, so a larger batch shares the weights and never fills the"
-        " multipliers."
-    ),
-    mistakes=(
-        Mistake("a", "There the weights alone would be paid for. The KV of all these sequences is read as well."),
-        Mistake(
-            "b",
+    statement="At the balanced context a sequence's KV takes as long to read as its token takes to multiply. The sequences of a service have {times} times that context. From which batch on does a step wait for the multipliers?",
+    parameters={"times": (1.5, 2.0, 3.0)},
+    units={"times": "1"},
+    independent_check=lambda v: paid(v["times"]),
+    options=[
+        wrong(
+            "from the critical batch without KV on",
+            "There the weights alone would be paid for. The KV of all these sequences is read as well.",
+        ),
+        wrong(
+            "from {times} times the critical batch without KV on",
             "Reading grows with the batch too. However far you go, each sequence brings more to read than to multiply.",
         ),
-        Mistake(
-            "d",
-            "The KV is read, not multiplied by weights: it keeps the multipliers waiting longer, so a smaller batch"
-            " cannot do.",
+        right(
+            "from no batch on, however large",
+            "Each sequence adds more reading than multiplying, so a larger batch shares the weights and never fills the multipliers.",
         ),
-    ),
+        wrong(
+            "from a smaller batch than without KV on",
+            "The KV is read, not multiplied by weights: it keeps the multipliers waiting longer, so a smaller batch cannot do.",
+        ),
+    ],
     hints=(
         "Add one more sequence: what does it add to multiplying, what to reading?",
         "Below the balanced context the batch is the one without KV over 1 − L/L*. What happens to that as L grows?",
     ),
-    solution=lambda v: [
-        Step(
-            f"The lines of multiplying and reading meet at ${roofline.crossing.latex}$; from $L^*$ on the difference"
-            " below is not positive, and they do not meet."
-        ),
-        Step("So the answer is", "c"),
-    ],
+    solution=(f"The lines of multiplying and reading meet at ${roofline.crossing.latex}$; from $L^*$ on the difference below is not positive, and they do not meet.",),
 )
 
 # --- throughput ------------------------------------------------------------------------------------------------------
@@ -659,88 +453,61 @@ never = Choice(
 OTHER = {1 / 64: 0.020, 0.020: 1 / 64, 0.015: 0.020}  # s: the interval with which one is easily confused
 
 tokens = Quantity(
-    id="tokens",
-    title="What a rack makes",
+    "What a rack makes",
     level="easy",
-    ask=(
-        "A full batch of {batch} leaves a rack of {chips} every {interval}; each sequence gets one new token. How many"
-        " tokens per second does the rack make?"
-    ),
-    draw={"batch": (2000, 2400, 5600), "interval": tuple(OTHER), "chips": (64,)},
-    derive=lambda v: {"other": OTHER[v["interval"]]},
-    units={"other": "s"},
-    unit="token/s",
     objective=TRAFFIC,
-    answer=lambda v: eq.throughput(v),
-    second=lambda v: v["batch"] * round(600 / v["interval"]) / 600,
-    means=(
-        "Three intervals are in circulation, 20 ms, 15 ms and a sixty-fourth of a second. Always say which one is"
-        " meant."
-    ),
-    mistakes=(
-        Mistake(lambda v: eq.throughput(v, interval=v["other"]), "That is with a batch every {other}."),
-        Mistake(
-            lambda v: eq.chip_rate(v),
-            "That is what one chip accounts for, or the batch with no time in it. The rack was asked for, per second.",
-        ),
-        Mistake(lambda v: v["batch"] * v["interval"], "Departures per second are one over the interval."),
-        Mistake(lambda v: 1 / v["interval"], "That is what one reader gets. The whole batch gets a token each."),
-    ),
+    unit="token/s",
+    statement="A full batch of {batch} leaves a rack of {chips} every {interval}; each sequence gets one new token. How many tokens per second does the rack make?",
+    parameters={"batch": (2000, 2400, 5600), "interval": tuple(OTHER), "chips": (64,)},
+    derived={"other": lambda v: OTHER[v["interval"]]},
+    units={"other": "s"},
+    answer=eq.throughput,
+    independent_check=lambda v: v["batch"] * round(600 / v["interval"]) / 600,
+    misconceptions={
+        eq.throughput.at(interval=v.other): "That is with a batch every {other}.",
+        eq.chip_rate: "That is what one chip accounts for, or the batch with no time in it. The rack was asked for, per second.",
+        v.batch * v.interval: "Departures per second are one over the interval.",
+        1 / v.interval: "That is what one reader gets. The whole batch gets a token each.",
+    },
+    explanation="Three intervals are in circulation, 20 ms, 15 ms and a sixty-fourth of a second. Always say which one is meant.",
     hints=("How many departures fit into a second?",),
-    solution=lambda v: [
-        Step("Departures per second:", 1 / v["interval"], "1"),
-        Step(f"${eq.throughput.latex}$ =", eq.throughput(v), "token/s"),
-    ],
+    solution=(
+        Step("Departures per second:", 1 / v.interval, "1"),
+        f"${eq.throughput.latex}$ =",
+    ),
 )
 
 world = Quantity(
-    id="world",
-    title="How many racks",
+    "How many racks",
     level="medium",
-    ask=(
-        "A company says that its products process {monthly} a month; take 30 days. A rack sends off a batch of {batch}"
-        " every {interval}, one token for each sequence. How many racks would be busy, if every token cost what a"
-        " generated one does and the traffic were even?"
-    ),
-    draw={
+    objective=TRAFFIC,
+    unit="1",
+    statement="A company says that its products process {monthly} a month; take 30 days. A rack sends off a batch of {batch} every {interval}, one token for each sequence. How many racks would be busy, if every token cost what a generated one does and the traffic were even?",
+    parameters={
         "monthly": tuple(row["tokens"] for row in measurement("world_tokens").records(per="month")),
         "batch": (2000, 2400),
-        "interval": (1 / 64, 0.020),
+        "interval": (1 / 64, 0.02),
     },
-    derive=lambda v: {"world_rate": v["monthly"] / MONTH},
+    derived={"world_rate": v.monthly / MONTH},
     units={"monthly": "token"},
-    unit="1",
-    objective=TRAFFIC,
-    answer=lambda v: eq.racks_needed(v),
-    second=lambda v: v["monthly"] / (v["batch"] * round(30 * 24 * 3600 / v["interval"])),
-    means="An upper figure. Most of what is counted is read, not written, and reading a token is cheaper.",
-    mistakes=(
-        Mistake(
-            lambda v: eq.racks_needed(v, world_rate=30 * v["world_rate"]),
-            "Off by 30: that takes the month's tokens for a day's.",
-        ),
-        Mistake(
-            lambda v: eq.racks_needed(v, world_rate=v["world_rate"] * 30 / 365),
-            "Off by 12: that spreads the month's tokens over a year.",
-        ),
-        Mistake(
-            lambda v: eq.racks_needed(v, world_rate=60 * v["world_rate"]),
-            "Off by 60: tokens per minute over tokens per second.",
-        ),
-        Mistake(
-            lambda v: 1 / eq.racks_needed(v),
-            "Upside down: that is the share of the traffic that one rack carries.",
-        ),
-    ),
+    answer=eq.racks_needed,
+    independent_check=lambda v: v["monthly"] / (v["batch"] * round(30 * 24 * 3600 / v["interval"])),
+    misconceptions={
+        eq.racks_needed.at(world_rate=30 * v.world_rate): "Off by 30: that takes the month's tokens for a day's.",
+        eq.racks_needed.at(world_rate=v.world_rate * 30 / 365): "Off by 12: that spreads the month's tokens over a year.",
+        eq.racks_needed.at(world_rate=60 * v.world_rate): "Off by 60: tokens per minute over tokens per second.",
+        1 / eq.racks_needed: "Upside down: that is the share of the traffic that one rack carries.",
+    },
+    explanation="An upper figure. Most of what is counted is read, not written, and reading a token is cheaper.",
     hints=(
         "Bring both to tokens per second.",
         "30 days are 30 × 86,400 seconds; a rack makes its batch once in every interval.",
     ),
-    solution=lambda v: [
-        Step("The service, per second:", v["world_rate"], "token/s"),
-        Step(f"A rack, ${eq.throughput.latex}$ =", eq.throughput(v), "token/s"),
-        Step(f"${eq.racks_needed.latex}$ =", eq.racks_needed(v), "1"),
-    ],
+    solution=(
+        Step("The service, per second:", v.world_rate, "token/s"),
+        Step(f"A rack, ${eq.throughput.latex}$ =", eq.throughput, "token/s"),
+        f"${eq.racks_needed.latex}$ =",
+    ),
 )
 
 # --- the trade -------------------------------------------------------------------------------------------------------
@@ -749,49 +516,31 @@ STORED = sum([1 / 3] * 64) + 2 / 3  # of a model of size 1 of which a third is r
 GROWN = {"a": 1.0, "b": STORED, "c": sum([1] * 64), "d": STORED}  # times, of what each option names
 
 worst = Choice(
-    id="worst",
-    title="64 times what?",
+    "64 times what?",
     level="medium",
-    ask=(
-        "Some of the feed-forward blocks of a dense model get 64 experts each, and every token uses one of them. The"
-        " result is about as good as a dense model four times the size: “64 times for 4 times”. What grew 64 times?"
-    ),
-    options={
-        "a": "the parameters that a token is multiplied by",
-        "b": "all parameters that are stored",
-        "c": "the number of experts in each routed layer",
-        "d": "the bytes that a step with a large batch reads",
-    },
-    answer="c",
-    second=lambda v: next(key for key, times in GROWN.items() if times == 64),
     objective=WORTH,
-    means=(
-        "Only the routed blocks are repeated. The model as a whole grew less, and what a token multiplies did not grow"
-        " at all."
-    ),
-    mistakes=(
-        Mistake(
-            "a", "Each token uses one expert, as large as the block it replaces. The multiplications stay as they were."
+    statement="Some of the feed-forward blocks of a dense model get 64 experts each, and every token uses one of them. The result is about as good as a dense model four times the size: “64 times for 4 times”. What grew 64 times?",
+    independent_check=lambda v: next((key for key, times in GROWN.items() if times == 64)),
+    options=[
+        wrong(
+            "the parameters that a token is multiplied by",
+            "Each token uses one expert, as large as the block it replaces. The multiplications stay as they were.",
         ),
-        Mistake(
-            "b",
-            "Only some layers are routed. Attention, embeddings and the other blocks are stored once, so the total"
-            " grows by less.",
+        wrong(
+            "all parameters that are stored",
+            "Only some layers are routed. Attention, embeddings and the other blocks are stored once, so the total grows by less.",
         ),
-        Mistake(
-            "d",
-            "A large batch touches all experts and reads what is stored. That grows as the stored parameters do: by"
-            " less, as only some layers are routed. And the batch shares it.",
+        right(
+            "the number of experts in each routed layer",
+            "Only the routed blocks are repeated. The model as a whole grew less, and what a token multiplies did not grow at all.",
         ),
-    ),
-    hints=("Which parts of the model are stored 64 times, and which once?",),
-    solution=lambda v: [
-        Step(
-            f"Stored: ${eq.stored_growth.latex}$ times as much, with $f$ the routed share, below 64. Active: once."
-            " Experts: 64 instead of one."
+        wrong(
+            "the bytes that a step with a large batch reads",
+            "A large batch touches all experts and reads what is stored. That grows as the stored parameters do: by less, as only some layers are routed. And the batch shares it.",
         ),
-        Step("So the answer is", "c"),
     ],
+    hints=("Which parts of the model are stored 64 times, and which once?",),
+    solution=(f"Stored: ${eq.stored_growth.latex}$ times as much, with $f$ the routed share, below 64. Active: once. Experts: 64 instead of one.",),
 )
 
 READINGS = {
@@ -802,100 +551,64 @@ READINGS = {
 }  # so many times the experts for so many times the effective size
 
 slip = Choice(
-    id="slip",
-    title="A slip at the board",
+    "A slip at the board",
     level="medium",
-    ask=(
-        "64 times the experts for 4 times the effective size. At the board this became a rule with a 2 and an 8 in it,"
-        " put as so much for every doubling of sparsity (0:30:32). Which rule gives 4 for 64?"
-    ),
-    options={
-        "a": "every doubling of the experts doubles the effective size",
-        "b": "every doubling of the experts multiplies the effective size by 8",
-        "c": "every 8 times the experts double the effective size",
-        "d": "every 8 times the experts multiply the effective size by 4",
-    },
-    answer="c",
-    second=lambda v: next(
-        key for key, (more, better) in READINGS.items() if round(better ** (log(64) / log(more))) == 4
-    ),
     objective=WORTH,
-    means=(
-        "64 is 8², 4 is 2²; “for every doubling” was a slip. The rule is a way to remember one point of a figure, not a"
-        " law: with hundreds of experts the gain is smaller."
-    ),
-    mistakes=(
-        Mistake("a", "64 is six doublings, so this rule would give 64 for 64, one for one. It was to give 4."),
-        Mistake(
-            "b",
-            "Six doublings with a factor of 8 each: the rule has its two numbers swapped, and sparsity would be far too"
-            " good.",
+    statement="64 times the experts for 4 times the effective size. At the board this became a rule with a 2 and an 8 in it, put as so much for every doubling of sparsity (0:30:32). Which rule gives 4 for 64?",
+    independent_check=lambda v: next((key for key, (more, better) in READINGS.items() if round(better ** (log(64) / log(more))) == 4)),
+    options=[
+        wrong(
+            "every doubling of the experts doubles the effective size",
+            "64 is six doublings, so this rule would give 64 for 64, one for one. It was to give 4.",
         ),
-        Mistake("d", "64 is 8 times 8, so this rule is applied twice, and 4 times 4 is too much."),
-    ),
+        wrong(
+            "every doubling of the experts multiplies the effective size by 8",
+            "Six doublings with a factor of 8 each: the rule has its two numbers swapped, and sparsity would be far too good.",
+        ),
+        right(
+            "every 8 times the experts double the effective size",
+            "64 is 8², 4 is 2²; “for every doubling” was a slip. The rule is a way to remember one point of a figure, not a law: with hundreds of experts the gain is smaller.",
+        ),
+        wrong(
+            "every 8 times the experts multiply the effective size by 4",
+            "64 is 8 times 8, so this rule is applied twice, and 4 times 4 is too much.",
+        ),
+    ],
     hints=(
         "How many times does the rule have to be applied to get from 1 to 64 experts?",
         "Apply its other factor as often. Do you get 4?",
     ),
-    solution=lambda v: [
-        Step("64 = 8 × 8: two steps of 8 times. Two steps of 2 times give 4."),
-        Step("So the answer is", "c"),
-    ],
+    solution=("64 = 8 × 8: two steps of 8 times. Two steps of 2 times give 4.",),
 )
 
 effective = Quantity(
-    id="effective",
-    title="As good as a dense model",
+    "As good as a dense model",
     level="hard",
-    ask=(
-        f"Routed models whose tokens use one expert follow a published fit of the loss: {LAW_TEXT}. A dense model has"
-        " $n = 1$ in it. A model of {base_size} gets {experts} experts. How large is the dense model with the same"
-        " loss? Answer in billions of parameters (Gparam)."
-    ),
-    draw={"base_size": (370e6, 130e6, 1.3e9), "experts": (64, 16, 128)},
-    derive=fitted,
-    unit="parameter",
-    asked="Gparam",
     objective=WORTH,
-    answer=lambda v: eq.n_effective(v),
-    second=lambda v: as_good(v["base_size"], v["experts"]),
-    means="The larger the model, the less experts add to it: that is the product term of the fit.",
-    mistakes=(
-        Mistake(
-            lambda v: v["experts"] * v["base_size"],
-            "That is size times experts. By the fit an expert is worth far less than a model.",
-        ),
-        Mistake(
-            lambda v: eq.n_effective(v, experts_saturated=v["experts"], experts_one=1.0),
-            "The plain number of experts stands where the fit's $\\hat{n}$ belongs, which saturates.",
-        ),
-        Mistake(
-            lambda v: eq.n_effective(v, experts_one=1.0),
-            "The dense model's $\\hat{n}$ is not 1: put $n = 1$ into the fit as well.",
-        ),
-        Mistake(
-            lambda v: (
-                v["base_size"] * (v["experts_saturated"] / v["experts_one"]) ** (v["law_experts"] / v["law_size"])
-            ),
-            "The product of the two logarithms is missing. Because of it experts help a larger model less.",
-        ),
-    ),
+    unit="parameter",
+    display_unit="Gparam",
+    statement=f"Routed models whose tokens use one expert follow a published fit of the loss: {LAW_TEXT}. A dense model has $n = 1$ in it. A model of {{base_size}} gets {{experts}} experts. How large is the dense model with the same loss? Answer in billions of parameters (Gparam).",
+    parameters={"base_size": (37e7, 13e7, 13e8), "experts": (64, 16, 128)},
+    derived=fitted,
+    answer=eq.n_effective,
+    independent_check=lambda v: as_good(v["base_size"], v["experts"]),
+    misconceptions={
+        v.experts * v.base_size: "That is size times experts. By the fit an expert is worth far less than a model.",
+        eq.n_effective.at(experts_saturated=v.experts, experts_one=1.0): "The plain number of experts stands where the fit's $\\hat{n}$ belongs, which saturates.",
+        eq.n_effective.at(experts_one=1.0): "The dense model's $\\hat{n}$ is not 1: put $n = 1$ into the fit as well.",
+        v.base_size * (v.experts_saturated / v.experts_one) ** (v.law_experts / v.law_size): "The product of the two logarithms is missing. Because of it experts help a larger model less.",
+    },
+    explanation="The larger the model, the less experts add to it: that is the product term of the fit.",
     hints=(
         "Two values of $\\hat{n}$ are needed: for the routed model, and for the dense one.",
-        (
-            "Set the two losses equal. The constant drops out, and what is left is linear in the logarithm of the dense"
-            " model's size."
-        ),
+        "Set the two losses equal. The constant drops out, and what is left is linear in the logarithm of the dense model's size.",
     ),
-    solution=lambda v: [
-        Step(f"${eq.experts_saturated.latex}$ =", v["experts_saturated"], "1"),
-        Step("and for one expert", v["experts_one"], "1"),
-        Step(
-            f"Equal losses, with $a_N = {-FIT['a']}$, $a_E = {-FIT['b']}$ and, as the logarithms here are natural,"
-            f" $a_{{NE}} = {FIT['c']}/\\log 10$:"
-        ),
-        Step(f"${eq.n_effective.latex}$ =", eq.n_effective(v), "parameter"),
-    ],
+    solution=(
+        Step(f"${eq.experts_saturated.latex}$ =", v.experts_saturated, "1"),
+        Step("and for one expert", v.experts_one, "1"),
+        f"Equal losses, with $a_N = {-FIT['a']}$, $a_E = {-FIT['b']}$ and, as the logarithms here are natural, $a_{{NE}} = {FIT['c']}/\\log 10$:",
+        f"${eq.n_effective.latex}$ =",
+    ),
 )
 
 # --- what a small batch touches --------------------------------------------------------------------------------------
@@ -911,48 +624,35 @@ def occupied(values: Values) -> float:
     return touched / values["experts"]
 
 
-EVENLY = (
-    "Tokens choose independently of each other, and all experts are equally likely; a token's own choices are different"
-    " experts. "
-)
+EVENLY = "Tokens choose independently of each other, and all experts are equally likely; a token's own choices are different experts. "
 
 coverage = Quantity(
-    id="coverage",
-    title="A small batch",
+    "A small batch",
     level="medium",
-    ask="In {net_name} a token goes to {top_k} of {experts} routed experts of a layer. "
-    + EVENLY
-    + "Which share of a layer's routed experts does a "
-    "batch of {batch} touch on average, in percent? Each sequence has one new token.",
-    draw={"net": ("deepseek-v3", "kimi-k2", "qwen3-235b-a22b", "glm-4.5"), "batch": (16, 8, 32, 64)},
-    derive=served,
-    unit="1",
-    asked="%",
     objective=TOUCH,
-    answer=lambda v: eq.coverage(v),
-    second=occupied,
-    means="It grows fast with the batch, and a large one touches all: that is why the roofline reads all weights.",
-    mistakes=(
-        Mistake(
-            lambda v: v["batch"] * v["top_k"] / v["experts"],
-            "That counts an expert again each time it is chosen. Tokens often choose the same.",
-        ),
-        Mistake(lambda v: 1 - eq.coverage(v), "That is the share that nobody chose."),
-        Mistake(
-            lambda v: eq.coverage(v) / 100,
-            "That is the fraction; percent is a hundred times it. Type the percentage.",
-        ),
-        Mistake(lambda v: eq.coverage(v, top_k=1), "Each token goes to several experts, not to one."),
-    ),
+    unit="1",
+    display_unit="%",
+    statement="In {net_name} a token goes to {top_k} of {experts} routed experts of a layer. " + EVENLY + "Which share of a layer's routed experts does a batch of {batch} touch on average, in percent? Each sequence has one new token.",
+    parameters={"net": ("deepseek-v3", "kimi-k2", "qwen3-235b-a22b", "glm-4.5"), "batch": (16, 8, 32, 64)},
+    derived=served,
+    answer=eq.coverage,
+    independent_check=occupied,
+    misconceptions={
+        v.batch * v.top_k / v.experts: "That counts an expert again each time it is chosen. Tokens often choose the same.",
+        1 - eq.coverage: "That is the share that nobody chose.",
+        eq.coverage / 100: "That is the fraction; percent is a hundred times it. Type the percentage.",
+        eq.coverage.at(top_k=1): "Each token goes to several experts, not to one.",
+    },
+    explanation="It grows fast with the batch, and a large one touches all: that is why the roofline reads all weights.",
     hints=(
         "Take one expert. How likely is it that a given token leaves it alone?",
         "The whole batch leaves it alone if every token does. What remains is the share that is touched.",
     ),
-    solution=lambda v: [
-        Step("One token leaves an expert alone with probability", 1 - v["top_k"] / v["experts"], "1"),
-        Step("all of {batch} do so with", 1 - eq.coverage(v), "1"),
-        Step(f"so ${eq.coverage.latex}$, in percent:", 100 * eq.coverage(v), "%"),
-    ],
+    solution=(
+        Step("One token leaves an expert alone with probability", 1 - v.top_k / v.experts, "1"),
+        Step("all of {batch} do so with", 1 - eq.coverage, "1"),
+        f"so ${eq.coverage.latex}$, in percent:",
+    ),
 )
 
 
@@ -961,83 +661,44 @@ def counted_bytes(values: Values) -> float:
     choices.
     """
     experts, top_k = int(values["experts"]), int(values["top_k"])
-    routed = (
-        (values["n_total"] - values["n_active"]) * experts / (experts - top_k)
-    )  # what a token leaves out are experts − top_k of them
+    routed = (values["n_total"] - values["n_active"]) * experts / (experts - top_k)  # what a token leaves out are experts − top_k of them
     alone = comb(experts - 1, top_k) / comb(experts, top_k)
     return values["bytes_per_param"] * (values["n_total"] - routed * alone ** values["batch"])
 
 
 touched = Quantity(
-    id="touched",
-    title="What a small batch reads",
+    "What a small batch reads",
     level="hard",
-    ask=(
-        "{net_name} stores {n_total}, one byte each, and uses {n_active} for each token. What a token leaves out are"
-        " routed experts: it goes to {top_k} of {experts} in every routed layer, and all else serves every token. "
-    )
-    + EVENLY
-    + "The kernels read only experts that some token chose. How many GB of weights does a step with a batch of {batch}"
-    " read on average?",
-    draw={"net": ("deepseek-v3", "glm-4.5"), "batch": (16, 12, 20)},
-    derive=served,
-    unit="byte",
-    asked="GB",
     objective=TOUCH,
-    tolerance=0.01,  # the first token counted twice is off by a few percent, and so is the dense part left out
-    answer=lambda v: eq.bytes_touched(v),
-    second=counted_bytes,
-    means=(
-        "It lies between active and stored parameters. The first tokens add the most; later ones find many of their"
-        " experts already read."
-    ),
-    mistakes=(
-        Mistake(
-            lambda v: v["n_total"] * v["bytes_per_param"],
-            "Those are all weights, which a large batch reads. This one leaves some experts alone.",
-        ),
-        Mistake(
-            lambda v: v["n_active"] * v["bytes_per_param"],
-            "That is what one token needs. The other tokens choose other experts.",
-        ),
-        Mistake(
-            lambda v: v["batch"] * v["n_active"] * v["bytes_per_param"],
-            "What serves every token is read once for all, and experts that several tokens chose are read once too.",
-        ),
-        Mistake(
-            lambda v: (
-                v["bytes_per_param"]
-                * (
-                    v["n_active"]
-                    + (v["batch"] - 1) * (v["n_total"] - v["n_active"]) * v["top_k"] / (v["experts"] - v["top_k"])
-                )
-            ),
-            "You counted an expert again each time it is chosen. It is read once.",
-        ),
-        Mistake(
-            lambda v: v["bytes_per_param"] * (v["n_active"] + (v["n_total"] - v["n_active"]) * eq.coverage(v)),
-            "The first token counts twice: its experts are in the active parameters already. One token fewer adds to"
-            " them.",
-        ),
-        Mistake(
-            lambda v: v["bytes_per_param"] * eq.routed_params(v) * eq.coverage(v),
-            "Those are the routed experts alone. What serves every token is read as well.",
-        ),
-    ),
+    unit="byte",
+    display_unit="GB",
+    tolerance=0.01,
+    statement="{net_name} stores {n_total}, one byte each, and uses {n_active} for each token. What a token leaves out are routed experts: it goes to {top_k} of {experts} in every routed layer, and all else serves every token. "
+    + EVENLY
+    + "The kernels read only experts that some token chose. How many GB of weights does a step with a batch of {batch} read on average?",
+    parameters={"net": ("deepseek-v3", "glm-4.5"), "batch": (16, 12, 20)},
+    derived=served,
+    answer=eq.bytes_touched,
+    independent_check=counted_bytes,
+    misconceptions={
+        v.n_total * v.bytes_per_param: "Those are all weights, which a large batch reads. This one leaves some experts alone.",
+        v.n_active * v.bytes_per_param: "That is what one token needs. The other tokens choose other experts.",
+        v.batch * v.n_active * v.bytes_per_param: "What serves every token is read once for all, and experts that several tokens chose are read once too.",
+        v.bytes_per_param * (v.n_active + (v.batch - 1) * (v.n_total - v.n_active) * v.top_k / (v.experts - v.top_k)): "You counted an expert again each time it is chosen. It is read once.",
+        v.bytes_per_param * (v.n_active + (v.n_total - v.n_active) * eq.coverage): "The first token counts twice: its experts are in the active parameters already. One token fewer adds to them.",
+        v.bytes_per_param * eq.routed_params * eq.coverage: "Those are the routed experts alone. What serves every token is read as well.",
+    },
+    explanation="It lies between active and stored parameters. The first tokens add the most; later ones find many of their experts already read.",
     hints=(
         "The first token reads the active parameters. What do the others add?",
         "Of what the first token left out, each further token leaves out the share 1 − chosen/experts.",
         "Read = active + (stored − active) × (1 − that share to the power of the number of further tokens).",
     ),
-    solution=lambda v: [
-        Step("What the first token leaves out:", (v["n_total"] - v["n_active"]) * v["bytes_per_param"], "byte"),
-        Step(
-            "The share of it that the others leave out as well:",
-            (1 - v["top_k"] / v["experts"]) ** (v["batch"] - 1),
-            "1",
-        ),
-        Step(f"${eq.bytes_touched.latex}$ =", eq.bytes_touched(v), "byte"),
-    ],
+    solution=(
+        Step("What the first token leaves out:", (v.n_total - v.n_active) * v.bytes_per_param, "byte"),
+        Step("The share of it that the others leave out as well:", (1 - v.top_k / v.experts) ** (v.batch - 1), "1"),
+        f"${eq.bytes_touched.latex}$ =",
+    ),
 )
 
 
@@ -1046,56 +707,37 @@ class Routed(Function):
 
     @cached_property
     def points(self) -> list[Values]:
-        drawn = [
-            {"batch": batch, "experts": experts, "top_k": k}
-            for batch in (1, 3, 20)
-            for experts, k in ((8, 2), (64, 1), (384, 8))
-        ]
-        return (
-            drawn * 2
-        )  # counts have no other units to try them in, and are whole, so that an answer may loop over them
+        drawn = [{"batch": batch, "experts": experts, "top_k": k} for batch in (1, 3, 20) for experts, k in ((8, 2), (64, 1), (384, 8))]
+        return drawn * 2  # counts have no other units to try them in, and are whole, so that an answer may loop over them
 
 
 missed = 1 - eq.top_k / eq.experts
 touches = Routed(
-    id="touches",
-    title="Write the coverage",
+    "Write the coverage",
     level="medium",
-    ask=(
-        "Write a Python function of batch, experts and top_k that returns the share (0 to 1) of a layer's routed"
-        " experts that a step touches on average. Each sequence has one new token, which goes to top_k different"
-        " experts of the layer. Tokens choose independently of each other, and all experts are equally likely. It is"
-        " called by name, with whole numbers."
-    ),
-    formula=eq.coverage,
-    answer=None,
-    second=lambda v: missed * (1 - missed ** (eq.batch - 1)) + eq.top_k / eq.experts,
     objective=TOUCH,
-    means="The same one line gives birthdays and hash collisions: what all miss is the product of what each misses.",
-    mistakes=(
-        Mistake(
-            eq.batch * eq.top_k / eq.experts,
-            "That passes 1 for a large batch: an expert that several tokens chose is counted again for each.",
-        ),
-        Mistake(
-            Min(1, eq.batch * eq.top_k / eq.experts),
-            "Cutting it off at 1 does not help: tokens choose the same experts long before all are taken.",
-        ),
-        Mistake(missed**eq.batch, "That is the share that nobody chose."),
-        Mistake(1 - (1 - 1 / eq.experts) ** eq.batch, "Each token goes to top_k experts, not to one."),
-        Mistake(eq.top_k / eq.experts, "That is what one token touches. The batch has more of them."),
-        Mistake(
-            1 - (1 - 1 / eq.experts) ** (eq.batch * eq.top_k),
-            "That lets a token choose an expert twice. Its choices are different experts.",
-        ),
-        Mistake(100 * eq.coverage.expr, "That is in percent. Return the share, from 0 to 1."),
-        Mistake(eq.experts * eq.coverage.expr, "That is the number of experts touched. Divide it by all of them."),
-    ),
+    statement="Write a Python function of batch, experts and top_k that returns the share (0 to 1) of a layer's routed experts that a step touches on average. Each sequence has one new token, which goes to top_k different experts of the layer. Tokens choose independently of each other, and all experts are equally likely. It is called by name, with whole numbers.",
+    formula=eq.coverage,
+    independent_check=missed * (1 - missed ** (eq.batch - 1)) + eq.top_k / eq.experts,
+    misconceptions={
+        eq.batch * eq.top_k / eq.experts: "That passes 1 for a large batch: an expert that several tokens chose is counted again for each.",
+        Min(1, eq.batch * eq.top_k / eq.experts): "Cutting it off at 1 does not help: tokens choose the same experts long before all are taken.",
+        missed**eq.batch: "That is the share that nobody chose.",
+        1 - (1 - 1 / eq.experts) ** eq.batch: "Each token goes to top_k experts, not to one.",
+        eq.top_k / eq.experts: "That is what one token touches. The batch has more of them.",
+        1 - (1 - 1 / eq.experts) ** (eq.batch * eq.top_k): "That lets a token choose an expert twice. Its choices are different experts.",
+        100 * eq.coverage.expr: "That is in percent. Return the share, from 0 to 1.",
+        eq.experts * eq.coverage.expr: "That is the number of experts touched. Divide it by all of them.",
+    },
+    explanation="The same one line gives birthdays and hash collisions: what all miss is the product of what each misses.",
     hints=(
         "How likely is it that one token leaves a given expert alone?",
         "def touches(batch, experts, top_k): ...  # 1 − (what one token misses) to the power of the batch",
     ),
-    solution=lambda v: [Step(f"${eq.coverage.latex}$"), Step("As code:", "1 - (1 - top_k / experts) ** batch")],
+    solution=(
+        f"${eq.coverage.latex}$",
+        Step("As code:", "1 - (1 - top_k / experts) ** batch"),
+    ),
 )
 
 # --- when it stops being free ----------------------------------------------------------------------------------------
@@ -1108,123 +750,75 @@ def machine_only(values: Values) -> Values:
 
 
 free = Quantity(
-    id="free",
-    title="How sparse is free",
+    "How sparse is free",
     level="medium",
-    ask=(
-        "A service has {batch} on {machine_name} at any time, and they share every step. Its {chips} together multiply"
-        " {flops} in FP8 (dense, a multiply and an add count as two) and read {bandwidth}; a weight is one byte. Up to"
-        " which ratio of stored to active parameters does reading all weights take no longer than multiplying? Leave KV"
-        " out."
-    ),
-    draw={"machine": ("gb200-nvl72", "h200-8", "tpu7x-64", "mi355x-8"), "batch": (2000, 5000, 900)},
-    derive=machine_only,
-    unit="1",
     objective=FREE,
-    answer=lambda v: eq.free_sparsity(v),
-    second=lambda v: (v["batch"] * 2 / v["flops"]) / (1 / v["bandwidth"]),
-    means="Up to here more experts cost no time. Beyond it every step gets longer, unless more users come.",
-    mistakes=(
-        Mistake(lambda v: 1 / eq.free_sparsity(v), "Upside down: more users pay for more sparsity."),
-        Mistake(
-            lambda v: eq.free_sparsity(v) / 2,
-            "Half of it: a datasheet's FLOP/s counts the multiply and the add, so fewer tokens keep the chip busy.",
-        ),
-        Mistake(lambda v: eq.free_sparsity(v) * 2, "Twice too large. The 2 of the multiply-add counts once."),
-        Mistake(
-            lambda v: eq.free_sparsity(v) / v["chips"],
-            "The batch is that of the whole replica. All chips read and multiply for it together, so their number"
-            " cancels.",
-        ),
-    ),
+    unit="1",
+    statement="A service has {batch} on {machine_name} at any time, and they share every step. Its {chips} together multiply {flops} in FP8 (dense, a multiply and an add count as two) and read {bandwidth}; a weight is one byte. Up to which ratio of stored to active parameters does reading all weights take no longer than multiplying? Leave KV out.",
+    parameters={"machine": ("gb200-nvl72", "h200-8", "tpu7x-64", "mi355x-8"), "batch": (2000, 5000, 900)},
+    derived=machine_only,
+    answer=eq.free_sparsity,
+    independent_check=v.batch * 2 / v.flops / (1 / v.bandwidth),
+    misconceptions={
+        1 / eq.free_sparsity: "Upside down: more users pay for more sparsity.",
+        eq.free_sparsity / 2: "Half of it: a datasheet's FLOP/s counts the multiply and the add, so fewer tokens keep the chip busy.",
+        eq.free_sparsity * 2: "Twice too large. The 2 of the multiply-add counts once.",
+        eq.free_sparsity / v.chips: "The batch is that of the whole replica. All chips read and multiply for it together, so their number cancels.",
+    },
+    explanation="Up to here more experts cost no time. Beyond it every step gets longer, unless more users come.",
     hints=(
         "How many tokens does a dense model need on this machine?",
-        (
-            "Batch over hardware constant: as often as it is contained, so many stored parameters are paid for by each"
-            " active one."
-        ),
+        "Batch over hardware constant: as often as it is contained, so many stored parameters are paid for by each active one.",
     ),
-    solution=lambda v: [
-        Step(f"${eq.hardware_constant.latex}$ =", eq.hardware_constant(v), "token"),
-        Step(f"${eq.free_sparsity.latex}$ =", eq.free_sparsity(v), "1"),
-    ],
+    solution=(
+        Step(f"${eq.hardware_constant.latex}$ =", eq.hardware_constant, "token"),
+        f"${eq.free_sparsity.latex}$ =",
+    ),
 )
 
 
 def filled(values: Values) -> float:
     """The size whose weights and whose critical batch's KV fill the memory, found by halving an interval."""
     sequence = values["context"] * values["kv_bytes_per_token"]
-    to_spare = (
-        2 * values["n_active"] / values["flops"] - sequence / values["bandwidth"]
-    )  # of a sequence's time, for weights
+    to_spare = 2 * values["n_active"] / values["flops"] - sequence / values["bandwidth"]  # of a sequence's time, for weights
     low, high = 0.0, values["hbm"]
     for _ in range(100):
         size = (low + high) / 2
-        low, high = (
-            (size, high) if size + size / values["bandwidth"] / to_spare * sequence < values["hbm"] else (low, size)
-        )
+        low, high = (size, high) if size + size / values["bandwidth"] / to_spare * sequence < values["hbm"] else (low, size)
     return low
 
 
 largest = Quantity(
-    id="largest",
-    title="The largest model that fits",
+    "The largest model that fits",
     level="hard",
-    ask=(
-        "A rack, {machine_name}, holds {hbm}. A model keeps its weights in FP8, one byte each. With its active"
-        " parameters, its KV and this rack, multiplying a sequence's token takes as long as reading that sequence's KV"
-        " at a context of {context_balanced}. All sequences have {context} of context. Now experts are added: the"
-        " stored parameters grow, active parameters and KV stay. The batch is always the critical one, at which"
-        " multiplying takes as long as reading weights and KV together. How many parameters can be stored so that"
-        " weights and KV just fill the memory? Answer in billions of parameters (Gparam)."
-    ),
-    draw={
+    objective=FREE,
+    unit="parameter",
+    display_unit="Gparam",
+    statement="A rack, {machine_name}, holds {hbm}. A model keeps its weights in FP8, one byte each. With its active parameters, its KV and this rack, multiplying a sequence's token takes as long as reading that sequence's KV at a context of {context_balanced}. All sequences have {context} of context. Now experts are added: the stored parameters grow, active parameters and KV stay. The batch is always the critical one, at which multiplying takes as long as reading weights and KV together. How many parameters can be stored so that weights and KV just fill the memory? Answer in billions of parameters (Gparam).",
+    parameters={
         "machine": ("gb200-nvl72", "gb300-nvl72", "tpu7x-64"),
         "net": ("deepseek-v3", "kimi-k2", "mistral-large-3"),
         "share": (0.4, 0.25, 0.75),
     },
-    derive=at_share,
+    derived=at_share,
     units={"context": "token", "context_balanced": "token"},
-    unit="parameter",
-    asked="Gparam",
-    objective=FREE,
-    answer=lambda v: eq.largest_model(v),
-    second=filled,
-    means=(
-        "Where all of a step is reading, what is read is what is stored: the KV's share of the time is its share of the"
-        " memory."
-    ),
-    mistakes=(
-        Mistake(
-            lambda v: v["hbm"] / v["bytes_per_param"],
-            "That leaves no room for KV, or for that of one sequence at best. The weights are paid for by a whole"
-            " batch, which brings its KV.",
-        ),
-        Mistake(lambda v: v["hbm"] * v["share"], "That is what the KV takes. Asked for are the weights."),
-        Mistake(
-            lambda v: v["hbm"] / (1 + v["share"]),
-            "Your batch is the one without KV. With KV counted it is larger, and so is its cache.",
-        ),
-    ),
+    answer=eq.largest_model,
+    independent_check=filled,
+    misconceptions={
+        v.hbm / v.bytes_per_param: "That leaves no room for KV, or for that of one sequence at best. The weights are paid for by a whole batch, which brings its KV.",
+        v.hbm * v.share: "That is what the KV takes. Asked for are the weights.",
+        v.hbm / (1 + v.share): "Your batch is the one without KV. With KV counted it is larger, and so is its cache.",
+    },
+    explanation="Where all of a step is reading, what is read is what is stored: the KV's share of the time is its share of the memory.",
     hints=(
-        (
-            "At the critical batch, reading everything takes as long as multiplying. Which share of that time does a"
-            " sequence spend on its own KV?"
-        ),
-        (
-            "A sequence pays for its KV with the share context / balanced context of its time; the rest reads weights."
-            " Memory is divided in the same way."
-        ),
+        "At the critical batch, reading everything takes as long as multiplying. Which share of that time does a sequence spend on its own KV?",
+        "A sequence pays for its KV with the share context / balanced context of its time; the rest reads weights. Memory is divided in the same way.",
     ),
-    solution=lambda v: [
-        Step("Of a sequence's time to multiply, reading its KV takes", v["share"], "1"),
-        Step("and its part of the weights the rest:", 1 - v["share"], "1"),
-        Step(
-            f"Bytes are read at one rate, so memory is divided alike: ${eq.largest_model.latex}$ =",
-            eq.largest_model(v),
-            "parameter",
-        ),
-    ],
+    solution=(
+        Step("Of a sequence's time to multiply, reading its KV takes", v.share, "1"),
+        Step("and its part of the weights the rest:", 1 - v.share, "1"),
+        f"Bytes are read at one rate, so memory is divided alike: ${eq.largest_model.latex}$ =",
+    ),
 )
 
 # --- many chips ------------------------------------------------------------------------------------------------------
@@ -1243,80 +837,29 @@ def bf16_constant(row) -> float:
 
 
 chips_in_order = Ordering(
-    id="chips-in-order",
-    title="Not one constant",
+    "Not one constant",
     level="medium",
-    ask=(
-        "Here are chips with their dense rate in BF16, where a multiply and an add count as two, and their memory"
-        " bandwidth. A weight is two bytes. Put them in order of their hardware constant, the smallest first."
-    ),
-    items={
-        key: f"{row.name}: {row.flops('bf16') / 1e12:,.0f} TFLOP/s, {row.bandwidth / 1e12:.2f} TB/s"
-        for key, row in LINE_UP.items()
-    },
-    answer=by(bf16_constant),
-    second=lambda v: by(lambda row: row.flops("bf16") // 10**9 / (row.bandwidth // 10**9)),
     objective=CHIP,
-    means=(
-        "They lie more than a factor of three apart, so 300 is a fair rule for some and a poor one for others. A faster"
-        " memory on the same chip lowers the constant."
-    ),
-    mistakes=(
-        Mistake(
-            by(lambda row: -bf16_constant(row)), "That is from the largest to the smallest, or bandwidth over FLOP/s."
-        ),
-        Mistake(by(lambda row: row.bandwidth), "That is by bandwidth alone. It stands below the fraction line."),
-        *(
-            Mistake(
-                by(lambda row, sign=sign: (row.flops("bf16"), sign * row.bandwidth)),
-                "That is by FLOP/s alone. The constant also asks how fast the memory is.",
-            )
-            for sign in (1, -1)
-        ),
-        Mistake(
-            by(lambda row: row.release),
-            "That is the order of their announcement. The constant does not simply grow: a chip that got a faster"
-            " memory fell.",
-        ),
-    ),
+    statement="Here are chips with their dense rate in BF16, where a multiply and an add count as two, and their memory bandwidth. A weight is two bytes. Put them in order of their hardware constant, the smallest first.",
+    items=[
+        f"{LINE_UP['a'].name}: {LINE_UP['a'].flops('bf16') / 1000000000000.0:,.0f} TFLOP/s, {LINE_UP['a'].bandwidth / 1000000000000.0:.2f} TB/s",
+        f"{LINE_UP['b'].name}: {LINE_UP['b'].flops('bf16') / 1000000000000.0:,.0f} TFLOP/s, {LINE_UP['b'].bandwidth / 1000000000000.0:.2f} TB/s",
+        f"{LINE_UP['c'].name}: {LINE_UP['c'].flops('bf16') / 1000000000000.0:,.0f} TFLOP/s, {LINE_UP['c'].bandwidth / 1000000000000.0:.2f} TB/s",
+        f"{LINE_UP['d'].name}: {LINE_UP['d'].flops('bf16') / 1000000000000.0:,.0f} TFLOP/s, {LINE_UP['d'].bandwidth / 1000000000000.0:.2f} TB/s",
+        f"{LINE_UP['e'].name}: {LINE_UP['e'].flops('bf16') / 1000000000000.0:,.0f} TFLOP/s, {LINE_UP['e'].bandwidth / 1000000000000.0:.2f} TB/s",
+    ],
+    answer=by(bf16_constant),
+    independent_check=lambda v: by(lambda row: row.flops("bf16") // 10**9 / (row.bandwidth // 10**9)),
+    misconceptions={
+        by(lambda row: -bf16_constant(row)): "That is from the largest to the smallest, or bandwidth over FLOP/s.",
+        by(lambda row: row.bandwidth): "That is by bandwidth alone. It stands below the fraction line.",
+        **{by(lambda row, sign=sign: (row.flops("bf16"), sign * row.bandwidth)): "That is by FLOP/s alone. The constant also asks how fast the memory is." for sign in (1, -1)},
+        by(lambda row: row.release): "That is the order of their announcement. The constant does not simply grow: a chip that got a faster memory fell.",
+    },
+    explanation="They lie more than a factor of three apart, so 300 is a fair rule for some and a poor one for others. A faster memory on the same chip lowers the constant.",
     hints=(
-        (
-            "FLOP/s over byte/s is what counts; the factor from FLOPs to multiply-adds and the bytes per weight are the"
-            " same for all."
-        ),
+        "FLOP/s over byte/s is what counts; the factor from FLOPs to multiply-adds and the bytes per weight are the same for all.",
         "Two of them have the same FLOP/s. Which of the two has the faster memory?",
     ),
-    solution=lambda v: [
-        Step(
-            f"${eq.hardware_constant.latex}$, in tokens: "
-            + ", ".join(f"{key} {bf16_constant(LINE_UP[key]):.0f}" for key in sorted(LINE_UP))
-            + "."
-        ),
-        Step("In order:", by(bf16_constant)),
-    ],
-)
-
-PROBLEMS = (
-    guess,
-    constant,
-    board,
-    critical,
-    independent,
-    per_replica,
-    real_model,
-    expert_view,
-    expert_batch,
-    with_kv,
-    never,
-    tokens,
-    world,
-    worst,
-    slip,
-    effective,
-    coverage,
-    touched,
-    touches,
-    free,
-    largest,
-    chips_in_order,
+    solution=(f"${eq.hardware_constant.latex}$, in tokens: " + ", ".join(f"{key} {bf16_constant(LINE_UP[key]):.0f}" for key in sorted(LINE_UP)) + ".",),
 )

@@ -15,20 +15,22 @@ from blackboard.batching import equations as roofline
 from blackboard.catalogue import measurement, model, system
 from blackboard.formula import Formula
 from blackboard.notation import symbols
-from blackboard.practice import (
+from blackboard.pricing.equations import memory_ratio, memory_ratio_of
+from blackboard.problem import (
     Choice,
     Estimate,
     Expression,
     Function,
-    Mistake,
     Ordering,
     Quantity,
     Step,
     Values,
     Whole,
+    right,
     root,
+    v,
+    wrong,
 )
-from blackboard.pricing.equations import memory_ratio, memory_ratio_of
 from blackboard.speculation import distributions
 from blackboard.speculation import equations as eq
 from blackboard.speculation.equations import acceptance, draft_ratio, drafted
@@ -42,13 +44,8 @@ DRAFTS = "Choose how many tokens to draft."
 LOAD = "Say from which load on speculation slows a server down."
 REPORT = "Read a published speed-up: whose tokens, whose time, at what batch."
 
-ALIKE = (
-    "Each guess passes with the chance {acceptance}, given that those before it did; the first refusal ends the round."
-)
-SERVER = (
-    "{sizes}, at {bytes_per_param} each; a token of context has {kv_bytes_per_token} of KV cache. {machine_name}"
-    " multiplies {flops}, a multiply and an add counted as two, and reads {bandwidth} from memory. "
-)
+ALIKE = "Each guess passes with the chance {acceptance}, given that those before it did; the first refusal ends the round."
+SERVER = "{sizes}, at {bytes_per_param} each; a token of context has {kv_bytes_per_token} of KV cache. {machine_name} multiplies {flops}, a multiply and an add counted as two, and reads {bandwidth} from memory. "
 NO_SCORES = " Attention's own FLOPs are left out."
 PLAIN = {"kv_bytes_per_token": "byte", "bytes_per_param": "byte", "context": "token"}
 
@@ -99,59 +96,38 @@ def places(chance: float, guesses: int) -> float:
 # --- a guess ----------------------------------------------------------------------------------------------------------
 
 guess = Estimate(
-    id="guess",
-    title="A guess before you read",
+    "A guess before you read",
     level="easy",
-    ask=SERVER
-    + "Every sequence has {context} of context. For each sequence a small model guesses {drafted} tokens, and the large"
-    " one checks them in one pass, together with the token before them. Up to which batch does this pass take no"
-    " longer than a plain decode step of the same batch? Reading and multiplying overlap."
-    + NO_SCORES
-    + " Guess: within a factor of two counts.",
-    draw={"case": SPARSE, "drafted": (4, 7, 5), "context": (1000,)},
-    derive=served,
-    units=PLAIN,
+    objective=TIME,
     unit="sequence",
     within=2.0,
-    objective=TIME,
-    answer=lambda v: eq.batch_free(v),
-    second=lambda v: free_up_to(v, v["drafted"] + 1),
-    means=(
-        "Below it the multipliers are idle for most of a step, and the guesses use them. A server with more users has"
-        " less idle time to give away."
-    ),
-    mistakes=(
-        Mistake(
-            lambda v: roofline.critical_batch(v),
-            "That is about where a plain step stops waiting for weights. Here each sequence brings several tokens to"
-            " multiply.",
-        ),
-        Mistake(
-            lambda v: roofline.hardware_constant(v) / (v["drafted"] + 1),
-            "For a dense model that would be right. Here all parameters are read, and a token is multiplied by a few of"
-            " them only.",
-        ),
-    ),
+    statement=SERVER
+    + "Every sequence has {context} of context. For each sequence a small model guesses {drafted} tokens, and the large one checks them in one pass, together with the token before them. Up to which batch does this pass take no longer than a plain decode step of the same batch? Reading and multiplying overlap."
+    + NO_SCORES
+    + " Guess: within a factor of two counts.",
+    parameters={"case": SPARSE, "drafted": (4, 7, 5), "context": (1000,)},
+    derived=served,
+    units=PLAIN,
+    answer=eq.batch_free,
+    independent_check=lambda v: free_up_to(v, v["drafted"] + 1),
+    misconceptions={
+        roofline.critical_batch: "That is about where a plain step stops waiting for weights. Here each sequence brings several tokens to multiply.",
+        roofline.hardware_constant / (v.drafted + 1): "For a dense model that would be right. Here all parameters are read, and a token is multiplied by a few of them only.",
+    },
+    explanation="Below it the multipliers are idle for most of a step, and the guesses use them. A server with more users has less idle time to give away.",
     hints=(
-        (
-            "A plain step waits for memory in small batches. The batch at which that ends, KV left out, is F × stored"
-            " bytes over 2 W × active parameters."
-        ),
+        "A plain step waits for memory in small batches. The batch at which that ends, KV left out, is F × stored bytes over 2 W × active parameters.",
         "How many tokens of each sequence does the checking pass multiply? Count the one before the guesses.",
     ),
-    solution=lambda v: [
+    solution=(
         Step(
             f"KV left out, a plain step waits for weights up to ${roofline.critical_batch.latex}$ =",
-            roofline.critical_batch(v),
+            roofline.critical_batch,
             "sequence",
         ),
-        Step("The pass multiplies so many tokens of each sequence:", v["drafted"] + 1, "1"),
-        Step(
-            f"With the cache, whose reading also hides some multiplying, ${eq.batch_free.latex}$ =",
-            eq.batch_free(v),
-            "sequence",
-        ),
-    ],
+        Step("The pass multiplies so many tokens of each sequence:", v.drafted + 1, "1"),
+        f"With the cache, whose reading also hides some multiplying, ${eq.batch_free.latex}$ =",
+    ),
 )
 
 # --- what comes out ---------------------------------------------------------------------------------------------------
@@ -165,59 +141,39 @@ def fair() -> str:
     both = {x: min(p[x], q[x]) / distributions.overlap(p, q) for x in p}
     ways: dict[str, Any] = {"a": p, "b": {"B": 1}, "c": distributions.residual(p, q), "d": both}
     keep = distributions.RIGHT.keep
-    made = {
-        key: distributions.outcome(lambda _: q, lambda _: p, "", 1, 1, distributions.Rule(keep, lambda *_: way))
-        for key, way in ways.items()
-    }
+    made = {key: distributions.outcome(lambda _: q, lambda _: p, "", 1, 1, distributions.Rule(keep, lambda *_: way)) for key, way in ways.items()}
     return next(key for key, found in made.items() if found == p)
 
 
 refused = Choice(
-    id="refused",
-    title="In place of a refused guess",
+    "In place of a refused guess",
     level="easy",
-    ask=(
-        "In some context the target gives the next token the distribution p and the draft q. A guess x from q is kept"
-        " with the chance min(1, p(x)/q(x)). It was refused. From what must the token be drawn that takes its place, so"
-        " that the text is distributed as the target's own?"
-    ),
-    options={
-        "a": "from p, as the target would have drawn it alone",
-        "b": "from no distribution: the likeliest token of p is taken",
-        "c": "from max(0, p − q), scaled to a sum of one",
-        "d": "from q again, until a guess passes",
-    },
-    answer="c",
-    second=lambda v: fair(),
     objective=EXACT,
-    means=(
-        "What passes is min(p, q) already. The rest of p is what q gives too little of, and a refusal happens just as"
-        " often as that rest is large."
-    ),
-    mistakes=(
-        Mistake(
-            "a",
-            "Tokens that the draft guesses too often have had their full share among the guesses that pass. Drawn from"
-            " p once more, they come too often.",
+    statement="In some context the target gives the next token the distribution p and the draft q. A guess x from q is kept with the chance min(1, p(x)/q(x)). It was refused. From what must the token be drawn that takes its place, so that the text is distributed as the target's own?",
+    independent_check=lambda v: fair(),
+    options=[
+        wrong(
+            "from p, as the target would have drawn it alone",
+            "Tokens that the draft guesses too often have had their full share among the guesses that pass. Drawn from p once more, they come too often.",
         ),
-        Mistake("b", "Then this token would come more often than p says, and all others less."),
-        Mistake(
-            "d",
-            "Then only what both models like would ever be written, and a token that the draft never guesses would"
-            " never come.",
+        wrong(
+            "from no distribution: the likeliest token of p is taken",
+            "Then this token would come more often than p says, and all others less.",
         ),
-    ),
+        right(
+            "from max(0, p − q), scaled to a sum of one",
+            "What passes is min(p, q) already. The rest of p is what q gives too little of, and a refusal happens just as often as that rest is large.",
+        ),
+        wrong(
+            "from q again, until a guess passes",
+            "Then only what both models like would ever be written, and a token that the draft never guesses would never come.",
+        ),
+    ],
     hints=(
         "With which chance does x come as a guess that passes? Compare with p(x).",
         "Where q(x) is above p(x), that chance is p(x) already. Nothing may be added there.",
     ),
-    solution=lambda v: [
-        Step(
-            "x comes as a guess that passes with the chance q(x) · min(1, p(x)/q(x)) = min(p(x), q(x)). To p(x) there"
-            " lacks max(0, p(x) − q(x))."
-        ),
-        Step("So the answer is", "c"),
-    ],
+    solution=("x comes as a guess that passes with the chance q(x) · min(1, p(x)/q(x)) = min(p(x), q(x)). To p(x) there lacks max(0, p(x) − q(x)).",),
 )
 
 
@@ -247,49 +203,31 @@ WORDS = {"p_text": "", "q_text": ""}
 TWO = "Three tokens can come next. The target gives them the chances {p_text}; the draft gives {q_text}. "
 
 passes = Quantity(
-    id="passes",
-    title="How often a guess passes",
+    "How often a guess passes",
     level="easy",
-    ask=TWO
-    + "The draft guesses one token, and it is kept with the chance min(1, p/q), the target's chance of it over the"
-    " draft's. How often is the guess kept, from 0 to 1?",
-    draw={"pair": PAIRS},
-    derive=paired,
-    units=WORDS,
-    unit="1",
     objective=TOKENS,
-    answer=lambda v: eq.acceptance_of(v),
-    second=lambda v: sum(q * min(1, p / q) for p, q in zip(*v["pair"])),
-    means=(
-        "The overlap of the two distributions. The draft decides how often a guess passes, and nothing of what the text"
-        " says."
-    ),
-    mistakes=(
-        Mistake(lambda v: v["distance"], "That is how often it is refused."),
-        Mistake(
-            lambda v: sum(p * q for p, q in zip(*v["pair"])),
-            "So often two independent draws agree. The rule keeps a guess far more often: always, where the target"
-            " likes it better than the draft does.",
-        ),
-        Mistake(
-            lambda v: 1 - 2 * v["distance"],
-            "Half of the differences between the chances is enough: what one model has too much of, it lacks"
-            " elsewhere.",
-        ),
-        Mistake(
-            lambda v: sum(min(1, p / q) for p, q in zip(*v["pair"])) / 3,
-            "That averages over tokens as if all were guessed equally often. The draft guesses each with its own"
-            " chance.",
-        ),
-    ),
+    unit="1",
+    statement=TWO + "The draft guesses one token, and it is kept with the chance min(1, p/q), the target's chance of it over the draft's. How often is the guess kept, from 0 to 1?",
+    parameters={"pair": PAIRS},
+    derived=paired,
+    units=WORDS,
+    answer=eq.acceptance_of,
+    independent_check=lambda v: sum((q * min(1, p / q) for p, q in zip(*v["pair"]))),
+    misconceptions={
+        v.distance: "That is how often it is refused.",
+        lambda v: sum((p * q for p, q in zip(*v["pair"]))): "So often two independent draws agree. The rule keeps a guess far more often: always, where the target likes it better than the draft does.",
+        1 - 2 * v.distance: "Half of the differences between the chances is enough: what one model has too much of, it lacks elsewhere.",
+        lambda v: sum((min(1, p / q) for p, q in zip(*v["pair"]))) / 3: "That averages over tokens as if all were guessed equally often. The draft guesses each with its own chance.",
+    },
+    explanation="The overlap of the two distributions. The draft decides how often a guess passes, and nothing of what the text says.",
     hints=(
         "With which chance is A guessed and kept? That is the smaller of its two chances.",
         "Do the same for each token and add up.",
     ),
-    solution=lambda v: [
-        Step("Half of what the chances differ by, added up over the tokens:", v["distance"], "1"),
-        Step(f"${eq.acceptance_of.latex}$ =", eq.acceptance_of(v), "1"),
-    ],
+    solution=(
+        Step("Half of what the chances differ by, added up over the tokens:", v.distance, "1"),
+        f"${eq.acceptance_of.latex}$ =",
+    ),
 )
 
 
@@ -301,48 +239,32 @@ def misled(values: Values) -> float:
 
 
 bias = Quantity(
-    id="bias",
-    title="A plausible bug",
+    "A plausible bug",
     level="hard",
-    ask=TWO
-    + "A guess is kept with the chance min(1, p/q), as it should be. But this program replaces a refused guess by a"
-    " token drawn from all of the target's distribution. With which chance, from 0 to 1, is A the first token of a"
-    " round?",
-    draw={"pair": PAIRS[1:]},
-    derive=paired,
-    units=WORDS,
-    unit="1",
     objective=EXACT,
-    answer=lambda v: min(v["target_chance"], v["draft_chance"]) + (1 - eq.acceptance_of(v)) * v["target_chance"],
-    second=misled,
-    means=(
-        "Too often: what the draft likes too much stays too likely. The text reads well all the same, so that only a"
-        " test on the distribution finds the bug."
-    ),
-    mistakes=(
-        Mistake(
-            lambda v: v["target_chance"],
-            "So often the target itself writes A, and so would the right rule. This program's rule is another.",
-        ),
-        Mistake(lambda v: v["draft_chance"], "So often A is guessed. Not every guess of it is kept."),
-        Mistake(
-            lambda v: (1 - v["acceptance"]) * v["target_chance"],
-            "That is A in place of a refused guess. It also comes as a guess that is kept.",
-        ),
-        Mistake(lambda v: 2 * v["target_chance"], "A refusal does not happen every time. How often does it?"),
-    ),
+    unit="1",
+    statement=TWO + "A guess is kept with the chance min(1, p/q), as it should be. But this program replaces a refused guess by a token drawn from all of the target's distribution. With which chance, from 0 to 1, is A the first token of a round?",
+    parameters={"pair": PAIRS[1:]},
+    derived=paired,
+    units=WORDS,
+    answer=Min(v.target_chance, v.draft_chance) + (1 - eq.acceptance_of) * v.target_chance,
+    independent_check=misled,
+    misconceptions={
+        v.target_chance: "So often the target itself writes A, and so would the right rule. This program's rule is another.",
+        v.draft_chance: "So often A is guessed. Not every guess of it is kept.",
+        (1 - v.acceptance) * v.target_chance: "That is A in place of a refused guess. It also comes as a guess that is kept.",
+        2 * v.target_chance: "A refusal does not happen every time. How often does it?",
+    },
+    explanation="Too often: what the draft likes too much stays too likely. The text reads well all the same, so that only a test on the distribution finds the bug.",
     hints=(
         "A comes in two ways: guessed and kept, or in place of a refused guess.",
-        (
-            "Guessed and kept: the smaller of its two chances. Refused is a guess, whichever it was, with one less the"
-            " overlap of the two distributions."
-        ),
+        "Guessed and kept: the smaller of its two chances. Refused is a guess, whichever it was, with one less the overlap of the two distributions.",
     ),
-    solution=lambda v: [
-        Step("A is guessed and kept with the chance", min(v["target_chance"], v["draft_chance"]), "1"),
-        Step("Some guess is refused with the chance", 1 - v["acceptance"], "1"),
-        Step("and then A comes with its chance in p. Together:", v["target_chance"] * (2 - v["acceptance"]), "1"),
-    ],
+    solution=(
+        Step("A is guessed and kept with the chance", Min(v.target_chance, v.draft_chance), "1"),
+        Step("Some guess is refused with the chance", 1 - v.acceptance, "1"),
+        "and then A comes with its chance in p. Together:",
+    ),
 )
 
 p_x, q_x = symbols("target_chance draft_chance")
@@ -354,59 +276,33 @@ REST = Formula(
     "the chance that a token takes the place of a refused one",
     register=False,
 )
-CHANCES = tuple(
-    {"target_chance": p, "draft_chance": q, "acceptance": sum(map(min, *pair))}
-    for pair in PAIRS[:3]
-    for p, q in zip(*pair)
-)
+CHANCES = tuple({"target_chance": p, "draft_chance": q, "acceptance": sum(map(min, *pair))} for pair in PAIRS[:3] for p, q in zip(*pair))
 
 made_up = Function(
-    id="made-up",
-    title="Write what replaces a guess",
+    "Write what replaces a guess",
     level="medium",
-    ask=(
-        "A guess has been refused. Write a Python function of target_chance and draft_chance, what the two models give"
-        " one certain token in this context, and of acceptance, the chance that a guess passes in this context (it is"
-        " below 1). Return the chance with which this token must take the refused one's place, so that the text is"
-        " distributed as the target's own. It is called by name, with numbers."
-    ),
-    formula=REST,
-    answer=None,
-    second=lambda v: (p_x - Min(p_x, q_x)) / (1 - acceptance),
     objective=EXACT,
-    tried=CHANCES,
-    means=(
-        "This line and min(1, p/q) are the whole algorithm. Over all tokens these chances add up to one, since refusals"
-        " are as frequent as the draft's gaps are large."
-    ),
-    mistakes=(
-        Mistake(
-            p_x, "That is the target's own distribution. What the draft guesses too often would then come too often."
-        ),
-        Mistake(
-            (p_x - q_x) / (1 - acceptance),
-            "A chance cannot be negative. Where the draft gives more than the target, nothing is lacking.",
-        ),
-        Mistake(
-            Max(0, p_x - q_x),
-            "So often it happens that a guess is refused and this token takes its place. Given that one was refused, it"
-            " is more often: scale it.",
-        ),
-        Mistake(
-            Max(0, q_x - p_x) / (1 - acceptance),
-            "The other way round: made up for is what the draft guesses too rarely.",
-        ),
-        Mistake(Max(0, p_x - q_x) / acceptance, "Scale by how often a guess is refused, not by how often one passes."),
-        Mistake(Min(p_x, q_x) / acceptance, "That is the distribution of the guesses that pass."),
-    ),
+    statement="A guess has been refused. Write a Python function of target_chance and draft_chance, what the two models give one certain token in this context, and of acceptance, the chance that a guess passes in this context (it is below 1). Return the chance with which this token must take the refused one's place, so that the text is distributed as the target's own. It is called by name, with numbers.",
+    formula=REST,
+    test_points=CHANCES,
+    independent_check=(p_x - Min(p_x, q_x)) / (1 - acceptance),
+    misconceptions={
+        p_x: "That is the target's own distribution. What the draft guesses too often would then come too often.",
+        (p_x - q_x) / (1 - acceptance): "A chance cannot be negative. Where the draft gives more than the target, nothing is lacking.",
+        Max(0, p_x - q_x): "So often it happens that a guess is refused and this token takes its place. Given that one was refused, it is more often: scale it.",
+        Max(0, q_x - p_x) / (1 - acceptance): "The other way round: made up for is what the draft guesses too rarely.",
+        Max(0, p_x - q_x) / acceptance: "Scale by how often a guess is refused, not by how often one passes.",
+        Min(p_x, q_x) / acceptance: "That is the distribution of the guesses that pass.",
+    },
+    explanation="This line and min(1, p/q) are the whole algorithm. Over all tokens these chances add up to one, since refusals are as frequent as the draft's gaps are large.",
     hints=(
         "How much of the target's chance do the guesses that pass leave uncovered?",
         "max(0, …), divided by the sum of the same over all tokens. That sum is how often a guess is refused.",
     ),
-    solution=lambda v: [
-        Step("What is lacking to p(x), over how often a guess is refused, as code:"),
+    solution=(
+        "What is lacking to p(x), over how often a guess is refused, as code:",
         Step("", "max(0, target_chance - draft_chance) / (1 - acceptance)"),
-    ],
+    ),
 )
 
 # --- tokens of a round ------------------------------------------------------------------------------------------------
@@ -414,102 +310,59 @@ made_up = Function(
 A_ROUND = "token/sequence"
 
 tokens = Quantity(
-    id="tokens",
-    title="Tokens of a round",
+    "Tokens of a round",
     level="easy",
-    ask="A draft guesses {drafted} tokens a round. "
-    + ALIKE
-    + " The target adds one token of its own, after the guesses that passed. How many "
-    "tokens does a round yield on average?",
-    draw={"acceptance": (0.7, 0.6, 0.85, 0.5), "drafted": (4, 3, 6)},
-    unit=A_ROUND,
-    asked="token",
     objective=TOKENS,
-    answer=lambda v: eq.tokens_per_round(v),
-    second=lambda v: places(v["acceptance"], v["drafted"]),
-    means=(
-        "Never less than one. With more and more guesses it tends to one over the chance of a refusal, and no further."
-    ),
-    mistakes=(
-        Mistake(
-            lambda v: eq.tokens_per_round(v) - 1,
-            "Those are the guesses that pass. The target's own token counts too.",
-        ),
-        Mistake(
-            lambda v: 1 + v["acceptance"] * v["drafted"],
-            "A guess counts only if all before it have passed. You counted each on its own.",
-        ),
-        Mistake(lambda v: 1 / (1 - v["acceptance"]), "So many it would be with guesses without end."),
-        Mistake(
-            lambda v: eq.tokens_per_round(v, drafted=v["drafted"] - 1),
-            "One term is missing: the last guess, too, passes now and then.",
-        ),
-    ),
+    unit=A_ROUND,
+    display_unit="token",
+    statement="A draft guesses {drafted} tokens a round. " + ALIKE + " The target adds one token of its own, after the guesses that passed. How many tokens does a round yield on average?",
+    parameters={"acceptance": (0.7, 0.6, 0.85, 0.5), "drafted": (4, 3, 6)},
+    answer=eq.tokens_per_round,
+    independent_check=lambda v: places(v["acceptance"], v["drafted"]),
+    misconceptions={
+        eq.tokens_per_round - 1: "Those are the guesses that pass. The target's own token counts too.",
+        1 + v.acceptance * v.drafted: "A guess counts only if all before it have passed. You counted each on its own.",
+        1 / (1 - v.acceptance): "So many it would be with guesses without end.",
+        eq.tokens_per_round.at(drafted=v.drafted - 1): "One term is missing: the last guess, too, passes now and then.",
+    },
+    explanation="Never less than one. With more and more guesses it tends to one over the chance of a refusal, and no further.",
     hints=(
         "The first token is certain. The second comes if the first guess passes, the third if the first two do.",
         "Add up the powers of the chance, from the zeroth on.",
     ),
-    solution=lambda v: [Step(f"${eq.tokens_per_round.latex}$ =", eq.tokens_per_round(v), "token")],
+    solution=(Step(f"${eq.tokens_per_round.latex}$ =", eq.tokens_per_round, "token"),),
 )
 
 SOME = tuple({"acceptance": a, "drafted": n} for a, n in ((0.8, 4), (0.6, 1), (0.75, 7), (0.9, 3), (0.35, 2)))
 k = Symbol("k", integer=True)
 
 letters = Expression(
-    id="letters",
-    title="The round in letters",
+    "The round in letters",
     level="medium",
-    ask=(
-        "A draft guesses gamma tokens a round. Each passes with the chance alpha_acc, given that those before it did;"
-        " the first refusal ends the round. The target adds one token of its own. Write the mean number of tokens of a"
-        " round, without a sum sign."
-    ),
-    formula=eq.tokens_per_round,
-    answer=None,
     objective=TOKENS,
-    tried=SOME,
-    second=lambda v: (
-        Sum(k * acceptance ** (k - 1) * (1 - acceptance), (k, 1, drafted)) + (drafted + 1) * acceptance**drafted
-    ),
-    means=(
-        "At chance 0 it is one, at chance 1 all guesses and one more. Each further guess adds one more power of the"
-        " chance."
-    ),
-    mistakes=(
-        Mistake(
-            (1 - acceptance**drafted) / (1 - acceptance),
-            "That sum ends one power too early: the last guess may pass as well.",
-        ),
-        Mistake(
-            acceptance * (1 - acceptance**drafted) / (1 - acceptance),
-            "Those are the guesses that pass. The target's own token is missing.",
-        ),
-        Mistake(
-            1 + acceptance * drafted, "A guess counts only if all before it have passed. You counted each on its own."
-        ),
-        Mistake(1 / (1 - acceptance), "That is for guesses without end."),
-        Mistake(
-            acceptance * (drafted + 1),
-            "The target's own token is certain, and a guess counts only if all before it have passed.",
-        ),
-        Mistake(drafted + 1, "So many it is if all guesses pass."),
-        Mistake(
-            (1 - acceptance ** (drafted + 2)) / (1 - acceptance),
-            "That sum ends one power too late: it is for one guess more.",
-        ),
-        Mistake(
-            1 + drafted * acceptance**drafted,
-            "You let either all guesses pass or none. Those before the first refusal count too.",
-        ),
-    ),
+    statement="A draft guesses gamma tokens a round. Each passes with the chance alpha_acc, given that those before it did; the first refusal ends the round. The target adds one token of its own. Write the mean number of tokens of a round, without a sum sign.",
+    formula=eq.tokens_per_round,
+    test_points=SOME,
+    independent_check=Sum(k * acceptance ** (k - 1) * (1 - acceptance), (k, 1, drafted)) + (drafted + 1) * acceptance**drafted,
+    misconceptions={
+        (1 - acceptance**drafted) / (1 - acceptance): "That sum ends one power too early: the last guess may pass as well.",
+        acceptance * (1 - acceptance**drafted) / (1 - acceptance): "Those are the guesses that pass. The target's own token is missing.",
+        1 + acceptance * drafted: "A guess counts only if all before it have passed. You counted each on its own.",
+        1 / (1 - acceptance): "That is for guesses without end.",
+        acceptance * (drafted + 1): "The target's own token is certain, and a guess counts only if all before it have passed.",
+        drafted + 1: "So many it is if all guesses pass.",
+        (1 - acceptance ** (drafted + 2)) / (1 - acceptance): "That sum ends one power too late: it is for one guess more.",
+        1 + drafted * acceptance**drafted: "You let either all guesses pass or none. Those before the first refusal count too.",
+    },
+    explanation="At chance 0 it is one, at chance 1 all guesses and one more. Each further guess adds one more power of the chance.",
     hints=(
         "At least n + 1 tokens come if the first n guesses pass. With which chance is that?",
         "Add these chances for n from 0 to gamma: a geometric sum.",
     ),
-    solution=lambda v: [
-        Step("The sum of alpha_acc^n for n from 0 to gamma is geometric:"),
+    solution=(
+        "The sum of alpha_acc^n for n from 0 to gamma is geometric:",
         Step(f"${eq.tokens_per_round.latex}$, typed as", "(1 - alpha_acc^(gamma + 1)) / (1 - alpha_acc)"),
-    ],
+    ),
 )
 
 DEPTHS = {row["drafted_tokens"]: row["tokens_per_pass"] for row in measurement("mtp_by_depth").records()}
@@ -523,39 +376,31 @@ def reported(values: Values) -> Values:
 
 
 depth = Quantity(
-    id="depth",
-    title="From one guess to many",
+    "From one guess to many",
     level="medium",
-    ask=(
-        "DeepSeek-R1 on eight B200 at batch 1: with one guess a pass, {one} tokens were measured for each pass, the"
-        " target's own counted. Suppose that every further guess passes as often as this one, given that those before"
-        " it did. How many tokens would {drafted} guesses give for each pass?"
-    ),
-    draw={"drafted": (5, 4, 3)},
-    derive=reported,
-    units={"one": "1", "measured": ""},
-    unit=A_ROUND,
-    asked="token",
     objective=TOKENS,
-    answer=lambda v: eq.tokens_per_round(v),
-    second=lambda v: places(v["one"] - 1, v["drafted"]),
-    means=(
-        "Measured were {measured}. Chances fall along a round: one layer makes all the guesses, and from the second on"
-        " it is fed its own."
+    unit=A_ROUND,
+    display_unit="token",
+    statement="DeepSeek-R1 on eight B200 at batch 1: with one guess a pass, {one} tokens were measured for each pass, the target's own counted. Suppose that every further guess passes as often as this one, given that those before it did. How many tokens would {drafted} guesses give for each pass?",
+    parameters={"drafted": (5, 4, 3)},
+    derived=reported,
+    units={"one": "1", "measured": ""},
+    answer=eq.tokens_per_round,
+    independent_check=lambda v: places(v["one"] - 1, v["drafted"]),
+    misconceptions={
+        1 + v.drafted * v.acceptance: "A guess counts only if all before it have passed.",
+        eq.tokens_per_round - 1: "The target's own token is in the measured number, so it belongs in yours.",
+        lambda v: DEPTHS[v["drafted"]]: "That is what was measured. Asked is what equal chances would give.",
+    },
+    explanation="Measured were {measured}. Chances fall along a round: one layer makes all the guesses, and from the second on it is fed its own.",
+    hints=(
+        "With one guess a pass gives 1 + the chance that it passes.",
+        "Then add up the powers of this chance.",
     ),
-    mistakes=(
-        Mistake(lambda v: 1 + v["drafted"] * v["acceptance"], "A guess counts only if all before it have passed."),
-        Mistake(
-            lambda v: eq.tokens_per_round(v) - 1,
-            "The target's own token is in the measured number, so it belongs in yours.",
-        ),
-        Mistake(lambda v: DEPTHS[v["drafted"]], "That is what was measured. Asked is what equal chances would give."),
+    solution=(
+        Step("The guess passes with the chance", v.acceptance, "1"),
+        Step(f"${eq.tokens_per_round.latex}$ =", eq.tokens_per_round, "token"),
     ),
-    hints=("With one guess a pass gives 1 + the chance that it passes.", "Then add up the powers of this chance."),
-    solution=lambda v: [
-        Step("The guess passes with the chance", v["acceptance"], "1"),
-        Step(f"${eq.tokens_per_round.latex}$ =", eq.tokens_per_round(v), "token"),
-    ],
 )
 
 # --- time of a round --------------------------------------------------------------------------------------------------
@@ -579,198 +424,128 @@ def what_grows() -> str:
 
 
 same_work = Choice(
-    id="same-work",
-    title="Five tokens in the time of one",
+    "Five tokens in the time of one",
     level="easy",
-    ask=(
-        "A dense model decodes for one user. Checking four guesses takes one pass of five tokens, and that takes hardly"
-        " longer than a plain step with one token. Why?"
-    ),
-    options={
-        "a": "Checking is simpler than generating: the tokens are known, so there is less to multiply.",
-        "b": "The five tokens are multiplied in parallel, so they are multiplied only once.",
-        "c": "Only the tokens that pass are multiplied.",
-        "d": "Five times as much is multiplied, but the pass waits for the weights, and these are read once.",
-    },
-    answer="d",
-    second=lambda v: what_grows(),
     objective=TIME,
-    means=(
-        "Work that nobody waits for is free. Where the multipliers are busy, the same five tokens take five times as"
-        " long."
-    ),
-    mistakes=(
-        Mistake("a", "Every guess goes through every layer, like a token of a prompt. Nothing is left out."),
-        Mistake(
-            "b",
-            "Side by side or one after the other, each token is multiplied by every weight. What is done once is"
-            " something else.",
+    statement="A dense model decodes for one user. Checking four guesses takes one pass of five tokens, and that takes hardly longer than a plain step with one token. Why?",
+    independent_check=lambda v: what_grows(),
+    options=[
+        wrong(
+            "Checking is simpler than generating: the tokens are known, so there is less to multiply.",
+            "Every guess goes through every layer, like a token of a prompt. Nothing is left out.",
         ),
-        Mistake("c", "Which ones pass is known only at the end of the pass, when all have been multiplied."),
-    ),
+        wrong(
+            "The five tokens are multiplied in parallel, so they are multiplied only once.",
+            "Side by side or one after the other, each token is multiplied by every weight. What is done once is something else.",
+        ),
+        wrong(
+            "Only the tokens that pass are multiplied.",
+            "Which ones pass is known only at the end of the pass, when all have been multiplied.",
+        ),
+        right(
+            "Five times as much is multiplied, but the pass waits for the weights, and these are read once.",
+            "Work that nobody waits for is free. Where the multipliers are busy, the same five tokens take five times as long.",
+        ),
+    ],
     hints=(
         "What does a decode step at batch 1 spend its time on?",
         "Which of the two grows with the tokens of the pass: multiplying, or reading weights?",
     ),
-    solution=lambda v: [
-        Step(
-            f"${eq.verify_time.latex}$: only multiplying grows with the guesses, and at batch 1 reading takes far"
-            " longer."
-        ),
-        Step("So the answer is", "d"),
-    ],
+    solution=(f"${eq.verify_time.latex}$: only multiplying grows with the guesses, and at batch 1 reading takes far longer.",),
 )
 
 free_batch = Quantity(
-    id="free-batch",
-    title="Up to where checking is free",
+    "Up to where checking is free",
     level="medium",
-    ask=SERVER
-    + "Every sequence has {context} of context. A draft guesses {drafted} tokens for each; the target checks them, with"
-    " the token before them, in one pass. Up to which batch does the pass take no longer than a plain decode step?"
-    " Reading and multiplying overlap, all weights are read in each pass." + NO_SCORES,
-    draw={"case": CASES, "drafted": (3, 5, 2), "context": (500, 400)},
-    derive=served,
-    units=PLAIN,
-    unit="sequence",
     objective=TIME,
-    answer=lambda v: eq.batch_free(v),
-    second=lambda v: free_up_to(v, v["drafted"] + 1),
-    means=(
-        "In larger batches the guesses have to be paid for in time. A server tuned to its critical batch is there"
-        " already."
-    ),
-    mistakes=(
-        Mistake(
-            lambda v: roofline.critical_batch(v) / (v["drafted"] + 1),
-            "The cache is missing: it is read for each sequence, and its reading hides some multiplying.",
-        ),
-        Mistake(
-            lambda v: eq.batch_free(v, drafted=v["drafted"] - 1),
-            "One token too few: the pass also multiplies the token before the guesses.",
-        ),
-        Mistake(
-            lambda v: roofline.critical_batch(v),
-            "Up to there a plain step waits for weights, its cache left out. The pass that checks multiplies more"
-            " tokens of each sequence.",
-        ),
-        Mistake(
-            lambda v: roofline.crossing(v),
-            "Up to there a plain step waits for memory. The pass that checks multiplies more tokens of each sequence.",
-        ),
-        Mistake(
-            lambda v: eq.batch_free(v, flops=2 * v["flops"]),
-            "The FLOP/s count a multiply and an add as two, so each active parameter costs two.",
-        ),
-    ),
+    unit="sequence",
+    statement=SERVER
+    + "Every sequence has {context} of context. A draft guesses {drafted} tokens for each; the target checks them, with the token before them, in one pass. Up to which batch does the pass take no longer than a plain decode step? Reading and multiplying overlap, all weights are read in each pass."
+    + NO_SCORES,
+    parameters={"case": CASES, "drafted": (3, 5, 2), "context": (500, 400)},
+    derived=served,
+    units=PLAIN,
+    answer=eq.batch_free,
+    independent_check=lambda v: free_up_to(v, v["drafted"] + 1),
+    misconceptions={
+        roofline.critical_batch / (v.drafted + 1): "The cache is missing: it is read for each sequence, and its reading hides some multiplying.",
+        eq.batch_free.at(drafted=v.drafted - 1): "One token too few: the pass also multiplies the token before the guesses.",
+        roofline.critical_batch: "Up to there a plain step waits for weights, its cache left out. The pass that checks multiplies more tokens of each sequence.",
+        roofline.crossing: "Up to there a plain step waits for memory. The pass that checks multiplies more tokens of each sequence.",
+        eq.batch_free.at(flops=2 * v.flops): "The FLOP/s count a multiply and an add as two, so each active parameter costs two.",
+    },
+    explanation="In larger batches the guesses have to be paid for in time. A server tuned to its critical batch is there already.",
     hints=(
         "Set multiplying all tokens of the pass equal to reading weights and cache.",
         "2 × active × batch × (guesses + 1) / F = (weights + batch × context × bytes) / W. Solve for the batch.",
     ),
-    solution=lambda v: [
-        Step("Multiplying all tokens of a sequence takes", passing(v, 1, v["drafted"] + 1)[0], "s"),
-        Step("of which reading its cache hides", v["context"] * v["kv_bytes_per_token"] / v["bandwidth"], "s"),
-        Step(
-            "The weights are read in {n_total} × {bytes_per_param} / {bandwidth}, which hides the rest of so"
-            f" many sequences, ${eq.batch_free.latex}$ =",
-            eq.batch_free(v),
-            "sequence",
-        ),
-    ],
+    solution=(
+        Step("Multiplying all tokens of a sequence takes", lambda v: passing(v, 1, v["drafted"] + 1)[0], "s"),
+        Step("of which reading its cache hides", v.context * v.kv_bytes_per_token / v.bandwidth, "s"),
+        f"The weights are read in {{n_total}} × {{bytes_per_param}} / {{bandwidth}}, which hides the rest of so many sequences, ${eq.batch_free.latex}$ =",
+    ),
 )
 
 long = Quantity(
-    id="long",
-    title="Long contexts",
+    "Long contexts",
     level="easy",
-    ask=SERVER
-    + "From which context on is checking {drafted} guesses free in every batch, however large? A pass reads the cache"
-    " of a sequence once for all its tokens; the token before the guesses is multiplied too." + NO_SCORES,
-    draw={"case": CASES, "drafted": (3, 5, 2)},
-    derive=served,
-    units=PLAIN,
-    unit="token/sequence",
-    asked="token",
     objective=TIME,
-    answer=lambda v: eq.context_free(v),
-    second=lambda v: root(
+    unit="token/sequence",
+    display_unit="token",
+    statement=SERVER + "From which context on is checking {drafted} guesses free in every batch, however large? A pass reads the cache of a sequence once for all its tokens; the token before the guesses is multiplied too." + NO_SCORES,
+    parameters={"case": CASES, "drafted": (3, 5, 2)},
+    derived=served,
+    units=PLAIN,
+    answer=eq.context_free,
+    independent_check=lambda v: root(
         lambda L: L * v["kv_bytes_per_token"] / v["bandwidth"] - (v["drafted"] + 1) * 2 * v["n_active"] / v["flops"],
         1.0,
         1e9,
     ),
-    means=(
-        "Long contexts are where speculation helps full servers too: reading the cache cannot be shared by more users,"
-        " and leaves the multipliers idle."
-    ),
-    mistakes=(
-        Mistake(
-            lambda v: roofline.balanced_context(v),
-            "From there on a plain step always waits for memory. The pass multiplies more tokens for the same cache.",
-        ),
-        Mistake(
-            lambda v: eq.context_free(v, drafted=v["drafted"] - 1),
-            "The pass also multiplies the token before the guesses.",
-        ),
-        Mistake(
-            lambda v: roofline.balanced_context(v) / (v["drafted"] + 1),
-            "More to multiply needs more reading to hide behind: a longer context, not a shorter one.",
-        ),
-        Mistake(
-            lambda v: eq.context_free(v) / 2,
-            "The FLOP/s count a multiply and an add as two, so each active parameter costs two.",
-        ),
-    ),
+    misconceptions={
+        roofline.balanced_context: "From there on a plain step always waits for memory. The pass multiplies more tokens for the same cache.",
+        eq.context_free.at(drafted=v.drafted - 1): "The pass also multiplies the token before the guesses.",
+        roofline.balanced_context / (v.drafted + 1): "More to multiply needs more reading to hide behind: a longer context, not a shorter one.",
+        eq.context_free / 2: "The FLOP/s count a multiply and an add as two, so each active parameter costs two.",
+    },
+    explanation="Long contexts are where speculation helps full servers too: reading the cache cannot be shared by more users, and leaves the multipliers idle.",
     hints=(
         "Compare what one more sequence adds: time to multiply its tokens, and time to read its cache.",
         "If the cache takes longer, no batch makes multiplying the slower part.",
     ),
-    solution=lambda v: [
-        Step(f"For a plain step, ${roofline.balanced_context.latex}$ =", roofline.balanced_context(v), "token"),
-        Step(f"For the pass, ${eq.context_free.latex}$ =", eq.context_free(v), "token"),
-    ],
+    solution=(
+        Step(f"For a plain step, ${roofline.balanced_context.latex}$ =", roofline.balanced_context, "token"),
+        Step(f"For the pass, ${eq.context_free.latex}$ =", eq.context_free, "token"),
+    ),
 )
 
 room = Estimate(
-    id="room",
-    title="Idle multipliers",
+    "Idle multipliers",
     level="easy",
-    ask=SERVER
-    + "It decodes {batch} with {context} of context each. All weights are read in every pass; reading and multiplying"
-    " overlap. How many tokens of each sequence could a pass multiply without taking longer than a plain step?"
-    + NO_SCORES
-    + " Guess: within a factor of two counts.",
-    draw={"case": SPARSE, "batch": (64, 32, 128), "context": (4000, 1000, 2000)},
-    derive=served,
-    units=PLAIN,
+    objective=TIME,
     unit="1",
     within=2.0,
-    objective=TIME,
-    answer=lambda v: memory_ratio_of(v),
-    second=lambda v: passing(v, v["batch"], 1)[1] / passing(v, v["batch"], 1)[0],
-    means=(
-        "Far more than any draft can guess well. In small batches what limits speculation is the draft, not the"
-        " multipliers."
-    ),
-    mistakes=(
-        Mistake(
-            lambda v: memory_ratio_of(v, n_total=v["n_active"]),
-            "All parameters are read, and only the active ones are multiplied. That leaves more time.",
-        ),
-        Mistake(lambda v: memory_ratio_of(v) * v["batch"], "That is for the whole pass. Share it among the sequences."),
-        Mistake(
-            lambda v: 1.0,
-            "That would be a step that waits for the multipliers. Compare the times to read and to multiply.",
-        ),
-    ),
+    statement=SERVER + "It decodes {batch} with {context} of context each. All weights are read in every pass; reading and multiplying overlap. How many tokens of each sequence could a pass multiply without taking longer than a plain step?" + NO_SCORES + " Guess: within a factor of two counts.",
+    parameters={"case": SPARSE, "batch": (64, 32, 128), "context": (4000, 1000, 2000)},
+    derived=served,
+    units=PLAIN,
+    answer=memory_ratio_of,
+    independent_check=lambda v: passing(v, v["batch"], 1)[1] / passing(v, v["batch"], 1)[0],
+    misconceptions={
+        memory_ratio_of.at(n_total=v.n_active): "All parameters are read, and only the active ones are multiplied. That leaves more time.",
+        memory_ratio_of * v.batch: "That is for the whole pass. Share it among the sequences.",
+        1.0: "That would be a step that waits for the multipliers. Compare the times to read and to multiply.",
+    },
+    explanation="Far more than any draft can guess well. In small batches what limits speculation is the draft, not the multipliers.",
     hints=(
         "How much longer does this step read than multiply?",
         "Multiplying for one sequence's token takes 2 × active parameters over FLOP/s.",
     ),
-    solution=lambda v: [
-        Step("A plain step reads for", passing(v, v["batch"], 1)[1], "s"),
-        Step("and multiplies for", passing(v, v["batch"], 1)[0], "s"),
-        Step("so it could multiply so many times as much:", memory_ratio_of(v), "1"),
-    ],
+    solution=(
+        Step("A plain step reads for", lambda v: passing(v, v["batch"], 1)[1], "s"),
+        Step("and multiplies for", lambda v: passing(v, v["batch"], 1)[0], "s"),
+        "so it could multiply so many times as much:",
+    ),
 )
 
 PAIRED = (
@@ -804,108 +579,64 @@ def one_by_one(values: Values) -> float:
 
 
 round_time = Quantity(
-    id="round-time",
-    title="The time of a round",
+    "The time of a round",
     level="medium",
-    ask=SERVER
-    + "The draft is {draft_name}, with {draft_size} at the same number of bytes and {draft_kv} of KV cache for each"
-    " token. It runs on the same chips, and reads its own cache of the whole context. A batch of {batch}, each with"
-    " {context} of context; {drafted} guesses are made one after the other, then checked in one pass with the token"
-    " before them. How many milliseconds does a round take? Reading and multiplying overlap." + NO_SCORES,
-    draw={"pair": PAIRED, "batch": (16, 8, 32), "drafted": (4, 3, 5), "context": (4000, 2000)},
-    derive=drafting,
-    units=PLAIN | {"draft_name": "", "draft_kv": "byte"},
-    unit="s",
-    asked="ms",
     objective=TIME,
-    answer=lambda v: eq.round_time(v, t_draft=eq.draft_time(v)),
-    second=one_by_one,
-    means=(
-        "Drafting is a good part of it: the small model, too, waits for memory, once for every guess. Many drafts are"
-        " therefore no more than a layer or two."
-    ),
-    mistakes=(
-        Mistake(
-            lambda v: eq.round_time(v, t_draft=eq.draft_time(v), drafted=1),
-            "The draft needs its own last guess for the next one: it runs once for every guess.",
-        ),
-        Mistake(
-            lambda v: eq.round_time(v, t_draft=eq.draft_time(v)) + eq.draft_time(v),
-            "One step of the draft too many: nothing is guessed after the last guess.",
-        ),
-        Mistake(lambda v: eq.verify_time(v), "That is the checking alone. Drafting takes time too."),
-        Mistake(
-            lambda v: v["drafted"] * eq.draft_time(v) + (v["drafted"] + 1) * roofline.memory_time(v),
-            "All tokens are checked in one pass: weights and cache are read once for them.",
-        ),
-        Mistake(
-            lambda v: eq.round_time(v, t_draft=eq.draft_time(v, draft_kv=0)),
-            "The draft's cache is missing. It reads its own, in each of its steps.",
-        ),
-        Mistake(
-            lambda v: eq.round_time(v, t_draft=eq.draft_time(v), kv_bytes_per_token=0),
-            "The target's cache is missing.",
-        ),
-    ),
+    unit="s",
+    display_unit="ms",
+    statement=SERVER
+    + "The draft is {draft_name}, with {draft_size} at the same number of bytes and {draft_kv} of KV cache for each token. It runs on the same chips, and reads its own cache of the whole context. A batch of {batch}, each with {context} of context; {drafted} guesses are made one after the other, then checked in one pass with the token before them. How many milliseconds does a round take? Reading and multiplying overlap."
+    + NO_SCORES,
+    parameters={"pair": PAIRED, "batch": (16, 8, 32), "drafted": (4, 3, 5), "context": (4000, 2000)},
+    derived=drafting,
+    units=PLAIN | {"draft_name": "", "draft_kv": "byte"},
+    answer=eq.round_time.at(t_draft=eq.draft_time),
+    independent_check=one_by_one,
+    misconceptions={
+        eq.round_time.at(t_draft=eq.draft_time, drafted=1): "The draft needs its own last guess for the next one: it runs once for every guess.",
+        eq.round_time.at(t_draft=eq.draft_time) + eq.draft_time: "One step of the draft too many: nothing is guessed after the last guess.",
+        eq.verify_time: "That is the checking alone. Drafting takes time too.",
+        v.drafted * eq.draft_time + (v.drafted + 1) * roofline.memory_time: "All tokens are checked in one pass: weights and cache are read once for them.",
+        eq.round_time.at(t_draft=eq.draft_time.at(draft_kv=0)): "The draft's cache is missing. It reads its own, in each of its steps.",
+        eq.round_time.at(t_draft=eq.draft_time, kv_bytes_per_token=0): "The target's cache is missing.",
+    },
+    explanation="Drafting is a good part of it: the small model, too, waits for memory, once for every guess. Many drafts are therefore no more than a layer or two.",
     hints=(
         "One step of the draft: its weights and its cache, over the bandwidth.",
-        (
-            "The round: so many steps of the draft, and one pass of the target, whichever takes longer of reading and"
-            " multiplying."
-        ),
+        "The round: so many steps of the draft, and one pass of the target, whichever takes longer of reading and multiplying.",
     ),
-    solution=lambda v: [
-        Step("A step of the draft takes", eq.draft_time(v), "s"),
-        Step("the pass that checks", eq.verify_time(v), "s"),
-        Step("and the round", eq.round_time(v, t_draft=eq.draft_time(v)), "s"),
-    ],
+    solution=(
+        Step("A step of the draft takes", eq.draft_time, "s"),
+        Step("the pass that checks", eq.verify_time, "s"),
+        "and the round",
+    ),
 )
 
 GAMMA, R = drafted, memory_ratio
 
 checking = Expression(
-    id="checking",
-    title="Checking in letters",
+    "Checking in letters",
     level="medium",
-    ask=(
-        "Reading takes r times as long as multiplying in a plain decode step; r may be above or below one. The two"
-        " overlap. How many plain steps does the pass take that checks gamma guesses, with the token before them? Write"
-        " it in r and gamma."
-    ),
-    formula=eq.verify_ratio,
-    answer=None,
-    second=lambda v: Max(1, Min(GAMMA + 1, (GAMMA + 1) / R)),
     objective=TIME,
-    means=(
-        "One as long as r is at least gamma + 1, gamma + 1 where the multipliers bind already, and in between in"
-        " proportion."
-    ),
-    mistakes=(
-        Mistake(
-            GAMMA + 1,
-            "That holds where the multipliers bind already. Where a step waits for memory, checking takes less.",
-        ),
-        Mistake(Max(GAMMA + 1, R), "That is in units of a step's multiplying. Divide by the time of the step."),
-        Mistake(
-            (GAMMA + 1) / R,
-            "That is multiplying over reading. The pass cannot take less time than reading does, and below r = 1 a"
-            " plain step is more than its reading.",
-        ),
-        Mistake(
-            Max(1, (GAMMA + 1) / R),
-            "Right while a plain step waits for memory. If r is below one, the plain step waits for its multipliers"
-            " too.",
-        ),
-        Mistake(Max(GAMMA, R) / Max(1, R), "The pass also multiplies the token before the guesses."),
-    ),
+    statement="Reading takes r times as long as multiplying in a plain decode step; r may be above or below one. The two overlap. How many plain steps does the pass take that checks gamma guesses, with the token before them? Write it in r and gamma.",
+    formula=eq.verify_ratio,
+    independent_check=Max(1, Min(GAMMA + 1, (GAMMA + 1) / R)),
+    misconceptions={
+        GAMMA + 1: "That holds where the multipliers bind already. Where a step waits for memory, checking takes less.",
+        Max(GAMMA + 1, R): "That is in units of a step's multiplying. Divide by the time of the step.",
+        (GAMMA + 1) / R: "That is multiplying over reading. The pass cannot take less time than reading does, and below r = 1 a plain step is more than its reading.",
+        Max(1, (GAMMA + 1) / R): "Right while a plain step waits for memory. If r is below one, the plain step waits for its multipliers too.",
+        Max(GAMMA, R) / Max(1, R): "The pass also multiplies the token before the guesses.",
+    },
+    explanation="One as long as r is at least gamma + 1, gamma + 1 where the multipliers bind already, and in between in proportion.",
     hints=(
         "Let multiplying in a plain step take 1. Then reading takes r, and the step the greater of the two.",
         "In the pass that checks, multiplying takes gamma + 1, and reading still r.",
     ),
-    solution=lambda v: [
-        Step("The pass over the step, each the greater of its two times:"),
+    solution=(
+        "The pass over the step, each the greater of its two times:",
         Step(f"${eq.verify_ratio.latex}$, typed as", "max(gamma + 1, r) / max(1, r)"),
-    ],
+    ),
 )
 
 
@@ -927,53 +658,32 @@ def by_hand(values: Values) -> float:
 
 
 experts = Quantity(
-    id="experts",
-    title="Guesses bring their experts",
+    "Guesses bring their experts",
     level="hard",
-    ask=(
-        "{net_name} stores {n_total}. For a token it uses {n_active}: what serves every token, and in each layer"
-        " {top_k} of {experts} experts. One user is served, and {drafted} guesses are checked in one pass with the"
-        " token before them. Only experts that some token chose are read, each once; tokens choose independently, all"
-        " experts are equally likely. How many times the weight bytes of a plain step does the pass read?"
-    ),
-    draw={"net": ("mixtral-8x7b", "deepseek-v3", "qwen3-235b-a22b", "glm-4.5"), "drafted": (3, 2, 5)},
-    derive=routed,
-    units={"net_name": ""},
-    unit="1",
     objective=TIME,
-    answer=lambda v: eq.touched_ratio(v),
-    second=by_hand,
-    means=(
-        "At batch 1 this pass waits for memory and is not free. In a batch that touches every expert anyway, the"
-        " guesses read nothing new."
-    ),
-    mistakes=(
-        Mistake(
-            lambda v: v["drafted"] + 1,
-            "That would be if no two tokens shared anything. They share what serves every token, and some experts.",
-        ),
-        Mistake(
-            lambda v: v["n_total"] / v["n_active"],
-            "So many it is when all experts are touched. These few tokens leave some alone.",
-        ),
-        Mistake(
-            lambda v: (1 - (1 - v["top_k"] / v["experts"]) ** (v["drafted"] + 1)) * v["experts"] / v["top_k"],
-            "Those are the experts alone. What serves every token is read in both, once.",
-        ),
-        Mistake(
-            lambda v: eq.touched_ratio(v, drafted=v["drafted"] - 1),
-            "The token before the guesses chooses experts too.",
-        ),
-    ),
+    unit="1",
+    statement="{net_name} stores {n_total}. For a token it uses {n_active}: what serves every token, and in each layer {top_k} of {experts} experts. One user is served, and {drafted} guesses are checked in one pass with the token before them. Only experts that some token chose are read, each once; tokens choose independently, all experts are equally likely. How many times the weight bytes of a plain step does the pass read?",
+    parameters={"net": ("mixtral-8x7b", "deepseek-v3", "qwen3-235b-a22b", "glm-4.5"), "drafted": (3, 2, 5)},
+    derived=routed,
+    units={"net_name": ""},
+    answer=eq.touched_ratio,
+    independent_check=by_hand,
+    misconceptions={
+        v.drafted + 1: "That would be if no two tokens shared anything. They share what serves every token, and some experts.",
+        v.n_total / v.n_active: "So many it is when all experts are touched. These few tokens leave some alone.",
+        (1 - (1 - v.top_k / v.experts) ** (v.drafted + 1)) * v.experts / v.top_k: "Those are the experts alone. What serves every token is read in both, once.",
+        eq.touched_ratio.at(drafted=v.drafted - 1): "The token before the guesses chooses experts too.",
+    },
+    explanation="At batch 1 this pass waits for memory and is not free. In a batch that touches every expert anyway, the guesses read nothing new.",
     hints=(
         "The plain step reads the active parameters. What do the other tokens add?",
         "Of what the first token left out, each further token leaves out the share 1 − chosen/experts.",
     ),
-    solution=lambda v: [
-        Step("The first token leaves out", v["n_total"] - v["n_active"], "parameter"),
-        Step("of which the others leave out the share", (1 - v["top_k"] / v["experts"]) ** v["drafted"], "1"),
-        Step("Read, over the active parameters:", eq.touched_ratio(v), "1"),
-    ],
+    solution=(
+        Step("The first token leaves out", v.n_total - v.n_active, "parameter"),
+        Step("of which the others leave out the share", (1 - v.top_k / v.experts) ** v.drafted, "1"),
+        "Read, over the active parameters:",
+    ),
 )
 
 # --- how many to draft ------------------------------------------------------------------------------------------------
@@ -994,51 +704,36 @@ def best_count(values: Values) -> int:
 def while_it_pays(values: Values) -> int:
     """The same, by adding guesses as long as the next one brings more for its time than the round so far."""
     n = 0
-    while eq.next_tokens(values, drafted=n) / values["draft_ratio"] > gain(
-        values["acceptance"], n, values["draft_ratio"]
-    ):
+    while eq.next_tokens(values, drafted=n) / values["draft_ratio"] > gain(values["acceptance"], n, values["draft_ratio"]):
         n += 1
     return n
 
 
 best_number = Whole(
-    id="best-number",
-    title="The best number of guesses",
+    "The best number of guesses",
     level="medium",
-    ask="A draft's step takes {draft_ratio} of the time of a plain decode step of the target; checking is free. "
-    + ALIKE
-    + " The target adds one token of its own. With how many guesses a round are most tokens made per second?",
-    draw={"acceptance": (0.7, 0.75, 0.85, 0.65), "draft_ratio": (0.1, 0.03, 0.02, 0.2)},
-    unit="1",
     objective=DRAFTS,
+    unit="1",
+    statement="A draft's step takes {draft_ratio} of the time of a plain decode step of the target; checking is free. " + ALIKE + " The target adds one token of its own. With how many guesses a round are most tokens made per second?",
+    parameters={"acceptance": (0.7, 0.75, 0.85, 0.65), "draft_ratio": (0.1, 0.03, 0.02, 0.2)},
     answer=best_count,
-    second=while_it_pays,
-    means=(
-        "The optimum is flat: one guess more or less changes little. Engines draft fewer, for chances fall along the"
-        " round and checking is not quite free."
-    ),
-    mistakes=(
-        Mistake(
-            lambda v: sum(v["acceptance"] ** n > v["draft_ratio"] for n in range(1, MOST)),
-            "You went on as long as a guess counts more often than it costs of a step. But a round makes more than one"
-            " token per step already, and the next guess must beat that.",
-        ),
-        Mistake(
-            lambda v: sum(v["acceptance"] ** n > 0.5 for n in range(1, MOST)),
-            "You stopped where a guess counts less often than not. If guesses are cheap, rarer successes still pay.",
-        ),
-    ),
-    beside="You are near. The gain is flat there, but it can be told: work it out for both numbers.",
+    independent_check=while_it_pays,
+    misconceptions={
+        lambda v: sum(v["acceptance"] ** n > v["draft_ratio"] for n in range(1, MOST)): "You went on as long as a guess counts more often than it costs of a step. But a round makes more than one token per step already, and the next guess must beat that.",
+        lambda v: sum(v["acceptance"] ** n > 0.5 for n in range(1, MOST)): "You stopped where a guess counts less often than not. If guesses are cheap, rarer successes still pay.",
+    },
+    off_by_one_message="You are near. The gain is flat there, but it can be told: work it out for both numbers.",
+    explanation="The optimum is flat: one guess more or less changes little. Engines draft fewer, for chances fall along the round and checking is not quite free.",
     hints=(
         "Tokens of a round over 1 + guesses × the draft's share: try a few numbers.",
         "One more guess pays while the chance that all pass, over the draft's share, is above the gain so far.",
     ),
-    solution=lambda v: [
-        Step("One fewer gains", eq.speedup_free(v, drafted=max(1, best_count(v) - 1)), "1"),
-        Step("one more", eq.speedup_free(v, drafted=best_count(v) + 1), "1"),
-        Step("the best", eq.speedup_free(v, drafted=best_count(v)), "1"),
-        Step("and that is with so many:", best_count(v), "1"),
-    ],
+    solution=(
+        Step("One fewer gains", lambda v: eq.speedup_free(v, drafted=max(1, best_count(v) - 1)), "1"),
+        Step("one more", lambda v: eq.speedup_free(v, drafted=best_count(v) + 1), "1"),
+        Step("the best", lambda v: eq.speedup_free(v, drafted=best_count(v)), "1"),
+        "and that is with so many:",
+    ),
 )
 
 by_count = lambda n: eq.speedup_free.expr.subs(drafted, n)
@@ -1054,74 +749,40 @@ UP_TO_FOUR = Formula(
 spelt = lambda n: sum(acceptance**i for i in range(n + 1)) / (1 + n * draft_ratio)
 
 best = Function(
-    id="best",
-    title="Write the best of four",
+    "Write the best of four",
     level="medium",
-    ask=(
-        "An engine may make none, one, two, three or four guesses a round. Checking is free; a step of the draft takes"
-        " the share draft_ratio of a plain step of the target. Each guess passes with the chance acceptance, below 1,"
-        " given that those before it did; the target adds one token of its own. Write a Python function of acceptance"
-        " and draft_ratio that returns the greatest speed-up over plain decoding. No guess is a plain step, whose"
-        " speed-up is 1. It is called by name, with numbers."
-    ),
-    formula=UP_TO_FOUR,
-    answer=None,
-    second=lambda v: Max(*(spelt(n) for n in range(5))),
     objective=DRAFTS,
-    tried=tuple(
-        {"acceptance": a, "draft_ratio": c}
-        for a, c in ((0.8, 0.05), (0.3, 0.6), (0.6, 0.2), (0.7, 0.15), (0.95, 0.01), (0.5, 0.3))
+    statement="An engine may make none, one, two, three or four guesses a round. Checking is free; a step of the draft takes the share draft_ratio of a plain step of the target. Each guess passes with the chance acceptance, below 1, given that those before it did; the target adds one token of its own. Write a Python function of acceptance and draft_ratio that returns the greatest speed-up over plain decoding. No guess is a plain step, whose speed-up is 1. It is called by name, with numbers.",
+    formula=UP_TO_FOUR,
+    test_points=tuple(({"acceptance": a, "draft_ratio": c} for a, c in ((0.8, 0.05), (0.3, 0.6), (0.6, 0.2), (0.7, 0.15), (0.95, 0.01), (0.5, 0.3)))),
+    independent_check=lambda v: Max(*(spelt(n) for n in range(5))),
+    misconceptions={
+        by_count(4): "Four guesses are not always best. Try fewer.",
+        Max(*map(by_count, range(1, 5))): "No guess at all is allowed too. A draft that is slow and poor is best left alone.",
+        Max(1, *(spelt(n) * (1 + n * draft_ratio) for n in range(5))): "Those are the tokens of a round. Divide by its time in steps.",
+        Max(1, *((spelt(n) * (1 + n * draft_ratio) - 1) / (1 + n * draft_ratio) for n in range(1, 5))): "The target's own token is missing in each round.",
+        Max(*(spelt(n) for n in range(4))): "Four guesses are allowed too.",
+        Max(1, *((1 + n * acceptance) / (1 + n * draft_ratio) for n in range(1, 5))): "A guess counts only if all before it have passed.",
+        Max(1, *(spelt(n) * (1 + n * draft_ratio) / (1 + draft_ratio) for n in range(1, 5))): "The draft runs once for each guess.",
+    },
+    explanation="With a measured chance and a measured time in it, this loop is what an engine needs to set its number of guesses by itself.",
+    hints=(
+        "For one number n of guesses: (1 + a + … + aⁿ) over (1 + n × draft_ratio).",
+        "max(... for n in range(5))",
     ),
-    means=(
-        "With a measured chance and a measured time in it, this loop is what an engine needs to set its number of"
-        " guesses by itself."
-    ),
-    mistakes=(
-        Mistake(by_count(4), "Four guesses are not always best. Try fewer."),
-        Mistake(
-            Max(*map(by_count, range(1, 5))),
-            "No guess at all is allowed too. A draft that is slow and poor is best left alone.",
-        ),
-        Mistake(
-            Max(1, *(spelt(n) * (1 + n * draft_ratio) for n in range(5))),
-            "Those are the tokens of a round. Divide by its time in steps.",
-        ),
-        Mistake(
-            Max(1, *((spelt(n) * (1 + n * draft_ratio) - 1) / (1 + n * draft_ratio) for n in range(1, 5))),
-            "The target's own token is missing in each round.",
-        ),
-        Mistake(Max(*(spelt(n) for n in range(4))), "Four guesses are allowed too."),
-        Mistake(
-            Max(1, *((1 + n * acceptance) / (1 + n * draft_ratio) for n in range(1, 5))),
-            "A guess counts only if all before it have passed.",
-        ),
-        Mistake(
-            Max(1, *(spelt(n) * (1 + n * draft_ratio) / (1 + draft_ratio) for n in range(1, 5))),
-            "The draft runs once for each guess.",
-        ),
-    ),
-    hints=("For one number n of guesses: (1 + a + … + aⁿ) over (1 + n × draft_ratio).", "max(... for n in range(5))"),
-    solution=lambda v: [
-        Step("`max(sum(acceptance**i for i in range(n + 1)) / (1 + n * draft_ratio) for n in range(5))`"),
+    solution=(
+        "`max(sum(acceptance**i for i in range(n + 1)) / (1 + n * draft_ratio) for n in range(5))`",
         Step(
             "Written out, with (1 − aⁿ⁺¹)/(1 − a) for each sum, that is",
-            "max(1, "
-            + ", ".join(f"(1-acceptance^{n + 1})/(1-acceptance)/(1+{n}*draft_ratio)" for n in range(1, 5))
-            + ")",
+            lambda v: "max(1, " + ", ".join(f"(1-acceptance^{n + 1})/(1-acceptance)/(1+{n}*draft_ratio)" for n in range(1, 5)) + ")",
         ),
-    ],
+    ),
 )
 
 T5 = {"T5-large": ("a", 800), "T5-small": ("c", 77), "T5-base": ("d", 250)}  # millions of parameters, by the paper
 SUMMARIES = {T5[row["draft"]][0]: row for row in measurement("leviathan_table2").records(task="CNN/DM", temperature=0)}
 DRAFTED = {key: (row["alpha"], row["cost_ratio"]) for key, row in SUMMARIES.items()} | {"b": (1.0, 1.0)}
-LINES = {
-    key: (
-        f"{name}, {size} million parameters: a guess passes with the chance {DRAFTED[key][0]:g} and takes"
-        f" {DRAFTED[key][1]:g} of a step"
-    )
-    for name, (key, size) in T5.items()
-}
+LINES = {key: (f"{name}, {size} million parameters: a guess passes with the chance {DRAFTED[key][0]:g} and takes {DRAFTED[key][1]:g} of a step") for name, (key, size) in T5.items()}
 
 
 def at_best(key: str) -> float:
@@ -1133,48 +794,24 @@ def at_best(key: str) -> float:
 
 
 which_draft = Ordering(
-    id="which-draft",
-    title="Good or cheap",
+    "Good or cheap",
     level="medium",
-    ask=(
-        "T5-XXL, 11 billion parameters, summarises news with drafts of several sizes (CNN/DM, greedy, one sequence at a"
-        " time). Guesses pass with the given chance, given that those before them did, and take the given share of a"
-        " step of the target. Checking is free. Each draft makes its best number of guesses. By the formula, which"
-        " gains most? Order the drafts, the greatest speed-up first."
-    ),
-    items=dict(sorted((LINES | {"b": "T5-XXL itself: a guess always passes and takes a whole step"}).items())),
-    answer=lambda v: "".join(sorted(DRAFTED, key=at_best, reverse=True)),
-    second=lambda v: "".join(
-        sorted(DRAFTED, key=lambda key: -max(gain(DRAFTED[key][0], n, DRAFTED[key][1]) for n in range(1, MOST)))
-    ),
     objective=DRAFTS,
-    means="Neither the best draft nor the cheapest. Measured were "
-    + ", ".join(
-        f"{row['speedup']:g} times for {name}"
-        for name, row in ((name, SUMMARIES[key]) for name, (key, _) in T5.items())
-    )
-    + ": the first two places are close together, and there the other way round.",
-    mistakes=(
-        Mistake(
-            "badc",
-            "That is by the chance to pass. A guess is also paid for: the target as its own draft takes as long as"
-            " without.",
-        ),
-        Mistake(
-            "cdab",
-            "That is by price. The cheapest draft's guesses are refused more often, and the next one costs little"
-            " more.",
-        ),
-        Mistake("bacd", "That is from the slowest to the fastest."),
-    ),
+    statement="T5-XXL, 11 billion parameters, summarises news with drafts of several sizes (CNN/DM, greedy, one sequence at a time). Guesses pass with the given chance, given that those before them did, and take the given share of a step of the target. Checking is free. Each draft makes its best number of guesses. By the formula, which gains most? Order the drafts, the greatest speed-up first.",
+    items=[(LINES | {"b": "T5-XXL itself: a guess always passes and takes a whole step"})[letter] for letter in "abcd"],
+    answer=lambda v: "".join(sorted(DRAFTED, key=at_best, reverse=True)),
+    independent_check=lambda v: "".join(sorted(DRAFTED, key=lambda key: -max(gain(DRAFTED[key][0], n, DRAFTED[key][1]) for n in range(1, MOST)))),
+    misconceptions={
+        "badc": "That is by the chance to pass. A guess is also paid for: the target as its own draft takes as long as without.",
+        "cdab": "That is by price. The cheapest draft's guesses are refused more often, and the next one costs little more.",
+        "bacd": "That is from the slowest to the fastest.",
+    },
+    explanation="Neither the best draft nor the cheapest. Measured were " + ", ".join((f"{row['speedup']:g} times for {name}" for name, row in ((name, SUMMARIES[key]) for name, (key, _) in T5.items()))) + ": the first two places are close together, and there the other way round.",
     hints=(
         "What does the target gain as its own draft? A round of n guesses takes n + 1 steps.",
         "For the others: (1 − aⁿ⁺¹)/(1 − a) over 1 + n × share, for a few n. The first two are a tenth apart.",
     ),
-    solution=lambda v: [
-        Step("The best speed-ups: " + ", ".join(f"{key} {at_best(key):.2f}" for key in sorted(DRAFTED)) + "."),
-        Step("So the order is", "".join(sorted(DRAFTED, key=at_best, reverse=True))),
-    ],
+    solution=("The best speed-ups: " + ", ".join(f"{key} {at_best(key):.2f}" for key in sorted(DRAFTED)) + ".",),
 )
 
 NOW = f"{eq.speedup_free(**FOUR):.1f}"
@@ -1189,59 +826,38 @@ RULES = {  # whether one more than n guesses pays
 def telling() -> str:
     """The rule that always agrees with what one more guess does to the gain."""
     grid = list(product((0.3, 0.5, 0.7, 0.8, 0.9), range(1, 15), (0.02, 0.05, 0.1, 0.3)))
-    return next(
-        key
-        for key, rule in RULES.items()
-        if all(rule(*at) == (gain(at[0], at[1] + 1, at[2]) > gain(*at)) for at in grid)
-    )
+    return next(key for key, rule in RULES.items() if all(rule(*at) == (gain(at[0], at[1] + 1, at[2]) > gain(*at)) for at in grid))
 
 
 one_more = Choice(
-    id="one-more",
-    title="A fifth guess",
+    "A fifth guess",
     level="medium",
-    ask=(
-        f"Four guesses pass with the chance {FOUR['acceptance']:g} each, given that those before did. A step of the"
-        f" draft takes {FOUR['draft_ratio']:g} of a plain step, and checking is free: decoding is {NOW} times as fast."
-        " What decides whether a fifth guess makes it faster?"
-    ),
-    options={
-        "a": "whether the fifth passes more often than not, once the four have",
-        "b": "whether the chance that all five pass is above the draft's share of a step",
-        "c": f"whether the chance that all five pass, over the draft's share of a step, is above {NOW}",
-        "d": "nothing: where checking is free, one more guess never hurts",
-    },
-    answer="c",
-    second=lambda v: telling(),
     objective=DRAFTS,
-    means=(
-        "Tokens that the guess adds over the time that it adds: more than what the round makes now, and it pays. With"
-        f" these numbers up to {best_count(FOUR)} guesses pay."
-    ),
-    mistakes=(
-        Mistake(
-            "a",
-            "A rare success can pay if guesses are cheap, and a likely one can be too dear. And it counts only if the"
-            " four before it pass.",
+    statement=f"Four guesses pass with the chance {FOUR['acceptance']:g} each, given that those before did. A step of the draft takes {FOUR['draft_ratio']:g} of a plain step, and checking is free: decoding is {NOW} times as fast. What decides whether a fifth guess makes it faster?",
+    independent_check=lambda v: telling(),
+    options=[
+        wrong(
+            "whether the fifth passes more often than not, once the four have",
+            "A rare success can pay if guesses are cheap, and a likely one can be too dear. And it counts only if the four before it pass.",
         ),
-        Mistake(
-            "b",
-            "So the fifth would pay if a round made one token per step. It makes more already, and time must be worth"
-            " as much as it is now.",
+        wrong(
+            "whether the chance that all five pass is above the draft's share of a step",
+            "So the fifth would pay if a round made one token per step. It makes more already, and time must be worth as much as it is now.",
         ),
-        Mistake("d", "Checking is free, drafting is not: each guess adds a step of the draft to the round."),
-    ),
+        right(
+            f"whether the chance that all five pass, over the draft's share of a step, is above {NOW}",
+            f"Tokens that the guess adds over the time that it adds: more than what the round makes now, and it pays. With these numbers up to {best_count(FOUR)} guesses pay.",
+        ),
+        wrong(
+            "nothing: where checking is free, one more guess never hurts",
+            "Checking is free, drafting is not: each guess adds a step of the draft to the round.",
+        ),
+    ],
     hints=(
         "What does the guess add to the tokens of a round, and what to its time?",
         "A mean rises if what is added is above it.",
     ),
-    solution=lambda v: [
-        Step(
-            f"It adds ${eq.next_tokens.latex}$ tokens, here {eq.next_tokens(acceptance=0.8, drafted=4):.2g}, in"
-            f" {FOUR['draft_ratio']:g} of a step. The quotient is to be held against {NOW}."
-        ),
-        Step("So the answer is", "c"),
-    ],
+    solution=(f"It adds ${eq.next_tokens.latex}$ tokens, here {eq.next_tokens(acceptance=0.8, drafted=4):.2g}, in {FOUR['draft_ratio']:g} of a step. The quotient is to be held against {NOW}.",),
 )
 
 # --- load -------------------------------------------------------------------------------------------------------------
@@ -1265,193 +881,129 @@ BOTH = f"{rate(MANY, 4) / rate(FEW, 0):.1f}"
 
 
 more_users = Choice(
-    id="more-users",
-    title="Users or guesses",
+    "Users or guesses",
     level="medium",
-    ask=(
-        f"{RACK['net_name']} runs on {RACK['machine_name']} in FP8 and decodes {FEW} sequences of 1,000 tokens at a"
-        " time. A plain step waits for memory: for the weights nearly all the time, little for the KV cache. Requests"
-        f" are queueing, and memory has room for {MANY:,} sequences. With speculation the batch of {FEW} would decode"
-        f" {NOW} times as fast. Which of these makes the rack yield most tokens per second?"
-    ),
-    options={
-        "a": f"speculation with the {FEW}: every pass yields several tokens of each sequence",
-        "b": f"plain decoding of {MANY:,}: four times as many sequences share each reading of the weights",
-        "c": "both the same, for both use idle multipliers",
-        "d": "neither: a step that waits for memory yields what it yields",
-    },
-    answer="b",
-    second=lambda v: better(),
     objective=LOAD,
-    means=(
-        f"For each user speculation is better: tokens come {NOW} times as fast. Users that wait fill idle multipliers"
-        f" with tokens none of which are thrown away. Both together are best of all: {MANY:,} sequences with four"
-        f" guesses each make {BOTH} times the tokens of {FEW} without."
-    ),
-    mistakes=(
-        Mistake(
-            "a",
-            f"It yields {NOW} times as much. How much does four times the batch yield, while a step takes hardly"
-            " longer?",
+    statement=f"{RACK['net_name']} runs on {RACK['machine_name']} in FP8 and decodes {FEW} sequences of 1,000 tokens at a time. A plain step waits for memory: for the weights nearly all the time, little for the KV cache. Requests are queueing, and memory has room for {MANY:,} sequences. With speculation the batch of {FEW} would decode {NOW} times as fast. Which of these makes the rack yield most tokens per second?",
+    independent_check=lambda v: better(),
+    options=[
+        wrong(
+            f"speculation with the {FEW}: every pass yields several tokens of each sequence",
+            f"It yields {NOW} times as much. How much does four times the batch yield, while a step takes hardly longer?",
         ),
-        Mistake("c", "They do, but a user's token always counts, and a guess only if it passes."),
-        Mistake(
-            "d",
-            "The weights are read once in a step. What shares that reading, more users or more tokens of each, comes"
-            " almost for free.",
+        right(
+            f"plain decoding of {MANY:,}: four times as many sequences share each reading of the weights",
+            f"For each user speculation is better: tokens come {NOW} times as fast. Users that wait fill idle multipliers with tokens none of which are thrown away. Both together are best of all: {MANY:,} sequences with four guesses each make {BOTH} times the tokens of {FEW} without.",
         ),
-    ),
+        wrong(
+            "both the same, for both use idle multipliers",
+            "They do, but a user's token always counts, and a guess only if it passes.",
+        ),
+        wrong(
+            "neither: a step that waits for memory yields what it yields",
+            "The weights are read once in a step. What shares that reading, more users or more tokens of each, comes almost for free.",
+        ),
+    ],
     hints=("How much longer does a step take with four times the sequences, if it waits for the weights?",),
-    solution=lambda v: [
+    solution=(
         Step(
             f"A step of {MANY:,} takes so many times as long as one of {FEW}:",
-            max(passing(RACK, MANY, 1)) / max(passing(RACK, FEW, 1)),
+            lambda v: max(passing(RACK, MANY, 1)) / max(passing(RACK, FEW, 1)),
             "1",
         ),
         Step(
             "and makes four times the tokens, so that the rate rises by",
-            4 * max(passing(RACK, FEW, 1)) / max(passing(RACK, MANY, 1)),
+            lambda v: 4 * max(passing(RACK, FEW, 1)) / max(passing(RACK, MANY, 1)),
             "1",
         ),
-        Step("So the answer is", "b"),
-    ],
+    ),
 )
 
 never = Choice(
-    id="never",
-    title="The best draft there could be",
+    "The best draft there could be",
     level="easy",
-    ask=(
-        "A server's batch is so large that its plain decode steps wait for the multipliers. Somebody offers a perfect"
-        " draft: all its guesses pass, and they take no time. How fast is decoding with four of its guesses a round, in"
-        " tokens per second over plain decoding?"
-    ),
-    options={"a": "five times as fast", "b": "four times as fast", "c": "just as fast", "d": "a fifth as fast"},
-    answer="c",
     objective=LOAD,
-    second=lambda v: {5.0: "a", 4.0: "b", 1.0: "c", 0.2: "d"}[
-        round(places(1.0, 4) * max(passing(ASIDE, 1e5, 1)) / max(passing(ASIDE, 1e5, 5)), 6)
-    ],
-    means=(
-        "Five tokens in five times the time. Every real draft is worse: its refused guesses are multiplied for nothing,"
-        " and it takes time itself."
-    ),
-    mistakes=(
-        Mistake(
-            "a",
-            "That is the tokens of a round. Look at the time that multiplying all of them takes, when nothing else is"
-            " waited for.",
+    statement="A server's batch is so large that its plain decode steps wait for the multipliers. Somebody offers a perfect draft: all its guesses pass, and they take no time. How fast is decoding with four of its guesses a round, in tokens per second over plain decoding?",
+    independent_check=lambda v: {5.0: "a", 4.0: "b", 1.0: "c", 0.2: "d"}[round(places(1.0, 4) * max(passing(ASIDE, 1e5, 1)) / max(passing(ASIDE, 1e5, 5)), 6)],
+    options=[
+        wrong(
+            "five times as fast",
+            "That is the tokens of a round. Look at the time that multiplying all of them takes, when nothing else is waited for.",
         ),
-        Mistake("b", "A round yields the guesses and one token more; but look at its time."),
-        Mistake("d", "That is the time of a round. It also yields more tokens."),
-    ),
-    hints=("How many tokens of each sequence does the pass multiply? How many does it yield?",),
-    solution=lambda v: [
-        Step(f"${eq.speedup_busy.latex}$: with five tokens and a free draft that is five over five."),
-        Step("So the answer is", "c"),
+        wrong("four times as fast", "A round yields the guesses and one token more; but look at its time."),
+        right(
+            "just as fast",
+            "Five tokens in five times the time. Every real draft is worse: its refused guesses are multiplied for nothing, and it takes time itself.",
+        ),
+        wrong("a fifth as fast", "That is the time of a round. It also yields more tokens."),
     ],
+    hints=("How many tokens of each sequence does the pass multiply? How many does it yield?",),
+    solution=(f"${eq.speedup_busy.latex}$: with five tokens and a free draft that is five over five.",),
 )
 
 busy = Quantity(
-    id="busy",
-    title="On a busy server",
+    "On a busy server",
     level="easy",
-    ask=(
-        "A server's plain decode steps wait for the multipliers. Now every sequence gets {drafted} guesses a round,"
-        " which are checked in one pass with the token before them. "
-    )
-    + ALIKE
-    + " The target adds one token of its own. A step of the draft takes {draft_ratio} of a plain step. "
-    "How many times the tokens per second of plain decoding does the server make?",
-    draw={"acceptance": (0.7, 0.6, 0.85), "drafted": (3, 5, 2), "draft_ratio": (0.04, 0.1)},
+    objective=LOAD,
     unit="1",
     tolerance=0.01,
-    objective=LOAD,
-    answer=lambda v: eq.speedup_busy(v),
-    second=lambda v: places(v["acceptance"], v["drafted"]) / sum([1 + v["draft_ratio"]] * v["drafted"] + [1]),
-    means="Less than without. Engines switch speculation off at high load, or draft fewer tokens.",
-    mistakes=(
-        Mistake(
-            lambda v: eq.speedup_free(v),
-            "That holds where checking is free. Here multiplying binds, and it grows with every token of the pass.",
-        ),
-        Mistake(
-            lambda v: 1 / eq.speedup_busy(v),
-            "So many times as long a token takes. Asked are the tokens per second.",
-        ),
-        Mistake(lambda v: eq.speedup_busy(v, draft_ratio=0), "Drafting takes time too."),
-        Mistake(
-            lambda v: eq.tokens_per_round(v),
-            "Those are the tokens of a round. Divide by its time in plain steps.",
-        ),
-        Mistake(
-            lambda v: eq.tokens_per_round(v) / (v["drafted"] * (1 + v["draft_ratio"])),
-            "The pass multiplies one token more than the guesses.",
-        ),
-    ),
+    statement="A server's plain decode steps wait for the multipliers. Now every sequence gets {drafted} guesses a round, which are checked in one pass with the token before them. "
+    + ALIKE
+    + " The target adds one token of its own. A step of the draft takes {draft_ratio} of a plain step. How many times the tokens per second of plain decoding does the server make?",
+    parameters={"acceptance": (0.7, 0.6, 0.85), "drafted": (3, 5, 2), "draft_ratio": (0.04, 0.1)},
+    answer=eq.speedup_busy,
+    independent_check=lambda v: places(v["acceptance"], v["drafted"]) / sum([1 + v["draft_ratio"]] * v["drafted"] + [1]),
+    misconceptions={
+        eq.speedup_free: "That holds where checking is free. Here multiplying binds, and it grows with every token of the pass.",
+        1 / eq.speedup_busy: "So many times as long a token takes. Asked are the tokens per second.",
+        eq.speedup_busy.at(draft_ratio=0): "Drafting takes time too.",
+        eq.tokens_per_round: "Those are the tokens of a round. Divide by its time in plain steps.",
+        eq.tokens_per_round / (v.drafted * (1 + v.draft_ratio)): "The pass multiplies one token more than the guesses.",
+    },
+    explanation="Less than without. Engines switch speculation off at high load, or draft fewer tokens.",
     hints=(
         "How many plain steps does a pass take that multiplies all the guesses and the token before them?",
         "Tokens of a round, over this and the steps of the draft.",
     ),
-    solution=lambda v: [
-        Step(f"Tokens of a round, ${eq.tokens_per_round.latex}$ =", eq.tokens_per_round(v), "token"),
-        Step("Its time in plain steps:", v["drafted"] * v["draft_ratio"] + v["drafted"] + 1, "1"),
-        Step("The quotient:", eq.speedup_busy(v), "1"),
-    ],
+    solution=(
+        Step(f"Tokens of a round, ${eq.tokens_per_round.latex}$ =", eq.tokens_per_round, "token"),
+        Step("Its time in plain steps:", v.drafted * v.draft_ratio + v.drafted + 1, "1"),
+        "The quotient:",
+    ),
 )
 
 TAU = eq.tokens_per_round.expr
 WITH_DRAFTS = tuple(at | {"draft_ratio": c} for at, c in zip(SOME, (0.05, 0.1, 0.02, 0.2, 0.15)))
 
 even = Expression(
-    id="even",
-    title="Neither faster nor slower",
+    "Neither faster nor slower",
     level="hard",
-    ask=(
-        "In a plain decode step reading takes r times as long as multiplying. At some r between 1 and gamma + 1"
-        " speculation makes neither a gain nor a loss. There a plain step waits for memory, and the pass that checks,"
-        " which multiplies the guesses and the token before them, for the multipliers. Each of gamma guesses passes"
-        " with the chance alpha_acc, given that those before it did, and takes c_draft of a plain step to draft; the"
-        " target adds one token. Write this r in alpha_acc, gamma and c_draft."
-    ),
-    formula=eq.ratio_even,
-    answer=None,
     objective=LOAD,
-    second=lambda v: solve(Sum(acceptance**k, (k, 0, drafted)) - drafted * draft_ratio - (drafted + 1) / R, R)[0],
-    tried=WITH_DRAFTS,
-    means=(
-        "With r against batch, this is the load from which on gamma guesses slow a server down; fewer guesses gain for"
-        " longer. A better draft moves it to larger batches, and never beyond r = 1."
-    ),
-    mistakes=(
-        Mistake((drafted + 1) / TAU, "Drafting is forgotten: some of the gain must pay for it."),
-        Mistake(drafted + 1, "There checking stops being free. Speculation still gains there."),
-        Mistake((TAU - drafted * draft_ratio) / (drafted + 1), "Upside down. r is above one here."),
-        Mistake(
-            (drafted + 1) / (TAU + drafted * draft_ratio),
-            "The sign: drafting takes time away, so that it ends earlier, at a larger r.",
-        ),
-        Mistake((drafted + 1) / (TAU - draft_ratio), "The draft runs once for each guess."),
-        Mistake(drafted / (TAU - drafted * draft_ratio), "The pass also multiplies the token before the guesses."),
-        Mistake(
-            (drafted + 1 + drafted * draft_ratio) / TAU,
-            "Drafting takes its share of a plain step, and that step lasts r times its multiplying.",
-        ),
-    ),
+    statement="In a plain decode step reading takes r times as long as multiplying. At some r between 1 and gamma + 1 speculation makes neither a gain nor a loss. There a plain step waits for memory, and the pass that checks, which multiplies the guesses and the token before them, for the multipliers. Each of gamma guesses passes with the chance alpha_acc, given that those before it did, and takes c_draft of a plain step to draft; the target adds one token. Write this r in alpha_acc, gamma and c_draft.",
+    formula=eq.ratio_even,
+    test_points=WITH_DRAFTS,
+    independent_check=lambda v: solve(Sum(acceptance**k, (k, 0, drafted)) - drafted * draft_ratio - (drafted + 1) / R, R)[0],
+    misconceptions={
+        (drafted + 1) / TAU: "Drafting is forgotten: some of the gain must pay for it.",
+        drafted + 1: "There checking stops being free. Speculation still gains there.",
+        (TAU - drafted * draft_ratio) / (drafted + 1): "Upside down. r is above one here.",
+        (drafted + 1) / (TAU + drafted * draft_ratio): "The sign: drafting takes time away, so that it ends earlier, at a larger r.",
+        (drafted + 1) / (TAU - draft_ratio): "The draft runs once for each guess.",
+        drafted / (TAU - drafted * draft_ratio): "The pass also multiplies the token before the guesses.",
+        (drafted + 1 + drafted * draft_ratio) / TAU: "Drafting takes its share of a plain step, and that step lasts r times its multiplying.",
+    },
+    explanation="With r against batch, this is the load from which on gamma guesses slow a server down; fewer guesses gain for longer. A better draft moves it to larger batches, and never beyond r = 1.",
     hints=(
-        (
-            "Let multiplying in a plain step take 1: the step takes r, the pass that checks gamma + 1, drafting gamma ×"
-            " c_draft × r."
-        ),
+        "Let multiplying in a plain step take 1: the step takes r, the pass that checks gamma + 1, drafting gamma × c_draft × r.",
         "Without gain or loss the tokens of a round equal its time over r. Solve for r.",
     ),
-    solution=lambda v: [
-        Step("Tokens = gamma × c_draft + (gamma + 1)/r, solved for r:"),
+    solution=(
+        "Tokens = gamma × c_draft + (gamma + 1)/r, solved for r:",
         Step(
             f"${eq.ratio_even.latex}$, typed as",
             "(gamma + 1) / ((1 - alpha_acc^(gamma + 1)) / (1 - alpha_acc) - gamma * c_draft)",
         ),
-    ],
+    ),
 )
 
 
@@ -1467,75 +1019,48 @@ def with_even(values: Values) -> Values:
 
 def loses(values: Values) -> float:
     """The batch beyond which rounds are slower than steps, by search."""
-    gains = lambda batch: (
-        places(values["acceptance"], values["drafted"])
-        / (
-            values["drafted"] * values["draft_ratio"]
-            + max(passing(values, batch, values["drafted"] + 1)) / max(passing(values, batch, 1))
-        )
-    )
+    gains = lambda batch: places(values["acceptance"], values["drafted"]) / (values["drafted"] * values["draft_ratio"] + max(passing(values, batch, values["drafted"] + 1)) / max(passing(values, batch, 1)))
     return root(lambda batch: 1 - gains(batch), 1e-3, 1e9)
 
 
 threshold = Quantity(
-    id="threshold",
-    title="From where on it is slower",
+    "From where on it is slower",
     level="hard",
-    ask=SERVER
+    objective=LOAD,
+    unit="sequence",
+    statement=SERVER
     + "Every sequence has {context} of context and gets {drafted} guesses a round. "
     + ALIKE
-    + " The target adds one token of its own. A step of the draft takes {draft_ratio} of a plain step. Reading and"
-    " multiplying overlap, all weights are read in each pass."
+    + " The target adds one token of its own. A step of the draft takes {draft_ratio} of a plain step. Reading and multiplying overlap, all weights are read in each pass."
     + NO_SCORES
     + " Beyond which batch is decoding slower with speculation than without?",
-    draw={
+    parameters={
         "case": CASES,
         "drafted": (3, 4, 2),
         "acceptance": (0.7, 0.8, 0.6),
         "draft_ratio": (0.05, 0.1),
         "context": (500, 300),
     },
-    derive=with_even,
+    derived=with_even,
     units=PLAIN | {"last": ""},
-    unit="sequence",
-    objective=LOAD,
-    answer=lambda v: eq.batch_even(v),
-    second=loses,
-    means=(
-        "That is where {drafted} guesses stop gaining, and no switch for all speculation: one guess gains up to a batch"
-        " of {last}. An engine drafts fewer as the batch grows."
-    ),
-    mistakes=(
-        Mistake(
-            lambda v: eq.batch_free(v),
-            "There checking stops being free. From there on the gain falls, but something is gained still.",
-        ),
-        Mistake(
-            lambda v: roofline.critical_batch(v) / v["ratio_even"],
-            "The cache is missing: reading it hides some multiplying.",
-        ),
-        Mistake(
-            lambda v: roofline.crossing(v),
-            "Up to there a plain step waits for memory. Speculation has become slower before.",
-        ),
-        Mistake(
-            lambda v: eq.batch_even(v, ratio_even=eq.ratio_even(v, draft_ratio=0)),
-            "Drafting is forgotten. It takes some of the gain.",
-        ),
-    ),
+    answer=eq.batch_even,
+    independent_check=loses,
+    misconceptions={
+        eq.batch_free: "There checking stops being free. From there on the gain falls, but something is gained still.",
+        roofline.critical_batch / v.ratio_even: "The cache is missing: reading it hides some multiplying.",
+        roofline.crossing: "Up to there a plain step waits for memory. Speculation has become slower before.",
+        eq.batch_even.at(ratio_even=eq.ratio_even.at(draft_ratio=0)): "Drafting is forgotten. It takes some of the gain.",
+    },
+    explanation="That is where {drafted} guesses stop gaining, and no switch for all speculation: one guess gains up to a batch of {last}. An engine drafts fewer as the batch grows.",
     hints=(
         "Tokens of a round, less the time of drafting in plain steps, are what checking may take, in plain steps.",
-        (
-            "A plain step reads; the pass that checks multiplies guesses + 1 tokens. With r = reading over multiplying"
-            " in a plain step, it takes (guesses + 1)/r steps."
-        ),
+        "A plain step reads; the pass that checks multiplies guesses + 1 tokens. With r = reading over multiplying in a plain step, it takes (guesses + 1)/r steps.",
         "r = critical batch / batch + context / balanced context. Solve for the batch.",
     ),
     solution=lambda v: [
         Step(f"Neither gain nor loss is at ${eq.ratio_even.latex}$ =", v["ratio_even"], "1"),
         Step(
-            "Of this, the cache gives context over balanced context,"
-            f" {v['context'] / roofline.balanced_context(v):.3g}; the weights must give the rest:",
+            f"Of this, the cache gives context over balanced context, {v['context'] / roofline.balanced_context(v):.3g}; the weights must give the rest:",
             eq.batch_even(v),
             "sequence",
         ),
@@ -1550,52 +1075,30 @@ MARKS = {  # batches, by formula and by search
 }
 
 walk = Ordering(
-    id="walk",
-    title="As the load grows",
+    "As the load grows",
     level="medium",
-    ask=(
-        f"{RACK['net_name']} runs on {RACK['machine_name']} in FP8, with 1,000 tokens of context. Guesses pass with the"
-        f" chance {FOUR['acceptance']:g}, given that those before them did, and a step of the draft takes"
-        f" {FOUR['draft_ratio']:g} of a plain step. The batch grows from one to very many. In which order does it meet"
-        " these?"
-    ),
-    items={
-        "a": "A plain decode step begins to wait for the multipliers.",
-        "b": "Checking four guesses stops being free.",
-        "c": "Four guesses make decoding neither faster nor slower.",
-        "d": "Checking seven guesses stops being free.",
-    },
-    answer="".join(sorted(MARKS, key=lambda key: MARKS[key][0])),
-    second=lambda v: "".join(sorted(MARKS, key=lambda key: MARKS[key][1]())),
     objective=LOAD,
-    means="At "
-    + ", ".join(f"{MARKS[key][0]:,.0f}" for key in sorted(MARKS, key=lambda key: MARKS[key][0]))
-    + " sequences. Four guesses do harm long before plain decoding has used up the multipliers.",
-    mistakes=(
-        Mistake("acbd", "That is from the largest batch down."),
-        Mistake("bdca", "More guesses multiply more, and fill the multipliers in smaller batches."),
-        Mistake(
-            "dbac",
-            "Where a plain step itself waits for the multipliers, every refused guess is lost time. The balance is"
-            " reached before.",
-        ),
-        Mistake(
-            "dcba",
-            "Where checking just stops being free the gain is at its greatest. It has to be used up before there is"
-            " none.",
-        ),
-    ),
+    statement=f"{RACK['net_name']} runs on {RACK['machine_name']} in FP8, with 1,000 tokens of context. Guesses pass with the chance {FOUR['acceptance']:g}, given that those before them did, and a step of the draft takes {FOUR['draft_ratio']:g} of a plain step. The batch grows from one to very many. In which order does it meet these?",
+    items=[
+        "A plain decode step begins to wait for the multipliers.",
+        "Checking four guesses stops being free.",
+        "Four guesses make decoding neither faster nor slower.",
+        "Checking seven guesses stops being free.",
+    ],
+    answer="".join(sorted(MARKS, key=lambda key: MARKS[key][0])),
+    independent_check=lambda v: "".join(sorted(MARKS, key=lambda key: MARKS[key][1]())),
+    misconceptions={
+        "acbd": "That is from the largest batch down.",
+        "bdca": "More guesses multiply more, and fill the multipliers in smaller batches.",
+        "dbac": "Where a plain step itself waits for the multipliers, every refused guess is lost time. The balance is reached before.",
+        "dcba": "Where checking just stops being free the gain is at its greatest. It has to be used up before there is none.",
+    },
+    explanation="At " + ", ".join(f"{MARKS[key][0]:,.0f}" for key in sorted(MARKS, key=lambda key: MARKS[key][0])) + " sequences. Four guesses do harm long before plain decoding has used up the multipliers.",
     hints=(
         "Checking n guesses multiplies n + 1 tokens of each sequence.",
         "Can speculation still gain where a plain step waits for the multipliers?",
     ),
-    solution=lambda v: [
-        Step(
-            f"${eq.batch_free.latex}$ for seven and for four guesses, then ${eq.batch_even.latex}$, and last a plain"
-            " step's own crossing."
-        ),
-        Step("So the order is", "".join(sorted(MARKS, key=lambda key: MARKS[key][0]))),
-    ],
+    solution=(f"${eq.batch_free.latex}$ for seven and for four guesses, then ${eq.batch_even.latex}$, and last a plain step's own crossing.",),
 )
 
 ROUND_STEPS = drafted * draft_ratio + eq.verify_ratio.expr
@@ -1603,70 +1106,38 @@ RATIOS = (20, 0.5, 3, 2, 1.5), (0.3, 40, 0.6, 10, 0.8)  # reading over multiplyi
 SPEEDS = tuple(at | {"memory_ratio": r} for several in RATIOS for at, r in zip(WITH_DRAFTS, several))
 
 faster = Function(
-    id="faster",
-    title="Write the speed-up",
+    "Write the speed-up",
     level="hard",
-    ask=(
-        "Write a Python function of acceptance, drafted, draft_ratio and memory_ratio that returns tokens per second"
-        " with speculation over those without, at the same batch. Of `drafted` guesses (a whole number) each passes"
-        " with the chance acceptance, below 1, given that those before it did; the target adds one token. A step of the"
-        " draft takes draft_ratio of a plain step. In a plain step reading takes memory_ratio times as long as"
-        " multiplying, more or less than one, and the two overlap. The pass that checks reads as much, and multiplies"
-        " the guesses and the token before them. It is called by name, with numbers."
-    ),
-    formula=eq.speedup,
-    answer=None,
     objective=LOAD,
-    tried=SPEEDS,
-    second=lambda v: (
-        Sum(acceptance**k, (k, 0, drafted)) / (drafted * draft_ratio + Max(1, Min(drafted + 1, (drafted + 1) / R)))
-    ),
-    means="One function from an empty server to a full one. Feed it the r of a batch and it says whether to speculate.",
-    mistakes=(
-        Mistake(
-            TAU / (1 + drafted * draft_ratio),
-            "Here checking is always free. It is so only where reading takes long enough.",
-        ),
-        Mistake(
-            TAU / (drafted * draft_ratio + drafted + 1),
-            "Here checking always costs the full multiplying. Where a step waits for memory it costs less.",
-        ),
-        Mistake(TAU / eq.verify_ratio.expr, "Drafting is missing."),
-        Mistake(
-            TAU / (drafted * draft_ratio + Max(1, (drafted + 1) / R)),
-            "If memory_ratio is below one, a plain step takes as long as its multiplying, not as its reading.",
-        ),
-        Mistake(
-            TAU / (drafted * draft_ratio + Max(drafted + 1, R)),
-            "Divide the pass that checks by the time of a plain step, which is the greater of 1 and memory_ratio.",
-        ),
-        Mistake((drafted + 1) / ROUND_STEPS, "Not all guesses pass."),
-        Mistake((TAU - 1) / ROUND_STEPS, "The target's own token is missing."),
-        Mistake(
-            (1 - acceptance**drafted) / (1 - acceptance) / ROUND_STEPS,
-            "The sum ends one power too early: the last guess may pass as well.",
-        ),
-        Mistake(
-            TAU / (drafted * draft_ratio + Max(drafted, R) / Max(1, R)),
-            "The pass also multiplies the token before the guesses.",
-        ),
-        Mistake(TAU / (draft_ratio + eq.verify_ratio.expr), "The draft runs once for each guess."),
-        Mistake(
-            eq.speedup_added.expr, "You added the times of reading and multiplying. They overlap: take the greater one."
-        ),
-    ),
+    statement="Write a Python function of acceptance, drafted, draft_ratio and memory_ratio that returns tokens per second with speculation over those without, at the same batch. Of `drafted` guesses (a whole number) each passes with the chance acceptance, below 1, given that those before it did; the target adds one token. A step of the draft takes draft_ratio of a plain step. In a plain step reading takes memory_ratio times as long as multiplying, more or less than one, and the two overlap. The pass that checks reads as much, and multiplies the guesses and the token before them. It is called by name, with numbers.",
+    formula=eq.speedup,
+    test_points=SPEEDS,
+    independent_check=Sum(acceptance**k, (k, 0, drafted)) / (drafted * draft_ratio + Max(1, Min(drafted + 1, (drafted + 1) / R))),
+    misconceptions={
+        TAU / (1 + drafted * draft_ratio): "Here checking is always free. It is so only where reading takes long enough.",
+        TAU / (drafted * draft_ratio + drafted + 1): "Here checking always costs the full multiplying. Where a step waits for memory it costs less.",
+        TAU / eq.verify_ratio.expr: "Drafting is missing.",
+        TAU / (drafted * draft_ratio + Max(1, (drafted + 1) / R)): "If memory_ratio is below one, a plain step takes as long as its multiplying, not as its reading.",
+        TAU / (drafted * draft_ratio + Max(drafted + 1, R)): "Divide the pass that checks by the time of a plain step, which is the greater of 1 and memory_ratio.",
+        (drafted + 1) / ROUND_STEPS: "Not all guesses pass.",
+        (TAU - 1) / ROUND_STEPS: "The target's own token is missing.",
+        (1 - acceptance**drafted) / (1 - acceptance) / ROUND_STEPS: "The sum ends one power too early: the last guess may pass as well.",
+        TAU / (drafted * draft_ratio + Max(drafted, R) / Max(1, R)): "The pass also multiplies the token before the guesses.",
+        TAU / (draft_ratio + eq.verify_ratio.expr): "The draft runs once for each guess.",
+        eq.speedup_added.expr: "You added the times of reading and multiplying. They overlap: take the greater one.",
+    },
+    explanation="One function from an empty server to a full one. Feed it the r of a batch and it says whether to speculate.",
     hints=(
         "Tokens of a round over its time in plain steps.",
         "max(drafted + 1, memory_ratio) / max(1, memory_ratio) for the pass that checks.",
     ),
-    solution=lambda v: [
-        Step(f"${eq.speedup.latex}$, as code"),
+    solution=(
+        f"${eq.speedup.latex}$, as code",
         Step(
             "",
-            "(1 - acceptance ** (drafted + 1)) / (1 - acceptance) / (drafted * draft_ratio + "
-            "max(drafted + 1, memory_ratio) / max(1, memory_ratio))",
+            "(1 - acceptance ** (drafted + 1)) / (1 - acceptance) / (drafted * draft_ratio + max(drafted + 1, memory_ratio) / max(1, memory_ratio))",
         ),
-    ],
+    ),
 )
 
 # --- published numbers ------------------------------------------------------------------------------------------------
@@ -1688,89 +1159,57 @@ def published(values: Values) -> Values:
 
 
 round_steps = Quantity(
-    id="round-steps",
-    title="The time behind a speed-up",
+    "The time behind a speed-up",
     level="easy",
-    ask=(
-        "{paper} gives {tokens_per_round} for each pass of the target, the target's own counted, and {spec_speedup}"
-        " times the tokens per second of plain decoding at the same batch. How many plain decode steps does a round"
-        " take, drafting included?"
-    ),
-    draw={"paper": tuple(ROWS)},
-    derive=published,
-    units={"paper": "", "tokens_per_round": "token"},
+    objective=REPORT,
     unit="1",
     tolerance=0.01,
-    objective=REPORT,
-    answer=lambda v: eq.round_steps(v),
-    second=lambda v: root(lambda steps: v["spec_speedup"] - v["tokens_per_round"] / steps, 1e-3, 1e3),
-    means=(
-        "Little above one, drafting and checking are nearly free. About two and more, something is paid for: a slow"
-        " draft, experts that are read for the guesses, or overheads."
-    ),
-    mistakes=(
-        Mistake(lambda v: 1 / eq.round_steps(v), "Upside down: so many rounds fit into a step."),
-        Mistake(
-            lambda v: v["tokens_per_round"] * v["spec_speedup"],
-            "If a round took so long, it would not be faster. Tokens over time is the speed.",
-        ),
-        Mistake(
-            lambda v: v["tokens_per_round"] - v["spec_speedup"],
-            "Speed is a quotient of tokens and time, not a difference.",
-        ),
-        Mistake(
-            lambda v: (v["tokens_per_round"] - 1) / v["spec_speedup"],
-            "The target's own token is one of those that count.",
-        ),
-    ),
+    statement="{paper} gives {tokens_per_round} for each pass of the target, the target's own counted, and {spec_speedup} times the tokens per second of plain decoding at the same batch. How many plain decode steps does a round take, drafting included?",
+    parameters={"paper": tuple(ROWS)},
+    derived=published,
+    units={"paper": "", "tokens_per_round": "token"},
+    answer=eq.round_steps,
+    independent_check=lambda v: root(lambda steps: v["spec_speedup"] - v["tokens_per_round"] / steps, 0.001, 1000.0),
+    misconceptions={
+        1 / eq.round_steps: "Upside down: so many rounds fit into a step.",
+        v.tokens_per_round * v.spec_speedup: "If a round took so long, it would not be faster. Tokens over time is the speed.",
+        v.tokens_per_round - v.spec_speedup: "Speed is a quotient of tokens and time, not a difference.",
+        (v.tokens_per_round - 1) / v.spec_speedup: "The target's own token is one of those that count.",
+    },
+    explanation="Little above one, drafting and checking are nearly free. About two and more, something is paid for: a slow draft, experts that are read for the guesses, or overheads.",
     hints=("A plain step makes one token in one step. A round makes more tokens in how many steps?",),
-    solution=lambda v: [Step("The tokens of a round over the speed-up:", eq.round_steps(v), "1")],
+    solution=("The tokens of a round over the speed-up:",),
 )
 
 [SPIRE] = measurement("spire_multipliers").records(draft="SPIRe")
 [COPIED] = measurement("spec_decoding_others").records(method="n-gram", effect="faster")
 
 two_eights = Choice(
-    id="two-eights",
-    title="What was 2.8 times",
+    "What was 2.8 times",
     level="medium",
-    ask=(
-        f"SPIRe's authors report {SPIRE['speedup']:g} times as much as without speculation. What is it that is so many"
-        " times as much?"
-    ),
-    options={
-        "a": "the speed of one user's answer on an idle server, timed",
-        "b": (
-            "tokens per second at a batch of 64: tokens of a round from a small model, over a round's time computed on"
-            " a roofline"
-        ),
-        "c": "the tokens of a round, measured",
-        "d": "tokens per second on a server at one request a second, with guesses looked up in the prompt",
-    },
-    answer="b",
-    second=lambda v: {True: "b", False: "c"}[SPIRE["tokens_per_pass"] > SPIRE["speedup"]],
     objective=REPORT,
-    means=(
-        "A model's throughput at a fixed batch; nothing was timed. By the same model each user's tokens come that much"
-        " sooner too, for the batch is the same in both."
-    ),
-    mistakes=(
-        Mistake(
-            "a",
-            "A summary says so. The paper is about large batches and long contexts, where the draft's own cache would"
-            " slow it down.",
+    statement=f"SPIRe's authors report {SPIRE['speedup']:g} times as much as without speculation. What is it that is so many times as much?",
+    independent_check=lambda v: {True: "b", False: "c"}[SPIRE["tokens_per_pass"] > SPIRE["speedup"]],
+    options=[
+        wrong(
+            "the speed of one user's answer on an idle server, timed",
+            "A summary says so. The paper is about large batches and long contexts, where the draft's own cache would slow it down.",
         ),
-        Mistake("c", f"Those were {SPIRE['tokens_per_pass']:g}. They still have to be divided by the time of a round."),
-        Mistake("d", f"That is the other one: vLLM's {COPIED['factor']:g} times, which was timed."),
-    ),
-    hints=("Tokens of a round can be counted on any small model. Where does the time come from?",),
-    solution=lambda v: [
-        Step(
-            f"The tokens are {SPIRE['tokens_per_pass']:g}, the time of a round"
-            f" {SPIRE['tokens_per_pass'] / SPIRE['speedup']:.2f} steps of a roofline, at a batch of 64."
+        right(
+            "tokens per second at a batch of 64: tokens of a round from a small model, over a round's time computed on a roofline",
+            "A model's throughput at a fixed batch; nothing was timed. By the same model each user's tokens come that much sooner too, for the batch is the same in both.",
         ),
-        Step("So the answer is", "b"),
+        wrong(
+            "the tokens of a round, measured",
+            f"Those were {SPIRE['tokens_per_pass']:g}. They still have to be divided by the time of a round.",
+        ),
+        wrong(
+            "tokens per second on a server at one request a second, with guesses looked up in the prompt",
+            f"That is the other one: vLLM's {COPIED['factor']:g} times, which was timed.",
+        ),
     ],
+    hints=("Tokens of a round can be counted on any small model. Where does the time come from?",),
+    solution=(f"The tokens are {SPIRE['tokens_per_pass']:g}, the time of a round {SPIRE['tokens_per_pass'] / SPIRE['speedup']:.2f} steps of a roofline, at a batch of 64.",),
 )
 
 
@@ -1780,9 +1219,7 @@ def tau_of(row: dict) -> float:
 
 
 TABLE = sorted(measurement("leviathan_table2").records(), key=lambda row: tau_of(row) / row["speedup"])
-OVER = tuple(
-    (row["task"], row["draft"], row["temperature"]) for row in TABLE if row["speedup"] > 1.05 * tau_of(row)
-)  # by more than rounding
+OVER = tuple((row["task"], row["draft"], row["temperature"]) for row in TABLE if row["speedup"] > 1.05 * tau_of(row))  # by more than rounding
 
 
 def overtaken(values: Values) -> Values:
@@ -1795,49 +1232,41 @@ def overtaken(values: Values) -> Values:
 
 
 too_fast = Choice(
-    id="too-fast",
-    title="Faster than its tokens",
+    "Faster than its tokens",
     level="hard",
-    ask=(
-        "The first paper on speculation prints for one setting ({of}): {drafted} guesses, of which each passes with the"
-        " chance {acceptance}, and a measured speed-up of {times}. With this chance a round yields {yields} tokens. One"
-        " sequence at a time was decoded, and the text was the target's own. What must be wrong?"
-    ),
-    options={
-        "a": "nothing: the draft was so small that it took no time",
-        "b": "nothing: checking needs less time than generating, so a round can take less than a plain step",
-        "c": "nothing: the formula is a mean, and a round can yield more",
-        "d": "the chance, or the time without speculation: a round would have to be shorter than a plain step",
-    },
-    draw={"row": OVER},
-    derive=overtaken,
-    units={"of": "", "times": "1", "yields": "1"},
     objective=REPORT,
-    answer="d",
-    second=lambda v: "d" if v["times"] > places(v["acceptance"], v["drafted"]) else "a",
-    means=(
-        "A round contains a pass of the target, which reads all its weights as a step does. So no speed-up can exceed"
-        " the tokens of a round. In "
-    )
-    + str(sum(row["speedup"] > tau_of(row) for row in TABLE))
-    + " of the paper's "
-    + str(len(TABLE))
-    + " rows it does: the chance, an estimate, is too low for the speed, or the time without speculation was too long.",
-    mistakes=(
-        Mistake(
-            "a", "Then a round would take one step, and the speed-up would be just the tokens of a round. It is more."
+    statement="The first paper on speculation prints for one setting ({of}): {drafted} guesses, of which each passes with the chance {acceptance}, and a measured speed-up of {times}. With this chance a round yields {yields} tokens. One sequence at a time was decoded, and the text was the target's own. What must be wrong?",
+    parameters={"row": OVER},
+    derived=overtaken,
+    units={"of": "", "times": "1", "yields": "1"},
+    independent_check=lambda v: "d" if v["times"] > places(v["acceptance"], v["drafted"]) else "a",
+    options=[
+        wrong(
+            "nothing: the draft was so small that it took no time",
+            "Then a round would take one step, and the speed-up would be just the tokens of a round. It is more.",
         ),
-        Mistake("b", "The pass that checks reads all weights, like a step, and multiplies more. It cannot be shorter."),
-        Mistake("c", "The speed-up is a mean over many rounds too."),
-    ),
+        wrong(
+            "nothing: checking needs less time than generating, so a round can take less than a plain step",
+            "The pass that checks reads all weights, like a step, and multiplies more. It cannot be shorter.",
+        ),
+        wrong("nothing: the formula is a mean, and a round can yield more", "The speed-up is a mean over many rounds too."),
+        right(
+            "the chance, or the time without speculation: a round would have to be shorter than a plain step",
+            "A round contains a pass of the target, which reads all its weights as a step does. So no speed-up can exceed the tokens of a round. In "
+            + str(sum(row["speedup"] > tau_of(row) for row in TABLE))
+            + " of the paper's "
+            + str(len(TABLE))
+            + " rows it does: the chance, an estimate, is too low for the speed, or the time without speculation was too long.",
+        ),
+    ],
     hints=(
         "What is the least time that a round can take, in plain steps?",
         "Speed-up is tokens of a round over its time in steps.",
     ),
-    solution=lambda v: [
-        Step("The tokens over the speed-up are the time of a round in plain steps:", v["yields"] / v["times"], "1"),
-        Step("Less than one step, though it contains a pass of the target. So the answer is", "d"),
-    ],
+    solution=(
+        Step("The tokens over the speed-up are the time of a round in plain steps:", v.yields / v.times, "1"),
+        "Less than one step, though it contains a pass of the target.",
+    ),
 )
 
 [FAR] = measurement("spire_long").records(method="SPIRe")
@@ -1855,85 +1284,34 @@ def life(values: Values) -> Values:
 
 
 saved = Quantity(
-    id="saved",
-    title="A life with speculation",
+    "A life with speculation",
     level="medium",
-    ask=(
-        "Serving a model all its life would take machines for {serving_cost} without speculation. With {method} the"
-        " same tokens are made {spec_speedup} times as fast, at every hour. Its draft has to be trained once, for"
-        " {draft_cost}. Serving costs the time of its machines and nothing else. What share of the money is saved, in"
-        " percent?"
-    ),
-    draw={"method": tuple(METHODS), "draft_cost": (250_000.0, 400_000.0, 600_000.0)},
-    derive=life,
-    units={"method": "", "draft_cost": "USD", "serving_cost": "USD"},
-    unit="1",
-    asked="%",
-    tolerance=0.01,
     objective=REPORT,
-    answer=lambda v: eq.saving(v),
-    second=lambda v: (v["serving_cost"] - v["serving_cost"] / v["spec_speedup"] - v["draft_cost"]) / v["serving_cost"],
-    means=(
-        "If the gain held at every hour. At night the batch is small and the gain large, at noon the other way round; a"
-        " saving takes the gain at the load where the money is spent."
-    ),
-    mistakes=(
-        Mistake(lambda v: 1 - 1 / v["spec_speedup"], "The draft's training is missing."),
-        Mistake(lambda v: 1 / v["spec_speedup"], "That is what serving still costs."),
-        Mistake(
-            lambda v: 1 / v["spec_speedup"] + v["draft_training"], "That is what is still paid. Asked is what is saved."
-        ),
-        Mistake(
-            lambda v: 1 - 1 / v["spec_speedup"] + v["draft_training"], "Training the draft is paid for, not saved."
-        ),
-        Mistake(
-            lambda v: v["spec_speedup"] - 1, "So much faster it is. Time, and with it the rent, falls by another share."
-        ),
-        Mistake(
-            lambda v: eq.saving(v) / 100,
-            "That is the fraction; percent is a hundred times it. Type the percentage.",
-        ),
-    ),
+    unit="1",
+    display_unit="%",
+    tolerance=0.01,
+    statement="Serving a model all its life would take machines for {serving_cost} without speculation. With {method} the same tokens are made {spec_speedup} times as fast, at every hour. Its draft has to be trained once, for {draft_cost}. Serving costs the time of its machines and nothing else. What share of the money is saved, in percent?",
+    parameters={"method": tuple(METHODS), "draft_cost": (25e4, 4e5, 6e5)},
+    derived=life,
+    units={"method": "", "draft_cost": "USD", "serving_cost": "USD"},
+    answer=eq.saving,
+    independent_check=(v.serving_cost - v.serving_cost / v.spec_speedup - v.draft_cost) / v.serving_cost,
+    misconceptions={
+        1 - 1 / v.spec_speedup: "The draft's training is missing.",
+        1 / v.spec_speedup: "That is what serving still costs.",
+        1 / v.spec_speedup + v.draft_training: "That is what is still paid. Asked is what is saved.",
+        1 - 1 / v.spec_speedup + v.draft_training: "Training the draft is paid for, not saved.",
+        v.spec_speedup - 1: "So much faster it is. Time, and with it the rent, falls by another share.",
+        eq.saving / 100: "That is the fraction; percent is a hundred times it. Type the percentage.",
+    },
+    explanation="If the gain held at every hour. At night the batch is small and the gain large, at noon the other way round; a saving takes the gain at the load where the money is spent.",
     hints=(
         "For how many dollars are machines needed, if they work that much faster?",
         "Then add the draft's training.",
     ),
-    solution=lambda v: [
-        Step("Serving now costs", v["serving_cost"] / v["spec_speedup"], "USD"),
-        Step("and with the training", v["serving_cost"] / v["spec_speedup"] + v["draft_cost"], "USD"),
-        Step(f"${eq.saving.latex}$, in percent", 100 * eq.saving(v), "%"),
-    ],
-)
-
-PROBLEMS = (
-    guess,
-    refused,
-    passes,
-    bias,
-    made_up,
-    tokens,
-    letters,
-    depth,
-    same_work,
-    free_batch,
-    long,
-    room,
-    round_time,
-    checking,
-    experts,
-    best_number,
-    best,
-    which_draft,
-    one_more,
-    more_users,
-    never,
-    busy,
-    even,
-    threshold,
-    walk,
-    faster,
-    round_steps,
-    two_eights,
-    too_fast,
-    saved,
+    solution=(
+        Step("Serving now costs", v.serving_cost / v.spec_speedup, "USD"),
+        Step("and with the training", v.serving_cost / v.spec_speedup + v.draft_cost, "USD"),
+        f"${eq.saving.latex}$, in percent",
+    ),
 )
