@@ -33,6 +33,7 @@ from blackboard.formula import dimension
 from blackboard.notation import latex
 from blackboard.paging.equations import hit_rate_turns
 from blackboard.reference import cost_charts, costs
+from blackboard.reference import equations as eq
 from blackboard.style import INKS
 from blackboard.units import dimension as unit_dimension
 
@@ -47,7 +48,7 @@ conversation = pytest.mark.parametrize(
 # --- formulas ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("formula", costs.FORMULAS, ids=lambda f: f.name)
+@pytest.mark.parametrize("formula", eq.FORMULAS, ids=lambda f: f.name)
 def test_formulas_have_their_units_and_say_something(formula):
     assert dimension(formula.typed) == unit_dimension(formula.unit) and formula.says and formula.latex
 
@@ -67,28 +68,26 @@ def test_the_bill_is_the_sum_of_products():
         "hold_time": 31,
         "batch_factor": 0.5,
     }
-    assert costs.task_cost(**known) == 0.5 * (7 * 2 + 11 * 3 + 13 * 0.5 + 17 * 19) + 23 * 29 * 31
-    assert sum(part(**{name: known[name] for name in part.free}) for part in costs.PARTS.values()) == costs.task_cost(
-        **known
-    )
+    assert eq.task_cost(**known) == 0.5 * (7 * 2 + 11 * 3 + 13 * 0.5 + 17 * 19) + 23 * 29 * 31
+    assert sum(part(**{name: known[name] for name in part.free}) for part in eq.PARTS.values()) == eq.task_cost(**known)
 
 
 def test_the_lines_of_the_bill_are_its_formula():
-    first, second, stored = costs.lines()
-    assert (costs.batch_factor * (first + second) + stored - costs.task_cost.typed).expand() == 0
+    first, second, stored = eq.lines()
+    assert (eq.batch_factor * (first + second) + stored - eq.task_cost.typed).expand() == 0
     shown = costs.Lines()._repr_latex_()
     assert shown.count(r"\\") == 2 and all(
-        latex(notation.symbol(name)) in shown for name in ("task_cost", *costs.task_cost.free)
+        latex(notation.symbol(name)) in shown for name in ("task_cost", *eq.task_cost.free)
     )
 
 
 def test_every_letter_is_explained():
-    pages = [costs.legend(formula) for formula in (costs.task_cost, costs.sent, costs.request_cost)]
-    free = {name for formula in costs.FORMULAS for name in formula.free}
+    pages = [costs.legend(formula) for formula in (eq.task_cost, eq.sent, eq.request_cost)]
+    free = {name for formula in eq.FORMULAS for name in formula.free}
     for name in free:
         row = f"\\({latex(notation.symbol(name))}\\)</th><td>{html.escape(notation.lookup(name).says)}"
         assert sum(row in page for page in pages) == 1, name
-    assert set(re.findall(r"costs\.legend\(costs\.(\w+)\)", PAGE)) == {"task_cost", "sent", "request_cost"}
+    assert set(re.findall(r"costs\.legend\(eq\.(\w+)\)", PAGE)) == {"task_cost", "sent", "request_cost"}
 
 
 def test_one_request_is_a_task_of_one_request():
@@ -102,9 +101,7 @@ def test_one_request_is_a_task_of_one_request():
         "storage_price": 1,
         "hold_time": 0,
     }
-    assert costs.request_cost(**known, prompt_tokens=100, hit_rate=0.25) == pytest.approx(
-        costs.task_cost(**known, **split)
-    )
+    assert eq.request_cost(**known, prompt_tokens=100, hit_rate=0.25) == pytest.approx(eq.task_cost(**known, **split))
 
 
 # --- what is cached: real tokens, and closed forms --------------------------------------------------------------------
@@ -136,8 +133,8 @@ def test_hits_are_the_common_heads_of_real_prompts(load):
 def test_counting_and_closed_forms_agree(load, turns):
     made = costs.requests(replace(load, turns=turns))
     at = {"turns": turns, "start_context": load.start, "turn_growth": load.growth}
-    assert sum(r.prompt for r in made) == costs.sent(at)
-    assert sum(r.new for r in made) == costs.written(at) == made[-1].prompt
+    assert sum(r.prompt for r in made) == eq.sent(at)
+    assert sum(r.new for r in made) == eq.written(at) == made[-1].prompt
     assert sum(r.hit for r in made) / sum(r.prompt for r in made) == pytest.approx(hit_rate_turns(at))
 
 
@@ -593,8 +590,8 @@ def test_figures_say_and_show_the_same(alt, name, of):
 def test_bars_are_the_parts_of_the_bills(load):
     left = picture(cost_charts, "chart", (load.name,)).axes[0]
     found = costs.ranked(load, costs.shown())
-    widths = np.array([bar.get_width() for bar in left.patches]).reshape(len(found), len(costs.PARTS))
-    np.testing.assert_allclose(widths, [[100 * one.parts[part] / one.total for part in costs.PARTS] for one in found])
+    widths = np.array([bar.get_width() for bar in left.patches]).reshape(len(found), len(eq.PARTS))
+    np.testing.assert_allclose(widths, [[100 * one.parts[part] / one.total for part in eq.PARTS] for one in found])
     assert [one.total for one in found] == sorted((one.total for one in found), reverse=True)
 
 
@@ -632,14 +629,12 @@ def test_curves_are_the_formula(explored, which):
     (expression,) = {
         part["calculate"] for part in walk(explored.spec) if part.get("as") == which and "calculate" in part
     }
-    points = [point(costs.request_cost, rng) for _ in range(300)]
+    points = [point(eq.request_cost, rng) for _ in range(300)]
     found = [
         evaluate(expression, datum=SimpleNamespace(**at), **at, **{bound[name]: at[name] for name in bound})
         for at in points
     ]
-    expected = (
-        costs.request_cost(**{key: np.array([at[key] for at in points]) for key in costs.request_cost.free}) * 1000
-    )
+    expected = eq.request_cost(**{key: np.array([at[key] for at in points]) for key in eq.request_cost.free}) * 1000
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 

@@ -84,6 +84,7 @@ REALITY = [  # the equations against published measurements: above the lessons, 
     "__main__",
 ]
 REFERENCE = [
+    "equations",
     "costs",
     "cost_charts",
     "ledger",

@@ -284,7 +284,8 @@ class SymbolRole(SphinxRole):
         from blackboard import notation
 
         try:
-            self.env.note_dependency(notation.__file__)
+            for declaring in Path(notation.__file__).parent.glob("*/equations.py"):
+                self.env.note_dependency(str(declaring))
             row = notation.lookup(self.text)
         except notation.UndeclaredSymbol as error:
             return [], [self.inliner.reporter.warning(str(error), line=self.lineno)]

@@ -8,13 +8,10 @@ evaluation carries none and pays nothing.
 
 from __future__ import annotations
 
-import importlib
 import math
-import pkgutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache, cached_property
-from types import MappingProxyType
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import sympy
@@ -78,15 +75,8 @@ class Calibration:
 IDEAL = Calibration("ideal", "every efficiency 1, every overhead 0: a floor on time")
 
 
-@cache
-def _calibrations() -> Mapping[str, float]:
-    return MappingProxyType(
-        {row.name: row.value or 0.0 for row in notation.table().values() if row.kind == "calibration"}
-    )
-
-
-def _ideal() -> dict[sympy.Symbol, sympy.Integer]:
-    return {notation.symbol(name): sympy.Integer(value) for name, value in _calibrations().items()}
+def _calibrations() -> dict[str, float]:
+    return {symbol.name: float(value) for symbol, value in notation.ideal.items()}
 
 
 def _efficiencies(calibration: Calibration | Mapping[str, Any]) -> Mapping[str, Any]:
@@ -266,7 +256,7 @@ class _Compiled:
             return self.scalar(**values)
         except _NOT_PLAIN:
             spare = values.keys() - set(self.free)  # a model's and a chip's symbols are more than a formula needs
-            if spare and all(name in notation.table() and _plain(name, values[name]) for name in spare):
+            if spare and all(notation.is_declared(name) and _plain(name, values[name]) for name in spare):
                 return self.evaluate({name: value for name, value in values.items() if name not in spare})
             return self._broadcast(values)
 
@@ -308,7 +298,7 @@ class _Compiled:
 
     def _check_names(self, values: Mapping[str, Any]) -> None:
         for name in values:
-            if name not in notation.table():
+            if not notation.is_declared(name):
                 raise UnknownSymbol(f"{self.name} has no symbol {name!r}; it takes: {', '.join(self.free)}")
         missing = [name for name in self.free if name not in values]
         if missing:
@@ -349,7 +339,7 @@ class Formula:
         self.name, self.says, self.assumes, self.source = name, says, tuple(assumes), source
         self.symbol, self.unit, self.typed = notation.symbol(symbol), unit, sympy.sympify(expr)
         self.terms = Terms(terms or {})
-        self.where = tuple(condition.xreplace(notation.constants()) for condition in where)  # conditions a <= b
+        self.where = tuple(condition.xreplace(notation.constants) for condition in where)  # conditions a <= b
         self._solved: dict[str, Formula] = {}
         self._check_units()
         if register:
@@ -368,12 +358,12 @@ class Formula:
     @cached_property
     def calibrated(self) -> sympy.Expr:
         """The expression with its efficiencies and overheads, the constants of the law filled in."""
-        return self.typed.xreplace(notation.constants())
+        return self.typed.xreplace(notation.constants)
 
     @cached_property
     def expr(self) -> sympy.Expr:
         """The ideal expression: efficiencies 1, overheads 0. This is what the page shows."""
-        return self.calibrated.xreplace(_ideal())
+        return self.calibrated.xreplace(notation.ideal)
 
     @cached_property
     def _ideal_code(self) -> _Compiled:
@@ -437,7 +427,7 @@ class Formula:
         """The same formula with fewer arguments: what the sources, the calibration and the values give is bound."""
         known = self._calibrated_code.free
         for name in values:
-            if name not in notation.table():
+            if not notation.is_declared(name):
                 raise UnknownSymbol(f"{self.name} has no symbol {name!r}; it takes: {', '.join(known)}")
         found = gather((_calibrations(), *sources, _efficiencies(calibration)), precision) | values
         return BoundFormula(self, {name: _number(name, value) for name, value in found.items() if name in known})
@@ -483,7 +473,7 @@ class Formula:
             self._solved[target.name] = Formula(
                 f"{self.name}.for_{target.name}",
                 target.name,
-                _invert(self.typed.xreplace(_ideal()), self.symbol, target),
+                _invert(self.typed.xreplace(notation.ideal), self.symbol, target),
                 row.unit,
                 f"{row.says}, from {self.symbol.name}",
                 self.assumes,
@@ -597,40 +587,30 @@ class _Registry(Mapping):
 
     def __init__(self) -> None:
         self._known: dict[str, Formula] = {}
-        self._all = False
 
     def add(self, formula: Formula) -> None:
         if formula.name in self._known:
             raise FormulaError(f"two formulas are named {formula.name!r}")
         self._known[formula.name] = formula
 
-    def _load(self) -> None:
-        """Import the equations of every package beside this one: the core names no lesson."""
-        if not self._all:
-            package = importlib.import_module("blackboard")
-            for found in pkgutil.iter_modules(package.__path__):
-                if found.ispkg and importlib.util.find_spec(f"blackboard.{found.name}.equations"):
-                    importlib.import_module(f"blackboard.{found.name}.equations")
-            self._all = True
-
     def __getitem__(self, name: str) -> Formula:
         if name not in self._known:
-            self._load()
+            notation.load_all()
         try:
             return self._known[name]
         except KeyError:
             raise UnknownSymbol(f"no formula {name!r}; there are: {', '.join(self._known)}") from None
 
     def __contains__(self, name: object) -> bool:
-        self._load()
+        notation.load_all()
         return name in self._known
 
     def __iter__(self) -> Iterator[str]:
-        self._load()
+        notation.load_all()
         return iter(self._known)
 
     def __len__(self) -> int:
-        self._load()
+        notation.load_all()
         return len(self._known)
 
 

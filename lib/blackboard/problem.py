@@ -111,7 +111,7 @@ class _Parameters:
     """`v.name` is the symbol of a drawn parameter: the notation's where it has the name, else one of its own."""
 
     def __getattr__(self, name: str) -> sympy.Symbol:
-        return notation.symbol(name) if name in notation.table() else sympy.Symbol(name, real=True)
+        return notation.symbol(name) if notation.is_declared(name) else sympy.Symbol(name, real=True)
 
 
 v: Any = _Parameters()
@@ -119,9 +119,9 @@ v: Any = _Parameters()
 
 @cache
 def _compile(expr: sympy.Expr) -> tuple[list[str], Callable]:
-    filled = expr.xreplace(notation.constants())
-    names = sorted(symbol.name for symbol in filled.free_symbols)
-    return names, sympy.lambdify([getattr(v, name) for name in names], filled, "math")
+    filled = expr.xreplace(notation.constants)
+    symbols = sorted(filled.free_symbols, key=str)
+    return [symbol.name for symbol in symbols], sympy.lambdify(symbols, filled, "math")
 
 
 def evaluate(rule: Any, values: Values) -> Any:
@@ -186,7 +186,7 @@ class Problem:
 
     def unit_of(self, name: str) -> str:
         """The unit in which a drawn value is shown."""
-        return self.units.get(name, notation.table()[name].unit if name in notation.table() else "")
+        return self.units.get(name, notation.lookup(name).unit if notation.is_declared(name) else "")
 
     def fill(self, text: str, values: Values) -> str:
         """A text with {names} replaced by the drawn values and their units; LaTeX's own braces stay."""

@@ -11,15 +11,77 @@ from __future__ import annotations
 from sympy import Max, Min, expand, limit, together
 
 from blackboard.formula import DERIVED, Formula, lecture
-from blackboard.notation import symbols
+from blackboard.notation import calibration, constant, declare, result
 
-batch, context = symbols("batch context")
-n_active, n_total, bytes_per_param, kv = symbols("n_active n_total bytes_per_param kv_bytes_per_token")
-flops, bandwidth, hbm, chips, rent = symbols("flops bandwidth hbm chips rent")
-price_ratio, speed_ratio, interval = symbols("price_ratio speed_ratio interval")
-rows, weight_rows, weight_columns, bytes_per_value = symbols("rows weight_rows weight_columns bytes_per_value")
-flop_per_param, new_token, one_sequence, one_entry = symbols("flop_per_param new_token one_sequence one_entry")
-compute_efficiency, memory_efficiency, overhead = symbols("compute_efficiency memory_efficiency overhead")
+# --- symbols ----------------------------------------------------------------------------------------------------------
+
+batch = declare("batch", "B", "sequence", "sequences in one forward pass, each getting one new token", "B")
+context = declare("context", "L", "token/sequence", "tokens already in each sequence", "len_ctx", zero=True)
+n_active = declare(
+    "n_active", r"N_\mathrm{act}", "parameter", "active parameters: those that one token uses", "N_active"
+)
+n_total = declare("n_total", r"N_\mathrm{tot}", "parameter", "parameters stored", "N_total")
+bytes_per_param = declare(
+    "bytes_per_param", "b_w", "byte/parameter", "bytes that one stored weight takes", "not written: 1"
+)
+kv = declare(
+    "kv_bytes_per_token", r"\kappa", "byte/token", "KV cache of one token, over all layers", "bytes/token", zero=True
+)
+flops = declare(
+    "flops", "F", "FLOP/s", "dense peak rate of the replica at the weights' precision", "FLOPs (multiplies only: F/2)"
+)
+bandwidth = declare("bandwidth", "W", "byte/s", "memory bandwidth of the replica", "mem bw")
+hbm = declare("hbm", "M", "byte", "memory (HBM) of the replica", "capacity")
+chips = declare("chips", "n", "chip", "chips in the replica", "GPUs")
+rent = declare("rent", "p", "USD/chip/s", "rent of one chip", "$2 per GPU-hour")
+rows = declare("rows", r"m_\mathrm{rows}", "token", "rows of the activation matrix: tokens multiplied at once")
+weight_rows = declare("weight_rows", "k", "1", "inner dimension of a matrix product")
+weight_columns = declare("weight_columns", "q", "1", "columns of the weight matrix")
+bytes_per_value = declare("bytes_per_value", "b_a", "byte/token", "bytes of one activation value, per token")
+price_ratio = declare("price_ratio", r"\pi", "1", "price per token, fast over standard", "6×")
+speed_ratio = declare("speed_ratio", r"\sigma", "1", "tokens per second of one user, fast over standard", "2.5×")
+result("t_compute", r"t_\mathrm{compute}", "s", "time to multiply", "t_compute")
+result("t_weights", r"t_\mathrm{weights}", "s", "time to read the weights once")
+result("t_kv", r"t_\mathrm{KV}", "s", "time to read every sequence's KV cache once")
+result("t_memory", r"t_\mathrm{memory}", "s", "time to read all that a step reads", "t_mem")
+result("t_step", r"t_\mathrm{step}", "s", "time of one forward pass (one new token per sequence)", "t")
+result("t_floor", r"t_\mathrm{min}", "s", "latency floor: the step time as the batch goes to nothing")
+result("t_first", "t_1", "s", "time to read what a batch of one needs")
+result("t_gemm", r"t_\mathrm{GEMM}", "s", "time of one matrix product")
+result("cost", "c", "USD/token", "rent paid per generated token", "t/B")
+result("cost_min", r"c_\mathrm{min}", "USD/token", "cost per token that no batch can undercut")
+result("context_balanced", "L^{*}", "token/sequence", "context at which reading KV takes as long as multiplying")
+result("mfu", r"\mathrm{MFU}", "1", "share of peak FLOPs used (model FLOPs utilisation)", "MFU")
+result("mfu_limit", r"\mathrm{MFU}_\infty", "1", "MFU as the batch grows without bound")
+result("intensity", "C", "token", "hardware constant: tokens that must share a weight to pay for reading it", "≈ 300")
+result(
+    "batch_critical",
+    "B^{*}",
+    "sequence",
+    "batch at which multiplying takes as long as reading the weights",
+    "300 × sparsity",
+)
+result("batch_with_kv", r"B^{*}_\mathrm{KV}", "sequence", "the critical batch with the KV cache counted")
+result("gain", "G", "1", "cost at batch 1 over cost at an unlimited batch", "1000×")
+result("batch_ratio", r"\rho", "1", "standard batch over fast-mode batch")
+result("discount_limit", "d", "1", "cost at this batch over the cost floor: the most a slow mode can save")
+result("ceiling", r"R_\mathrm{max}", "token/s", "tokens per second when multiplying is all that takes time")
+result("drain", r"T_\mathrm{drain}", "s", "time to read the whole memory once", "20 ms")
+result("latency_worst", r"T_\mathrm{worst}", "s", "wait and ride of a token that just missed a departure", "40 ms")
+result("latency_mean", r"T_\mathrm{mean}", "s", "mean wait and ride over arrivals spread evenly")
+result("throughput", "R", "token/s", "tokens per second of the replica", "B × 64")
+result("rate_user", "r", "token/sequence/s", "tokens per second that one reader sees")
+interval = declare("interval", "T", "s", "time between departures", "20 ms")
+flop_per_param = constant(
+    "flop_per_param", "2", "FLOP/parameter/token", "one multiply and one add per parameter and token", value=2
+)
+new_token = constant("new_token", "1", "token/sequence", "a decode step makes one token per sequence", value=1)
+one_entry = constant("one_entry", "1", "parameter", "an entry of a weight matrix is one parameter", value=1)
+one_sequence = constant("one_sequence", "1", "sequence", "a batch of one", value=1)
+compute_efficiency = calibration("compute_efficiency", r"\eta_c", "1", "share of peak FLOP/s reached", most=1, value=1)
+memory_efficiency = calibration("memory_efficiency", r"\eta_m", "1", "share of peak bandwidth reached", most=1, value=1)
+overhead = calibration("overhead", "t_0", "s", "time per step that no batch hides", zero=True, value=0)
+
 
 real_flops = compute_efficiency * flops
 real_bandwidth = memory_efficiency * bandwidth

@@ -8,7 +8,7 @@ from sympy import Le, Max, Min, exp
 
 from blackboard.batching.equations import batch, context
 from blackboard.formula import DERIVED, Formula, Source
-from blackboard.notation import symbol, symbols
+from blackboard.notation import declare, result
 from blackboard.overtraining.equations import (
     chip_flops,
     data_power,
@@ -20,11 +20,42 @@ from blackboard.overtraining.equations import (
     size_power,
 )
 
-unique_tokens, epochs, reuse, kept_share, pool_tokens = symbols("unique_tokens epochs reuse kept_share pool_tokens")
-quality_power = symbol("quality_power")
-score_limit, score_gap, score_power, token_scale, chip_time = symbols(
-    "score_limit score_gap score_power token_scale chip_time"
+# --- symbols ----------------------------------------------------------------------------------------------------------
+
+unique_tokens = declare("unique_tokens", r"D_\mathrm{uniq}", "token", "different tokens that there are to train on")
+epochs = declare("epochs", r"n_\mathrm{epoch}", "1", "times that training passes over its data")
+reuse = declare(
+    "reuse", r"n_\mathrm{reuse}", "1", "fitted: repetitions after which a repeated token has lost 63 % of its worth"
 )
+kept_share = declare("kept_share", r"x_\mathrm{keep}", "1", "share of a pool of tokens that a filter keeps", most=1)
+pool_tokens = declare("pool_tokens", r"D_\mathrm{pool}", "token", "tokens before the filter")
+quality_power = declare(
+    "quality_power", "p_q", "1", "assumed: power with which kept tokens get better, the fewer are kept", most=1
+)
+score_limit = declare("score_limit", r"s_\infty", "1", "fitted: score that no number of tokens passes")
+score_gap = declare(
+    "score_gap", r"s_\mathrm{gap}", "1", "fitted: what is missing to the limit after the reference number of tokens"
+)
+score_power = declare("score_power", "p_s", "1", "fitted: power with which the gap closes")
+token_scale = declare("token_scale", r"D_\mathrm{ref}", "token", "reference number of tokens")
+chip_time = declare(
+    "chip_time", r"T_\mathrm{spent}", "s*chip", "chips times time that a training run is reported to have taken"
+)
+result("step_tokens", r"D_\mathrm{step}", "token", "tokens of one step of training")
+result("mfu_reached", r"\mathrm{MFU}_\mathrm{spent}", "1", "share of peak FLOPs that a reported training run used")
+result("loss_left", r"\mathcal{L}_D", "1", "loss that unlimited data would still remove")
+result(
+    "tokens_worth",
+    "w_D",
+    "1",
+    "what one percent more tokens lowers the loss, over what one percent more parameters does",
+)
+result("data_worth", r"D_\mathrm{worth}", "token", "fresh tokens that would teach as much as the repeated ones")
+result("worth_limit", r"D_\infty", "token", "fresh tokens that endless repetition is worth")
+result("repeat_worth", r"w_\mathrm{rep}", "1", "worth of a token in its last repetition, over a fresh one")
+result("quality_even", "q_{=}", "1", "worth of a kept token over an average one from which on filtering pays")
+result("score", "s_D", "1", "score on a benchmark")
+
 
 MUENNIGHOFF = Source("muennighoff2023")
 one_pass = Le(1, epochs)

@@ -15,6 +15,7 @@ from blackboard.batching.equations import (
     context,
     kv,
     kv_time,
+    memory_efficiency,
     memory_time,
     n_total,
     new_token,
@@ -23,14 +24,63 @@ from blackboard.batching.equations import (
     weight_time,
 )
 from blackboard.formula import DERIVED, Formula, Source
-from blackboard.notation import symbol, symbols
+from blackboard.notation import declare, result, symbol
+from blackboard.pipelining.equations import chip_bandwidth
 from blackboard.racks.equations import link_efficiency, scale_up, token_bytes
 
-kernels, launch_time, kernel_gap, replay_time = symbols("kernels launch_time kernel_gap replay_time")
-fused_ops, vector_bytes, chain_share, chip_bandwidth, memory_efficiency = symbols(
-    "fused_ops vector_bytes chain_share chip_bandwidth memory_efficiency"
-)
+# --- symbols ----------------------------------------------------------------------------------------------------------
+
 t_comm = symbol("t_comm")
+kernels = declare("kernels", r"n_\mathrm{kernel}", "1", "kernels that one step launches, one after the other")
+launch_time = declare("launch_time", r"t_\mathrm{launch}", "s", "time in which the host launches one kernel")
+kernel_gap = declare(
+    "kernel_gap",
+    r"t_\mathrm{gap}",
+    "s",
+    "time from the end of one kernel to the start of the next, inside a graph",
+    zero=True,
+)
+replay_time = declare("replay_time", r"t_\mathrm{replay}", "s", "time to start a captured graph", zero=True)
+fused_ops = declare("fused_ops", r"n_\mathrm{op}", "1", "elementwise operations that one kernel does in one go")
+vector_bytes = declare(
+    "vector_bytes",
+    r"V_\mathrm{vec}",
+    "byte/chip",
+    "bytes that an elementwise operation reads, on each chip; it writes as many",
+)
+chain_share = declare(
+    "chain_share",
+    r"x_\mathrm{chain}",
+    "1",
+    "share of a step's time that a chain of elementwise operations takes",
+    zero=True,
+    most=1,
+)
+result("t_eager", r"t_\mathrm{eager}", "s", "time of a step whose kernels the host launches one by one")
+result("t_graph", r"t_\mathrm{graph}", "s", "time of a step whose kernels stand in a captured graph")
+result("graph_gain", r"z_\mathrm{graph}", "1", "time of an eager step over that of a captured one")
+result(
+    "bytes_launch", r"V_\mathrm{launch}", "byte", "bytes that memory delivers while the host launches a step's kernels"
+)
+result("batch_launch", r"B_\mathrm{launch}", "sequence", "batch up to which launching takes longer than reading")
+result("t_chain", r"t_\mathrm{chain}", "s", "time of a chain of elementwise operations")
+result(
+    "vector_launch",
+    r"V_\mathrm{even}",
+    "byte/chip",
+    "bytes of a vector whose reading and writing take as long as a launch",
+)
+result("fusion_gain", r"z_\mathrm{fuse}", "1", "time of a step over that with its chains fused")
+result("t_serial", r"t_\mathrm{serial}", "s", "time of a step that computes and sends in turn")
+result("t_overlap", r"t_\mathrm{overlap}", "s", "time of a step in two halves, one sending while the other computes")
+result("overlap_gain", r"z_\mathrm{overlap}", "1", "time of a serial step over that of an overlapped one")
+result(
+    "batch_overlap",
+    r"B_\mathrm{overlap}",
+    "sequence",
+    "batch from which on two overlapping halves are faster than one whole",
+)
+
 
 NVIDIA_GRAPHS, VLLM_DBO = Source("nvidia_graphs_start"), Source("vllm_dbo")
 even, touched = "all kernels of a step take equally long", "the batch is large enough to touch every expert"

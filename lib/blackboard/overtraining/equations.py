@@ -11,23 +11,103 @@ from collections.abc import Mapping
 
 from sympy import Le, Max
 
-from blackboard.batching.equations import bandwidth, context, flop_per_param, flops, kv, n_active, new_token
+from blackboard.batching.equations import bandwidth, context, flop_per_param, flops, kv, n_active, new_token, one_entry
 from blackboard.formula import DERIVED, Formula, Source, lecture
-from blackboard.notation import symbols
+from blackboard.notation import constant, declare, result, symbol
 from blackboard.sparsity.equations import world_rate
 
-pretrain_tokens, rl_tokens, inference_tokens, prefill_tokens = symbols(
-    "pretrain_tokens rl_tokens inference_tokens prefill_tokens"
+# --- symbols ----------------------------------------------------------------------------------------------------------
+
+loss = symbol("loss")
+pretrain_tokens = declare("pretrain_tokens", r"D_\mathrm{pre}", "token", "tokens of pre-training", "D_pre")
+rl_tokens = declare("rl_tokens", r"D_\mathrm{RL}", "token", "tokens of reinforcement learning", "D_RL", zero=True)
+inference_tokens = declare(
+    "inference_tokens",
+    r"D_\mathrm{inf}",
+    "token",
+    "tokens that a model generates for its users over its life",
+    "D_inf",
+    zero=True,
 )
-rl_flop, decode_efficiency, lifetime, family, prescribed = symbols(
-    "rl_flop decode_efficiency lifetime family prescribed"
+prefill_tokens = declare(
+    "prefill_tokens", r"D_\mathrm{in}", "token", "tokens that a model reads for its users over its life", zero=True
 )
-train_mfu, chip_flops, compute_budget, flop_backward = symbols("train_mfu chip_flops compute_budget flop_backward")
-rise_level, fall_level, rise_power, fall_power, scale = symbols("rise_level fall_level rise_power fall_power scale")
-loss_floor, loss_size, loss_data, size_power, data_power = symbols(
-    "loss_floor loss_size loss_data size_power data_power"
+rl_flop = declare(
+    "rl_flop",
+    r"c_\mathrm{RL}",
+    "FLOP/parameter/token",
+    "FLOPs of RL for each active parameter and token: 2 generates, 6 also trains",
+    "2 to 6",
 )
-one_entry, one_token, loss = symbols("one_entry one_token loss")
+decode_efficiency = declare(
+    "decode_efficiency", r"\eta", "1", "MFU of generating over MFU of training", "inefficiency, 30 %", most=1
+)
+lifetime = declare("lifetime", r"T_\mathrm{life}", "s", "time for which a model is served", "2 months")
+family = declare("family", r"n_\mathrm{family}", "1", "models among which a service's traffic is divided", "5 to 10")
+prescribed = declare(
+    "prescribed", r"\tau", "token/parameter", "tokens of training that Chinchilla's rule gives each parameter", "20"
+)
+train_mfu = declare(
+    "train_mfu", r"\mathrm{MFU}_\mathrm{train}", "1", "share of peak FLOPs that a training run uses", most=1
+)
+chip_flops = declare("chip_flops", r"F_\mathrm{chip}", "FLOP/s/chip", "dense peak rate of one chip")
+scale = declare("scale", "x", "1", "what a trade-off turns: more of one cost, less of the other")
+rise_level = declare("rise_level", "a", "1", "the rising cost where x is 1")
+fall_level = declare("fall_level", "b", "1", "the falling cost where x is 1")
+rise_power = declare("rise_power", "p", "1", "power with which one cost rises")
+fall_power = declare("fall_power", "q", "1", "power with which the other cost falls")
+loss_floor = declare(
+    "loss_floor", r"\mathcal{L}_\infty", "1", "fitted: loss that no size and no data undercut (nats per token)"
+)
+loss_size = declare("loss_size", "A_N", "1", "fitted: level of the loss that comes from too few parameters")
+loss_data = declare("loss_data", "A_D", "1", "fitted: level of the loss that comes from too few tokens")
+size_power = declare("size_power", r"\alpha_N", "1", "fitted: power with which parameters lower the loss", most=1)
+data_power = declare("data_power", r"\alpha_D", "1", "fitted: power with which tokens lower the loss", most=1)
+compute_budget = declare("compute_budget", r"C_\mathrm{train}", "FLOP", "compute for one training run")
+result("c_pretrain", r"C_\mathrm{pre}", "FLOP", "compute of pre-training", "6ND")
+result("c_rl", r"C_\mathrm{RL}", "FLOP", "compute of RL, in FLOPs at the rate of training")
+result("c_inference", r"C_\mathrm{inf}", "FLOP", "compute of serving, in FLOPs at the rate of training")
+result("c_total", r"C_\mathrm{tot}", "FLOP", "compute over a model's life, in FLOPs at the rate of training")
+result("rl_coefficient", r"\alpha_\mathrm{RL}", "1", "pre-training tokens for each RL token, at equal cost", "alpha")
+result(
+    "inference_coefficient",
+    r"\beta_\mathrm{inf}",
+    "1",
+    "pre-training tokens for each token served, at equal cost",
+    "beta",
+)
+result("cost_share", "y_C", "1", "share of a model's lifetime compute")
+result(
+    "chinchilla_tokens",
+    r"D_\mathrm{Chin}",
+    "token",
+    "tokens that train a model best for the compute of training alone",
+    "20 N",
+)
+result("overtraining", "o", "1", "tokens of training over those of Chinchilla's rule", "100×")
+result("training_time", r"T_\mathrm{train}", "s*chip", "chips times the time that they train")
+result("scale_best", "x^{*}", "1", "where the sum of a rising and a falling cost is least")
+result("rising_share", "y^{*}", "1", "share of the rising cost where the sum is least")
+result("equal_penalty", "z_{=}", "1", "cost where both parts are equal, over the least cost")
+result("best_size", "N^{*}", "parameter", "size that reaches the lowest loss for a compute of training")
+result("best_tokens", "D^{*}", "token", "tokens that reach the lowest loss for a compute of training")
+result("tokens_for_loss", r"D_{\mathcal{L}}", "token", "tokens that a model of this size needs to reach a loss")
+result(
+    "inference_over_training",
+    r"C_\mathrm{inf}/C_\mathrm{pre}",
+    "1",
+    "compute of serving over that of training, where their sum is least",
+)
+result("flop_per_token", r"c_\mathrm{token}", "FLOP/token", "FLOPs of a new token, attention counted")
+flop_backward = constant(
+    "flop_backward",
+    "4",
+    "FLOP/parameter/token",
+    "two multiply-adds per parameter and token: gradients of inputs and of weights",
+    value=4,
+)
+one_token = constant("one_token", "1", "token", "a single token", value=1)
+
 
 CHINCHILLA, MATX = Source("chinchilla"), Source("matx2025")
 PRESCRIBED = 20  # tokens a parameter, the rule of thumb, 1:31:17

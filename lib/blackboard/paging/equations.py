@@ -20,18 +20,73 @@ from blackboard.batching.equations import (
     weight_time,
 )
 from blackboard.formula import DERIVED, Formula, Source
-from blackboard.notation import symbols
+from blackboard.notation import declare, result
 from blackboard.pricing.equations import entry_bytes, input_price, read_ratio, write_ratio
 from blackboard.sparsity.equations import batch_fits
 
-page_tokens, reserved_context, kv_use, paging_overhead = symbols("page_tokens reserved_context kv_use paging_overhead")
-common_context, turns, start_context, turn_growth, hit_rate = symbols(
-    "common_context turns start_context turn_growth hit_rate"
+# --- symbols ----------------------------------------------------------------------------------------------------------
+
+page_tokens = declare("page_tokens", r"m_\mathrm{page}", "token/sequence", "tokens of one block of the KV cache")
+reserved_context = declare(
+    "reserved_context", r"L_\mathrm{max}", "token/sequence", "tokens for which room is set aside for each sequence"
 )
-cache_bytes, use_rate, working_set = symbols("cache_bytes use_rate working_set")
-full_layers, window_layers, window, full_groups, window_groups = symbols(
-    "full_layers window_layers window full_groups window_groups"
+kv_use = declare("kv_use", r"u_\mathrm{KV}", "1", "share of the cache's memory that holds tokens", most=1)
+paging_overhead = declare(
+    "paging_overhead",
+    r"o_\mathrm{page}",
+    "1",
+    "time that following a block table adds to reading the cache, as a share",
+    zero=True,
 )
+common_context = declare(
+    "common_context",
+    r"L_\mathrm{same}",
+    "token/sequence",
+    "tokens at the head of two requests that are the same",
+    zero=True,
+)
+turns = declare("turns", r"n_\mathrm{turn}", "1", "requests of one conversation")
+start_context = declare("start_context", "L_0", "token/sequence", "context of a conversation's first request")
+turn_growth = declare(
+    "turn_growth", r"g_\mathrm{turn}", "token/sequence", "tokens that each turn adds to the context", zero=True
+)
+hit_rate = declare(
+    "hit_rate", r"h_\mathrm{hit}", "1", "share of input tokens found in the prefix cache", zero=True, most=1
+)
+cache_bytes = declare("cache_bytes", r"M_\mathrm{cache}", "byte", "memory that keeps the KV of prefixes")
+use_rate = declare(
+    "use_rate",
+    r"R_\mathrm{use}",
+    "token/s",
+    "different tokens of the prefix cache that requests use per second, found or written",
+)
+working_set = declare("working_set", r"D_\mathrm{set}", "token", "tokens of all conversations that are going on")
+servers = declare(
+    "servers", r"n_\mathrm{server}", "1", "servers to which requests are sent, each with a prefix cache of its own"
+)
+full_layers = declare("full_layers", r"n_\mathrm{full}", "1", "layers with full attention")
+window_layers = declare("window_layers", r"n_\mathrm{win}", "1", "layers with a sliding window", zero=True)
+window = declare("window", r"L_\mathrm{win}", "token/sequence", "tokens that a sliding window keeps")
+full_groups = declare("full_groups", r"g_\mathrm{full}", "1", "groups of full-attention layers that share block tables")
+window_groups = declare(
+    "window_groups", r"g_\mathrm{win}", "1", "groups of sliding-window layers that share block tables", zero=True
+)
+result("page_blocks", r"n_\mathrm{page}", "1", "blocks that hold one sequence's cache, in one group of layers")
+result(
+    "page_waste",
+    r"L_\mathrm{waste}",
+    "token/sequence",
+    "room for tokens that a sequence's last block leaves empty, on average",
+)
+result("batch_held", r"B_\mathrm{held}", "sequence", "sequences that memory holds at once")
+result("hit_tokens", r"L_\mathrm{hit}", "token/sequence", "tokens of a request whose KV is found in whole blocks")
+result("price_blended", r"\bar{p}_\mathrm{in}", "USD/token", "price of an input token, hits and writes taken together")
+result("hit_rate_even", "h_{=}", "1", "hit rate from which on writing prompts to a cache pays")
+result("keep_time", r"T_\mathrm{keep}", "s", "time for which a prefix cache keeps what nobody asks for")
+result(
+    "hybrid_saving", r"z_\mathrm{win}", "1", "cache of full attention in all layers over that of full and window layers"
+)
+
 
 VLLM, VLLM_PREFIX, VLLM_HYBRID = Source("kwon2023"), Source("vllm_prefix_caching"), Source("vllm_hybrid")
 any_rest = "the length of a sequence is as likely to leave any rest of a block, and longer than one"

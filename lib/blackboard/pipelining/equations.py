@@ -8,20 +8,63 @@ from __future__ import annotations
 
 from sympy import Le, Min, expand
 
-from blackboard.batching.equations import batch, bytes_per_param, context, kv, n_total
+from blackboard.batching.equations import (
+    batch,
+    bytes_per_param,
+    bytes_per_value,
+    context,
+    kv,
+    n_total,
+    new_token,
+    one_entry,
+)
 from blackboard.formula import DERIVED, Formula, Source, lecture
-from blackboard.notation import symbol, symbols
-from blackboard.racks.equations import copies, expert_parallel, scale_out, scale_up, width
+from blackboard.notation import declare, result, symbol
+from blackboard.racks.equations import (
+    copies,
+    expert_parallel,
+    link_efficiency,
+    link_latency,
+    micro_batches,
+    scale_out,
+    scale_up,
+    width,
+)
 
-stages, micro_batches, micro_batch, layers_per_stage, chunks = symbols(
-    "stages micro_batches micro_batch layers_per_stage chunks"
+# --- symbols ----------------------------------------------------------------------------------------------------------
+
+t_step = symbol("t_step")
+chip_bandwidth = declare("chip_bandwidth", "w", "byte/s/chip", "memory bandwidth of one chip", "mem bw per GPU")
+domain = declare("domain", "S", "chip", "chips of one scale-up domain", "scale-up size")
+stages = declare("stages", "P", "1", "pipeline stages", "P")
+micro_batch = declare("micro_batch", "b", "sequence", "sequences of one micro-batch", "b")
+layers_per_stage = declare("layers_per_stage", r"\ell", "1", "routed layers in one stage", "layers per stage")
+chunks = declare("chunks", "v", "1", "separate pieces of the model on each device")
+forward_time = declare("forward_time", "t_F", "s", "time of one stage's forward pass of a micro-batch")
+input_grad_time = declare("input_grad_time", "t_B", "s", "time of one stage's gradient of its inputs")
+weight_grad_time = declare("weight_grad_time", "t_W", "s", "time of one stage's gradient of its weights", zero=True)
+fused_time = declare("fused_time", "t_{FB}", "s", "time of a forward and a whole backward pass that overlap")
+hops = declare("hops", r"n_\mathrm{hop}", "1", "hops from rack to rack in one pass", zero=True)
+hop_time = declare("hop_time", r"t_\mathrm{hop}", "s", "time of one hop from rack to rack", "a few ms", zero=True)
+chip_hbm = declare("chip_hbm", "m", "byte/chip", "memory of one chip", "HBM")
+result(
+    "scale_ratio",
+    r"T_\mathrm{up}/T_\mathrm{out}",
+    "1",
+    "time on scale-up over time on scale-out, of one stage",
+    "want at least 1",
 )
-forward_time, input_grad_time, weight_grad_time, fused_time = symbols(
-    "forward_time input_grad_time weight_grad_time fused_time"
-)
-hops, hop_time, chip_hbm, domain, chip_bandwidth = symbols("hops hop_time chip_hbm domain chip_bandwidth")
-bytes_per_value, t_step, link_efficiency, link_latency = symbols("bytes_per_value t_step link_efficiency link_latency")
-new_token, one_entry = symbols("new_token one_entry")
+result("layers_needed", r"\ell^{*}", "1", "layers per stage at which the hop takes no longer than the experts' traffic")
+result("utilisation", "u", "1", "share of the time that a rack is busy", "1/4")
+result("bubble", r"\mathrm{bubble}", "1", "share of the time that devices wait in a training step")
+result("idle", r"t_\mathrm{idle}", "s", "time that a device waits in a training step")
+result("capacity", r"C_\mathrm{mem}", "byte", "memory that weights and KV take", "C_mem")
+result("chip_memory", r"c_\mathrm{mem}", "byte/chip", "memory that weights and KV take on one chip", "c_mem")
+result("chip_weights", r"c_\mathrm{weights}", "byte/chip", "weights on one chip")
+result("chip_kv", r"c_\mathrm{KV}", "byte/chip", "KV cache on one chip")
+result("context_fits", r"L_\mathrm{fit}", "token/sequence", "context that fits beside the weights")
+result("t_token", r"t_\mathrm{token}", "s", "time from one token of a sequence to its next")
+
 
 MEGATRON, ZERO_BUBBLE, DUALPIPE = Source("megatron2021"), Source("zerobubble"), Source("dualpipe")
 piped, fed, even = Le(1, stages), Le(1, micro_batches), ("all stages take equally long",)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from sympy import Le, Max, Min, Rational, sqrt
 
+import blackboard.overtraining.equations
 from blackboard.batching.equations import (
     balanced_context,
     bandwidth,
@@ -22,28 +23,93 @@ from blackboard.batching.equations import (
     memory_time,
     n_active,
     new_token,
+    one_entry,
     real_flops,
     rent,
 )
 from blackboard.formula import DERIVED, Formula, Source, lecture
-from blackboard.notation import symbol, symbols
+from blackboard.notation import declare, result, symbol
+from blackboard.racks.equations import layers
 
-pass_tokens, memory_ratio, step_context, step_ratio, context_balanced = symbols(
-    "pass_tokens memory_ratio step_context step_ratio context_balanced"
+# --- symbols ----------------------------------------------------------------------------------------------------------
+
+context_balanced = symbol("context_balanced")
+pass_tokens = declare(
+    "pass_tokens",
+    r"\ell_\mathrm{pass}",
+    "token/sequence",
+    "tokens of each sequence in one pass: 1 decodes, many prefill",
+    "len_pass",
 )
-kv_layers, kv_heads, query_heads, head_dim, kv_value_bytes = symbols(
-    "kv_layers kv_heads query_heads head_dim kv_value_bytes"
+memory_ratio = declare("memory_ratio", "r", "1", "time to read over time to multiply, in a pass of one token", "5×")
+step_context = declare(
+    "step_context", r"L_\mathrm{step}", "token/sequence", "context at which a price card has its step", "200 k"
 )
-attention_flop, selected, entry_bytes, index_bytes, block = symbols(
-    "attention_flop selected entry_bytes index_bytes block"
+step_ratio = declare("step_ratio", r"\mu", "1", "price beyond the step over price before it", "1.5×")
+kv_layers = declare("kv_layers", r"n_\mathrm{KV}", "1", "layers that keep a KV cache of their own", "1")
+kv_heads = declare("kv_heads", r"h_\mathrm{KV}", "1", "KV heads of a layer", "8")
+query_heads = declare("query_heads", r"h_\mathrm{Q}", "1", "query heads of a layer")
+head_dim = declare("head_dim", r"d_\mathrm{head}", "1", "values in a head's vector", "128")
+kv_value_bytes = declare(
+    "kv_value_bytes", r"b_\mathrm{KV}", "byte/token", "bytes of one cached value of a token", "not written: 1"
 )
-tier_capacity, tier_bandwidth, tier_rent, byte_price, service_life = symbols(
-    "tier_capacity tier_bandwidth tier_rent byte_price service_life"
+attention_flop = declare(
+    "attention_flop",
+    r"a_\mathrm{att}",
+    "FLOP*sequence/token**2",
+    "FLOPs with which a new token attends to each earlier one",
 )
-hold_time, input_price, output_price, premium, write_ratio, read_ratio = symbols(
-    "hold_time input_price output_price premium write_ratio read_ratio"
+selected = declare("selected", r"k_\mathrm{sel}", "token/sequence", "tokens that sparse attention picks for a new one")
+entry_bytes = declare("entry_bytes", r"e_\mathrm{KV}", "byte/token", "bytes of a token's cache entry, in one layer")
+index_bytes = declare(
+    "index_bytes", r"e_\mathrm{idx}", "byte/token", "bytes of a token's index key, in one layer", zero=True
 )
-layers, one_entry = symbols("layers one_entry")
+block = declare("block", r"m_\mathrm{block}", "1", "tokens that one summary stands for")
+tier_capacity = declare("tier_capacity", r"M_\mathrm{tier}", "byte", "what a memory device holds", "capacity")
+tier_bandwidth = declare("tier_bandwidth", r"W_\mathrm{tier}", "byte/s", "what a memory device reads", "bandwidth")
+tier_rent = declare("tier_rent", r"p_\mathrm{tier}", "USD/s", "rent of a memory device")
+byte_price = declare("byte_price", "p_B", "USD/byte", "what a memory costs to buy")
+service_life = declare("service_life", r"T_\mathrm{service}", "s", "time over which a device is paid off")
+hold_time = declare("hold_time", r"T_\mathrm{hold}", "s", "time for which a cache is kept", zero=True)
+input_price = declare("input_price", r"p_\mathrm{in}", "USD/token", "price of a token read", "$5 per million")
+output_price = declare("output_price", r"p_\mathrm{out}", "USD/token", "price of a token generated", "$25 per million")
+premium = declare(
+    "premium", r"p_\mathrm{hold}", "USD/token", "what a card asks for keeping a token's KV, over its input price"
+)
+write_ratio = declare(
+    "write_ratio", r"\omega", "1", "price of writing a token into the cache over reading it afresh", "1.25"
+)
+read_ratio = declare("read_ratio", r"\varrho", "1", "price of a cache hit over reading afresh", "1/10", zero=True)
+result("t_pass", r"t_\mathrm{pass}", "s", "time of one forward pass of several tokens per sequence")
+result("pass_ratio", r"r_\ell", "1", "time per token of a pass, over that of a very long one", "t/len_pass")
+result("kv_implied", r"\kappa_\mathrm{card}", "byte/token", "KV cache of a token, as a price implies it", "almost 2 kB")
+result("context_ratio", "r_L", "1", "cost of a token at a context over that at a short one, in large batches")
+result("context_covered", r"L_\mathrm{pay}", "token/sequence", "context up to which a price covers the cost")
+result("context_implied", r"L_\mathrm{card}", "token/sequence", "mean context of decoding, as a price ratio implies it")
+result(
+    "context_flop",
+    r"L_\mathrm{att}",
+    "token/sequence",
+    "context at which attention multiplies as much as the weights do",
+)
+result(
+    "sparse_read",
+    r"V_\mathrm{sparse}",
+    "byte/sequence",
+    "bytes of one layer that sparse attention reads for a new token",
+)
+result("sparse_saving", r"z_\mathrm{sparse}", "1", "bytes that dense attention reads over those of sparse attention")
+result("entries_read", r"n_\mathrm{read}", "token/sequence", "cache entries that a new token reads")
+result("block_best", r"m^{*}_\mathrm{block}", "1", "block length that reads the fewest entries")
+result("c_remat", r"c_\mathrm{remat}", "USD/token", "rent for computing a token's KV again")
+result("c_hold", r"c_\mathrm{hold}", "USD/token", "rent for keeping a token's KV")
+result("c_retrieve", r"c_\mathrm{get}", "USD/token", "rent for bringing a token's KV back into HBM")
+result("c_cached", r"c_\mathrm{cache}", "USD/token", "rent for keeping a token's KV and bringing it back once")
+result("hold_even", r"T_\mathrm{even}", "s", "time for which keeping costs as much as computing again")
+result("uses_even", r"n_\mathrm{uses}", "1", "uses of a prompt from which on writing it to a cache pays")
+result("byte_rent", "p_{B,s}", "USD/byte/s", "rent of a byte, as a price implies it")
+result("margin", r"z_\mathrm{price}", "1", "price over the model's cost", "close to 1")
+
 
 DEEPSEEK_SPARSE = Source("deepseekv32")
 large = ("the batch is large enough to share the weights", "prices follow costs by one factor")

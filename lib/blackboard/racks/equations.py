@@ -10,18 +10,63 @@ from sympy import Le, Max
 
 from blackboard.batching.equations import chips, flop_per_param, flops, n_active
 from blackboard.formula import DERIVED, Formula, Source, lecture
-from blackboard.notation import symbol, symbols
+from blackboard.notation import calibration, constant, declare, result, symbol
 from blackboard.sparsity.equations import expert_sparsity, experts, routed, top_k
 
-scale_up, scale_out, expert_parallel, racks = symbols("scale_up scale_out expert_parallel racks")
-copies, width, layers, tokens_per_chip = symbols("copies width layers tokens_per_chip")
-dispatch_bytes, combine_bytes, micro_batches = symbols("dispatch_bytes combine_bytes micro_batches")
-chip_power, other_power, links, pairs, rack_mass, footprint = symbols(
-    "chip_power other_power links pairs rack_mass footprint"
+# --- symbols ----------------------------------------------------------------------------------------------------------
+
+scale_up = declare(
+    "scale_up", r"\beta_\mathrm{up}", "byte/s/chip", "what one chip sends inside its scale-up domain", "NVLink"
 )
-link_efficiency, link_latency, one_chip, message, start_time = symbols(
-    "link_efficiency link_latency one_chip message start_time"
+scale_out = declare(
+    "scale_out", r"\beta_\mathrm{out}", "byte/s/chip", "what one chip sends out of its scale-up domain", "8x slower"
 )
+copies = declare(
+    "copies", r"n_\mathrm{copy}", "1", "copies of a token that a layer sends: one for each expert", "activated experts"
+)
+width = declare("width", r"d_\mathrm{model}", "1", "values in a token's vector", "d_model")
+layers = declare("layers", r"n_\mathrm{layer}", "1", "layers of the model", "layers")
+dispatch_bytes = declare("dispatch_bytes", "b_d", "byte/token", "bytes of one value of a token on its way to an expert")
+combine_bytes = declare("combine_bytes", "b_c", "byte/token", "bytes of one value of a token on its way back")
+message = declare("message", r"V_\mathrm{msg}", "byte/chip", "bytes of a message, of each chip")
+start_time = declare("start_time", r"\alpha", "s", "time that a message takes however short it is", zero=True)
+tokens_per_chip = declare(
+    "tokens_per_chip", r"B_\mathrm{chip}", "token/chip", "tokens that start from one chip in a step"
+)
+expert_parallel = declare("expert_parallel", "E", "chip", "chips that share the experts of a layer", "E")
+racks = declare("racks", r"n_\mathrm{rack}", "1", "racks over which a layer's experts are spread")
+chip_power = declare("chip_power", r"P_\mathrm{chip}", "W/chip", "power of one chip")
+other_power = declare(
+    "other_power", r"P_\mathrm{other}", "W/chip", "power of all else in the rack, per chip", zero=True
+)
+links = declare("links", r"n_\mathrm{link}", "1/chip", "scale-up links of a chip")
+pairs = declare("pairs", r"n_\mathrm{pair}", "1", "wire pairs of one link, both directions")
+rack_mass = declare("rack_mass", r"m_\mathrm{rack}", "kg", "mass of a rack")
+footprint = declare("footprint", r"A_\mathrm{rack}", "meter**2", "floor that a rack stands on")
+micro_batches = declare("micro_batches", r"n_\mathrm{mb}", "1", "micro-batches in the pipeline", "#micro-batches")
+result("experts_per_chip", "e", "1/chip", "experts on each chip", "4")
+result("leaving", "x", "1", "share of a layer's traffic that leaves its rack", "half")
+result("ep_bytes", "V", "byte/chip", "bytes that one chip sends for one routed layer")
+result("t_ep", r"t_\mathrm{EP}", "s", "time of one layer's dispatch and combine")
+result("t_exchange", r"t_\mathrm{exchange}", "s", "time of an exchange of messages")
+result("t_comm", r"t_\mathrm{comm}", "s", "time of all layers' dispatch and combine")
+result(
+    "comm_ratio", r"t_\mathrm{comm}/t_\mathrm{compute}", "1", "time of the experts' traffic over time of multiplying"
+)
+result("link_needed", r"\beta^{*}", "byte/s/chip", "link rate at which traffic takes as long as multiplying")
+result("slowdown", "z", "1", "a layer's traffic time over that in one rack", "bottleneck")
+result("distinct_chips", r"n_\mathrm{hit}", "chip", "chips that hold at least one of a token's experts")
+result("broadcast_waste", "y", "1", "traffic of sending each token to all experts over that of routing it")
+result("ratio_hurts", r"\rho^{*}", "1", "bandwidth ratio at which two or more racks are as slow as one")
+result("rack_power", r"P_\mathrm{rack}", "W", "power of a rack")
+result("cables", r"n_\mathrm{cable}", "1", "scale-up cables of a rack: one for each pair of wires")
+result("floor_load", r"q_\mathrm{floor}", "kg/meter**2", "mass on each square metre under a rack")
+one_chip = constant("one_chip", "1", "chip", "a single chip", value=1)
+link_efficiency = calibration("link_efficiency", r"\eta_\ell", "1", "share of a link's rate reached", most=1, value=1)
+link_latency = calibration(
+    "link_latency", r"\alpha_\ell", "s", "time that a message takes however short it is", zero=True, value=0
+)
+
 
 INSIGHTS = Source("insights2025")
 FP8_OUT = {"dispatch_bytes": 1, "combine_bytes": 2}  # FP8 on the way to the experts, BF16 back

@@ -11,15 +11,17 @@ from sympy import Le, Max
 
 from blackboard.batching.equations import chips, gemm_time, kv_time, overhead, real_flops
 from blackboard.formula import DERIVED, Formula
-from blackboard.notation import symbol, symbols
+from blackboard.notation import calibration, declare, result, symbol
 from blackboard.racks.equations import (
     combine_bytes,
     dispatch_bytes,
     exchange_time,
     expert_parallel,
+    layers,
     link_efficiency,
     link_latency,
     message,
+    one_chip,
     racks,
     scale_out,
     scale_up,
@@ -30,10 +32,60 @@ from blackboard.racks.equations import (
     width,
 )
 
-attend_flop, layers, layer_overhead, serial_share = symbols("attend_flop layers layer_overhead serial_share")
-visited_chips, visited_domains, far_rate = symbols("visited_chips visited_domains far_rate")
-t_compute, t_memory, t_links = symbols("t_compute t_memory t_links")
-one_chip = symbol("one_chip")
+# --- symbols ----------------------------------------------------------------------------------------------------------
+
+t_memory = symbol("t_memory")
+t_compute = symbol("t_compute")
+attend_flop = declare(
+    "attend_flop", r"C_\mathrm{att}", "FLOP", "FLOPs of attending to the context in a step", zero=True
+)
+visited_chips = declare(
+    "visited_chips", r"n_\mathrm{near}", "1", "other chips that a token is sent to in a routed layer", zero=True
+)
+visited_domains = declare(
+    "visited_domains",
+    r"n_\mathrm{far}",
+    "1",
+    "other scale-up domains that a token is sent to in a routed layer",
+    zero=True,
+)
+far_rate = declare(
+    "far_rate",
+    r"\beta_\mathrm{far}",
+    "byte/s/chip",
+    "what one chip sends to other domains, or, if there are none, inside its own",
+)
+t_longest = declare(
+    "t_longest",
+    r"t_\mathrm{max}",
+    "s",
+    "the longest of the times that multipliers, memory and links are busy",
+    zero=True,
+)
+t_links = declare("t_links", r"t_\mathrm{links}", "s", "time that a step sends", zero=True)
+result("t_attend", r"t_\mathrm{att}", "s", "time to multiply queries by the cache")
+result("t_reduce", r"t_\mathrm{reduce}", "s", "time of an all-reduce")
+result("t_route", r"t_\mathrm{route}", "s", "time of a routed layer's dispatch and combine over two networks")
+result("t_fixed", r"t_\mathrm{fixed}", "s", "time of a step that no batch hides")
+result("t_predicted", r"\hat{t}", "s", "predicted time of a step")
+layer_overhead = calibration(
+    "layer_overhead",
+    r"t_\ell",
+    "s",
+    "time per layer that no batch hides: kernels start and end one after the other",
+    zero=True,
+    value=0,
+)
+serial_share = calibration(
+    "serial_share",
+    r"\sigma",
+    "1",
+    "share of the shorter times that the longest does not hide: 0 if all overlap, 1 if one follows the other",
+    zero=True,
+    most=1,
+    value=0,
+)
+
 
 attend_time = Formula(
     "reality.attend_time",

@@ -18,16 +18,12 @@ from blackboard import notation
 from blackboard.batching.equations import cost_floor, kv_time, weight_time
 from blackboard.case import RUNNING, Case
 from blackboard.catalogue import PriceCard, measurement, model, price, prices, tier
-from blackboard.formula import DERIVED, Formula
-from blackboard.notation import latex, symbols
-from blackboard.paging.equations import start_context, turn_growth, turns
+from blackboard.formula import Formula
+from blackboard.notation import latex
 from blackboard.pricing.equations import (
     attention_of_heads,
     context_flop,
     hbm_hold,
-    hold_time,
-    input_price,
-    output_price,
     remat_cost,
     tier_hold,
     tier_retrieve,
@@ -35,6 +31,15 @@ from blackboard.pricing.equations import (
 )
 from blackboard.pricing.implied import implied
 from blackboard.pricing.numbers import KINDS, rack, rented
+from blackboard.reference.equations import (
+    PARTS,
+    batch_factor,
+    lines,
+    request_cost,
+    sent,
+    task_cost,
+    written,
+)
 from blackboard.summary import Page, table
 from blackboard.units import factor, significant
 
@@ -42,80 +47,6 @@ DAY = "2026-11-21"
 MTOK, HOUR = factor("megatoken"), factor("h")
 KEPT = 5 * factor("min")  # a short cache write buys so much, and each hit as much again
 THOUSAND, HALF = 1000, 0.5
-
-# --- formulas ---------------------------------------------------------------------------------------------------------
-
-fresh_tokens, written_tokens, reread_tokens, answer_tokens, stored_tokens, prompt_tokens = symbols(
-    "fresh_tokens written_tokens reread_tokens answer_tokens stored_tokens prompt_tokens"
-)
-hit_price, write_price, storage_price, batch_factor, hit_rate = symbols(
-    "hit_price write_price storage_price batch_factor hit_rate"
-)
-one_request = ("one price for all requests of the task: none crosses a step of the card",)
-
-
-def _part(name: str, expr: Any, says: str) -> Formula:
-    return Formula(f"costs.{name}", "task_part", expr, "USD/sequence", says, one_request, register=False)
-
-
-_PAID = {
-    "input": (fresh_tokens * input_price, "what is read and not kept"),
-    "written": (written_tokens * write_price, "what is read and written into a cache"),
-    "hits": (reread_tokens * hit_price, "what a cache holds already"),
-    "output": (answer_tokens * output_price, "what is generated"),
-}
-PARTS = {name: _part(name, batch_factor * paid, says) for name, (paid, says) in _PAID.items()} | {
-    "storage": _part("storage", stored_tokens * storage_price * hold_time, "what is kept, for as long as it is kept")
-}
-task_cost = Formula(
-    "costs.task_cost",
-    "task_cost",
-    batch_factor * sum(paid for paid, _ in _PAID.values()) + PARTS["storage"].typed,
-    "USD/sequence",
-    "each token is paid for once in each request that it is part of, at the price of what is done with it",
-    one_request,
-    DERIVED,
-    PARTS,
-    register=False,
-)
-sent = Formula(
-    "costs.sent",
-    "sent_tokens",
-    turns * start_context + turn_growth * turns * (turns - 1) / 2,
-    "token/sequence",
-    "every turn sends the whole conversation again, so input grows with the square of the turns",
-    ("every turn adds as much",),
-    DERIVED,
-    register=False,
-)
-written = Formula(
-    "costs.written",
-    "written_tokens",
-    start_context + turn_growth * (turns - 1),
-    "token/sequence",
-    "every token is new once: together, the context of the last turn",
-    ("every turn adds as much", "nothing is thrown out between turns"),
-    DERIVED,
-    register=False,
-)
-request_cost = Formula(
-    "costs.request_cost",
-    "task_cost",
-    batch_factor
-    * (prompt_tokens * (hit_rate * hit_price + (1 - hit_rate) * write_price) + answer_tokens * output_price),
-    "USD/sequence",
-    "one request, of which a cache holds a share",
-    ("all that misses is written",),
-    DERIVED,
-    register=False,
-)
-FORMULAS = (task_cost, sent, written, request_cost, *PARTS.values())
-
-
-def lines() -> tuple[Any, ...]:
-    """The bill's terms as they stand in its lines: two that a batch makes cheaper, two more, and storage."""
-    paid = [term for term, _ in _PAID.values()]
-    return sum(paid[:2]), sum(paid[2:]), PARTS["storage"].typed
 
 
 class Lines:

@@ -7,16 +7,47 @@ from __future__ import annotations
 
 from sympy import Le, sqrt
 
-from blackboard.batching.equations import flop_per_param, flops, hbm, kv, n_active
+import blackboard.pricing.equations
+from blackboard.batching.equations import flop_per_param, flops, hbm, kv, n_active, rows
 from blackboard.formula import DERIVED, Formula, Source, lecture
-from blackboard.notation import symbols
+from blackboard.notation import declare, result
 from blackboard.overtraining.equations import flop_trained
+from blackboard.racks.equations import layers, width
 
-depth, layer_bytes, stream_bytes, segment = symbols("depth layer_bytes stream_bytes segment")
-gain_per_layer, rounding, flop_spent, half_bits, recomputed = symbols(
-    "gain_per_layer rounding flop_spent half_bits recomputed"
+# --- symbols ----------------------------------------------------------------------------------------------------------
+
+depth = declare("depth", r"n_\mathrm{depth}", "1", "layers that run one after the other")
+layer_bytes = declare(
+    "layer_bytes", r"V_\mathrm{layer}", "byte", "activations that one layer keeps for the backward pass"
 )
-kept_per_value, width, layers, rows = symbols("kept_per_value width layers rows")
+stream_bytes = declare("stream_bytes", r"V_\mathrm{stream}", "byte", "activations that pass from one layer to the next")
+segment = declare("segment", r"n_\mathrm{seg}", "1", "layers from one kept activation to the next")
+recomputed = declare(
+    "recomputed",
+    r"x_\mathrm{again}",
+    "1",
+    "share of the forward pass that training runs a second time",
+    zero=True,
+    most=1,
+)
+gain_per_layer = declare("gain_per_layer", r"\chi", "1", "factor by which a layer widens a small difference")
+rounding = declare("rounding", r"\epsilon", "1", "relative error of one rounding")
+kept_per_value = declare(
+    "kept_per_value", r"b_\mathrm{kept}", "byte/token", "bytes that a layer keeps for each value of a token's vector"
+)
+flop_spent = declare(
+    "flop_spent", r"c_\mathrm{again}", "FLOP/byte", "FLOPs that it takes to compute one kept byte again"
+)
+half_bits = declare("half_bits", r"n_\mathrm{half}", "1", "bits of half a cipher's block")
+left_half = declare("left", "u", "1", "half of a block after a round: the one to which the round function was added")
+right_half = declare("right", "v", "1", "half of a block after a round: the one that went into the round function")
+result("activations", r"V_\mathrm{act}", "byte", "activations that training keeps for the backward pass")
+result("activations_least", r"V^{*}_\mathrm{act}", "byte", "activations kept at the best length of a segment")
+result("segment_best", r"n^{*}_\mathrm{seg}", "1", "length of a segment that keeps the fewest activations")
+result("work_ratio", r"z_\mathrm{work}", "1", "compute of a training step over that with all activations kept")
+result("difference", r"\delta", "1", "relative size of a difference after all layers")
+result("bits_flipped", r"\phi_r", "1", "share of a block's bits that change when one input bit does, on average")
+
 
 REVNET, KORTHIKANTI = Source("revnet"), Source("korthikanti2022")
 KEPT = (

@@ -25,19 +25,66 @@ from blackboard.batching.equations import (
     n_active,
     n_total,
     new_token,
+    one_entry,
     one_sequence,
     real_bandwidth,
     real_flops,
     throughput,
 )
 from blackboard.formula import DERIVED, Formula, Source, lecture
-from blackboard.notation import symbol, symbols
+from blackboard.notation import declare, result, symbol
 
-experts, top_k, world_rate = symbols("experts top_k world_rate")
-base_size, experts_offset, experts_most, one_entry = symbols("base_size experts_offset experts_most one_entry")
-law_size, law_experts, law_both, law_level, routed_share = symbols(
-    "law_size law_experts law_both law_level routed_share"
+# --- symbols ----------------------------------------------------------------------------------------------------------
+
+experts = declare("experts", r"n_\mathrm{exp}", "1", "routed experts of a layer", "256")
+top_k = declare("top_k", r"n_\mathrm{act}", "1", "experts that one token is routed to", "32 (of 256)")
+base_size = declare("base_size", "N", "parameter", "size of the dense model to which experts are added")
+experts_offset = declare("experts_offset", "n_0", "1", "fitted: sets how much the first experts help")
+experts_most = declare("experts_most", r"n_\infty", "1", "fitted: experts beyond which more of them do not help")
+one_expert = declare("experts_one", r"\hat{n}_1", "1", "what the fit counts for a single expert, the dense model")
+law_size = declare("law_size", "a_N", "1", "fitted: how the loss falls with size", most=1)
+law_experts = declare("law_experts", "a_E", "1", "fitted: how the loss falls with experts", most=1)
+law_both = declare("law_both", "a_{NE}", "1", "fitted: how much less experts help a larger model", most=1)
+law_level = declare("law_level", "A", "1", "fitted: level of the loss")
+routed_share = declare(
+    "routed_share", "f", "1", "share of the dense model's parameters that each expert repeats", most=1
 )
+world_rate = declare("world_rate", r"R_\mathrm{world}", "token/s", "tokens per second of a whole service")
+result(
+    "batch_experts",
+    r"B^{*}_\mathrm{exp}",
+    "sequence",
+    "batch at which an average expert multiplies as long as it is read",
+)
+result(
+    "batch_even",
+    r"B_\mathrm{even}",
+    "sequence",
+    "batch from which on a routed model is cheaper than a dense one as good",
+)
+result("sparsity", "s", "1", "stored over active parameters", "sparsity")
+result("expert_sparsity", r"s_\mathrm{exp}", "1", "experts over experts that one token uses", "256/32")
+n_routed = result("n_routed", r"N_\mathrm{routed}", "parameter", "parameters of all routed experts")
+result("t_dense", r"t_\mathrm{dense}", "s", "time of a step's dense parts")
+result("t_experts", r"t_\mathrm{experts}", "s", "time of a step's routed experts")
+result("tokens_per_expert", r"B_\mathrm{exp}", "token", "tokens that an expert sees in a step, on average")
+result("coverage", r"\phi", "1", "share of the routed experts that a step touches, on average")
+result("bytes_touched", r"V_\mathrm{weights}", "byte", "weight bytes that a step reads, on average")
+result("racks_needed", r"n_\mathrm{service}", "1", "racks that a whole service would keep busy")
+result("chip_rate", r"R_\mathrm{chip}", "token/s/chip", "tokens per second of one chip")
+saturated = result(
+    "experts_saturated", r"\hat{n}_\mathrm{exp}", "1", "experts that count, between start and saturation"
+)
+result("loss", r"\mathcal{L}", "1", "validation loss")
+result("n_effective", r"\bar{N}", "parameter", "size of the dense model that is as good", "1.3B")
+result("quality_gain", "g", "1", "effective over base size", "64x for 4x")
+result("stored_growth", "h", "1", "stored parameters over those of the dense model")
+result("free_sparsity", r"s_\mathrm{free}", "1", "the sparsity up to which a batch pays for reading the weights")
+result("batch_fits", r"B_\mathrm{fit}", "sequence", "sequences whose KV cache fits beside the weights")
+result(
+    "largest_model", r"N_\mathrm{fit}", "parameter", "parameters that fit together with the KV of the critical batch"
+)
+
 
 CLARK = Source("clark2022")
 routed = Le(top_k, experts)  # a token cannot go to more experts than there are
@@ -93,7 +140,6 @@ free_sparsity = Formula(
     lecture("0:30:42"),
 )
 
-n_routed = symbol("n_routed")
 routed_params = Formula(
     "sparsity.routed_params",
     "n_routed",
@@ -211,7 +257,6 @@ touched_time = Formula(
 
 # --- what experts are worth: the scaling law of routed models ---------------------------------------------------------
 
-saturated, one_expert = symbols("experts_saturated experts_one")
 size = base_size / one_entry
 slope = lambda count: law_size - law_both * log(count)  # how fast the loss falls with size, at so many experts
 

@@ -25,13 +25,95 @@ from blackboard.batching.equations import (
     real_flops,
 )
 from blackboard.formula import DERIVED, Formula, Source
-from blackboard.notation import symbol, symbols
+from blackboard.notation import declare, result, symbol
 from blackboard.pricing.equations import memory_ratio
 from blackboard.sparsity.equations import bytes_touched, missed
 
-drafted, acceptance, distance, draft_ratio = symbols("drafted acceptance distance draft_ratio")
-draft_size, draft_kv, draft_context, draft_training = symbols("draft_size draft_kv draft_context draft_training")
-t_draft = symbol("t_draft")
+# --- symbols ----------------------------------------------------------------------------------------------------------
+
+drafted = declare(
+    "drafted", r"\gamma", "1", "tokens drafted before one pass of the target model verifies them", zero=True
+)
+acceptance = declare(
+    "acceptance",
+    r"\alpha_\mathrm{acc}",
+    "1",
+    "chance that a drafted token passes, given that those before it did",
+    zero=True,
+    most=1,
+)
+distance = declare(
+    "distance",
+    r"d_\mathrm{TV}",
+    "1",
+    "total variation between the draft's distribution and the target's",
+    zero=True,
+    most=1,
+)
+target_chance = declare("target_chance", "p_x", "1", "chance that the target gives a token x", zero=True, most=1)
+draft_chance = declare(
+    "draft_chance", "q_x", "1", "chance that the draft gives a token x in the same context", zero=True, most=1
+)
+draft_ratio = declare(
+    "draft_ratio",
+    r"c_\mathrm{draft}",
+    "1",
+    "time of one step of the draft over one decode step of the target",
+    zero=True,
+)
+draft_size = declare("draft_size", r"N_\mathrm{draft}", "parameter", "parameters of the draft model")
+draft_kv = declare(
+    "draft_kv", r"\kappa_\mathrm{draft}", "byte/token", "KV cache of one token in the draft model", zero=True
+)
+draft_context = declare(
+    "draft_context",
+    r"L_\mathrm{draft}",
+    "token/sequence",
+    "tokens of each sequence that the draft model reads",
+    zero=True,
+)
+draft_training = declare(
+    "draft_training", r"x_\mathrm{draft}", "1", "cost of training the draft over that of serving without one", zero=True
+)
+result(
+    "tokens_per_round",
+    r"\tau_\gamma",
+    "token/sequence",
+    "tokens that one round of drafting and verifying yields, on average",
+)
+t_draft = result("t_draft", r"t_\mathrm{draft}", "s", "time of one step of the draft model")
+result("t_verify", r"t_\mathrm{verify}", "s", "time of the pass that verifies the drafted tokens")
+result("t_round", r"t_\mathrm{round}", "s", "time of drafting and verifying once")
+result("verify_ratio", r"t_\mathrm{verify}/t_\mathrm{step}", "1", "time of verifying over time of a decode step")
+result("round_ratio", r"t_\mathrm{round}/t_\mathrm{step}", "1", "time of a round over time of a decode step")
+result(
+    "spec_speedup", r"S_\mathrm{spec}", "1", "tokens per second with speculation over those without, at the same batch"
+)
+result("batch_free", r"B_\mathrm{free}", "sequence", "batch up to which verifying takes no longer than a decode step")
+result(
+    "context_free",
+    r"L_\mathrm{free}",
+    "token/sequence",
+    "context from which on verifying takes no longer than a decode step at any batch",
+)
+result(
+    "ratio_even",
+    "r_{=}",
+    "1",
+    "time to read over time to multiply, in a decode step, below which speculation slows down",
+)
+result("batch_spec", "B_{=}", "sequence", "batch beyond which speculation slows decoding down")
+result(
+    "next_tokens", r"\Delta\tau_\gamma", "token/sequence", "what one more drafted token adds to the tokens of a round"
+)
+result("touched_ratio", r"V_{\gamma}/V_0", "1", "weight bytes that verifying reads over those of a decode step")
+result(
+    "spec_saving",
+    r"z_\mathrm{spec}",
+    "1",
+    "share of the cost of serving that speculation saves, training of the draft counted",
+)
+
 
 LEVIATHAN, SPIRE = Source("leviathan2023"), Source("spire")
 alike = ("every drafted token passes with the same chance", "tokens pass independently of each other")
