@@ -273,3 +273,20 @@ def test_roots_are_printed_under_one_root_with_what_divides_below():
     flops, bandwidth = notation.symbols("flops bandwidth")
     above, below = (notation.latex(each) for each in (flops, bandwidth))
     assert notation.latex(sympy.sqrt(flops) / sympy.sqrt(bandwidth)) == rf"\sqrt{{\frac{{{above}}}{{{below}}}}}"
+
+
+TYPESET = [formula for formula in ALL if formula.typeset is not None]
+
+
+@pytest.mark.parametrize("formula", TYPESET, ids=lambda f: f.name)
+def test_what_is_typeset_equals_the_expression(formula):
+    assert sympy.simplify(formula.typeset.doit() - formula.expr) == 0
+    assert notation.typeset(formula.typeset) in formula.latex
+
+
+def test_a_letter_means_one_thing_within_a_lesson():
+    """The level of a cost that falls is b in the overtraining lesson, where no micro-batch has that letter."""
+    level = notation.symbol("fall_level")
+    with pytest.raises(FormulaError, match="fall_level has the letter of micro_batch"):
+        Formula("pipelining.double", "bubble", 2 * level, "1", "twice")
+    assert "pipelining.double" not in formulas

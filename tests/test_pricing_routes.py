@@ -188,11 +188,11 @@ def test_sparse_limits():
 def test_the_best_block_is_found_by_trying_all(context, selected):
     best, read = simulation.best_block(context, selected)
     assert best == pytest.approx(
-        eq.block_best(context=context, selected=selected), abs=1 + 0.06 * best
+        eq.block_best(context=context, blocks_read=selected), abs=1 + 0.06 * best
     )  # the least is flat
-    least = eq.block_read_best(context=context, selected=selected)
+    least = eq.block_read_best(context=context, blocks_read=selected)
     assert least * (1 - 1e-12) <= read <= least + 1 + selected  # whole blocks, whole tokens
-    assert eq.block_read(context=context, selected=selected, block=best) >= least * (1 - 1e-12)
+    assert eq.block_read(context=context, blocks_read=selected, block=best) >= least * (1 - 1e-12)
 
 
 # --- where a cache lies -----------------------------------------------------------------------------------------------

@@ -625,7 +625,7 @@ def test_curves_end_where_memory_is_full():
 def test_each_number_of_guesses_is_best_at_some_point_tried():
     from blackboard.speculation.problems import best
 
-    found = {max(range(5), key=lambda n: sim.gain(at["acceptance"], n, at["draft_ratio"])) for at in best.tried}
+    found = {max(range(5), key=lambda n: sim.gain(at["acceptance"], n, at["draft_ratio"])) for at in best.test_points}
     assert found == set(range(5))
 
 

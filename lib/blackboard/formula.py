@@ -335,11 +335,13 @@ class Formula:
         terms: Mapping[str, Formula] | None = None,
         register: bool = True,
         where: tuple[sympy.Basic, ...] = (),
+        typeset: sympy.Expr | None = None,
     ):
         self.name, self.says, self.assumes, self.source = name, says, tuple(assumes), source
         self.symbol, self.unit, self.typed = notation.symbol(symbol), unit, sympy.sympify(expr)
         self.terms = Terms(terms or {})
         self.where = tuple(condition.xreplace(notation.constants) for condition in where)  # conditions a <= b
+        self.typeset = typeset  # the ideal expression, unevaluated, where SymPy's order hides the idea
         self._solved: dict[str, Formula] = {}
         self._check_units()
         if register:
@@ -386,7 +388,8 @@ class Formula:
     @cached_property
     def latex(self) -> str:
         """The equation in LaTeX, without delimiters."""
-        return f"{latex(self.symbol)} = {latex(self.expr)}"
+        expr = latex(self.expr) if self.typeset is None else notation.typeset(self.typeset)
+        return f"{latex(self.symbol)} = {expr}"
 
     def _repr_latex_(self) -> str:
         return f"$\\displaystyle {self.latex}$"
@@ -587,11 +590,21 @@ class _Registry(Mapping):
 
     def __init__(self) -> None:
         self._known: dict[str, Formula] = {}
+        self._letters: dict[tuple[str, str], str] = {}
 
     def add(self, formula: Formula) -> None:
         if formula.name in self._known:
             raise FormulaError(f"two formulas are named {formula.name!r}")
+        self._check_letters(formula)
         self._known[formula.name] = formula
+
+    def _check_letters(self, formula: Formula) -> None:
+        """Within a lesson a printed letter means one thing."""
+        lesson = formula.name.partition(".")[0]
+        for symbol in {formula.symbol, *formula.typed.free_symbols} - notation.constants.keys():
+            first = self._letters.setdefault((lesson, notation.lookup(symbol.name).latex), symbol.name)
+            if first != symbol.name:
+                raise FormulaError(f"{formula.name}: {symbol.name} has the letter of {first}")
 
     def __getitem__(self, name: str) -> Formula:
         if name not in self._known:

@@ -119,10 +119,12 @@ def symbols(names: str) -> tuple[sympy.Symbol, ...]:
 
 
 class _Printer(LatexPrinter):
-    """LaTeX as one writes it: a difference starts with what is subtracted from."""
+    """LaTeX as one writes it: a difference starts with what is subtracted from, and it is 1 + x/3, not x/3 + 1."""
 
     def _as_ordered_terms(self, expr: sympy.Expr, order: str | None = None) -> list[sympy.Expr]:
-        return sorted(super()._as_ordered_terms(expr, order), key=lambda term: term.could_extract_minus_sign())
+        terms = super()._as_ordered_terms(expr, order)
+        one_first = len(terms) == 2 and terms[1].is_Number and terms[1] > 0 and not terms[0].is_Symbol
+        return sorted(terms[::-1] if one_first else terms, key=lambda term: term.could_extract_minus_sign())
 
 
 def _rooted(product: sympy.Mul) -> sympy.Expr:
@@ -137,6 +139,9 @@ def _rooted(product: sympy.Mul) -> sympy.Expr:
     )
 
 
+_STYLE: dict[str, Any] = {"symbol_names": _letters, "mul_symbol": r" \, "}
+
+
 def latex(expression: sympy.Basic) -> str:
     """LaTeX of an expression or equation in the course's letters."""
     over_one = lambda e: e.is_Add and not e.has(sympy.exp) and len({sympy.fraction(term)[1] for term in e.args}) == 1
@@ -144,7 +149,12 @@ def latex(expression: sympy.Basic) -> str:
     tidy = tidy.replace(
         lambda e: e.is_Mul and sum(f.is_Pow and abs(f.exp) == sympy.S.Half for f in e.args) > 1, _rooted
     )
-    return _Printer({"symbol_names": _letters, "mul_symbol": r" \, "}).doprint(tidy)
+    return _Printer(_STYLE).doprint(tidy)
+
+
+def typeset(expression: sympy.Basic) -> str:
+    """LaTeX of an expression as it stands, factors and terms in their order."""
+    return _Printer(_STYLE | {"order": "none"}).doprint(expression)
 
 
 def letter(name: str) -> str:

@@ -8,7 +8,7 @@ lets a parameter be a byte.
 
 from __future__ import annotations
 
-from sympy import Max, Min, expand, limit, together
+from sympy import Max, Min, Mul, expand, limit, together
 
 from blackboard.formula import DERIVED, Formula, lecture
 from blackboard.notation import calibration, constant, declare, result
@@ -33,10 +33,10 @@ flops = declare(
 bandwidth = declare("bandwidth", "W", "byte/s", "memory bandwidth of the replica", "mem bw")
 hbm = declare("hbm", "M", "byte", "memory (HBM) of the replica", "capacity")
 chips = declare("chips", "n", "chip", "chips in the replica", "GPUs")
-rent = declare("rent", "p", "USD/chip/s", "rent of one chip", "$2 per GPU-hour")
+rent = declare("rent", r"p_\mathrm{chip}", "USD/chip/s", "rent of one chip", "$2 per GPU-hour")
 rows = declare("rows", r"m_\mathrm{rows}", "token", "rows of the activation matrix: tokens multiplied at once")
-weight_rows = declare("weight_rows", "k", "1", "inner dimension of a matrix product")
-weight_columns = declare("weight_columns", "q", "1", "columns of the weight matrix")
+weight_rows = declare("weight_rows", r"d_\mathrm{in}", "1", "inner dimension of a matrix product")
+weight_columns = declare("weight_columns", r"d_\mathrm{out}", "1", "columns of the weight matrix")
 bytes_per_value = declare("bytes_per_value", "b_a", "byte/token", "bytes of one activation value, per token")
 price_ratio = declare("price_ratio", r"\pi", "1", "price per token, fast over standard", "6×")
 speed_ratio = declare("speed_ratio", r"\sigma", "1", "tokens per second of one user, fast over standard", "2.5×")
@@ -70,7 +70,7 @@ result("drain", r"T_\mathrm{drain}", "s", "time to read the whole memory once", 
 result("latency_worst", r"T_\mathrm{worst}", "s", "wait and ride of a token that just missed a departure", "40 ms")
 result("latency_mean", r"T_\mathrm{mean}", "s", "mean wait and ride over arrivals spread evenly")
 result("throughput", "R", "token/s", "tokens per second of the replica", "B × 64")
-result("rate_user", "r", "token/sequence/s", "tokens per second that one reader sees")
+result("rate_user", r"R_\mathrm{user}", "token/sequence/s", "tokens per second that one reader sees")
 interval = declare("interval", "T", "s", "time between departures", "20 ms")
 flop_per_param = constant(
     "flop_per_param", "2", "FLOP/parameter/token", "one multiply and one add per parameter and token", value=2
@@ -200,6 +200,7 @@ critical_batch = Formula(
     "below it a step waits for weights, above it for the multipliers",
     ("KV is left out",),
     lecture("0:16:58"),
+    typeset=Mul(hardware_constant, n_total / n_active, evaluate=False),
 )
 crossing = Formula(
     "batching.crossing",

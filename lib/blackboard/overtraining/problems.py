@@ -138,7 +138,7 @@ six = Expression(
     "Three products",
     level="medium",
     objective=COUNT,
-    statement="A layer is one matrix product Y = X W. X is m_rows × k, with a row for each token, and W is k × q. Training computes Y; then, going backward from the gradient of Y, it computes the gradient of X and that of W, one matrix product each. Write the FLOPs of the three products together. A multiply-add is two FLOPs.",
+    statement="A layer is one matrix product Y = X W. X is m_rows × d_in, with a row for each token, and W is d_in × d_out. Training computes Y; then, going backward from the gradient of Y, it computes the gradient of X and that of W, one matrix product each. Write the FLOPs of the three products together. A multiply-add is two FLOPs.",
     formula=PRODUCTS,
     test_points=tuple(dict(zip(("rows", "weight_rows", "weight_columns"), each)) for each in SIZES),
     independent_check=Multiplied(rows, inner, columns),
@@ -153,11 +153,11 @@ six = Expression(
     explanation="Six for each entry of W and each token: the 6 of 6ND. It holds for every matrix that multiplies tokens, so for the whole network.",
     hints=(
         "The product of an a × b and a b × c matrix has a·c entries, and each is a sum of b products.",
-        "Shapes: (m_rows × k)(k × q); back to X: (m_rows × q)(q × k); for W: (k × m_rows)(m_rows × q). What do all three have in common?",
+        "Shapes: (m_rows × d_in)(d_in × d_out); back to X: (m_rows × d_out)(d_out × d_in); for W: (d_in × m_rows)(m_rows × d_out). What do all three have in common?",
     ),
     solution=(
-        "Each of the three products makes m_rows × k × q multiply-adds, summed in three different orders.",
-        Step("Two FLOPs each, typed as", "3 * 2 * m_rows * k * q"),
+        "Each of the three products makes m_rows × d_in × d_out multiply-adds, summed in three different orders.",
+        Step("Two FLOPs each, typed as", "3 * 2 * m_rows * d_in * d_out"),
     ),
 )
 

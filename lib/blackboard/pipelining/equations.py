@@ -39,7 +39,7 @@ domain = declare("domain", "S", "chip", "chips of one scale-up domain", "scale-u
 stages = declare("stages", "P", "1", "pipeline stages", "P")
 micro_batch = declare("micro_batch", "b", "sequence", "sequences of one micro-batch", "b")
 layers_per_stage = declare("layers_per_stage", r"\ell", "1", "routed layers in one stage", "layers per stage")
-chunks = declare("chunks", "v", "1", "separate pieces of the model on each device")
+chunks = declare("chunks", r"n_\mathrm{chunk}", "1", "separate pieces of the model on each device")
 forward_time = declare("forward_time", "t_F", "s", "time of one stage's forward pass of a micro-batch")
 input_grad_time = declare("input_grad_time", "t_B", "s", "time of one stage's gradient of its inputs")
 weight_grad_time = declare("weight_grad_time", "t_W", "s", "time of one stage's gradient of its weights", zero=True)
@@ -55,7 +55,7 @@ result(
     "want at least 1",
 )
 result("layers_needed", r"\ell^{*}", "1", "layers per stage at which the hop takes no longer than the experts' traffic")
-result("utilisation", "u", "1", "share of the time that a rack is busy", "1/4")
+result("utilisation", r"u_\mathrm{rack}", "1", "share of the time that a rack is busy", "1/4")
 result("bubble", r"\mathrm{bubble}", "1", "share of the time that devices wait in a training step")
 result("idle", r"t_\mathrm{idle}", "s", "time that a device waits in a training step")
 result("capacity", r"C_\mathrm{mem}", "byte", "memory that weights and KV take", "C_mem")

@@ -60,6 +60,7 @@ attention_flop = declare(
     "FLOPs with which a new token attends to each earlier one",
 )
 selected = declare("selected", r"k_\mathrm{sel}", "token/sequence", "tokens that sparse attention picks for a new one")
+blocks_read = declare("blocks_read", r"k_\mathrm{block}", "token/sequence", "blocks whose entries a new token reads")
 entry_bytes = declare("entry_bytes", r"e_\mathrm{KV}", "byte/token", "bytes of a token's cache entry, in one layer")
 index_bytes = declare(
     "index_bytes", r"e_\mathrm{idx}", "byte/token", "bytes of a token's index key, in one layer", zero=True
@@ -265,32 +266,32 @@ sparse_saving = Formula(
 block_read = Formula(
     "pricing.block_read",
     "entries_read",
-    context / block + selected * block,
+    context / block + blocks_read * block,
     "token/sequence",
     "a summary of every block, and all entries of the chosen blocks",
-    ("a summary is as large as an entry", "`selected` counts blocks"),
+    ("a summary is as large as an entry",),
     DERIVED,
     where=(Le(1, block),),
 )
 block_best = Formula(
     "pricing.block_best",
     "block_best",
-    sqrt(context / selected),
+    sqrt(context / blocks_read),
     "1",
     "longer blocks make the summaries fewer and the chosen blocks longer",
     block_read.assumes,
     DERIVED,
-    where=(Le(selected, context),),
+    where=(Le(blocks_read, context),),
 )
 block_read_best = Formula(
     "pricing.block_read_best",
     "entries_read",
-    2 * sqrt(selected * context),
+    2 * sqrt(blocks_read * context),
     "token/sequence",
     "with blocks of the best length, reading grows with the root of the context",
     block_read.assumes,
     lecture("1:51:19"),
-    where=(Le(selected, context),),
+    where=(Le(blocks_read, context),),
 )
 
 # --- where a KV cache lies --------------------------------------------------------------------------------------------

@@ -498,7 +498,7 @@ def sparse() -> Drawing:
     layers, MB = known["layers"], units.factor("MB")
     dense = lambda at: layers * known["entry_bytes"] * at / MB
     picked = lambda at: layers * eq.sparse_read(known, context=at) / MB
-    blocks = lambda at: layers * known["entry_bytes"] * eq.block_read_best(context=at, selected=numbers.BLOCKS) / MB
+    blocks = lambda at: layers * known["entry_bytes"] * eq.block_read_best(context=at, blocks_read=numbers.BLOCKS) / MB
     for curve, colour in ((dense, "kv"), (picked, "accent"), (blocks, "compute")):
         axes.plot(context, curve(context), color=COLOURS[colour])
     axes.plot(context, layers * known["index_bytes"] * context / MB, color=COLOURS["accent"], ls=":", lw=1.5)

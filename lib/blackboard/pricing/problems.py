@@ -779,24 +779,24 @@ block = Expression(
     "The best block",
     level="hard",
     objective=LONG,
-    statement="Attention picks in two stages. The context of L tokens is cut into blocks of equal length. A new token reads one summary for each block, then all entries of k_sel blocks that it picks. A summary is as large as an entry. Write the length of a block, in tokens, with which the fewest entries and summaries are read.",
+    statement="Attention picks in two stages. The context of L tokens is cut into blocks of equal length. A new token reads one summary for each block, then all entries of k_block blocks that it picks. A summary is as large as an entry. Write the length of a block, in tokens, with which the fewest entries and summaries are read.",
     formula=eq.block_best,
     independent_check=lambda v: solve(diff(eq.block_read.expr, eq.block), eq.block)[0],
     misconceptions={
-        eq.context / eq.selected: "That is a context of just the picked blocks. Write down what is read and find where it is least.",
+        eq.context / eq.blocks_read: "That is a context of just the picked blocks. Write down what is read and find where it is least.",
         root_of(eq.context): "The number of picked blocks is missing: the more are picked, the shorter they had better be.",
-        root_of(eq.context * eq.selected): "That is how many blocks there are then. Asked is the length of one.",
-        2 * root_of(eq.context * eq.selected): "That is how much is read then. Asked is the length of a block.",
-        root_of(eq.selected / eq.context): "Upside down: a longer context calls for longer blocks.",
+        root_of(eq.context * eq.blocks_read): "That is how many blocks there are then. Asked is the length of one.",
+        2 * root_of(eq.context * eq.blocks_read): "That is how much is read then. Asked is the length of a block.",
+        root_of(eq.blocks_read / eq.context): "Upside down: a longer context calls for longer blocks.",
     },
     explanation="With it the tokens read grow with the root of the context: a root such as the lecture speaks of. DeepSeek-V3.2, to which the transcript links, picks in one stage and has none.",
     hints=(
-        "With blocks of m tokens there are L / m summaries, and k_sel × m entries are read.",
+        "With blocks of m tokens there are L / m summaries, and k_block × m entries are read.",
         "One falls with m, the other rises. The sum is least where both are equal.",
     ),
     solution=(
         f"What is read is ${eq.block_read.latex}$, least where its derivative is zero:",
-        Step(f"${eq.block_best.latex}$, typed as", "sqrt(L / k_sel)"),
+        Step(f"${eq.block_best.latex}$, typed as", "sqrt(L / k_block)"),
     ),
 )
 

@@ -786,7 +786,7 @@ def root() -> Found:
         Part("power at 131,072 tokens", 0.5, at(priced.FAR)),
         first=at(near),
         last=at(million),
-        blocks=power(pricing.block_read_best, priced.FAR, selected=priced.BLOCKS),
+        blocks=power(pricing.block_read_best, priced.FAR, blocks_read=priced.BLOCKS),
     )
 
 

@@ -37,7 +37,7 @@ from blackboard.notation import declare, result, symbol
 # --- symbols ----------------------------------------------------------------------------------------------------------
 
 experts = declare("experts", r"n_\mathrm{exp}", "1", "routed experts of a layer", "256")
-top_k = declare("top_k", r"n_\mathrm{act}", "1", "experts that one token is routed to", "32 (of 256)")
+top_k = declare("top_k", "k", "1", "experts that one token is routed to", "32 (of 256)")
 base_size = declare("base_size", "N", "parameter", "size of the dense model to which experts are added")
 experts_offset = declare("experts_offset", "n_0", "1", "fitted: sets how much the first experts help")
 experts_most = declare("experts_most", r"n_\infty", "1", "fitted: experts beyond which more of them do not help")
