@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from types import MappingProxyType
+from typing import Any
 
 import sympy
 from sympy.printing.latex import LatexPrinter
