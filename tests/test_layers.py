@@ -16,6 +16,7 @@ PACKAGES = sorted(
     p.parent.name for p in LIB.glob("*/equations.py") if p.parent.name != "reality"
 )  # lessons, whole or not
 CORE = [  # each may import those before it
+    "text",
     "units",
     "notation",
     "formula",

@@ -8,7 +8,7 @@ import sympy
 
 from blackboard.formula import Formula
 from blackboard.notation import latex
-from blackboard.style import markup
+from blackboard.text import markup
 
 
 def spread(expr: sympy.Expr) -> sympy.Expr:

@@ -8,7 +8,7 @@ import json
 import os
 from pathlib import Path
 
-from blackboard.style import markup, on_page
+from blackboard.text import digits, markup, on_page
 
 RECORD = ".handed-out.json"  # a folder with this file is a reader's copy of the course; tools/lab.py makes it
 
@@ -39,11 +39,6 @@ def script(problems) -> str:
 def _listed(view) -> str:
     listed = "".join(f"<li><b>{letter})</b> {markup(text)}</li>" for letter, text in view.texts.items())
     return f'<ul class="practice-options">{listed}</ul>' if listed else ""
-
-
-def digits(number: float) -> float:
-    """A number to the ten digits that a page carries."""
-    return float(f"{number:.10g}")
 
 
 def _json(data: object) -> str:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from blackboard.problem import Feedback, Problem, Values
-from blackboard.style import markup, on_page
+from blackboard.text import markup, on_page
 
 
 class Text(str):

@@ -21,8 +21,7 @@ import sympy
 
 from blackboard import answers, notation, units
 from blackboard.answers import Unreadable
-from blackboard.panel import digits
-from blackboard.style import markup
+from blackboard.text import digits, markup
 
 KINDS = ("right", "close", "wrong", "misconception", "unit", "prefix", "type", "unanswered")
 HEADS = {

@@ -1,10 +1,6 @@
-"""How things look: one palette, one matplotlib style, and the small markup of messages."""
+"""How things look: one palette and one matplotlib style."""
 
 from __future__ import annotations
-
-import html
-import os
-import re
 
 # Okabe-Ito, colour-blind safe; compute, KV and weights keep the colours of the lecture's board
 COLOURS = {
@@ -47,26 +43,6 @@ def ink(colour: str) -> str:
     """What a text on paper is written in that bears a colour of the palette; any other colour stays."""
     known = {value: name for name, value in COLOURS.items()}
     return INKS["light"][known[colour]] if colour in known else colour
-
-
-def on_page() -> bool:
-    """True while the book is built: outputs then carry what the static page needs."""
-    return bool(os.environ.get("BLACKBOARD_PAGE"))
-
-
-def markup(text: str) -> str:
-    """HTML of a message: **bold**, `code`, $math$ and paragraphs; everything else is escaped."""
-    parts = re.split(
-        r"`(.+?)`", html.escape(str(text), quote=False)
-    )  # every second part is code, in which nothing is marked up
-    out = "".join(f"<code>{part}</code>" if n % 2 else _marked(part) for n, part in enumerate(parts))
-    return "<br>".join(part for part in out.split("\n\n"))
-
-
-def _marked(text: str) -> str:
-    out = re.sub(r"\$\$(.+?)\$\$", r"\\[\1\\]", text, flags=re.S)
-    out = re.sub(r"(?<![\\\w])\$(?=\\|[A-Za-z])([^$\n]+?)\$", r"\\(\1\\)", out)
-    return re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", out)
 
 
 def use() -> None:

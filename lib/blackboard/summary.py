@@ -15,7 +15,7 @@ from blackboard.datafile import UnknownId
 from blackboard.derivation import limit
 from blackboard.formula import DERIVED, Formula
 from blackboard.notation import latex
-from blackboard.style import markup
+from blackboard.text import markup
 
 
 class Page(str):

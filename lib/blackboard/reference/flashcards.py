@@ -35,8 +35,9 @@ from blackboard.pricing import equations as pricing_equations
 from blackboard.pricing import numbers as pricing
 from blackboard.racks import numbers as racks
 from blackboard.sparsity import numbers as sparsity
-from blackboard.style import markup, svg
+from blackboard.style import svg
 from blackboard.summary import Page
+from blackboard.text import markup
 from blackboard.units import pretty, significant
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -1,0 +1,32 @@
+"""The small markup of messages, and numbers as a page carries them."""
+
+from __future__ import annotations
+
+import html
+import os
+import re
+
+
+def on_page() -> bool:
+    """True while the book is built: outputs then carry what the static page needs."""
+    return bool(os.environ.get("BLACKBOARD_PAGE"))
+
+
+def markup(text: str) -> str:
+    """HTML of a message: **bold**, `code`, $math$ and paragraphs; everything else is escaped."""
+    parts = re.split(
+        r"`(.+?)`", html.escape(str(text), quote=False)
+    )  # every second part is code, in which nothing is marked up
+    out = "".join(f"<code>{part}</code>" if n % 2 else _marked(part) for n, part in enumerate(parts))
+    return "<br>".join(part for part in out.split("\n\n"))
+
+
+def _marked(text: str) -> str:
+    out = re.sub(r"\$\$(.+?)\$\$", r"\\[\1\\]", text, flags=re.S)
+    out = re.sub(r"(?<![\\\w])\$(?=\\|[A-Za-z])([^$\n]+?)\$", r"\\(\1\\)", out)
+    return re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", out)
+
+
+def digits(number: float) -> float:
+    """A number to the ten digits that a page carries."""
+    return float(f"{number:.10g}")
