@@ -16,6 +16,7 @@ from matplotlib.text import Text
 
 from blackboard import style
 from blackboard.style import COLOURS
+from blackboard.text import on_page
 from blackboard.units import percent as percent
 
 
@@ -26,7 +27,7 @@ class Drawing(Figure):
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
         plt.close(self)  # shown now, so not again at the end of the cell
-        return {"text/plain": self.alt} | ({"image/svg+xml": style.svg(self)} if style.on_page() else {})
+        return {"text/plain": self.alt} | ({"image/svg+xml": style.svg(self)} if on_page() else {})
 
 
 def axes(width: float = 5.0, height: float = 3.6, rows: int = 1, columns: int = 1, **more: Any) -> tuple[Drawing, Any]:

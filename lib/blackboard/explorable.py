@@ -17,6 +17,7 @@ from functools import cached_property
 from typing import Any
 
 from blackboard import style, units
+from blackboard.text import markup, on_page
 
 VEGALITE = "5.20"  # the version that Altair 5.5 writes
 MIME = "application/vnd.vegalite.v5+json"
@@ -80,11 +81,11 @@ class Explorable:
             f'<figure class="explorable" aria-label="{html.escape(self.title)}"><div class="explorable-still"><img'
             f' alt="{html.escape(self.alt)}" src="data:image/svg+xml;base64,{picture}"></div><div'
             ' class="explorable-live" hidden></div><script type="application/json"'
-            f' class="explorable-spec">{spec}</script><figcaption>{style.markup(self.caption)}</figcaption></figure>'
+            f' class="explorable-spec">{spec}</script><figcaption>{markup(self.caption)}</figcaption></figure>'
         )
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, Any]:
-        if style.on_page():
+        if on_page():
             return {"text/html": self.html(), "text/plain": self.alt}
         return {
             MIME: {**self.spec, "width": STILL_WIDTH},
