@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import decimal
 import fractions
+import io
 import math
-import os
 import re
-import struct
+import signal
+import threading
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from functools import cache
 from typing import Any
 
@@ -494,81 +496,51 @@ def rescaling(names: Sequence[str]) -> dict[str, float]:
     }
 
 
-# --- functions that the reader wrote, run where they can do no harm --------------------------------------------------
+# --- functions that the reader wrote ---------------------------------------------------------------------------------
 
 
-def calls(given: Any, points: Sequence[Mapping[str, float]]) -> list[float]:
-    """The function's values at the points, computed in a child process with limits on time and memory."""
+def calls(given: Any, points: Sequence[Mapping[str, float]], seconds: float = 3.0) -> list[float]:
+    """The function's values at the points, if they come within a time limit; what it prints is not shown."""
     if type(given) not in (types.FunctionType, types.BuiltinFunctionType, types.MethodType):
         from blackboard.formula import BoundFormula, Formula
 
         if type(given) not in (Formula, BoundFormula):
             raise Unreadable("Give a function itself, such as check(step_time), not the value it returned.")
-    return _in_child(given, points) if hasattr(os, "fork") else _results(given, points)
-
-
-def _results(given: Callable, points: Sequence[Mapping[str, float]]) -> list[float]:
     try:
-        return [_number(given(**point)) for point in points]
+        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()), _time_limit(seconds):
+            return [_number(given(**point)) for point in points]
+    except KeyboardInterrupt:
+        raise
     except Unreadable:
         raise Unreadable("The function must return one number.") from None
+    except _OutOfTime:
+        raise Unreadable("The function did not come back: it took too long.") from None
     except TypeError as error:
         raise Unreadable(
             f"Calling it by name failed: {str(error)[:200]}. The arguments are {', '.join(points[0])}."
         ) from None
-    except BaseException as error:
+    except BaseException as error:  # sys.exit too: a reader's function must not end the kernel
         raise Unreadable(f"The function raised {type(error).__name__}.") from None
 
 
-def _in_child(given: Callable, points: Sequence[Mapping[str, float]], seconds: float = 3.0) -> list[float]:
-    """Fork, limit, compute, send doubles back; a child that is still busy after `seconds` is killed."""
-    import select
-    import signal
-    import warnings
+class _OutOfTime(BaseException):
+    """Passes by what catches Exception."""
 
-    reader, writer = os.pipe()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # forking beside a notebook's threads: the child only computes and leaves
-        child = os.fork()
-    if child == 0:
-        _child(given, points, writer)
-    os.close(writer)
+
+@contextmanager
+def _time_limit(seconds: float) -> Iterator[None]:
+    """Stop what runs too long, where an alarm can interrupt it: in the main thread, and not on Windows."""
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(*_):
+        raise _OutOfTime
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
-        said, deadline = b"", seconds
-        while select.select([reader], [], [], deadline)[0] and (more := os.read(reader, 65536)):
-            said += more
-        return _decode(said)
+        yield
     finally:
-        os.close(reader)
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-
-
-def _decode(said: bytes) -> list[float]:
-    if said[:1] == b"v":
-        return [x for (x,) in struct.iter_unpack("d", said[1:])]
-    if said[:1] == b"e":
-        raise Unreadable(said[1:].decode())
-    raise Unreadable("The function did not come back: it took too long or too much memory.")
-
-
-def _child(given: Callable, points: Sequence[Mapping[str, float]], writer: int) -> None:
-    """The child's whole life; it never returns."""
-    try:
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_CPU, (3, 3))
-        with open("/proc/self/statm") as pages:  # where there is no /proc, the time limit has to do
-            data = int(pages.read().split()[5]) * resource.getpagesize() + (1 << 30)
-        resource.setrlimit(resource.RLIMIT_DATA, (data, data))
-    except (ImportError, OSError, ValueError):
-        pass
-    try:
-        null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, 1), os.dup2(null, 2)
-        values = _results(given, points)
-        os.write(writer, b"v" + struct.pack(f"{len(values)}d", *values))
-    except Unreadable as error:
-        os.write(writer, b"e" + str(error).encode())
-    finally:
-        os._exit(0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
