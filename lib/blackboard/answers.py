@@ -10,6 +10,7 @@ import decimal
 import fractions
 import io
 import math
+import operator
 import re
 import signal
 import threading
@@ -279,6 +280,7 @@ def order(given: Any, items: str) -> str:
 _TOKEN = re.compile(
     r"\s*(?:([0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]{1,3})?|\.[0-9]+)|([A-Za-zαβγεκημπστχω_][A-Za-z_0-9]*)|(\*\*|[-+*/^(),·×]))"
 )
+Computed = Callable[[Mapping[str, float]], float]  # a function of a point
 _FUNCTIONS: dict[str, Callable[..., float]] = {
     "max": max,
     "min": min,
@@ -316,57 +318,39 @@ class _Parser:
             return token
         return ""
 
-    def whole(self):
+    def deeper(self, what: str, parse: Callable[[], Computed]) -> Computed:
+        self.depth += 1
+        if self.depth > 40:
+            raise Unreadable(f"Too many {what}.")
+        out = parse()
+        self.depth -= 1
+        return out
+
+    def whole(self) -> Computed:
         out = self.sum()
         if self.tokens[self.at]:
             raise Unreadable(f"I did not expect {self.tokens[self.at]!r} there; write products with *.")
         return out
 
-    def sum(self):
-        self.depth += 1
-        if self.depth > 40:
-            raise Unreadable("Too many brackets.")
-        out = self.product()
-        while sign := self.take("+", "-"):
-            a, b = out, self.product()
-            out = (
-                (lambda a, b: lambda p: a(p) + b(p))(a, b)
-                if sign == "+"
-                else (lambda a, b: lambda p: a(p) - b(p))(a, b)
-            )
-        self.depth -= 1
+    def sum(self) -> Computed:
+        return self.deeper("brackets", lambda: self.chain(self.product, {"+": operator.add, "-": operator.sub}))
+
+    def product(self) -> Computed:
+        return self.chain(self.power, {"*": operator.mul, "/": operator.truediv})
+
+    def chain(self, part: Callable[[], Computed], signs: Mapping[str, Callable[..., float]]) -> Computed:
+        out = part()
+        while sign := self.take(*signs):
+            out = _apply(signs[sign], out, part())
         return out
 
-    def product(self):
-        out = self.power()
-        while sign := self.take("*", "/"):
-            a, b = out, self.power()
-            out = (
-                (lambda a, b: lambda p: a(p) * b(p))(a, b)
-                if sign == "*"
-                else (lambda a, b: lambda p: a(p) / b(p))(a, b)
-            )
-        return out
-
-    def power(self):
+    def power(self) -> Computed:
         if self.take("-"):
-            self.depth += 1
-            if self.depth > 40:
-                raise Unreadable("Too many signs.")
-            inner = self.power()
-            self.depth -= 1
-            return lambda p: -inner(p)
+            return _apply(operator.neg, self.deeper("signs", self.power))
         base = self.value()
-        if self.take("^"):
-            self.depth += 1
-            if self.depth > 40:
-                raise Unreadable("Too many powers.")
-            exponent = self.power()
-            self.depth -= 1
-            return lambda p: math.pow(base(p), exponent(p))
-        return base
+        return _apply(math.pow, base, self.deeper("powers", self.power)) if self.take("^") else base
 
-    def value(self):
+    def value(self) -> Computed:
         token = self.tokens[self.at]
         self.at += 1
         if token == "(":
@@ -374,29 +358,31 @@ class _Parser:
         if token.lower() in _FUNCTIONS and self.take("("):
             return self.call(token.lower())
         if token in self.names:
-            name = self.names[token]
-            return lambda p: p[name]
+            return operator.itemgetter(self.names[token])
         if token and (token[0].isdigit() or token[0] == "."):
-            number = float(token)
-            return lambda p: number
+            return lambda point: float(token)
         what = f"I do not know {token!r}" if token else "The formula breaks off"
         raise Unreadable(f"{what}; the symbols are {', '.join(self.letters)}.")
 
-    def call(self, name: str):
+    def call(self, name: str) -> Computed:
         args = [self.sum()]
         while self.take(","):
             args.append(self.sum())
         if (len(args) > 1) != (name in ("max", "min")):
             raise Unreadable(f"{name} takes {'two or more values' if name in ('max', 'min') else 'one value'}.")
-        return self.closed(lambda p: _FUNCTIONS[name](*(a(p) for a in args)))
+        return self.closed(_apply(_FUNCTIONS[name], *args))
 
-    def closed(self, inner):
+    def closed(self, inner: Computed) -> Computed:
         if not self.take(")"):
             raise Unreadable("A bracket is not closed.")
         return inner
 
 
-def expression(given: Any, names: Mapping[str, Sequence[str]]) -> Callable[[Mapping[str, float]], float]:
+def _apply(function: Callable[..., float], *args: Computed) -> Computed:
+    return lambda point: function(*(arg(point) for arg in args))
+
+
+def expression(given: Any, names: Mapping[str, Sequence[str]]) -> Computed:
     """A function of a point from a typed formula, or from a SymPy expression; `names` gives each symbol's spellings."""
     if type(given) is not str:
         if not str(type(given).__module__).startswith("sympy.") or not _is_short(given):
@@ -421,7 +407,7 @@ def _is_short(given: Any) -> bool:
     return True
 
 
-def _total(compute: Callable, point: Mapping[str, float]) -> float:
+def _total(compute: Computed, point: Mapping[str, float]) -> float:
     """The value, with division by zero and overflow as infinity, and a root of a negative number as nan."""
     try:
         return compute(point)
