@@ -436,7 +436,7 @@ def price(id: str, on: str | None = None) -> PriceCard:
     """A card by id, "claude-opus-4.6@2026-03-13", or by a model's id and a day it was valid on, "2026-04-29"."""
     if on is None:
         return find(PriceCard, id)
-    cards = [card for card in prices() if card.id.split("@")[0] == id]
+    cards = [card for card in prices() if card.offer == id]
     if not cards:
         raise UnknownId(f"no price of {id!r}; near: {', '.join(near(id, load(PriceCard)))}; prices() lists all")
     if not (valid := [card for card in cards if card.valid_on(on)]):

@@ -35,6 +35,9 @@ class Fast(Struct, frozen=True, forbid_unknown_fields=True):
     until: Date | None = None
 
 
+SPELLED = {"gpt": "GPT", "deepseek": "DeepSeek"}
+
+
 class PriceCard(Row, frozen=True, kw_only=True, eq=False):
     """What a provider asked for a model's tokens over a time; `valid_to` None: still on the card when last seen."""
 
@@ -58,6 +61,18 @@ class PriceCard(Row, frozen=True, kw_only=True, eq=False):
         found = {"input": asked.input, "output": asked.output, "cached read": asked.cached_read}
         prices: Figures = {name: (usd, "USD/Mtok") for name, usd in found.items() if usd is not None}
         return prices | {"tier": self.tier, "from": self.valid_from + until}
+
+    @property
+    def offer(self) -> str:
+        """The card's id without its date: the model, and who else than its maker serves it."""
+        return self.id.split("@")[0]
+
+    @property
+    def model_name(self) -> str:
+        """The model as one says it: Gemini 3.1 Pro, GPT-5.5."""
+        words = self.model.removesuffix("-preview").split("-")
+        name = " ".join(SPELLED.get(word, word[:1].upper() + word[1:]) for word in words)
+        return name.replace("GPT ", "GPT-").replace("DeepSeek ", "DeepSeek-")
 
     def rates(self, context_tokens: float = 0) -> TokenPrices:
         """USD per million tokens of a request with so much input."""
