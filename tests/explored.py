@@ -237,9 +237,6 @@ EXPLORED = {
         "boundary_explorer": Explored(
             "1", "scale_up", {"slowdown": racks.slowdown}, ({"racks": 8}, {"system": "h800-8"}, {"faster_exponent": 3})
         ),
-        "traffic_explorer": Explored(
-            "us", "message", {"up": racks.exchange_time}, ({"system": "h800-8"}, {"start_us": 2}, {"way": "combine"})
-        ),
     },
     "sparsity": {
         "critical_explorer": Explored(

@@ -10,6 +10,7 @@ from html.parser import HTMLParser
 
 import pytest
 from lessons import ROOT, values
+from msgspec.structs import force_setattr
 from test_prose import typed_numbers
 
 from blackboard import catalogue
@@ -662,8 +663,8 @@ def changed(undo, row, **fields):
     """Other values in a frozen row of the catalogue."""
     for name, value in fields.items():
         old = getattr(row, name)
-        object.__setattr__(row, name, value)
-        undo.callbacks.append(lambda row=row, name=name, old=old: object.__setattr__(row, name, old))
+        force_setattr(row, name, value)
+        undo.callbacks.append(lambda row=row, name=name, old=old: force_setattr(row, name, old))
 
 
 @pytest.fixture

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from blackboard.architecture import Heads
 from blackboard.catalogue import Chip, Model, measurement
@@ -331,5 +332,5 @@ def test_a_number_that_no_note_has_is_refused():
 
 def test_a_row_beyond_its_limit_fails():
     row = next(row for row in closure.rows() if row.limit == LIMIT)
-    worse = replace(row, published=row.computed * 1.03)
+    worse = dataclasses.replace(row, published=row.computed * 1.03)
     assert isinstance(worse, Row) and not worse.holds and measurement(worse.data)

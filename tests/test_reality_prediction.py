@@ -4,15 +4,16 @@ and against the lessons.
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import math
 import random
 import re
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from blackboard import case, catalogue
 from blackboard.architecture import Compressed, Dense, Experts, Heads, Latent, bytes_per_param
@@ -195,7 +196,7 @@ def test_a_prompt_prints_the_time_to_its_first_token():
 
 
 def test_the_table_of_a_prediction_heads_its_rows():
-    p = llama(chips=8, calibration=replace(named("trtllm-h200"), says="a < b"))
+    p = llama(chips=8, calibration=dataclasses.replace(named("trtllm-h200"), says="a < b"))
     page = p._repr_html_()
     assert page.count('<th scope="row">') == page.count("<tr>") == len(printed(p)) and "a &lt; b" in page
     assert '<th scope="row">&emsp;memory</th>' in page and '<th scope="row">time</th>' in page and "$" not in page, (

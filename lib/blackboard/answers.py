@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import decimal
 import fractions
+import io
 import math
-import os
+import operator
 import re
-import struct
+import signal
+import threading
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from functools import cache
 from typing import Any
 
@@ -277,6 +280,7 @@ def order(given: Any, items: str) -> str:
 _TOKEN = re.compile(
     r"\s*(?:([0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]{1,3})?|\.[0-9]+)|([A-Za-zαβγεκημπστχω_][A-Za-z_0-9]*)|(\*\*|[-+*/^(),·×]))"
 )
+Computed = Callable[[Mapping[str, float]], float]  # a function of a point
 _FUNCTIONS: dict[str, Callable[..., float]] = {
     "max": max,
     "min": min,
@@ -314,57 +318,39 @@ class _Parser:
             return token
         return ""
 
-    def whole(self):
+    def deeper(self, what: str, parse: Callable[[], Computed]) -> Computed:
+        self.depth += 1
+        if self.depth > 40:
+            raise Unreadable(f"Too many {what}.")
+        out = parse()
+        self.depth -= 1
+        return out
+
+    def whole(self) -> Computed:
         out = self.sum()
         if self.tokens[self.at]:
             raise Unreadable(f"I did not expect {self.tokens[self.at]!r} there; write products with *.")
         return out
 
-    def sum(self):
-        self.depth += 1
-        if self.depth > 40:
-            raise Unreadable("Too many brackets.")
-        out = self.product()
-        while sign := self.take("+", "-"):
-            a, b = out, self.product()
-            out = (
-                (lambda a, b: lambda p: a(p) + b(p))(a, b)
-                if sign == "+"
-                else (lambda a, b: lambda p: a(p) - b(p))(a, b)
-            )
-        self.depth -= 1
+    def sum(self) -> Computed:
+        return self.deeper("brackets", lambda: self.chain(self.product, {"+": operator.add, "-": operator.sub}))
+
+    def product(self) -> Computed:
+        return self.chain(self.power, {"*": operator.mul, "/": operator.truediv})
+
+    def chain(self, part: Callable[[], Computed], signs: Mapping[str, Callable[..., float]]) -> Computed:
+        out = part()
+        while sign := self.take(*signs):
+            out = _apply(signs[sign], out, part())
         return out
 
-    def product(self):
-        out = self.power()
-        while sign := self.take("*", "/"):
-            a, b = out, self.power()
-            out = (
-                (lambda a, b: lambda p: a(p) * b(p))(a, b)
-                if sign == "*"
-                else (lambda a, b: lambda p: a(p) / b(p))(a, b)
-            )
-        return out
-
-    def power(self):
+    def power(self) -> Computed:
         if self.take("-"):
-            self.depth += 1
-            if self.depth > 40:
-                raise Unreadable("Too many signs.")
-            inner = self.power()
-            self.depth -= 1
-            return lambda p: -inner(p)
+            return _apply(operator.neg, self.deeper("signs", self.power))
         base = self.value()
-        if self.take("^"):
-            self.depth += 1
-            if self.depth > 40:
-                raise Unreadable("Too many powers.")
-            exponent = self.power()
-            self.depth -= 1
-            return lambda p: math.pow(base(p), exponent(p))
-        return base
+        return _apply(math.pow, base, self.deeper("powers", self.power)) if self.take("^") else base
 
-    def value(self):
+    def value(self) -> Computed:
         token = self.tokens[self.at]
         self.at += 1
         if token == "(":
@@ -372,29 +358,31 @@ class _Parser:
         if token.lower() in _FUNCTIONS and self.take("("):
             return self.call(token.lower())
         if token in self.names:
-            name = self.names[token]
-            return lambda p: p[name]
+            return operator.itemgetter(self.names[token])
         if token and (token[0].isdigit() or token[0] == "."):
-            number = float(token)
-            return lambda p: number
+            return lambda point: float(token)
         what = f"I do not know {token!r}" if token else "The formula breaks off"
         raise Unreadable(f"{what}; the symbols are {', '.join(self.letters)}.")
 
-    def call(self, name: str):
+    def call(self, name: str) -> Computed:
         args = [self.sum()]
         while self.take(","):
             args.append(self.sum())
         if (len(args) > 1) != (name in ("max", "min")):
             raise Unreadable(f"{name} takes {'two or more values' if name in ('max', 'min') else 'one value'}.")
-        return self.closed(lambda p: _FUNCTIONS[name](*(a(p) for a in args)))
+        return self.closed(_apply(_FUNCTIONS[name], *args))
 
-    def closed(self, inner):
+    def closed(self, inner: Computed) -> Computed:
         if not self.take(")"):
             raise Unreadable("A bracket is not closed.")
         return inner
 
 
-def expression(given: Any, names: Mapping[str, Sequence[str]]) -> Callable[[Mapping[str, float]], float]:
+def _apply(function: Callable[..., float], *args: Computed) -> Computed:
+    return lambda point: function(*(arg(point) for arg in args))
+
+
+def expression(given: Any, names: Mapping[str, Sequence[str]]) -> Computed:
     """A function of a point from a typed formula, or from a SymPy expression; `names` gives each symbol's spellings."""
     if type(given) is not str:
         if not str(type(given).__module__).startswith("sympy.") or not _is_short(given):
@@ -419,7 +407,7 @@ def _is_short(given: Any) -> bool:
     return True
 
 
-def _total(compute: Callable, point: Mapping[str, float]) -> float:
+def _total(compute: Computed, point: Mapping[str, float]) -> float:
     """The value, with division by zero and overflow as infinity, and a root of a negative number as nan."""
     try:
         return compute(point)
@@ -494,81 +482,51 @@ def rescaling(names: Sequence[str]) -> dict[str, float]:
     }
 
 
-# --- functions that the reader wrote, run where they can do no harm --------------------------------------------------
+# --- functions that the reader wrote ---------------------------------------------------------------------------------
 
 
-def calls(given: Any, points: Sequence[Mapping[str, float]]) -> list[float]:
-    """The function's values at the points, computed in a child process with limits on time and memory."""
+def calls(given: Any, points: Sequence[Mapping[str, float]], seconds: float = 3.0) -> list[float]:
+    """The function's values at the points, if they come within a time limit; what it prints is not shown."""
     if type(given) not in (types.FunctionType, types.BuiltinFunctionType, types.MethodType):
         from blackboard.formula import BoundFormula, Formula
 
         if type(given) not in (Formula, BoundFormula):
             raise Unreadable("Give a function itself, such as check(step_time), not the value it returned.")
-    return _in_child(given, points) if hasattr(os, "fork") else _results(given, points)
-
-
-def _results(given: Callable, points: Sequence[Mapping[str, float]]) -> list[float]:
     try:
-        return [_number(given(**point)) for point in points]
+        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()), _time_limit(seconds):
+            return [_number(given(**point)) for point in points]
+    except KeyboardInterrupt:
+        raise
     except Unreadable:
         raise Unreadable("The function must return one number.") from None
+    except _OutOfTime:
+        raise Unreadable("The function did not come back: it took too long.") from None
     except TypeError as error:
         raise Unreadable(
             f"Calling it by name failed: {str(error)[:200]}. The arguments are {', '.join(points[0])}."
         ) from None
-    except BaseException as error:
+    except BaseException as error:  # sys.exit too: a reader's function must not end the kernel
         raise Unreadable(f"The function raised {type(error).__name__}.") from None
 
 
-def _in_child(given: Callable, points: Sequence[Mapping[str, float]], seconds: float = 3.0) -> list[float]:
-    """Fork, limit, compute, send doubles back; a child that is still busy after `seconds` is killed."""
-    import select
-    import signal
-    import warnings
+class _OutOfTime(BaseException):
+    """Passes by what catches Exception."""
 
-    reader, writer = os.pipe()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # forking beside a notebook's threads: the child only computes and leaves
-        child = os.fork()
-    if child == 0:
-        _child(given, points, writer)
-    os.close(writer)
+
+@contextmanager
+def _time_limit(seconds: float) -> Iterator[None]:
+    """Stop what runs too long, where an alarm can interrupt it: in the main thread, and not on Windows."""
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(*_):
+        raise _OutOfTime
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
-        said, deadline = b"", seconds
-        while select.select([reader], [], [], deadline)[0] and (more := os.read(reader, 65536)):
-            said += more
-        return _decode(said)
+        yield
     finally:
-        os.close(reader)
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-
-
-def _decode(said: bytes) -> list[float]:
-    if said[:1] == b"v":
-        return [x for (x,) in struct.iter_unpack("d", said[1:])]
-    if said[:1] == b"e":
-        raise Unreadable(said[1:].decode())
-    raise Unreadable("The function did not come back: it took too long or too much memory.")
-
-
-def _child(given: Callable, points: Sequence[Mapping[str, float]], writer: int) -> None:
-    """The child's whole life; it never returns."""
-    try:
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_CPU, (3, 3))
-        with open("/proc/self/statm") as pages:  # where there is no /proc, the time limit has to do
-            data = int(pages.read().split()[5]) * resource.getpagesize() + (1 << 30)
-        resource.setrlimit(resource.RLIMIT_DATA, (data, data))
-    except (ImportError, OSError, ValueError):
-        pass
-    try:
-        null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, 1), os.dup2(null, 2)
-        values = _results(given, points)
-        os.write(writer, b"v" + struct.pack(f"{len(values)}d", *values))
-    except Unreadable as error:
-        os.write(writer, b"e" + str(error).encode())
-    finally:
-        os._exit(0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

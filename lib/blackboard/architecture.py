@@ -9,10 +9,11 @@ token sees those before it and itself. Contexts are numbers or arrays.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
-from blackboard.datafile import UnknownId
+from msgspec import Struct
+
+from blackboard.datafile import Count, UnknownId
 
 # Bytes of one value. The scales of block formats are not counted: MXFP4 takes 4.25 bits, not 4.
 BYTES = {"bf16": 2, "fp8": 1, "int8": 1, "fp4": 0.5}
@@ -46,17 +47,23 @@ def _pairs(tokens, bound):
     return seen * (seen + 1) / 2 + (tokens - seen) * seen
 
 
-@dataclass(frozen=True)
-class Heads:
+class Group(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag=str.lower):
+    """Layers of one kind: `heads`, `latent`, `compressed`, `dense` or `experts`."""
+
+    @property
+    def kind(self) -> str:
+        return str(self.__struct_config__.tag)
+
+
+class Heads(Group, frozen=True):
     """Multi-head (kv_heads = heads), grouped-query or multi-query attention, over everything or a sliding window."""
 
-    layers: int
-    heads: int
-    kv_heads: int
-    head_dim: int
-    window: int | None = None
+    layers: Count
+    heads: Count
+    kv_heads: Count
+    head_dim: Count
+    window: Count | None = None
     shared_kv: bool = False  # one matrix makes key and value; both are cached
-    kind: Literal["heads"] = "heads"
 
     def params(self, d_model: int) -> int:
         return self.layers * d_model * self.head_dim * (2 * self.heads + (1 if self.shared_kv else 2) * self.kv_heads)
@@ -80,25 +87,23 @@ class Heads:
         return 4 * self.layers * self.heads * self.head_dim * _pairs(tokens, self.window)
 
 
-@dataclass(frozen=True)
-class Latent:
+class Latent(Group, frozen=True):
     """Multi-head latent attention (MLA): one latent and one rope key per token and layer, shared by all heads.
 
     With an indexer (DeepSeek sparse attention) a token scores every index key with `index_heads` queries of
     `index_dim`, and attends to the `top_k` latents that score highest. Index keys are in the cache's format.
     """
 
-    layers: int
-    heads: int
-    q_rank: int
-    kv_rank: int
-    nope_dim: int
-    rope_dim: int
-    v_dim: int
-    index_dim: int = 0
-    index_heads: int = 0
-    top_k: int | None = None
-    kind: Literal["latent"] = "latent"
+    layers: Count
+    heads: Count
+    q_rank: Count
+    kv_rank: Count
+    nope_dim: Count
+    rope_dim: Count
+    v_dim: Count
+    index_dim: Count = 0
+    index_heads: Count = 0
+    top_k: Count | None = None
 
     def params(self, d_model: int) -> int:
         """Without the indexer, as the published totals count it."""
@@ -145,20 +150,18 @@ class Latent:
         return 2 * self.layers * (heads + self.index_heads * self.index_dim * _pairs(tokens, None))
 
 
-@dataclass(frozen=True)
-class Compressed:
+class Compressed(Group, frozen=True):
     """Latents (key = value) of a window and, beyond it, one for every `ratio` tokens, perhaps indexed (DeepSeek V4)."""
 
-    layers: int
-    heads: int
-    head_dim: int
-    q_rank: int
-    o_rank: int
-    window: int
-    ratio: int | None = None  # None: the window is all there is
-    index_dim: int = 0
-    top_k: int | None = None
-    kind: Literal["compressed"] = "compressed"
+    layers: Count
+    heads: Count
+    head_dim: Count
+    q_rank: Count
+    o_rank: Count
+    window: Count
+    ratio: Count | None = None  # None: the window is all there is
+    index_dim: Count = 0
+    top_k: Count | None = None
 
     def params(self, d_model: int) -> int:
         """Query and output through low ranks, and one latent; compressor and indexer are not counted."""
@@ -195,14 +198,12 @@ class Compressed:
         return 4 * self.layers * self.heads * self.head_dim * (_pairs(tokens, self.window) + far)
 
 
-@dataclass(frozen=True)
-class Dense:
+class Dense(Group, frozen=True):
     """Ordinary feed-forward blocks: 3 matrices when gated (SwiGLU), 2 when not."""
 
-    layers: int
-    d_ff: int
-    matrices: int = 3
-    kind: Literal["dense"] = "dense"
+    layers: Count
+    d_ff: Count
+    matrices: Count = 3
 
     def params(self, d_model: int) -> int:
         return self.layers * self.matrices * d_model * self.d_ff
@@ -210,17 +211,15 @@ class Dense:
     active_params = params
 
 
-@dataclass(frozen=True)
-class Experts:
+class Experts(Group, frozen=True):
     """Mixtures of experts: a router over `experts`, of which a token visits `active`, beside `shared` ones for all."""
 
-    layers: int
-    experts: int
-    active: int
-    d_ff: int
-    shared: int = 0
-    matrices: int = 3
-    kind: Literal["experts"] = "experts"
+    layers: Count
+    experts: Count
+    active: Count
+    d_ff: Count
+    shared: Count = 0
+    matrices: Count = 3
 
     def _count(self, d_model: int, visited: int) -> int:
         return self.layers * d_model * (self.experts + self.matrices * self.d_ff * (visited + self.shared))

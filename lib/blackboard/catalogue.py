@@ -13,9 +13,10 @@ A value that no primary source confirms carries a caveat: `row.caveat("power_w")
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+
+from msgspec import Struct
 
 from blackboard.architecture import (
     Compressed,
@@ -27,14 +28,13 @@ from blackboard.architecture import (
     bytes_per_param,
     standard_precision,
 )
-from blackboard.datafile import Cell, Date, Figures, Positive, Row, Source, SourceId, UnknownId, find, load, near
+from blackboard.datafile import Cell, Count, Date, Figures, Positive, Row, Source, SourceId, UnknownId, find, load, near
 from blackboard.prices import MemoryTier, PriceCard
 
 # --- chips and systems -----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Rates:
+class Rates(Struct, frozen=True, forbid_unknown_fields=True):
     """Dense FLOP/s of one chip by precision, a multiply-add counted as 2; None: not in the hardware, or no figure."""
 
     bf16: Positive | None
@@ -43,25 +43,22 @@ class Rates:
     int8: Positive | None
 
 
-@dataclass(frozen=True)
-class ScaleUp:
+class ScaleUp(Struct, frozen=True, forbid_unknown_fields=True):
     """The fast domain: how many chips it joins, and bytes/s per chip and per direction."""
 
-    domain_chips: int
+    domain_chips: Count
     bytes_per_s: Positive
     technology: str
 
 
-@dataclass(frozen=True)
-class ScaleOut:
+class ScaleOut(Struct, frozen=True, forbid_unknown_fields=True):
     """The network between domains: bytes/s per chip and per direction; None where none is published."""
 
     bytes_per_s: Positive | None
     technology: str
 
 
-@dataclass(frozen=True)
-class Rent:
+class Rent(Struct, frozen=True, forbid_unknown_fields=True):
     """What one chip cost per hour on a date, and on what terms."""
 
     usd_per_chip_hour: Positive
@@ -118,8 +115,7 @@ class Machine:
         return bound
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Chip(Machine, Row):
+class Chip(Machine, Row, frozen=True, kw_only=True, eq=False):
     """One accelerator package. Dense rates, links per direction, decimal bytes."""
 
     noun: ClassVar[str] = "chip"
@@ -154,7 +150,7 @@ class Chip(Machine, Row):
         """Dense FLOP/s at a precision; UnknownId where the chip has none."""
         rate = getattr(self.flops_dense_per_s, standard_precision(precision))
         if rate is None:
-            has = [f.name for f in fields(Rates) if getattr(self.flops_dense_per_s, f.name)]
+            has = [name for name in Rates.__struct_fields__ if getattr(self.flops_dense_per_s, name)]
             raise UnknownId(f"{self.name} has no {precision} rate; it has: {', '.join(has)}")
         return rate
 
@@ -166,14 +162,13 @@ class Chip(Machine, Row):
         return max(found, key=lambda r: r.date)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class System(Machine, Row):
+class System(Machine, Row, frozen=True, kw_only=True, eq=False):
     """Chips that work as one in a scale-up domain; every rate is the sum over its chips."""
 
     noun: ClassVar[str] = "system"
     name: str
     chip_id: str
-    chips: int
+    chips: Count
     hypothetical: bool = False  # more chips than the real domain joins: a worked example, not a product
 
     def figures(self) -> Figures:
@@ -226,12 +221,11 @@ def _known_chip(id: str, folder: Path) -> Chip:
 # --- models ----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Published:
+class Published(Struct, frozen=True, forbid_unknown_fields=True):
     """What the makers print; `digits` significant digits (None: an exact count), `differs` what else it counts."""
 
     n_total: Positive
-    digits: int | None
+    digits: Count | None
     n_active: Positive | None
     source: SourceId
     differs: str = ""
@@ -244,8 +238,7 @@ class Published:
         return 0.5 * 10.0 ** (math.floor(math.log10(self.n_total)) + 1 - self.digits) / self.n_total
 
 
-@dataclass(frozen=True)
-class Given:
+class Given(Struct, frozen=True, forbid_unknown_fields=True):
     """Counts that are stated, not computed: round numbers, without an architecture behind them."""
 
     n_total: Positive
@@ -261,8 +254,7 @@ class Agreement(NamedTuple):
     why: str
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Model(Row):
+class Model(Row, frozen=True, kw_only=True, eq=False):
     """A language model; its parameters and cache bytes are computed from the architecture.
 
     Counted are embeddings, attention and feed-forward matrices and routers; not norms, biases, positions, indexers,
@@ -272,9 +264,9 @@ class Model(Row):
     noun: ClassVar[str] = "model"
     name: str
     release: Date
-    layers: int
-    d_model: int
-    vocab: int
+    layers: Count
+    d_model: Count
+    vocab: Count
     tied_embeddings: bool
     attention: tuple[Heads | Latent | Compressed, ...]
     ffn: tuple[Dense | Experts, ...]
@@ -384,8 +376,7 @@ def _tokens(context) -> None:
 # --- measurements ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Measurement(Row):
+class Measurement(Row, frozen=True, kw_only=True, eq=False):
     """A published table of measurements; the unit stands in a column's name."""
 
     noun: ClassVar[str] = "measurement"
@@ -398,6 +389,10 @@ class Measurement(Row):
         super().__post_init__()
         if uneven := [n for n, row in enumerate(self.rows, 1) if len(row) != len(self.columns)]:
             raise ValueError(f"rows: number {uneven[0]} has not {len(self.columns)} cells")
+        if empty := [
+            cell for row in self.rows for cell in row if not isinstance(cell, (str, int, float)) or cell != cell
+        ]:
+            raise ValueError(f"rows: expected text or a number, not {empty[0]!r}")
 
     def figures(self) -> Figures:
         found: Figures = {"title": self.title, "size": f"{len(self.rows)} rows of {len(self.columns)} columns"}
@@ -441,7 +436,7 @@ def price(id: str, on: str | None = None) -> PriceCard:
     """A card by id, "claude-opus-4.6@2026-03-13", or by a model's id and a day it was valid on, "2026-04-29"."""
     if on is None:
         return find(PriceCard, id)
-    cards = [card for card in prices() if card.id.split("@")[0] == id]
+    cards = [card for card in prices() if card.offer == id]
     if not cards:
         raise UnknownId(f"no price of {id!r}; near: {', '.join(near(id, load(PriceCard)))}; prices() lists all")
     if not (valid := [card for card in cards if card.valid_on(on)]):

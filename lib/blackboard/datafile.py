@@ -1,44 +1,39 @@
 """Rows of data, each with its sources, and their strict reading from YAML.
 
-A row becomes a dataclass, or an error names the file, the row and the field. The types of the dataclass are the schema.
-Keys must be exactly its fields (those with a default may be left out), numbers finite and not negative, dates ISO
-strings, source ids listed in sources.yaml, ids unique.
+A row becomes a `msgspec.Struct`, or an error names the file, the row and the field. The types of the struct are the
+schema: keys must be exactly its fields (those with a default may be left out), quantities not negative, dates ISO
+strings in quotes, source ids listed in sources.yaml, ids unique.
 """
 
 from __future__ import annotations
 
 import difflib
-import math
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from html import escape
 from pathlib import Path
-from types import MappingProxyType, NoneType, UnionType
-from typing import (
-    Annotated,
-    Any,
-    ClassVar,
-    Literal,
-    NamedTuple,
-    Protocol,
-    TypeVar,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct
 
 DATA = Path(__file__).parent / "data"
 
-Positive = Annotated[float, "positive"]
-Date = Annotated[str, "date"]  # as exact as known: 2026, 2026-04, 2026-04-29, 2026-Q1
-SourceId = Annotated[str, "source"]
-Cell = Annotated[Any, "cell"]  # text or number
+Positive = Annotated[float, Meta(gt=0)]
+Amount = Annotated[float, Meta(ge=0)]
+Count = Annotated[int, Meta(ge=0)]
+# as exact as known: 2026, 2026-Q1, 2026-04, 2026-04-29
+Date = Annotated[str, Meta(pattern=r"^\d{4}(-Q[1-4]|-(0[1-9]|1[0-2])(-([0-2]\d|3[01]))?)?$")]
+Cell = Any  # text or a number
 
 R = TypeVar("R", bound="Shown")
 Id = TypeVar("Id", bound="Identified")
+
+
+class SourceId(str):
+    """The id of a source, which sources.yaml must have."""
 
 
 class UnknownId(KeyError):
@@ -51,21 +46,9 @@ class UnknownId(KeyError):
 class DataError(ValueError):
     """A data file that does not hold what its rows promise."""
 
-
-class At(NamedTuple):
-    """The place in a data file, for messages."""
-
-    file: str
-    row: str = ""
-    field: str = ""
-    sources: Collection[str] | None = None  # the known source ids; None: not checked
-
-    def __truediv__(self, key: object) -> At:
-        return self._replace(field=f"{self.field}.{key}" if self.field else str(key))
-
-    def error(self, message: str) -> DataError:
-        parts = [self.file, self.row and f"row {self.row!r}", self.field and f"field {self.field}", message]
-        return DataError(": ".join(part for part in parts if part))
+    @classmethod
+    def at(cls, path: Path, row: object, message: object) -> DataError:
+        return cls(f"{path.name}: row {row!r}: {message}")
 
 
 def near(name: object, known: Iterable[str], count: int = 4) -> list[str]:
@@ -79,7 +62,7 @@ Figures = dict[str, str | tuple[float, str]]
 
 
 class Identified(Protocol):
-    """What a file can be read into: a dataclass with an id."""
+    """What a file can be read into: a struct with an id."""
 
     @property
     def id(self) -> str: ...
@@ -114,8 +97,7 @@ class Shown:
         return f"<table><caption>{self.noun} <code>{escape(self.id)}</code></caption><tbody>{rows}</tbody></table>"
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Source(Shown):
+class Source(Shown, Struct, frozen=True, kw_only=True, eq=False, forbid_unknown_fields=True):
     """Where a value comes from; `dated` says whether the date is that of publication or that of reading."""
 
     noun: ClassVar[str] = "source"
@@ -139,22 +121,20 @@ class Source(Shown):
         return self.where
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Row(Shown):
+class Row(Shown, Struct, frozen=True, kw_only=True, eq=False, forbid_unknown_fields=True):
     """What every row has. Rows are compared by identity: each is loaded once."""
 
     id: str
     confirmed: bool
-    unconfirmed: dict[str, str] = field(default_factory=dict)  # field, or field.part, to the reason
+    unconfirmed: Mapping[str, str] = {}  # field, or field.part, to the reason
     note: str = ""
     sources: tuple[SourceId, ...]
 
     def __post_init__(self) -> None:
-        names = {f.name for f in fields(self)}
         for key in self.unconfirmed:
-            if key.split(".")[0] not in names:
+            if key.split(".")[0] not in self.__struct_fields__:
                 raise ValueError(f"unconfirmed: {key!r} is no field of a {type(self).__name__}")
-        object.__setattr__(self, "unconfirmed", MappingProxyType(dict(self.unconfirmed)))
+        msgspec.structs.force_setattr(self, "unconfirmed", MappingProxyType(dict(self.unconfirmed)))
 
     def caveat(self, name: str) -> str | None:
         """Why the value of a field (or of a part, `scale_up.bytes_per_s`) is uncertain; None if it is confirmed."""
@@ -185,7 +165,7 @@ def load(kind: type[R], folder: Path = DATA) -> Mapping[str, R]:
         try:
             getattr(row, "check", lambda _: None)(folder)
         except ValueError as error:
-            raise At(path.name, row.id).error(str(error)) from error
+            raise DataError.at(path, row.id, error) from error
     return MappingProxyType(rows)
 
 
@@ -203,16 +183,25 @@ def find(kind: type[R], id: str) -> R:
 
 
 def read(path: Path, kind: type[Id], sources: Collection[str] | None = None) -> dict[str, Id]:
-    """The rows of a file, by id, as dataclasses of a kind."""
-    at, rows = At(path.name, sources=sources), {}
+    """The rows of a file, by id, as structs of a kind; source ids are checked where those known are given."""
+    rows: dict[str, Id] = {}
     for number, value in enumerate(_parse(path), 1):
-        id = value.get("id") if isinstance(value, dict) else None
-        here = at._replace(row=str(id or f"number {number}"))
-        if id in rows:
-            raise here.error("this id is used twice")
-        row = _record(kind, value, here)
+        name = value.get("id") if isinstance(value, dict) else None
+        try:
+            row = msgspec.convert(value, kind, dec_hook=lambda _, id: _known_source(id, sources))
+        except msgspec.ValidationError as error:
+            message = f"{error}; see the fields of {kind.__module__}.{kind.__name__}"
+            raise DataError.at(path, name or f"number {number}", message) from error
+        if row.id in rows:
+            raise DataError.at(path, row.id, "this id is used twice")
         rows[row.id] = row
     return rows
+
+
+def _known_source(id: str, sources: Collection[str] | None) -> SourceId:
+    if sources is not None and id not in sources:
+        raise ValueError(f"source {id!r} is not in sources.yaml; near: {', '.join(near(id, sources)) or 'none'}")
+    return SourceId(id)
 
 
 def _parse(path: Path) -> list:
@@ -227,106 +216,3 @@ def _parse(path: Path) -> list:
     if not isinstance(parsed, list):
         raise DataError(f"{path.name}: expected a list of rows")
     return parsed
-
-
-@cache
-def _schema(kind: Any) -> tuple[dict[str, Any], frozenset[str]]:
-    """Field types of a dataclass, and which fields must be there."""
-    hints = get_type_hints(kind, include_extras=True)
-    required = (f.name for f in fields(kind) if f.default is MISSING and f.default_factory is MISSING)
-    return {f.name: hints[f.name] for f in fields(kind)}, frozenset(required)
-
-
-def _record(kind: Any, value: Any, at: At) -> Any:
-    """A mapping as a dataclass, with exactly its keys."""
-    types, required = _schema(kind)  # type: ignore[arg-type]  # a class is hashable
-    if not isinstance(value, dict):
-        raise at.error(f"expected a mapping of {', '.join(types)}, not {value!r}")
-    for key in value:
-        if key not in types:
-            raise (at / key).error(f"unknown key; near: {', '.join(near(key, types)) or ', '.join(types)}")
-    for key in types:
-        if key in required and key not in value:
-            raise (at / key).error("missing")
-    made = {key: _make(types[key], item, at / key) for key, item in value.items()}
-    try:
-        return kind(**made)
-    except ValueError as error:  # the row's own checks, over several fields
-        raise at.error(str(error)) from error
-
-
-def _make(kind: Any, value: Any, at: At) -> Any:
-    """A parsed value as the type of its field."""
-    origin, args = get_origin(kind), get_args(kind)
-    if origin is Annotated:
-        return _CHECKS[args[1]](_make(args[0], value, at), at)
-    if origin in (Union, UnionType):
-        return _one_of(args, value, at)
-    if origin is tuple:
-        if not isinstance(value, list):
-            raise at.error(f"expected a list, not {value!r}")
-        return tuple(_make(args[0], item, at / number) for number, item in enumerate(value, 1))
-    if origin is dict:
-        if not isinstance(value, dict):
-            raise at.error(f"expected a mapping, not {value!r}")
-        return {_make(args[0], key, at): _make(args[1], item, at / key) for key, item in value.items()}
-    if origin is Literal:
-        if value not in args:
-            raise at.error(f"expected one of {', '.join(args)}, not {value!r}")
-        return value
-    return _record(kind, value, at) if is_dataclass(kind) else _scalar(kind, value, at)
-
-
-def _one_of(kinds: tuple, value: Any, at: At) -> Any:
-    """None where that is allowed; of several dataclasses the one that the key `kind` names."""
-    if value is None and NoneType in kinds:
-        return None
-    kinds = tuple(k for k in kinds if k is not NoneType)
-    if len(kinds) == 1:
-        return _make(kinds[0], value, at)
-    named = {k.kind: k for k in kinds}
-    name = value.get("kind") if isinstance(value, dict) else None
-    if name not in named:
-        raise (at / "kind").error(f"expected one of {', '.join(named)}, not {name!r}")
-    return _record(named[name], value, at)
-
-
-def _scalar(kind: Any, value: Any, at: At) -> Any:
-    if kind is Any:
-        return value
-    accepted = {float: (int, float)}.get(kind, kind)
-    if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
-        raise at.error(f"expected {_NAMES.get(kind, kind)}, not {value!r}")
-    if kind in (int, float) and not 0 <= value < math.inf:
-        raise at.error(f"expected a finite number, not negative; got {value!r}")
-    return float(value) if kind is float else value
-
-
-_NAMES = {str: "text (dates in quotes)", int: "a whole number", float: "a number", bool: "true or false"}
-
-
-def _positive(value: float, at: At) -> float:
-    if not value > 0:
-        raise at.error(f"expected more than 0, not {value!r}")
-    return value
-
-
-def _date(value: str, at: At) -> str:
-    if not re.fullmatch(r"\d{4}(-(0[1-9]|1[0-2])(-([0-2]\d|3[01]))?|-Q[1-4])?", value):
-        raise at.error(f"expected a date such as 2026-04-29, 2026-04, 2026-Q2 or 2026, not {value!r}")
-    return value
-
-
-def _source(value: str, at: At) -> str:
-    if at.sources is not None and value not in at.sources:
-        raise at.error(f"source {value!r} is not in sources.yaml; near: {', '.join(near(value, at.sources)) or 'none'}")
-    return value
-
-
-def _cell(value: Any, at: At) -> Any:
-    if not isinstance(value, (str, int, float)) or value != value:
-        raise at.error(f"expected text or a number, not {value!r}")
-    return value
-
-
-_CHECKS: dict[str, Callable[[Any, At], Any]] = {"positive": _positive, "date": _date, "source": _source, "cell": _cell}

@@ -1,7 +1,7 @@
 """Explorables: Vega-Lite charts whose curves are formulas, printed for the browser and moved by native inputs.
 
 The browser evaluates the formulas itself; no data and nothing from outside is loaded. Signals bear the notation's
-names, so that `formula.vega()` finds its symbols among them. Altair and vl-convert are not imported before a chart is
+names, so that `formula.vega()` finds its symbols among them. vl-convert is not imported before a chart is
 drawn.
 """
 
@@ -19,7 +19,7 @@ from typing import Any
 from blackboard import style, units
 from blackboard.text import markup, on_page
 
-VEGALITE = "5.20"  # the version that Altair 5.5 writes
+VEGALITE = "5.20"  # the grammar that the specs are written in
 MIME = "application/vnd.vegalite.v5+json"
 STILL_WIDTH = 620
 _FRAME: dict[str, Any] = {
@@ -48,14 +48,12 @@ _FRAME: dict[str, Any] = {
 
 
 class Explorable:
-    """A chart with sliders: a Vega-Lite spec or an Altair chart. `alt` says what it shows, its range and its point."""
+    """A chart with sliders, by its Vega-Lite spec. `alt` says what it shows, its range and its point."""
 
-    def __init__(self, chart: Any, title: str, alt: str, caption: str):
+    def __init__(self, chart: Mapping[str, Any], title: str, alt: str, caption: str):
         if not (title.strip() and alt.strip()):
             raise ValueError("an explorable needs a title and an alt text")
-        spec = dict(chart if isinstance(chart, Mapping) else chart.to_dict())
-        spec.pop("$schema", None)  # an address that nobody needs
-        self.spec = {**_FRAME, **spec, "description": alt, "config": {**_FRAME["config"], **spec.get("config", {})}}
+        self.spec = {**_FRAME, **chart, "description": alt, "config": {**_FRAME["config"], **chart.get("config", {})}}
         if "layer" in self.spec:
             self.spec["layer"] = [_inked(layer) for layer in self.spec["layer"]]
         self.title, self.alt, self.caption = title, alt, caption

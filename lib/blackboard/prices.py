@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
-from blackboard.datafile import Date, Figures, Positive, Row, SourceId
+from msgspec import Struct
+
+from blackboard.datafile import Amount, Count, Date, Figures, Positive, Row, SourceId
 
 
-@dataclass(frozen=True)
-class TokenPrices:
+class TokenPrices(Struct, frozen=True, forbid_unknown_fields=True):
     """USD per million tokens; None where not offered, or where a cache write costs what input costs."""
 
-    input: float
-    output: float
-    cached_read: float | None
-    cache_write_5min: float | None
-    cache_write_1h: float | None
+    input: Amount
+    output: Amount
+    cached_read: Amount | None
+    cache_write_5min: Amount | None
+    cache_write_1h: Amount | None
 
 
-@dataclass(frozen=True)
-class Above:
+class Above(Struct, frozen=True, forbid_unknown_fields=True):
     """Beyond so many input tokens the whole request is dearer; cache prices rise with the input's."""
 
-    tokens: int
+    tokens: Count
     input_multiplier: Positive
     output_multiplier: Positive
 
 
-@dataclass(frozen=True)
-class Fast:
+class Fast(Struct, frozen=True, forbid_unknown_fields=True):
     """The same weights, faster: price over standard, and at most so many times the output rate."""
 
     price_multiplier: Positive
@@ -37,8 +35,10 @@ class Fast:
     until: Date | None = None
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class PriceCard(Row):
+SPELLED = {"gpt": "GPT", "deepseek": "DeepSeek"}
+
+
+class PriceCard(Row, frozen=True, kw_only=True, eq=False):
     """What a provider asked for a model's tokens over a time; `valid_to` None: still on the card when last seen."""
 
     noun: ClassVar[str] = "price"
@@ -62,6 +62,18 @@ class PriceCard(Row):
         prices: Figures = {name: (usd, "USD/Mtok") for name, usd in found.items() if usd is not None}
         return prices | {"tier": self.tier, "from": self.valid_from + until}
 
+    @property
+    def offer(self) -> str:
+        """The card's id without its date: the model, and who else than its maker serves it."""
+        return self.id.split("@")[0]
+
+    @property
+    def model_name(self) -> str:
+        """The model as one says it: Gemini 3.1 Pro, GPT-5.5."""
+        words = self.model.removesuffix("-preview").split("-")
+        name = " ".join(SPELLED.get(word, word[:1].upper() + word[1:]) for word in words)
+        return name.replace("GPT ", "GPT-").replace("DeepSeek ", "DeepSeek-")
+
     def rates(self, context_tokens: float = 0) -> TokenPrices:
         """USD per million tokens of a request with so much input."""
         p, step = self.usd_per_Mtok, self.above
@@ -81,8 +93,7 @@ class PriceCard(Row):
         return self.valid_from <= date and (self.valid_to is None or date < self.valid_to)
 
 
-@dataclass(frozen=True)
-class BytePrice:
+class BytePrice(Struct, frozen=True, forbid_unknown_fields=True):
     """What a gigabyte (1e9 byte) of a memory cost on a date."""
 
     usd_per_GB: Positive
@@ -91,8 +102,7 @@ class BytePrice:
     confirmed: bool
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class MemoryTier(Row):
+class MemoryTier(Row, frozen=True, kw_only=True, eq=False):
     """One device that can hold a KV cache."""
 
     noun: ClassVar[str] = "tier"

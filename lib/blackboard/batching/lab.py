@@ -21,12 +21,14 @@ import re
 import statistics
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache
 from pathlib import Path
 
+import msgspec
 import numpy as np
+from msgspec import Struct
 
 from blackboard import datafile, units
 from blackboard.batching import equations
@@ -55,8 +57,7 @@ class Plan:
         return self.matrices * self.matrix_bytes(bytes_per_value) + (3 * self.square**2 + largest) * bytes_per_value
 
 
-@dataclass(frozen=True)
-class Timing:
+class Timing(Struct, frozen=True, forbid_unknown_fields=True):
     """One point of the sweep: the time of a product with `batch` rows, median and shortest of the repeats."""
 
     batch: int
@@ -65,8 +66,7 @@ class Timing:
     repeats: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class Measured:
+class Measured(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the lab measured on one machine. `flops` in FLOP/s (a multiply-add is 2), `bandwidth` in bytes/s."""
 
     id: str
@@ -149,7 +149,7 @@ class Measured:
         """Write this measurement to a YAML file, which `load` reads."""
         import yaml
 
-        row = asdict(self) | {"rows": [asdict(timing) for timing in self.rows]}
+        row = msgspec.to_builtins(self)
         Path(path).write_text(yaml.safe_dump([row], sort_keys=False, allow_unicode=True, width=120), encoding="utf-8")
 
 

@@ -71,11 +71,6 @@ def workload() -> dict[str, str]:
     }
 
 
-def named(card) -> str:
-    """A price card's model as one says it: claude-opus-4.6 is Claude Opus 4.6."""
-    return card.model.replace("-", " ").title()
-
-
 def fast_mode() -> dict[str, str]:
     """Fast mode at the lecture's date and later, inverted to a batch."""
     day, night = price("deepseek-r1", on="2025-02-26"), price("deepseek-r1-night@2025-02-26")
@@ -88,9 +83,9 @@ def fast_mode() -> dict[str, str]:
         "fast_speed": significant(then.fast.speed_multiplier, 2),
         "fast_ratio": significant(ratio(then), 2),
         "fast_card_price": significant(then.fast.price_multiplier, 1),
-        "fast_card": named(then),
+        "fast_card": then.model_name,
         "fast_card_date": then.valid_from,
-        "fast_now": named(later),
+        "fast_now": later.model_name,
         "fast_now_date": later.valid_from,
         "night_price": f"{night.usd_per_Mtok.output / day.usd_per_Mtok.output:.0%}",
         "night_date": night.valid_from[:4],

@@ -440,12 +440,11 @@ def _kernel(group: list[Op], uses: dict[int, list[int]]) -> Kernel:
 
 
 class Counted(NamedTuple):
-    """A step's kernels, bytes and FLOPs of one chip; of them those of kernels that work on vectors only."""
+    """A step's kernels, bytes and FLOPs of one chip; of them the bytes of kernels that work on vectors only."""
 
     kernels: int
     moved: float
     flop: float
-    vector_kernels: int
     vector_moved: float
 
 
@@ -454,7 +453,7 @@ def counted(kernels: Iterable[Kernel]) -> Counted:
     rows = tuple(kernels)
     small = [row for row in rows if row.kind in FUSABLE]
     total = lambda name, of: sum(getattr(row, name) for row in of)
-    return Counted(len(rows), total("moved", rows), total("flop", rows), len(small), total("moved", small))
+    return Counted(len(rows), total("moved", rows), total("flop", rows), total("moved", small))
 
 
 def times(kernels: Iterable[Kernel], flops: float, bandwidth: float, least: float = 0.0) -> list[float]:

@@ -351,11 +351,6 @@ def gpipe(devices: int, micro_batches: int) -> Schedule:
     return Schedule(rows)
 
 
-def naive_training(devices: int) -> Schedule:
-    """The whole batch forward through all devices, then backward: GPipe with one micro-batch."""
-    return gpipe(devices, 1)
-
-
 def one_f_one_b(devices: int, micro_batches: int) -> Schedule:
     """PipeDream-Flush: P - i forwards on device i, then one backward, one forward in turn (arXiv 2104.04473, 2.2.1)."""
     positive(devices=devices, micro_batches=micro_batches)

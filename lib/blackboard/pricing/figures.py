@@ -97,7 +97,7 @@ def context_cost() -> Drawing:
     point(axes, (covers, ratio), f"{ratio:g}× covers up to\n{covers:,.0f}", (0.3, 0.8))
     name_ends(axes, [(1, "multiply", "compute"), (memory[-1], "read", "kv"), (ratio, "price", "third")])
     beside(axes, "endless batch:\nonly KV is read", (70_000, 0.35), (8, -2), "kv", va="top")
-    axes.set_title(f"Price step: {_name(card)}, output, {card.valid_from}", loc="left")
+    axes.set_title(f"Price step: {card.model_name}, output, {card.valid_from}", loc="left")
     return done(fig, _context_say(card, known, covers))
 
 
@@ -117,20 +117,11 @@ def _context_say(card: PriceCard, known: dict[str, float], covers: float) -> str
         " endless batch. Multiplying is level at 1. Reading rises from 0 in proportion to the context; the dearer of"
         f" the two bends at {above.tokens:,} tokens, which takes {pretty(known['kv_bytes_per_token'], 'byte', 2)} of KV"
         f" per token with {ACTIVE / 1e9:g} billion active parameters on {plain(catalogue.system(RUNNING.system).name)}."
-        f" A dashed price with the output step of {_name(card)} ({card.valid_from}; {above.output_multiplier:g}× above"
-        f" {above.tokens:,} tokens, input {above.input_multiplier:g}×) covers the cost up to {covers:,.0f} tokens;"
-        f" beyond it does not. In a batch {FULL} times the critical one, weights would lift the line of reading by"
-        f" 1/{FULL} everywhere."
+        f" A dashed price with the output step of {card.model_name} ({card.valid_from}; {above.output_multiplier:g}×"
+        f" above {above.tokens:,} tokens, input {above.input_multiplier:g}×) covers the cost up to {covers:,.0f}"
+        f" tokens; beyond it does not. In a batch {FULL} times the critical one, weights would lift the line of reading"
+        f" by 1/{FULL} everywhere."
     )
-
-
-MAKERS = {"claude": "Claude", "gemini": "Gemini", "gpt": "GPT", "opus": "Opus", "sonnet": "Sonnet", "pro": "Pro"}
-
-
-def _name(card: PriceCard) -> str:
-    """A card's model as people write it: Gemini 3.1 Pro, GPT-5.5."""
-    words = [MAKERS.get(word, word) for word in card.model.removesuffix("-preview").split("-")]
-    return " ".join(words).replace("GPT ", "GPT-")
 
 
 PATHS = (  # two cards of each provider, the earlier first
@@ -171,10 +162,10 @@ def _path(axes, ids: tuple[str, str], colour: str) -> str:
             if card is cards[1] or not card.valid_to
             else f", {card.valid_from} to {card.valid_to}"
         )
-        _listed(axes, [(f"{'– –' if tint == 'muted' else '—'} {_name(card)}{until}", tint)], place, 0)
+        _listed(axes, [(f"{'– –' if tint == 'muted' else '—'} {card.model_name}{until}", tint)], place, 0)
     axes.set(ylim=(0, 2.1 * top), yticks=[0, top / 2, top])
     axes.yaxis.set_major_formatter("{x:g}")
-    return "; then ".join(f"{_name(card)} ({card.valid_from}) {_stepped(card)}" for card in cards)
+    return "; then ".join(f"{card.model_name} ({card.valid_from}) {_stepped(card)}" for card in cards)
 
 
 def _input(card: PriceCard, context: float) -> float:
@@ -253,7 +244,7 @@ def _sizes_say(nets: list[catalogue.Model], low: float, high: float) -> str:
     card = catalogue.price(numbers.STEPPED)
     return (
         f"Bytes of KV per token of {len(nets)} models with caches in BF16, on a log scale from 40 bytes: from"
-        f" {size(most)} down to {size(least)}. A band marks what the step of {_name(card)}'s card at"
+        f" {size(most)} down to {size(least)}. A band marks what the step of {card.model_name}'s card at"
         f" {card.above.tokens:,} tokens ({card.valid_from}) implies for {ACTIVE / 1e9:g} billion active parameters:"
         f" {pretty(low, 'byte', 2)} with FP4 to {pretty(high, 'byte', 2)} with BF16 weights; diamonds mark what it"
         f" would imply, in FP8, for each model's own active parameters. Their caches are {times[near]:,.0f} times"

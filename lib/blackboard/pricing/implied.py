@@ -103,7 +103,7 @@ def machine(card: PriceCard) -> tuple[System, float]:
 
 def architecture(card: PriceCard) -> Model | None:
     """The catalogue's model that a card sells, if its architecture is public."""
-    name = card.id.split("@")[0].split("/")[-1]
+    name = card.offer.split("/")[-1]
     known = {row.id for row in models()}
     return model(SAME.get(name, name)) if SAME.get(name, name) in known else None
 
@@ -272,7 +272,7 @@ def one_model(id: str = "deepseek-v3") -> Page:
     )
     rows = [
         [
-            html.escape(one.card.id.split("@")[0]),
+            html.escape(one.card.offer),
             one.card.valid_from,
             significant(one.out_in, 2),
             one.context.said() if one.context else "none",
@@ -294,7 +294,7 @@ def every_card() -> Page:
         p, rents = found.card.usd_per_Mtok, found.byte_rents
         rows.append(
             [
-                html.escape(found.card.id.split("@")[0]),
+                html.escape(found.card.offer),
                 found.card.valid_from,
                 f"{p.input:g} / {p.output:g}",
                 significant(found.out_in, 2),

@@ -7,9 +7,10 @@ for a mistake that only changes a constant does not show in an error: it shows i
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import cache
 from typing import NamedTuple
+
+from msgspec.structs import asdict, replace
 
 from blackboard.architecture import Experts, Heads
 from blackboard.catalogue import Chip, Model, Rates
@@ -32,8 +33,7 @@ def _model(change: Callable[[Model], Model]) -> Swap:
     return lambda model, chip: (change(model), chip)
 
 
-@dataclass(frozen=True)
-class Miscounted(Heads):
+class Miscounted(Heads, frozen=True, tag="heads"):
     """Attention whose cache is counted as so many times what it is."""
 
     times: float = 1.0
@@ -44,7 +44,7 @@ class Miscounted(Heads):
 
 def cached(times: float) -> Swap:
     """All of the cache so many times: half without its values, twice if it is taken to be read and written."""
-    bent = lambda group: Miscounted(**vars(group), times=times) if isinstance(group, Heads) else group
+    bent = lambda group: Miscounted(**asdict(group), times=times) if isinstance(group, Heads) else group
     return _model(lambda model: replace(model, attention=tuple(map(bent, model.attention))))
 
 
@@ -63,7 +63,9 @@ def use_all(model: Model) -> Model:
 def sparse_peak(chip: Chip) -> Chip:
     """The datasheet's rates with half of the weights zero."""
     rates = chip.flops_dense_per_s
-    return replace(chip, flops_dense_per_s=Rates(**{name: value and 2 * value for name, value in vars(rates).items()}))
+    return replace(
+        chip, flops_dense_per_s=Rates(**{name: value and 2 * value for name, value in asdict(rates).items()})
+    )
 
 
 def binary(chip: Chip) -> Chip:

@@ -381,7 +381,7 @@ def shown() -> tuple[PriceCard, ...]:
 
 def name(card: PriceCard) -> str:
     """A card's id without its date, and without "preview"."""
-    return card.id.split("@")[0].removesuffix("-preview")
+    return card.offer.removesuffix("-preview")
 
 
 def ranked(load: Workload, cards: Iterable[PriceCard]) -> list[Bill]:

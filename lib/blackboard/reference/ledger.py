@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
+from msgspec import Struct
+
 from blackboard.catalogue import source
 from blackboard.datafile import UnknownId, load, near
 from blackboard.units import factor, pretty, significant
@@ -422,8 +424,7 @@ def seconds(time: str) -> int:
     return at
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Speaker:
+class Speaker(Struct, frozen=True, kw_only=True, eq=False, forbid_unknown_fields=True):
     """A row of statements.yaml: who states things, and what, by place."""
 
     noun: ClassVar[str] = "statement"
