@@ -47,7 +47,7 @@ class Renderer(myst_nb.SphinxNbRenderer):
         metadata = token.meta["metadata"]
         if self.document["source"].endswith(".md"):  # a notebook of exercises shows what its reader works with
             metadata.setdefault("tags", choose_tags(token.content))
-        for output in self._get_nb_code_cell_outputs(token)[1]:
+        for output in self.nb_client.code_cell_outputs(token.meta["index"])[1]:
             metadata |= myst_nb.nb_node_to_dict(output.get("metadata", {}))
         if "remove-cell" not in metadata.get("tags", []):
             super().render_nb_cell_code(token)
