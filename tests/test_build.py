@@ -182,6 +182,14 @@ def test_a_change_of_the_lock_runs_the_notebooks_again(good):
     assert re.search(r"tiny\s+cell 2/2 ", built(good))
 
 
+def test_a_line_printed_in_pieces_is_one_line(good):
+    """A kernel sends what is printed when it likes; the page must not depend on it."""
+    pieces = "print('one', end='', flush=True)\nprint(' line', flush=True)\n"
+    (good / "book" / "tiny.md").write_text(LESSON.replace("tiny.NUMBER\n```\n", f"{pieces}```\n"))
+    built(good)
+    assert "one line\n" in lesson(good)
+
+
 def test_a_failing_cell_is_named_and_the_last_good_site_stays(good):
     """The message has lesson, cell, source and error; nothing half-built is left behind."""
     before = lesson(good)
