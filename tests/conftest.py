@@ -196,7 +196,7 @@ INSTALLS = {"test_readme.py": "clean", "test_launching.py": "project", "test_glo
 PIECES = {
     "test_site.py": r"\[(?:[^\]]*-)?((?:book|exercises)/[\w/]+|search)\b",
     "test_lesson_page.py": r"\[([a-z]+)",
-    "test_notebooks.py": r"\[([\w/]+)\.ipynb\]",
+    "test_notebooks.py": r"\[([\w/]+)(?:\.ipynb)?\]",
 }
 # These go with the tests of a lesson's own files: one process draws its figures and runs its simulations once for all.
 OVER_LESSONS = ("test_figures.py", "test_prose.py", "test_practice.py", "test_explorable.py")

@@ -25,8 +25,7 @@ def drawings(lesson):
     """(figures module, name, arguments) of each drawing of a lesson."""
     figures = room(lesson, "figures")
     return [
-        (figures, name, args)
-        for name, args in [*((name, ()) for name in functions(figures) if name != "alt"), *MORE.get(lesson, ())]
+        (figures, name, args) for name, args in [*((name, ()) for name in functions(figures)), *MORE.get(lesson, ())]
     ]
 
 

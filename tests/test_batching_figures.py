@@ -1,6 +1,7 @@
 """What the batching lesson's figures say: floors, kinks and prices by hand, measurements, and experts by routing."""
 
 import pytest
+from pictures import picture
 
 from blackboard import catalogue
 from blackboard.batching import equations as eq
@@ -32,19 +33,19 @@ def test_board_figures_say_floor_and_kink(case):
     """Floor, kink and prices of B1 and B2 by hand; the kink is at the same batch in both."""
     flops, bandwidth, stored, active, kv = rack(case)
     floor, kink = stored / bandwidth, stored / bandwidth / (2 * active / flops - kv / bandwidth)
-    assert f"floor of {floor * 1e3:.3g} ms" in figures.alt("latency", case)
-    assert f"at a batch of {kink:,.0f}." in figures.alt("latency", case)
-    assert f"at a batch of {kink:,.0f}." in figures.alt("cost", case)
+    assert f"floor of {floor * 1e3:.3g} ms" in picture(figures, "latency", (case,)).alt
+    assert f"at a batch of {kink:,.0f}." in picture(figures, "latency", (case,)).alt
+    assert f"at a batch of {kink:,.0f}." in picture(figures, "cost", (case,)).alt
     rent = LECTURE_RENT / 3600 * catalogue.system(case.system).chips * 1e6
-    assert f"from ${rent * (stored + kv) / bandwidth:.3g} at a batch of one" in figures.alt("cost", case)
-    assert f"the floor of ${rent * 2 * active / flops:.3g};" in figures.alt("cost", case)
+    assert f"from ${rent * (stored + kv) / bandwidth:.3g} at a batch of one" in picture(figures, "cost", (case,)).alt
+    assert f"the floor of ${rent * 2 * active / flops:.3g};" in picture(figures, "cost", (case,)).alt
 
 
 def test_worked_case_is_the_lectures():
     """Figure B1 shows the oracles of the worked rack: 0.684 ms, and a kink at twice 5,321 as L is about half of L*."""
     assert eq.latency_floor(WORKED) == pytest.approx(0.6836e-3, rel=1e-4)
     assert eq.critical_batch(WORKED) == pytest.approx(5321, abs=0.5)
-    assert "0.684 ms" in figures.alt("latency", WORKED)
+    assert "0.684 ms" in picture(figures, "latency", (WORKED,)).alt
 
 
 @pytest.mark.parametrize("case", [WORKED, RUNNING])
@@ -65,26 +66,26 @@ def test_crossing_by_search(case):
 
 
 def test_beyond_the_balanced_context_there_is_no_kink():
-    assert "no batch is ever compute-bound" in figures.alt("latency", LONG)
-    assert f"the balanced {eq.balanced_context(LONG):,.0f} tokens" in figures.alt("latency", LONG)
+    assert "no batch is ever compute-bound" in picture(figures, "latency", (LONG,)).alt
+    assert f"the balanced {eq.balanced_context(LONG):,.0f} tokens" in picture(figures, "latency", (LONG,)).alt
 
 
 def test_trains_say_their_times():
-    assert "waits 20 ms and rides 20 ms, 40 ms in all" in figures.alt("trains")
-    assert "the mean is 30 ms" in figures.alt("trains")
-    assert "30 ms in all" in figures.alt("trains", 0.015)
+    assert "waits 20 ms and rides 20 ms, 40 ms in all" in picture(figures, "trains").alt
+    assert "the mean is 30 ms" in picture(figures, "trains").alt
+    assert "30 ms in all" in picture(figures, "trains", (0.015,)).alt
 
 
 def test_mfu_is_half_at_twice_the_balanced_context():
     model, (flops, bandwidth, _, active, _) = catalogue.model(RUNNING.model), rack(RUNNING)
     for kv in (2000, model.kv_bytes_per_token("fp8"), model.kv_bytes_per_token("bf16")):
         balanced = 2 * active / flops * bandwidth / kv
-        assert f"context of {balanced:,.0f} tokens, 50 % at {2 * balanced:,.0f}" in figures.alt("mfu_context")
+        assert f"context of {balanced:,.0f} tokens, 50 % at {2 * balanced:,.0f}" in picture(figures, "mfu_context").alt
 
 
 def test_drain_shows_every_confirmed_chip():
     times = [1e3 * chip.hbm_bytes / chip.hbm_bytes_per_s for chip in catalogue.chips() if chip.confirmed]
-    said = figures.alt("drain")
+    said = picture(figures, "drain").alt
     assert (
         f"for {len(times)} chips" in said and f"from {min(times):.1f} ms" in said and f"to {max(times):.1f} ms" in said
     )
@@ -114,4 +115,4 @@ def test_gemm_floor_by_hand():
 
 def test_gemm_alt_says_the_spread():
     ratios = [row.measured / row.ideal for row in numbers.gemm_rows()]
-    assert f"by {min(ratios):.2f} to {max(ratios):.2f} times" in figures.alt("gemm")
+    assert f"by {min(ratios):.2f} to {max(ratios):.2f} times" in picture(figures, "gemm").alt

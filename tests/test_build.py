@@ -40,7 +40,8 @@ SOLUTION = ()
 def make_project(folder):
     """A project that has this one's build and settings, and a lesson of its own."""
     tools = [
-        f"tools/{name}.py" for name in ("build", "notebooks", "kernels", "exercises", "colab", "mending", "glossing")
+        f"tools/{name}.py"
+        for name in ("build", "notebooks", "kernels", "exercises", "colab", "mending", "glossing", "cells")
     ]
     for name in ["_config.yml", "requirements.lock", *tools]:
         (folder / name).parent.mkdir(exist_ok=True, parents=True)
@@ -179,6 +180,14 @@ def test_a_change_of_the_lock_runs_the_notebooks_again(good):
     with open(good / "requirements.lock", "a") as lock:
         lock.write("# another package\n")
     assert re.search(r"tiny\s+cell 2/2 ", built(good))
+
+
+def test_a_line_printed_in_pieces_is_one_line(good):
+    """A kernel sends what is printed when it likes; the page must not depend on it."""
+    pieces = "print('one', end='', flush=True)\nprint(' line', flush=True)\n"
+    (good / "book" / "tiny.md").write_text(LESSON.replace("tiny.NUMBER\n```\n", f"{pieces}```\n"))
+    built(good)
+    assert "one line\n" in lesson(good)
 
 
 def test_a_failing_cell_is_named_and_the_last_good_site_stays(good):

@@ -880,11 +880,6 @@ def test_the_page_prints_every_group_and_types_no_number():
     assert typed_numbers(prose) == set(), "compute it in claims.tally()"
 
 
-def test_the_picture_says_what_it_shows():
-    [alt] = re.findall(r'alt: "(.*)"', PAGE.read_text("utf8"))
-    assert alt == claims.alt("ratios")
-
-
 def test_the_tally_adds_up():
     told = {name: int(re.match(r"\d+", value)[0]) for name, value in claims.tally().items()}
     assert told["claims"] == len(IDS) == told["computed"] + told["documents"]

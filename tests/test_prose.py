@@ -3,9 +3,7 @@
 import re
 
 import pytest
-import yaml
 from lessons import LESSONS, page, room, values
-from pictures import picture
 from quoted import QUOTED
 
 from blackboard.practice import problems
@@ -71,24 +69,6 @@ def test_nothing_is_listed_that_no_sentence_quotes(lesson):
 def test_prose_and_numbers_use_the_same_names(lesson):
     used = set(re.findall(r"\{glue:text\}`(\w+)`", text(lesson)))
     assert used == set(values(lesson)), "a number that no sentence uses, or a sentence without its number"
-
-
-def figure_cells(lesson):
-    """(name, alt text typed in the page) of each figure."""
-    out = []
-    for cell in re.findall(r"```\{code-cell\}[^\n]*\n(.*?)```", text(lesson), re.S):
-        if found := re.search(r"^figures\.(\w+)\(\)", cell, re.M):
-            out.append((found[1], yaml.safe_load(cell.split("---")[1])["mystnb"]["image"]["alt"]))
-    return out
-
-
-@pytest.mark.parametrize(
-    ("lesson", "name", "alt"),
-    [pytest.param(n, *cell, id=f"{n}-{cell[0]}") for n in LESSONS for cell in figure_cells(n)],
-)
-def test_alt_texts_are_the_computed_ones(lesson, name, alt):
-    computed = picture(room(lesson, "figures"), name, ()).alt
-    assert alt == computed, f"write this into the page:\n{computed}"
 
 
 @every

@@ -41,16 +41,11 @@ def test_there_are_as_many_pictures_as_asked():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_pictures_can_be_read(name, monkeypatch):
+def test_pictures_can_be_read(name):
     """Alt text, colours of the palette, no text on another or outside, no letter below 9 pixels on a phone."""
     figure = picture(figures, name)
-    monkeypatch.setattr(figures, name, lambda: figure)  # `alt` need not draw it again
     assert (
-        figure.alt == figures.alt(name)
-        and 100 < len(figure.alt) < 800
-        and figure.alt.endswith(".")
-        and "nan" not in figure.alt
-        and "\n" not in figure.alt
+        100 < len(figure.alt) < 800 and figure.alt.endswith(".") and "nan" not in figure.alt and "\n" not in figure.alt
     )
     known, inks = ({to_hex(colour) for colour in palette.values()} for palette in (COLOURS, INKS["light"]))
     assert {to_hex(line.get_color()) for axes in figure.axes for line in axes.get_lines()} <= known

@@ -10,11 +10,14 @@ import pytest
 from conftest import ROOT, toc_pages
 from matplotlib.colors import to_rgb
 from page_evidence import Pages
-from pictures import LEAST, contrast
+from pictures import LEAST, contrast, picture
 from sphinx.search.en import SearchEnglish
 from sphinx_external_toc.parsing import parse_toc_yaml
 from test_looks import source
 
+from blackboard.batching import figures as batching
+from blackboard.reference import cost_charts
+from blackboard.reversibility import figures as reversibility
 from blackboard.style import GROUNDS
 
 PAGES = toc_pages()
@@ -135,6 +138,28 @@ def test_every_picture_says_what_it_shows(site, name):
     """Each img has an alt text, and it is not the file's name."""
     alts = [attributes.get("alt") or "" for tag, attributes in elements(site, name) if tag == "img"]
     assert [alt for alt in alts if not alt.strip() or re.fullmatch(r"\S+\.(png|svg|jpe?g|gif|webp)", alt)] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "figures", "drawing", "args"),
+    [
+        ("book/batching", batching, "latency", ()),
+        ("book/reversibility", reversibility, "avalanche", ()),
+        ("book/costs", cost_charts, "chart", ("chat",)),
+    ],
+)
+def test_a_figure_says_on_its_page_what_it_says_itself(site, name, figures, drawing, args):
+    figure, found = picture(figures, drawing, args), elements(site, name)
+    place = [attributes.get("id") for _, attributes in found].index(figure.name)
+    assert (found[place][0], found[place + 1][0]) == ("figure", "img") and found[place + 1][1]["alt"] == figure.alt
+    assert figure.caption.replace("'", "’") in (site / f"{name}.html").read_text("utf8")
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if name.startswith("book/")])
+def test_no_page_shows_the_source_of_what_it_displays(site, name):
+    page = (site / f"{name}.html").read_text("utf8")
+    cells = [re.sub(r"<[^>]+>", "", cell) for cell in re.findall(r'<div class="highlight.*?</pre>', page, re.S)]
+    assert [cell for cell in cells if re.search(r"^(figures|explorables|p)[.\[]", cell, re.M)] == []
 
 
 @pytest.mark.parametrize("name", PAGES)

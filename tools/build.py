@@ -58,7 +58,7 @@ def drop_stale():
     runs = [ROOT / "requirements.lock", tools / "notebooks.py", tools / "kernels.py", tools / "exercises.py"]
     keep_only(CACHE, hash_of(runs))
     dress = [ROOT / "_toc.yml", ROOT / "_config.yml", *files_under("book/_static", "_templates")]
-    keep_only(PAGES, hash_of([*runs, tools / "build.py", tools / "mending.py", *dress]))
+    keep_only(PAGES, hash_of([*runs, *(tools / f"{name}.py" for name in ("build", "cells", "mending")), *dress]))
 
 
 # --- The pages ---------------------------------------------------------------------------------------------

@@ -224,6 +224,8 @@ async def run_notebook(path, notebook, results, gate):
     import kernels
     from nbclient import NotebookClient
 
+    from exercises import joined
+
     metadata = copy.deepcopy(notebook.metadata)
     async with gate:
         progress = Progress(path, notebook)
@@ -239,6 +241,9 @@ async def run_notebook(path, notebook, results, gate):
             used = await kernels.execute(client)
         except Exception as error:  # whatever a lesson may raise, and a dead kernel or a timeout too
             return failure(path, notebook, progress, error)
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs = joined(cell.outputs)  # MyST-NB would end a line after each piece of what was printed
     # Running changes the kernel's description, by which the cache would no longer recognise the notebook.
     notebook.metadata = metadata | {"language_info": notebook.metadata.get("language_info", {})}
     # A kernel that had to be killed has not told what it used: then it is everything.

@@ -1,10 +1,9 @@
-"""What the lessons' figures are drawn with: a figure that carries its alt text, and names beside curves, not in
-legends.
+"""What the lessons' figures are drawn with: a figure that carries its caption and its alt text, and names beside
+curves, not in legends.
 """
 
 from __future__ import annotations
 
-import importlib
 import textwrap
 from collections.abc import Sequence
 from typing import Any
@@ -21,13 +20,18 @@ from blackboard.units import percent as percent
 
 
 class Drawing(Figure):
-    """A figure that a notebook shows once, whether it is returned or left open; `alt` says what it shows."""
+    """A figure that a notebook shows once, whether it is returned or left open; `alt` says what it shows, and `name` is
+    its label on the page.
+    """
 
-    alt = ""
+    name = caption = alt = ""
 
-    def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, str]:
+    def _repr_mimebundle_(self, include=None, exclude=None) -> Any:
         plt.close(self)  # shown now, so not again at the end of the cell
-        return {"text/plain": self.alt} | ({"image/svg+xml": style.svg(self)} if on_page() else {})
+        if not on_page():
+            return {"text/plain": self.alt}
+        options = {"image": {"alt": self.alt}, "figure": {"caption": self.caption, "name": self.name}}
+        return {"text/plain": self.alt, "image/svg+xml": style.svg(self)}, {"mystnb": options}
 
 
 def axes(width: float = 5.0, height: float = 3.6, rows: int = 1, columns: int = 1, **more: Any) -> tuple[Drawing, Any]:
@@ -36,21 +40,16 @@ def axes(width: float = 5.0, height: float = 3.6, rows: int = 1, columns: int = 
     return plt.subplots(rows, columns, figsize=(width, height), FigureClass=Drawing, **more)
 
 
-def done(fig: Drawing, alt: str) -> Drawing:
-    """The figure with its alt text; ValueError where there is none."""
-    if not alt.strip():
-        raise ValueError("a figure needs an alt text: say in a sentence what it shows, with its range")
-    fig.alt = alt
+def done(fig: Drawing, name: str, caption: str, alt: str) -> Drawing:
+    """The figure with its label, its caption (which may have roles, as a page) and its alt text; ValueError where one
+    is missing.
+    """
+    if not (name and caption.strip() and alt.strip()):
+        raise ValueError("a figure needs a label, a caption and an alt text that says what it shows, with its range")
+    fig.name, fig.caption, fig.alt = name, caption, alt
     for text in fig.findobj(Text):
         text.set_color(style.ink(to_hex(text.get_color()).upper()))
     return fig
-
-
-def alt_of(module: str, name: str, *args: Any) -> str:
-    """The alt text of a figure by its module (a lesson's figures give `__name__`) and the name of its function."""
-    fig = getattr(importlib.import_module(module), name)(*args)
-    plt.close(fig)
-    return fig.alt
 
 
 def listed(words: Sequence[str]) -> str:

@@ -15,7 +15,7 @@ from blackboard import catalogue, drawing, units
 from blackboard.batching import equations as eq
 from blackboard.batching import numbers
 from blackboard.case import RUNNING, Case, plain
-from blackboard.drawing import Drawing, alt_of, done, filled, name_ends, point
+from blackboard.drawing import Drawing, done, filled, name_ends, point
 from blackboard.style import COLOURS
 from blackboard.units import significant
 
@@ -25,11 +25,6 @@ MILLION = 1e6  # prices are per million tokens
 
 
 WORKED = Case("lecture-moe", "b200-64", "fp4", 16_384)  # the worked rack, with the board's round numbers
-
-
-def alt(name: str, *args: Any) -> str:
-    """The alt text of a figure by the name of its function."""
-    return alt_of(__name__, name, *args)
 
 
 # --- the board's figures ----------------------------------------------------------------------------------------------
@@ -63,6 +58,8 @@ def decode() -> Drawing:
     axes.axis("off")
     return done(
         fig,
+        "fig-decode",
+        "Decoding: one new column per step, and a look back at all earlier ones.",
         f"A grid: across, the {old} earlier tokens of a sequence and one new column appended on the right; down, the"
         " embedding. Arrows run from the new column back to every earlier one. A decode step makes one column, but"
         " reads what is kept of all columns before it: the KV cache.",
@@ -126,6 +123,8 @@ def latency(case: Case = RUNNING) -> Drawing:
     axes.set_title(f"{filled(case)},\n{case.tokens}", loc="left")
     return done(
         fig,
+        "fig-latency",
+        "Step time against batch. The board's first figure, computed for DeepSeek-V3 on one NVL72.",
         f"Time of one step in milliseconds against batch, 0 to {batch[-1]:,.0f} sequences, for {case}, {case.tokens}."
         " Weights are a level line, KV and compute rise from zero; the bold line is the larger of compute and weights"
         f" plus KV. It starts at the latency floor of {significant(floor)} ms; {_kink_says(case)}.",
@@ -147,6 +146,8 @@ def cost(case: Case = RUNNING, rent: float = LECTURE_RENT) -> Drawing:
     alone = MILLION * eq.cost_per_token(case, batch=1, **rented)
     return done(
         fig,
+        "fig-cost",
+        "Cost per million tokens against batch. The kink is at the same batch as before.",
         f"Cost per million tokens against batch, 0 to {batch[-1]:,.0f} sequences, for {case}, {case.tokens}, at"
         f" ${rent:g} per GPU-hour. Compute and KV are level lines, weights a hyperbola; the bold line is the larger of"
         f" compute and weights plus KV. It falls from ${significant(alone)} at a batch of one (far above the picture)"
@@ -177,6 +178,8 @@ def trains(interval: float = numbers.INTERVAL) -> Drawing:
     axes.spines["left"].set_visible(False)
     return done(
         fig,
+        "fig-trains",
+        "A request that just missed a departure waits one interval and rides one.",
         f"A time axis of 0 to {4 * slot:g} ms in equal slots of {slot:g} ms; a batch departs at the start of each. A"
         f" request that just missed a departure waits {slot:g} ms and rides {slot:g} ms, {worst:g} ms in all; over"
         f" arrivals spread evenly the mean is {mean:g} ms; one that just caught a departure takes {slot:g} ms.",
@@ -201,6 +204,8 @@ def mfu_context(case: Case = RUNNING) -> Drawing:
     axes.set_title(f"{filled(case)},\nby bytes of KV per token", loc="left")
     return done(
         fig,
+        "fig-mfu",
+        "The best possible MFU against context, for three sizes of KV cache.",
         "Share of peak FLOPs that an unlimited batch can use, against context from 100 to 500,000 tokens (log scale),"
         f" for {case}, with three sizes of KV cache per token. {'; '.join(says)}. Beyond the balanced context MFU falls"
         " as one over the context.",
@@ -246,6 +251,8 @@ def drain() -> Drawing:
     axes.grid(axis="y", visible=False)
     return done(
         fig,
+        "fig-drain",
+        "Drain time of the catalogue's confirmed chips.",
         f"Time to read all of HBM once, for {len(chips)} chips, sorted: from {times[0]:.1f} ms ({_short(chips[0])}) to "
         f"{times[-1]:.1f} ms ({_short(chips[-1])}). A line marks the lecture's {mark:g} ms; "
         f"{sum(time > mark for time in times)} of the {len(chips)} take longer.",
@@ -272,6 +279,8 @@ def gemm() -> Drawing:
     small, large = ([r.measured / r.ideal for r in rows if r.m == end(q.m for q in rows)] for end in (min, max))
     return done(
         fig,
+        "fig-gemm",
+        "Measured matrix products on an H200 over the roofline that bounds them.",
         f"{len(panels)} panels, one per shape and number format: measured time of a matrix product on an H200 against"
         f" its rows, {min(r.m for r in rows)} to {max(r.m for r in rows):,} (both log), over the ideal roofline. Time"
         f" is level, then proportional to the rows. All {len(rows)} points lie above the line, by {min(ratios):.2f} to"

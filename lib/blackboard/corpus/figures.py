@@ -6,7 +6,7 @@ networks'.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from blackboard import drawing
 from blackboard.catalogue import measurement, model
 from blackboard.corpus import equations as eq
 from blackboard.corpus import numbers, simulation
-from blackboard.drawing import Drawing, alt_of, beside, done, percent, point
+from blackboard.drawing import Drawing, beside, done, percent, point
 from blackboard.overtraining import equations as law
 from blackboard.style import COLOURS
 from blackboard.units import significant
@@ -23,11 +23,6 @@ BILLION, TRILLION = 1e9, 1e12
 SMALL = 10  # points: the least that a phone shows well
 GROUND = {"fc": "white", "ec": "none", "pad": 0.5, "alpha": 0.85}  # under a text that a line crosses
 PASSES = 5  # epochs up to which published runs are near the law
-
-
-def alt(name: str, *args: Any) -> str:
-    """The alt text of a figure by the name of its function."""
-    return alt_of(__name__, name, *args)
 
 
 def _short(value: float, digits: int = 2) -> str:
@@ -140,6 +135,8 @@ def tokens_and_parameters() -> Drawing:
     said = "; ".join(each)
     return done(
         fig,
+        "fig-tokens-and-parameters",
+        "Training runs by size and tokens, with Chinchilla's rule and lines of equal compute.",
         "Tokens of training from 100 billion to 120 trillion against parameters from 3 million to 5 trillion, both on"
         f" log scales, with a line at {law.PRESCRIBED} tokens a parameter and one at a hundred times that, and dotted"
         f" lines of equal compute. {said}; TinyLlama 1.1B lies on LLäMmlein 1B. The small models lie furthest above the"
@@ -182,6 +179,8 @@ def loss_parts() -> Drawing:
     axes.text(0.98, len(rows) - 0.62, "*: tokens planned", ha="right", va="center", color=COLOURS["muted"])
     return done(
         fig,
+        "fig-loss-parts",
+        "The loss law's parts for these runs.",
         f"Stacked bars of the loss that Besiroglu's fit of the law adds to the {known['loss_floor']:g} nats a token"
         " that text leaves open, 0 to 0.9: first the part from too small a size, then the part from too little data."
         f" {'; '.join(says)}. The smaller the model, the less is left for data to remove; for the compute of LLäMmlein"
@@ -207,6 +206,8 @@ def learning_curves() -> Drawing:
     fig.supylabel("mean score of the tasks", fontsize=11)
     return done(
         fig,
+        "fig-learning-curves",
+        "Published scores against tokens, with both fits and what they leave open.",
         "Three panels of mean score against tokens from 15 billion to 12 trillion (log scale), each with published"
         " points, a straight line, an exponential that levels off, dashed, and a band of all saturating powers that"
         f" the points allow at {percent(simulation.LEVEL)}. {' '.join(says)} In none is the straight line ruled out, so"
@@ -307,6 +308,8 @@ def next_doubling() -> Drawing:
     )
     return done(
         fig,
+        "fig-next-doubling",
+        "What the next doubling of tokens would bring: of the size of a benchmark's own error.",
         "Gain in score from doubling the tokens once more, in points of a hundred, 0 to 3, best curve and all that the"
         f" points allow; above means of six tasks, of TinyLlama seven, below the tasks of {numbers.LARGE}:"
         f" {'; '.join(says)}. Dashed: the standard error of one score on other questions, {QUESTIONS:,} a task:"
@@ -362,6 +365,8 @@ def repeats() -> Drawing:
         )
     return done(
         fig,
+        "fig-repeats",
+        "Worth of repeated data against epochs: the law, its limit, and losses of published runs.",
         "Above, worth of data against epochs from 1 to 100, both on log scales, in readings of fresh text: it leaves"
         f" the line of fresh text after some four epochs and nears {significant(limit, 3)}. Below, loss above that of"
         " one epoch, 0.0004 to 1.5 nats (log), of published runs and by the law shifted to agree at one:"
@@ -429,6 +434,8 @@ def repeat_experiment() -> Drawing:
     said = ", ".join(f"{n} passes {percent(tried.worth(n)[0])}" for n in (2, 3, 4, tried.passes[-1]))
     return done(
         fig,
+        "fig-repeat-experiment",
+        "Repetition measured in a small network that learns to write sonnets.",
         f"Above, loss on held-out text of {tried.again.shape[1]} small networks that predict characters of"
         f" Shakespeare's sonnets, against passes 1 to {tried.passes[-1]} over {tried.unique:,} characters: with fresh"
         f" text it falls from {tried.fresh[0].mean():.2f} to {tried.fresh[-1].mean():.2f}; with the same text it is"
@@ -487,6 +494,9 @@ def filter_tradeoff() -> Drawing:
     epochs = simulation.best_share(1.0, 1.0, numbers.reuse(), power).epochs
     return done(
         fig,
+        "fig-filter-tradeoff",
+        "Worth of a filtered pool against the share that is kept: the longer the training, the more should be"
+        " kept. The best shares lie beyond five epochs and are bounds.",
         "Worth of a token that is read, in average tokens of the pool, 0 to 4, against the share that a filter keeps,"
         f" 0.1 % to all (log scale), if the best tenth of the pool teaches {TENTH:g} times as much as the average."
         f" {'; '.join(says).capitalize()}. The longer the training, the less should be thrown away. Dashed where the"
@@ -529,6 +539,8 @@ def quality_needed() -> Drawing:
     )
     return done(
         fig,
+        "fig-quality-needed",
+        "The longer the training and the stricter the filter, the better kept tokens must be.",
         "Worth that a kept token needs, in average tokens of the pool, 1 to 200, against the share that is kept, 0.1 %"
         f" to all, both on log scales, for training over 0.1, {ours:.1f} and 10 times the pool's tokens: {says}; for a"
         f" tenth of the pool {needed(0.1, 0.1):.0f} at 10 % kept and {needed(0.1, 0.01):.2f} at 1 %. Dashed: one over"

@@ -7,7 +7,6 @@ catalogue.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
 import numpy as np
 from matplotlib.patches import Rectangle
@@ -16,7 +15,7 @@ from blackboard import catalogue, drawing, units
 from blackboard.batching import equations as step
 from blackboard.case import plain
 from blackboard.catalogue import measurement
-from blackboard.drawing import Drawing, alt_of, arrow, beside, done, listed, thousands
+from blackboard.drawing import Drawing, arrow, beside, done, listed, thousands
 from blackboard.overheads import equations as eq
 from blackboard.overheads import implied, simulation
 from blackboard.overheads.implied import fusing, gpt_fast, left_over, llama, rack, sglang
@@ -29,11 +28,6 @@ from blackboard.units import significant
 
 MS, US, GB = units.factor("ms"), units.factor("us"), units.factor("GB")
 SMALL = 10  # points: the least that a phone shows well
-
-
-def alt(name: str, *args: Any) -> str:
-    """The alt text of a figure by the name of its function."""
-    return alt_of(__name__, name, *args)
 
 
 def _ms(seconds: float, digits: int = 3) -> str:
@@ -94,6 +88,9 @@ def launch_timeline() -> Drawing:
     axes[-1].set(xlabel="time (launches)", xlim=(0, max(run.time for run in runs.values()) + 0.2))
     return done(
         fig,
+        "fig-launch-timeline",
+        "Host and device over one step: launched one by one, from a graph, and with kernels long enough to hide"
+        " their launches.",
         f"Three timelines of {len(KERNELS)} uneven kernels, each with a row for the host and one for the chip, over 0"
         f" to {max(run.time for run in runs.values()):.0f} times of a launch: {listed(said)}. Where kernels are shorter"
         " than launches the chip waits; where they are longer the host runs ahead and does not show. A gap stands"
@@ -157,6 +154,8 @@ def step_by_batch() -> Drawing:
     )
     return done(
         fig,
+        "fig-step-by-batch",
+        "Step time against batch, launched one by one and from a graph, on one chip and on eight.",
         f"Step time of Llama 2 7B on 1 and on 8 A100 against batch from 1 to what memory holds, {one:,.0f} and"
         f" {eight:,.0f} sequences of {known['context']:,.0f} tokens, both axes logarithmic. Launched one by one, the"
         f" {known['kernels']:,} kernels take {said[0][2]:.0f} and {said[1][2]:.0f} ms, whatever the batch. From a graph"
@@ -240,6 +239,8 @@ def graph_gain() -> Drawing:
     points = "; ".join(f"{name} {significant(gain, 3)} at {_ms(floor, 2)}" for name, floor, gain in published)
     return done(
         fig,
+        "fig-graph-gain",
+        "What a graph gains, computed and published.",
         "How many times faster a step is from a CUDA graph, 0.5 to 40, against the least time of the step at batch 1"
         " by bandwidth, 0.1 to 100 ms, both log scales. Two curves, for hosts that take"
         f" {listed([_ms(value, 2) for value in total.values()])} to launch a step one by one, fall to about 1 where the"
@@ -280,6 +281,8 @@ def what_is_left() -> Drawing:
     )
     return done(
         fig,
+        "fig-what-is-left",
+        "Time of a captured step against one over the number of chips: what no chip takes off.",
         "Measured time per token of gpt-fast, captured as a graph, at batch 1 on up to 8 A100, against one over the"
         f" number of chips, 0 to 1. The points lie on straight lines: {said}. The lines do not go through zero:"
         f" {listed([f'{line.each / US:.1f} µs' for line in lines])} for each of"
@@ -320,6 +323,8 @@ def fusion_bytes() -> Drawing:
     axes.axis("off")
     return done(
         fig,
+        "fig-fusion-bytes",
+        "Bytes through memory for a chain of operations, one by one and fused.",
         f"Two pictures of a chain of {CHAIN} operations below a bar of memory. As {CHAIN} kernels each reads its vector"
         f" from memory and writes it back, {round(runs[0].total / size)} times its size V; as one kernel the first"
         f" reads, the last writes, {round(runs[1].total / size)} V, and what lies between stays on the chip. Counted"
@@ -370,6 +375,9 @@ def fusion_share() -> Drawing:
     far, hand = ends["prefill"][1][-1], ends["prefill"][2][-1]
     return done(
         fig,
+        "fig-fusion-share",
+        "Share of a step's time that elementwise operations take, by bytes and FLOPs alone, and what fusing them"
+        " gains.",
         f"For {model} on 8 H100, by bytes and FLOPs only, without launches and gaps: the share of a step's time in"
         " which kernels work on vectors only, 0 to 60 %, and below it how many times faster the step is when they are"
         f" fused, against tokens in the step from 1 to {PREFILLED[-1]:,} on a log scale. In decoding, an operation a"
@@ -414,6 +422,8 @@ def overlap_timeline() -> Drawing:
     said = [f"{name} {run.time:.1f}, chip busy {run.busy('device'):.0%}" for name, run in runs.items()]
     return done(
         fig,
+        "fig-overlap-timeline",
+        "Two halves of a batch over two layers: one computes while the other sends.",
         f"Three timelines of {DRAWN} layers, each attention, dispatch, experts and combine, with a row for the chip and"
         f" one for the network, over 0 to {last:.1f}: {'; '.join(said)}. Halves that take half as long fill each"
         " other's gaps. Where a half reads as many weights as the whole it takes as long, and the chip is busy all the"
@@ -471,6 +481,8 @@ def overlap_gain() -> Drawing:
     axes.set_title(f"DeepSeek-V3, FP8; context {slow['context']:,.0f} and {ours['context']:,.0f} tokens", loc="left")
     return done(
         fig,
+        "fig-overlap-gain",
+        "Gain of overlapping halves against batch, computed and measured.",
         "How many times faster DeepSeek-V3 decodes as two overlapping halves, 0.5 to 2.05, against tokens a GPU from 8"
         f" to 2,048 on a log scale. By the formula 72 H100 in nine nodes gain from {turn['72 H100, 9 nodes']:.0f}"
         f" tokens a GPU on, at most {peak:.2f} times, and a GB200 NVL72 from {turn['GB200 NVL72']:.0f} on. SGLang"
@@ -536,6 +548,8 @@ def all_terms() -> Drawing:
     axes.set_title("DeepSeek-V3, FP8, on GB200 NVL72, compiled", loc="left")
     return done(
         fig,
+        "fig-all-terms",
+        "Every term of a decode step against batch.",
         f"Times of one step of DeepSeek-V3 on a GB200 NVL72 against batch from {LEAST} to {MOST:,} sequences, both log"
         f" scales. Launching {known['kernels']:,} kernels one by one takes {_ms(terms['launching'][0][0], 2)} whatever"
         f" the batch, the gaps {_ms(terms['gaps'][0][0], 2)}; reading starts at {_ms(terms['reading'][0][0], 2)}, and"

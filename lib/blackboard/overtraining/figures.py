@@ -16,7 +16,7 @@ import sympy
 from blackboard import catalogue, drawing
 from blackboard.batching.equations import balanced_context
 from blackboard.case import plain
-from blackboard.drawing import Drawing, alt_of, arrow, beside, done, listed, name_ends, percent, point, thousands
+from blackboard.drawing import Drawing, arrow, beside, done, listed, name_ends, percent, point, thousands
 from blackboard.overtraining import equations as eq
 from blackboard.overtraining import numbers, simulation
 from blackboard.overtraining.numbers import BOARD, FACTOR, FITS, PRESCRIBED, ROUNDED
@@ -28,53 +28,10 @@ SMALL = 10  # points: the least that a phone shows well
 FIT, REFIT = FITS["hoffmann"], FITS["besiroglu"]
 
 
-def alt(name: str, *args: Any) -> str:
-    """The alt text of a figure by the name of its function."""
-    return alt_of(__name__, name, *args)
-
-
 def _counted(value: float, digits: int = 2) -> str:
     """Parameters or tokens in words."""
     scale, word = (TRILLION, "trillion") if value >= TRILLION else (BILLION, "billion")
     return f"{significant(value / scale, digits)} {word}"
-
-
-# --- FLOPs of a step --------------------------------------------------------------------------------------------------
-
-
-def counted() -> Drawing:
-    """FLOPs per parameter and token of every matrix of a small network, as counted while it trains: six but for the
-    first.
-    """
-    fig, axes = drawing.axes(5.0, 2.9)
-    rows, colours = simulation.counted(), ("compute", "third", "accent")
-    names = ["embedding", *(f"matrix {n + 1}" for n in range(len(rows)))]
-    for row, flops in enumerate(rows, 1):
-        left = 0.0
-        for (kind, each), colour in zip(flops.items(), colours):
-            axes.barh(row, each, left=left, color=COLOURS[colour], alpha=0.6, ec="white")
-            if each:
-                axes.text(
-                    left + each / 2,
-                    row,
-                    f"{kind.replace(' ', chr(10))}: {each:g}",
-                    ha="center",
-                    va="center",
-                    fontsize=SMALL,
-                )
-            left += each
-    axes.text(0.1, 0, "0: looked up, not multiplied", va="center")
-    axes.set(xlim=(0, 6.3), ylim=(len(rows) + 0.5, -0.5), xlabel="FLOPs for each parameter and token of training")
-    axes.set_yticks(range(len(names)), names)
-    axes.grid(visible=False)
-    totals = [sum(flops.values()) for flops in rows]
-    return done(
-        fig,
-        f"FLOPs for each parameter and token, 0 to {max(totals):g}, counted while a small network of {len(rows)}"
-        f" matrices trains, a bar per matrix: {', '.join(f'{total:g}' for total in totals)}. Each spends two forward"
-        " and two on the gradient of its weights; all but the first spend two more on the gradient of their inputs,"
-        " which nothing below the first one needs. The embedding spends none: it is looked up.",
-    )
 
 
 # --- where costs balance ----------------------------------------------------------------------------------------------
@@ -102,6 +59,9 @@ def balance() -> Drawing:
     panels[0].set_ylabel("cost")
     return done(
         fig,
+        "fig-balance",
+        "A rising and a falling cost. Left: the same power, and the least sum is where they cross. Right: it is"
+        " not, but not far.",
         "Two panels of cost from 0 to 5 against a scale x from 0 to 2.5, each with a rising cost, a falling one, and"
         f" their sum; dots mark the least sum, rings where both costs are equal. {' '.join(says)}",
     )
@@ -237,6 +197,8 @@ def lifetime() -> Drawing:
     )
     return done(
         fig,
+        "fig-lifetime",
+        "Compute over a model's life at equal loss, by Hoffmann's fit, with the lecture's 200 trillion tokens served.",
         f"FLOPs over a model's life against its size from {LIMITS[0] / BILLION:.0f} to {LIMITS[1] / BILLION:.0f}"
         " billion parameters, both on log scales, by Hoffmann's fit, at the loss of a best-trained"
         f" {chosen / BILLION:.0f} billion, with {_counted(ROUNDED, 3)} tokens served. Training falls steeply, then"
@@ -295,6 +257,9 @@ def shares() -> Drawing:
     )
     return done(
         fig,
+        "fig-shares",
+        "Shares of a model's lifetime compute against the tokens it serves, at the numbers of one of the"
+        " lecture's flashcards: an efficiency of a third, and 3 FLOPs for a token of RL.",
         "Shares of lifetime compute, 0 to 100 %, against tokens served from 1 trillion to 10 quadrillion (log scale),"
         f" with {_counted(BALANCE['pretrain_tokens'], 3)} tokens of pre-training and"
         f" {_counted(BALANCE['rl_tokens'], 3)} of RL, which cost the same. At {_counted(even, 3)} tokens served, each"
@@ -336,6 +301,9 @@ def best_sizes() -> Drawing:
     )
     return done(
         fig,
+        "fig-best-sizes",
+        "Tokens per parameter at the least lifetime cost, against tokens served, by two fits. Quality is that of"
+        " a best-trained 100 billion.",
         "Two panels against tokens served from 100 billion to 10 quadrillion (log scale): the size with the least"
         " lifetime cost, and its tokens of training per parameter, at the loss of a best-trained"
         f" {BOARD['n_active'] / BILLION:.0f} billion. The size falls and the tokens rise with traffic. With"
@@ -404,6 +372,8 @@ def overtrained() -> Drawing:
     past_it, most = len(beyond), _counted(max(beyond))
     return done(
         fig,
+        "fig-overtrained",
+        "Tokens of training per parameter, active and total. Hollow: the number of tokens is not exact at its source.",
         f"{len(rows)} public models, a row each, by tokens of training per parameter from 1 to 100,000 (log scale):"
         f" from {rows[0].name} with {significant(rows[0].per_active, 2)} to {rows[-1].name} with"
         f" {significant(rows[-1].per_active, 2)}; {past_it} lie past the lecture's {past:,.0f}, all with at most {most}"
@@ -462,7 +432,12 @@ def factor() -> Drawing:
     below.grid(visible=False)
     thousands(below, "x")
     below.set_title("one guess moved, the others in the middle", loc="left")
-    return done(fig, _factor_says(far, told))
+    return done(
+        fig,
+        "fig-factor",
+        "The factor of over-training when its inputs are ranges. The ranges are ours, save the family's.",
+        _factor_says(far, told),
+    )
 
 
 def _factor_says(far: simulation.Spread, told: list[float]) -> str:
@@ -556,6 +531,9 @@ def with_kv() -> Drawing:
     least = min(_reading_over_attention(id) for id in WITH_KV)
     return done(
         fig,
+        "fig-with-kv",
+        "What a generated token costs over what its multiplications cost, against context. H100 in FP8, one byte"
+        " per cached value.",
         "Cost of a generated token over that of multiplying alone, from 0.6 to 500, against context from 100 to"
         f" 131,072 tokens, both on log scales, on {plain(chip.name)} in FP8. Every curve is level at 1 and then rises"
         f" with context: {called(first)} from {significant(bends[first], 2)} tokens on, {called(last)} from"

@@ -6,7 +6,6 @@ Curves are formulas of `equations`; dots and pictures are runs of the allocators
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import Any
 
 import numpy as np
 from matplotlib.colors import to_rgb
@@ -16,7 +15,7 @@ from blackboard import drawing, units
 from blackboard.batching import equations as step
 from blackboard.case import plain
 from blackboard.catalogue import measurement, model
-from blackboard.drawing import Drawing, alt_of, arrow, done, name_ends, percent, point
+from blackboard.drawing import Drawing, arrow, done, name_ends, percent, point
 from blackboard.paging import equations as eq
 from blackboard.paging import simulation
 from blackboard.paging.allocator import Allocator, Contiguous, OutOfRoom
@@ -27,11 +26,6 @@ CHEAP, GB = units.factor("USD/megatoken"), units.factor("GB")
 SLOTS, LONGEST = 16_384, simulation.LONGEST  # of the drawn memory map; tokens of the longest sequence
 PAGE = 16  # tokens of a block, vLLM's default
 SAMPLES = ("kv", "compute", "accent", "second", "third", "weights")
-
-
-def alt(name: str, *args: Any) -> str:
-    """The alt text of a figure by the name of its function."""
-    return alt_of(__name__, name, *args)
 
 
 def _pale(colour: str, share: float) -> tuple[float, ...]:
@@ -96,6 +90,8 @@ def reservation() -> Drawing:
     below.set_xlabel(f"{SLOTS:,} slots, row by row; grey: set aside, empty")
     return done(
         fig,
+        "fig-reservation",
+        "The same requests in one memory: reserved in one piece, and in blocks.",
         f"Two maps of the same {SLOTS:,} slots of a KV cache, each sequence in a colour, with lengths as in ShareGPT."
         f" Above, each sequence has {LONGEST:,} slots in one piece: {len(pieces.held)} sequences, and {percent(use[0])}"
         f" of the slots hold tokens. Below, blocks of {PAGE} tokens, wherever one was free: {len(pages.tables)}"
@@ -140,7 +136,12 @@ def use_by_length() -> Drawing:
     axes.set_xticks([16, 64, 256, 1024], ["16", "64", "256", "1,024"])
     axes.minorticks_off()
     name_ends(axes, ends, apart=0.1)
-    return done(fig, _use_says(held, one.tokens / set_aside, paged.tokens / (1 - paged.external)))
+    return done(
+        fig,
+        "fig-use-by-length",
+        "Share of the cache's memory that holds tokens, against the mean length.",
+        _use_says(held, one.tokens / set_aside, paged.tokens / (1 - paged.external)),
+    )
 
 
 def _use_says(held: float, one: float, paged: float) -> str:
@@ -215,6 +216,8 @@ def batch_and_cost() -> Drawing:
     axes.set_title("OPT-13B, FP16, one A100 40 GB, decoding", loc="left")
     return done(
         fig,
+        "fig-batch-and-cost",
+        "Cost of a token against batch, with the batches that fit.",
         "Dollars of rent per million tokens of OPT-13B on one A100 of 40 GB against the batch from 1 to 400, both on"
         f" log scales, for sequences of {known['context']:.0f} tokens on average. The cost falls towards a floor of"
         f" ${floor:.2f}, what reading KV takes. With {LONGEST:,} slots set aside memory holds {held['reserved']:.0f}"
@@ -260,6 +263,8 @@ def block_size() -> Drawing:
     axes.text(62, 42, "Alpaca", color=COLOURS["compute"], ha="right", va="center")
     return done(
         fig,
+        "fig-block-size",
+        "Cost of a token against the length of a block.",
         "Cost of a token above that of a memory without waste and a kernel without overhead, 0 to 50 %, against the"
         " tokens of a block from 1 to 512 (log scale), for OPT-13B on one A100, up to blocks as long as a sequence. By"
         f" empty room alone, and with a kernel {percent(slower)} slower: {'; '.join(says)}. Waste alone asks for the"
@@ -315,6 +320,8 @@ def kv_use() -> Drawing:
         axes.text(x, -1.45, word, color=COLOURS[KINDS[kind]], fontweight="bold", va="bottom")
     return done(
         fig,
+        "fig-kv-use",
+        "What the cache's memory holds: published, and in our simulation.",
         "Stacked bars of what the memory set aside for the KV cache holds, in pairs: vLLM's paper and our simulation,"
         " for OPT-13B with ShareGPT's mean lengths. Share that holds tokens, published and simulated:"
         f" {'; '.join(says)}. The rest is set aside for tokens to come, for tokens that never come, or lies between the"
@@ -368,6 +375,8 @@ def copy_on_write() -> Drawing:
     drawing.bare(axes, (-0.2, 11.6), (-13.1, 1.4))
     return done(
         fig,
+        "fig-copy-on-write",
+        "Block tables and reference counts: a fork, and what is copied when its owners write.",
         "Four moments of a block allocator with blocks of 4 tokens, drawn with tokens and reference counts."
         f" {'. '.join(says)}.",
     )
@@ -454,6 +463,8 @@ def prefix_blocks() -> Drawing:
     )
     return done(
         fig,
+        "fig-prefix-blocks",
+        "The documentation's example: ten blocks over time.",
         "Ten blocks of 4 tokens of a prefix cache at six times, as in vLLM's documentation: which request holds each,"
         f" which are cached, and the free ones in the order in which they will be taken: {says}. At 7 blocks 0, 1 and 2"
         " are found, and cached block 3 is the one that is lost.",
@@ -505,6 +516,8 @@ def hit_rate_by_turns() -> Drawing:
     drawing.thousands(axes, "x")
     return done(
         fig,
+        "fig-hit-rate-by-turns",
+        "Hit rate against turns of a conversation.",
         "Share of input tokens that a prefix cache finds, 0 to 100 %, against the turns of a conversation from 1 to"
         f" 100 (log scale), if nothing is thrown out. {'; '.join(says)}. Dots from a real allocator lie on the curves."
         f" The traces of a coding agent, Codex, allow {100 * codex['hit_rate']:.1f} %.",
@@ -549,6 +562,9 @@ def hit_rate_by_cache() -> Drawing:
     said = lambda share: ", ".join(f"{WAITS[kind][1]} {value:.0f} %" for kind, value in zip(WAITS, at[share]))
     return done(
         fig,
+        "fig-hit-rate-by-cache",
+        "Hit rate against the size of the cache: dots simulated, lines by Che's approximation, which follows each"
+        " kind of pause.",
         "Share of input tokens that a cache which drops the least recently used finds, 0 to 100 %, against its size"
         f" from 0 to 1.5 times the working set of {AGENTS} coding agents, {whole / 1e6:.1f} million tokens. With half"
         f" of it: {said(0.5)}; with 1.5 times: {said(1.5)}. Lines by Che's approximation, dots simulated. With random"
@@ -596,6 +612,8 @@ def routing() -> Drawing:
     said = ", ".join(f"{name} {found[route][at]:.0f} %" for route, (_, name) in ROUTES.items())
     return done(
         fig,
+        "fig-routing",
+        "Hit rate against the number of machines, by where a turn is sent.",
         f"Share of input tokens found, 0 to 100 %, against the number of servers from 1 to 24 (log scale) for {AGENTS}"
         f" coding agents, with caches that together hold {SPARE} times the working set. On 12 servers, by where a turn"
         f" goes: {said}. With endless caches turns that go to any server would find {endless[at]:.0f} %: the rest is"
@@ -642,6 +660,8 @@ def hybrid() -> Drawing:
     blocks = [len(held) for held in memory.blocks("request")]
     return done(
         fig,
+        "fig-hybrid",
+        "Blocks of the example, and cache of a sequence against its context in two published models.",
         f"Above, the blocks of {PAGE} tokens that a request of {TOKENS} tokens takes in a model of {FULL} full layers"
         f" and {SLIDING} with a window of {WINDOW}: the full group {blocks[0]}, each of two window groups {blocks[1]},"
         f" {sum(blocks)} in all, instead of {3 * blocks[0]}. Below, gigabytes of KV of a sequence against context from"

@@ -16,7 +16,7 @@ from matplotlib.patches import Circle, Rectangle
 
 from blackboard import catalogue, drawing, units
 from blackboard.case import RUNNING, plain
-from blackboard.drawing import Drawing, alt_of, arrow, bare, beside, done, listed, percent
+from blackboard.drawing import Drawing, arrow, bare, beside, done, listed, percent
 from blackboard.pipelining import equations as eq
 from blackboard.pipelining import numbers, simulation
 from blackboard.pipelining.simulation import Box, Costs, Schedule, Timeline
@@ -28,11 +28,6 @@ RACKS = 4  # of the lecture's pipelines
 KINDS = {"F": "compute", "B": "third", "W": "accent"}
 EQUAL = Costs(1, 1, 1)  # F, B and W take equally long
 SMALL = 10  # points: the least that a phone shows well
-
-
-def alt(name: str, *args: Any) -> str:
-    """The alt text of a figure by the name of its function."""
-    return alt_of(__name__, name, *args)
 
 
 # --- timelines --------------------------------------------------------------------------------------------------------
@@ -137,6 +132,8 @@ def gantt(schedule: Schedule | None = None, costs: Costs = EQUAL, name: str = ""
     )
     return done(
         fig,
+        "fig-gantt",
+        "A schedule as it runs.",
         f"{name or 'A schedule'} on {run.devices} racks with {batches} micro-batches: time from 0 to"
         f" {float(run.makespan):g} across, a row per rack, boxes for {apart}, numbered by micro-batch where they fit."
         f" Racks are idle {percent(run.period_bubble, 1)} of their time{wait}; the rack that holds most keeps"
@@ -176,6 +173,8 @@ def stack() -> Drawing:
     ratio = eq.scale_ratio(copies=len(CHOSEN), layers_per_stage=LAYERS, scale_up=1, scale_out=1)
     return done(
         fig,
+        "fig-stack",
+        "Layers cut into stages. Many arrows inside a stage, one across a cut.",
         f"A stack of {stages * LAYERS} routed layers, bottom to top, with {EXPERTS} experts each; a dashed line cuts it"
         f" into {stages} racks of {LAYERS} layers. In every layer the token fans out to {len(CHOSEN)} experts and comes"
         f" back from them: {inside} arrows inside a rack. Across the cut goes one arrow, {ratio:g} times less traffic.",
@@ -217,6 +216,8 @@ def serving() -> Drawing:
     axes[0].text(RACKS + 0.2, RACKS - 1, "next token", va="center")
     return done(
         fig,
+        "fig-serving",
+        "Decoding on four racks: one batch at a time, and four micro-batches in a loop.",
         f"Time across, 0 to {end} passes, racks 0 to {RACKS - 1} down, boxes numbered by micro-batch; twice. Above, one"
         f" batch goes down the racks as a staircase and enters rack 0 again right after rack {RACKS - 1}: each rack is"
         f" idle {percent(idle)} of the time. Below, micro-batches 0 to {RACKS - 1} follow each other without a gap and"
@@ -281,6 +282,9 @@ def training() -> Drawing:
     axes.set_title(f"bubble = $(P-1)/(n_{{mb}}+P-1)$ = {top}/{bottom} = {percent(share, 1)}", loc="left", pad=22)
     return done(
         fig,
+        "fig-training",
+        "One training step on four racks with four micro-batches: forward, the turn, backward; then the weights"
+        " are updated.",
         f"GPipe on {RACKS} racks with {RACKS} micro-batches: time across in {end} slots, racks 0 to {last} down. A"
         f" slanted block of forward passes, a hard stop at slot {stop}, a mirrored block of backward passes. The"
         f" triangles before and after each block are idle, named fill and drain: each rack works {run.busy(0)} of {end}"
@@ -324,6 +328,8 @@ def schedules() -> Drawing:
     said = "; ".join(f"{name} {percent(run.period_bubble)} and {_peak(run):g}" for name, run in runs.items())
     return done(
         fig,
+        "fig-schedules",
+        "Six schedules of the same work, simulated. F, B and W take equally long.",
         f"Six Gantt charts on one time scale, for {RACKS} racks and {batches} micro-batches, with F, B and W equally"
         " long; boxes that do two things at once are striped. Bubble, and micro-batches' activations on the rack that"
         f" holds most: {said}. Bubbles count a rack from its own first pass to its last.",
@@ -371,6 +377,8 @@ def bubble_and_memory() -> Drawing:
     said = "; ".join(f"{name} {x:g} and {y:.1f} %" for name, (x, y) in at.items())
     return done(
         fig,
+        "fig-bubble-and-memory",
+        "The trade: idle time against activations held.",
         f"Bubble, 0 to 27 %, against peak memory, 0 to {batches + 1} micro-batches' activations, for six schedules on"
         f" {devices} racks with {batches} micro-batches: {said}. A dashed line joins schedules that a search finds with"
         f" memory from {devices} to {2 * devices - 1}: with memory beyond that of ZB-H1 the bubble goes down to"
@@ -427,6 +435,8 @@ def measured() -> Drawing:
     said = ", ".join(f"{name} {np.mean(values):.0f} %" for name, values in above.items())
     return done(
         fig,
+        "fig-measured",
+        "Predicted and measured throughput of four schedules. The ideal is never slower.",
         f"Above, {len(rows)} measured training throughputs of four schedules and four models,"
         f" {min(row.measured_throughput for row in rows):g} to {max(row.measured_throughput for row in rows):g} samples"
         " per second and GPU, against the simulation (both log): all lie just below the line of equality. Below, how"
@@ -466,6 +476,8 @@ def stage_memory() -> Drawing:
     shown = listed([significant(value) for value in weights])
     return done(
         fig,
+        "fig-stage-memory",
+        "Memory of one GPU against stages, with the board's numbers.",
         f"Stacked bars of memory per GPU, 0 to {max(kv + weights):.0f} GB, for {listed([str(p) for p in stages])}"
         f" pipeline stages of {board['expert_parallel']} GPUs. The KV part is {significant(kv[0])} GB in every bar; the"
         f" weights on top shrink: {shown} GB. Each stage holds fewer layers of the KV cache, of as many times more"
@@ -524,6 +536,8 @@ def hops() -> Drawing:
     times.spines["left"].set_visible(False)
     return done(
         fig,
+        "fig-hops",
+        "The way of a hop, and two estimates of what it takes.",
         "A sketch of the way from a GPU to one of the next rack: GPU, NIC, top-of-rack switch, data-centre switch,"
         " top-of-rack switch, NIC, GPU. Below, times from 1 µs to 100 ms (log scale): measured latencies through"
         f" switches {min(switched) / US:g} to {max(switched) / US:g} µs; sending {numbers.SENT['micro_batch']:,}"
@@ -600,6 +614,8 @@ def weights_in_parallel() -> Drawing:
     small = listed([_domain(row) for row in systems if row.hbm_bytes < numbers.HUNDREDS])
     return done(
         fig,
+        "fig-weights-in-parallel",
+        "Time to read the same weights once, by scale-up domain.",
         f"Bars of the time to read {pretty(numbers.HUNDREDS, 'byte')} of weights once by all chips of a scale-up"
         f" domain: {said}. From H100 to B200 the chip makes it {chip:.1f} times shorter, from 8 to 72 chips the domain"
         f" {domain:.0f} times. {small} cannot hold so much.",

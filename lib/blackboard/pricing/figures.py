@@ -17,7 +17,7 @@ from blackboard import catalogue, drawing, units
 from blackboard.architecture import bytes_per_param
 from blackboard.batching import equations as step
 from blackboard.case import RUNNING, plain
-from blackboard.drawing import Drawing, alt_of, beside, done, name_ends, point, thousands
+from blackboard.drawing import Drawing, beside, done, name_ends, point, thousands
 from blackboard.prices import BytePrice, PriceCard
 from blackboard.pricing import equations as eq
 from blackboard.pricing import numbers
@@ -30,11 +30,6 @@ ACTIVE = numbers.BOARD["n_active"]
 FULL = 3  # batches of the critical one that a real step may be filled with: the lecture's two to three
 DAY = "2026-04-29"  # of the lecture
 CHEAP, HOUR, DAY_LONG = (units.factor(unit) for unit in ("USD/megatoken", "hour", "day"))
-
-
-def alt(name: str, *args: Any) -> str:
-    """The alt text of a figure by the name of its function."""
-    return alt_of(__name__, name, *args)
 
 
 def spent(seconds: float) -> str:
@@ -98,7 +93,12 @@ def context_cost() -> Drawing:
     name_ends(axes, [(1, "multiply", "compute"), (memory[-1], "read", "kv"), (ratio, "price", "third")])
     beside(axes, "endless batch:\nonly KV is read", (70_000, 0.35), (8, -2), "kv", va="top")
     axes.set_title(f"Price step: {card.model_name}, output, {card.valid_from}", loc="left")
-    return done(fig, _context_say(card, known, covers))
+    return done(
+        fig,
+        "fig-context-cost",
+        "Cost of a decoded token against context, and a price with one step.",
+        _context_say(card, known, covers),
+    )
 
 
 def _endless(kink: float) -> dict[str, float]:
@@ -144,6 +144,8 @@ def step_or_not() -> Drawing:
     fig.supylabel("input, $ per million tokens", fontsize=11)
     return done(
         fig,
+        "fig-steps",
+        "Price of input against context on dated cards, with a step and without.",
         f"Price of input in dollars per million tokens against the length of a request, 0 to {BEYOND:,} tokens, on two"
         f" dated cards each of {len(PATHS)} providers. {'; '.join(says)}. The step is a choice: one provider dropped"
         " it, one moved it, one brought it in.",
@@ -233,7 +235,12 @@ def kv_sizes() -> Drawing:
     ]
     _listed(axes, kinds, 0.97, 0.065)
     axes.grid(visible=False)
-    return done(fig, _sizes_say(nets, low, high))
+    return done(
+        fig,
+        "fig-kv-sizes",
+        "KV cache of a token in published models, and what the step implies.",
+        _sizes_say(nets, low, high),
+    )
 
 
 def _sizes_say(nets: list[catalogue.Model], low: float, high: float) -> str:
@@ -290,6 +297,8 @@ def sequence() -> Drawing:
     told = ", ".join(f"{word} {size:,}" for word, size in TALK)
     return done(
         fig,
+        "fig-sequence",
+        "One sequence: what is read goes through in one pass each, answers are made token by token.",
         f"Two strips of one sequence whose segments are by turns prefilled, blue, and decoded, red: {told} tokens. By"
         f" tokens, {read:,} are read in a pass for each segment, and {written:,} are written, each in a pass of its"
         f" own: {100 * written / (read + written):.0f} % of the strip. By cost, with a written token at {RATIO} times a"
@@ -344,6 +353,8 @@ def pass_length() -> Drawing:
     name_ends(axes, [(1, "multiply", "compute"), (read[-1], "read", "kv")])
     return done(
         fig,
+        "fig-pass-length",
+        "Time per token against tokens per pass, if a decode step reads five times as long as it multiplies.",
         "Time per token, in times of multiplying alone, against tokens of each sequence in one pass from 1 to"
         f" {LONGEST:,} (log scale). Multiplying is level at 1. Reading weights and KV is shared by the tokens of a"
         f" pass: it falls from {RATIO} and crosses at {RATIO} tokens. The greater of the two is what a token costs:"
@@ -399,7 +410,7 @@ def ratios() -> Drawing:
     right.spines["right"].set_visible(True)
     axes.text(2024.63, 3 + 0.06, "the lecture's 3 to 5", va="bottom", color=COLOURS["muted"])
     axes.text(_dated(DAY), 8.55, "lecture ", ha="right", va="center", color=COLOURS["muted"])
-    return done(fig, _ratios_say(cards))
+    return done(fig, "fig-ratios", "Output over input on every card, by date.", _ratios_say(cards))
 
 
 def _mfu(ratio: float) -> str:
@@ -471,6 +482,8 @@ def attention_flops() -> Drawing:
     axes.set_title("Dots: attention takes as much as the weights", loc="left")
     return done(
         fig,
+        "fig-attention-flops",
+        "FLOPs of a new token against its context: weights and attention.",
         "FLOPs of a new token, in times of what the weights take, against context from 1,000 to 10 million tokens,"
         " both on log scales, for models in decoding. Each curve is level at 1, then rises with the context. Attention"
         " takes as much as the weights at"
@@ -515,6 +528,8 @@ def sparse() -> Drawing:
     )
     return done(
         fig,
+        "fig-sparse",
+        "Bytes of KV that all layers read for a new token, against context.",
         "Megabytes of KV that a decode step of DeepSeek-V3's size reads for one token against context from 1,000 to 10"
         f" million tokens, both on log scales, in vLLM's FP8 layout: {known['entry_bytes']:.0f} bytes of a token and"
         f" layer, {known['index_bytes']:.0f} of its index key. Dense attention reads all, {dense(numbers.FAR):,.0f} MB"
@@ -624,7 +639,12 @@ def tiers() -> Drawing:
         0.06,
     )
     fig.supxlabel(_paid().replace("$", r"\$"), fontsize=10, x=0.02, ha="left")
-    return done(fig, _tiers_say(turns))
+    return done(
+        fig,
+        "fig-tiers",
+        "Cost of keeping a million tokens of DeepSeek-V3's KV for some time and bringing it back once, by device.",
+        _tiers_say(turns),
+    )
 
 
 def _paid() -> str:
@@ -684,6 +704,8 @@ def ladder() -> Drawing:
     axes.grid(visible=False, axis="y")
     return done(
         fig,
+        "fig-ladder",
+        "Time to read a whole device once, with the times that price cards sell.",
         f"Time to read a whole memory device once, from {spent(drains[0])} to {spent(drains[-1])} (log scale), for"
         f" {len(catalogue.tiers())} devices by kind: {'; '.join(says)}. Lines mark the 5 minutes and the 1 hour for"
         " which price cards keep a cache: both lie in flash; a disk takes more than a day.",
@@ -744,6 +766,8 @@ def timeline() -> Drawing:
     axes.set_yticks([0, SHARE, 1], ["0 %", f"{100 * SHARE:.0f} %", "100 %"])
     return done(
         fig,
+        "fig-timeline",
+        "A cache held for as long as its device takes to read once: two bars of equal area.",
         f"Share of a device that a cache keeps busy against time, for {place.tier.device}, which is read once in"
         f" {spent(drain)}. A cache of {100 * SHARE:.0f} % of it lies there for {spent(drain)}, a long low bar, and is"
         f" then read by the whole device in {spent(fetch)}, a short high one. Held for the drain time, both bars have"

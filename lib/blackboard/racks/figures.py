@@ -16,18 +16,13 @@ from matplotlib.transforms import blended_transform_factory
 
 from blackboard import catalogue, drawing, units
 from blackboard.case import RUNNING, plain
-from blackboard.drawing import Drawing, alt_of, arrow, bare, beside, done, name_ends, point
+from blackboard.drawing import Drawing, arrow, bare, beside, done, name_ends, point
 from blackboard.racks import equations as eq
 from blackboard.racks import moe, numbers, simulation
 from blackboard.style import COLOURS
 
 US, GBS, KB = units.factor("us"), units.factor("GB/s"), units.factor("kB")
 UP, OUT = "accent", "kv"  # colours of the two networks
-
-
-def alt(name: str, *args: Any) -> str:
-    """The alt text of a figure by the name of its function."""
-    return alt_of(__name__, name, *args)
 
 
 def _rate(value: float) -> str:
@@ -85,6 +80,8 @@ def layer() -> Drawing:
     bare(axes, (edges[0] - 0.1, edges[1] + 0.1), (-0.9, 8.2))
     return done(
         fig,
+        "fig-layer",
+        "A layer of experts, as on the board. Dashed: GPUs, here with two experts each.",
         f"Bottom to top: tokens, routers, {GPUS * EACH} experts and sums, on {GPUS} GPUs with {EACH} experts each, all"
         f" in one rack. The token of GPU {HOME + 1} passes its router and fans out to {len(CHOSEN)} of the"
         f" {GPUS * EACH} experts, on {len({which // EACH for which in CHOSEN})} GPUs; their results come back to GPU"
@@ -124,6 +121,8 @@ def rack() -> Drawing:
     bare(axes, (-5.1, 5.1), (-1.45, 7.95))
     return done(
         fig,
+        "fig-rack",
+        "The two networks: inside a rack through its switches, outside over network cards.",
         "Two racks side by side, each with GPU trays above and below and switch trays in the middle. Inside a rack,"
         f" lines run from every tray to every switch: the scale-up network, {_rate(fast)} per GPU and direction. From"
         " each tray one thin line runs up to a data-centre switch that joins the racks: the scale-out network,"
@@ -183,6 +182,8 @@ def cabling() -> Drawing:
     bare(axes, (-0.1, 11.4), (-0.9, 9.2))
     return done(
         fig,
+        "fig-cabling",
+        "Twice the trays on the same switches: twice the cables through the same back.",
         "Two racks of the same size with switches in the middle and GPU trays above and below; each tray's cables run"
         f" down or up to the switches. {'; '.join(said)}. A GPU has {links} links of {pairs} wire pairs, each pair a"
         " cable: twice the GPUs are twice the cables through the same gap beside the switches, the lecture's reason"
@@ -253,6 +254,8 @@ def traffic_matrix() -> Drawing:
     moved = sent.matrix / KB
     return done(
         fig,
+        "fig-traffic-matrix",
+        "Counted: bytes from each GPU to each, for experts on two racks.",
         f"Heat map of the bytes that {gpus} GPUs in {RACKS} racks send each other in one layer's dispatch, counted:"
         f" {TOKENS} tokens on each GPU, {top_k} of {EXPERTS} experts each. Every GPU sends to every other,"
         f" {moved.min():.0f} to {moved.max():.0f} kB. The rack boundary cuts the map in four like parts:"
@@ -285,6 +288,8 @@ def slowdown() -> Drawing:
     least, most = (eq.ratio_hurts(racks=n) for n in (SPREAD[0], SPREAD[-1]))
     return done(
         fig,
+        "fig-slowdown",
+        "Experts over several racks against one rack.",
         "Time of a layer's traffic over several racks, in times of one rack, against the ratio of scale-up to"
         f" scale-out bandwidth, 1 to 100 (both log), for {', '.join(map(str, SPREAD))} racks. Straight lines rise with"
         f" the ratio; they pass 1 at a ratio of {least:g} ({SPREAD[0]} racks) down to {units.significant(most)}"
@@ -366,6 +371,8 @@ def ep_times() -> Drawing:
     axes.set_title(f"{load} each;\ntokens/s: {all_}", loc="left")
     return done(
         fig,
+        "fig-ep-times",
+        "One layer's dispatch and combine by link, and what a whole step makes of it.",
         f"Bars of the time of one layer's dispatch and combine, 1 to 1,000 microseconds (log scale), for {load} of"
         f" {example['width']:,} values, {example['dispatch_bytes']} byte out and {example['combine_bytes']} back each;"
         f" then the time of {all_}, and the tokens per second that this leaves one reader. {'; '.join(says)}.",
@@ -417,6 +424,8 @@ def measured_links() -> Drawing:
     axes.yaxis.set_major_formatter("{x:,.0f}")
     return done(
         fig,
+        "fig-measured-links",
+        "Measured exchanges on one node of eight H200, and the floor: bytes over bandwidth.",
         f"Measured time of exchanges among the {chip.scale_up.domain_chips} H200 of a node against bytes of each GPU's"
         f" message, 1 kB to 1 GB (both log): {', '.join(names)}. However short, they take {starts} microseconds; long"
         f" ones rise along the bytes that travel over {_rate(beta)}. Of {len(rows)} points {below or 'none'} lie below"
@@ -468,6 +477,8 @@ def domains() -> Drawing:
     told = lambda chips: ", ".join(f"{_short(chip)} {chip.scale_up.domain_chips:,}" for chip in chips)
     return done(
         fig,
+        "fig-domains",
+        "Chips of a scale-up domain by the year in which they came. Hollow: announced.",
         f"Chips of the largest scale-up domain against the year it was sold, {_year(nvidia[0])} to {_year(ultra)} (log"
         f" scale). NVIDIA, in packages: {told(nvidia)}, the last only announced. Its {ultra.scale_up.domain_chips}"
         f" packages of {DIES} dies each are the {dies} of “NVL{dies}”: counted like the others it doubles. Google's"
@@ -551,6 +562,8 @@ def nodes() -> Drawing:
     )
     return done(
         fig,
+        "fig-nodes",
+        "Nodes that a token visits, with and without the limit. Simulated.",
         f"Mean number of distinct nodes that a token's {top_k} routed copies go to, against the nodes that share the"
         f" experts, 1 to {MOST_NODES}; simulated, without and with DeepSeek-V3's limit to {LIMIT} of {GROUPS} groups of"
         f" experts. On {GROUPS} nodes, a group each, the limit lowers it from {free:.1f} to {limited:.1f}. In"

@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from blackboard import drawing
-from blackboard.drawing import Drawing, alt_of, done, listed
+from blackboard.drawing import Drawing, done, listed
 from blackboard.reality import losses
 from blackboard.reality.checks import CALIBRATED, CLOSURE, FLOOR, LIMIT, Row, mape
 from blackboard.reality.validation import whole
@@ -23,11 +23,6 @@ SMALL = 10  # points: the least that a phone shows well
 LINE = 0.19  # inches of a line of text
 WIDTH = 5.0  # inches
 INKS = ("compute", "kv", "accent", "weights", "second", "third")
-
-
-def alt(name: str) -> str:
-    """The alt text of a figure by the name of its function."""
-    return alt_of(__name__, name)
 
 
 def match(row: Row, spec: str) -> bool:
@@ -119,7 +114,13 @@ def closures() -> Drawing:
     low.set(
         title="beyond, one by one", xlabel="published over computed, less one (%)", xlim=(left - room, right + room)
     )
-    return done(fig, _closures_say(rows, wide, counts))
+    return done(
+        fig,
+        "fig-reality-closures",
+        "Published numbers against the same numbers computed from others of the source: how many agree how well,"
+        " and those that are more than two per cent off.",
+        _closures_say(rows, wide, counts),
+    )
 
 
 def _valued(at: Any, values: Sequence[float], form: str) -> None:
@@ -313,7 +314,13 @@ def floors() -> Drawing:
         {0.25: "÷4", 0.5: "÷2", 1: "1", 2: "2", 4: "4", 10: "10", 50: "50"},
         "measured over ideal (log scale)",
     )
-    return done(fig, _floors_say(rows, groups))
+    return done(
+        fig,
+        "fig-reality-floors",
+        "Measured over ideal, a line for each data set and a dot for each row. Left of one the floor is beaten."
+        " Triangles: short messages beyond the axis, which wait for a latency that no floor knows of.",
+        _floors_say(rows, groups),
+    )
 
 
 def _outside(lines: Sequence[Line]) -> list[float]:
@@ -458,7 +465,7 @@ def _ideal(rows: Sequence[Row]) -> str:
     return f"{100 * mape(1 / row.ideal_slow - 1 for row in some):.0f}" if some else ""
 
 
-def _calibrated(picture: str) -> Drawing:
+def _calibrated(picture: str, caption: str) -> Drawing:
     """Measured over predicted, a line for each slice: tested rows filled, fitted ones hollow, those beyond the axis as
     pointers at its edge.
     """
@@ -488,7 +495,7 @@ def _calibrated(picture: str) -> Drawing:
         _right(at, place, _error(line.rows), _ideal(line.rows))
     _right(at, -1, "off, %", "ideal")
     _log(at, LOW, HIGH, TICKS, "measured over predicted (log scale)")
-    return done(fig, _calibrated_says(picture, groups))
+    return done(fig, f"fig-reality-{picture}", caption, _calibrated_says(picture, groups))
 
 
 def _calibrated_says(picture: str, groups: Mapping[str, Sequence[Line]]) -> str:
@@ -514,17 +521,22 @@ def _calibrated_says(picture: str, groups: Mapping[str, Sequence[Line]]) -> str:
 
 def calibrated_serving() -> Drawing:
     """Whole engines."""
-    return _calibrated("serving")
+    return _calibrated(
+        "serving",
+        "Serving: measured over predicted time, a line for each slice. Hollow: rows that were fitted. At the"
+        " right the mean error of the rows that were not fitted, and that of the roofline alone; in brackets where"
+        " all rows were fitted.",
+    )
 
 
 def calibrated_kernels() -> Drawing:
     """Kernels, collectives and exchanges."""
-    return _calibrated("kernels")
+    return _calibrated("kernels", "Kernels measured one at a time, in the same way.")
 
 
 def calibrated_training() -> Drawing:
     """Training runs and steps, memory, drafts, caches."""
-    return _calibrated("training")
+    return _calibrated("training", "Training runs and steps, memory, speculation and caches, in the same way.")
 
 
 # --- where the time goes ----------------------------------------------------------------------------------------------
@@ -562,7 +574,13 @@ def where() -> Drawing:
         xlabel="time of a token, in ideal ones (* fitted)",
     )
     _key(at)
-    return done(fig, _where_says(found))
+    return done(
+        fig,
+        "fig-reality-where",
+        "Time of a token in multiples of the ideal one, by what is put in after what; medians over the lengths of"
+        " requests.",
+        _where_says(found),
+    )
 
 
 def _key(at: Any) -> None:

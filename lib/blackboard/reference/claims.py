@@ -339,10 +339,16 @@ def ratios() -> Any:
     at.set_xticks(list(ticks), list(ticks.values()))
     at.minorticks_off()
     at.tick_params(axis="y", labelsize=10, length=0)
-    return done(fig, alt("ratios"))
+    return done(
+        fig,
+        "fig-claims",
+        "Found over claimed, for the claims that hold in part, to a factor, or not. In the band: what counts as"
+        " about right. Years and words are left out.",
+        _ratios_say(),
+    )
 
 
-def alt(name: str) -> str:
+def _ratios_say() -> str:
     """What the picture shows, its range and its point."""
     rows = spread()
     found = [part.ratio for row in rows for part in row.parts]

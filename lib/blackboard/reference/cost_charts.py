@@ -37,12 +37,16 @@ from blackboard.style import COLOURS
 from blackboard.units import factor
 
 INKS = {"input": "compute", "written": "third", "hits": "accent", "output": "kv", "storage": "weights"}
+CAPTIONS = {
+    "chat": (
+        "A chat of four turns: parts of its cost, and its cost. Dates are those from which a card was seen; grey"
+        " cards were not seen lately."
+    ),
+    "agent": "A coding agent's task: parts of its cost, and its cost.",
+    "document": "Questions about one document within an hour: parts of the cost, and the cost.",
+    "batch": "A thousand single requests in a batch: parts of the cost, and the cost.",
+}
 ROW, FAINT = 0.3, 0.4  # inches; how solid the bars of cards are that were not seen for long
-
-
-def alt(name: str, *args: Any) -> str:
-    """The alt text of a figure by the name of its function."""
-    return drawing.alt_of(__name__, name, *args)
 
 
 def _named(found: Bill) -> str:
@@ -124,7 +128,7 @@ def chart(workload: str) -> Drawing:
     _key(left, found)
     _bars(left, found)
     _totals(right, found)
-    return done(fig, _chart_says(load, found))
+    return done(fig, f"fig-cost-{workload}", CAPTIONS[workload], _chart_says(load, found))
 
 
 def _chart_says(load: Workload, found: list[Bill]) -> str:
@@ -175,6 +179,8 @@ def grows() -> Drawing:
     with_, without = (bill(card, load, cached).total for cached in (True, False))
     return done(
         fig,
+        "fig-cost-turns",
+        "An agent's bill against its turns: lines by the closed forms, dots counted turn by turn.",
         f"Cost of the coding agent's task on {name(card)} ({card.valid_from}) against turns from 1 to {TURNS}. Without"
         f" a cache it grows with the square of the turns, to {usd(ends[0][0])}; with one it grows far more slowly, to"
         f" {usd(ends[1][0])}. At the measured median of {load.turns} turns it is {usd(without)} and {usd(with_)}. Lines"
@@ -209,7 +215,10 @@ def steps() -> Drawing:
     said = "; ".join(_step_says(price(id), answer) for id in STEPS)
     span = f"from {SHORTEST:,} to {LONGEST:,} tokens, on a log scale"
     return done(
-        fig, f"Cost of one uncached request with an answer of {answer} tokens against its prompt {span}. {said}."
+        fig,
+        "fig-cost-steps",
+        "Cost of one request without a cache against its length.",
+        f"Cost of one uncached request with an answer of {answer} tokens against its prompt {span}. {said}.",
     )
 
 

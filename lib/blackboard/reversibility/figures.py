@@ -17,7 +17,7 @@ from matplotlib.patches import Circle, Rectangle
 from blackboard import catalogue, drawing, units
 from blackboard.batching import equations as serving
 from blackboard.case import RUNNING, plain
-from blackboard.drawing import Drawing, alt_of, arrow, bare, beside, done, percent, point
+from blackboard.drawing import Drawing, arrow, bare, beside, done, percent, point
 from blackboard.reversibility import equations as eq
 from blackboard.reversibility import network, numbers, simulation
 from blackboard.reversibility.network import Network
@@ -27,11 +27,6 @@ from blackboard.units import pretty, significant
 
 MB = units.factor("MB")
 INKS = {"stored": "kv", "checkpointed": "compute", "reversible": "accent"}
-
-
-def alt(name: str, *args: Any) -> str:
-    """The alt text of a figure by the name of its function."""
-    return alt_of(__name__, name, *args)
 
 
 def _box(
@@ -91,6 +86,8 @@ def coupling() -> Drawing:
         bare(at, (-0.7, 8.6), (-0.4, 2.5))
     return done(
         fig,
+        "fig-coupling",
+        "One step, and its way back. The halves change places after it.",
         "The coupling of a Feistel network, twice. Above, the way there: x goes straight through; a branch of it passes"
         " a box f, whose result is added to y, so that (x, y) becomes (x, z) with z = y + f(x). Below, the way back,"
         " with the same picture: x is there to be read off, the same f is computed forwards from it and taken off z,"
@@ -118,6 +115,8 @@ def blocks() -> Drawing:
         bare(at, (-1.6, 3.4) if at is one else (-1.0, 4.0), (-0.75, 6.3))
     return done(
         fig,
+        "fig-blocks",
+        "A residual block, and a block of two streams.",
         "Two blocks, from the bottom up. Left, a residual block: x goes straight up, a branch of it through f, and the"
         " two are added to x + f(x); x itself is gone. Right, a block of two streams x and y: a branch of x goes"
         " through f and is added to y. Then the streams cross: y + f(x) becomes the new x, the old x becomes the new y,"
@@ -169,6 +168,8 @@ def layers() -> Drawing:
         bare(at, (UP - 0.75, DOWN + 0.75), (-1.15, LAYERS + 0.85))
     return done(
         fig,
+        "fig-layers",
+        "Four layers: activations written on the way up and read in reverse, and the same without keeping them.",
         f"Layers 0 to {LAYERS - 1}, twice, each time a column of the forward pass, bottom to top, and one of the"
         " backward pass, top to bottom. Left, as usual: on the way up every layer writes its activations to memory,"
         f" {LAYERS} cells, and on the way down they are read in reverse, the last first. Right, a reversible network:"
@@ -257,6 +258,8 @@ def avalanche() -> Drawing:
     )
     return done(
         fig,
+        "fig-avalanche",
+        "Share of the output's bits that change with one input bit, against rounds or layers.",
         f"Share of a block's {16 * simulation.HALF_BITS // 8} output bits that change when one input bit does, 0 to 66"
         f" %, against 0 to {max(KNOTS)} rounds or layers. The Feistel cipher, flip in the half that enters f first:"
         f" {_listed(found['x'])} after 0 to 3 rounds; flip in the other half, a round later: {_listed(found['y'])}. The"
@@ -290,6 +293,8 @@ def weakness() -> Drawing:
     net, cipher = simulation.attacked("residual"), simulation.attacked("Feistel")
     return done(
         fig,
+        "fig-weakness",
+        "Changes of output bytes, as foretold from measured slopes and as they came.",
         f"Observed against foretold changes of output bytes, when all {simulation.BLOCK} input bytes change by up to"
         f" {simulation.SHIFT}; foretold by slopes from queries next to the block, the key unknown. Left, a residual"
         f" network of {simulation.DEEP} layers: points lie along the diagonal, correlation {net.told.correlation:.2f}."
@@ -342,6 +347,8 @@ def memory() -> Drawing:
     axes.text(0.03, 0.96, key, transform=axes.transAxes, va="top", color=COLOURS["muted"])
     return done(
         fig,
+        "fig-activations",
+        "Activations kept at most in one training step, against depth, in double precision.",
         f"Activations that a training step of {numbers.SAMPLES} digits keeps, {axes.get_ylim()[0]:g} to"
         f" {axes.get_ylim()[1]:g} MB, against {DEPTHS[0]} to {DEPTHS[-1]} layers, both log. Lines by formula, dots"
         " counted while a network trained, crosses the most that Python allocated, working arrays included. From"
@@ -385,6 +392,8 @@ def roundtrip() -> Drawing:
     last = lambda name: ", ".join(f"{word} {power(errors[name][dtype][-1])}" for dtype, (word, _) in PRECISIONS.items())
     return done(
         fig,
+        "fig-roundtrip",
+        "Error of the streams worked out from the top, against layers back, by number format.",
         f"Relative error of the streams that are rebuilt from the top, 1e-18 to 100 (log scale), against 1 to {FAR}"
         " layers run back, in FP16, FP32 and FP64; twice. Left, a network with LayerNorm, which on average widens a"
         f" difference by {gains[0]:.2f} a layer: after {FAR} layers {last('fresh')}; trained on digits {last('after')}."
@@ -430,6 +439,8 @@ def training() -> Drawing:
     data = network.digits()
     return done(
         fig,
+        "fig-digits-trained",
+        "Training with activations stored, and rebuilt.",
         f"Training loss (log scale) and accuracy on {len(data.test)} digits that were not trained on, against"
         f" {len(one.accuracy) - 1} epochs of {len(data.train):,} digits, for a reversible network of {network.TRAINED}"
         " layers that rebuilds its activations and for its twin that stores them. The curves lie on each other: losses"
@@ -475,6 +486,9 @@ def measured() -> Drawing:
     below.text(1.71, -1.14, "TensorFlow", va="center", color=COLOURS["third"])
     return done(
         fig,
+        "fig-revnets-measured",
+        "GPU memory and time of residual and reversible networks, as measured by others. Two marks of a kind: two"
+        " sets of images.",
         "Above, GPU memory of training on CIFAR images, 0 to 3,400 MB, against layers: residual networks"
         f" {ends['ResNet']}; reversible ones {ends['RevNet']}. Below, time of training a reversible network over that"
         f" of a residual one, 0.95 to 2.1, on two sets of images: {'; '.join(said)}. A line marks the {THIRD:.2f} of"
@@ -558,7 +572,12 @@ def worth() -> Drawing:
     axes.text(0.03, 0.88, "training on A100:", transform=axes.transAxes, va="top")
     axes.text(0.03, 0.96, "compute again", transform=axes.transAxes, va="top", weight="bold")
     axes.text(0.97, 0.04, "keep", transform=axes.transAxes, ha="right", weight="bold")
-    return done(fig, _worth_says(kv, train))
+    return done(
+        fig,
+        "fig-worth",
+        "FLOPs that it takes to compute a byte again, and for how long it is kept.",
+        _worth_says(kv, train),
+    )
 
 
 def _worth_says(kv: list[_Cache], train: list[simulation.Kept]) -> str:

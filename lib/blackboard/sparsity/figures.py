@@ -15,7 +15,7 @@ import numpy as np
 from blackboard import catalogue, drawing, units
 from blackboard.batching import equations as step
 from blackboard.case import RUNNING, Case, plain
-from blackboard.drawing import Drawing, alt_of, beside, done, filled, name_ends, point, thousands
+from blackboard.drawing import Drawing, beside, done, filled, name_ends, point, thousands
 from blackboard.sparsity import equations as eq
 from blackboard.sparsity import numbers, simulation
 from blackboard.style import COLOURS
@@ -26,11 +26,6 @@ BASE, EXPERTS = numbers.FIGURE["base_size"], numbers.FIGURE["experts"]  # what t
 SIZES = (15e6, 55e6, 130e6, BASE, 870e6, 1.3e9)  # dense models of the paper's figure
 LEVEL = "axes fraction", "data"  # coordinates of a text that stands at a level of y
 KINDS = {"bf16": "compute", "fp8": "accent", "fp4": "kv"}  # a colour for each number format
-
-
-def alt(name: str, *args: Any) -> str:
-    """The alt text of a figure by the name of its function."""
-    return alt_of(__name__, name, *args)
 
 
 def _counted(value: float) -> str:
@@ -143,7 +138,12 @@ def constants() -> Drawing:
         ylabel="hardware constant C (tokens)",
     )
     _key(axes)
-    return done(fig, _constants_say(marks))
+    return done(
+        fig,
+        "fig-constants",
+        "The hardware constant by year of announcement. Hollow: not confirmed.",
+        _constants_say(marks),
+    )
 
 
 def _key(axes) -> None:
@@ -208,6 +208,8 @@ def batch_and_context(case: Case = RUNNING) -> Drawing:
     axes.set_title(f"{filled(case)},\nby bytes of KV per token", loc="left")
     return done(
         fig,
+        "fig-batch-and-context",
+        "The critical batch with KV counted, for three sizes of cache.",
         f"Critical batch against context from 100 to 500,000 tokens, both on log scales, for {case}, with three sizes"
         f" of KV cache per token. Each curve is level near C·s, {level:,.0f} sequences, has doubled at half of its"
         " balanced context L*, and goes to infinity at L*; the shaded contexts beyond have no batch that is"
@@ -261,6 +263,8 @@ def layered(case: Case = RUNNING) -> Drawing:
     axes.set_title(filled(case), loc="left")
     return done(
         fig,
+        "fig-layered",
+        "One roofline for the whole step, and one for each kind of layer. KV is left out.",
         f"Milliseconds per step against batch from 30 to 15,000 (log scale), for {case}, KV left out. The roofline of"
         f" the whole model is level at {significant(roof(1))} ms and bends once, at the critical batch of"
         f" {bends[1]:,.0f}. Dense parts and experts one after the other bend twice, at C = {significant(bends[0], 4)}"
@@ -334,6 +338,8 @@ def routed_law() -> Drawing:
     axes.set(ylabel="validation loss, by the fit")
     return done(
         fig,
+        "fig-routed-law",
+        "Validation loss against experts, by size of the dense model. The fit of Clark et al., S-BASE routing.",
         "Validation loss against experts from 1 to 512 (log scale) by the published fit of S-BASE routing, a curve for"
         f" each of {len(SIZES)} base sizes from {_counted(SIZES[0])} to {_counted(SIZES[-1])} parameters; all fall. A"
         f" level line from the dense model of {same / 1e9:.2f} billion parameters, at a loss of {reached:.2f}, meets"
@@ -365,6 +371,8 @@ def gain() -> Drawing:
     said = ", ".join(f"{significant(worth(n))} at {n}" for n in marked)
     return done(
         fig,
+        "fig-gain",
+        "What experts are worth for a model of 370 million parameters.",
         f"Effective over base size against experts, 1 to 512, both on log scales, for a base of {_counted(BASE)}"
         f" parameters by the published fit: {said} experts. A thin line shows one for one, {EXPERTS} for {EXPERTS}; the"
         " curve lies far below it and flattens.",
@@ -417,6 +425,9 @@ def coverage() -> Drawing:
     thousands(axes, "x")
     return done(
         fig,
+        "fig-coverage",
+        "Share of the experts that a step touches. Lines: formula; dots: tokens that choose at random; dashed:"
+        " uneven routing.",
         "Share of the experts that a batch touches, 0 to 100 %, against batch from 1 to 1,000 (log scale): lines by"
         f" formula, and on them marks from tokens that really choose. {FULL} are touched at a batch of"
         f" {'; '.join(says)}. {uneven}",
@@ -474,6 +485,8 @@ def touched(case: Case = RUNNING) -> Drawing:
     times = [units.pretty(eq.touched_time(case, batch=b), "s") for b in (1, most)]
     return done(
         fig,
+        "fig-touched",
+        "Weights read in one step of a small batch.",
         f"Expected gigabytes of weights that one step reads, against batch from 1 to 1,000 (log scale), for {case}:"
         f" from the active parameters, {significant(least)} GB ({times[0]}), for one token, over"
         f" {significant(read(16))} GB at 16 and {significant(read(64))} GB at 64, to all weights, {significant(whole)}"
@@ -503,6 +516,8 @@ def room(case: Case = RUNNING) -> Drawing:
     axes.set_title(f"{filled(case)};\ndashed: batch asked for, solid: batch that fits", loc="left")
     return done(
         fig,
+        "fig-room",
+        "The batch that a model asks for, and the batch that fits beside it, at two contexts.",
         f"Batch in sequences against stored parameters from 0.1 to 20 trillion, both on log scales, for {case}, with"
         " its active parameters. The critical batch, KV counted, rises with the parameters; the batch whose KV fits"
         f" beside them falls, to nothing at {memory / 1e12:.1f} trillion. They cross at {' and at '.join(says)}. {name}"
@@ -569,6 +584,8 @@ def traffic() -> Drawing:
     doubt = "" if table.confirmed else "; no statement is confirmed at its source, so the marks are hollow"
     return done(
         fig,
+        "fig-traffic",
+        "Tokens per second as publicly stated by Google, against racks. No primary source was read for these.",
         "Tokens per second that Google says it processes, by date, on a log scale from 80 million to 2 billion, and on"
         f" the right the racks of {rack:,.0f} tokens per second that this would fill{doubt}. {'; '.join(says)}. A band"
         f" marks the lecture's hundreds of millions, {racks(SAID[0]):,.0f} to {racks(SAID[1]):,.0f} racks, and a line a"

@@ -15,7 +15,7 @@ from matplotlib.patches import Rectangle
 
 from blackboard import catalogue, drawing
 from blackboard.case import RUNNING, plain
-from blackboard.drawing import Drawing, alt_of, beside, done, name_ends, point
+from blackboard.drawing import Drawing, beside, done, name_ends, point
 from blackboard.pricing.equations import memory_ratio_of
 from blackboard.sparsity.equations import batch_fits
 from blackboard.speculation import equations as eq
@@ -29,11 +29,6 @@ EXAMPLE: dict[str, Any] = {
     "drafted": 3,
     "draft_ratio": 0.05,
 }  # a round of the figures: what EAGLE-3's rows draft, and a draft of a twentieth
-
-
-def alt(name: str, *args: Any) -> str:
-    """The alt text of a figure by the name of its function."""
-    return alt_of(__name__, name, *args)
 
 
 def _batches(axes, low: int, high: int) -> None:
@@ -93,6 +88,8 @@ def overlap() -> Drawing:
     )
     return done(
         fig,
+        "fig-overlap",
+        "Two models' chances of the next character after the same text, and what passes.",
         f"Bars of the chance of each of the {SHOWN} likeliest next characters after “{PREFIX.strip()}” in Shakespeare's"
         f" sonnets, in a target that looks at four characters and a draft that looks at two: {said}, and so on. What"
         f" both have adds up to {both:.2f} over all characters: a drafted character passes that often. What only the"
@@ -123,6 +120,8 @@ def tokens_by_drafted() -> Drawing:
     ends = ", ".join(f"{row[0]:.2f} at {acceptance:g}" for row, acceptance in zip(names, SHARES))
     return done(
         fig,
+        "fig-tokens-by-drafted",
+        "Tokens of a round against guesses: the formula, and rounds that were played.",
         f"Tokens that a round yields against drafted tokens from 0 to {FAR}, at acceptances of"
         f" {', '.join(f'{a:g}' for a in SHARES)}. All curves start at 1, below the line of γ + 1 on which all pass, and"
         f" flatten: with {FAR} drafted {ends}. Each has a limit of one over what is refused. Dots, the means of 4,000"
@@ -144,6 +143,8 @@ def rounds() -> Drawing:
     rows[1].set(xlabel="time (decode steps)")
     return done(
         fig,
+        "fig-rounds",
+        "Decode steps and rounds of speculation on one time axis, in a small batch and in a large one.",
         f"Two timelines of {SPAN} decode steps each, with plain steps above rounds of {EXAMPLE['drafted']} drafted"
         f" tokens, at an acceptance of {EXAMPLE['acceptance']:g} and a draft of {EXAMPLE['draft_ratio']:g} of a step."
         f" {says[0]} {says[1]}",
@@ -218,6 +219,8 @@ def speedup_by_drafted() -> Drawing:
     name_ends(axes, names)
     return done(
         fig,
+        "fig-speedup-by-drafted",
+        "Speed-up against guesses, for drafts of several costs, where checking is free.",
         f"Speed-up against drafted tokens from 0 to {LONG}, where verifying is free, at an acceptance of"
         f" {EXAMPLE['acceptance']:g} and draft ratios c of {', '.join(f'{c:g}' for c in COSTS)}. A draft that costs"
         f" nothing gains with every token, up to {1 / (1 - EXAMPLE['acceptance']):g}; the others have a best number:"
@@ -265,6 +268,8 @@ def speedup_by_batch() -> Drawing:
     free = eq.context_free(known)
     return done(
         fig,
+        "fig-speedup-by-batch",
+        "Speed-up against batch at three contexts, DeepSeek-V3 on NVL72.",
         f"Speed-up of rounds of {EXAMPLE['drafted']} drafted tokens against batch from {LOW} to {HIGH:,} (log scale)"
         f" for {RUNNING}, at an acceptance of {EXAMPLE['acceptance']:g} and a draft ratio of"
         f" {EXAMPLE['draft_ratio']:g}. All start at {eq.speedup_free(known):.2f}; {'; '.join(says)}. From"
@@ -324,7 +329,7 @@ def by_batch() -> Drawing:
     for axes, places in ((top, ((2.1, 1.65), (2.1, 1.24))), (bottom, ((2.1, 1.5), (2.1, 1.12)))):
         for (draft, colour), place in zip(INKS.items(), places):
             axes.text(*place, draft, color=COLOURS[colour], va="center")
-    return done(fig, _by_batch_say(share))
+    return done(fig, "fig-by-batch", "Gain against batch, measured and computed.", _by_batch_say(share))
 
 
 def _explain(axes) -> None:
@@ -413,6 +418,8 @@ def leviathan() -> Drawing:
     errors, over = [row.error for row in rows], [row for row in rows if row.measured > row.tokens]
     return done(
         fig,
+        "fig-leviathan",
+        "Speed-up measured against speed-up computed, twelve settings of the first paper.",
         f"Measured against computed speed-up of {len(rows)} runs of T5-XXL with three drafts on a TPU v4 (Leviathan"
         " 2023), from 1.3 to 3.7, around the diagonal. The formula is off by"
         f" {100 * statistics.median(map(abs, errors)):.0f} % at the median, from {100 * min(errors):.0f} % to"
@@ -458,6 +465,9 @@ def positions() -> Drawing:
     off = [row.predicted / row.measured - 1 for row in rows]
     return done(
         fig,
+        "fig-positions",
+        "Above: the one chance that explains the tokens of a round, against guesses. Below: tokens of seven"
+        " guesses, published and computed from three.",
         "Above, the constant acceptance that the tokens of a round imply, against drafted tokens from 1 to 7: level if"
         f" it were constant. In rounds on the sonnets it rises from {ours[0]:.2f} to {ours[-1]:.2f}, for easy stretches"
         f" survive; DeepSeek-R1's falls from {deep[0]:.2f} to {deep[-1]:.2f} at 5, for one layer drafts all places;"
@@ -505,6 +515,8 @@ def spire() -> Drawing:
     says = ", ".join(f"{name} {y:.2f} tokens in {x:.2f} steps ({y / x:.2f} times)" for name, (x, y) in rows.items())
     return done(
         fig,
+        "fig-spire",
+        "Where SPIRe's factor comes from: tokens of a round over its time.",
         "Tokens of a round, 0.8 to 4.9, against its time in decode steps, 0.8 to 2.55, by SPIRe's model at a batch of"
         f" 64; rays mark speed-ups of 1 to 4. {says}. SPIRe's rounds have fewer tokens than MagicDec's and are"
         " shorter.",
@@ -559,6 +571,8 @@ def experts_touched() -> Drawing:
         )
     return done(
         fig,
+        "fig-experts-touched",
+        "Weight bytes that a checking pass reads over those of a decode step, against batch.",
         "Bytes of weights that the verifying pass reads over those of a decode step, against batch from 1 to 1,024"
         f" (log scale), with 1, 4 and 7 drafted tokens. {'; '.join(says)}. At large batches all curves end at 1, for"
         " every expert is read anyway. Open dots are measured rounds at batch 1, by their tokens and speed-up: EAGLE's"
