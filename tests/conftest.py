@@ -203,7 +203,7 @@ OVER_LESSONS = ("test_figures.py", "test_prose.py", "test_practice.py", "test_ex
 SAYS_THE_SAME = "test_the_ledger_says_what_the_lesson_says"  # asks for a lesson's numbers
 # So does all that reads the same rows or draws the same pictures, whichever file it is in.
 TOGETHER = {
-    "reality": r"/test_reality_(?!prediction)|\[reality\.figures\]",
+    "reality": r"/test_reality_(?!prediction)|\[validation\.figures\]",
     "costs": r"/test_costs\.py|\[reference\.cost_charts\]",
     "claims": r"/test_claims\.py|\[reference\.claims\]",
 }

@@ -5,24 +5,24 @@ them.
 from typing import Any, NamedTuple
 
 from blackboard import units
-from blackboard.batching import equations as batching
-from blackboard.corpus import equations as corpus
-from blackboard.corpus.explorables import GAIN as FILTERED
-from blackboard.corpus.explorables import QUALITY as KEPT_QUALITY
-from blackboard.overheads import equations as overheads
-from blackboard.overheads.explorables import HALVES
-from blackboard.overtraining.explorables import CURVES as AT_LOSS
-from blackboard.overtraining.explorables import SHARES
-from blackboard.paging.explorables import ENDLESS, PAGED, RESERVED, TURNED
-from blackboard.pipelining import equations as pipelining
-from blackboard.pipelining.explorables import CURVES
-from blackboard.pricing import equations as pricing
-from blackboard.pricing.explorables import DECODE
-from blackboard.racks import equations as racks
-from blackboard.reversibility import equations as reversibility
-from blackboard.sparsity.explorables import ROUTED_GAIN
-from blackboard.speculation import equations as speculation
-from blackboard.speculation.explorables import SPEEDUP
+from blackboard.lessons.batching import equations as batching
+from blackboard.lessons.corpus import equations as corpus
+from blackboard.lessons.corpus.charts import GAIN as FILTERED
+from blackboard.lessons.corpus.charts import QUALITY as KEPT_QUALITY
+from blackboard.lessons.overheads import equations as overheads
+from blackboard.lessons.overheads.charts import HALVES
+from blackboard.lessons.overtraining.charts import CURVES as AT_LOSS
+from blackboard.lessons.overtraining.charts import SHARES
+from blackboard.lessons.paging.charts import ENDLESS, PAGED, RESERVED, TURNED
+from blackboard.lessons.pipelining import equations as pipelining
+from blackboard.lessons.pipelining.charts import CURVES
+from blackboard.lessons.pricing import equations as pricing
+from blackboard.lessons.pricing.charts import DECODE
+from blackboard.lessons.racks import equations as racks
+from blackboard.lessons.reversibility import equations as reversibility
+from blackboard.lessons.sparsity.charts import ROUTED_GAIN
+from blackboard.lessons.speculation import equations as speculation
+from blackboard.lessons.speculation.charts import SPEEDUP
 
 
 class Explored(NamedTuple):

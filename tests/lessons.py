@@ -9,7 +9,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 LIB = ROOT / "lib" / "blackboard"
-ROOMS = ("equations", "numbers", "figures", "explorables", "problems")
+ROOMS = ("equations", "numbers", "figures", "charts", "problems")
 REFERENCE = "Reference"  # caption of the part of the contents whose pages are no lessons
 
 
@@ -26,7 +26,7 @@ def listed(contents):
 
 def missing(lesson, root=ROOT):
     """The files that a lesson lacks; the tests over all lessons need every one."""
-    modules = [f"lib/blackboard/{lesson}/{name}.py" for name in ROOMS]
+    modules = [f"lib/blackboard/lessons/{lesson}/{name}.py" for name in ROOMS]
     books = [f"{place}/{lesson}.ipynb" for place in ("exercises", "exercises/solutions")]
     return [file for file in (f"book/{lesson}.md", *modules, *books) if not (root / file).exists()]
 
@@ -37,7 +37,7 @@ LESSONS = [name for name in LISTED if not missing(name)]  # that the others are 
 
 def room(lesson, name):
     """A module of a lesson: room("batching", "figures")."""
-    return importlib.import_module(f"blackboard.{lesson}.{name}")
+    return importlib.import_module(f"blackboard.lessons.{lesson}.{name}")
 
 
 @functools.cache
@@ -63,7 +63,7 @@ def functions(module):
 
 def explorers(lesson):
     """Names of a lesson's explorables."""
-    return [name for name in functions(room(lesson, "explorables")) if name.endswith("_explorer")]
+    return [name for name in functions(room(lesson, "charts")) if name.endswith("_explorer")]
 
 
 def sig(value, digits=2):

@@ -11,8 +11,8 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from blackboard.batching.figures import WORKED
-from blackboard.case import RUNNING
+from blackboard.catalogue.running_case import RUNNING
+from blackboard.lessons.batching.figures import WORKED
 
 LEAST = 4.5  # contrast of a text, WCAG 2.2, 1.4.3
 LONG = RUNNING._replace(context=20_000)  # beyond batching's balanced context: no kink

@@ -6,11 +6,12 @@ from xml.etree import ElementTree
 import pytest
 from test_explorable import vega_says
 
-from blackboard import catalogue, menus
-from blackboard.batching import equations as eq
-from blackboard.batching import explorables
-from blackboard.batching.figures import LECTURE_RENT
-from blackboard.case import RUNNING
+from blackboard import catalogue
+from blackboard.catalogue.running_case import RUNNING
+from blackboard.charts import controls
+from blackboard.lessons.batching import charts
+from blackboard.lessons.batching import equations as eq
+from blackboard.lessons.batching.figures import LECTURE_RENT
 
 SIGNALS = (
     "flops",
@@ -26,13 +27,13 @@ SIGNALS = (
 )
 
 
-@pytest.mark.parametrize("system", explorables.SYSTEMS)
-@pytest.mark.parametrize("precision", menus.PRECISIONS)
+@pytest.mark.parametrize("system", charts.SYSTEMS)
+@pytest.mark.parametrize("precision", controls.PRECISIONS)
 def test_controls_reach_the_formulas(system, precision):
     """With the controls anywhere, Vega's signals are the catalogue's values, and its kink is the formula's."""
-    params = json.loads(json.dumps(explorables.latency_explorer().spec["params"]))
+    params = json.loads(json.dumps(charts.latency_explorer().spec["params"]))
     machine = catalogue.system(system)
-    for model in explorables.MODELS[::3]:
+    for model in charts.MODELS[::3]:
         setting = {
             "system": system,
             "precision": precision,
@@ -56,7 +57,7 @@ def test_controls_reach_the_formulas(system, precision):
 
 def serves(machine, precision):
     """The precision itself, or the next wider one that the machine has."""
-    wider = list(menus.PRECISIONS)[list(menus.PRECISIONS).index(precision) :]
+    wider = list(controls.PRECISIONS)[list(controls.PRECISIONS).index(precision) :]
     for name in wider:
         try:
             machine.flops(name)
@@ -67,11 +68,11 @@ def serves(machine, precision):
 
 def test_still_says_what_the_formulas_say():
     """The numbers in the pictures' titles are those of the worked case."""
-    said = " ".join(ElementTree.fromstring(explorables.latency_explorer().still).itertext())
+    said = " ".join(ElementTree.fromstring(charts.latency_explorer().still).itertext())
     assert (
         f"floor {eq.latency_floor(RUNNING) * 1e3:.3g} ms" in said and f"kink at B = {eq.crossing(RUNNING):,.0f}" in said
     )
     assert f"L* = {eq.balanced_context(RUNNING):,.0f}" in said
-    said = " ".join(ElementTree.fromstring(explorables.cost_explorer().still).itertext())
+    said = " ".join(ElementTree.fromstring(charts.cost_explorer().still).itertext())
     floor = eq.cost_floor(RUNNING, rent=LECTURE_RENT / 3600) * 1e6
     assert f"floor ${floor:.3g} per Mtok" in said and f"costs {eq.slow_mode_limit(RUNNING, batch=1):,.0f} times" in said

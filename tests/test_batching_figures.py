@@ -4,10 +4,10 @@ import pytest
 from pictures import picture
 
 from blackboard import catalogue
-from blackboard.batching import equations as eq
-from blackboard.batching import figures, numbers
-from blackboard.batching.figures import LECTURE_RENT, WORKED
-from blackboard.case import RUNNING
+from blackboard.catalogue.running_case import RUNNING
+from blackboard.lessons.batching import equations as eq
+from blackboard.lessons.batching import figures, numbers
+from blackboard.lessons.batching.figures import LECTURE_RENT, WORKED
 
 LONG = RUNNING._replace(context=20_000)  # beyond the balanced context: no kink
 

@@ -1,6 +1,6 @@
 """The numbers that the batching lesson prints, reckoned once more."""
 
-from blackboard.batching import numbers
+from blackboard.lessons.batching import numbers
 
 
 def test_printed_numbers_agree_with_an_independent_reckoning():

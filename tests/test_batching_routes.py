@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sympy import oo
 
-from blackboard.batching import equations as eq
-from blackboard.batching import lab, simulation, transformer
-from blackboard.batching.transformer import Config, Transformer, count_step
+from blackboard.lessons.batching import equations as eq
+from blackboard.lessons.batching import lab, simulation, transformer
+from blackboard.lessons.batching.transformer import Config, Transformer, count_step
 from blackboard.notation import symbol
 
 DENSE = Config()
@@ -665,8 +665,8 @@ def test_the_lab_s_figure_shows_points_and_prediction():
 
 def test_nothing_is_measured_or_drawn_at_import():
     code = (
-        "import sys; from blackboard.batching import lab, simulation, transformer; print({'matplotlib', 'torch',"
-        " 'blackboard.catalogue'} & set(sys.modules))"
+        "import sys; from blackboard.lessons.batching import lab, simulation, transformer;"
+        " print({'matplotlib', 'torch', 'blackboard.catalogue'} & set(sys.modules))"
     )
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()

@@ -427,7 +427,7 @@ def test_an_error_in_a_formula_is_told_before_any_notebook_runs(project):
     )
     status, told = build(project)
     assert status == 1
-    assert "blackboard/paging/equations.py" in told and "nonesuch" in told and "cell" not in told, told
+    assert "blackboard/lessons/paging/equations.py" in told and "nonesuch" in told and "cell" not in told, told
 
 
 @pytest.fixture
@@ -438,7 +438,7 @@ def practice(project):
     file.parent.mkdir()
     (file.parent / "__init__.py").touch()
     file.write_text(PROBLEM)
-    shown = 'from blackboard.practice import problems\nproblems("tiny").on_page("word")\n'
+    shown = 'from blackboard.page.practice import problems\nproblems("tiny").on_page("word")\n'
     (project / "book" / "tiny.md").write_text(HEAD + "# Tiny\n\n```{code-cell}\n" + shown + "```\n")
     return file
 

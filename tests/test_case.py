@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from blackboard.batching import equations as eq
-from blackboard.case import RUNNING, Case, plain
 from blackboard.catalogue import UnknownId, model, system
+from blackboard.catalogue.running_case import RUNNING, Case, plain
 from blackboard.formula import UnknownSymbol, formulas
+from blackboard.lessons.batching import equations as eq
 
 
 def test_running_case_by_hand():

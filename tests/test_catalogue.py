@@ -15,10 +15,11 @@ import pint
 import pytest
 import sympy
 
-from blackboard import catalogue, notation, summary, tables, units
-from blackboard.architecture import VLLM_FP8, bytes_per_param, standard_precision
+from blackboard import catalogue, notation, units
 from blackboard.catalogue import chip, measurement, model, price, source, system, tier
-from blackboard.datafile import DATA, DataError, UnknownId, load
+from blackboard.catalogue.architecture import VLLM_FP8, bytes_per_param, standard_precision
+from blackboard.catalogue.datafile import DATA, DataError, UnknownId, load
+from blackboard.page import summary, tables
 
 ROOT = Path(__file__).resolve().parent.parent
 KINDS = {

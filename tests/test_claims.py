@@ -14,11 +14,11 @@ from msgspec.structs import force_setattr
 from test_prose import typed_numbers
 
 from blackboard import catalogue
-from blackboard.datafile import UnknownId, load
+from blackboard.catalogue.datafile import UnknownId, load
 from blackboard.formula import BoundFormula, Formula, formulas
+from blackboard.reference import claim_list as books
 from blackboard.reference import claims
-from blackboard.reference import ledger as books
-from blackboard.reference.ledger import (
+from blackboard.reference.claim_list import (
     COMPUTED,
     CONTRADICTED,
     EDGE,
@@ -31,7 +31,7 @@ from blackboard.reference.ledger import (
     Part,
     judge,
 )
-from blackboard.reference.repeated import ledger
+from blackboard.reference.repeated_claims import ledger
 from blackboard.units import significant
 
 PAGE = ROOT / "book" / "claims.md"
@@ -540,7 +540,7 @@ def test_what_the_ledger_finds_wasted_the_paging_lesson_finds_unused(id, part, n
 
 def test_what_sparse_attention_holds_is_what_the_pricing_lesson_says():
     """656 bytes of entry and 132 of key, held for every token; read are all keys, and 2,048 entries."""
-    from blackboard.pricing import numbers
+    from blackboard.lessons.pricing import numbers
 
     held = [(656 + 132) / (132 + 656 * 2048 / context) for context in (131_072, 1e6)]
     assert [f"{ratio:.1f}" for ratio in held] == ["5.5", "5.9"]
@@ -561,8 +561,8 @@ def test_the_longest_of_the_catalogue_is_the_longest_of_its_models():
 
 
 def test_lengths_and_speculation_are_those_that_the_lessons_print():
-    from blackboard.paging import numbers as paged
-    from blackboard.speculation import numbers as spoken
+    from blackboard.lessons.paging import numbers as paged
+    from blackboard.lessons.speculation import numbers as spoken
 
     printed = paged.all()
     assert (
@@ -571,12 +571,12 @@ def test_lengths_and_speculation_are_those_that_the_lessons_print():
     )
     assert row("T3").parts[4].found == pytest.approx(1 - float(printed["sg_mean"]) / 2048, rel=1e-3)
     assert f"it would be {printed['hybrid_uniform']} blocks" in row("T10").because
-    from blackboard.sparsity import numbers as world
+    from blackboard.lessons.sparsity import numbers as world
 
     said = row("C3").because
     assert f"counts all its products: {world.all()['world_first']}" in said
     assert f"then and {world.all()['direct_last']}" in said
-    from blackboard.pricing import numbers as priced
+    from blackboard.lessons.pricing import numbers as priced
 
     sold = priced.all()
     assert (

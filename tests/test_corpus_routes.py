@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from blackboard.catalogue import measurement, model
-from blackboard.corpus import equations as eq
-from blackboard.corpus import numbers, simulation
-from blackboard.overtraining import equations as law
+from blackboard.lessons.corpus import equations as eq
+from blackboard.lessons.corpus import numbers, simulation
+from blackboard.lessons.overtraining import equations as law
 
 REUSE = 15.387756  # as published
 EPOCHS = st.floats(0.05, 60)

@@ -27,13 +27,13 @@ from vegalite import breaches
 
 from blackboard import notation
 from blackboard.catalogue import measurement, price
-from blackboard.explorable import VEGALITE
+from blackboard.charts.interactive import VEGALITE
+from blackboard.charts.style import INKS
 from blackboard.formula import dimension
+from blackboard.lessons.paging.equations import hit_rate_turns
 from blackboard.notation import latex
-from blackboard.paging.equations import hit_rate_turns
 from blackboard.reference import cost_charts, costs
 from blackboard.reference import equations as eq
-from blackboard.style import INKS
 from blackboard.units import dimension as unit_dimension
 
 LOADS = costs.workloads()

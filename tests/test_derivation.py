@@ -4,8 +4,8 @@ import pytest
 from sympy import Max, Min, oo
 
 from blackboard import notation
-from blackboard.batching import equations as eq
-from blackboard.derivation import Derivation, DerivationError, equal, limit, spread
+from blackboard.lessons.batching import equations as eq
+from blackboard.page.derivation import Derivation, DerivationError, equal, limit, spread
 
 B, L, N, F, W = notation.symbols("batch context n_active flops bandwidth")
 T = notation.symbol("t_compute")

@@ -20,10 +20,11 @@ from lessons import LESSONS, explorers, room
 from test_formula import point
 from vegalite import breaches
 
-from blackboard import catalogue, menus, units
-from blackboard.batching import equations as eq
-from blackboard.case import RUNNING
-from blackboard.explorable import MIME, VEGALITE, Explorable, derived, inside, menu, slider
+from blackboard import catalogue, units
+from blackboard.catalogue.running_case import RUNNING
+from blackboard.charts import controls
+from blackboard.charts.interactive import MIME, VEGALITE, Explorable, derived, inside, menu, slider
+from blackboard.lessons.batching import equations as eq
 
 ALL = [(lesson, name) for lesson in LESSONS for name in explorers(lesson)]
 CASES = [
@@ -37,7 +38,7 @@ CASES = [
 @functools.cache
 def drawn(lesson, name):
     """An explorable by the name of its function."""
-    return getattr(room(lesson, "explorables"), name)()
+    return getattr(room(lesson, "charts"), name)()
 
 
 @pytest.fixture(scope="module", params=ALL, ids="-".join)
@@ -127,7 +128,7 @@ def test_still_is_small_and_whole(shown):
     said = " ".join(text for text in root.itertext())
     starts = {param["name"]: param["value"] for param in shown.spec["params"] if "bind" in param}
     if {"system", "precision"} <= set(starts):
-        assert menus.plain(catalogue.system(starts["system"]).name) in said and starts["precision"].upper() in said
+        assert controls.plain(catalogue.system(starts["system"]).name) in said and starts["precision"].upper() in said
     assert len(said.split()) > 20
 
 
@@ -164,7 +165,7 @@ def test_hostile_text_is_escaped(monkeypatch):
 
 def test_nothing_heavy_is_imported_before_drawing():
     code = (
-        "import blackboard.explorable, sys; print([m for m in ('altair', 'vl_convert', 'matplotlib') if m in"
+        "import blackboard.charts.interactive, sys; print([m for m in ('altair', 'vl_convert', 'matplotlib') if m in"
         " sys.modules])"
     )
     assert (
@@ -255,7 +256,7 @@ def signals(params, *names):
 def test_menus_bind_the_case():
     """Where the menus start, the signals are the case's symbols; what the lesson adds follows from them."""
     names = ("flops", "bandwidth", "chips", "domain", "n_active", "bytes_per_param")
-    params = menus.given(
+    params = controls.given(
         RUNNING,
         [RUNNING.system],
         [RUNNING.model],
@@ -269,7 +270,7 @@ def test_menus_bind_the_case():
 
 def test_menus_may_lack_a_model_or_a_system():
     bound = lambda params: [param["name"] for param in params if "bind" in param]
-    systems, models = menus.given(RUNNING, systems=[RUNNING.system]), menus.given(RUNNING, models=[RUNNING.model])
+    systems, models = controls.given(RUNNING, systems=[RUNNING.system]), controls.given(RUNNING, models=[RUNNING.model])
     assert bound(systems) == ["system", "precision"] and bound(models) == ["model", "precision"]
     for params, names in ((systems, ("flops", "bytes_per_param")), (models, ("n_total", "bytes_per_param"))):
         assert signals(params, *names) == pytest.approx({name: RUNNING.symbols()[name] for name in names}, rel=1e-12)
@@ -277,9 +278,9 @@ def test_menus_may_lack_a_model_or_a_system():
 
 def test_menus_refuse_what_the_catalogue_lacks():
     with pytest.raises(catalogue.UnknownId, match="has no n_active; it has: bandwidth"):
-        menus.machine(RUNNING.system, ("bandwidth", "n_active"))
+        controls.machine(RUNNING.system, ("bandwidth", "n_active"))
     with pytest.raises(ValueError, match="none of h100-8"):
-        menus.given(RUNNING, ["h100-8"], [RUNNING.model])
+        controls.given(RUNNING, ["h100-8"], [RUNNING.model])
 
 
 def test_sliders_alone_are_controls_enough():

@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from pictures import drawings, drawn_texts, faint, painted, picture
 
-from blackboard import drawing
-from blackboard.style import COLOURS, INKS
+from blackboard.charts import drawing
+from blackboard.charts.style import COLOURS, INKS
 
 DRAWN = [
     pytest.param(*row, id=f"{lesson}-{row[1]}-{'-'.join(map(str, row[2]))}".rstrip("-"))

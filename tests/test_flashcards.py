@@ -268,8 +268,8 @@ def test_a_new_lesson_is_found_by_itself(tmp_path, monkeypatch):
     (tmp_path / "_toc.yml").write_text("chapters:\n  - file: book/fresh\n  - file: book/plain\n")
     (tmp_path / "book" / "plain.md").write_text("# Plain\n")
     text = (
-        "# Fresh: a lesson\n\nfrom blackboard.batching import equations as eq, figures\nfrom blackboard.racks import"
-        " equations as racks\n\ncards(\n    eq.step_time,\n    racks.leaving,\n)\n"
+        "# Fresh: a lesson\n\nfrom blackboard.lessons.batching import equations as eq, figures\n"
+        "from blackboard.lessons.racks import equations as racks\n\ncards(\n    eq.step_time,\n    racks.leaving,\n)\n"
     )
     (tmp_path / "book" / "fresh.md").write_text(text)
     monkeypatch.setattr(flashcards, "ROOT", tmp_path)

@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from blackboard import notation
-from blackboard.batching import equations as eq
 from blackboard.catalogue import chip, model, system
 from blackboard.formula import (
     IDEAL,
@@ -25,6 +24,7 @@ from blackboard.formula import (
     _Compiled,
     formulas,
 )
+from blackboard.lessons.batching import equations as eq
 from blackboard.units import Quantity, UnitError
 
 ALL = list(formulas.values())

@@ -18,8 +18,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from blackboard import panel, summary
-from blackboard.practice import View, problems
+from blackboard.page import problem_panel, summary
+from blackboard.page.practice import View, problems
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
@@ -48,7 +48,7 @@ mystnb:
 print(6 * 7)
 ```
 """
-SHOWN = 'from blackboard.practice import problems\n\nproblems("batching")["fast"].panel()'
+SHOWN = 'from blackboard.page.practice import problems\n\nproblems("batching")["fast"].panel()'
 
 
 def write_exercise(project, *sources):
@@ -93,9 +93,9 @@ def change(path, source="mine = 2"):
 
 
 def test_a_second_start_changes_nothing(project, copy):
-    before = {path: path.stat().st_mtime_ns for path in copy.rglob("*.*") if path.name != panel.RECORD}
+    before = {path: path.stat().st_mtime_ns for path in copy.rglob("*.*") if path.name != problem_panel.RECORD}
     assert lab.bring_in(project, copy) == []
-    assert before == {path: path.stat().st_mtime_ns for path in copy.rglob("*.*") if path.name != panel.RECORD}
+    assert before == {path: path.stat().st_mtime_ns for path in copy.rglob("*.*") if path.name != problem_panel.RECORD}
 
 
 def test_what_the_reader_left_alone_is_brought_up_to_date(project, copy):
@@ -157,7 +157,7 @@ def test_a_deleted_file_comes_back_and_another_exercise_comes_in(project, copy):
 @pytest.mark.parametrize("spoiled", ["", "{", "[1]", '{"exercises/tiny.ipynb": [7]}', '"x"'])
 def test_without_its_record_the_copy_is_the_readers(project, copy, spoiled):
     """Nobody can tell then who wrote what differs, so nothing is overwritten."""
-    (copy / panel.RECORD).write_text(spoiled)
+    (copy / problem_panel.RECORD).write_text(spoiled)
     write_exercise(project, "first = 10")
     (told,) = lab.bring_in(project, copy)
     assert "tiny.new.ipynb" in told and sources(copy / "exercises" / "tiny.ipynb") == ["first = 1"]
@@ -196,7 +196,7 @@ def test_a_lesson_runs_where_nothing_is_installed_that_builds_the_book(monkeypat
 def show():
     """A problem's panel as after a kernel's start: its answer box, buttons by name, feedback and the problem."""
     view = View(problems("batching")["fast"].problem, 16, "batching")
-    statement, row, out = panel.panel(view).children
+    statement, row, out = problem_panel.panel(view).children
     box, *buttons = row.children
     return box, {button.description: button for button in buttons}, out, statement
 
@@ -229,7 +229,7 @@ def test_an_answer_belongs_to_its_numbers(inside):
     assert (box.value, out.value) == ("", "") and statement.value == fresh != printed
     box.value = "3"
     view = View(problems("batching")["fast"].problem, 16, "batching")
-    statement, row, out = panel.panel(view.reset()).children
+    statement, row, out = problem_panel.panel(view.reset()).children
     assert statement.value == printed and row.children[0].value == out.value == "", "the reader asked for these"
 
 

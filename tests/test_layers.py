@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from lessons import LESSONS, LIB, LISTED, ROOT, listed, missing
 
-from blackboard import practice
+from blackboard.page import practice
 
 PACKAGES = sorted(
     p.parent.name for p in LIB.glob("*/equations.py") if p.parent.name != "reality"
@@ -190,11 +190,11 @@ class Refuse:
         if name.split(".")[0] in %r:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 sys.meta_path.insert(0, Refuse())
-import blackboard.units, blackboard.notation, blackboard.formula, blackboard.catalogue, blackboard.practice
-from blackboard.case import RUNNING
+import blackboard.units, blackboard.notation, blackboard.formula, blackboard.catalogue, blackboard.page.practice
+from blackboard.catalogue.running_case import RUNNING
 assert 0 < blackboard.formula.formulas["batching.step_time"](RUNNING, batch=100) < 1
 for lesson in %r:
-    problems = blackboard.practice.problems(lesson)
+    problems = blackboard.page.practice.problems(lesson)
     for view in problems:
         values = view.problem.values()
         assert view.check().kind == "unanswered"

@@ -16,10 +16,10 @@ from lessons import LESSONS, page
 from test_formula import point, slack
 
 from blackboard import notation
-from blackboard.case import RUNNING
 from blackboard.catalogue import model, system
+from blackboard.catalogue.running_case import RUNNING
 from blackboard.formula import formulas
-from blackboard.practice import problems
+from blackboard.page.practice import problems
 from blackboard.problem import PAGE_DRAWS
 
 # For each explorable a list of settings of its controls, every one tried from where the controls start.

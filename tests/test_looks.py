@@ -12,10 +12,10 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from pictures import LEAST, contrast, faint, painted, picture
 
-from blackboard.style import COLOURS, GROUNDS, INKS
+from blackboard.charts.style import COLOURS, GROUNDS, INKS
 
 PAGES = toc_pages()
-DRAWERS = ["reality.figures", "reference.cost_charts", "reference.claims"]  # the lessons' are in test_figures.py
+DRAWERS = ["validation.figures", "reference.cost_charts", "reference.claims"]  # the lessons' are in test_figures.py
 
 
 def source(name):

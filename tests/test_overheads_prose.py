@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lessons import sig
 
-from blackboard.overheads import numbers
+from blackboard.lessons.overheads import numbers
 
 
 def test_printed_numbers_agree_with_an_independent_reckoning():

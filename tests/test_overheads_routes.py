@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from blackboard.batching import equations as step
 from blackboard.catalogue import chip, measurement, model
-from blackboard.overheads import equations as eq
-from blackboard.overheads import explorables, implied, kernels
-from blackboard.overheads import simulation as sim
-from blackboard.overheads.kernels import FUSABLE, Plan, Tape, counted, eager, fuse, fused, library
-from blackboard.racks import equations as racks
-from blackboard.sparsity.equations import batch_fits
+from blackboard.lessons.batching import equations as step
+from blackboard.lessons.overheads import charts, implied, kernels
+from blackboard.lessons.overheads import equations as eq
+from blackboard.lessons.overheads import simulation as sim
+from blackboard.lessons.overheads.kernels import FUSABLE, Plan, Tape, counted, eager, fuse, fused, library
+from blackboard.lessons.racks import equations as racks
+from blackboard.lessons.sparsity.equations import batch_fits
 
 TIMES = st.lists(st.integers(0, 50), min_size=1, max_size=40)
 ROUTE = settings(max_examples=60)
@@ -144,7 +144,7 @@ def test_sending_hides_launches_earlier_than_computing_alone():
 
 def test_kernels_of_dense_models_go_with_their_layers():
     """The explorable's slider is kernels of a layer: with the rest it makes what is counted."""
-    at = explorables._start()
+    at = charts._start()
     for id in ("llama-3.1-8b", "llama-3.1-70b", "qwen3-32b", "llama-3.1-405b"):
         assert len(library(id, Plan(chips=8))) == at["each"] * model(id).layers + at["rest"]
 

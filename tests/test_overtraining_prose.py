@@ -7,8 +7,8 @@ from lessons import sig, values
 
 from blackboard.catalogue import measurement
 from blackboard.formula import FormulaError
-from blackboard.overtraining import equations as eq
-from blackboard.overtraining import numbers
+from blackboard.lessons.overtraining import equations as eq
+from blackboard.lessons.overtraining import numbers
 
 DAY = 86_400
 

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from test_explorable import signals
 
-from blackboard import practice
 from blackboard.catalogue import chip, measurement, model
 from blackboard.formula import FormulaError
-from blackboard.overtraining import equations as eq
-from blackboard.overtraining import explorables, figures, numbers, simulation
+from blackboard.lessons.overtraining import charts, figures, numbers, simulation
+from blackboard.lessons.overtraining import equations as eq
+from blackboard.page import practice
 
 LAWS = {name: numbers.law(name) for name in measurement("scaling_law_constants").column("law")}
 HOFFMANN, BESIROGLU, SARDANA = LAWS["Hoffmann, as printed"], LAWS["Besiroglu"], LAWS["Sardana"]
@@ -310,7 +310,7 @@ def test_sardanas_example():
 def test_the_explorable_finds_the_same_size(moves):
     """The browser's halving of an interval, by Vega, against the search."""
     said = signals(
-        moved(explorables.size_explorer, moves),
+        moved(charts.size_explorer, moves),
         "loss",
         "inference_tokens",
         "decode_efficiency",
@@ -349,7 +349,7 @@ def moved(explorer, moves):
 def test_the_explorables_ring_lies_where_costs_are_equal(moves):
     """The size solved in the browser, against the two costs of the search; the sum there is never twice the least."""
     said = signals(
-        moved(explorables.size_explorer, moves),
+        moved(charts.size_explorer, moves),
         "loss",
         "inference_tokens",
         "decode_efficiency",
@@ -377,7 +377,7 @@ def test_the_explorables_ring_lies_where_costs_are_equal(moves):
 
 def test_no_ring_where_training_is_always_dearer():
     said = signals(
-        moved(explorables.size_explorer, {"optimal_exponent": 12, "inference_tokens_exponent": 11.001}),
+        moved(charts.size_explorer, {"optimal_exponent": 12, "inference_tokens_exponent": 11.001}),
         "loss",
         "equal",
         "equal_training",
@@ -398,11 +398,11 @@ def test_no_ring_where_training_is_always_dearer():
 )
 def test_whole_shares_add_up(moves):
     said = signals(
-        moved(explorables.shares_explorer, moves),
-        *(f"{kind}_{field}" for kind in ("share", "whole") for field in explorables.SHARES),
+        moved(charts.shares_explorer, moves),
+        *(f"{kind}_{field}" for kind in ("share", "whole") for field in charts.SHARES),
         "inference_tokens",
     )
-    whole, share = ([said[f"{kind}_{field}"] for field in explorables.SHARES] for kind in ("whole", "share"))
+    whole, share = ([said[f"{kind}_{field}"] for field in charts.SHARES] for kind in ("whole", "share"))
     assert sum(whole) == 100 and all(abs(w - s) < 1 and w >= 0 for w, s in zip(whole, share))
     assert moves.get("pretrain_tokens_exponent") or whole[0] == whole[1], "as they are"
     assert 1e11 < said["inference_tokens"] < 2e17, "on the chart"

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
 
 from blackboard.catalogue import measurement
-from blackboard.paging import equations as eq
-from blackboard.paging import simulation
-from blackboard.paging.allocator import Allocator, BlockPool, Contiguous, OutOfRoom, chained
-from blackboard.paging.hybrid import Group, HybridAllocator, groups
+from blackboard.lessons.paging import equations as eq
+from blackboard.lessons.paging import simulation
+from blackboard.lessons.paging.allocator import Allocator, BlockPool, Contiguous, OutOfRoom, chained
+from blackboard.lessons.paging.hybrid import Group, HybridAllocator, groups
 
 numbers = lambda text: [] if text in ("none", "not given") else [int(word) for word in str(text).split()]
 

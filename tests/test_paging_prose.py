@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lessons import sig
 
-from blackboard.paging import numbers
+from blackboard.lessons.paging import numbers
 
 KV, WEIGHTS, BYTES, RATE = 2 * 40 * 5120 * 2, 26e9, 1.555e12, 312e12  # OPT-13B in 16 bits on an A100 40 GB
 SIZE = WEIGHTS / 2
@@ -72,8 +72,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
 
 def test_uses_and_hit_rates_are_one_condition():
     """n uses of a prompt are a hit rate of 1 - 1/n: both lessons' break-even must be the same."""
-    from blackboard.paging import equations as eq
-    from blackboard.pricing import equations as pricing
+    from blackboard.lessons.paging import equations as eq
+    from blackboard.lessons.pricing import equations as pricing
 
     for write, read in ((1.25, 0.1), (2, 0.1), (1.1, 0.5)):
         uses = pricing.uses_even(write_ratio=write, read_ratio=read)

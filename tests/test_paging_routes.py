@@ -14,13 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from blackboard.batching import equations as step
 from blackboard.catalogue import measurement, model, price
-from blackboard.paging import equations as eq
-from blackboard.paging import simulation
-from blackboard.paging.allocator import Allocator, OutOfRoom
-from blackboard.paging.hybrid import HybridAllocator, groups
-from blackboard.pricing.equations import uses_even
+from blackboard.lessons.batching import equations as step
+from blackboard.lessons.paging import equations as eq
+from blackboard.lessons.paging import simulation
+from blackboard.lessons.paging.allocator import Allocator, OutOfRoom
+from blackboard.lessons.paging.hybrid import HybridAllocator, groups
+from blackboard.lessons.pricing.equations import uses_even
 
 OPT, HELD = simulation.opt13b(), simulation.held()
 AGENT = dict(zip(("turns", "start_context", "turn_growth"), map(float, simulation.agent())))

@@ -2,8 +2,8 @@
 
 import ipywidgets
 
-from blackboard.panel import panel
-from blackboard.practice import View, problems
+from blackboard.page.practice import View, problems
+from blackboard.page.problem_panel import panel
 
 
 def parts(view):

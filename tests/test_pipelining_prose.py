@@ -7,11 +7,11 @@ import re
 import pytest
 from lessons import page
 
-from blackboard.case import RUNNING
 from blackboard.catalogue import model
+from blackboard.catalogue.running_case import RUNNING
 from blackboard.formula import FormulaError
-from blackboard.pipelining import equations as eq
-from blackboard.pipelining import numbers
+from blackboard.lessons.pipelining import equations as eq
+from blackboard.lessons.pipelining import numbers
 
 TOTAL, ACTIVE, KV = 671_025_397_760, 37_551_276_032, 61 * 576 * 2
 
@@ -116,7 +116,7 @@ def test_a_walk_through_a_pipeline_takes_as_long_as_one_rack():
 
 def test_micro_batches_in_flight_fill_the_racks():
     """Run it: four racks, hops of half a pass; four micro-batches leave gaps, six leave none."""
-    from blackboard.pipelining import simulation
+    from blackboard.lessons.pipelining import simulation
 
     costs = simulation.Costs(forward=2, backward=0, hop=1)
     needed = eq.in_flight(stages=4, hops=4, hop_time=1, t_step=8)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from blackboard.pipelining import numbers, simulation
-from blackboard.pipelining.simulation import (
+from blackboard.lessons.pipelining import numbers, simulation
+from blackboard.lessons.pipelining.simulation import (
     Costs,
     Deadlock,
     Pass,

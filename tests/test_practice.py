@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from blackboard import answers, notation, units
-from blackboard.practice import View, lessons, problems
+from blackboard.page.practice import View, lessons, problems
 from blackboard.problem import KINDS, Choice, Expression, Function, Ordering, Quantity, evaluate
 
 SEEDS = range(50)

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from blackboard import answers, notation
-from blackboard.panel import script
-from blackboard.practice import ProblemSet, lessons, problems
+from blackboard.page.practice import ProblemSet, lessons, problems
+from blackboard.page.problem_panel import script
 from blackboard.problem import PAGE_DRAWS, Choice, Expression, Function, Quantity
 
 SCRIPT = Path(__file__).resolve().parent.parent / "book" / "_static" / "practice.js"

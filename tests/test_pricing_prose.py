@@ -12,9 +12,9 @@ from lessons import LIB, sig
 
 from blackboard.catalogue import price, prices
 from blackboard.formula import FormulaError
-from blackboard.pricing import equations as eq
-from blackboard.pricing import numbers
-from blackboard.pricing.implied import SIZES, every_card, implied, listing
+from blackboard.lessons.pricing import equations as eq
+from blackboard.lessons.pricing import numbers
+from blackboard.lessons.pricing.implied import SIZES, every_card, implied, listing
 
 HOUR = 3600
 

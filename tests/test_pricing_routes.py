@@ -11,12 +11,12 @@ import random
 import pytest
 from test_explorable import vega_says
 
-from blackboard.batching import equations as step
-from blackboard.case import RUNNING
 from blackboard.catalogue import model, price, prices, system, tier, tiers
-from blackboard.pricing import equations as eq
-from blackboard.pricing import explorables, figures, numbers, simulation
-from blackboard.pricing.implied import FORMATS, KEPT, SIZES, architecture, caches, implied, least_uses, rent
+from blackboard.catalogue.running_case import RUNNING
+from blackboard.lessons.batching import equations as step
+from blackboard.lessons.pricing import charts, figures, numbers, simulation
+from blackboard.lessons.pricing import equations as eq
+from blackboard.lessons.pricing.implied import FORMATS, KEPT, SIZES, architecture, caches, implied, least_uses, rent
 from blackboard.units import factor
 
 MTOK = factor("USD/megatoken")
@@ -358,7 +358,7 @@ def test_the_explorables_step_is_where_its_line_bends(fill):
     """
     params = [
         {**param, "value": fill} if param["name"] == "fill_exponent" else param
-        for param in explorables.card_explorer().spec["params"]
+        for param in charts.card_explorer().spec["params"]
     ]
     names = [
         "n_active",
@@ -392,7 +392,7 @@ def test_the_explorables_step_is_where_its_line_bends(fill):
 def test_the_sliders_stop_at_what_the_page_names():
     """A real model's cache; five minutes, an hour, and on each side a time at which another place wins."""
     stops = {}
-    for param in [*explorables.card_explorer().spec["params"], *explorables.hold_explorer().spec["params"]][::-1]:
+    for param in [*charts.card_explorer().spec["params"], *charts.hold_explorer().spec["params"]][::-1]:
         if param.get("bind", {}).get("input") == "range":
             count = round((param["bind"]["max"] - param["bind"]["min"]) / param["bind"]["step"])
             stops[param["name"]] = [10 ** (param["bind"]["min"] + n * param["bind"]["step"]) for n in range(count + 1)]
@@ -416,7 +416,7 @@ MOVES = (
 @pytest.mark.parametrize("moved", MOVES)
 def test_the_explorable_finds_the_cheapest_place_that_a_run_finds(moved):
     params = json.loads(
-        json.dumps([*explorables.hold_explorer().spec["params"], {"name": "keys", "value": list(explorables.LINES)}])
+        json.dumps([*charts.hold_explorer().spec["params"], {"name": "keys", "value": list(charts.LINES)}])
     )
     params = [
         {**param, "value": moved.get(param["name"], param["value"])} if "value" in param else param for param in params
@@ -433,17 +433,15 @@ def test_the_explorable_finds_the_cheapest_place_that_a_run_finds(moved):
         "indexof(keys, cheapest)",
     ]
     devices = [
-        f"{name}_{part}" if name != "flash" else whole
-        for name in explorables.TIERS
-        for whole, part in explorables.NAMES.items()
+        f"{name}_{part}" if name != "flash" else whole for name in charts.TIERS for whole, part in charts.NAMES.items()
     ]
     (found,) = vega_says([{"row": 0}], [*names, *devices], params)
     time, kv, rent_, chips, hbm, flops, n_active, least, chosen = found[: len(names)]
-    sizes = zip(explorables.TIERS, found[len(names) :].reshape(-1, 3))
+    sizes = zip(charts.TIERS, found[len(names) :].reshape(-1, 3))
     places = {name: simulation.Place(paid, capacity, reads) for name, (capacity, reads, paid) in sizes}
     places["HBM"] = simulation.Place(rent_ * chips, hbm, math.inf)
     again = 2 * n_active / flops * rent_ * chips
     won = simulation.cheapest(time, places, kv, again)
-    assert list(explorables.LINES)[round(chosen)].replace("compute again", "recompute") == won
+    assert list(charts.LINES)[round(chosen)].replace("compute again", "recompute") == won
     bill = simulation.serve([time], 0 if won == "recompute" else time, places.get(won, places["HBM"]), kv, again)
     assert least == pytest.approx(bill.total / MTOK, rel=1e-9)

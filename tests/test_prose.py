@@ -6,7 +6,7 @@ import pytest
 from lessons import LESSONS, page, room, values
 from quoted import QUOTED
 
-from blackboard.practice import problems
+from blackboard.page.practice import problems
 
 every = pytest.mark.parametrize("lesson", LESSONS)
 

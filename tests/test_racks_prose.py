@@ -6,11 +6,11 @@ from math import comb
 
 import pytest
 
-from blackboard.case import RUNNING
 from blackboard.catalogue import measurement
+from blackboard.catalogue.running_case import RUNNING
 from blackboard.formula import FormulaError
-from blackboard.racks import equations as eq
-from blackboard.racks import numbers
+from blackboard.lessons.racks import equations as eq
+from blackboard.lessons.racks import numbers
 
 
 def test_printed_numbers_agree_with_an_independent_reckoning():
@@ -89,7 +89,7 @@ def test_no_measured_exchange_beats_its_bytes():
 
 
 def test_the_ratio_of_traffic_to_multiplying_knows_no_batch():
-    from blackboard.batching.equations import compute_time
+    from blackboard.lessons.batching.equations import compute_time
 
     here = numbers.FP8_OUT | {"layers": numbers.moe_layers(), "micro_batches": 1}
     for batch in (1, 100, 10_000):

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from blackboard.racks import equations as eq
-from blackboard.racks import moe, simulation
-from blackboard.racks.moe import Layer, Traffic, parallel, place
+from blackboard.lessons.racks import equations as eq
+from blackboard.lessons.racks import moe, simulation
+from blackboard.lessons.racks.moe import Layer, Traffic, parallel, place
 
 FP8, BF16 = 1, 2
 SIGMAS = 4.5  # a true claim is refused once in 150,000 runs; seeds are fixed, so a test that passes goes on passing

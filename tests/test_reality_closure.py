@@ -8,24 +8,26 @@ from collections import Counter
 import pytest
 from msgspec.structs import replace
 
-from blackboard.architecture import Heads
 from blackboard.catalogue import Chip, Model, measurement
-from blackboard.datafile import DataError
+from blackboard.catalogue.architecture import Heads
+from blackboard.catalogue.datafile import DataError
 from blackboard.formula import Formula, FormulaError, formulas
-from blackboard.paging import equations as paging
-from blackboard.pricing import equations as pricing
-from blackboard.racks import equations as racks
-from blackboard.reality import cells, closings, closure, sums
-from blackboard.reality.checks import CLOSURE, LIMIT, Row
-from blackboard.reality.closings import CLOSINGS, EXACT, Closing
+from blackboard.lessons.paging import equations as paging
+from blackboard.lessons.pricing import equations as pricing
+from blackboard.lessons.racks import equations as racks
+from blackboard.prediction.rows import CLOSURE, LIMIT, Row
 from blackboard.units import factor
+from blackboard.validation import consistency, published_totals, records, sums
+from blackboard.validation.published_totals import CLOSINGS, EXACT, Closing
 
 name = lambda one: f"{one.data}: {one.part}"
 
 
 def test_everything_closes():
-    assert not [(row.data, row.part, row.what, row.published, row.computed) for row in closure.rows() if not row.holds]
-    assert len(closure.rows()) > 320 and {row.kind for row in closure.rows()} == {CLOSURE}
+    assert not [
+        (row.data, row.part, row.what, row.published, row.computed) for row in consistency.rows() if not row.holds
+    ]
+    assert len(consistency.rows()) > 320 and {row.kind for row in consistency.rows()} == {CLOSURE}
 
 
 def test_the_sets_that_must_close_do():
@@ -59,19 +61,19 @@ def test_the_sets_that_must_close_do():
         "kimi_cache_size": {"cache"},
     }
     parts = {}
-    for row in closure.rows():
+    for row in consistency.rows():
         parts.setdefault(row.data, set()).add(row.part)
     assert not {id: missing for id, those in wanted.items() if (missing := those - parts.get(id, set()))}
-    whole = Counter((row.data, row.part) for row in closure.rows())
+    whole = Counter((row.data, row.part) for row in consistency.rows())
     assert whole["gpt_fast_readme", "bandwidth"] == 13 and whole["vllm_block_bytes", "block of all layers"] == 7
     assert whole["megatron_2021_table1", "parameters"] == 10 and whole["zero_bubble_pipeline", "bubble, 1F1B"] == 12
 
 
 def test_what_is_counted_is_exact():
-    for row in closure.rows():
+    for row in consistency.rows():
         if row.limit == EXACT:
             assert row.published == pytest.approx(row.computed, rel=1e-12), row
-    exact = {row.data for row in closure.rows() if row.limit == EXACT}
+    exact = {row.data for row in consistency.rows() if row.limit == EXACT}
     assert {
         "deepseek_day6_production",
         "deepseek_v3_training_cost",
@@ -89,13 +91,13 @@ def test_what_is_counted_is_exact():
 
 def test_rows_that_do_not_close_are_few_and_say_why():
     """No more room than they need, and every entry of the list is needed."""
-    loose = [row for row in closure.rows() if row.limit > LIMIT]
+    loose = [row for row in consistency.rows() if row.limit > LIMIT]
     off = lambda row: abs(row.published / row.computed - 1)
-    assert len(loose) < 0.06 * len(closure.rows()) and all(
+    assert len(loose) < 0.06 * len(consistency.rows()) and all(
         row.limit < 0.06 for row in loose if row.what != "Qwen2.5-72B"
     )
-    own = {(row.data, row.part, row.what): row for row in loose if (row.data, row.part, row.what) in closure.OWN}
-    assert set(own) == set(closure.OWN)
+    own = {(row.data, row.part, row.what): row for row in loose if (row.data, row.part, row.what) in consistency.OWN}
+    assert set(own) == set(consistency.OWN)
     for row in own.values():
         assert LIMIT < off(row) <= row.limit < 1.7 * off(row) and len(row.why) > 20
     for part in {(row.data, row.part) for row in loose} - {key[:2] for key in own}:
@@ -103,16 +105,16 @@ def test_rows_that_do_not_close_are_few_and_say_why():
 
 
 def test_rows_are_told_apart_and_say_what_they_are():
-    assert max(Counter((row.data, row.part, row.what) for row in closure.rows()).values()) == 1
-    for row in closure.rows():
+    assert max(Counter((row.data, row.part, row.what) for row in consistency.rows()).values()) == 1
+    for row in consistency.rows():
         assert row.why and row.what and factor(row.unit) and all(formula in formulas for formula in row.formulas), row
 
 
 def test_all_checks_take_little_time_and_the_same_rows():
     assert (
-        closure.rows() is closure.rows()
-        and sum(len(list(closure.closed(one))) for one in CLOSINGS if one.data != "zero_bubble_pipeline")
-        == len(closure.rows()) - 24
+        consistency.rows() is consistency.rows()
+        and sum(len(list(consistency.closed(one))) for one in CLOSINGS if one.data != "zero_bubble_pipeline")
+        == len(consistency.rows()) - 24
     )
 
 
@@ -144,7 +146,7 @@ def breaks(one: Closing, record: dict, column: str, by: float) -> bool:
 @pytest.mark.parametrize("one", [one for one in CLOSINGS if (one.data, one.part) not in ELSEWHERE], ids=name)
 @pytest.mark.parametrize("by", [2, 8 / 7])
 def test_twice_a_number_or_seven_of_eight_do_not_close(one, by):
-    [record, *_] = (record for record in cells.records(one.data, **one.where) if one.make(record))
+    [record, *_] = (record for record in records.records(one.data, **one.where) if one.make(record))
     numbers = [
         column for column, cell in record.items() if isinstance(cell, (int, float)) and not isinstance(cell, bool)
     ]
@@ -189,7 +191,7 @@ def test_a_bent_number_is_found(data, column, by, part):
     """Nodes of seven, twice the link, GB for GiB and the like: every row of the part fails."""
     found = [one for one in CLOSINGS if (one.data, one.part) == (data, part)]
     for one in found:
-        for record in cells.records(one.data, **one.where):
+        for record in records.records(one.data, **one.where):
             assert not one.make(record) or breaks(one, record, column, by), record
     assert found
 
@@ -200,7 +202,7 @@ def failing() -> set[tuple[str, str]]:
         (row.data, row.part)
         for one in CLOSINGS
         if one.data != "zero_bubble_pipeline"
-        for row in closure.closed(one)
+        for row in consistency.closed(one)
         if not row.holds
     }
 
@@ -233,13 +235,13 @@ def test_grouped_queries_forgotten(monkeypatch):
     """As many heads of keys and values as of queries."""
 
     def all_heads(found: object) -> Model | None:
-        m = cells.net(found)
+        m = records.net(found)
         return m and replace(
             m, attention=tuple(replace(g, kv_heads=g.heads) if isinstance(g, Heads) else g for g in m.attention)
         )
 
     monkeypatch.setattr(sums, "net", all_heads)
-    monkeypatch.setattr(closings, "net", all_heads)
+    monkeypatch.setattr(published_totals, "net", all_heads)
     assert CACHE - {("vllm_paper", "slots")} <= failing()
 
 
@@ -267,7 +269,7 @@ def test_a_peak_with_sparsity(monkeypatch):
 def test_gigabytes_for_gibibytes(monkeypatch):
     decimal = lambda unit: {"GiB": 1e9, "MiB": 1e6, "KiB": 1e3}.get(unit) or factor(unit)
     monkeypatch.setattr(sums, "factor", decimal)
-    monkeypatch.setattr(closings, "factor", decimal)
+    monkeypatch.setattr(published_totals, "factor", decimal)
     parts = {
         ("korthikanti_activation_formula", part)
         for part in ("activations", "what is left of them", "weights and optimizer")
@@ -297,8 +299,8 @@ def test_sums_of_words_and_of_several_records(monkeypatch):
     """A quarter more idle, one share twice as large, twice the layers with a window, blocks listed twice, a token more
     in the window.
     """
-    plain, at = cells.records, cells.noted
-    monkeypatch.setattr(closings.pipelining, "idle_1f1b", bent(closings.pipelining.idle_1f1b, 1.25))
+    plain, at = records.records, records.noted
+    monkeypatch.setattr(published_totals.pipelining, "idle_1f1b", bent(published_totals.pipelining.idle_1f1b, 1.25))
     more = {
         ("vllm_kv_use", "use", "reserved"): ("share", 2),
         ("hybrid_cache_groups", "model", "example"): ("window_layers", 2),
@@ -313,8 +315,8 @@ def test_sums_of_words_and_of_several_records(monkeypatch):
                     record[name] = times * (record[name] if not isinstance(record[name], str) else record[name] + " ")
         return tuple(found)
 
-    monkeypatch.setattr(cells, "records", changed)
-    monkeypatch.setattr(closings, "noted", lambda id, pattern: at(id, pattern) + (id == "hybrid_prefix_hits"))
+    monkeypatch.setattr(records, "records", changed)
+    monkeypatch.setattr(published_totals, "noted", lambda id, pattern: at(id, pattern) + (id == "hybrid_prefix_hits"))
     assert failing() == {
         ("dualpipe_bubble_formulas", "idle time"),
         ("vllm_kv_use", "shares"),
@@ -327,10 +329,10 @@ def test_sums_of_words_and_of_several_records(monkeypatch):
 
 def test_a_number_that_no_note_has_is_refused():
     with pytest.raises(DataError, match="neither title nor note"):
-        cells.noted("gpt_fast_readme", r"(\d+) bananas")
+        records.noted("gpt_fast_readme", r"(\d+) bananas")
 
 
 def test_a_row_beyond_its_limit_fails():
-    row = next(row for row in closure.rows() if row.limit == LIMIT)
+    row = next(row for row in consistency.rows() if row.limit == LIMIT)
     worse = dataclasses.replace(row, published=row.computed * 1.03)
     assert isinstance(worse, Row) and not worse.holds and measurement(worse.data)

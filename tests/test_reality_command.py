@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from blackboard import __main__ as command
 from blackboard.catalogue import chip, chips, measurement, models
-from blackboard.reality import __main__ as command
-from blackboard.reality import predict
-from blackboard.reality.calibration import ids
-from blackboard.reality.checks import CALIBRATED, CLOSURE, FLOOR, Row
-from blackboard.reality.validation import Report
+from blackboard.prediction import predict
+from blackboard.prediction.calibration import ids
+from blackboard.prediction.rows import CALIBRATED, CLOSURE, FLOOR, Row
+from blackboard.validation.report import Report
 
 ROOT = Path(__file__).resolve().parent.parent
 NCCL = "h200_nccl"

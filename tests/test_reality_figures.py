@@ -21,14 +21,16 @@ from pictures import drawn_texts, picture
 from test_explorable import evaluate, signals, vega_says
 from vegalite import breaches
 
-from blackboard.datafile import UnknownId
-from blackboard.explorable import VEGALITE
+from blackboard.catalogue.datafile import UnknownId
+from blackboard.charts.interactive import VEGALITE
+from blackboard.charts.style import COLOURS, INKS
 from blackboard.formula import IDEAL, Calibration
-from blackboard.reality import explorables, figures, losses, runs, serving
-from blackboard.reality.calibration import named
-from blackboard.reality.checks import CALIBRATED, CLOSURE, FLOOR, mape
-from blackboard.reality.validation import share, whole
-from blackboard.style import COLOURS, INKS
+from blackboard.prediction import serving_runs as serving
+from blackboard.prediction.calibration import named
+from blackboard.prediction.rows import CALIBRATED, CLOSURE, FLOOR, mape
+from blackboard.validation import charts, figures, time_breakdown
+from blackboard.validation import serving as runs
+from blackboard.validation.report import share, whole
 
 NAMES = [name for name in functions(figures) if getattr(figures, name).__annotations__.get("return") == "Drawing"]
 
@@ -164,10 +166,10 @@ def test_slices_of_one_name_are_meant_to_be_one():
 # --- where the time goes ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("slice", losses.SLICES)
+@pytest.mark.parametrize("slice", time_breakdown.SLICES)
 def test_losses_add_up_to_the_measured_time(slice):
     """Floor and losses make the median of measured over ideal, which the floors' rows have found in their own way."""
-    found = losses.losses(slice)
+    found = time_breakdown.losses(slice)
     rows = [row.slow for row in whole().of(FLOOR).rows if row.part == slice]
     assert sum(found.values()) == pytest.approx(statistics.median(rows), rel=1e-12)
     assert found["floor"] == 1 and all(value >= -1e-12 for name, value in found.items() if name != "unexplained")
@@ -178,7 +180,7 @@ def test_a_path_ends_where_the_prediction_does(case):
     """With all constants in, the time is the calibrated row's; no step makes a run faster; one chip loses nothing to
     links.
     """
-    path = losses.path(case)
+    path = time_breakdown.path(case)
     (row,) = [
         row
         for row in runs.rows()
@@ -202,13 +204,13 @@ def test_fitted_slices_are_marked():
             "Qwen3-235B-A22B, 8 H200",
             "Qwen3-235B-A22B, 8 B200",
         )
-        for slice in losses.SLICES
+        for slice in time_breakdown.SLICES
     ]
 
 
 def test_an_unknown_slice_is_said():
     with pytest.raises(UnknownId, match="near: Llama-3.3-70B, 1 H200"):
-        losses.losses("Llama-3.3-70B, 1 H20")
+        time_breakdown.losses("Llama-3.3-70B, 1 H20")
 
 
 # --- the explorable ---------------------------------------------------------------------------------------------------
@@ -216,10 +218,10 @@ def test_an_unknown_slice_is_said():
 
 @pytest.fixture(scope="module")
 def explored():
-    return explorables.fit_explorer()
+    return charts.fit_explorer()
 
 
-@pytest.mark.parametrize("family", explorables.FAMILIES)
+@pytest.mark.parametrize("family", charts.FAMILIES)
 def test_the_browsers_expression_is_the_prediction(family):
     """For every row: ideal, with the fitted constants, and between, where only a part is hidden."""
     between = {
@@ -230,24 +232,24 @@ def test_the_browsers_expression_is_the_prediction(family):
         "link_latency": 2e-5,
     }
     settings = [
-        (explorables.START, IDEAL),
-        (explorables.constants(family), named(explorables.FAMILIES[family])),
+        (charts.START, IDEAL),
+        (charts.constants(family), named(charts.FAMILIES[family])),
         (between, Calibration("between", "", between)),
     ]
-    cases = explorables.cases(family)
-    data = [row for row in explorables.rows() if row["family"] == family]
+    cases = charts.cases(family)
+    data = [row for row in charts.rows() if row["family"] == family]
     for (signals_, calibration), (case, row) in itertools.product(settings, zip(cases, data, strict=True)):
-        found = evaluate(explorables.predicted(), datum=SimpleNamespace(**row), **signals_)
+        found = evaluate(charts.predicted(), datum=SimpleNamespace(**row), **signals_)
         assert row["what"] == case.what and found == pytest.approx(runs.seconds(case, calibration), rel=1e-12)
 
 
 def test_vega_itself_computes_the_same():
     """All rows of a family through Vega, at the fitted constants."""
-    data = [row | {"row": n} for n, row in enumerate(explorables.rows()) if row["family"] == "Hopper"]
-    params = [{"name": name, "value": value} for name, value in explorables.constants("Hopper").items()]
-    found = vega_says(data, [explorables.predicted(), "datum.measured"], params)[:, 0]
+    data = [row | {"row": n} for n, row in enumerate(charts.rows()) if row["family"] == "Hopper"]
+    params = [{"name": name, "value": value} for name, value in charts.constants("Hopper").items()]
+    found = vega_says(data, [charts.predicted(), "datum.measured"], params)[:, 0]
     assert list(found) == pytest.approx(
-        [runs.seconds(case, named("trtllm-h200")) for case in explorables.cases("Hopper")], rel=1e-12
+        [runs.seconds(case, named("trtllm-h200")) for case in charts.cases("Hopper")], rel=1e-12
     )
 
 
@@ -276,7 +278,7 @@ def settings(values):
 
 def reported(family, ideal=False):
     """(slice, fitted, error) of the report's rows of a family."""
-    found = [row for row in runs.rows() if row.kind == CALIBRATED and row.why == explorables.FAMILIES[family]]
+    found = [row for row in runs.rows() if row.kind == CALIBRATED and row.why == charts.FAMILIES[family]]
     return [(row.part, row.fitted, 1 / row.ideal_slow - 1 if ideal else row.error) for row in found]
 
 
@@ -286,7 +288,7 @@ def head(family, found):
     return f"of {family} {on} on * rows, {other} elsewhere"
 
 
-@pytest.mark.parametrize("family", explorables.FAMILIES)
+@pytest.mark.parametrize("family", charts.FAMILIES)
 @pytest.mark.parametrize("ideal", [True, False], ids=["ideal", "fitted"])
 def test_the_chart_says_the_errors_of_the_report(explored, family, ideal):
     """At the right of each line, and above for fitted and other rows, stands what the rows of the report have; menu
@@ -294,19 +296,17 @@ def test_the_chart_says_the_errors_of_the_report(explored, family, ideal):
     """
     found = reported(family, ideal)
     menu = words(moved(explored, family=family, constants="ideal" if ideal else family))
-    sliders = words(
-        moved(explored, family=family, **settings(explorables.START if ideal else explorables.constants(family)))
-    )
+    sliders = words(moved(explored, family=family, **settings(charts.START if ideal else charts.constants(family))))
     for said in (menu, sliders):
         assert all(
             share(mape(error for part, _, error in found if part == mine)) in said
             for mine in {part for part, _, _ in found}
         )
         assert head(family, found) in said
-    assert menu == sliders and len(found) == sum(row["family"] == family for row in explorables.rows())
+    assert menu == sliders and len(found) == sum(row["family"] == family for row in charts.rows())
 
 
-@pytest.mark.parametrize("family", explorables.FAMILIES)
+@pytest.mark.parametrize("family", charts.FAMILIES)
 def test_what_the_caption_prints_gives_the_errors_of_the_report(explored, family):
     """A reader who sets the sliders to the caption's digits reads the caption's errors above the plot."""
     told = re.search(
@@ -328,21 +328,21 @@ def test_what_the_caption_prints_gives_the_errors_of_the_report(explored, family
     )
 
 
-@pytest.mark.parametrize("chosen", explorables.FAMILIES)
+@pytest.mark.parametrize("chosen", charts.FAMILIES)
 def test_one_setting_is_judged_on_both_families(explored, chosen):
     """Whichever family is shown, the errors of both stand above: small where the constants come from, large for the
     other.
     """
-    values = named(explorables.FAMILIES[chosen])
-    errors = {family: mape(error for _, error in explorables.errors(family, values)) for family in explorables.FAMILIES}
+    values = named(charts.FAMILIES[chosen])
+    errors = {family: mape(error for _, error in charts.errors(family, values)) for family in charts.FAMILIES}
     told = "mean error: " + ", ".join(f"{family} {share(error)}" for family, error in errors.items())
-    assert all(told in words(moved(explored, family=family, constants=chosen)) for family in explorables.FAMILIES)
+    assert all(told in words(moved(explored, family=family, constants=chosen)) for family in charts.FAMILIES)
     assert min(errors, key=errors.get) == chosen and max(errors.values()) > 3 * min(errors.values())
 
 
 def test_the_title_says_which_constants_count(explored):
     assert "TensorRT-LLM on H100 and H200, FP8 compute 1, memory 1, σ 0, links 1 and 0 µs" in words(moved(explored))
-    values = explorables.constants("Hopper")
+    values = charts.constants("Hopper")
     rates = ", ".join(f"{name} {values[f'{name}_efficiency']:.3g}" for name in ("compute", "memory"))
     assert f"{rates}, σ 1, links {values['link_efficiency']:.3g} and {values['link_latency'] / 1e-6:.1f} µs" in words(
         moved(explored, constants="Hopper")
@@ -352,11 +352,11 @@ def test_the_title_says_which_constants_count(explored):
 
 
 def test_sliders_start_at_the_ideal_machine(explored):
-    assert signals(explored.spec["params"], *explorables.START) == explorables.START
+    assert signals(explored.spec["params"], *charts.START) == charts.START
     bound = {param["name"]: param for param in explored.spec["params"] if "bind" in param}
     assert [param["bind"]["input"] for param in bound.values()] == ["select"] * 2 + ["range"] * 5
-    for family in explorables.FAMILIES:  # the fitted constants can be set, to the digits of the caption
-        for name, value in settings(explorables.constants(family)).items():
+    for family in charts.FAMILIES:  # the fitted constants can be set, to the digits of the caption
+        for name, value in settings(charts.constants(family)).items():
             assert bound[name]["bind"]["min"] <= value <= bound[name]["bind"]["max"]
     assert [param["bind"]["step"] for param in bound.values() if param["bind"]["input"] == "range"] == [
         0.001,
@@ -367,7 +367,7 @@ def test_sliders_start_at_the_ideal_machine(explored):
     ]
 
 
-@pytest.mark.parametrize("family", explorables.FAMILIES)
+@pytest.mark.parametrize("family", charts.FAMILIES)
 def test_no_setting_brings_a_row_out_of_the_plot(explored, family):
     """A step is shortest with every slider at the ideal and longest with every slider at its other end."""
     binds = {
@@ -381,7 +381,7 @@ def test_no_setting_brings_a_row_out_of_the_plot(explored, family):
     slowest["link_latency"] = binds["latency_us"]["max"] * 1e-6
     slows = [
         case.measured / runs.seconds(case, calibration)
-        for case in explorables.cases(family)
+        for case in charts.cases(family)
         for calibration in (IDEAL, Calibration("slowest", "", slowest))
     ]
     low, high = explored.spec["layer"][0]["encoding"]["x"]["scale"]["domain"]
@@ -390,13 +390,13 @@ def test_no_setting_brings_a_row_out_of_the_plot(explored, family):
 
 def test_sending_is_never_the_longest_unless_links_are_made_slow():
     """What the caption says of σ = 0: with ideal links and with those of the fit, other constants ideal."""
-    links = {name: value for name, value in explorables.constants("Hopper").items() if name.startswith("link")}
+    links = {name: value for name, value in charts.constants("Hopper").items() if name.startswith("link")}
     longest = lambda row, values: (
         row["links"] / values["link_efficiency"] + row["starts"] * values["link_latency"]
         > max(row["compute"], row["memory"])
     )
-    assert not [row for row in explorables.rows() for values in (explorables.START, links) if longest(row, values)]
-    assert [row for row in explorables.rows() if longest(row, {"link_efficiency": 0.2, "link_latency": 5e-5})]
+    assert not [row for row in charts.rows() for values in (charts.START, links) if longest(row, values)]
+    assert [row for row in charts.rows() if longest(row, {"link_efficiency": 0.2, "link_latency": 5e-5})]
 
 
 def test_who_listens_hears_runs_and_nothing_else(explored):
@@ -410,7 +410,7 @@ def test_who_listens_hears_runs_and_nothing_else(explored):
         if "axis" not in label and label not in (explored.alt, explored.spec["description"])
     ]
     runs_said = [label for label in said if label.endswith(" times the predicted time")]
-    assert len(runs_said) == len(explorables.cases("Hopper")) and not [
+    assert len(runs_said) == len(charts.cases("Hopper")) and not [
         label for label in said if re.search(r"\d\.\d{4}", label)
     ]
 
@@ -426,4 +426,4 @@ def test_the_explorable_is_valid_small_and_loads_nothing(explored):
 def test_hovering_says_what_a_row_is(explored):
     tips = [tip["field"] for layer in explored.spec["layer"] for tip in layer.get("encoding", {}).get("tooltip", [])]
     assert tips == ["what", "measured", "predicted", "slow"]
-    assert len({row["what"] for row in explorables.rows()}) == len(explorables.rows())
+    assert len({row["what"] for row in charts.rows()}) == len(charts.rows())

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from blackboard import notation
-from blackboard.batching.numbers import gemm_rows
 from blackboard.catalogue import chip, measurement, model
-from blackboard.overheads import implied
-from blackboard.racks import numbers as racks_numbers
-from blackboard.reality import equations as eq
-from blackboard.reality import exchanges, kernels
-from blackboard.reality.checks import CALIBRATED, FLOOR, summed
-from blackboard.reality.fits import fitted
+from blackboard.lessons.batching.numbers import gemm_rows
+from blackboard.lessons.overheads import implied
+from blackboard.lessons.racks import numbers as racks_numbers
+from blackboard.prediction import collectives, kernels
+from blackboard.prediction import equations as eq
+from blackboard.prediction.fitting import fitted
+from blackboard.prediction.rows import CALIBRATED, FLOOR, summed
 from blackboard.units import factor
 
 ROWS = kernels.rows()
@@ -85,7 +85,7 @@ def test_an_excuse_only_where_switches_can_add_up_so_fast(name, count, latency, 
     """
     this = lambda row: (row["operation"], row["gpus"], row["message_bytes"]) == (name, count, 2**23)
     changed = [row | {"latency_us": latency} if this(row) else row for row in measurement("h200_nccl").records()]
-    rows = exchanges.within_node(exchanges.groups(nccl=changed))
+    rows = collectives.within_node(collectives.groups(nccl=changed))
     what = f"{name.replace('_', '-')}, {count} GPUs, 8.39 MB"
     (row,) = (row for row in rows if row.kind == FLOOR and row.what == what)
     assert row.slow < 1 and row.holds == row.excepted == excused
@@ -130,7 +130,9 @@ def _gemm(chosen):
 def _collectives(chosen):
     rows, sizes = measurement("h200_nccl").records(), sorted(set(measurement("h200_nccl").column("message_bytes")))
     in_fit = lambda row: row["message_bytes"] in (sizes[0], *sizes[-2:])
-    return exchanges.within_node(exchanges.groups(nccl=_changed(rows, lambda row: in_fit(row) == chosen, "latency_us")))
+    return collectives.within_node(
+        collectives.groups(nccl=_changed(rows, lambda row: in_fit(row) == chosen, "latency_us"))
+    )
 
 
 CASES = {
@@ -139,10 +141,10 @@ CASES = {
         _changed(measurement("h200_decode_attention").records(), lambda row: (row["batch"] == 8) == fit, "latency_us")
     ),
     "h200_nccl": _collectives,
-    "deepep_v1_normal": lambda fit: exchanges.exchange_rates(
+    "deepep_v1_normal": lambda fit: collectives.exchange_rates(
         [
-            rate._replace(measured=rate.measured / 1.5) if exchanges.in_fit(rate) == fit else rate
-            for rate in exchanges.rates()
+            rate._replace(measured=rate.measured / 1.5) if collectives.in_fit(rate) == fit else rate
+            for rate in collectives.rates()
         ]
     ),
 }
@@ -313,7 +315,7 @@ def test_the_racks_lesson_shows_the_same_rows():
 
 
 def test_half_messages_lie_where_rates_pass_half():
-    for group in exchanges.groups():
+    for group in collectives.groups():
         if group.data == "h200_nccl":
             asymptote = group.fit["link_efficiency"] * group.values["scale_up"] / group.share
             slow = max(size for size, time in group.rows if size / time < asymptote / 2)
@@ -323,7 +325,7 @@ def test_half_messages_lie_where_rates_pass_half():
 
 def test_rates_that_count_what_stays_at_home():
     """Two nodes send half of what is counted, eight nodes seven eighths; a node's GPU keeps an eighth."""
-    ideal = {rate.what: rate.ideal for rate in exchanges.rates() if rate.way == "dispatch"}
+    ideal = {rate.what: rate.ideal for rate in collectives.rates() if rate.way == "dispatch"}
     assert ideal["dispatch, 16 H800"] == pytest.approx(100e9)
     assert ideal["dispatch, 64 H800"] == pytest.approx(50e9 * 8 / 7)
     assert ideal["dispatch, 8 H800"] == pytest.approx(200e9 * 8 / 7)

@@ -7,11 +7,11 @@ from lessons import ROOT
 from quoted import QUOTED
 from test_prose import typed_numbers
 
-from blackboard.reality import numbers
-from blackboard.reality.bends import BENDS
-from blackboard.reality.calibration import ids
-from blackboard.reality.checks import KINDS
-from blackboard.reality.validation import whole
+from blackboard.prediction.calibration import ids
+from blackboard.prediction.rows import KINDS
+from blackboard.validation import numbers
+from blackboard.validation.mutations import BENDS
+from blackboard.validation.report import whole
 
 PAGE = (ROOT / "book/reality.md").read_text("utf8")
 PROSE = re.sub(r"```.*?```", "", PAGE.split("---", 2)[2], flags=re.S)

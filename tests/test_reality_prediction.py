@@ -15,20 +15,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from blackboard import case, catalogue
-from blackboard.architecture import Compressed, Dense, Experts, Heads, Latent, bytes_per_param
-from blackboard.batching import equations as batching
-from blackboard.datafile import UnknownId
+from blackboard import catalogue
+from blackboard.catalogue import running_case as case
+from blackboard.catalogue.architecture import Compressed, Dense, Experts, Heads, Latent, bytes_per_param
+from blackboard.catalogue.datafile import UnknownId
 from blackboard.formula import IDEAL, Calibration
-from blackboard.overheads import kernels
-from blackboard.pipelining.simulation import Costs, Pass, Schedule, serve, simulate
-from blackboard.racks import equations as racks
-from blackboard.reality import predict
-from blackboard.reality.calibration import RECIPES, auto, fit, ids, listed, named
-from blackboard.reality.equations import chips_visited, domains_visited
-from blackboard.reality.layout import LayoutError
-from blackboard.sparsity import equations as sparsity
-from blackboard.sparsity.simulation import choose, touched
+from blackboard.lessons.batching import equations as batching
+from blackboard.lessons.overheads import kernels
+from blackboard.lessons.pipelining.simulation import Costs, Pass, Schedule, serve, simulate
+from blackboard.lessons.racks import equations as racks
+from blackboard.lessons.sparsity import equations as sparsity
+from blackboard.lessons.sparsity.simulation import choose, touched
+from blackboard.prediction import predict
+from blackboard.prediction.calibration import RECIPES, auto, fit, ids, listed, named
+from blackboard.prediction.equations import chips_visited, domains_visited
+from blackboard.prediction.layout import LayoutError
 
 H100, H800, B200 = (catalogue.chip(id) for id in ("h100-sxm", "h800", "b200"))
 MODELS = [model for model in catalogue.models() if not model.given]

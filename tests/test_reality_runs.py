@@ -5,15 +5,18 @@ others.
 import pytest
 from scipy.optimize import lsq_linear
 
-from blackboard.datafile import UnknownId
+from blackboard.catalogue.datafile import UnknownId
 from blackboard.formula import IDEAL
-from blackboard.reality import calibration, runs, serving, validate
-from blackboard.reality.bends import bends, shares
-from blackboard.reality.calibration import BOTH, RECIPES, fit, known_links, named
-from blackboard.reality.checks import CALIBRATED, CLOSURE, FLOOR, KINDS, mape
-from blackboard.reality.fits import fitted
-from blackboard.reality.prediction import RESOURCES, step_terms
-from blackboard.reality.validation import whole
+from blackboard.prediction import calibration
+from blackboard.prediction import serving_runs as serving
+from blackboard.prediction.calibration import BOTH, RECIPES, fit, known_links, named
+from blackboard.prediction.fitting import fitted
+from blackboard.prediction.rows import CALIBRATED, CLOSURE, FLOOR, KINDS, mape
+from blackboard.prediction.step import RESOURCES, step_terms
+from blackboard.validation import serving as runs
+from blackboard.validation import validate
+from blackboard.validation.mutations import bends, shares
+from blackboard.validation.report import whole
 
 ROWS = runs.rows()
 CASES = serving.cases()

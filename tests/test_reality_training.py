@@ -10,11 +10,11 @@ from statistics import geometric_mean
 import pytest
 
 from blackboard.catalogue import chip, measurement, model
-from blackboard.reality import savings, steps, training
-from blackboard.reality.checks import CALIBRATED, FLOOR, mape
+from blackboard.prediction.rows import CALIBRATED, FLOOR, mape
 from blackboard.units import factor
+from blackboard.validation import memory_and_speculation, training_runs, training_steps
 
-MODULES = {"training": training, "savings": savings}
+MODULES = {"training": training_runs, "savings": memory_and_speculation}
 
 
 def every():
@@ -49,7 +49,11 @@ def test_a_floor_is_near_enough_to_notice_a_multiply_add_counted_twice():
     """Twice the work, or half of the peak, must break a run's floor: the best runs reach more than half of the peak."""
     hours = [row for row in every() if row.kind == FLOOR and row.data.startswith("training_gpu_hours")]
     assert len(hours) >= 21 and min(row.slow for row in hours) < 2
-    rates = [row for row in every() if row.kind == FLOOR and row.data in (steps.MEGATRON, steps.MEGATRON_2, steps.GPTS)]
+    rates = [
+        row
+        for row in every()
+        if row.kind == FLOOR and row.data in (training_steps.MEGATRON, training_steps.MEGATRON_2, training_steps.GPTS)
+    ]
     assert min(row.slow for row in rates) < 2
 
 
@@ -57,8 +61,8 @@ def test_the_peak_with_sparsity_would_be_seen_in_the_shares():
     """Against a sparse peak, twice the dense one, Megatron-LM's printed share would not come out; against ours it
     does.
     """
-    for row in measurement(steps.MEGATRON).records():
-        assert row[steps.RATE] / steps.a100() == pytest.approx(row["peak_share"], abs=0.0051)
+    for row in measurement(training_steps.MEGATRON).records():
+        assert row[training_steps.RATE] / training_steps.a100() == pytest.approx(row["peak_share"], abs=0.0051)
 
 
 # --- errors -----------------------------------------------------------------------------------------------------------
@@ -166,8 +170,8 @@ def test_runs_that_one_mfu_foretells():
 
 def test_every_published_run_is_there():
     """About twenty models; the one whose chip has no rate in the catalogue is left out."""
-    names = {each.model for each in training.runs()}
-    told = {name for id in training.SETS for name in measurement(id).column("model")} | {"LLäMmlein 1B"}
+    names = {each.model for each in training_runs.runs()}
+    told = {name for id in training_runs.SETS for name in measurement(id).column("model")} | {"LLäMmlein 1B"}
     assert names == told and len(names) >= 20
 
 
@@ -177,7 +181,7 @@ def test_every_published_run_is_there():
 def test_a_constant_is_off_by_as_much_one_way_as_the_other():
     """Over the rows that gave a geometric mean, computed over measured is one in the geometric mean."""
     slices: dict[tuple[str, str], list[float]] = {}
-    for row in training.rows():
+    for row in training_runs.rows():
         if row.fitted:
             part = row.part if row.data != "zero_bubble_pipeline" else "all"
             slices.setdefault((row.data, part), []).append(1 + row.error)
@@ -194,7 +198,7 @@ def bent(monkeypatch):
     """A function that changes a cell of the rows of a data set that match, and gives the constants that follow."""
 
     def change(data, where, column, by):
-        real = training.measurement
+        real = training_runs.measurement
 
         class Bent:
             def __init__(self, id):
@@ -211,38 +215,38 @@ def bent(monkeypatch):
             def __getattr__(self, name):
                 return getattr(self.table, name)
 
-        for module in (training, steps):
+        for module in (training_runs, training_steps):
             monkeypatch.setattr(module, "measurement", Bent)
             module.constants.cache_clear()
-        return {name: constant.value for name, constant in training.constants().items()}
+        return {name: constant.value for name, constant in training_runs.constants().items()}
 
     yield change
     monkeypatch.undo()
-    for module in (training, steps):
+    for module in (training_runs, training_steps):
         module.constants.cache_clear()
 
 
-RUNS, MORE, TFLOPS = "training_gpu_hours", "training_gpu_hours_more", steps.RATE
+RUNS, MORE, TFLOPS = "training_gpu_hours", "training_gpu_hours_more", training_steps.RATE
 OWN = [  # a row, what of it is changed, and the constants that move by it
     (RUNS, {"model": "Llama 2 13B"}, "training_GPU_hours", {"A100 runs"}),
     (RUNS, {"model": "Llama 3 70B"}, "training_GPU_hours", {"H100 runs"}),
     (RUNS, {"model": "DeepSeek-V3"}, "training_GPU_hours", {"FP8 runs"}),
-    (steps.MEGATRON, {"gpus": 1024}, TFLOPS, {"A100 steps"}),
-    (steps.MEGATRON_2, {"scheme": "ZeRO-3", "gpus": 768}, TFLOPS, {"ZeRO-3 network"}),
-    (steps.LLAMA, {"gpus": 8192}, TFLOPS, {"H100 steps"}),
-    (steps.GPTS, {"model": "175B"}, "selective_recompute_s", {"A100 steps without recomputation"}),
+    (training_steps.MEGATRON, {"gpus": 1024}, TFLOPS, {"A100 steps"}),
+    (training_steps.MEGATRON_2, {"scheme": "ZeRO-3", "gpus": 768}, TFLOPS, {"ZeRO-3 network"}),
+    (training_steps.LLAMA, {"gpus": 8192}, TFLOPS, {"H100 steps"}),
+    (training_steps.GPTS, {"model": "175B"}, "selective_recompute_s", {"A100 steps without recomputation"}),
     (RUNS, {"model": "Llama 1 65B"}, "training_GPU_hours", set()),
     (RUNS, {"model": "Llama 3.1 405B"}, "training_GPU_hours", set()),
     (RUNS, {"model": "Llama 3.1 8B"}, "training_GPU_hours", set()),
     (RUNS, {"model": "Llama 4 Scout"}, "training_GPU_hours", set()),
     (MORE, {"model": "BLOOM 176B"}, "training_GPU_hours", set()),
     ("llammlein_training", {"model": "LLäMmlein 1B"}, "training_GPU_hours", set()),
-    (steps.MEGATRON_2, {"scheme": "PTD-P"}, TFLOPS, set()),
-    (steps.MEGATRON_2, {"scheme": "ZeRO-3", "n_total": 529600000000}, TFLOPS, set()),
-    (steps.LLAMA, {"sequence_tokens": 131072}, TFLOPS, set()),
-    (steps.GPTS, {"model": "175B"}, "full_recompute_s", set()),
-    (steps.GPTS, {"model": "1T"}, "selective_recompute_s", set()),
-    (steps.DEEPSEEK, {"gpus": 2048}, "throughput_token_per_day", set()),
+    (training_steps.MEGATRON_2, {"scheme": "PTD-P"}, TFLOPS, set()),
+    (training_steps.MEGATRON_2, {"scheme": "ZeRO-3", "n_total": 529600000000}, TFLOPS, set()),
+    (training_steps.LLAMA, {"sequence_tokens": 131072}, TFLOPS, set()),
+    (training_steps.GPTS, {"model": "175B"}, "full_recompute_s", set()),
+    (training_steps.GPTS, {"model": "1T"}, "selective_recompute_s", set()),
+    (training_steps.DEEPSEEK, {"gpus": 2048}, "throughput_token_per_day", set()),
 ]
 
 
@@ -250,12 +254,12 @@ OWN = [  # a row, what of it is changed, and the constants that move by it
     ("data", "where", "column", "moved"), OWN, ids=[f"{data} {list(where.values())}" for data, where, _, _ in OWN]
 )
 def test_only_rows_of_the_slice_move_a_constant(bent, data, where, column, moved):
-    before = {name: constant.value for name, constant in training.constants().items()}
+    before = {name: constant.value for name, constant in training_runs.constants().items()}
     after = bent(data, where, column, 1.5)
     assert {name for name in before if not math.isclose(before[name], after[name], rel_tol=1e-12)} == moved
 
 
-SCHEDULED = [(steps, "overhead of a pass", "1.5B"), (savings, "state of a parameter", "6.2B")]
+SCHEDULED = [(training_steps, "overhead of a pass", "1.5B"), (memory_and_speculation, "state of a parameter", "6.2B")]
 
 
 @pytest.mark.parametrize(("module", "name", "own"), SCHEDULED, ids=["overhead", "state"])
@@ -278,7 +282,7 @@ def test_only_one_model_of_the_schedules_gives_each_constant(monkeypatch, module
 
 
 def test_constants_are_what_their_names_say():
-    known = training.constants() | savings.constants()
+    known = training_runs.constants() | memory_and_speculation.constants()
     for name, each in known.items():
         measurement(each.data)
         assert each.value > 0 and each.slice, name
@@ -297,7 +301,7 @@ def test_work_with_attention_is_what_deepseek_counts():
     """
     [row], net = measurement("deepseek_isca25_training_compute").records(model="DeepSeek-V3"), model("deepseek-v3")
     active = net.n_active - net.vocab * net.d_model
-    counted = 6 * steps.weighed(active, steps.shape("DeepSeek-V3")) / factor("GFLOP")
+    counted = 6 * training_steps.weighed(active, training_steps.shape("DeepSeek-V3")) / factor("GFLOP")
     assert counted == pytest.approx(row["compute_GFLOP_per_token"], rel=0.005)
     assert 6 * active / 1e9 < 0.9 * row["compute_GFLOP_per_token"]
 
@@ -306,10 +310,10 @@ def test_work_with_attention_token_by_token():
     """Every token of a sequence attends to all before it and itself, counted one by one with the catalogue's own
     FLOPs.
     """
-    net, shape = model("llama-3.1-405b"), steps.shape("Llama 3.1 405B")
+    net, shape = model("llama-3.1-405b"), training_steps.shape("Llama 3.1 405B")
     length = shape["sequence_tokens"]
     one_by_one = sum(2 * net.n_active + net.attention_flop(seen) for seen in range(1, length + 1)) / length
-    assert 2 * steps.weighed(net.n_active, shape) == pytest.approx(one_by_one, rel=1e-4)
+    assert 2 * training_steps.weighed(net.n_active, shape) == pytest.approx(one_by_one, rel=1e-4)
 
 
 def test_shapes_are_those_of_the_catalogue():
@@ -324,30 +328,30 @@ def test_shapes_are_those_of_the_catalogue():
         "TinyLlama 1.1B": "tinyllama-1.1b",
         "LLäMmlein 1B": "llammlein-1b",
     }.items():
-        shape, [group] = steps.shape(name), model(id).attention
-        assert (group.layers, group.heads, group.head_dim) == tuple(shape[key] for key in steps.HEADS), name
+        shape, [group] = training_steps.shape(name), model(id).attention
+        assert (group.layers, group.heads, group.head_dim) == tuple(shape[key] for key in training_steps.HEADS), name
     [latent] = model("deepseek-v3").attention
-    assert steps.shape("DeepSeek-V3")["head_dim"] == (latent.nope_dim + latent.rope_dim + latent.v_dim) / 2
+    assert training_steps.shape("DeepSeek-V3")["head_dim"] == (latent.nope_dim + latent.rope_dim + latent.v_dim) / 2
 
 
 def test_what_was_computed_twice_counts():
     """BLOOM's script and Pythia's configuration checkpoint all activations: a third more work for hours, none for the
     floor.
     """
-    twice = {each.model for each in training.runs() if each.work > 1}
+    twice = {each.model for each in training_runs.runs() if each.work > 1}
     assert twice == {"BLOOM 176B", "Pythia 1.0B"}
-    assert {each.work for each in training.runs() if each.model in twice} == {4 / 3}
+    assert {each.work for each in training_runs.runs() if each.model in twice} == {4 / 3}
     real, floor = (
-        [row for row in training.rows() if row.what == "BLOOM 176B" and row.kind == kind][0]
+        [row for row in training_runs.rows() if row.what == "BLOOM 176B" and row.kind == kind][0]
         for kind in (CALIBRATED, FLOOR)
     )
-    mfu = training.constants()["A100 runs"].value
+    mfu = training_runs.constants()["A100 runs"].value
     assert real.computed == pytest.approx(floor.computed / mfu * 4 / 3)
 
 
 def test_palm_took_longer_than_its_rate_says():
     """The paper's 2,527.2 zettaFLOP over its chips' peak and hours is the floor's inverse."""
-    [palm] = [row for row in training.rows() if row.what == "PaLM 540B" and row.kind == FLOOR]
+    [palm] = [row for row in training_runs.rows() if row.what == "PaLM 540B" and row.kind == FLOOR]
     assert palm.slow == pytest.approx(palm.published * 3600 * chip("tpu-v4").flops("bf16") / 2527.2e21, rel=0.02)
 
 
@@ -355,17 +359,17 @@ def test_zero_3_waits_as_long_on_twice_the_gpus():
     """The batch is fixed: on twice the GPUs each computes half, and still fetches all weights; a network twice as fast
     takes half of the time.
     """
-    few, many = measurement(steps.MEGATRON_2).records(scheme="ZeRO-3", n_total=174600000000)[1:]
-    assert steps.sent_rate(many) == pytest.approx(steps.sent_rate(few) / 2, rel=1e-3)
-    assert steps.sent_rate(many, 0.5) == pytest.approx(steps.sent_rate(many) / 2)
+    few, many = measurement(training_steps.MEGATRON_2).records(scheme="ZeRO-3", n_total=174600000000)[1:]
+    assert training_steps.sent_rate(many) == pytest.approx(training_steps.sent_rate(few) / 2, rel=1e-3)
+    assert training_steps.sent_rate(many, 0.5) == pytest.approx(training_steps.sent_rate(many) / 2)
 
 
 def test_zero_3_sends_six_bytes_a_parameter():
     """Weights in 16 bits forward, again backward, and gradients: through a machine's eight cards of 200 Gbit/s."""
-    *_, row = measurement(steps.MEGATRON_2).records(scheme="ZeRO-3", n_total=174600000000)
+    *_, row = measurement(training_steps.MEGATRON_2).records(scheme="ZeRO-3", n_total=174600000000)
     seconds = sum(2 * row["n_total"] / (8 * 200e9 / 8) for _ in ("forward", "backward", "gradients"))
     flops = 8 * row["n_total"] * row["batch"] * 2048 / row["gpus"]  # two forward, four backward, and two again
-    assert steps.sent_rate(row) == pytest.approx(flops / seconds / 1e12, rel=0.002)
+    assert training_steps.sent_rate(row) == pytest.approx(flops / seconds / 1e12, rel=0.002)
 
 
 def test_fp8_runs_are_held_against_the_fp8_peak():
@@ -373,21 +377,25 @@ def test_fp8_runs_are_held_against_the_fp8_peak():
     beaten by a good FP8 run.
     """
     [row] = measurement("training_mfu_reports").records(model="DeepSeek-V3")
-    assert training.constants()["FP8 runs"].value == pytest.approx(row["mfu"] / 2, rel=0.02)
-    assert all(each.peak == chip("h800").flops("fp8") for each in training.runs() if each.group == "FP8")
+    assert training_runs.constants()["FP8 runs"].value == pytest.approx(row["mfu"] / 2, rel=0.02)
+    assert all(each.peak == chip("h800").flops("fp8") for each in training_runs.runs() if each.group == "FP8")
 
 
 def test_a_step_of_a_gpt_behaves():
     """Full recomputation is a third more; twice the GPUs halve it; more stages at the same batch wait longer."""
-    [row] = measurement(steps.GPTS).records(model="1T")
-    time = steps.gpt_time(row, 0)
-    assert steps.gpt_time(row, 1) == pytest.approx(time * 4 / 3)
-    assert steps.gpt_time(row | {"gpus": 2 * row["gpus"]}, 0) == pytest.approx(time / 2)
-    assert steps.gpt_time(row | {"pipeline_parallel": 128}, 0) > time > steps.gpt_time(row | {"interleave": 4}, 0)
+    [row] = measurement(training_steps.GPTS).records(model="1T")
+    time = training_steps.gpt_time(row, 0)
+    assert training_steps.gpt_time(row, 1) == pytest.approx(time * 4 / 3)
+    assert training_steps.gpt_time(row | {"gpus": 2 * row["gpus"]}, 0) == pytest.approx(time / 2)
+    assert (
+        training_steps.gpt_time(row | {"pipeline_parallel": 128}, 0)
+        > time
+        > training_steps.gpt_time(row | {"interleave": 4}, 0)
+    )
 
 
 def test_gains_of_a_prefix_cache_follow_from_its_misses():
     """Twelve times fewer tokens are computed: throughput gained less, so something else binds too."""
-    rows = {row.what: row for row in savings.rows() if row.data == "prefix_cache_gains"}
+    rows = {row.what: row for row in memory_and_speculation.rows() if row.data == "prefix_cache_gains"}
     assert rows["vLLM, throughput gained"].computed == pytest.approx(0.983 / 0.078)
     assert rows["SGLang, time to first token"].computed == pytest.approx(1 / 0.259)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from blackboard.formula import FormulaError
-from blackboard.reversibility import equations as eq
-from blackboard.reversibility import network, numbers
+from blackboard.lessons.reversibility import equations as eq
+from blackboard.lessons.reversibility import network, numbers
 
 
 def test_printed_numbers_agree_with_an_independent_reckoning():
@@ -80,8 +80,8 @@ def test_keeping_kv_is_the_pricing_lessons_break_even():
     """Two doors to one number: rent of memory against rent of multipliers, and FLOPs per byte against bytes per
     FLOP/s.
     """
-    from blackboard.case import RUNNING
-    from blackboard.pricing.equations import hbm_even
+    from blackboard.catalogue.running_case import RUNNING
+    from blackboard.lessons.pricing.equations import hbm_even
 
     spent = eq.kv_flop_spent(RUNNING)
     assert eq.keep_even(RUNNING, flop_spent=spent) == pytest.approx(hbm_even(RUNNING), rel=1e-12)

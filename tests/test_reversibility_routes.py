@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from blackboard.catalogue import measurement
-from blackboard.reversibility import equations as eq
-from blackboard.reversibility import network, simulation
-from blackboard.reversibility.network import KINDS, WAYS, Ledger, Network
-from blackboard.reversibility.simulation import Feistel, couple, uncouple
+from blackboard.lessons.reversibility import equations as eq
+from blackboard.lessons.reversibility import network, simulation
+from blackboard.lessons.reversibility.network import KINDS, WAYS, Ledger, Network
+from blackboard.lessons.reversibility.simulation import Feistel, couple, uncouple
 
 SIGMAS = 4.5  # a true claim is refused once in 150,000 runs; seeds are fixed, so a test that passes goes on passing
 WIDTHS = (4, 5, 8, 13, 31, 32, 33, 48, 63, 64)

@@ -15,10 +15,10 @@ from sphinx.search.en import SearchEnglish
 from sphinx_external_toc.parsing import parse_toc_yaml
 from test_looks import source
 
-from blackboard.batching import figures as batching
+from blackboard.charts.style import GROUNDS
+from blackboard.lessons.batching import figures as batching
+from blackboard.lessons.reversibility import figures as reversibility
 from blackboard.reference import cost_charts
-from blackboard.reversibility import figures as reversibility
-from blackboard.style import GROUNDS
 
 PAGES = toc_pages()
 EVERY = [*PAGES, "search"]
@@ -159,7 +159,7 @@ def test_a_figure_says_on_its_page_what_it_says_itself(site, name, figures, draw
 def test_no_page_shows_the_source_of_what_it_displays(site, name):
     page = (site / f"{name}.html").read_text("utf8")
     cells = [re.sub(r"<[^>]+>", "", cell) for cell in re.findall(r'<div class="highlight.*?</pre>', page, re.S)]
-    assert [cell for cell in cells if re.search(r"^(figures|explorables|p)[.\[]", cell, re.M)] == []
+    assert [cell for cell in cells if re.search(r"^(figures|charts|p)[.\[]", cell, re.M)] == []
 
 
 @pytest.mark.parametrize("name", PAGES)

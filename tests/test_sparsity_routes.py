@@ -9,13 +9,13 @@ import math
 import numpy as np
 import pytest
 
-from blackboard.batching import equations as step
-from blackboard.batching.simulation import crossing
-from blackboard.case import RUNNING
 from blackboard.catalogue import chip, measurement, model, system
+from blackboard.catalogue.running_case import RUNNING
 from blackboard.formula import FormulaError
-from blackboard.sparsity import equations as eq
-from blackboard.sparsity import numbers, simulation
+from blackboard.lessons.batching import equations as step
+from blackboard.lessons.batching.simulation import crossing
+from blackboard.lessons.sparsity import equations as eq
+from blackboard.lessons.sparsity import numbers, simulation
 
 FITS = {row["router"]: row for row in measurement("routed_scaling_law").records()}
 

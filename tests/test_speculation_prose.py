@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lessons import sig
 
-from blackboard.speculation import numbers
+from blackboard.lessons.speculation import numbers
 
 V3, ACTIVE, KV = 671_025_397_760, 37_551_276_032, 61 * 576 * 2  # DeepSeek-V3: parameters, and bytes of a token's cache
 RATE, BYTES = 72 * 5e15, 72 * 8e12  # the rack in FP8
@@ -77,7 +77,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
 
 
 def test_a_speculated_step_never_beats_its_tokens_and_a_busy_one_never_wins():
-    from blackboard.speculation import equations as eq
+    from blackboard.lessons.speculation import equations as eq
 
     for alpha in (0.1, 0.5, 0.9, 0.99):
         for drafted in (1, 3, 8):

@@ -16,15 +16,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_explorable import vega_says
 
-from blackboard.batching import equations as step
-from blackboard.case import RUNNING, Case
 from blackboard.catalogue import measurement, model
+from blackboard.catalogue.running_case import RUNNING, Case
 from blackboard.formula import FormulaError
-from blackboard.pricing.equations import memory_ratio_of
-from blackboard.speculation import distributions as d
-from blackboard.speculation import equations as eq
-from blackboard.speculation import explorables, figures
-from blackboard.speculation import simulation as sim
+from blackboard.lessons.batching import equations as step
+from blackboard.lessons.pricing.equations import memory_ratio_of
+from blackboard.lessons.speculation import charts, figures
+from blackboard.lessons.speculation import distributions as d
+from blackboard.lessons.speculation import equations as eq
+from blackboard.lessons.speculation import simulation as sim
 
 LLAMA = Case("llama-3.1-70b", "h100-8", "bf16", 2_000)
 CASES = pytest.mark.parametrize("case", [RUNNING, LLAMA], ids=str)
@@ -548,7 +548,7 @@ SPEEDUPS = (
 
 @pytest.mark.parametrize("moved", SPEEDUPS, ids=str)
 def test_the_explorables_batches_are_where_a_server_finds_them(moved):
-    params = json.loads(json.dumps(explorables.speedup_explorer().spec["params"]))
+    params = json.loads(json.dumps(charts.speedup_explorer().spec["params"]))
     params = [
         {**param, "value": moved.get(param["name"], param["value"])} if "value" in param else param for param in params
     ]
@@ -597,7 +597,7 @@ def test_the_explorable_counts_experts(batch, gains):
 
     counted = sum(0.8**n for n in range(5)) / (4 * 0.05 + seconds(5) / seconds(1))
     assert (
-        explorables.SPEEDUP(at, batch=batch, acceptance=0.8, drafted=4, draft_ratio=0.05)
+        charts.SPEEDUP(at, batch=batch, acceptance=0.8, drafted=4, draft_ratio=0.05)
         == pytest.approx(counted)
         == pytest.approx(gains, abs=0.011)
     )
@@ -605,10 +605,10 @@ def test_the_explorable_counts_experts(batch, gains):
 
 def test_a_dense_model_is_one_expert():
     """Its weights are read whole for any number of tokens: the curve is the formula without experts."""
-    known = LLAMA.symbols() | ROUND | dict(zip(("experts", "top_k"), explorables.ROUTING[LLAMA.model]))
+    known = LLAMA.symbols() | ROUND | dict(zip(("experts", "top_k"), charts.ROUTING[LLAMA.model]))
     for batch in (1, 7, 300, 5_000):
         ratio = memory_ratio_of(known, batch=batch)
-        assert explorables.SPEEDUP(known, batch=batch) == pytest.approx(eq.speedup(known, memory_ratio=ratio))
+        assert charts.SPEEDUP(known, batch=batch) == pytest.approx(eq.speedup(known, memory_ratio=ratio))
 
 
 def test_curves_end_where_memory_is_full():
@@ -623,7 +623,7 @@ def test_curves_end_where_memory_is_full():
 
 
 def test_each_number_of_guesses_is_best_at_some_point_tried():
-    from blackboard.speculation.problems import best
+    from blackboard.lessons.speculation.problems import best
 
     found = {max(range(5), key=lambda n: sim.gain(at["acceptance"], n, at["draft_ratio"])) for at in best.test_points}
     assert found == set(range(5))
@@ -639,9 +639,9 @@ DRAFTED = (
 
 @pytest.mark.parametrize("moved", DRAFTED, ids=str)
 def test_the_explorable_finds_the_best_number_of_drafted_tokens(moved):
-    params = json.loads(json.dumps(explorables.drafted_explorer().spec["params"]))
+    params = json.loads(json.dumps(charts.drafted_explorer().spec["params"]))
     params = [
         {**param, "value": moved.get(param["name"], param["value"])} if "value" in param else param for param in params
     ]
     (found,) = vega_says([{"row": 0}], ["acceptance", "draft_ratio", "memory_ratio", "best", "most"], params)
-    assert tuple(found[3:]) == pytest.approx(tuple(sim.best_drafted(*map(float, found[:3]), most=explorables.MOST)))
+    assert tuple(found[3:]) == pytest.approx(tuple(sim.best_drafted(*map(float, found[:3]), most=charts.MOST)))

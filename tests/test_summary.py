@@ -4,8 +4,8 @@ import re
 
 from lessons import LESSONS, room
 
-from blackboard import summary
 from blackboard.formula import formulas
+from blackboard.page import summary
 
 
 def test_a_card_says_where_its_formula_comes_from():

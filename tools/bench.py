@@ -22,7 +22,7 @@ from pathlib import Path
 from mutate import copy_tracked
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGE = "lib/blackboard/paging/figures.py"  # edited to see what runs again
+PACKAGE = "lib/blackboard/lessons/paging/figures.py"  # edited to see what runs again
 sys.path.insert(0, str(ROOT / "tests"))  # the browser and the server that the tests use
 
 
@@ -46,8 +46,8 @@ def formulas() -> None:
     """Grid throughput and scalar calls of the full step time."""
     import numpy as np
 
-    from blackboard.batching.equations import step_time
     from blackboard.catalogue import model, system
+    from blackboard.lessons.batching.equations import step_time
 
     net, rack = model("deepseek-v3").symbols("fp8"), system("gb200-nvl72").symbols("fp8")
     known = net | {n: rack[n] for n in ("flops", "bandwidth")} | dict(batch=256, context=1000)
@@ -71,7 +71,7 @@ def imports() -> None:
 
     empty = median(lambda: fresh("pass"), 5)
     say("import blackboard", median(lambda: fresh("import blackboard"), 5) - empty, "s", "aim ≤ 0.6")
-    everything = "import blackboard.batching.equations, blackboard.practice, blackboard.catalogue"
+    everything = "import blackboard.lessons.batching.equations, blackboard.page.practice, blackboard.catalogue"
     say(
         "import equations, practice and catalogue (with SymPy, pint)", median(lambda: fresh(everything), 5) - empty, "s"
     )
@@ -80,7 +80,7 @@ def imports() -> None:
 
 def checks() -> None:
     """Milliseconds of a check, by kind of problem."""
-    from blackboard.practice import lessons, problems
+    from blackboard.page.practice import lessons, problems
 
     typed = {"quantity": "12.5 ms", "estimate": "3000", "choice": "b", "ordering": "cdab", "expression": "2*B*N_act/F"}
     for lesson in lessons():
@@ -160,7 +160,7 @@ REDRAW = """async () => {
 
 WIDGET = """
 import io, ipywidgets, matplotlib; matplotlib.use("agg")
-from blackboard.batching import figures
+from blackboard.lessons.batching import figures
 slider, out = ipywidgets.IntSlider(), ipywidgets.Image()
 def redraw(change):
     picture = io.BytesIO(); figures.latency().savefig(picture, format="png"); out.value = picture.getvalue()

@@ -9,7 +9,7 @@ from myst_nb import sphinx_ as myst_nb
 PREPARING = {"tell"}  # what puts numbers into sentences
 FOLDED = {"Derivation"}  # steps that are worth their source, but not at once
 DISPLAYING = {  # problems, figures, charts, tables: whose source tells a reader nothing
-    *("p", "figures", "explorables", "tables", "summary", "numbers", "cards", "constants", "limits"),
+    *("p", "figures", "charts", "tables", "summary", "numbers", "cards", "constants", "limits"),
     *("claims", "costs", "cost_charts", "flashcards", "one_model", "every_card"),
 }
 

@@ -284,7 +284,7 @@ class SymbolRole(SphinxRole):
         from blackboard import notation
 
         try:
-            for declaring in Path(notation.__file__).parent.glob("*/equations.py"):
+            for declaring in Path(notation.__file__).parent.rglob("equations.py"):
                 self.env.note_dependency(str(declaring))
             row = notation.lookup(self.text)
         except notation.UndeclaredSymbol as error:

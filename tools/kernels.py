@@ -18,7 +18,7 @@ from jupyter_client.provisioning import LocalProvisioner
 TOOLS = Path(__file__).resolve().parent
 ROOT = TOOLS.parent
 # What most lessons import, and none of the lessons themselves: a lesson counts as used only where a cell imports it.
-LIBRARY = ["practice", "tables", "summary", "menus", "derivation", "drawing"]
+LIBRARY = ["page.practice", "page.tables", "page.summary", "charts.controls", "page.derivation", "charts.drawing"]
 warm = False  # whether there is a warm process to fork
 KERNEL = ["ipykernel.kernelapp", "ipykernel.ipkernel", "ipykernel.debugger"]
 WARM = [*KERNEL, "myst_nb.ext.glue", "matplotlib.pyplot", "matplotlib.backends.backend_svg", "scipy.optimize"]

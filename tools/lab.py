@@ -11,7 +11,7 @@ import os
 import sys
 from pathlib import Path
 
-from blackboard.panel import RECORD  # its name marks the copy, in which panels keep their answers
+from blackboard.page.problem_panel import RECORD  # its name marks the copy, in which panels keep their answers
 
 ROOT = Path(__file__).resolve().parent.parent
 WORK = ROOT / "work"

@@ -125,7 +125,7 @@ def scripts_of(lessons, cores):
     """{file: script} of lessons, made side by side where Sphinx itself works so."""
     from sphinx.util.parallel import ParallelTasks, SerialTasks, parallel_available
 
-    import_module("blackboard.practice")  # once, and not in each of the processes
+    import_module("blackboard.page.practice")  # once, and not in each of the processes
     texts = {}
     tasks = ParallelTasks(cores) if parallel_available and cores > 1 else SerialTasks()
     for lesson in lessons:
@@ -138,8 +138,8 @@ def script_of(lesson):
     """The name of a lesson's script of problems, and the script."""
     from sphinx.errors import ExtensionError
 
-    from blackboard.panel import script
-    from blackboard.practice import problems
+    from blackboard.page.practice import problems
+    from blackboard.page.problem_panel import script
 
     try:
         return f"{lesson}.js", script(problems(lesson))

@@ -274,9 +274,10 @@ def check_library():
     """Import what every page may stand on, before minutes are spent on notebooks: every symbol, formula and unit."""
     import kernels
 
-    lessons = sorted(path.parent.name for path in (ROOT / "lib" / "blackboard").glob("*/equations.py"))
-    there = [name for name in kernels.LIBRARY if (ROOT / "lib" / "blackboard" / f"{name}.py").exists()]
-    for name in [*there, *(f"{lesson}.equations" for lesson in lessons)]:
+    library = ROOT / "lib" / "blackboard"
+    files = [library / f"{name.replace('.', '/')}.py" for name in kernels.LIBRARY]
+    files = [file for file in files if file.exists()] + sorted(library.rglob("equations.py"))
+    for name in (".".join(file.relative_to(library).with_suffix("").parts) for file in files):
         try:
             importlib.import_module(f"blackboard.{name}")
         except Exception as error:

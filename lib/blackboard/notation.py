@@ -78,10 +78,11 @@ calibration = partial(declare, kind="calibration")
 @cache
 def load_all() -> None:
     """Import the equations of all packages beside this module, whose symbols are then declared."""
-    package = importlib.import_module("blackboard")
-    for found in pkgutil.iter_modules(package.__path__):
-        if found.ispkg and importlib.util.find_spec(f"blackboard.{found.name}.equations"):
-            importlib.import_module(f"blackboard.{found.name}.equations")
+    lessons = importlib.import_module("blackboard.lessons")
+    packages = [f"lessons.{found.name}" for found in pkgutil.iter_modules(lessons.__path__) if found.ispkg]
+    for package in [*packages, "prediction", "reference"]:
+        if importlib.util.find_spec(f"blackboard.{package}.equations"):
+            importlib.import_module(f"blackboard.{package}.equations")
 
 
 def table() -> Mapping[str, Symbol]:

@@ -8,10 +8,11 @@ import html
 from functools import cache
 from typing import Any
 
-import blackboard.reference.repeated  # noqa: F401  (it enters its claims)
+import blackboard.reference.repeated_claims  # noqa: F401  (it enters its claims)
 from blackboard.formula import formulas
-from blackboard.reference import ledger as books
-from blackboard.reference.ledger import (
+from blackboard.page.summary import Page, table
+from blackboard.reference import claim_list as books
+from blackboard.reference.claim_list import (
     COMPUTED,
     EDGE,
     FAILS,
@@ -26,8 +27,7 @@ from blackboard.reference.ledger import (
     Statement,
     Verdict,
 )
-from blackboard.reference.repeated import ledger
-from blackboard.summary import Page, table
+from blackboard.reference.repeated_claims import ledger
 
 GROUPS = ("predictions", "models", "claims", "corrections", "numbers", "topics")
 TOP = (
@@ -296,8 +296,8 @@ def spread() -> list[Judged]:
 
 def ratios() -> Any:
     """What was found over what was claimed, a row for each claim that numbers decide and that does not simply hold."""
-    from blackboard.drawing import axes, done
-    from blackboard.style import COLOURS
+    from blackboard.charts.drawing import axes, done
+    from blackboard.charts.style import COLOURS
 
     rows = spread()
     fig, at = axes(6.6, 0.185 * len(rows) + 1.0)

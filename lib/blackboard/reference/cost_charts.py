@@ -7,10 +7,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from blackboard import drawing, marks
 from blackboard.catalogue import PriceCard, price
-from blackboard.drawing import Drawing, done, name_ends, point
-from blackboard.explorable import Explorable, curve, derived, inside, menu, slider, sweep
+from blackboard.charts import drawing, marks
+from blackboard.charts.drawing import Drawing, done, name_ends, point
+from blackboard.charts.interactive import Explorable, curve, derived, inside, menu, slider, sweep
+from blackboard.charts.style import COLOURS
 from blackboard.reference.costs import (
     DAY,
     GROWING,
@@ -33,7 +34,6 @@ from blackboard.reference.costs import (
     usd,
     workloads,
 )
-from blackboard.style import COLOURS
 from blackboard.units import factor
 
 INKS = {"input": "compute", "written": "third", "hits": "accent", "output": "kv", "storage": "weights"}

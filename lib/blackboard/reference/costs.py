@@ -15,12 +15,11 @@ from itertools import takewhile
 from typing import Any, NamedTuple
 
 from blackboard import notation
-from blackboard.batching.equations import cost_floor, kv_time, weight_time
-from blackboard.case import RUNNING, Case
 from blackboard.catalogue import PriceCard, measurement, model, price, prices, tier
+from blackboard.catalogue.running_case import RUNNING, Case
 from blackboard.formula import Formula
-from blackboard.notation import latex
-from blackboard.pricing.equations import (
+from blackboard.lessons.batching.equations import cost_floor, kv_time, weight_time
+from blackboard.lessons.pricing.equations import (
     attention_of_heads,
     context_flop,
     hbm_hold,
@@ -29,18 +28,11 @@ from blackboard.pricing.equations import (
     tier_retrieve,
     uses_even,
 )
-from blackboard.pricing.implied import implied
-from blackboard.pricing.numbers import KINDS, rack, rented
-from blackboard.reference.equations import (
-    PARTS,
-    batch_factor,
-    lines,
-    request_cost,
-    sent,
-    task_cost,
-    written,
-)
-from blackboard.summary import Page, table
+from blackboard.lessons.pricing.implied import implied
+from blackboard.lessons.pricing.numbers import KINDS, rack, rented
+from blackboard.notation import latex
+from blackboard.page.summary import Page, table
+from blackboard.reference.equations import PARTS, batch_factor, lines, request_cost, sent, task_cost, written
 from blackboard.units import factor, significant
 
 DAY = "2026-11-21"

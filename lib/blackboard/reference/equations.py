@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from blackboard.formula import DERIVED, Formula
+from blackboard.lessons.paging.equations import hit_rate, start_context, turn_growth, turns
+from blackboard.lessons.pricing.equations import hold_time, input_price, output_price
 from blackboard.notation import declare, result
-from blackboard.paging.equations import hit_rate, start_context, turn_growth, turns
-from blackboard.pricing.equations import hold_time, input_price, output_price
 
 # --- symbols ----------------------------------------------------------------------------------------------------------
 

@@ -23,20 +23,20 @@ from pathlib import Path
 from typing import Any
 
 from blackboard import catalogue, notation
-from blackboard.batching import equations as step
-from blackboard.batching import numbers as batching
-from blackboard.case import RUNNING
+from blackboard.catalogue.running_case import RUNNING
+from blackboard.charts.style import svg
 from blackboard.formula import DERIVED, Formula, Source, formulas, lecture
+from blackboard.lessons.batching import equations as step
+from blackboard.lessons.batching import numbers as batching
+from blackboard.lessons.overtraining import equations as training
+from blackboard.lessons.overtraining import numbers as overtraining
+from blackboard.lessons.pipelining import numbers as pipelining
+from blackboard.lessons.pricing import equations as pricing_equations
+from blackboard.lessons.pricing import numbers as pricing
+from blackboard.lessons.racks import numbers as racks
+from blackboard.lessons.sparsity import numbers as sparsity
 from blackboard.notation import latex
-from blackboard.overtraining import equations as training
-from blackboard.overtraining import numbers as overtraining
-from blackboard.pipelining import numbers as pipelining
-from blackboard.pricing import equations as pricing_equations
-from blackboard.pricing import numbers as pricing
-from blackboard.racks import numbers as racks
-from blackboard.sparsity import numbers as sparsity
-from blackboard.style import svg
-from blackboard.summary import Page
+from blackboard.page.summary import Page
 from blackboard.text import markup
 from blackboard.units import pretty, significant
 
@@ -758,7 +758,7 @@ def _drawn(name: str):
     import matplotlib.pyplot as plt
 
     lesson, function = name.split(".")
-    figure = getattr(importlib.import_module(f"blackboard.{lesson}.figures"), function)()
+    figure = getattr(importlib.import_module(f"blackboard.lessons.{lesson}.figures"), function)()
     plt.close(figure)
     return figure
 

@@ -1,0 +1,1 @@
+"""How things are drawn: the style and palette, figures, and the kit for interactive charts."""

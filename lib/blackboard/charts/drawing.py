@@ -1,0 +1,126 @@
+"""What the lessons' figures are drawn with: a figure that carries its caption and its alt text, and names beside
+curves, not in legends.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+import matplotlib.pyplot as plt
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from blackboard.charts import style
+from blackboard.charts.style import COLOURS
+from blackboard.text import on_page
+from blackboard.units import percent as percent
+
+
+class Drawing(Figure):
+    """A figure that a notebook shows once, whether it is returned or left open; `alt` says what it shows, and `name` is
+    its label on the page.
+    """
+
+    name = caption = alt = ""
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> Any:
+        plt.close(self)  # shown now, so not again at the end of the cell
+        if not on_page():
+            return {"text/plain": self.alt}
+        options = {"image": {"alt": self.alt}, "figure": {"caption": self.caption, "name": self.name}}
+        return {"text/plain": self.alt, "image/svg+xml": style.svg(self)}, {"mystnb": options}
+
+
+def axes(width: float = 5.0, height: float = 3.6, rows: int = 1, columns: int = 1, **more: Any) -> tuple[Drawing, Any]:
+    """An empty figure in the course's style, in inches, and its axes: one, or an array of rows and columns."""
+    style.use()
+    return plt.subplots(rows, columns, figsize=(width, height), FigureClass=Drawing, **more)
+
+
+def done(fig: Drawing, name: str, caption: str, alt: str) -> Drawing:
+    """The figure with its label, its caption (which may have roles, as a page) and its alt text; ValueError where one
+    is missing.
+    """
+    if not (name and caption.strip() and alt.strip()):
+        raise ValueError("a figure needs a label, a caption and an alt text that says what it shows, with its range")
+    fig.name, fig.caption, fig.alt = name, caption, alt
+    for text in fig.findobj(Text):
+        text.set_color(style.ink(to_hex(text.get_color()).upper()))
+    return fig
+
+
+def listed(words: Sequence[str]) -> str:
+    """Words in one phrase: a, b and c."""
+    return f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def filled(text: Any, width: int = 46) -> str:
+    """A case, or any text, in lines of `width` characters that fit the picture."""
+    return textwrap.fill(str(text), width)
+
+
+def name_ends(at: Any, names: list[tuple[float, str, str]], apart: float = 0.075) -> None:
+    """Name curves at the right edge of the axes `at`, where they end: (y, text, colour), pushed apart by a share of
+    the height.
+    """
+    height, names = at.transData + at.transAxes.inverted(), sorted(names)
+    places, below, above = [], -1.0, 1.0 + apart
+    for y, *_ in names:
+        below = max(height.transform((at.get_xlim()[1], y))[1], below + apart)
+        places.append(below)
+    for n in reversed(range(len(names))):  # what was pushed beyond the top comes down again
+        above = places[n] = min(places[n], above - apart)
+    for place, (_, text, colour) in zip(places, names):
+        at.annotate(
+            text,
+            (1, place),
+            xycoords="axes fraction",
+            xytext=(5, 0),
+            textcoords="offset points",
+            color=COLOURS[colour],
+            va="center",
+        )
+
+
+def point(at: Any, end: tuple[float, float], text: str, place: tuple[float, float], colour: str = "bound") -> None:
+    """An arrow to the point `end` of the axes `at`, from a text placed in shares of the axes."""
+    at.annotate(
+        text,
+        end,
+        place,
+        textcoords="axes fraction",
+        ha="center",
+        va="center",
+        color=COLOURS[colour],
+        arrowprops={"arrowstyle": "->", "color": COLOURS[colour]},
+    )
+
+
+def arrow(
+    at: Any, start: tuple[float, float], end: tuple[float, float], colour: str, style: str = "-|>", **more: Any
+) -> None:
+    """A bare arrow on the axes `at`, in their own coordinates; `more` goes to matplotlib's arrow."""
+    looks = {"arrowstyle": style, "color": COLOURS[colour], "lw": 1.6, "shrinkA": 0, "shrinkB": 0}
+    at.annotate("", end, start, arrowprops=looks | more)
+
+
+def bare(at: Any, xlim: tuple[float, float], ylim: tuple[float, float]) -> None:
+    """A drawing without axes, as high as it is wide."""
+    at.set(xlim=xlim, ylim=ylim, aspect="equal")
+    at.axis("off")
+
+
+def beside(at: Any, text: str, end: tuple, shift: tuple[float, float], colour: str = "bound", **more: Any) -> None:
+    """A text beside the point `end` of the axes `at`, so many points across and up from it."""
+    at.annotate(text, end, shift, textcoords="offset points", color=COLOURS[colour], **more)
+
+
+def thousands(at: Any, *names: str) -> None:
+    """Plain numbers on these log axes ("x", "y") instead of powers of ten."""
+    for name in names:
+        axis = getattr(at, f"{name}axis")
+        axis.set_major_formatter("{x:,.0f}")
+        axis.set_minor_formatter("")

@@ -1,0 +1,183 @@
+"""Explorables: Vega-Lite charts whose curves are formulas, printed for the browser and moved by native inputs.
+
+The browser evaluates the formulas itself; no data and nothing from outside is loaded. Signals bear the notation's
+names, so that `formula.vega()` finds its symbols among them. vl-convert is not imported before a chart is
+drawn.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import math
+import re
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+from blackboard import units
+from blackboard.charts import style
+from blackboard.text import markup, on_page
+
+VEGALITE = "5.20"  # the grammar that the specs are written in
+MIME = "application/vnd.vegalite.v5+json"
+STILL_WIDTH = 620
+_FRAME: dict[str, Any] = {
+    "width": "container",
+    "height": 340,
+    "background": "white",
+    "autosize": {"type": "fit-x", "contains": "padding", "resize": True},  # axis labels grow and shrink with a slider
+    "usermeta": {
+        "embedOptions": {"actions": False, "renderer": "svg"},
+        "inks": dict(zip(style.INKS["light"].values(), style.INKS["dark"].values())),  # of texts, in the dark
+    },
+    "config": {
+        "font": "sans-serif",
+        "view": {"stroke": None},
+        "text": {"fontSize": 12},
+        "title": {"anchor": "start", "fontSize": 12, "fontWeight": "normal", "lineHeight": 16, "frame": "bounds"},
+        "axis": {
+            "labelFontSize": 11,
+            "titleFontSize": 12,
+            "titleFontWeight": "normal",
+            "gridOpacity": 0.5,
+            "labelSeparation": 4,
+        },
+    },
+}
+
+
+class Explorable:
+    """A chart with sliders, by its Vega-Lite spec. `alt` says what it shows, its range and its point."""
+
+    def __init__(self, chart: Mapping[str, Any], title: str, alt: str, caption: str):
+        if not (title.strip() and alt.strip()):
+            raise ValueError("an explorable needs a title and an alt text")
+        self.spec = {**_FRAME, **chart, "description": alt, "config": {**_FRAME["config"], **chart.get("config", {})}}
+        if "layer" in self.spec:
+            self.spec["layer"] = [_inked(layer) for layer in self.spec["layer"]]
+        self.title, self.alt, self.caption = title, alt, caption
+
+    @cached_property
+    def still(self) -> str:
+        """The chart as SVG, with every slider where it starts."""
+        import vl_convert
+
+        spec = {**self.spec, "width": STILL_WIDTH, "config": {**self.spec["config"], "aria": False}}
+        if "layer" in spec:  # nobody can point at a still: what only answers the pointer is left out
+            spec["layer"] = [layer for layer in spec["layer"] if "tooltip" not in layer.get("encoding", {})]
+        svg = vl_convert.vegalite_to_svg(json.dumps(spec), vl_version=VEGALITE)
+        return re.sub(r"<[^>]+>", lambda tag: _slim(tag[0]), svg)
+
+    def html(self) -> str:
+        """The figure of the static page: a still picture, and the spec that a script turns into the live one."""
+        picture = base64.b64encode(self.still.encode()).decode()
+        spec = json.dumps(self.spec, separators=(",", ":"), ensure_ascii=False)
+        spec = spec.replace("</", "<\\/").replace("<!--", "\\u003c!--")  # so that no text can end the script
+        spec = re.sub(r' = \d+\^"', '"', spec)  # beside a slider the page's script shows the value, not the exponent
+        return (
+            f'<figure class="explorable" aria-label="{html.escape(self.title)}"><div class="explorable-still"><img'
+            f' alt="{html.escape(self.alt)}" src="data:image/svg+xml;base64,{picture}"></div><div'
+            ' class="explorable-live" hidden></div><script type="application/json"'
+            f' class="explorable-spec">{spec}</script><figcaption>{markup(self.caption)}</figcaption></figure>'
+        )
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> dict[str, Any]:
+        if on_page():
+            return {"text/html": self.html(), "text/plain": self.alt}
+        return {
+            MIME: {**self.spec, "width": STILL_WIDTH},
+            "text/plain": self.alt,
+        }  # a notebook's cell has no width to fill
+
+
+def _inked(layer: dict) -> dict:
+    """A layer whose texts are dark enough to be read on white."""
+    mark = layer.get("mark")
+    if not isinstance(mark, dict) or mark["type"] != "text" or "color" not in mark:
+        return layer
+    return {**layer, "mark": {**mark, "color": style.ink(mark["color"])}}
+
+
+def _slim(tag: str) -> str:
+    """An SVG tag without what a picture does not need: roles, classes, empty paths, digits below a tenth of a pixel."""
+    if tag.startswith("<path") and re.search(r' d=""| d="M0,0h0v0h0Z"', tag):
+        return ""
+    tag = re.sub(
+        r' (?:aria-[a-z]+|role|class|pointer-events|stroke-miterlimit)="[^"]*"| (?:stroke-|fill-)?opacity="1"', "", tag
+    )
+    return re.sub(r"\d+\.\d{2,}", lambda found: f"{float(found[0]):.1f}".removesuffix(".0"), tag)
+
+
+# --- controls: each is a list of params, to be added up ---------------------------------------------------------------
+
+
+def derived(name: str, expression: str) -> list[dict]:
+    """A value that follows from others."""
+    return [{"name": name, "expr": expression}]
+
+
+def slider(
+    name: str, low: float, high: float, step: float, value: float, label: str, base: float | None = None
+) -> list[dict]:
+    """A range input for the signal `name`. With a `base` it moves the exponent, and the signal is base ** exponent."""
+    if not low <= value <= high:
+        raise ValueError(f"{name}: {value} is not between {low} and {high}")
+    bind = {
+        "input": "range",
+        "min": low,
+        "max": high,
+        "step": step,
+        "name": label if base is None else f"{label} = {base}^",
+    }
+    moved, follows = (
+        (name, []) if base is None else (f"{name}_exponent", derived(name, f"pow({base}, {name}_exponent)"))
+    )
+    return [{"name": moved, "value": value, "bind": bind}, *follows]
+
+
+def decades(name: str, value: float, below: float, above: float, label: str) -> list[dict]:
+    """A slider in tenths of a decade that starts at a value and goes so many decades below and above it."""
+    start = round(math.log10(value), 3)
+    return slider(name, round(start - below, 3), round(start + above, 3), 0.1, start, label, base=10)
+
+
+def menu(name: str, options: Mapping[str, str], value: str, label: str) -> list[dict]:
+    """A drop-down for the signal `name`: `options` maps its values to what the reader sees."""
+    if value not in options:
+        raise ValueError(f"{name}: {value!r} is none of {', '.join(options)}")
+    bind = {"input": "select", "options": list(options), "labels": list(options.values()), "name": label}
+    return [{"name": name, "value": value, "bind": bind}]
+
+
+# --- curves -----------------------------------------------------------------------------------------------------------
+
+
+def sweep(x: str, low: float, high: float, points: int = 61, log: bool = True) -> dict:
+    """`data` and `transform` of a chart over field `x`; on a log axis low and high are powers of ten."""
+    last, step = points - 1, (high - low) / (points - 1)
+    value = f"{low!r} + {step!r} * datum.index"
+    where = {"calculate": f"pow(10, {value})" if log else value, "as": x}
+    return {"data": {"sequence": {"start": 0, "stop": last + 0.5, "step": 1, "as": "index"}}, "transform": [where]}
+
+
+def inside(formula: Any, unit: str, **fields: str | float) -> str:
+    """The formula's browser expression, in `unit`; UnitError if the formula is of another dimension."""
+    if units.dimension(unit) != units.dimension(formula.unit):
+        raise units.UnitError(f"{formula.name}: expected {formula.unit}, got {unit}")
+    scale = units.factor(unit)
+    return formula.vega(**fields) if scale == 1 else f"({formula.vega(**fields)}) / {scale!r}"
+
+
+def percent(formula: Any, x: str, field: str, **fields: str | float) -> dict:
+    """The transform that evaluates a formula that is a share along `datum.x` as `field`, in percent."""
+    return {"calculate": f"100 * ({inside(formula, '1', **{x: f'datum.{x}'}, **fields)})", "as": field}
+
+
+def curve(formula: Any, x: str, field: str, unit: str, **fields: str | float) -> dict:
+    """The transform that evaluates `formula` (or a term, or a Given) along `datum.x` as `field`, in `unit`, in the
+    browser.
+    """
+    along = {x: f"datum.{x}"} if x in formula.free else {}
+    return {"calculate": inside(formula, unit, **along, **fields), "as": field}

@@ -1,0 +1,124 @@
+"""Marks of an explorable: axes, lines, and names beside them, as parts of a Vega-Lite spec.
+
+`encoding` is the chart's {"x": …, "y": …}. Places and texts are browser expressions: a signal's name, a formula's
+`vega()`, or a quoted text. A colour is a name of the palette, or INK.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from blackboard.charts.style import COLOURS
+
+INK = "currentColor"  # dark on light, light on dark
+DOT = {"type": "point", "filled": True, "opacity": 1, "size": 110}
+
+
+def said(value: str, form: str = ",.0f") -> str:
+    """The browser expression of a value as text, in a d3 format."""
+    return f"format({value}, '{form}')"
+
+
+def counted(value: str) -> str:
+    """Browser expression, in words: tokens or parameters as millions, billions, trillions or quadrillions."""
+    words = said(value, ".3~s")
+    for letter, word in {"M": "million", "G": "billion", "T": "trillion", "P": "quadrillion"}.items():
+        words = f"replace({words}, '{letter}', ' {word}')"
+    return words
+
+
+def title(*lines: str) -> dict:
+    """A chart's title: lines that are browser expressions."""
+    return {"text": {"expr": f"[{', '.join(lines)}]"}}
+
+
+# --- axes -------------------------------------------------------------------------------------------------------------
+
+
+def axis(field: str, name: str, low: float, high: float, ticks: list[float]) -> dict:
+    """A linear axis with its ticks."""
+    return {
+        "field": field,
+        "type": "quantitative",
+        "title": name,
+        "scale": {"domain": [low, high]},
+        "axis": {"values": ticks},
+    }
+
+
+def log_axis(field: str, name: str, low: float, high: float, form: str = ",~r") -> dict:
+    """A log axis with a tick at every power of ten."""
+    ticks = [10.0**n for n in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)]
+    return {
+        "field": field,
+        "type": "quantitative",
+        "title": name,
+        "axis": {"values": ticks, "format": form},
+        "scale": {"type": "log", "domain": [low, high]},
+    }
+
+
+# --- layers -----------------------------------------------------------------------------------------------------------
+
+
+def line(field: str, colour: str, encoding: dict, **mark: Any) -> dict:
+    """The curve of a field over the chart's x."""
+    y = {**encoding["y"], "field": field}
+    return {
+        "mark": {"type": "line", "clip": True, "color": COLOURS.get(colour, colour), **mark},
+        "encoding": {**encoding, "y": y},
+    }
+
+
+def at(encoding: dict, mark: dict, **where: str) -> dict:
+    """One mark at browser expressions x, y, or one of them for a rule across the chart."""
+    place = {axis: {**encoding[axis], "field": f"at_{axis}"} for axis in where}
+    found = [{"calculate": value, "as": f"at_{axis}"} for axis, value in where.items()]
+    return {"data": {"values": [{}]}, "transform": found, "mark": {"clip": True, **mark}, "encoding": place}
+
+
+def text(encoding: dict, words: str, x: str, y: str, **mark: Any) -> dict:
+    """Words, a browser expression, at a point."""
+    return at(encoding, {"type": "text", "text": {"expr": words}, **mark}, x=x, y=y)
+
+
+def side(left: str) -> dict:
+    """A text's place left or right of its point, by a browser condition."""
+    return {"align": {"expr": f"{left} ? 'right' : 'left'"}, "dx": {"expr": f"{left} ? -8 : 8"}}
+
+
+def name(encoding: dict, words: str, colour: str, x: str, y: str, left: str = "false", dy: Any = -9) -> list[dict]:
+    """What a line is called, beside a dot of its colour; left of the point where the condition holds, else right.
+
+    Where the point is above or below the plot an arrow says so.
+    """
+    far, near = ({"expr": f"{left} ? -{n} : {n}"} for n in (18, 11))
+    dot = {
+        "type": "point",
+        "filled": True,
+        "opacity": 1,
+        "size": 60,
+        "color": INK if colour == "bound" else COLOURS[colour],
+        "xOffset": near,
+        "yOffset": dy,
+    }
+    domain = encoding["y"]["scale"]["domain"]
+    if not any(isinstance(end, dict) for end in domain):  # an end that moves moves with its lines
+        words = f"({words}) + (datum.at_y > {domain[1]!r} ? ' ↑' : datum.at_y < {domain[0]!r} ? ' ↓' : '')"
+    return [at(encoding, dot, x=x, y=y), text(encoding, words, x, y, align=side(left)["align"], dx=far, dy=dy)]
+
+
+def rule(encoding: dict, colour: str | None, **where: str) -> dict:
+    """A dashed line across the chart at `x` or at `y`; None for the colour of the page's rules."""
+    tint = {"color": COLOURS[colour]} if colour else {}
+    return at(encoding, {"type": "rule", **tint, "strokeDash": [4, 3], "strokeWidth": 1.5}, **where)
+
+
+def hover(encoding: dict, field: str, fields: dict[str, str], form: str, x_form: str = ",.0f") -> dict:
+    """Points along `field` that nobody sees, which tell x and the named fields under the pointer."""
+    tip = lambda name, title, form: {"field": name, "type": "quantitative", "title": title, "format": form}
+    x = encoding["x"]
+    tips = [tip(x["field"], x["title"], x_form), *(tip(name, title, form) for name, title in fields.items())]
+    mark = {"type": "point", "opacity": 0, "size": 300, "clip": True}
+    return {"mark": mark, "encoding": {**encoding, "y": {**encoding["y"], "field": field}, "tooltip": tips}}

@@ -1,0 +1,315 @@
+"""The batching lesson's figures. Each function returns a matplotlib Figure, whose `alt` says in words what it shows.
+
+Every curve is a formula of `equations`, every number in a label or an alt text its value for a case.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+from matplotlib.patches import Rectangle
+
+from blackboard import catalogue, units
+from blackboard.catalogue.running_case import RUNNING, Case, plain
+from blackboard.charts import drawing
+from blackboard.charts.drawing import Drawing, done, filled, name_ends, point
+from blackboard.charts.style import COLOURS
+from blackboard.lessons.batching import equations as eq
+from blackboard.lessons.batching import numbers
+from blackboard.units import significant
+
+LECTURE_RENT = 2.0  # USD per chip-hour, lecture 0:12:49
+MS, GB = units.factor("ms"), units.factor("GB")
+MILLION = 1e6  # prices are per million tokens
+
+
+WORKED = Case("lecture-moe", "b200-64", "fp4", 16_384)  # the worked rack, with the board's round numbers
+
+
+# --- the board's figures ----------------------------------------------------------------------------------------------
+
+
+def decode() -> Drawing:
+    """B0: one decode step appends a column to the sequence and looks back at every earlier one."""
+    fig, axes = drawing.axes(5.0, 3.2)
+    old, height = 7, 5
+    for column in range(old + 1):
+        colour = COLOURS["kv"] if column < old else COLOURS["compute"]
+        for row in range(height):
+            shade = 0.25 + 0.1 * ((3 * column + 2 * row) % 4)  # any pattern will do
+            axes.add_patch(Rectangle((column, row), 0.9, 0.9, color=colour, alpha=shade, lw=0))
+        if column < old:
+            arc = f"arc3,rad={0.25 + 0.03 * (old - column)}"
+            axes.annotate(
+                "",
+                (column + 0.45, height),
+                (old + 0.45, height),
+                arrowprops={"arrowstyle": "->", "color": COLOURS["muted"], "connectionstyle": arc},
+            )
+    axes.text(old / 2, -0.3, "earlier tokens: kept in the KV cache", color=COLOURS["kv"], ha="center", va="top")
+    axes.text(old + 1.1, height / 2, "the new\ntoken", color=COLOURS["compute"], va="center")
+    axes.text(0.1, height + 2.75, "attention reads them all", color=COLOURS["muted"], va="bottom")
+    axes.text(-0.2, height / 2, "embedding", rotation=90, ha="right", va="center")
+    axes.annotate(
+        "sequence, token by token", (old + 1, -1.45), (0, -1.45), va="center", arrowprops={"arrowstyle": "->"}
+    )
+    axes.set(xlim=(-0.8, old + 3), ylim=(-1.9, height + 3.6))
+    axes.axis("off")
+    return done(
+        fig,
+        "fig-decode",
+        "Decoding: one new column per step, and a look back at all earlier ones.",
+        f"A grid: across, the {old} earlier tokens of a sequence and one new column appended on the right; down, the"
+        " embedding. Arrows run from the new column back to every earlier one. A decode step makes one column, but"
+        " reads what is kept of all columns before it: the KV cache.",
+    )
+
+
+def _kink(case: Case) -> float | None:
+    """Batch at which compute overtakes memory, if there is one."""
+    return eq.crossing(case) if case.context < eq.balanced_context(case) else None
+
+
+def _batches(case: Case) -> np.ndarray:
+    """Batches from nothing to twice the kink."""
+    return np.linspace(0, 2 * (_kink(case) or eq.critical_batch(case)), 201)[1:]
+
+
+def _kink_says(case: Case) -> str:
+    kink, balanced = _kink(case), eq.balanced_context(case)
+    if kink is None:
+        return f"the context is beyond the balanced {balanced:,.0f} tokens, so that no batch is ever compute-bound"
+    return f"the bold line bends from memory to compute at a batch of {kink:,.0f}"
+
+
+def _board(axes, case: Case, bold: np.ndarray, lines: dict[str, np.ndarray], top: float) -> None:
+    """The board's lines over the case's batches: compute, KV, weights and their sum with KV, and the bold roofline."""
+    batch = _batches(case)
+    axes.plot(batch, bold, color=COLOURS["bound"], lw=4.5, zorder=2)
+    colours = {"compute": "compute", "KV": "kv", "weights": "weights", "weights + KV": "muted"}
+    for name, line in lines.items():
+        dashed = {"ls": "--", "lw": 1.5, "zorder": 1} if colours[name] == "muted" else {"zorder": 3}
+        axes.plot(batch, line, color=COLOURS[colours[name]], **dashed)
+    axes.set(xlabel="batch B (sequences)", xlim=(0, batch[-1]), ylim=(0, top))
+    axes.locator_params(axis="x", nbins=5)
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    name_ends(axes, [(line[-1], name, colours[name]) for name, line in lines.items()])
+
+
+def _point_kink(axes, case: Case, formula: Any, scale: float, place: tuple[float, float], **values: float) -> None:
+    """Mark the kink on the bold line, if the case has one."""
+    if kink := _kink(case):
+        at = kink, scale * formula(case, batch=kink, **values)
+        axes.plot(*at, "o", color=COLOURS["bound"], ms=9, zorder=4)
+        point(axes, at, f"kink at B = {kink:,.0f}", place)
+
+
+def latency(case: Case = RUNNING) -> Drawing:
+    """B1: time of one step against batch: compute, KV and weights, and the bold roofline over them."""
+    fig, axes = drawing.axes()
+    batch, floor = _batches(case), eq.latency_floor(case) / MS
+    step = eq.step_time(case, batch=batch) / MS
+    _board(
+        axes,
+        case,
+        step,
+        {name: term(case, batch=batch) / MS for name, term in eq.STEP_TERMS.items()},
+        top=max(step) * 1.05,
+    )
+    point(axes, (0, floor), f"latency floor\n{significant(floor)} ms", (0.2, 0.62), "weights")
+    _point_kink(axes, case, eq.step_time, 1 / MS, (0.4, 0.92))
+    axes.set_ylabel("ms per step")
+    axes.set_title(f"{filled(case)},\n{case.tokens}", loc="left")
+    return done(
+        fig,
+        "fig-latency",
+        "Step time against batch. The board's first figure, computed for DeepSeek-V3 on one NVL72.",
+        f"Time of one step in milliseconds against batch, 0 to {batch[-1]:,.0f} sequences, for {case}, {case.tokens}."
+        " Weights are a level line, KV and compute rise from zero; the bold line is the larger of compute and weights"
+        f" plus KV. It starts at the latency floor of {significant(floor)} ms; {_kink_says(case)}.",
+    )
+
+
+def cost(case: Case = RUNNING, rent: float = LECTURE_RENT) -> Drawing:
+    """B2: rent per million tokens against batch; `rent` in USD per chip-hour."""
+    fig, axes = drawing.axes()
+    batch, rented = _batches(case), {"rent": rent / units.factor("hour")}
+    total, floor = MILLION * eq.cost_per_token(case, batch=batch, **rented), MILLION * eq.cost_floor(case, **rented)
+    lines = {name: MILLION * term(case, batch=batch, **rented) for name, term in eq.COST_TERMS.items()}
+    _board(axes, case, total, lines, top=3 * floor)
+    axes.axhline(floor, color=COLOURS["accent"], lw=9, alpha=0.25, zorder=0)
+    point(axes, (batch[-1] * 0.85, floor), f"cost floor\n${significant(floor)}", (0.84, 0.6), "accent")
+    _point_kink(axes, case, eq.cost_per_token, MILLION, (0.5, 0.8), **rented)
+    axes.set_ylabel("$ per million tokens")
+    axes.set_title(f"{filled(case)},\n{case.tokens}, ${rent:g} per GPU-hour", loc="left")
+    alone = MILLION * eq.cost_per_token(case, batch=1, **rented)
+    return done(
+        fig,
+        "fig-cost",
+        "Cost per million tokens against batch. The kink is at the same batch as before.",
+        f"Cost per million tokens against batch, 0 to {batch[-1]:,.0f} sequences, for {case}, {case.tokens}, at"
+        f" ${rent:g} per GPU-hour. Compute and KV are level lines, weights a hyperbola; the bold line is the larger of"
+        f" compute and weights plus KV. It falls from ${significant(alone)} at a batch of one (far above the picture)"
+        f" to the floor of ${significant(floor)}; {_kink_says(case)}.",
+    )
+
+
+def trains(interval: float = numbers.INTERVAL) -> Drawing:
+    """B3: departures at equal intervals; what a request waits and rides. `interval` in seconds."""
+    fig, axes = drawing.axes(5.0, 3.4)
+    slot, worst, mean = (
+        t / MS for t in (interval, eq.worst_latency(interval=interval), eq.mean_latency(interval=interval))
+    )
+    for n in range(4):
+        axes.add_patch(Rectangle((n * slot, 3.1), slot * 0.97, 0.55, color=COLOURS["accent"], alpha=0.3, lw=0))
+        axes.text((n + 0.485) * slot, 3.375, f"train {n + 1}", ha="center", va="center")
+    for row, total, text in [(2, worst, "just missed"), (1, mean, "on average"), (0, slot, "just caught")]:
+        wait = total - slot
+        start = 2 * slot - wait  # all three leave with train 3
+        axes.barh(row, wait, 0.42, start, color=COLOURS["third"], alpha=0.6)
+        axes.barh(row, slot, 0.42, 2 * slot, color=COLOURS["accent"], alpha=0.6)
+        axes.plot(start, row + 0.36, "v", color=COLOURS["bound"], ms=8)
+        axes.text(start + slot / 12, row + 0.25, f"{text}: {total:g} ms", va="bottom")
+        if wait:
+            axes.text(start + wait / 2, row, "wait", ha="center", va="center")
+        axes.text(2.5 * slot, row, "ride", ha="center", va="center")
+    axes.set(xlim=(0, 4 * slot), ylim=(-0.4, 3.75), xlabel="time (ms)", xticks=np.arange(5) * slot, yticks=[])
+    axes.spines["left"].set_visible(False)
+    return done(
+        fig,
+        "fig-trains",
+        "A request that just missed a departure waits one interval and rides one.",
+        f"A time axis of 0 to {4 * slot:g} ms in equal slots of {slot:g} ms; a batch departs at the start of each. A"
+        f" request that just missed a departure waits {slot:g} ms and rides {slot:g} ms, {worst:g} ms in all; over"
+        f" arrivals spread evenly the mean is {mean:g} ms; one that just caught a departure takes {slot:g} ms.",
+    )
+
+
+# --- against reality --------------------------------------------------------------------------------------------------
+
+
+def mfu_context(case: Case = RUNNING) -> Drawing:
+    """MFU that an unlimited batch reaches, against context, for three sizes of KV cache; at 2 L* it is one half."""
+    fig, axes = drawing.axes()
+    model, board = catalogue.model(case.model), catalogue.model(WORKED.model)
+    says = [
+        _mfu_curve(axes, case, model.kv_bytes_per_token("bf16"), "BF16", "second", (0.02, 0.3)),
+        _mfu_curve(axes, case, model.kv_bytes_per_token("fp8"), "FP8", "kv", (0.475, 0.78)),
+        _mfu_curve(axes, case, board.kv_bytes_per_token(), "board", "compute", (0.83, 0.78)),
+    ]
+    axes.set(xscale="log", xlim=(100, 5e5), ylim=(0, 105))
+    axes.set(xlabel="context L (tokens, log scale)", ylabel="MFU at an unlimited batch (%)")
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.set_title(f"{filled(case)},\nby bytes of KV per token", loc="left")
+    return done(
+        fig,
+        "fig-mfu",
+        "The best possible MFU against context, for three sizes of KV cache.",
+        "Share of peak FLOPs that an unlimited batch can use, against context from 100 to 500,000 tokens (log scale),"
+        f" for {case}, with three sizes of KV cache per token. {'; '.join(says)}. Beyond the balanced context MFU falls"
+        " as one over the context.",
+    )
+
+
+def _mfu_curve(axes, case: Case, kv: float, name: str, colour: str, place: tuple[float, float]) -> str:
+    """Draw and name the curve for `kv` bytes of cache per token; what it shows, in words."""
+    balanced = eq.balanced_context(case, kv_bytes_per_token=kv)
+    limit = lambda context: eq.mfu_limit(case, kv_bytes_per_token=kv, context=context)
+    context, marked = np.geomspace(100, 5e5, 401), np.array([balanced, 2 * balanced])
+    axes.plot(context, 100 * limit(context), color=COLOURS[colour])
+    axes.plot(marked, 100 * limit(marked), "o", color=COLOURS[colour], ms=7)
+    half, size = f"{100 * limit(2 * balanced):.0f} %", units.pretty(kv, "byte", 2)
+    text = f"{size}, {name}\nL* = {balanced:,.0f}\n{half}: {2 * balanced:,.0f}"
+    axes.text(*place, text, transform=axes.transAxes, va="center", color=COLOURS[colour])
+    return f"{size} ({name}): level to the balanced context of {balanced:,.0f} tokens, {half} at {2 * balanced:,.0f}"
+
+
+def drain() -> Drawing:
+    """Time to read the whole memory once, for every confirmed chip of the catalogue, with the lecture's 20 ms."""
+    chips = sorted((chip for chip in catalogue.chips() if chip.confirmed), key=lambda chip: chip.drain_time())
+    fig, axes = drawing.axes(5.0, 1.0 + 0.27 * len(chips))
+    times, mark = [eq.drain_time(chip) / MS for chip in chips], numbers.INTERVAL / MS
+    sure = [chip.caveat("hbm_bytes") is None and chip.caveat("hbm_bytes_per_s") is None for chip in chips]
+    for row, time in enumerate(times):
+        axes.plot([0, time], [row, row], color=COLOURS["muted"], alpha=0.35, lw=1.5)
+        axes.plot(time, row, "o", color=COLOURS["compute"], mfc=COLOURS["compute"] if sure[row] else "white", ms=8)
+        axes.annotate(
+            f"{time:.1f}",
+            (time, row),
+            xytext=(8, 0),
+            textcoords="offset points",
+            va="center",
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
+        )
+    axes.axvline(mark, color=COLOURS["third"], lw=1.5, zorder=0)
+    axes.text(mark, len(chips) - 0.3, f"the lecture's {mark:g} ms", ha="center", va="bottom")
+    axes.set_yticks(range(len(chips)), [f"{_short(chip)} ({chip.release[:4]})" for chip in chips])
+    axes.set(xlim=(0, max(times) * 1.15), ylim=(-0.6, len(chips) - 0.4), xlabel="ms to read all of HBM once")
+    if not all(sure):
+        axes.text(0.99, 0.03, "hollow: uncertain", transform=axes.transAxes, ha="right", color=COLOURS["muted"])
+    axes.grid(axis="y", visible=False)
+    return done(
+        fig,
+        "fig-drain",
+        "Drain time of the catalogue's confirmed chips.",
+        f"Time to read all of HBM once, for {len(chips)} chips, sorted: from {times[0]:.1f} ms ({_short(chips[0])}) to "
+        f"{times[-1]:.1f} ms ({_short(chips[-1])}). A line marks the lecture's {mark:g} ms; "
+        f"{sum(time > mark for time in times)} of the {len(chips)} take longer.",
+    )
+
+
+def _short(chip: catalogue.Chip) -> str:
+    """A chip's name without its vendor."""
+    return re.sub(r"^(NVIDIA|Google|AMD Instinct|AWS) ", "", plain(chip.name))
+
+
+def gemm() -> Drawing:
+    """Measured H200 matrix products over the roofline that they cannot beat, a panel per shape and number format."""
+    rows = numbers.gemm_rows()
+    panels = sorted({(r.dtype, r.n, r.k) for r in rows}, key=lambda p: (p[0], -p[1]))
+    fig, axes = drawing.axes(5.0, 6.2, -(-len(panels) // 2), 2, sharex=True, sharey=True)
+    looks = dict(zip(sorted({r.library for r in rows}), [("accent", "s"), ("second", "o")]))
+    for at, panel in zip(axes.flat, panels):
+        _gemm_panel(at, [r for r in rows if (r.dtype, r.n, r.k) == panel], looks)
+    fig.suptitle(f"H200, measured; × the ideal at {rows[0].m} … {rows[-1].m:,} rows", fontsize=11)
+    fig.supxlabel("rows m: tokens multiplied at once (log scale)", fontsize=11)
+    fig.supylabel("µs per matrix product (log scale)", fontsize=11)
+    ratios = [r.measured / r.ideal for r in rows]
+    small, large = ([r.measured / r.ideal for r in rows if r.m == end(q.m for q in rows)] for end in (min, max))
+    return done(
+        fig,
+        "fig-gemm",
+        "Measured matrix products on an H200 over the roofline that bounds them.",
+        f"{len(panels)} panels, one per shape and number format: measured time of a matrix product on an H200 against"
+        f" its rows, {min(r.m for r in rows)} to {max(r.m for r in rows):,} (both log), over the ideal roofline. Time"
+        f" is level, then proportional to the rows. All {len(rows)} points lie above the line, by {min(ratios):.2f} to"
+        f" {max(ratios):.2f} times: {min(small):.2f} to {max(small):.2f} at one row, {min(large):.2f} to"
+        f" {max(large):.2f} at the most.",
+    )
+
+
+def _gemm_panel(axes, rows: list[numbers.GemmRow], looks: dict[str, tuple[str, str]]) -> None:
+    first = rows[0]
+    m = np.geomspace(min(r.m for r in rows), max(r.m for r in rows), 200)
+    chip = catalogue.chip(catalogue.measurement("h200_gemm").chip_id)
+    axes.plot(m, numbers.gemm_ideal(m, first.n, first.k, first.precision, chip), color=COLOURS["bound"])
+    for line, library in enumerate(sorted({r.library for r in rows})):
+        mine, (colour, marker) = [r for r in rows if r.library == library], looks[library]
+        measured = [r.m for r in mine], [r.measured for r in mine]
+        axes.plot(*measured, marker, color=COLOURS[colour], ms=4.5, mfc="none", mew=1.3)
+        least, most = mine[0].measured / mine[0].ideal, mine[-1].measured / mine[-1].ideal
+        axes.text(
+            0.04,
+            0.95 - 0.2 * line,
+            f"{library.split()[0]}\n{least:.2f}× … {most:.2f}×",
+            transform=axes.transAxes,
+            va="top",
+            color=COLOURS[colour],
+        )
+    axes.text(0.96, 0.05, "ideal", transform=axes.transAxes, ha="right", va="bottom")
+    axes.set(xscale="log", yscale="log")
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.yaxis.set_major_formatter("{x:,.0f}")
+    axes.set_title(f"{first.precision.upper()}, {first.k:,} × {first.n:,}", loc="left")

@@ -1,0 +1,258 @@
+"""The corpus lesson's explorables: what repeated tokens are worth, and how much of a pool a filter should keep.
+
+A chart's signals bear the names of the notation, so that every formula is printed into it as it stands.
+"""
+
+from __future__ import annotations
+
+import math
+
+from blackboard.catalogue import measurement
+from blackboard.charts import marks
+from blackboard.charts.interactive import Explorable, curve, decades, derived, inside, slider, sweep
+from blackboard.charts.style import COLOURS
+from blackboard.formula import Formula
+from blackboard.lessons.corpus import equations as eq
+from blackboard.lessons.corpus import numbers, simulation
+from blackboard.units import significant
+
+TRILLION = 1e12
+LARGE = numbers.run(numbers.LARGE)
+REUSE = round(numbers.reuse(), 1)
+
+
+def _percent(value: str) -> str:
+    """Browser expression of a share as per cent, two digits below ten."""
+    return f"({value} < 0.0995 ? format(100 * {value}, '.2~r') : format(100 * {value}, '.0f')) + ' %'"
+
+
+# --- repetition -------------------------------------------------------------------------------------------------------
+
+START = {"unique_tokens": float(LARGE["unique_tokens"]), "pretrain_tokens": LARGE["tokens"], "reuse": REUSE}
+LOW, HIGH = 1e10, 1e15  # tokens, of both axes
+
+
+def _read() -> list[dict]:
+    """Sliders for the text, the training and the law's constant, and what follows."""
+    return [
+        *decades("unique_tokens", START["unique_tokens"], 1.5, 1.0, "different tokens"),
+        *decades("pretrain_tokens", START["pretrain_tokens"], 2.0, 1.5, "tokens of training"),
+        *slider("reuse", 1, 30, 0.1, REUSE, "after so many repetitions a token is worth 37 %"),
+        *derived("epochs", "max(1, pretrain_tokens / unique_tokens)"),
+        *derived("data_worth", inside(eq.data_worth, "token")),
+        *derived("repeat_worth", inside(eq.repeat_worth, "1")),
+        *derived("worth_limit", inside(eq.worth_limit, "token")),
+    ]
+
+
+def repeat_explorer() -> Explorable:
+    """Worth of a run's tokens against how many it reads, with the text, the training and the law's constant to
+    choose.
+    """
+    axis = lambda field, name: marks.log_axis(field, name, LOW, HIGH)
+    encoding = {
+        "x": axis("pretrain_tokens", "tokens read (trillions)"),
+        "y": axis("worth", "worth in fresh tokens (trillions)"),
+    }
+    for channel in encoding.values():
+        channel["axis"]["labelExpr"] = f"format(datum.value / {TRILLION!r}, ',~r')"
+    base = sweep("pretrain_tokens", math.log10(LOW), math.log10(HIGH), points=81)
+    base["transform"] += [curve(eq.data_worth, "pretrain_tokens", "worth", "token")]
+    fresh = marks.line("pretrain_tokens", "muted", encoding, strokeDash=[5, 4], strokeWidth=1.5)
+    layers = [
+        fresh,
+        marks.rule(encoding, "kv", y="worth_limit"),
+        marks.line("worth", "compute", encoding, strokeWidth=3),
+        marks.rule(encoding, None, x="unique_tokens"),
+        marks.at(encoding, {**marks.DOT, "color": marks.INK}, x="pretrain_tokens", y="data_worth"),
+        marks.text(encoding, "'fresh'", "4e14", "4e14", align="right", dx=-8, dy=-4, color=COLOURS["muted"]),
+        marks.text(encoding, "'never more'", repr(LOW), "worth_limit", align="left", dx=4, dy=-9, color=COLOURS["kv"]),
+        marks.text(
+            encoding,
+            "'read once'",
+            "unique_tokens",
+            repr(LOW),
+            align="left",
+            dx=5,
+            dy=-9,
+            color=marks.INK,
+        ),
+        marks.hover(encoding, "worth", {"worth": "worth (tokens)"}, ".3s", ".3s"),
+    ]
+    read = f"{marks.counted('pretrain_tokens')} + ' tokens read, of ' + {marks.counted('unique_tokens')}"
+    passes = (
+        f"pretrain_tokens < unique_tokens ? 'less than an epoch: all of it fresh' : {marks.said('epochs', ',.3~r')} + '"
+        " epochs'"
+    )
+    worth = f"'worth ' + {marks.counted('data_worth')} + ' fresh ones: ' + {_percent('data_worth / pretrain_tokens')}"
+    more = f"'the next token: ' + (repeat_worth < 5e-5 ? 'nothing' : {_percent('repeat_worth')} + ' of a fresh one')"
+    most = f"'never more than ' + {marks.counted('worth_limit')}"
+    share = eq.data_worth(START) / START["pretrain_tokens"]
+    epochs = START["pretrain_tokens"] / START["unique_tokens"]
+    used = eq.data_worth(START, pretrain_tokens=10 * START["pretrain_tokens"]) / eq.worth_limit(START)
+    return Explorable(
+        {**base, "params": _read(), "layer": layers, "title": marks.title(read, passes, worth, more, most)},
+        "Worth of repeated tokens",
+        "What a run's tokens are worth in fresh ones against the tokens it reads, 10 billion to a quadrillion, both on"
+        " log scales, with sliders for the different tokens there are, the tokens of training, and the fitted number"
+        f" of repetitions. With {START['unique_tokens'] / TRILLION:.1f} trillion different tokens,"
+        f" {START['pretrain_tokens'] / TRILLION:.1f} trillion read are {epochs:.2f} epochs and worth {100 * share:.0f}"
+        " % of as many fresh ones. The curve follows the line of fresh tokens for a few epochs and ends at a level of"
+        f" {significant(1 + START['reuse'], 3)} times the text.",
+        "It starts with LLäMmlein 1B. Give it a tenth of the text, or train ten times as long: "
+        f"{100 * used:.0f} % of all that its text can be worth are then used up. The law was "
+        "fitted to runs of up to 44 epochs, but "
+        "beyond about seven real runs do worse than it says.",
+    )
+
+
+# --- filters ----------------------------------------------------------------------------------------------------------
+
+[GERMAN] = measurement("filtering_kept").records(kept="LLäMmlein")
+GAIN = Formula(
+    "corpus.filtered_gain",
+    "quality_even",
+    eq.filtered_worth.typed / eq.pretrain_tokens,
+    "1",
+    "worth of a token that is read, over an average one of the pool",
+    eq.filtered_worth.assumes,
+    register=False,
+)
+QUALITY = Formula(
+    "corpus.quality_of_share",
+    "quality_even",
+    eq.kept_share**-eq.quality_power,
+    "1",
+    "worth of the best share's tokens over an average one, read once",
+    eq.filtered_worth.assumes[-1:],
+    register=False,
+)
+TIMES = 2.0  # the best tenth's worth at the start
+POOL = {
+    "pool_tokens": float(GERMAN["pool_tokens"]),
+    "pretrain_tokens": LARGE["tokens"],
+    "reuse": REUSE,
+    "quality_power": simulation.power_of(TIMES),
+}
+KEPT = round(
+    math.log10(100 * GERMAN["kept_tokens"] / GERMAN["pool_tokens"]), 3
+)  # of the percentage; the slider starts there
+NOTCH = round((2 - KEPT) / 8, 3)  # of the slider, which has to end at all of the pool
+STEPS = 18  # of the search for the best number of epochs, between 1 and 1,000
+
+
+def _searched() -> list[dict]:
+    """Signals that halve the interval of epochs until one more pass adds just what the better text would lose: last
+    `epochs_best`.
+    """
+    rows = derived("try_0", "1.5")
+    for n in range(STEPS):
+        here = f"pow(10, try_{n})"
+        adds = f"{here} * ({inside(eq.repeat_worth, '1', epochs=here)})"
+        whole = inside(eq.data_worth, "token", unique_tokens=1, pretrain_tokens=here)
+        step = 1.5 * 0.5 ** (n + 1)
+        rows += derived(
+            f"try_{n + 1}", f"try_{n} + (({adds}) > (1 - quality_power) * ({whole}) ? {step!r} : {-step!r})"
+        )
+    return [*rows, *derived("epochs_best", f"pow(10, try_{STEPS})")]
+
+
+def _pooled() -> list[dict]:
+    """Sliders for pool, training and quality, and what follows."""
+    at = lambda share: {"kept_share": share}
+    return [
+        *decades("pool_tokens", POOL["pool_tokens"], 0.7, 2.0, "tokens of the pool"),
+        *decades("pretrain_tokens", POOL["pretrain_tokens"], 1.5, 1.0, "tokens of training"),
+        *slider("times", 1.1, 4, 0.1, TIMES, "best tenth teaches × the average"),
+        *slider("reuse", 1, 30, 0.1, REUSE, "after so many repetitions a token is worth 37 %"),
+        *slider("kept_percent", round(KEPT - 65 * NOTCH, 3), 2, NOTCH, KEPT, "share kept (%)", base=10),
+        *derived("kept_share", "kept_percent / 100"),
+        *derived("quality_power", "log(times) / LN10"),
+        *derived("left", f"max(0.001, pow({0.7 * CEILING}, -1 / quality_power))"),
+        *_searched(),
+        *derived("best", "min(1, pretrain_tokens / (pool_tokens * epochs_best))"),
+        *derived("best_gain", inside(GAIN, "1", **at("best"))),
+        *derived("gain_here", inside(GAIN, "1")),
+        *derived("epochs", "max(1, pretrain_tokens / (kept_share * pool_tokens))"),
+        *derived("needed", inside(eq.quality_even, "1")),
+        *derived("all_gain", inside(GAIN, "1", **at("1"))),
+    ]
+
+
+FLOOR, CEILING = 0.05, 20  # of the worth axis
+
+
+def filter_explorer() -> Explorable:
+    """Worth of a token that is read against the share that a filter keeps, with pool, training and quality to
+    choose.
+    """
+    encoding = {
+        "x": marks.log_axis("kept_share", "share of the pool that is kept (%)", 0.001, 1),
+        "y": marks.log_axis("gain", "worth of a token read ÷ average", FLOOR, CEILING, "~g"),
+    }
+    encoding["x"]["axis"]["labelExpr"] = "format(100 * datum.value, '~r')"
+    base = sweep("kept_share", -3, 0, points=91)
+    base["transform"] += [curve(GAIN, "kept_share", "gain", "1"), curve(QUALITY, "kept_share", "quality", "1")]
+    shown = f"clamp(best_gain, {FLOOR}, {CEILING})"
+    layers = [
+        marks.line("quality", "muted", encoding, strokeDash=[5, 4], strokeWidth=1.5),
+        marks.line("gain", "compute", encoding, strokeWidth=3),
+        marks.rule(encoding, None, x="kept_share"),
+        marks.rule(encoding, None, y="1"),
+        marks.at(
+            encoding, {**marks.DOT, "color": marks.INK}, x="kept_share", y=f"clamp(gain_here, {FLOOR}, {CEILING})"
+        ),
+        marks.at(
+            encoding, {**marks.DOT, "color": COLOURS["kv"]}, x="max(0.001, best)", y=f"best < 0.001 ? null : {shown}"
+        ),
+        marks.text(
+            encoding,
+            "best < 0.001 ? '← best' : 'best'",
+            "max(0.001, best)",
+            f"best < 0.001 ? {1.5 * FLOOR} : {shown}",
+            dy=14,
+            color=COLOURS["kv"],
+            align={"expr": "best > 0.3 ? 'right' : best < 0.003 ? 'left' : 'center'"},
+        ),
+        marks.text(
+            encoding,
+            "'if nothing had to repeat'",
+            "left",
+            "pow(left, -quality_power)",
+            align="left",
+            dx=4,
+            dy=-12,
+            color=COLOURS["muted"],
+        ),
+        marks.hover(encoding, "gain", {"gain": "worth ÷ average", "quality": "if nothing repeated"}, ".3r", ".3~r"),
+    ]
+    lines = (
+        f"{marks.counted('pretrain_tokens')} + ' tokens read, pool of ' + {marks.counted('pool_tokens')}",
+        (
+            f"'keep ' + {_percent('kept_share')} + ': ' + (pretrain_tokens < kept_share * pool_tokens ? 'nothing"
+            f" repeats' : {marks.said('epochs', ',.3~r')} + ' epochs')"
+        ),
+        f"'a token read is worth ' + {marks.said('gain_here', '.2~r')} + ' average ones'",
+        f"'pays if kept ones are ' + {marks.said('needed', ',.3~r')} + ' × as good'",
+        (
+            f"'best: keep ' + {_percent('best')} + ', worth ' + {marks.said('best_gain', '.2~r')} + ' (no filter ' + "
+            f"{marks.said('all_gain', '.2~r')} + ')'"
+        ),
+    )
+    best = simulation.best_share(POOL["pretrain_tokens"], POOL["pool_tokens"], REUSE, POOL["quality_power"])
+    return Explorable(
+        {**base, "params": _pooled(), "layer": layers, "title": marks.title(*lines)},
+        "How much of a pool to keep",
+        f"Worth of a token that is read, over an average one of the pool, {FLOOR} to {CEILING}, against the share that"
+        " a filter keeps, 0.1 to 100 %, both on log scales, with sliders for the pool, the tokens of training, how"
+        " much better the best tenth is, the law's repetitions, and a marked share. With"
+        f" {POOL['pool_tokens'] / TRILLION:.1f} trillion tokens in the pool, {POOL['pretrain_tokens'] / TRILLION:.1f}"
+        f" trillion read, and a best tenth that teaches {TIMES:g} times as much, it is best to keep"
+        f" {100 * best.share:.0f} %, read {best.epochs:.1f} times. Dashed: what the kept text would be worth if nothing"
+        " had to repeat; it rises all the way to the strictest filter.",
+        "Pool and training are at first those of LLäMmlein 1B; how much better the best tenth is, is made up, for"
+        " nobody has measured it there. Train a tenth as long, and the best share is a tenth as large; train longer,"
+        " and it grows in proportion until all is kept: the best number of epochs depends on quality and repetition"
+        " alone. By the law it lies beyond the five or so up to which real runs follow it, so the true best share is"
+        " larger.",
+    )

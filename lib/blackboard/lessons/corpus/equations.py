@@ -1,0 +1,167 @@
+"""Formulas of the corpus lesson: what a run's tokens are worth, when they repeat, when they are filtered, when scores
+level off.
+"""
+
+from __future__ import annotations
+
+from sympy import Le, Max, Min, exp
+
+from blackboard.formula import DERIVED, Formula, Source
+from blackboard.lessons.batching.equations import batch, context
+from blackboard.lessons.overtraining.equations import (
+    chip_flops,
+    data_power,
+    from_data,
+    from_size,
+    law_loss,
+    pretrain_compute,
+    pretrain_tokens,
+    size_power,
+)
+from blackboard.notation import declare, result
+
+# --- symbols ----------------------------------------------------------------------------------------------------------
+
+unique_tokens = declare("unique_tokens", r"D_\mathrm{uniq}", "token", "different tokens that there are to train on")
+epochs = declare("epochs", r"n_\mathrm{epoch}", "1", "times that training passes over its data")
+reuse = declare(
+    "reuse", r"n_\mathrm{reuse}", "1", "fitted: repetitions after which a repeated token has lost 63 % of its worth"
+)
+kept_share = declare("kept_share", r"x_\mathrm{keep}", "1", "share of a pool of tokens that a filter keeps", most=1)
+pool_tokens = declare("pool_tokens", r"D_\mathrm{pool}", "token", "tokens before the filter")
+quality_power = declare(
+    "quality_power", "p_q", "1", "assumed: power with which kept tokens get better, the fewer are kept", most=1
+)
+score_limit = declare("score_limit", r"s_\infty", "1", "fitted: score that no number of tokens passes")
+score_gap = declare(
+    "score_gap", r"s_\mathrm{gap}", "1", "fitted: what is missing to the limit after the reference number of tokens"
+)
+score_power = declare("score_power", "p_s", "1", "fitted: power with which the gap closes")
+token_scale = declare("token_scale", r"D_\mathrm{ref}", "token", "reference number of tokens")
+chip_time = declare(
+    "chip_time", r"T_\mathrm{spent}", "s*chip", "chips times time that a training run is reported to have taken"
+)
+result("step_tokens", r"D_\mathrm{step}", "token", "tokens of one step of training")
+result("mfu_reached", r"\mathrm{MFU}_\mathrm{spent}", "1", "share of peak FLOPs that a reported training run used")
+result("loss_left", r"\mathcal{L}_D", "1", "loss that unlimited data would still remove")
+result(
+    "tokens_worth",
+    "w_D",
+    "1",
+    "what one percent more tokens lowers the loss, over what one percent more parameters does",
+)
+result("data_worth", r"D_\mathrm{worth}", "token", "fresh tokens that would teach as much as the repeated ones")
+result("worth_limit", r"D_\infty", "token", "fresh tokens that endless repetition is worth")
+result("repeat_worth", r"w_\mathrm{rep}", "1", "worth of a token in its last repetition, over a fresh one")
+result("quality_even", "q_{=}", "1", "worth of a kept token over an average one from which on filtering pays")
+result("score", "s_D", "1", "score on a benchmark")
+
+
+MUENNIGHOFF = Source("muennighoff2023")
+one_pass = Le(1, epochs)
+
+# --- what a run was ---------------------------------------------------------------------------------------------------
+
+step_tokens = Formula(
+    "corpus.step_tokens",
+    "step_tokens",
+    batch * context,
+    "token",
+    "every sequence of a training step is full",
+    ("no padding",),
+    DERIVED,
+)
+mfu_reached = Formula(
+    "corpus.mfu_reached",
+    "mfu_reached",
+    pretrain_compute.typed / (chip_flops * chip_time),
+    "1",
+    "work over what the chips could have done in the time they were taken",
+    pretrain_compute.assumes,
+    DERIVED,
+)
+
+# --- tokens against parameters ----------------------------------------------------------------------------------------
+
+loss_left = Formula(
+    "corpus.loss_left",
+    "loss_left",
+    from_data,
+    "1",
+    "the part of the loss that more data would remove, and a larger model would not",
+    law_loss.assumes,
+    law_loss.source,
+)
+tokens_worth = Formula(
+    "corpus.tokens_worth",
+    "tokens_worth",
+    data_power * from_data / (size_power * from_size),
+    "1",
+    "at the best size for a compute it is one; below one, compute is better spent on size than on tokens",
+    law_loss.assumes,
+    DERIVED,
+)
+score = Formula(
+    "corpus.score",
+    "score",
+    score_limit - score_gap * (pretrain_tokens / token_scale) ** -score_power,
+    "1",
+    "a score that nears a limit as a power of the tokens",
+    ("the recipe does not change on the way",),
+    DERIVED,
+)
+
+# --- data seen more than once -----------------------------------------------------------------------------------------
+
+data_worth = Formula(
+    "corpus.data_worth",
+    "data_worth",
+    Min(pretrain_tokens, unique_tokens)
+    + unique_tokens * reuse * (1 - exp(-Max(0, pretrain_tokens / unique_tokens - 1) / reuse)),
+    "token",
+    "the first pass counts in full, each further one a little less",
+    ("the law's exponents stay as they are",),
+    MUENNIGHOFF,
+)
+worth_limit = Formula(
+    "corpus.worth_limit",
+    "worth_limit",
+    unique_tokens * (1 + reuse),
+    "token",
+    "no number of passes makes more of the data than this",
+    data_worth.assumes,
+    MUENNIGHOFF,
+)
+repeat_worth = Formula(
+    "corpus.repeat_worth",
+    "repeat_worth",
+    exp(-(epochs - 1) / reuse),
+    "1",
+    "what the next token of one more pass adds, over a fresh one",
+    data_worth.assumes,
+    MUENNIGHOFF,
+    where=(one_pass,),
+)
+
+# --- data thrown away -------------------------------------------------------------------------------------------------
+
+worth = lambda there: data_worth.typed.subs(unique_tokens, there)
+quality_even = Formula(
+    "corpus.quality_even",
+    "quality_even",
+    worth(pool_tokens) / worth(kept_share * pool_tokens),
+    "1",
+    "a filter leaves fewer tokens, which repeat more often: so many times as much each must teach, or the filter does"
+    " harm",
+    (*data_worth.assumes, "a better token is worth the same multiple in every pass"),
+    DERIVED,
+)
+filtered_worth = Formula(
+    "corpus.filtered_worth",
+    "data_worth",
+    kept_share**-quality_power * worth(kept_share * pool_tokens),
+    "token",
+    "what the best share of a pool is worth, in average tokens of the pool: better the less is kept, and repeated more",
+    (*quality_even.assumes, "the best share of a pool is better by a power of it"),
+    DERIVED,
+)

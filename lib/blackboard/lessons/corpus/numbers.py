@@ -1,0 +1,239 @@
+"""Every number that the lesson's prose prints, computed. The page glues them in; the tests hold them to the oracles."""
+
+from __future__ import annotations
+
+from blackboard.catalogue import chip, measurement, model, scaling_law
+from blackboard.lessons.corpus import equations as eq
+from blackboard.lessons.corpus import simulation
+from blackboard.lessons.overtraining import equations as law
+from blackboard.page import summary
+from blackboard.page.summary import Page
+from blackboard.units import factor, pretty, significant
+
+SMALL, LARGE = "LLäMmlein 120M", "LLäMmlein 1B"
+NETS = {SMALL: "llammlein-120m", LARGE: "llammlein-1b"}
+CHIPS = {"L40": None, "A100-80": "a100-80gb"}  # an L40's rate is not in the catalogue
+FIT = "Besiroglu"
+
+
+def run(name: str) -> dict[str, float]:
+    """What the paper prints of a run, with its tokens counted from steps and the parameters of the architecture."""
+    [row] = measurement("llammlein_training").records(model=name)
+    tokens = row["steps"] * eq.step_tokens(batch=row["batch"], context=row["context_tokens"])
+    return row | {"tokens": tokens, "n_active": model(NETS[name]).n_active, "epochs": tokens / row["unique_tokens"]}
+
+
+def fitted(fit: str = FIT) -> dict[str, float]:
+    """The constants of a loss law by notation name."""
+    return scaling_law(fit)
+
+
+def reuse() -> float:
+    """Muennighoff's fitted number of repetitions."""
+    return measurement("repeated_data_law").records()[0]["R_D"]
+
+
+def worth(tokens: float, unique: float) -> float:
+    """Fresh tokens that a run over `unique` tokens is worth."""
+    return eq.data_worth(pretrain_tokens=tokens, unique_tokens=unique, reuse=reuse())
+
+
+def trillions(tokens: float, digits: int = 3) -> str:
+    """A number of tokens in words."""
+    return (
+        f"{significant(tokens / 1e12, digits)} trillion"
+        if tokens >= 1e12
+        else f"{significant(tokens / 1e9, digits)} billion"
+    )
+
+
+def table() -> Page:
+    """The two runs side by side."""
+    small, large = run(SMALL), run(LARGE)
+    rows = (
+        ("Parameters", lambda row: f"{row['n_active']:,.0f}"),
+        ("Steps", lambda row: f"{row['steps']:,}"),
+        ("Sequences of a step", lambda row: f"{row['batch']:,}"),
+        ("Tokens of a sequence", lambda row: f"{row['context_tokens']:,}"),
+        ("Different tokens", lambda row: trillions(row["unique_tokens"], 2)),
+        ("GPUs", lambda row: f"{row['chips']} {row['chip']}"),
+        ("GPU-hours", lambda row: f"{row['training_GPU_hours']:,}"),
+    )
+    return summary.table(
+        "Two training runs", ("What", SMALL, LARGE), [[head, text(small), text(large)] for head, text in rows]
+    )
+
+
+def runs() -> dict[str, str]:
+    """What the two runs were, by arithmetic."""
+    small, large = run(SMALL), run(LARGE)
+    over = lambda row: significant(
+        law.overtraining(pretrain_tokens=row["tokens"], prescribed=law.PRESCRIBED, n_active=row["n_active"]), 3
+    )
+    work = lambda row: law.pretrain_compute(n_active=row["n_active"], pretrain_tokens=row["tokens"])
+    time = lambda row: row["training_GPU_hours"] * factor("h")
+    peak = chip("a100-80gb").flops("bf16")
+    mfu = eq.mfu_reached(
+        n_active=large["n_active"], pretrain_tokens=large["tokens"], chip_flops=peak, chip_time=time(large)
+    )
+    return {
+        "tokens_1b": trillions(large["pretraining_tokens"], 1),
+        "batch": f"{large['batch']:,}",
+        "context": f"{large['context_tokens']:,}",
+        "step_tokens": f"{eq.step_tokens(batch=large['batch'], context=large['context_tokens']):,.0f}",
+        "steps_120": f"{small['steps']:,}",
+        "tokens_120": trillions(small["tokens"]),
+        "steps_1b": f"{large['steps']:,}",
+        "tokens_1b_exact": trillions(large["tokens"], 4),
+        "over_120": over(small),
+        "over_1b": over(large),
+        "unique_1b": trillions(large["unique_tokens"], 2),
+        "epochs_1b": significant(large["epochs"], 2),
+        "epochs_120": significant(small["epochs"], 2),
+        "flop_1b": f"{significant(work(large) / 1e22, 3)}·10²² FLOP",
+        "flop_120": f"{significant(work(small) / 1e20, 2)}·10²⁰ FLOP",
+        "hours_1b": f"{large['training_GPU_hours']:,}",
+        "mfu_1b": f"{mfu:.0%}",
+        "rate_120": pretty(work(small) / time(small), "FLOP/s", 2),
+    }
+
+
+def parts() -> dict[str, str]:
+    """What the loss law says of them."""
+    known = fitted()
+    at = lambda row: known | {"n_active": row["n_active"], "pretrain_tokens": row["tokens"]}
+    small, large = at(run(SMALL)), at(run(LARGE))
+    budget = law.pretrain_compute(n_active=large["n_active"], pretrain_tokens=large["pretrain_tokens"])
+    size = law.best_size(known, compute_budget=budget)
+    best = law.law_loss(
+        known, n_active=size, pretrain_tokens=budget / law.pretrain_compute(n_active=size, pretrain_tokens=1)
+    )
+    worth_1b = eq.tokens_worth(large)
+    return {
+        "worth_1b": significant(worth_1b, 2),
+        "worth_120": significant(eq.tokens_worth(small), 2),
+        "worth_times": significant(1 / worth_1b, 2),
+        "left_1b": significant(eq.loss_left(large), 2),
+        "loss_1b": significant(law.law_loss(large), 3),
+        "best_size": f"{significant(size / 1e9, 2)} billion",
+        "best_loss": significant(best, 3),
+    }
+
+
+def repeated() -> dict[str, str]:
+    """What repeated tokens are worth."""
+    each = lambda epochs: f"{worth(epochs, 1):.0%}" if epochs == 1 else f"{worth(epochs, 1) / epochs:.0%}"
+    large = run(LARGE)
+    return {
+        "reuse": significant(reuse(), 3),
+        "worth_2": each(2),
+        "worth_4": each(4),
+        "worth_16": each(16),
+        "worth_limit": significant(eq.worth_limit(unique_tokens=1, reuse=reuse()), 3),
+        "worth_llammlein": f"{worth(large['tokens'], large['unique_tokens']) / large['tokens']:.1%}",
+    }
+
+
+def filtered() -> dict[str, str]:
+    """What filters keep, and how much better it must be."""
+    rows = {row["kept"]: row for row in measurement("filtering_kept").records()}
+    share = lambda row: row["kept_tokens"] / row["pool_tokens"]
+    german, edu = rows["LLäMmlein"], rows["FineWeb-Edu"]
+    needed = lambda kept: significant(
+        eq.quality_even(
+            pretrain_tokens=run(LARGE)["tokens"], pool_tokens=german["pool_tokens"], kept_share=kept, reuse=reuse()
+        ),
+        3,
+    )
+    scores = {
+        row["text"]: row for row in measurement("filtering_gains").records(benchmark="MMLU", pretraining_tokens=350e9)
+    }
+    return {
+        "best_epochs": significant(simulation.best_share(1e12, 1e12, reuse(), simulation.power_of(2)).epochs, 2),
+        "kept_edu": f"{share(edu):.0%}",
+        "kept_dclm": f"{share(rows['DCLM-Baseline']):.1%}",
+        "pool_de": trillions(german["pool_tokens"], 2),
+        "kept_de": trillions(german["kept_tokens"], 3),
+        "quality_llammlein": needed(share(german)),
+        "quality_tenth": needed(share(german) / 10),
+        "edu_size": f"{significant(scores['FineWeb']['n_total'] / 1e9, 3)} billion",
+        "edu_tokens": trillions(scores["FineWeb"]["pretraining_tokens"]),
+        "edu_before": f"{scores['FineWeb']['score']:.0%}",
+        "edu_after": f"{scores['FineWeb-Edu']['score']:.0%}",
+    }
+
+
+def plateaus() -> dict[str, str]:
+    """What the published points leave open, and what could be seen."""
+    power, bend, line = (
+        {name: simulation.fit(name, form=form) for name in (SMALL, LARGE)} for form in ("power", "exponential", "line")
+    )
+    tasks = [simulation.fit(name, task) for name in (SMALL, LARGE) for task in simulation.tasks(name)]
+    clear = [found for found in tasks if not found.allows(0)]
+    step = power[LARGE].gain(simulation.checkpoints(LARGE).tokens[-1])
+    saturated = {name: measurement("llammlein_saturated").records(model=name) for name in (SMALL, LARGE)}
+    at = {name: min(row["steps"] for row in rows) for name, rows in saturated.items()}
+    spread, level = simulation.spreads(SMALL, 0, -1).scores, simulation.checkpoints(LARGE).scores[-1]
+    found = lambda gain, paired, spread=spread: f"{simulation.seen(gain, spread, paired=paired):.0%}"
+    [before, after] = (row["score"] for row in measurement("llammlein_saturated").records(model=SMALL, tasks="all 29"))
+    points = lambda value: significant(100 * value, 2)
+    return {
+        "sat_120": f"{at[SMALL]:,}",
+        "sat_1b": f"{at[LARGE]:,}",
+        "sat_1b_share": f"{at[LARGE] / run(LARGE)['steps']:.0%}",
+        "curves": f"{len(tasks)}",
+        "clear": f"{len(clear)}",
+        "limit_low_1b": significant(power[LARGE].limit.low, 2),
+        "limit_low_120": significant(power[SMALL].limit.low, 2),
+        "exp_limit": significant(bend[LARGE].limit.best, 3),
+        "exp_low": significant(bend[LARGE].limit.low, 3),
+        "exp_high": significant(bend[LARGE].limit.high, 3),
+        "exp_left": points(bend[LARGE].residual),
+        "line_left": points(line[LARGE].residual),
+        "next_1b": points(step.best),
+        "next_low": points(step.low),
+        "next_high": points(step.high),
+        "noise": points(simulation.benchmark_noise(level, 1000)),
+        "noise_6": points(simulation.benchmark_noise(level, 1000, 6)),
+        "spread": points(spread),
+        "seen_gain": points(after - before),
+        "seen": found(after - before, False),
+        "seen_paired": found(after - before, True, simulation.spreads(SMALL, 3, -1).changes),
+        "exp_120": significant(bend[SMALL].limit.best, 3),
+    }
+
+
+def measured() -> dict[str, str]:
+    """Published runs over repeated text, and our own."""
+    runs = {name: simulation.published(name) for name in ("2.8B", "4.2B", "8.7B")}
+    off = lambda least, most: [
+        abs(r.law - r.loss) for found in runs.values() for r in found if least < r.epochs <= most
+    ]
+    span = {name: max(r.most - r.least for r in found if r.epochs < 10) for name, found in runs.items()}
+    four = [min(found, key=lambda r: abs(r.epochs - 4)).loss - found[0].loss for found in runs.values()]
+    tried = simulation.repetition()
+    said = [row["score"] for row in measurement("llammlein_saturated").records(model=SMALL, tasks="all 29")]
+    small, large = (row["plateau_tokens"] for row in measurement("moderngbert_plateaus").records())
+    return {
+        "law_off_5": significant(max(off(1, 5.2)), 2),
+        "law_off_44": f"{significant(min(off(40, 50)), 2)} to {significant(max(off(40, 50)), 2)}",
+        "seed_least": significant(min(r.most - r.least for r in runs["2.8B"] if r.epochs < 10), 1),
+        "seed_most": significant(span["4.2B"], 1),
+        "four_cost": f"{significant(min(four), 2)} to {significant(max(four), 2)}",
+        "own_unique": f"{tried.unique:,}",
+        "own_3": f"{tried.worth(3)[0]:.0%}",
+        "own_4": f"{tried.worth(4)[0]:.0%}",
+        "own_8": f"{tried.worth(8)[0]:.0%}",
+        "own_best": f"{tried.best}",
+        "own_reuse": significant(tried.reuse, 2),
+        "slip_before": f"{said[0]:g}",
+        "slip_after": f"{said[1]:g}",
+        "slip_steps": f"{run(SMALL)['steps'] - measurement('llammlein_saturated').records(model=SMALL)[0]['steps']:,}",
+        "gbert_small": trillions(small, 2),
+        "gbert_large": trillions(large),
+    }
+
+
+def all() -> dict[str, str]:
+    """Every number of the page, by the name the prose uses."""
+    return runs() | parts() | repeated() | filtered() | plateaus() | measured()

@@ -1,0 +1,335 @@
+"""The overheads lesson's explorables: a step that waits for its host, and a batch in two halves.
+
+A chart's signals bear the names of the notation, so that every formula is printed into it as it stands.
+"""
+
+from __future__ import annotations
+
+from blackboard import units
+from blackboard.catalogue import model, system
+from blackboard.catalogue.running_case import RUNNING, Case, plain
+from blackboard.charts import controls, marks
+from blackboard.charts.interactive import Explorable, curve, inside, slider, sweep
+from blackboard.charts.style import COLOURS
+from blackboard.formula import Formula
+from blackboard.lessons.batching import equations as step
+from blackboard.lessons.overheads import equations as eq
+from blackboard.lessons.overheads import implied, kernels
+from blackboard.lessons.racks import equations as racks
+from blackboard.lessons.sparsity.equations import batch_fits
+from blackboard.notation import symbol
+from blackboard.units import significant
+
+US = units.factor("us")
+ROUND = ",.3~r"
+FITS = f"max(0, {inside(batch_fits, 'sequence', hbm='machine.hbm')})"  # sequences, beyond which the charts draw nothing
+
+
+def _silent(layer: dict) -> dict:
+    """A layer that is not always drawn, which screen readers pass over: an empty group would have no name."""
+    return {**layer, "mark": {**layer["mark"], "aria": False}}
+
+
+def _full(encoding: dict, at: str, where: str) -> list[dict]:
+    """A grey ground where memory has no room, and its name, at a place on the x axis up to 10,000."""
+    ground = {"type": "rect", "aria": False, "color": COLOURS["muted"], "opacity": 0.25, "x2": {"expr": "width"}}
+    words = f"{at} < 1 ? 'no room in memory' : {at} < 8000 ? 'memory full at ' + {marks.said(f'floor({at})')} : ''"
+    return [
+        marks.at(encoding, ground, x=f"{at} < 10000 ? max(1, {at}) : null"),
+        marks.text(encoding, words, f"clamp({at}, 1, 10000)", where, **marks.side(f"{at} > 100")),
+    ]
+
+
+# --- launching --------------------------------------------------------------------------------------------------------
+
+SERVERS = ("h100-8", "a100-80gb-8", "h200-8", "b200-8", "gb200-nvl72", "mi355x-8")
+NETS = ("llama-3.1-70b", "llama-3.1-8b", "qwen3-32b", "llama-3.1-405b", "qwen3-30b-a3b", "deepseek-v3")
+NODE = Case("llama-3.1-70b", "h100-8", "bf16", 1_000)
+
+
+def _start() -> dict[str, float]:
+    """Where the sliders start: kernels of a library, a layer's and the rest, launched at the pace of gpt-fast's eager
+    step; times in µs.
+    """
+    one, two = (len(kernels.library(NODE.model, kernels.Plan(chips=8, layers=layers))) for layers in (1, 2))
+    each, layers = two - one, model(NODE.model).layers
+    return {
+        "each": each,
+        "rest": one - each,
+        "kernels": one + (layers - 1) * each,
+        "launch": round(implied.gpt_fast().each / US, 1),
+        "gap": round(implied.period("Hazy Research", True) / US, 1),
+    }
+
+
+def _host() -> list[dict]:
+    """Sliders for kernels and times, and what follows."""
+    at = _start()
+    sliders = [
+        *slider("layer_kernels", 1, 60, 1, at["each"], "kernels of a layer"),
+        *slider("launch_us", 0.5, 40, 0.1, at["launch"], "launch of a kernel (µs)"),
+        *slider("gap_us", 0, 3, 0.1, at["gap"], "gap between kernels (µs)"),
+        *slider("context", 2, 5, 0.1, 3, "context (tokens)", base=10),
+    ]
+    follows = {
+        "layers": "depths[model]",
+        "kernels": f"layers * layer_kernels + {at['rest']}",
+        "launch_time": f"max(launch_us, gap_us) * {US!r}",
+        "kernel_gap": f"gap_us * {US!r}",
+        "replay_time": repr(implied.replay()),
+        "alone": inside(eq.eager_time, "ms", batch=1),
+        "captured": inside(eq.graph_time, "ms", batch=1),
+        "floor": inside(step.latency_floor, "ms"),
+        "hides": (
+            f"min({inside(eq.batch_launch, 'sequence')}, kernels * (launch_time - kernel_gap) /"
+            f" ({inside(step.compute_time, 's', batch=1)}))"
+        ),
+        "fits": FITS,
+    }
+    return [
+        {"name": "depths", "value": {id: model(id).layers for id in NETS}},
+        *controls.given(NODE, SERVERS, NETS, sliders=sliders, **follows),
+    ]
+
+
+def launch_explorer() -> Explorable:
+    """Step time against batch, launched one by one and from a graph, with machine, model, kernels and times to
+    choose.
+    """
+    encoding = {
+        "x": marks.log_axis("batch", "batch (sequences)", 1, 1e4, "~s"),
+        "y": marks.log_axis("eager", "step (ms)", 0.1, 1e3, "~g"),
+    }
+    base = sweep("batch", 0, 4, points=81)
+    inside_it = [{"filter": "datum.batch <= fits"}]
+    base["transform"] += [
+        curve(formula, "batch", name, "ms")
+        for name, formula in (("eager", eq.eager_time), ("graph", eq.graph_time), ("roofline", step.step_time))
+    ]
+    room = "fits > 3"  # else nothing is drawn that could bear a name
+    layers = [
+        *_full(encoding, "fits", "0.15"),
+        *(
+            {**layer, "transform": inside_it}
+            for layer in (
+                marks.line("roofline", "kv", encoding, strokeWidth=2),
+                marks.line("graph", "accent", encoding, strokeWidth=3),
+                marks.line("eager", marks.INK, encoding, strokeWidth=4, strokeDash=[8, 3]),
+            )
+        ),
+        _silent(marks.rule(encoding, "third", x="hides > 1 && hides < min(fits, 10000) ? hides : null")),
+        marks.text(
+            encoding,
+            f"{room} ? captured < 0.7 * alone ? 'one by one' : 'one by one, and graph' : ''",
+            "1",
+            "alone",
+            align="left",
+            dx=6,
+            dy=-12,
+        ),
+        marks.text(
+            encoding,
+            f"{room} && captured < 0.7 * alone ? 'graph' : ''",
+            "1",
+            "captured",
+            align="left",
+            dx=6,
+            dy=-9,
+            color=COLOURS["accent"],
+        ),
+        marks.text(
+            encoding, f"{room} ? 'roofline alone' : ''", "1", "floor", align="left", dx=6, dy=14, color=COLOURS["kv"]
+        ),
+        {
+            **marks.hover(
+                encoding,
+                "eager",
+                {"eager": "one by one (ms)", "graph": "graph (ms)", "roofline": "roofline (ms)"},
+                ROUND,
+                ROUND,
+            ),
+            "transform": inside_it,
+        },
+    ]
+    launches = (
+        f"{marks.said('kernels')} + ' kernels: ' + {marks.said('kernels * launch_time * 1000', ROUND)} + ' ms to"
+        " launch'"
+    )
+    shows = (
+        f"'launches show ' + (hides < fits ? 'up to batch ' + {marks.said('hides', ROUND)} : 'at every batch that"
+        " fits')"
+    )
+    waits = f"fits < 1 ? 'no room for a sequence' : (hides <= 1 ? 'reading hides all launches' : {shows})"
+    gain = (
+        f"'batch 1: ' + {marks.said('alone', ROUND)} + ' ms, graph ' + {marks.said('captured', ROUND)} + ' ms: ' +"
+        f" {marks.said('alone / captured', ROUND)} + '×'"
+    )
+    title = marks.title(
+        controls.MACHINE_LINE,
+        f"models[model].name + {controls._FITS} + ', ' + layers + ' layers'",
+        launches,
+        gain,
+        waits,
+    )
+    experts = len(kernels.library("deepseek-v3", kernels.Plan(chips=8))) / model("deepseek-v3").layers
+    return Explorable(
+        {**base, "params": _host(), "layer": layers, "title": title},
+        "A step that waits for its host",
+        _host_says(),
+        "At the start Python launches the kernels of an engine's library, at the pace of the opening. Make the launch"
+        " 2 µs, a bare stream's: reading hides it. Then take a smaller model, or a larger machine: each chip reads"
+        " less and launches as many. The gap is paid for every kernel, in a graph too. Dense models have as many"
+        f" kernels a layer as the first one here; DeepSeek-V3, with its experts, has about {experts:.0f}. Beyond the"
+        " batch that memory holds nothing is drawn.",
+    )
+
+
+def _hides(known: dict[str, float]) -> float:
+    """The batch at which reading or multiplying, whichever comes first, takes as long as launching."""
+    spare = known["kernels"] * (known["launch_time"] - known["kernel_gap"])
+    return min(eq.batch_launch(known), spare / step.compute_time(known, batch=1))
+
+
+def _host_says() -> str:
+    at, known = _start(), implied.node()
+    known |= {"kernels": at["kernels"], "launch_time": at["launch"] * US, "kernel_gap": at["gap"] * US}
+    alone, captured = (significant(formula(known, batch=1) * 1e3, 2) for formula in (eq.eager_time, eq.graph_time))
+    hides, fits = _hides(known), batch_fits(known)
+    until = f"up to batch {hides:,.0f}" if hides < fits else "at every batch that fits"
+    return (
+        "Step time in milliseconds against batch from 1 to 10,000, both on log scales, launched kernel by kernel, from"
+        " a CUDA graph, and by the roofline alone, with controls for system, model, precision, kernels of a layer,"
+        f" launch time, gap and context. For {plain(model(NODE.model).name)} on {plain(system(NODE.system).name)},"
+        f" {at['kernels']:,} kernels of {at['launch']} µs take {alone} ms at batch 1, from a graph {captured} ms;"
+        f" launches show {until}. Memory is full at {fits:,.0f}, where the lines end."
+    )
+
+
+# --- overlapping ------------------------------------------------------------------------------------------------------
+
+RACKS = ("gb200-nvl72", "gb300-nvl72", "h200-8", "h100-8", "b200-8", "vr200-nvl72")
+ROUTED = ("deepseek-v3", "kimi-k2", "qwen3-235b-a22b", "gpt-oss-120b")
+_sent = racks.comm_time.typed.xreplace(
+    {
+        symbol("tokens_per_chip"): symbol("batch") * symbol("new_token") / symbol("chips"),
+        symbol("micro_batches"): 1,
+        symbol("link_latency"): 0,
+        symbol("width"): 1,  # `width` is the name of Vega's own signal: a vector counts as one value of so many bytes
+    }
+)
+HALVES = Formula(
+    "overheads.halves_gain",
+    "overlap_gain",
+    eq.overlap_gain.typed.xreplace({eq.t_comm: _sent}),
+    "1",
+    "time of a whole batch over that of two halves, one sending while the other computes",
+    eq.overlap_gain.assumes,
+    register=False,
+)
+
+
+def _rack() -> list[dict]:
+    """Menus, sliders for the link, the context and the bytes that travel, and what follows."""
+    sliders = [
+        *slider("slower", -5, 2, 0.25, 0, "links: their rate ×", base=2),
+        *slider("context", 2, 5, 0.1, 3, "context (tokens)", base=10),
+        *slider("out_bytes", 0.5, 2, 0.5, 1, "bytes of a value to the experts"),
+        *slider("back_bytes", 0.5, 2, 0.5, 2, "and back"),
+    ]
+    follows = {
+        "scale_up": "machine.scale_up * slower",
+        "dispatch_bytes": "out_bytes * models[model].width",
+        "combine_bytes": "back_bytes * models[model].width",
+        "turn": eq.batch_overlap.vega(width=1),
+        "fits": f"({FITS}) / chips",
+    }
+    params = controls.given(
+        RUNNING,
+        RACKS,
+        ROUTED,
+        of_system=("bandwidth", "chips", "scale_up"),
+        of_model=("n_active", "n_total", "kv_bytes_per_token", "layers", "copies", "width"),
+        sliders=sliders,
+        **follows,
+    )
+    return [row for row in params if row["name"] != "width"]
+
+
+def overlap_explorer() -> Explorable:
+    """Gain of two halves against tokens a chip, with machine, model, links and context to choose."""
+    encoding = {
+        "x": marks.log_axis("each", "tokens a GPU", 1, 1e4, "~s"),
+        "y": marks.axis("gain", "times faster in two halves", 0, 2, [0, 0.5, 1, 1.5, 2]),
+    }
+    base = sweep("each", 0, 4, points=161)
+    base["transform"] += [
+        {"calculate": "datum.each * chips", "as": "batch"},
+        curve(HALVES, "batch", "gain", "1"),
+    ]
+    here, inside_it, shown = (
+        "clamp(turn / chips, 1, 10000)",
+        [{"filter": "datum.each <= fits"}],
+        "turn / chips < min(fits, 10000)",
+    )
+    layers = [
+        *_full(encoding, "fits", "0.35"),
+        marks.rule(encoding, None, y="1"),
+        _silent(marks.rule(encoding, "accent", x=f"{shown} ? {here} : null")),
+        {**marks.line("gain", marks.INK, encoding, strokeWidth=4), "transform": inside_it},
+        marks.text(
+            encoding,
+            "'as fast as one batch'",
+            f"({here} > 800 ? 1 : 10000)",
+            "1",
+            **{**marks.side(f"{here} <= 800"), "dy": {"expr": f"{here} > 800 ? -9 : 11"}},
+        ),
+        marks.text(
+            encoding,
+            f"{shown} ? 'halves pay from ' + {marks.said('turn / chips', ROUND)} : ''",
+            here,
+            "0.15",
+            **marks.side(f"{here} > 60"),
+            color=COLOURS["accent"],
+        ),
+        _silent(marks.at(encoding, {**marks.DOT, "color": COLOURS["accent"]}, x=f"{shown} ? {here} : null", y="1")),
+        {**marks.hover(encoding, "gain", {"gain": "times faster"}, ".3r", ROUND), "transform": inside_it},
+    ]
+    link = (
+        f"'links of ' + {marks.said('scale_up / 1e9', ROUND)} + ' GB/s a GPU, context ' +"
+        f" {marks.said('context', ROUND)}"
+    )
+    token = "layers * copies * (dispatch_bytes + combine_bytes)"
+    sends = (
+        f"'a token sends ' + {marks.said(f'{token} / 1e6', ROUND)} + ' MB: ' + copies + ' copies × ' + layers + '"
+        " layers'"
+    )
+    pays = f"'if memory binds, halves pay from ' + {marks.said('turn / chips', ROUND)} + ' a GPU'"
+    title = marks.title(controls.MACHINE_LINE, f"models[model].name + {controls._FITS}", link, sends, pays)
+    return Explorable(
+        {**base, "params": _rack(), "layer": layers, "title": title},
+        "A batch in two halves",
+        _rack_says(),
+        "Left of the dashed line reading the weights twice costs more than sending did. Make the links slower, as"
+        " network cards between nodes are: halves pay sooner, but the gain is smaller where sending alone takes most of"
+        " the step. A long context makes reading grow with the batch. Weights are dealt out evenly over the GPUs, and"
+        " all layers send all copies, of the shared expert too. Beyond what memory holds nothing is drawn.",
+    )
+
+
+def _rack_says() -> str:
+    known = RUNNING.symbols() | racks.FP8_OUT
+    turn, known = (
+        eq.batch_overlap(known),
+        known | {name: value * known["width"] for name, value in racks.FP8_OUT.items()},
+    )
+    fits = batch_fits(known) / known["chips"]
+    best = max(
+        HALVES(known, batch=each * known["chips"]) for each in (10 ** (n / 40) for n in range(161)) if each <= fits
+    )
+    return (
+        "How many times faster a step is as two halves that overlap sending and computing, 0 to 2, against tokens a"
+        " GPU from 1 to 10,000 on a log scale, with controls for system, model, precision, rate of the links, context"
+        f" and bytes sent. For {RUNNING}, halves are slower up to {significant(turn / known['chips'], 2)} tokens a GPU,"
+        f" down to {HALVES(known, batch=known['chips']):.2f}, and then faster, up to {best:.2f} times. Memory is"
+        f" full at {fits:,.0f}, where the line ends."
+    )

@@ -1,0 +1,222 @@
+"""Formulas of the overheads lesson: launching kernels, fusing them, and sending while computing, as terms of the
+roofline.
+"""
+
+from __future__ import annotations
+
+from sympy import Le, Max
+
+from blackboard.formula import DERIVED, Formula, Source
+from blackboard.lessons.batching.equations import (
+    bandwidth,
+    batch,
+    bytes_per_param,
+    chips,
+    compute_time,
+    context,
+    kv,
+    kv_time,
+    memory_efficiency,
+    memory_time,
+    n_total,
+    new_token,
+    real_bandwidth,
+    step_time,
+    weight_time,
+)
+from blackboard.lessons.pipelining.equations import chip_bandwidth
+from blackboard.lessons.racks.equations import link_efficiency, scale_up, token_bytes
+from blackboard.notation import declare, result, symbol
+
+# --- symbols ----------------------------------------------------------------------------------------------------------
+
+t_comm = symbol("t_comm")
+kernels = declare("kernels", r"n_\mathrm{kernel}", "1", "kernels that one step launches, one after the other")
+launch_time = declare("launch_time", r"t_\mathrm{launch}", "s", "time in which the host launches one kernel")
+kernel_gap = declare(
+    "kernel_gap",
+    r"t_\mathrm{gap}",
+    "s",
+    "time from the end of one kernel to the start of the next, inside a graph",
+    zero=True,
+)
+replay_time = declare("replay_time", r"t_\mathrm{replay}", "s", "time to start a captured graph", zero=True)
+fused_ops = declare("fused_ops", r"n_\mathrm{op}", "1", "elementwise operations that one kernel does in one go")
+vector_bytes = declare(
+    "vector_bytes",
+    r"V_\mathrm{vec}",
+    "byte/chip",
+    "bytes that an elementwise operation reads, on each chip; it writes as many",
+)
+chain_share = declare(
+    "chain_share",
+    r"x_\mathrm{chain}",
+    "1",
+    "share of a step's time that a chain of elementwise operations takes",
+    zero=True,
+    most=1,
+)
+result("t_eager", r"t_\mathrm{eager}", "s", "time of a step whose kernels the host launches one by one")
+result("t_graph", r"t_\mathrm{graph}", "s", "time of a step whose kernels stand in a captured graph")
+result("graph_gain", r"z_\mathrm{graph}", "1", "time of an eager step over that of a captured one")
+result(
+    "bytes_launch", r"V_\mathrm{launch}", "byte", "bytes that memory delivers while the host launches a step's kernels"
+)
+result("batch_launch", r"B_\mathrm{launch}", "sequence", "batch up to which launching takes longer than reading")
+result("t_chain", r"t_\mathrm{chain}", "s", "time of a chain of elementwise operations")
+result(
+    "vector_launch",
+    r"V_\mathrm{even}",
+    "byte/chip",
+    "bytes of a vector whose reading and writing take as long as a launch",
+)
+result("fusion_gain", r"z_\mathrm{fuse}", "1", "time of a step over that with its chains fused")
+result("t_serial", r"t_\mathrm{serial}", "s", "time of a step that computes and sends in turn")
+result("t_overlap", r"t_\mathrm{overlap}", "s", "time of a step in two halves, one sending while the other computes")
+result("overlap_gain", r"z_\mathrm{overlap}", "1", "time of a serial step over that of an overlapped one")
+result(
+    "batch_overlap",
+    r"B_\mathrm{overlap}",
+    "sequence",
+    "batch from which on two overlapping halves are faster than one whole",
+)
+
+
+NVIDIA_GRAPHS, VLLM_DBO = Source("nvidia_graphs_start"), Source("vllm_dbo")
+even, touched = "all kernels of a step take equally long", "the batch is large enough to touch every expert"
+
+# --- launching --------------------------------------------------------------------------------------------------------
+
+eager_time = Formula(
+    "overheads.eager_time",
+    "t_eager",
+    Max(step_time.typed + kernels * kernel_gap, kernels * launch_time),
+    "s",
+    "the host launches kernels while the device runs them: the slower of the two decides",
+    (even, touched, *step_time.assumes),
+    DERIVED,
+)
+graph_time = Formula(
+    "overheads.graph_time",
+    "t_graph",
+    step_time.typed + kernels * kernel_gap + replay_time,
+    "s",
+    "the host starts a captured graph once; on the device, kernels still start one after the other",
+    (touched, *step_time.assumes),
+    NVIDIA_GRAPHS,
+)
+graph_gain = Formula(
+    "overheads.graph_gain",
+    "graph_gain",
+    eager_time.typed / graph_time.typed,
+    "1",
+    "capturing pays where launching binds; where it does not, there is nothing to gain",
+    eager_time.assumes,
+    DERIVED,
+)
+slower = Le(kernel_gap, launch_time)  # a launch takes at least as long as the device needs between two kernels
+bytes_launch = Formula(
+    "overheads.bytes_launch",
+    "bytes_launch",
+    kernels * (launch_time - kernel_gap) * real_bandwidth,
+    "byte",
+    "a step that reads less than this waits for its host",
+    (even,),
+    DERIVED,
+    where=(slower,),
+)
+batch_launch = Formula(
+    "overheads.batch_launch",
+    "batch_launch",
+    (bytes_launch.typed - n_total * bytes_per_param) / (context * kv),
+    "sequence",
+    "the batch whose cache takes up the time that launching leaves over",
+    (even, "the step waits for memory, not for the multipliers"),
+    DERIVED,
+    where=(slower, Le(n_total * bytes_per_param, kernels * (launch_time - kernel_gap) * bandwidth)),
+)
+
+# --- fusing -----------------------------------------------------------------------------------------------------------
+
+sweep = 2 * vector_bytes / (memory_efficiency * chip_bandwidth)  # read and write a vector once
+chain_time = Formula(
+    "overheads.chain_time",
+    "t_chain",
+    fused_ops * Max(sweep, launch_time),
+    "s",
+    "each operation of the chain reads its input from memory and writes its output back",
+    ("one input and one output of the same size", "the arithmetic takes no time"),
+    DERIVED,
+)
+fused_time = Formula(
+    "overheads.fused_time",
+    "t_chain",
+    Max(sweep, launch_time),
+    "s",
+    "fused, the chain reads once and writes once: what lies between stays on the chip",
+    chain_time.assumes,
+    DERIVED,
+)
+vector_launch = Formula(
+    "overheads.vector_launch",
+    "vector_launch",
+    launch_time * memory_efficiency * chip_bandwidth / 2,
+    "byte/chip",
+    "a shorter vector waits for the launch of its kernel, not for memory",
+    chain_time.assumes,
+    DERIVED,
+)
+fusion_gain = Formula(
+    "overheads.fusion_gain",
+    "fusion_gain",
+    1 / (1 - chain_share * (1 - 1 / fused_ops)),
+    "1",
+    "only the chain's share of a step gets shorter, however long the chain",
+    chain_time.assumes,
+    DERIVED,
+    where=(Le(1, fused_ops),),
+)
+
+# --- sending while computing ------------------------------------------------------------------------------------------
+
+halves = Max(compute_time.typed, 2 * weight_time.typed + kv_time.typed)  # both halves of the batch, one after the other
+serial_time = Formula(
+    "overheads.serial_time",
+    "t_serial",
+    Max(compute_time.typed, memory_time.typed) + t_comm,
+    "s",
+    "a layer computes, then sends, then the next one computes",
+    (),
+    DERIVED,
+)
+overlap_time = Formula(
+    "overheads.overlap_time",
+    "t_overlap",
+    Max(halves, t_comm),
+    "s",
+    "while one half sends the other computes; but each half reads all weights",
+    (
+        "sending takes no part of the chips that compute",
+        "filling and draining take no time",
+        "both halves are large enough to touch every expert",
+    ),
+    VLLM_DBO,
+)
+overlap_gain = Formula(
+    "overheads.overlap_gain",
+    "overlap_gain",
+    serial_time.typed / overlap_time.typed,
+    "1",
+    "at most two; below one where reading the weights twice costs more than sending did",
+    overlap_time.assumes,
+    DERIVED,
+)
+batch_overlap = Formula(
+    "overheads.batch_overlap",
+    "batch_overlap",
+    n_total * bytes_per_param * chips * link_efficiency * scale_up / (real_bandwidth * token_bytes * new_token),
+    "sequence",
+    "from here on sending takes longer than reading the weights once more",
+    ("the step waits for memory", *overlap_time.assumes),
+    DERIVED,
+)

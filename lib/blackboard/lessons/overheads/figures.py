@@ -1,0 +1,561 @@
+"""The overheads lesson's figures. Each function returns a matplotlib Figure, whose `alt` says in words what it shows.
+
+Every curve is a formula of `equations`, a run of `simulation` or a count of `kernels`; published points come from the
+catalogue.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+from matplotlib.patches import Rectangle
+
+from blackboard import catalogue, units
+from blackboard.catalogue import measurement
+from blackboard.catalogue.running_case import plain
+from blackboard.charts import drawing
+from blackboard.charts.drawing import Drawing, arrow, beside, done, listed, thousands
+from blackboard.charts.style import COLOURS
+from blackboard.lessons.batching import equations as step
+from blackboard.lessons.overheads import equations as eq
+from blackboard.lessons.overheads import implied, simulation
+from blackboard.lessons.overheads.implied import fusing, gpt_fast, left_over, llama, rack, sglang
+from blackboard.lessons.overheads.kernels import Plan
+from blackboard.lessons.overheads.simulation import Timeline
+from blackboard.lessons.racks import equations as racks
+from blackboard.lessons.sparsity.equations import batch_fits
+from blackboard.units import significant
+
+MS, US, GB = units.factor("ms"), units.factor("us"), units.factor("GB")
+SMALL = 10  # points: the least that a phone shows well
+
+
+def _ms(seconds: float, digits: int = 3) -> str:
+    return f"{significant(seconds / MS, digits)} ms"
+
+
+# --- timelines --------------------------------------------------------------------------------------------------------
+
+KERNELS = (0.25, 0.65, 0.2, 0.15, 0.8, 0.2, 0.15, 0.4)  # times of a step's kernels, in those of a launch: an example
+LARGER, GAP = 5, 0.1  # the same kernels with more to do; the gap before each, from a stream and in a graph
+
+
+def _bars(
+    axes, run: Timeline, rows: dict[str, tuple[str, str]], colours: dict[str, str] | None = None, names: bool = False
+) -> None:
+    """The boxes of a timeline: `rows` gives each row's name and colour, `colours` one by a box's last letter; names
+    where wanted.
+    """
+    for line, (row, (_, colour)) in enumerate(rows.items()):
+        for box in run.of(row):
+            face = COLOURS[(colours or {}).get(box.name[-1], colour)]
+            axes.add_patch(Rectangle((box.start, line - 0.4), box.time, 0.8, color=face, alpha=0.55, lw=0))
+            axes.add_patch(Rectangle((box.start, line - 0.4), box.time, 0.8, fill=False, ec="white", lw=0.8))
+            if names:
+                axes.text(box.start + box.time / 2, line, box.name, ha="center", va="center", fontsize=SMALL)
+    axes.set(ylim=(len(rows) - 0.5, -0.5))
+    axes.set_yticks(range(len(rows)), [name for name, _ in rows.values()])
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.grid(visible=False)
+
+
+def _with_gaps(kernels: list[float]) -> Timeline:
+    """A launched run whose device needs a gap before each kernel: the gap goes with the kernel through the queue, and
+    is then cut off its box.
+    """
+    run = simulation.launched([GAP + time for time in kernels], 1.0)
+    return Timeline(tuple(box._replace(start=box.start + GAP) if box.row == "device" else box for box in run.boxes))
+
+
+def launch_timeline() -> Drawing:
+    """Host and device over one step: small kernels that wait for their launches, larger ones that hide them, and a
+    graph.
+    """
+    larger = [LARGER * time for time in KERNELS]
+    runs = {
+        "small kernels": _with_gaps(list(KERNELS)),
+        "the same, as one graph": simulation.replayed(KERNELS, 1.0, GAP),
+        f"kernels {LARGER:g} times as long": _with_gaps(larger),
+    }
+    fig, axes = drawing.axes(5.0, 4.6, len(runs), 1, sharex=True)
+    said = []
+    for at, (name, run) in zip(axes, runs.items()):
+        _bars(at, run, {"host": ("host", "third"), "device": ("chip", "compute")})
+        at.axvline(run.time, color=COLOURS["bound"], lw=1.2, ls=":")
+        at.set_title(f"{name}: {run.time:.1f}, chip busy {run.busy('device'):.0%}", loc="left")
+        said.append(f"{name} take {run.time:.1f}, with the chip busy {run.busy('device'):.0%} of the time")
+    axes[-1].set(xlabel="time (launches)", xlim=(0, max(run.time for run in runs.values()) + 0.2))
+    return done(
+        fig,
+        "fig-launch-timeline",
+        "Host and device over one step: launched one by one, from a graph, and with kernels long enough to hide"
+        " their launches.",
+        f"Three timelines of {len(KERNELS)} uneven kernels, each with a row for the host and one for the chip, over 0"
+        f" to {max(run.time for run in runs.values()):.0f} times of a launch: {listed(said)}. Where kernels are shorter"
+        " than launches the chip waits; where they are longer the host runs ahead and does not show. A gap stands"
+        " before every kernel, in a graph too.",
+    )
+
+
+# --- step time --------------------------------------------------------------------------------------------------------
+
+WAYS = {"eager": "-", "graph": (0, (4, 2))}
+
+
+def _hiding() -> str:
+    """From which batch on launches are hidden, on one chip and on eight, and how many fit."""
+    found = {}
+    for name, chips in (("one chip", 1), ("eight chips", 8)):
+        hides, fits = eq.batch_launch(llama(chips)), batch_fits(llama(chips))
+        found[name] = (
+            f"{hides:,.0f} sequences hide these launches, and {fits:,.0f} fit"
+            if hides <= fits
+            else "no batch that fits hides them"
+        )
+    return "; ".join(f"on {name} {words}" for name, words in found.items()).capitalize() + "."
+
+
+def step_by_batch() -> Drawing:
+    """Step time against batch, launched one by one and from a graph, on one chip and on eight, as far as memory
+    goes.
+    """
+    fig, axes = drawing.axes(5.0, 4.0)
+    colours, said = {1: "compute", 8: "accent"}, []
+    for chips, colour in colours.items():
+        known = llama(chips)
+        most = batch_fits(known)
+        batch = np.geomspace(1, most, 200)
+        curves = [formula(known, batch=batch) / MS for formula in (eq.eager_time, eq.graph_time)]
+        for curve, ls in zip(curves, WAYS.values()):
+            axes.plot(batch, curve, color=COLOURS[colour], ls=ls, lw=2.2)
+            axes.plot(most, curve[-1], "|", color=COLOURS[colour], ms=12, mew=2.5)
+        said.append((chips, most, curves[0][0], curves[1][0], curves[1][-1]))
+    (_, one, *_), (_, eight, *_) = said
+    beside(axes, "launched one by one", (1, said[1][2]), (4, -16), "bound")
+    beside(axes, "graph, 1 chip", (1, said[0][3]), (4, -16), "compute")
+    beside(axes, "graph, 8 chips", (1, said[1][3]), (4, -16), "accent")
+    beside(axes, f"memory full at {one:,.0f}", (one, 66), (-2, 0), "compute", ha="center")
+    beside(axes, f"at {eight:,.0f}", (eight, 66), (0, 0), "accent", ha="center")
+    axes.set(
+        xscale="log",
+        yscale="log",
+        xlim=(1, 3_000),
+        ylim=(1, 120),
+        xlabel="batch (sequences, log scale)",
+        ylabel="step time (ms, log scale)",
+    )
+    thousands(axes, "x", "y")
+    known = llama()
+    axes.set_title(
+        f"Llama 2 7B on A100, {known['kernels']:,} kernels at {known['launch_time'] / US:.0f}"
+        f" µs,\n{known['context']:,.0f} tokens of context",
+        loc="left",
+    )
+    return done(
+        fig,
+        "fig-step-by-batch",
+        "Step time against batch, launched one by one and from a graph, on one chip and on eight.",
+        f"Step time of Llama 2 7B on 1 and on 8 A100 against batch from 1 to what memory holds, {one:,.0f} and"
+        f" {eight:,.0f} sequences of {known['context']:,.0f} tokens, both axes logarithmic. Launched one by one, the"
+        f" {known['kernels']:,} kernels take {said[0][2]:.0f} and {said[1][2]:.0f} ms, whatever the batch. From a graph"
+        f" the step starts at {said[0][3]:.1f} ms on one chip and {said[1][3]:.1f} ms on eight, and reaches"
+        f" {said[0][4]:.0f} and {said[1][4]:.0f} ms with memory full. {_hiding()}",
+    )
+
+
+L4 = 300e9  # byte/s by NVIDIA's datasheet; the chip is not in the catalogue, so its point is hollow
+
+
+@cache
+def _published() -> list[tuple[str, float, float]]:
+    """Gains of graphs at batch 1: who, the least time of the step by bandwidth, s, and how many times faster."""
+    gain = {row["chip"]: row["speedup"] for row in measurement("batch1_cuda_graphs").records()}
+    r1, chip = catalogue.model("deepseek-r1"), catalogue.chip("b200")
+    (graphs,) = measurement("spec_decoding_others").records(method="CUDA graphs")
+    floor = step.first_floor(n_active=r1.n_active, bytes_per_param=0.5, bandwidth=8 * chip.bandwidth)
+    found, (qwen,) = gpt_fast(), measurement("batch1_weights").records(model="Qwen2.5-7B")
+    read = qwen["weights_GB"] * GB
+    return [
+        ("DeepSeek-R1, 8 B200", floor, graphs["factor"]),
+        ("Llama 2 7B, A100", found.floor, found.eager / found.graph),
+        ("Qwen2.5-7B, H100", read / catalogue.chip("h100-sxm").bandwidth, gain["H100"]),
+        ("Qwen2.5-7B, L4", read / L4, gain["L4"]),
+    ]
+
+
+def graph_gain() -> Drawing:
+    """Gain of a graph against the least time of a step: curves for two hosts, and published points."""
+    fig, axes = drawing.axes(5.0, 4.0)
+    published = _published()
+    floors, hosts = (
+        np.geomspace(1e-4, 0.1, 200),
+        {"Python, 2023": (llama(), "third"), "compiled, 2025": (rack(), "accent")},
+    )
+    for known, colour in hosts.values():
+        one = {
+            **known,
+            "batch": 1.0,
+            "context": 1e-9,
+            "bandwidth": 1.0,
+            "bytes_per_param": 1.0,
+            "n_active": 1e-9,
+        }  # reads n_total in n_total s
+        axes.plot(floors / MS, eq.graph_gain(one, n_total=floors), color=COLOURS[colour])
+    for (name, floor, gain), (dx, dy, ha) in zip(
+        published, ((0, -31, "center"), (8, 4, "left"), (6, -7, "left"), (0, -31, "center"))
+    ):
+        axes.plot(
+            floor / MS,
+            gain,
+            "o",
+            color=COLOURS["bound"],
+            mfc="white" if "L4" in name else None,
+            mew=1.5,
+            ms=7,
+            zorder=4,
+        )
+        beside(
+            axes, f"{name.replace(', ', chr(10))}: {significant(gain, 3)}", (floor / MS, gain), (dx, dy), "bound", ha=ha
+        )
+    axes.axhline(1, color=COLOURS["muted"], lw=1)
+    total = {name: known["kernels"] * known["launch_time"] for name, (known, _) in hosts.items()}
+    words = {
+        name: f"{name}: {known['kernels']:,} × {known['launch_time'] / US:.2g} µs" for name, (known, _) in hosts.items()
+    }
+    beside(axes, words["Python, 2023"], (1.4, 15), (0, 4), "third")
+    beside(axes, words["compiled, 2025"].replace(": ", ":\n"), (0.11, 2.6), (0, 0), "accent", va="top")
+    axes.set(
+        xscale="log",
+        yscale="log",
+        xlim=(0.1, 100),
+        ylim=(0.5, 40),
+        xlabel="least time of the step at batch 1 (ms, log scale)",
+        ylabel="times faster with a graph (log)",
+    )
+    axes.set_xticks([0.1, 1, 10, 100], ["0.1", "1", "10", "100"])
+    axes.set_yticks([1, 2, 5, 10, 20], ["1", "2", "5", "10", "20"])
+    axes.yaxis.set_minor_formatter("")
+    points = "; ".join(f"{name} {significant(gain, 3)} at {_ms(floor, 2)}" for name, floor, gain in published)
+    return done(
+        fig,
+        "fig-graph-gain",
+        "What a graph gains, computed and published.",
+        "How many times faster a step is from a CUDA graph, 0.5 to 40, against the least time of the step at batch 1"
+        " by bandwidth, 0.1 to 100 ms, both log scales. Two curves, for hosts that take"
+        f" {listed([_ms(value, 2) for value in total.values()])} to launch a step one by one, fall to about 1 where the"
+        f" step takes as long as its launches. Points, measured: {points}; the L4's, whose bandwidth is that of its"
+        " datasheet and not in the catalogue, is hollow. The less a step has to read, the more a graph gains.",
+    )
+
+
+def what_is_left() -> Drawing:
+    """Captured steps on 1 to 8 chips against one over chips: straight lines that do not go through the origin."""
+    lines = left_over()
+    fig, rows = drawing.axes(5.0, 5.0, len(lines), 1, sharex=True)
+    for axes, line, colour in zip(rows, lines, ("compute", "accent")):
+        share = np.array([0, 1 / line.points[0][0]])
+        axes.plot(share, (line.shared * share + line.left) / MS, color=COLOURS[colour])
+        for chips, time in line.points:
+            axes.plot(1 / chips, time / MS, "o", color=COLOURS[colour], ms=7)
+            beside(axes, f"{chips} chip{'s' * (chips > 1)}", (1 / chips, time / MS), (8, -4), "bound", va="top")
+        axes.plot(0, line.left / MS, "D", color=COLOURS["kv"], ms=8, clip_on=False, zorder=5)
+        beside(
+            axes,
+            f"left: {line.left / MS:.1f} ms, {line.each / US:.1f} µs a kernel, all-reduces included",
+            (0, 0),
+            (9, 6),
+            "kv",
+        )
+        axes.set(xlim=(0, 1.19), ylim=(0, 1.15 * line.points[0][1] / MS), ylabel="ms a token")
+        axes.set_title(
+            f"{plain(catalogue.model(implied.CALLED[line.model]).name)}, 16 bits: {line.shared / MS:.1f} ms / chips +"
+            f" {line.left / MS:.1f} ms",
+            loc="left",
+        )
+    rows[-1].set_xticks([0, 1 / 8, 1 / 4, 1 / 2, 1], ["0", "1/8", "1/4", "1/2", "1"])
+    rows[-1].set(xlabel="1 / chips")
+    said = "; ".join(
+        f"{line.model} {_ms(line.shared)} over the chips plus {_ms(line.left)}, off by at most {line.off:.1%}"
+        for line in lines
+    )
+    return done(
+        fig,
+        "fig-what-is-left",
+        "Time of a captured step against one over the number of chips: what no chip takes off.",
+        "Measured time per token of gpt-fast, captured as a graph, at batch 1 on up to 8 A100, against one over the"
+        f" number of chips, 0 to 1. The points lie on straight lines: {said}. The lines do not go through zero:"
+        f" {listed([f'{line.each / US:.1f} µs' for line in lines])} for each of"
+        f" {listed([f'{line.kernels}' for line in lines])} kernels stay, however many chips share the reading."
+        " All-reduces are among them; one chip alone has none, and launches"
+        f" {listed([f'{line.alone}' for line in lines])}.",
+    )
+
+
+# --- fusing -----------------------------------------------------------------------------------------------------------
+
+CHAIN = 4  # operations of the picture
+
+
+def fusion_bytes() -> Drawing:
+    """A chain of operations, one by one and fused: what goes to memory and back."""
+    fig, axes = drawing.axes(5.0, 3.9)
+    size, held = 2**20, 2**16
+    runs = [simulation.chain(CHAIN, size, held), simulation.chain(CHAIN, size, held, block=2**13)]
+    for run, base, fused in zip(runs, (2.9, 0.0), (False, True)):
+        axes.add_patch(Rectangle((0, base + 1.5), 10, 0.42, color=COLOURS["weights"], alpha=0.3, lw=0))
+        axes.text(0.15, base + 1.71, "memory", va="center", color=COLOURS["weights"])
+        for op in range(CHAIN):
+            left = 0.75 + 2.35 * op
+            axes.add_patch(Rectangle((left, base), 1.5, 0.6, fc=COLOURS["compute"], alpha=0.3, lw=0))
+            axes.text(left + 0.75, base + 0.3, f"op {op + 1}", ha="center", va="center")
+            if not fused or op == 0:
+                arrow(axes, (left + 0.4, base + 1.5), (left + 0.4, base + 0.62), "kv")
+            if not fused or op == CHAIN - 1:
+                arrow(axes, (left + 1.1, base + 0.62), (left + 1.1, base + 1.5), "kv")
+            if fused and op < CHAIN - 1:
+                arrow(axes, (left + 1.52, base + 0.3), (left + 2.33, base + 0.3), "accent")
+        if fused:
+            axes.add_patch(Rectangle((0.5, base - 0.15), 9.1, 0.9, fill=False, ec=COLOURS["accent"], lw=1.5, ls="--"))
+        name = "one kernel" if fused else f"{CHAIN} kernels"
+        axes.text(5, base - 0.42, f"{name}: {round(run.total / size)} V moved", ha="center", va="center")
+    axes.set(xlim=(-0.1, 10.1), ylim=(-0.7, 5.0))
+    axes.axis("off")
+    return done(
+        fig,
+        "fig-fusion-bytes",
+        "Bytes through memory for a chain of operations, one by one and fused.",
+        f"Two pictures of a chain of {CHAIN} operations below a bar of memory. As {CHAIN} kernels each reads its vector"
+        f" from memory and writes it back, {round(runs[0].total / size)} times its size V; as one kernel the first"
+        f" reads, the last writes, {round(runs[1].total / size)} V, and what lies between stays on the chip. Counted"
+        f" through a cache a sixteenth of V: {runs[0].total / size:.1f} and {runs[1].total / size:.2f} V.",
+    )
+
+
+FUSED_MODEL = "llama-3.1-70b"
+DECODED, PREFILLED = (1, 4, 16, 64, 256, 1024), (128, 512, 2048, 8192)
+
+
+@cache
+def _shares() -> dict[str, tuple]:
+    """By phase: tokens of the step; what fusing gains from operators, and from a library's kernels."""
+    decode = [Plan(sequences=tokens, chips=8) for tokens in DECODED]
+    prefill = [Plan(tokens=tokens, context=0, chips=8) for tokens in PREFILLED]
+    return {
+        name: (tokens, *([fusing(FUSED_MODEL, plan, by_hand=hand) for plan in plans] for hand in (False, True)))
+        for name, tokens, plans in (("decode", DECODED, decode), ("prefill", PREFILLED, prefill))
+    }
+
+
+def fusion_share() -> Drawing:
+    """Share of a step that works on vectors only, and what fusing gains, by tokens in the step."""
+    fig, (top, low) = drawing.axes(5.0, 5.6, 2, 1, sharex=True)
+    colours = {"decode": "kv", "prefill": "compute"}
+    for name, (tokens, plain_, hand) in _shares().items():
+        for rows, ls, marker in ((plain_, "-", "o"), (hand, (0, (4, 2)), "s")):
+            top.plot(
+                tokens, [100 * row.share for row in rows], color=COLOURS[colours[name]], ls=ls, marker=marker, ms=4
+            )
+            low.plot(tokens, [row.gain for row in rows], color=COLOURS[colours[name]], ls=ls, marker=marker, ms=4)
+    top.set(xscale="log", ylim=(0, 66), ylabel="time on vectors (%)")
+    low.set(
+        ylim=(0.95, 1.75), ylabel="times faster when fused", xlabel="tokens in the step (log scale)", xlim=(0.8, 12_000)
+    )
+    thousands(low, "x")
+    top.text(0.02, 0.93, "— a kernel an operation    – – a kernel a function", transform=top.transAxes, va="center")
+    ends = _shares()
+    beside(top, "prefill", (2048, 100 * ends["prefill"][1][2].share), (0, 7), "compute", ha="center")
+    beside(top, "decode", (64, 100 * ends["decode"][1][3].share), (-6, 8), "kv", ha="right")
+    beside(low, "prefill", (2048, ends["prefill"][1][2].gain), (0, 7), "compute", ha="center")
+    beside(low, "decode", (64, ends["decode"][1][3].gain), (-6, 8), "kv", ha="right")
+    low.axhline(1, color=COLOURS["muted"], lw=1)
+    model = plain(catalogue.model(FUSED_MODEL).name)
+    top.set_title(f"{model} on 8 H100: bytes and FLOPs only,\nno launches, no gaps", loc="left")
+    first, last = ends["decode"][1][0], ends["decode"][1][-1]
+    far, hand = ends["prefill"][1][-1], ends["prefill"][2][-1]
+    return done(
+        fig,
+        "fig-fusion-share",
+        "Share of a step's time that elementwise operations take, by bytes and FLOPs alone, and what fusing them"
+        " gains.",
+        f"For {model} on 8 H100, by bytes and FLOPs only, without launches and gaps: the share of a step's time in"
+        " which kernels work on vectors only, 0 to 60 %, and below it how many times faster the step is when they are"
+        f" fused, against tokens in the step from 1 to {PREFILLED[-1]:,} on a log scale. In decoding, an operation a"
+        f" kernel, the share rises from {first.share:.1%} at one sequence to {last.share:.0%} at {DECODED[-1]:,}, the"
+        f" gain from {first.gain:.2f} to {last.gain:.2f}. In a prefill of {PREFILLED[-1]:,} tokens they are"
+        f" {far.share:.0%} and {far.gain:.2f}. From a library that has a kernel for each norm, rotation and gate,"
+        f" {hand.share:.0%} and {hand.gain:.2f}. Near batch 1, where fusing removes launches and not bytes, this says"
+        " nothing of what it gains.",
+    )
+
+
+# --- overlapping ------------------------------------------------------------------------------------------------------
+
+ATTEND, SEND, MULTIPLY = 1.0, 0.75, 1.0  # a whole batch's times in a layer of the picture
+DRAWN = 2  # layers
+
+
+def overlap_timeline() -> Drawing:
+    """Device and network over two layers: a whole batch in turn, two halves that take half as long, and two that do
+    not.
+    """
+    phases = lambda compute, send: [
+        ("device", compute * ATTEND),
+        ("link", send * SEND),
+        ("device", compute * MULTIPLY),
+        ("link", send * SEND),
+    ]
+    runs = {
+        "one batch": simulation.alternated(DRAWN, phases(1, 1), 1),
+        "halves, bound by multiplying": simulation.alternated(DRAWN, phases(0.5, 0.5)),
+        "halves, bound by reading weights": simulation.alternated(DRAWN, phases(1, 0.5)),
+    }
+    fig, axes = drawing.axes(5.0, 4.7, len(runs), 1, sharex=True)
+    last = max(run.time for run in runs.values())
+    for at, (name, run) in zip(axes, runs.items()):
+        _bars(at, run, {"device": ("chip", "compute"), "link": ("network", "compute")}, {"a": "compute", "b": "third"})
+        at.axvline(run.time, color=COLOURS["bound"], lw=1.2, ls=":")
+        at.set_title(f"{name}: {run.time:.1f}, chip busy {run.busy('device'):.0%}", loc="left")
+    axes[1].text(0.99, 0.5, "■ half a", color=COLOURS["compute"], transform=axes[1].transAxes, ha="right", va="bottom")
+    axes[1].text(0.99, 0.42, "■ half b", color=COLOURS["third"], transform=axes[1].transAxes, ha="right", va="top")
+    axes[-1].set(xlabel=f"time of {DRAWN} layers", xlim=(0, last + 0.15))
+    said = [f"{name} {run.time:.1f}, chip busy {run.busy('device'):.0%}" for name, run in runs.items()]
+    return done(
+        fig,
+        "fig-overlap-timeline",
+        "Two halves of a batch over two layers: one computes while the other sends.",
+        f"Three timelines of {DRAWN} layers, each attention, dispatch, experts and combine, with a row for the chip and"
+        f" one for the network, over 0 to {last:.1f}: {'; '.join(said)}. Halves that take half as long fill each"
+        " other's gaps. Where a half reads as many weights as the whole it takes as long, and the chip is busy all the"
+        " time without being faster.",
+    )
+
+
+def _ours(tokens: np.ndarray, case: dict[str, float]) -> np.ndarray:
+    return np.array([implied.overlap(float(n), case=case) for n in tokens])
+
+
+def overlap_gain() -> Drawing:
+    """Gain of two halves against tokens a GPU: SGLang's machine by the formula and as measured, and the running
+    case.
+    """
+    fig, axes = drawing.axes(5.0, 4.1)
+    tokens, slow, ours = np.geomspace(8, 2048, 120), sglang(), rack()
+    curves = {
+        "72 H100, 9 nodes": (_ours(tokens, slow), "kv", slow),
+        "GB200 NVL72": (_ours(tokens, ours), "accent", ours),
+    }
+    for curve, colour, _ in curves.values():
+        axes.plot(tokens, curve, color=COLOURS[colour])
+    turn = {name: eq.batch_overlap(case) / case["chips"] for name, (_, _, case) in curves.items()}
+    for name, (_, colour, _) in curves.items():
+        axes.plot(turn[name], 1, "o", color=COLOURS[colour], ms=7, zorder=5)
+    (low, high), measured = _turned(), implied.sglang_measured()
+    axes.fill_between([low, high], 0.5, 2.05, color=COLOURS["kv"], alpha=0.12, lw=0)
+    axes.text(np.sqrt(low * high), 2.03, "measured\nturn", ha="center", va="top", color=COLOURS["kv"])
+    axes.plot(list(measured), list(measured.values()), "D", color=COLOURS["kv"], mfc="white", mew=1.8, ms=8, zorder=5)
+    axes.axhline(1, color=COLOURS["muted"], lw=1)
+    for place, gain in measured.items():
+        beside(axes, f"measured {gain:g}", (place, gain), (8, -5) if gain < 1 else (-2, -18), "kv")
+    beside(
+        axes,
+        f"by formula\nfrom {turn['72 H100, 9 nodes']:.0f}",
+        (turn["72 H100, 9 nodes"], 1),
+        (-10, 14),
+        "kv",
+        ha="right",
+    )
+    beside(axes, f"from {turn['GB200 NVL72']:.0f}", (turn["GB200 NVL72"], 1), (6, -15), "accent")
+    peak = max(curves["72 H100, 9 nodes"][0])
+    beside(axes, "72 H100, 9 nodes", (88, peak), (-8, 4), "kv", ha="right")
+    beside(axes, "GB200 NVL72", (330, 1.78), (-8, 0), "accent", ha="right")
+    axes.set(
+        xscale="log",
+        xlim=(8, 2048),
+        ylim=(0.5, 2.05),
+        xlabel="tokens a GPU (log scale)",
+        ylabel="times faster in two halves",
+    )
+    axes.set_xticks([8, 32, 128, 512, 2048], ["8", "32", "128", "512", "2,048"])
+    axes.xaxis.set_minor_formatter("")
+    axes.set_title(f"DeepSeek-V3, FP8; context {slow['context']:,.0f} and {ours['context']:,.0f} tokens", loc="left")
+    return done(
+        fig,
+        "fig-overlap-gain",
+        "Gain of overlapping halves against batch, computed and measured.",
+        "How many times faster DeepSeek-V3 decodes as two overlapping halves, 0.5 to 2.05, against tokens a GPU from 8"
+        f" to 2,048 on a log scale. By the formula 72 H100 in nine nodes gain from {turn['72 H100, 9 nodes']:.0f}"
+        f" tokens a GPU on, at most {peak:.2f} times, and a GB200 NVL72 from {turn['GB200 NVL72']:.0f} on. SGLang"
+        f" measured, on the H100, {listed([f'{gain:g} at {place}' for place, gain in measured.items()])}, and the turn"
+        f" between {low} and {high}: {low / turn['72 H100, 9 nodes']:.1f} to {high / turn['72 H100, 9 nodes']:.1f}"
+        " times later than the formula has it.",
+    )
+
+
+def _turned() -> tuple[int, int]:
+    """Tokens a GPU between which SGLang saw the gain turn."""
+    (row,) = measurement("overlap_thresholds").records(engine="SGLang")
+    return row["low_tokens"], row["high_tokens"]
+
+
+# --- all of it --------------------------------------------------------------------------------------------------------
+
+
+LEAST, MOST = 256, 100_000  # sequences: from where all experts are touched, to beyond a full rack
+
+
+def all_terms() -> Drawing:
+    """Every term of a step against batch, for the running case, with the batches at which one gives way to the next."""
+    fig, axes = drawing.axes(5.0, 4.6)
+    known, batch = rack(), np.geomspace(LEAST, MOST, 400)
+    comm = racks.comm_time(known, tokens_per_chip=batch / known["chips"], micro_batches=1)
+    terms = {
+        "launching": (np.full_like(batch, known["kernels"] * known["launch_time"]), "third", "-"),
+        "gaps": (np.full_like(batch, known["kernels"] * known["kernel_gap"]), "third", ":"),
+        "reading": (step.memory_time(known, batch=batch), "kv", "-"),
+        "multiplying": (step.compute_time(known, batch=batch), "compute", "-"),
+        "sending": (comm, "accent", "-"),
+    }
+    for curve, colour, ls in terms.values():
+        axes.plot(batch, curve / MS, color=COLOURS[colour], ls=ls, lw=1.6)
+    eager, captured = (np.array(times) for times in zip(*(implied.in_turn(known, float(n)) for n in batch)))
+    axes.plot(batch, eager / MS, color=COLOURS["bound"], lw=2.6)
+    axes.plot(batch, captured / MS, color=COLOURS["bound"], lw=2.6, ls=(0, (4, 2)))
+    halves, leaves = eq.batch_overlap(known), implied.hidden_from(known)
+    axes.set(
+        xscale="log",
+        yscale="log",
+        xlim=(LEAST, MOST),
+        ylim=(0.09, 90),
+        xlabel="batch (sequences, log scale)",
+        ylabel="ms (log scale)",
+    )
+    axes.set_xticks([300, 1_000, 3_000, 10_000, 30_000, MOST], ["300", "1,000", "3,000", "10,000", "30,000", "100,000"])
+    axes.xaxis.set_minor_formatter("")
+    axes.set_yticks([0.1, 1, 10], ["0.1", "1", "10"])
+    along = lambda curve, at: (at, np.interp(at, batch, curve) / MS)
+    beside(axes, "launching", along(terms["launching"][0], 290), (0, -14), "third")
+    beside(axes, "gaps", along(terms["gaps"][0], 40_000), (0, 5), "third")
+    beside(axes, "reading", along(terms["reading"][0], 400), (0, -13), "kv")
+    beside(axes, "multiplying", along(terms["multiplying"][0], 1_000), (-2, 7), "compute", ha="right")
+    beside(axes, "sending", along(comm, 1_000), (6, -13), "accent")
+    beside(axes, "one by one, sending in turn", along(eager, 290), (0, 6), "bound")
+    beside(axes, "from a graph", along(captured, 290), (0, -15), "bound")
+    axes.axvline(leaves, ymax=0.93, color=COLOURS["third"], lw=1, ls=":")
+    axes.axvline(halves, ymax=0.84, color=COLOURS["accent"], lw=1, ls=":")
+    beside(axes, f"two halves from {halves:,.0f}", (halves, 25), (-5, 0), "accent", ha="right")
+    beside(axes, f"launches hidden from {leaves:,.0f}", (leaves, 50), (-5, 0), "third", ha="right")
+    axes.set_title("DeepSeek-V3, FP8, on GB200 NVL72, compiled", loc="left")
+    return done(
+        fig,
+        "fig-all-terms",
+        "Every term of a decode step against batch.",
+        f"Times of one step of DeepSeek-V3 on a GB200 NVL72 against batch from {LEAST} to {MOST:,} sequences, both log"
+        f" scales. Launching {known['kernels']:,} kernels one by one takes {_ms(terms['launching'][0][0], 2)} whatever"
+        f" the batch, the gaps {_ms(terms['gaps'][0][0], 2)}; reading starts at {_ms(terms['reading'][0][0], 2)}, and"
+        " multiplying and sending rise in proportion. The step one by one takes the greater of launching and of gaps,"
+        f" reading or multiplying, and sending: it is launch-bound up to {leaves:,.0f} sequences. From a graph it"
+        f" starts at {_ms(captured[0], 2)}. Sending takes longer than reading the weights once more from {halves:,.0f}"
+        " sequences on.",
+    )

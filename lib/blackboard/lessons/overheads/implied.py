@@ -1,0 +1,350 @@
+"""What published figures say when the lesson's formulas and counted kernels are held against them.
+
+Cases are dictionaries of values by notation name, to be given to `formula(CASE, batch=…)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+from blackboard import catalogue, units
+from blackboard.catalogue import measurement
+from blackboard.catalogue.architecture import bytes_per_param
+from blackboard.catalogue.running_case import RUNNING
+from blackboard.lessons.batching import equations as step
+from blackboard.lessons.overheads import equations as eq
+from blackboard.lessons.overheads import kernels
+from blackboard.lessons.overheads.kernels import FUSABLE, Plan, times
+from blackboard.lessons.racks import equations as racks
+
+US = units.factor("us")
+
+
+def period(who: str, graph: bool) -> float:
+    """Seconds from kernel to kernel that somebody published, from a stream or inside a graph."""
+    rows = [row for row in measurement("launch_costs").records(who=who) if ("graph" in row["how"]) == graph]
+    return min(row["period_us"] for row in rows) * US
+
+
+def replay() -> float:
+    """Seconds of the host to launch a graph, whatever its length; CUDA 12.6."""
+    (row,) = measurement("graph_launch_costs").records(cuda="12.6")
+    return row["constant_us"] * US
+
+
+# --- the question: 25.5 tokens a second, and 107 ----------------------------------------------------------------------
+
+GPT_FAST = Plan(context=100, copies=True)  # a prompt of 5 tokens, 200 more: 105 on average
+
+
+class Decoded(NamedTuple):
+    """Llama 2 7B at batch 1 on an A100: measured steps, s, kernels counted, and what follows."""
+
+    eager: float
+    graph: float
+    kernels: int  # an operation a kernel
+    fused: int
+    weights: float  # bytes of all parameters
+    floor: float  # s to read them once at the datasheet's bandwidth
+
+    @property
+    def each(self) -> float:
+        """Seconds of host for a kernel, if all of the eager step is launching."""
+        return self.eager / self.kernels
+
+    @property
+    def idle(self) -> float:
+        """Share of the eager step in which the device would wait, if its kernels took what the captured step takes."""
+        return 1 - self.graph / self.eager
+
+
+@cache
+def gpt_fast() -> Decoded:
+    """gpt-fast's first two rows against its own code, counted."""
+    rate = {
+        row["step"].split()[0]: row["throughput_token_per_s"]
+        for row in measurement("gpt_fast_steps").records(weights="float16")
+    }
+    plain, fast = (read("llama-2-7b", GPT_FAST) for read in (kernels.eager, kernels.fused))
+    weights = bytes_per_param("bf16") * catalogue.model("llama-2-7b").n_total
+    return Decoded(
+        1 / rate["eager"],
+        1 / rate["torch.compile"],
+        len(plain),
+        len(fast),
+        weights,
+        weights / catalogue.chip("a100-80gb").bandwidth,
+    )
+
+
+# --- cases ------------------------------------------------------------------------------------------------------------
+
+
+@cache
+def _llama(chips: int) -> dict[str, float]:
+    model, chip = catalogue.model("llama-2-7b"), catalogue.chip("a100-80gb")
+    count, found = (
+        len(kernels.eager("llama-2-7b", Plan(context=GPT_FAST.context, copies=True, chips=chips))),
+        gpt_fast(),
+    )
+    rates = {
+        "flops": chips * chip.flops("bf16"),
+        "bandwidth": chips * chip.bandwidth,
+        "hbm": chips * chip.hbm_bytes,
+        "chips": float(chips),
+    }
+    host = {"kernels": count, "launch_time": found.each, "kernel_gap": period("MPK", True), "replay_time": replay()}
+    return model.symbols("bf16") | rates | host | {"context": 1_000.0, "chip_bandwidth": chip.bandwidth}
+
+
+def llama(chips: int = 1) -> dict[str, float]:
+    """Llama 2 7B on so many A100, a kernel an operation, launched at the pace that gpt-fast's eager step implies."""
+    return dict(_llama(chips))
+
+
+@cache
+def _node() -> dict[str, float]:
+    model, system = catalogue.model("llama-3.1-70b"), catalogue.system("h100-8")
+    count = len(kernels.fused("llama-3.1-70b", Plan(chips=system.chips)))
+    host = {
+        "kernels": count,
+        "launch_time": period("Hazy Research", False),
+        "kernel_gap": period("Hazy Research", True),
+        "replay_time": replay(),
+    }
+    return model.symbols("bf16") | system.symbols("bf16") | host | {"context": 1_000.0}
+
+
+def node() -> dict[str, float]:
+    """Llama 3.1 70B in BF16 on 8 H100, compiled: kernels counted, launches as measured on an H100."""
+    return dict(_node())
+
+
+@cache
+def _rack() -> dict[str, float]:
+    count = len(
+        kernels.fused(RUNNING.model, Plan(sequences=72, chips=72, weights=1, context=RUNNING.context, quantised=True))
+    )
+    host = {
+        "kernels": count,
+        "launch_time": period("MPK", False),
+        "kernel_gap": period("MPK", True),
+        "replay_time": replay(),
+    }
+    return RUNNING.symbols() | racks.FP8_OUT | host
+
+
+def rack() -> dict[str, float]:
+    """The running case, compiled: kernels counted, launches as measured on a B200."""
+    return dict(_rack())
+
+
+# --- what a graph leaves ----------------------------------------------------------------------------------------------
+
+
+class Line(NamedTuple):
+    """Measured step times against chips: a part that chips share, a part that they do not, s, and what that is for
+    each kernel.
+    """
+
+    model: str
+    weights: str
+    shared: float
+    left: float
+    kernels: int  # on several chips, all-reduces included; one chip alone launches `alone`
+    alone: int
+    points: tuple[tuple[int, float], ...]  # chips, and s
+
+    @property
+    def each(self) -> float:
+        return self.left / self.kernels
+
+    @property
+    def off(self) -> float:
+        """How far the line is from its farthest point, relatively."""
+        return max(abs((self.shared / chips + self.left) / time - 1) for chips, time in self.points)
+
+
+def left_over() -> list[Line]:
+    """gpt-fast, captured, on 1 to 8 A100: step = shared / chips + left, by least squares, where there are three points
+    or more.
+    """
+    rows = measurement("gpt_fast_readme").records()
+    groups = dict.fromkeys((row["model"], row["weights"]) for row in rows)
+    lines = []
+    for model, weights in groups:
+        points = tuple(
+            (row["gpus"], 1 / row["throughput_token_per_s"])
+            for row in rows
+            if (row["model"], row["weights"]) == (model, weights)
+        )
+        if len(points) > 2:
+            count, alone = (len(kernels.fused(CALLED[model], Plan(chips=chips))) for chips in (points[-1][0], 1))
+            lines.append(
+                Line(model, weights, *_straight([(1 / chips, time) for chips, time in points]), count, alone, points)
+            )
+    return lines
+
+
+CALLED = {"Llama-2-7B": "llama-2-7b", "Llama-2-70B": "llama-2-70b"}
+
+
+def _straight(points: list[tuple[float, float]]) -> tuple[float, float]:
+    """Slope and intercept of the line of least squares."""
+    x, y = (sum(part) / len(points) for part in zip(*points))
+    slope = sum((a - x) * (b - y) for a, b in points) / sum((a - x) ** 2 for a, _ in points)
+    return slope, y - slope * x
+
+
+# --- fusing -----------------------------------------------------------------------------------------------------------
+
+
+class Fused(NamedTuple):
+    """What fusing gains a step: the share of its time that vectors take, by what their time shrinks, and the whole."""
+
+    share: float
+    ops: float
+    gain: float
+
+
+@cache
+def fusing(model: str, plan: Plan, chip: str = "h100-sxm", precision: str = "bf16", by_hand: bool = False) -> Fused:
+    """A dense step, an operation a kernel (or with the kernels of a library), against the fused one; every kernel at
+    the chip's full rates.
+    """
+    found = catalogue.chip(chip)
+    rates = found.flops(precision), found.bandwidth
+    (vectors, whole), (few, less) = (
+        _spent(read, model, plan, rates) for read in (kernels.library if by_hand else kernels.eager, kernels.fused)
+    )
+    return Fused(vectors / whole, vectors / few, whole / less)
+
+
+def _spent(read: Callable, model: str, plan: Plan, rates: tuple[float, float]) -> tuple[float, float]:
+    """Seconds in kernels on vectors, and in all; from the first two layers, for the others are like the second."""
+    one, two = (read(model, plan._replace(layers=layers)) for layers in (1, 2))
+    found = [
+        (sum(row.time(*rates) for row in rows if row.kind in FUSABLE), sum(times(rows, *rates))) for rows in (one, two)
+    ]
+    more = catalogue.model(model).layers - 2
+    return tuple(second + more * (second - first) for first, second in zip(*found))
+
+
+# --- SGLang's turning point -------------------------------------------------------------------------------------------
+
+SGLANG: dict[str, Any] = {"chips": 72, "context": 2_000.0}  # nine nodes of 8 H100
+
+
+@cache
+def own_weights(chips: int = SGLANG["chips"]) -> float:
+    """Bytes of weights that each chip reads in a step of DeepSeek-V3: its routed experts, and a copy of all the rest.
+    Counted.
+    """
+    plan = Plan(sequences=chips * 256, chips=chips, weights=1, context=SGLANG["context"], quantised=True)
+    return sum(op.more for op in kernels.tape("deepseek-v3", plan).ops if op.kind == "product")
+
+
+def sglang() -> dict[str, float]:
+    """DeepSeek-V3 on 72 H100 as SGLang served it: weights as each chip reads them, traffic of the routed experts over
+    the network cards.
+    """
+    chip, model = catalogue.chip("h100-sxm"), catalogue.model("deepseek-v3")
+    count = SGLANG["chips"]
+    rates = {
+        "flops": count * chip.flops("fp8"),
+        "bandwidth": count * chip.bandwidth,
+        "chips": count,
+        "scale_up": chip.scale_out.bytes_per_s,
+    }
+    sent = {"layers": model.moe.layers, "copies": model.moe.active}
+    return (
+        model.symbols("fp8")
+        | racks.FP8_OUT
+        | rates
+        | sent
+        | {
+            "context": SGLANG["context"],
+            "n_total": count * own_weights(),
+        }
+    )
+
+
+class Turn(NamedTuple):
+    """A reckoning of the tokens a GPU from which two halves are faster."""
+
+    says: str
+    tokens: float
+
+
+def turns() -> list[Turn]:
+    """`batch_overlap` for SGLang's machine, put right step by step."""
+    right, chip, model = sglang(), catalogue.chip("h100-sxm"), catalogue.model("deepseek-v3")
+    naive = (
+        right
+        | {"n_total": model.n_total, "scale_up": chip.scale_up.bytes_per_s}
+        | {name: model.symbols("fp8")[name] for name in ("layers", "copies")}
+    )
+    steps = {
+        "one NVLink domain, weights dealt out": naive,
+        "network cards between the nodes": naive | {"scale_up": right["scale_up"]},
+        "routed experts alone send": naive | {name: right[name] for name in ("scale_up", "layers", "copies")},
+        "attention's weights on every GPU": right,
+    }
+    return [Turn(says, eq.batch_overlap(values) / values["chips"]) for says, values in steps.items()]
+
+
+def overlap(
+    tokens: float, sequences: float | None = None, context: float | None = None, case: dict[str, float] | None = None
+) -> float:
+    """Time of a serial step over one in halves, by the formula, for so many tokens a GPU; `sequences` a GPU where each
+    has several tokens.
+    """
+    case = case or sglang()
+    values = case | {"batch": tokens * case["chips"]}
+    cached = (
+        (sequences or tokens) / tokens * (context or values["context"])
+    )  # bytes of cache are those of sequences, not of tokens
+    values |= {"context": cached, "t_comm": racks.comm_time(values, tokens_per_chip=tokens, micro_batches=1)}
+    return eq.overlap_gain(values)
+
+
+def sglang_measured() -> dict[int, float]:
+    """Gain by tokens a GPU that SGLang measured in decoding: above one faster, below slower."""
+    rows = measurement("two_batch_overlap").records(phase="decode", setting="plain")
+    return {row["tokens_per_gpu"]: 1 + row["low_gain"] for row in rows}
+
+
+def halves_cost(tokens: float, gain: float) -> float:
+    """Seconds beside a second reading of the weights that halves must cost, for the gain at these tokens a GPU to be
+    no more than this.
+    """
+    values = sglang() | {"batch": tokens * SGLANG["chips"]}
+    values["t_comm"] = racks.comm_time(values, tokens_per_chip=tokens, micro_batches=1)
+    return eq.serial_time(values) / gain - eq.overlap_time(values)
+
+
+def in_turn(case: dict[str, float], batch: float) -> tuple[float, float]:
+    """Seconds of a step, one by one and from a graph, that sends when it has computed: the kernels that send are the
+    device's too.
+    """
+    sends = racks.comm_time(case, tokens_per_chip=batch / case["chips"], micro_batches=1)
+    captured = eq.graph_time(case, batch=batch) + sends
+    return max(case["kernels"] * case["launch_time"], captured - case["replay_time"]), captured
+
+
+def hidden_from(case: dict[str, float]) -> float:
+    """The batch from which such a step, launched one by one, no longer waits for its host; by halving the interval. 1
+    if it never does.
+    """
+    launches, low, high = case["kernels"] * case["launch_time"], 1.0, 1e7
+    while high - low > 1e-6 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if in_turn(case, middle)[0] > launches * (1 + 1e-12) else (middle, high)
+    return low
+
+
+def floor_time(case: dict[str, float]) -> float:
+    """Seconds to read a case's weights once."""
+    return step.latency_floor(case)

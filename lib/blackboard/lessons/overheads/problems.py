@@ -1,0 +1,1433 @@
+"""Practice problems of the overheads lesson: who waits for the host, what graphs and fusing gain, when halves win,
+what binds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import isclose
+from typing import Any
+
+from sympy import Function as Symbolic
+from sympy import Max, Min, solve
+
+from blackboard.catalogue import chip, measurement, model, system
+from blackboard.formula import Formula
+from blackboard.lessons.batching import equations as step
+from blackboard.lessons.overheads import equations as eq
+from blackboard.lessons.overheads import implied, simulation
+from blackboard.lessons.overheads.kernels import Plan, Tape, eager, fuse, fused, times
+from blackboard.lessons.racks import equations as racks
+from blackboard.notation import symbols
+from blackboard.problem import Choice, Estimate, Expression, Function, Ordering, Quantity, Step, Values, right, v, wrong
+from blackboard.units import factor, pretty, significant
+
+LAUNCH = "Say whether a step waits for its host, from kernels, launch time and bytes."
+GRAPH = "Say what capturing a step as a graph gains, and where nothing."
+CHAIN = "Count the memory traffic of a chain of operations, fused and not."
+BOUND = "Bound what a fusion can gain in a whole step."
+HALVES = "Say when two overlapping halves beat one batch, and when they lose."
+TERMS = "Put all terms on one roofline and say which binds."
+
+US, FP4, FP8, BF16 = factor("us"), 0.5, 1.0, 2.0
+t_step, t_compute, t_weights, t_kv, t_comm = symbols("t_step t_compute t_weights t_kv t_comm")
+HOSTS = {"b200": "MPK", "h100-sxm": "Hazy Research"}  # who measured launches on a chip
+NAMES = {"net_name": "", "gpu": "", "machine_name": "", "chip_bandwidth": "byte/s"}
+
+
+def short(gpu: str) -> str:
+    """A chip as one says it: B200."""
+    return gpu.split("-")[0].upper()
+
+
+def hosted(gpu: str) -> Values:
+    """Launch and gap as measured on a chip, and its memory's rate."""
+    found, who = chip(gpu), HOSTS[gpu]
+    times = {"launch_time": implied.period(who, False), "kernel_gap": implied.period(who, True)}
+    return times | {
+        "gpu": short(gpu),
+        "a_gpu": f"{'an' if gpu[0] == 'h' else 'a'} {short(gpu)}",
+        "chip_bandwidth": found.bandwidth,
+    }
+
+
+def met(wins: Callable[[float], bool], low: float, high: float) -> float:
+    """Where something begins to hold as a number grows, by halving the interval."""
+    for _ in range(70):
+        middle = (low + high) / 2
+        low, high = (low, middle) if wins(middle) else (middle, high)
+    return high
+
+
+# --- a guess ----------------------------------------------------------------------------------------------------------
+
+
+def opening(values: Values) -> Values:
+    """The measured step of the lesson's question, and what its memory would need."""
+    found = implied.gpt_fast()
+    told = {
+        "eager_ms": pretty(found.eager, "s", 3),
+        "floor_ms": pretty(found.floor, "s", 2),
+        "about": significant(found.kernels, 2),
+    }
+    slow, fast = (pretty(found.eager - each, "s", 2) for each in (counted_out(0.7, 5 * US), counted_out()))
+    return told | {"least": slow, "most": fast}
+
+
+def counted_out(share: float = 1.0, least: float = 0.0) -> float:
+    """Seconds of the device in the opening's step, operation by operation, at a share of its memory's rate and no
+    kernel below `least`.
+    """
+    a100 = chip("a100-80gb")
+    return sum(times(eager("llama-2-7b", implied.GPT_FAST), a100.flops("bf16"), share * a100.bandwidth, least))
+
+
+def waited(found: implied.Decoded) -> float:
+    """Seconds in which the device idles while the kernels of a captured step are launched one by one; the queue is
+    run.
+    """
+    run = simulation.launched([found.graph / found.kernels] * found.kernels, found.each)
+    return run.time * (1 - run.busy("device"))
+
+
+guess = Estimate(
+    "A guess before you read",
+    level="easy",
+    objective=LAUNCH,
+    unit="s",
+    display_unit="ms",
+    within=1.3,
+    statement="In November 2023 PyTorch took {eager_ms} for a token of Llama 2 7B at batch 1. The memory of its A100 delivers all weights in {floor_ms}. Python launched the kernels of the token one by one; counted in its code they are about {about}. For how long did the chip wait for its host? The waiting itself was not measured. Guess: within a factor of 1.3 of the lesson's estimate counts.",
+    derived=opening,
+    answer=implied.gpt_fast().idle * implied.gpt_fast().eager,
+    independent_check=lambda v: waited(implied.gpt_fast()),
+    misconceptions={
+        implied.gpt_fast().graph: "About so long the chip works, and most of that is reading. What does it do for the rest?",
+        lambda v: implied.gpt_fast().kernels * implied.period("Hazy Research", False): "So much the bare launches would take. From Python each kernel goes through the interpreter and PyTorch's dispatcher first.",
+    },
+    above="That is nearly the whole token, or more. For a part of it the chip worked: it had all weights to read.",
+    explanation="Three quarters of the time, if the kernels took as long as in the captured step. Compiling changed them as well, so it is an estimate. Counted operation by operation it is {least} to {most}: 70 to 100 % of the memory's rate, and at least 5 µs or nothing for a kernel.",
+    hints=(
+        "Reading takes {floor_ms}, and multiplying hides behind it. What is left of {eager_ms}?",
+        "Kernels do not reach the memory's full rate: captured, the step took half as long again as the reading.",
+    ),
+    solution=(
+        Step("One by one a token took", implied.gpt_fast().eager, "s"),
+        Step("From a graph it took", implied.gpt_fast().graph, "s"),
+        "If the kernels take as long in both, the rest is waiting:",
+    ),
+)
+
+# --- waiting for the host ---------------------------------------------------------------------------------------------
+
+
+def mixed(values: Values) -> Values:
+    """A step of long and short kernels: what four ways of reckoning give, in the text's form."""
+    long, short, launch = (values[name] * US for name in ("long_us", "short_us", "launch_us"))
+    many, few = values["short_count"], values["long_count"]
+    device, host = few * long + many * short, (few + many) * launch
+    each = few * max(long, launch) + many * max(short, launch)
+    found = {"each": each, "larger": device, "both": device + host, "host": host}
+    return {
+        "times": [long] * few + [short] * many,
+        "launch": launch,
+        **{name: pretty(x, "s", 3) for name, x in found.items()},
+    }
+
+
+def run(values: Values) -> str:
+    """The option that a run of the queue over many steps comes to."""
+    told = pretty(simulation.per_step(values["times"], values["launch"], steps=50), "s", 3)
+    return next(key for key, name in {"a": "each", "b": "larger", "c": "both", "d": "host"}.items() if values[name] == told)
+
+
+ahead = Choice(
+    "Long kernels and short ones",
+    level="medium",
+    objective=LAUNCH,
+    statement="A decode step is {long_count} kernels of {long_us} µs, and {short_count} of {short_us} µs spread between them. The host takes {launch_us} µs to launch one. It launches on from step to step and never waits for a result. How long does a step take in the long run? Leave gaps out.",
+    parameters={
+        "long_count": (4, 8, 10),
+        "short_count": (96, 80, 60),
+        "long_us": (150, 200),
+        "short_us": (2, 1, 3),
+        "launch_us": (5, 4, 6),
+    },
+    derived=mixed,
+    independent_check=run,
+    options=[
+        wrong(
+            "{each}: each kernel takes as long as itself or its launch, whichever is longer",
+            "A short kernel after a long one was launched while that ran, and does not wait. This holds if each launch waits for the kernel before it.",
+        ),
+        right(
+            "{larger}: as long as all kernels, since all launches take less",
+            "While a long kernel runs, launches queue up, and the short ones after it find theirs waiting. Only the two sums count.",
+        ),
+        wrong("{both}: all kernels and all launches", "The host launches while the chip works. The two times do not add."),
+        wrong(
+            "{host}: as long as all launches",
+            "All launches together take less time than all kernels. The chip is the slower of the two.",
+        ),
+    ],
+    hints=(
+        "How many launches fit into one long kernel?",
+        "Over many steps, who is busy all the time: the host or the chip?",
+    ),
+    solution=lambda v: [Step(f"Kernels take {v['larger']} and launches {v['host']}; the host keeps ahead, so the chip is always busy.")],
+)
+
+
+def hidden(values: Values) -> float:
+    """Bytes from which on a queue of even kernels runs as if launches were free; the queue is run."""
+    few, wide = 8, values["kernels"] * values["bandwidth"]
+
+    def hides(read: float) -> bool:
+        each = read / wide + values["kernel_gap"]
+        return simulation.per_step([each] * few, values["launch_time"], steps=1) <= few * each * (1 + 1e-9)
+
+    return met(hides, 0.0, 1e12)
+
+
+def compiled(values: Values) -> Values:
+    """A drawn model compiled for a drawn chip: kernels, published for Qwen3 8B and counted for others, and what a
+    launch takes.
+    """
+    net = model(values["net"])
+    published = measurement("kernels_per_step").records(how="a kernel an operator")
+    count = int(published[0]["kernels"]) if values["net"] == "qwen3-8b" else len(fused(values["net"]))
+    machine = hosted(values["on"])
+    return machine | {"net_name": net.name, "kernels": count, "bandwidth": machine["chip_bandwidth"]}
+
+
+def sharded(values: Values) -> Values:
+    """A drawn model over GPUs of a kind: bytes, kernels with the sums over the GPUs, and launches."""
+    net, machine = model(values["net"]), hosted(values["on"])
+    count = len(fused(values["net"], Plan(chips=8)))
+    return machine | {
+        "net_name": net.name,
+        "n_total": net.n_total,
+        "kernels": count,
+        "weights": net.n_total * values["bytes_per_param"],
+    }
+
+
+WEIGHTS, CACHE = eq.n_total * eq.bytes_per_param, eq.context * eq.kv
+LAUNCHES, GAPS = eq.kernels * eq.launch_time, eq.kernels * eq.kernel_gap
+
+
+def helped(time: Callable[[Values], float], graph: Callable[[Values], float]) -> str:
+    """The keys of four changes to the opening's step by the time that they leave, the shortest first."""
+    one, eight = implied.llama(), implied.llama(8)
+    found = {
+        "a": time(one | {"bytes_per_param": FP4}),
+        "b": time(eight),
+        "c": time(one | {"kernels": one["kernels"] / 2}),
+        "d": graph(one),
+    }
+    return "".join(sorted(found, key=found.__getitem__))
+
+
+def queued(values: Values) -> float:
+    """Seconds of a step at batch 1, kernel by kernel."""
+    count = int(values["kernels"])
+    each = (values["n_total"] * values["bytes_per_param"] + values["context"] * values["kv_bytes_per_token"]) / values["bandwidth"] / count
+    return simulation.per_step([each + values["kernel_gap"]] * count, values["launch_time"], steps=2)
+
+
+def even(values: Values) -> list[float]:
+    """The times of a step's kernels at batch 1, all as long."""
+    return [step.memory_time(values, batch=1) / values["kernels"]] * values["kernels"]
+
+
+class Queued(Symbolic):
+    """The end of a step's last kernel in a queue that starts empty, run kernel by kernel, once its arguments are
+    numbers.
+    """
+
+    @classmethod
+    def eval(cls, count, launch, whole):
+        if all(each.is_number for each in (count, launch, whole)):
+            return simulation.launched([float(whole) / int(count)] * int(count), float(launch)).time
+
+
+def pythonic(values: Values) -> Values:
+    """A drawn model on a drawn server, run as the opening's code runs: counted kernels, each at the opening's time."""
+    net, machine, first = model(values["net"]), system(values["machine"]), implied.gpt_fast()
+    count = len(eager(values["net"], Plan(context=100, copies=True, chips=machine.chips)))
+    host = {
+        "kernels": count,
+        "launch_time": first.each,
+        "kernel_gap": implied.period("MPK", True),
+        "context": 100.0,
+        "batch": 1.0,
+    }
+    told = {
+        "net_name": net.name,
+        "machine_name": machine.name,
+        "depth": net.layers,
+        "first": first.kernels,
+        "each": pretty(first.each, "s", 2),
+        "weights": 2 * net.n_total,
+        "first_depth": model("llama-2-7b").layers,
+    }
+    return net.symbols("bf16") | machine.symbols("bf16") | host | told
+
+
+def crawled(values: Values) -> float:
+    """Seconds of a token in a queue of even kernels that read the weights, run kernel by kernel."""
+    each = values["weights"] / values["bandwidth"] / values["kernels"] + values["kernel_gap"]
+    return simulation.per_step([each] * values["kernels"], values["launch_time"], steps=1)
+
+
+# --- graphs -----------------------------------------------------------------------------------------------------------
+
+
+def on_both(slower: float = 11.0) -> str:
+    """Whether a graph gains more on a chip, or on another whose kernels take so many times as long; the queue is
+    run.
+    """
+    gains = []
+    for each in (20 * US, slower * 20 * US):
+        gains.append(simulation.per_step([each] * 50, 25 * US) / simulation.replayed([each] * 50, gap=US).time)
+    return "a" if gains[0] > gains[1] else "b"
+
+
+GRAPHS = {row["chip"]: row["speedup"] for row in measurement("batch1_cuda_graphs").records()}
+faster_chip = Choice(
+    "Two chips, one host",
+    level="easy",
+    objective=GRAPH,
+    statement="The same 7B model decodes at batch 1 on an H100 and on an L4, whose memory is about eleven times slower. Host, code and kernels are the same. On which of them does a CUDA graph gain more?",
+    independent_check=lambda v: on_both(),
+    options=[
+        right(
+            "on the H100",
+            f"A study of 2026 has {GRAPHS['H100']:.2f} times on the H100 and {GRAPHS['L4']:.2f} on the L4. Where a kernel takes longer than its launch there is little to remove.",
+        ),
+        wrong("on the L4", "Its kernels take eleven times as long. What does its host do meanwhile?"),
+        wrong(
+            "the same on both: as many launches are saved",
+            "As many launches are removed. But on one of the two they were hidden behind longer kernels.",
+        ),
+        wrong(
+            "nothing on either: at batch 1 only memory counts",
+            "At batch 1 a step reads least, and its kernels are shortest. Nowhere does launching show more.",
+        ),
+    ],
+    hints=("On which chip is a kernel more likely to be shorter than its launch?",),
+    solution=("Launches show where kernels take less time than they do. A fast memory makes kernels short.",),
+)
+
+
+hide = Quantity(
+    "Enough to read",
+    level="easy",
+    objective=LAUNCH,
+    unit="byte",
+    display_unit="GB",
+    statement="A decode step of {net_name} is {kernels} kernels. On {a_gpu} the host takes {launch_time} to launch one, and the chip needs {kernel_gap} from the end of a kernel to the start of the next. Memory delivers {bandwidth}. How many GB must a step read, at least, so that it does not wait for its host? All kernels take as long.",
+    parameters={"net": ("qwen3-8b", "llama-3.1-8b", "qwen3-32b", "qwen3-4b"), "on": tuple(HOSTS)},
+    derived=compiled,
+    units=NAMES,
+    answer=eq.bytes_launch,
+    independent_check=hidden,
+    misconceptions={
+        eq.bytes_launch.at(kernel_gap=0.0): "In the gaps the chip neither reads nor waits for the host. They take away from the time left for reading.",
+        v.kernels * v.kernel_gap * v.bandwidth: "That is what memory could deliver during the gaps. How long do the launches take beyond them?",
+        eq.bytes_launch.at(kernels=1): "That hides one launch. Each kernel has one.",
+        v.kernels * (v.launch_time + v.kernel_gap) * v.bandwidth: "The gaps stand on the chip's side, not on the host's. They help to hide the launches.",
+    },
+    explanation="Weights and caches together. A model of fewer bytes waits at batch 1, and halving the bytes of its weights would gain it nothing.",
+    hints=(
+        "How long do all launches take, and how much of that do the gaps fill?",
+        "Kernels × (launch − gap) is the time to fill with reading.",
+    ),
+    solution=(
+        Step("Launches beyond the gaps take", v.kernels * (v.launch_time - v.kernel_gap), "s"),
+        f"Memory delivers meanwhile ${eq.bytes_launch.latex}$ =",
+    ),
+)
+
+
+spread = Quantity(
+    "One GPU too many",
+    level="medium",
+    objective=LAUNCH,
+    unit="chip",
+    display_unit="GPUs",
+    statement="{net_name} has {n_total}, in {bytes_per_param}. Its weights are spread evenly over several GPUs: {gpu}, each with {chip_bandwidth} from memory. Every GPU runs {kernels} kernels a step; its own host launches each in {launch_time}, and {kernel_gap} pass from the end of one to the start of the next. At batch 1 only the weights count. On how many GPUs would reading, with the gaps, take exactly as long as launching? Do not round to whole GPUs. Communication takes no time.",
+    parameters={
+        "net": ("llama-3.1-70b", "llama-3.1-405b", "qwen3-32b"),
+        "on": tuple(HOSTS),
+        "bytes_per_param": (BF16, FP8),
+    },
+    derived=sharded,
+    units=NAMES,
+    answer=v.weights / eq.bytes_launch.at(bandwidth=v.chip_bandwidth),
+    independent_check=lambda v: met(
+        lambda n: v["kernels"] * v["launch_time"] > v["weights"] / n / v["chip_bandwidth"] + v["kernels"] * v["kernel_gap"],
+        0.01,
+        1e4,
+    ),
+    misconceptions={
+        v.weights / eq.bytes_launch.at(bandwidth=v.chip_bandwidth, kernel_gap=0.0): "The gaps take time on the GPU as well: add them to its reading.",
+        v.weights / eq.bytes_launch.at(bandwidth=v.chip_bandwidth, launch_time=v.launch_time + v.kernel_gap, kernel_gap=0.0): "The gaps stand on the GPU's side, not on the host's. They help to hide the launches.",
+        eq.bytes_launch.at(bandwidth=v.chip_bandwidth) / v.weights: "Upside down: the more bytes there are to share, the more GPUs still hide their launches.",
+    },
+    explanation="Beyond it more GPUs read faster for nothing: each launches as many kernels as one did. A graph is what helps then.",
+    hints=(
+        "Each GPU reads its share. How many bytes must the share have to hide the launches?",
+        "All the weights, over that share.",
+    ),
+    solution=(
+        Step(
+            f"One GPU hides its launches with ${eq.bytes_launch.latex}$ =",
+            eq.bytes_launch.at(bandwidth=v.chip_bandwidth),
+            "byte",
+        ),
+        Step("All weights take", v.weights, "byte"),
+        Step("So GPUs:", v.weights / eq.bytes_launch.at(bandwidth=v.chip_bandwidth), "1"),
+    ),
+)
+hide_letters = Expression(
+    "The batch that hides launches",
+    level="medium",
+    objective=LAUNCH,
+    statement="A decode step reads N_tot weights of b_w bytes, and for each of B sequences L tokens of cache at kappa bytes, with the bandwidth W. It has n_kernel kernels: the host launches each in t_launch, and the chip loses t_gap between two. The step waits for memory or for its host, not for the multipliers. Write the batch B at which launching takes as long as the rest.",
+    formula=eq.batch_launch,
+    independent_check=lambda v: solve(step.memory_time.expr + GAPS - LAUNCHES, eq.batch)[0],
+    misconceptions={
+        (LAUNCHES - GAPS) * eq.bandwidth / CACHE: "The weights are read as well, in every step. They hide a part of the launches.",
+        (LAUNCHES * eq.bandwidth - WEIGHTS) / CACHE: "The gaps are missing. The chip loses them in every step, beside its reading.",
+        ((LAUNCHES + GAPS) * eq.bandwidth - WEIGHTS) / CACHE: "The gaps add to the chip's time, so that less reading hides the launches. Check the sign.",
+        ((LAUNCHES - GAPS) * eq.bandwidth + WEIGHTS) / CACHE: "Reading the weights takes away from what the caches have to fill. Check the sign.",
+        ((LAUNCHES - GAPS) * eq.bandwidth - WEIGHTS) / eq.kv: "That counts tokens of cache. A sequence has L of them.",
+        ((LAUNCHES - GAPS) * eq.bandwidth - eq.n_total) / CACHE: "A weight takes b_w bytes.",
+    },
+    explanation="Below it the batch is free: the step takes as long with one sequence. Longer contexts lower it, larger weights too.",
+    hints=(
+        "Two times are equal: n_kernel t_launch on the host, and reading with all the gaps on the chip.",
+        "Multiply by W, subtract the weights, divide by one sequence's cache.",
+    ),
+    solution=(
+        "From reading + gaps = launches, solved for the batch:",
+        Step(f"${eq.batch_launch.latex}$, typed as", "(n_kernel * (t_launch - t_gap) * W - N_tot * b_w) / (L * kappa)"),
+    ),
+)
+
+
+helps: Ordering = Ordering(
+    "What helps a step that waits",
+    level="medium",
+    objective=LAUNCH,
+    statement="A token of Llama 2 7B at batch 1 on an A100: its host launches {kernels} kernels and takes {each} for each. Reading takes {reading}, and a gap between two kernels {kernel_gap}. Four changes are proposed, one at a time. Order them by the time of a token after the change, the shortest first.",
+    derived=lambda v: {name: implied.llama()[name] for name in ("kernels", "kernel_gap")} | {"each": pretty(implied.gpt_fast().each, "s", 2), "reading": pretty(implied.gpt_fast().floor, "s", 2)},
+    items=[
+        "weights of 4 bits instead of 16, with as many kernels",
+        f"eight GPUs, each with its own host and {2 * model('llama-2-7b').layers} kernels more, to add up over the GPUs",
+        "kernels fused to half as many, each launched as before",
+        "all kernels captured in a graph, none of them fused",
+    ],
+    answer=lambda v: helped(lambda case: eq.eager_time(case, batch=1), lambda case: eq.graph_time(case, batch=1)),
+    independent_check=lambda v: helped(queued, lambda case: simulation.replayed(even(case), case["replay_time"], case["kernel_gap"]).time),
+    misconceptions={
+        "badc": "Faster reading does not show: the chip waits for its host already. Count the launches that each change leaves.",
+        "bdac": "Faster reading does not show: the chip waits for its host already. Count the launches that each change leaves.",
+        "dcba": "Eight GPUs launch in parallel, but each has as many kernels as one had, and some more.",
+        "bacd": "That is from the longest to the shortest.",
+    },
+    explanation="What shortens the reading gains nothing, and the eight GPUs even lose a little. Such a step gets faster by fewer launches, or cheaper ones.",
+    hints=(
+        "Which of the four changes the number of launches, or their time?",
+        "Launches × time for each of them; for the graph reading and gaps.",
+    ),
+    solution=("Fewer bytes leave all launches as they are; more GPUs add some; half the kernels take half the time; from a graph only reading and gaps remain.",),
+)
+
+
+queue = Function(
+    "Write the queue",
+    level="hard",
+    objective=LAUNCH,
+    statement="A step is `kernels` kernels in a row. All take as long, `t_step` seconds together. The host launches them one after the other, each in `launch_time`; the device starts a kernel when it is launched and the one before it is done. Host and device start idle, as they do where the host waits for each token. Write a Python function of kernels, launch_time and t_step that returns when the last kernel is done. It is called by name; kernels is whole. Leave gaps out.",
+    formula=Formula(
+        "overheads.cold_step",
+        "t_eager",
+        Max(eq.launch_time + t_step, LAUNCHES + t_step / eq.kernels),
+        "s",
+        "a queue that starts empty: the first launch or the last kernel stands alone",
+        register=False,
+    ),
+    test_points=(
+        {"kernels": 1, "launch_time": 3.0, "t_step": 8.0},
+        {"kernels": 4, "launch_time": 5.0, "t_step": 8.0},
+        {"kernels": 10, "launch_time": 0.5, "t_step": 12.0},
+        {"kernels": 300, "launch_time": 0.02, "t_step": 7.0},
+    ),
+    independent_check=Queued(eq.kernels, eq.launch_time, t_step),
+    misconceptions={
+        Max(t_step, LAUNCHES): "That is a step among many, whose launches began during the one before. Here the queue starts empty.",
+        LAUNCHES + t_step: "The device does not wait until all are launched. It starts with the first.",
+        eq.launch_time + Max(t_step, LAUNCHES): "Where the host is slower, all launches and then the last kernel: not a launch more.",
+        eq.launch_time + t_step: "Only the first launch counts, you say. That is so if the host is the faster one.",
+        LAUNCHES + t_step / eq.kernels: "That is a slow host. A fast one keeps ahead, and the device works without a pause.",
+        eq.kernels * (eq.launch_time + t_step / eq.kernels) - eq.launch_time: "While a kernel runs the host launches the next. In yours they take turns.",
+    },
+    explanation="Beside the lesson's maximum one launch or one kernel is left over. Of hundreds of even kernels that is nothing; of uneven ones it can be more.",
+    hints=(
+        "Keep two clocks: when the host is free, and when the device is.",
+        "For each kernel: host += launch_time; device = max(host, device) + t_step / kernels.",
+    ),
+    solution=(
+        "`host = device = 0.0`, and for each kernel `host += launch_time; device = max(host, device) + t_step / kernels`; then `return device`.",
+        Step("For even kernels that comes to", "max(launch_time + t_step, kernels * launch_time + t_step / kernels)"),
+    ),
+)
+
+
+plain = Estimate(
+    "Plain PyTorch on a server",
+    level="medium",
+    objective=LAUNCH,
+    unit="s",
+    display_unit="ms",
+    within=1.25,
+    statement="In November 2023 a token of Llama 2 7B, with {first_depth} layers, was {first} kernels on one A100, counted in its code; the time of a token makes that {each} of the host for each. The same code runs {net_name} at batch 1 on {machine_name}: {depth} layers, {weights} of weights in BF16 and {bandwidth} from memory. Every GPU has a Python process of its own. Estimate the time of a token, within a factor of 1.25.",
+    parameters={"net": ("llama-3.1-70b", "qwen3-32b"), "machine": ("h100-8", "h200-8", "b200-8")},
+    derived=pythonic,
+    units=NAMES | {"weights": "byte", "depth": "1", "first": "1"},
+    answer=eq.eager_time,
+    independent_check=crawled,
+    misconceptions={
+        v.first * v.launch_time: "So long {first} kernels take, of a model of {first_depth} layers. This one has {depth}.",
+        step.latency_floor: "So long the server reads. Do the launches of that many layers fit in?",
+        eq.eager_time / v.chips: "You dealt the launches out over the GPUs. Each of them runs every layer, on a part of its columns, and launches every kernel.",
+    },
+    explanation="Ten or twelve tokens a second, where memory could deliver the weights well over a hundred times. It is the layers that count, not the GPUs.",
+    hints=(
+        "Kernels go with the layers.",
+        "Kernels × time of a launch. Compare with the reading: the longer one is the time.",
+    ),
+    solution=(
+        Step("Kernels, some more for adding up over the GPUs:", v.kernels, "1"),
+        Step("Reading the weights takes", step.latency_floor, "s"),
+        "Launching takes longer:",
+    ),
+)
+
+CASES = {
+    "rack": (implied.rack, "DeepSeek-V3, compiled, on a GB200 NVL72"),
+    "one": (implied.llama, "Llama 2 7B from Python on one A100"),
+    "eight": (lambda: implied.llama(8), "Llama 2 7B from Python on eight A100"),
+}
+
+
+def captured(values: Values) -> Values:
+    """A case of the lesson at a drawn batch, with the time of its step where launching costs nothing."""
+    found, name = CASES[values["case"]]
+    known = found() | {"batch": values["batch"]}
+    return known | {"case_name": name, "no_host": step.step_time(known)}
+
+
+TIMES = {"no_host": "s", "case_name": "", "batch": ""}
+graph_gain = Quantity(
+    "What the graph gains",
+    level="medium",
+    objective=GRAPH,
+    unit="1",
+    statement="{case_name}, batch {batch}. A step's reading and multiplying, overlapped, takes {no_host}. It has {kernels} kernels, all as long; the host launches each in {launch_time}, and the device needs {kernel_gap} from one to the next, from a stream as from a graph. Captured, the whole step is started in {replay_time}. How many times faster is the captured step?",
+    parameters={"case": tuple(CASES), "batch": (1, 64, 100, 16)},
+    derived=captured,
+    units=TIMES,
+    answer=eq.graph_gain,
+    independent_check=lambda v: simulation.per_step([v["no_host"] / v["kernels"] + v["kernel_gap"]] * v["kernels"], v["launch_time"], steps=1) / simulation.replayed([v["no_host"] / v["kernels"]] * v["kernels"], v["replay_time"], v["kernel_gap"]).time,
+    misconceptions={
+        v.kernels * v.launch_time / v.no_host: "The gaps between kernels are still there in a graph.",
+        (v.kernels * v.launch_time + v.no_host) / eq.graph_time: "The host launches while the device works: before capturing, the longer one counts, not the sum.",
+        1 / eq.graph_gain: "Upside down: the captured step is the shorter one.",
+    },
+    explanation="The graph removes the host from the step, not the gaps. What it leaves is a sum of reading and gaps, and no maximum.",
+    hints=(
+        "Before: launches against reading with gaps, whichever takes longer.",
+        "After: reading, gaps and one start, added up.",
+    ),
+    solution=(
+        Step(f"One by one, ${eq.eager_time.latex}$ =", eq.eager_time, "s"),
+        Step(f"Captured, ${eq.graph_time.latex}$ =", eq.graph_time, "s"),
+        "The gain is",
+    ),
+)
+
+
+class Gained(Symbolic):
+    """Time of a queue of even kernels over that of the same kernels replayed, run kernel by kernel, once its arguments
+    are numbers.
+    """
+
+    @classmethod
+    def eval(cls, *given):
+        if all(each.is_number for each in given):
+            count, (whole, launch, gap, replay) = int(given[0]), map(float, given[1:])
+            each = [whole / count] * count
+            return simulation.per_step([time + gap for time in each], launch) / simulation.replayed(each, replay, gap).time
+
+
+ALONE = eq.graph_gain.expr.xreplace({step.step_time.expr: t_step})
+EAGER, CAPTURED = Max(t_step + GAPS, LAUNCHES), t_step + GAPS + eq.replay_time
+write_gain = Function(
+    "Write the gain of a graph",
+    level="medium",
+    objective=GRAPH,
+    statement="Reading and multiplying take a step `t_step` seconds, spread evenly over `kernels` kernels. The host takes `launch_time` to launch one, and the device `kernel_gap` from the end of one to the start of the next, in a graph or not. A captured step is started once, in `replay_time`. Write a Python function of the five that returns how many times faster the captured step is, in the long run. It is called by name, with numbers.",
+    formula=Formula(
+        "overheads.gain_alone",
+        "graph_gain",
+        ALONE,
+        "1",
+        "the gain of a graph, the step's own time given",
+        register=False,
+    ),
+    test_points=(
+        {"kernels": 100, "t_step": 4.0, "launch_time": 0.1, "kernel_gap": 0.02, "replay_time": 0.5},
+        {"kernels": 300, "t_step": 9.0, "launch_time": 0.01, "kernel_gap": 0.004, "replay_time": 0.2},
+        {"kernels": 20, "t_step": 3.0, "launch_time": 0.2, "kernel_gap": 0.08, "replay_time": 0.3},
+        {"kernels": 50, "t_step": 2.0, "launch_time": 0.05, "kernel_gap": 0.03, "replay_time": 0.1},
+    ),
+    independent_check=Gained(eq.kernels, t_step, eq.launch_time, eq.kernel_gap, eq.replay_time),
+    misconceptions={
+        CAPTURED / EAGER: "Upside down: the uncaptured time stands above.",
+        LAUNCHES / CAPTURED: "Where the device takes longer than the host, the device decides.",
+        (t_step + LAUNCHES) / CAPTURED: "Host and device work at once: take the longer time, not the sum.",
+        (t_step + GAPS + LAUNCHES) / CAPTURED: "Host and device work at once: take the longer time, not the sum.",
+        Max(t_step, LAUNCHES) / CAPTURED: "The gaps are there without a graph too. They belong to the device's time.",
+        EAGER / (t_step + eq.replay_time): "A graph leaves the gaps between kernels.",
+        EAGER / (t_step + GAPS): "Starting the graph takes time as well, once a step.",
+        EAGER / (t_step + eq.kernels * (eq.kernel_gap + eq.replay_time)): "A graph is started once, not once a kernel.",
+        Max(t_step + GAPS, LAUNCHES + GAPS) / CAPTURED: "The gaps are the device's. The host goes from launch to launch without them.",
+        EAGER / (CAPTURED - eq.kernel_gap): "In the long run every kernel has a gap before it, the first of a step as well.",
+    },
+    explanation="Call it with a growing t_step: the gain falls to one, and a little below it, for starting the graph takes time as well.",
+    hints=(
+        "Two times, and their quotient. Which has a maximum in it?",
+        "max(device with gaps, launches) over device with gaps and one start.",
+    ),
+    solution=(
+        "Before, the slower of device and host; after, the device and one start:",
+        Step(
+            "as code:",
+            "max(t_step + kernels * kernel_gap, kernels * launch_time) / (t_step + kernels * kernel_gap + replay_time)",
+        ),
+    ),
+)
+
+
+def timed(values: Values) -> Values:
+    """gpt-fast's published rates for a model on fewer and on more GPUs, and both times."""
+    name, few, many = values["rows"]
+    rates = {row["gpus"]: row["throughput_token_per_s"] for row in measurement("gpt_fast_readme").records(model=name, weights="float16")}
+    found = {
+        "few": few,
+        "many": many,
+        "slow_rate": rates[few],
+        "fast_rate": rates[many],
+        "slow": 1 / rates[few],
+        "fast": 1 / rates[many],
+    }
+    return found | {"net_name": name.replace("-", " "), "few_gpus": f"{few} A100" if few > 1 else "one A100"}
+
+
+def lasting(values: Values) -> float:
+    """Seconds that no GPU takes off, from two times."""
+    return (values["many"] * values["fast"] - values["few"] * values["slow"]) / (values["many"] - values["few"])
+
+
+left_over = Quantity(
+    "What no GPU takes off",
+    level="hard",
+    objective=GRAPH,
+    unit="s",
+    display_unit="ms",
+    statement="The authors of gpt-fast ran {net_name} in 16 bits at batch 1, captured as a graph: {slow_rate} tokens a second on {few_gpus}, {fast_rate} on {many}. Suppose that a token takes a time that the GPUs share evenly and one that stays whole, however many they are. How long is the second?",
+    parameters={
+        "rows": (
+            ("Llama-2-70B", 2, 8),
+            ("Llama-2-7B", 1, 8),
+            ("Llama-2-70B", 4, 8),
+            ("Llama-2-7B", 2, 8),
+            ("Llama-2-7B", 1, 4),
+        )
+    },
+    derived=timed,
+    units=NAMES | {"slow_rate": "", "fast_rate": ""},
+    answer=lasting,
+    independent_check=lambda v: met(lambda x: v["few"] * (v["slow"] - x) > v["many"] * (v["fast"] - x), 0.0, v["fast"]),
+    misconceptions={
+        v.fast - v.slow * v.few / v.many: "You let the GPUs share the whole of the slower time. A part of it was not shared there either.",
+        v.slow - v.fast: "That is what the further GPUs took off.",
+        lambda v: v["many"] * (v["fast"] - lasting(v)): "That is the shared part, as one GPU would do it.",
+    },
+    explanation="Divided by the kernels of the step it is 5 to 6 µs for each, all-reduces included. Reading does not hide it: it adds.",
+    hints=(
+        "Two equations: time = shared / GPUs + rest, once for each row.",
+        "Multiply each row's time by its GPUs, and subtract one from the other.",
+    ),
+    solution=lambda v: [
+        Step("The two times are", v["slow"], "s"),
+        Step("and", v["fast"], "s"),
+        Step("GPUs × time grows from one row to the other by", v["many"] * v["fast"] - v["few"] * v["slow"], "s"),
+        Step(f"which is the rest, times {v['many'] - v['few']}. So the rest is", lasting(v), "s"),
+    ],
+)
+
+padding = Quantity(
+    "Rows for nobody",
+    level="easy",
+    objective=GRAPH,
+    unit="1",
+    display_unit="%",
+    statement="An engine has captured its decode step for 1, 2 and 4 sequences, for every multiple of 8 up to 128, and then for 256, 512, 1,024 and 2,048. A batch of {batch} comes. Which share of the rows that are multiplied is padding, in percent?",
+    parameters={"batch": (150, 400, 560, 700, 1300)},
+    units={"batch": ""},
+    answer=lambda v: 1 - v["batch"] / simulation.padded(v["batch"], simulation.doubling()),
+    independent_check=lambda v: sum(row >= v["batch"] for row in range(rows(v["batch"]))) / rows(v["batch"]),
+    misconceptions={
+        lambda v: rows(v["batch"]) / v["batch"] - 1: "That is padding over sequences. Asked is its share of all rows that are multiplied.",
+        lambda v: 1 - rows(v["batch"]) / 2 / v["batch"]: "You took the size below. A batch has to fit in.",
+        lambda v: v["batch"] / rows(v["batch"]): "That share is the sequences'. The rest is padding.",
+        lambda v: (1 - v["batch"] / rows(v["batch"])) / 100: "The share is right as a fraction of one. Asked is the same in percent.",
+    },
+    explanation="Between sizes a factor of two apart it is up to a half. While the step waits for memory or for gaps, such rows cost next to nothing; where multiplying binds they cost that share of it.",
+    hints=("Which captured size is the smallest that holds the batch?",),
+    solution=(
+        Step("The size captured is", lambda v: simulation.padded(v["batch"], simulation.doubling()), "1"),
+        "Of its rows are padding, in percent:",
+    ),
+)
+
+
+def rows(batch: int) -> int:
+    """The smallest power of two that holds a batch of more than 128."""
+    return 1 << (batch - 1).bit_length()
+
+
+# --- chains -----------------------------------------------------------------------------------------------------------
+
+
+def small(values: Values) -> Values:
+    """A drawn chain's vector on a chip: its bytes, and the bytes at which reading and writing take as long as a
+    launch.
+    """
+    net, machine = model(values["net"]), hosted(values["on"])
+    vector = BF16 * values["late"] * net.d_model
+    return machine | {"net_name": net.name, "width_told": f"{net.d_model:,}", "vector": vector}
+
+
+def saved(values: Values, ops: int = 6) -> str:
+    """What held the chain up: launches, if it takes as long where nothing is moved; bytes, if as long where launches
+    are free.
+    """
+    each, launch = 2 * values["vector"] / values["chip_bandwidth"], values["launch_time"]
+    whole, still, free = (simulation.per_step([time] * ops, start) for time, start in ((each, launch), (0.0, launch), (each, 0.0)))
+    return "b" if isclose(whole, still) else "a" if isclose(whole, free) else "d"
+
+
+saves = Choice(
+    "Six small kernels",
+    level="medium",
+    objective=CHAIN,
+    statement="A decode step at batch {late} runs a chain of six operations on the vectors of {net_name}, {width_told} values of two bytes for each sequence. Each chip runs it whole: {a_gpu} with {chip_bandwidth} from memory. The host launches a kernel in {launch_time}, and no graph is used. Fused, the six are one kernel. What makes the chain faster?",
+    parameters={"late": (64, 16, 128), "net": ("llama-3.1-70b", "qwen3-32b"), "on": tuple(HOSTS)},
+    derived=small,
+    units=NAMES | {"late": ""},
+    independent_check=saved,
+    options=[
+        wrong(
+            "the bytes that no longer go to memory and back",
+            "Reckon the time to read and write the vector once, and compare it with a launch.",
+        ),
+        right(
+            "the launches that are no longer made",
+            "Moving so small a vector takes less than a launch. The bytes are saved as well, but nobody was waiting for them.",
+        ),
+        wrong(
+            "the FLOPs that are no longer done",
+            "Fusing does the same arithmetic, and that took next to no time before.",
+        ),
+        wrong("nothing: the chain takes as long", "One launch instead of six, where each took longer than its kernel."),
+    ],
+    hints=(
+        "How many bytes has the vector? How long does it take to read and to write them?",
+        "Compare this with {launch_time}.",
+    ),
+    solution=(
+        Step("The vector has", v.vector, "byte"),
+        Step("Reading and writing it takes", 2 * v.vector / v.chip_bandwidth, "s"),
+        Step(f"less than a launch; the vector would have to be ${eq.vector_launch.latex}$ =", eq.vector_launch, "byte"),
+    ),
+)
+
+PROGRAMS = {  # operations as (what comes out, what goes in), what is needed later beside the last result, and the words
+    "gate": ((("s", "a"), ("y", "sb")), "", "y = SiLU(a) · b, as two operations"),
+    "residual": (
+        (("h", "ab"), ("y", "h")),
+        "h",
+        "h = a + b and then y = SiLU(h), where the next layers need both h and y",
+    ),
+    "gate-add": ((("s", "a"), ("t", "sb"), ("y", "tc")), "", "y = SiLU(a) · b + c, as three operations"),
+    "sum": ((("t", "ab"), ("y", "tc")), "", "y = (a + b) + c, as two operations"),
+}
+
+
+def vectors(ops: tuple[tuple[str, str], ...], kept: str) -> Values:
+    """How many vectors are read and written one by one, and fused: those from outside, and those that are needed
+    later.
+    """
+    reads, made = [name for _, ins in ops for name in ins], {out for out, _ in ops}
+    outside, written = sorted(set(reads) - made), 1 + len(kept)
+    outer, names = len(outside), f"Vectors {', '.join(outside[:-1])} and {outside[-1]}"
+    return {
+        "given": names,
+        "ops": len(ops),
+        "singly": len(reads) + len(ops),
+        "reads": len(reads),
+        "outer": outer,
+        "written": written,
+        "fused": outer + written,
+    }
+
+
+def taped(program: str) -> float:
+    """The same ratio from a tape of arrays: bytes of every operation by itself, over those of the compiler's kernel."""
+    ops, kept, _ = PROGRAMS[program]
+    tape = Tape()
+    names: dict[str, Any] = {}
+    for out, ins in ops:
+        given = [names.setdefault(name, tape.array(64, 4096)) for name in ins]
+        names[out] = given[0] + given[1] if len(given) > 1 else given[0].each("silu")
+    singly = sum(op.out.bytes + sum(array.bytes for array in op.inputs) for op in tape.ops)
+    names[ops[-1][0]].at(2, 4096)  # a product stands behind the chain,
+    for name in kept:
+        names[name].at(2, 4096)  # and others behind what is kept
+    return singly / fuse(tape.ops)[0].moved
+
+
+traffic = Quantity(
+    "What must go through memory",
+    level="medium",
+    objective=CHAIN,
+    unit="1",
+    statement="{given} lie in memory; all vectors are of one size. A program computes {words}. One by one, each operation reads its inputs from memory and writes its output there. Fused into one kernel, nothing goes through memory that need not. By which factor does the traffic fall, read and written?",
+    parameters={"program": tuple(PROGRAMS)},
+    derived=lambda v: vectors(*PROGRAMS[v["program"]][:2]) | {"words": PROGRAMS[v["program"]][2]},
+    answer=v.singly / v.fused,
+    independent_check=lambda v: taped(v["program"]),
+    misconceptions={
+        v.ops: "That holds for a chain with one input and one output. Count the vectors that this kernel has to read and to write.",
+        v.singly / (1 + v.written): "The fused kernel reads every vector that comes from outside, not only the first.",
+        v.reads / v.outer: "You counted what is read. What is written goes through memory too, before and after.",
+    },
+    explanation="Less than the number of operations. The lesson's factor is for a chain with one input and one output; what comes from outside must be read, what is needed later written.",
+    hints=(
+        "Count one by one: vectors that each operation reads, and one that it writes.",
+        "Fused: the vectors from outside, and the results that somebody needs later.",
+    ),
+    solution=(
+        Step("Vectors through memory, one by one:", v.singly, "1"),
+        Step("Fused:", v.fused, "1"),
+        "The traffic falls by the factor",
+    ),
+)
+
+long_vector = Quantity(
+    "Where bytes begin to count",
+    level="medium",
+    objective=CHAIN,
+    unit="token",
+    statement="An elementwise operation reads a vector and writes one of the same size: {width_told} values of two bytes for each token of {net_name}. Each chip runs it whole: {a_gpu} with {chip_bandwidth} from memory. The host launches a kernel in {launch_time}, one after the other. From how many tokens in a pass on does the operation wait for memory rather than for its launch?",
+    parameters={
+        "net": ("llama-3.1-70b", "qwen3-32b", "llama-3.1-405b", "llama-3.1-8b"),
+        "on": tuple(HOSTS),
+        "late": (1,),
+    },
+    derived=small,
+    units=NAMES,
+    answer=eq.vector_launch / v.vector,
+    independent_check=lambda v: met(
+        lambda tokens: sum(tokens * v["vector"] / v["chip_bandwidth"] for _ in ("read", "write")) > v["launch_time"],
+        0.0,
+        1e6,
+    ),
+    misconceptions={
+        2 * eq.vector_launch / v.vector: "Twice too many: a value takes two bytes, and the vector is both read and written.",
+        4 * eq.vector_launch / v.vector: "A value takes two bytes, and the vector is both read and written.",
+        eq.vector_launch / v.vector / 2: "Read once and written once: two passes over the vector, not four.",
+    },
+    explanation="More than many decode batches hold, and less than most prefills. So fusing saves launches in decoding and bytes in prefill.",
+    hints=(
+        "How many bytes does memory deliver during one launch?",
+        "Of them half are read and half are written.",
+    ),
+    solution=(
+        Step(f"${eq.vector_launch.latex}$ =", eq.vector_launch, "byte"),
+        Step("One token's vector has", v.vector, "byte"),
+        "Tokens:",
+    ),
+)
+
+# --- a chain in a step ------------------------------------------------------------------------------------------------
+
+
+def claimed(values: Values) -> Values:
+    """Four readings of a kernel that is so many times faster and had a share of the step, as gains in percent."""
+    share, ops = values["share"] / 100, values["times"]
+    most = lambda more: eq.fusion_gain(chain_share=share, fused_ops=more) - 1
+    found = {"right": most(ops), "gone": 1 / (1 - share) - 1, "naive": share * ops}
+    return {"chain_share": share, "fused_ops": ops} | {name: f"{significant(100 * x, 2)} %" for name, x in found.items()}
+
+
+def with_clock(values: Values) -> str:
+    """The same by the time of a thousand steps of 100 ms, added up."""
+    rest, chain = 100 - values["share"], values["share"]
+    gain = sum([rest + chain] * 1000) / sum([rest + chain / values["times"]] * 1000) - 1
+    return {values["right"]: "d", values["gone"]: "c", values["naive"]: "b"}[f"{significant(100 * gain, 2)} %"]
+
+
+claim = Choice(
+    "So many times faster, of what?",
+    level="easy",
+    objective=BOUND,
+    statement="Normalising and quantising take {share} % of a step's time. A fused kernel does them {times} times as fast; all else stays. By how much do tokens a second rise?",
+    parameters={"share": (10, 8, 15), "times": (5, 4, 6)},
+    derived=claimed,
+    units={"share": "", "times": ""},
+    independent_check=with_clock,
+    options=[
+        wrong(
+            "{times} times as many",
+            "Only the fused part gets faster. The products and attention take as long as before.",
+        ),
+        wrong("by {naive}", "Share times factor bounds nothing. The part cannot save more time than it took."),
+        wrong("by {gone}", "That would be the gain if the part took no time at all. It still takes some."),
+        right("by {right}", "The share bounds the gain. Before writing a kernel, measure what it would replace."),
+    ],
+    hints=("Let a step take 100 ms. How long does it take afterwards?",),
+    solution=(
+        Step("Of 100 ms there remain", lambda v: f"{100 - v['share'] + v['share'] / v['times']:.1f} ms"),
+        f"${eq.fusion_gain.latex}$ says the same.",
+    ),
+)
+
+X, N = eq.chain_share, eq.fused_ops
+amdahl = Expression(
+    "The rest stays",
+    level="easy",
+    objective=BOUND,
+    statement="A chain of elementwise operations takes the share x_chain of a step's time. Fused, it takes n_op times less; all else takes as long as before. Write how many times faster the step gets.",
+    formula=eq.fusion_gain,
+    independent_check=1 / (1 - X + X / N),
+    misconceptions={
+        1 / (1 - X): "That is the bound: the fused chain would take no time at all.",
+        N * X: "Only the chain gets faster. What of the rest of the step?",
+        1 / (1 - X / N): "You took away what the fused chain takes. It saves what it no longer takes.",
+        1 - X + X / N: "Upside down: that is the step's time afterwards, as a share of that before.",
+        1 - X + N * X: "You added speeds. Times add: the rest, and the chain divided by n_op.",
+        N: "That is the chain alone. The rest of the step stays as it is.",
+    },
+    explanation="With an endless chain it is 1/(1 − x): the share alone bounds it. The law is Amdahl's, of 1967.",
+    hints=(
+        "Let the step take 1 before. How long do the rest and the chain take afterwards?",
+        "The gain is 1 over that sum.",
+    ),
+    solution=(
+        "Afterwards the rest takes 1 − x and the chain x/n:",
+        Step(f"${eq.fusion_gain.latex}$, typed as", "1 / (1 - x_chain * (1 - 1 / n_op))"),
+    ),
+)
+
+
+def prefilled(values: Values) -> Values:
+    """Counted share of vectors in a prefill on eight H100, an operation a kernel, and by what fusing shortens them."""
+    found = implied.fusing(values["net"], Plan(chips=8, tokens=values["tokens"], context=0))
+    share, ops = float(f"{found.share:.3g}"), float(f"{found.ops:.3g}")  # as the text prints them
+    return {
+        "net_name": model(values["net"]).name,
+        "chain_share": share,
+        "fused_ops": ops,
+        "percent": f"{100 * share:.3g}",
+    }
+
+
+whole_gain = Quantity(
+    "Compiling a prefill",
+    level="easy",
+    objective=BOUND,
+    unit="1",
+    display_unit="%",
+    statement="A prefill of {tokens} tokens of {net_name} on eight H100, in PyTorch without a compiler: counted operation by operation, at the chips' full rates, the kernels that work on vectors take {percent} % of its time. A compiler fuses them, so that together they take {fused_ops} times less. All else stays. By how much does the throughput rise, in percent?",
+    parameters={"net": ("llama-3.1-70b", "qwen3-32b", "llama-3.1-405b"), "tokens": (4096, 8192)},
+    derived=prefilled,
+    units=NAMES | {"tokens": ""},
+    answer=eq.fusion_gain - 1,
+    independent_check=lambda v: 1000 / sum((1000 * (1 - v["chain_share"]), 1000 * v["chain_share"] / v["fused_ops"])) - 1,
+    misconceptions={
+        1 / (1 - v.chain_share) - 1: "That is the bound, for a chain that takes no time at all once it is fused.",
+        v.chain_share * (1 - 1 / v.fused_ops): "That is the time saved, as a share of that before. In the shorter time more gets done: divide.",
+        eq.fusion_gain: "That is the factor, of which the first hundred per cent are what you had.",
+        eq.fusion_gain / 100: "That is how many times as much it gets. Asked is the rise, in percent.",
+        (eq.fusion_gain - 1) / 100: "The rise is right as a fraction of one. Asked is the same in percent.",
+    },
+    explanation="Against a library that brings its norms and rotations as single kernels, about a twentieth of that is left to gain. Ask what a speed-up was measured against.",
+    hints=(
+        "Let it take 100 ms before. How long does it take afterwards?",
+        "The throughput rises by the quotient of the two times, less one.",
+    ),
+    solution=(
+        Step("Of the time there remains, in percent,", 100 * (1 - v.chain_share * (1 - 1 / v.fused_ops)), "1"),
+        Step(f"${eq.fusion_gain.latex}$ =", eq.fusion_gain, "1"),
+        "So the throughput rises, in percent, by",
+    ),
+)
+
+# --- halves -----------------------------------------------------------------------------------------------------------
+
+
+def twice(values: Values) -> Values:
+    """A step that waits for memory, cut in two: four readings of its time, in ms."""
+    w, kv, comm = (values[name] for name in ("weights_ms", "kv_ms", "send_ms"))
+    times = {
+        "serial": w + kv + comm,
+        "half": (w + kv + comm) / 2,
+        "hidden": max(w + kv, comm),
+        "right": 2 * w + kv,
+        "all_twice": 2 * (w + kv),
+    }
+    return {name: f"{time:g}" for name, time in times.items()}
+
+
+def scheduled(values: Values) -> str:
+    """The option nearest to what a schedule of very many layers takes."""
+    times = [values[name] for name in ("compute_ms", "weights_ms", "kv_ms", "send_ms")]
+    took = simulation.step_in_halves(1_000, *times)
+    names = {"a": "half", "b": "hidden", "c": "right", "d": "all_twice"}
+    return min(names, key=lambda key: abs(float(values[names[key]]) - took))
+
+
+read_twice = Choice(
+    "In two halves",
+    level="easy",
+    objective=HALVES,
+    statement="A decode step reads its weights in {weights_ms} ms and the caches in {kv_ms} ms. Multiplying takes {compute_ms} ms and hides behind reading. Sending takes {send_ms} ms, during which the chips wait: {serial} ms in all. The batch is cut in two, and one half computes while the other sends. How long does the step take now, at best?",
+    parameters={"weights_ms": (4, 5, 6), "kv_ms": (2, 1), "compute_ms": (1, 2), "send_ms": (3, 2)},
+    derived=twice,
+    independent_check=scheduled,
+    options=[
+        wrong(
+            "{half} ms: half as long",
+            "Halving needs two equally long parts that hide each other. And does each half read half of the weights?",
+        ),
+        wrong(
+            "{hidden} ms: sending is hidden",
+            "Sending is hidden. But each half goes through all layers: what does it read there?",
+        ),
+        right(
+            "{right} ms: the weights are read once for each half",
+            "Longer than before. Sending was hidden, and reading the weights once more took longer than sending did.",
+        ),
+        wrong(
+            "{all_twice} ms: weights and caches are read once for each half",
+            "Each half has its own sequences. Whose caches does it read?",
+        ),
+    ],
+    hints=("Which bytes does the first half read, and which of them does the second half read again?",),
+    solution=lambda v: [Step(f"Weights twice, each cache once: ${eq.overlap_time.latex}$ gives {v['right']} ms, against {v['serial']} ms before.")],
+)
+
+
+def turned(link: float) -> int:
+    """The first batch whose sending takes longer than reading the rack's weights once more, by trying each."""
+    known = implied.rack()
+    weights = known["n_total"] * known["bytes_per_param"] / known["bandwidth"]
+    sends = known["layers"] * known["copies"] * known["width"] * 3 / (known["chips"] * link)  # one byte out, two back
+    return next(batch for batch in range(1, 200_000) if batch * sends > weights)
+
+
+def moved(values: Values) -> str:
+    """What becomes of that batch on a link so many times as fast."""
+    link = implied.rack()["scale_up"]
+    ratio = turned(values["times"] * link) / turned(link)
+    return {values["times"]: "a", 1: "c"}.get(round(ratio), "b")
+
+
+faster_link = Choice(
+    "A faster link",
+    level="medium",
+    objective=HALVES,
+    statement="A rack decodes a mixture of experts, waits for memory, and sends without overlap. From a certain batch on, two overlapping halves are faster. Now the links between its chips become {times} times as fast, and nothing else changes. What becomes of that batch?",
+    parameters={"times": (2, 3, 4)},
+    units={"times": ""},
+    independent_check=moved,
+    options=[
+        right(
+            "it grows, {times} times as large",
+            "Overlap is worth what it hides. On a slow network it pays early, inside a rack late.",
+        ),
+        wrong(
+            "it shrinks, by the same factor",
+            "A faster link leaves less to hide. Is there then more reason to overlap, or less?",
+        ),
+        wrong(
+            "it stays: it depends on the weights",
+            "On the weights, and on what a sequence sends: the two are equal there. One of them has changed.",
+        ),
+        wrong(
+            "it vanishes: halves now win at any batch",
+            "Overlap hides sending, and that has become shorter. What it costs, reading the weights again, is as before.",
+        ),
+    ],
+    hints=(
+        "At that batch sending takes as long as reading the weights.",
+        "Sending is batch × bytes over the link's rate.",
+    ),
+    solution=(f"In ${eq.batch_overlap.latex}$ the link stands above.",),
+)
+
+READ = t_weights + t_kv
+HALVED = eq.overlap_time.expr.xreplace({step.compute_time.expr: t_compute, step.kv_time.expr: t_kv})
+HALVED = HALVED.subs(eq.n_total, t_weights * eq.bandwidth / eq.bytes_per_param)  # there the weights' time stands twice, and multiplied out
+
+
+def both(*half):
+    """What two halves take together."""
+    return sum(half * 2)
+
+
+halves_letters = Expression(
+    "Two halves in letters",
+    level="medium",
+    objective=HALVES,
+    statement="A whole batch multiplies for t_compute, reads the weights in t_weights and the caches in t_KV, and sends for t_comm. Multiplying hides behind reading, or reading behind multiplying. The batch is cut in two halves; while one sends, the other computes, and filling and draining take no time. Multiplying and sending go with the sequences. Write the time of the step.",
+    formula=Formula(
+        "overheads.halves_alone",
+        "t_overlap",
+        HALVED,
+        "s",
+        "two overlapping halves, the times of a whole batch given",
+        register=False,
+    ),
+    independent_check=Max(both(t_compute / 2), both(t_weights, t_kv / 2), both(t_comm / 2)),
+    misconceptions={
+        Max(t_compute, READ, t_comm): "Each half goes through all layers, and reads all weights on its way.",
+        Max(t_compute, 2 * READ, t_comm): "A half reads the caches of its own sequences only.",
+        Max(t_compute, READ) + t_comm: "That is the batch in one piece, computing and sending in turn.",
+        Max(t_compute, 2 * t_weights + t_kv) + t_comm: "You cut the batch and still let sending and computing take turns.",
+        Max(t_compute, READ, t_comm) / 2: "Chips and links have all the work of both halves to do. Only its order has changed.",
+        Max(t_compute, 2 * t_weights + t_kv, 2 * t_comm): "Each half sends half as much, so that both send as much as the whole batch.",
+        Max(2 * t_compute, 2 * t_weights + t_kv, t_comm): "Each half multiplies for its own sequences only.",
+        Max(2 * t_weights + t_kv, t_comm): "Multiplying is missing. For a large batch it takes longest.",
+        Max(t_compute, 2 * t_weights + t_kv): "Sending is missing. For a slow link it takes longest, and nothing hides it.",
+        Max(t_compute, 2 * t_weights + t_kv, t_comm) / 2: "That is one half. The other one comes after it.",
+    },
+    explanation="Three things under one maximum, and one of them grew. Without the 2 overlapping would always pay.",
+    hints=(
+        "What do both halves together take of the multipliers, of the memory, of the links?",
+        "The largest of the three is the time.",
+    ),
+    solution=(Step(f"${eq.overlap_time.latex}$, with these times typed as", "max(t_compute, 2 * t_weights + t_KV, t_comm)"),),
+)
+
+
+def machine(values: Values) -> Values:
+    """SGLang's machine, on drawn GPUs with drawn cards: what each GPU reads of the weights, and what sends."""
+    known, gpu, net = implied.sglang(), chip(values["on"]), model("deepseek-v3")
+    rates = {
+        "bandwidth": known["chips"] * gpu.bandwidth,
+        "chip_bandwidth": gpu.bandwidth,
+        "scale_up": values["card"],
+        "gpu": short(values["on"]),
+    }
+    return known | rates | {"own": implied.own_weights(), "up": gpu.scale_up.bytes_per_s, "every": net.n_total}
+
+
+def by_copies(values: Values) -> float:
+    """The same from one token's traffic, copy by copy, there and back."""
+    journeys = [way * values["width"] for _ in range(int(values["layers"])) for _ in range(int(values["copies"])) for way in (1, 2)]
+    return values["own"] / values["chip_bandwidth"] / (sum(journeys) / values["card"])
+
+
+[SEEN] = measurement("overlap_thresholds").records(engine="SGLang")
+turn = Quantity(
+    "Where halves begin to win",
+    level="hard",
+    objective=HALVES,
+    unit="token",
+    statement="DeepSeek-V3 decodes on {chips}, nine machines of eight {gpu}. In a step each GPU reads {own} of weights, its experts and a copy of all the rest, at {chip_bandwidth}. Each token is sent to its {copies} routed experts in each of the {layers} layers that have experts, and back: {width} values, one byte each on the way out and two on the way back. Let all of it leave the machine, over a card of {card} for each GPU and direction. Reading takes longer than multiplying. From how many tokens a GPU on are two overlapping halves faster, if nothing else costs time?",
+    parameters={"on": ("h100-sxm", "h200"), "card": (5e10, 1e11, 25e9)},
+    derived=machine,
+    units=NAMES | {"own": "byte", "card": "byte/s"},
+    answer=eq.batch_overlap / v.chips,
+    independent_check=by_copies,
+    misconceptions={
+        eq.batch_overlap.at(scale_up=v.up) / v.chips: "That is NVLink's rate, which ends at the machine's wall. Nearly all experts are in other machines.",
+        eq.batch_overlap.at(n_total=v.every) / v.chips: "You dealt all weights out over the GPUs. The statement says what each one reads.",
+        3 * eq.batch_overlap / v.chips: "That is the way out alone. Results come back, in twice the bytes.",
+        eq.batch_overlap: "That is all GPUs together. Asked are the tokens of one.",
+        1.5 * eq.batch_overlap / v.chips: "That is two bytes for a value. One goes out and two come back: three.",
+    },
+    explanation=f"On 72 H100, whose cards are taken to be of 50 GB/s, SGLang saw the turn between {SEEN['low_tokens']} and {SEEN['high_tokens']} tokens in May 2025. So halves seem to cost more than a second reading, such as more kernels, and products of half as many rows.",
+    hints=(
+        "How long does a GPU take to read its weights once more?",
+        "How long does it take to send one token's traffic in all layers? Divide.",
+    ),
+    solution=(
+        Step("Reading the weights once more takes", v.own / v.chip_bandwidth, "s"),
+        Step("One token sends for", racks.comm_time.at(tokens_per_chip=1, micro_batches=1), "s"),
+        f"${eq.batch_overlap.latex}$, for each GPU:",
+    ),
+)
+
+
+class Alternated(Symbolic):
+    """The time of two halves that take turns at a chip and a link, run layer by layer, once its arguments are
+    numbers.
+    """
+
+    @classmethod
+    def eval(cls, count, compute, send):
+        if all(each.is_number for each in (count, compute, send)):
+            share = 2 * int(count)
+            return simulation.alternated(int(count), [("device", float(compute) / share), ("link", float(send) / share)]).time
+
+
+LONGER, SHORTER = Max(t_compute, t_comm), Min(t_compute, t_comm)
+schedule = Function(
+    "Write the schedule",
+    level="hard",
+    objective=HALVES,
+    statement="A step of `layers` layers computes for `t_compute` seconds and sends for `t_comm` in all, evenly over its layers. It is cut in two halves of a batch, with half of both times each. In every layer a half computes, and then sends; then comes its next layer. The chip computes for one half at a time and the link sends for one half at a time; whichever half is ready first goes first. Reading weights twice is left out. Write a Python function of layers, t_compute and t_comm that returns when both halves are done. It is called by name; layers is whole.",
+    formula=Formula(
+        "overheads.filled",
+        "t_overlap",
+        LONGER + SHORTER / (2 * racks.layers),
+        "s",
+        "the longer of two resources, with one turn of the shorter to fill or to drain",
+        register=False,
+    ),
+    test_points=(
+        {"layers": 1, "t_compute": 4.0, "t_comm": 6.0},
+        {"layers": 4, "t_compute": 9.0, "t_comm": 5.0},
+        {"layers": 61, "t_compute": 3.0, "t_comm": 8.0},
+        {"layers": 32, "t_compute": 7.0, "t_comm": 6.5},
+    ),
+    independent_check=Alternated(racks.layers, t_compute, t_comm),
+    misconceptions={
+        LONGER: "That is many layers. Before the first send something has to be computed, and after the last compute something sent.",
+        t_compute + t_comm: "In turn, without overlap. One half computes while the other sends.",
+        LONGER + SHORTER / racks.layers: "What stands alone is one half's part of a layer, not the whole layer's.",
+        LONGER + LONGER / (2 * racks.layers): "Is it the longer resource that has to wait, or the shorter? Draw two layers on paper.",
+        (LONGER + SHORTER / (2 * racks.layers)) / 2: "Each half has half of both times. Two halves are the whole.",
+        LONGER + SHORTER / 2: "Only the first or last layer stands alone, not a whole half of the batch.",
+        LONGER + t_compute / (2 * racks.layers): "So it is where sending takes longer. Where computing does, the chip never pauses. What is left at the end?",
+        (t_compute + t_comm) / 2: "The chip computes for both halves, and the link sends for both. The longer of the two cannot be halved.",
+    },
+    explanation="The maximum, and one turn of the shorter: at the start the link has nothing to send, at the end the chip nothing to compute. Of 61 layers that is less than one per cent.",
+    hints=(
+        "Keep four clocks: when the chip and the link are free, and when each half is ready.",
+        "for each layer, for each half: start = max(ready[half], chip); chip = ready[half] = start + t_compute / (2 * layers); the same with the link. Let both halves compute before you go on to sending.",
+    ),
+    solution=(
+        "With even halves they simply take turns: the longer resource works without a pause, after or before one turn of the shorter one.",
+        Step("As code:", "max(t_compute, t_comm) + min(t_compute, t_comm) / (2 * layers)"),
+    ),
+)
+
+# --- all terms --------------------------------------------------------------------------------------------------------
+
+
+def served(values: Values) -> Values:
+    """Llama 3.1 70B on eight H100 at a drawn batch, compiled."""
+    known = implied.node() | {"batch": values["batch"]}
+    return known | {
+        "weights": known["n_total"] * known["bytes_per_param"],
+        "cache": known["context"] * known["kv_bytes_per_token"],
+    }
+
+
+def longest(values: Values) -> str:
+    """The longest of the four, each added up in a plain loop or product."""
+    times = {
+        "a": sum(values["launch_time"] for _ in range(values["kernels"])),
+        "b": values["weights"] / values["bandwidth"],
+        "c": values["batch"] * values["cache"] / values["bandwidth"],
+        "d": values["batch"] * 2 * values["n_active"] / values["flops"],
+    }
+    return max(times, key=times.__getitem__)
+
+
+which = Choice(
+    "Which of four",
+    level="easy",
+    objective=TERMS,
+    statement="Llama 3.1 70B on eight H100, compiled to {kernels} kernels a step, each launched in {launch_time}. The eight read {bandwidth} and multiply {flops}, a multiply-add being two. A step reads {weights} of weights and, for each of {batch} sequences, {cache} of cache; every sequence multiplies {n_active}. What takes longest?",
+    parameters={"batch": (4, 16, 64, 8)},
+    derived=served,
+    units={"batch": "", "weights": "byte", "cache": "byte", "kernels": "1"},
+    independent_check=longest,
+    options=[
+        wrong("launching", "Multiply it out: kernels × launch, against bytes over bandwidth."),
+        right(
+            "reading the weights",
+            "Compiled, such a step never waits for its host: its weights take more than twice as long as its launches. From Python, an operation a kernel, it would.",
+        ),
+        wrong("reading the caches", "A sequence's cache is small beside the weights at this context. Multiply it out."),
+        wrong("multiplying", "Two FLOPs for each parameter and sequence, over the rate of all eight. Multiply it out."),
+    ],
+    hints=("Four products and quotients, all in ms.",),
+    solution=(
+        Step("Launching:", v.kernels * v.launch_time, "s"),
+        Step("weights:", step.weight_time, "s"),
+        Step("caches:", step.kv_time, "s"),
+        Step("multiplying:", step.compute_time, "s"),
+    ),
+)
+
+
+def racked(values: Values) -> Values:
+    """The running case at a drawn batch: its times, one by one."""
+    known = implied.rack() | {"batch": values["batch"]}
+    sends = racks.comm_time(known, tokens_per_chip=values["batch"] / known["chips"], micro_batches=1)
+    return known | {
+        "reading": step.memory_time(known),
+        "multiplying": step.compute_time(known),
+        "sending": sends,
+    }
+
+
+def played(values: Values) -> float:
+    """Seconds of the graph, kernel by kernel, and of the sending after it."""
+    each = max(values["reading"], values["multiplying"]) / values["kernels"]
+    return simulation.replayed([each] * values["kernels"], values["replay_time"], values["kernel_gap"]).time + values["sending"]
+
+
+whole = Quantity(
+    "All of a step",
+    level="hard",
+    objective=TERMS,
+    unit="s",
+    display_unit="ms",
+    statement="DeepSeek-V3 on a GB200 NVL72, a batch of {batch}. Reading takes {reading}, multiplying {multiplying} and sending {sending}, each of them by itself. The step is {kernels} kernels; the host takes {launch_time} to launch one, and {kernel_gap} pass from one to the next. It is captured in a graph, which starts in {replay_time}. The batch is not cut, so the chips wait while they send. How long does the step take?",
+    parameters={"batch": (8192, 2048, 4096, 16000)},
+    derived=racked,
+    units={"batch": "", "reading": "s", "multiplying": "s", "sending": "s"},
+    answer=eq.graph_time + v.sending,
+    independent_check=played,
+    misconceptions={
+        eq.graph_time + v.sending - v.kernels * v.kernel_gap: "A graph leaves the gaps between kernels.",
+        Max(eq.graph_time, v.sending): "Sending is hidden only where the batch is cut and one half computes meanwhile.",
+        Min(v.reading, v.multiplying) + eq.graph_time - step.step_time + v.sending: "You took the shorter of reading and multiplying. The shorter one hides behind the longer.",
+        eq.eager_time + v.sending: "From a graph the host does not launch kernels one by one.",
+        eq.graph_time + v.sending + Min(v.reading, v.multiplying): "Reading and multiplying go on at once.",
+    },
+    explanation="One maximum and three sums. A roofline with reading and multiplying alone would have said less than half of it.",
+    hints=(
+        "Which of the five go on at the same time as another?",
+        "max(reading, multiplying), and then everything that hides behind nothing.",
+    ),
+    solution=(
+        Step("The longer of reading and multiplying:", Max(v.reading, v.multiplying), "s"),
+        Step("The gaps:", v.kernels * v.kernel_gap, "s"),
+        Step(f"${eq.graph_time.latex}$ =", eq.graph_time, "s"),
+        "With the sending:",
+    ),
+)
+
+
+EVERY = 256  # sequences whose tokens touch every expert, all but surely
+
+
+def of_one(values: Values) -> Values:
+    """What one sequence of the running case adds, and what a step takes whatever the batch."""
+    known = implied.rack()
+    alone = {"reads": step.kv_time, "multiplies": step.compute_time}
+    found = {name: formula(known, batch=1) for name, formula in alone.items()}
+    sends = racks.comm_time(known, tokens_per_chip=1 / known["chips"], micro_batches=1)
+    held = {
+        "weights": known["n_total"] * known["bytes_per_param"],
+        "cache": known["context"] * known["kv_bytes_per_token"],
+    }
+    return known | found | held | {"least": EVERY, "sends": sends, "floor": implied.floor_time(known)}
+
+
+def by_formula() -> dict[str, float]:
+    """The batches of four events, from formulas."""
+    known = implied.rack()
+    full = (known["hbm"] - known["n_total"] * known["bytes_per_param"]) / (known["context"] * known["kv_bytes_per_token"])
+    return {
+        "a": step.crossing(known),
+        "b": full,
+        "c": eq.batch_overlap(known),
+        "d": implied.hidden_from(known),
+    }
+
+
+def by_walking(values: Values) -> str:
+    """The same events in the order in which one meets them, a hundred sequences at a time, with the statement's
+    numbers.
+    """
+    met_at: dict[str, Any] = {}
+    host = values["kernels"] * (values["launch_time"] - values["kernel_gap"])
+    for batch in range(100, 300_000, 100):
+        reads, multiplies = values["floor"] + batch * values["reads"], batch * values["multiplies"]
+        full, sent = (
+            values["weights"] + batch * values["cache"] > values["hbm"],
+            batch * values["sends"] > values["floor"],
+        )
+        there = {
+            "a": multiplies > reads,
+            "b": full,
+            "c": sent,
+            "d": max(reads, multiplies) + batch * values["sends"] > host,
+        }
+        met_at |= {key: batch for key, is_there in there.items() if is_there and key not in met_at}
+    return "".join(sorted(met_at, key=met_at.__getitem__))
+
+
+events: Ordering = Ordering(
+    "Along the batch",
+    level="hard",
+    objective=TERMS,
+    statement="DeepSeek-V3 on a GB200 NVL72, 1,000 tokens of context. Whatever the batch, a step reads the weights in {floor} and has {kernels} kernels, each launched in {launch_time} with {kernel_gap} from one to the next. Each sequence adds {reads} of reading, {multiplies} of multiplying and {sends} of sending, in {copies} copies over {layers} layers; its cache takes {cache}. The memory of {hbm} holds {weights} of weights as well. Nothing is cut in halves: a chip sends when it has computed, in kernels that are launched like the others. The batch grows from {least} on, enough to touch every expert. In which order do these come?",
+    derived=of_one,
+    units={
+        "least": "",
+        "copies": "1",
+        "layers": "1",
+        "reads": "s",
+        "multiplies": "s",
+        "sends": "s",
+        "floor": "s",
+        "weights": "byte",
+        "cache": "byte",
+        "kernels": "1",
+    },
+    items=[
+        "multiplying takes longer than reading",
+        "the memory is full",
+        "sending takes longer than reading the weights: two halves begin to win",
+        "without a graph, the host no longer holds the step up",
+    ],
+    answer=lambda v: "".join(sorted(by_formula(), key=by_formula().get)),
+    independent_check=by_walking,
+    misconceptions={
+        "dcab": "Multiply the launches out: they take several times as long as reading the weights, and what sequences add must fill that.",
+        "cadb": "While the chip waits for its host it has time to send as well. Count the sending among what fills the launches.",
+        "acdb": "Sending has to outgrow the weights only; multiplying has to outgrow weights and caches.",
+        "bdac": "That is from the largest batch to the smallest.",
+    },
+    explanation="On a rack with compiled kernels the host shows up to thousands of sequences, and up to there a graph gains. Sending helps to hide it.",
+    hints=(
+        "Write a batch for each: what has to be filled, over what each sequence adds.",
+        "For a: the weights, over what multiplying adds more than reading. For d: kernels × (launch − gap), to be filled by weights, reading and sending.",
+    ),
+    solution=lambda v: [*(Step(f"{key}: {events.texts(v)[key]}, from", found, "sequence") for key, found in sorted(by_formula().items(), key=lambda row: row[1]))],
+)

@@ -1,0 +1,373 @@
+"""Formulas of the overtraining lesson: what a model costs over its life, where costs balance, and what that says of
+its data.
+
+Compute is in FLOPs as training runs them: where generating makes worse use of the chips, its FLOPs count for more. Here
+a multiply-add is two FLOPs, as everywhere in this course, and on this part of the board too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sympy import Le, Max
+
+from blackboard.formula import DERIVED, Formula, Source, lecture
+from blackboard.lessons.batching.equations import (
+    bandwidth,
+    context,
+    flop_per_param,
+    flops,
+    kv,
+    n_active,
+    new_token,
+    one_entry,
+)
+from blackboard.lessons.sparsity.equations import world_rate
+from blackboard.notation import constant, declare, result, symbol
+
+# --- symbols ----------------------------------------------------------------------------------------------------------
+
+loss = symbol("loss")
+pretrain_tokens = declare("pretrain_tokens", r"D_\mathrm{pre}", "token", "tokens of pre-training", "D_pre")
+rl_tokens = declare("rl_tokens", r"D_\mathrm{RL}", "token", "tokens of reinforcement learning", "D_RL", zero=True)
+inference_tokens = declare(
+    "inference_tokens",
+    r"D_\mathrm{inf}",
+    "token",
+    "tokens that a model generates for its users over its life",
+    "D_inf",
+    zero=True,
+)
+prefill_tokens = declare(
+    "prefill_tokens", r"D_\mathrm{in}", "token", "tokens that a model reads for its users over its life", zero=True
+)
+rl_flop = declare(
+    "rl_flop",
+    r"c_\mathrm{RL}",
+    "FLOP/parameter/token",
+    "FLOPs of RL for each active parameter and token: 2 generates, 6 also trains",
+    "2 to 6",
+)
+decode_efficiency = declare(
+    "decode_efficiency", r"\eta", "1", "MFU of generating over MFU of training", "inefficiency, 30 %", most=1
+)
+lifetime = declare("lifetime", r"T_\mathrm{life}", "s", "time for which a model is served", "2 months")
+family = declare("family", r"n_\mathrm{family}", "1", "models among which a service's traffic is divided", "5 to 10")
+prescribed = declare(
+    "prescribed", r"\tau", "token/parameter", "tokens of training that Chinchilla's rule gives each parameter", "20"
+)
+train_mfu = declare(
+    "train_mfu", r"\mathrm{MFU}_\mathrm{train}", "1", "share of peak FLOPs that a training run uses", most=1
+)
+chip_flops = declare("chip_flops", r"F_\mathrm{chip}", "FLOP/s/chip", "dense peak rate of one chip")
+scale = declare("scale", "x", "1", "what a trade-off turns: more of one cost, less of the other")
+rise_level = declare("rise_level", "a", "1", "the rising cost where x is 1")
+fall_level = declare("fall_level", "b", "1", "the falling cost where x is 1")
+rise_power = declare("rise_power", "p", "1", "power with which one cost rises")
+fall_power = declare("fall_power", "q", "1", "power with which the other cost falls")
+loss_floor = declare(
+    "loss_floor", r"\mathcal{L}_\infty", "1", "fitted: loss that no size and no data undercut (nats per token)"
+)
+loss_size = declare("loss_size", "A_N", "1", "fitted: level of the loss that comes from too few parameters")
+loss_data = declare("loss_data", "A_D", "1", "fitted: level of the loss that comes from too few tokens")
+size_power = declare("size_power", r"\alpha_N", "1", "fitted: power with which parameters lower the loss", most=1)
+data_power = declare("data_power", r"\alpha_D", "1", "fitted: power with which tokens lower the loss", most=1)
+compute_budget = declare("compute_budget", r"C_\mathrm{train}", "FLOP", "compute for one training run")
+result("c_pretrain", r"C_\mathrm{pre}", "FLOP", "compute of pre-training", "6ND")
+result("c_rl", r"C_\mathrm{RL}", "FLOP", "compute of RL, in FLOPs at the rate of training")
+result("c_inference", r"C_\mathrm{inf}", "FLOP", "compute of serving, in FLOPs at the rate of training")
+result("c_total", r"C_\mathrm{tot}", "FLOP", "compute over a model's life, in FLOPs at the rate of training")
+result("rl_coefficient", r"\alpha_\mathrm{RL}", "1", "pre-training tokens for each RL token, at equal cost", "alpha")
+result(
+    "inference_coefficient",
+    r"\beta_\mathrm{inf}",
+    "1",
+    "pre-training tokens for each token served, at equal cost",
+    "beta",
+)
+result("cost_share", "y_C", "1", "share of a model's lifetime compute")
+result(
+    "chinchilla_tokens",
+    r"D_\mathrm{Chin}",
+    "token",
+    "tokens that train a model best for the compute of training alone",
+    "20 N",
+)
+result("overtraining", "o", "1", "tokens of training over those of Chinchilla's rule", "100×")
+result("training_time", r"T_\mathrm{train}", "s*chip", "chips times the time that they train")
+result("scale_best", "x^{*}", "1", "where the sum of a rising and a falling cost is least")
+result("rising_share", "y^{*}", "1", "share of the rising cost where the sum is least")
+result("equal_penalty", "z_{=}", "1", "cost where both parts are equal, over the least cost")
+result("best_size", "N^{*}", "parameter", "size that reaches the lowest loss for a compute of training")
+result("best_tokens", "D^{*}", "token", "tokens that reach the lowest loss for a compute of training")
+result("tokens_for_loss", r"D_{\mathcal{L}}", "token", "tokens that a model of this size needs to reach a loss")
+result(
+    "inference_over_training",
+    r"C_\mathrm{inf}/C_\mathrm{pre}",
+    "1",
+    "compute of serving over that of training, where their sum is least",
+)
+result("flop_per_token", r"c_\mathrm{token}", "FLOP/token", "FLOPs of a new token, attention counted")
+flop_backward = constant(
+    "flop_backward",
+    "4",
+    "FLOP/parameter/token",
+    "two multiply-adds per parameter and token: gradients of inputs and of weights",
+    value=4,
+)
+one_token = constant("one_token", "1", "token", "a single token", value=1)
+
+
+CHINCHILLA, MATX = Source("chinchilla"), Source("matx2025")
+PRESCRIBED = 20  # tokens a parameter, the rule of thumb, 1:31:17
+flop_trained = flop_per_param + flop_backward  # 6: of each parameter and token of training
+
+# --- what a model costs over its life --------------------------------------------------------------------------------
+
+pretrain_compute = Formula(
+    "overtraining.pretrain_compute",
+    "c_pretrain",
+    flop_trained * n_active * pretrain_tokens,
+    "FLOP",
+    "each token and active parameter: two FLOPs forward, four backward",
+    ("attention's own FLOPs are left out", "nothing is computed twice"),
+    lecture("1:21:58"),
+)
+rl_compute = Formula(
+    "overtraining.rl_compute",
+    "c_rl",
+    rl_flop * n_active * rl_tokens / decode_efficiency,
+    "FLOP",
+    "RL generates every token and trains on some of them, and generating makes poor use of the chips",
+    ("all of RL runs at the efficiency of generating",),
+    lecture("1:21:58"),
+    where=(Le(flop_per_param, rl_flop), Le(rl_flop, flop_trained)),
+)
+inference_compute = Formula(
+    "overtraining.inference_compute",
+    "c_inference",
+    flop_per_param * n_active * inference_tokens / decode_efficiency,
+    "FLOP",
+    "serving runs forward only, and makes poor use of the chips",
+    ("tokens that are only read are not counted",),
+    lecture("1:21:58"),
+)
+total_compute = Formula(
+    "overtraining.total_compute",
+    "c_total",
+    pretrain_compute.typed + rl_compute.typed + inference_compute.typed,
+    "FLOP",
+    "what a model's makers pay for: making it, teaching it, running it",
+    (*pretrain_compute.assumes, *rl_compute.assumes, *inference_compute.assumes),
+    lecture("1:23:51"),
+    {"pre-training": pretrain_compute, "RL": rl_compute, "inference": inference_compute},
+    where=rl_compute.where,
+)
+SHARES = {
+    name: Formula(
+        f"overtraining.share_of_{key}",
+        "cost_share",
+        term.typed / total_compute.typed,
+        "1",
+        f"the share of {name} in a model's lifetime compute",
+        total_compute.assumes,
+        DERIVED,
+        where=rl_compute.where,
+    )
+    for name, key, term in (
+        ("pre-training", "pretraining", pretrain_compute),
+        ("RL", "rl", rl_compute),
+        ("inference", "inference", inference_compute),
+    )
+}
+
+# --- where costs balance ---------------------------------------------------------------------------------------------
+
+rising, falling = rise_level * scale**rise_power, fall_level * scale**-fall_power  # the two costs of a trade-off
+scale_best = Formula(
+    "overtraining.scale_best",
+    "scale_best",
+    (fall_power * fall_level / (rise_power * rise_level)) ** (1 / (rise_power + fall_power)),
+    "1",
+    "the least sum of a rising and a falling power",
+    ("both costs are powers",),
+    DERIVED,
+)
+rising_share = Formula(
+    "overtraining.rising_share",
+    "rising_share",
+    fall_power / (rise_power + fall_power),
+    "1",
+    "at the least sum each cost weighs as the other's power: half and half only where the powers are equal",
+    scale_best.assumes,
+    DERIVED,
+)
+equal_penalty = Formula(
+    "overtraining.equal_penalty",
+    "equal_penalty",
+    2 * rising_share.typed**rising_share.typed * (1 - rising_share.typed) ** (1 - rising_share.typed),
+    "1",
+    "what it costs to make both equal instead of finding the least sum; never twice as much",
+    scale_best.assumes,
+    DERIVED,
+)
+rl_coefficient = Formula(
+    "overtraining.rl_coefficient",
+    "rl_coefficient",
+    rl_flop / (flop_trained * decode_efficiency),
+    "1",
+    "where RL costs what pre-training costs: pre-training tokens for each token of RL",
+    ("pre-training and RL cost the same",),
+    lecture("1:25:28"),
+    where=rl_compute.where,
+)
+inference_coefficient = Formula(
+    "overtraining.inference_coefficient",
+    "inference_coefficient",
+    flop_per_param / (flop_trained * decode_efficiency),
+    "1",
+    "where serving costs what pre-training costs: pre-training tokens for each token served",
+    ("pre-training and serving cost the same",),
+    lecture("1:25:28"),
+)
+
+# --- tokens ----------------------------------------------------------------------------------------------------------
+
+tokens_served = Formula(
+    "overtraining.tokens_served",
+    "inference_tokens",
+    world_rate * lifetime / family,
+    "token",
+    "a service's traffic over a model's life, divided among the models of its family",
+    ("traffic does not change over the time", "models of a family share it evenly"),
+    lecture("1:29:49"),
+)
+balanced_tokens = Formula(
+    "overtraining.balanced_tokens",
+    "pretrain_tokens",
+    inference_coefficient.typed * tokens_served.typed,
+    "token",
+    "tokens of pre-training that cost as much as serving will",
+    inference_coefficient.assumes + tokens_served.assumes,
+    lecture("1:30:46"),
+)
+chinchilla_tokens = Formula(
+    "overtraining.chinchilla_tokens",
+    "chinchilla_tokens",
+    prescribed * n_active,
+    "token",
+    "the rule of thumb for the lowest loss that a compute of training buys, when nobody uses the model",
+    ("serving costs nothing", "dense models"),
+    lecture("1:31:17"),
+)
+overtraining = Formula(
+    "overtraining.overtraining",
+    "overtraining",
+    pretrain_tokens / chinchilla_tokens.typed,
+    "1",
+    "how far a model is trained past the point that is best for training alone",
+    chinchilla_tokens.assumes,
+    lecture("1:31:43"),
+)
+training_time = Formula(
+    "overtraining.training_time",
+    "training_time",
+    pretrain_compute.typed / (chip_flops * train_mfu),
+    "s*chip",
+    "chips times time: work over the rate that is reached",
+    pretrain_compute.assumes,
+    DERIVED,
+)
+
+# --- with the KV cache (MatX) ----------------------------------------------------------------------------------------
+
+decode_flop = Formula(
+    "overtraining.decode_flop",
+    "flop_per_token",
+    Max(flop_per_param * n_active, context * kv * flops / (bandwidth * new_token)),
+    "FLOP/token",
+    "a generated token multiplies, or reads its KV, whichever takes longer; reading counts as the FLOPs that could be"
+    " done meanwhile",
+    ("reading weights is shared by a large batch",),
+    MATX,
+)
+lifetime_with_kv = Formula(
+    "overtraining.lifetime_with_kv",
+    "c_total",
+    flop_trained * n_active * pretrain_tokens
+    + flop_per_param * n_active * prefill_tokens
+    + decode_flop.typed * inference_tokens,
+    "FLOP",
+    "each token generated pays for multiplying or for reading its KV, whichever takes longer",
+    ("reading weights is shared by a large batch", "training and prefill run at the peak rate"),
+    MATX,
+)
+
+# --- the best size at a loss -----------------------------------------------------------------------------------------
+
+size, data = n_active / one_entry, pretrain_tokens / one_token  # powers need pure numbers
+from_size, from_data = loss_size * size**-size_power, loss_data * data**-data_power
+law_loss = Formula(
+    "overtraining.law_loss",
+    "loss",
+    loss_floor + from_size + from_data,
+    "1",
+    "what text leaves open, what too small a model adds, and what too little data adds",
+    ("dense models", "each token is seen once"),
+    CHINCHILLA,
+)
+
+
+def law_text(known: Mapping[str, float]) -> str:
+    """The law with a fit's constants, given by notation name, as statements print it."""
+    at = {name: f"{known[name]:g}" for name in ("loss_floor", "loss_size", "loss_data", "size_power", "data_power")}
+    return (
+        rf"$\mathcal{{L}} = {at['loss_floor']} + {at['loss_size']} / N^{{{at['size_power']}}} + {at['loss_data']} /"
+        rf" D^{{{at['data_power']}}}$ "
+        "for $N$ parameters and $D$ tokens"
+    )
+
+
+tokens_for_loss = Formula(
+    "overtraining.tokens_for_loss",
+    "tokens_for_loss",
+    one_token * (loss_data / (loss - loss_floor - from_size)) ** (1 / data_power),
+    "token",
+    "a smaller model reaches the same loss with more data, down to a size where none suffices",
+    law_loss.assumes,
+    CHINCHILLA,
+    where=(Le(loss_floor + from_size, loss),),
+)
+budget = compute_budget / (flop_trained * one_entry * one_token)
+best_size = Formula(
+    "overtraining.best_size",
+    "best_size",
+    one_entry
+    * (size_power * loss_size / (data_power * loss_data)) ** (1 / (size_power + data_power))
+    * budget ** (data_power / (size_power + data_power)),
+    "parameter",
+    "the size with the lowest loss for a compute of training",
+    law_loss.assumes,
+    CHINCHILLA,
+)
+best_tokens = Formula(
+    "overtraining.best_tokens",
+    "best_tokens",
+    one_token
+    * (data_power * loss_data / (size_power * loss_size)) ** (1 / data_power)
+    * size ** (size_power / data_power),
+    "token",
+    "the tokens for which a size is the best one",
+    law_loss.assumes,
+    CHINCHILLA,
+)
+inference_over_training = Formula(
+    "overtraining.inference_over_training",
+    "inference_over_training",
+    size_power * from_size / (data_power * from_data) - 1,
+    "1",
+    "at the least lifetime cost of a loss, serving over training follows from the two parts of the loss alone",
+    (*law_loss.assumes, "compute of serving is proportional to size"),
+    DERIVED,
+    where=(Le(data_power * from_data, size_power * from_size),),
+)

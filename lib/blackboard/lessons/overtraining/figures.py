@@ -1,0 +1,543 @@
+"""The overtraining lesson's figures. Each function returns a matplotlib Figure, whose `alt` says in words what it
+shows.
+
+Every curve is a formula of `equations` or a run of `simulation`, every number in a label or an alt text comes from them
+or from the catalogue. Training is blue, serving orange, RL green; what they add up to is black.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import sympy
+
+from blackboard import catalogue
+from blackboard.catalogue.running_case import plain
+from blackboard.charts import drawing
+from blackboard.charts.drawing import Drawing, arrow, beside, done, listed, name_ends, percent, point, thousands
+from blackboard.charts.style import COLOURS
+from blackboard.lessons.batching.equations import balanced_context
+from blackboard.lessons.overtraining import equations as eq
+from blackboard.lessons.overtraining import numbers, simulation
+from blackboard.lessons.overtraining.numbers import BOARD, FACTOR, FITS, PRESCRIBED, ROUNDED
+from blackboard.units import significant
+
+BILLION, TRILLION = 1e9, 1e12
+SMALL = 10  # points: the least that a phone shows well
+FIT, REFIT = FITS["hoffmann"], FITS["besiroglu"]
+
+
+def _counted(value: float, digits: int = 2) -> str:
+    """Parameters or tokens in words."""
+    scale, word = (TRILLION, "trillion") if value >= TRILLION else (BILLION, "billion")
+    return f"{significant(value / scale, digits)} {word}"
+
+
+# --- where costs balance ----------------------------------------------------------------------------------------------
+
+BALANCED: tuple[dict[str, float], ...] = ({"rise_power": 1, "fall_power": 1}, {"rise_power": 2, "fall_power": 1})
+
+
+def _drawn(powers: dict[str, float], x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The rising and the falling cost of the formulas at x, both one where x is one."""
+    known = {
+        eq.rise_level: 1,
+        eq.fall_level: 1,
+        eq.rise_power: powers["rise_power"],
+        eq.fall_power: powers["fall_power"],
+    }
+    return tuple(sympy.lambdify(eq.scale, cost.subs(known))(x) for cost in (eq.rising, eq.falling))
+
+
+def balance() -> Drawing:
+    """B12: a rising and a falling cost and their sum; its least lies where both are equal for equal powers, and beside
+    it for others.
+    """
+    fig, panels = drawing.axes(5.0, 3.9, columns=2, sharey=True)
+    says = [_balance(axes, powers) for axes, powers in zip(panels, BALANCED)]
+    panels[0].set_ylabel("cost")
+    return done(
+        fig,
+        "fig-balance",
+        "A rising and a falling cost. Left: the same power, and the least sum is where they cross. Right: it is"
+        " not, but not far.",
+        "Two panels of cost from 0 to 5 against a scale x from 0 to 2.5, each with a rising cost, a falling one, and"
+        f" their sum; dots mark the least sum, rings where both costs are equal. {' '.join(says)}",
+    )
+
+
+def _balance(axes, powers: dict[str, float]) -> str:
+    """One panel; what it shows, in words."""
+    x, squared = np.linspace(0.15, 2.5, 300), powers["rise_power"] > 1
+    rising, falling = _drawn(powers, x)
+    for y, colour, width in ((rising, "kv", 1.8), (falling, "compute", 1.8), (rising + falling, "bound", 3)):
+        axes.plot(x, y, color=COLOURS[colour], lw=width)
+    best, share, penalty = (
+        eq.scale_best(rise_level=1, fall_level=1, **powers),
+        eq.rising_share(**powers),
+        eq.equal_penalty(**powers) - 1,
+    )
+    up, down = (float(y[0]) for y in _drawn(powers, np.array([best])))
+    for colour, height in (("kv", up), ("compute", down), ("bound", up + down)):
+        axes.plot(best, height, "o", color=COLOURS[colour], ms=7, zorder=4)
+    axes.plot([best, best], [0, up + down], color=COLOURS["muted"], ls=":", lw=1.5, zorder=0)
+    axes.plot(
+        [1, 1], [1, 2], "o", color=COLOURS["bound"], mfc="none", ms=11, mew=1.5, zorder=5
+    )  # both costs are one at one
+    rise, beside_rise, beside_sum = ("x²", (2.3, 3.2), (1.75, 4.3)) if squared else ("x", (2.1, 1.7), (1.8, 3.1))
+    for text, colour, place in (
+        (rise, "kv", beside_rise),
+        ("1/x", "compute", (2.25, 0.6)),
+        ("sum", "bound", beside_sum),
+    ):
+        axes.text(*place, text, color=COLOURS[colour], ha="right")
+    more = f"equal:\n+{100 * penalty:.1f} %" if squared else "equal\nand least"
+    point(axes, (1, 2.1), more, (0.43, 0.68) if squared else (0.52, 0.78))
+    said = f"least at x = {significant(best, 2, exact=True)}:\n{percent(share)} {rise}, {percent(1 - share)} 1/x"
+    axes.set(xlim=(0, 2.5), ylim=(0, 5), xticks=[0, 1, 2], xlabel="x")
+    axes.set_title(said, loc="left")
+    extra = (
+        f"where both are equal, at x = 1, the sum is {100 * penalty:.1f} % higher"
+        if squared
+        else "just where both are equal"
+    )
+    return (
+        f"{rise} + 1/x is least at x = {significant(best, 2, exact=True)}, with {percent(share)} of it {rise}: {extra}."
+    )
+
+
+# --- over a life ------------------------------------------------------------------------------------------------------
+
+POOR = BOARD["decode_efficiency"]
+LIMITS = 12e9, 300e9  # parameters, of the axis
+
+
+def _costs(n_active: Any, efficiency: float) -> tuple[Any, Any]:
+    """FLOPs of training to the loss of the lecture's size trained best, and of serving the lecture's tokens, by
+    size.
+    """
+    tokens = eq.tokens_for_loss(numbers.law(), n_active=n_active, loss=numbers.as_good(FIT))
+    serving = eq.inference_compute(n_active=n_active, inference_tokens=ROUNDED, decode_efficiency=efficiency)
+    return eq.pretrain_compute(n_active=n_active, pretrain_tokens=tokens), serving
+
+
+def _equal(efficiency: float = 1.0) -> tuple[float, float]:
+    """Where serving costs what training costs, searched: parameters, and FLOPs of each."""
+    from scipy.optimize import brentq
+
+    def apart(log_size: float) -> float:
+        training, serving = _costs(math.exp(log_size), efficiency)
+        return math.log(training / serving)
+
+    size = math.exp(brentq(apart, *map(math.log, LIMITS), xtol=1e-12))
+    return size, _costs(size, efficiency)[0]
+
+
+def _saved(axes, best: simulation.Trained, size: float, whole: float) -> None:
+    """An arrow at Chinchilla's size from its lifetime cost down to the least, and what that saves."""
+    at = size / BILLION
+    axes.plot([best.n_active / BILLION, at], [best.total] * 2, color=COLOURS["muted"], ls=":", lw=1.2, zorder=0)
+    arrow(axes, (at, whole), (at, best.total), "muted")
+    beside(axes, f"−{percent(1 - best.total / whole)}", (at, best.total), (6, 3), "muted", va="bottom")
+
+
+def lifetime() -> Drawing:
+    """Lifetime cost at equal loss against size: training falls, serving rises; the sum is least far below Chinchilla's
+    size.
+    """
+    fig, axes = drawing.axes(5.0, 4.2)
+    best, poor, size = numbers.best(FIT), numbers.best(FIT, efficiency=POOR), np.geomspace(*LIMITS, 400)
+    training, serving = _costs(size, 1.0)
+    for y, colour, width in ((training, "compute", 2), (serving, "kv", 2), (training + serving, "bound", 3)):
+        axes.plot(size / BILLION, y, color=COLOURS[colour], lw=width)
+    axes.plot(size / BILLION, sum(_costs(size, POOR)), color=COLOURS["bound"], lw=1.5, ls="--")
+    axes.set(
+        xscale="log", yscale="log", xlim=[n / BILLION for n in LIMITS], ylim=(1.2e24, 2e27), xticks=[20, 50, 100, 200]
+    )
+    chosen, (equal, each) = BOARD["n_active"], _equal()
+    whole, within, dearer = sum(_costs(chosen, 1.0)), _costs(chosen, 1.0)[0], 2 * each / best.total - 1
+    axes.plot([chosen / BILLION] * 2, [within, whole], "D", color=COLOURS["muted"], ms=7, zorder=4)
+    _saved(axes, best, chosen, whole)
+    axes.plot(equal / BILLION, each, "o", color=COLOURS["bound"], mfc="white", ms=8, mew=1.5, zorder=4)
+    for found in (best, poor):
+        axes.plot(found.n_active / BILLION, found.total, "o", color=COLOURS["bound"], ms=8, zorder=4)
+    point(
+        axes,
+        (best.n_active / BILLION, best.total),
+        f"{best.n_active / BILLION:.0f} billion on\n{_counted(best.tokens)} tokens",
+        (0.72, 0.91),
+    )
+    point(
+        axes,
+        (poor.n_active / BILLION, poor.total),
+        f"η = {POOR:g}:\n{poor.n_active / BILLION:.0f} billion",
+        (0.3, 0.91),
+    )
+    point(axes, (chosen / BILLION, within), "Chinchilla:\ntraining is\ncheapest", (0.655, 0.11), "muted")
+    point(
+        axes,
+        (equal / BILLION, each),
+        f"equal:\n{equal / BILLION:.0f} billion,\nsum {100 * dearer:.1f} %\nhigher",
+        (0.2, 0.13),
+    )
+    name_ends(
+        axes,
+        [
+            (training[-1], "training", "compute"),
+            (serving[-1], "serving", "kv"),
+            ((training + serving)[-1], "sum", "bound"),
+            (sum(_costs(size, POOR))[-1], f"at η = {POOR:g}", "bound"),
+        ],
+    )
+    thousands(axes, "x")
+    axes.set(xlabel="parameters (billions, log scale)", ylabel="FLOPs over a life (log scale)")
+    axes.set_title(
+        f"quality of a best-trained {chosen / BILLION:.0f} billion,\nserving {_counted(ROUNDED, 3)} tokens", loc="left"
+    )
+    return done(
+        fig,
+        "fig-lifetime",
+        "Compute over a model's life at equal loss, by Hoffmann's fit, with the lecture's 200 trillion tokens served.",
+        f"FLOPs over a model's life against its size from {LIMITS[0] / BILLION:.0f} to {LIMITS[1] / BILLION:.0f}"
+        " billion parameters, both on log scales, by Hoffmann's fit, at the loss of a best-trained"
+        f" {chosen / BILLION:.0f} billion, with {_counted(ROUNDED, 3)} tokens served. Training falls steeply, then"
+        f" rises slowly past its least at {chosen / BILLION:.0f} billion, Chinchilla's size; serving rises with size."
+        f" Their sum is least at {best.n_active / BILLION:.0f} billion parameters on {_counted(best.tokens)} tokens,"
+        f" {percent(best.training_share)} of it training, {percent(1 - best.total / whole)} below the cost of"
+        f" Chinchilla's size. A ring marks where both costs are equal: at {equal / BILLION:.0f} billion, with a sum"
+        f" {100 * dearer:.1f} % above the least. Dashed: where generating uses chips at {POOR:g} of training's rate,"
+        f" the least is at {poor.n_active / BILLION:.0f} billion.",
+    )
+
+
+BALANCE = {
+    "pretrain_tokens": ROUNDED,
+    "rl_tokens": ROUNDED / eq.rl_coefficient(**numbers.CARD),
+    "n_active": BOARD["n_active"],
+} | numbers.CARD
+PARTS = {"pre-training": "compute", "RL": "accent", "inference": "kv"}  # the three shares, and their colours
+
+
+def shares() -> Drawing:
+    """Shares of pre-training, RL and serving against tokens served: a third each where the lecture balances them."""
+    fig, axes = drawing.axes(5.0, 3.9)
+    served, even = (
+        np.geomspace(1e12, 1e16, 300),
+        ROUNDED / eq.inference_coefficient(decode_efficiency=numbers.CARD["decode_efficiency"]),
+    )
+    at = lambda name, tokens: 100 * eq.SHARES[name](BALANCE, inference_tokens=tokens)
+    for name, colour in PARTS.items():
+        width, alpha = (7, 0.5) if name == "pre-training" else (2.5, 1)  # RL lies on pre-training
+        axes.plot(served, at(name, served), color=COLOURS[colour], lw=width, alpha=alpha)
+    for tokens, marker in ((even, "o"), (2 * even, "D")):
+        for name in ("pre-training", "inference"):
+            axes.plot(tokens, at(name, tokens), marker, color=COLOURS["bound"], ms=7, zorder=4)
+    axes.set(
+        xscale="log",
+        xlim=(1e12, 1e16),
+        ylim=(0, 100),
+        xlabel="tokens served over a life (log scale)",
+        ylabel="share of lifetime compute (%)",
+    )
+    thirds, half = at("inference", even), at("inference", 2 * even)
+    point(axes, (even, thirds), f"{_counted(even, 3)}:\na third each", (0.28, 0.2))
+    point(
+        axes,
+        (2 * even, half),
+        f"twice that: {half:.0f} % serving,\n{at('RL', 2 * even):.0f} % each of the others",
+        (0.36, 0.78),
+    )
+    axes.text(1.3e12, 60, "pre-training (wide)", color=COLOURS["compute"])
+    axes.text(1.3e12, 53.5, "RL (narrow)", color=COLOURS["accent"])
+    axes.text(1.6e15, 86, "serving", color=COLOURS["kv"], ha="right")
+    axes.set_title(
+        f"{_counted(BALANCE['pretrain_tokens'], 3)} tokens of pre-training,\n{_counted(BALANCE['rl_tokens'], 3)} of RL",
+        loc="left",
+    )
+    return done(
+        fig,
+        "fig-shares",
+        "Shares of a model's lifetime compute against the tokens it serves, at the numbers of one of the"
+        " lecture's flashcards: an efficiency of a third, and 3 FLOPs for a token of RL.",
+        "Shares of lifetime compute, 0 to 100 %, against tokens served from 1 trillion to 10 quadrillion (log scale),"
+        f" with {_counted(BALANCE['pretrain_tokens'], 3)} tokens of pre-training and"
+        f" {_counted(BALANCE['rl_tokens'], 3)} of RL, which cost the same. At {_counted(even, 3)} tokens served, each"
+        f" has a third; at twice as many, serving has {half:.0f} % and the others {at('RL', 2 * even):.0f} % each. With"
+        " little traffic those two share the cost evenly; at 10 quadrillion serving takes"
+        f" {at('inference', 1e16):.0f} %.",
+    )
+
+
+# --- the best size ----------------------------------------------------------------------------------------------------
+
+SERVED = tuple(10 ** (11 + n / 8) for n in range(41))  # tokens
+
+
+def best_sizes() -> Drawing:
+    """Best size and tokens per parameter against tokens served, by two fits and with and without poor use of the
+    chips.
+    """
+    fig, (above, below) = drawing.axes(5.0, 5.4, rows=2, sharex=True)
+    says = [
+        _fitted(above, below, fit, name, colour)
+        for fit, name, colour in ((FIT, "Hoffmann", "compute"), (REFIT, "Besiroglu", "kv"))
+    ]
+    for axes in (above, below):
+        axes.set(xscale="log", yscale="log", xlim=(1e11, 1e16))
+        axes.axvline(ROUNDED, color=COLOURS["muted"], ls=":", lw=1.5, zorder=0)
+        thousands(axes, "y")
+    above.set(ylim=(13, 130), yticks=[20, 50, 100], ylabel="best size (billions)")
+    below.set(ylim=(5, 1e5), ylabel="tokens per parameter", xlabel="tokens served over a life (log scale)")
+    past = PRESCRIBED * FACTOR
+    below.axhline(past, color=COLOURS["third"], lw=1.5, zorder=0)
+    below.text(1.3e11, past, f"the lecture's {FACTOR:.0f} × {PRESCRIBED}", va="bottom")
+    below.axhline(PRESCRIBED, color=COLOURS["muted"], lw=1.2, zorder=0)
+    below.text(9e15, PRESCRIBED, f"Chinchilla's {PRESCRIBED}", va="top", ha="right", color=COLOURS["muted"])
+    above.text(ROUNDED * 1.1, 105, f"the lecture's\n{_counted(ROUNDED, 3)}", va="center")
+    above.set_title(
+        f"quality of a best-trained {BOARD['n_active'] / BILLION:.0f} billion;\nbands: η from 1 (bold) to {POOR:g}",
+        loc="left",
+    )
+    return done(
+        fig,
+        "fig-best-sizes",
+        "Tokens per parameter at the least lifetime cost, against tokens served, by two fits. Quality is that of"
+        " a best-trained 100 billion.",
+        "Two panels against tokens served from 100 billion to 10 quadrillion (log scale): the size with the least"
+        " lifetime cost, and its tokens of training per parameter, at the loss of a best-trained"
+        f" {BOARD['n_active'] / BILLION:.0f} billion. The size falls and the tokens rise with traffic. With"
+        f" {_counted(ROUNDED, 3)} tokens served: {'; '.join(says)}. Lines mark Chinchilla's {PRESCRIBED} and the"
+        f" lecture's {past:,.0f}.",
+    )
+
+
+def _fitted(above, below, fit: str, name: str, colour: str) -> str:
+    """Draw one fit's best sizes and tokens per parameter, as a band between two efficiencies; what it says at the
+    lecture's traffic.
+    """
+    plain, poor = ([numbers.best(fit, served, efficiency) for served in SERVED] for efficiency in (1.0, POOR))
+    for axes, of in ((above, lambda row: row.n_active / BILLION), (below, lambda row: row.tokens_per_param)):
+        edges = [[of(row) for row in rows] for rows in (plain, poor)]
+        axes.fill_between(SERVED, *edges, color=COLOURS[colour], alpha=0.25, lw=0)
+        axes.plot(SERVED, edges[0], color=COLOURS[colour], lw=2.5)
+    place, ha = ((1.5e13, 82), "left") if colour == "compute" else ((6e12, 30), "right")
+    above.text(*place, name, color=COLOURS[colour], ha=ha)
+    here = [numbers.best(fit, ROUNDED, efficiency) for efficiency in (1.0, POOR)]
+    size, each = (
+        " to ".join(significant(of(row), 2) for row in here)
+        for of in (lambda r: r.n_active / BILLION, lambda r: r.tokens_per_param)
+    )
+    return f"by {name}'s fit {size} billion with {each} tokens per parameter"
+
+
+# --- public models ----------------------------------------------------------------------------------------------------
+
+
+def overtrained() -> Drawing:
+    """Public models by tokens of training per active and per stored parameter, against Chinchilla's 20 and the
+    lecture's 2,000.
+    """
+    rows = numbers.placed()
+    fig, axes = drawing.axes(5.0, 1.1 + 0.215 * len(rows))
+    past = PRESCRIBED * FACTOR
+    for x, text, colour in (
+        (PRESCRIBED, f"Chinchilla's {PRESCRIBED}", "muted"),
+        (past, f"the lecture's {past:,.0f}", "third"),
+    ):
+        axes.plot(
+            [x, x], [4.7 if x == past else -0.7, len(rows)], color=COLOURS[colour], lw=1.5, zorder=0
+        )  # above the key
+        beside(axes, text, (x, 1), (0, 3), xycoords=("data", "axes fraction"), ha="center", va="bottom", fontsize=SMALL)
+    for row, p in enumerate(rows):
+        face = {"mfc": None if p.confirmed else "white"}
+        axes.plot([p.per_total, p.per_active], [row, row], color=COLOURS["compute"], lw=1.2)
+        if p.n_total > 1.05 * p.n_active:
+            axes.plot(p.per_total, row, "s", color=COLOURS["kv"], ms=5.5, **face)
+        axes.plot(p.per_active, row, "o", color=COLOURS["compute"], ms=6.5, **face)
+    axes.set(
+        xscale="log", xlim=(1, 1e5), ylim=(-0.7, len(rows) - 0.3), xlabel="tokens of training per parameter (log scale)"
+    )
+    axes.set_yticks(range(len(rows)), [plain(p.name) for p in rows], fontsize=SMALL)
+    key = [
+        ("per active parameter", "compute"),
+        ("per stored parameter,", "kv"),
+        ("of mixtures of experts", "kv"),
+        ("hollow: tokens not exact", "muted"),
+        ("at their source", "muted"),
+    ]
+    for line, (text, colour) in enumerate(key):
+        axes.text(30, 4 - line, text, color=COLOURS[colour], fontsize=SMALL, va="center")
+    beyond, mixed = [p.n_active for p in rows if p.per_active > past], next(p for p in rows if p.name == "DeepSeek-V3")
+    past_it, most = len(beyond), _counted(max(beyond))
+    return done(
+        fig,
+        "fig-overtrained",
+        "Tokens of training per parameter, active and total. Hollow: the number of tokens is not exact at its source.",
+        f"{len(rows)} public models, a row each, by tokens of training per parameter from 1 to 100,000 (log scale):"
+        f" from {rows[0].name} with {significant(rows[0].per_active, 2)} to {rows[-1].name} with"
+        f" {significant(rows[-1].per_active, 2)}; {past_it} lie past the lecture's {past:,.0f}, all with at most {most}"
+        f" active parameters. Mixtures of experts have a second mark, per stored parameter: {mixed.name} has"
+        f" {mixed.per_active:.0f} per active and {mixed.per_total:.0f} per stored one, next to Chinchilla's"
+        f" {PRESCRIBED}. Hollow: tokens not exact at their source.",
+    )
+
+
+# --- how far guesses reach --------------------------------------------------------------------------------------------
+
+INPUTS = {  # in the order of the bars: name, and a value of the notation in the words of the lecture
+    "world_rate": ("traffic", lambda v: f"{v / 1e6:,.0f} M/s"),
+    "lifetime": ("lifetime", lambda v: f"{v / numbers.DAY:.0f} d"),
+    "decode_efficiency": ("efficiency", lambda v: f"{v:g}"),
+    "n_active": ("size", lambda v: f"{v / BILLION:.0f} B"),
+    "family": ("family", lambda v: f"{v:g}"),
+}
+
+
+def factor() -> Drawing:
+    """How far the over-training factor reaches when every guess behind it may be off: thousands of draws, and each
+    guess alone.
+    """
+    fig, (above, below) = drawing.axes(5.0, 5.0, rows=2, sharex=True, height_ratios=(1.15, 1))
+    far = simulation.spread()
+    low, mid, high = map(far.quantile, (0.05, 0.5, 0.95))
+    edges = np.geomspace(8, 5_000, 53)
+    above.hist(far.factors, edges, color=COLOURS["compute"], alpha=0.4, lw=0)
+    told = [
+        eq.overtraining(BOARD, pretrain_tokens=tokens) for tokens in (numbers.RUMOUR, ROUNDED, eq.tokens_served(BOARD))
+    ]
+    for axes, high_as in ((above, 0.8), (below, 1)):
+        axes.axvspan(told[0], told[-1], ymax=high_as, color=COLOURS["third"], alpha=0.35, lw=0)
+        axes.set(xscale="log", xlim=(8, 5_000))
+    above.axvline(told[1], ymax=0.8, color=COLOURS["third"], lw=1.5)
+    top = above.get_ylim()[1] * 1.45
+    above.set(ylim=(0, top), yticks=[])
+    above.spines["left"].set_visible(False)
+    above.plot([low, high], [top * 0.04] * 2, color=COLOURS["bound"], lw=3, solid_capstyle="butt")
+    above.plot(mid, top * 0.04, "o", color=COLOURS["bound"], ms=9)
+    above.set_title(f"{len(far.factors):,} draws, each guess evenly on a log scale", loc="left")
+    above.text(
+        told[1] * 0.97, top * 0.98, f"the lecture:\n{', '.join(f'{x:.0f}' for x in told)}", va="top", ha="center"
+    )
+    above.text(
+        400,
+        top * 0.98,
+        f"middle {significant(mid, 2)};\nnine in ten between\n{significant(low, 2)} and {significant(high, 2)}",
+        va="top",
+    )
+    for row, (name, (_text, said)) in enumerate(INPUTS.items()):
+        _bar(below, row, far.reach[name], [said(end) for end in simulation.RANGES[name]], told[0])
+    below.set(ylim=(len(INPUTS) - 0.5, -0.5), xlabel="over-training factor (log scale)")
+    below.set_yticks(range(len(INPUTS)), [text for text, _ in INPUTS.values()])
+    below.grid(visible=False)
+    thousands(below, "x")
+    below.set_title("one guess moved, the others in the middle", loc="left")
+    return done(
+        fig,
+        "fig-factor",
+        "The factor of over-training when its inputs are ranges. The ranges are ours, save the family's.",
+        _factor_says(far, told),
+    )
+
+
+def _factor_says(far: simulation.Spread, told: list[float]) -> str:
+    """What the spread shows, in words."""
+    low, mid, high = (significant(far.quantile(share), 2) for share in (0.05, 0.5, 0.95))
+    ends = lambda name: f"from {significant(min(far.reach[name]), 2)} to {significant(max(far.reach[name]), 2)}"
+    return (
+        f"Over-training factor on a log scale from 8 to 5,000, in two panels. Above, how often {len(far.factors):,}"
+        " draws of every guess evenly on a log scale, from half to twice the lecture's and of the family from 5 to 10,"
+        f" give it: half of them below {mid}, nine in ten between {low} and {high}; a band marks the lecture's"
+        f" {listed([f'{x:.0f}' for x in told])}, and {percent(far.below(told[-1]))} of the draws lie below its upper"
+        " end. Below, a bar for each guess moved alone:"
+        f" {listed([f'{text} {ends(name)}' for name, (text, _) in INPUTS.items()])}."
+    )
+
+
+def _bar(axes, row: int, ends: tuple[float, float], said: list[str], band: float) -> None:
+    """A guess's reach as a bar, its low and high end written beside it, left of the band that starts at `band` and
+    right of the bar.
+    """
+    axes.plot(ends, [row, row], color=COLOURS["compute"], lw=9, alpha=0.6, solid_capstyle="butt")
+    for end, text in zip(ends, said):
+        right = end == max(ends)
+        beside(
+            axes,
+            text,
+            (end if right else band, row),
+            (5 if right else -5, 0),
+            "bound",
+            ha="left" if right else "right",
+            va="center",
+            fontsize=SMALL,
+        )
+
+
+# --- with the KV cache ------------------------------------------------------------------------------------------------
+
+WITH_KV = {"llama-3.1-8b": "kv", "llama-3.1-70b": "third", "llama-3.1-405b": "compute"}
+
+
+def _on_example(id: str) -> dict[str, float]:
+    """Symbols of a model on the example's chip, weights and cache in FP8."""
+    return catalogue.chip(numbers.EXAMPLE["chip"]).symbols("fp8") | catalogue.model(id).symbols("fp8", kv="fp8")
+
+
+def _over_multiplying(id: str, context: Any) -> Any:
+    """Cost of a generated token over that of multiplying alone, on the example's chip with a cache in FP8."""
+    known = _on_example(id)
+    return eq.decode_flop(known, context=context) / eq.decode_flop(known, context=0)
+
+
+def _reading_over_attention(id: str) -> float:
+    """Reading the KV of a token over multiplying with it, in FLOPs on the example's chip; the same at every context."""
+    far = 100 * balanced_context(_on_example(id))  # where reading costs more than the parameters
+    return eq.decode_flop(_on_example(id), context=far) / catalogue.model(id).attention_flop(far)
+
+
+def with_kv() -> Drawing:
+    """Cost of a generated token over that of multiplying alone against context: KV makes small models' tokens dear
+    first.
+    """
+    fig, axes = drawing.axes(5.0, 4.0)
+    context, here = np.geomspace(100, 131_072, 300), numbers.EXAMPLE["context"]
+    axes.set(xscale="log", yscale="log", xlim=(100, 131_072), ylim=(0.6, 500), xlabel="context (tokens, log scale)")
+    ends, says = [], []
+    for id, colour in WITH_KV.items():
+        name, cost = plain(catalogue.model(id).name), _over_multiplying(id, context)
+        axes.plot(context, cost, color=COLOURS[colour], lw=2.5)
+        at = _over_multiplying(id, here)
+        axes.plot(here, at, "o", color=COLOURS[colour], ms=7, zorder=4)
+        ends.append((cost[-1], name.replace("Llama 3.1 ", "Llama\n3.1 "), colour))
+        says.append(f"{significant(at, 2)} for {name}")
+    axes.axvline(here, color=COLOURS["muted"], ls=":", lw=1.5, zorder=0)
+    axes.text(here * 0.9, 300, f"MatX's {here:,}", ha="right", va="center")
+    axes.text(110, 0.93, "only multiplying counts", va="top")
+    for id, shift, align in (("llama-3.1-8b", (-8, 4), "right"), ("llama-3.1-405b", (8, -6), "left")):
+        at = _over_multiplying(id, here)
+        beside(axes, f"{significant(at, 2)}×", (here, at), shift, WITH_KV[id], ha=align, va="center")
+    name_ends(axes, ends, apart=0.12)
+    axes.set(ylabel="cost over multiplying alone (log scale)")
+    thousands(axes, "x")
+    axes.yaxis.set_major_formatter("{x:g}")
+    chip = catalogue.chip(numbers.EXAMPLE["chip"])
+    axes.set_title(
+        f"a generated token on {' '.join(plain(chip.name).split()[1:3])},\nweights and KV in FP8, large batch",
+        loc="left",
+    )
+    bends = {id: balanced_context(_on_example(id)) for id in WITH_KV}
+    first, last = min(bends, key=bends.__getitem__), max(bends, key=bends.__getitem__)
+    called = lambda id: plain(catalogue.model(id).name)
+    least = min(_reading_over_attention(id) for id in WITH_KV)
+    return done(
+        fig,
+        "fig-with-kv",
+        "What a generated token costs over what its multiplications cost, against context. H100 in FP8, one byte"
+        " per cached value.",
+        "Cost of a generated token over that of multiplying alone, from 0.6 to 500, against context from 100 to"
+        f" 131,072 tokens, both on log scales, on {plain(chip.name)} in FP8. Every curve is level at 1 and then rises"
+        f" with context: {called(first)} from {significant(bends[first], 2)} tokens on, {called(last)} from"
+        f" {significant(bends[last], 2)}. At MatX's {here:,} tokens it is {listed(says)}. Attention's own FLOPs are"
+        f" left out: in these models reading the cache costs at least {least:.0f} times as many.",
+    )

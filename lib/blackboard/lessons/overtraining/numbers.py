@@ -1,0 +1,292 @@
+"""Every number that the lesson's prose prints, computed. The page glues them in; the tests hold them to the oracles."""
+
+from __future__ import annotations
+
+import html
+from functools import cache
+from typing import Any, NamedTuple
+
+from blackboard.catalogue import LETTERS, chip, measurement, model, models, scaling_law
+from blackboard.lessons.overtraining import equations as eq
+from blackboard.lessons.overtraining import simulation
+from blackboard.lessons.overtraining.equations import PRESCRIBED
+from blackboard.notation import latex, symbol
+from blackboard.page.summary import Page, table
+from blackboard.units import factor, pretty, significant
+
+DAY, YEAR = factor("day"), 365 * factor("day")
+# the lecture's numbers: 1:29:49 to 1:31:34
+BOARD = {
+    "n_active": 100e9,
+    "world_rate": 50e6,
+    "lifetime": 60 * DAY,
+    "family": 1,
+    "decode_efficiency": 0.3,
+    "prescribed": PRESCRIBED,
+}
+GENEROUS, ROUNDED, RUMOUR = (
+    500e6,
+    200e12,
+    150e12,
+)  # tokens/s before dividing; tokens served as rounded; rumoured tokens of training, 1:31:01
+FACTOR = ROUNDED / (PRESCRIBED * BOARD["n_active"])  # the lecture's over-training, 1:31:43
+LARGE = 100e9  # stored parameters, from which on we call a model large
+CARD = {"decode_efficiency": 1 / 3, "rl_flop": 3}  # one of the lecture's flashcards
+FITS = {"hoffmann": "Hoffmann, as printed", "besiroglu": "Besiroglu"}
+SARDANA = 13e9, 2e12  # parameters and tokens served of the paper's example, its figure 1
+LATER = ("deepseek-r1", "glm-4.6")  # begun from DeepSeek-V3 and GLM-4.5, whose tokens the catalogue repeats
+SMALL = (
+    "llammlein-120m",
+    "llammlein-1b",
+    "llammlein-7b",
+    "tinyllama-1.1b",
+)  # made to be trained long: the corpus lesson is about them
+EXAMPLE: dict[str, Any] = {"context": 8_192, "chip": "h100-sxm"}  # MatX's, with a cache of one byte a value
+
+
+# --- fits and models --------------------------------------------------------------------------------------------------
+
+
+def law(name: str = FITS["hoffmann"]) -> dict[str, float]:
+    """The constants of a published fit, by notation name."""
+    return scaling_law(name)
+
+
+class Placed(NamedTuple):
+    """A public model and the tokens that it was trained on."""
+
+    name: str
+    n_total: float
+    n_active: float
+    tokens: float
+    confirmed: bool
+
+    @property
+    def per_active(self) -> float:
+        """Tokens of training for each active parameter."""
+        return self.tokens / self.n_active
+
+    @property
+    def per_total(self) -> float:
+        """Tokens of training for each stored parameter."""
+        return self.tokens / self.n_total
+
+
+@cache
+def placed() -> tuple[Placed, ...]:
+    """Models with published tokens of training: the catalogue's, and Chinchilla itself; by tokens per active parameter.
+
+    A model that was trained on from another one's weights is left out.
+    """
+    own = [
+        Placed(m.name, m.n_total, m.n_active, m.training_tokens, "training_tokens" not in (m.unconfirmed or {}))
+        for m in models()
+        if m.training_tokens and m.id not in LATER + SMALL
+    ]
+    [row] = measurement("training_tokens").records(model="Chinchilla 70B")
+    more = [Placed(row["model"], row["n_total"], row["n_active"], row["pretraining_tokens"], row["confirmed"])]
+    return tuple(sorted(own + more, key=lambda p: p.per_active))
+
+
+def fits_table() -> Page:
+    """The fitted constants in the course's symbols."""
+    names = measurement("scaling_law_constants").column("law")
+    rows = [
+        [html.escape(name), *(significant(law(name)[key], 4) for key in LETTERS), f"{per_size(name):.0f}"]
+        for name in names
+    ]
+    heads = ("Fit", *(f"\\({latex(symbol(key))}\\)" for key in LETTERS), "tokens per parameter at 100 billion")
+    return table("Published fits of the loss to parameters and tokens", heads, rows)
+
+
+def per_size(name: str, n_active: float = BOARD["n_active"]) -> float:
+    """Tokens per parameter that a fit prescribes for the best training of this size."""
+    return eq.best_tokens(law(name), n_active=n_active) / n_active
+
+
+# --- the lecture ------------------------------------------------------------------------------------------------------
+
+
+def costs() -> dict[str, str]:
+    """Coefficients where costs are equal, and what they are with the inefficiency on the wrong side."""
+    known = BOARD | CARD
+    alpha = lambda flop, eta=BOARD["decode_efficiency"]: eq.rl_coefficient(rl_flop=flop, decode_efficiency=eta)
+    beta = eq.inference_coefficient(decode_efficiency=BOARD["decode_efficiency"])
+    wrong = lambda flop: flop / 6 * BOARD["decode_efficiency"]
+    split = eq.equal_penalty({"rise_power": 2, "fall_power": 1})
+    return {
+        "alpha_2": significant(alpha(2)),
+        "alpha_6": significant(alpha(6)),
+        "beta": significant(beta),
+        "alpha_card": f"{eq.rl_coefficient(known):g}",
+        "beta_card": f"{eq.inference_coefficient(known):g}",
+        "wrong_2": significant(wrong(2), 1),
+        "wrong_6": significant(wrong(6), 1),
+        "wrong_tokens": f"{1 / wrong(2):.0f}",
+        "squared_share": f"{eq.rising_share(rise_power=2, fall_power=1):.0%}",
+        "squared_penalty": f"{split - 1:.1%}",
+    }
+
+
+def tokens() -> dict[str, str]:
+    """Tokens served, and how far past Chinchilla a model is that was trained on as many."""
+    trillion = lambda value: f"{significant(value / 1e12, 3)} trillion"
+    served, over = eq.tokens_served(BOARD), lambda d: eq.overtraining(BOARD, pretrain_tokens=d)
+    far = simulation.spread()
+    return {
+        "served_all": f"{eq.tokens_served(BOARD, world_rate=GENEROUS) / 1e15:.2f} quadrillion",
+        "served": trillion(served),
+        "chinchilla": trillion(eq.chinchilla_tokens(BOARD)),
+        "over": f"{over(served):.0f}",
+        "over_rounded": f"{over(ROUNDED):.0f}",
+        "over_rumour": f"{over(RUMOUR):.0f}",
+        "over_low": significant(far.quantile(0.05), 2),
+        "over_mid": significant(far.quantile(0.5), 2),
+        "over_high": significant(far.quantile(0.95), 2),
+    }
+
+
+# --- the best size at a loss ------------------------------------------------------------------------------------------
+
+
+def as_good(fit: str, n_active: float = BOARD["n_active"]) -> float:
+    """The loss of a model of this size that is trained best, by a published fit."""
+    known = law(fit)
+    return eq.law_loss(known, n_active=n_active, pretrain_tokens=eq.best_tokens(known, n_active=n_active))
+
+
+@cache
+def best(fit: str, served: float = ROUNDED, efficiency: float = 1.0) -> simulation.Trained:
+    """The model with the least lifetime cost that is as good as the lecture's size trained best, by a published fit."""
+    return simulation.best(as_good(fit), served, law(fit), efficiency)
+
+
+def equal_over(fit: str, efficiency: float = 1.0, served: float = ROUNDED) -> float:
+    """Lifetime cost where serving costs what training costs, over the least; the smaller of two such sizes, by
+    bisection.
+    """
+    loss, known = as_good(fit), law(fit)
+    at = lambda size: simulation.trained(size, loss, served, known, efficiency)
+    low, high = (
+        (known["loss_size"] / (loss - known["loss_floor"])) ** (1 / known["size_power"]) * 1.001,
+        BOARD["n_active"],
+    )
+    for _ in range(100):
+        middle = (low * high) ** 0.5
+        low, high = (middle, high) if at(middle).training > at(middle).inference else (low, middle)
+    return at(low).total / best(fit, served, efficiency).total
+
+
+def optimum() -> dict[str, str]:
+    """What the fits say of the lecture's traffic, with and without poor use of the chips."""
+    out: dict[str, Any] = {}
+    for key, fit in FITS.items():
+        plain, poor = best(fit), best(fit, efficiency=BOARD["decode_efficiency"])
+        for end, found in (("", plain), ("_poor", poor)):
+            out |= {
+                f"share_{key}{end}": f"{found.training_share:.0%}",
+                f"times_{key}{end}": significant(found.tokens_per_param / PRESCRIBED, 2),
+            }
+            out[f"rule_{key}{end}"] = f"{equal_over(fit, BOARD['decode_efficiency'] if end else 1.0) - 1:.1%}"
+        out[f"own_times_{key}"] = significant(plain.tokens_per_param / per_size(fit, plain.n_active), 2)
+        out[f"same_{key}"] = f"{eq.best_tokens(law(fit), n_active=BOARD['n_active']) / 1e12:.1f} trillion"
+        out |= {
+            f"size_{key}": f"{plain.n_active / 1e9:.0f} billion",
+            f"data_{key}": f"{plain.tokens / 1e12:.0f} trillion",
+        }
+        out[f"own_{key}"] = f"{per_size(fit):.0f}"
+    paper = {
+        row["n_total"]: row["pretraining_tokens"] / row["n_total"] for row in measurement("chinchilla_table3").records()
+    }
+    out["each_hoffmann"] = significant(best(FITS["hoffmann"]).tokens_per_param, 2)
+    size, served = SARDANA
+    own = law("Sardana"), as_good("Sardana", size)
+    return out | {
+        "table_least": f"{min(paper.values()):.0f}",
+        "table_most": f"{max(paper.values()):.0f}",
+        "sardana_size": f"{simulation.best(own[1], served, own[0]).n_active / 1e9:.1f} billion",
+        "sardana_saved": f"{simulation.saving(own[1], served, own[0]):.0%}",
+    }
+
+
+# --- against reality --------------------------------------------------------------------------------------------------
+
+
+def deepseek() -> dict[str, str]:
+    """What DeepSeek-V3 cost to train, and how soon serving had cost as much."""
+    [cost] = measurement("deepseek_v3_training_cost").records(stage="pre-training")
+    [day] = measurement("deepseek_day6_production").records()
+    net, h800 = model("deepseek-v3"), chip("h800")
+    work = eq.pretrain_compute({"n_active": net.n_active, "pretrain_tokens": net.training_tokens})
+    reached = work / (cost["training_GPU_hours"] * factor("h") * h800.flops("bf16"))
+    days = cost["cost_USD"] / day["cost_USD_per_day"]
+    whole = eq.pretrain_compute(BOARD, pretrain_tokens=ROUNDED)
+    hours = eq.training_time(
+        BOARD, pretrain_tokens=ROUNDED, chip_flops=chip("h100-sxm").flops("bf16"), train_mfu=reached
+    ) / factor("h")
+    rent = cost["cost_USD"] / cost["training_GPU_hours"]
+    ratio = net.training_tokens / (days * day["output_token_per_day"])
+    reading = 2 * days * (day["input_token_per_day"] - day["cached_input_token_per_day"])
+    generating = 2 * days * day["output_token_per_day"] / BOARD["decode_efficiency"]
+    return {
+        "ds_eta": significant(1 / (3 * ratio), 2),
+        "ds_reading": f"{reading / generating:.0%}",
+        "per_served": f"${significant(hours * rent / eq.tokens_served(BOARD) * 1e6, 2)}",
+        "ds_reported": f"{measurement('training_mfu_reports').records(model='DeepSeek-V3')[0]['mfu']:.0%}",
+        "ds_tokens": f"{net.training_tokens / 1e12:.1f} trillion",
+        "ds_work": f"{work / 1e24:.2f}·10²⁴",
+        "ds_hours": f"{cost['training_GPU_hours'] / 1e6:.2f} million",
+        "ds_mfu": f"{reached:.0%}",
+        "ds_cost": f"${cost['cost_USD'] / 1e6:.2f} million",
+        "ds_day": f"${day['cost_USD_per_day']:,.0f}",
+        "ds_days": f"{days:.0f}",
+        "ds_served": f"{days * day['output_token_per_day'] / 1e12:.0f} trillion",
+        "ds_read": f"{days * day['input_token_per_day'] / 1e12:.0f} trillion",
+        "ds_ratio": significant(ratio, 2),
+        "ds_rent": f"${rent:g}",
+        "ds_year": significant(YEAR / DAY / days, 2),
+        "whole": f"{whole / 1e26:.1f}·10²⁶",
+        "whole_hours": f"{significant(hours / 1e6, 2)} million",
+        "whole_cost": f"${significant(hours * rent / 1e6, 2)} million",
+    }
+
+
+def models_placed() -> dict[str, str]:
+    """How far public models are trained past the rule."""
+    known = {p.name: p for p in placed()}
+    times = lambda name, per="per_active": significant(getattr(known[name], per) / PRESCRIBED, 2)
+    least, most = placed()[0], placed()[-1]
+    [large] = [p for p in placed() if p.n_total > LARGE and p.per_active > FACTOR * PRESCRIBED]
+    return {
+        "large": pretty(LARGE, "parameter"),
+        "large_name": large.name,
+        "large_times": times(large.name),
+        "large_tokens": pretty(large.tokens, "token", 2),
+        "large_active": pretty(large.n_active, "parameter", 2),
+        "times_v3": times("DeepSeek-V3"),
+        "times_v3_total": times("DeepSeek-V3", "per_total"),
+        "times_k2": times("Kimi K2"),
+        "times_405": times("Llama 3.1 405B"),
+        "times_8": times("Llama 3.1 8B"),
+        "times_qwen": times("Qwen3-235B-A22B"),
+        "most_name": most.name,
+        "most_times": significant(most.per_active / PRESCRIBED, 2),
+        "least_name": least.name,
+        "least_times": significant(least.per_active / PRESCRIBED, 1),
+        "models": str(len(placed())),
+    }
+
+
+def with_kv() -> dict[str, str]:
+    """MatX's example: generating against multiplying, for three models on one chip."""
+    out, h100 = {}, chip(EXAMPLE["chip"])
+    for key, id in {"8": "llama-3.1-8b", "405": "llama-3.1-405b", "v3": "deepseek-v3"}.items():
+        net = model(id)
+        known = net.symbols(kv="fp8") | h100.symbols("fp8") | EXAMPLE
+        out[f"kv_{key}"] = significant(eq.decode_flop(known) / eq.decode_flop(known, context=0), 2)
+    return out | {"kv_intensity": f"{h100.flops('fp8') / h100.bandwidth:.0f}", "kv_context": f"{EXAMPLE['context']:,}"}
+
+
+def all() -> dict[str, str]:
+    """All of them, by the name that the prose uses."""
+    return costs() | tokens() | optimum() | deepseek() | models_placed() | with_kv()

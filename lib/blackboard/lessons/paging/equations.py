@@ -1,0 +1,251 @@
+"""Formulas of the paging lesson: what a cache in blocks wastes, holds and is worth, and what a shared prefix saves.
+
+A block holds the KV of `page_tokens` tokens of one sequence, for all layers that share a block table.
+"""
+
+from __future__ import annotations
+
+from sympy import Le, Max, Min, ceiling, floor
+
+from blackboard.formula import DERIVED, Formula, Source
+from blackboard.lessons.batching.equations import (
+    batch,
+    chips,
+    compute_time,
+    context,
+    cost_per_token,
+    kv,
+    kv_time,
+    new_token,
+    rent,
+    weight_time,
+)
+from blackboard.lessons.pricing.equations import entry_bytes, input_price, read_ratio, write_ratio
+from blackboard.lessons.sparsity.equations import batch_fits
+from blackboard.notation import declare, result
+
+# --- symbols ----------------------------------------------------------------------------------------------------------
+
+page_tokens = declare("page_tokens", r"m_\mathrm{page}", "token/sequence", "tokens of one block of the KV cache")
+reserved_context = declare(
+    "reserved_context", r"L_\mathrm{max}", "token/sequence", "tokens for which room is set aside for each sequence"
+)
+kv_use = declare("kv_use", r"u_\mathrm{KV}", "1", "share of the cache's memory that holds tokens", most=1)
+paging_overhead = declare(
+    "paging_overhead",
+    r"o_\mathrm{page}",
+    "1",
+    "time that following a block table adds to reading the cache, as a share",
+    zero=True,
+)
+common_context = declare(
+    "common_context",
+    r"L_\mathrm{same}",
+    "token/sequence",
+    "tokens at the head of two requests that are the same",
+    zero=True,
+)
+turns = declare("turns", r"n_\mathrm{turn}", "1", "requests of one conversation")
+start_context = declare("start_context", "L_0", "token/sequence", "context of a conversation's first request")
+turn_growth = declare(
+    "turn_growth", r"g_\mathrm{turn}", "token/sequence", "tokens that each turn adds to the context", zero=True
+)
+hit_rate = declare(
+    "hit_rate", r"h_\mathrm{hit}", "1", "share of input tokens found in the prefix cache", zero=True, most=1
+)
+cache_bytes = declare("cache_bytes", r"M_\mathrm{cache}", "byte", "memory that keeps the KV of prefixes")
+use_rate = declare(
+    "use_rate",
+    r"R_\mathrm{use}",
+    "token/s",
+    "different tokens of the prefix cache that requests use per second, found or written",
+)
+working_set = declare("working_set", r"D_\mathrm{set}", "token", "tokens of all conversations that are going on")
+servers = declare(
+    "servers", r"n_\mathrm{server}", "1", "servers to which requests are sent, each with a prefix cache of its own"
+)
+full_layers = declare("full_layers", r"n_\mathrm{full}", "1", "layers with full attention")
+window_layers = declare("window_layers", r"n_\mathrm{win}", "1", "layers with a sliding window", zero=True)
+window = declare("window", r"L_\mathrm{win}", "token/sequence", "tokens that a sliding window keeps")
+full_groups = declare("full_groups", r"g_\mathrm{full}", "1", "groups of full-attention layers that share block tables")
+window_groups = declare(
+    "window_groups", r"g_\mathrm{win}", "1", "groups of sliding-window layers that share block tables", zero=True
+)
+result("page_blocks", r"n_\mathrm{page}", "1", "blocks that hold one sequence's cache, in one group of layers")
+result(
+    "page_waste",
+    r"L_\mathrm{waste}",
+    "token/sequence",
+    "room for tokens that a sequence's last block leaves empty, on average",
+)
+result("batch_held", r"B_\mathrm{held}", "sequence", "sequences that memory holds at once")
+result("hit_tokens", r"L_\mathrm{hit}", "token/sequence", "tokens of a request whose KV is found in whole blocks")
+result("price_blended", r"\bar{p}_\mathrm{in}", "USD/token", "price of an input token, hits and writes taken together")
+result("hit_rate_even", "h_{=}", "1", "hit rate from which on writing prompts to a cache pays")
+result("keep_time", r"T_\mathrm{keep}", "s", "time for which a prefix cache keeps what nobody asks for")
+result(
+    "hybrid_saving", r"z_\mathrm{win}", "1", "cache of full attention in all layers over that of full and window layers"
+)
+
+
+VLLM, VLLM_PREFIX, VLLM_HYBRID = Source("kwon2023"), Source("vllm_prefix_caching"), Source("vllm_hybrid")
+any_rest = "the length of a sequence is as likely to leave any rest of a block, and longer than one"
+
+# --- room -------------------------------------------------------------------------------------------------------------
+
+use_reserved = Formula(
+    "paging.use_reserved",
+    "kv_use",
+    context / reserved_context,
+    "1",
+    "room set aside for the longest sequence holds a mean one",
+    ("no two reservations overlap",),
+    VLLM,
+    where=(Le(context, reserved_context),),
+)
+page_blocks = Formula(
+    "paging.page_blocks",
+    "page_blocks",
+    ceiling(context / page_tokens),
+    "1",
+    "a sequence takes whole blocks, the last of them partly empty",
+    (),
+    VLLM,
+)
+page_waste = Formula(
+    "paging.page_waste",
+    "page_waste",
+    (page_tokens - new_token) / 2,
+    "token/sequence",
+    "half a block less half a token, whatever the length",
+    (any_rest,),
+    DERIVED,
+    where=(Le(new_token, page_tokens),),
+)
+use_paged = Formula(
+    "paging.use_paged",
+    "kv_use",
+    context / (context + page_waste.typed),
+    "1",
+    "the longer the sequences, the less their last blocks matter",
+    (any_rest,),
+    DERIVED,
+    where=page_waste.where,
+)
+batch_held = Formula(
+    "paging.batch_held",
+    "batch_held",
+    kv_use * batch_fits.typed,
+    "sequence",
+    "memory that weights do not take, less what is wasted",
+    batch_fits.assumes,
+    DERIVED,
+    where=batch_fits.where,
+)
+paged_cost = Formula(
+    "paging.paged_cost",
+    "cost",
+    rent
+    * chips
+    * Max(compute_time.typed, weight_time.typed + (1 + paging_overhead) * kv_time.typed)
+    / (batch * new_token),
+    "USD/token",
+    "following the block table makes reading the cache a little slower",
+    cost_per_token.assumes,
+    DERIVED,
+)
+
+# --- a prefix that is there already -----------------------------------------------------------------------------------
+
+hit_tokens = Formula(
+    "paging.hit_tokens",
+    "hit_tokens",
+    page_tokens * floor(common_context / page_tokens),
+    "token/sequence",
+    "only whole blocks are found again",
+    ("the blocks are still there", "the second request goes on beyond what is common"),
+    VLLM_PREFIX,
+)
+hit_rate_turns = Formula(
+    "paging.hit_rate_turns",
+    "hit_rate",
+    1 - (start_context + turn_growth * (turns - 1)) / (turns * start_context + turn_growth * turns * (turns - 1) / 2),
+    "1",
+    "each turn reads the whole context again, and only what the last turn added is new",
+    (
+        "nothing is thrown out between turns",
+        "every turn adds as much",
+        "all that a turn adds is new, the answer before it too",
+        "blocks are short",
+    ),
+    DERIVED,
+    where=(Le(1, turns),),
+)
+price_blended = Formula(
+    "paging.price_blended",
+    "price_blended",
+    input_price * (hit_rate * read_ratio + (1 - hit_rate) * write_ratio),
+    "USD/token",
+    "hits at the price of a hit, the rest at the price of a write",
+    ("all that misses is written",),
+    DERIVED,
+)
+hit_rate_even = Formula(
+    "paging.hit_rate_even",
+    "hit_rate_even",
+    (write_ratio - 1) / (write_ratio - read_ratio),
+    "1",
+    "below this hit rate the surcharge for writing costs more than hits save",
+    price_blended.assumes,
+    DERIVED,
+    where=(Le(1, write_ratio), Le(read_ratio, 1)),
+)
+keep_time = Formula(
+    "paging.keep_time",
+    "keep_time",
+    cache_bytes / (kv * use_rate),
+    "s",
+    "what was used longest ago goes first: after so much time everything else in the cache has been used since",
+    ("least recently used goes first", "different tokens are used at a steady rate, each counted once"),
+    DERIVED,
+)
+hit_rate_room = Formula(
+    "paging.hit_rate_room",
+    "hit_rate",
+    hit_rate_turns.typed * Min(1, cache_bytes / (kv * working_set)),
+    "1",
+    "a turn finds its context as often as the cache could hold all that is going on",
+    ("turns come at random", "every conversation is as long"),
+    DERIVED,
+    where=(Le(1, turns),),
+)
+
+# --- layers that keep only a window -----------------------------------------------------------------------------------
+
+hybrid_blocks = Formula(
+    "paging.hybrid_blocks",
+    "page_blocks",
+    full_groups * ceiling(context / page_tokens) + window_groups * ceiling(Min(context, window) / page_tokens),
+    "1",
+    "groups of full layers keep every block, groups of window layers only the last ones",
+    ("the window ends where a block does",),
+    VLLM_HYBRID,
+)
+hybrid_kv = Formula(
+    "paging.hybrid_kv",
+    "kv_bytes_per_token",
+    entry_bytes * (full_layers + window_layers * Min(1, window / context)),
+    "byte/token",
+    "past the window, a longer context adds only to the full layers",
+    ("all layers' entries are as large",),
+    DERIVED,
+)
+hybrid_saving = Formula(
+    "paging.hybrid_saving",
+    "hybrid_saving",
+    (full_layers + window_layers) / (full_layers + window_layers * Min(1, window / context)),
+    "1",
+    "the saving grows with the context, up to all layers over full ones",
+    hybrid_kv.assumes,
+    DERIVED,
+)

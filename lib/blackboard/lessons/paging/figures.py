@@ -1,0 +1,716 @@
+"""The paging lesson's figures. Each function returns a matplotlib Figure, whose `alt` says in words what it shows.
+
+Curves are formulas of `equations`; dots and pictures are runs of the allocators and of the simulation.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+
+import numpy as np
+from matplotlib.colors import to_rgb
+from matplotlib.patches import Rectangle
+
+from blackboard import units
+from blackboard.catalogue import measurement, model
+from blackboard.catalogue.running_case import plain
+from blackboard.charts import drawing
+from blackboard.charts.drawing import Drawing, arrow, done, name_ends, percent, point
+from blackboard.charts.style import COLOURS
+from blackboard.lessons.batching import equations as step
+from blackboard.lessons.paging import equations as eq
+from blackboard.lessons.paging import simulation
+from blackboard.lessons.paging.allocator import Allocator, Contiguous, OutOfRoom
+from blackboard.lessons.paging.hybrid import HybridAllocator, groups
+
+CHEAP, GB = units.factor("USD/megatoken"), units.factor("GB")
+SLOTS, LONGEST = 16_384, simulation.LONGEST  # of the drawn memory map; tokens of the longest sequence
+PAGE = 16  # tokens of a block, vLLM's default
+SAMPLES = ("kv", "compute", "accent", "second", "third", "weights")
+
+
+def _pale(colour: str, share: float) -> tuple[float, ...]:
+    """A colour of the palette, mixed with white."""
+    return tuple(share * np.array(to_rgb(COLOURS[colour])) + 1 - share)
+
+
+# --- room -------------------------------------------------------------------------------------------------------------
+
+
+def _pieces() -> Contiguous:
+    """Memory in which each sequence has room for the longest."""
+    memory = Contiguous(SLOTS)
+    for n, tokens in enumerate(simulation.running(SLOTS // LONGEST)):
+        memory.allocate(f"{n}", tokens, LONGEST)
+    return memory
+
+
+def _pages() -> Allocator:
+    """The same memory in blocks, filled; then every third sequence leaves, and others take the blocks."""
+    memory, lengths = Allocator(SLOTS // PAGE, PAGE, caching=False), iter(enumerate(simulation.running(200)))
+    _fill(memory, lengths)
+    for name in list(memory.tables)[::3]:
+        memory.free(name)
+    _fill(memory, lengths)
+    return memory
+
+
+def _fill(memory: Allocator, lengths) -> None:
+    try:
+        for n, tokens in lengths:
+            memory.allocate(f"{n}", range(tokens))
+    except OutOfRoom:
+        return
+
+
+def reservation() -> Drawing:
+    """Memory maps: the same slots with room set aside for the longest sequence, and in blocks."""
+    pieces, pages = _pieces(), _pages()
+    fig, (above, below) = drawing.axes(5.0, 4.6, 2, 1)
+    cells = np.ones((SLOTS // PAGE, 3)), np.ones((SLOTS // PAGE, 3))
+    for n, piece in enumerate(pieces.held.values()):
+        first, filled = piece.start // PAGE, -(-piece.tokens // PAGE)
+        cells[0][first : first + piece.slots // PAGE] = _pale("muted", 0.18)
+        cells[0][first : first + filled] = _pale(SAMPLES[n % len(SAMPLES)], 0.8)
+    for n, table in enumerate(pages.tables.values()):
+        cells[1][table] = _pale(SAMPLES[n % len(SAMPLES)], 0.8)
+    use = pieces.use, pages.held / SLOTS
+    titles = (
+        f"one piece each, {LONGEST:,} slots: {len(pieces.held)} sequences",
+        f"blocks of {PAGE}: {len(pages.tables)} sequences",
+    )
+    for at, grid, title, share in zip((above, below), cells, titles, use):
+        at.imshow(grid.reshape(-1, LONGEST // PAGE, 3), aspect="auto", extent=(0, LONGEST, SLOTS / LONGEST, 0))
+        at.set_title(title, loc="left")
+        at.set_title(f"{percent(share)} hold tokens", loc="right")
+        at.set(yticks=[], xticks=[0, 512, 1024, 1536, 2048])
+        at.hlines(range(1, SLOTS // LONGEST), 0, LONGEST, color="white", lw=1.5)
+        at.grid(visible=False)
+        for side in at.spines.values():
+            side.set_visible(False)
+    below.set_xlabel(f"{SLOTS:,} slots, row by row; grey: set aside, empty")
+    return done(
+        fig,
+        "fig-reservation",
+        "The same requests in one memory: reserved in one piece, and in blocks.",
+        f"Two maps of the same {SLOTS:,} slots of a KV cache, each sequence in a colour, with lengths as in ShareGPT."
+        f" Above, each sequence has {LONGEST:,} slots in one piece: {len(pieces.held)} sequences, and {percent(use[0])}"
+        f" of the slots hold tokens. Below, blocks of {PAGE} tokens, wherever one was free: {len(pages.tables)}"
+        f" sequences, {percent(use[1])}.",
+    )
+
+
+def use_by_length() -> Drawing:
+    """Share of the cache's memory that holds tokens, against the mean length, reserved and in blocks."""
+    fig, axes = drawing.axes(5.0, 3.8)
+    length, ends = np.geomspace(16, LONGEST, 201), []
+    for tokens, colour in ((16, "accent"), (64, "compute"), (256, "second")):
+        longer = np.geomspace(
+            tokens, LONGEST, 201
+        )  # than a block: a shorter one takes a whole block, and the formula does not hold
+        use = 100 * eq.use_paged(context=longer, page_tokens=tokens)
+        axes.plot(longer, use, color=COLOURS[colour])
+        ends.append((use[-1], f"blocks\nof {tokens}" if tokens == 16 else f"{tokens}", colour))
+    flat = 100 * eq.use_reserved(context=length, reserved_context=LONGEST)
+    axes.plot(length, flat, color=COLOURS["kv"])
+    held, one, paged = simulation.held(), simulation.full("max"), simulation.full("blocks")
+    set_aside = one.batch * LONGEST / simulation.opt13b()["slots"]
+    axes.plot(
+        [one.held, held],
+        [100 * one.tokens / set_aside, 100 * paged.tokens / (1 - paged.external)],
+        "o",
+        color=COLOURS["bound"],
+        ms=7,
+        zorder=4,
+    )
+    axes.text(1_950, 8, f"{LONGEST:,} set aside", color=COLOURS["kv"], ha="right", va="center")
+    axes.text(330, 45, "simulated", ha="center", va="center")
+    arrow(axes, (350, 49), (held * 0.99, 95), "bound", "->", lw=1.2)
+    arrow(axes, (350, 41), (one.held * 0.95, 100 * one.tokens / set_aside + 3), "bound", "->", lw=1.2)
+    axes.set(
+        xscale="log",
+        xlim=(16, LONGEST),
+        ylim=(0, 103),
+        xlabel="mean tokens of a sequence (log scale)",
+        ylabel="room that holds tokens (%)",
+    )
+    axes.set_xticks([16, 64, 256, 1024], ["16", "64", "256", "1,024"])
+    axes.minorticks_off()
+    name_ends(axes, ends, apart=0.1)
+    return done(
+        fig,
+        "fig-use-by-length",
+        "Share of the cache's memory that holds tokens, against the mean length.",
+        _use_says(held, one.tokens / set_aside, paged.tokens / (1 - paged.external)),
+    )
+
+
+def _use_says(held: float, one: float, paged: float) -> str:
+    at = lambda tokens: percent(eq.use_paged(context=held, page_tokens=tokens))
+    return (
+        "Share of the cache's room that holds tokens, 0 to 100 %, against the mean length of a sequence from 16 to"
+        f" {LONGEST:,} tokens (log scale). With {LONGEST:,} slots set aside for each sequence it rises in proportion,"
+        f" and is {percent(eq.use_reserved(context=held, reserved_context=LONGEST))} at the {held:.0f} tokens that a"
+        " running sequence of ShareGPT's has on average; in blocks of 16, 64 and 256 tokens, drawn for sequences"
+        f" longer than a block, it is {at(16)}, {at(64)} and {at(256)} there. Simulated servers find {percent(one)} and"
+        f" {percent(paged)}."
+    )
+
+
+def _known() -> dict[str, float]:
+    """The paper's setup at the length that a running sequence has."""
+    return simulation.opt13b() | {
+        "context": simulation.held(),
+        "reserved_context": float(LONGEST),
+        "page_tokens": float(PAGE),
+    }
+
+
+def _batches() -> dict[str, float]:
+    """Sequences that the paper's memory holds, set aside for the longest and in blocks, by the formulas."""
+    known = _known()
+    whole = int(known["slots"] // LONGEST)  # no part of a reservation
+    paged = eq.batch_held(known, kv_use=eq.use_paged(known))
+    return {"reserved": float(whole), "blocks": paged}
+
+
+def _overheads() -> tuple[float, float]:
+    (row,) = measurement("vllm_paging").records()
+    return row["low_overhead"], row["high_overhead"]
+
+
+def batch_and_cost() -> Drawing:
+    """Cost per token against batch on batching's curve, with the two batches that one memory holds, and what lies
+    between them.
+    """
+    fig, axes = drawing.axes(5.0, 3.9)
+    known, held, batch = _known(), _batches(), np.geomspace(1, 400, 201)
+    low, high = _overheads()
+    cost = lambda at: step.cost_per_token(known, batch=at) / CHEAP
+    slow = lambda at, more: eq.paged_cost(known, batch=at, paging_overhead=more) / CHEAP
+    axes.plot(batch, cost(batch), color=COLOURS["kv"])
+    axes.fill_between(batch, slow(batch, low), slow(batch, high), color=COLOURS["accent"], alpha=0.5, lw=0)
+    floor = step.cost_floor(known) / CHEAP
+    axes.axhline(floor, color=COLOURS["muted"], ls="--", lw=1.5)
+    ends = (
+        (held["reserved"], cost(held["reserved"]), "kv"),
+        (held["blocks"], slow(held["blocks"], (low + high) / 2), "accent"),
+    )
+    for x, y, colour in ends:
+        axes.plot(x, y, "o", color=COLOURS[colour], ms=9, zorder=5)
+    gain, ideal = ends[0][1] / ends[1][1], ends[0][1] / cost(held["blocks"])
+    point(axes, ends[0][:2], f"{LONGEST:,} set aside:\n{held['reserved']:.0f} sequences", (0.72, 0.88), "kv")
+    point(axes, ends[1][:2], f"blocks: {held['blocks']:.0f} sequences,\n{gain:.1f} times cheaper", (0.8, 0.6), "accent")
+    axes.text(1.1, floor * 1.06, "reading KV alone: no batch shares it", color=COLOURS["muted"], va="bottom")
+    axes.set(
+        xscale="log",
+        yscale="log",
+        xlim=(1, 400),
+        ylim=(floor * 0.75, cost(1.0) * 1.3),
+        xlabel="batch (log scale)",
+        ylabel="$ per million tokens (log scale)",
+    )
+    drawing.thousands(axes, "x")
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.set_yticks([0.2, 0.5, 1, 2, 5, 10])
+    axes.yaxis.set_minor_formatter("")
+    axes.set_title("OPT-13B, FP16, one A100 40 GB, decoding", loc="left")
+    return done(
+        fig,
+        "fig-batch-and-cost",
+        "Cost of a token against batch, with the batches that fit.",
+        "Dollars of rent per million tokens of OPT-13B on one A100 of 40 GB against the batch from 1 to 400, both on"
+        f" log scales, for sequences of {known['context']:.0f} tokens on average. The cost falls towards a floor of"
+        f" ${floor:.2f}, what reading KV takes. With {LONGEST:,} slots set aside memory holds {held['reserved']:.0f}"
+        f" sequences: ${ends[0][1]:.2f}. In blocks of {PAGE} it holds {held['blocks']:.0f}: with a kernel that reads"
+        f" the cache {percent(low)} to {percent(high)} slower, a band, ${ends[1][1]:.2f}, {gain:.1f} times less; with"
+        f" one as fast, {ideal:.1f} times less.",
+    )
+
+
+def block_size() -> Drawing:
+    """What blocks cost beyond an ideal memory, against their length: empty room in last blocks, and a slower kernel."""
+    fig, axes = drawing.axes(5.0, 3.8)
+    contexts = {
+        name: (colour, simulation.held(name)) for name, colour in (("ShareGPT", "accent"), ("Alpaca", "compute"))
+    }
+    (row,), (low, high) = measurement("vllm_paging").records(), _overheads()
+    slower, says = (low + high) / 2, []
+    axes.axvspan(row["low_block_tokens"], row["high_block_tokens"], color=COLOURS["muted"], alpha=0.15, lw=0)
+    for name, (colour, context) in contexts.items():
+        tokens = np.geomspace(1, context, 181)  # the formula holds for sequences longer than a block
+        axes.plot(tokens, _dearer(tokens, context, 0.0), color=COLOURS[colour], ls=":", lw=1.8)
+        axes.plot(tokens, _dearer(tokens, context, slower), color=COLOURS[colour])
+        at = lambda size: f"{_dearer(size, context, 0.0):.0f} and {_dearer(size, context, slower):.0f} % at {size:.0f}"
+        says.append(f"{name}'s sequences of {context:.0f} tokens {at(16.0)} and {at(64.0)} tokens a block")
+    axes.set(
+        xscale="log",
+        xlim=(1, 512),
+        ylim=(0, 50),
+        xlabel="tokens of a block (log scale)",
+        ylabel="cost above an ideal memory (%)",
+    )
+    axes.set_xticks([1, 4, 16, 64, 256], ["1", "4", "16", "64", "256"])
+    axes.minorticks_off()
+    axes.text(1.15, 48.5, f"solid: kernel {percent(slower)} slower\ndotted: as fast", va="top")
+    axes.text(
+        1.15,
+        38,
+        "grey: measured best\non ShareGPT. Short\nblocks are read more\nslowly than shown",
+        color=COLOURS["muted"],
+        va="top",
+    )
+    axes.text(290, 33, "ShareGPT", color=COLOURS["accent"], ha="right", va="center")
+    axes.text(62, 42, "Alpaca", color=COLOURS["compute"], ha="right", va="center")
+    return done(
+        fig,
+        "fig-block-size",
+        "Cost of a token against the length of a block.",
+        "Cost of a token above that of a memory without waste and a kernel without overhead, 0 to 50 %, against the"
+        " tokens of a block from 1 to 512 (log scale), for OPT-13B on one A100, up to blocks as long as a sequence. By"
+        f" empty room alone, and with a kernel {percent(slower)} slower: {'; '.join(says)}. Waste alone asks for the"
+        f" shortest blocks; the paper measured {row['low_block_tokens']} to {row['high_block_tokens']}, a grey band, as"
+        " best on ShareGPT, for short blocks keep the kernel from reading at full speed, which the curves leave out.",
+    )
+
+
+def _dearer(tokens, context: float, overhead: float):
+    """Percent by which blocks of so many tokens make a token dearer, in the paper's memory."""
+    known = _known() | {"context": context}
+    ideal = step.cost_per_token(known, batch=known["slots"] / context)
+    batch = known["slots"] / context * eq.use_paged(context=context, page_tokens=tokens)
+    return 100 * (eq.paged_cost(known, batch=batch, paging_overhead=overhead) / ideal - 1)
+
+
+KINDS = {"tokens": "kv", "reserved": "third", "internal": "second", "external": "muted"}
+KIND_ROWS = {
+    "tokens": "tokens",
+    "reserved": "reserved",
+    "internal": "internal fragments",
+    "external": "external fragments and others",
+}
+
+
+def kv_use() -> Drawing:
+    """What memory set aside for the cache holds: vLLM's paper beside our simulation."""
+    fig, axes = drawing.axes(5.0, 4.6)
+    published = {(row["system"], row["use"]): 100 * row["share"] for row in measurement("vllm_kv_use").records()}
+    says, ticks = [], {}
+    for n, policy in enumerate(simulation.POLICIES):
+        run, name = simulation.full(policy), simulation.AS_PUBLISHED[policy]
+        bars = (
+            [published.get((name, KIND_ROWS[kind]), 0) for kind in KINDS],
+            [100 * getattr(run, kind) for kind in KINDS],
+        )
+        for y, shares, word in ((3 * n, bars[0], "paper"), (3 * n + 0.95, bars[1], "ours")):
+            ticks[y] = word
+            _stack(axes, y, shares)
+        axes.text(
+            0, 3 * n - 0.62, f"{name}: {simulation.batches()[name]:g} sequences, ours {run.batch:.1f}", va="bottom"
+        )
+        says.append(f"{name} {bars[0][0]:.1f} and {bars[1][0]:.1f} %")
+    axes.set(xlim=(0, 100), ylim=(3 * len(simulation.POLICIES) - 1.3, -1.6), xlabel="share of the cache's memory (%)")
+    axes.set_yticks(list(ticks), ticks.values())
+    axes.grid(visible=False, axis="y")
+    for x, word, kind in (
+        (0, "hold\ntokens", "tokens"),
+        (19, "set aside,\nto be filled", "reserved"),
+        (47, "set aside,\nnever filled", "internal"),
+        (77, "between\nthe pieces", "external"),
+    ):
+        axes.text(x, -1.45, word, color=COLOURS[KINDS[kind]], fontweight="bold", va="bottom")
+    return done(
+        fig,
+        "fig-kv-use",
+        "What the cache's memory holds: published, and in our simulation.",
+        "Stacked bars of what the memory set aside for the KV cache holds, in pairs: vLLM's paper and our simulation,"
+        " for OPT-13B with ShareGPT's mean lengths. Share that holds tokens, published and simulated:"
+        f" {'; '.join(says)}. The rest is set aside for tokens to come, for tokens that never come, or lies between the"
+        " pieces.",
+    )
+
+
+def _stack(axes, y: float, shares: list[float]) -> None:
+    left = 0.0
+    for share, colour in zip(shares, KINDS.values()):
+        axes.barh(y, share, 0.85, left, color=COLOURS[colour], alpha=0.75)
+        if share > 5:
+            axes.text(left + share / 2, y, f"{share:.0f}", ha="center", va="center")
+        left += share
+
+
+# --- who holds which block --------------------------------------------------------------------------------------------
+
+
+def _forked() -> list[tuple[str, Allocator]]:
+    """The page's own example: Ann's nine tokens, Bob's fork, and a token of each."""
+    memory, moments = Allocator(8, 4), []
+    seen = lambda said: moments.append((said, deepcopy(memory)))
+    memory.allocate("Ann", range(1, 7))
+    memory.append("Ann", 7, 8, 9)
+    seen("Ann: 6 tokens of prompt, 3 of answer")
+    memory.fork("Ann", "Bob")
+    seen("Bob forks from Ann: the same blocks")
+    memory.append("Bob", 10)
+    seen("Bob writes 10: the block is copied for him")
+    memory.append("Ann", 11)
+    seen("Ann writes 11: nobody else holds her block")
+    return moments
+
+
+def copy_on_write() -> Drawing:
+    """Block tables and references as one sequence becomes two: shared, then copied when written."""
+    fig, axes = drawing.axes(5.0, 6.0)
+    says = []
+    for n, (title, memory) in enumerate(_forked()):
+        top = -3.7 * n
+        axes.text(0, top + 0.95, title, va="center")
+        for block in range(4):
+            _block(axes, 2.9 * block, top, memory, block)
+        tables = ",  ".join(f"{name}: {' '.join(map(str, table))}" for name, table in memory.tables.items())
+        axes.text(0, top - 1.55, f"tables  {tables}", va="center", color=COLOURS["compute"])
+        counts = ", ".join(
+            f"block {block} held {count} time{'s' * (count > 1)}" for block, count in memory.references.items()
+        )
+        says.append(f"{title}: tables {tables.replace(',  ', ', ')}; {counts}")
+    drawing.bare(axes, (-0.2, 11.6), (-13.1, 1.4))
+    return done(
+        fig,
+        "fig-copy-on-write",
+        "Block tables and reference counts: a fork, and what is copied when its owners write.",
+        "Four moments of a block allocator with blocks of 4 tokens, drawn with tokens and reference counts."
+        f" {'. '.join(says)}.",
+    )
+
+
+def _block(axes, x: float, y: float, memory: Allocator, block: int) -> None:
+    """A block with its tokens, its number and its references."""
+    count, size = memory.references.get(block, 0), memory.page_tokens
+    inside = next(
+        (
+            memory.tokens[name][table.index(block) * size :][:size]
+            for name, table in memory.tables.items()
+            if block in table
+        ),
+        [],
+    )
+    colour = "kv" if count > 1 else "accent" if count else "muted"
+    axes.add_patch(Rectangle((x, y - 0.45), 2.5, 0.9, fc=_pale(colour, 0.3), ec=COLOURS[colour], lw=1.4))
+    for n, token in enumerate(inside):
+        axes.text(x + 2.5 * (n + 0.5) / size, y, token, ha="center", va="center")
+    axes.text(
+        x + 1.25,
+        y - 0.85,
+        f"{block}: " + (f"held {count}×" if count else "free"),
+        ha="center",
+        va="center",
+        color=COLOURS[colour],
+    )
+
+
+HOLDERS = {"0": "kv", "1": "compute", "2": "accent", "0 1": "second"}
+
+
+def prefix_blocks() -> Drawing:
+    """vLLM's example of prefix caching: ten blocks over time, who holds them, which are cached, and in which order
+    free ones are taken.
+    """
+    fig, axes = drawing.axes(5.0, 5.6)
+    moments = simulation.example()
+    for n, (said, memory) in enumerate(moments):
+        top = -2.55 * n
+        axes.text(0, top + 0.95, said, va="center")
+        queue = memory.free_blocks
+        for block in range(10):
+            who = " ".join(name for name, table in memory.tables.items() if block in table)
+            cached = block in memory.cached_blocks
+            fill = _pale(HOLDERS[who], 0.75) if who else _pale("third", 0.45) if cached else (1, 1, 1)
+            axes.add_patch(
+                Rectangle(
+                    (1.16 * block, top - 0.5),
+                    1.06,
+                    1.0,
+                    fc=fill,
+                    ec=COLOURS["bound"],
+                    lw=2 if cached else 0.8,
+                    ls="-" if cached else ":",
+                )
+            )
+            axes.text(
+                1.16 * block + 0.53,
+                top,
+                str(block),
+                ha="center",
+                va="center",
+            )
+        axes.text(
+            11.6, top + 0.95, "free: " + " ".join(map(str, queue)), va="center", ha="right", color=COLOURS["muted"]
+        )
+    y, x = -2.55 * len(moments) + 0.9, 0.0
+    for word, fill, width in (
+        ("request 0", _pale("kv", 0.75), 2.85),
+        ("1", _pale("compute", 0.75), 1.1),
+        ("both", _pale("second", 0.75), 1.75),
+        ("2", _pale("accent", 0.75), 1.1),
+        ("free, cached", _pale("third", 0.45), 3.4),
+        ("free", (1, 1, 1), 1.5),
+    ):
+        axes.add_patch(Rectangle((x, y - 0.25), 0.42, 0.5, fc=fill, ec=COLOURS["bound"], lw=0.8))
+        axes.text(x + 0.5, y, word, va="center")
+        x += width
+    drawing.bare(axes, (-0.1, 11.7), (y - 0.6, 1.5))
+    says = "; ".join(
+        f"at {said.replace('  ', ', ', 1)}, free {' '.join(map(str, memory.free_blocks))}" for said, memory in moments
+    )
+    return done(
+        fig,
+        "fig-prefix-blocks",
+        "The documentation's example: ten blocks over time.",
+        "Ten blocks of 4 tokens of a prefix cache at six times, as in vLLM's documentation: which request holds each,"
+        f" which are cached, and the free ones in the order in which they will be taken: {says}. At 7 blocks 0, 1 and 2"
+        " are found, and cached block 3 is the one that is lost.",
+    )
+
+
+# --- hit rates --------------------------------------------------------------------------------------------------------
+
+
+def _workloads() -> dict[str, tuple[str, float, float, tuple[int, ...]]]:
+    """By workload: colour, tokens at the start, growth per turn, and turns at which it is simulated."""
+    prompt, answer = simulation.lengths("ShareGPT")
+    _, start, growth = simulation.agent()
+    return {
+        "coding agent": ("kv", start, growth, (2, 4, 8, 16, 33)),
+        "chat": ("compute", prompt, prompt + answer, (2, 4, 8, 16, 33)),
+    }
+
+
+def hit_rate_by_turns() -> Drawing:
+    """Share of input tokens found again against the turns of a conversation, for an agent and a chat."""
+    fig, axes = drawing.axes(5.0, 3.9)
+    turns, says = np.geomspace(1, 100, 201), []
+    for name, (colour, start, growth, tried) in _workloads().items():
+        rate = lambda n: 100 * eq.hit_rate_turns(start_context=start, turn_growth=growth, turns=n)
+        axes.plot(turns, rate(turns), color=COLOURS[colour])
+        found = [
+            100 * simulation.conversation(n, start, growth, page_tokens=128 if name != "chat" else PAGE) for n in tried
+        ]
+        axes.plot(tried, found, "o", color=COLOURS[colour], ms=6, zorder=4)
+        says.append(
+            f"{name}, {start:,.0f} tokens at the start and {growth:,.0f} more each turn: {rate(2.0):.0f} % at 2 turns,"
+            f" {rate(33.0):.1f} % at 33"
+        )
+    (codex,) = measurement("prefix_cache_hit_rates").records(workload="Codex on SWE-bench Pro, what the traces allow")
+    at = simulation.agent()[0]
+    axes.plot(at, 100 * codex["hit_rate"], "D", color=COLOURS["bound"], ms=8, mfc="none", mew=1.8, zorder=5)
+    point(axes, (at, 100 * codex["hit_rate"] - 2), f"Codex's traces:\n{100 * codex['hit_rate']:.1f} %", (0.76, 0.6))
+    axes.text(2.1, 68, "coding\nagent", color=COLOURS["kv"], ha="right", va="center")
+    axes.text(5.2, 55, "chat", color=COLOURS["compute"], ha="left", va="center")
+    axes.text(0.97, 0.06, "dots: found by a real allocator", transform=axes.transAxes, ha="right")
+    axes.set(
+        xscale="log",
+        xlim=(1, 100),
+        ylim=(0, 100),
+        xlabel="turns of a conversation (log scale)",
+        ylabel="input tokens found again (%)",
+    )
+    drawing.thousands(axes, "x")
+    return done(
+        fig,
+        "fig-hit-rate-by-turns",
+        "Hit rate against turns of a conversation.",
+        "Share of input tokens that a prefix cache finds, 0 to 100 %, against the turns of a conversation from 1 to"
+        f" 100 (log scale), if nothing is thrown out. {'; '.join(says)}. Dots from a real allocator lie on the curves."
+        f" The traces of a coding agent, Codex, allow {100 * codex['hit_rate']:.1f} %.",
+    )
+
+
+AGENTS, ROOMS = 75, (0.1, 0.3, 0.5, 0.7, 0.85, 1.0, 1.2, 1.5)  # agents at work at once; rooms in working sets
+WAITS = {
+    "random": ("compute", "random pauses"),
+    "long-tailed": ("accent", "pauses as Codex's"),
+    "regular": ("kv", "regular pauses"),
+}
+
+
+def hit_rate_by_cache() -> Drawing:
+    """Hit rate of an LRU cache against its size, for pauses of three kinds, simulated and by Che's approximation."""
+    fig, axes = drawing.axes(5.0, 4.0)
+    whole, fine = simulation.working_set(AGENTS, *simulation.agent()), np.linspace(0.01, 1.5, 76)
+    turns, start, growth = simulation.agent()
+    found = {}
+    for kind, (colour, _) in WAITS.items():
+        curve = [
+            100 * simulation.che(share * whole, AGENTS, turns, start, growth, simulation.AGENT_PAUSE, kind)
+            for share in fine
+        ]
+        axes.plot(fine, curve, color=COLOURS[colour])
+        found[kind] = [100 * simulation.agents(share * whole, kind, AGENTS) for share in ROOMS]
+        axes.plot(ROOMS, found[kind], "o", color=COLOURS[colour], ms=6, zorder=4)
+    axes.text(0.03, 76, WAITS["long-tailed"][1], color=COLOURS["accent"], va="center")
+    axes.text(0.6, 43, WAITS["random"][1].replace(" ", "\n"), color=COLOURS["compute"], va="center")
+    axes.text(0.83, 16, WAITS["regular"][1], color=COLOURS["kv"], ha="right", va="center")
+    one = found["regular"][ROOMS.index(1.0)]
+    axes.text(1.05, 64, f"{one:.0f} %: the set\nvaries, and is\nat times larger", color=COLOURS["kv"], va="center")
+    axes.text(1.47, 6, "lines: Che's\napproximation\ndots: simulated", ha="right", va="bottom")
+    (kimi,) = measurement("kimi_cache_size").records()
+    size = whole * kimi["kv_GB"] / kimi["context_tokens"]
+    axes.set(xlim=(0, 1.5), ylim=(-2, 100), ylabel="input tokens found again (%)")
+    axes.set_xlabel(
+        f"cache ÷ working set\n({AGENTS} agents: {whole / 1e6:.1f} million tokens, {size:.0f} GB of Kimi K2.5)"
+    )
+    at = dict(zip(ROOMS, zip(*found.values())))
+    said = lambda share: ", ".join(f"{WAITS[kind][1]} {value:.0f} %" for kind, value in zip(WAITS, at[share]))
+    return done(
+        fig,
+        "fig-hit-rate-by-cache",
+        "Hit rate against the size of the cache: dots simulated, lines by Che's approximation, which follows each"
+        " kind of pause.",
+        "Share of input tokens that a cache which drops the least recently used finds, 0 to 100 %, against its size"
+        f" from 0 to 1.5 times the working set of {AGENTS} coding agents, {whole / 1e6:.1f} million tokens. With half"
+        f" of it: {said(0.5)}; with 1.5 times: {said(1.5)}. Lines by Che's approximation, dots simulated. With random"
+        " pauses the rate is the share of the working set that fits; with regular ones nothing is found until all of"
+        f" it fits, and {one:.0f} % in a cache of its mean size, for at times the set is larger.",
+    )
+
+
+SERVERS = (1, 2, 3, 4, 6, 8, 12, 16, 24)
+ROUTES = {
+    "shared": ("accent", "one shared store"),
+    "session": ("compute", "to its own server"),
+    "random": ("kv", "to any server"),
+}
+SPARE = 1.5  # working sets that all servers' caches hold together
+
+
+def routing() -> Drawing:
+    """Hit rate against the number of servers over which one fleet's cache is spread, by where a conversation's turns
+    go.
+    """
+    fig, axes = drawing.axes(5.0, 3.9)
+    turns, start, growth = simulation.agent()
+    room, found = SPARE * simulation.working_set(AGENTS, turns, start, growth), {}
+    for route, (colour, _) in ROUTES.items():
+        found[route] = [100 * simulation.routed(servers, route, room, AGENTS) for servers in SERVERS]
+        axes.plot(SERVERS, found[route], "o-", color=COLOURS[colour], ms=6, lw=1.6)
+    endless = [100 * simulation.scattered(servers, turns, start, growth) for servers in SERVERS]
+    axes.plot(SERVERS, endless, color=COLOURS["kv"], ls=":", lw=1.8)
+    axes.text(1.05, 107, ROUTES["shared"][1], color=COLOURS["accent"], va="bottom")
+    axes.text(1.05, 99, ROUTES["session"][1], color=COLOURS["compute"], va="bottom")
+    axes.text(2.2, 45, ROUTES["random"][1], color=COLOURS["kv"], ha="right", va="center")
+    axes.text(25, 62, "to any server,\nendless caches", color=COLOURS["kv"], ha="right", va="bottom")
+    axes.set(
+        xscale="log",
+        xlim=(0.95, 26),
+        ylim=(0, 117),
+        xlabel="servers (log scale); together they hold 1.5 working sets",
+        ylabel="input tokens found again (%)",
+    )
+    axes.set_xticks([1, 2, 4, 8, 16], ["1", "2", "4", "8", "16"])
+    axes.set_yticks(range(0, 101, 20))
+    axes.minorticks_off()
+    at = SERVERS.index(12)
+    said = ", ".join(f"{name} {found[route][at]:.0f} %" for route, (_, name) in ROUTES.items())
+    return done(
+        fig,
+        "fig-routing",
+        "Hit rate against the number of machines, by where a turn is sent.",
+        f"Share of input tokens found, 0 to 100 %, against the number of servers from 1 to 24 (log scale) for {AGENTS}"
+        f" coding agents, with caches that together hold {SPARE} times the working set. On 12 servers, by where a turn"
+        f" goes: {said}. With endless caches turns that go to any server would find {endless[at]:.0f} %: the rest is"
+        " lost because each server keeps old copies of all conversations.",
+    )
+
+
+# --- layers with a window ---------------------------------------------------------------------------------------------
+
+TOKENS, WINDOW, FULL, SLIDING = 112, 32, 10, 20  # vLLM's example
+NETS = {"gemma-3-27b": "kv", "gpt-oss-120b": "compute"}
+
+
+def hybrid() -> Drawing:
+    """Blocks of the documentation's example by group; and KV of a sequence against context for models with windows."""
+    fig, (above, below) = drawing.axes(5.0, 6.0, 2, 1, height_ratios=(2.1, 3.9))
+    memory = HybridAllocator(40, PAGE, groups(FULL, SLIDING, WINDOW))
+    memory.allocate("request", list(range(TOKENS)))
+    _groups(above, memory)
+    context, ends, says = np.geomspace(1e3, 131_072, 121), [], []
+    for id, colour in NETS.items():
+        net = model(id)
+        known = _layers(id)
+        whole = (known["full_layers"] + known["window_layers"]) * known["entry_bytes"] * context / GB
+        mixed = context * eq.hybrid_kv(known, context=context) / GB
+        below.plot(context, whole, color=COLOURS[colour], ls="--", lw=1.5)
+        below.plot(context, mixed, color=COLOURS[colour])
+        saving = eq.hybrid_saving(known, context=float(context[-1]))
+        ends += [(whole[-1], "all full", colour), (mixed[-1], f"{saving:.1f}× less", colour)]
+        says.append(f"{plain(net.name)} {mixed[-1]:.1f} GB instead of {whole[-1]:.0f}, {saving:.1f} times less")
+    below.text(1_200, 4, plain(model("gemma-3-27b").name), color=COLOURS["kv"], va="center")
+    below.text(8_000, 0.16, plain(model("gpt-oss-120b").name), color=COLOURS["compute"], va="center")
+    below.set(
+        xscale="log",
+        yscale="log",
+        xlim=(1e3, 131_072),
+        ylim=(0.03, 100),
+        xlabel="context (tokens, log scale)",
+        ylabel="GB of KV per sequence (log)",
+    )
+    below.set_xticks([1e3, 1e4, 1e5], ["1 k", "10 k", "100 k"])
+    below.set_yticks([0.1, 1, 10, 100], ["0.1", "1", "10", "100"])
+    name_ends(below, ends, apart=0.09)
+    blocks = [len(held) for held in memory.blocks("request")]
+    return done(
+        fig,
+        "fig-hybrid",
+        "Blocks of the example, and cache of a sequence against its context in two published models.",
+        f"Above, the blocks of {PAGE} tokens that a request of {TOKENS} tokens takes in a model of {FULL} full layers"
+        f" and {SLIDING} with a window of {WINDOW}: the full group {blocks[0]}, each of two window groups {blocks[1]},"
+        f" {sum(blocks)} in all, instead of {3 * blocks[0]}. Below, gigabytes of KV of a sequence against context from"
+        f" 1,000 to 131,072 tokens (both log): at the end {'; '.join(says)}, dashed if all layers were full.",
+    )
+
+
+def _layers(id: str) -> dict[str, float]:
+    """Full and window layers of a catalogue model, its window and the bytes of an entry, by notation name."""
+    full, sliding = sorted(model(id).attention, key=lambda group: group.window is not None)
+    return {
+        "full_layers": full.layers,
+        "window_layers": sliding.layers,
+        "window": sliding.window,
+        "entry_bytes": full.entry("bf16"),
+    }
+
+
+def _groups(axes, memory: HybridAllocator) -> None:
+    for n, (group, table) in enumerate(zip(memory.groups, memory.tables["request"])):
+        axes.text(
+            -0.15,
+            -1.25 * n,
+            f"{group.layers} full layers" if group.window is None else f"{group.layers} window layers",
+            ha="right",
+            va="center",
+        )
+        for at, block in enumerate(table):
+            held = block is not None
+            axes.add_patch(
+                Rectangle(
+                    (1.05 * at, -1.25 * n - 0.45),
+                    0.95,
+                    0.9,
+                    fc=_pale("kv" if group.window is None else "compute", 0.4) if held else (1, 1, 1),
+                    ec=COLOURS["bound"] if held else COLOURS["muted"],
+                    lw=1.2 if held else 0.6,
+                )
+            )
+            axes.text(
+                1.05 * at + 0.475,
+                -1.25 * n,
+                str(block) if held else "/",
+                ha="center",
+                va="center",
+                color="black" if held else COLOURS["muted"],
+            )
+    axes.text(
+        -4.2, -3.55, f"{TOKENS} tokens in blocks of {PAGE}; window of {WINDOW}", va="center", color=COLOURS["muted"]
+    )
+    drawing.bare(axes, (-4.3, 7.5), (-4.0, 0.7))

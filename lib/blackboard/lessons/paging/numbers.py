@@ -1,0 +1,197 @@
+"""Every number that the lesson's prose prints, computed. The page glues them in; the tests hold them to the oracles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from blackboard.catalogue import measurement, model, price
+from blackboard.catalogue.running_case import RUNNING
+from blackboard.lessons.batching import equations as step
+from blackboard.lessons.paging import equations as eq
+from blackboard.lessons.paging import hybrid, simulation
+from blackboard.lessons.paging.simulation import LONGEST, batches, lengths
+from blackboard.lessons.pricing.equations import pass_compute, uses_even
+from blackboard.units import pretty, significant
+
+BLOCK = 16  # tokens: vLLM's default
+CARD = "claude-opus-4.6@2026-03-13"  # the pricing lesson's
+GEMMA, SHORT, LONG = "gemma-3-27b", 1_024, 131_072
+AGENTS = 75  # of the simulation: conversations that go on at once
+FULL = 1e9  # tokens: room for every conversation of a simulation
+EXAMPLE = {"context": 112, "window": 32, "page_tokens": 16}  # of vLLM's documentation
+
+
+def cost(batch: float, paging_overhead: float = 0.0) -> float:
+    """USD for a token of OPT-13B on an A100 with ShareGPT's mean context, at a batch."""
+    return eq.paged_cost(simulation.opt13b(), batch=batch, context=simulation.held(), paging_overhead=paging_overhead)
+
+
+def room() -> dict[str, str]:
+    """Reserved and in blocks."""
+    [opt] = measurement("vllm_paper").records(model="OPT-13B")
+    (sg_in, sg_out), (al_in, al_out) = lengths("ShareGPT"), lengths("Alpaca")
+    reserved = lambda tokens: f"{eq.use_reserved(context=tokens, reserved_context=LONGEST):.0%}"
+    paged = lambda tokens: f"{eq.use_paged(context=tokens, page_tokens=BLOCK):.1%}"
+    return {
+        "kv_GiB": f"{opt['kv_GiB']:g}",
+        "slots": f"{opt['kv_tokens']:,}",
+        "kv_kB": significant(simulation.opt13b()["kv_bytes_per_token"] / 1e3, 2),
+        "block": f"{BLOCK}",
+        "sg_in": significant(sg_in, 3),
+        "sg_out": significant(sg_out, 3),
+        "al_in": significant(al_in, 2),
+        "al_out": significant(al_out, 2),
+        "sg_all": significant(sg_in + sg_out, 3),
+        "al_all": significant(al_in + al_out, 2),
+        "sg_use": reserved(sg_in + sg_out),
+        "al_use": reserved(al_in + al_out),
+        "slots_over": significant(opt["kv_tokens"] / LONGEST, 3),
+        "orca_batch": f"{batches()['Orca (Max)']:g}",
+        "vllm_batch": f"{batches()['vLLM']:g}",
+        "waste_16": significant(eq.page_waste(page_tokens=BLOCK), 2),
+        "sg_paged": paged(sg_in + sg_out),
+        "al_paged": paged(al_in + al_out),
+    }
+
+
+def worth() -> dict[str, str]:
+    """What a larger batch saves, and what following the table costs."""
+    few, mean = batches()["Orca (Max)"], simulation.held()
+    [opt], [kernel] = measurement("vllm_paper").records(model="OPT-13B"), measurement("vllm_paging").records()
+    held = opt["kv_tokens"] * eq.use_paged(context=mean, page_tokens=BLOCK) / mean
+    gain, slow = cost(few) / cost(held), cost(few) / cost(held, kernel["high_overhead"])
+    return {
+        "sg_mean": significant(mean, 3),
+        "sg_spread": significant(simulation.spread(), 2),
+        "held_paged": significant(held, 2),
+        "worth": significant(gain, 2),
+        "batch_ratio": significant(held / few, 2),
+        "kernel_low": f"{kernel['low_overhead']:.0%}",
+        "kernel_high": f"{kernel['high_overhead']:.0%}",
+        "worth_slow": f"{significant(slow, 2)} to {significant(cost(few) / cost(held, kernel['low_overhead']), 2)}",
+    }
+
+
+def day() -> dict[str, str]:
+    """The batch by Little's law, and the gains at the measured batches."""
+    known, mean = simulation.opt13b(), simulation.held()
+    rate, answer = 2, lengths("ShareGPT")[1]
+    time = lambda batch: step.step_time(known, batch=batch, context=mean)
+    little, floor, few = batches()["vLLM"] / (rate * answer), time(batches()["vLLM"]), batches()["Orca (Max)"]
+    shares = lambda system: f"{measurement('vllm_kv_use').records(system=system, use='tokens')[0]['share']:.1%}"
+    slow = measurement("vllm_paging").records()[0]["high_overhead"]
+    gain = lambda system: significant(cost(batches()[system]) / cost(batches()["vLLM"], slow), 2)
+    blocks = simulation.full("blocks", "ShareGPT")
+    return {
+        "pow2_batch": f"{batches()['Orca (Pow2)']:g}",
+        "oracle_batch": f"{batches()['Orca (Oracle)']:g}",
+        "gave_way": significant(blocks.preempted / blocks.finished, 2),
+        "orca_use": shares("Orca (Max)"),
+        "pow2_use": shares("Orca (Pow2)"),
+        "oracle_use": shares("Orca (Oracle)"),
+        "vllm_use": shares("vLLM"),
+        "step_implied": pretty(little, "s", 2),
+        "step_roofline": pretty(floor, "s", 2),
+        "step_efficiency": f"{floor / little:.0%}",
+        "orca_rate": significant(few / (answer * time(few)), 2),
+        "gain_low": gain("Orca (Oracle)"),
+        "gain_high": gain("Orca (Max)"),
+    }
+
+
+def hits() -> dict[str, str]:
+    """What a conversation hits, and what that is worth."""
+    [trace], [copilot], [hashing] = (
+        measurement(id).records() for id in ("agent_traces", "copilot_agents_2026", "block_hash_cost")
+    )
+    start, growth, turns = trace["start_tokens"], trace["growth_tokens"], trace["turns"]
+    rate = eq.hit_rate_turns(start_context=start, turn_growth=growth, turns=turns)
+    p, rates = (
+        price(CARD).usd_per_Mtok,
+        {row["workload"]: row["hit_rate"] for row in measurement("prefix_cache_hit_rates").records()},
+    )
+    write, write_1h, read = p.cache_write_5min / p.input, p.cache_write_1h / p.input, p.cached_read / p.input
+    blended = eq.price_blended(input_price=p.input, hit_rate=rate, read_ratio=read, write_ratio=write)
+    sent = turns * start + growth * turns * (turns - 1) / 2  # tokens of input over all turns
+    even = lambda w: f"{eq.hit_rate_even(write_ratio=w, read_ratio=read):.1%}"
+    whole, prefill = (
+        simulation.working_set(AGENTS, turns, start, growth),
+        1e9 * pass_compute(RUNNING, batch=1, pass_tokens=1),
+    )
+    [cached] = measurement("kimi_cache_size").records()
+    return {
+        "codex_start": f"{start:,}",
+        "codex_growth": f"{growth:,}",
+        "codex_turns": f"{turns}",
+        "codex_rate": f"{rate:.1%}",
+        "codex_published": f"{rates['Codex on SWE-bench Pro, what the traces allow']:.1%}",
+        "local_rate": f"{rates['the same, Kimi K2.5, local caches']:.1%}",
+        "shared_rate": f"{rates['the same, Kimi K2.5, shared store']:.1%}",
+        "codex_end": f"{trace['end_tokens']:,}",
+        "codex_end_GB": f"{significant(trace['end_tokens'] * cached['kv_GB'] / cached['context_tokens'], 2)} GB",
+        **{
+            name: f"{simulation.routed(count, route, FULL):.0%}"
+            for name, count, route in (
+                ("random_1", 1, "random"),
+                ("random_12", 12, "random"),
+                ("session_12", 12, "session"),
+            )
+        },
+        "card_date": price(CARD).valid_from,
+        "card_write": f"{write:g}",
+        "card_read": f"{read:g}",
+        "card_input": f"${p.input:g}",
+        "card_blended": f"${blended:.2f}",
+        "agent_cached": f"${blended * sent / 1e6:.2f}",
+        "agent_plain": f"${p.input * sent / 1e6:.2f}",
+        "even_5": even(write),
+        "even_1h": even(write_1h),
+        "uses_5": significant(uses_even(write_ratio=write, read_ratio=read), 4),
+        "hits_deepseek": f"{rates['all services, a day']:.1%}",
+        "hits_arena_low": f"{rates['Chatbot Arena, LLaVA-NeXT-34B, a month']:.0%}",
+        "hits_arena_high": f"{rates['Chatbot Arena, Vicuna-33B, a month']:.0%}",
+        "hits_copilot": f"{copilot['cached_tokens'] / copilot['input_tokens']:.0%}",
+        "sglang_cost": (
+            f"{measurement('prefix_cache_gains').records(setting='ShareGPT, nothing to reuse')[0]['ratio']:.1%}"
+        ),
+        "mooncake_small": f"{rates['trace, cache of 1,000 blocks']:.0%}",
+        "mooncake_large": f"{rates['trace, cache of 50,000 blocks']:.0%}",
+        "hash_low": f"{hashing['low_ns_per_token']}",
+        "hash_high": f"{hashing['high_ns_per_token']}",
+        "agents": f"{AGENTS}",
+        "pause": pretty(simulation.AGENT_PAUSE, "s", 2),
+        "set_tokens": f"{significant(whole / 1e6, 2)} million",
+        "set_GB": f"{significant(whole * cached['kv_GB'] / cached['context_tokens'], 2)} GB",
+        "tight_12": f"{simulation.routed(12, 'random', 1.5 * whole):.0%}",
+        "hash_threads_low": f"{hashing['low_ns_per_token'] / prefill / (1 - rate):.0f}",
+        "hash_threads_high": f"{hashing['high_ns_per_token'] / prefill / (1 - rate):.0f}",
+        "prefill_ns": significant(prefill, 2),
+    }
+
+
+def layers() -> dict[str, str]:
+    """Blocks and bytes of models with windows."""
+    net = model(GEMMA)
+    groups: list[Any] = list(net.attention)  # heads, which have a window or none
+    full, window = (sum(g.layers for g in groups if (g.window is None) == kind) for kind in (True, False))
+    width = next(g.window for g in net.attention if g.window)
+    known = {"full_layers": full, "window_layers": window, "window": width}
+    blocks = lambda full, window: eq.hybrid_blocks(EXAMPLE, full_groups=full, window_groups=window)
+    found = hybrid.groups(full, window, width)
+    return {
+        "hybrid_all": f"{blocks(1, 2):g}",
+        "hybrid_full": f"{blocks(1, 0):g}",
+        "hybrid_window": f"{blocks(1, 1) - blocks(1, 0):g}",
+        "hybrid_uniform": f"{blocks(3, 0):g}",
+        "gemma_short": pretty(net.kv_bytes(SHORT) / SHORT, "byte", 2),
+        "gemma_long": pretty(net.kv_bytes(LONG) / LONG, "byte", 2),
+        "gemma_saving": significant(eq.hybrid_saving(context=LONG, **known), 2),
+        "gemma_limit": significant((full + window) / full, 2),
+        "gemma_layers": f"{full + window}",
+        "gemma_padding": f"{sum(g.padding for g in found)}",
+    }
+
+
+def all() -> dict[str, str]:
+    """Every number of the page, by the name the prose uses."""
+    return room() | worth() | day() | hits() | layers()

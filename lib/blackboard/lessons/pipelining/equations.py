@@ -1,0 +1,291 @@
+"""Formulas of the pipelining lesson: what a hop costs, how long a pipeline idles, and whose memory it saves.
+
+A stage is a rack (or a scale-up domain) that holds consecutive layers. A micro-batch is what one stage works on at a
+time.
+"""
+
+from __future__ import annotations
+
+from sympy import Le, Min, expand
+
+from blackboard.formula import DERIVED, Formula, Source, lecture
+from blackboard.lessons.batching.equations import (
+    batch,
+    bytes_per_param,
+    bytes_per_value,
+    context,
+    kv,
+    n_total,
+    new_token,
+    one_entry,
+)
+from blackboard.lessons.racks.equations import (
+    copies,
+    expert_parallel,
+    link_efficiency,
+    link_latency,
+    micro_batches,
+    scale_out,
+    scale_up,
+    width,
+)
+from blackboard.notation import declare, result, symbol
+
+# --- symbols ----------------------------------------------------------------------------------------------------------
+
+t_step = symbol("t_step")
+chip_bandwidth = declare("chip_bandwidth", "w", "byte/s/chip", "memory bandwidth of one chip", "mem bw per GPU")
+domain = declare("domain", "S", "chip", "chips of one scale-up domain", "scale-up size")
+stages = declare("stages", "P", "1", "pipeline stages", "P")
+micro_batch = declare("micro_batch", "b", "sequence", "sequences of one micro-batch", "b")
+layers_per_stage = declare("layers_per_stage", r"\ell", "1", "routed layers in one stage", "layers per stage")
+chunks = declare("chunks", r"n_\mathrm{chunk}", "1", "separate pieces of the model on each device")
+forward_time = declare("forward_time", "t_F", "s", "time of one stage's forward pass of a micro-batch")
+input_grad_time = declare("input_grad_time", "t_B", "s", "time of one stage's gradient of its inputs")
+weight_grad_time = declare("weight_grad_time", "t_W", "s", "time of one stage's gradient of its weights", zero=True)
+fused_time = declare("fused_time", "t_{FB}", "s", "time of a forward and a whole backward pass that overlap")
+hops = declare("hops", r"n_\mathrm{hop}", "1", "hops from rack to rack in one pass", zero=True)
+hop_time = declare("hop_time", r"t_\mathrm{hop}", "s", "time of one hop from rack to rack", "a few ms", zero=True)
+chip_hbm = declare("chip_hbm", "m", "byte/chip", "memory of one chip", "HBM")
+result(
+    "scale_ratio",
+    r"T_\mathrm{up}/T_\mathrm{out}",
+    "1",
+    "time on scale-up over time on scale-out, of one stage",
+    "want at least 1",
+)
+result("layers_needed", r"\ell^{*}", "1", "layers per stage at which the hop takes no longer than the experts' traffic")
+result("utilisation", r"u_\mathrm{rack}", "1", "share of the time that a rack is busy", "1/4")
+result("bubble", r"\mathrm{bubble}", "1", "share of the time that devices wait in a training step")
+result("idle", r"t_\mathrm{idle}", "s", "time that a device waits in a training step")
+result("capacity", r"C_\mathrm{mem}", "byte", "memory that weights and KV take", "C_mem")
+result("chip_memory", r"c_\mathrm{mem}", "byte/chip", "memory that weights and KV take on one chip", "c_mem")
+result("chip_weights", r"c_\mathrm{weights}", "byte/chip", "weights on one chip")
+result("chip_kv", r"c_\mathrm{KV}", "byte/chip", "KV cache on one chip")
+result("context_fits", r"L_\mathrm{fit}", "token/sequence", "context that fits beside the weights")
+result("t_token", r"t_\mathrm{token}", "s", "time from one token of a sequence to its next")
+
+
+MEGATRON, ZERO_BUBBLE, DUALPIPE = Source("megatron2021"), Source("zerobubble"), Source("dualpipe")
+piped, fed, even = Le(1, stages), Le(1, micro_batches), ("all stages take equally long",)
+
+# --- the hop against the experts' traffic ----------------------------------------------------------------------------
+
+scale_ratio = Formula(
+    "pipelining.scale_ratio",
+    "scale_ratio",
+    2 * copies * layers_per_stage * scale_out / scale_up,
+    "1",
+    "a token crosses to the next rack once, but goes to its experts and back in every layer of the stage",
+    ("values take the same bytes on every way", "experts' traffic stays in the rack"),
+    lecture("0:49:21"),
+)
+layers_needed = Formula(
+    "pipelining.layers_needed",
+    "layers_needed",
+    scale_up / (2 * copies * scale_out),
+    "1",
+    "from so many layers per stage on, the hop takes no longer than the experts' traffic",
+    scale_ratio.assumes,
+    lecture("0:52:43"),
+)
+hop = Formula(
+    "pipelining.hop",
+    "hop_time",
+    link_latency + micro_batch * new_token * width * bytes_per_value / (expert_parallel * link_efficiency * scale_out),
+    "s",
+    "a micro-batch's vectors cross to the next rack, each chip sending its share",
+    ("the chips of a stage share the sending evenly",),
+    lecture("1:15:13"),
+)
+
+# --- inference -------------------------------------------------------------------------------------------------------
+
+naive_utilisation = Formula(
+    "pipelining.naive_utilisation",
+    "utilisation",
+    1 / stages,
+    "1",
+    "one batch in a pipeline keeps one rack busy at a time",
+    even,
+    lecture("0:57:07"),
+    where=(piped,),
+)
+utilisation = Formula(
+    "pipelining.utilisation",
+    "utilisation",
+    Min(1, micro_batches / stages),
+    "1",
+    "with as many micro-batches as stages no rack ever waits",
+    (*even, "hops take no time"),
+    lecture("0:57:40"),
+    where=(piped, fed),
+)
+token_time = Formula(
+    "pipelining.token_time",
+    "t_token",
+    t_step + hops * hop_time,
+    "s",
+    "a token passes all stages one after the other; cutting the model shortens nothing and adds hops",
+    ("enough micro-batches, none waits for another",),
+    lecture("1:15:13"),
+)
+
+in_flight = Formula(
+    "pipelining.in_flight",
+    "micro_batches",
+    stages * (1 + hops * hop_time / t_step),
+    "1",
+    "micro-batches on their way between racks keep no rack busy; so many fill the pipeline",
+    ("all stages take equally long",),
+    DERIVED,
+    where=(piped,),
+)
+
+# --- training --------------------------------------------------------------------------------------------------------
+
+bubble = Formula(
+    "pipelining.bubble",
+    "bubble",
+    (stages - 1) / (micro_batches + stages - 1),
+    "1",
+    "filling and draining the pipeline costs every stage the same idle time, whatever comes between",
+    (*even, "all forward passes end before the backward passes begin, or one alternates (1F1B)"),
+    lecture("0:58:53"),
+    where=(piped, fed),
+)
+interleaved_bubble = Formula(
+    "pipelining.interleaved_bubble",
+    "bubble",
+    (stages - 1) / (chunks * micro_batches + stages - 1),
+    "1",
+    "with several small pieces of the model on each device the pipeline fills sooner",
+    (*even, "micro-batches are a multiple of the stages"),
+    MEGATRON,
+    where=(piped, Le(1, chunks), Le(stages, micro_batches)),
+)
+work = forward_time + input_grad_time + weight_grad_time  # of one stage on one micro-batch
+idle_1f1b = Formula(
+    "pipelining.idle_1f1b",
+    "idle",
+    (stages - 1) * work,
+    "s",
+    "a device waits once for the pipeline to fill and once for it to drain",
+    even,
+    ZERO_BUBBLE,
+    where=(piped,),
+)
+idle_zero_bubble = Formula(
+    "pipelining.idle_zero_bubble",
+    "idle",
+    (stages - 1) * (forward_time + input_grad_time - weight_grad_time),
+    "s",
+    "gradients of weights can wait: they fill the holes, at the memory of 1F1B",
+    (*even, "gradients of weights take no longer than either other pass", "at least as many micro-batches as stages"),
+    ZERO_BUBBLE,
+    where=(piped, Le(weight_grad_time, forward_time), Le(weight_grad_time, input_grad_time)),
+)
+idle_dualpipe = Formula(
+    "pipelining.idle_dualpipe",
+    "idle",
+    (stages / 2 - 1) * (fused_time + input_grad_time - 2 * weight_grad_time),
+    "s",
+    "micro-batches enter from both ends, which takes a second copy of the weights",
+    even,
+    DUALPIPE,
+    where=(Le(2, stages), Le(2 * weight_grad_time, fused_time)),
+)
+bubble_of_idle = Formula(
+    "pipelining.bubble_of_idle",
+    "bubble",
+    symbol("idle") / (symbol("idle") + micro_batches * work),
+    "1",
+    "idle time as a share of a whole training step",
+    even,
+    DERIVED,
+    where=(fed,),
+)
+
+# --- memory ----------------------------------------------------------------------------------------------------------
+
+capacity = Formula(
+    "pipelining.capacity",
+    "capacity",
+    n_total * bytes_per_param + batch * context * kv,
+    "byte",
+    "weights once, and the KV cache of every sequence",
+    ("nothing else takes memory",),
+    lecture("1:04:35"),
+)
+chip_memory = Formula(
+    "pipelining.chip_memory",
+    "chip_memory",
+    capacity.typed / (expert_parallel * stages),
+    "byte/chip",
+    "weights and KV are dealt out over all chips of all stages",
+    (*capacity.assumes, "both can be dealt out evenly"),
+    lecture("1:05:23"),
+    where=(piped,),
+)
+whole_batch = Formula(
+    "pipelining.whole_batch",
+    "batch",
+    stages * micro_batch,
+    "sequence",
+    "every stage needs a micro-batch of its own to work on",
+    ("as many micro-batches as stages", "hops take no time"),
+    lecture("1:07:26"),
+    where=(piped,),
+)
+chip_weights = Formula(
+    "pipelining.chip_weights",
+    "chip_weights",
+    n_total * bytes_per_param / (expert_parallel * stages),
+    "byte/chip",
+    "every further stage takes weights off a chip",
+    chip_memory.assumes,
+    lecture("1:10:33"),
+    where=(piped,),
+)
+chip_kv = Formula(
+    "pipelining.chip_kv",
+    "chip_kv",
+    expand(micro_batch * context * kv / expert_parallel),
+    "byte/chip",
+    "a stage holds fewer layers of the KV, of as many times more sequences",
+    (*chip_memory.assumes, *whole_batch.assumes),
+    lecture("1:11:52"),
+)
+stage_memory = Formula(
+    "pipelining.stage_memory",
+    "chip_memory",
+    chip_weights.typed + chip_kv.typed,
+    "byte/chip",
+    "with the stages kept busy, pipelining divides the weights and leaves the KV where it was",
+    chip_kv.assumes,
+    lecture("1:10:33"),
+    {"weights": chip_weights, "KV": chip_kv},
+    where=(piped,),
+)
+context_fits = Formula(
+    "pipelining.context_fits",
+    "context_fits",
+    (chip_hbm * expert_parallel - n_total * bytes_per_param / stages) / (micro_batch * kv),
+    "token/sequence",
+    "more stages free the weights' memory for context, and then no more",
+    chip_kv.assumes,
+    DERIVED,
+    where=(piped, Le(n_total * bytes_per_param / stages, chip_hbm * expert_parallel)),
+)
+
+# --- what scale-up buys ----------------------------------------------------------------------------------------------
+
+parallel_weight_time = Formula(
+    "pipelining.parallel_weight_time",
+    "t_weights",
+    n_total * bytes_per_param / (symbol("memory_efficiency") * domain * chip_bandwidth),
+    "s",
+    "only the chips of one stage, a scale-up domain, read weights for the same token at the same time",
+    ("each stage is one domain", "the other stages work on other tokens meanwhile"),
+    lecture("1:17:06"),
+)

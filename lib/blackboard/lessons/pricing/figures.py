@@ -1,0 +1,781 @@
+"""The pricing lesson's figures. Each function returns a matplotlib Figure, whose `alt` says in words what it shows.
+
+Every curve is a formula of `equations`, every number in a label or an alt text comes from one, from a price card or
+from the catalogue. Prices are those of their date, and the figures say which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.patches import Rectangle
+
+from blackboard import catalogue, units
+from blackboard.catalogue.architecture import bytes_per_param
+from blackboard.catalogue.prices import BytePrice, PriceCard
+from blackboard.catalogue.running_case import RUNNING, plain
+from blackboard.charts import drawing
+from blackboard.charts.drawing import Drawing, beside, done, name_ends, point, thousands
+from blackboard.charts.style import COLOURS
+from blackboard.lessons.batching import equations as step
+from blackboard.lessons.pricing import equations as eq
+from blackboard.lessons.pricing import numbers
+from blackboard.lessons.pricing.implied import KEPT, rent
+from blackboard.lessons.pricing.numbers import RATIO
+from blackboard.units import pretty, significant
+
+ACTIVE = numbers.BOARD["n_active"]
+FULL = 3  # batches of the critical one that a real step may be filled with: the lecture's two to three
+DAY = "2026-04-29"  # of the lecture
+CHEAP, HOUR, DAY_LONG = (units.factor(unit) for unit in ("USD/megatoken", "hour", "day"))
+
+
+def spent(seconds: float) -> str:
+    """A time as one would say it: 23 ms, 4.6 min, 5.1 days."""
+    for name, unit in (("days", DAY_LONG), ("h", HOUR), ("min", 60.0)):
+        if seconds >= 1.5 * unit:
+            return f"{significant(seconds / unit, 2)} {name}"
+    return pretty(seconds, "s", 2)
+
+
+def _listed(axes, rows: list[tuple[str, str]], top: float, pitch: float, **more: Any) -> None:
+    """Lines of text in colours, (text, colour), from a height of the axes downwards."""
+    for n, (text, colour) in enumerate(rows):
+        axes.text(
+            more.get("x", 0.02),
+            top - pitch * n,
+            text,
+            transform=axes.transAxes,
+            color=COLOURS[colour],
+            ha=more.get("ha", "left"),
+            va="center",
+        )
+
+
+def _long_contexts(axes) -> None:
+    """A log axis of contexts from a thousand to ten million tokens."""
+    axes.set(xscale="log", xlim=(1e3, 1e7), xlabel="context (tokens, log scale)")
+    axes.set_xticks([1e3, 1e4, 1e5, 1e6, 1e7], ["1 k", "10 k", "100 k", "1 M", "10 M"])
+
+
+# --- the step in the price --------------------------------------------------------------------------------------------
+
+
+def context_cost() -> Drawing:
+    """B13: cost of an output token against context, level and then rising, and the two steps of a price that must
+    cover it.
+    """
+    fig, axes = drawing.axes(5.0, 3.9)
+    card = catalogue.price(numbers.STEPPED)
+    known, at, ratio = _endless(card.above.tokens), float(card.above.tokens), card.above.output_multiplier
+    covers = eq.context_covered(step_context=at, step_ratio=ratio)
+    context = np.linspace(0, 500_000, 501)
+    memory = eq.memory_ratio_of(known, context=context)
+    axes.axhline(1, color=COLOURS["compute"], lw=7, alpha=0.35, zorder=1)
+    axes.plot(context, memory, color=COLOURS["kv"], lw=7, alpha=0.35)
+    axes.plot(context, np.maximum(1, memory), color=COLOURS["bound"], lw=2.2)
+    for low, high, level in ((0, at, 1), (at, 500_000, ratio)):
+        axes.plot([low, high], [level, level], color=COLOURS["third"], ls=(0, (4, 2)), lw=2.5, zorder=4)
+    axes.fill_between(context, ratio, memory, where=context >= covers, color=COLOURS["kv"], alpha=0.12, lw=0)
+    axes.plot([at, covers], [1, ratio], "o", color=COLOURS["bound"], ms=7, zorder=5)
+    axes.set(
+        xlim=(0, 500_000),
+        ylim=(0, 2.6),
+        xlabel="context (tokens)",
+        ylabel="cost of an output token,\nin times of multiplying",
+    )
+    axes.set_xticks(range(0, 500_001, 100_000), ["0", *(f"{n} k" for n in range(100, 501, 100))])
+    axes.set_yticks(np.arange(0, 2.6, 0.5))
+    point(axes, (at, 1), f"1× covers up to\n{at:,.0f}", (0.68, 0.2))
+    point(axes, (covers, ratio), f"{ratio:g}× covers up to\n{covers:,.0f}", (0.3, 0.8))
+    name_ends(axes, [(1, "multiply", "compute"), (memory[-1], "read", "kv"), (ratio, "price", "third")])
+    beside(axes, "endless batch:\nonly KV is read", (70_000, 0.35), (8, -2), "kv", va="top")
+    axes.set_title(f"Price step: {card.model_name}, output, {card.valid_from}", loc="left")
+    return done(
+        fig,
+        "fig-context-cost",
+        "Cost of a decoded token against context, and a price with one step.",
+        _context_say(card, known, covers),
+    )
+
+
+def _endless(kink: float) -> dict[str, float]:
+    """The running machine under the lecture's model, in a batch so large that weights cost nothing, with the KV that
+    puts the kink there.
+    """
+    known = RUNNING.symbols() | {"n_active": ACTIVE, "step_context": kink}
+    known["batch"] = 1e9 * step.critical_batch(known)
+    return known | {"kv_bytes_per_token": eq.kv_implied(known)}
+
+
+def _context_say(card: PriceCard, known: dict[str, float], covers: float) -> str:
+    above = card.above
+    return (
+        "Cost of an output token, in times of multiplying alone, against context from 0 to 500,000 tokens, in an"
+        " endless batch. Multiplying is level at 1. Reading rises from 0 in proportion to the context; the dearer of"
+        f" the two bends at {above.tokens:,} tokens, which takes {pretty(known['kv_bytes_per_token'], 'byte', 2)} of KV"
+        f" per token with {ACTIVE / 1e9:g} billion active parameters on {plain(catalogue.system(RUNNING.system).name)}."
+        f" A dashed price with the output step of {card.model_name} ({card.valid_from}; {above.output_multiplier:g}×"
+        f" above {above.tokens:,} tokens, input {above.input_multiplier:g}×) covers the cost up to {covers:,.0f}"
+        f" tokens; beyond it does not. In a batch {FULL} times the critical one, weights would lift the line of reading"
+        f" by 1/{FULL} everywhere."
+    )
+
+
+PATHS = (  # two cards of each provider, the earlier first
+    ("claude-opus-4.6@2026-02-05", "claude-opus-4.6@2026-03-13"),
+    ("gemini-1.5-pro@2024-10-01", numbers.STEPPED),
+    ("gpt-4.1@2025-04-14", "gpt-5.5@2026-04-23"),
+)
+PATH_COLOURS = ("kv", "compute", "accent")
+BEYOND = 1_000_000  # tokens, of the axis
+
+
+def step_or_not() -> Drawing:
+    """Price of input against context on two cards of three providers: one drops its step, one moves it, one brings it
+    in.
+    """
+    fig, rows = drawing.axes(5.0, 5.2, rows=len(PATHS), sharex=True)
+    says = [_path(*row) for row in zip(rows, PATHS, PATH_COLOURS, strict=True)]
+    rows[-1].set(xlim=(0, BEYOND), xlabel="tokens of input in a request")
+    rows[-1].set_xticks(range(0, BEYOND + 1, 200_000), ["0", *(f"{n} k" for n in range(200, 801, 200)), "1 M"])
+    fig.supylabel("input, $ per million tokens", fontsize=11)
+    return done(
+        fig,
+        "fig-steps",
+        "Price of input against context on dated cards, with a step and without.",
+        f"Price of input in dollars per million tokens against the length of a request, 0 to {BEYOND:,} tokens, on two"
+        f" dated cards each of {len(PATHS)} providers. {'; '.join(says)}. The step is a choice: one provider dropped"
+        " it, one moved it, one brought it in.",
+    )
+
+
+def _path(axes, ids: tuple[str, str], colour: str) -> str:
+    """Draw an earlier card dashed and a later one whole, each with its name; what they do, in words."""
+    cards, top = [catalogue.price(id) for id in ids], max(_input(catalogue.price(id), BEYOND) for id in ids)
+    for card, ls, tint, place in zip(cards, ((0, (4, 2)), "-"), ("muted", colour), (0.9, 0.66)):
+        edges = [0, *([card.above.tokens] * 2 if card.above else ()), BEYOND]
+        levels = [_input(card, 0)] * (2 if card.above else 1) + [_input(card, BEYOND)] * (2 if card.above else 1)
+        axes.plot(edges, levels, color=COLOURS[tint], ls=ls, lw=2.2, zorder=3 if ls == "-" else 4)
+        until = (
+            f", from {card.valid_from}"
+            if card is cards[1] or not card.valid_to
+            else f", {card.valid_from} to {card.valid_to}"
+        )
+        _listed(axes, [(f"{'– –' if tint == 'muted' else '—'} {card.model_name}{until}", tint)], place, 0)
+    axes.set(ylim=(0, 2.1 * top), yticks=[0, top / 2, top])
+    axes.yaxis.set_major_formatter("{x:g}")
+    return "; then ".join(f"{card.model_name} ({card.valid_from}) {_stepped(card)}" for card in cards)
+
+
+def _input(card: PriceCard, context: float) -> float:
+    return card.rates(context).input
+
+
+def _stepped(card: PriceCard) -> str:
+    if not card.above:
+        return f"${_input(card, 0):g} throughout"
+    return f"${_input(card, 0):g}, and ${_input(card, BEYOND):g} above {card.above.tokens:,} tokens"
+
+
+# --- how large a KV cache is ------------------------------------------------------------------------------------------
+
+CACHES = (
+    "gpt-3-175b",
+    "llama-3.1-405b",
+    "glm-4.5",
+    "llama-3.1-70b",
+    "qwen3-235b-a22b",
+    "gemma-3-27b",
+    "deepseek-v3",
+    "llama-4-maverick",
+    "gpt-oss-120b",
+    "deepseek-v4-flash",
+)
+
+
+def _implied(n_active: float, precision: str = "fp8") -> float:
+    """Bytes of KV per token that the board reads off a step, for weights in a number format."""
+    return eq.kv_implied(numbers.BOARD, n_active=n_active, flops=numbers.BOARD["flops"] / bytes_per_param(precision))
+
+
+def kv_sizes() -> Drawing:
+    """KV bytes per token of real models, beside what a step at 200,000 tokens implies for the lecture's model and for
+    their own.
+    """
+    fig, axes = drawing.axes(5.0, 4.8)
+    nets = sorted((catalogue.model(id) for id in CACHES), key=lambda net: -net.kv_bytes_per_token())
+    low, high = _implied(ACTIVE, "fp4"), _implied(ACTIVE, "bf16")
+    axes.fill_between([low, high], 0.4 - len(nets), 0.5, color=COLOURS["third"], alpha=0.3, lw=0)
+    for row, net in enumerate(nets):
+        held, wanted = net.kv_bytes_per_token(), _implied(net.n_active)
+        axes.plot([wanted, held], [-row, -row], color=COLOURS["muted"], lw=1, zorder=1)
+        axes.plot(held, -row, "o", color=COLOURS["kv"], ms=8)
+        axes.plot(wanted, -row, "D", color=COLOURS["compute"], mfc="white", ms=6.5)
+        beside(
+            axes,
+            f"{held / wanted:,.0f}×",
+            (1, -row),
+            (-2, 0),
+            "bound",
+            xycoords=("axes fraction", "data"),
+            ha="right",
+            va="center",
+        )
+    axes.text(0.995, 0.85, "● ÷ ◇", transform=axes.get_yaxis_transform(), ha="right", va="center")
+    axes.set(xscale="log", xlim=(40, 3e8), ylim=(0.4 - len(nets), 3.9), xlabel="bytes of KV per token (log scale)")
+    axes.set_yticks([-row for row in range(len(nets))], [plain(net.name) for net in nets])
+    axes.set_xticks([1e2, 1e4, 1e6], ["100 B", "10 kB", "1 MB"])
+    kinds = [
+        ("● the model's, BF16", "kv"),
+        ("◇ implied, its own active parameters", "compute"),
+        (f"▬ implied, {ACTIVE / 1e9:g} B active", "third"),
+    ]
+    _listed(axes, kinds, 0.97, 0.065)
+    axes.grid(visible=False)
+    return done(
+        fig,
+        "fig-kv-sizes",
+        "KV cache of a token in published models, and what the step implies.",
+        _sizes_say(nets, low, high),
+    )
+
+
+def _sizes_say(nets: list[catalogue.Model], low: float, high: float) -> str:
+    most, least = nets[0], nets[-1]
+    times = {net.name: net.kv_bytes_per_token() / _implied(net.n_active) for net in nets}
+    near, far = min(times, key=times.__getitem__), max(times, key=times.__getitem__)
+    size = lambda net: f"{pretty(net.kv_bytes_per_token(), 'byte', 2)} ({plain(net.name)})"
+    card = catalogue.price(numbers.STEPPED)
+    return (
+        f"Bytes of KV per token of {len(nets)} models with caches in BF16, on a log scale from 40 bytes: from"
+        f" {size(most)} down to {size(least)}. A band marks what the step of {card.model_name}'s card at"
+        f" {card.above.tokens:,} tokens ({card.valid_from}) implies for {ACTIVE / 1e9:g} billion active parameters:"
+        f" {pretty(low, 'byte', 2)} with FP4 to {pretty(high, 'byte', 2)} with BF16 weights; diamonds mark what it"
+        f" would imply, in FP8, for each model's own active parameters. Their caches are {times[near]:,.0f} times"
+        f" ({plain(near)}) to {times[far]:,.0f} times ({plain(far)}) as large."
+    )
+
+
+# --- reading and writing tokens ---------------------------------------------------------------------------------------
+
+TALK = (
+    ("prompt", 3000),
+    ("answer", 500),
+    ("tool", 1600),
+    ("answer", 400),
+    ("file", 2400),
+    ("answer", 700),
+)  # tokens; an example
+
+
+def sequence() -> Drawing:
+    """B14: one sequence as prefill and decode by turns, drawn by tokens and by what the tokens cost."""
+    fig, axes = drawing.axes(5.0, 3.2)
+    cost = [
+        size * eq.pass_ratio(memory_ratio=RATIO, pass_tokens=1 if word == "answer" else size) for word, size in TALK
+    ]
+    for level, widths in ((1.2, [size for _, size in TALK]), (0.0, cost)):
+        _strip(axes, level, widths)
+    read, written = (sum(size for word, size in TALK if (word == "answer") == answer) for answer in (False, True))
+    paid = sum(c for (word, _), c in zip(TALK, cost) if word == "answer") / sum(cost)
+    ends = {"va": "center", "transform": axes.transAxes}
+    axes.text(
+        0,
+        0.96,
+        f"read: {read:,} tokens in {sum(word != 'answer' for word, _ in TALK)} passes",
+        color=COLOURS["compute"],
+        **ends,
+    )
+    axes.text(1, 0.96, f"written: {written:,} in {written:,}", color=COLOURS["kv"], ha="right", **ends)
+    axes.text(0, 0.82, f"by tokens, writing is {100 * written / (read + written):.0f} %", **ends)
+    axes.text(0, 0.31, f"by cost at {RATIO} : 1, writing is {100 * paid:.0f} %", **ends)
+    axes.set(xlim=(0, 1), ylim=(-0.05, 2.3))
+    axes.axis("off")
+    told = ", ".join(f"{word} {size:,}" for word, size in TALK)
+    return done(
+        fig,
+        "fig-sequence",
+        "One sequence: what is read goes through in one pass each, answers are made token by token.",
+        f"Two strips of one sequence whose segments are by turns prefilled, blue, and decoded, red: {told} tokens. By"
+        f" tokens, {read:,} are read in a pass for each segment, and {written:,} are written, each in a pass of its"
+        f" own: {100 * written / (read + written):.0f} % of the strip. By cost, with a written token at {RATIO} times a"
+        f" read one, writing is {100 * paid:.0f} %.",
+    )
+
+
+def _strip(axes, level: float, widths: Sequence[float]) -> None:
+    """A strip of segments, as wide as said, over the whole axes; decoded ones are hatched, prefilled ones filled."""
+    left, total = 0.0, sum(widths)
+    for (word, _), width in zip(TALK, np.array(widths) / total):
+        colour, fill = ("kv", 0.25) if word == "answer" else ("compute", 0.35)
+        axes.add_patch(Rectangle((left, level), width, 0.45, fc=COLOURS[colour], alpha=fill, lw=0))
+        axes.add_patch(
+            Rectangle(
+                (left, level),
+                width,
+                0.45,
+                fill=False,
+                ec=COLOURS[colour],
+                lw=1.2,
+                hatch="|||" if word == "answer" else None,
+            )
+        )
+        if word != "answer":
+            axes.text(left + width / 2, level + 0.22, word, color=COLOURS["bound"], ha="center", va="center")
+        left += width
+
+
+LONGEST = 1000  # tokens of a pass, of the axis
+
+
+def pass_length() -> Drawing:
+    """B15: time per token against tokens per pass: multiplying is level, reading is shared, and they cross at the
+    price ratio.
+    """
+    fig, axes = drawing.axes(5.0, 3.6)
+    tokens, known = np.geomspace(1, LONGEST, 301), _waiting()
+    read = step.memory_time(known) / tokens / eq.pass_compute(known, pass_tokens=1)
+    axes.axhline(1, color=COLOURS["compute"], lw=7, alpha=0.35, zorder=1)
+    axes.plot(tokens, read, color=COLOURS["kv"], lw=7, alpha=0.35)
+    axes.plot(tokens, eq.pass_ratio(memory_ratio=RATIO, pass_tokens=tokens), color=COLOURS["bound"], lw=2.2)
+    axes.plot([1, RATIO], [RATIO, 1], "o", color=COLOURS["bound"], ms=7, clip_on=False, zorder=5)
+    axes.set(xscale="log", xlim=(1, LONGEST), ylim=(0, 5.6))
+    axes.set(
+        xlabel="tokens of each sequence in one pass (log scale)", ylabel="time per token,\nin times of multiplying"
+    )
+    thousands(axes, "x")
+    point(axes, (1, RATIO), f"decode: one token, {RATIO}×,\nMFU {_mfu(RATIO)}", (0.34, 0.86))
+    point(axes, (RATIO, 1), f"crossing at {RATIO} tokens", (0.5, 0.5))
+    axes.text(0.98, 0.3, "prefill: many tokens, 1×", transform=axes.transAxes, ha="right", va="center")
+    name_ends(axes, [(1, "multiply", "compute"), (read[-1], "read", "kv")])
+    return done(
+        fig,
+        "fig-pass-length",
+        "Time per token against tokens per pass, if a decode step reads five times as long as it multiplies.",
+        "Time per token, in times of multiplying alone, against tokens of each sequence in one pass from 1 to"
+        f" {LONGEST:,} (log scale). Multiplying is level at 1. Reading weights and KV is shared by the tokens of a"
+        f" pass: it falls from {RATIO} and crosses at {RATIO} tokens. The greater of the two is what a token costs:"
+        f" {RATIO} in decoding, 1 in prefill, the lecture's ratio of output to input prices.",
+    )
+
+
+def _waiting() -> dict[str, float]:
+    """The running case in the batch in which reading takes `RATIO` times as long as multiplying."""
+    known = RUNNING.symbols()
+    return known | {"batch": eq.memory_ratio_of.solve("batch")(known, memory_ratio=RATIO)}
+
+
+HOSTS = "hosts of open weights"
+GROUPS = {
+    "anthropic": ("Anthropic", "kv"),
+    "google": ("Google", "compute"),
+    "openai": ("OpenAI", "accent"),
+    "deepseek": ("DeepSeek", "third"),
+    "mistral": ("Mistral", "second"),
+}
+
+
+def ratios() -> Drawing:
+    """Price of output over input of every card by date, and the share of the multipliers that decoding would use if
+    prices were costs.
+    """
+    fig, axes = drawing.axes(5.0, 4.3)
+    cards = catalogue.prices()
+    for card in cards:
+        tint = COLOURS[GROUPS.get(card.provider, (HOSTS, "muted"))[1]]
+        axes.plot(
+            _dated(card.valid_from),
+            _ratio(card),
+            "o",
+            color=tint,
+            mfc=tint if card.confirmed else "white",
+            ms=6.5,
+            alpha=0.85,
+        )
+    axes.axhspan(3, RATIO, color=COLOURS["muted"], alpha=0.15, lw=0)
+    axes.plot([_dated(DAY)] * 2, [0.5, 8.8], color=COLOURS["muted"], ls=":", lw=1.2)
+    top, ticks = 11.6, range(1, 9)
+    axes.set(ylim=(0.5, top), yticks=ticks, ylabel="price of output ÷ price of input")
+    axes.set(xlim=(2024.6, 2027), xticks=[2025, 2026, 2027], xlabel="date of the card")
+    key = [(f"● {text}", colour) for text, colour in [*GROUPS.values(), (HOSTS, "muted")]]
+    for column in range(2):
+        _listed(axes, key[3 * column : 3 * column + 3], 0.96, 0.065, x=0.02 + 0.4 * column)
+    right = axes.twinx()
+    right.set(ylim=(0.5, top), yticks=ticks, ylabel="implied MFU of decoding")
+    right.set_yticklabels([_mfu(ratio) for ratio in ticks])
+    right.grid(visible=False)
+    right.spines["right"].set_visible(True)
+    axes.text(2024.63, 3 + 0.06, "the lecture's 3 to 5", va="bottom", color=COLOURS["muted"])
+    axes.text(_dated(DAY), 8.55, "lecture ", ha="right", va="center", color=COLOURS["muted"])
+    return done(fig, "fig-ratios", "Output over input on every card, by date.", _ratios_say(cards))
+
+
+def _mfu(ratio: float) -> str:
+    """The MFU of decoding that a ratio of output to input implies."""
+    return f"{significant(100 * eq.decode_mfu(input_price=1, output_price=ratio), 3, exact=True)} %"
+
+
+def _ratio(card: PriceCard) -> float:
+    return card.usd_per_Mtok.output / card.usd_per_Mtok.input
+
+
+def _dated(date: str) -> float:
+    """A date as a year; the middle of what it leaves open."""
+    year, month, day = ([float(part) for part in date.split("-")] + [None, None])[:3]
+    return year + ((month or 6.5) - 1) / 12 + (day or 15) / 365
+
+
+def _ratios_say(cards: tuple[PriceCard, ...]) -> str:
+    spans = []
+    for id, (name, _) in GROUPS.items():
+        mine = sorted(_ratio(card) for card in cards if card.provider == id)
+        spans.append(
+            f"{name} {mine[0]:.2g} to {mine[-1]:.2g}" if mine[-1] - mine[0] > 0.05 else f"{name} {mine[0]:.2g}"
+        )
+    found = sorted(_ratio(card) for card in cards)
+    dates, inside = sorted(card.valid_from for card in cards), sum(3 <= ratio <= RATIO for ratio in found)
+    return (
+        f"Price of output over price of input on {len(cards)} cards, dated {dates[0][:7]} to {dates[-1][:7]}, by"
+        f" provider; hollow marks are not confirmed. They run from {found[0]:.2g} to {found[-1]:.2g}, {inside} of them"
+        f" within the lecture's 3 to {RATIO}: {', '.join(spans)}. A second axis gives the MFU of decoding if prices"
+        f" were costs and prefill ran at the peak: {_mfu(found[0])} down to {_mfu(found[-1])}."
+    )
+
+
+# --- long contexts ----------------------------------------------------------------------------------------------------
+
+ATTENDING = {"deepseek-v3": "third", "qwen3-235b-a22b": "accent", "llama-3.1-405b": "compute", "gemma-3-27b": "kv"}
+MILLION = 1e6
+
+
+def _work(net: catalogue.Model, context: Any) -> Any:
+    """FLOPs of a new token at a context over those by weights alone; the attention of windows counted as it is."""
+    return eq.flop_per_token(
+        n_active=net.n_active, attention_flop=net.attention_flop(context) / context, context=context
+    ) / eq.flop_per_token(n_active=net.n_active, attention_flop=1, context=0)
+
+
+def attention_flops() -> Drawing:
+    """B16: FLOPs of a token against context in real models: attention passes the weights at thousands of tokens, not
+    at millions.
+    """
+    fig, axes = drawing.axes(5.0, 3.9)
+    context, found = np.geomspace(1e3, 1e7, 401), {}
+    axes.axvspan(MILLION, 1e7, color=COLOURS["muted"], alpha=0.15, lw=0)
+    _long_contexts(axes)
+    axes.set(yscale="log", ylim=(0.65, 130), ylabel="FLOPs of a token ÷ weights' (log scale)")
+    thousands(axes, "y")
+    for id, colour in ATTENDING.items():
+        net, found[id] = catalogue.model(id), numbers.attention_equal(id)
+        axes.plot(context, _work(net, context), color=COLOURS[colour])
+        axes.plot(found[id], 2, "o", color=COLOURS[colour], ms=7, zorder=4)
+    axes.axhline(1, color=COLOURS["weights"], lw=1.5, ls="--")
+    axes.text(1.3e3, 0.95, "weights alone", color=COLOURS["weights"], va="top")
+    axes.text(3.2 * MILLION, 1.1, "where the\nlecture\nexpects it", color=COLOURS["muted"], ha="center", va="bottom")
+    names = {id: plain(catalogue.model(id).name) for id in ATTENDING}
+    _listed(
+        axes, [(f"{names[id]}: {significant(found[id], 2)}", colour) for id, colour in ATTENDING.items()], 0.95, 0.075
+    )
+    axes.set_title("Dots: attention takes as much as the weights", loc="left")
+    return done(
+        fig,
+        "fig-attention-flops",
+        "FLOPs of a new token against its context: weights and attention.",
+        "FLOPs of a new token, in times of what the weights take, against context from 1,000 to 10 million tokens,"
+        " both on log scales, for models in decoding. Each curve is level at 1, then rises with the context. Attention"
+        " takes as much as the weights at"
+        f" {', '.join(f'{significant(at, 2)} ({names[id]})' for id, at in found.items())} tokens; DeepSeek's is counted"
+        " with its projections absorbed, as in decoding. The lecture expects attention's FLOPs to be noticed at"
+        " millions of tokens, a shaded region.",
+    )
+
+
+def sparse() -> Drawing:
+    """Bytes of cache that a decode step reads against context: all entries, an index and the best entries, blocks of
+    the best length.
+    """
+    fig, axes = drawing.axes(5.0, 3.9)
+    context, known = np.geomspace(1e3, 1e7, 401), _entries()
+    layers, MB = known["layers"], units.factor("MB")
+    dense = lambda at: layers * known["entry_bytes"] * at / MB
+    picked = lambda at: layers * eq.sparse_read(known, context=at) / MB
+    blocks = lambda at: layers * known["entry_bytes"] * eq.block_read_best(context=at, blocks_read=numbers.BLOCKS) / MB
+    for curve, colour in ((dense, "kv"), (picked, "accent"), (blocks, "compute")):
+        axes.plot(context, curve(context), color=COLOURS[colour])
+    axes.plot(context, layers * known["index_bytes"] * context / MB, color=COLOURS["accent"], ls=":", lw=1.5)
+    _long_contexts(axes)
+    axes.set(yscale="log", ylim=(5, 1e6), ylabel="MB read per token (log scale)")
+    thousands(axes, "y")
+    saving, most = (eq.sparse_saving(known, context=at) for at in (numbers.FAR, 1e12))
+    name_ends(
+        axes,
+        [
+            (dense(1e7), "dense", "kv"),
+            (picked(1e7), "V3.2", "accent"),
+            (blocks(1e7), f"{numbers.BLOCKS} blocks:\nas √L", "compute"),
+        ],
+    )
+    point(axes, (1.6e3, layers * known["index_bytes"] * 1.6e3 / MB), "index keys of V3.2", (0.5, 0.07), "accent")
+    axes.text(
+        0.03,
+        0.93,
+        f"dense ÷ V3.2 = {saving:.1f} at {numbers.FAR:,}\ntokens, never more than {most:.2f}",
+        transform=axes.transAxes,
+        va="center",
+    )
+    return done(
+        fig,
+        "fig-sparse",
+        "Bytes of KV that all layers read for a new token, against context.",
+        "Megabytes of KV that a decode step of DeepSeek-V3's size reads for one token against context from 1,000 to 10"
+        f" million tokens, both on log scales, in vLLM's FP8 layout: {known['entry_bytes']:.0f} bytes of a token and"
+        f" layer, {known['index_bytes']:.0f} of its index key. Dense attention reads all, {dense(numbers.FAR):,.0f} MB"
+        f" at {numbers.FAR:,} tokens. V3.2 reads every index key and {known['selected']:,.0f} entries,"
+        f" {picked(numbers.FAR):,.0f} MB: {saving:.1f} times less, and never more than {most:.2f} times."
+        f" {numbers.BLOCKS} blocks of the best length would read in proportion to the root of the context,"
+        f" {blocks(numbers.FAR):,.0f} MB.",
+    )
+
+
+def _entries() -> dict[str, float]:
+    """DeepSeek-V3.2's layout in vLLM by notation name."""
+    (group,) = catalogue.model("deepseek-v3.2").attention
+    return {
+        "layers": group.layers,
+        "entry_bytes": group.entry(numbers.VLLM),
+        "index_bytes": group.key(numbers.VLLM),
+        "selected": group.top_k,
+    }
+
+
+# --- where a KV cache lies --------------------------------------------------------------------------------------------
+
+
+class Place(NamedTuple):
+    """A device that can hold KV: its name, its colour, what it is, and what a byte of its kind cost on a date."""
+
+    name: str
+    colour: str
+    tier: catalogue.MemoryTier
+    price: BytePrice
+
+    def symbols(self, _: str | None = None) -> dict[str, float]:
+        """What it holds, reads and costs, by notation name."""
+        return numbers.rented(self.tier)
+
+
+PLACES = [
+    Place(name, colour, tier := catalogue.tier(id), numbers.paid(tier))
+    for (name, colour), id in zip(
+        {"DDR5": "accent", "flash": "third", "disk": "weights"}.items(), numbers.KEEP, strict=True
+    )
+]
+
+
+def _lines() -> dict[str, tuple[str, Any]]:
+    """By place: colour, and the function of hold time, s, that gives USD per million tokens of the running model."""
+    known = numbers.rack()
+    again, kv = eq.remat_cost(known) / CHEAP, known["kv_bytes_per_token"]
+    lines: dict[str, tuple[str, Callable[..., Any]]] = {
+        "HBM": ("compute", lambda t: eq.hbm_hold(RUNNING, rent=known["rent"], hold_time=t) / CHEAP)
+    }
+    for place in PLACES:
+        lines[place.name] = (
+            place.colour,
+            lambda t, at=place: eq.tier_cost(at, kv_bytes_per_token=kv, hold_time=t) / CHEAP,
+        )
+    return lines | {"compute again": ("kv", lambda t: again + 0 * t)}
+
+
+TIMES = {"1 ms": 1e-3, "1 s": 1.0, "1 min": 60.0, "1 h": HOUR, "1 day": DAY_LONG, "1 year": 365 * DAY_LONG}
+SPAN = TIMES["1 ms"], TIMES["1 year"]
+
+
+def _turns() -> list[tuple[str, float]]:
+    """The cheapest places in order, each with the time, s, up to which it is."""
+    names = {"hbm": "HBM"} | {kind: place.name for kind, place in zip(numbers.KINDS, PLACES)}
+    return [*((names[kind], until) for kind, until in numbers.cheapest().items()), ("compute again", float("inf"))]
+
+
+def tiers() -> Drawing:
+    """B17: cost of keeping a token's KV against the time it is kept, in HBM, DDR, flash and disk, or of computing it
+    again.
+    """
+    fig, axes = drawing.axes(5.0, 5.0)
+    lines, time = _lines(), np.geomspace(*SPAN, 801)
+    turns, least = _turns(), np.min([curve(time) for _, curve in lines.values()], axis=0)
+    axes.set(xscale="log", yscale="log", xlim=SPAN, ylim=(7e-7, 60))
+    axes.set(xlabel="time for which it is kept (log scale)", ylabel="$ per million tokens (log scale)")
+    axes.set_xticks(list(TIMES.values()), TIMES.keys())
+    axes.minorticks_off()
+    for colour, curve in lines.values():
+        values = curve(time)
+        axes.plot(time, values, color=COLOURS[colour], lw=1.4)
+        axes.plot(
+            time[values <= least * 1.0001],
+            values[values <= least * 1.0001],
+            color=COLOURS[colour],
+            lw=5,
+            solid_capstyle="butt",
+        )
+    for word, wait in KEPT.items():
+        axes.axvline(wait, color=COLOURS["muted"], ls=":", lw=1.5)
+        axes.text(
+            wait,
+            1.2e-6,
+            f" {word}" if wait == HOUR else f"{word} ",
+            color=COLOURS["muted"],
+            ha="left" if wait == HOUR else "right",
+            va="bottom",
+        )
+    said = lambda until: "beyond" if until == float("inf") else spent(until)
+    _listed(
+        axes,
+        [("cheapest up to", "bound"), *((f"{name}: {said(until)}", lines[name][0]) for name, until in turns)],
+        0.965,
+        0.06,
+    )
+    fig.supxlabel(_paid().replace("$", r"\$"), fontsize=10, x=0.02, ha="left")
+    return done(
+        fig,
+        "fig-tiers",
+        "Cost of keeping a million tokens of DeepSeek-V3's KV for some time and bringing it back once, by device.",
+        _tiers_say(turns),
+    )
+
+
+def _paid() -> str:
+    """What the lines take bytes and chips to cost, with dates."""
+    said = lambda rows: ", ".join(f"{place.name} ${place.price.usd_per_GB:g}" for place in rows)
+    prices = [f"{said(rows)} ({date})" for date, rows in groupby(PLACES, key=lambda place: place.price.date)]
+    paid = (
+        f"HBM pays its GPU's whole rent, ${rent().usd_per_chip_hour:g}/h ({rent().date}).\nOthers: the bare device over"
+        f" {_life()}, no server or power."
+    )
+    return f"{paid}\nA GB: {', '.join(prices)}."
+
+
+def _life() -> str:
+    return f"{numbers.LIFE / (365 * DAY_LONG):g} years"
+
+
+def _tiers_say(turns: list[tuple[str, float]]) -> str:
+    order = ", ".join(
+        f"{name} up to {spent(until)}" if until < float("inf") else f"then {name}" for name, until in turns
+    )
+    where = {word: next(name for name, until in turns if wait <= until) for word, wait in KEPT.items()}
+    even = eq.hbm_even(RUNNING.symbols())
+    return (
+        f"Dollars per million tokens for keeping the KV of {RUNNING} and bringing it back once, against the time kept"
+        f" from a millisecond to a year, both on log scales. {_paid()} Each device's line is level at first, where"
+        f" retrieving is what costs, then rises; computing the tokens again is level. The cheapest are {order}. HBM is"
+        f" dearer than computing again after {spent(even)}. Of the times on price cards,"
+        f" {' and '.join(f'{word} is cheapest in {name}' for word, name in where.items())}."
+    ).replace("\n", " ")
+
+
+LADDER = (  # kinds of device, what the lecture says they take to drain (s), and how that is worded: 2:01:16
+    ("HBM", "compute", (0.02, 0.02), "20 ms"),
+    ("LPDDR5X", "accent", (1, 10), ""),
+    ("DDR5", "accent", (1, 10), "1 to 10 s"),
+    ("NVMe", "third", (60, 60), "1 min"),
+    ("HDD", "weights", (HOUR, HOUR), "1 h"),
+)
+CALLED = {"NVMe": "flash", "HDD": "disk"}
+
+
+def ladder() -> Drawing:
+    """B18: times in which real devices are read once, beside the lecture's guesses and the times on price cards."""
+    fig, axes = drawing.axes(5.0, 4.0)
+    axes.set(xscale="log", xlim=(1.5e-4, 5e7), ylim=(-len(LADDER) - 0.1, 1))
+    axes.set_xticks([1e-2, 1, 60, HOUR, DAY_LONG], ["10 ms", "1 s", "1 min", "1 h", "1 day"])
+    axes.minorticks_off()
+    for (word, wait), text, ha in zip(KEPT.items(), (" {} ", " {}: on price cards"), ("right", "left")):
+        axes.plot([wait] * 2, [0.5 - len(LADDER), 1], color=COLOURS["kv"], ls="--", lw=1.4, zorder=1)
+        axes.text(wait, 0.7, text.format(word), color=COLOURS["kv"], ha=ha, va="center")
+    says = [_rung(axes, -row, *rung) for row, rung in enumerate(LADDER)]
+    axes.text(2.5e-4, -len(LADDER) + 0.25, "◆ as the lecture guesses; hollow: not confirmed", va="center")
+    axes.set_yticks([-row for row in range(len(LADDER))], [CALLED.get(kind, kind) for kind, *_ in LADDER])
+    axes.set_xlabel("time to read the whole device once (log scale)")
+    drains = sorted(tier.drain_time() for tier in catalogue.tiers())
+    axes.grid(visible=False, axis="y")
+    return done(
+        fig,
+        "fig-ladder",
+        "Time to read a whole device once, with the times that price cards sell.",
+        f"Time to read a whole memory device once, from {spent(drains[0])} to {spent(drains[-1])} (log scale), for"
+        f" {len(catalogue.tiers())} devices by kind: {'; '.join(says)}. Lines mark the 5 minutes and the 1 hour for"
+        " which price cards keep a cache: both lie in flash; a disk takes more than a day.",
+    )
+
+
+def _rung(axes, level: float, kind: str, colour: str, guess: tuple[float, float], worded: str) -> str:
+    """A rung of the ladder: the devices of a kind and the lecture's guess; both in words."""
+    mine = [tier for tier in catalogue.tiers() if tier.tier.startswith(kind)]
+    for tier in mine:
+        sure = not (tier.caveat("read_bytes_per_s") or tier.caveat("capacity_bytes"))
+        axes.plot(
+            tier.drain_time(), level + 0.12, "o", color=COLOURS[colour], mfc=COLOURS[colour] if sure else "white", ms=7
+        )
+    axes.plot(guess, [level - 0.2] * 2, "D-" if guess[0] == guess[1] else "|-", color=COLOURS["bound"], ms=5.5, lw=2)
+    drains = sorted(tier.drain_time() for tier in mine)
+    least, most = spent(drains[0]), spent(drains[-1])
+    said = f"{CALLED.get(kind, kind)} {least}" + (f" to {most}" if most != least else "")
+    above = drains[0] < KEPT["5 min"] / 2  # beside its dots the name would run into the lines of the price cards
+    end, ha = ((drains[0] * drains[-1]) ** 0.5, "center") if above else (drains[-1] * 1.7, "left")
+    axes.text(end, level + (0.46 if above else 0.12), said.split(" ", 1)[1], color=COLOURS[colour], ha=ha, va="center")
+    return said + (f" (the lecture: {worded})" if worded else "")
+
+
+SHARE = 0.1  # of a device that the drawn cache takes
+
+
+def timeline() -> Drawing:
+    """B19: a cache takes a share of a device for a long time, then all of it for a short one; the areas are equal at
+    the drain time.
+    """
+    fig, axes = drawing.axes(5.0, 3.3)
+    place = next(place for place in PLACES if place.name == "flash")
+    drain, size = eq.tier_drain(place.symbols()), SHARE * place.tier.capacity_bytes
+    hold = eq.tier_hold(place.symbols(), kv_bytes_per_token=size, hold_time=drain)
+    fetch = eq.tier_retrieve(place.symbols(), kv_bytes_per_token=size) / place.symbols()["tier_rent"]
+    minute = units.factor("min")
+    for left, width, height, colour in ((0, drain / minute, SHARE, "third"), (drain / minute, fetch / minute, 1, "kv")):
+        axes.add_patch(Rectangle((left, 0), width, height, fc=COLOURS[colour], alpha=0.45, ec=COLOURS[colour], lw=1.5))
+    hold_said = f"hold: {100 * SHARE:.0f} % of the device for {spent(drain)}"
+    axes.text(drain / minute / 2, SHARE + 0.04, hold_said, color=COLOURS["third"], ha="center", va="bottom")
+    axes.text(
+        0.98 * drain / minute,
+        0.6,
+        f"retrieve:\nall of it for {spent(fetch)}",
+        color=COLOURS["kv"],
+        ha="right",
+        va="center",
+    )
+    axes.text(
+        0.02,
+        0.93,
+        f"{plain(place.tier.device)}, read once in {spent(drain)}:\nboth areas are equal",
+        transform=axes.transAxes,
+        va="center",
+    )
+    axes.set(xlim=(0, 1.13 * drain / minute), ylim=(0, 1.35), xlabel="minutes", ylabel="share of the device")
+    axes.set_yticks([0, SHARE, 1], ["0 %", f"{100 * SHARE:.0f} %", "100 %"])
+    return done(
+        fig,
+        "fig-timeline",
+        "A cache held for as long as its device takes to read once: two bars of equal area.",
+        f"Share of a device that a cache keeps busy against time, for {place.tier.device}, which is read once in"
+        f" {spent(drain)}. A cache of {100 * SHARE:.0f} % of it lies there for {spent(drain)}, a long low bar, and is"
+        f" then read by the whole device in {spent(fetch)}, a short high one. Held for the drain time, both bars have"
+        f" the same area, ${hold:.1g} at {_paid_for(place)}: held for longer, holding is what costs; for less long,"
+        " retrieving.",
+    )
+
+
+def _paid_for(place: Place) -> str:
+    return f"${place.price.usd_per_GB:g} per GB ({place.price.date}) over {_life()}"

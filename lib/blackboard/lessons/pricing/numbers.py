@@ -1,0 +1,339 @@
+"""Every number that the lesson's prose prints, computed. The page glues them in; the tests hold them to the oracles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+from blackboard.catalogue import MemoryTier, chips, measurement, model, price, prices, system, tier, tiers
+from blackboard.catalogue.prices import BytePrice
+from blackboard.catalogue.running_case import RUNNING, Case
+from blackboard.lessons.batching import equations as step
+from blackboard.lessons.pricing import equations as eq
+from blackboard.lessons.pricing.implied import alike, caches, implied, rent
+from blackboard.units import factor, pretty, significant
+
+BOARD = {
+    "n_active": 100e9,
+    "step_context": 200e3,
+    "flops": 600.0,
+    "bandwidth": 1.0,
+}  # FP8: 300 multiply-adds a byte, 1:38:22
+HEADS = {"kv_layers": 1, "kv_heads": 8, "head_dim": 128, "kv_value_bytes": 1}  # the board's check, 1:40:08
+RATIO = 5  # price of output over input, 1:45:11
+CARD, STEPPED = "claude-opus-4.6@2026-03-13", "gemini-3.1-pro-preview@2026-02-19"  # the cards that the lecture reads
+OPEN = "deepseek-r1@2025-01-20"  # the card that DeepSeek's own accounts use
+FIVE, HOUR, LIFE = (
+    5 * factor("min"),
+    factor("h"),
+    5 * 365 * factor("day"),
+)  # what cards sell; over how long we pay off a device
+MTOK = factor("USD/megatoken")
+KEEP = ("ddr5-3tb-pcie", "ssd-9650-30t", "hdd-exos30")  # devices to which KV may go, nearest first
+KINDS = dict(zip(("ddr", "ssd", "hdd"), KEEP))
+FAR, MONTH = 131_072, 100e6  # tokens: a context of DeepSeek-V3.2's tables; a month of work, 1:51:19
+VLLM = "fp8_ds_mla"  # vLLM's layout of a latent: values in FP8, with scales
+BLOCKS = 64  # chosen of all, in the example of the root
+
+
+# --- from the step to the cache ---------------------------------------------------------------------------------------
+
+
+def step_of_price() -> dict[str, str]:
+    """The KV cache that the board reads off a step, by number format, and what models really keep."""
+    kv = lambda flops: significant(eq.kv_implied(BOARD, flops=flops), 4)
+    net = lambda id: model(id).kv_bytes_per_token()
+    balanced = lambda id: significant(step.balanced_context(RUNNING._replace(model=id)), 2)
+    found, board = implied(price(STEPPED)), eq.kv_implied(BOARD)
+    return {
+        "kv_fp8": kv(BOARD["flops"]),
+        "kv_fp4": kv(2 * BOARD["flops"]),
+        "kv_bf16": kv(BOARD["flops"] / 2),
+        "wrong_l": pretty(eq.kv_implied(BOARD) * BOARD["step_context"] ** 2, "byte", 2),
+        "heads": f"{eq.kv_of_heads(HEADS):,.0f}",
+        "heads_bf16": f"{eq.kv_of_heads(HEADS, kv_value_bytes=2):,.0f}",
+        "kv_v3": f"{net('deepseek-v3'):,.0f}",
+        "kv_405": f"{net('llama-3.1-405b'):,.0f}",
+        "kv_72": f"{net('qwen2.5-72b'):,.0f}",
+        "more_least": significant(net("deepseek-v3") / board, 2),
+        "more_most": significant(net("llama-3.1-405b") / board, 2),
+        "balanced_v3": balanced("deepseek-v3"),
+        "balanced_405": balanced("llama-3.1-405b"),
+        "balanced_72": balanced("qwen2.5-72b"),
+        "kv_flash": f"{net('deepseek-v4-flash'):,.0f}",
+        "needed": significant(5 / price(STEPPED).above.output_multiplier, 2),
+        "card_kv": significant(found.kv.mid, 2),
+        "card_kv_low": significant(found.kv.low, 2),
+        "card_kv_high": significant(found.kv.high, 2),
+        "card_within": significant(found.kv.within, 1),
+        "covered": f"{found.covered:,.0f}",
+        "million": f"{eq.context_ratio(context=1e6, context_balanced=BOARD['step_context']):g}",
+    }
+
+
+def cards() -> dict[str, str]:
+    """The cards that the lecture reads, and what became of steps."""
+    stepped, card, kept = price(STEPPED), price(CARD), price("claude-opus-4.6@2026-02-05")
+    p, beyond, c, out = stepped.usd_per_Mtok, stepped.rates(1e6), card.usd_per_Mtok, implied(stepped)
+    usd = lambda value: f"${value:g}"
+    return {
+        "g_in": usd(p.input),
+        "g_out": usd(p.output),
+        "g_in_far": usd(beyond.input),
+        "g_out_far": usd(beyond.output),
+        "g_seen": stepped.valid_from,
+        "g_ratio": f"{out.out_in:g}",
+        "g_ratio_far": f"{out.out_in_beyond:g}",
+        "c_in": usd(c.input),
+        "c_out": usd(c.output),
+        "c_seen": card.valid_from,
+        "c_write": usd(c.cache_write_5min),
+        "c_write_h": usd(c.cache_write_1h),
+        "c_read": usd(c.cached_read),
+        "c_ratio": f"{c.output / c.input:g}",
+        "dropped": card.valid_from,
+        "dropped_had": kept.valid_from,
+        "c_step": f"{kept.above.tokens:,}",
+        "o_step": f"{price('gpt-5.5@2026-04-23').above.tokens:,}",
+    }
+
+
+# --- from output over input -------------------------------------------------------------------------------------------
+
+
+def ratios() -> dict[str, str]:
+    """What output over input says of decoding, held against one maker's accounts."""
+    [day] = measurement("deepseek_day6_production").records()
+    found, served = implied(price(OPEN)), Case("deepseek-r1", "h800-8", "fp8", day["context_tokens"])
+    ratio, net, box = eq.memory_ratio_of(served, batch=1e12), model("deepseek-r1"), system("h800-8")
+    weights = found.out_in - ratio
+    # one token: reading its KV, multiplying the weights in FP8, attending in BF16
+    read, multiply = (
+        day["context_tokens"] * net.kv_bytes_per_token() / box.bandwidth,
+        2 * net.n_active / box.flops("fp8"),
+    )
+    attend = net.attention_flop(day["context_tokens"]) / box.flops("bf16")
+    misses = day["node_prefill_token_per_s"] * (1 - day["hit_rate"])
+    same = sorted(one.out_in for one in map(implied, prices()) if alike(one.net, net))
+    return {
+        "mfu": f"{eq.decode_mfu(input_price=1, output_price=RATIO):.0%}",
+        "card_context": significant(found.context.mid, 2),
+        "card_context_low": significant(found.context.low, 2),
+        "card_context_high": significant(found.context.high, 2),
+        "ds_ratio": significant(found.out_in, 3),
+        "ds_context": f"{day['context_tokens']:,}",
+        "ds_ratio_kv": significant(ratio, 2),
+        "ds_weights": significant(weights, 2),
+        "ds_with_attention": significant(read / (multiply + attend), 2),
+        "ds_batch": significant(step.critical_batch(served) / weights, 2),
+        "ds_prefill": f"{day['node_prefill_token_per_s']:,}",
+        "ds_decode": f"{day['node_decode_token_per_s']:,}",
+        "ds_rates": significant(day["node_prefill_token_per_s"] / day["node_decode_token_per_s"], 2),
+        "ds_hits": f"{day['hit_rate']:.0%}",
+        "ds_miss_rate": significant(misses / day["node_decode_token_per_s"], 2),
+        "ds_prefill_mfu": f"{2 * net.n_active * misses / box.flops('fp8'):.0%}",
+        "ds_decode_mfu": f"{2 * net.n_active * day['node_decode_token_per_s'] / box.flops('fp8'):.0%}",
+        "same_least": f"{same[0]:.1f}",
+        "same_most": f"{same[-1]:.1f}",
+        "same_cards": str(len(same)),
+        "stepped_context": f"{implied(price(STEPPED)).out_in * price(STEPPED).above.tokens / 1e6:.1f} million",
+    }
+
+
+# --- long contexts ----------------------------------------------------------------------------------------------------
+
+
+def attention_equal(id: str) -> float:
+    """The context at which a model's attention multiplies as much as its weights do, by bisection; windows are
+    bounded.
+    """
+    net, low, high = model(id), 1.0, 1e9
+    for _ in range(100):
+        low, high = (mid, high) if net.attention_flop(mid := (low + high) / 2) < 2 * net.n_active else (low, mid)
+    return low
+
+
+def long() -> dict[str, str]:
+    """Attention's FLOPs and bytes at long contexts."""
+    equal = lambda id: significant(attention_equal(id), 2)
+    sparse, dense = (model(id).kv_read_bytes(FAR, VLLM) for id in ("deepseek-v3.2", "deepseek-v3"))
+    group = model("deepseek-v3.2").attention[0]
+    entry, key = group.entry(VLLM), group.key(VLLM)
+    held = lambda context: group.held(context, VLLM) / group.read(context, VLLM)
+    net = model("llama-3.1-405b")
+    again = net.attention_flop(1) / net.kv_bytes_per_token()
+    return {
+        "att_405": equal("llama-3.1-405b"),
+        "att_8": equal("llama-3.1-8b"),
+        "att_v3": equal("deepseek-v3"),
+        "att_gemma": equal("gemma-3-27b"),
+        "double_405": significant(2 * attention_equal("llama-3.1-405b"), 2),
+        "intensity_405": f"{again:g}",
+        "intensity_v3": f"{model('deepseek-v3').attention_flop(1) / model('deepseek-v3').kv_bytes_per_token():.0f}",
+        "chip_bf16": f"{system(RUNNING.system).flops('bf16') / system(RUNNING.system).bandwidth:.0f}",
+        "far": f"{FAR:,}",
+        "dense_read": pretty(dense, "byte"),
+        "sparse_read": pretty(sparse, "byte"),
+        "sparse_saving": significant(dense / sparse, 2),
+        "held_times": significant(held(FAR), 2),
+        "held_million": significant(held(1e6), 2),
+        "sparse_most": significant(entry / key, 3),
+        "sparse_more": f"{key / entry:.0%}",
+        "entry": f"{entry:g}",
+        "key": f"{key:g}",
+        "picked": f"{group.top_k:,}",
+        "root": f"{eq.block_read_best(context=1e6, blocks_read=BLOCKS):,.0f}",
+        "block": f"{eq.block_best(context=1e6, blocks_read=BLOCKS):,.0f}",
+        "blocks": str(BLOCKS),
+        "month_v3": pretty(MONTH * model("deepseek-v3").kv_bytes_per_token(), "byte", 2),
+        "month_board": pretty(MONTH * model("lecture-moe").kv_bytes_per_token(), "byte", 2),
+        "month_share": f"{MONTH * model('deepseek-v3').kv_bytes_per_token() / RUNNING.symbols()['hbm']:.0%}",
+    }
+
+
+# --- where a cache lies -----------------------------------------------------------------------------------------------
+
+
+def paid(row: MemoryTier, by: str = "9999") -> BytePrice:
+    """The newest confirmed price of a device's bytes, by the end of a year."""
+    return max((p for p in row.prices if p.confirmed and p.date[:4] <= by), key=lambda p: p.date)
+
+
+def rented(row: MemoryTier) -> dict[str, float]:
+    """A device's symbols: what it holds and reads, and its rent from the newest confirmed price, paid off over LIFE."""
+    known = {"tier_capacity": row.capacity_bytes, "tier_bandwidth": row.read_bytes_per_s}
+    return known | {"tier_rent": eq.rent_of_price(known, byte_price=paid(row).usd_per_GB / 1e9, service_life=LIFE)}
+
+
+def rack() -> dict[str, float]:
+    """The running case's symbols, and the rent of its chips."""
+    return RUNNING.symbols() | {"rent": rent().usd_per_chip_second}
+
+
+@cache
+def cheapest() -> dict[str, float]:
+    """How long each place is the cheapest for DeepSeek-V3's KV, in turn, s, by bisection; after the last it is
+    computed again.
+    """
+    known = rack()
+    cost: dict[str, Callable[..., float]] = {"hbm": lambda t: eq.hbm_hold(known, hold_time=t)}
+    cost |= {name: lambda t, at=known | rented(tier(id)): eq.tier_cost(at, hold_time=t) for name, id in KINDS.items()}
+    cost["again"] = lambda t: eq.remat_cost(known)
+    least = lambda t: min(cost, key=lambda name: cost[name](t))
+    until, now = {}, 1e-3
+    while (place := least(now)) != "again":
+        low, high = now, 1e9
+        while high > low * (1 + 1e-9):
+            middle = (low * high) ** 0.5
+            low, high = (middle, high) if least(middle) == place else (low, middle)
+        until[place] = now = high
+    return until
+
+
+def places() -> dict[str, str]:
+    """What it costs to keep a million tokens' KV, or to compute them again."""
+    usd = lambda value: f"${significant(value / MTOK, 2)}"
+    known = rack()
+    board = {"n_active": BOARD["n_active"], "kv_bytes_per_token": model("lecture-moe").kv_bytes_per_token()}
+    kept = {id: known | rented(tier(id)) for id in KEEP}
+    hold = lambda id, time: usd(eq.tier_cost(kept[id], hold_time=time))
+    even = lambda **more: pretty(eq.hbm_even(known, **more), "s", 2)
+    price_of = {name: paid(tier(id)) for name, id in KINDS.items()}
+    return {
+        **{
+            f"until_{name}": (
+                pretty(time, "s", 2)
+                if time < 60
+                else f"{time / HOUR:.1f} hours"
+                if time < 48 * HOUR
+                else f"{time / factor('day'):.0f} days"
+            )
+            for name, time in cheapest().items()
+        },
+        "fetch": usd(eq.tier_retrieve(kept[KEEP[1]])),
+        "drain_flash": f"{tier(KEEP[1]).drain_time() / 60:.0f} minutes",
+        "rent": f"${rent().usd_per_chip_hour:.2f}",
+        "rent_date": rent().date,
+        "remat": usd(eq.remat_cost(known, **board)),
+        "remat_v3": usd(eq.remat_cost(known)),
+        "hold_board": usd(eq.hbm_hold(known, hold_time=FIVE, **board)),
+        "hold_v3": usd(eq.hbm_hold(known, hold_time=FIVE)),
+        "hold_405": usd(eq.hbm_hold(known, hold_time=FIVE, kv_bytes_per_token=caches().high)),
+        "even_board": f"{eq.hbm_even(known, **board) / 60:.0f} minutes",
+        "even_v3": even(),
+        "life": f"{LIFE / 365 / factor('day'):g} years",
+        **{f"{name}_{end}": hold(id, time) for name, id in KINDS.items() for end, time in (("5", FIVE), ("1h", HOUR))},
+        **{f"{name}_price": f"${cost.usd_per_GB:g}" for name, cost in price_of.items()},
+        **{f"{name}_date": cost.date for name, cost in price_of.items()},
+    }
+
+
+def drains() -> dict[str, str]:
+    """How long devices take to read once, and what a card's times would be in them."""
+    hours = lambda id: f"{tier(id).drain_time() / HOUR:.0f} hours"
+    known = {row.id: row.drain_time() for row in tiers()}
+    ssds = [known[row.id] for row in tiers() if row.tier.startswith("NVMe")]
+    hbm = [row.drain_time() for row in chips() if row.confirmed]
+    return {
+        "drain_hbm": f"{min(hbm) * 1e3:.0f} to {max(hbm) * 1e3:.0f} ms",
+        "drain_ddr": f"{known['ddr5-3tb']:.3g}",
+        "drain_ddr_pcie": f"{known['ddr5-3tb-pcie']:.0f}",
+        "drain_grace": f"{known['lpddr-grace']:.3g}",
+        "drain_ssd_least": f"{min(ssds) / 60:.0f} minutes",
+        "drain_ssd_most": f"{max(ssds) / HOUR:.0f} hours",
+        "drain_hdd": hours("hdd-exos30"),
+        "hdd_hour": f"{tier('hdd-exos30').read_bytes_per_s * HOUR / 1e12:.0f} TB",
+        "hdd_size": pretty(tier("hdd-exos30").capacity_bytes, "byte"),
+    }
+
+
+# --- cache prices -----------------------------------------------------------------------------------------------------
+
+
+def caching() -> dict[str, str]:
+    """Break-even uses, what holding is charged, and how far prices are from the model's cost."""
+    found, stored, p = implied(price(CARD)), implied(price(STEPPED)), price(CARD).usd_per_Mtok
+    premium = {"5": (p.cache_write_5min - p.input, FIVE), "1h": (p.cache_write_1h - p.input, HOUR)}
+    rate = {key: usd / time for key, (usd, time) in premium.items()}
+    hbm = rent().usd_per_chip_hour / (system(RUNNING.system).chip.hbm_bytes / 1e9)
+    v3, ds = implied(price("deepseek-v3@2025-02-08")), measurement("deepseek_day6_production").records()[0]
+    asked = {kept: found.byte_rents[kept].mid / factor("USD/GB/h") for kept in found.byte_rents}
+    return {
+        "uses_5": f"{found.uses['5 min']:.2f}",
+        "uses_1h": f"{found.uses['1 h']:.2f}",
+        "least_5": str(int(found.uses["5 min"]) + 1),
+        "least_1h": str(int(found.uses["1 h"]) + 1),
+        "write_5": f"{p.cache_write_5min / p.input:g}",
+        "write_1h": f"{p.cache_write_1h / p.input:g}",
+        "read": f"{p.cached_read / p.input:.0%}",
+        "premium_5": f"${premium['5'][0]:g}",
+        "premium_1h": f"${premium['1h'][0]:g}",
+        "rate_ratio": significant(rate["5"] / rate["1h"], 2),
+        "over_1h": significant(asked["1 h"] / hbm, 2),
+        "over_storage": significant(stored.byte_rents["storage"].mid / factor("USD/GB/h") / hbm, 2),
+        "over_large": significant(stored.byte_rents["storage"].low / factor("USD/GB/h") / hbm, 1),
+        "storage_usd": f"${price(STEPPED).cache_storage_usd_per_Mtok_hour:.2f}",
+        "hit_over": significant(p.cached_read * MTOK / eq.tier_retrieve(RUNNING.symbols() | rented(tier(KEEP[1]))), 2),
+        "margin_real": significant(found.margin.mid * 0.15, 2),
+        "asked_5": f"${asked['5 min']:.2f}",
+        "asked_1h": f"${asked['1 h']:.3f}",
+        "asked_low": f"${found.byte_rents['5 min'].low * 1e9 * HOUR:.3f}",
+        "asked_high": f"${found.byte_rents['5 min'].high * 1e9 * HOUR:.1f}",
+        "asked_storage": f"${stored.byte_rents['storage'].mid / factor('USD/GB/h'):.3f}",
+        "hbm_rent": f"${hbm:.3f}",
+        "asked_over": significant(asked["5 min"] / hbm, 2),
+        "margin": significant(found.margin.mid, 2),
+        "margin_low": significant(found.margin.low, 2),
+        "margin_high": significant(found.margin.high, 2),
+        "margin_ds": significant(v3.margin.mid, 2),
+        "day_ratio": significant(ds["revenue_USD_per_day"] / ds["cost_USD_per_day"], 3),
+        "day_cost": f"${ds['cost_USD_per_day']:,}",
+        "day_revenue": f"${ds['revenue_USD_per_day']:,}",
+        "hits": significant(ds["cached_input_token_per_day"] / 1e9, 3),
+        "inputs": significant(ds["input_token_per_day"] / 1e9, 3),
+    }
+
+
+def all() -> dict[str, str]:
+    """All of them, by the name that the prose uses."""
+    return step_of_price() | cards() | ratios() | long() | places() | drains() | caching()

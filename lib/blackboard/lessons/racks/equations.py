@@ -1,0 +1,255 @@
+"""Formulas of the racks lesson: what experts on many chips send each other, and what it costs to leave the rack.
+
+Rates of links are per chip and in one direction; a vendor's headline counts both. Bytes are those that a chip sends; it
+receives as many at the same time.
+"""
+
+from __future__ import annotations
+
+from sympy import Le, Max
+
+from blackboard.formula import DERIVED, Formula, Source, lecture
+from blackboard.lessons.batching.equations import chips, flop_per_param, flops, n_active
+from blackboard.lessons.sparsity.equations import expert_sparsity, experts, routed, top_k
+from blackboard.notation import calibration, constant, declare, result, symbol
+
+# --- symbols ----------------------------------------------------------------------------------------------------------
+
+scale_up = declare(
+    "scale_up", r"\beta_\mathrm{up}", "byte/s/chip", "what one chip sends inside its scale-up domain", "NVLink"
+)
+scale_out = declare(
+    "scale_out", r"\beta_\mathrm{out}", "byte/s/chip", "what one chip sends out of its scale-up domain", "8x slower"
+)
+copies = declare(
+    "copies", r"n_\mathrm{copy}", "1", "copies of a token that a layer sends: one for each expert", "activated experts"
+)
+width = declare("width", r"d_\mathrm{model}", "1", "values in a token's vector", "d_model")
+layers = declare("layers", r"n_\mathrm{layer}", "1", "layers of the model", "layers")
+dispatch_bytes = declare("dispatch_bytes", "b_d", "byte/token", "bytes of one value of a token on its way to an expert")
+combine_bytes = declare("combine_bytes", "b_c", "byte/token", "bytes of one value of a token on its way back")
+message = declare("message", r"V_\mathrm{msg}", "byte/chip", "bytes of a message, of each chip")
+start_time = declare("start_time", r"\alpha", "s", "time that a message takes however short it is", zero=True)
+tokens_per_chip = declare(
+    "tokens_per_chip", r"B_\mathrm{chip}", "token/chip", "tokens that start from one chip in a step"
+)
+expert_parallel = declare("expert_parallel", "E", "chip", "chips that share the experts of a layer", "E")
+racks = declare("racks", r"n_\mathrm{rack}", "1", "racks over which a layer's experts are spread")
+chip_power = declare("chip_power", r"P_\mathrm{chip}", "W/chip", "power of one chip")
+other_power = declare(
+    "other_power", r"P_\mathrm{other}", "W/chip", "power of all else in the rack, per chip", zero=True
+)
+links = declare("links", r"n_\mathrm{link}", "1/chip", "scale-up links of a chip")
+pairs = declare("pairs", r"n_\mathrm{pair}", "1", "wire pairs of one link, both directions")
+rack_mass = declare("rack_mass", r"m_\mathrm{rack}", "kg", "mass of a rack")
+footprint = declare("footprint", r"A_\mathrm{rack}", "meter**2", "floor that a rack stands on")
+micro_batches = declare("micro_batches", r"n_\mathrm{mb}", "1", "micro-batches in the pipeline", "#micro-batches")
+result("experts_per_chip", "e", "1/chip", "experts on each chip", "4")
+result("leaving", r"x_\mathrm{out}", "1", "share of a layer's traffic that leaves its rack", "half")
+result("ep_bytes", "V", "byte/chip", "bytes that one chip sends for one routed layer")
+result("t_ep", r"t_\mathrm{EP}", "s", "time of one layer's dispatch and combine")
+result("t_exchange", r"t_\mathrm{exchange}", "s", "time of an exchange of messages")
+result("t_comm", r"t_\mathrm{comm}", "s", "time of all layers' dispatch and combine")
+result(
+    "comm_ratio", r"t_\mathrm{comm}/t_\mathrm{compute}", "1", "time of the experts' traffic over time of multiplying"
+)
+result("link_needed", r"\beta^{*}", "byte/s/chip", "link rate at which traffic takes as long as multiplying")
+result("slowdown", "z", "1", "a layer's traffic time over that in one rack", "bottleneck")
+result("distinct_chips", r"n_\mathrm{hit}", "chip", "chips that hold at least one of a token's experts")
+result("broadcast_waste", "y", "1", "traffic of sending each token to all experts over that of routing it")
+result("ratio_hurts", r"\rho^{*}", "1", "bandwidth ratio at which two or more racks are as slow as one")
+result("rack_power", r"P_\mathrm{rack}", "W", "power of a rack")
+result("cables", r"n_\mathrm{cable}", "1", "scale-up cables of a rack: one for each pair of wires")
+result("floor_load", r"q_\mathrm{floor}", "kg/meter**2", "mass on each square metre under a rack")
+one_chip = constant("one_chip", "1", "chip", "a single chip", value=1)
+link_efficiency = calibration("link_efficiency", r"\eta_\ell", "1", "share of a link's rate reached", most=1, value=1)
+link_latency = calibration(
+    "link_latency", r"\alpha_\ell", "s", "time that a message takes however short it is", zero=True, value=0
+)
+
+
+INSIGHTS = Source("insights2025")
+FP8_OUT = {"dispatch_bytes": 1, "combine_bytes": 2}  # FP8 on the way to the experts, BF16 back
+several = Le(1, racks)
+
+# --- experts on chips ------------------------------------------------------------------------------------------------
+
+experts_per_chip = Formula(
+    "racks.experts_per_chip",
+    "experts_per_chip",
+    experts / expert_parallel,
+    "1/chip",
+    "experts are dealt out evenly; a number that does not divide leaves chips idle",
+    (),
+    lecture("0:34:20"),
+)
+distinct_chips = Formula(
+    "racks.distinct_chips",
+    "distinct_chips",
+    expert_parallel * (1 - (1 - top_k / experts) ** (experts * one_chip / expert_parallel)),
+    "chip",
+    "a chip is spared only if none of its experts was chosen",
+    ("a chip's experts are chosen independently of each other", "all experts are equally likely"),
+    DERIVED,
+    where=(routed,),
+)
+broadcast_waste = Formula(
+    "racks.broadcast_waste",
+    "broadcast_waste",
+    expert_sparsity.typed,
+    "1",
+    "what routing saves: a token goes to a few experts instead of all",
+    ("one copy for each expert",),
+    lecture("0:32:41"),
+    where=(routed,),
+)
+
+# --- bytes and time --------------------------------------------------------------------------------------------------
+
+ep_bytes = Formula(
+    "racks.ep_bytes",
+    "ep_bytes",
+    tokens_per_chip * copies * width * (dispatch_bytes + combine_bytes),
+    "byte/chip",
+    "each token's vector goes to its experts, and a result comes back from each",
+    ("one copy for each expert, even if two share a chip", "no copy stays on its own chip"),
+    INSIGHTS,
+)
+ep_time = Formula(
+    "racks.ep_time",
+    "t_ep",
+    2 * link_latency + ep_bytes.typed / (link_efficiency * scale_up),
+    "s",
+    "one routed layer's dispatch and combine, when every link is busy all the time",
+    (*ep_bytes.assumes, "tokens are spread evenly over the experts"),
+    INSIGHTS,
+)
+comm_time = Formula(
+    "racks.comm_time",
+    "t_comm",
+    layers * micro_batches * ep_time.typed,
+    "s",
+    "all layers of one step; a chip that works on micro-batches in turn sends for each of them",
+    ("every layer is routed", *ep_time.assumes),
+    INSIGHTS,
+)
+
+token_bytes = layers * copies * width * (dispatch_bytes + combine_bytes)  # that one token sends in a step
+comm_ratio = Formula(
+    "racks.comm_ratio",
+    "comm_ratio",
+    token_bytes * flops / (flop_per_param * n_active * chips * scale_up),
+    "1",
+    "traffic over multiplying: both grow with the batch, so that no batch changes their ratio",
+    ("every layer is routed", "no copy stays on its own chip", "attention's own FLOPs are left out"),
+    DERIVED,
+)
+link_needed = Formula(
+    "racks.link_needed",
+    "link_needed",
+    comm_ratio.typed * scale_up,
+    "byte/s/chip",
+    "the link on which a token's traffic takes as long as its multiplications",
+    comm_ratio.assumes,
+    DERIVED,
+)
+
+# --- leaving the rack ------------------------------------------------------------------------------------------------
+
+leaving = Formula(
+    "racks.leaving",
+    "leaving",
+    (racks - 1) / racks,
+    "1",
+    "of the copies that a token sends, only one rack's share stays at home",
+    ("experts are spread evenly over the racks", "tokens are spread evenly over the experts"),
+    lecture("0:36:30"),
+    where=(several,),
+)
+spread_time = Formula(
+    "racks.spread_time",
+    "t_ep",
+    symbol("ep_bytes") * Max(1 / (racks * scale_up), leaving.typed / scale_out),
+    "s",
+    "both networks carry their share at once, and the slower one decides",
+    (
+        *leaving.assumes,
+        "every chip keeps its tokens: more racks bring a larger batch",
+        "a chip sends out of the rack over its own network card",
+    ),
+    lecture("0:39:39"),
+    where=(several,),
+)
+slowdown = Formula(
+    "racks.slowdown",
+    "slowdown",
+    Max(1 / racks, leaving.typed * scale_up / scale_out),
+    "1",
+    "experts over several racks against the same experts in one",
+    spread_time.assumes,
+    lecture("0:39:39"),
+    where=(several,),
+)
+ratio_hurts = Formula(
+    "racks.ratio_hurts",
+    "ratio_hurts",
+    1 / leaving.typed,
+    "1",
+    "as soon as the network outside is slower by this factor, leaving the rack costs time",
+    slowdown.assumes,
+    DERIVED,
+    where=(Le(2, racks),),
+)
+
+# --- latency ---------------------------------------------------------------------------------------------------------
+
+exchange_time = Formula(
+    "racks.exchange_time",
+    "t_exchange",
+    start_time + message * (1 - one_chip / chips) / (link_efficiency * scale_up),
+    "s",
+    "a latency, and then the bytes: all-to-all or all-gather among the chips of a domain",
+    ("a chip's own part of the message does not travel",),
+    DERIVED,
+    where=(Le(one_chip, chips),),
+)
+half_message = Formula(
+    "racks.half_message",
+    "message",
+    start_time * scale_up,
+    "byte/chip",
+    "the bytes that travel in as much time as a message takes to start: shorter ones mostly wait, longer ones mostly"
+    " flow",
+    (),
+    DERIVED,
+)
+
+# --- the rack itself -------------------------------------------------------------------------------------------------
+
+rack_power = Formula(
+    "racks.rack_power",
+    "rack_power",
+    chips * (chip_power + other_power),
+    "W",
+    "chips, and all that feeds, cools and connects them",
+    (),
+    DERIVED,
+)
+cables = Formula(
+    "racks.cables",
+    "cables",
+    chips * links * pairs,
+    "1",
+    "every pair of wires between a chip and a switch is a cable of its own",
+    ("every chip is wired to the switches in the middle, and to nothing else",),
+    lecture("0:41:57"),
+)
+floor_load = Formula(
+    "racks.floor_load",
+    "floor_load",
+    rack_mass / footprint,
+    "kg/meter**2",
+    "a rack rests on no more floor than it stands on",
+    ("its feet are spread evenly",),
+    lecture("0:42:38"),
+)

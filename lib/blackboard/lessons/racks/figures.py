@@ -1,0 +1,594 @@
+"""The racks lesson's figures. Each function returns a matplotlib Figure, whose `alt` says in words what it shows.
+
+Every curve is a formula of `equations`, a run of `moe` or `simulation`, or a measurement; every number in a label or an
+alt text comes from them or from the catalogue. Drawings show the scale-up network green and the scale-out network red.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.patches import Arc, Circle, Rectangle
+from matplotlib.transforms import blended_transform_factory
+
+from blackboard import catalogue, units
+from blackboard.catalogue.running_case import RUNNING, plain
+from blackboard.charts import drawing
+from blackboard.charts.drawing import Drawing, arrow, bare, beside, done, name_ends, point
+from blackboard.charts.style import COLOURS
+from blackboard.lessons.racks import equations as eq
+from blackboard.lessons.racks import moe, numbers, simulation
+
+US, GBS, KB = units.factor("us"), units.factor("GB/s"), units.factor("kB")
+UP, OUT = "accent", "kv"  # colours of the two networks
+
+
+def _rate(value: float) -> str:
+    return f"{value / GBS:g} GB/s"
+
+
+def _ratio(chip: catalogue.Chip) -> float:
+    """Scale-up over scale-out bandwidth of a chip."""
+    return chip.scale_up.bytes_per_s / chip.scale_out.bytes_per_s
+
+
+def _box(
+    axes, x: float, y: float, width: float, height: float, colour: str, text: str = "", fill: float = 0.0, **more: Any
+) -> None:
+    """A box around its centre, filled with its colour to a share, with a word in it."""
+    corner = x - width / 2, y - height / 2
+    if fill:
+        axes.add_patch(Rectangle(corner, width, height, color=COLOURS[colour], alpha=fill, lw=0))
+    axes.add_patch(Rectangle(corner, width, height, fill=False, ec=COLOURS[colour], **{"lw": 1.3} | more))
+    if text:
+        axes.text(x, y, text, color=COLOURS[colour], ha="center", va="center")
+
+
+# --- the board's figures ----------------------------------------------------------------------------------------------
+
+GPUS, EACH, CHOSEN, HOME = 4, 2, (1, 3, 6), 1  # of B5: GPUs, experts on each, those chosen, and the GPU of the token
+PITCH, AWAY = 2.6, 0.5  # from GPU to GPU, and from a GPU's centre to its experts
+
+
+def _expert_x(which: int) -> float:
+    return which // EACH * PITCH + (AWAY if which % EACH else -AWAY)
+
+
+def layer() -> Drawing:
+    """B5: a token goes through the router to a few experts on several GPUs; their results are added up at home."""
+    fig, axes = drawing.axes(5.0, 4.3)
+    for gpu in range(GPUS):
+        _gpu(axes, gpu)
+    home = HOME * PITCH
+    arrow(axes, (home, 0.83), (home, 1.36), "bound")
+    for which in CHOSEN:
+        x = _expert_x(which)
+        _box(axes, x, 4.1, 0.8, 0.8, "compute", str(which + 1), 0.25, lw=1.8)
+        arrow(axes, (home, 2.05), (x, 3.65), "compute")
+        arrow(axes, (x, 4.55), (home + 0.12 * np.sign(x - home), 6.08), "compute")
+    bypass = home - 1.08
+    axes.plot([home - 0.65, bypass, bypass], [0.4, 0.4, 6.4], color=COLOURS["kv"], lw=1.8)
+    arrow(axes, (bypass, 6.4), (home - 0.34, 6.4), "kv")
+    axes.text(bypass + 0.12, 4.85, "residual", color=COLOURS["kv"], va="center", fontsize=10)
+    axes.text(home, 7.0, "sum", ha="center", va="center")
+    axes.text(home + PITCH, 4.85, "experts", color=COLOURS["muted"], ha="center", va="center")
+    edges = -PITCH / 2 - 0.25, (GPUS - 0.5) * PITCH + 0.25
+    _box(axes, sum(edges) / 2, 3.4, edges[1] - edges[0], 8.3, UP, lw=2.2)
+    axes.text(edges[0], 7.65, "one rack", color=COLOURS[UP], va="bottom")
+    bare(axes, (edges[0] - 0.1, edges[1] + 0.1), (-0.9, 8.2))
+    return done(
+        fig,
+        "fig-layer",
+        "A layer of experts, as on the board. Dashed: GPUs, here with two experts each.",
+        f"Bottom to top: tokens, routers, {GPUS * EACH} experts and sums, on {GPUS} GPUs with {EACH} experts each, all"
+        f" in one rack. The token of GPU {HOME + 1} passes its router and fans out to {len(CHOSEN)} of the"
+        f" {GPUS * EACH} experts, on {len({which // EACH for which in CHOSEN})} GPUs; their results come back to GPU"
+        f" {HOME + 1} and are added up, with the token itself, which goes past the experts as the residual. Both ways"
+        " cross from GPU to GPU.",
+    )
+
+
+def _gpu(axes, gpu: int) -> None:
+    """A GPU of B5 with all that every GPU has: tokens, a router, experts, a sum; those of the drawn token stand out."""
+    x, mine = gpu * PITCH, gpu == HOME
+    ink, fill = ("bound", 0.08) if mine else ("muted", 0.0)
+    _box(axes, x, 3.4, PITCH - 0.12, 7.8, "muted", ls=(0, (4, 3)), lw=1.1)
+    axes.text(x, -0.3, f"GPU {gpu + 1}", color=COLOURS["muted"], ha="center", va="bottom", fontsize=10.5)
+    _box(axes, x, 0.55, 1.3, 0.55, ink, "token", fill)
+    _box(axes, x, 1.7, 1.3, 0.65, ink, "router", fill)
+    for which in range(gpu * EACH, (gpu + 1) * EACH):
+        if which not in CHOSEN:
+            _box(axes, _expert_x(which), 4.1, 0.8, 0.8, "muted", str(which + 1))
+    axes.add_patch(Circle((x, 6.4), 0.33, fill=False, ec=COLOURS[ink], lw=1.3))
+    axes.text(x, 6.38, "+", color=COLOURS[ink], ha="center", va="center", fontsize=13)
+
+
+def rack() -> Drawing:
+    """B6: in a rack every tray reaches every switch; out of it each GPU has its own, slower line."""
+    fig, axes = drawing.axes(5.0, 4.5)
+    chip = catalogue.system(RUNNING.system).chip
+    for side in (-1, 1):
+        _cabinet(axes, side)
+    _box(axes, 0, 7.45, 4.4, 0.7, OUT, "data-centre switch", 0.12)
+    fast, slow = chip.scale_up.bytes_per_s, chip.scale_out.bytes_per_s
+    axes.text(0, 3.0, f"scale-up\n{_rate(fast)}", color=COLOURS[UP], ha="center", va="center")
+    axes.text(
+        0, 6.62, f"scale-out {_rate(slow)}: {fast / slow:g} times slower", color=COLOURS[OUT], ha="center", va="center"
+    )
+    axes.text(0, -1.15, "rates: per GPU, in one direction", color=COLOURS["muted"], ha="center", va="center")
+    bare(axes, (-5.1, 5.1), (-1.45, 7.95))
+    return done(
+        fig,
+        "fig-rack",
+        "The two networks: inside a rack through its switches, outside over network cards.",
+        "Two racks side by side, each with GPU trays above and below and switch trays in the middle. Inside a rack,"
+        f" lines run from every tray to every switch: the scale-up network, {_rate(fast)} per GPU and direction. From"
+        " each tray one thin line runs up to a data-centre switch that joins the racks: the scale-out network,"
+        f" {_rate(slow)}, {fast / slow:g} times slower ({plain(chip.name)}).",
+    )
+
+
+TRAYS, SWITCHES = (0.4, 1.1, 1.8, 4.2, 4.9, 5.6), (2.7, 3.3)  # heights of B6
+
+
+def _cabinet(axes, side: int) -> None:
+    """One rack of B6, left (-1) or right (1): trays, switches, arcs between them on the inner side, lines out on the
+    outer.
+    """
+    x, trunk, inner, outer = 3.0 * side, 4.85 * side, 2.1 * side, 3.9 * side
+    _box(axes, 2.75 * side, 3.0, 3.5, 6.4, "bound", lw=1.8)
+    for y in TRAYS:
+        _box(axes, x, y, 1.8, 0.5, "compute", "GPUs", 0.15)
+        axes.plot([outer, trunk], [y, y], color=COLOURS[OUT], lw=1.2)
+        for switch in SWITCHES:
+            axes.add_patch(
+                Arc(
+                    (inner, (y + switch) / 2),
+                    1.5 * abs(y - switch) / 3,
+                    abs(y - switch),
+                    theta1=90 if side > 0 else -90,
+                    theta2=270 if side > 0 else 90,
+                    color=COLOURS[UP],
+                    lw=1.5,
+                )
+            )
+    for y in SWITCHES:
+        _box(axes, x, y, 1.8, 0.45, UP, "switch", 0.2)
+    axes.plot([trunk, trunk, 2.2 * side], [TRAYS[0], 7.45, 7.45], color=COLOURS[OUT], lw=1.2)
+    axes.text(2.75 * side, -0.52, f"rack {1 if side < 0 else 2}", ha="center", va="center")
+
+
+PER_TRAY, UPPER = 4, 5 / 9  # GPUs of a tray; share of the trays above the switches: 10 of an NVL72's 18
+
+
+def cabling() -> Drawing:
+    """B7: every GPU's cables run to the switches in the middle, so twice the GPUs are twice the cables through one
+    gap.
+    """
+    fig, axes = drawing.axes(5.0, 4.2)
+    whole = int(RUNNING.symbols()["chips"])
+    said = [_wired(axes, x, chips, whole) for x, chips in ((0.0, whole // 2), (5.9, whole))]
+    links, pairs = numbers.WIRING["links"], numbers.WIRING["pairs"]
+    axes.text(
+        5.6,
+        -0.6,
+        f"a line: the {PER_TRAY * links * pairs} cables of a tray, {PER_TRAY} GPUs",
+        color=COLOURS["muted"],
+        ha="center",
+        va="center",
+    )
+    bare(axes, (-0.1, 11.4), (-0.9, 9.2))
+    return done(
+        fig,
+        "fig-cabling",
+        "Twice the trays on the same switches: twice the cables through the same back.",
+        "Two racks of the same size with switches in the middle and GPU trays above and below; each tray's cables run"
+        f" down or up to the switches. {'; '.join(said)}. A GPU has {links} links of {pairs} wire pairs, each pair a"
+        " cable: twice the GPUs are twice the cables through the same gap beside the switches, the lecture's reason"
+        " why racks do not simply grow.",
+    )
+
+
+def _wired(axes, left: float, chips: int, most: int) -> str:
+    """A rack of B7 with its trays and their cables; what it shows, in words. The rack has room for `most` GPUs."""
+    trays, pitch = chips // PER_TRAY, 0.34 * most / chips
+    upper, total = round(trays * UPPER), eq.cables(chips=chips, **numbers.WIRING)
+    _box(axes, left + 2, 3.95, 4.0, 7.9, "bound", lw=1.8)
+    _box(axes, left + 1.25, 3.75, 2.1, 0.9, UP, "switches", 0.2)
+    lanes = np.linspace(left + 2.4, left + 3.8, round(most / PER_TRAY * UPPER) + 1)
+    for side, count, edge in ((1, upper, 4.35), (-1, trays - upper, 3.15)):
+        for n in range(count):
+            y, lane = edge + side * (n + 0.5) * pitch, lanes[1 + n * most // chips]
+            _box(axes, left + 1.25, y, 2.1, 0.22, "compute", fill=0.15, lw=1.0)
+            into = 3.75 + side * (0.4 - 0.7 * (n + 0.5) / (2 * count))
+            axes.plot([left + 2.3, lane, lane, left + 2.3], [y, y, into, into], color=COLOURS[UP], lw=1.1)
+    axes.text(left + 2, 8.65, f"{chips} GPUs", ha="center", va="center")
+    axes.text(left + 2, 8.2, f"{total:,.0f} cables", color=COLOURS[UP], ha="center", va="center")
+    through = eq.cables(chips=upper * PER_TRAY, **numbers.WIRING)
+    axes.plot([left + 2.4, left + 4.3], [4.55, 4.55], color=COLOURS[OUT], ls="--", lw=1.8)
+    axes.text(left + 4.4, 4.55, f"{through:,.0f}", color=COLOURS[OUT], va="center")
+    return (
+        f"{chips} GPUs: {trays} trays, {total:,.0f} cables, {through:,.0f} of them past the dashed line above the"
+        " switches"
+    )
+
+
+# --- traffic ----------------------------------------------------------------------------------------------------------
+
+RACKS, PER_RACK, EXPERTS, TOKENS = 2, 8, 64, 64  # of the counted layer: racks, GPUs of each, experts, tokens of a GPU
+
+
+def _counted() -> moe.Traffic:
+    """The dispatch of one layer, one copy per chosen expert: a router of random weights chooses, copies are of the
+    running model's width.
+    """
+    net, gpus, narrow = catalogue.model(RUNNING.model), RACKS * PER_RACK, 256  # the router's own width does not matter
+    router = moe.Layer.random(narrow, 1, EXPERTS, net.moe.active)
+    chosen = router.route(np.random.default_rng(1).standard_normal((gpus * TOKENS, narrow))).experts
+    row_bytes = net.d_model * numbers.EXAMPLE["dispatch_bytes"]
+    return simulation.traffic(chosen, moe.place(EXPERTS, gpus), row_bytes)
+
+
+def traffic_matrix() -> Drawing:
+    """Bytes from GPU to GPU of one layer's dispatch, counted copy by copy; about half of them leave the rack."""
+    fig, axes = drawing.axes(5.0, 4.4)
+    sent, gpus, top_k = _counted(), RACKS * PER_RACK, catalogue.model(RUNNING.model).moe.active
+    shade = LinearSegmentedColormap.from_list("compute", ["white", COLOURS["compute"]])
+    image = axes.imshow(sent.matrix / KB, cmap=shade, vmin=0, extent=(0.5, gpus + 0.5, gpus + 0.5, 0.5))
+    for edge in np.arange(1, RACKS) * PER_RACK + 0.5:
+        axes.axhline(edge, color=COLOURS[OUT], lw=3)
+        axes.axvline(edge, color=COLOURS[OUT], lw=3)
+    out, card = sent.leaving(RACKS), {"facecolor": "white", "edgecolor": "none", "alpha": 0.9, "pad": 3}
+    for row in range(RACKS):
+        for column in range(RACKS):
+            word, colour = ("stays", UP) if row == column else ("leaves", OUT)
+            middle = (np.array([column, row]) + 0.5) * PER_RACK + 0.5
+            axes.text(*middle, word, color=COLOURS[colour], ha="center", va="center", bbox=card, weight="bold")
+    ticks = [1, PER_RACK, PER_RACK + 1, gpus]
+    axes.set(xlabel="to GPU", ylabel="from GPU", xticks=ticks, yticks=ticks)
+    axes.set_title(f"{100 * out:.1f} % of the bytes leave their rack", loc="left")
+    axes.grid(visible=False)
+    fig.colorbar(image, ax=axes, shrink=0.85).set_label("kB")
+    moved = sent.matrix / KB
+    return done(
+        fig,
+        "fig-traffic-matrix",
+        "Counted: bytes from each GPU to each, for experts on two racks.",
+        f"Heat map of the bytes that {gpus} GPUs in {RACKS} racks send each other in one layer's dispatch, counted:"
+        f" {TOKENS} tokens on each GPU, {top_k} of {EXPERTS} experts each. Every GPU sends to every other,"
+        f" {moved.min():.0f} to {moved.max():.0f} kB. The rack boundary cuts the map in four like parts:"
+        f" {100 * out:.1f} % of the bytes leave their rack, near the formula's {100 * eq.leaving(racks=RACKS):.0f} %.",
+    )
+
+
+SPREAD, INKS = (2, 3, 4, 8), ("bound", "compute", "accent", "weights")  # racks, and the colours of their lines
+REAL = ("h800", "h100-sxm", "gb300-nvl72", "gb200-nvl72")
+
+
+def slowdown() -> Drawing:
+    """Time against one rack over the ratio of the two bandwidths, for two to eight racks; real machines on the line of
+    two.
+    """
+    fig, axes = drawing.axes(5.0, 4.0)
+    ratio = np.geomspace(1, 100, 201)
+    slow = lambda racks, at: eq.slowdown(racks=racks, scale_up=at, scale_out=1)
+    axes.axhline(1, color=COLOURS["muted"], ls="--", lw=1.5)
+    axes.text(98, 0.93, "as fast as one rack", color=COLOURS["muted"], ha="right", va="top")
+    for racks, colour in zip(SPREAD, INKS):
+        axes.plot(ratio, slow(racks, ratio), color=COLOURS[colour], lw=3 if racks == SPREAD[0] else 1.8)
+        axes.plot(eq.ratio_hurts(racks=racks), 1, "o", color=COLOURS[colour], ms=6, zorder=4)
+    axes.set(xscale="log", yscale="log", xlim=(1, 100), ylim=(0.4, 150))
+    name_ends(axes, [(slow(racks, 100), f"{racks} racks", colour) for racks, colour in zip(SPREAD, INKS)])
+    found = _real_ratios(axes, slow)
+    axes.set(xlabel="scale-up ÷ scale-out bandwidth (log scale)", ylabel="time ÷ time in one rack (log scale)")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter("{x:g}")
+    least, most = (eq.ratio_hurts(racks=n) for n in (SPREAD[0], SPREAD[-1]))
+    return done(
+        fig,
+        "fig-slowdown",
+        "Experts over several racks against one rack.",
+        "Time of a layer's traffic over several racks, in times of one rack, against the ratio of scale-up to"
+        f" scale-out bandwidth, 1 to 100 (both log), for {', '.join(map(str, SPREAD))} racks. Straight lines rise with"
+        f" the ratio; they pass 1 at a ratio of {least:g} ({SPREAD[0]} racks) down to {units.significant(most)}"
+        f" ({SPREAD[-1]}). On the line of {SPREAD[0]}: {'; '.join(found)}. Whatever is right of where its line passes 1"
+        " loses time by leaving the rack.",
+    )
+
+
+def _real_ratios(axes, slow: Any) -> list[str]:
+    """Mark the lecture's and real machines' ratios on the line of two racks; what they say, in words."""
+    ratios: dict[float, list[str]] = {float(numbers.LECTURE_RATIO): ["the lecture"]}
+    for id in REAL:
+        ratios.setdefault(_ratio(catalogue.chip(id)), []).append(_short(catalogue.chip(id)))
+    found = []
+    for (ratio, names), place in zip(sorted(ratios.items()), ((0.42, 0.23), (0.54, 0.3), (0.6, 0.39), (0.7, 0.47))):
+        time, name = slow(SPREAD[0], ratio), ", ".join(sorted(names, reverse=True))
+        axes.plot(ratio, time, "o", color=COLOURS[OUT], ms=7, zorder=5)
+        axes.annotate(
+            f"{name}: {ratio:g}",
+            (ratio, time),
+            place,
+            textcoords="axes fraction",
+            color=COLOURS[OUT],
+            va="center",
+            arrowprops={"arrowstyle": "-", "color": COLOURS[OUT], "lw": 0.9, "shrinkB": 4},
+        )
+        found.append(f"{name} at {ratio:g}, {time:g} times as long")
+    return found
+
+
+def _short(chip: catalogue.Chip) -> str:
+    """A chip's name without vendor, socket, memory and rack: H100, GB200, Rubin."""
+    return re.sub(
+        r"^(NVIDIA|Google|AMD Instinct|AWS) (Vera )?| SXM.*| NVL72.*|, .*| (Ironwood|Trillium)", "", plain(chip.name)
+    )
+
+
+# --- time -------------------------------------------------------------------------------------------------------------
+
+LINKS = (("InfiniBand NDR", "any"), ("NVLink 4", "H800"), ("NVLink 4", "H100 and H200"), ("NVLink 5", "B200 and GB200"))
+
+
+def _links() -> list[tuple[str, float]]:
+    """Names and bytes/s of the links that DeepSeek's example is worked on."""
+    rows = [row for row in catalogue.measurement("links_and_achievable").records() if row["what"] in ("peak", "usable")]
+    rates = {(row["link"], row["chips"]): (row["what"], row["rate_GB_per_s"] * GBS) for row in rows}
+    name = lambda link, chips: link.split()[0] if chips == "any" else f"{link}, {chips.replace(' and ', ', ')}"
+    return [(name(*key) + (", as achieved" if rates[key][0] == "usable" else ""), rates[key][1]) for key in LINKS]
+
+
+def ep_times() -> Drawing:
+    """DeepSeek's example of one layer's dispatch and combine on four links, and what all layers make of it."""
+    fig, axes = drawing.axes(5.0, 3.7)
+    example, whole, links, says = numbers.EXAMPLE, numbers.WHOLE, _links(), []
+    edge = {"transform": blended_transform_factory(axes.transAxes, axes.transData), "ha": "right", "va": "center"}
+    for row, (name, rate) in enumerate(links):
+        time, step = eq.ep_time(scale_up=rate, **example), eq.comm_time(scale_up=rate, **example, **whole)
+        colour = COLOURS[OUT if name == "InfiniBand" else UP]
+        axes.barh(-row, time / US, 0.36, color=colour, alpha=0.75)
+        axes.text(1.03, 0.24 - row, f"{name}: {_rate(rate)}", va="bottom")
+        axes.text(time / US * 1.1, -row, f"{time / US:.1f} µs", va="center", color=colour)
+        axes.text(1, -row, f"{1 / step:,.0f}", **edge)
+        says.append(
+            f"{name}, {_rate(rate)}: {time / US:.2f} µs, {step / units.factor('ms'):.2f} ms, {1 / step:,.0f} tokens per"
+            " second"
+        )
+    axes.text(1, 1, "tokens/s", **edge)
+    axes.set(
+        xscale="log",
+        xlim=(1, 1000),
+        ylim=(0.6 - len(links), 1.3),
+        yticks=[],
+        xlabel="µs per layer: dispatch and combine (log scale)",
+    )
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.spines["left"].set_visible(False)
+    load = f"{example['tokens_per_chip']} tokens per GPU, {example['copies']} copies"
+    all_ = f"{whole['layers']} layers, {whole['micro_batches']} micro-batches"
+    axes.set_title(f"{load} each;\ntokens/s: {all_}", loc="left")
+    return done(
+        fig,
+        "fig-ep-times",
+        "One layer's dispatch and combine by link, and what a whole step makes of it.",
+        f"Bars of the time of one layer's dispatch and combine, 1 to 1,000 microseconds (log scale), for {load} of"
+        f" {example['width']:,} values, {example['dispatch_bytes']} byte out and {example['combine_bytes']} back each;"
+        f" then the time of {all_}, and the tokens per second that this leaves one reader. {'; '.join(says)}.",
+    )
+
+
+def measured_links() -> Drawing:
+    """Measured exchanges on eight H200 over the time that their bytes need; a latency keeps the short ones above it."""
+    fig, axes = drawing.axes(5.0, 4.2)
+    rows = numbers.exchanges()
+    names, chip = list(dict.fromkeys(row.name for row in rows)), catalogue.chip("h200")
+    size, beta = np.geomspace(1e3, 1e9, 200), chip.scale_up.bytes_per_s
+    exchange = lambda size, start: (
+        eq.exchange_time(message=size, chips=chip.scale_up.domain_chips, scale_up=beta, start_time=start) / US
+    )
+    below, ratios = sum(row.measured < row.ideal for row in rows), [row.measured / row.ideal for row in rows]
+    alphas = [min(row.measured for row in rows if row.name == name) for name in names]
+    axes.fill_between(
+        size, exchange(size, min(alphas)), exchange(size, max(alphas)), color=COLOURS["muted"], alpha=0.25, lw=0
+    )
+    axes.plot(size, exchange(size, 0), color=COLOURS["bound"], lw=2.2)
+    for name, (colour, marker, place) in zip(names, LOOKS):
+        mine = [row for row in rows if row.name == name]
+        axes.plot(
+            [row.bytes_per_chip for row in mine],
+            [row.measured / US for row in mine],
+            marker,
+            color=COLOURS[colour],
+            ms=5.5,
+            mfc="none",
+            mew=1.4,
+        )
+        axes.text(
+            0.03,
+            place,
+            f"{'○□△◇'[names.index(name)]} {name}",
+            transform=axes.transAxes,
+            color=COLOURS[colour],
+            va="center",
+        )
+    axes.text(
+        8e6, 3, f"bytes that travel\n÷ {_rate(beta)}:\n{below or 'no'} point{'s' * (below > 1)} below", va="center"
+    )
+    starts = f"{min(alphas) / US:.1f} to {max(alphas) / US:.1f}"
+    point(axes, (1e4, exchange(1e4, min(alphas))), f"the same after a latency\nof {starts} µs", (0.25, 0.12), "muted")
+    axes.set(xscale="log", yscale="log", xlim=(1e3, 1e9), ylim=(1, 5e3))
+    axes.set(xlabel="bytes of each GPU's message (log scale)", ylabel="µs (log scale)")
+    axes.set_xticks([1e3, 1e6, 1e9], ["1 kB", "1 MB", "1 GB"])
+    axes.yaxis.set_major_formatter("{x:,.0f}")
+    return done(
+        fig,
+        "fig-measured-links",
+        "Measured exchanges on one node of eight H200, and the floor: bytes over bandwidth.",
+        f"Measured time of exchanges among the {chip.scale_up.domain_chips} H200 of a node against bytes of each GPU's"
+        f" message, 1 kB to 1 GB (both log): {', '.join(names)}. However short, they take {starts} microseconds; long"
+        f" ones rise along the bytes that travel over {_rate(beta)}. Of {len(rows)} points {below or 'none'} lie below"
+        f" that line; the nearest is {min(ratios):.2f} times above.",
+    )
+
+
+LOOKS = (
+    ("accent", "o", 0.95),
+    ("compute", "s", 0.88),
+    ("kv", "^", 0.81),
+    ("weights", "D", 0.74),
+)  # colour, marker, height of the name
+
+
+# --- racks and deployments --------------------------------------------------------------------------------------------
+
+DIES = 4  # in a package of Rubin Ultra, by the catalogue's note
+
+
+def domains() -> Drawing:
+    """Chips of a scale-up domain by year: NVIDIA's grow by two steps, Google's have long been large."""
+    fig, axes = drawing.axes(5.0, 3.9)
+    nvidia, google = _largest("nvidia"), _largest("google")
+    for chips, colour, marker in ((google, "weights", "s"), (nvidia, "compute", "o")):
+        if chips is nvidia:
+            axes.plot(
+                [_year(chip) for chip in chips],
+                [chip.scale_up.domain_chips for chip in chips],
+                color=COLOURS[colour],
+                lw=1.3,
+                alpha=0.6,
+            )
+        for chip in chips:
+            _domain(axes, chip, colour, marker)
+    ultra = nvidia[-1]
+    dies = DIES * ultra.scale_up.domain_chips
+    axes.plot(_year(ultra), dies, "D", color=COLOURS["kv"], mfc="white", ms=8)
+    beside(axes, f"“NVL{dies}”: {dies} dies", (_year(ultra), dies), (-8, 0), "kv", ha="right", va="center")
+    axes.set(
+        yscale="log",
+        ylim=(3, 40_000),
+        xlim=(_year(nvidia[0]) - 0.7, _year(ultra) + 0.5),
+        ylabel="chips in a scale-up domain (log scale)",
+    )
+    axes.yaxis.set_major_formatter("{x:,.0f}")
+    axes.set_title("NVIDIA, through switches; Google, in a torus", loc="left")
+    axes.text(0.99, 0.02, "hollow: announced", transform=axes.transAxes, color=COLOURS["muted"], ha="right")
+    told = lambda chips: ", ".join(f"{_short(chip)} {chip.scale_up.domain_chips:,}" for chip in chips)
+    return done(
+        fig,
+        "fig-domains",
+        "Chips of a scale-up domain by the year in which they came. Hollow: announced.",
+        f"Chips of the largest scale-up domain against the year it was sold, {_year(nvidia[0])} to {_year(ultra)} (log"
+        f" scale). NVIDIA, in packages: {told(nvidia)}, the last only announced. Its {ultra.scale_up.domain_chips}"
+        f" packages of {DIES} dies each are the {dies} of “NVL{dies}”: counted like the others it doubles. Google's"
+        f" torus, apart: {told(google)}.",
+    )
+
+
+BESIDE, ABOVE, BELOW = (
+    ("right", "center", -8, 0),
+    ("center", "bottom", 0, 8),
+    ("center", "top", 0, -8),
+)  # alignment and offset in points
+NAMED = {
+    "a100-40gb": ABOVE,
+    "h100-sxm": ABOVE,
+    "gb200-nvl72": BESIDE,
+    "vr200-nvl72": BELOW,
+    "rubin-ultra-kyber": BESIDE,
+    "tpu-v4": ABOVE,
+    "tpu-v5e": BESIDE,
+    "tpu-v5p": ("right", "bottom", 6, 8),
+    "tpu7x": ("left", "bottom", -6, 8),
+}
+
+
+def _domain(axes, chip: catalogue.Chip, colour: str, marker: str) -> None:
+    """A chip's point, hollow if it is only announced, and its name where there is room for it."""
+    at = _year(chip), chip.scale_up.domain_chips
+    axes.plot(*at, marker, color=COLOURS[colour], mfc=COLOURS[colour] if chip.confirmed else "white", ms=8)
+    if chip.id in NAMED:
+        ha, va, right, up = NAMED[chip.id]
+        words = f"{_short(chip)}{': ' if va == 'center' else chr(10)}{at[1]:,}"
+        beside(axes, words, at, (right, up), colour, ha=ha, va=va)
+
+
+def _year(chip: catalogue.Chip) -> int:
+    return int((chip.available or chip.release)[:4])
+
+
+def _largest(vendor: str) -> list[catalogue.Chip]:
+    """For each year the chip with the largest domain, by year; of the unconfirmed rows those that are announced."""
+    found: dict[int, catalogue.Chip] = {}
+    for chip in catalogue.chips():
+        if chip.vendor == vendor and (chip.confirmed or chip.id in NAMED):
+            kept = found.setdefault(_year(chip), chip)
+            found[_year(chip)] = max(kept, chip, key=lambda one: one.scale_up.domain_chips)
+    return [found[year] for year in sorted(found)]
+
+
+MOST_NODES = 50
+GROUPS, LIMIT = 8, 4  # DeepSeek-V3's router takes experts from 4 of 8 groups
+
+
+def nodes() -> Drawing:
+    """Distinct nodes that a token's routed copies go to against nodes, with and without the router's limit to four
+    groups.
+    """
+    fig, axes = drawing.axes(5.0, 3.8)
+    count, deployed = np.arange(1, MOST_NODES + 1), _deployments()
+    curves = {name: np.array([hit(n) for n in count]) for name, hit in _hits().items()}
+    for name, colour in (("free", OUT), ("limited", "compute")):
+        axes.plot(count, curves[name], color=COLOURS[colour])
+    says = []
+    for label, n in deployed.items():
+        free, limited = curves["free"][n - 1], curves["limited"][n - 1]
+        axes.plot([n, n], [limited, free], "o", color=COLOURS["bound"], ms=5.5, zorder=4)
+        axes.plot([n, n], [0, limited], color=COLOURS["muted"], lw=1, ls=":")
+        axes.text(n + 0.6, 0.25, f"{label}:\n{n} nodes", va="bottom")
+        says.append(f"{label} on {n} nodes {free:.1f} and {limited:.1f}")
+    free, limited = (curves[name][GROUPS - 1] for name in ("free", "limited"))
+    top_k = catalogue.model(RUNNING.model).moe.active
+    axes.axhline(top_k, color=COLOURS["muted"], ls="--", lw=1.5)
+    axes.text(1, top_k + 0.12, f"a node for each of {top_k} experts", color=COLOURS["muted"], va="bottom")
+    point(axes, (11, curves["free"][10]), "from all groups", (0.16, 0.8), OUT)
+    point(axes, (22, curves["limited"][21]), f"from {LIMIT} of {GROUPS} groups", (0.6, 0.5), "compute")
+    axes.set(
+        xlabel="nodes of 8 GPUs that share a layer's experts",
+        ylabel="nodes that a token goes to",
+        xlim=(0, MOST_NODES),
+        ylim=(0, 9),
+    )
+    return done(
+        fig,
+        "fig-nodes",
+        "Nodes that a token visits, with and without the limit. Simulated.",
+        f"Mean number of distinct nodes that a token's {top_k} routed copies go to, against the nodes that share the"
+        f" experts, 1 to {MOST_NODES}; simulated, without and with DeepSeek-V3's limit to {LIMIT} of {GROUPS} groups of"
+        f" experts. On {GROUPS} nodes, a group each, the limit lowers it from {free:.1f} to {limited:.1f}. In"
+        f" deployment, {'; '.join(says)}: spread wider, a token goes to nearly as many nodes as it has experts.",
+    )
+
+
+def _hits() -> dict[str, Any]:
+    """Functions of a number of nodes: the mean nodes hit, without and with the limit, neighbouring experts together."""
+    net = catalogue.model(RUNNING.model).moe
+    scores = simulation.affinities(4_000, net.experts)
+    chosen = {"free": moe.top(scores, net.active), "limited": moe.top(scores, net.active, GROUPS, LIMIT)}
+    node = lambda n: np.arange(net.experts) * n // net.experts  # as even as it can be: 256 do not divide by 18 or 40
+    return {
+        name: lambda n, mine=mine: float(simulation.places_hit(mine, node(n)).mean()) for name, mine in chosen.items()
+    }
+
+
+def _deployments() -> dict[str, int]:
+    """Nodes of DeepSeek's deployment units by their expert parallelism."""
+    found = catalogue.measurement("deepseek_v3_deployment_units")
+    return dict(
+        sorted(
+            {f"EP{gpus}": n for gpus, n in zip(found.column("expert_parallel"), found.column("nodes"))}.items(),
+            key=lambda unit: unit[1],
+        )
+    )

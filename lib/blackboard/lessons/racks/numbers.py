@@ -1,0 +1,254 @@
+"""Every number that the lesson's prose prints, computed. The page glues them in; the tests hold them to the oracles."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from blackboard.catalogue import chip, chips, measurement, model
+from blackboard.catalogue.running_case import RUNNING
+from blackboard.lessons.batching import equations as step
+from blackboard.lessons.racks import equations as eq
+from blackboard.lessons.racks import simulation
+from blackboard.lessons.racks.equations import FP8_OUT
+from blackboard.units import factor, pretty, significant
+
+USED = 64  # of the rack's GPUs, for divisibility: lecture 0:34:20
+LECTURE_RATIO = 8  # scale-up over scale-out, 0:38:47
+# DeepSeek's example: 32 tokens, 8 routed and 1 shared expert, a width rounded to 7,000, all 61 layers, two
+# micro-batches
+EXAMPLE = FP8_OUT | {"tokens_per_chip": 32, "copies": 9, "width": 7_000}
+WHOLE = {"layers": 61, "micro_batches": 2}
+INFINIBAND, NVLINK = 50e9, 900e9  # byte/s per chip and direction
+WIRING = {"links": 18, "pairs": 4}  # NVLink 5 of one chip; a link has two pairs in each direction
+BATCH = 2_000  # the lecture's
+COPY = {"dispatch": 7_408, "combine": 14_336}  # bytes of one copy in DeepEP: FP8 with its scales, BF16
+
+
+def moe_layers() -> int:
+    """Routed layers of the running model: its first layers are dense."""
+    return model(RUNNING.model).moe.layers
+
+
+def placing() -> dict[str, str]:
+    """Experts on chips, and how many chips a token's experts are on."""
+    known = RUNNING.symbols()
+    sizes = {name: known[name] for name in ("experts", "top_k")}
+    exact = float(
+        sum(
+            n * chance
+            for n, chance in enumerate(simulation.places_exactly(int(known["experts"]), USED, int(known["top_k"])))
+        )
+    )
+    return {
+        "experts": f"{known['experts']:g}",
+        "top_k": f"{known['top_k']:g}",
+        "chips": f"{known['chips']:g}",
+        "each": f"{eq.experts_per_chip(experts=known['experts'], expert_parallel=USED):g}",
+        "each_of_all": significant(eq.experts_per_chip(experts=known["experts"], expert_parallel=known["chips"]), 3),
+        "all_gather": significant(USED / exact, 2),
+        "used": str(USED),
+        "idle": f"{known['chips'] - USED:g}",
+        "broadcast": f"{eq.broadcast_waste(**sizes):g}",
+        "hit": significant(eq.distinct_chips(expert_parallel=USED, **sizes), 3),
+        "hit_exact": significant(exact, 3),
+    }
+
+
+def example() -> dict[str, str]:
+    """DeepSeek's own arithmetic, on InfiniBand and on the rack's links."""
+    one, whole = (
+        (lambda rate: eq.ep_time(scale_up=rate, **EXAMPLE)),
+        (lambda rate: eq.comm_time(scale_up=rate, **EXAMPLE, **WHOLE)),
+    )
+    printed = measurement("deepseek_isca25_ep_latency").column("output_token_per_s")
+    return {
+        "example_bytes": pretty(eq.ep_bytes(**EXAMPLE), "byte"),
+        "ib_us": f"{one(INFINIBAND) * 1e6:.2f} µs",
+        "nv_us": f"{one(NVLINK) * 1e6:.2f} µs",
+        "ib_step": f"{whole(INFINIBAND) * 1e3:.2f} ms",
+        "nv_step": f"{whole(NVLINK) * 1e3:.2f} ms",
+        "ib_rate": f"{1 / whole(INFINIBAND):.0f}",
+        "nv_rate": f"{1 / whole(NVLINK):,.0f}",
+        "printed_rates": " and ".join(f"{rate:,.0f}" for rate in printed),
+        "faster": f"{NVLINK / INFINIBAND:g}",
+    }
+
+
+def running() -> dict[str, str]:
+    """The running case: traffic against multiplying, and what its links would have to do."""
+    here = FP8_OUT | {"layers": moe_layers()}
+    known = RUNNING.symbols()
+    token = eq.ep_bytes(RUNNING, tokens_per_chip=1, **FP8_OUT) * moe_layers()
+    latency = measurement("h200_deepep_ll_intranode").column("dispatch_us")[0] * factor(
+        "us"
+    )  # of the smallest dispatch
+    spare = measurement("deepseek_v3_deployment_units").column("redundant_experts")[
+        -1
+    ]  # second copies of popular experts
+    at_batch = lambda rate: eq.comm_time(
+        RUNNING, scale_up=rate, micro_batches=1, tokens_per_chip=BATCH / known["chips"], **here
+    )
+    return {
+        "token_bytes": pretty(token, "byte"),
+        "moe_layers": str(moe_layers()),
+        "link_needed": pretty(eq.link_needed(RUNNING, **here), "byte/s"),
+        "scale_up": pretty(known["scale_up"], "byte/s"),
+        "scale_out": pretty(known["scale_out"], "byte/s"),
+        "ratio_up": significant(eq.comm_ratio(RUNNING, **here), 2),
+        "ratio_out": significant(eq.comm_ratio(RUNNING, **here | {"scale_up": known["scale_out"]}), 2),
+        "idle_out": f"{1 - 1 / eq.comm_ratio(RUNNING, **here | {'scale_up': known['scale_out']}):.0%}",
+        "ratio_fp4": significant(eq.comm_ratio(RUNNING, **here, flops=known["flops"] * 2), 2),
+        "comm_batch": pretty(at_batch(known["scale_up"]), "s", 2),
+        "comm_out": pretty(at_batch(known["scale_out"]), "s", 2),
+        "step_latency": pretty(2 * moe_layers() * latency, "s"),
+        "gpu_rate": f"{known['flops'] / known['chips'] / 2 / known['n_active'] / 1e3:.0f} thousand",
+        "redundant": f"{known['experts'] + spare:g}",
+        "redundant_each": f"{(known['experts'] + spare) / known['chips']:g}",
+        "step_batch": pretty(step.step_time(RUNNING, batch=BATCH), "s"),
+        "batch": f"{BATCH:,}",
+        "context": RUNNING.tokens,
+        "tokens_per_chip": significant(BATCH / known["chips"], 2),
+    }
+
+
+def boundary() -> dict[str, str]:
+    """Leaving the rack."""
+    slow = lambda racks, ratio: eq.slowdown(racks=racks, scale_up=ratio, scale_out=1)
+    ratio = lambda id: chip(id).scale_up.bytes_per_s / chip(id).scale_out.bytes_per_s
+    spread = RUNNING.symbols()
+    fixed = lambda racks: slow(racks, LECTURE_RATIO) / racks  # the same batch on more chips: each sends less
+    return {
+        "fixed_2": f"{fixed(2):g}",
+        "fixed_even": str(next(racks for racks in range(2, 99) if fixed(racks) <= 1)),
+        "slower": f"{slow(2, LECTURE_RATIO):g}",
+        "slower_4": f"{slow(4, LECTURE_RATIO):g}",
+        "hurts": f"{eq.ratio_hurts(racks=2):g}",
+        "hurts_8": significant(eq.ratio_hurts(racks=8), 3),
+        "h100_ratio": f"{ratio('h100-sxm'):g}",
+        "gb200_ratio": f"{spread['scale_up'] / spread['scale_out']:g}",
+        "gb300_ratio": f"{ratio('gb300-nvl72'):g}",
+        "h800_ratio": f"{ratio('h800'):g}",
+    }
+
+
+def rack() -> dict[str, str]:
+    """The rack itself, and how scale-up domains grew."""
+    power, kilowatt = chip("gb200-nvl72").power_w, lambda watts: f"{significant(watts / 1e3, 2, exact=True)} kW"
+    [built] = measurement("gb200_rack").records()
+    count = int(RUNNING.symbols()["chips"])
+    ultra = chip("rubin-ultra-kyber").scale_up.domain_chips
+    pods = max((row for row in chips() if row.confirmed), key=lambda row: row.scale_up.domain_chips)
+    return {
+        "chip_power": kilowatt(power),
+        "chips_power": kilowatt(eq.rack_power(chips=count, chip_power=power, other_power=0)),
+        "rack_power": kilowatt(built["power_W"]),
+        "other_power": kilowatt(built["power_W"] / count - power),
+        "cables": f"{eq.cables(chips=count, **WIRING):,.0f}",
+        "cables_told": f"{built['cables']:,}",
+        "rack_mass": f"{built['mass_kg']:,} kg",
+        "copper": f"{built['copper_m'] / 1e3:.1f} km",
+        "copper_saves": kilowatt(built["saved_by_copper_W"]),
+        "metre": f"{built['copper_m'] / eq.cables(chips=count, **WIRING) * 100:.0f} cm",
+        "ultra": str(ultra),
+        "ultra_dies": str(4 * ultra),
+        "ultra_growth": f"{ultra / count:g}",
+        "dies_growth": f"{4 * ultra / (2 * count):g}",
+        "hopper": str(chip("h100-sxm").scale_up.domain_chips),
+        "pod": f"{pods.scale_up.domain_chips:,}",
+        "pod_name": pods.name,
+    }
+
+
+# --- against measurements ---------------------------------------------------------------------------------------------
+
+
+class Exchange(NamedTuple):
+    """A measured exchange, its ideal time, and its time with latency and link efficiency; seconds."""
+
+    name: str
+    bytes_per_chip: float
+    measured: float
+    ideal: float
+    modelled: float
+
+
+def line(rows: list[tuple[float, float]], share: float, rate: float) -> tuple[float, float]:
+    """Latency (s) and link efficiency from the ends of rows (bytes per chip, seconds), of which `share` travels at
+    `rate`.
+    """
+    (_, first), (m0, t0), (m1, t1) = rows[0], rows[-2], rows[-1]
+    return first, (m1 - m0) * share / (t1 - t0) / rate
+
+
+def exchanges() -> list[Exchange]:
+    """NCCL's all-to-all and all-gather and DeepEP's dispatch and combine on one node of 8 H200."""
+    node, nccl, deep = chip("h200"), measurement("h200_nccl"), measurement("h200_deepep_ll_intranode")
+    us, sets = factor("us"), {}
+    for op in ("all_to_all", "all_gather"):
+        sets[f"NCCL {op.replace('_', '-')}"] = [
+            (row["message_bytes"], row["latency_us"] * us) for row in nccl.records(operation=op, gpus=8)
+        ]
+    for way, copy in COPY.items():
+        sets[f"DeepEP {way}"] = [
+            (row["tokens_per_gpu"] * RUNNING.symbols()["top_k"] * copy, row[f"{way}_us"] * us) for row in deep.records()
+        ]
+    return [row for name, rows in sets.items() for row in modelled(name, rows, node.scale_up.bytes_per_s, 8)]
+
+
+def modelled(name: str, rows: list[tuple[float, float]], rate: float, count: int) -> list[Exchange]:
+    """Measured rows (bytes per chip, seconds) beside the formula, ideal and with latency and efficiency from the ends
+    of the rows.
+    """
+    latency, share = line(rows, 1 - 1 / count, rate)
+    ideal = lambda size: eq.exchange_time(message=size, chips=count, scale_up=rate, start_time=0)
+    real = eq.exchange_time.bind(chips=count, scale_up=rate, start_time=latency, link_efficiency=share)
+    return [Exchange(name, size, time, ideal(size), real(message=size)) for size, time in rows]
+
+
+def measured() -> dict[str, str]:
+    """How far measured exchanges lie above the formula, and what latency and efficiency explain."""
+    rows = exchanges()
+    names = list(dict.fromkeys(row.name for row in rows))
+    of = {name: [row for row in rows if row.name == name] for name in names}
+    inner = [row for name in names for row in of[name][1:-2]]  # the rows that fixed neither latency nor efficiency
+    off = [row.modelled / row.measured - 1 for row in inner]
+    dispatch = {int(row.bytes_per_chip / COPY["dispatch"] / 8): row for row in of["DeepEP dispatch"]}
+    half = eq.half_message(start_time=dispatch[1].measured, scale_up=chip("h200").scale_up.bytes_per_s)
+    latencies = measurement("deepseek_isca25_link_latency").column("latency_us")
+    return {
+        "above_least": significant(min(r.measured / r.ideal for r in rows), 3),
+        "above_32": significant(dispatch[32].measured / dispatch[32].ideal, 2),
+        "above_1024": significant(dispatch[1024].measured / dispatch[1024].ideal, 2),
+        "latency": pretty(of["DeepEP dispatch"][0].measured, "s", 2),
+        "exchange_rows": str(len(rows)),
+        "line_error": f"{100 * sum(map(abs, off)) / len(off):.0f} %",
+        "line_bias": f"{abs(round(100 * sum(off) / len(off))):g} %",
+        "line_rows": str(len(inner)),
+        "line_worst": f"{100 * max(map(abs, off)):.0f} %",
+        "half_message": pretty(half, "byte", 2),
+        "half_tokens": f"{half / 7 / COPY['dispatch']:.0f}",
+        "half_real": significant(
+            next(tokens for tokens in sorted(dispatch) if dispatch[tokens].measured <= 2 * dispatch[tokens].ideal), 3
+        ),
+        "hop_least": f"{min(latencies):g}",
+        "hop_most": f"{max(latencies):g}",
+    }
+
+
+def deployed() -> dict[str, str]:
+    """How DeepSeek spreads its experts, and what limiting the nodes does."""
+    report, service = measurement("deepseek_v3_deployment_units").records(phase="decode")
+    free, limited = (simulation.nodes_hit(4_000, 256, 8, 8, limit).mean() for limit in (None, 4))
+    return {
+        "report_gpus": str(report["gpus"]),
+        "report_nodes": str(report["nodes"]),
+        "service_gpus": str(service["gpus"]),
+        "service_nodes": str(service["nodes"]),
+        "nodes_free": significant(float(free), 2),
+        "nodes_limited": significant(float(limited), 2),
+    }
+
+
+def all() -> dict[str, str]:
+    """All of them, by the name that the prose uses."""
+    return placing() | example() | running() | boundary() | rack() | measured() | deployed()

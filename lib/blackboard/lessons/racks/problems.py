@@ -1,0 +1,892 @@
+"""Practice problems of the racks lesson: experts on GPUs, what they send, what leaving the rack costs, what bounds a
+rack.
+"""
+
+from __future__ import annotations
+
+from math import comb
+
+from sympy import Max
+
+from blackboard.catalogue import chip, measurement, model, tier
+from blackboard.lessons.batching.equations import user_rate
+from blackboard.lessons.racks import equations as eq
+from blackboard.problem import Choice, Estimate, Expression, Function, Ordering, Quantity, Step, Values, right, v, wrong
+
+FP8, BF16 = 1.0, 2.0
+
+FOLLOW, PLACE = "follow a token through a layer of experts", "place experts on GPUs and count the traffic"
+LEAVE, TIME = "price the step out of the rack", "compute the time of an all-to-all from bytes and bandwidth"
+READ, BOUND = "read what a vendor's rack counts", "estimate what bounds a rack"
+
+# --- experts and where they lie --------------------------------------------------------------------------------------
+
+
+def placed(values: Values) -> Values:
+    """A drawn `case`, a model's id and a number of GPUs, in the notation's names."""
+    net, gpus = values["case"]
+    moe = model(net).moe
+    known = {"experts": moe.experts, "top_k": moe.active, "shared": moe.shared, "routed_layers": moe.layers}
+    return known | {"net_name": model(net).name, "expert_parallel": gpus}
+
+
+COUNTS = {"net_name": "", "expert_parallel": "1", "shared": "1", "routed_layers": "1"}
+
+guess = Estimate(
+    "A guess before you read",
+    level="easy",
+    objective=LEAVE,
+    unit="1",
+    within=1.24,
+    statement="The experts of a layer fill one rack. Now spread them evenly over two racks; every GPU sends as many bytes as before. Out of the rack a GPU sends {ratio} times slower than inside, and it sends on both networks at once. How many times as long does the layer's traffic take?",
+    parameters={"ratio": (8.0, 9.0, 18.0), "racks": (2,)},
+    derived={"scale_up": v.ratio, "scale_out": 1.0},
+    units={"ratio": "1"},
+    answer=eq.slowdown,
+    independent_check=Max(1 - 1 / 2, 1 / 2 / (1 / v.ratio)),
+    misconceptions={
+        v.scale_up / v.scale_out: "That is as if everything left the rack. With two racks half of the experts are at home.",
+        2 * v.scale_up / (v.scale_up + v.scale_out): "About twice is what the mean of the two bandwidths would give. The slow network has to carry its half on its own, and everybody waits for it.",
+    },
+    explanation="Half of the traffic leaves, and that half alone takes this long. What stays at home is done long before.",
+    hints=(
+        "Which share of the bytes has to leave the rack?",
+        "Time for what stays, time for what leaves, each on its own network; the layer waits for the slower.",
+    ),
+    solution=(
+        Step(f"Leaves the rack: ${eq.leaving.latex}$, with two racks", eq.leaving, "1"),
+        f"The slower network decides, ${eq.slowdown.latex}$:",
+    ),
+)
+
+combine = Choice(
+    "What comes back",
+    level="easy",
+    objective=FOLLOW,
+    statement="In DeepSeek-V3 a token goes to 8 of 256 routed experts. What happens to the 8 vectors that come back?",
+    options=[
+        wrong(
+            "they are put one after another into a longer vector",
+            "Then the vector would be 8 times as wide, and the residual could not be added to it.",
+        ),
+        right(
+            "they are added up, each with the weight that the router gave its expert",
+            "A sum has the size of one vector, so the next layer sees the same width whatever the number of experts.",
+        ),
+        wrong(
+            "the one with the highest score is kept, the others are dropped",
+            "Then 7 of the 8 experts would have worked, and sent, in vain. All that were chosen count.",
+        ),
+        wrong(
+            "they are divided by 256 and added up, a mean over all experts",
+            "The experts that were not chosen computed nothing: there is no output of theirs to take a mean of.",
+        ),
+    ],
+    hints=(
+        "The layer's output is added to its input: how wide must it be?",
+        "Not every chosen expert is equally sure to fit the token, and the router knows by how much.",
+    ),
+    solution=("Each expert returns a vector as wide as the token's. They are weighted by the router, added up, and the shared expert and the input are added.",),
+)
+
+router = Choice(
+    "Where the router runs",
+    level="easy",
+    objective=FOLLOW,
+    statement="Attention is data-parallel: each of 64 GPUs holds tokens of its own, and experts of every layer. Where is it decided which experts a token goes to?",
+    options=[
+        wrong(
+            "on one GPU that all tokens pass through first",
+            "All tokens would have to squeeze through that GPU's link before they go to their experts: twice the way, and a bottleneck.",
+        ),
+        wrong(
+            "in the switch, which knows all destinations",
+            "A switch forwards what is addressed. Scores are a matrix product with the token's vector, and switches do not multiply matrices.",
+        ),
+        wrong(
+            "on the CPU of the rack, which then tells the GPUs",
+            "The vectors would have to go to the CPU and back in each of some sixty layers. The GPU that holds the token can score it on the spot.",
+        ),
+        right(
+            "on each GPU, which has its own copy of the router",
+            "There are as many routers as GPUs, all alike. The router is one small matrix, so copies cost next to nothing.",
+        ),
+    ],
+    hints=(
+        "What does the decision need? The token's vector, and one small matrix.",
+        "Where is the token when the decision is due?",
+    ),
+    solution=("The router's matrix is small and the token is already on a GPU, so each GPU keeps a copy and routes its own tokens.",),
+)
+
+per_gpu = Quantity(
+    "Experts on a GPU",
+    level="easy",
+    objective=PLACE,
+    unit="1",
+    statement="{net_name} has {experts} routed experts in each of {routed_layers} layers. A rack has 72 GPUs, of which {expert_parallel} serve the experts. How many routed experts of one layer does each of these hold?",
+    parameters={"case": (("deepseek-v3", 64), ("kimi-k2", 64), ("glm-4.5", 40), ("deepseek-v3", 32), ("kimi-k2", 48))},
+    derived=placed,
+    units=COUNTS,
+    answer=eq.experts_per_chip,
+    independent_check=lambda v: len(range(0, v["experts"], v["expert_parallel"])),
+    misconceptions={
+        eq.experts_per_chip.at(expert_parallel=72): "You spread them over all 72. An expert is not cut in pieces here, so only as many GPUs serve as divide the experts evenly.",
+        v.routed_layers * eq.experts_per_chip: "That is over all layers. One layer was asked for.",
+        1 / eq.experts_per_chip: "Upside down: that is GPUs per expert.",
+    },
+    explanation="A whole number, the same on every GPU: that is why the other GPUs of the rack are left out.",
+    hints=("Deal the experts out like cards, the same number to each GPU.",),
+    solution=(f"${eq.experts_per_chip.latex}$ =",),
+)
+
+which_count = Choice(
+    "Why 64 of the 72",
+    level="easy",
+    objective=PLACE,
+    statement="The lecture puts 256 routed experts on 64 of a rack's 72 GPUs. Why not on all 72?",
+    independent_check=lambda v: {72: "", 64: "c"}[next(n for n in (72, 64) if 256 % n == 0)],
+    options=[
+        wrong(
+            "the rack's switches connect only 64 GPUs at full rate",
+            "All 72 are joined at the same rate. A GPU is left out here, not cut off.",
+        ),
+        wrong(
+            "8 GPUs are needed for the router",
+            "The router is one small matrix, copied to every GPU that holds tokens. It needs no GPU of its own.",
+        ),
+        right(
+            "256 experts do not divide by 72, so some GPUs would hold more than others",
+            "With unequal shares everybody waits for the fullest GPU; whole and equal shares cost eight idle ones.",
+        ),
+        wrong(
+            "64 GPUs have more bandwidth in all than 72",
+            "Eight GPUs less are a ninth of the bandwidth less. It is a price, not a gain.",
+        ),
+    ],
+    hints=("Divide 256 by 72. What would the GPUs hold?",),
+    solution=("256 / 72 is about 3.6, so some GPUs would hold 4 experts and some 3. 256 / 64 is 4 for all.",),
+)
+
+broadcast = Quantity(
+    "To all experts instead",
+    level="easy",
+    objective=PLACE,
+    unit="1",
+    statement="{net_name} routes a token to {top_k} of {experts} experts, which lie on {expert_parallel} GPUs. Suppose every token were sent to all routed experts instead. By which factor would the traffic grow? Count one copy for each expert, even if two lie on one GPU, and leave shared experts out.",
+    parameters={"case": (("deepseek-v3", 64), ("kimi-k2", 64), ("glm-4.5", 40), ("deepseek-v3", 32))},
+    derived=placed,
+    units=COUNTS,
+    answer=eq.broadcast_waste,
+    independent_check=lambda v: sum(1 for _ in range(v["experts"])) / sum(1 for _ in range(v["top_k"])),
+    misconceptions={
+        1 / eq.broadcast_waste: "Upside down: sending to all is more traffic, not less.",
+        (v.experts + v.shared) / (v.top_k + v.shared): "You counted the shared expert on both sides. It was to be left out.",
+        v.expert_parallel / v.top_k: "That is one copy for each GPU. Here a copy goes to each expert.",
+        v.experts: "That is how many copies a token would send. Compare with those that it sends now.",
+    },
+    explanation="This is what the router saves on the links, and as much in multiplications.",
+    hints=("How many copies does a token send now, and how many then?",),
+    solution=(f"${eq.broadcast_waste.latex}$ =",),
+)
+
+
+def spared(v: Values) -> float:
+    """The chance that a token chooses none of a GPU's experts, by counting its possible choices."""
+    held = v["experts"] // v["expert_parallel"]
+    return comb(v["experts"] - held, v["top_k"]) / comb(v["experts"], v["top_k"])
+
+
+def some_held(v: Values) -> float:
+    """GPUs with one or more of a token's experts: the chances of just one, just two … held experts chosen, added up."""
+    held, chance = v["experts"] // v["expert_parallel"], v["top_k"] / v["experts"]
+    return v["expert_parallel"] * sum(comb(held, n) * chance**n * (1 - chance) ** (held - n) for n in range(1, held + 1))
+
+
+distinct = Quantity(
+    "GPUs that a token reaches",
+    level="hard",
+    objective=PLACE,
+    unit="chip",
+    display_unit="GPUs",
+    tolerance=0.01,
+    statement="{net_name}'s {experts} routed experts lie evenly on {expert_parallel} GPUs. A token goes to {top_k} different experts, all equally likely. On average, how many different GPUs hold at least one of its experts? Whether one expert is chosen may be taken as independent of the others: counted exactly the result differs by less than 1%, and either passes.",
+    parameters={"case": (("deepseek-v3", 64), ("kimi-k2", 64), ("kimi-k2", 48))},
+    derived=placed,
+    units=COUNTS,
+    answer=eq.distinct_chips,
+    independent_check=some_held,
+    misconceptions={
+        v.top_k: "That is the number of experts. Now and then two of them share a GPU.",
+        v.expert_parallel: "That is all of them. One token reaches only a few; a whole batch reaches all.",
+        eq.experts_per_chip: "That is how many experts lie on one GPU.",
+        v.expert_parallel * v.top_k / v.experts: "You took the chance of one expert for that of a GPU. A GPU has several experts, each of which may be chosen.",
+    },
+    explanation="Nearly one GPU for each expert: sending one copy per GPU instead of one per expert saves little here.",
+    hints=(
+        "Ask for one GPU first: what is the chance that none of its experts is chosen?",
+        "An expert is passed over with the chance 1 − {top_k}/{experts}; all experts of a GPU must be. What remains is the chance that the GPU is reached, and there are {expert_parallel} GPUs.",
+    ),
+    solution=(
+        Step("Experts on a GPU:", eq.experts_per_chip, "1"),
+        Step("A GPU is passed over with the chance", (1 - v.top_k / v.experts) ** eq.experts_per_chip, "1"),
+        Step("or, by counting the choices of {top_k} that miss it,", spared, "1"),
+        Step("which would make, in GPUs reached,", lambda v: v["expert_parallel"] * (1 - spared(v)), "1"),
+        f"${eq.distinct_chips.latex}$ =",
+    ),
+)
+
+# --- leaving the rack ------------------------------------------------------------------------------------------------
+
+
+def counted_leaving(racks: int, gpus: int = 8) -> float:
+    """Share of the ways from GPU to GPU that lead to another rack, counted one by one."""
+    everyone = range(racks * gpus)
+    return sum(source // gpus != target // gpus for source in everyone for target in everyone) / len(everyone) ** 2
+
+
+leaving = Quantity(
+    "What leaves the rack",
+    level="easy",
+    objective=LEAVE,
+    unit="1",
+    display_unit="%",
+    statement="The experts of a layer are spread evenly over {racks} racks, and so are the tokens. Each token sends one copy to each of its {top_k} experts, all equally likely. Which share of all copies leaves its rack, in percent? A copy that stays on its own GPU counts as staying.",
+    parameters={"racks": (4, 3, 8, 5), "top_k": (8,)},
+    answer=eq.leaving,
+    independent_check=lambda v: counted_leaving(v["racks"]),
+    misconceptions={
+        1 - eq.leaving: "That share goes to any one of the racks, one's own for instance. All the others together were asked for.",
+        1 - (1 - eq.leaving) ** v.top_k: "That is the share of tokens with at least one expert elsewhere: nearly all. The bytes count, so count copies.",
+        eq.leaving / 100: "That is the fraction; percent is a hundred times it. Type the percentage.",
+    },
+    explanation="The more racks, the more leaves: spreading out does not dilute the traffic, it moves it to the slow network.",
+    hints=(
+        "Take one copy. In how many of the racks may its expert lie?",
+        "Only one of the racks is its own.",
+    ),
+    solution=(f"All but one's own rack, ${eq.leaving.latex}$, in percent:",),
+)
+
+
+def linked(values: Values) -> Values:
+    """The two networks of a drawn kind of GPU."""
+    part = chip(values["kind"])
+    return {
+        "scale_up": part.scale_up.bytes_per_s,
+        "scale_out": part.scale_out.bytes_per_s,
+        "kind_name": part.name.split(",")[0],
+    }
+
+
+LINKS = {"kind_name": "", "scale_up": "byte/s", "scale_out": "byte/s"}
+
+two_racks = Quantity(
+    "Over several racks",
+    level="medium",
+    objective=LEAVE,
+    unit="1",
+    tolerance=0.01,
+    statement="{kind_name}, with a network card for each GPU: a GPU sends {scale_up} inside its rack (NVLink) and {scale_out} out of it (its card), each in one direction, and both at once. The experts of a layer are spread evenly over {racks} racks instead of one; each GPU sends as many bytes in all as before. How many times as long does the layer's traffic take?",
+    parameters={"kind": ("gb200-nvl72", "gb300-nvl72"), "racks": (3, 4, 5)},
+    derived=linked,
+    units=LINKS,
+    answer=eq.slowdown,
+    independent_check=lambda v: max(v["scale_up"] * counted_leaving(v["racks"]) / v["scale_out"], 1 - counted_leaving(v["racks"])),
+    misconceptions={
+        v.scale_up / v.scale_out: "That is the ratio of the bandwidths, as if every copy left. One rack's share stays at home.",
+        v.scale_up / v.scale_out / v.racks: "You sent out the share that stays. With {racks} racks most copies leave.",
+        1 / v.racks + eq.leaving * v.scale_up / v.scale_out: "You added the times. The two networks work at once, so the longer time counts alone.",
+        eq.slowdown.at(scale_up=2 * v.scale_up): "Twice too much: you took NVLink as vendors print it, both directions together, and the network card in one.",
+    },
+    explanation="The network card decides alone. The rack's own links wait for it nearly all of the time.",
+    hints=(
+        "Which share leaves, and which stays?",
+        "Time is bytes over bandwidth on each network. The longer one, over the time in one rack.",
+    ),
+    solution=(
+        Step(f"Leaves: ${eq.leaving.latex}$ =", eq.leaving, "1"),
+        Step("Ratio of the bandwidths:", v.scale_up / v.scale_out, "1"),
+        f"${eq.slowdown.latex}$ =",
+    ),
+)
+
+
+def found_ratio(racks: int) -> float:
+    """The bandwidth ratio at which several racks are as slow as one, by halving an interval."""
+    low, high = 1e-3, 1e3
+    for _ in range(60):
+        ratio = (low + high) / 2
+        low, high = (low, ratio) if max(1, (racks - 1) * ratio) > racks else (ratio, high)
+    return low
+
+
+hurts = Quantity(
+    "When leaving begins to hurt",
+    level="hard",
+    objective=LEAVE,
+    unit="1",
+    statement="The experts of a layer can lie in one rack or evenly in {racks}; every GPU sends as many bytes in either case, and on both networks at once. At which ratio of a GPU's bandwidth inside the rack to that out of it do {racks} racks take just as long as one?",
+    parameters={"racks": (4, 3, 6, 8)},
+    answer=eq.ratio_hurts,
+    independent_check=lambda v: found_ratio(v["racks"]),
+    misconceptions={
+        1.0: "With equal links the spread-out layer is even faster: part of the traffic uses the network inside, part that outside.",
+        1 / (v.racks - 1): "There the two networks take equally long. That is less time than in one rack, so it does not hurt yet.",
+        v.racks: "You let one rack's share leave. It is the others' share that leaves.",
+        eq.leaving: "Upside down: that is outside over inside.",
+    },
+    explanation="Not far above one: a second network helps only if it is about as fast as the first. Those of NVIDIA's GPUs are 4 to 18 times slower.",
+    hints=(
+        "In one rack all bytes use the fast link. With {racks}, which share uses the slow one?",
+        "Set the share that leaves over the slow bandwidth equal to all bytes over the fast one.",
+    ),
+    solution=(
+        Step(f"The slowdown is ${eq.slowdown.latex}$. Set it to one. The share that leaves is", eq.leaving, "1"),
+        f"${eq.ratio_hurts.latex}$ =",
+    ),
+)
+
+ratio = eq.scale_up / eq.scale_out
+slower = Expression(
+    "The slowdown in letters",
+    level="medium",
+    objective=LEAVE,
+    statement="A layer's experts are spread evenly over n_rack racks. Per GPU and in one direction, beta_up is the bandwidth inside a rack and beta_out that out of it; both are used at once. Write by which factor the layer's traffic takes longer than in one rack. Cover also a network outside that is faster than the one inside.",
+    formula=eq.slowdown,
+    independent_check=Max(1, (eq.racks - 1) * ratio) / eq.racks,
+    misconceptions={
+        ratio: "That is as if every copy left. One of the n_rack shares stays at home.",
+        (eq.racks - 1) / eq.racks * ratio: "Right for a slow network outside. With a very fast one the share that stays at home decides: it needs time as well.",
+        Max(1, (eq.racks - 1) / eq.racks * ratio): "What stays at home is only one rack's share, so its time is shorter than that of one rack alone.",
+        1 / eq.racks + (eq.racks - 1) / eq.racks * ratio: "You added the times. Both networks work at once, so the longer one counts.",
+        Max(1, ratio) / eq.racks: "You sent the same share both ways. One share stays, n_rack − 1 leave.",
+        ratio / eq.racks: "That is one share over the slow network. One share stays, n_rack − 1 leave.",
+        Max(1 / eq.racks, (eq.racks - 1) / eq.racks / ratio): "The bandwidths are upside down: a slower network outside makes it longer.",
+    },
+    explanation="The first entry wins only if the network outside is nearly as fast as the one inside, or faster.",
+    hints=(
+        "Two shares, two bandwidths, two times.",
+        "In units of the time in one rack: what stays takes 1/n_rack. What does the rest take? The larger of the two is the answer: max(…, …).",
+    ),
+    solution=(
+        f"One share stays, $n_\\mathrm{{rack}} - 1$ leave, and the longer time counts: ${eq.slowdown.latex}$, typed as",
+        Step("", "max(1 / n_rack, (n_rack - 1) / n_rack * beta_up / beta_out)"),
+    ),
+)
+
+# --- bytes and time --------------------------------------------------------------------------------------------------
+
+WIRES = {  # name in the text, bytes/s for each GPU in one direction
+    "infiniband": ("a network card of 400 Gb/s (InfiniBand)", 50e9),
+    "nvl72": ("NVLink in an NVL72", 900e9),
+    "h200": ("the NVLink of an H200", 450e9),
+    "h800": ("the NVLink of an H800, at the rate reached in practice", 160e9),
+}
+
+
+def exchange(values: Values) -> Values:
+    """What a drawn model sends over a drawn wire: FP8 on the way out, BF16 on the way back; two micro-batches."""
+    net, moe = model(values["net"]), model(values["net"]).moe
+    name, rate = WIRES[values.get("wire", "infiniband")]
+    known = {"net_name": net.name, "experts": moe.experts, "top_k": moe.active, "shared": moe.shared}
+    known |= {
+        "copies": moe.active + moe.shared,
+        "width": net.d_model,
+        "layers": net.layers,
+        "tokens_per_chip": values["tokens_per_chip"],
+    }
+    known |= {"dispatch_bytes": FP8, "combine_bytes": BF16, "scale_up": rate, "wire_name": name, "micro_batches": 2}
+    return known | {"ep_bytes": eq.ep_bytes(known), "t_ep": eq.ep_time(known)}
+
+
+SENT = {"tokens_per_chip": (32, 64, 16, 48), "net": ("deepseek-v3", "kimi-k2", "glm-4.5")}
+TIMED = SENT | {"wire": tuple(WIRES)}
+PLAIN = {
+    "net_name": "",
+    "wire_name": "",
+    "tokens_per_chip": "token",
+    "shared": "1",
+    "scale_up": "byte/s",
+    "ep_bytes": "byte",
+}
+COPIES = "In a layer of {net_name} a GPU sends each of its {tokens_per_chip} to {top_k} routed experts and {shared} shared one, a copy for each and none of them on its own GPU. A copy is {width} values, on the way out in FP8 (one byte each), and a result as wide comes back in BF16 (two bytes each). "
+
+
+def counted_bytes(v: Values) -> int:
+    """Bytes of all copies out and all results back, one after the other."""
+    rows = [(token, expert) for token in range(v["tokens_per_chip"]) for expert in range(v["top_k"] + v["shared"])]
+    return sum(v["width"] * one for _ in rows for one in (1, 2))
+
+
+ep_bytes = Quantity(
+    "Bytes of one layer",
+    level="medium",
+    objective=PLACE,
+    unit="byte",
+    display_unit="MB",
+    statement=COPIES + "Every GPU has as many tokens and as much to answer. How many bytes does one GPU send for the layer, out and back together, in MB (a million bytes)?",
+    parameters=SENT,
+    derived=exchange,
+    units=PLAIN,
+    answer=eq.ep_bytes,
+    independent_check=counted_bytes,
+    misconceptions={
+        eq.ep_bytes * v.dispatch_bytes / (v.dispatch_bytes + v.combine_bytes): "That is the way out. The results have to come back as well.",
+        eq.ep_bytes.at(copies=v.top_k): "The shared expert is missing: every token goes there too.",
+        eq.ep_bytes.at(combine_bytes=FP8): "You let the results travel in one byte. They come back in BF16.",
+        eq.ep_bytes.at(dispatch_bytes=BF16): "You let the copies leave in two bytes. They leave in FP8.",
+        2 * eq.ep_bytes: "You counted what the GPU receives as well. What it sends was asked for.",
+        eq.ep_bytes.at(copies=1): "That is one copy of each token. A copy goes to each expert.",
+    },
+    explanation="The way back is twice as heavy as the way out: results travel in BF16.",
+    hints=(
+        "How many copies leave, and how many bytes has one?",
+        "Tokens × experts of a token, shared one included × values × bytes out and back.",
+    ),
+    solution=(
+        Step("Copies of a token:", v.copies, "1"),
+        f"${eq.ep_bytes.latex}$ =",
+    ),
+)
+
+ep_time = Quantity(
+    "Time of one layer's traffic",
+    level="medium",
+    objective=TIME,
+    unit="s",
+    display_unit="µs",
+    statement=COPIES + "All GPUs do the same at once. The link is {wire_name}: {scale_up} for each GPU in one direction. How long do dispatch and combine of the layer take together at least, in µs? Leave latency out.",
+    parameters=TIMED,
+    derived=exchange,
+    units=PLAIN,
+    answer=eq.ep_time,
+    independent_check=lambda v: counted_bytes(v) / v["scale_up"],
+    misconceptions={
+        8 * eq.ep_time: "Eight times too long: the rate is in bytes, not in bits.",
+        eq.ep_time / 8: "Eight times too short: you took a rate in bits for one in bytes.",
+        2 * eq.ep_time: "Twice too long: a GPU receives while it sends, each in its own direction.",
+        eq.ep_time.at(scale_up=2 * v.scale_up): "Half: you counted both directions. What a GPU sends goes one way; what it receives takes the other at the same time.",
+        eq.ep_time * v.dispatch_bytes / (v.dispatch_bytes + v.combine_bytes): "That is dispatch alone. Combine brings the results back, in twice the bytes.",
+        eq.ep_time.at(copies=v.top_k): "The shared expert is missing: every token goes there too.",
+        eq.ep_time.at(combine_bytes=FP8): "You let the results travel in one byte. They come back in BF16.",
+    },
+    explanation="It comes back in every layer and in every step: a few microseconds or a hundred make the difference between fast and slow serving.",
+    hints=(
+        "First the bytes that one GPU sends: tokens × copies × values × bytes out and back.",
+        "Bytes over the rate of one GPU's link, in one direction.",
+    ),
+    solution=(
+        Step(f"${eq.ep_bytes.latex}$ =", eq.ep_bytes, "byte"),
+        "over {scale_up}:",
+    ),
+)
+
+tpot = Quantity(
+    "All layers of a step",
+    level="medium",
+    objective=TIME,
+    unit="s",
+    display_unit="ms",
+    statement="{net_name} runs with {tokens_per_chip} per GPU in a micro-batch. Over {wire_name}, one layer's dispatch and combine for one micro-batch take {t_ep} together. Each GPU has two micro-batches, which take turns: while one is multiplied, the other is sent. So in each layer the link serves the one after the other, and all multiplying hides behind it. Count all {layers} layers as routed. How long does it take from one token of a user to the next, in ms?",
+    parameters=TIMED,
+    derived=exchange,
+    units=PLAIN,
+    answer=eq.comm_time,
+    independent_check=lambda v: sum(counted_bytes(v) / v["scale_up"] for _layer in range(v["layers"]) for _half in "ab"),
+    misconceptions={
+        eq.comm_time.at(micro_batches=1): "The link serves two micro-batches in each layer, one after the other; a token waits for both.",
+        eq.comm_time.at(layers=1): "That is one layer. The token passes through all of them.",
+        2 * eq.comm_time: "Dispatch and combine are both in the time that is given. Only the micro-batches double it.",
+        eq.comm_time / v.tokens_per_chip: "Tokens of a batch travel together, each waiting for all. The time is not divided among them.",
+    },
+    explanation="This is a floor on the time per output token that the network sets, before anything is multiplied or read.",
+    hints=(
+        "How often is the link busy for {t_ep} until the next token is there?",
+        "Once for each layer and each micro-batch.",
+    ),
+    solution=(
+        Step(f"One layer, one micro-batch: ${eq.ep_time.latex}$ =", v.t_ep, "s"),
+        f"${eq.comm_time.latex}$ =",
+    ),
+)
+
+rate = Quantity(
+    "Tokens per second of a user",
+    level="medium",
+    objective=TIME,
+    unit="token/s",
+    statement="{net_name}, {layers} layers, all taken as routed. In each layer a GPU sends {ep_bytes} for each of two micro-batches of {tokens_per_chip}, dispatch and combine together. The link is {wire_name}, {scale_up} for each GPU in one direction, never idle, and all else hides behind it. How many tokens per second does one user get?",
+    parameters=TIMED,
+    derived=exchange,
+    units=PLAIN,
+    answer=user_rate.at(interval=eq.comm_time),
+    independent_check=lambda v: v["scale_up"] / sum(counted_bytes(v) for _ in range(2 * v["layers"])),
+    misconceptions={
+        user_rate.at(interval=eq.comm_time.at(micro_batches=1)): "Twice too fast: the link serves both micro-batches before a user's next token is due.",
+        user_rate.at(interval=eq.comm_time.at(layers=1)): "That is one layer per token. A token passes through all of them.",
+        v.tokens_per_chip * user_rate.at(interval=eq.comm_time): "That is what all users of a micro-batch get together. One of them gets one token per step.",
+        user_rate.at(interval=8 * eq.comm_time): "Eight times too slow: the rate of the link is in bytes, not in bits.",
+        user_rate.at(interval=eq.comm_time / 8): "Eight times too fast: you took a rate in bits for one in bytes.",
+    },
+    explanation="No faster multiplier lifts this: only fewer bytes, as in a smaller batch, or a faster link.",
+    hints=(
+        "First the time of a step: bytes over rate, for each layer and micro-batch.",
+        "One user gets one token per step.",
+    ),
+    solution=(
+        Step("One layer, one micro-batch, {ep_bytes} over {scale_up}:", v.t_ep, "s"),
+        Step(f"${eq.comm_time.latex}$ =", eq.comm_time, "s"),
+        f"${user_rate.latex}$ with that interval:",
+    ),
+)
+
+LATENT = {  # name, latency of a short message in seconds (insights2025), bytes/s in one direction
+    "infiniband": ("InfiniBand, across leaf switches", 3.7e-6, 50e9),
+    "nvlink": ("the NVLink of an H800", 3.33e-6, 200e9),
+    "roce": ("Ethernet (RoCE), across leaf switches", 5.6e-6, 50e9),
+    "near": ("InfiniBand, under one leaf switch", 2.8e-6, 50e9),
+}
+
+
+def latent(values: Values) -> Values:
+    """A drawn path with its latency; the bytes are those of a DeepSeek-V3 layer where tokens are drawn."""
+    name, latency, rate = LATENT[values["path"]]
+    known = exchange({"net": "deepseek-v3", "tokens_per_chip": values.get("tokens_per_chip", 1)})
+    return known | {"path_name": name, "link_latency": latency, "scale_up": rate}
+
+
+def delayed(v: Values, latency: float) -> float:
+    """Seconds of a layer's dispatch and combine when each way starts with a latency."""
+    known = {name: v[name] for name in eq.ep_time.free}
+    return eq.ep_time(known, calibration={"link_latency": latency})
+
+
+message = Quantity(
+    "Latency of short messages",
+    level="medium",
+    objective=TIME,
+    unit="s",
+    display_unit="µs",
+    statement="In a small batch a GPU sends {ep_bytes} for one layer, dispatch and combine together. The path is {path_name}: {scale_up} for each GPU in one direction, and a latency of {link_latency} that each of the two ways costs once, however many copies it carries. How long do dispatch, then combine, take together, in µs?",
+    parameters={"path": ("infiniband", "nvlink", "roce", "near"), "tokens_per_chip": (2, 4, 1)},
+    derived=latent,
+    units=PLAIN | {"path_name": ""},
+    answer=lambda v: delayed(v, v["link_latency"]),
+    independent_check=lambda v: sum(v["link_latency"] + v["tokens_per_chip"] * 9 * 7168 * width / v["scale_up"] for width in (1, 2)),
+    misconceptions={
+        lambda v: delayed(v, 0): "The latency is missing: each way costs it before the first byte arrives.",
+        lambda v: delayed(v, v["link_latency"] / 2): "You counted one latency. Combine can start only after dispatch, and pays its own.",
+        lambda v: delayed(v, v["link_latency"]) + 7 * delayed(v, 0): "You took bytes over bits per second: the rate is in bytes.",
+        lambda v: delayed(v, v["link_latency"]) + delayed(v, 0): "You sent all bytes on each way. Those given are of both ways together.",
+    },
+    explanation="In a small batch latency is no small part of the time, and no wider link removes it.",
+    hints=(
+        "A message takes its latency, and then its bytes over the bandwidth.",
+        "Two latencies, one for each way, and all bytes over the bandwidth.",
+    ),
+    solution=(
+        Step("Two latencies:", 2 * v.link_latency, "s"),
+        Step("Transfer, {ep_bytes} over {scale_up}:", lambda v: delayed(v, 0), "s"),
+        "Together:",
+    ),
+)
+
+
+def half_way(v: Values) -> float:
+    """Bytes whose transfer takes as long as the latency."""
+    return eq.half_message(start_time=v["link_latency"], scale_up=v["scale_up"])
+
+
+def searched_size(v: Values) -> float:
+    """The message, found by halving an interval, that reaches half of the bandwidth, latency included."""
+    low, high = 1.0, 1e12
+    for _ in range(80):
+        size = (low + high) / 2
+        reached = size / (v["link_latency"] + size / v["scale_up"])
+        low, high = (low, size) if reached > v["scale_up"] / 2 else (size, high)
+    return low
+
+
+half_size = Quantity(
+    "The size that reaches half the bandwidth",
+    level="hard",
+    objective=TIME,
+    unit="byte",
+    display_unit="kB",
+    statement="{path_name}: a message takes a latency of {link_latency}, and after that its bytes flow at {scale_up}. How many bytes must one message have for latency and transfer to take equally long, in kB (a thousand bytes)?",
+    parameters={"path": ("infiniband", "nvlink", "roce", "near")},
+    derived=latent,
+    units=PLAIN | {"path_name": ""},
+    answer=half_way,
+    independent_check=searched_size,
+    misconceptions={
+        lambda v: 2 * half_way(v): "You counted two latencies. One message has one; a reply would be a message of its own.",
+        lambda v: half_way(v) / 2: "You let the bytes flow at half the bandwidth. They flow at the full one; half is what is reached with the latency.",
+        lambda v: 9 * half_way(v): "That is where latency is a tenth of the time. Equally long was asked for.",
+    },
+    explanation="Smaller messages mostly wait, larger ones mostly flow. At this size a link reaches half of its bandwidth.",
+    hints=(
+        "How long does the transfer of V bytes take? Set that equal to the latency.",
+        "What flows through the link during one latency?",
+    ),
+    solution=(f"Bytes over bandwidth are to be as long as the latency: ${eq.half_message.latex}$ =",),
+)
+
+
+stays, leaves = 1 / (eq.racks * eq.scale_up), (eq.racks - 1) / (eq.racks * eq.scale_out)
+volume = next(s for s in eq.spread_time.expr.free_symbols if s.name == "ep_bytes")
+all_to_all = Function(
+    "Write the traffic time",
+    level="medium",
+    objective=TIME,
+    statement="Write a Python function of ep_bytes (what a GPU sends for a layer, in bytes), racks (over which the experts are spread evenly, one or more), scale_up and scale_out (bytes per second of a GPU inside its rack and out of it, in one direction). Return the seconds of the layer's traffic. Both networks work at once; leave latency out.",
+    formula=eq.spread_time,
+    independent_check=Max(volume * stays, volume * (1 - 1 / eq.racks) / eq.scale_out),
+    misconceptions={
+        volume / eq.scale_up: "That is one rack. With several, part of the bytes uses the other network.",
+        volume / eq.scale_out: "One rack's share stays inside; only the rest leaves.",
+        volume * Max(1 / eq.scale_up, leaves): "What stays inside is only one rack's share, so it takes less time than in one rack.",
+        volume * leaves: "With one rack this would take no time. What stays inside takes time too, and the longer one counts.",
+        volume * (stays + leaves): "The two networks work at once: take the longer time, not the sum.",
+        volume * Max(stays, 1 / (eq.racks * eq.scale_out)): "You sent out one rack's share. All shares but one leave.",
+    },
+    explanation="With one rack it is bytes over bandwidth; with more, the network outside takes over.",
+    hints=(
+        "Split the bytes: which share stays, and which leaves?",
+        "max(stays / scale_up, leaves / scale_out).",
+    ),
+    solution=(
+        f"${eq.spread_time.latex}$, as code",
+        Step("", "ep_bytes * max(1 / (racks * scale_up), (racks - 1) / (racks * scale_out))"),
+    ),
+)
+
+# --- racks as they are sold ------------------------------------------------------------------------------------------
+
+deepseek = Choice(
+    "Forty nodes all the same",
+    level="hard",
+    objective=LEAVE,
+    statement="A layer of experts belongs in one scale-up domain, the lecture says. DeepSeek spreads V3's experts over 18 nodes in production, and over 40 in its report: nodes of 8 H800 GPUs, joined by InfiniBand. Why does that not contradict the rule?",
+    independent_check=lambda v: "a" if chip("h800").scale_up.domain_chips == 8 < 18 * 8 else "",
+    options=[
+        right(
+            "the rule is about cost: with 8 GPUs in a domain DeepSeek has to leave it, and keeps that bearable",
+            "What bounds an expert layer is the price of leaving, not a law. Traffic that hides behind computing costs no time.",
+        ),
+        wrong(
+            "InfiniBand is as fast as the NVLink of an H800, so nothing is lost",
+            "An H800's NVLink is slower than an H100's, but still about four times as fast as its network card.",
+        ),
+        wrong(
+            "over so many nodes the share of traffic that leaves a node becomes small",
+            "The other way round: of n nodes' shares only one stays, so more nodes mean that more leaves.",
+        ),
+        wrong(
+            "the rule holds for training only: in serving, experts have nothing to send to each other",
+            "Serving sends each token to its experts and back in every routed layer, just as the forward pass of training does.",
+        ),
+    ],
+    hints=(
+        "How many GPUs does the NVLink of an H800 node join?",
+        "What can a designer do so that nobody waits for the bytes that leave?",
+    ),
+    solution=("An H800's domain has 8 GPUs, so experts on 144 or 320 GPUs must leave it. DeepSeek computes one micro-batch while the other travels. Where 8 nodes hold all experts, it also limits a token to 4 of them.",),
+)
+
+five_hundred = Choice(
+    "What NVL576 counts",
+    level="medium",
+    objective=READ,
+    statement="The rack announced for Rubin Ultra was called NVL576. What are there 576 of?",
+    independent_check=lambda v: "b" if chip("rubin-ultra-kyber").scale_up.domain_chips * 4 == 576 else "",
+    options=[
+        wrong(
+            "GPU packages, eight times as many as in an NVL72",
+            "An NVL72 counts packages, this name does not: the counting changed between the two.",
+        ),
+        right(
+            "GPU dies, four in each package",
+            "There are 144 packages. A Blackwell NVL72 has 72 packages of two dies, so dies grow four times and packages twice.",
+        ),
+        wrong(
+            "GPUs of eight NVL72 racks joined together",
+            "The product of 8 and 72 is right by chance: the name means one rack.",
+        ),
+        wrong(
+            "NVLink links in the rack",
+            "A single Blackwell GPU already has 18 links, so a rack has far more links than that.",
+        ),
+    ],
+    hints=(
+        "A package may hold more than one die.",
+        "What does a vendor count when the number is to be large?",
+    ),
+    solution=("144 packages of 4 dies each are 576. Counted like Blackwell's 72 packages, the rack is an NVL144.",),
+)
+
+rack_power = Estimate(
+    "The power of a rack",
+    level="easy",
+    objective=BOUND,
+    unit="kW",
+    within=1.24,
+    statement="A rack holds {chips} GPU packages on trays of four. A package draws up to {chip_power}; CPUs, switches, network cards, pumps and losses add {other_power} for each package. What does the rack draw, in kW? In your head will do.",
+    parameters={"kind": ("gb200-nvl72", "gb300-nvl72"), "other_power": (400.0, 500.0, 300.0)},
+    derived={"chips": lambda v: chip(v["kind"]).scale_up.domain_chips, "chip_power": lambda v: chip(v["kind"]).power_w},
+    units={"chips": "1", "chip_power": "W", "other_power": "W"},
+    answer=eq.rack_power / 1000.0,
+    independent_check=lambda v: sum((v["chip_power"] + v["other_power"]) / 1000 for _ in range(v["chips"])),
+    misconceptions={
+        eq.rack_power.at(chips=8) / 1000.0: "That is a server of eight, as Hopper was sold. This rack has {chips} packages.",
+        eq.rack_power.at(chips=v.chips / 4) / 1000.0: "You counted trays. Each has four packages.",
+        eq.rack_power.at(chips=2 * v.chips) / 1000.0: "You counted two dies for each package. The power given is a package's, with all its dies.",
+    },
+    explanation="All of it becomes heat in one cabinet: power and cooling are among the things that bound a rack.",
+    hints=(
+        "What does one package cause to be drawn, with all that serves it?",
+        "Multiply by the number of packages; a kilowatt is a thousand watts.",
+    ),
+    solution=(
+        Step("For each package, in watts:", v.chip_power + v.other_power, "1"),
+        f"${eq.rack_power.latex}$, in kW:",
+    ),
+)
+
+rack_cables = Estimate(
+    "Cables in a rack",
+    level="medium",
+    objective=BOUND,
+    unit="1",
+    within=1.5,
+    statement="Each of {chips} GPUs has {links} links to the switches of its rack and to nothing else. A link needs {pairs} pairs of wires, both directions counted, and every pair is a cable of its own. How many cables run from GPUs to switches? In your head will do.",
+    parameters={"chips": (72, 36, 144), "links": (18,), "pairs": (4,)},
+    units={"chips": "1", "links": "1"},
+    answer=eq.cables,
+    independent_check=lambda v: sum(v["pairs"] for _gpu in range(v["chips"]) for _link in range(v["links"])),
+    misconceptions={
+        eq.cables.at(pairs=1): "That is one cable for each link. A link is several pairs of wires.",
+        eq.cables.at(links=1): "You gave each GPU one link. It has {links}.",
+        v.chips: "That is one cable for each GPU. It has {links} links of {pairs} pairs.",
+    },
+    explanation="Thousands, through the back of one rack: space, weight and the bending of cables bound a rack as much as any chip does.",
+    hints=(
+        "How many cables leave one GPU?",
+        "GPUs × links × pairs; the switches' ends are the other ends of the same cables.",
+    ),
+    solution=(
+        Step("From one GPU:", v.links * v.pairs, "1"),
+        f"${eq.cables.latex}$ =",
+    ),
+)
+
+why_larger = Choice(
+    "Why a larger domain",
+    level="medium",
+    objective=BOUND,
+    statement="A model of a trillion parameters can be cut by layers and put on several racks, one after the other. What does a larger scale-up domain buy, above all?",
+    options=[
+        wrong(
+            "capacity: only in a large domain can such a model be stored at all",
+            "Racks one after the other store it as well: memory adds up across any network, for little traffic. It is time that they do not save.",
+        ),
+        wrong(
+            "less traffic: in a large domain a token goes to fewer GPUs",
+            "A token goes to as many experts as before. Spread over more GPUs, they are even less often neighbours.",
+        ),
+        wrong(
+            "multiplications: each GPU computes faster when more are near",
+            "A GPU's own rate does not depend on its neighbours. What changes is how many GPUs share one layer.",
+        ),
+        right(
+            "bandwidth: more GPUs read the weights of a layer at the same time, so a step gets shorter",
+            "Racks one after the other hold as many weights, but they take turns at reading. GPUs of one domain read a layer together.",
+        ),
+    ],
+    hints=(
+        "Which of these could two racks, one after the other, not give you?",
+        "While the second rack reads its layers for a token, what does the first do for that token?",
+    ),
+    solution=("Pipelining over racks already gives capacity. But a token's layers follow one another, so only GPUs that share a layer shorten its reading, and they need the fast network.",),
+)
+
+
+def rates(v: Values) -> dict[str, float]:
+    """Bytes per second of what is put in order, by the items' letters."""
+    part = chip(v["kind"])
+    return {
+        "a": part.scale_out.bytes_per_s,
+        "b": part.hbm_bytes_per_s,
+        "c": part.scale_up.bytes_per_s,
+        "d": tier("ssd-9650-7t").read_bytes_per_s,
+    }
+
+
+def by_rank(v: Values) -> str:
+    """The letters from fast to slow, each put where as many others are faster."""
+    found = rates(v)
+    place = {sum(other > mine for other in found.values()): key for key, mine in found.items()}
+    return "".join(place[n] for n in range(len(found)))
+
+
+links_in_order = Ordering(
+    "From fast to slow",
+    level="easy",
+    objective=READ,
+    statement="{kind_name}: put these in order of bytes per second of one GPU, in one direction, the fastest first.",
+    parameters={"kind": ("h800", "h200", "h100-sxm", "b200")},
+    derived=linked,
+    units=LINKS,
+    items=[
+        "its network card, sold as 400 Gb/s",
+        "its own memory (HBM)",
+        "its NVLink",
+        "reading from one good NVMe drive",
+    ],
+    answer=lambda v: "".join(sorted(rates(v), key=rates(v).get, reverse=True)),
+    independent_check=by_rank,
+    misconceptions={
+        "dacb": "That is from slow to fast.",
+        "bacd": "A network card is sold by gigabits: 400 Gb/s are 50 GB/s. NVLink is sold by gigabytes.",
+        "cbad": "NVLink is fast, but no link keeps up with the memory that sits on the same package.",
+    },
+    explanation="Every step outwards costs a factor of about two to twenty. Experts sit on the second step, and a rack is where that step ends.",
+    hints=(
+        "The farther away, the slower.",
+        "Turn everything into bytes, and vendors' sums of both directions into one direction.",
+    ),
+    solution=(
+        Step("Memory:", lambda v: rates(v)["b"], "byte/s"),
+        Step("NVLink:", lambda v: rates(v)["c"], "byte/s"),
+        Step("Network card:", lambda v: rates(v)["a"], "byte/s"),
+        Step("Drive:", lambda v: rates(v)["d"], "byte/s"),
+    ),
+)
+
+rack_weight = Quantity(
+    "What the floor bears",
+    level="easy",
+    objective=BOUND,
+    unit="1",
+    tolerance=0.05,
+    statement="An NVL72 rack weighs {mass} and stands on a floor area of {width} by {depth}. The raised floor of an older hall is rated for {rated} on each square metre. By which factor does the rack exceed the rating, if its weight is spread evenly over the area it stands on? Estimate.",
+    parameters={"width": (0.6, 0.75), "depth": (1.1, 1.2), "rated": (1000.0, 600.0)},
+    derived={"mass": measurement("gb200_rack").records()[0]["mass_kg"]},
+    units={"mass": "kg", "width": "m", "depth": "m", "rated": "kg"},
+    answer=eq.floor_load.at(rack_mass=v.mass, footprint=v.width * v.depth) / v.rated,
+    independent_check=v.mass / (v.rated * v.width * v.depth),
+    misconceptions={
+        v.mass / v.rated: "That is as if it stood on a whole square metre. It stands on less.",
+        v.mass * v.width * v.depth / v.rated: "Divide by the area: the smaller it is, the more each square metre bears.",
+    },
+    explanation="A rack of accelerators needs a stronger floor, as well as more power and water, than the racks that halls were built for.",
+    hints=(
+        "How much weight would there be on a whole square metre of such racks?",
+        "Mass over area, and that over the rating.",
+    ),
+    solution=(
+        Step(f"${eq.floor_load.latex}$, in kg on a square metre:", v.mass / (v.width * v.depth), "kg"),
+        "over the rating:",
+    ),
+)

@@ -1,0 +1,182 @@
+"""Formulas of the reversibility lesson: what training keeps in memory, what computing it again costs, and what spreads.
+
+The exact inverse itself is no formula but a program: see `simulation` and `network` of this lesson.
+"""
+
+from __future__ import annotations
+
+from sympy import Le, sqrt
+
+import blackboard.lessons.pricing.equations
+from blackboard.formula import DERIVED, Formula, Source, lecture
+from blackboard.lessons.batching.equations import flop_per_param, flops, hbm, kv, n_active, rows
+from blackboard.lessons.overtraining.equations import flop_trained
+from blackboard.lessons.racks.equations import layers, width
+from blackboard.notation import declare, result
+
+# --- symbols ----------------------------------------------------------------------------------------------------------
+
+depth = declare("depth", r"n_\mathrm{depth}", "1", "layers that run one after the other")
+layer_bytes = declare(
+    "layer_bytes", r"V_\mathrm{layer}", "byte", "activations that one layer keeps for the backward pass"
+)
+stream_bytes = declare("stream_bytes", r"V_\mathrm{stream}", "byte", "activations that pass from one layer to the next")
+segment = declare("segment", r"n_\mathrm{seg}", "1", "layers from one kept activation to the next")
+recomputed = declare(
+    "recomputed",
+    r"x_\mathrm{again}",
+    "1",
+    "share of the forward pass that training runs a second time",
+    zero=True,
+    most=1,
+)
+gain_per_layer = declare("gain_per_layer", r"\chi", "1", "factor by which a layer widens a small difference")
+rounding = declare("rounding", r"\epsilon", "1", "relative error of one rounding")
+kept_per_value = declare(
+    "kept_per_value", r"b_\mathrm{kept}", "byte/token", "bytes that a layer keeps for each value of a token's vector"
+)
+flop_spent = declare(
+    "flop_spent", r"c_\mathrm{again}", "FLOP/byte", "FLOPs that it takes to compute one kept byte again"
+)
+half_bits = declare("half_bits", r"n_\mathrm{half}", "1", "bits of half a cipher's block")
+left_half = declare("left", "u", "1", "half of a block after a round: the one to which the round function was added")
+right_half = declare("right", "v", "1", "half of a block after a round: the one that went into the round function")
+result("activations", r"V_\mathrm{act}", "byte", "activations that training keeps for the backward pass")
+result("activations_least", r"V^{*}_\mathrm{act}", "byte", "activations kept at the best length of a segment")
+result("segment_best", r"n^{*}_\mathrm{seg}", "1", "length of a segment that keeps the fewest activations")
+result("work_ratio", r"z_\mathrm{work}", "1", "compute of a training step over that with all activations kept")
+result("difference", r"\delta", "1", "relative size of a difference after all layers")
+result("bits_flipped", r"\phi_r", "1", "share of a block's bits that change when one input bit does, on average")
+
+
+REVNET, KORTHIKANTI = Source("revnet"), Source("korthikanti2022")
+KEPT = (
+    34  # bytes that a transformer layer keeps for each value of a token in 16 bits: Korthikanti and others, section 4.1
+)
+deep = Le(1, depth)
+deep_enough = ("deep enough for a stretch of at least a layer",)
+
+# --- what training keeps ---------------------------------------------------------------------------------------------
+
+stored = Formula(
+    "reversibility.stored",
+    "activations",
+    depth * layer_bytes,
+    "byte",
+    "the backward pass needs what the forward pass saw, so memory grows with depth",
+    ("all layers keep as much",),
+    lecture("2:12:00"),
+    where=(deep,),
+)
+layer_kept = Formula(
+    "reversibility.layer_kept",
+    "layer_bytes",
+    kept_per_value * width * rows,
+    "byte",
+    f"a transformer layer keeps so much of each token: {KEPT} bytes a value in 16 bits, if attention's scores are"
+    " worked out anew",
+    ("blocks of attention and a feed-forward part four times as wide, with dropout",),
+    KORTHIKANTI,
+)
+reversible = Formula(
+    "reversibility.reversible",
+    "activations",
+    2 * stream_bytes + layer_bytes,
+    "byte",
+    "two streams at the top, and one layer at a time worked out anew: depth drops out",
+    ("all layers keep as much",),
+    lecture("2:12:00"),
+)
+checkpointed = Formula(
+    "reversibility.checkpointed",
+    "activations",
+    depth / segment * stream_bytes + segment * layer_bytes,
+    "byte",
+    "only some activations are kept, and a stretch between two of them is worked out anew at a time",
+    ("all layers keep as much",),
+    DERIVED,
+    where=(Le(1, segment), Le(segment, depth)),
+)
+segment_best = Formula(
+    "reversibility.segment_best",
+    "segment_best",
+    sqrt(depth * stream_bytes / layer_bytes),
+    "1",
+    "longer stretches keep fewer activations and work out more of them at once",
+    checkpointed.assumes + deep_enough,
+    DERIVED,
+    where=(deep,),
+)
+checkpointed_least = Formula(
+    "reversibility.checkpointed_least",
+    "activations_least",
+    2 * sqrt(depth * stream_bytes * layer_bytes),
+    "byte",
+    "an ordinary network that works out its activations anew needs memory as the root of its depth",
+    checkpointed.assumes + deep_enough,
+    DERIVED,
+    where=(deep,),
+)
+work_ratio = Formula(
+    "reversibility.work_ratio",
+    "work_ratio",
+    (flop_trained + recomputed * flop_per_param) / flop_trained,
+    "1",
+    "a second forward pass, or part of one, beside a forward and a backward one",
+    ("the backward pass costs two forward passes",),
+    REVNET,
+)
+
+# --- what keeping is worth -------------------------------------------------------------------------------------------
+
+kv_flop_spent = Formula(
+    "reversibility.kv_flop_spent",
+    "flop_spent",
+    flop_per_param * n_active / kv,
+    "FLOP/byte",
+    "what it takes to compute a byte of KV again: a whole forward pass for a few kilobytes",
+    ("attention's own FLOPs are left out",),
+    DERIVED,
+)
+activation_flop_spent = Formula(
+    "reversibility.activation_flop_spent",
+    "flop_spent",
+    flop_per_param * n_active / (layers * width * kept_per_value),
+    "FLOP/byte",
+    "what it takes to compute a byte of activations again: the layer that made it",
+    ("all layers are alike", "attention's own FLOPs are left out"),
+    DERIVED,
+)
+keep_even = Formula(
+    "reversibility.keep_even",
+    "hold_even",
+    flop_spent * hbm / flops,
+    "s",
+    "a byte is worth keeping for as long as its share of the memory rents for less than its share of the multipliers",
+    ("memory and multipliers are both used in full", "rent is for the whole machine"),
+    DERIVED,
+)
+
+# --- what spreads ----------------------------------------------------------------------------------------------------
+
+difference = Formula(
+    "reversibility.difference",
+    "difference",
+    rounding * gain_per_layer**depth,
+    "1",
+    "a small difference that each layer widens by the same factor: rounding errors on the way back, or an attacker's"
+    " change",
+    ("the difference stays small",),
+    DERIVED,
+    where=(deep,),
+)
+half_mixed = Formula(
+    "reversibility.half_mixed",
+    "bits_flipped",
+    (half_bits / 2 + 1) / (2 * half_bits),
+    "1",
+    "after one round, half of one half and a single bit of the other have changed; the next round mends that",
+    ("the round function's output looks random", "the flipped bit goes into the round function"),
+    DERIVED,
+    where=(Le(1, half_bits),),
+)

@@ -1,0 +1,601 @@
+"""The reversibility lesson's figures. Each function returns a matplotlib Figure, whose `alt` says in words what it
+shows.
+
+Every curve is a formula of `equations` or a run of `network` or `simulation`, every number in a label or an alt text
+comes from them, from the catalogue or from a measurement. What is stored is orange, what is reversible green.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.patches import Circle, Rectangle
+
+from blackboard import catalogue, units
+from blackboard.catalogue.running_case import RUNNING, plain
+from blackboard.charts import drawing
+from blackboard.charts.drawing import Drawing, arrow, bare, beside, done, percent, point
+from blackboard.charts.style import COLOURS
+from blackboard.lessons.batching import equations as serving
+from blackboard.lessons.reversibility import equations as eq
+from blackboard.lessons.reversibility import network, numbers, simulation
+from blackboard.lessons.reversibility.network import Network
+from blackboard.lessons.reversibility.numbers import power
+from blackboard.units import pretty, significant
+
+MB = units.factor("MB")
+INKS = {"stored": "kv", "checkpointed": "compute", "reversible": "accent"}
+
+
+def _box(
+    axes,
+    x: float,
+    y: float,
+    text: str,
+    colour: str = "bound",
+    width: float = 0.9,
+    height: float = 0.7,
+    fill: float = 0.12,
+) -> None:
+    """A box around its centre with a word in it."""
+    corner = x - width / 2, y - height / 2
+    axes.add_patch(Rectangle(corner, width, height, color=COLOURS[colour], alpha=fill, lw=0))
+    axes.add_patch(Rectangle(corner, width, height, fill=False, ec=COLOURS[colour], lw=1.5))
+    axes.text(x, y, text, ha="center", va="center", color=COLOURS[colour])
+
+
+def _node(axes, x: float, y: float, sign: str) -> None:
+    """A circle with the sign of what is done in it."""
+    axes.add_patch(Circle((x, y), 0.26, fc="white", ec=COLOURS["bound"], lw=1.5, zorder=3))
+    axes.text(x, y - 0.02, sign, ha="center", va="center", zorder=4)
+
+
+def _line(axes, points: list[tuple[float, float]], colour: str) -> None:
+    """A bent line with an arrow at its end."""
+    axes.plot(*zip(*points[:-1]), color=COLOURS[colour], lw=1.6)
+    arrow(axes, points[-2], points[-1], colour)
+
+
+# --- the board's figures ----------------------------------------------------------------------------------------------
+
+X, Y = "compute", "kv"  # colours of the two halves
+
+
+def coupling() -> Drawing:
+    """B20: f of one half is added to the other; the first half is kept, so that the same f can be taken off again."""
+    fig, axes = drawing.axes(5.0, 3.9, 2, 1)
+    ways = (
+        ("there:  (x, y) → (x, y + f(x))", "y", "z = y + f(x)", "+"),
+        ("back:  (x, z) → (x, z − f(x))", "z", "y = z − f(x)", "−"),
+    )
+    for at, (title, given, result, sign) in zip(axes, ways):
+        arrow(at, (0, 2.2), (6, 2.2), X)
+        at.add_patch(Circle((2.6, 2.2), 0.09, color=COLOURS[X], zorder=3))
+        arrow(at, (2.6, 2.2), (2.6, 1.57), X)
+        _box(at, 2.6, 1.2, "f")
+        arrow(at, (2.6, 0.85), (2.6, 0.28), "bound")
+        arrow(at, (0, 0), (2.34, 0), Y)
+        arrow(at, (2.86, 0), (6, 0), Y)
+        _node(at, 2.6, 0, sign)
+        for x, words, side in ((-0.15, ("x", given), "right"), (6.15, ("x", result), "left")):
+            for y, word, colour in zip((2.2, 0), words, (X, Y)):
+                at.text(x, y, word, color=COLOURS[colour], ha=side, va="center", fontsize=12)
+        at.set_title(title, loc="left", fontsize=12)
+        bare(at, (-0.7, 8.6), (-0.4, 2.5))
+    return done(
+        fig,
+        "fig-coupling",
+        "One step, and its way back. The halves change places after it.",
+        "The coupling of a Feistel network, twice. Above, the way there: x goes straight through; a branch of it passes"
+        " a box f, whose result is added to y, so that (x, y) becomes (x, z) with z = y + f(x). Below, the way back,"
+        " with the same picture: x is there to be read off, the same f is computed forwards from it and taken off z,"
+        " which leaves y. Nothing is ever computed through f from its result to its input, so f needs no inverse.",
+    )
+
+
+def blocks() -> Drawing:
+    """B21: a residual block, and the block of two streams: x through f is added to y and becomes the new x, the old x
+    the new y.
+    """
+    fig, (one, two) = drawing.axes(5.0, 4.3, 1, 2)
+    arrow(one, (0, 0), (0, 3.64), X)
+    arrow(one, (0, 4.16), (0, 5.6), X)
+    one.add_patch(Circle((0, 1), 0.09, color=COLOURS[X], zorder=3))
+    _line(one, [(0, 1), (1.5, 1), (1.5, 2.1)], X)
+    _box(one, 1.5, 2.45, "f")
+    _line(one, [(1.5, 2.8), (1.5, 3.9), (0.28, 3.9)], "bound")
+    _node(one, 0, 3.9, "+")
+    one.text(0, -0.15, "x", ha="center", va="top", color=COLOURS[X])
+    one.text(0, 5.75, "x + f(x)", ha="center", va="bottom", color=COLOURS[X])
+    one.set_title("residual", pad=14)
+    _streams(two)
+    for at in (one, two):
+        bare(at, (-1.6, 3.4) if at is one else (-1.0, 4.0), (-0.75, 6.3))
+    return done(
+        fig,
+        "fig-blocks",
+        "A residual block, and a block of two streams.",
+        "Two blocks, from the bottom up. Left, a residual block: x goes straight up, a branch of it through f, and the"
+        " two are added to x + f(x); x itself is gone. Right, a block of two streams x and y: a branch of x goes"
+        " through f and is added to y. Then the streams cross: y + f(x) becomes the new x, the old x becomes the new y,"
+        " unchanged. From the two at the top the two at the bottom can be had again.",
+    )
+
+
+def _streams(axes) -> None:
+    """The block of two streams of B21."""
+    axes.add_patch(Circle((0, 1), 0.09, color=COLOURS[X], zorder=3))
+    axes.plot([0, 0, 3], [0, 3.9, 5.3], color=COLOURS[X], lw=1.6)
+    arrow(axes, (3, 5.25), (3, 5.6), X)
+    _line(axes, [(0, 1), (1.5, 1), (1.5, 2.1)], X)
+    _box(axes, 1.5, 2.45, "f")
+    _line(axes, [(1.5, 2.8), (1.5, 3.5), (2.72, 3.5)], "bound")
+    arrow(axes, (3, 0), (3, 3.24), Y)
+    axes.plot([3, 3, 0], [3.76, 3.9, 5.3], color=COLOURS[Y], lw=1.6)
+    arrow(axes, (0, 5.25), (0, 5.6), Y)
+    _node(axes, 3, 3.5, "+")
+    for x, low, high, below, above in ((0, X, Y, "x", "new x:\ny + f(x)"), (3, Y, X, "y", "new y:\nx")):
+        axes.text(x, -0.15, below, ha="center", va="top", color=COLOURS[low])
+        axes.text(x, 5.7, above, ha="center", va="bottom", color=COLOURS[high])
+    axes.set_title("reversible", pad=14)
+
+
+LAYERS, UP, HELD, DOWN = 4, 0.0, 1.55, 3.1  # layers of B22, and its three columns
+
+
+def layers() -> Drawing:
+    """B22: what four layers write on the way up is read in reverse on the way down; a reversible network works it out
+    instead.
+    """
+    fig, panels = drawing.axes(5.0, 4.4, 1, 2)
+    for at, stores in zip(panels, (True, False)):
+        for n in range(LAYERS):
+            _box(at, UP, n, str(n), X, 0.8, 0.6)
+            _box(at, DOWN, n, str(n), "bound", 0.8, 0.6)
+            if stores:
+                _box(at, HELD, n, "", INKS["stored"], 0.75, 0.6, 0.3)
+                arrow(at, (UP + 0.45, n), (HELD - 0.42, n), INKS["stored"])
+                arrow(at, (HELD + 0.42, n), (DOWN - 0.45, n), INKS["stored"])
+            if n:
+                arrow(at, (UP, n - 0.7), (UP, n - 0.32), X)
+                for shift in (-0.12, 0.12) if not stores else (0,):
+                    arrow(
+                        at, (DOWN + shift, n - 0.3), (DOWN + shift, n - 0.68), "bound" if stores else INKS["reversible"]
+                    )
+        _turn(at, stores)
+        bare(at, (UP - 0.75, DOWN + 0.75), (-1.15, LAYERS + 0.85))
+    return done(
+        fig,
+        "fig-layers",
+        "Four layers: activations written on the way up and read in reverse, and the same without keeping them.",
+        f"Layers 0 to {LAYERS - 1}, twice, each time a column of the forward pass, bottom to top, and one of the"
+        " backward pass, top to bottom. Left, as usual: on the way up every layer writes its activations to memory,"
+        f" {LAYERS} cells, and on the way down they are read in reverse, the last first. Right, a reversible network:"
+        " no cell. Two streams at the top are all that is kept; on the way down each layer's inputs are worked out"
+        " from its outputs, in lock-step with the gradients.",
+    )
+
+
+def _turn(axes, stores: bool) -> None:
+    """The words of B22, and the way over the top."""
+    top = LAYERS - 0.3
+    arrow(axes, (UP, top - 0.38), (UP, top), X)
+    colour = "bound" if stores else INKS["reversible"]
+    for shift in (0.0,) if stores else (-0.1, 0.1):
+        axes.plot(
+            [UP, DOWN + shift, DOWN + shift],
+            [top + shift + 0.1, top + shift + 0.1, top - 0.1],
+            color=COLOURS[colour],
+            lw=1.6,
+        )
+        arrow(axes, (DOWN + shift, top - 0.05), (DOWN + shift, top - 0.4), colour)
+    axes.text(
+        (UP + DOWN) / 2,
+        top + 0.32,
+        "loss" if stores else "two streams kept",
+        ha="center",
+        va="bottom",
+        color=COLOURS[colour],
+    )
+    for x, word, tint in ((UP, "forward", X), (DOWN, "backward", "bound")):
+        axes.text(x, -0.55, word, ha="center", va="top", color=COLOURS[tint], fontsize=10)
+    words = ("memory:\nwrite, read", INKS["stored"]) if stores else ("worked out\nagain", INKS["reversible"])
+    axes.text(
+        HELD,
+        -0.45 if stores else 1.5,
+        words[0],
+        ha="center",
+        va="top" if stores else "center",
+        color=COLOURS[words[1]],
+        fontsize=10,
+    )
+    axes.set_title("stored" if stores else "reversible", pad=2)
+
+
+# --- ciphers ----------------------------------------------------------------------------------------------------------
+
+KNOTS = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24)  # layers at which flips are counted
+
+
+@cache
+def _spread(kind: str, gain: float = 1.0, keys: int = 3) -> np.ndarray:
+    """Share of bits that a network flips [KNOTS], as a mean over keys, blocks and input bits."""
+    size, keyed = simulation.BLOCK, lambda depth, seed: network.scrambler(kind, depth, seed, gain=gain)
+    share = lambda depth, seed: simulation.flipped(keyed(depth, seed), range(8 * size), size, 32, seed).mean()
+    return np.array([np.mean([share(depth, seed) for seed in range(keys)]) for depth in KNOTS])
+
+
+def avalanche() -> Drawing:
+    """Share of output bits that one input bit flips, against rounds or layers: soon half in the cipher, far fewer in a
+    residual network.
+    """
+    fig, axes = drawing.axes(5.0, 3.9)
+    found = simulation.avalanche(simulation.HALF_BITS, simulation.ROUNDS)
+    nets = {"residual": _spread("residual"), "plain": _spread(**simulation.PLAIN)}
+    level = eq.half_mixed(half_bits=simulation.HALF_BITS)
+    axes.axhline(50, color=COLOURS["muted"], ls="--", lw=1.5)
+    axes.plot(KNOTS, 100 * nets["residual"], "s-", color=COLOURS["kv"], ms=5)
+    axes.plot(KNOTS, 100 * nets["plain"], "^-", color=COLOURS["third"], ms=6)
+    for side, marker in (("x", "o-"), ("y", "o-")):
+        axes.plot(100 * found[side], marker, color=COLOURS["compute" if side == "x" else "accent"], ms=5)
+    axes.axhline(100 * level, color=COLOURS["muted"], ls=":", lw=1.2)
+    axes.text(24, 52, "a random function: half", ha="right", color=COLOURS["muted"])
+    axes.text(
+        24, 100 * level + 1, f"formula, one round: {percent(level, 1)}", ha="right", va="bottom", color=COLOURS["muted"]
+    )
+    point(axes, (2, 100 * found["x"][2]), "cipher,\nflip in x", (0.1, 0.92), "compute")
+    point(axes, (3, 100 * found["y"][3]), "cipher,\nflip in y", (0.34, 0.92), "accent")
+    point(axes, (8, 100 * nets["residual"][KNOTS.index(8)]), "residual network with LayerNorm", (0.6, 0.2), "kv")
+    point(axes, (8, 100 * nets["plain"][KNOTS.index(8)]), "plain network,\nlarge weights", (0.66, 0.56), "third")
+    axes.set(
+        xlim=(-0.4, 24.4),
+        ylim=(0, 66),
+        xlabel="rounds, or layers",
+        ylabel="bits flipped by one (%)",
+        xticks=range(0, 25, 4),
+    )
+    return done(
+        fig,
+        "fig-avalanche",
+        "Share of the output's bits that change with one input bit, against rounds or layers.",
+        f"Share of a block's {16 * simulation.HALF_BITS // 8} output bits that change when one input bit does, 0 to 66"
+        f" %, against 0 to {max(KNOTS)} rounds or layers. The Feistel cipher, flip in the half that enters f first:"
+        f" {_listed(found['x'])} after 0 to 3 rounds; flip in the other half, a round later: {_listed(found['y'])}. The"
+        f" formula for one round says {percent(level, 1)}. A residual network with LayerNorm stays at"
+        f" {percent(nets['residual'][-1])} after {max(KNOTS)} layers; a plain network of large weights reaches"
+        f" {percent(nets['plain'][-1])}.",
+    )
+
+
+def _listed(shares: np.ndarray) -> str:
+    """The first four shares in words."""
+    return ", ".join(percent(share, 1) for share in shares[:4])
+
+
+def weakness() -> Drawing:
+    """What slopes foretell of a small change, and what comes: a line for the network, a cloud for the cipher."""
+    fig, panels = drawing.axes(5.0, 3.7, 1, 2)
+    names = {"residual": ("residual network", "kv"), "Feistel": ("Feistel cipher", "compute")}
+    for at, (name, (words, colour)) in zip(panels, names.items()):
+        told, apart, broken = simulation.attacked(name)
+        reach = 1.05 * max(np.abs(told.predicted).max(), np.abs(told.observed).max())
+        at.plot([-reach, reach], [-reach, reach], color=COLOURS["muted"], lw=1, ls="--")
+        at.plot(told.predicted.ravel(), told.observed.ravel(), ".", color=COLOURS[colour], ms=4, alpha=0.6)
+        at.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", xlabel="change foretold")
+        said = (
+            f"correlation {told.correlation:.2f}\ntold apart: {percent(apart)}\nplaintext found:"
+            f" {percent(broken.matched)}"
+        )
+        at.set_title(f"{words}\n{said}", loc="left", color=COLOURS[colour])
+    panels[0].set_ylabel("change observed")
+    net, cipher = simulation.attacked("residual"), simulation.attacked("Feistel")
+    return done(
+        fig,
+        "fig-weakness",
+        "Changes of output bytes, as foretold from measured slopes and as they came.",
+        f"Observed against foretold changes of output bytes, when all {simulation.BLOCK} input bytes change by up to"
+        f" {simulation.SHIFT}; foretold by slopes from queries next to the block, the key unknown. Left, a residual"
+        f" network of {simulation.DEEP} layers: points lie along the diagonal, correlation {net.told.correlation:.2f}."
+        f" Right, the Feistel cipher of {simulation.ROUNDS} rounds: a cloud, correlation {cipher.told.correlation:.2f}."
+        f" Two plaintexts are told apart in {percent(net.apart)} of trials on the network and in"
+        f" {percent(cipher.apart)} on the cipher, which is guessing; {simulation.SECRET} unknown bytes of a plaintext"
+        f" are found, or others with its ciphertext, in {percent(net.broken.matched)} and"
+        f" {percent(cipher.broken.matched)}.",
+    )
+
+
+# --- training ---------------------------------------------------------------------------------------------------------
+
+DEPTHS = 1, 4, 16, 64, 256  # layers at which memory is measured
+FAR = 48  # layers of the network that is run back
+
+
+def memory() -> Drawing:
+    """Activations kept by a training step against depth: formulas, and what a network that is run really keeps."""
+    fig, axes = drawing.axes(5.0, 4.0)
+    stream, layer = network.layer_bytes(Network.random("reversible", 1), numbers.SAMPLES)
+    sizes, depth = {"stream_bytes": stream, "layer_bytes": layer}, np.geomspace(DEPTHS[0], DEPTHS[-1], 101)
+    curves = {
+        "stored": eq.stored(depth=depth, layer_bytes=layer),
+        "checkpointed": eq.checkpointed_least(depth=depth, **sizes),
+        "reversible": np.full(len(depth), eq.reversible(**sizes)),
+    }
+    said = []
+    for way, ink in INKS.items():
+        found = [numbers.step(way, n) for n in DEPTHS]
+        axes.plot(depth, curves[way] / MB, color=COLOURS[ink])
+        axes.plot(DEPTHS, [one.kept / MB for one in found], "o", color=COLOURS[ink], ms=7)
+        axes.plot(DEPTHS, [one.traced / MB for one in found], "+", color=COLOURS[ink], ms=9, mew=1.6)
+        said.append(f"{way} {pretty(found[0].kept, 'byte')} to {pretty(found[-1].kept, 'byte')}")
+    axes.set(
+        xscale="log",
+        yscale="log",
+        xlim=(0.8, 330),
+        ylim=(0.02, 20),
+        xlabel="layers (log scale)",
+        ylabel="MB kept (log scale)",
+    )
+    axes.set_xticks(DEPTHS, [str(n) for n in DEPTHS])
+    axes.minorticks_off()
+    axes.yaxis.set_major_formatter("{x:g}")
+    beside(axes, "stored", (30, curves["stored"][abs(depth - 30).argmin()] / MB), (-10, 8), INKS["stored"], ha="right")
+    beside(axes, "checkpointed", (256, curves["checkpointed"][-1] / MB), (4, 14), INKS["checkpointed"], ha="right")
+    beside(axes, "reversible", (256, curves["reversible"][-1] / MB), (4, -17), INKS["reversible"], ha="right")
+    key = "lines: formulas\n● counted as kept\n+ allocated at most,\n   working arrays too"
+    axes.text(0.03, 0.96, key, transform=axes.transAxes, va="top", color=COLOURS["muted"])
+    return done(
+        fig,
+        "fig-activations",
+        "Activations kept at most in one training step, against depth, in double precision.",
+        f"Activations that a training step of {numbers.SAMPLES} digits keeps, {axes.get_ylim()[0]:g} to"
+        f" {axes.get_ylim()[1]:g} MB, against {DEPTHS[0]} to {DEPTHS[-1]} layers, both log. Lines by formula, dots"
+        " counted while a network trained, crosses the most that Python allocated, working arrays included. From"
+        f" {DEPTHS[0]} to {DEPTHS[-1]} layers: {'; '.join(said)}. Stored activations grow with depth, checkpointed ones"
+        " with its root, reversible ones not at all.",
+    )
+
+
+PRECISIONS = {"float16": ("FP16", "kv"), "float32": ("FP32", "compute"), "float64": ("FP64", "accent")}
+STEEP: dict[str, Any] = {"gain": 2.0, "normed": False}  # a network that widens differences: large weights, no LayerNorm
+
+
+def roundtrip() -> Drawing:
+    """Relative error of what is rebuilt from the top, against layers run back, by precision, with LayerNorm and
+    without.
+    """
+    fig, panels = drawing.axes(5.0, 4.2, 1, 2, sharey=True)
+    pixels, back = network.digits().test[: numbers.SAMPLES], np.arange(1, FAR + 1)
+    fresh, steep = Network.random("reversible", FAR), Network.random("reversible", FAR, **STEEP)
+    nets = {"fresh": fresh, "after": network.trained("reversible", FAR).network, "steep": steep}
+    errors = {
+        name: {dtype: network.round_trip(net, pixels, dtype)[1:] for dtype in PRECISIONS} for name, net in nets.items()
+    }
+    gains = []
+    for at, name in zip(panels, ("fresh", "steep")):
+        net = nets[name]
+        gains.append(float(network.growth_back(net, net.start(pixels, network.Ledger()))[-1]) ** (1 / FAR))
+        for dtype, (word, colour) in PRECISIONS.items():
+            at.plot(back, errors[name][dtype], color=COLOURS[colour])
+            expected = eq.difference(rounding=np.finfo(dtype).eps / 2, gain_per_layer=gains[-1], depth=back)
+            at.plot(back, expected, color=COLOURS["muted"], lw=1, ls="--")
+            at.text(2, errors[name][dtype][0] / 3, word, va="top", color=COLOURS[colour])
+        at.axhline(1, color=COLOURS["bound"], lw=1.2)
+        at.set(yscale="log", xlim=(0, FAR), ylim=(1e-18, 1e2), xlabel="layers run back", xticks=range(0, FAR + 1, 12))
+    for dtype, (_, colour) in PRECISIONS.items():
+        panels[0].plot(back[3::4], errors["after"][dtype][3::4], "o", mfc="white", color=COLOURS[colour], ms=4.5)
+    panels[0].set_ylabel("relative error (log scale)")
+    panels[0].text(1, 2, "nothing is left", va="bottom")
+    panels[0].set_title(f"with LayerNorm,\n○ after training\ndashed: χ = {gains[0]:.2f}", loc="left")
+    panels[1].set_title(f"without it, and\nwith large weights\ndashed: χ = {gains[1]:.2f}", loc="left")
+    last = lambda name: ", ".join(f"{word} {power(errors[name][dtype][-1])}" for dtype, (word, _) in PRECISIONS.items())
+    return done(
+        fig,
+        "fig-roundtrip",
+        "Error of the streams worked out from the top, against layers back, by number format.",
+        f"Relative error of the streams that are rebuilt from the top, 1e-18 to 100 (log scale), against 1 to {FAR}"
+        " layers run back, in FP16, FP32 and FP64; twice. Left, a network with LayerNorm, which on average widens a"
+        f" difference by {gains[0]:.2f} a layer: after {FAR} layers {last('fresh')}; trained on digits {last('after')}."
+        f" Right, without LayerNorm and with large weights, {gains[1]:.2f} a layer: {last('steep')}. Dashed lines are"
+        " one rounding times that factor for each layer; errors grow fastest near the bottom, where the streams are"
+        " small. Above 1 nothing is left of them.",
+    )
+
+
+def training() -> Drawing:
+    """Loss and accuracy of a reversible network that rebuilds its activations and of its twin that stores them: the
+    same.
+    """
+    fig, (above, below) = drawing.axes(5.0, 4.6, 2, 1, sharex=True)
+    runs = {way: network.trained(way) for way in ("stored", "reversible")}
+    one, two = runs.values()
+    for way, wide, dash in (("stored", 5, "-"), ("reversible", 1.6, "-")):
+        run, alpha = runs[way], 0.35 if way == "stored" else 1
+        smooth = np.reshape(run.losses, (-1, run.steps_per_epoch)).mean(axis=1)
+        epochs = np.arange(len(run.accuracy))
+        above.plot(epochs[1:], smooth, dash, color=COLOURS[INKS[way]], lw=wide, alpha=alpha)
+        below.plot(epochs, 100 * np.array(run.accuracy), dash, color=COLOURS[INKS[way]], lw=wide, alpha=alpha)
+    apart = max(abs(a / b - 1) for a, b in zip(one.losses, two.losses))
+    above.set(yscale="log", ylabel="loss (nats, log scale)")
+    above.yaxis.set_major_formatter("{x:g}")
+    above.minorticks_off()
+    below.set(xlabel="epochs", ylabel="test accuracy (%)", ylim=(0, 102))
+    above.set_title(f"{network.TRAINED} layers, FP32; losses apart by about {power(apart)}", loc="left")
+    above.text(
+        0.97, 0.92, "activations stored", transform=above.transAxes, ha="right", va="top", color=COLOURS[INKS["stored"]]
+    )
+    above.text(
+        0.97,
+        0.78,
+        "activations rebuilt",
+        transform=above.transAxes,
+        ha="right",
+        va="top",
+        color=COLOURS[INKS["reversible"]],
+    )
+    reached = f"{percent(one.accuracy[-1], 1)} stored, {percent(two.accuracy[-1], 1)} rebuilt"
+    below.text(0.97, 0.8, reached, transform=below.transAxes, ha="right", va="top")
+    data = network.digits()
+    return done(
+        fig,
+        "fig-digits-trained",
+        "Training with activations stored, and rebuilt.",
+        f"Training loss (log scale) and accuracy on {len(data.test)} digits that were not trained on, against"
+        f" {len(one.accuracy) - 1} epochs of {len(data.train):,} digits, for a reversible network of {network.TRAINED}"
+        " layers that rebuilds its activations and for its twin that stores them. The curves lie on each other: losses"
+        f" fall from {one.losses[0]:.1f} to {np.mean(two.losses[-two.steps_per_epoch :]):.4f} nats and differ by"
+        f" about {power(apart)} of themselves; both end at {percent(two.accuracy[-1], 1)}.",
+    )
+
+
+# --- against reality --------------------------------------------------------------------------------------------------
+
+THIRD = eq.work_ratio(recomputed=1)
+
+
+def measured() -> Drawing:
+    """Memory of residual and reversible networks against depth, as measured, and what the reversible ones take
+    longer.
+    """
+    fig, (above, below) = drawing.axes(5.0, 5.6, 2, 1, height_ratios=(1, 0.9))
+    memory, ends = catalogue.measurement("memcnn_revnet"), {}
+    for kind, name, ink in (("no", "ResNet", INKS["stored"]), ("yes", "RevNet", INKS["reversible"])):
+        rows = memory.records(reversible=kind)
+        above.plot([row["depth"] for row in rows], [row["memory_MB"] for row in rows], "o-", color=COLOURS[ink], ms=7)
+        beside(above, name, (rows[-1]["depth"], rows[-1]["memory_MB"]), (8, 0), ink, va="center")
+        ends[name] = ", ".join(f"{row['memory_MB']:,} MB at {row['depth']}" for row in rows)
+    above.set(xlim=(20, 195), ylim=(0, 3400), xlabel="layers", ylabel="GPU memory (MB)")
+    above.yaxis.set_major_formatter("{x:,.0f}")
+    low, high = (catalogue.measurement("revnet_paper").column(name)[0] for name in ("low_slowdown", "high_slowdown"))
+    below.axvspan(low, high, color=COLOURS["muted"], alpha=0.18, lw=0)
+    below.axvline(THIRD, color=COLOURS["bound"], ls="--", lw=1.5)
+    said, looks = [], {"TensorFlow": ("s", "third"), "PyTorch": ("o", "compute")}
+    for pair, framework, ratios in numbers.times():
+        marker, ink = looks[framework]
+        row = [f"{a} → {b}" for a, b in numbers.PAIRS].index(pair)
+        below.plot(ratios, [-row + (0.14 if framework == "PyTorch" else -0.14)] * 2, marker, color=COLOURS[ink], ms=7)
+        said.append(f"{pair} in {framework} {' and '.join(f'{ratio:.2f}' for ratio in ratios)}")
+    below.set_yticks(
+        [0, -1, -2], [f"{a.replace('resnet-', '')} → {b.replace('revnet-', '')}" for a, b in numbers.PAIRS]
+    )
+    below.set(xlim=(0.95, 2.1), ylim=(-2.5, 1.1), xlabel="time of RevNet ÷ time of ResNet", ylabel="layers")
+    below.text(THIRD, 0.62, " 4/3", va="center")
+    below.text((low + high) / 2, 0.62, "RevNet's paper,\nin practice", ha="center", va="center", color=COLOURS["muted"])
+    below.text(1.7, -1.86, "PyTorch", ha="center", va="center", color=COLOURS["compute"])
+    below.text(1.71, -1.14, "TensorFlow", va="center", color=COLOURS["third"])
+    return done(
+        fig,
+        "fig-revnets-measured",
+        "GPU memory and time of residual and reversible networks, as measured by others. Two marks of a kind: two"
+        " sets of images.",
+        "Above, GPU memory of training on CIFAR images, 0 to 3,400 MB, against layers: residual networks"
+        f" {ends['ResNet']}; reversible ones {ends['RevNet']}. Below, time of training a reversible network over that"
+        f" of a residual one, 0.95 to 2.1, on two sets of images: {'; '.join(said)}. A line marks the {THIRD:.2f} of"
+        f" one more forward pass, a band the {low:g} to {high:g} that the RevNet's authors met.",
+    )
+
+
+# --- what to keep -----------------------------------------------------------------------------------------------------
+
+MODELS = ("deepseek-v3", "llama-3.1-405b", "llama-3.1-70b", "qwen3-235b-a22b", "llama-3.1-8b")
+
+
+class _Cache(NamedTuple):
+    """A model's KV cache: FLOPs that a byte of it took, and seconds until it is read."""
+
+    name: str
+    flop_spent: float
+    hold: float
+
+
+def _caches() -> list[_Cache]:
+    """KV caches, in BF16: each byte is used again in the next step, which takes as long as reading the whole memory
+    once.
+    """
+    again = serving.drain_time(RUNNING)
+    spent = lambda model: eq.kv_flop_spent(n_active=model.n_active, kv_bytes_per_token=model.kv_bytes_per_token("bf16"))
+    return [_Cache(plain(model.name), spent(model), again) for model in map(catalogue.model, MODELS)]
+
+
+def _even(machine: str, precision: str, spent: Any) -> Any:
+    """Seconds for which a byte is worth keeping, on a chip or system."""
+    found = (catalogue.chip if machine in {chip.id for chip in catalogue.chips()} else catalogue.system)(machine)
+    return eq.keep_even(flop_spent=spent, hbm=found.hbm_bytes, flops=found.flops(precision))
+
+
+def worth() -> Drawing:
+    """FLOPs that a kept byte took against the time until it is used: KV lies far below the line, scores far above
+    it.
+    """
+    fig, axes = drawing.axes(5.0, 4.4)
+    spent = np.geomspace(10, 1e7, 61)
+    chip, a100 = catalogue.system(RUNNING.system).chip, catalogue.chip("a100-80gb")
+    lines = {"compute": (chip.id, RUNNING.precision, plain(chip.name)), "muted": (a100.id, "bf16", plain(a100.name))}
+    for ink, (id, precision, _) in lines.items():
+        axes.plot(spent, _even(id, precision, spent), color=COLOURS[ink], ls="-" if ink == "compute" else "--", lw=2)
+    kv, train = _caches(), simulation.activations()
+    axes.plot([one.flop_spent for one in kv], [one.hold for one in kv], "o", color=COLOURS["kv"], ms=7)
+    for kind, ink, marker in (("layers", "accent", "s"), ("scores", "second", "^")):
+        mine = [one for one in train if one.part == kind]
+        axes.plot([one.flop_spent for one in mine], [one.hold for one in mine], marker, color=COLOURS[ink], ms=7)
+    axes.set(xscale="log", yscale="log", xlim=(10, 1e7), ylim=(1e-3, 1e3))
+    axes.set(xlabel="FLOPs to compute a byte again (log scale)", ylabel="seconds until its next use (log scale)")
+    axes.yaxis.set_major_formatter("{x:g}")
+    even = {ink: _even(id, precision, 2e5) for ink, (id, precision, _) in lines.items()}
+    for ink, (_, precision, name) in lines.items():
+        words = re.sub("^NVIDIA | NVL72| SXM.*", "", name)
+        place = (-8, 4, "right") if ink == "muted" else (10, -8, "left")
+        beside(axes, f"{words}, {precision.upper()}", (2e5, even[ink]), place[:2], ink, ha=place[2])
+    beside(axes, "KV caches:\nread every step", (4e5, kv[0].hold), (0, -10), "kv", ha="center", va="top")
+    for one, _across in ((kv[1], 1), (kv[-1], -1)):
+        beside(
+            axes,
+            one.name.removeprefix("Llama 3.1 "),
+            (one.flop_spent, one.hold),
+            (0, 7),
+            "kv",
+            ha="center",
+            va="bottom",
+            fontsize=10,
+        )
+    beside(axes, "attention\nscores", (train[1].flop_spent, train[1].hold), (0, -10), "second", ha="center", va="top")
+    beside(
+        axes,
+        "layers, but\nfor scores",
+        (train[4].flop_spent, train[4].hold),
+        (-12, 4),
+        "accent",
+        ha="right",
+        va="center",
+    )
+    axes.text(0.03, 0.88, "training on A100:", transform=axes.transAxes, va="top")
+    axes.text(0.03, 0.96, "compute again", transform=axes.transAxes, va="top", weight="bold")
+    axes.text(0.97, 0.04, "keep", transform=axes.transAxes, ha="right", weight="bold")
+    return done(
+        fig,
+        "fig-worth",
+        "FLOPs that it takes to compute a byte again, and for how long it is kept.",
+        _worth_says(kv, train),
+    )
+
+
+def _worth_says(kv: list[_Cache], train: list[simulation.Kept]) -> str:
+    """What is where, in words."""
+    ends = min(kv, key=lambda one: one.flop_spent), max(kv, key=lambda one: one.flop_spent)
+    spans = lambda kept: f"{significant(min(kept), 2)} to {significant(max(kept), 2)}"
+    over = {
+        kind: [one.hold / _even("a100-80gb", "bf16", one.flop_spent) for one in train if one.part == kind]
+        for kind in ("layers", "scores")
+    }
+    least = min(_even(RUNNING.system, RUNNING.precision, one.flop_spent) / one.hold for one in kv)
+    return (
+        "Seconds until a kept byte is used, 0.001 to 1,000, against FLOPs to compute it again, 10 to 10 million, both"
+        " log, with the break-even lines of two chips: above them computing again is cheaper, below them keeping. KV"
+        f" caches, read every step, lie far below: {ends[0].name} to {ends[1].name} take"
+        f" {significant(ends[0].flop_spent, 2)} to {significant(ends[1].flop_spent, 2)} FLOPs a byte, and keeping pays"
+        f" at least {least:,.0f} times over. Training's activations on A100, of four GPTs: those of the layers are held"
+        f" for {spans(over['layers'])} times the break-even, attention's scores for {spans(over['scores'])} times. The"
+        " scores are what practice computes again."
+    )

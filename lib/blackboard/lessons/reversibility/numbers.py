@@ -1,0 +1,208 @@
+"""Every number that the lesson's prose prints, computed. The page glues them in; the tests hold them to the oracles."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from functools import cache
+from typing import Any
+
+from blackboard.catalogue import chip, measurement, model, system
+from blackboard.catalogue.running_case import RUNNING
+from blackboard.lessons.reversibility import equations as eq
+from blackboard.lessons.reversibility.equations import KEPT
+from blackboard.units import pretty, significant
+
+DENSE = "llama-3.1-405b"  # whose layers are alike
+TOKENS = 8_192  # of its training sequences
+DEEP, SHALLOW, SAMPLES = 64, 8, 64  # layers of the networks that are measured, and digits in a batch
+PRECISIONS = {"half": "float16", "single": "float32", "double": "float64"}
+
+
+def power(value: float) -> str:
+    """A rounding error in words, as 10⁻⁸: the nearest power of ten, since its digits differ between processors."""
+    if 0.01 <= value < 100:
+        return significant(value, 1)
+    return "10" + str(round(math.log10(value))).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+
+
+def _network() -> Any:
+    """The networks and ciphers, imported when they are run: they need NumPy, and problems do not."""
+    from blackboard.lessons.reversibility import network, simulation
+
+    return network, simulation
+
+
+# --- what is run ------------------------------------------------------------------------------------------------------
+
+
+@cache
+def step(way: str, depth: int):
+    """One training step on the digits, measured; activations are checkpointed in an ordinary, residual network."""
+    network, _ = _network()
+    data, net = network.digits(), network.Network.random("residual" if way == "checkpointed" else "reversible", depth)
+    stream, layer = network.layer_bytes(net, SAMPLES)
+    segment = round(eq.segment_best(depth=depth, stream_bytes=stream, layer_bytes=layer)) or 1
+    return network.step(net, data.train[:SAMPLES], data.train_labels[:SAMPLES], way, segment)
+
+
+# --- the prose --------------------------------------------------------------------------------------------------------
+
+
+def spreading() -> dict[str, str]:
+    """Avalanche, exactly and counted, and the attacks."""
+    _, simulation = _network()
+    counted = simulation.avalanche(simulation.HALF_BITS, simulation.ROUNDS)
+    net, cipher = simulation.attacked("residual"), simulation.attacked("Feistel")
+    plain = simulation.attacked("plain")
+    share = lambda value: f"{value:.0%}"
+    return {
+        "mixed": f"{eq.half_mixed(half_bits=simulation.HALF_BITS):.1%}",
+        "counted_1": f"{counted['x'][1]:.1%}",
+        "counted_2": f"{counted['x'][2]:.1%}",
+        "counted_y": f"{counted['y'][2]:.1%}",
+        "counted_y3": f"{counted['y'][3]:.1%}",
+        "net_correlation": f"{net.told.correlation:.3f}",
+        "cipher_correlation": f"{cipher.told.correlation:.2f}",
+        "net_told": share(net.apart),
+        "cipher_told": share(cipher.apart),
+        "net_matched": share(net.broken.matched),
+        "net_found": share(net.broken.found),
+        "net_queries": significant(net.broken.queries, 2),
+        "cipher_matched": share(cipher.broken.matched),
+        "attack_rounds": str(simulation.ROUNDS),
+        "plain_told": share(plain.apart),
+        "plain_matched": share(plain.broken.matched),
+        "plain_correlation": f"{plain.told.correlation:.2f}",
+        **{
+            f"{name}_trials": str(inspect.signature(run).parameters["trials"].default)
+            for name, run in (("told", simulation.distinguish), ("search", simulation.climb))
+        },
+    }
+
+
+def keeping() -> dict[str, str]:
+    """Training with activations worked out anew, measured."""
+    network, _ = _network()
+    kept = lambda way, depth: pretty(step(way, depth).kept, "byte", 2)
+    work = lambda way: sum(step(way, DEEP).macs.values()) / sum(step("stored", DEEP).macs.values())
+    anew, stored = network.trained("reversible"), network.trained("stored")
+    apart = max(abs(a / b - 1) for a, b in zip(anew.losses, stored.losses))
+    data, net = network.digits(), network.Network.random("reversible", DEEP)
+    errors = {name: network.round_trip(net, data.train[:SAMPLES], kind) for name, kind in PRECISIONS.items()}
+    return {
+        "steps": f"{len(anew.losses):,}",
+        "loss_apart": power(apart),
+        "digits": f"{len(data.train_labels):,}",
+        "layers": str(len(anew.network.layers)),
+        "kept_stored_shallow": kept("stored", SHALLOW),
+        **{f"kept_{way}_deep": kept(way, DEEP) for way in network.WAYS},
+        "work": f"{work('reversible'):.2f}",
+        "shallow": str(SHALLOW),
+        "deep": str(DEEP),
+        **{f"error_{name}": power(found[DEEP]) for name, found in errors.items()},
+    }
+
+
+def worth() -> dict[str, str]:
+    """FLOPs per byte kept, and for how long a byte is worth its place on the running rack."""
+    net, rack = model(DENSE), system(RUNNING.system)
+    known = {"n_active": net.n_active, "layers": net.layers, "width": net.d_model, "kept_per_value": KEPT}
+    kept = eq.layer_kept(known, rows=TOKENS)
+    spent = {
+        "act": eq.activation_flop_spent(known),
+        "kv": eq.kv_flop_spent(RUNNING),
+        "kv_405": eq.kv_flop_spent(n_active=net.n_active, kv_bytes_per_token=net.kv_bytes_per_token()),
+    }
+    worth = lambda name, precision: eq.keep_even(
+        flop_spent=spent[name], hbm=rack.hbm_bytes, flops=rack.flops(precision)
+    )
+    streams = 2 * TOKENS * net.d_model  # one stream, in 16 bits
+    sizes = {"depth": net.layers, "stream_bytes": streams, "layer_bytes": kept}
+    _, simulation = _network()
+    a100 = chip("a100-80gb")
+    over = {
+        part: sorted(
+            row.hold / eq.keep_even(flop_spent=row.flop_spent, hbm=a100.hbm_bytes, flops=a100.flops("bf16"))
+            for row in simulation.activations()
+            if row.part == part
+        )
+        for part in ("layers", "scores")
+    }
+    return {
+        "act_layer": pretty(kept, "byte", 2),
+        "act_all": pretty(eq.stored(sizes), "byte", 3),
+        "act_tokens": f"{TOKENS:,}",
+        "act_reversible": pretty(eq.reversible(sizes), "byte", 2),
+        "act_checkpointed": pretty(eq.checkpointed(sizes, segment=1), "byte", 2),
+        "act_best": pretty(eq.checkpointed_least(sizes), "byte", 2),
+        "act_stretch": significant(eq.segment_best(sizes), 2),
+        "act_hbm": pretty(rack.chip.hbm_bytes, "byte"),
+        "spent_act": significant(spent["act"], 2),
+        "spent_kv": f"{spent['kv'] / 1e6:.1f} million",
+        "spent_kv_405": f"{spent['kv_405'] / 1e6:.1f} million",
+        "spent_more": significant(spent["kv_405"] / spent["act"], 2),
+        "lasts_act": f"{worth('act', 'bf16'):.1f} s",
+        "lasts_kv": pretty(worth("kv", "fp8"), "s", 2),
+        "lasts_kv_405": pretty(worth("kv_405", "fp8"), "s", 2),
+        "layers_least": significant(over["layers"][0], 1),
+        "layers_most": significant(over["layers"][-1], 2),
+        "scores_least": significant(over["scores"][0], 2),
+        "scores_most": significant(over["scores"][-1], 2),
+    }
+
+
+PAIRS = (("resnet-32", "revnet-38"), ("resnet-110", "revnet-110"), ("resnet-164", "revnet-164"))
+
+
+def times() -> list[tuple[str, str, list[float]]]:
+    """Time of training a RevNet over that of its ResNet: pair, framework, and the ratios on the two sets of images."""
+    rows = {(row["model"], row["framework"]): row for row in measurement("memcnn_revnet_training").records()}
+    sixties = lambda text: sum(int(part) * 60**n for n, part in enumerate(reversed(text.split(":"))))
+    ratio = lambda one, two, name: sixties(rows[two][name]) / sixties(rows[one][name])
+    sets = ("cifar10_duration", "cifar100_duration")
+    return [
+        (f"{plain} → {anew}", framework, [ratio((plain, framework), (anew, framework), name) for name in sets])
+        for plain, anew in PAIRS
+        for framework in ("TensorFlow", "PyTorch")
+    ]
+
+
+def measured() -> dict[str, str]:
+    """What others measured: memory and time of reversible networks, and of working all activations anew."""
+    memory = {row["model"]: row["memory_MB"] for row in measurement("memcnn_revnet").records()}
+    slower = sorted(ratio for _, _, ratios in times() for ratio in ratios)
+    [megatron] = measurement("korthikanti_activation_formula").records(model="530B")
+    [paper] = measurement("revnet_paper").records()
+    again = sorted(
+        row["full_recompute_s"] / row["selective_recompute_s"]
+        for row in measurement("korthikanti_iteration_times").records()
+    )
+    return {
+        "res_164": str(memory["resnet-164"]),
+        "rev_164": str(memory["revnet-164"]),
+        "rev_38": str(memory["revnet-38"]),
+        "less": significant(memory["resnet-164"] / memory["revnet-164"], 2),
+        "slower_least": significant(slower[0], 3),
+        "slower_most": significant(slower[-1], 3),
+        "slower_below": str(sum(ratio < eq.work_ratio(recomputed=1) for ratio in slower)),
+        "slower_all": str(len(slower)),
+        "rev_110": str(memory["revnet-110"]),
+        "paper_extra": f"{paper['extra_compute']:.0%}",
+        "paper_low": f"{paper['low_slowdown']:g}",
+        "paper_high": f"{paper['high_slowdown']:g}",
+        "paper_error": f"{paper['ordinary_error']:.1%}",
+        "paper_error_rev": f"{paper['reversible_error']:.1%}",
+        "again_least": f"{again[0]:.2f}",
+        "again_most": f"{again[-1]:.2f}",
+        "state": f"{megatron['state_GiB']:.0f}",
+        "act_before": f"{megatron['activations_GiB']:.0f}",
+        "act_after": f"{megatron['remaining_GiB']:.0f}",
+        "megatron": megatron["model"].replace("B", " billion"),
+        "again_said": f"{eq.work_ratio(recomputed=1):.2f}",
+    }
+
+
+def all() -> dict[str, str]:
+    """All of them, by the name that the prose uses."""
+    return spreading() | keeping() | worth() | measured()

@@ -1,0 +1,1462 @@
+"""Practice problems of the reversibility lesson: undo a round, watch a change spread, train without storing, say what
+to keep.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from itertools import product
+from math import sqrt as root
+from math import tanh
+
+import sympy
+from sympy import Eq, diff, solve, sqrt
+
+from blackboard.catalogue import measurement, model, source, system
+from blackboard.formula import Formula
+from blackboard.lessons.reversibility import equations as eq
+from blackboard.lessons.reversibility.equations import KEPT
+from blackboard.notation import symbols
+from blackboard.problem import (
+    Band,
+    Choice,
+    Estimate,
+    Expression,
+    Function,
+    Ordering,
+    Quantity,
+    Step,
+    Values,
+    Whole,
+    right,
+    v,
+    wrong,
+)
+
+FEISTEL = "Invert a whole whose part has no inverse."
+SPREAD = "Measure how a small change spreads, and say why an untrained network is a poor cipher."
+KEEP = "Train a network without keeping its activations, and count what that saves and costs."
+PRICE = "Say what is worth keeping in memory and what is worth computing again."
+ANALOGY = "Say where the likeness of ciphers and networks holds and where it fails."
+
+BF16 = 2.0  # bytes
+GiB = 2.0**30
+left_half, right_half = symbols("left right")
+
+
+def shaped(values: Values) -> Values:
+    """What a layer of the drawn width keeps of the drawn tokens, and what passes on from it, in the notation's
+    names.
+    """
+    keeps = lambda bytes_per_value: eq.layer_kept(values, kept_per_value=bytes_per_value, rows=values["tokens"])
+    wide = f"{values['width']:,}"  # as it is, not to four digits
+    return values | {"layer_bytes": keeps(KEPT), "stream_bytes": keeps(BF16), "wide": wide}
+
+
+# --- a guess ---------------------------------------------------------------------------------------------------------
+
+
+def trained(values: Values) -> Values:
+    """A drawn model with its width and depth, and what its layers keep of one token."""
+    net = model(values["net"])
+    shape = {"width": net.d_model, "depth": net.layers, "tokens": 1, "kept": KEPT, "weights": BF16 * net.n_total}
+    return shaped(shape) | {"net_name": net.name, "n_total": net.n_total}
+
+
+def filling(values: Values) -> float:
+    """Tokens that fill the memory of the weights: parts of a layer that the paper counts one by one, added up layer by
+    layer.
+    """
+    attention, feed_forward, norms = (
+        2 + 4 + 2 + 2 + 1,
+        2 + 8 + 8 + 1,
+        2 + 2,
+    )  # inputs of products, of the non-linearity and norms; dropout masks
+    each = sum(part * values["width"] for _ in range(values["depth"]) for part in (attention, feed_forward, norms))
+    return values["n_total"] * 2 / each
+
+
+SMALL = "Only what passes from layer to layer is counted there. Within a layer the backward pass needs the inputs of every matrix product, and more."
+
+guess = Estimate(
+    "A guess before you read",
+    level="easy",
+    objective=KEEP,
+    unit="token",
+    within=2.5,
+    statement="{net_name} has {n_total}, stored in two bytes each; it is {depth} layers deep, and a token is a vector of {wide} values. In training the forward pass keeps of every token what the backward pass will need, mostly in two bytes a value; attention scores are not kept. After how many tokens does this take as much memory as the weights? Guess: within a factor of 2.5 counts.",
+    parameters={"net": ("gpt-3-175b", "bloom-176b")},
+    derived=trained,
+    answer=v.weights / eq.stored,
+    independent_check=filling,
+    misconceptions={
+        v.weights / (v.depth * v.stream_bytes): SMALL,
+        v.weights / v.layer_bytes: "That is one layer. Each layer keeps its own, until the backward pass comes back to it.",
+    },
+    explanation="A few sequences are enough, and a training batch has millions of tokens. What is kept for the backward pass can be the largest part of the memory.",
+    hints=(
+        "How many vectors does one layer keep of a token? Think of what goes into each matrix product, each non-linearity, each norm.",
+        "For a layer of this kind {kept} bytes for each of the vector's values have been counted.",
+    ),
+    solution=(
+        Step("A layer keeps {kept} bytes for each value of a token's vector:", v.layer_bytes, "byte"),
+        Step(f"All layers, ${eq.stored.latex}$ =", eq.stored, "byte"),
+        Step("The weights are", v.weights, "byte"),
+        "and are matched by",
+    ),
+)
+
+# --- undoing a round -------------------------------------------------------------------------------------------------
+
+MODULUS = 16  # the halves of the round by hand: numbers from 0 to 15
+
+
+def squared(value: int, add: int) -> int:
+    """The round function by hand, which has no inverse: the squares leave four different remainders."""
+    return (value * value + add) % MODULUS
+
+
+def came_out(values: Values) -> Values:
+    """What a round makes of the drawn block."""
+    x, y, add = values["block"]
+    return {"add": add, "u": (y + squared(x, add)) % MODULUS, "v": x}
+
+
+def slips(values: Values) -> list[int]:
+    """What the mistakes give: swap forgotten, added and not subtracted, the half that never changed, f itself, its
+    constant forgotten.
+    """
+    u, v, add = values["u"], values["v"], values["add"]
+    return [
+        (v - squared(u, add)) % MODULUS,
+        (u + squared(v, add)) % MODULUS,
+        v,
+        squared(v, add),
+        (u - squared(v, 0)) % MODULUS,
+    ]
+
+
+def telling(block: tuple[int, int, int]) -> bool:
+    """Whether a block's answer and its mistakes are different numbers from 1 on."""
+    found = [block[1], *slips(came_out({"block": block}))]
+    return min(found) > 0 and len(set(found)) == len(found)
+
+
+BLOCKS = ((5, 11, 3), *filter(telling, product(range(3, 16, 2), range(2, 16, 3), (1, 3, 5, 7))))
+
+
+class Modular(Whole):
+    """A number from 0 to 15, of which neither more nor less is nearer; one that is right but for sixteens is told
+    so.
+    """
+
+    def bands(self, values: Values) -> list[Band]:
+        *told, near = super().bands(values)
+        right = self.expected(values)
+        whole = values["u"] - values["v"] ** 2 - values["add"]  # worked without a modulus
+        wound = sorted({right - MODULUS, right + MODULUS, whole} - {right})
+        says = "Modulo 16 that is right. Add 16, or take it away, until it lies between 0 and 15."
+        return told + [Band(float(x), float(x), "close", says) for x in wound] + [Band(0.0, MODULUS - 1.0, near.kind, near.message)]
+
+
+invert = Modular(
+    "Undo a round by hand",
+    level="easy",
+    objective=FEISTEL,
+    unit="1",
+    statement="A toy cipher works on two numbers from 0 to 15 and computes modulo 16. Its round turns (x, y) into (y + f(x), x) with f(x) = x² + {add}. Out came ({u}, {v}). What was y? Answer from 0 to 15.",
+    parameters={"block": BLOCKS},
+    derived=came_out,
+    units={"u": "", "v": ""},
+    answer=lambda v: (v["u"] - squared(v["v"], v["add"])) % MODULUS,
+    independent_check=lambda v: next((y for x, y in product(range(16), repeat=2) if ((y + x**2 + v["add"]) % 16, x) == (v["u"], v["v"]))),
+    misconceptions={
+        lambda v: slips(v)[0]: "The halves have been swapped. What went into f now stands on the right.",
+        lambda v: slips(v)[1]: "On the way forward f(x) was added. On the way back it has to be taken away.",
+        lambda v: slips(v)[2]: "That is x, which the round carried over unchanged. Asked is the half to which something was added.",
+        lambda v: slips(v)[3]: "That is f(x). The round added it to y; take it away from what came out.",
+        lambda v: slips(v)[4]: "You took x² away, and left out the number that f adds to it.",
+    },
+    off_by_one_message="Try it: does the round turn your y, with the x that was carried over, into ({u}, {v})?",
+    explanation="You never inverted f, and could not have: modulo 16, x and 16 − x have the same square. You computed it once more and took it away.",
+    hints=(
+        "Which of the two numbers that came out has the round left as it was?",
+        "That number is x. Compute f(x) again, and take it away from the other number, modulo 16.",
+    ),
+    solution=(
+        Step("The right half is x, as it went in:", v.v),
+        Step("f(x), modulo 16:", lambda v: squared(v["v"], v["add"])),
+        Step("Taken from {u}, modulo 16:", lambda v: (v["u"] - squared(v["v"], v["add"])) % MODULUS),
+    ),
+)
+
+
+def fitting() -> str:
+    """The condition that picks just those functions of two bits whose round can be undone, all functions tried."""
+    tables = list(product(range(4), repeat=4))
+    works = {f for f in tables if len({(y ^ f[x], x) for x, y in product(range(4), repeat=2)}) == 16}
+    picks = {
+        "a": {f for f in tables if len(set(f)) == 4},
+        "b": {f for f in tables if f[0] == 0 and f[3] == f[1] ^ f[2]},
+        "c": set(tables),
+    }
+    return next(key for key, picked in picks.items() if picked == works)
+
+
+needs = Choice(
+    "What f must be",
+    level="easy",
+    objective=FEISTEL,
+    statement="A Feistel round turns (x, y) into (y + f(x), x). What must be asked of f so that the round can be undone?",
+    independent_check=lambda v: fitting(),
+    options=[
+        wrong(
+            "it must be one-to-one",
+            "One never goes back through f. What went into it is still there, so it can be run forward again.",
+        ),
+        wrong(
+            "it must be linear",
+            "A linear f would do, and would make a poor cipher. Is there a step on the way back that uses linearity?",
+        ),
+        right(
+            "only that it can be computed again from x",
+            "That is the whole trick: the designer of f is free. In a network f may be attention, a feed-forward block, anything that gives the same twice.",
+        ),
+        wrong("it must have a derivative", "Training by gradients asks for that. Undoing a round does not."),
+    ],
+    hints=("Write down the inverse. Does it call f, or the inverse of f?",),
+    solution=("From (u, v): x = v and y = u − f(v). Only f itself is called, on a value that is at hand.",),
+)
+
+BLOCK = {
+    "y": right_half - left_half**3,
+    "x": left_half - (right_half - left_half**3) ** 2,
+}  # of the block below, undone: the second line first
+
+inverse = Expression(
+    "Back through a block",
+    level="medium",
+    objective=FEISTEL,
+    statement="A reversible block has two steps: u = x + F(y), then v = y + G(u). Here F(z) = z² and G(z) = z³. Write x as a formula of u and v.",
+    formula=Formula(
+        "reversibility.block_back",
+        "left",
+        BLOCK["x"],
+        "1",
+        "the half that a block with a square and a cube changed first",
+        register=False,
+    ),
+    independent_check=lambda v: inverted(),
+    misconceptions={
+        left_half - right_half**2: "F was given y, not v. Recover y first: the second step changed it.",
+        BLOCK["y"]: "That is y. One step is still to be undone.",
+        left_half + (right_half + left_half**3) ** 2: "Both steps added. On the way back both take away.",
+        left_half - (right_half + left_half**3) ** 2: "G(u) was added to y. To recover y, take it away.",
+        left_half + BLOCK["y"] ** 2: "The y is right. But F(y) was added to x, so it has to be taken away.",
+        right_half - left_half**3 - left_half**2: "Each function is given what it was given on the way forward: G saw u, and F saw y.",
+    },
+    explanation="The last step is undone first. RevNets are built of such blocks, with layers for F and G.",
+    hints=(
+        "Which of x and y can be had at once from u and v?",
+        "y = v − G(u). With it, x = u − F(y).",
+    ),
+    solution=(
+        "The second step first: y = v − u³.",
+        Step("Then the first, x = u − y²:", "u - (v - u^3)^2"),
+    ),
+)
+
+
+def inverted():
+    """x from the block's two equations, solved for x and y together."""
+    x, y = symbols("scale rise_level")  # any two others
+    [found] = solve([Eq(left_half, x + y**2), Eq(right_half, y + left_half**3)], [x, y], dict=True)
+    return found[x]
+
+
+ROUNDS = (1, 2, 3)
+
+
+def encrypted(x: int, y: int) -> tuple[int, int]:
+    """What the rounds of the problem below make of two whole numbers."""
+    for k in ROUNDS:
+        x, y = y + (x + k) ** 2, x
+    return x, y
+
+
+def undone(u, v, order: tuple[int, ...], sign: int = -1):
+    """Both halves after undoing rounds in an order; works on symbols and on numbers."""
+    for k in order:
+        u, v = v, u + sign * (v + k) ** 2
+    return u, v
+
+
+def searched(left: int, right: int) -> int:
+    """The half that went in, found by encrypting every small pair."""
+    return next(y for x, y in product(range(1, 8), repeat=2) if encrypted(x, y) == (left, right))
+
+
+def slipped(step: Callable, u=left_half, v=right_half):
+    """The right half after undoing the rounds, last one first, by a step that is wrong."""
+    for k in ROUNDS[::-1]:
+        u, v = step(u, v, k)
+    return v
+
+
+ORIGIN = undone(left_half, right_half, ROUNDS[::-1])
+PAIRS = (1, 2), (4, 1), (2, 5), (3, 3), (5, 6)  # what went in: whole numbers come out, and may be computed with
+OVERWRITTEN = "One half is overwritten before the other has been worked out from it. Change both at once, or keep a copy of the old one."
+CARRIED = "What a round carries over unchanged comes out on the right: there stands the old x. You took the left one for it."
+decrypt = Function(
+    "Write the decryption",
+    level="medium",
+    objective=FEISTEL,
+    statement="A cipher works on two whole numbers, without a modulus. Its round number k turns (x, y) into (y + (x + k)², x). It runs rounds 1, 2 and 3 in this order, and the two numbers left and right come out. Write a Python function of left and right that returns the y that went in.",
+    formula=Formula(
+        "reversibility.rounds_back",
+        "right",
+        ORIGIN[1],
+        "1",
+        "the right half that went into three rounds with squares",
+        register=False,
+    ),
+    test_points=tuple(dict(zip(("left", "right"), encrypted(*pair))) for pair in PAIRS),
+    independent_check=searched,
+    misconceptions={
+        undone(left_half, right_half, ROUNDS)[1]: "You undid the rounds in the order in which they ran. The last one has to be undone first.",
+        undone(left_half, right_half, ROUNDS[::-1], 1)[1]: "You added once more what the rounds had added. Take it away.",
+        ORIGIN[0]: "That is the x that went in. Return the other half.",
+        left_half - sum((right_half + k) ** 2 for k in ROUNDS): "The halves are never swapped in yours, so always the same one goes into the square.",
+        left_half - (right_half + ROUNDS[-1]) ** 2: "That undoes the last round only.",
+        slipped(lambda u, v, k: (v, v - (v + k) ** 2)): OVERWRITTEN,
+        slipped(lambda u, v, k: (u - (v + k) ** 2,) * 2): OVERWRITTEN,
+        slipped(lambda u, v, k: (u, v - (u + k) ** 2)): CARRIED,
+        slipped(lambda u, v, k: (v - (u + k) ** 2, u)): CARRIED,
+    },
+    explanation="The same loop, run backwards, for any round function and any number of rounds. In a cipher the k are the secret; in a network they are layers.",
+    hints=(
+        "Undo one round first: x = right, and y = left − (right + k)².",
+        "for k in (3, 2, 1): the new left is right, and the new right is left − (right + k)². In Python both can change in one line.",
+    ),
+    solution=(
+        "`for k in (3, 2, 1): left, right = right, left - (right + k) ** 2`, and then `return right`.",
+        Step("Written out, that is", lambda v: str(ORIGIN[1])),
+    ),
+)
+
+
+def round_function(value: int, half: int, key: int) -> int:
+    """Some mixing of `half` bits with a key: multiply, square, fold, cut."""
+    mixed = (value + key) * 0x9E3779B97F4A7C15 + (value ^ key) ** 2
+    return (mixed ^ mixed >> half) % (1 << half)
+
+
+def untouched(values: Values) -> int:
+    """Bits that are the same before and after rounds without a swap, in many random blocks."""
+    half, rng, same = values["bits"] // 2, random.Random(1), (1 << values["bits"]) - 1
+    for _ in range(300):
+        x, y = rng.getrandbits(half), rng.getrandbits(half)
+        out = y
+        for key in range(values["rounds"]):
+            out ^= round_function(x, half, key)
+        same &= ~((x << half | y) ^ (x << half | out))
+    return (same & (1 << values["bits"]) - 1).bit_count()
+
+
+forgotten = Whole(
+    "The swap forgotten",
+    level="easy",
+    objective=FEISTEL,
+    unit="1",
+    statement="A cipher has blocks of {bits} bits and {rounds} rounds. Each is to turn (x, y) into (y ⊕ f(x), x), where f also takes the round's key. Somebody forgets the swap, and every round gives (x, y ⊕ f(x)). How many bits of the output are those of the input, whatever block and keys are?",
+    parameters={"bits": (64, 128, 32), "rounds": (16, 8, 12)},
+    units={"bits": "", "rounds": ""},
+    answer=v.bits / 2,
+    independent_check=untouched,
+    misconceptions={
+        v.bits: "Something is added to y in each round, so its bits do not stay.",
+        v.bits * 3 / 4: "Of the bits that change at random, half come out as they were. Asked are those that are never changed.",
+        v.bits / 2 / v.rounds: "The rounds do not share x out among themselves. Look at what each of them does to it.",
+    },
+    explanation="More rounds do not help: one half stands there in plain. It takes the swap, and with it a second round, to change every bit.",
+    hints=("Follow x through the rounds.",),
+    solution=(
+        "Each round reads x and changes y. Without a swap it is the same x every time, and it comes out as it went in.",
+        Step("That is half of the block:", v.bits / 2),
+    ),
+)
+
+
+def recurrence() -> str:
+    """The recurrence that a run of two streams obeys; h is what goes into each f."""
+    layers = [lambda h, k=k: tanh(3 * h + k) for k in range(6)]
+    x, y, h = 0.3, -0.7, []
+    for f in layers:
+        h.append(x)
+        x, y = y + f(x), x
+    claims = {
+        "a": lambda n: h[n] + layers[n](h[n]),
+        "b": lambda n: h[n - 1] + layers[n](h[n]),
+        "c": lambda n: h[n - 1] + layers[n](h[n - 1]),
+        "d": lambda n: layers[n](h[n]),
+    }
+    return next(key for key, next_one in claims.items() if all(abs(h[n + 1] - next_one(n)) < 1e-12 for n in range(1, 5)))
+
+
+two_back = Choice(
+    "One line instead of two",
+    level="medium",
+    objective=FEISTEL,
+    statement="Each layer of a reversible network turns (x, y) into (y + f(x), x). Call $h_\\ell$ what goes into layer $\\ell$'s function $f_\\ell$. Which line says the same with one stream?",
+    independent_check=lambda v: recurrence(),
+    options=[
+        wrong(
+            "$h_{\\ell+1} = h_\\ell + f_\\ell(h_\\ell)$: the last, and f of the last",
+            "That is an ordinary residual network. To undo it one would have to solve for what stands inside the function.",
+        ),
+        right(
+            "$h_{\\ell+1} = h_{\\ell-1} + f_\\ell(h_\\ell)$: the one before the last, and f of the last",
+            "A residual connection that reaches back two layers. Read from right to left it gives the earlier value from the two later ones.",
+        ),
+        wrong(
+            "$h_{\\ell+1} = h_{\\ell-1} + f_\\ell(h_{\\ell-1})$: the one before the last, and f of that",
+            "The function is given the current value; it is the sum that takes an earlier one.",
+        ),
+        wrong(
+            "$h_{\\ell+1} = f_\\ell(h_\\ell)$: f of the last alone",
+            "Where is y? Without it the layer could be undone only if its function could.",
+        ),
+    ],
+    hints=("What is the y of a layer? It was swapped there by the layer before.",),
+    solution=("Layer $\\ell$ has $x = h_\\ell$. Its y was the x of the layer before, $h_{\\ell-1}$, and the new x is $h_{\\ell+1}$.",),
+)
+
+# --- how a change spreads --------------------------------------------------------------------------------------------
+
+
+def changed_bits(values: Values) -> float:
+    """Expected share of changed bits after one round, by summing over every number of bits that a random output
+    changes.
+    """
+    ways, total, n = 1, 0, values["half_bits"]
+    for k in range(n + 1):
+        total += k * ways
+        ways = ways * (n - k) // (k + 1)
+    return (total / 2**n + 1) / (2 * n)
+
+
+BITS = "That is the number of bits that have changed. Asked is their share of the block."
+
+first_round = Quantity(
+    "One bit, one round",
+    level="medium",
+    objective=SPREAD,
+    unit="1",
+    display_unit="%",
+    tolerance=0.01,
+    statement="A Feistel round turns (x, y) into (y ⊕ f(x), x), each half {half_bits} bits long. One bit of x is flipped. Take the output of f for any other input as random: each of its bits is as likely to change as not. What share of the whole block's bits has changed after one round, on average, in percent?",
+    parameters={"half_bits": (32, 64, 16)},
+    units={"half_bits": ""},
+    answer=eq.half_mixed,
+    independent_check=changed_bits,
+    misconceptions={
+        0.5: "Only one half got something from f. The other is x as it was, with its one bit flipped.",
+        0.25: "Nearly. The flipped bit itself was carried over, and counts too.",
+        1 / (2 * v.half_bits): "That is the bit that was carried over. What has f done with it?",
+        (v.half_bits / 2 + 1) / v.half_bits: "That is over one half's bits. Take the share of the whole block.",
+        2 * v.half_bits * eq.half_mixed / 100: BITS,
+        2 * v.half_bits * eq.half_mixed: BITS,
+        eq.half_mixed / 100: "That is the fraction; percent is a hundred times it. Type the percentage.",
+    },
+    explanation="One half is mixed, the other has hardly been touched. The next round mends that.",
+    hints=(
+        "Count changed bits in each half of the output.",
+        "In y ⊕ f(x) half of the bits on average; in x one.",
+    ),
+    solution=(
+        Step("Changed in the half that f was added to:", v.half_bits / 2),
+        Step("in the half that was carried over:", 1),
+        f"Over both halves, ${eq.half_mixed.latex}$, in percent:",
+    ),
+)
+
+PLACES = {
+    "y, to which the first round adds": (0, 1),
+    "x, which goes into the first round's function": (1, 0),
+}  # bits flipped in (x, y)
+
+
+def followed(values: Values) -> int:
+    """Rounds until both halves are mixed, following which half has changed and how."""
+    x, y = ({0: "same", 1: "bit"}[bits] for bits in PLACES[values["place"]])
+    for count in range(1, 10):
+        x, y = (y if x == "same" else "mixed"), x
+        if (x, y) == ("mixed", "mixed"):
+            return count
+    raise AssertionError("a change that never spreads")
+
+
+def avalanche(values: Values) -> int:
+    """Rounds until about half of the bits differ on average, from runs of a small cipher with random tables."""
+    rng, half, flips = random.Random(2), 8, [0] * 5
+    for _ in range(150):
+        tables = [[rng.getrandbits(half) for _ in range(1 << half)] for _ in flips]
+        block = rng.getrandbits(half), rng.getrandbits(half)
+        twin = tuple(part ^ bit << 3 for part, bit in zip(block, PLACES[values["place"]]))
+        for n, f in enumerate(tables):
+            block, twin = ((y ^ f[x], x) for x, y in (block, twin))
+            flips[n] += sum((a ^ b).bit_count() for a, b in zip(block, twin))
+    return next(n for n, count in enumerate(flips, 1) if count > 0.45 * 150 * 2 * half)
+
+
+rounds = Whole(
+    "Until half has changed",
+    level="medium",
+    objective=SPREAD,
+    unit="1",
+    statement="A Feistel round turns (x, y) into (y ⊕ f(x), x). Take the output of f for any other input as random. One bit is flipped in {place}. After how many rounds do about half of the block's bits differ, on average?",
+    parameters={"place": tuple(PLACES)},
+    answer=followed,
+    independent_check=avalanche,
+    misconceptions={
+        lambda v: 5 - followed(v): "That is the count for a bit of the other half. Ask in which round this one first goes through f.",
+        1: "A round mixes one half at most, the one to which it adds. Both have to be mixed.",
+        4: "Four rounds make a good cipher out of good round functions even where an attacker may ask for decryptions. To spread a bit takes fewer.",
+    },
+    explanation="Half is all one can have: a share above it would say as much about the input as one below. Real round functions mix worse, and take more rounds.",
+    hints=(
+        "Follow the halves: which of them is as it was, which differs in one bit, which is mixed?",
+        "A half becomes mixed when f is given something that differs. Then it takes a swap and one more round for the other.",
+    ),
+    solution=(
+        "A bit of x goes into f in the first round and mixes the new x; a bit of y only moves into x, and is a round late.",
+        Step("One more round puts the mixed half through f, and the other is mixed too. Rounds in all:", followed),
+    ),
+)
+
+DELTA = 0b0110  # the difference of two inputs, in four bits
+
+
+def told() -> str:
+    """What the outputs of adding a key differ by, over all inputs and keys."""
+    found = {((x ^ key) ^ (x ^ DELTA ^ key), key) for x, key in product(range(16), repeat=2)}
+    says = {
+        "a": lambda key: {DELTA},
+        "b": lambda key: {DELTA ^ key},
+        "c": lambda key: set(range(16)),
+        "d": lambda key: {0},
+    }
+    return next(name for name, claim in says.items() if all({d for d, k in found if k == key} == claim(key) for key in range(16)))
+
+
+key_drops_out = Choice(
+    "A derivative in bits",
+    level="medium",
+    objective=SPREAD,
+    statement="Two inputs differ by d: they are x and x ⊕ d. A cipher's step adds a secret key k to both, with ⊕. By what do the results differ?",
+    independent_check=lambda v: told(),
+    options=[
+        right(
+            "by d",
+            "A difference is the derivative of arithmetic in bits, and as elsewhere what is added as a constant has none. Differential cryptanalysis rests on it: differences can be followed without the key.",
+        ),
+        wrong("by d ⊕ k", "The key is added to both results. What happens to it in their difference?"),
+        wrong("by anything, as the key is secret", "Each result by itself is anything. The two have the same key in them."),
+        wrong("by nothing", "Different inputs stay different: adding a key can be undone."),
+    ],
+    hints=(
+        "The difference of two bit strings is their ⊕. Write it out.",
+        "Anything ⊕ itself is 0.",
+    ),
+    solution=("(x ⊕ k) ⊕ (x ⊕ d ⊕ k): x and k stand in it twice and cancel.",),
+)
+
+STEPS = {  # of a cipher, on eight bits
+    "a": lambda x: x ^ 0b10100111,
+    "b": lambda x: (x << 3 | x >> 5) & 255,
+    "c": lambda x: (x << 4 | x >> 4) & 255 ^ x,
+    "d": lambda x: x & (x << 1 | x >> 7) & 255,
+}
+
+nonlinear = Choice(
+    "What hides a difference",
+    level="medium",
+    objective=SPREAD,
+    statement="Two inputs differ in one bit. After which of these steps can one not say how the outputs differ, without knowing more of the inputs?",
+    independent_check=lambda v: next((key for key, f in STEPS.items() if len({f(x) ^ f(x ^ 1) for x in range(256)}) > 1)),
+    options=[
+        wrong("a constant is added, with ⊕", "A constant is in both outputs, and cancels in their difference."),
+        wrong("the bits are rotated by three places", "The bit that differs is moved to a place that one knows."),
+        wrong(
+            "the two halves are swapped and the input is added, with ⊕",
+            "The difference shows up in two known places. Swapping and adding are linear.",
+        ),
+        right(
+            "each bit is multiplied by its neighbour (AND)",
+            "Steps that only move and add are linear: all of them together are one linear step. Between them stands one that is not, in ciphers as in networks.",
+        ),
+    ],
+    hints=(
+        "Which step treats the same bit differently, depending on the others?",
+        "If its neighbour is 0, what becomes of a flipped bit under AND? And if it is 1?",
+    ),
+    solution=("Under AND a flipped bit shows if its neighbour is 1, and vanishes if it is 0: the derivative of a product is the other factor.",),
+)
+
+
+def normed(values: list[float]) -> list[float]:
+    """A vector scaled to a mean square of one."""
+    return [x / root(sum(y * y for y in values) / len(values)) for x in values]
+
+
+def through(values: list[float]) -> list[float]:
+    """The output of an untrained residual network of 12 layers with norms, its weights drawn at random, always the
+    same.
+    """
+    rng, width = random.Random(3), len(values)
+    for _ in range(12):
+        inside = normed(values)
+        weights = ([rng.gauss(0, 1 / root(width)) for _ in values] for _ in values)
+        values = [x + tanh(sum(w * z for w, z in zip(row, inside))) for x, row in zip(values, weights)]
+    return normed(values)
+
+
+def behaves(change: float = 1e-6) -> str:
+    """What the untrained network makes of a small relative change: the option that says so."""
+    rng = random.Random(4)
+    before = [rng.gauss(0, 1) for _ in range(16)]
+    ways = [through([x + step if n == 5 else x for n, x in enumerate(before)]) for step in (0.0, change, change / 2)]
+    whole, half = (root(sum((a - b) ** 2 for a, b in zip(ways[0], way)) / 16) for way in ways[1:])
+    if whole == 0:
+        return "c"
+    return "a" if whole > 0.1 else "b" if abs(whole / half - 2) < 0.01 and 0.01 < whole / change < 100 else "d"
+
+
+poor_cipher = Choice(
+    "A network as a cipher",
+    level="medium",
+    objective=SPREAD,
+    statement="Somebody encrypts with an untrained network: random weights, residual connections, norms. An attacker encrypts two inputs, of which one value differs by a millionth. The outputs are floating-point numbers, not rounded to fewer digits. What do they show?",
+    independent_check=lambda v: behaves(),
+    options=[
+        wrong(
+            "two outputs that have nothing in common, as from a cipher",
+            "Random weights do mix all values into all. But every layer is smooth, and a residual connection hands its input on as it is.",
+        ),
+        right(
+            "two outputs that differ by little, and by half as much if the inputs differ by half as much",
+            "A network has a derivative that says something: what makes it trainable lets an attacker walk towards the input. A cipher flips half of its bits at once.",
+        ),
+        wrong(
+            "the same output twice: layers and norms level the difference out",
+            "Norms scale a vector, and residual connections carry every difference along. It does not vanish.",
+        ),
+        wrong(
+            "outputs whose distance says nothing of that of the inputs",
+            "Each layer has a derivative, so for small changes the whole is nearly linear.",
+        ),
+    ],
+    hints=(
+        "What is the derivative of a residual layer with respect to its input?",
+        "Near to 1, for each layer. What about all layers, one after the other?",
+    ),
+    solution=(f"A layer widens a small difference by some factor, and layers multiply: ${eq.difference.latex}$. Residual connections and norms keep the factor near one, and a difference half as large stays half as large.",),
+)
+
+# --- training without keeping ----------------------------------------------------------------------------------------
+
+SEQUENCE = 2048  # tokens, in the paper whose rows are used
+
+
+def of_paper(values: Values) -> Values:
+    """A drawn row of the paper's models, and what its layers keep of one sequence."""
+    [row] = measurement("korthikanti_iteration_times").records(model=values["size"])
+    return shaped({"width": row["d_model"], "depth": row["layers"], "tokens": SEQUENCE, "kept": KEPT})
+
+
+def printed(values: Values) -> float:
+    """Bytes kept of one sequence by the paper's own figure for the first stage of a pipeline: what it holds of one
+    micro-batch, on all its GPUs.
+    """
+    [row] = measurement("korthikanti_iteration_times").records(model=values["size"])
+    [held] = measurement("korthikanti_activation_formula").records(model=values["size"])
+    stages, chunks = row["pipeline_parallel"], row["interleave"]
+    more = 1 + (stages - 1) / (stages * chunks) if chunks > 1 else 1  # interleaving has more micro-batches under way
+    return held["remaining_GiB"] * GiB * row["tensor_parallel"] / row["microbatch_size"] / more
+
+
+SIZES = ("175B", "22B", "530B", "1T")
+
+kept = Quantity(
+    "What one sequence leaves behind",
+    level="easy",
+    objective=KEEP,
+    unit="byte",
+    display_unit="GB",
+    statement="In training, a layer of a transformer keeps {kept} bytes for each token and each value of the token's vector; attention scores are not kept. A model is {depth} layers deep and {wide} values wide. How many GB do its layers keep of one sequence of {tokens}?",
+    parameters={"size": SIZES},
+    derived=of_paper,
+    units={"tokens": "token", "kept": ""},
+    answer=eq.stored,
+    independent_check=printed,
+    misconceptions={
+        v.depth * v.stream_bytes: SMALL,
+        v.layer_bytes: "That is one layer. All of them keep theirs until the backward pass has come back.",
+        eq.stored / v.tokens: "That is one token. The sequence has more.",
+        v.depth * 12 * v.width**2 * BF16: "Those are the weights, about 12 d² in a layer. Asked is what a sequence leaves behind.",
+    },
+    explanation="Tens of GB or hundreds, for a single sequence. And it grows in step with the depth.",
+    hints=(
+        "Bytes for one token in one layer first.",
+        "Then times tokens, times layers.",
+    ),
+    solution=(
+        Step("One layer keeps", v.layer_bytes, "byte"),
+        f"and all of them ${eq.stored.latex}$ =",
+    ),
+)
+
+GROWTHS = {"a": (4, 4, 4), "b": (4, 4, 1), "c": (4, 2, 1), "d": (4, 1, 1)}  # stored, checkpointed at best, reversible
+
+
+def grown(depth: int = 144, times: int = 4) -> tuple[int, ...]:
+    """How memory grows with depth, by counting kept vectors in whole layers, each layer keeping as much as passes on
+    from it.
+    """
+    checkpointed = lambda layers: min(-(-layers // n) + n for n in range(1, layers + 1))
+    of = lambda layers: (sum(1 for _ in range(layers)), checkpointed(layers), 2 + 1)
+    return tuple(many // few for many, few in zip(of(depth * times), of(depth)))
+
+
+flat = Choice(
+    "Four times as deep",
+    level="medium",
+    objective=KEEP,
+    statement="A network becomes four times as deep; its layers stay as they are. By how much does the memory of its activations grow in training: with all of them stored; with checkpoints at the best distance, and the stretch between two of them computed again; in a reversible network?",
+    independent_check=lambda v: next((key for key, growth in GROWTHS.items() if growth == grown())),
+    options=[
+        wrong(
+            "4 times in each case",
+            "A reversible network works each layer's input out from the next one's. What does it have to keep from below?",
+        ),
+        wrong(
+            "4 times, 4 times, not at all",
+            "Checkpoints can be set farther apart in a deeper network. The best distance grows with its depth, but not in proportion.",
+        ),
+        right(
+            "4 times, 2 times, not at all",
+            "A reversible network keeps two streams at the top and one layer at a time. Depth drops out. With a transformer's layers it needs less memory than storing from the second layer on.",
+        ),
+        wrong(
+            "4 times, not at all, not at all",
+            "Checkpoints are kept too, and a deeper network needs more of them, or longer stretches between them.",
+        ),
+    ],
+    hints=(
+        "Write the memory of checkpoints as depth over distance, plus distance.",
+        "The best distance is proportional to the root of the depth.",
+    ),
+    solution=(f"Stored: ${eq.stored.latex}$. At best distance: ${eq.checkpointed_least.latex}$. Reversible: ${eq.reversible.latex}$.",),
+)
+
+segment = Expression(
+    "How far apart to keep",
+    level="hard",
+    objective=KEEP,
+    statement="An ordinary network keeps a layer's input, V_stream bytes, only once in n_seg layers. In the backward pass it computes such a stretch again and keeps all that its layers need, V_layer bytes each, until it is through. Which n_seg needs the least memory? Write it in n_depth, V_stream and V_layer.",
+    formula=eq.segment_best,
+    independent_check=lambda v: solve(diff(eq.depth / eq.segment * eq.stream_bytes + eq.segment * eq.layer_bytes, eq.segment), eq.segment)[0],
+    misconceptions={
+        sqrt(eq.depth): "That holds if a layer keeps just what passes on from it. Here the two differ.",
+        sqrt(eq.depth * eq.layer_bytes / eq.stream_bytes): "Upside down: layers that keep more make long stretches dear.",
+        eq.checkpointed_least.expr: "That is the memory at the best distance. Asked is the distance.",
+        eq.depth * eq.stream_bytes / eq.layer_bytes: "The root is missing: set the two parts of the memory equal and solve for the distance.",
+    },
+    explanation="Where a layer keeps as much as passes through it, this is the root of the depth. A transformer's layers keep far more, so checkpoints stand closer.",
+    hints=(
+        "Memory: the kept inputs, n_depth/n_seg of them, and one stretch of n_seg layers.",
+        "One part falls, one rises. The least sum is where they are equal.",
+    ),
+    solution=(
+        Step(
+            f"${eq.checkpointed.latex}$ is least where its parts are equal: ${eq.segment_best.latex}$, typed as",
+            "sqrt(n_depth * V_stream / V_layer)",
+        ),
+    ),
+)
+
+
+def least(values: Values) -> float:
+    """Bytes at the best distance between checkpoints, by narrowing an interval that holds it."""
+    memory = lambda n: values["depth"] / n * values["stream_bytes"] + n * values["layer_bytes"]
+    low, high = 1.0, float(values["depth"])
+    for _ in range(100):
+        a, b = low + (high - low) / 3, high - (high - low) / 3
+        low, high = (low, b) if memory(a) < memory(b) else (a, high)
+    return memory(low)
+
+
+checkpoint = Quantity(
+    "With checkpoints",
+    level="medium",
+    objective=KEEP,
+    unit="byte",
+    display_unit="GB",
+    statement="A transformer is {depth} layers deep and {wide} values wide and trains on one sequence of {tokens}. Of each token and value a layer keeps {kept} bytes, and 2 bytes pass on to the next layer. Now only what passes on is kept, once in so many layers; in the backward pass such a stretch is computed again and all it needs is kept meanwhile. How many GB is that at the best length of a stretch? Do not round the length to whole layers.",
+    parameters={"size": SIZES},
+    derived=of_paper,
+    units={"tokens": "token", "kept": ""},
+    answer=eq.checkpointed_least,
+    independent_check=least,
+    misconceptions={
+        eq.stored: "That is with everything stored.",
+        eq.checkpointed_least / 2: "Half of it: the kept inputs take as much as the stretch that is computed again, and both are there at once.",
+        eq.checkpointed.at(segment=sqrt(v.depth)): "A length of the root of the depth is best only where a layer keeps as much as passes on. Here it keeps far more.",
+        eq.checkpointed.at(segment=1): "That is a checkpoint at every layer. The kept inputs then take more than a stretch does: set them farther apart.",
+        eq.reversible: "That is a reversible network. This one cannot work its inputs out from above.",
+    },
+    explanation="A few percent of what storing all takes, for one more forward pass. No new kind of network is needed, which is why this is the usual way.",
+    hints=(
+        "Best is the length at which kept inputs and one stretch take the same memory.",
+        "The length is the root of depth × 2 / {kept}.",
+    ),
+    solution=(
+        Step(f"${eq.segment_best.latex}$ =", eq.segment_best, "1"),
+        f"There, ${eq.checkpointed_least.latex}$ =",
+    ),
+)
+
+
+def layer_of(values: Values) -> Values:
+    """A layer that keeps `times` as much as passes on from it, and what a reversible network of such layers takes,
+    times the drawn factor.
+    """
+    layer = {"stream_bytes": 1.0, "layer_bytes": float(values["times"])}
+    return layer | {"activations_least": values["factor"] * eq.reversible(layer)}
+
+
+def deep(values: Values) -> float:
+    """The depth at which checkpoints need so much more than a reversible network, by halving an interval."""
+    goal, low, high = values["factor"] * (2 + values["times"]), 1.0, 1e6
+    for _ in range(100):
+        depth = (low + high) / 2
+        low, high = (depth, high) if least({"depth": depth, "stream_bytes": 1.0, "layer_bytes": values["times"]}) < goal else (low, depth)
+    return low
+
+
+DEPTH_FOR = eq.checkpointed_least.solve("depth")
+
+deep_enough = Quantity(
+    "When reversing pays",
+    level="hard",
+    objective=KEEP,
+    unit="1",
+    statement="A layer keeps {times} times as many bytes for its backward pass as pass on to the next layer. An ordinary network with checkpoints at the best distance keeps what passes on once per stretch, and one stretch with all it needs; a reversible one keeps two such streams and what one layer needs. Both compute one forward pass again. At which depth does the ordinary one need {factor} times the memory? Give the exact value, not rounded to layers.",
+    parameters={"times": (17, 8, 12), "factor": (4, 3, 5)},
+    derived=layer_of,
+    units={"times": "1", "factor": "1"},
+    answer=DEPTH_FOR,
+    independent_check=deep,
+    misconceptions={
+        v.activations_least / v.layer_bytes: "That is with everything stored. Checkpoints need memory as the root of the depth.",
+        DEPTH_FOR / v.factor: "So many times the memory is so many times the root of the depth: the factor has to be squared.",
+        DEPTH_FOR.at(activations_least=v.factor * v.layer_bytes): "The two streams of the reversible network are missing.",
+        DEPTH_FOR.at(activations_least=v.factor * (1 + v.layer_bytes)): "Did you work out a depth? Then you gave the reversible network one stream, and it has two. Or is this {factor} times its memory? Then the depth is still to come.",
+        DEPTH_FOR * 4: "The 2 of the least memory is missing: kept inputs and one stretch take as much each.",
+    },
+    explanation="The root of the depth grows slowly. For most networks checkpoints save enough, and a reversible one is for depths, or memories, beyond that.",
+    hints=(
+        "Let a stream be 1 byte. What does the reversible network need?",
+        "The ordinary one needs, at best, 2 √(depth × {times}). Set it equal and square.",
+    ),
+    solution=(
+        Step(f"With one byte for what passes on, ${eq.reversible.latex}$ =", eq.reversible),
+        Step("times {factor}:", v.activations_least),
+        Step(f"${eq.checkpointed_least.latex}$, solved for the depth:", DEPTH_FOR),
+    ),
+)
+
+
+def counted_work(values: Values) -> float:
+    """Compute of a step over that with all stored, layer by layer: products of one forward pass and of two
+    gradients.
+    """
+    layers = 100
+    again = round(values["recomputed"] * layers)
+    usual = sum(2 + 2 + 2 for _ in range(layers))
+    return (usual + sum(2 for _ in range(again))) / usual
+
+
+SHARES = {"all": 1.0, "half": 0.5, "three quarters": 0.75, "a quarter": 0.25}
+
+work = Quantity(
+    "What it costs",
+    level="easy",
+    objective=KEEP,
+    unit="1",
+    tolerance=0.01,
+    near_tolerance=0.061,
+    statement="The backward pass of a layer multiplies twice as much as its forward pass. A network is built so that the activations of {share} of its layers are not stored; in the backward pass those layers run forward once more. The compute of a training step is how many times that with all stored?",
+    parameters={"share": tuple(SHARES)},
+    derived={"recomputed": lambda v: SHARES[v["share"]]},
+    answer=eq.work_ratio,
+    independent_check=counted_work,
+    misconceptions={
+        1 + v.recomputed / 2: "You took the backward pass for as much work as the forward pass. It has two products for each one forward.",
+        1 + v.recomputed: "Only the forward pass runs twice, not the whole step.",
+        v.recomputed / 3: "That is what comes on top. Asked is the whole step over the whole step.",
+        1 - v.recomputed / 3: "You took it away. The layers run once more; nothing gets cheaper.",
+    },
+    explanation="With every layer run again, 6ND becomes 8ND. It costs compute, and at most this much; the saving is all in memory.",
+    hints=(
+        "Count in forward passes: what is a whole step with everything stored?",
+        "Three of them. How much of one comes on top?",
+    ),
+    solution=(
+        Step("In forward passes: one forward, two backward, and again", v.recomputed, "1"),
+        f"${eq.work_ratio.latex}$ =",
+    ),
+)
+
+# less for activations, less for weights and optimizer, more compute
+CLAIMS = {"a": (True, False, False), "b": (True, False, True), "c": (True, True, True), "d": (False, True, True)}
+
+
+def happens(layers: int = 50) -> tuple[bool, bool, bool]:
+    """Whether a reversible network keeps less of activations, less of weights and their optimizer, and computes more:
+    by counting.
+    """
+    kept: dict[bool, list] = {
+        False: [("vector", n) for n in range(layers)],
+        True: [("vector", "x"), ("vector", "y"), ("layer", "current")],
+    }
+    state = {way: [(what, n) for n in range(layers) for what in ("weight", "gradient", "moments")] for way in (False, True)}
+    passes = {False: ["forward", "backward", "backward"], True: ["forward", "forward again", "backward", "backward"]}
+    return (
+        len(kept[True]) < len(kept[False]),
+        len(state[True]) < len(state[False]),
+        len(passes[True]) > len(passes[False]),
+    )
+
+
+saves = Choice(
+    "What it saves",
+    level="easy",
+    objective=KEEP,
+    statement="Beside an ordinary network of the same size that stores its activations: what does training a reversible one save, and what does it cost?",
+    independent_check=lambda v: next((key for key, claim in CLAIMS.items() if claim == happens())),
+    options=[
+        wrong(
+            "it saves memory of activations and compute: what is not stored need not be written either",
+            "Every layer's function runs once more on the way back. Writing is not what counts here: compute goes up.",
+        ),
+        right(
+            "it saves memory of activations, and costs compute",
+            "Compute for memory, and only for that part of the memory that grows with the batch.",
+        ),
+        wrong(
+            "it saves memory of activations, weights and optimizer, and costs compute",
+            "Weights are parameters, not a result of the forward pass. They cannot be worked out anew, nor can the optimizer's averages.",
+        ),
+        wrong(
+            "it saves memory of weights and optimizer, and costs compute",
+            "What is worked out anew is what the layers saw. The weights are needed for that, and stay.",
+        ),
+    ],
+    hints=("Of all that lies in memory during training, what can be computed from the layer above?",),
+    solution=(f"Activations fall from ${eq.stored.latex}$ to ${eq.reversible.latex}$; compute rises: ${eq.work_ratio.latex}$. Nothing else changes.",),
+)
+
+
+def with_state(values: Values) -> Values:
+    """The smallest of the paper's models on its GPUs, trained on a drawn batch: state, and activations both ways."""
+    [row] = measurement("korthikanti_iteration_times").records(model="22B")
+    [held] = measurement("korthikanti_activation_formula").records(model="22B")
+    known = shaped({"width": row["d_model"], "depth": row["layers"], "tokens": values["sequences"] * SEQUENCE})
+    state = held["state_GiB"] * GiB * row["gpus"]
+    return known | {"state": state, "stored": eq.stored(known)}
+
+
+def by_layers(values: Values) -> float:
+    """The same ratio, each memory added up from its parts, layer by layer."""
+    value_tokens = values["width"] * values["tokens"]
+    before, after = values["state"], values["state"]
+    for _ in range(values["depth"]):
+        before += 34 * value_tokens
+    for part in (2, 2, 34):
+        after += part * value_tokens
+    return before / after
+
+
+def left_with(values: Values, streams: int = 0, layers: int = 0) -> float:
+    """The factor by which the memory falls to the state and so many streams and layers."""
+    return (values["state"] + values["stored"]) / (values["state"] + streams * values["stream_bytes"] + layers * values["layer_bytes"])
+
+
+remains = Quantity(
+    "What remains",
+    level="medium",
+    objective=KEEP,
+    unit="1",
+    tolerance=0.005,
+    statement="A model of {depth} layers trains with {sequences} at a time. Its weights, gradients and optimizer take {state}, the activations of all its layers {stored}. A layer keeps 17 times as many bytes as pass on to the next one. Now the network is made reversible, with two streams, each as wide as the one before, kept at the top only; what a layer needs is worked out anew, one layer at a time, and held while that layer is worked on. By which factor does the memory fall, of all that was named?",
+    parameters={"sequences": (256, 384, 512)},
+    derived=with_state,
+    units={"sequences": "sequence", "state": "byte", "stored": "byte"},
+    answer=(v.state + v.stored) / (v.state + eq.reversible),
+    independent_check=by_layers,
+    misconceptions={
+        v.stored / eq.reversible: "That is the fall of the activations alone. Weights, gradients and optimizer stay as they are.",
+        (v.state + v.stored) / eq.reversible: "You let weights, gradients and optimizer go as well. Reversing does nothing for them.",
+        left_with: "You let all activations go. The streams at the top stay, and what one layer needs while it is worked on.",
+        lambda v: left_with(v, layers=1): "The two streams are missing. From them all else is worked out.",
+        lambda v: left_with(v, streams=1, layers=1): "A reversible network has two streams, and keeps both.",
+        lambda v: left_with(v, streams=2): "What a layer needs is worked out anew, but it is held while the layer is worked on. Count one layer's.",
+        (v.state + v.stored) / (v.state + v.stored / 17): "You kept what passes on from every layer. Reversing needs it only at the top.",
+    },
+    explanation="Weights, gradients and optimizer stay, and are already most of what is left.",
+    hints=(
+        "Reversible, the activations are two streams and one layer's. How much is that of what one layer kept?",
+        "One layer's share of the activations is one over the depth; a stream is one seventeenth of that.",
+    ),
+    solution=(
+        Step("One layer keeps", v.layer_bytes, "byte"),
+        Step(f"${eq.reversible.latex}$ =", eq.reversible, "byte"),
+        Step("Before, in all:", v.state + v.stored, "byte"),
+        Step("after:", v.state + eq.reversible, "byte"),
+        Step("One over the other:", (v.state + v.stored) / (v.state + eq.reversible)),
+    ),
+)
+
+
+def pair(values: Values) -> Values:
+    """Memory of an ordinary network and of a reversible one, both of the drawn depth, in MB as measured."""
+    rows = measurement("memcnn_revnet").records(depth=values["deep"])
+    return {name: row["memory_MB"] * 1e6 for name, way in (("plain", "no"), ("back", "yes")) for row in rows if row["reversible"] == way}
+
+
+SAVED = "That is the share that is saved. Asked is the factor by which the memory falls."
+
+measured = Quantity(
+    "Measured memory",
+    level="easy",
+    objective=KEEP,
+    unit="1",
+    statement="In PyTorch a residual network of {deep} layers was measured to take {plain} of GPU memory in training, a reversible one of as many layers {back} (MemCNN). By which factor does the memory fall?",
+    parameters={"deep": (164, 110)},
+    derived=pair,
+    units={"plain": "byte", "back": "byte", "deep": ""},
+    answer=v.plain / v.back,
+    independent_check=lambda v: divided(v["plain"], v["back"]),
+    misconceptions={
+        v.back / v.plain: "That is what is left of the memory. Asked is the factor by which it falls.",
+        v.deep: "That would be activations alone, if each layer kept the same and nothing else were in memory.",
+        1 - v.back / v.plain: SAVED,
+        100 * (1 - v.back / v.plain): SAVED,
+    },
+    explanation="Much, and far from the number of layers: weights and the framework's own memory stay, and layers that make the picture smaller throw something away, so their activations are stored.",
+    hints=("One over the other.",),
+    solution=(Step("{plain} over {back} is", v.plain / v.back),),
+)
+
+
+def divided(many: float, few: float) -> float:
+    """How often `few` goes into `many`, by long division."""
+    whole, out, unit = many, 0.0, 1.0
+    for _ in range(8):
+        while whole >= few * unit:
+            whole, out = whole - few * unit, out + unit
+        unit /= 10
+    return out
+
+
+def minutes(text: str) -> int:
+    """A duration as the table prints it, minutes and seconds or hours and minutes, in the smaller of its units."""
+    large, small = text.split(":")
+    return 60 * int(large) + int(small)
+
+
+def raced(values: Values) -> Values:
+    """Durations of training two networks of 164 layers, as the table prints them, and in one unit."""
+    framework, images = values["run"]
+    rows = {row["model"]: row[images.lower().replace("-", "") + "_duration"] for row in measurement("memcnn_revnet_training").records(framework=framework)}
+    slow, fast = rows["revnet-164"], rows["resnet-164"]
+    return {
+        "framework": framework,
+        "images": images,
+        "slow": slow,
+        "fast": fast,
+        "slower": minutes(slow) / minutes(fast),
+        "recomputed": 1.0,
+    }
+
+
+def as_decimal(values: Values) -> float:
+    """The same with "4:59" taken for 4.59."""
+    return float(values["slow"].replace(":", ".")) / float(values["fast"].replace(":", "."))
+
+
+[PAPER] = measurement("revnet_paper").records()
+
+slower = Quantity(
+    "Measured time",
+    level="medium",
+    objective=KEEP,
+    unit="1",
+    tolerance=0.01,
+    statement="Training a residual network of 164 layers on {images} in {framework} was measured to take {fast}, a reversible one of as many layers {slow} (MemCNN; minutes and seconds, or hours and minutes; the ratio is the same). By counting FLOPs, running every layer once more makes a step so many times as long, the backward pass being two forward passes. The slow-down that was measured is how many times the counted one?",
+    parameters={"run": tuple(product(("PyTorch", "TensorFlow"), ("CIFAR-10", "CIFAR-100")))},
+    derived=raced,
+    answer=v.slower / eq.work_ratio,
+    independent_check=lambda v: 3 * minutes(v["slow"]) / (4 * minutes(v["fast"])),
+    misconceptions={
+        v.slower: "That is the slow-down that was measured. Divide it by the one that follows from counting FLOPs.",
+        eq.work_ratio: "That is the slow-down by counting. Divide the measured one by it.",
+        lambda v: as_decimal(v) / eq.work_ratio(v): "Sixty seconds make a minute: turn both times into one unit first.",
+        eq.work_ratio / v.slower: "Upside down: measured over counted.",
+        v.slower / 1.5: "You counted the backward pass as one forward pass. It is two, so running forward again adds less.",
+        v.slower * eq.work_ratio: "You multiplied. Compare the two by dividing.",
+    },
+    explanation=f"The measured runs lie on both sides of the count, for not all of a step is FLOPs. The paper's authors speak of {PAPER['low_slowdown']:g} to {PAPER['high_slowdown']:g} times in practice.",
+    hints=(
+        "Turn both durations into the smaller unit and divide.",
+        "Counted in forward passes: 1 + 2 without, 1 + 1 + 2 with running again.",
+    ),
+    solution=(
+        Step("Measured:", v.slower),
+        Step(f"counted, ${eq.work_ratio.latex}$ =", eq.work_ratio),
+        Step("One over the other:", v.slower / eq.work_ratio),
+    ),
+)
+
+FORMATS = {"float32": 24, "float16": 11, "bfloat16": 8}  # significant bits
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+LAYERS_FOR = eq.difference.solve("depth")
+
+
+def rounded(values: Values) -> Values:
+    """A drawn number format's rounding error, and the layers' gain."""
+    bits = FORMATS[values["format"]]
+    return {"bits": bits, "error": "2" + f"-{bits}".translate(RAISED), "rounding": 2.0**-bits, "difference": 1.0}
+
+
+def lost(values: Values) -> float:
+    """Layers until an error has grown to the values' size, a thousandth of a layer at a time."""
+    step, error, count = values["gain_per_layer"] ** 1e-3, values["rounding"], 0
+    while error < 1:
+        error, count = error * step, count + 1
+    return count / 1000
+
+
+digits = Quantity(
+    "How far back",
+    level="medium",
+    objective=KEEP,
+    unit="1",
+    statement="A reversible network computes in {format}, with {bits} significant bits, so a rounding is off by up to {error} of the value. On the way back an error grows by a factor of {gain_per_layer} from layer to layer. Count only the rounding at the top. After how many layers is the error as large as the values? Give the exact value, not rounded to layers.",
+    parameters={"format": tuple(FORMATS), "gain_per_layer": (1.2, 1.1, 1.5)},
+    derived=rounded,
+    units={"bits": ""},
+    answer=LAYERS_FOR,
+    independent_check=lost,
+    misconceptions={
+        v.bits: "That would be if each layer doubled the error, a bit for each. How many layers does it take to double?",
+        (1 / v.rounding - 1) / (v.gain_per_layer - 1): "You let the error grow by the same amount in each layer. It grows by the same factor.",
+        v.bits / sympy.log(v.gain_per_layer): "The bits are a logarithm to base 2, the other was to base e. Take both to one base.",
+        v.bits / (v.gain_per_layer - 1): "A factor of 1.1 is not a tenth of a doubling. Take logarithms.",
+    },
+    explanation="In whole numbers or bits the inverse is exact; in floating point it is exact to rounding, and layers multiply what rounding leaves. Gains near one keep it small.",
+    hints=(
+        "After n layers the error is the rounding times the factor to the power n. Set it to 1.",
+        "n = log(1/rounding) / log(factor).",
+    ),
+    solution=(
+        Step("Relative error of a rounding:", lambda v: f"{v['rounding']:.3g}"),
+        Step(f"${eq.difference.latex}$ is 1 at $\\log(1/\\epsilon) / \\log \\chi$ =", LAYERS_FOR),
+    ),
+)
+
+# --- what is worth keeping -------------------------------------------------------------------------------------------
+
+ROUTED = ("deepseek-v3", "kimi-k2", "qwen3-235b-a22b", "glm-4.5")
+
+
+def cached(values: Values) -> Values:
+    """A drawn model with its KV in BF16, in the notation's names."""
+    net = model(values["net"])
+    return net.symbols() | {"net_name": net.name}
+
+
+kv_spent = Quantity(
+    "What a byte of KV stands for",
+    level="easy",
+    objective=PRICE,
+    unit="FLOP/byte",
+    statement="{net_name} stores {n_total}, of which a token uses {n_active}; each of these takes two FLOPs. The token leaves {kv_bytes_per_token} of KV cache in BF16. How many FLOPs does it take to compute one byte of it again? Leave attention's own FLOPs out.",
+    parameters={"net": ROUTED},
+    derived=cached,
+    units={"kv_bytes_per_token": "byte"},
+    answer=eq.kv_flop_spent,
+    independent_check=lambda v: sum(2 * v["n_active"] for _ in range(1000)) / (1000 * v["kv_bytes_per_token"]),
+    misconceptions={
+        eq.kv_flop_spent / 2: "A multiply and an add are two FLOPs.",
+        eq.kv_flop_spent.at(n_active=v.n_total): "A token is multiplied by the active parameters only.",
+        eq.kv_flop_spent * 3: "That is a step of training, with its backward pass. To get the KV back a forward pass is enough.",
+        1 / eq.kv_flop_spent: "Upside down: FLOPs over bytes.",
+    },
+    explanation="A chip does some hundreds of FLOPs in the time in which it reads a byte. So KV is read, and not computed again.",
+    hints=(
+        "To get a token's KV again, the token has to go through the model once more.",
+        "2 × active parameters, over bytes of KV per token.",
+    ),
+    solution=(
+        Step("The forward pass of one token:", 2 * v.n_active, "FLOP"),
+        f"${eq.kv_flop_spent.latex}$ =",
+    ),
+)
+
+WIDTH, HEAD = 8192, 128
+LLAMA, DEEPSEEK = (model(id) for id in ("llama-3.1-70b", "deepseek-v3"))
+SPENT = {  # FLOPs per byte of two bytes a value
+    "a": eq.kv_flop_spent(LLAMA.symbols()),
+    "b": 1 / BF16,
+    "c": 2 * WIDTH / BF16,
+    "d": 2 * HEAD / BF16,
+    "e": eq.kv_flop_spent(DEEPSEEK.symbols()),
+}
+
+
+def by_counting() -> str:
+    """The same order, from products and bytes counted in whole numbers."""
+    flop = {
+        "a": sum((1, 1)) * LLAMA.n_active,
+        "b": 1,
+        "c": sum((1, 1) * WIDTH),
+        "d": sum((1, 1) * HEAD),
+        "e": sum((1, 1)) * DEEPSEEK.n_active,
+    }
+    size = {"a": LLAMA.kv_bytes(1000) / 1000, "b": 2, "c": 2, "d": 2, "e": DEEPSEEK.kv_bytes(1000) / 1000}
+    return "".join(sorted(flop, key=lambda key: flop[key] / size[key]))
+
+
+ladder = Ordering(
+    "A ladder of bytes",
+    level="hard",
+    objective=PRICE,
+    statement="How many FLOPs does it take to compute one byte of each of these again, from what stands before it? All are kept in two bytes a value, and a multiply and an add are two FLOPs. Put them in order, the fewest FLOPs first: what is thrown away first, if memory is short.",
+    items=[
+        f"the KV cache of {LLAMA.name}: {LLAMA.n_active / 1000000000.0:.0f} billion parameters, {LLAMA.kv_bytes_per_token() / 1000.0:.0f} kB for each token",
+        "the output of a ReLU: one comparison for each value",
+        f"the output of a matrix product: each value is a sum of {WIDTH:,} products",
+        f"attention scores: each is the product of a query and a key of {HEAD} values",
+        f"the KV cache of {DEEPSEEK.name}: {DEEPSEEK.n_active / 1000000000.0:.0f} billion active parameters, {DEEPSEEK.kv_bytes_per_token() / 1000.0:.0f} kB for each token",
+    ],
+    answer="".join(sorted(SPENT, key=SPENT.__getitem__)),
+    independent_check=lambda v: by_counting(),
+    misconceptions={
+        "".join(sorted(SPENT, key=SPENT.__getitem__, reverse=True)): "That is from the most to the fewest. Begin with what is cheapest to compute again.",
+        "bdcea": "Of the two caches you compared the parameters. The smaller cache has more FLOPs behind each byte.",
+        "bcdae": "Attention scores are many, but each is a short sum: as long as a head is wide.",
+    },
+    explanation="Six powers of ten. Training drops the cheap end first: attention scores are computed again almost everywhere, whole layers only in need, and KV is kept.",
+    hints=(
+        "A sum of n products is 2n FLOPs and gives two bytes.",
+        "For a cache: two FLOPs for each parameter that a token uses, over the bytes that it leaves.",
+    ),
+    solution=("FLOPs per byte: " + ", ".join(f"{key} {SPENT[key]:,.3g}" for key in sorted(SPENT)) + ".",),
+)
+
+
+def both_even(values: Values) -> Values:
+    """A drawn model on a drawn machine: for how long a byte of KV, and one of activations, is worth keeping."""
+    net, machine = model(values["net"]), system(values["machine"])
+    known = net.symbols() | machine.symbols("bf16") | {"layers": net.layers, "width": net.d_model, "kept_per_value": KEPT}
+    even = lambda spent: eq.keep_even(known, flop_spent=spent(known))
+    return {
+        "net_name": net.name,
+        "machine_name": machine.name,
+        "kv_even": even(eq.kv_flop_spent),
+        "act_even": even(eq.activation_flop_spent),
+    }
+
+
+def cheaper(values: Values) -> str:
+    """What to keep, by what keeping and computing again take of one machine: shares of its memory and of its
+    multipliers, times time.
+    """
+    net, machine = model(values["net"]), system(values["machine"])
+    again = 2 * net.n_active / machine.flops("bf16")  # s of the whole machine, for one token
+    keeps = [bytes_ / machine.hbm_bytes * wait < again for bytes_, wait in ((net.kv_bytes(1), values["soon"]), (34 * net.d_model * net.layers, values["late"]))]
+    return {(True, True): "a", (True, False): "b", (False, True): "c", (False, False): "d"}[tuple(keeps)]
+
+
+who_stays = Choice(
+    "Who may stay",
+    level="easy",
+    objective=PRICE,
+    statement="On {machine_name}, with memory and multipliers both in full use, a byte of {net_name}'s KV is worth keeping for {kv_even} before computing it again is cheaper; a byte that training keeps for the backward pass, for {act_even}. In serving, KV is needed again after {soon}; in a large training step an activation waits {late} for its backward pass. What should be kept?",
+    parameters={
+        "net": ("llama-3.1-405b", "llama-3.1-70b"),
+        "machine": ("gb200-nvl72", "h200-8", "b200-8"),
+        "late": (10.0, 5.0, 20.0),
+        "soon": (0.02, 0.015),
+    },
+    derived=both_even,
+    units={"kv_even": "s", "act_even": "s", "soon": "s", "late": "s"},
+    independent_check=cheaper,
+    options=[
+        wrong("both", "Compare each wait with its time. One of the two waits too long."),
+        right(
+            "the KV, and activations are computed again",
+            "One forward pass leaves few bytes of KV and many of activations, so a byte of KV stands for more compute. And it is needed sooner, and over and over.",
+        ),
+        wrong("activations, and the KV is computed again", "Turned round: compare each wait with its own time."),
+        wrong("neither", "KV is needed again long before computing it anew would be cheaper."),
+    ],
+    hints=("What is needed before its time is up is kept.",),
+    solution=(f"${eq.keep_even.latex}$: for KV {{kv_even}} against a wait of {{soon}}, for activations {{act_even}} against {{late}}.",),
+)
+
+TRADES = {
+    "a": ("spends memory", "spends memory"),
+    "b": ("spends memory", "spends compute"),
+    "c": ("spends compute", "spends memory"),
+    "d": ("spends compute", "spends compute"),
+}
+
+
+def traded(tokens: int = 100, layers: int = 20) -> tuple[str, str]:
+    """What a KV cache and a reversible network spend, from counts of entries held and of layers run with and without
+    each.
+    """
+    recomputing = (
+        1,
+        sum(n for n in range(1, tokens + 1)),
+    )  # entries held, tokens multiplied: every one again at each step
+    caching = tokens, tokens
+    storing = layers, 3 * layers
+    reversing = 3, 4 * layers
+    spends = lambda without, with_it: "spends memory" if with_it[0] > without[0] and with_it[1] < without[1] else "spends compute"
+    return spends(recomputing, caching), spends(storing, reversing)
+
+
+trade = Choice(
+    "Two trades",
+    level="easy",
+    objective=PRICE,
+    statement="The KV cache in serving and the reversible network in training both trade memory against compute. Which way does each of them go?",
+    independent_check=lambda v: next((key for key, ways in TRADES.items() if ways == traded())),
+    options=[
+        wrong(
+            "both spend memory to save compute",
+            "What does a reversible network keep from the forward pass? And what does it run again?",
+        ),
+        right(
+            "the cache spends memory to save compute, the reversible network spends compute to save memory",
+            "Opposite ways. On today's machines spending memory to save compute is as a rule the better trade (2:13); the reversible network goes against it.",
+        ),
+        wrong(
+            "the cache spends compute to save memory, the reversible network spends memory to save compute",
+            "Turned round. Ask of each what it holds in memory that would not have to be there.",
+        ),
+        wrong(
+            "both spend compute to save memory",
+            "Without a cache each new token would need all earlier ones to be multiplied again. Which does the cache save?",
+        ),
+    ],
+    hints=("What would have to be computed again without the cache? What would have to be stored if the network were not reversible?",),
+    solution=(f"The cache holds a token's KV and saves its pass through the model. Reversing lets ${eq.stored.latex}$ fall, and runs each layer again.",),
+)
+
+# --- the likeness ----------------------------------------------------------------------------------------------------
+
+GRID = list(product(range(4), repeat=2))  # rows and columns of AES's 16 bytes
+REACH = {  # the cells that a step lets each cell depend on
+    "substitute": lambda r, c: {(r, c)},
+    "shift": lambda r, c: {(r, (c + r) % 4)},
+    "mix": lambda r, c: {(n, c) for n in range(4)},
+    "key": lambda r, c: {(r, c)},
+}
+TWO_STEPS = {"a": ("substitute", "key"), "b": ("shift", "mix"), "c": ("mix", "key"), "d": ("shift", "substitute")}
+
+
+def spreads(steps: tuple[str, str]) -> bool:
+    """Whether every cell depends on all cells after the two steps have run twice."""
+    needs = {cell: {cell} for cell in GRID}
+    for name in steps * 2:
+        needs = {cell: set().union(*(needs[other] for other in REACH[name](*cell))) for cell in GRID}
+    return all(len(found) == len(GRID) for found in needs.values())
+
+
+which_part = Choice(
+    "Rows and columns",
+    level="medium",
+    objective=ANALOGY,
+    statement="A transformer holds its state as a grid, tokens by values. Attention carries things between tokens, the feed-forward block mixes the values within a token. AES holds 4 × 4 bytes. SubBytes replaces each byte by a table, ShiftRows moves bytes along their rows, MixColumns mixes the four bytes of a column, AddRoundKey adds the key to each byte. Which two share the mixing of the grid between them, as attention and the feed-forward block do?",
+    independent_check=lambda v: next((key for key, steps in TWO_STEPS.items() if spreads(steps))),
+    options=[
+        wrong("SubBytes and AddRoundKey", "Both treat every byte by itself. Nothing would get from one to another."),
+        right(
+            "ShiftRows and MixColumns",
+            "To mix one way and then the other is cheaper than to mix all with all, and suits the hardware. After two goes each cell depends on every other.",
+        ),
+        wrong("MixColumns and AddRoundKey", "Bytes of a column would be mixed, but nothing would leave its column."),
+        wrong(
+            "ShiftRows and SubBytes",
+            "Bytes would move along their rows and be replaced one by one. None of them would come to depend on another.",
+        ),
+    ],
+    hints=("Change one byte. Which pair spreads the change over the whole grid if it runs twice?",),
+    solution=("MixColumns spreads a byte over its column, ShiftRows sends these bytes into different columns, and the second MixColumns fills those.",),
+)
+
+WANTED = {  # of a cipher, and of a network
+    "a": ("every output depends on every input",) * 2,
+    "b": ("linear and nonlinear steps, over and over",) * 2,
+    "c": ("a small change changes everything", "a small change changes little, in a way that says where to go"),
+    "d": ("fast on today's hardware",) * 2,
+}
+
+fails = Choice(
+    "Where the likeness ends",
+    level="easy",
+    objective=ANALOGY,
+    statement="Ciphers and neural networks look alike. Which of these do the makers of ciphers want, and the makers of networks not?",
+    independent_check=lambda v: next((key for key, (cipher, network) in WANTED.items() if cipher != network)),
+    options=[
+        wrong("that every output depends on every input", "Both want that. It is the reason why they look alike."),
+        wrong(
+            "that linear and nonlinear steps alternate, many times over",
+            "Both do that: without a nonlinear step, all layers would be one linear map.",
+        ),
+        right(
+            "that a small change of the input changes the output beyond recognition",
+            "A cipher makes structure look random, a network finds structure in what looks random. A network in which this happens has an adversarial example: a picture changed by what no eye sees, and classed otherwise.",
+        ),
+        wrong(
+            "that it runs fast on the hardware there is",
+            "Both want that, and both have some freedom to get it: a cipher needs only to be invertible, a network only to be trainable.",
+        ),
+    ],
+    hints=("How is a network trained? What does the gradient have to say?",),
+    solution=("Training follows derivatives, so small changes must do small and telling things. A cipher is built so that they do not.",),
+)
+
+YEARS = {"a": "2015", "b": "2017", "c": "2019", "d": "2020"}
+
+year = Choice(
+    "From ciphers to networks",
+    level="easy",
+    objective=ANALOGY,
+    statement="Networks taken for ciphers have done badly. The other way there is one import that worked: Feistel's construction became the reversible network. When was it published?",
+    independent_check=lambda v: next((key for key, text in YEARS.items() if source("revnet").date.startswith(text))),
+    options=[
+        wrong(YEARS["a"], "In that year residual networks were published, which RevNets started from."),
+        right(YEARS["b"], "RevNet is by Gomez, Ren, Urtasun and Grosse. Feistel's construction is from the early 1970s."),
+        wrong(YEARS["c"], "A guess near to that was cut from the lecture. It was earlier."),
+        wrong(YEARS["d"], "In that year the Reformer took the idea over into transformers. The idea in networks is older."),
+    ],
+    hints=("It came after residual networks, and before anybody used it in a transformer.",),
+    solution=(f"The preprint, {source('revnet').where}, is of {source('revnet').date}.",),
+)

@@ -1,0 +1,211 @@
+"""The sparsity lesson's explorables: the batch that a sparse model needs at a context, and what experts are worth.
+
+A chart's signals bear the names of the notation, so that every formula is printed into it as it stands.
+"""
+
+from __future__ import annotations
+
+import math
+
+from sympy import Le, log
+
+from blackboard.catalogue.running_case import RUNNING
+from blackboard.charts import controls, marks
+from blackboard.charts.interactive import Explorable, curve, derived, inside, menu, slider, sweep
+from blackboard.charts.style import COLOURS
+from blackboard.formula import Formula
+from blackboard.lessons.batching import equations as step
+from blackboard.lessons.sparsity import equations as eq
+from blackboard.lessons.sparsity import numbers
+from blackboard.notation import symbol
+from blackboard.units import significant
+
+SYSTEMS = (
+    "gb200-nvl72",
+    "b200-64",
+    "gb300-nvl72",
+    "vr200-nvl72",
+    "h200-8",
+    "h100-8",
+    "a100-80gb-8",
+    "mi355x-8",
+    "tpu7x-64",
+    "tpu-v6e-256",
+)
+MODELS = (
+    "deepseek-v3",
+    "lecture-moe",
+    "kimi-k2",
+    "qwen3-235b-a22b",
+    "gpt-oss-120b",
+    "llama-4-maverick",
+    "llama-3.1-70b",
+)  # the last one dense
+
+# --- the batch at a context -------------------------------------------------------------------------------------------
+
+
+def _given() -> list[dict]:
+    """The catalogue's menus, sliders for sparsity and context, and what follows: C, s, the batch without KV, L*, the
+    batch at the context or 0.
+    """
+    sparsity = slider("stored", -4, 2, 0.25, 0, "sparsity: stored parameters ×", base=2)
+    context = slider("context", 2, 6, 0.1, round(math.log10(RUNNING.context), 1), "context L (tokens)", base=10)
+    follows = {
+        "n_total": "max(n_active, models[model].n_total * stored)",
+        "intensity": inside(step.hardware_constant, "token"),
+        "sparsity": inside(eq.sparsity, "1"),
+        "level": inside(step.critical_batch, "sequence"),
+        "balanced": inside(step.balanced_context, "token/sequence"),
+        "here": f"context < balanced ? {inside(step.crossing, 'sequence')} : 0",
+    }
+    return controls.given(RUNNING, SYSTEMS, MODELS, sliders=[*sparsity, *context], **follows)
+
+
+def _approach() -> dict:
+    """Contexts from 100 to the balanced one, dense near it: equal steps of L / (L* − L), so that the curve's rise is
+    drawn whole.
+    """
+    base = sweep("odds", -5, 5, points=201)
+    base["transform"] += [{"calculate": "balanced * datum.odds / (1 + datum.odds)", "as": "context"}]
+    base["transform"] += [
+        curve(step.crossing, "context", "batch_critical", "sequence"),
+        {"filter": "datum.context >= 100"},
+    ]
+    return base
+
+
+def critical_explorer() -> Explorable:
+    """Critical batch against context, with machine, model, precision, sparsity and context to choose."""
+    batch = marks.log_axis("batch_critical", "critical batch (sequences)", 100, 1e6, "~s")
+    encoding = {"x": marks.log_axis("context", "context L (tokens)", 100, 1e6, "~s"), "y": batch}
+    beyond = {"type": "rect", "color": COLOURS["muted"], "opacity": 0.15, "x2": "width"}
+    layers = [
+        marks.at(encoding, beyond, x="max(100, balanced)"),
+        marks.rule(encoding, "weights", y="level"),
+        marks.rule(encoding, "kv", x="balanced"),
+        marks.line("batch_critical", marks.INK, encoding, strokeWidth=4),
+        marks.rule(encoding, "accent", x="context"),
+        marks.at(
+            encoding, {**marks.DOT, "color": COLOURS["accent"]}, x="here ? context : null", y="here ? here : null"
+        ),
+        marks.text(encoding, f"'C·s = ' + {marks.said('level')}", "100", "level", align="left", dx=6, dy=11),
+        marks.text(
+            encoding,
+            f"'L* = ' + {marks.said('balanced')} + ': none beyond'",
+            "max(100, balanced)",
+            "150",
+            **marks.side("balanced > 10000"),
+        ),
+        marks.hover(encoding, "batch_critical", {"batch_critical": "critical batch"}, ",.0f"),
+    ]
+    counts = f"'C = ' + {marks.said('intensity', ',.4r')} + ', s = ' + {marks.said('sparsity', ',.3r')} + ': '"
+    counts += f" + 'B* = ' + {marks.said('level')} + ' without KV'"
+    found = f"here ? 'B* = ' + {marks.said('here')} : 'never compute-bound'"
+    where = f"'L* = ' + {marks.said('balanced')} + '; at L = ' + {marks.said('context')} + ' (green): ' + ({found})"
+    spec = {**_approach(), "params": _given(), "layer": layers, "title": controls.setting(counts, where)}
+    return Explorable(
+        spec,
+        "Critical batch against context",
+        f"Critical batch against context from 100 to a million tokens, both on log scales, for {RUNNING}, with controls"
+        " for system, model, precision, sparsity and context. The curve is level near C·s ="
+        f" {step.critical_batch(RUNNING):,.0f} sequences, is at {step.crossing(RUNNING):,.0f} for {RUNNING.tokens}, and"
+        f" rises without end towards the balanced context of {step.balanced_context(RUNNING):,.0f} tokens, beyond which"
+        " there is none.",
+        "Sparsity lifts the curve and leaves L* where it is. A model with a smaller KV cache, a wider format of the"
+        " weights or a chip that multiplies less for each byte moves L* to the right.",
+    )
+
+
+# --- what experts are worth -------------------------------------------------------------------------------------------
+
+
+def _routed_gain() -> Formula:
+    """The gain with its parts put in: a formula of base size and experts. It holds while loss falls with size, as its
+    parts do.
+    """
+    whole, count = {symbol("n_effective"): eq.n_effective.typed}, {eq.saturated: eq.experts_saturated.typed}
+    falls = [Le(eq.law_both * log(counted), eq.law_size) for counted in (eq.one_expert, eq.experts_saturated.typed)]
+    return Formula(
+        "sparsity.routed_gain",
+        "quality_gain",
+        eq.quality_gain.typed.xreplace(whole).xreplace(count),
+        "1",
+        eq.quality_gain.says,
+        eq.quality_gain.assumes,
+        eq.quality_gain.source,
+        register=False,
+        where=(Le(1, eq.experts), *falls),
+    )
+
+
+ROUTED_GAIN = _routed_gain()
+ROUTERS = {
+    "S-BASE": "S-BASE: balanced assignment",
+    "RL-R": "RL-R: learnt by reward",
+    "HASH": "HASH: by the token alone",
+}
+TRAINED = 1.3e9  # the largest dense model that the fit rests on
+
+
+def _fits() -> list[dict]:
+    """A menu of routers, sliders for base size and experts, and the fitted constants that follow."""
+    table = {router: numbers.fit(router) for router in ROUTERS}
+    size, experts = round(math.log10(numbers.FIGURE["base_size"]), 3), round(math.log2(numbers.FIGURE["experts"]))
+    return [
+        {"name": "fits", "value": table},
+        *menu("router", ROUTERS, "S-BASE", "router"),
+        *slider("base_size", size - 1.4, size + 2.4, 0.1, size, "base size N (parameters)", base=10),
+        *slider("experts", 0, 9, 1, experts, "experts", base=2),
+        *(row for name in table["S-BASE"] for row in derived(name, f"fits[router].{name}")),
+        *derived("experts_one", inside(eq.experts_saturated, "1", experts=1)),
+        *derived("quality_gain", inside(ROUTED_GAIN, "1")),
+        *derived("n_effective", "quality_gain * base_size"),
+    ]
+
+
+def routed_explorer() -> Explorable:
+    """Effective over base size against experts, for three routers."""
+    experts = marks.log_axis("experts", "experts of a routed layer", 1, 512)
+    experts["axis"] = {"values": [2**n for n in range(10)], "format": "d"}
+    encoding = {"x": experts, "y": marks.axis("gain", "effective over base size", 0, 14, list(range(0, 15, 2)))}
+    base = sweep("experts", 0, math.log10(512), points=91)
+    base["transform"] += [curve(ROUTED_GAIN, "experts", "gain", "1")]
+    layers = [
+        marks.line("gain", "compute", encoding, strokeWidth=4),
+        marks.rule(encoding, None, y="1"),
+        marks.at(encoding, {**marks.DOT, "color": COLOURS["kv"], "clip": False}, x="experts", y="quality_gain"),
+        marks.text(
+            encoding,
+            f"{marks.said('quality_gain', ',.3r')} + '×'",
+            "experts",
+            "quality_gain",
+            **marks.side("experts > 3"),
+            dy=-12,
+        ),
+        marks.text(encoding, "'1: as good as the dense model itself'", "1", "0.35", align="left", dx=6),
+        marks.hover(encoding, "gain", {"gain": "effective over base size"}, ".3r"),
+    ]
+    sized = lambda name: f"replace(replace(format({name}, '.3s'), 'G', ' billion'), 'M', ' million')"
+    asked = (
+        f"'N = ' + {sized('base_size')} + ', ' + {marks.said('experts')} + (experts == 1 ? ' expert' : ' experts') + ',"
+        " router ' + router"
+    )
+    asked += f" + (base_size > {TRAINED:.1e} ? ' (beyond the sizes trained)' : '')"
+    found = (
+        f"'as good as a dense model of ' + {sized('n_effective')} + ': gain ' + {marks.said('quality_gain', ',.3r')}"
+    )
+    size, count = numbers.FIGURE["base_size"], numbers.FIGURE["experts"]
+    worth = lambda n: significant(numbers.effective(size, n) / size)
+    ratio = lambda n, fewer: significant(numbers.effective(size, n) / numbers.effective(size, fewer))
+    return Explorable(
+        {**base, "params": _fits(), "layer": layers, "title": marks.title(asked, found)},
+        "What experts are worth",
+        "Effective over base size against experts from 1 to 512 (log scale), from 0 to 14, by the published fit, for a"
+        f" base of {size / 1e6:g} million parameters and S-BASE routing, with controls for router, base size and"
+        f" experts. The curve rises from 1 to {worth(512)} and flattens; {count} experts are worth {worth(count)} times"
+        " the size.",
+        "A larger base gains less; move it far beyond the sizes trained, and the fit sees hardly any gain, or even a"
+        f" loss. Each eightfold of experts multiplies the gain: from {size / 1e6:g} million by {worth(8)} up to 8, by"
+        f" {ratio(64, 8)} up to 64, by {ratio(512, 64)} up to 512.",
+    )

@@ -1,0 +1,622 @@
+"""The sparsity lesson's figures. Each function returns a matplotlib Figure, whose `alt` says in words what it shows.
+
+Every curve is a formula of `equations` or a run of `simulation`, every number in a label or an alt text comes from them
+or from the catalogue.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from blackboard import catalogue, units
+from blackboard.catalogue.running_case import RUNNING, Case, plain
+from blackboard.charts import drawing
+from blackboard.charts.drawing import Drawing, beside, done, filled, name_ends, point, thousands
+from blackboard.charts.style import COLOURS
+from blackboard.lessons.batching import equations as step
+from blackboard.lessons.sparsity import equations as eq
+from blackboard.lessons.sparsity import numbers, simulation
+from blackboard.units import significant
+
+MS, GB = units.factor("ms"), units.factor("GB")
+BASE, EXPERTS = numbers.FIGURE["base_size"], numbers.FIGURE["experts"]  # what the lecture reads off B4
+SIZES = (15e6, 55e6, 130e6, BASE, 870e6, 1.3e9)  # dense models of the paper's figure
+LEVEL = "axes fraction", "data"  # coordinates of a text that stands at a level of y
+KINDS = {"bf16": "compute", "fp8": "accent", "fp4": "kv"}  # a colour for each number format
+
+
+def _counted(value: float) -> str:
+    """Parameters in few letters: 15 M, 1.3 B."""
+    return f"{value / 1e9:g} B" if value >= 1e9 else f"{value / 1e6:g} M"
+
+
+# --- chips ------------------------------------------------------------------------------------------------------------
+
+
+class _Mark(NamedTuple):
+    """A constant of a chip, with the number formats that share it, and whether it is all the chip has."""
+
+    chip: catalogue.Chip
+    value: float
+    kinds: tuple[str, ...]
+    alone: bool
+
+    @property
+    def name(self) -> str:
+        """Chip, number formats where they differ, and value."""
+        return f"{_short(self.chip)}{'' if self.alone else f' {self.formats}'}: {self.value:.0f}"
+
+    @property
+    def formats(self) -> str:
+        return ", ".join(kind.upper() for kind in self.kinds)
+
+    @property
+    def colour(self) -> str:
+        return "bound" if self.alone else KINDS[self.kinds[-1]]
+
+
+def _short(chip: catalogue.Chip) -> str:
+    """A chip's name without its vendor, its socket and its rack; a rate that is only claimed stays in it."""
+    claimed = " at 50 PF" if "50 PF" in chip.name else ""
+    name = re.sub(r"^(NVIDIA|Google|AMD Instinct|AWS) ", "", plain(chip.name))
+    return re.sub(r"(?<!A100) SXM\d?( \d+GB)?$| SXM\d?| NVL72$|, Kyber rack$|^Vera | Trillium$", "", name) + claimed
+
+
+def _marks() -> list[_Mark]:
+    """The constants of all chips, those that agree within one percent as one; the confirmed first, and none twice."""
+    found: dict[tuple[str, int], _Mark] = {}
+    for chip in sorted(catalogue.chips(), key=lambda chip: not chip.confirmed):
+        mine = {row.precision: row.value for row in numbers.constants() if row.chip.id == chip.id}
+        for value in mine.values():
+            kinds = tuple(kind for kind, other in mine.items() if abs(other / value - 1) < 0.01)
+            found.setdefault(
+                (plain(chip.name), round(mine[kinds[0]])), _Mark(chip, mine[kinds[0]], kinds, len(kinds) == len(mine))
+            )
+    return list(found.values())
+
+
+def _year(chip: catalogue.Chip) -> float:
+    """When a chip was announced, as a number; the middle of what the catalogue leaves open."""
+    year, month, day = ([int(part) for part in chip.release.split("-")] + [None, None])[:3]
+    return year + ((month or 6.5) - 1) / 12 + (day or 15) / 365
+
+
+NAMED = {  # which marks are named, and where their names stand: points across and up
+    ("a100-80gb", "bf16"): (-9, -13, "left"),
+    ("h100-sxm", "bf16"): (0, 13, "center"),
+    ("h200", "bf16"): (-8, -2, "right"),
+    ("tpu-v6e", "bf16"): (-8, 0, "right"),
+    ("gb300-nvl72", "fp4"): (-8, 0, "right"),
+    ("vr200-nvl72", "fp8"): (-8, 0, "right"),
+    ("vr200-nvl72", "bf16"): (8, 0, "left"),
+    ("vr200-nvl72-50pf", "fp4"): (8, 8, "left"),
+    ("rubin-ultra-kyber", "fp4"): (8, 0, "left"),
+}
+
+
+LIMITS = 80, 850  # tokens, of the axis
+
+
+def constants() -> Drawing:
+    """Hardware constant of every chip against its year: a factor of almost four, not about 300 throughout."""
+    fig, axes = drawing.axes(5.0, 4.8)
+    marks = _marks()
+    for mark in marks:
+        tint = COLOURS[mark.colour]
+        axes.plot(_year(mark.chip), mark.value, "o", color=tint, mfc=tint if mark.chip.confirmed else "white", ms=7)
+        if place := NAMED.get((mark.chip.id, mark.kinds[0])):
+            text = mark.name if mark.chip.confirmed else mark.name.replace(f" {mark.formats}", f"\n{mark.formats}")
+            beside(
+                axes,
+                text,
+                (_year(mark.chip), mark.value),
+                place[:2],
+                mark.colour,
+                ha=place[2],
+                va="center",
+                fontsize=10,
+            )
+    axes.axhline(numbers.ABOUT_300, color=COLOURS["third"], lw=1.5, zorder=0)
+    beside(
+        axes,
+        f"the lecture's {numbers.ABOUT_300}",
+        (1, numbers.ABOUT_300),
+        (0, -5),
+        xycoords=LEVEL,
+        ha="right",
+        va="top",
+        fontsize=10,
+    )
+    axes.set(
+        xlim=(2019.8, 2027.9),
+        ylim=LIMITS,
+        xticks=range(2020, 2027),
+        xlabel="year announced",
+        ylabel="hardware constant C (tokens)",
+    )
+    _key(axes)
+    return done(
+        fig,
+        "fig-constants",
+        "The hardware constant by year of announcement. Hollow: not confirmed.",
+        _constants_say(marks),
+    )
+
+
+def _key(axes) -> None:
+    """What the colours say, in the corner where no chip is."""
+    kinds = [(f"{kind.upper()}, where it differs", colour) for kind, colour in KINDS.items()]
+    says = [("one value for all formats", "bound"), *kinds, ("hollow: not confirmed", "muted")]
+    for row, (text, colour) in enumerate(says):
+        axes.text(0.02, 0.96 - 0.06 * row, text, transform=axes.transAxes, color=COLOURS[colour], va="center")
+
+
+def _constants_say(marks: list[_Mark]) -> str:
+    """The range of what is confirmed and of what is not, in words."""
+    sure, loose = ([mark for mark in marks if mark.chip.confirmed is known] for known in (True, False))
+    least, most, farthest = (
+        min(sure, key=lambda m: m.value),
+        max(sure, key=lambda m: m.value),
+        max(loose, key=lambda m: m.value),
+    )
+    years = [mark.chip.release[:4] for mark in marks]
+    return (
+        f"Hardware constant C of {len(catalogue.chips())} chips, in tokens from {LIMITS[0]} to {LIMITS[1]}, against the"
+        f" year they were announced, {min(years)} to {max(years)}. Confirmed ones lie between {least.value:.0f}"
+        f" ({_short(least.chip)}) and {most.value:.0f} ({_short(most.chip)}), a factor of"
+        f" {most.value / least.value:.1f}; the highest that is not confirmed is {farthest.value:.0f}"
+        f" ({_short(farthest.chip)}, {farthest.formats}). A line marks the lecture's {numbers.ABOUT_300}: most chips"
+        f" lie near it, but not all, and since {_first_apart(marks)} the number format matters too."
+    )
+
+
+def _first_apart(marks: list[_Mark]) -> str:
+    """The first year in which a confirmed chip has constants that differ by its formats, by more than a tenth."""
+    years = []
+    for chip in {mark.chip.id: mark.chip for mark in marks if mark.chip.confirmed}.values():
+        mine = [mark.value for mark in marks if mark.chip.id == chip.id]
+        if max(mine) > 1.1 * min(mine):
+            years.append(chip.release[:4])
+    return min(years)
+
+
+# --- the batch --------------------------------------------------------------------------------------------------------
+
+
+def batch_and_context(case: Case = RUNNING) -> Drawing:
+    """Critical batch against context for three sizes of KV cache: it doubles at half the balanced context, then leaves
+    the picture.
+    """
+    fig, axes = drawing.axes(5.0, 3.9)
+    model, board = catalogue.model(case.model), catalogue.model("lecture-moe")
+    level, top = step.critical_batch(case), 100 * step.critical_batch(case)
+    axes.set(xscale="log", yscale="log", xlim=(100, 5e5), ylim=(level / 3, top))
+    kinds = [
+        ("BF16", model.kv_bytes_per_token("bf16"), "kv", "right"),
+        ("FP8", model.kv_bytes_per_token("fp8"), "compute", "left"),
+        ("board", board.kv_bytes_per_token(), "accent", "left"),
+    ]
+    says = [_leaving(axes, case, *kind) for kind in kinds]
+    beside(axes, f"C·s = {level:,.0f}", (120, level), (0, -4), va="top")
+    axes.annotate("shaded: no batch is compute-bound", (0.98, 0.03), xycoords="axes fraction", ha="right", va="bottom")
+    axes.annotate("dots: 2 C·s\nat L*/2", (0.03, 0.42), xycoords="axes fraction", va="center")
+    axes.set(xlabel="context L (tokens, log scale)", ylabel="critical batch (sequences, log scale)")
+    thousands(axes, "x", "y")
+    axes.set_title(f"{filled(case)},\nby bytes of KV per token", loc="left")
+    return done(
+        fig,
+        "fig-batch-and-context",
+        "The critical batch with KV counted, for three sizes of cache.",
+        f"Critical batch against context from 100 to 500,000 tokens, both on log scales, for {case}, with three sizes"
+        f" of KV cache per token. Each curve is level near C·s, {level:,.0f} sequences, has doubled at half of its"
+        " balanced context L*, and goes to infinity at L*; the shaded contexts beyond have no batch that is"
+        f" compute-bound. L* is {', '.join(says)} tokens.",
+    )
+
+
+def _leaving(axes, case: Case, name: str, kv: float, colour: str, align: str) -> str:
+    """Draw the critical batch with `kv` bytes per token up to its balanced context, and shade what lies beyond; in
+    words.
+    """
+    known = {"kv_bytes_per_token": kv}
+    balanced = step.balanced_context(case, **known)
+    context = balanced * (1 - np.geomspace(1 - 100 / balanced, 1e-3, 400))
+    axes.plot(context, step.crossing(case, context=context, **known), color=COLOURS[colour])
+    axes.plot(balanced / 2, step.crossing(case, context=balanced / 2, **known), "o", color=COLOURS[colour], ms=7)
+    axes.axvspan(balanced, axes.get_xlim()[1], color=COLOURS["muted"], alpha=0.12, lw=0)
+    axes.plot(
+        [balanced, balanced], [step.critical_batch(case), axes.get_ylim()[1]], color=COLOURS[colour], ls="--", lw=1.2
+    )
+    text, shift = (
+        f"{units.pretty(kv, 'byte', 2, exact=True)},\n{name}\nL* =\n{balanced:,.0f}",
+        -9 if align == "right" else 4,
+    )
+    beside(axes, text, (balanced, 0.97), (shift, 0), colour, xycoords=("data", "axes fraction"), ha=align, va="top")
+    return f"{balanced:,.0f} with {units.pretty(kv, 'byte', 2, exact=True)} ({name})"
+
+
+def layered(case: Case = RUNNING) -> Drawing:
+    """Step time against batch, without KV: the roofline of the whole model, and dense parts and experts one after the
+    other.
+    """
+    fig, axes = drawing.axes(5.0, 4.0)
+    known, batch = {"n_routed": eq.routed_params(case)}, np.geomspace(30, 15_000, 401)
+    bends = [step.hardware_constant(case), step.critical_batch(case), eq.expert_batch(case)]
+    roof, summed = (
+        (lambda b: step.step_time(case, batch=b, context=0) / MS),
+        (lambda b: eq.layered_time(case, batch=b, **known) / MS),
+    )
+    parts = [("dense", eq.dense_time, "compute"), ("experts", eq.experts_time, "weights")]
+    ends = [(formula(case, batch=batch[-1], **known) / MS, name, colour) for name, formula, colour in parts]
+    for _name, formula, colour in parts:
+        axes.plot(batch, formula(case, batch=batch, **known) / MS, color=COLOURS[colour], lw=1.5, zorder=3)
+    axes.plot(batch, roof(batch), color=COLOURS["third"], lw=5, alpha=0.7)
+    axes.plot(batch, summed(batch), color=COLOURS["bound"], lw=2.5)
+    axes.set(xscale="log", xlim=(30, 15_000), ylim=(0, 1.05 * summed(batch[-1])))
+    axes.set(xlabel="batch B (sequences, log scale)", ylabel="ms per step, KV left out")
+    more = _bends(axes, bends, roof, summed)
+    name_ends(axes, [*ends, (summed(batch[-1]), "sum", "bound")])
+    thousands(axes, "x")
+    axes.set_title(filled(case), loc="left")
+    return done(
+        fig,
+        "fig-layered",
+        "One roofline for the whole step, and one for each kind of layer. KV is left out.",
+        f"Milliseconds per step against batch from 30 to 15,000 (log scale), for {case}, KV left out. The roofline of"
+        f" the whole model is level at {significant(roof(1))} ms and bends once, at the critical batch of"
+        f" {bends[1]:,.0f}. Dense parts and experts one after the other bend twice, at C = {significant(bends[0], 4)}"
+        f" and at the experts' batch of {bends[2]:,.0f}; at the critical batch their sum is {more} above the roofline.",
+    )
+
+
+def _bends(axes, bends: list[float], roof: Any, summed: Any) -> str:
+    """Mark C, the critical batch and the experts' batch; by how much the sum lies above the roofline at the critical
+    batch.
+    """
+    dense, whole, routed = bends
+    more = f"{100 * (summed(whole) / roof(whole) - 1):.0f} %"
+    for batch in (dense, routed):
+        axes.plot(batch, summed(batch), "o", color=COLOURS["bound"], ms=7)
+    gap = {"arrowstyle": "<->", "color": COLOURS["bound"], "shrinkA": 0, "shrinkB": 0}
+    axes.annotate("", (whole, summed(whole)), (whole, roof(whole)), arrowprops=gap)
+    point(axes, (dense, summed(dense)), f"C = {significant(dense, 4)}:\ndense parts bend", (0.28, 0.62))
+    point(axes, (routed, summed(routed)), f"B = {routed:,.0f}:\nexperts bend", (0.68, 0.93))
+    point(axes, (whole, summed(whole)), f"B* = {whole:,.0f}:\nsum {more} above", (0.6, 0.74))
+    point(axes, (whole, roof(whole)), "roofline\nof the whole", (0.6, 0.2))
+    return more
+
+
+# --- what experts are worth -------------------------------------------------------------------------------------------
+
+
+def _experts_axis(axes) -> None:
+    """Experts as powers of two, up to 512."""
+    axes.set(
+        xscale="log",
+        xlim=(1, 512),
+        xticks=[1, 4, 16, EXPERTS, 128, 512],
+        xlabel="experts of a routed layer (log scale)",
+    )
+    thousands(axes, "x")
+
+
+def routed_law() -> Drawing:
+    """B4: loss against experts for six base sizes, and the dense model that is as good as 370 M with 64 experts."""
+    fig, axes = drawing.axes(5.0, 4.2)
+    experts = np.geomspace(1, 512, 200)
+    for size in SIZES:
+        bold = size == BASE
+        axes.plot(
+            experts, numbers.loss(size, experts), color=COLOURS["compute" if bold else "muted"], lw=3 if bold else 1.5
+        )
+    same, reached = numbers.effective(BASE, EXPERTS), numbers.loss(BASE, EXPERTS)
+    axes.plot(
+        [1, EXPERTS],
+        [numbers.loss(same, 1), reached],
+        "o--",
+        color=COLOURS["kv"],
+        lw=1.5,
+        ms=8,
+        clip_on=False,
+        zorder=4,
+    )
+    _experts_axis(axes)
+    axes.set_ylim(bottom=1.85)
+    name_ends(
+        axes, [(numbers.loss(size, 512), _counted(size), "compute" if size == BASE else "muted") for size in SIZES]
+    )
+    point(
+        axes,
+        (1, reached),
+        f"dense {same / 1e9:.2f} B: as good\nas {_counted(BASE)} with {EXPERTS} experts",
+        (0.27, 0.07),
+        "kv",
+    )
+    axes.set(ylabel="validation loss, by the fit")
+    return done(
+        fig,
+        "fig-routed-law",
+        "Validation loss against experts, by size of the dense model. The fit of Clark et al., S-BASE routing.",
+        "Validation loss against experts from 1 to 512 (log scale) by the published fit of S-BASE routing, a curve for"
+        f" each of {len(SIZES)} base sizes from {_counted(SIZES[0])} to {_counted(SIZES[-1])} parameters; all fall. A"
+        f" level line from the dense model of {same / 1e9:.2f} billion parameters, at a loss of {reached:.2f}, meets"
+        f" the curve of {_counted(BASE)} at {EXPERTS} experts: {EXPERTS} times the experts for {same / BASE:.1f} times"
+        " the size.",
+    )
+
+
+def gain() -> Drawing:
+    """Effective over base size against experts for 370 M: far below one for one, and less with each doubling."""
+    fig, axes = drawing.axes(5.0, 3.8)
+    experts, marked = (
+        np.geomspace(1, 512, 200),
+        {16: (0, -9), EXPERTS: (3, -9), 128: (-6, 20), 512: (-14, -9)},
+    )  # and where their names stand
+    worth = lambda n: eq.quality_gain(n_effective=numbers.effective(BASE, n), base_size=BASE)
+    axes.plot([1, 512], [1, 512], color=COLOURS["muted"], lw=1)
+    axes.plot(experts, worth(experts), color=COLOURS["compute"], lw=3)
+    for n in marked:
+        axes.plot(n, worth(n), "o", color=COLOURS["compute"], ms=8, clip_on=False)
+        beside(axes, f"{significant(worth(n))}×", (n, worth(n)), marked[n], "compute", ha="center", va="top")
+    axes.set(
+        yscale="log", ylim=(1, 512), yticks=[1, 2, 4, 8, 16, 64, 512], ylabel="effective over base size (log scale)"
+    )
+    axes.text(28, 44, "one for one", ha="right", color=COLOURS["muted"])
+    _experts_axis(axes)
+    thousands(axes, "y")
+    axes.set_title(f"base: {_counted(BASE)} parameters, S-BASE routing", loc="left")
+    said = ", ".join(f"{significant(worth(n))} at {n}" for n in marked)
+    return done(
+        fig,
+        "fig-gain",
+        "What experts are worth for a model of 370 million parameters.",
+        f"Effective over base size against experts, 1 to 512, both on log scales, for a base of {_counted(BASE)}"
+        f" parameters by the published fit: {said} experts. A thin line shows one for one, {EXPERTS} for {EXPERTS}; the"
+        " curve lies far below it and flattens.",
+    )
+
+
+# --- what a small batch touches ---------------------------------------------------------------------------------------
+
+
+TRIED = tuple(2**n for n in range(10))  # batches that are simulated
+SKEW, TRIALS = 0.5, 6  # the n-th most popular expert is chosen in proportion to n ** -SKEW
+COVERED, FULL = 0.99, "99 %"
+_ROUTERS = ("deepseek-v3", "gpt-oss-120b", "kimi-k2", "qwen3-235b-a22b")
+
+
+def _routers() -> dict[float, list[tuple[str, int, int]]]:
+    """Name, experts and top_k of the board and of models, by their sparsity in experts, the least sparse first."""
+    found: dict[float, list[tuple[str, int, int]]] = {}
+    of_models = [(plain(m.name), m.moe.experts, m.moe.active) for m in map(catalogue.model, _ROUTERS)]
+    for name, experts, top_k in [
+        ("the board", numbers.BOARD_EXPERTS["experts"], numbers.BOARD_EXPERTS["top_k"]),
+        *of_models,
+    ]:
+        found.setdefault(eq.expert_sparsity(experts=experts, top_k=top_k), []).append((name, experts, top_k))
+    return dict(sorted(found.items()))
+
+
+def coverage() -> Drawing:
+    """Share of the experts that a batch touches, by formula and by simulation, for five routers; less where experts
+    are unevenly popular.
+    """
+    fig, axes = drawing.axes(5.0, 4.4)
+    axes.set(xscale="log", xlim=(1, 1000), ylim=(0, 149), yticks=range(0, 101, 20))
+    axes.set(xlabel="batch B (sequences, log scale)", ylabel="experts touched (%)")
+    batch, says = np.geomspace(1, 1000, 301), []
+    for row, (colour, (ratio, members)) in enumerate(zip(("weights", "accent", "compute", "kv"), _routers().items())):
+        known = dict(zip(("experts", "top_k"), members[0][1:]))
+        axes.plot(batch, 100 * eq.coverage(batch=batch, **known), color=COLOURS[colour], lw=1.8)
+        for (_, experts, top_k), marker in zip(members, "os"):
+            share = simulation.touched(TRIED, experts, top_k, trials=TRIALS)
+            axes.plot(TRIED, 100 * share, marker, color=COLOURS[colour], ms=6, mfc="none", ls="none", clip_on=False)
+        full, names = (
+            math.ceil(eq.coverage.solve("batch")(coverage=COVERED, **known)),
+            ", ".join(name for name, *_ in members),
+        )
+        _flag(axes, full, 110 + 11 * row, f"{names}, 1 in {ratio:g}: {full}", colour)
+        says.append(f"{full} ({names}, one expert in {ratio:g} a token)")
+    uneven = _skewed(axes)
+    axes.set_title(f"after each name: the batch that touches {FULL}", loc="left")
+    thousands(axes, "x")
+    return done(
+        fig,
+        "fig-coverage",
+        "Share of the experts that a step touches. Lines: formula; dots: tokens that choose at random; dashed:"
+        " uneven routing.",
+        "Share of the experts that a batch touches, 0 to 100 %, against batch from 1 to 1,000 (log scale): lines by"
+        f" formula, and on them marks from tokens that really choose. {FULL} are touched at a batch of"
+        f" {'; '.join(says)}. {uneven}",
+    )
+
+
+def _flag(axes, batch: float, height: float, text: str, colour: str) -> None:
+    """Where a curve has all but reached the top: a line up to its name."""
+    axes.plot([batch, batch], [100 * COVERED, height + 4], color=COLOURS[colour], lw=1)
+    beside(axes, text, (batch, height), (-4, 0), colour, ha="right", va="center", fontsize=10)
+
+
+def _skewed(axes) -> str:
+    """Draw the running model's routing with experts of uneven popularity; what it shows, in words."""
+    name, experts, top_k = next(
+        row for rows in _routers().values() for row in rows if row[0] == plain(catalogue.model(RUNNING.model).name)
+    )
+    even, uneven = (100 * simulation.touched(TRIED, experts, top_k, skew, TRIALS) for skew in (0, SKEW))
+    axes.plot(TRIED, uneven, color=COLOURS["bound"], ls="--", lw=1.8)
+    at = TRIED.index(64)
+    point(axes, (TRIED[at], uneven[at]), f"{name},\nuneven experts,\nsimulated", (0.82, 0.32))
+    told = f"{uneven[at]:.0f} % at a batch of {TRIED[at]}, where even routing has {even[at]:.0f} %"
+    return f"A dashed line shows {name} with unevenly popular experts: {told}."
+
+
+def touched(case: Case = RUNNING) -> Drawing:
+    """Gigabytes of weights that a step reads against batch: from the active parameters to all of them."""
+    fig, axes = drawing.axes(5.0, 3.8)
+    batch, read = np.geomspace(1, 1000, 301), lambda b: eq.bytes_touched(case, batch=b) / GB
+    known = case.symbols()
+    least, whole = (known[name] * known["bytes_per_param"] / GB for name in ("n_active", "n_total"))
+    most = int(np.argmax(read(np.arange(1, 10_000)) >= COVERED * whole)) + 1
+    axes.plot(batch, read(batch), color=COLOURS["weights"], lw=3)
+    for level in (least, whole):
+        axes.axhline(level, color=COLOURS["muted"], ls="--", lw=1.5, zorder=1)
+    axes.set(
+        xscale="log",
+        xlim=(1, 1000),
+        ylim=(0, whole * 1.15),
+        xlabel="batch B (sequences, log scale)",
+        ylabel="GB of weights per step",
+    )
+    axes.plot(1, least, "o", color=COLOURS["weights"], ms=8, clip_on=False)
+    for b, text in [
+        (16, f"B = 16: {significant(read(16))} GB"),
+        (64, f"B = 64: {significant(read(64))} GB"),
+        (most, f"B = {most}: {FULL}"),
+    ]:
+        axes.plot(b, read(b), "o", color=COLOURS["weights"], ms=8)
+        beside(axes, text, (b, read(b)), (9, -5), "weights", va="top")
+    beside(axes, f"all weights: {significant(whole)} GB", (1.1, whole), (0, 4))
+    beside(axes, f"active parameters: {significant(least)} GB", (990, least), (0, 4), ha="right")
+    thousands(axes, "x")
+    axes.set_title(filled(case), loc="left")
+    times = [units.pretty(eq.touched_time(case, batch=b), "s") for b in (1, most)]
+    return done(
+        fig,
+        "fig-touched",
+        "Weights read in one step of a small batch.",
+        f"Expected gigabytes of weights that one step reads, against batch from 1 to 1,000 (log scale), for {case}:"
+        f" from the active parameters, {significant(least)} GB ({times[0]}), for one token, over"
+        f" {significant(read(16))} GB at 16 and {significant(read(64))} GB at 64, to all weights, {significant(whole)}"
+        f" GB; {FULL} of them ({times[1]}) at a batch of {most}. The lecture's floor holds from there on.",
+    )
+
+
+# --- when it stops being free -----------------------------------------------------------------------------------------
+
+
+def room(case: Case = RUNNING) -> Drawing:
+    """Against stored parameters: the batch that a model asks for, and the batch whose KV fits, at two contexts."""
+    fig, axes = drawing.axes(5.0, 4.0)
+    memory = case.symbols()["hbm"] / case.symbols()["bytes_per_param"]
+    says = [
+        _fitting(axes, case._replace(context=context), memory, colour)
+        for context, colour in zip(numbers.CONTEXTS, PLACES)
+    ]
+    here, asked = case.symbols()["n_total"], step.crossing(case._replace(context=numbers.CONTEXTS[0]))
+    axes.set(xscale="log", yscale="log", xlim=(0.1, 20), ylim=(1_000, 3e6))
+    axes.set(xlabel="stored parameters (trillions, log scale)", ylabel="batch (sequences, log scale)")
+    name = plain(catalogue.model(case.model).name)
+    axes.plot(here / 1e12, asked, "D", color=COLOURS["bound"], ms=7, zorder=4)
+    point(axes, (here / 1e12, asked), f"{name}:\n{asked:,.0f}", (0.6, 0.12))
+    axes.xaxis.set_major_formatter("{x:g}")
+    thousands(axes, "y")
+    axes.set_title(f"{filled(case)};\ndashed: batch asked for, solid: batch that fits", loc="left")
+    return done(
+        fig,
+        "fig-room",
+        "The batch that a model asks for, and the batch that fits beside it, at two contexts.",
+        f"Batch in sequences against stored parameters from 0.1 to 20 trillion, both on log scales, for {case}, with"
+        " its active parameters. The critical batch, KV counted, rises with the parameters; the batch whose KV fits"
+        f" beside them falls, to nothing at {memory / 1e12:.1f} trillion. They cross at {' and at '.join(says)}. {name}"
+        f" stores {here / 1e12:.2f} trillion and asks for {asked:,.0f} at the shorter context.",
+    )
+
+
+PLACES = {"accent": (0.72, 0.9), "kv": (0.3, 0.88)}  # of what is said of the crossings
+
+
+def _fitting(axes, case: Case, memory: float, colour: str) -> str:
+    """Draw the batch asked for and the batch that fits at the case's context, and mark the largest model; what it
+    shows, in words.
+    """
+    stored, most = memory * (1 - np.geomspace(1 - 1e11 / memory, 1e-5, 400)), eq.largest_model(case)
+    axes.plot(stored / 1e12, step.crossing(case, n_total=stored), color=COLOURS[colour], ls="--", lw=1.7)
+    axes.plot(stored / 1e12, eq.batch_fits(case, n_total=stored), color=COLOURS[colour])
+    end = most / 1e12, eq.batch_fits(case, n_total=most)
+    axes.plot(*end, "o", color=COLOURS[colour], ms=8, zorder=4)
+    point(axes, end, f"{case.context:,.0f} tokens:\n{end[0]:.2g} trillion", PLACES[colour], colour)
+    return f"{end[0]:.2g} trillion with {case.tokens}"
+
+
+# --- throughput -------------------------------------------------------------------------------------------------------
+
+
+SAID, THOUSAND = (
+    (100e6, 500e6),
+    1_000,
+)  # "hundreds of millions" of tokens per second, and a rack as a thousandth of them, lecture 0:27:28
+
+
+def traffic() -> Drawing:
+    """Tokens per second that the largest service says it processes, against date, and how many of the lecture's racks
+    that is.
+    """
+    fig, axes = drawing.axes(5.0, 4.2)
+    table, rack = (
+        catalogue.measurement("world_tokens"),
+        step.throughput(batch=numbers.LECTURE_BATCH, interval=1 / numbers.DEPARTURES),
+    )
+    racks = lambda rate: eq.racks_needed(world_rate=rate, batch=numbers.LECTURE_BATCH, interval=1 / numbers.DEPARTURES)
+    axes.set(
+        yscale="log", ylim=(80, 2_000), xlim=(2025.2, 2026.75), xticks=[2025.25, 2025.5, 2025.75, 2026, 2026.25, 2026.5]
+    )
+    axes.set_xticklabels(["Apr\n2025", "Jul", "Oct", "Jan\n2026", "Apr", "Jul"])
+    axes.axhspan(*(rate / 1e6 for rate in SAID), color=COLOURS["third"], alpha=0.2, lw=0)
+    axes.axhline(THOUSAND * rack / 1e6, color=COLOURS["third"], lw=1.5)
+    beside(
+        axes, f"a rack is 1/{THOUSAND:,}", (0.98, THOUSAND * rack / 1e6), (0, -4), xycoords=LEVEL, ha="right", va="top"
+    )
+    beside(axes, "the lecture’s\n“hundreds\nof millions”", (2025.22, SAID[1] / 1e6), (0, 4))
+    says = [_published(axes, *row) for row in zip(_statements(table).items(), ("compute", "kv"))]
+    axes.set(
+        ylabel="million tokens/s (log scale)",
+        xlabel="hollow: not confirmed at the source" if not table.confirmed else "date of the statement",
+    )
+    right = axes.twinx()
+    right.set(yscale="log", ylim=racks(1e6 * np.array(axes.get_ylim())), ylabel=f"racks of {rack:,.0f} tokens/s")
+    right.spines["right"].set_visible(True)
+    right.grid(visible=False)
+    thousands(axes, "y")
+    thousands(right, "y")
+    doubt = "" if table.confirmed else "; no statement is confirmed at its source, so the marks are hollow"
+    return done(
+        fig,
+        "fig-traffic",
+        "Tokens per second as publicly stated by Google, against racks. No primary source was read for these.",
+        "Tokens per second that Google says it processes, by date, on a log scale from 80 million to 2 billion, and on"
+        f" the right the racks of {rack:,.0f} tokens per second that this would fill{doubt}. {'; '.join(says)}. A band"
+        f" marks the lecture's hundreds of millions, {racks(SAID[0]):,.0f} to {racks(SAID[1]):,.0f} racks, and a line a"
+        " thousand racks.",
+    )
+
+
+def _statements(table: catalogue.Measurement) -> dict[str, list[tuple[float, float]]]:
+    """By what is counted: (date as a year, tokens per second) of each statement."""
+    found: dict[str, list[tuple[float, float]]] = {}
+    for row in table.records():
+        year, month = map(int, row["date"].split("-"))
+        found.setdefault(row["counts"], []).append(
+            (year + (month - 0.5) / 12, numbers.monthly(row["tokens"], row["per"]))
+        )
+    return found
+
+
+def _published(axes, statements: tuple[str, list[tuple[float, float]]], colour: str) -> str:
+    """Draw a series of statements, its name above its last; what it shows, in words."""
+    counts, rows = statements
+    sure = catalogue.measurement("world_tokens").confirmed
+    axes.plot(
+        *zip(*((date, rate / 1e6) for date, rate in rows)),
+        "o-",
+        color=COLOURS[colour],
+        lw=1,
+        ms=8,
+        mfc=COLOURS[colour] if sure else "white",
+    )
+    (_, first), (date, last) = rows[0], rows[-1]
+    beside(axes, counts.replace(" by ", "\nby "), (date, last / 1e6), (0, 8), colour, ha="center")
+    return f"{counts[0].upper()}{counts[1:]}: from {units.pretty(first, 'token/s')} to {units.pretty(last, 'token/s')}"

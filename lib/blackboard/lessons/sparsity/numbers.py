@@ -1,0 +1,314 @@
+"""Every number that the lesson's prose prints, computed. The page glues them in; the tests hold them to the oracles."""
+
+from __future__ import annotations
+
+import calendar
+import html
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from blackboard.catalogue import Chip, chip, chips, measurement, model
+from blackboard.catalogue.running_case import RUNNING, Case, plain
+from blackboard.lessons.batching import equations as step
+from blackboard.lessons.sparsity import equations as eq
+from blackboard.notation import latex, symbol
+from blackboard.page.summary import Page, table
+from blackboard.units import factor, pretty, significant
+
+LECTURE_BATCH, DEPARTURES = 2_000, 64  # lecture 0:26:58
+ABOUT_300 = 300  # the board's constant, 0:18:25
+BOARD_EXPERTS = {"experts": 256, "top_k": 32}  # the board's routing, 0:19:16
+FIGURE = {"base_size": 370e6, "experts": 64}  # the point that the lecture reads off a figure, 0:29:24
+PRECISIONS = ("bf16", "fp8", "fp4")
+ROUTED_THIRD = (
+    1 / 3
+)  # of the dense model's parameters, if every second feed-forward block is routed; not confirmed for these models
+BY_YEAR = ("mixtral-8x7b", "deepseek-v3", "kimi-k2")  # mixtures of experts, a year or so apart
+CONTEXTS = 500, 1_500  # tokens, both short of the running case's balanced context
+LONG = 100_000  # tokens of context, far beyond it
+
+
+# --- chips -----------------------------------------------------------------------------------------------------------
+
+
+class Constant(NamedTuple):
+    """A chip's hardware constant at one precision."""
+
+    chip: Chip
+    precision: str
+    value: float
+
+
+def constants() -> Iterator[Constant]:
+    """The hardware constant of every chip of the catalogue at every precision that weights are stored in."""
+    for row in chips():
+        for precision in PRECISIONS:
+            if getattr(row.flops_dense_per_s, precision):
+                yield Constant(
+                    row,
+                    precision,
+                    step.hardware_constant(row, precision=precision, bytes_per_param=width(precision)),
+                )
+
+
+def width(precision: str) -> float:
+    """Bytes of a parameter in this format."""
+    return model(RUNNING.model).symbols(precision)["bytes_per_param"]
+
+
+def constants_table() -> Page:
+    """C of every chip, by precision, in the order of their years; what the catalogue does not confirm stands in
+    brackets.
+    """
+    found = {(row.chip.id, row.precision): row.value for row in constants()}
+    rows = sorted(chips(), key=lambda row: row.release)
+    told = lambda row, precision: (
+        (f"{found[key]:.0f}" if row.confirmed else f"({found[key]:.0f})")
+        if (key := (row.id, precision)) in found
+        else "–"
+    )
+    cells = [[html.escape(row.name), row.release[:4], *(told(row, p) for p in PRECISIONS)] for row in rows]
+    return table(
+        "Hardware constant C by chip and precision", ("Chip", "Announced", *(p.upper() for p in PRECISIONS)), cells
+    )
+
+
+def hardware() -> dict[str, str]:
+    """The constant on the running rack, and how far apart chips lie."""
+    sure, loose = ([row for row in constants() if row.chip.confirmed is known] for known in (True, False))
+    least, most, farthest = (
+        min(sure, key=lambda r: r.value),
+        max(sure, key=lambda r: r.value),
+        max(loose, key=lambda r: r.value),
+    )
+    b200, gb300 = chip("b200"), chip("gb300-nvl72")
+    return {
+        "intensity": significant(step.hardware_constant(RUNNING), 4),
+        "c_least": f"{least.value:.0f}",
+        "c_least_chip": least.chip.name,
+        "c_most": f"{most.value:.0f}",
+        "c_most_chip": most.chip.name,
+        "c_h100": f"{chip('h100-sxm').hardware_constant('fp8'):.0f}",
+        "c_h200": f"{chip('h200').hardware_constant('fp8'):.0f}",
+        "c_loose": f"{farthest.value:.0f}",
+        "c_loose_chip": farthest.chip.name,
+        "c_gb300": f"{gb300.hardware_constant('fp4'):.0f}",
+        "c_gb300_fp8": f"{gb300.hardware_constant('fp8'):.0f}",
+        "nominal_fp4": f"{b200.flops('fp4') / b200.bandwidth:,.0f}",
+        "multiplies_fp4": f"{b200.flops('fp4') / 2 / b200.bandwidth:,.1f}",
+        "sparser": ", ".join(
+            f"{plain(row.name)} {significant(row.sparsity, 2)} ({row.release[:4]})" for row in map(model, BY_YEAR)
+        ),
+        "c_b200": f"{b200.hardware_constant('fp4'):.0f}",
+    }
+
+
+# --- the batch -------------------------------------------------------------------------------------------------------
+
+
+def batches() -> dict[str, str]:
+    """Critical batches by the three ways to count sparsity, with KV, and as an expert sees them."""
+    known, whole = RUNNING.symbols(), lambda value: significant(value, 2)
+    board = eq.expert_sparsity(**BOARD_EXPERTS)
+    half = step.balanced_context(RUNNING) / 2
+    critical = step.critical_batch(RUNNING)
+    parts = {"batch": critical, "n_routed": eq.routed_params(RUNNING)}
+    layered, roofline = eq.layered_time(RUNNING, **parts), step.step_time(RUNNING, batch=critical, context=0)
+    return {
+        "board_sparsity": f"{board:g}",
+        "board_batch": f"{ABOUT_300 * board:,.0f}",
+        "inverted": f"{ABOUT_300 / board:g}",
+        "sparsity": significant(eq.sparsity(RUNNING), 3),
+        "critical": whole(critical),
+        "critical_experts": whole(eq.expert_batch(RUNNING)),
+        "experts": f"{known['experts']:g}",
+        "top_k": f"{known['top_k']:g}",
+        "routed": f"{parts['n_routed'] / 1e9:.0f} billion",
+        "seen": significant(eq.tokens_per_expert(RUNNING, batch=critical), 3),
+        "half_context": f"{whole(half)} tokens",
+        "balanced": f"{whole(2 * half)} tokens",
+        "doubled": whole(step.crossing(RUNNING, context=half)),
+        "layered": pretty(layered, "s"),
+        "roofline": pretty(roofline, "s"),
+        "layered_more": f"{layered / roofline - 1:.0%}",
+    }
+
+
+# --- throughput ------------------------------------------------------------------------------------------------------
+
+
+def monthly(tokens: float, per: str) -> float:
+    """Tokens per second of a published count; a month has 30 days."""
+    return tokens / {"month": 30 * factor("day"), "minute": factor("min")}[per]
+
+
+def month(date: str) -> str:
+    """A month in words: 2026-05 is May 2026."""
+    return f"{calendar.month_name[int(date[5:7])]} {date[:4]}"
+
+
+def traffic() -> dict[str, str]:
+    """Tokens per second of a rack, of a chip, and of the world's largest service as published."""
+    rate = lambda interval: f"{step.throughput(batch=LECTURE_BATCH, interval=interval):,.0f}"
+    lecture = {"batch": LECTURE_BATCH, "interval": 1 / DEPARTURES}
+    racks = lambda world: significant(eq.racks_needed(world_rate=world, **lecture), 3)
+    public, direct = (
+        measurement("world_tokens").records(counts=counts) for counts in ("all products", "direct use by developers")
+    )
+    first, last, own = public[0], public[-1], direct[-1]
+    per_second = lambda row: monthly(row["tokens"], row["per"])
+    served = {row["who"]: row["throughput_token_per_GPU_per_s"] for row in measurement("decode_per_gpu").records()}
+    [wide] = measurement("vllm_wide_ep").records(chip="GB200", phase="decode")
+    return {
+        "per_rack": rate(1 / DEPARTURES),
+        "per_rack_20": rate(0.020),
+        "per_rack_15": rate(0.015),
+        "share_low": racks(100e6),
+        "share_high": racks(500e6),
+        "world_first": f"{per_second(first) / 1e6:.0f} million",
+        "world_first_month": f"{first['tokens'] / 1e12:.0f} trillion",
+        "world_first_racks": racks(per_second(first)),
+        "world_last": f"{per_second(last) / 1e9:.2f} billion",
+        "world_last_date": month(last["date"]),
+        "world_last_racks": racks(per_second(last)),
+        "direct_last": f"{per_second(own) / 1e6:.0f} million",
+        "direct_racks": racks(per_second(own)),
+        "chip_rate": f"{eq.chip_rate(chips=64, **lecture):,.0f}",
+        "step_2000": pretty(step.step_time(RUNNING, batch=LECTURE_BATCH), "s"),
+        "own_rate": f"{LECTURE_BATCH / step.step_time(RUNNING, batch=LECTURE_BATCH) / 1e6:.1f} million",
+        "served_gb200": f"{wide['throughput_token_per_GPU_per_s']:,}",
+        "served_deepseek": f"{served['DeepSeek in production']:,.0f}",
+        "served_vllm": f"{served['vLLM']:,.0f}",
+    }
+
+
+# --- what experts are worth ------------------------------------------------------------------------------------------
+
+
+def fit(router: str = "S-BASE") -> dict[str, float]:
+    """The fitted constants of a router by notation name, from the published row in base 10."""
+    [row] = measurement("routed_scaling_law").records(router=router)
+    return {
+        "law_size": -row["a"],
+        "law_experts": -row["b"],
+        "law_both": row["c"] / math.log(10),
+        "law_level": 10 ** row["d"],
+        "experts_most": row["E_max"],
+        "experts_offset": 1 / (1 / row["E_start"] - 1 / row["E_max"]),
+    }
+
+
+def saturated(experts, known: dict[str, float]):
+    """Experts, a number or an array, as the fit counts them."""
+    return eq.experts_saturated(known, experts=experts)
+
+
+def effective(base_size, experts, router: str = "S-BASE"):
+    """Parameters of the dense model that is as good as a routed one; numbers or arrays."""
+    known = fit(router)
+    return eq.n_effective(
+        known, base_size=base_size, experts_saturated=saturated(experts, known), experts_one=saturated(1, known)
+    )
+
+
+def loss(base_size, experts, router: str = "S-BASE"):
+    """Validation loss of a routed model by the fit; numbers or arrays."""
+    known = fit(router)
+    return eq.loss(known, base_size=base_size, experts_saturated=saturated(experts, known))
+
+
+def worth() -> dict[str, str]:
+    """What the lecture's point is worth by the fit, and its neighbours."""
+    size, experts = FIGURE["base_size"], FIGURE["experts"]
+    gain = lambda n, router="S-BASE": eq.quality_gain(n_effective=effective(size, n, router), base_size=size)
+    grown = eq.stored_growth(routed_share=ROUTED_THIRD, experts=experts)
+    [row] = measurement("routed_scaling_law").records(router="S-BASE")
+    return {
+        "effective": f"{effective(size, experts) / 1e9:.2f} billion",
+        "gain": significant(gain(experts), 3),
+        "gain_hash": significant(gain(experts, "HASH"), 3),
+        "gain_rl": significant(gain(experts, "RL-R"), 3),
+        "eight_low": significant(gain(64) / gain(8), 3),
+        "eight_high": significant(gain(512) / gain(64), 3),
+        "stored": significant(grown, 2),
+        "even": significant(eq.break_even(RUNNING, stored_growth=grown, quality_gain=gain(experts)), 2),
+        "full_saving": significant(step.hardware_constant(RUNNING) * grown, 2),
+        "one_counts": significant(saturated(1, fit()), 3),
+        "cutoff": f"{row['n_cutoff'] / 1e9:.0f} billion",
+    }
+
+
+# --- when it stops being free ----------------------------------------------------------------------------------------
+
+
+def fit_table() -> Page:
+    """The fitted constants of every router in the course's symbols."""
+    rows = []
+    for router in measurement("routed_scaling_law").column("router"):
+        known = fit(router) | {"experts_one": saturated(1, fit(router))}
+        rows.append([router, *(significant(known[name], 3) for name in FITTED)])
+    return table("Fitted constants by router", ("Router", *(f"\\({latex(symbol(name))}\\)" for name in FITTED)), rows)
+
+
+FITTED = ("law_size", "law_experts", "law_both", "law_level", "experts_offset", "experts_most", "experts_one")
+
+
+def price() -> dict[str, str]:
+    """Users, memory, and what a small batch really reads."""
+    read, known = (lambda batch: pretty(eq.bytes_touched(RUNNING, batch=batch), "byte")), RUNNING.symbols()
+    long = Case(*RUNNING[:3], LONG)
+    return {
+        "free": significant(eq.free_sparsity(RUNNING, batch=LECTURE_BATCH), 2),
+        "free_kv": significant(eq.free_with_kv(RUNNING, batch=LECTURE_BATCH), 2),
+        "largest": f"{eq.largest_model(RUNNING) / 1e12:.1f} trillion",
+        "context": RUNNING.tokens,
+        "share": f"{known['n_total'] * known['bytes_per_param'] / known['hbm']:.0%}",
+        "twice": f"{1 - eq.long_throughput(long, n_total=2 * known['n_total']) / eq.long_throughput(long):.0%}",
+        "n_total": f"{RUNNING.symbols()['n_total'] / 1e9:.0f} billion",
+        "memory": pretty(RUNNING.symbols()["hbm"], "byte"),
+        "touched_1": read(1),
+        "touched_16": read(16),
+        "touched_64": read(64),
+        "all_weights": read(1e6),
+        "covered_16": f"{eq.coverage(RUNNING, batch=16):.0%}",
+        "covered_64": f"{eq.coverage(RUNNING, batch=64):.0%}",
+        "naive_64": f"{64 / eq.expert_sparsity(RUNNING):.0%}",
+        "almost": str(math.ceil(eq.coverage.solve("batch")(RUNNING, coverage=0.99))),
+    }
+
+
+# --- the measured knee -----------------------------------------------------------------------------------------------
+
+
+def knees() -> dict[tuple[str, str, int, int], tuple[float, float]]:
+    """By library, number format and shape of the weights: rows at which a measured product's slope meets its level,
+    and the ideal C.
+
+    The level is the time of one row, the slope that between the two largest measured products.
+    """
+    products, out = measurement("h200_gemm"), {}
+    cells = products.records()
+    for library, dtype, n, k in sorted({(c["library"], c["dtype"], c["n"], c["k"]) for c in cells}):
+        times = sorted(
+            (c["m"], c["latency_us"])
+            for c in cells
+            if (c["library"], c["dtype"], c["n"], c["k"]) == (library, dtype, n, k)
+        )
+        (m0, t0), (m1, t1) = times[-2:]
+        out[library, dtype, n, k] = (
+            times[0][1] * (m1 - m0) / (t1 - t0),
+            chip(products.chip_id).hardware_constant({"bfloat16": "bf16"}.get(dtype, dtype)),
+        )
+    return out
+
+
+def measured() -> dict[str, str]:
+    """How many rows a measured product needs before it waits for the multipliers."""
+    found = [knee for knee, _ in knees().values()]
+    return {"knee_least": f"{min(found):.0f}", "knee_most": f"{max(found):.0f}"}
+
+
+def all() -> dict[str, str]:
+    """All of them, by the name that the prose uses."""
+    return hardware() | batches() | traffic() | worth() | price() | measured()

@@ -1,0 +1,270 @@
+"""The speculation lesson's explorables: what rounds gain against the batch, and against the number of drafted tokens.
+
+A chart's signals bear the names of the notation, so that every formula is printed into it as it stands.
+"""
+
+from __future__ import annotations
+
+import math
+
+from sympy import Expr, Integer, Max
+
+from blackboard import catalogue
+from blackboard.catalogue.running_case import RUNNING
+from blackboard.charts import controls, marks
+from blackboard.charts.interactive import Explorable, curve, derived, inside, slider, sweep
+from blackboard.charts.style import COLOURS
+from blackboard.formula import Formula
+from blackboard.lessons.batching import equations as step
+from blackboard.lessons.pricing.equations import memory_ratio_of
+from blackboard.lessons.sparsity.equations import batch_fits, bytes_touched
+from blackboard.lessons.speculation import equations as eq
+from blackboard.lessons.speculation import simulation
+from blackboard.lessons.speculation.figures import EXAMPLE
+
+SYSTEMS = ("gb200-nvl72", "b200-64", "gb300-nvl72", "h200-8", "h100-8", "a100-80gb-8", "mi355x-8", "tpu7x-64")
+MODELS = (
+    "deepseek-v3",
+    "kimi-k2",
+    "qwen3-235b-a22b",
+    "gpt-oss-120b",
+    "llama-3.1-70b",
+    "llama-3.1-8b",
+)  # the last two dense
+TOP, FAR = 6, 9  # at the top of the two charts: no setting of the sliders yields more
+MOST_USERS = 100_000  # sequences, at the right
+
+
+def _reading(tokens: Expr) -> Expr:
+    """Reading over a plain step's multiplying, in a pass of so many tokens of each sequence: only what they touch is
+    read.
+    """
+    touched = bytes_touched.typed.xreplace({step.batch: step.batch * tokens}) / step.bytes_per_param
+    return memory_ratio_of.typed.xreplace({step.n_total: touched})
+
+
+def _by_batch() -> Formula:
+    """The speed-up by batch and context, with the experts counted that a pass brings into a small batch."""
+    verify = Max(eq.drafted + 1, _reading(eq.drafted + 1)) / Max(1, _reading(Integer(1)))
+    expr, says = (
+        eq.tokens / (eq.drafted * eq.draft_ratio + verify),
+        "tokens of a round over its time in decode steps, both reading what they touch",
+    )
+    assumes, where = (*eq.alike, *bytes_touched.assumes, eq.scores), (*eq.speedup.where, *bytes_touched.where)
+    return Formula(
+        "speculation.speedup_at_batch", "spec_speedup", expr, "1", says, assumes, register=False, where=where
+    )
+
+
+SPEEDUP = _by_batch()
+ROUTING = {
+    id: [catalogue.model(id).symbols().get(name, 1) for name in ("experts", "top_k")] for id in MODELS
+}  # a dense model is one expert
+
+
+def _rounds() -> list[dict]:
+    """Sliders for acceptance, drafted tokens and the draft's cost."""
+    return [
+        *slider("acceptance", 0, 0.9, 0.05, EXAMPLE["acceptance"], "acceptance α"),
+        *slider("drafted", 1, 7, 1, EXAMPLE["drafted"], "drafted tokens γ"),
+        *slider("draft_ratio", 0, 0.3, 0.01, EXAMPLE["draft_ratio"], "draft ÷ decode step c"),
+    ]
+
+
+# --- against the batch ------------------------------------------------------------------------------------------------
+
+
+def _served() -> list[dict]:
+    """The catalogue's menus, sliders for the round and the context, and what follows: thresholds, and 0 for none or -1
+    for always slower.
+    """
+    context = slider("context", 2, 6, 0.1, round(math.log10(RUNNING.context), 1), "context L (tokens)", base=10)
+    tokens, room = inside(eq.tokens_per_round, "token/sequence"), "tokens - drafted * draft_ratio"
+    follows = {
+        "experts": "routing[model][0]",
+        "top_k": "routing[model][1]",
+        "tokens": tokens,
+        "balanced": inside(step.balanced_context, "token/sequence"),
+        "hidden": inside(eq.context_free, "token/sequence"),
+        "gain": inside(eq.speedup_free, "1"),
+        "free": f"context < hidden ? {inside(eq.batch_free, 'sequence')} : 0",
+        "ratio_even": f"{room} > 0.001 ? {inside(eq.ratio_even, '1')} : 0",
+        "even": f"gain <= 1 ? -1 : context < ratio_even * balanced ? {inside(eq.batch_even, 'sequence')} : 0",
+        "fits": f"max(1, {inside(batch_fits, 'sequence', hbm='machine.hbm')})",
+    }
+    return [
+        {"name": "routing", "value": ROUTING},
+        *controls.given(RUNNING, SYSTEMS, MODELS, sliders=[*_rounds(), *context], **follows),
+    ]
+
+
+def _told() -> list[str]:
+    """Lines of the title: the round, where verifying is free, where it does not pay, and where memory is full. A
+    colour is named where it is drawn.
+    """
+    sized, drawn = (
+        lambda value: marks.said(value, ",.3~r"),
+        lambda value, colour: f"({_within(value)} ? ' ({colour})' : '')",
+    )
+    round_ = (
+        f"'α = ' + {marks.said('acceptance', '.2f')} + ', γ = ' + drafted + ', c = ' +"
+        f" {marks.said('draft_ratio', '.2f')} + "
+    )
+    round_ += f"', L = ' + {marks.said('context')} + ': τ = ' + {marks.said('tokens', '.3r')}"
+    free = (
+        f"'level at ' + {marks.said('gain', '.3r')} + '×' + (free ? ' up to batch ' + {sized('free')} +"
+        f" {drawn('free', 'green')} : ', however large the batch')"
+    )
+    even = (
+        f"even < 0 ? 'slower at every batch' : even ? 'slower beyond batch ' + {sized('even')} +"
+        f" {drawn('even', 'orange')} : 'no batch is too large to gain'"
+    )
+    full = (
+        f"fits > 1 ? 'memory is full at batch ' + {sized('fits')} + (fits < {MOST_USERS} ? ' (grey)' : '') : 'memory"
+        " has no room (grey)'"
+    )
+    return [round_, free, even, full]
+
+
+def _within(value: str) -> str:
+    """Whether a batch is on the axis, in the browser."""
+    return f"{value} >= 1 && {value} <= {MOST_USERS}"
+
+
+def speedup_explorer() -> Explorable:
+    """Speed-up against batch, with machine, model, context and the round to choose."""
+    batch = marks.log_axis("batch", "batch (sequences)", 1, MOST_USERS, "~s")
+    encoding = {"x": batch, "y": marks.axis("speedup", "speed-up", 0, TOP, list(range(TOP + 1)))}
+    base = sweep("batch", 0, round(math.log10(MOST_USERS)), points=151)
+    base["transform"] += [curve(SPEEDUP, "batch", "speedup", "1")]
+    slower = {"type": "rect", "aria": False, "color": COLOURS["muted"], "opacity": 0.15, "y2": {"expr": "height"}}
+    full = {"type": "rect", "aria": False, "color": COLOURS["muted"], "opacity": 0.45, "x2": {"expr": "width"}}
+    layers = [
+        marks.at(encoding, slower, y="1"),
+        marks.line("speedup", marks.INK, encoding, strokeWidth=4),
+        marks.at(encoding, full, x=f"fits < {MOST_USERS} ? fits : null"),
+        marks.at(
+            encoding,
+            {**marks.DOT, "color": COLOURS["accent"]},
+            x=f"{_within('free')} ? free : null",
+            y=f"{_within('free')} ? gain : null",
+        ),
+        marks.at(
+            encoding,
+            {**marks.DOT, "color": COLOURS["kv"]},
+            x=f"{_within('even')} ? even : null",
+            y=f"{_within('even')} ? 1 : null",
+        ),
+        marks.text(encoding, "even < 0 ? '' : 'slower than without'", "1", "0.15", align="left", dx=6),
+        marks.hover(encoding, "speedup", {"speedup": "speed-up"}, ".3~r", ",.3~r"),
+    ]
+    spec = {
+        **base,
+        "params": _served(),
+        "layer": layers,
+        "title": marks.title(controls.MACHINE_LINE, controls.MODEL_LINE, *_told()),
+    }
+    return Explorable(
+        spec,
+        "Speed-up against batch",
+        _speedup_says(),
+        "Level where verifying waits for memory anyway (up to the green dot), then falling to where every drafted token"
+        " is paid for. Lengthen the context: the green dot moves right, and from the context on at which reading the"
+        " cache hides all multiplying it is gone; but memory is full the sooner. A larger acceptance lifts the level,"
+        " more drafted tokens bring the fall nearer. At the left, experts are counted: in a small batch of a mixture of"
+        " experts each drafted token brings some to read that no other token chose. A dense model has no such dip.",
+    )
+
+
+def _speedup_says() -> str:
+    known = RUNNING.symbols() | EXAMPLE
+    known["ratio_even"] = eq.ratio_even(known)
+    gains = {batch: SPEEDUP(known, batch=batch) for batch in range(1, 65)}
+    least = min(gains, key=gains.__getitem__)
+    return (
+        f"Speed-up of speculative decoding against batch from 1 to {MOST_USERS:,} (log scale), from 0 to {TOP}, with"
+        f" controls for system, model, precision, acceptance, drafted tokens, draft ratio and context. For {RUNNING},"
+        f" at {RUNNING.tokens}, an acceptance of {EXAMPLE['acceptance']:g}, {EXAMPLE['drafted']} drafted tokens and a"
+        f" draft ratio of {EXAMPLE['draft_ratio']:g} it is {gains[1]:.2f} at batch 1 and least, {gains[least]:.2f}, at"
+        f" {least}, for the drafted tokens bring experts to read; {gains[64]:.2f} at 64, then level at"
+        f" {eq.speedup_free(known):.2f} up to a batch of {eq.batch_free(known):,.0f}; it crosses 1 at"
+        f" {eq.batch_even(known):,.0f} and ends at {eq.speedup_busy(known):.2f}. Memory is full at a batch"
+        f" of {batch_fits(known):,.0f}, beyond the axis; at longer contexts the part beyond it is grey."
+    )
+
+
+# --- against the drafted tokens ---------------------------------------------------------------------------------------
+
+MOST, RATIO = (
+    16,
+    8,
+)  # drafted tokens at the right; reading over multiplying at the start, so that verifying is free up to seven
+
+
+def _drafting() -> list[dict]:
+    """Sliders for acceptance, the draft's cost and reading over multiplying; the gains of all numbers of drafted
+    tokens, and the best.
+    """
+    rows = [row for row in _rounds() if row["name"] != "drafted"]
+    ratio = slider("memory_ratio", 0, 6, 0.25, math.log2(RATIO), "read ÷ multiply r", base=2)
+    gains = [inside(eq.speedup, "1", drafted=n) for n in range(MOST + 1)]
+    top = ", ".join(f"gains[{n}]" for n in range(MOST + 1))
+    best = [
+        *derived("gains", f"[{', '.join(gains)}]"),
+        *derived("most", f"max({top})"),
+        *derived("best", "indexof(gains, most)"),
+    ]
+    return [*rows, *ratio, *best, *derived("tokens", inside(eq.tokens_per_round, "token/sequence", drafted="best"))]
+
+
+def drafted_explorer() -> Explorable:
+    """Speed-up and tokens of a round against drafted tokens, with the best number marked."""
+    drafted = marks.axis("drafted", "drafted tokens γ", 0, MOST, list(range(0, MOST + 1, 2)))
+    encoding = {"x": drafted, "y": marks.axis("speedup", "speed-up, tokens of a round", 0, FAR, list(range(FAR + 1)))}
+    base = sweep("drafted", 0, MOST, points=MOST + 1, log=False)
+    base["transform"] += [
+        curve(eq.speedup, "drafted", "speedup", "1"),
+        curve(eq.tokens_per_round, "drafted", "tokens", "token/sequence"),
+    ]
+    edge, free = (
+        f"memory_ratio - 1 > {MOST} ? null : max(0, memory_ratio - 1)",
+        f"min({MOST}, max(0, floor(memory_ratio - 0.999)))",
+    )
+    height = f"({inside(eq.tokens_per_round, 'token/sequence', drafted=MOST)})"
+    layers = [
+        marks.rule(encoding, None, y="1"),
+        marks.rule(encoding, "muted", x=edge),
+        marks.line("speedup", "compute", encoding, strokeWidth=5),
+        marks.line("tokens", marks.INK, encoding, strokeWidth=1.5),
+        marks.at(encoding, {**marks.DOT, "color": COLOURS["kv"], "clip": False}, x="best", y="most"),
+        marks.text(encoding, "'tokens τ (thin)'", str(MOST), height, align="right", dy=-12),
+        marks.hover(encoding, "speedup", {"speedup": "speed-up", "tokens": "tokens of a round"}, ".3~r", "d"),
+    ]
+    asked = (
+        f"'α = ' + {marks.said('acceptance', '.2f')} + ', c = ' + {marks.said('draft_ratio', '.2f')} + ', r = ' +"
+        f" {marks.said('memory_ratio', '.3~r')}"
+    )
+    verify = f"'verifying is free up to γ = ' + ({free}) + (memory_ratio - 1 > {MOST} ? ' and more' : ' (dashed)')"
+    verify = f"memory_ratio < 2 ? 'verifying costs from the first token on' : {verify}"
+    found = (
+        f"'best γ = ' + best + ': τ = ' + {marks.said('tokens', '.3r')} + ', ' + {marks.said('most', '.3r')} + ' times"
+        " as fast'"
+    )
+    found = f"best == 0 ? 'best not to draft at all' : {found}"
+    at = {"acceptance": EXAMPLE["acceptance"], "draft_ratio": EXAMPLE["draft_ratio"]}
+    best, bound = (
+        simulation.best_drafted(**at, memory_ratio=RATIO, most=MOST),
+        simulation.best_drafted(**at, memory_ratio=1, most=MOST),
+    )
+    return Explorable(
+        {**base, "params": _drafting(), "layer": layers, "title": marks.title(asked, verify, found)},
+        "How many tokens to draft",
+        f"Speed-up, and tokens of a round, against drafted tokens from 0 to {MOST}, both from 0 to {FAR}, with controls"
+        f" for acceptance, draft ratio and reading over multiplying. At an acceptance of {at['acceptance']:g}, a draft"
+        f" ratio of {at['draft_ratio']:g} and reading {RATIO} times as long as multiplying the speed-up rises to"
+        f" {best.speedup:.2f} at {best.drafted} drafted tokens and falls beyond, where verifying is no longer free;"
+        " tokens of a round go on rising.",
+        "r is the time to read over the time to multiply in a decode step: large in small batches and long contexts."
+        f" At r = 1 the best is to draft {'nothing' if not bound.drafted else bound.drafted}, however good the draft."
+        " With a draft that costs nothing the best is to draft as many as are verified for free, or a few more.",
+    )

@@ -1,0 +1,328 @@
+"""Formulas of the speculation lesson: tokens of a round, its time on the roofline, and where the gain ends.
+
+A round drafts `drafted` tokens for every sequence of the batch and verifies them in one pass of the target model. Each
+drafted token passes with the same chance, given that those before it did; the target adds one token of its own.
+"""
+
+from __future__ import annotations
+
+from sympy import Le, Max, Rational
+
+from blackboard.formula import DERIVED, Formula, Source
+from blackboard.lessons.batching.equations import (
+    balanced_context,
+    batch,
+    bytes_per_param,
+    compute_time,
+    context,
+    critical_batch,
+    flop_per_param,
+    memory_time,
+    n_active,
+    n_total,
+    new_token,
+    one_sequence,
+    real_bandwidth,
+    real_flops,
+)
+from blackboard.lessons.pricing.equations import memory_ratio
+from blackboard.lessons.sparsity.equations import bytes_touched, missed
+from blackboard.notation import declare, result, symbol
+
+# --- symbols ----------------------------------------------------------------------------------------------------------
+
+drafted = declare(
+    "drafted", r"\gamma", "1", "tokens drafted before one pass of the target model verifies them", zero=True
+)
+acceptance = declare(
+    "acceptance",
+    r"\alpha_\mathrm{acc}",
+    "1",
+    "chance that a drafted token passes, given that those before it did",
+    zero=True,
+    most=1,
+)
+distance = declare(
+    "distance",
+    r"d_\mathrm{TV}",
+    "1",
+    "total variation between the draft's distribution and the target's",
+    zero=True,
+    most=1,
+)
+target_chance = declare("target_chance", "p_x", "1", "chance that the target gives a token x", zero=True, most=1)
+draft_chance = declare(
+    "draft_chance", "q_x", "1", "chance that the draft gives a token x in the same context", zero=True, most=1
+)
+draft_ratio = declare(
+    "draft_ratio",
+    r"c_\mathrm{draft}",
+    "1",
+    "time of one step of the draft over one decode step of the target",
+    zero=True,
+)
+draft_size = declare("draft_size", r"N_\mathrm{draft}", "parameter", "parameters of the draft model")
+draft_kv = declare(
+    "draft_kv", r"\kappa_\mathrm{draft}", "byte/token", "KV cache of one token in the draft model", zero=True
+)
+draft_context = declare(
+    "draft_context",
+    r"L_\mathrm{draft}",
+    "token/sequence",
+    "tokens of each sequence that the draft model reads",
+    zero=True,
+)
+draft_training = declare(
+    "draft_training", r"x_\mathrm{draft}", "1", "cost of training the draft over that of serving without one", zero=True
+)
+result(
+    "tokens_per_round",
+    r"\tau_\gamma",
+    "token/sequence",
+    "tokens that one round of drafting and verifying yields, on average",
+)
+t_draft = result("t_draft", r"t_\mathrm{draft}", "s", "time of one step of the draft model")
+result("t_verify", r"t_\mathrm{verify}", "s", "time of the pass that verifies the drafted tokens")
+result("t_round", r"t_\mathrm{round}", "s", "time of drafting and verifying once")
+result("verify_ratio", r"t_\mathrm{verify}/t_\mathrm{step}", "1", "time of verifying over time of a decode step")
+result("round_ratio", r"t_\mathrm{round}/t_\mathrm{step}", "1", "time of a round over time of a decode step")
+result(
+    "spec_speedup", r"S_\mathrm{spec}", "1", "tokens per second with speculation over those without, at the same batch"
+)
+result("batch_free", r"B_\mathrm{free}", "sequence", "batch up to which verifying takes no longer than a decode step")
+result(
+    "context_free",
+    r"L_\mathrm{free}",
+    "token/sequence",
+    "context from which on verifying takes no longer than a decode step at any batch",
+)
+result(
+    "ratio_even",
+    "r_{=}",
+    "1",
+    "time to read over time to multiply, in a decode step, below which speculation slows down",
+)
+result("batch_spec", "B_{=}", "sequence", "batch beyond which speculation slows decoding down")
+result(
+    "next_tokens", r"\Delta\tau_\gamma", "token/sequence", "what one more drafted token adds to the tokens of a round"
+)
+result("touched_ratio", r"V_{\gamma}/V_0", "1", "weight bytes that verifying reads over those of a decode step")
+result(
+    "spec_saving",
+    r"z_\mathrm{spec}",
+    "1",
+    "share of the cost of serving that speculation saves, training of the draft counted",
+)
+
+
+LEVIATHAN, SPIRE = Source("leviathan2023"), Source("spire")
+alike = ("every drafted token passes with the same chance", "tokens pass independently of each other")
+below_one = Le(acceptance, Rational(9999, 10000))
+scores = "attention's own FLOPs are left out"
+
+# --- tokens of a round ------------------------------------------------------------------------------------------------
+
+acceptance_of = Formula(
+    "speculation.acceptance_of",
+    "acceptance",
+    1 - distance,
+    "1",
+    "a drafted token passes as often as the two distributions overlap",
+    ("it is kept with chance min(1, target over draft)", "of the same context"),
+    LEVIATHAN,
+)
+tokens_per_round = Formula(
+    "speculation.tokens_per_round",
+    "tokens_per_round",
+    new_token * (1 - acceptance ** (drafted + 1)) / (1 - acceptance),
+    "token/sequence",
+    "the drafted tokens before the first refusal, and one of the target's own",
+    alike,
+    LEVIATHAN,
+    where=(below_one,),
+)
+next_tokens = Formula(
+    "speculation.next_tokens",
+    "next_tokens",
+    new_token * acceptance ** (drafted + 1),
+    "token/sequence",
+    "one more drafted token counts only if it and all before it pass",
+    alike,
+    DERIVED,
+)
+
+# --- time of a round --------------------------------------------------------------------------------------------------
+
+draft_time = Formula(
+    "speculation.draft_time",
+    "t_draft",
+    Max(
+        flop_per_param * new_token * batch * draft_size / real_flops,
+        (draft_size * bytes_per_param + batch * draft_context * draft_kv) / real_bandwidth,
+    ),
+    "s",
+    "a draft is a model too: it multiplies, and reads its weights and its cache",
+    ("on the same chips as the target, in the same precision", scores),
+    SPIRE,
+)
+verify_compute = Formula(
+    "speculation.verify_compute",
+    "t_compute",
+    compute_time.typed * (drafted + 1),
+    "s",
+    "the drafted tokens and the one before them are all multiplied, whether they pass or not",
+    (scores,),
+    DERIVED,
+)
+verify_time = Formula(
+    "speculation.verify_time",
+    "t_verify",
+    Max(verify_compute.typed, memory_time.typed),
+    "s",
+    "weights and cache are read once for all tokens of the round",
+    ("the batch is large enough to touch every expert", scores),
+    SPIRE,
+    {"compute": verify_compute, "memory": memory_time},
+)
+round_time = Formula(
+    "speculation.round_time",
+    "t_round",
+    drafted * t_draft + verify_time.typed,
+    "s",
+    "draft one token after the other, then verify all at once",
+    verify_time.assumes,
+    SPIRE,
+)
+verify_ratio = Formula(
+    "speculation.verify_ratio",
+    "verify_ratio",
+    Max(drafted + 1, memory_ratio) / Max(1, memory_ratio),
+    "1",
+    "verifying is free as long as reading takes so many times longer than multiplying",
+    verify_time.assumes,
+    DERIVED,
+)
+
+# --- what it gains ----------------------------------------------------------------------------------------------------
+
+tokens = tokens_per_round.typed / new_token
+speedup = Formula(
+    "speculation.speedup",
+    "spec_speedup",
+    tokens / (drafted * draft_ratio + verify_ratio.typed),
+    "1",
+    "tokens of a round over its time in decode steps",
+    (*alike, *verify_time.assumes),
+    DERIVED,
+    where=(below_one,),
+)
+speedup_free = Formula(
+    "speculation.speedup_free",
+    "spec_speedup",
+    tokens / (drafted * draft_ratio + 1),
+    "1",
+    "where verifying is free, drafting is all that a round costs more than a step",
+    (*alike, "verifying takes no longer than a decode step"),
+    LEVIATHAN,
+    where=(below_one,),
+)
+speedup_busy = Formula(
+    "speculation.speedup_busy",
+    "spec_speedup",
+    tokens / (drafted * draft_ratio + drafted + 1),
+    "1",
+    "where multiplying binds, every drafted token is paid for and some are thrown away: never above 1",
+    (*alike, "a decode step waits for the multipliers"),
+    DERIVED,
+    where=(below_one,),
+)
+round_steps = Formula(
+    "speculation.round_steps",
+    "round_ratio",
+    new_token**-1 * symbol("tokens_per_round") / symbol("spec_speedup"),
+    "1",
+    "the time of a round in decode steps that a reported gain and its tokens imply",
+    (),
+    DERIVED,
+)
+
+# --- where it ends ----------------------------------------------------------------------------------------------------
+
+batch_free = Formula(
+    "speculation.batch_free",
+    "batch_free",
+    critical_batch.typed / (drafted + 1 - context / balanced_context.typed),
+    "sequence",
+    "up to this batch the pass that verifies still waits for memory",
+    ("the context is shorter than the one from which on it always does", "dense attention"),
+    DERIVED,
+    where=(Le(context / balanced_context.typed, drafted + 1),),
+)
+context_free = Formula(
+    "speculation.context_free",
+    "context_free",
+    (drafted + 1) * balanced_context.typed,
+    "token/sequence",
+    "from this context on reading the cache hides verifying at any batch",
+    ("dense attention", scores),
+    DERIVED,
+)
+ratio_even = Formula(
+    "speculation.ratio_even",
+    "ratio_even",
+    (drafted + 1) / (tokens - drafted * draft_ratio),
+    "1",
+    "a step must wait for memory at least so many times longer than for the multipliers, or speculation slows it down",
+    (*alike, scores),
+    DERIVED,
+    where=(below_one, Le(drafted * draft_ratio + Rational(1, 1000), tokens)),
+)
+batch_even = Formula(
+    "speculation.batch_even",
+    "batch_spec",
+    critical_batch.typed / (symbol("ratio_even") - context / balanced_context.typed),
+    "sequence",
+    "the batch beyond which speculation slows decoding down",
+    (*ratio_even.assumes, "the context is shorter than so many balanced ones; else there is none"),
+    DERIVED,
+    where=(Le(context / balanced_context.typed, symbol("ratio_even")),),
+)
+touched_ratio = Formula(
+    "speculation.touched_ratio",
+    "touched_ratio",
+    (n_active + (n_total - n_active) * (1 - missed ** ((drafted + 1) * batch / one_sequence - 1)))
+    * bytes_per_param
+    / bytes_touched.typed,
+    "1",
+    "in a small batch each token of the round brings experts of its own to read",
+    bytes_touched.assumes,
+    DERIVED,
+    where=bytes_touched.where,
+)
+
+# --- what it is worth over a model's life -----------------------------------------------------------------------------
+
+saving = Formula(
+    "speculation.saving",
+    "spec_saving",
+    1 - 1 / symbol("spec_speedup") - draft_training,
+    "1",
+    "serving costs as much less as it is faster, and the draft has to be trained once",
+    ("a chip's time is all that serving costs",),
+    SPIRE,
+    where=(Le(1, symbol("spec_speedup")),),
+)
+
+# --- if reading and multiplying do not overlap ------------------------------------------------------------------------
+
+speedup_added = Formula(
+    "speculation.speedup_added",
+    "spec_speedup",
+    tokens / (drafted * draft_ratio + (memory_ratio + drafted + 1) / (memory_ratio + 1)),
+    "1",
+    "if the times of reading and multiplying add, each drafted token costs something from the first on, and no batch is"
+    " free",
+    (*alike, "reading and multiplying do not overlap", scores),
+    DERIVED,
+    where=(below_one,),
+)

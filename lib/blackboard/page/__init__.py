@@ -1,0 +1,1 @@
+"""What a page shows: derivations, cards, tables, problems and formatted values."""

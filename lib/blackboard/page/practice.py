@@ -1,0 +1,167 @@
+"""A lesson's problems as a reader works them: statement, check, hint, solution, fresh numbers, panel of buttons."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from blackboard.problem import Feedback, Problem, Values
+from blackboard.text import markup, on_page
+
+
+class Text(str):
+    """Markdown-ish text that shows as such in a notebook and as plain text in a terminal."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return f'<div class="practice-text">{markup(self)}</div>'
+
+
+class View:
+    """One problem as a reader works it: statement, check, hint, solution, again, panel."""
+
+    def __init__(self, problem: Problem, number: int, lesson: str = ""):
+        self.problem, self.number, self.lesson = problem, number, lesson
+        self._drawn: int | None = None
+        self._seed = self._hinted = 0
+        self._chosen = False  # once the reader has asked for fresh numbers or the printed ones, a panel restores none
+
+    @property
+    def _values(self) -> Values:
+        if self._drawn != self._seed:
+            self._drawn, self._held = self._seed, self.problem.values(self._seed)
+        return self._held
+
+    def check(self, answer: Any = None) -> Feedback:
+        """Feedback on an answer: a number, a string such as "26 ms", a quantity, a formula, letters or a function."""
+        return self.problem.check(answer, self._values)
+
+    def hint(self) -> Text:
+        """The next hint, and how many are left."""
+        hints = self.problem.hints
+        index = min(self._hinted, len(hints) - 1)
+        self._hinted = index + 1
+        left = len(hints) - self._hinted
+        return Text(
+            f"Hint {index + 1} of {len(hints)}: {self.problem.fill(hints[index], self._values)}"
+            + ("" if left else " (That was the last.)")
+        )
+
+    def solution(self) -> Text:
+        """The worked solution, with the numbers of this draw."""
+        return Text("\n\n".join(self.problem.lines(self._values)))
+
+    def again(self) -> View | Text:
+        """The same problem with fresh numbers; `reset()` brings the printed ones back."""
+        if not self.problem.parameters:
+            return Text("There are no numbers to draw afresh in this problem.")
+        before, self._hinted, self._chosen = self.statement, 0, True
+        for seed in range(self._seed + 1, self._seed + 20):
+            self._seed = seed
+            if self.statement != before:
+                break
+        return self
+
+    def reset(self) -> View:
+        """The printed numbers and the first hint again."""
+        self._seed = self._hinted = 0
+        self._chosen = True
+        return self
+
+    def panel(self):
+        """The same as buttons (ipywidgets)."""
+        from blackboard.page.problem_panel import panel
+
+        return panel(self)
+
+    @property
+    def statement(self) -> str:
+        """The text of the problem, with the numbers of this draw."""
+        return self.problem.fill(self.problem.statement, self._values)
+
+    def __repr__(self) -> str:
+        head = f"{self.number}. {self.problem.title} ({self.problem.level})"
+        return f"{head}\n{self.statement}{self._listed}\n{self.problem.wants}"
+
+    @property
+    def _listed(self) -> str:
+        return "".join(f"\n\n{letter}) {text}" for letter, text in self.texts.items())
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The options or items by letter, with the numbers of this draw; none for other kinds."""
+        return self.problem.texts(self._values)
+
+    def _repr_html_(self) -> str:
+        from blackboard.page.problem_panel import card
+
+        return card(self, live=on_page() and bool(self.lesson))
+
+
+class Cards(list):
+    """Problems shown one below the other."""
+
+    def _repr_html_(self) -> str:
+        return "".join(view._repr_html_() for view in self)
+
+
+class ProblemSet(Sequence):
+    """A lesson's problems in order; p[1] is the first, p["floor"] goes by id."""
+
+    def __init__(self, lesson: str, listed: Sequence[Problem]):
+        self.lesson = lesson
+        self._views = [View(problem, number, lesson) for number, problem in enumerate(listed, 1)]
+
+    def __getitem__(self, key: int | str) -> View:  # type: ignore[override]  # from 1, or by id; no slices
+        for view in self._views:
+            if key in (view.number, view.problem.id):
+                return view
+        raise KeyError(f"{self.lesson} has problems 1 to {len(self)}: {', '.join(v.problem.id for v in self._views)}")
+
+    def __iter__(self) -> Iterator[View]:
+        return iter(self._views)
+
+    def on_page(self, *ids: str) -> Cards:
+        """Several problems in one cell's output."""
+        return Cards([self[id] for id in ids])
+
+    def __len__(self) -> int:
+        return len(self._views)
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{v.number:2}. {v.problem.title} ({v.problem.level}; {v.problem.kind})" for v in self)
+
+
+def collect(namespace: Mapping[str, Any]) -> list[Problem]:
+    """The problems of a module in their order, each with its name as id."""
+    named = [(name, value) for name, value in namespace.items() if isinstance(value, Problem)]
+    return [replace(problem, id=name.rstrip("_").replace("_", "-")) for name, problem in named]
+
+
+_sets: dict[str, ProblemSet] = {}
+
+
+def problems(lesson: str) -> ProblemSet:
+    """The problems of a lesson, in order; your place in each (hints seen, fresh numbers) is kept."""
+    if lesson not in _sets:
+        try:
+            module = importlib.import_module(f"blackboard.lessons.{lesson}.problems")
+        except ModuleNotFoundError:
+            raise KeyError(f"no lesson {lesson!r} with problems; there are: {', '.join(lessons())}") from None
+        _sets[lesson] = ProblemSet(lesson, collect(vars(module)))
+    return _sets[lesson]
+
+
+def lessons() -> list[str]:
+    """Names of the lessons that have problems."""
+    import pkgutil
+
+    from blackboard import lessons
+
+    packages = [found.name for found in pkgutil.iter_modules(lessons.__path__) if found.ispkg]
+    return [name for name in packages if importlib.util.find_spec(f"blackboard.lessons.{name}.problems")]

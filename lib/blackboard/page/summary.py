@@ -1,0 +1,164 @@
+"""What a lesson's page prints from the objects: constants with their sources, limits, summary cards, numbers in
+prose.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Mapping
+
+import sympy
+
+from blackboard import notation, units
+from blackboard.catalogue import LINKS, ROUTING, source
+from blackboard.catalogue.datafile import UnknownId
+from blackboard.formula import DERIVED, Formula
+from blackboard.notation import latex
+from blackboard.page.derivation import limit
+from blackboard.text import markup
+
+
+class Page(str):
+    """HTML that shows as such; `str` is its source."""
+
+    def _repr_html_(self) -> str:
+        return str(self)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} characters of HTML>"
+
+
+def table(caption: str, heads: Iterable[str], rows: Iterable[Iterable[str]]) -> Page:
+    """An accessible table that scrolls in a box of its own; cells are HTML, the first of a row heads it."""
+    top = "".join(f'<th scope="col">{head}</th>' for head in heads)
+    body = "".join(
+        "<tr>"
+        + "".join(f'<th scope="row">{c}</th>' if i == 0 else f"<td>{c}</td>" for i, c in enumerate(row))
+        + "</tr>"
+        for row in rows
+    )
+    label = html.escape(caption, quote=True)
+    return Page(
+        f'<div class="table-box tex2jax_process mathjax_process" tabindex="0" role="group" aria-label="{label}">'
+        f'<table class="table"><caption>{html.escape(caption)}</caption>'
+        f"<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def _math(expression: sympy.Basic) -> str:
+    return f"\\({latex(expression)}\\)"
+
+
+def constants(precision: str, *specs, show: Iterable[str] = ()) -> Page:
+    """The numbers of a case by symbol, as the catalogue binds them, and under the table where they come from.
+
+    `show` names the symbols to print; without it, all but links and routing (catalogue.LINKS, ROUTING). ValueError
+    where no spec binds a symbol that it names.
+    """
+    rows, cited, wanted = [], [], set(show)
+    if unbound := wanted - set().union(*(spec.symbols(precision) for spec in specs)):
+        raise ValueError(
+            f"show: nothing here binds {', '.join(sorted(unbound))}; a system may bind {', '.join(LINKS)}, a model"
+            f" {', '.join(ROUTING)}"
+        )
+    for spec in specs:
+        for name, value in spec.symbols(precision).items():
+            if name not in wanted if wanted else name in LINKS + ROUTING:
+                continue
+            symbol = notation.lookup(name)
+            rows.append(
+                [
+                    _math(notation.symbol(name)),
+                    html.escape(symbol.says),
+                    units.pretty(value, symbol.unit, 4, exact=True),
+                    html.escape(spec.name),
+                ]
+            )
+        cited.append(_cited(spec))
+    title = f"{' on '.join(spec.name for spec in specs)}, {precision.upper()}"
+    return Page(
+        table(title, ("Symbol", "Meaning", "Value", "Of"), rows) + f'<p class="table-note">{" ".join(cited)}</p>'
+    )
+
+
+def _cited(spec) -> str:
+    """The sources of a catalogue row in words, newest date last."""
+    origin = getattr(spec, "chip", spec)
+    found = [source(id) for id in origin.sources]
+    listed = "; ".join(f'<a href="{html.escape(s.url)}">{html.escape(s.title)}</a> ({s.date})' for s in found)
+    return f"Sources for {html.escape(spec.name)}: {listed}."
+
+
+def limits(rows: Iterable[tuple[Formula, sympy.Symbol, object, str]]) -> Page:
+    """Limits taken by SymPy: (formula, symbol, where it goes, what that says)."""
+    out = []
+    for formula, symbol, to, says in rows:
+        value = limit(formula.expr, symbol, to)
+        arrow = f"\\(\\lim_{{{latex(symbol)} \\to {latex(sympy.sympify(to))}}} {latex(formula.symbol)}\\)"
+        out.append([arrow, _math(value), html.escape(says)])
+    return table("Limits", ("Limit", "Value", "What it says"), out)
+
+
+def cards(*formulas: Formula) -> Page:
+    """Summary cards: formula, unit, when it holds, what it means, where it comes from."""
+    return Page("".join(map(card, formulas)))
+
+
+def card(formula: Formula) -> str:
+    """One summary card."""
+    holds = f"Holds if: {'; '.join(formula.assumes)}. " if formula.assumes else ""
+    where = (
+        f"lecture {formula.source.at}"
+        if formula.source.at
+        else "derived here"
+        if formula.source == DERIVED
+        else _paper(formula.source.key)
+    )
+    return (
+        '<div class="summary-card tex2jax_process mathjax_process">'
+        f"<p><strong>{markup(formula.says[0].upper() + formula.says[1:])}.</strong></p>"
+        f"<div>\\[{formula.latex}\\]</div>"
+        f"<p>{'A pure number' if formula.unit == '1' else 'Unit: ' + html.escape(formula.unit)}. "
+        f"{html.escape(holds)}Source: {where}.</p></div>"
+    )
+
+
+def _paper(key: str) -> str:
+    """A source of the catalogue as a link; one of the bibliography alone by its key."""
+    try:
+        found = source(key)
+    except UnknownId:
+        return html.escape(key)
+    return f'<a href="{html.escape(found.url)}">{html.escape(found.title)}</a>'
+
+
+def tell(values: Mapping[str, str]) -> None:
+    """Make computed texts available to the prose as {glue:text}`name`."""
+    try:
+        from myst_nb import glue
+    except ImportError:  # what builds the book is not installed; JupyterLab does without
+        return
+    for name, text in values.items():
+        glue(name, text, display=False)
+
+
+def notation_table(kind: str, caption: str) -> Page:
+    """The rows of the notation of one kind."""
+    rows = [row for row in notation.table().values() if row.kind == kind]
+    cells = [
+        [
+            _math(notation.symbol(r.name)),
+            f"<code>{r.name}</code>",
+            html.escape(r.says),
+            html.escape(r.unit),
+            html.escape(r.board),
+        ]
+        for r in rows
+    ]
+    return table(caption, ("Symbol", "In code", "Meaning", "Unit", "On the board"), cells)
+
+
+def formula_table(formulas: Iterable[Formula]) -> Page:
+    """Every registered formula: name, equation, unit, meaning."""
+    cells = [[f"<code>{f.name}</code>", f"\\({f.latex}\\)", html.escape(f.unit), html.escape(f.says)] for f in formulas]
+    return table("All formulas", ("Name", "Equation", "Unit", "Meaning"), cells)

@@ -1,0 +1,1102 @@
+"""Claims of article B about the lecture (predictions, mental models, numbers), and corrections: points where sources
+disagree.
+
+Each function computes a claim's numbers with the lessons' own formulas and inputs.
+"""
+
+from __future__ import annotations
+
+import math
+
+from blackboard.catalogue import chip, chips, measurement, model, models, price, source, tier, tiers
+from blackboard.catalogue.running_case import RUNNING
+from blackboard.lessons.batching import equations as step
+from blackboard.lessons.batching import numbers as batching
+from blackboard.lessons.overtraining import equations as over
+from blackboard.lessons.overtraining import numbers as overtraining
+from blackboard.lessons.overtraining import simulation as draws
+from blackboard.lessons.pipelining import equations as pipe
+from blackboard.lessons.pipelining import numbers as pipelining
+from blackboard.lessons.pricing import equations as pricing
+from blackboard.lessons.pricing import numbers as priced
+from blackboard.lessons.pricing.implied import implied, rent
+from blackboard.lessons.racks import equations as racks
+from blackboard.lessons.racks import numbers as racked
+from blackboard.lessons.sparsity import equations as sparse
+from blackboard.lessons.sparsity import numbers as sparsity
+from blackboard.reference.claim_list import (
+    CONTRADICTED,
+    CORRECTED,
+    EXACT,
+    FAILS,
+    HOLDS,
+    NEAR,
+    OVERSTATED,
+    PART,
+    ROUGH,
+    UNSOURCED,
+    Found,
+    Ledger,
+    Part,
+    Place,
+    cited,
+    found,
+)
+from blackboard.reference.costs import reached
+from blackboard.units import factor
+
+ledger = Ledger()
+DAY = "2026-04-29"  # of the lecture
+DIES = {"gb200-nvl72": 2, "rubin-ultra-kyber": 4}  # of one package
+ADOPTED = ("GLM-5",)  # models of other makers with DeepSeek's sparse attention that we read of, by their report
+
+
+def of(*rows) -> tuple[str, ...]:
+    """Sources of catalogue rows."""
+    return tuple(dict.fromkeys(key for row in rows for key in row.sources))
+
+
+# --- five predictions -------------------------------------------------------------------------------------------------
+
+
+def held_per_read(context: float) -> float:
+    """How many times the KV that it reads DeepSeek-V3.2 holds, index keys counted in both, in vLLM's layout."""
+    group = model("deepseek-v3.2").attention[0]
+    entry, key = group.entry(priced.VLLM), group.key(priced.VLLM)
+    sizes = {"entry_bytes": entry, "index_bytes": key, "selected": group.top_k}
+    return context * (entry + key) / pricing.sparse_read(sizes, context=context)
+
+
+@ledger.enter(
+    "P1",
+    "predictions",
+    "Sparse attention spreads",
+    says="Sparse attention of DeepSeek's kind will spread.",
+    who=("B prediction 1", "lecture 0:12:25"),
+    at=Place("pricing", "Reading less of it"),
+    formulas=("pricing.sparse_read",),
+    sources=("deepseekv32", "glm5", *of(model("deepseek-v3.2"))),
+    because={
+        HOLDS: (
+            "With no date and no measure it could hardly fail; the lecture predicts nothing, it praises. But so far"
+            " yes: DeepSeek-V3.2 had it in {sold}, and {who}, of another maker, took it over in {when}. At {far:6}"
+            " tokens of context DeepSeek-V3.2 holds {held:2} times the KV that it reads, at a million {more:2} times."
+        )
+    },
+)
+def sparse_attention() -> Found:
+    return found(
+        Part("models of other makers with it, that we read of", (1, math.inf), len(ADOPTED), said="some"),
+        who=ADOPTED[0],
+        when=cited("glm5").date[:4],
+        held=held_per_read(priced.FAR),
+        more=held_per_read(1e6),
+        far=priced.FAR,
+        sold=model("deepseek-v3.2").release[:4],
+    )
+
+
+@ledger.enter(
+    "P2",
+    "predictions",
+    "Rubin joins 500 GPUs",
+    says="Rubin's scale-up domain has some 500 GPUs, about four times Blackwell's 72.",
+    who=("B prediction 2", "C 9", "lecture 0:40:47–0:41:42"),
+    at=Place("racks", "From 8 to 72 to “500”"),
+    sources=of(chip("rubin-ultra-kyber")),
+    because={
+        PART: (
+            "Of dies, of which Rubin Ultra has four in a package and Blackwell two. A GPU, as Blackwell's 72 are"
+            " counted, is a package, and of those the domain doubles; four times 72 would not be 500 either. And it is"
+            " Rubin Ultra of 2027; the Rubin that ships first joins {rubin:2}."
+        )
+    },
+    quotes={"2027": "the year of a roadmap"},
+)
+def rubin() -> Found:
+    ultra, now = (chip(id).scale_up.domain_chips for id in ("rubin-ultra-kyber", "gb200-nvl72"))
+    dies, then = ultra * DIES["rubin-ultra-kyber"], now * DIES["gb200-nvl72"]
+    return found(
+        Part("packages of a domain", 500, ultra),
+        Part("over Blackwell's packages", 4, ultra / now),
+        Part("dies of a domain", 500, dies),
+        Part("over Blackwell's dies", 4, dies / then),
+        rubin=chip("vr200-nvl72").scale_up.domain_chips,
+    )
+
+
+def longest(before: str) -> float:
+    """The longest context, in tokens, of the catalogue's models released before a date."""
+    return max(m.context_tokens for m in models() if m.release < before and m.given is None)
+
+
+@ledger.enter(
+    "P3",
+    "predictions",
+    "Contexts of 100,000 to 200,000",
+    says="Contexts stay at 100,000 to 200,000 tokens: there cost is balanced.",
+    who=("B prediction 3", "C 19", "lecture 1:51:19–1:55:05"),
+    at=Place("pricing", "Did contexts stop growing, and why?"),
+    formulas=("batching.balanced_context",),
+    sources=of(model("llama-4-scout"), model("deepseek-v3")),
+    because={
+        FAILS: (
+            "Longer contexts were on offer a year before the lecture. Where cost balances depends on the cache of a"
+            " token: at {board:2} tokens with the board's two kilobytes, at {v3:2} with DeepSeek-V3's cache, on the"
+            " same rack."
+        )
+    },
+)
+def contexts() -> Found:
+    v3 = step.balanced_context(RUNNING)
+    board = step.balanced_context(RUNNING, kv_bytes_per_token=model("lecture-moe").kv_bytes_per_token())
+    return found(
+        Part("longest context of an open model in our catalogue", (100e3, 200e3), longest(DAY), "token"),
+        Part("balanced context of DeepSeek-V3", (100e3, 200e3), v3, "token"),
+        board=board,
+        v3=v3,
+    )
+
+
+def trained(tokens: float) -> float:
+    """How far past Chinchilla's rule the lecture's model is trained with so many tokens."""
+    return over.overtraining(overtraining.BOARD, pretrain_tokens=tokens)
+
+
+def served() -> float:
+    """Tokens that the lecture's model serves over its life, as computed, not rounded."""
+    return over.tokens_served(overtraining.BOARD)
+
+
+@ledger.enter(
+    "P4",
+    "predictions",
+    "As many served as trained on",
+    says="A model serves about as many tokens as it is trained on, so it is trained about 100 times past Chinchilla.",
+    who=("B prediction 4", "C 12", "lecture 1:27:56–1:28:24", "lecture 1:31:43"),
+    at=Place("overtraining", "From traffic to tokens"),
+    formulas=("overtraining.inference_coefficient", "overtraining.tokens_served", "overtraining.overtraining"),
+    sources=("chinchilla",),
+    because={
+        PART: (
+            "Serving at 0.3 of training's efficiency gives the first number. The second is a product of guesses: with"
+            " each of them half to twice as large, nine draws of ten lie between {low:2} and {high:2}."
+        )
+    },
+    quotes={"0.3": "the lecture's efficiency of generating, 1:25:02"},
+)
+def as_many() -> Found:
+    beta, far = over.inference_coefficient(overtraining.BOARD), draws.spread()
+    return found(
+        Part("tokens of training for each one served", 1, beta),
+        Part("over-training, as the numbers stand", 100, trained(served())),
+        low=far.quantile(0.05),
+        high=far.quantile(0.95),
+    )
+
+
+def keeping(time: float) -> dict[str, float]:
+    """What it costs to keep a token of DeepSeek-V3's KV for so long and bring it back once, by place, USD."""
+    known = priced.rack() | {"hold_time": time}
+    cost = {
+        name: pricing.tier_cost(known | priced.rented(tier(id)))
+        for id, name in zip(priced.KEEP, ("DDR", "flash", "disk"))
+    }
+    cost |= {"HBM": pricing.hbm_hold(known), "nowhere": pricing.remat_cost(known)}
+    return cost
+
+
+def drained(id: str) -> float:
+    """Seconds to read a memory device once."""
+    row = tier(id)
+    return pricing.tier_drain(tier_capacity=row.capacity_bytes, tier_bandwidth=row.read_bytes_per_s)
+
+
+@ledger.enter(
+    "P5",
+    "predictions",
+    "An hour of cache is disk",
+    says="A cache that is sold for an hour likely lies on spinning disk.",
+    who=("B prediction 5", "C 16", "lecture 2:01:52–2:03:33"),
+    at=Place("pricing", "A device's own time"),
+    formulas=("pricing.tier_drain", "pricing.tier_cost"),
+    sources=("anthropic_cache", *of(*(tier(id) for id in priced.KEEP))),
+    stated=CONTRADICTED,
+    by="the vendor",
+    because={
+        CONTRADICTED: (
+            "Anthropic, whose price it is, keeps caches in memory only. Nor would a disk suit: it takes more than a day"
+            " to read once. By the lecture's own rule an hour is a flash drive's time, and by cost as well: a million"
+            " tokens cost {flash:2 USD} there, {disk:2 USD} on disk."
+        )
+    },
+)
+def hour_on_disk() -> Found:
+    cost = keeping(priced.HOUR)
+    return found(
+        Part("time to read a disk once", priced.HOUR, drained("hdd-exos30"), "s", "1 hour"),
+        Part("cheapest place for an hour", "disk", min(cost, key=cost.__getitem__)),
+        flash=cost["flash"] / priced.MTOK,
+        disk=cost["disk"] / priced.MTOK,
+    )
+
+
+def day_use() -> tuple[float, float]:
+    """Shares of the peak that DeepSeek's prefill, cache hits left out, and decoding used on the day that it
+    published.
+    """
+    share = reached()
+    return share["prefill"], share["mfu"]
+
+
+# --- four mental models -----------------------------------------------------------------------------------------------
+
+
+@ledger.enter(
+    "M1",
+    "models",
+    "Two numbers and two suffice",
+    says="Two numbers of the hardware and two of the model are enough.",
+    who=("B model 1", "lecture 0:02:00–0:03:07"),
+    at=Place("batching", "The roofline"),
+    formulas=("batching.step_time",),
+    within=EXACT,
+    sources=("aiconfigurator",),
+    because={
+        PART: (
+            "The step time asks for the model's active parameters, stored parameters, bytes of each, and KV of a token."
+            " As a first estimate it is good: it is a floor, and measured matrix products lie {least:2} to {most:2}"
+            " times above it."
+        )
+    },
+)
+def two_and_two() -> Found:
+    free, ratios = set(step.step_time.free), [row.measured / row.ideal for row in batching.gemm_rows()]
+    machine, net = (
+        free & {"flops", "bandwidth", "chips", "hbm"},
+        free & {"n_active", "n_total", "bytes_per_param", "kv_bytes_per_token"},
+    )
+    return found(
+        Part("numbers of the machine in the step time", 2, len(machine)),
+        Part("numbers of the model in it", 2, len(net)),
+        least=min(ratios),
+        most=max(ratios),
+    )
+
+
+@ledger.enter(
+    "M2",
+    "models",
+    "KV resists sharing",
+    says="The KV cache resists both batching and pipelining.",
+    who=("B model 2", "C 4", "C 11", "lecture 1:12:38–1:12:49"),
+    at=Place("pipelining", "What a stage holds"),
+    formulas=("pipelining.whole_batch", "pipelining.chip_memory", "pipelining.chip_weights", "batching.kv_time"),
+    within=EXACT,
+    because={
+        HOLDS: (
+            "Exact within the model. More stages hold fewer layers of proportionally more sequences, and each sequence"
+            " reads its own cache. What does share it: prefixes in common, fewer KV heads, smaller formats."
+        )
+    },
+)
+def resists() -> Found:
+    board = pipelining.board
+    kv = lambda stages: (
+        board(pipe.chip_memory, stages=stages, batch=board(pipe.whole_batch, stages=stages))
+        - board(pipe.chip_weights, stages=stages)
+    )
+    read = lambda batch: step.kv_time(RUNNING, batch=batch) / batch
+    return found(
+        Part("KV on a chip, four stages over one", 1, kv(4) / kv(1)),
+        Part("time to read a sequence's KV, in a batch of 1,000 over alone", 1, read(1_000) / read(1)),
+    )
+
+
+@ledger.enter(
+    "M3",
+    "models",
+    "Prices are near cost",
+    says="Prices are near marginal cost, so they show the architecture.",
+    who=("B model 3", "lecture 1:41:12–1:41:24"),
+    at=Place("pricing", "Against reality"),
+    formulas=("pricing.input_margin",),
+    quotes={"100": "the lecture's active parameters in billions"},
+    sources=("ds_infra", *of(price(priced.CARD))),
+    within=NEAR - 1,
+    because={
+        PART: (
+            "Near is taken as within a factor of two. At the {prefill:%} of the peak that DeepSeek's prefill reached,"
+            " input of its first card is {open:2} times the rent, Claude's {low:2} to {high:2} times, by active"
+            " parameters that nobody has published; at the peak rate it would be {ds_peak:2} and, with 100 billion,"
+            " {peak:2} times. For one day DeepSeek set {day:3} dollars of revenue against each dollar of rent, had all"
+            " been sold at R1's list price; the real revenue, it says, was much lower. Ratios of two prices may follow"
+            " costs, if both carry the same margin."
+        )
+    },
+)
+def near_cost() -> Found:
+    claude, [day] = implied(price(priced.CARD)).margin, measurement("deepseek_day6_production").records()
+    open_card, prefill = implied(price("deepseek-v3@2025-02-08")).margin.mid, round(day_use()[0], 2)
+    here, there = (
+        f"{name} at ${paid.usd_per_chip_hour:.2f} an hour"
+        for name, paid in (("GB200", rent()), ("H800", chip("h800").rent("accounting")))
+    )
+    used, about = f"at {prefill:.0%} of the peak rate".replace("%", " %"), f"input over rent, Claude Opus 4.6 on {here}"
+    return found(
+        Part(f"input over rent, DeepSeek-V3 on {there}, {used}", 1, prefill * open_card),
+        Part(f"{about}, {used}, with 300 billion active parameters", 1, prefill * claude.low),
+        Part("with 100 billion", 1, prefill * claude.mid),
+        Part(f"{about}, {used}, with 30 billion active parameters", 1, prefill * claude.high),
+        ds_peak=open_card,
+        peak=claude.mid,
+        prefill=prefill,
+        open=prefill * open_card,
+        low=prefill * claude.low,
+        high=prefill * claude.high,
+        day=day["revenue_USD_per_day"] / day["cost_USD_per_day"],
+    )
+
+
+@ledger.enter(
+    "M4",
+    "models",
+    "Networks and ciphers converged",
+    says="Networks and ciphers have converged: both alternate mixing, residual connections and nonlinear layers.",
+    who=("B model 4",),
+    at=Place("reversibility", "An untrained network as a cipher"),
+    sources=("pope2026blackboard", "ciphers2025"),
+    stated=OVERSTATED,
+    because={
+        OVERSTATED: (
+            "The lecture counts residual connections and LayerNorm among what networks have and ciphers lack"
+            " (2:05:37–2:07:10), though a Feistel round is residual in form. Attacked alike, an untrained residual"
+            " network lets its output be foretold, with a correlation of {net:2}; a Feistel cipher does not,"
+            " {cipher:1}."
+        )
+    },
+)
+def converged() -> Found:
+    from blackboard.lessons.reversibility import simulation
+
+    return found(
+        net=simulation.attacked("residual").told.correlation, cipher=simulation.attacked("Feistel").told.correlation
+    )
+
+
+# --- four numbers -----------------------------------------------------------------------------------------------------
+
+
+@ledger.enter(
+    "C1",
+    "claims",
+    "DeepSeek-V3: 37 of 670 billion",
+    says="DeepSeek-V3 has 37 billion active and some 670 billion total parameters.",
+    who=("B claim 1", "lecture 0:04:44"),
+    at=Place("batching", "Against reality"),
+    formulas=("sparsity.sparsity",),
+    sources=of(model("deepseek-v3")),
+    within=EXACT * 2,
+    because={
+        HOLDS: (
+            "Counted from the published architecture, embeddings included. A token leaves all but one parameter in"
+            " {sparsity:3} unused."
+        )
+    },
+)
+def deepseek_size() -> Found:
+    net = model("deepseek-v3")
+    return found(
+        Part("active parameters", 37e9, net.n_active, "parameter"),
+        Part("stored parameters", 670e9, net.n_total, "parameter"),
+        sparsity=sparse.sparsity(n_total=net.n_total, n_active=net.n_active),
+    )
+
+
+def constant(id: str, precision: str) -> float:
+    """A chip's hardware constant, tokens."""
+    return step.hardware_constant(chip(id), precision=precision, bytes_per_param=sparsity.width(precision))
+
+
+@ledger.enter(
+    "C2",
+    "claims",
+    "300 from A100 to B100",
+    says="The ratio of about 300 is stable from A100 to B100.",
+    who=("B claim 2", "C 6", "lecture 0:18:25–0:18:53"),
+    at=Place("sparsity", "One constant, many chips"),
+    formulas=("batching.hardware_constant",),
+    sources=of(*map(chip, ("a100-40gb", "a100-80gb", "h100-sxm", "b200"))),
+    because={
+        PART: (
+            "The H100 and the B200 have it. The A100's two kinds of memory made two other numbers, and faster memory on"
+            " the same H100 lowers it to {h200:3} (H200). For the B100 no source confirms the rates."
+        )
+    },
+)
+def stable() -> Found:
+    rows = {"a100-40gb": "A100, 40 GB", "a100-80gb": "A100, 80 GB", "h100-sxm": "H100", "b200": "B200"}
+    return found(
+        *(Part(name, 300, constant(id, "bf16"), "token") for id, name in rows.items()), h200=constant("h200", "bf16")
+    )
+
+
+def stated(counts: str, date: str = "") -> float:
+    """Tokens a second of Google's first statement of this kind, or of a month."""
+    row = next(row for row in measurement("world_tokens").records(counts=counts) if row["date"].startswith(date))
+    return sparsity.monthly(row["tokens"], row["per"])
+
+
+API, SPRING = (
+    "direct use by developers",
+    "2026-05",
+)  # what one would call the API; the statement a month after the lecture
+
+
+@ledger.enter(
+    "C3",
+    "claims",
+    "The Gemini API's traffic",
+    says="The Gemini API served hundreds of millions of tokens a second in spring 2025.",
+    who=("B claim 3", "lecture 0:27:28–0:27:37"),
+    at=Place("sparsity", "Tokens per second, and the world's"),
+    formulas=("sparsity.racks_needed",),
+    sources=of(measurement("world_tokens")),
+    stated=UNSOURCED,
+    because={
+        UNSOURCED: (
+            "No figure of the API from that spring is known. The lecture says Gemini, and what Google announced in May"
+            " 2025 counts all its products: {all:3 token/s}, or {racks:3} of the lecture's racks. Use by developers"
+            " alone has figures from October 2025 on, {first:3 token/s} then and {later:3 token/s} in the month after"
+            " the lecture. All count tokens read with those written. No primary source was read for any."
+        )
+    },
+)
+def gemini() -> Found:
+    rate = stated("all products")
+    return found(all=rate, racks=world_racks(rate), first=stated(API), later=stated(API, SPRING))
+
+
+def world_racks(rate: float) -> float:
+    """How many of the lecture's racks a traffic in tokens a second would fill."""
+    return sparse.racks_needed(world_rate=rate, batch=sparsity.LECTURE_BATCH, interval=1 / sparsity.DEPARTURES)
+
+
+@ledger.enter(
+    "C4",
+    "claims",
+    "150 trillion tokens make 100",
+    says="100 billion active parameters and 150 trillion tokens are about 100 times Chinchilla.",
+    who=("B claim 4", "lecture 1:31:01–1:31:12", "lecture 1:31:17–1:31:34", "lecture 1:31:43"),
+    at=Place("overtraining", "From traffic to tokens"),
+    formulas=("overtraining.overtraining",),
+    sources=("chinchilla",),
+    because={ROUGH: "The board's hundred belongs to 200 trillion tokens, not to the rumoured 150."},
+    quotes={"200": "what the board rounds to, in trillions, 1:30:46"},
+)
+def rumoured() -> Found:
+    return found(Part("over-training with 150 trillion tokens", 100, trained(overtraining.RUMOUR)))
+
+
+# --- corrections ------------------------------------------------------------------------------------------------------
+
+
+@ledger.enter(
+    "12.1",
+    "corrections",
+    "32 of 256 experts",
+    says="DeepSeek-V3 uses 32 of 256 experts: a sparsity of 8, a critical batch of 2,400.",
+    who=("lecture 0:19:16", "flashcards 1.8", "C 5"),
+    at=Place("sparsity", "Three ways to count sparsity"),
+    formulas=("sparsity.expert_sparsity", "sparsity.sparsity", "batching.critical_batch"),
+    sources=of(model("deepseek-v3")),
+    because={
+        FAILS: (
+            "It routes to {top_k} of {experts:3}, and one shared expert; the lecture itself later says one in 32"
+            " (0:32:41). Attention and the shared expert serve every token, so that parameters give less than experts"
+            " do. The batch is on the running case's rack."
+        )
+    },
+)
+def experts() -> Found:
+    known, net = RUNNING.symbols(), model("deepseek-v3")
+    return found(
+        Part("sparsity, by experts", 8, sparse.expert_sparsity(RUNNING)),
+        Part("sparsity, by parameters", 8, sparse.sparsity(n_total=net.n_total, n_active=net.n_active)),
+        Part("critical batch, by parameters", 2_400, step.critical_batch(RUNNING), "sequence"),
+        top_k=f"{known['top_k']:g}",
+        experts=known["experts"],
+    )
+
+
+@ledger.enter(
+    "12.2",
+    "corrections",
+    "700 or 670 billion",
+    says="DeepSeek-V3 has 700 billion parameters in all (the lecture), or some 670 billion (article B).",
+    who=("lecture 0:04:44", "B claim 1"),
+    at=Place("batching", "Against reality"),
+    formulas=("batching.latency_floor",),
+    sources=of(model("deepseek-v3")),
+    because={
+        HOLDS: (
+            "Both round the same {total:3}. The board's is {more:%} high, which makes the latency floor as much too"
+            " long: {floor:3 s} on the running rack."
+        )
+    },
+)
+def total() -> Found:
+    n, floor = model("deepseek-v3").n_total, step.latency_floor(RUNNING, n_total=700e9)
+    return found(
+        Part("lecture", 700e9, n, "parameter"),
+        Part("article B", 670e9, n, "parameter"),
+        total=f"{n / 1e9:.0f} billion",
+        more=700e9 / n - 1,
+        floor=floor,
+    )
+
+
+@ledger.enter(
+    "12.3",
+    "corrections",
+    "Sparsity turned round",
+    says="The critical batch is 300 × sparsity, with sparsity as active over total.",
+    who=("flashcards 1.8",),
+    at=Place("sparsity", "Three ways to count sparsity"),
+    formulas=("sparsity.expert_sparsity",),
+    sources=("flashcards",),
+    because={
+        FAILS: (
+            "Turned round: with active over total one has to divide by it. The card's own answer does, and gives the"
+            " board's number."
+        )
+    },
+)
+def turned() -> Found:
+    board = sparse.expert_sparsity(**sparsity.BOARD_EXPERTS)
+    return found(
+        Part(
+            "critical batch by the board's sparsity", sparsity.ABOUT_300 / board, sparsity.ABOUT_300 * board, "sequence"
+        )
+    )
+
+
+@ledger.enter(
+    "12.4",
+    "corrections",
+    "Floor by active parameters",
+    says="The latency floor comes from reading the active parameters.",
+    who=("flashcards 1.5",),
+    at=Place("batching", "Latency: a floor and a kink"),
+    formulas=("batching.first_floor", "batching.latency_floor"),
+    sources=("flashcards",),
+    stated=CORRECTED,
+    because={
+        CORRECTED: (
+            "The card now says total: a large batch touches all experts. Only a batch of one reads as little as the"
+            " active parameters. On the same day the card on implied KV (6.3) got its assumption, a batch large enough"
+            " to share the weights."
+        )
+    },
+    quotes={"6.3": "a card"},
+)
+def active_floor() -> Found:
+    return found(
+        Part("floor of DeepSeek-V3 on the running rack", step.first_floor(RUNNING), step.latency_floor(RUNNING), "s")
+    )
+
+
+@ledger.enter(
+    "12.5",
+    "corrections",
+    "A price step implies 2 kB",
+    says="A price step at 200,000 tokens implies almost 2 kB of KV a token.",
+    who=("lecture 1:38:22", "flashcards 6.3", "C 14"),
+    at=Place("pricing", "A step in the price"),
+    formulas=("pricing.kv_implied",),
+    within=EXACT,
+    because={
+        PART: (
+            "The lecture's 300 are multiply-adds per byte, which is FP8. The board counts a multiply-add as one FLOP"
+            " and lets a parameter be a byte; with weights in other formats the same step implies half or twice as"
+            " much."
+        )
+    },
+    quotes={"300": "the board's constant"},
+)
+def implied_kv() -> Found:
+    kv = lambda flops: pricing.kv_implied(priced.BOARD, flops=flops)
+    fp8 = priced.BOARD["flops"]
+    return found(
+        *(
+            Part(f"weights in {name}", (1_600, 2_000), kv(fp8 * speed), "byte/token", "almost 2 kB")
+            for name, speed in (("FP8", 1), ("FP4", 2), ("BF16", 0.5))
+        )
+    )
+
+
+@ledger.enter(
+    "12.6",
+    "corrections",
+    "300 on most chips",
+    says="The hardware constant is about 300 multiply-adds for each parameter that arrives, on most chips.",
+    who=("lecture 0:18:25–0:18:53", "flashcards 1.7", "B claim 2", "C 6", "E 5"),
+    at=Place("sparsity", "One constant, many chips"),
+    formulas=("batching.hardware_constant",),
+    sources=("ml_eng_acc", "infx_specs"),
+    because={
+        PART: (
+            "Every confirmed chip of the catalogue, in every format that it has. They go from {least:3} ({least_chip})"
+            " to {most:3} ({most_chip}); the running rack has {here:4} in FP8."
+        )
+    },
+)
+def constants() -> Found:
+    rows = sorted((row for row in sparsity.constants() if row.chip.confirmed), key=lambda row: row.value)
+    parts = (Part(f"{row.chip.name}, {row.precision.upper()}", 300, row.value, "token") for row in rows)
+    return found(
+        *parts,
+        here=step.hardware_constant(RUNNING),
+        least=rows[0].value,
+        least_chip=rows[0].chip.name,
+        most=rows[-1].value,
+        most_chip=rows[-1].chip.name,
+    )
+
+
+@ledger.enter(
+    "12.7",
+    "corrections",
+    "A memory read in 20 ms",
+    says="A memory is read once in 20 ms, on many generations, and a train with 2,000 sequences takes as long.",
+    who=("lecture 0:23:28–0:24:03", "lecture 0:26:32–0:26:58", "flashcards 1.9", "D 2"),
+    at=Place("batching", "The train leaves every 20 ms"),
+    formulas=("batching.drain_time", "batching.step_time"),
+    sources=("ml_eng_acc", "infx_specs"),
+    because={
+        PART: (
+            "Drain times are {least:2 s} to {most:2 s}, on the running rack {here:3 s}. And only a model that fills the"
+            " memory needs them: with 2,000 sequences of {context} the running rack's step takes {rack:3 s}."
+        )
+    },
+)
+def drains() -> Found:
+    rows = sorted((step.drain_time(row), row.name) for row in chips() if row.confirmed)
+    rack = step.step_time(RUNNING, batch=batching.BUSY)
+    parts = (Part(name, 0.020, value, "s") for value, name in rows)
+    return found(
+        *parts,
+        Part("a step with 2,000 sequences on the running rack", 0.020, rack, "s"),
+        least=rows[0][0],
+        most=rows[-1][0],
+        here=step.drain_time(RUNNING),
+        rack=rack,
+        context=RUNNING.tokens,
+    )
+
+
+@ledger.enter(
+    "12.8",
+    "corrections",
+    "Gemini: 50 % more",
+    says="Gemini costs 50 % more above 200,000 tokens.",
+    who=("lecture 1:33:03", "flashcards 6.1", "C 14"),
+    at=Place("pricing", "Against reality"),
+    formulas=("pricing.context_covered",),
+    sources=of(price(priced.STEPPED)),
+    within=EXACT,
+    because={
+        PART: (
+            "That is the price of output. Input doubles, which the lecture's model, where prefill waits for multipliers"
+            " at any context, does not explain. A step in output alone covers the cost up to {covered:3} tokens."
+        )
+    },
+)
+def half_more() -> Found:
+    above = price(priced.STEPPED).above
+    covered = pricing.context_covered(step_ratio=above.output_multiplier, step_context=above.tokens)
+    return found(
+        Part("output", 1.5, above.output_multiplier), Part("input", 1.5, above.input_multiplier), covered=covered
+    )
+
+
+@ledger.enter(
+    "12.9",
+    "corrections",
+    "Cache prices show the memory",
+    says="Cache prices show the memory: five minutes are probably flash, an hour is disk.",
+    who=("lecture 2:01:52–2:03:33", "C 16"),
+    at=Place("pricing", "Against reality"),
+    formulas=("pricing.tier_drain",),
+    sources=("anthropic_cache", "openai_cache", "deepseek_cache", *of(tier("hdd-exos30"))),
+    stated=CONTRADICTED,
+    by="the vendor",
+    because={
+        CONTRADICTED: (
+            "Anthropic, whose prices these are, says that caches are held in memory only and not stored at rest. OpenAI"
+            " describes memory for minutes and storage beside the GPU for up to a day; DeepSeek caches on disk. A"
+            " disk's drain time, {disk:2} hours, would not suit an hour anyway; by those of the catalogue's flash"
+            " drives, {least:2} minutes to {most:2} hours, both of the times sold are flash. The lecture says"
+            " “probably”, having guessed HBM and DDR, or DDR and flash, before (2:01:16)."
+        )
+    },
+)
+def tiers_inferred() -> Found:
+    flash = sorted(drained(row.id) for row in tiers() if row.tier.startswith("NVMe"))
+    return found(
+        Part("time to read a disk once", priced.HOUR, drained("hdd-exos30"), "s", "1 hour"),
+        disk=drained("hdd-exos30") / priced.HOUR,
+        least=flash[0] / 60,
+        most=flash[-1] / priced.HOUR,
+    )
+
+
+def power(formula, low: float, high: float | None = None, **more) -> float:
+    """The power of the context with which a formula grows between two contexts, or at one."""
+    high = high or low * (1 + 1e-6)
+    return math.log(formula(context=high, **more) / formula(context=low, **more)) / math.log(high / low)
+
+
+@ledger.enter(
+    "12.10",
+    "corrections",
+    "Sparse attention as a root",
+    says="DeepSeek's sparse attention reads as the square root of the context.",
+    who=("lecture 0:12:31", "lecture 1:51:19–1:55:05", "E 9"),
+    at=Place("pricing", "Reading less of it"),
+    formulas=("pricing.sparse_read", "pricing.block_read_best"),
+    sources=("deepseekv32", "nsa2025"),
+    near=1,
+    because={
+        FAILS: (
+            "The paper it points to has no root: an index key of every earlier token is read, then a fixed number of"
+            " entries. A constant and a straight line are no power at all; the slope rises from {first:2} at 4,096"
+            " tokens through a half to {last:2} at a million, and approaches 1. Two levels of blocks would give a root,"
+            " a power of {blocks:2}."
+        )
+    },
+    quotes={"4,096": "where the mean begins", "1": "the power of a straight line"},
+)
+def root() -> Found:
+    group, near, million = model("deepseek-v3.2").attention[0], 4_096, 1e6
+    sizes = {"entry_bytes": group.entry(priced.VLLM), "index_bytes": group.key(priced.VLLM), "selected": group.top_k}
+    at = lambda *contexts: power(pricing.sparse_read, *contexts, **sizes)
+    return found(
+        Part("mean power of the context, 4,096 to 131,072 tokens", 0.5, at(near, priced.FAR)),
+        Part("power at 131,072 tokens", 0.5, at(priced.FAR)),
+        first=at(near),
+        last=at(million),
+        blocks=power(pricing.block_read_best, priced.FAR, blocks_read=priced.BLOCKS),
+    )
+
+
+@ledger.enter(
+    "12.11",
+    "corrections",
+    "Jensen math",
+    says="Rubin's scale-up is “500-something”; part of the step is “Jensen math”, a factor of four is genuine.",
+    who=("lecture 0:40:47–0:41:42",),
+    at=Place("racks", "From 8 to 72 to “500”"),
+    sources=of(chip("rubin-ultra-kyber")),
+    because={
+        PART: (
+            "True of dies, of which Rubin Ultra has four in a package and Blackwell two. Packages, which is what 72"
+            " counts, come to {packages:3}. The lecture says Rubin; it is Rubin Ultra."
+        )
+    },
+    quotes={"72": "GPUs of an NVL72"},
+)
+def jensen() -> Found:
+    ultra, now = (chip(id).scale_up.domain_chips for id in ("rubin-ultra-kyber", "gb200-nvl72"))
+    dies = ultra * DIES["rubin-ultra-kyber"]
+    return found(
+        Part("dies", (500, 599), dies, "1", "500-something"),
+        Part("packages", (500, 599), ultra, "1", "500-something"),
+        Part("growth, in dies", 4, dies / (now * DIES["gb200-nvl72"])),
+        packages=ultra,
+    )
+
+
+@ledger.enter(
+    "12.12",
+    "corrections",
+    "200 trillion tokens make 100",
+    says="50 million tokens a second for two months are 200 trillion tokens, 100 times Chinchilla.",
+    who=("lecture 1:30:46", "lecture 1:31:43", "flashcards 5.5", "flashcards 5.6"),
+    at=Place("overtraining", "From traffic to tokens"),
+    formulas=("overtraining.tokens_served", "overtraining.overtraining"),
+    sources=("flashcards",),
+    because={
+        ROUGH: (
+            "The product is rounded down by a quarter. As it stands it makes {over:2}; the rounded number makes 100,"
+            " and the rumour of 150 trillion {rumour:2}."
+        )
+    },
+    quotes={"150": "the rumour, in trillions, 1:31:01"},
+)
+def rounded() -> Found:
+    return found(
+        Part("tokens served", overtraining.ROUNDED, served(), "token"),
+        Part("over-training", 100, trained(served())),
+        over=trained(served()),
+        rumour=trained(overtraining.RUMOUR),
+    )
+
+
+@ledger.enter(
+    "12.13",
+    "corrections",
+    "Inefficiency multiplied in",
+    says="Inefficiency is multiplied in: a model serves ten times the tokens that it is trained on.",
+    who=("lecture 1:25:28–1:27:53",),
+    at=Place("overtraining", "From costs to tokens"),
+    formulas=("overtraining.rl_coefficient", "overtraining.inference_coefficient"),
+    sources=("flashcards", "pope2026blackboard"),
+    stated=CORRECTED,
+    because={
+        CORRECTED: (
+            "What is done poorly costs more, so it is divided by. The lecture finds the slip itself and ends with"
+            " coefficients of about {alpha:2} for RL and {beta:1} for serving, as the flashcard has them."
+        )
+    },
+)
+def direction() -> Found:
+    known, eta = overtraining.BOARD | overtraining.CARD, overtraining.BOARD["decode_efficiency"]
+    right = over.inference_coefficient(overtraining.BOARD)
+    return found(
+        Part("tokens of training for each one served", right * eta**2, right),
+        alpha=over.rl_coefficient(known),
+        beta=over.inference_coefficient(known),
+    )
+
+
+@ledger.enter(
+    "12.14",
+    "corrections",
+    "Sutskever's reasons",
+    says=(
+        "Ilya Sutskever holds pipelining unwise for the KV cache (Reiner Pope), for constraints on architecture (a"
+        " flashcard, after Horace He), for micro-batches that cannot share weights (Axel Feldmann)."
+    ),
+    who=("lecture 1:03:27–1:13:52", "flashcards 4.1", "lecture 0:54:33–0:54:52", "lecture 0:55:55–0:57:07"),
+    at=Place("pipelining", "Against reality"),
+    formulas=("pipelining.bubble",),
+    sources=("sutskever2024", "flashcards", "attentionresiduals2026"),
+    stated=UNSOURCED,
+    because={
+        UNSOURCED: (
+            "His talk gives no reason; these are reasons that others have found. What it recalls is a speed: 3.5 times"
+            " one GPU's, on {gpus}, one for each stage, which is {speed:%} of the ideal. By the bubble formula that"
+            " would be {batches:2} micro-batches."
+        )
+    },
+    quotes={"3.5": "the speed-up that the talk recalls"},
+)
+def ilya() -> Found:
+    speed = pipelining.LSTM_SPEED / pipelining.LSTM_GPUS
+    return found(
+        speed=speed,
+        gpus=f"{pipelining.LSTM_GPUS} GPUs",
+        batches=pipe.bubble.solve("micro_batches")(stages=pipelining.LSTM_GPUS, bubble=1 - speed),
+    )
+
+
+@ledger.enter(
+    "12.15",
+    "corrections",
+    "One rack bounds experts",
+    says="One rack bounds a layer of experts.",
+    who=("lecture 0:36:30–0:40:10", "flashcards 2.1"),
+    at=Place("racks", "Against reality"),
+    formulas=("racks.slowdown",),
+    sources=of(measurement("deepseek_v3_deployment_units")),
+    because={
+        PART: (
+            "As a rule of cost: by the lecture's ratio of the networks two racks take {slow:2} times as long as one. As"
+            " a bound it fails: DeepSeek decodes over many nodes, on InfiniBand, with traffic hidden behind computing"
+            " and routing limited to few nodes."
+        )
+    },
+)
+def one_rack() -> Found:
+    report, service = measurement("deepseek_v3_deployment_units").records(phase="decode")
+    slow = racks.slowdown(racks=2, scale_up=racked.LECTURE_RATIO, scale_out=1)
+    return found(
+        Part("time of a layer on two racks, over one", (1, math.inf), slow, said="more than 1"),
+        Part("scale-up domains that share a layer, DeepSeek's report", 1, report["nodes"]),
+        Part("its service of 2025", 1, service["nodes"]),
+        slow=slow,
+    )
+
+
+@ledger.enter(
+    "12.16",
+    "corrections",
+    "Year of reversible networks",
+    says=("Reversible networks came in 2017 (the lecture's transcript), in 2017 or 2018 (article C)."),
+    who=("lecture 2:07:39–2:12:00", "C 18"),
+    at=Place("reversibility", "Against reality"),
+    sources=("revnet",),
+    within=0,
+    near=1,
+    because={HOLDS: "The preprint on RevNets is of July {year}; its number says so."},
+)
+def year() -> Found:
+    first = 2000 + int(source("revnet").where.removeprefix("arXiv:")[:2])
+    return found(
+        Part("lecture", 2017, first, "year"),
+        Part("article C", (2017, 2018), first, "year"),
+        year=str(first),
+    )
+
+
+@ledger.enter(
+    "12.17",
+    "corrections",
+    "Paged attention in the lecture",
+    says=(
+        "The lecture explains speculative decoding, paged attention, prefix caching, LLäMmlein and a ranking of APIs."
+    ),
+    who=("A 1", "A 3", "A 4", "A 5", "A 6"),
+    at=Place("batching", "Further reading"),
+    sources=("transcript", "spire", "kwon2023"),
+    stated=CONTRADICTED,
+    by="the transcript",
+    because={
+        CONTRADICTED: (
+            "Article A has them as the lecturer's analysis. Speculative decoding gets one mention in the lecture"
+            " (0:01:50), the others none. SPIRe is by Pope and others, a paper of its own. Each is taken up below."
+        )
+    },
+)
+def attributed() -> Found:
+    return found()
+
+
+@ledger.enter(
+    "12.19",
+    "corrections",
+    "300 to 1 in FP4",
+    says="FLOPs and bytes stand 300 to 1, in FP4.",
+    who=("E 5", "lecture 0:18:09–0:18:32"),
+    at=Place("sparsity", "One constant, many chips"),
+    formulas=("batching.hardware_constant",),
+    sources=of(chip("b200")),
+    because={
+        PART: (
+            "300 is multiply-adds for each parameter that arrives. A parameter in FP4 is half a byte, and a datasheet"
+            " counts a multiply-add as two FLOPs, so per byte it is twice or four times as much. The lecture multiplies"
+            " by the half byte; article E leaves it out."
+        )
+    },
+)
+def three_hundred_to_one() -> Found:
+    c, width = constant("b200", "fp4"), sparsity.width("fp4")
+    return found(
+        Part("B200 in FP4, multiply-adds per parameter", 300, c),
+        Part("multiply-adds per byte", 300, c / width),
+        Part("FLOPs per byte", 300, 2 * c / width),
+    )
+
+
+@ledger.enter(
+    "12.20",
+    "corrections",
+    "Contexts are flat",
+    says="Contexts have been flat for one or two years.",
+    who=("lecture 1:51:19–1:55:05", "C 19"),
+    at=Place("pricing", "Did contexts stop growing, and why?"),
+    formulas=("pricing.context_flop",),
+    sources=of(model("llama-4-scout"), model("mixtral-8x22b")),
+    because={
+        FAILS: (
+            "A million tokens were for sale when the lecture was recorded, from Gemini since 2024. What most requests"
+            " use is another matter. And attention's own FLOPs, which the lecture calls shallow, equal those of Llama"
+            " 3.1 405B's weights from {flop:2} tokens on."
+        )
+    },
+    quotes={"2024": "the year in which Gemini offered a million tokens"},
+)
+def flat() -> Found:
+    net = model("llama-3.1-405b")
+    flop = pricing.context_flop(n_active=net.n_active, attention_flop=net.attention_flop(1))
+    return found(
+        Part(
+            "longest context of an open model in our catalogue, over that of two years before",
+            1,
+            longest(DAY) / longest("2024-04-29"),
+        ),
+        flop=flop,
+    )
+
+
+@ledger.enter(
+    "12.21",
+    "corrections",
+    "Over-trained up to 100 times",
+    says="Models are over-trained by up to 100 times.",
+    who=("D 7", "lecture 1:31:43"),
+    at=Place("overtraining", "From traffic to tokens"),
+    formulas=("overtraining.tokens_served", "overtraining.overtraining"),
+    sources=("sardana2024", *of(model("qwen3-0.6b"))),
+    because={
+        FAILS: (
+            "A hundred is the middle of a guess, not its upper end. The lecture's own product already gives more, and"
+            " small models are trained {small:2} times past the rule ({small_name})."
+        )
+    },
+)
+def up_to() -> Found:
+    most = overtraining.placed()[-1]
+    return found(
+        Part("as the lecture's numbers stand", (0, 100), trained(served()), said="at most 100"),
+        Part("where one draw in twenty lies above", (0, 100), draws.spread().quantile(0.95), said="at most 100"),
+        small=most.per_active / overtraining.PRESCRIBED,
+        small_name=most.name,
+    )
+
+
+@ledger.enter(
+    "12.22",
+    "corrections",
+    "Sutskever on bubbles",
+    says="Ilya Sutskever's remark is about bubbles and micro-batches.",
+    who=("C 11",),
+    at=Place("pipelining", "Decoding needs no bubble"),
+    formulas=("pipelining.bubble", "pipelining.utilisation"),
+    sources=("sutskever2024", "transcript"),
+    stated=UNSOURCED,
+    because={
+        UNSOURCED: (
+            "The talk gives no reason, and in the lecture the remark comes from Dwarkesh Patel (0:54:16). Bubbles are"
+            " of training: four stages and as many micro-batches idle {bubble:%} of the time, but in decoding they are"
+            " {used:%} busy."
+        )
+    },
+)
+def bubbles() -> Found:
+    sizes = {"stages": 4, "micro_batches": 4}
+    return found(bubble=pipe.bubble(**sizes), used=pipe.utilisation(**sizes))
+
+
+@ledger.enter(
+    "12.23",
+    "corrections",
+    "A hop takes milliseconds",
+    says="A hop from rack to rack takes a few milliseconds, or ten times more or less.",
+    who=("lecture 1:15:13–1:15:50",),
+    at=Place("pipelining", "How long a hop takes"),
+    formulas=("pipelining.hop",),
+    sources=of(measurement("deepseek_isca25_link_latency")),
+    near=10,
+    because={
+        FAILS: (
+            "A measured latency and the time to send a micro-batch's vectors. The speaker gave his guess with low"
+            " confidence. Software and waiting for a slot come on top; no measurement of those is in the catalogue."
+        )
+    },
+)
+def hop() -> Found:
+    latency = max(measurement("deepseek_isca25_link_latency").column("latency_us")) * factor("us")
+    whole = pipe.hop(width=model(RUNNING.model).d_model, **pipelining.SENT) + latency
+    return found(Part("a hop", (pipelining.LECTURE_HOP / 10, pipelining.LECTURE_HOP * 10), whole, "s"))

@@ -1,0 +1,1154 @@
+"""Numbers of the lecture, and what article A and documents of serving say beyond it, entered after the points.
+
+Each function computes a claim's numbers with the lessons' own formulas and inputs.
+"""
+
+from __future__ import annotations
+
+from blackboard.catalogue import chip, measurement, model, price, prices, system, tier, tiers
+from blackboard.catalogue.running_case import RUNNING
+from blackboard.lessons.batching import equations as step
+from blackboard.lessons.batching import numbers as batching
+from blackboard.lessons.corpus import numbers as corpus
+from blackboard.lessons.overheads import equations as overheads
+from blackboard.lessons.overtraining import equations as over
+from blackboard.lessons.overtraining import numbers as overtraining
+from blackboard.lessons.paging import equations as paging
+from blackboard.lessons.paging import numbers as paged
+from blackboard.lessons.paging import simulation
+from blackboard.lessons.pricing import equations as pricing
+from blackboard.lessons.pricing import numbers as priced
+from blackboard.lessons.pricing.implied import implied
+from blackboard.lessons.racks import equations as racks
+from blackboard.lessons.racks import numbers as racked
+from blackboard.lessons.sparsity import equations as sparse
+from blackboard.lessons.sparsity import numbers as sparsity
+from blackboard.lessons.speculation import equations as spec
+from blackboard.lessons.speculation import numbers as speculated
+from blackboard.reference.claim_list import (
+    CONTRADICTED,
+    EXACT,
+    FAILS,
+    HOLDS,
+    MAGNITUDE,
+    OVERSTATED,
+    PART,
+    ROUGH,
+    UNCHECKABLE,
+    UNSOURCED,
+    Found,
+    Part,
+    Place,
+    found,
+)
+from blackboard.reference.lecture_claims import API, day_use, drained, ledger, of, stated, world_racks
+
+# --- the lecture's numbers --------------------------------------------------------------------------------------------
+
+MS = 1e-3
+
+
+@ledger.enter(
+    "N2",
+    "numbers",
+    "A batch of 2,000 to 3,000",
+    says="A batch of 2,000 to 3,000 sequences.",
+    who=("lecture 0:19:16–0:20:19", "E 8"),
+    at=Place("sparsity", "Three ways to count sparsity"),
+    formulas=("sparsity.expert_sparsity", "batching.critical_batch", "sparsity.expert_batch"),
+    sources=of(model("deepseek-v3")),
+    because={
+        PART: (
+            "It rests on a sparsity of eight. DeepSeek-V3's own is about twice that by parameters and four times by"
+            " experts. With KV counted it is more again."
+        )
+    },
+)
+def thousands() -> Found:
+    board, said = sparsity.ABOUT_300 * sparse.expert_sparsity(**sparsity.BOARD_EXPERTS), (2_000, 3_000)
+    return found(
+        Part("by the board's sparsity", said, board, "sequence"),
+        Part("DeepSeek-V3 on the running rack, by parameters", said, step.critical_batch(RUNNING), "sequence"),
+        Part("by experts", said, sparse.expert_batch(RUNNING), "sequence"),
+    )
+
+
+@ledger.enter(
+    "N4",
+    "numbers",
+    "Rubin's memory in 15 ms",
+    says="Rubin's memory is read once in about 15 ms.",
+    who=("lecture 0:24:13–0:24:32", "flashcards 1.9"),
+    at=Place("batching", "The train leaves every 20 ms"),
+    formulas=("batching.drain_time",),
+    sources=of(chip("vr200-nvl72")),
+    because={HOLDS: "Rounded up from the lecture's own rate; the published rate is higher, the time shorter still."},
+)
+def fifteen() -> Found:
+    return found(
+        Part("as the lecture divides", 15 * MS, step.drain_time(**batching.RUBIN), "s"),
+        Part("Vera Rubin, as published", 15 * MS, step.drain_time(chip("vr200-nvl72")), "s"),
+    )
+
+
+@ledger.enter(
+    "N5",
+    "numbers",
+    "Rubin: 288 GB, 20 TB/s",
+    says="A Rubin has 288 GB and reads 20 TB/s.",
+    who=("lecture 0:24:13–0:24:32", "flashcards 1.9"),
+    at=Place("batching", "The train leaves every 20 ms"),
+    formulas=("batching.drain_time",),
+    sources=of(chip("vr200-nvl72")),
+    because={HOLDS: "The memory is exact; the rate was announced a tenth higher. Memory over rate is {drain:3 s}."},
+)
+def rubin_memory() -> Found:
+    row = chip("vr200-nvl72")
+    return found(
+        Part("memory", batching.RUBIN["hbm"], row.hbm_bytes, "byte"),
+        Part("bandwidth", batching.RUBIN["bandwidth"], row.bandwidth, "byte/s"),
+        drain=step.drain_time(row),
+    )
+
+
+@ledger.enter(
+    "N6",
+    "numbers",
+    "40 ms at worst",
+    says="A request waits 40 ms at worst.",
+    who=("lecture 0:22:13–0:23:25", "D 2"),
+    at=Place("batching", "The train leaves every 20 ms"),
+    within=EXACT,
+    formulas=("batching.worst_latency", "batching.mean_latency"),
+    because={
+        HOLDS: (
+            "Just missed, one interval to wait and one to ride. On average it is {mean:2 s}. It holds as long as every"
+            " train has a seat left."
+        )
+    },
+)
+def worst() -> Found:
+    return found(
+        Part("two intervals of 20 ms", 40 * MS, step.worst_latency(interval=batching.INTERVAL), "s"),
+        mean=step.mean_latency(interval=batching.INTERVAL),
+    )
+
+
+@ledger.enter(
+    "N7",
+    "numbers",
+    "128,000 tokens a second",
+    says="A rack makes 128,000 tokens a second.",
+    who=("lecture 0:26:32–0:26:58", "C 7"),
+    at=Place("sparsity", "Tokens per second, and the world's"),
+    formulas=("batching.throughput", "sparsity.chip_rate"),
+    sources=of(measurement("decode_per_gpu"), measurement("vllm_wide_ep")),
+    because={
+        PART: (
+            "The product is right for 64 departures a second; with 20 ms it would be {slow:3 token/s}. Divided by the"
+            " rack's GPUs it is the rate of H800 and H200 as really served, not of the rack that the lecture has in"
+            " mind."
+        )
+    },
+    quotes={"64": "departures a second, 0:26:58", "20": "the lecture's interval in ms"},
+)
+def rack_rate() -> Found:
+    known = {"batch": sparsity.LECTURE_BATCH, "interval": 1 / sparsity.DEPARTURES}
+    each = sparse.chip_rate(chips=racked.USED, **known)
+    parts = [
+        Part(f"{row['chips']}, {row['who']}", each, row["throughput_token_per_GPU_per_s"], "token/s/GPU")
+        for row in measurement("decode_per_gpu").records()
+    ]
+    [wide] = measurement("vllm_wide_ep").records(chip="GB200", phase="decode")
+    parts.append(Part("GB200, vLLM", each, wide["throughput_token_per_GPU_per_s"], "token/s/GPU"))
+    return found(
+        Part("2,000 sequences, 64 times a second", 128_000, step.throughput(**known), "token/s"),
+        *parts,
+        slow=step.throughput(batch=2_000, interval=batching.INTERVAL),
+    )
+
+
+@ledger.enter(
+    "N8",
+    "numbers",
+    "A thousandth of Gemini",
+    says="That is a thousandth of Gemini's traffic.",
+    who=("lecture 0:27:28–0:27:37",),
+    at=Place("sparsity", "Tokens per second, and the world's"),
+    formulas=("sparsity.racks_needed",),
+    sources=of(measurement("world_tokens")),
+    because={
+        PART: (
+            "By what developers used half a year before the lecture. The statement over all of Google's products, a"
+            " year before, makes more. Both count tokens read as well; the rack's are written. “Hundreds of millions”"
+            " spans {low:3} to {high:3} racks."
+        )
+    },
+)
+def thousandth() -> Found:
+    racks = {"direct use by developers, October 2025": API, "all of Google's products, May 2025": "all products"}
+    return found(
+        *(Part(f"racks for {of}", 1_000, world_racks(stated(counts))) for of, counts in racks.items()),
+        low=world_racks(100e6),
+        high=world_racks(500e6),
+    )
+
+
+@ledger.enter(
+    "N9",
+    "numbers",
+    "1,000 times without batching",
+    says="Without batching a token can cost 1,000 times as much.",
+    who=("lecture 0:04:23", "D 1"),
+    at=Place("batching", "Cost: what sharing saves"),
+    formulas=("batching.batching_gain",),
+    near=MAGNITUDE,
+    sources=of(model("deepseek-v3")),
+    because={
+        ROUGH: (
+            "Weights alone: the gain is the critical batch. And a token alone is routed to few experts; reading only"
+            " those, it gains no more than a dense model."
+        )
+    },
+)
+def unbatched() -> Found:
+    gain = lambda n: step.batching_gain(RUNNING, n_total=n)
+    active = RUNNING.symbols()["n_active"]
+    return found(
+        Part("a dense model", 1_000, gain(active)),
+        Part("by the board's sparsity", 1_000, gain(active * sparse.expert_sparsity(**sparsity.BOARD_EXPERTS))),
+        Part("DeepSeek-V3", 1_000, step.batching_gain(RUNNING)),
+    )
+
+
+@ledger.enter(
+    "N10",
+    "numbers",
+    "Trained on 150 trillion",
+    says="Models are trained on 150 trillion tokens.",
+    who=("lecture 1:31:01–1:31:12", "B claim 4"),
+    at=Place("overtraining", "Against reality"),
+    sources=("llama4_card", "qwen3_report"),
+    stated=UNSOURCED,
+    because={
+        UNSOURCED: (
+            "The lecture's host calls it a rumour, not well cited; article B leaves that out. The most that a maker has"
+            " stated, of the models in the catalogue, is {most:2 token} ({name})."
+        )
+    },
+)
+def rumour() -> Found:
+    rows = [
+        (row["pretraining_tokens"], row["model"])
+        for id in ("training_gpu_hours", "training_tokens")
+        for row in measurement(id).records()
+    ]
+    most, name = max(rows)
+    return found(Part("most tokens that a maker states", overtraining.RUMOUR, most, "token"), most=most, name=name)
+
+
+@ledger.enter(
+    "N11",
+    "numbers",
+    "Fast mode: 6 for 2.5",
+    says="Fast mode: six times the price for 2.5 times the speed.",
+    who=("lecture 0:01:05", "C 2", "E 1"),
+    at=Place("batching", "Fast mode, read backwards"),
+    within=EXACT,
+    formulas=("batching.fast_mode_batch_ratio",),
+    sources=of(price(priced.CARD)),
+    because={
+        HOLDS: (
+            "Claude Opus 4.6 on its card of that spring. If prices follow costs, the batch is {batch:2} times smaller."
+            " A month later fast mode on the same base price cost {later:2} times as much."
+        )
+    },
+)
+def fast() -> Found:
+    then, later = price("claude-opus-4.6", on=batching.LECTURE_DAY).fast, price(batching.LATER_CARD).fast
+    ratio = step.fast_mode_batch_ratio(price_ratio=then.price_multiplier, speed_ratio=then.speed_multiplier)
+    return found(
+        Part("price", 6, then.price_multiplier),
+        Part("speed", 2.5, then.speed_multiplier),
+        batch=ratio,
+        later=later.price_multiplier,
+    )
+
+
+@ledger.enter(
+    "N12",
+    "numbers",
+    "$2 an hour",
+    says="A GPU rents for about $2 an hour.",
+    who=("lecture 0:12:49–0:13:23", "ds_infra cost"),
+    at=Place("batching", "Cost: what sharing saves"),
+    formulas=("batching.cost_floor",),
+    sources=("infx_tco", "ds_infra"),
+    because={
+        PART: (
+            "DeepSeek's own figure for its H800s. Three-year contracts of spring 2026 lie below it for older chips and"
+            " above it for newer ones; renting by the hour costs more. On the running rack the rent sets a floor of"
+            " {floor:2 USD} for a million tokens without KV."
+        )
+    },
+    quotes={"2026": "the year of the rents"},
+)
+def two_dollars() -> Found:
+    rows = {"H800, DeepSeek's account": chip("h800").rent("accounting")} | {
+        f"{name}, three-year contract": chip(id).rent("contract")
+        for id, name in (("h100-sxm", "H100"), ("h200", "H200"), ("b200", "B200"), ("gb200-nvl72", "GB200"))
+    }
+    floor = step.cost_floor(RUNNING, rent=chip("gb200-nvl72").rent("contract").usd_per_chip_second, context=0) * 1e6
+    return found(*(Part(name, 2, rent.usd_per_chip_hour, "USD") for name, rent in rows.items()), floor=floor)
+
+
+@ledger.enter(
+    "N13",
+    "numbers",
+    "8 times slower outside",
+    says="The network outside the rack is about 8 times slower.",
+    who=("lecture 0:38:47–0:39:35", "flashcards 2.1", "C 9"),
+    at=Place("racks", "Leaving the rack"),
+    formulas=("racks.ratio_hurts",),
+    sources=("ml_eng_net", "insights2025"),
+    because={
+        PART: (
+            "Close for H100 and GB300; twice that for GB200 with one 400 Gb/s card a GPU, half for the H800, whose"
+            " NVLink was cut. Two racks lose from a ratio of {hurts:2} on."
+        )
+    },
+    quotes={"400": "a network card's name"},
+)
+def slower() -> Found:
+    ratio = lambda id: chip(id).scale_up.bytes_per_s / chip(id).scale_out.bytes_per_s
+    rows = {"h100-sxm": "H100", "h800": "H800", "gb200-nvl72": "GB200", "gb300-nvl72": "GB300"}
+    return found(*(Part(name, 8, ratio(id)) for id, name in rows.items()), hurts=racks.ratio_hurts(racks=2))
+
+
+@ledger.enter(
+    "N14",
+    "numbers",
+    "4 experts a GPU",
+    says="256 experts on 64 GPUs are 4 each.",
+    who=("lecture 0:33:54–0:34:34", "C 9"),
+    at=Place("racks", "Experts on GPUs"),
+    formulas=("racks.experts_per_chip",),
+    within=EXACT,
+    sources=of(model("deepseek-v3")),
+    because={HOLDS: "Of the rack's {chips:2} GPUs, because 72 does not divide 256: there would be {uneven:3}."},
+    quotes={"72": "GPUs of an NVL72"},
+)
+def four_each() -> Found:
+    each = lambda chips: racks.experts_per_chip(experts=RUNNING.symbols()["experts"], expert_parallel=chips)
+    return found(
+        Part("experts of a GPU", 4, each(racked.USED)),
+        uneven=each(RUNNING.symbols()["chips"]),
+        chips=RUNNING.symbols()["chips"],
+    )
+
+
+@ledger.enter(
+    "N15",
+    "numbers",
+    "Output 5 times, MFU 1/5",
+    says="Output costs 5 times as much as input, so decoding uses 1/5 of the multipliers.",
+    who=("lecture 1:45:11–1:48:44", "flashcards 6.4", "C 15"),
+    at=Place("pricing", "Why output costs more than input"),
+    formulas=("pricing.decode_mfu",),
+    sources=of(price(priced.CARD), measurement("deepseek_day6_production")),
+    because={
+        PART: (
+            "It follows from the price, if prices follow costs and prefill reaches the peak. Where one maker published"
+            " both, neither was so: DeepSeek's prefill used {prefill:%} of the multipliers and its decoding {decode:%},"
+            " where the price of R1 implies {implied:%} of prefill's use."
+        )
+    },
+)
+def fifth() -> Found:
+    (prefill, decode), card = day_use(), price(priced.OPEN).usd_per_Mtok
+    own = pricing.decode_mfu(input_price=card.input, output_price=card.output)
+    claude = price(priced.CARD).usd_per_Mtok
+    return found(
+        Part(
+            "MFU by Claude's card", 0.2, pricing.decode_mfu(input_price=claude.input, output_price=claude.output), "%"
+        ),
+        Part("DeepSeek: MFU of decoding over that of prefill", own, decode / prefill, "%"),
+        prefill=prefill,
+        decode=decode,
+        implied=own,
+    )
+
+
+@ledger.enter(
+    "N16",
+    "numbers",
+    "Cached input at a tenth",
+    says="Cached input is 10 times cheaper.",
+    who=("lecture 1:48:52", "flashcards 6.5", "C 16"),
+    at=Place("pricing", "What cache prices ask"),
+    formulas=("pricing.tier_retrieve",),
+    sources=of(price(priced.CARD), price(priced.STEPPED), price(priced.OPEN)),
+    because={
+        PART: (
+            "True of the cards that the lecture reads; other cards of the catalogue go from {least:2} to {most:3}"
+            " times. What a tenth measures is not the transfer: a hit costs {over:2} times what bringing the cache from"
+            " flash does."
+        )
+    },
+)
+def tenth() -> Found:
+    hit = lambda card: card.usd_per_Mtok.input / card.usd_per_Mtok.cached_read
+    all_cards = [hit(card) for card in prices() if card.confirmed and card.usd_per_Mtok.cached_read]
+    fetch = pricing.tier_retrieve(RUNNING.symbols() | priced.rented(tier(priced.KEEP[1])))
+    named = (("Claude Opus 4.6", priced.CARD), ("Gemini 3.1 Pro", priced.STEPPED), ("DeepSeek-R1", priced.OPEN))
+    return found(
+        *(Part(name, 10, hit(price(id))) for name, id in named),
+        least=min(all_cards),
+        most=max(all_cards),
+        over=price(priced.CARD).usd_per_Mtok.cached_read * priced.MTOK / fetch,
+    )
+
+
+@ledger.enter(
+    "N17",
+    "numbers",
+    "Output 3 to 5 times",
+    says="Output costs 3 to 5 times as much as input.",
+    who=("lecture 1:41:24–1:45:11", "flashcards 6.4", "C 15"),
+    at=Place("pricing", "Why output costs more than input"),
+    sources=of(price(priced.CARD), price(priced.STEPPED), price(priced.OPEN)),
+    because={
+        PART: (
+            "Of the three cards that the course reads. All confirmed cards lie between {least:2} and {most:2}, and the"
+            " same open model was sold at {same_least:2} to {same_most:2}: a ratio of prices is no measurement of a"
+            " machine."
+        )
+    },
+)
+def three_to_five() -> Found:
+    cards = [implied(card) for card in prices() if card.confirmed]
+    same = [
+        one.out_in
+        for one in cards
+        if one.net and one.net.attention == model("deepseek-v3").attention and one.net.ffn == model("deepseek-v3").ffn
+    ]
+    named = (("Claude Opus 4.6", priced.CARD), ("Gemini 3.1 Pro", priced.STEPPED), ("DeepSeek-R1", priced.OPEN))
+    return found(
+        *(Part(name, (3, 5), implied(price(id)).out_in) for name, id in named),
+        least=min(one.out_in for one in cards),
+        most=max(one.out_in for one in cards),
+        same_least=min(same),
+        same_most=max(same),
+    )
+
+
+@ledger.enter(
+    "N18",
+    "numbers",
+    "2 kB a token",
+    says="A token's KV cache is about 2 kB.",
+    who=("lecture 1:38:22–1:41:12", "C 14"),
+    at=Place("pricing", "A step in the price"),
+    formulas=("pricing.kv_of_heads",),
+    sources=of(model("deepseek-v3"), model("llama-3.1-405b"), model("deepseek-v4-flash")),
+    because={
+        PART: (
+            "One layer's worth, which all layers would have to share. Published models keep far more in BF16; the"
+            " lecture itself calls it maybe a little small."
+        )
+    },
+)
+def two_kilobytes() -> Found:
+    rows = {"deepseek-v4-flash": "DeepSeek-V4-Flash", "deepseek-v3": "DeepSeek-V3", "llama-3.1-405b": "Llama 3.1 405B"}
+    return found(
+        Part(
+            "one layer of 8 heads of 128 values, one byte each",
+            2_000,
+            pricing.kv_of_heads(priced.HEADS),
+            "byte/token",
+        ),
+        *(Part(name, 2_000, model(id).kv_bytes_per_token(), "byte/token") for id, name in rows.items()),
+    )
+
+
+@ledger.enter(
+    "N19",
+    "numbers",
+    "Drain times, four memories",
+    says="Read once: HBM 20 ms, DDR 1 to 10 s, flash a minute, disk an hour.",
+    who=("lecture 2:01:16–2:01:46",),
+    at=Place("pricing", "A device's own time"),
+    formulas=("pricing.tier_drain",),
+    sources=of(*(tier(id) for id in ("hbm-gb200-nvl72", "ddr5-3tb", "ssd-9650-7t", "hdd-exos30"))),
+    because={
+        PART: (
+            "Each step is the kind's quickest confirmed device in the catalogue, HBM that of the running rack. Flash"
+            " takes minutes to hours, a disk more than a day. HBM and DDR are as said."
+        )
+    },
+)
+def drain_ladder() -> Found:
+    quickest = lambda kind: min(drained(row.id) for row in tiers() if row.confirmed and row.tier.startswith(kind))
+    return found(
+        Part("HBM", 20 * MS, drained("hbm-gb200-nvl72"), "s"),
+        Part("DDR5", (1, 10), quickest("DDR5"), "s"),
+        Part("flash", 60, quickest("NVMe"), "s", "1 minute"),
+        Part("disk", priced.HOUR, quickest("HDD"), "s", "1 hour"),
+    )
+
+
+@ledger.enter(
+    "N20",
+    "numbers",
+    "64 times the experts",
+    says="64 times the experts are worth 4 times the size: 370 million as good as 1.3 billion.",
+    who=("lecture 0:29:24–0:30:11", "C 8"),
+    at=Place("sparsity", "What experts are worth"),
+    formulas=("sparsity.n_effective", "sparsity.quality_gain"),
+    sources=("clark2022",),
+    because={
+        HOLDS: (
+            "By the paper's fit, for its best router. Other routers gain {rl:3} and {hash:3} times. The number of"
+            " experts is 64-fold; the parameters are fewer."
+        )
+    },
+)
+def experts_worth() -> Found:
+    size, count = sparsity.FIGURE["base_size"], sparsity.FIGURE["experts"]
+    gain = lambda router: sparse.quality_gain(n_effective=sparsity.effective(size, count, router), base_size=size)
+    return found(
+        Part("gain in size", 4, gain("S-BASE")),
+        Part("as good as a dense model of", 1.3e9, sparsity.effective(size, count), "parameter"),
+        rl=gain("RL-R"),
+        hash=gain("HASH"),
+    )
+
+
+@ledger.enter(
+    "N21",
+    "numbers",
+    "Half used at twice the context",
+    says="At twice the balanced context the multipliers are half used.",
+    who=("lecture 0:11:40–0:12:02",),
+    at=Place("batching", "Context: when no batch helps"),
+    formulas=("batching.mfu_limit", "batching.balanced_context"),
+    within=EXACT,
+    because={
+        HOLDS: (
+            "For dense attention, whatever the batch. On the running rack, where twice the balanced context is {twice:3"
+            " token}."
+        )
+    },
+)
+def half_used() -> Found:
+    twice = 2 * step.balanced_context(RUNNING)
+    return found(Part("share of the peak", 0.5, step.mfu_limit(RUNNING, context=twice), "%"), twice=twice)
+
+
+@ledger.enter(
+    "N22",
+    "numbers",
+    "2.6 quadrillion tokens",
+    says="500 million tokens a second for two months are 2.6 quadrillion.",
+    who=("lecture 1:29:49",),
+    at=Place("overtraining", "From traffic to tokens"),
+    formulas=("overtraining.tokens_served",),
+    within=EXACT,
+    because={HOLDS: "Two months of thirty days. The lecture then divides by the models of a family."},
+)
+def two_months() -> Found:
+    return found(
+        Part("tokens", 2.6e15, over.tokens_served(overtraining.BOARD, world_rate=overtraining.GENEROUS), "token")
+    )
+
+
+@ledger.enter(
+    "N23",
+    "numbers",
+    "20 tokens a parameter",
+    says="Chinchilla asks for 20 tokens a parameter.",
+    who=("lecture 1:31:17–1:31:34", "chinchilla table 3"),
+    at=Place("overtraining", "The best size, from a fit"),
+    formulas=("overtraining.best_tokens",),
+    sources=("chinchilla", "besiroglu2024"),
+    because={
+        PART: (
+            "The paper's table says so, from {least:3} to {most:3} by size. Its printed fit does not, for a model of"
+            " 100 billion parameters; fitted anew to the same data it does."
+        )
+    },
+    quotes={"100": "the lecture's active parameters in billions"},
+)
+def twenty_each() -> Found:
+    table = [row["pretraining_tokens"] / row["n_total"] for row in measurement("chinchilla_table3").records()]
+    fit = lambda name: overtraining.per_size(overtraining.FITS[name])
+    return found(
+        Part("the paper's table, least", 20, min(table), "token/parameter"),
+        Part("the paper's table, most", 20, max(table), "token/parameter"),
+        Part("the fit as printed", 20, fit("hoffmann"), "token/parameter"),
+        Part("fitted anew (Besiroglu)", 20, fit("besiroglu"), "token/parameter"),
+        least=min(table),
+        most=max(table),
+    )
+
+
+@ledger.enter(
+    "N24",
+    "numbers",
+    "640 GB, 10 to 20 TB",
+    says="Eight Hoppers have 640 GB, a Blackwell rack 10 to 20 TB.",
+    who=("lecture 0:44:45–0:46:15",),
+    at=Place("racks", "From 8 to 72 to “500”"),
+    sources=of(chip("h100-sxm"), chip("gb200-nvl72"), chip("gb300-nvl72")),
+    because={HOLDS: "Sums over the chips. (At 1:01:44 the lecture says many tens of terabytes, which none has.)"},
+)
+def memories() -> Found:
+    rack = (10e12, 20e12)
+    return found(
+        Part("8 H100", 640e9, system("h100-8").hbm_bytes, "byte"),
+        *(
+            Part(name, rack, system(id).hbm_bytes, "byte")
+            for id, name in (("gb200-nvl72", "GB200 NVL72"), ("gb300-nvl72", "GB300 NVL72"))
+        ),
+    )
+
+
+@ledger.enter(
+    "N25",
+    "numbers",
+    "500 million make 200 trillion",
+    says="500 million tokens a second for two months are roughly 200 trillion.",
+    who=("C 12",),
+    at=Place("overtraining", "From traffic to tokens"),
+    formulas=("overtraining.tokens_served",),
+    because={
+        FAILS: (
+            "The article drops a step. The lecture's own product is 2.6 quadrillion; it then divides by the models of a"
+            " family, and 200 trillion are those of one of them (1:30:46)."
+        )
+    },
+    quotes={"2.6": "the lecture's product, 1:29:49"},
+)
+def without_family() -> Found:
+    rate = overtraining.GENEROUS
+    return found(Part("tokens", 200e12, over.tokens_served(overtraining.BOARD, world_rate=rate), "token"))
+
+
+@ledger.enter(
+    "N26",
+    "numbers",
+    "Bandwidth, not capacity",
+    says="Bandwidth, not capacity, is the main bottleneck.",
+    who=("D 3", "lecture 1:17:06–1:18:14"),
+    at=Place("pipelining", "What a larger domain buys"),
+    formulas=("batching.drain_time",),
+    sources=of(*map(chip, ("h100-sxm", "h200", "gb200-nvl72", "vr200-nvl72"))),
+    because={
+        PART: (
+            "A step reads at most what its time allows. If it may take the lecture's {interval:2 s}, a memory that"
+            " takes longer to read once cannot be used to the full, so bandwidth binds before capacity; a memory that"
+            " is read sooner fills up first. That is so of Rubin. The lecture speaks of scale-up: a bigger domain"
+            " shortens the reading of weights, which more stages do not."
+        )
+    },
+)
+def bandwidth_first() -> Found:
+    chips = {"h100-sxm": "H100", "h200": "H200", "gb200-nvl72": "GB200", "vr200-nvl72": "Vera Rubin"}
+    longer = (batching.INTERVAL, float("inf"))
+    return found(
+        *(
+            Part(f"time to read the memory once, {name}", longer, step.drain_time(chip(id)), "s", "over 20 ms")
+            for id, name in chips.items()
+        ),
+        interval=batching.INTERVAL,
+    )
+
+
+# --- topics beyond the lecture ----------------------------------------------------------------------------------------
+
+REALITY = "Against reality"
+BLOG = {"transformers": 24, "tgi": 3.5}  # times the throughput, vLLM's blog of June 2023
+ROOM = {
+    "hbm": 40e9,
+    "n_total": 13e9,
+    "bytes_per_param": 2,
+    "context": 500,
+    "kv_bytes_per_token": 819_200,
+}  # OPT-13B on an A100; it cancels from ratios
+EXAMPLE_PREFIX = {"common_context": 10, "page_tokens": 4}  # vLLM's documentation on prefix caching
+EXAMPLE_HYBRID = paged.EXAMPLE | {"full_groups": 1, "window_groups": 2}  # and on hybrid models
+
+
+def reported(**where) -> float:
+    """How many times faster one report of speculative decoding makes it; below 1 where it is slower."""
+    [row] = measurement("spec_decoding_others").records(**where)
+    return row["factor"] if row["effect"] == "faster" else 1 / row["factor"]
+
+
+@ledger.enter(
+    "T1",
+    "topics",
+    "SPIRe: 2.8 times",
+    says="SPIRe cuts latency by up to 2.8 times.",
+    who=("A 2",),
+    at=Place("speculation", "Two numbers called 2.8"),
+    formulas=("speculation.round_steps", "speculation.saving"),
+    sources=("spire",),
+    stated=OVERSTATED,
+    because={
+        OVERSTATED: (
+            "Modelled, not measured: no time was taken. The paper claims throughput, at as large a batch as memory"
+            " allows. At that batch a round takes {steps:3} decode steps and yields {tokens:4} tokens, so the time per"
+            " token falls by the same factor, but it is not the time of a request served alone. It would save"
+            " {saving:%} of the cost of serving, the training of the draft paid."
+        )
+    },
+)
+def spire() -> Found:
+    [row] = measurement("spire_multipliers").records(draft="SPIRe")
+    steps = spec.round_steps(tokens_per_round=row["tokens_per_pass"], spec_speedup=row["speedup"])
+    saving = spec.saving(spec_speedup=row["speedup"], draft_training=speculated.TRAINING)
+    return found(
+        Part("throughput at a fixed batch, as modelled", 2.8, row["speedup"]),
+        Part("time per token at that batch, plain over speculated", 2.8, row["tokens_per_pass"] / steps),
+        tokens=row["tokens_per_pass"],
+        steps=steps,
+        saving=saving,
+    )
+
+
+@ledger.enter(
+    "T2",
+    "topics",
+    "Speculation: 2.8 times",
+    says="Speculative decoding makes serving up to 2.8 times faster.",
+    who=("vllm_spec_decode title",),
+    at=Place("speculation", "Two numbers called 2.8"),
+    formulas=("speculation.speedup_busy",),
+    sources=("vllm_spec_decode", "leviathan2023"),
+    because={
+        PART: (
+            "At one request a second, copying n-grams from an article to be summed up. With many requests the same"
+            " machines got slower: multiplying then binds, every drafted token is paid for, and the formula gives at"
+            " most {busy:2} for four tokens of which four in five pass."
+        )
+    },
+)
+def other() -> Found:
+    rows = {
+        "n-grams, one request a second": ("n-gram", "CNN/DailyMail, 1 request/s"),
+        "draft model, one request a second": ("draft model", "ShareGPT, 1 request/s"),
+        "n-grams, many requests a second": ("n-gram", "CNN/DailyMail, many requests/s"),
+        "draft model, many requests a second": ("draft model", "ShareGPT, many requests/s"),
+    }
+    busy = spec.speedup_busy(acceptance=0.8, drafted=4, draft_ratio=0)
+    return found(
+        *(Part(name, 2.8, reported(method=method, setting=setting)) for name, (method, setting) in rows.items()),
+        busy=busy,
+    )
+
+
+def used(system: str) -> float:
+    """Share of the memory set aside for the cache that a serving system fills with tokens."""
+    [row] = measurement("vllm_kv_use").records(system=system, use="tokens")
+    return row["share"]
+
+
+def talk() -> float:
+    """Mean tokens of a ShareGPT request, input and output."""
+    return sum(simulation.lengths("ShareGPT"))
+
+
+@ledger.enter(
+    "T3",
+    "topics",
+    "60 to 80 % wasted",
+    says="Without paging 60 to 80 % of the cache's memory is wasted.",
+    who=("vllm_blog PagedAttention",),
+    at=Place("paging", "Room that nobody uses"),
+    formulas=("paging.use_reserved",),
+    sources=("kwon2023", "vllm_blog"),
+    because={
+        HOLDS: (
+            "As measured by PagedAttention's authors on an earlier system, rebuilt, with three ways to reserve."
+            " Conversations of mean length in a reservation of 2,048 tokens waste as much by the formula, at their end"
+            " and, with what they hold on average while they run, a little more. Article A speaks of “padding”"
+            " instead; the paper of reservations and fragments."
+        )
+    },
+    quotes={"2,048": "the longest sequence of OPT"},
+)
+def wasted() -> Found:
+    said, names = (
+        (0.6, 0.8),
+        {
+            "Orca (Max)": "longest output reserved",
+            "Orca (Pow2)": "next power of two",
+            "Orca (Oracle)": "just enough, knowing the future",
+        },
+    )
+    reserved = lambda tokens, when: Part(
+        f"ShareGPT by the formula, {tokens:.0f} tokens {when}",
+        said,
+        1 - paging.use_reserved(context=tokens, reserved_context=simulation.LONGEST),
+        "%",
+    )
+    return found(
+        *(Part(f"Orca, {name}", said, 1 - used(system), "%") for system, name in names.items()),
+        reserved(talk(), "at the end"),
+        reserved(simulation.held(), "on average"),
+    )
+
+
+@ledger.enter(
+    "T4",
+    "topics",
+    "vLLM: 24 times",
+    says="vLLM serves 24 times as much.",
+    who=("vllm_blog introduction",),
+    at=Place("paging", REALITY),
+    sources=("vllm_blog", "kwon2023"),
+    formulas=("paging.batch_held",),
+    within=EXACT,
+    because={
+        PART: (
+            "Over Hugging Face's library, which neither pages nor batches requests as they come. Over systems made for"
+            " serving the same blog and the paper have far less, which is what more room for the cache would give:"
+            " {low:2} to {high:2} times the batch, by the shares of memory in use."
+        )
+    },
+)
+def twenty_four() -> Found:
+    [gain], batch = (
+        measurement("vllm_paging").records(),
+        lambda system: paging.batch_held(ROOM, kv_use=used(system)),
+    )
+    return found(
+        Part("over Hugging Face Transformers, the blog", 24, BLOG["transformers"]),
+        Part("over its serving system, the blog", 24, BLOG["tgi"]),
+        Part("over serving systems, the paper", 24, gain["high_gain"]),
+        low=batch("vLLM") / batch("Orca (Oracle)"),
+        high=batch("vLLM") / batch("Orca (Max)"),
+    )
+
+
+@ledger.enter(
+    "T5",
+    "topics",
+    "Paging: 2 to 4 times",
+    says="Paging raises throughput 2 to 4 times.",
+    who=("kwon2023 abstract",),
+    at=Place("paging", REALITY),
+    sources=("kwon2023",),
+    formulas=("paging.paged_cost",),
+    because={
+        PART: (
+            "As the paper measured it, in requests served at equal latency. On the lesson's roofline, with the batches"
+            " that the paper measured and the attention kernel {high:%} slower, the same GPU makes {few:2} to {most:2}"
+            " times the tokens, against one earlier system with three ways to reserve, the best of which knows the"
+            " future."
+        )
+    },
+)
+def two_to_four() -> Found:
+    [row], batch, said = measurement("vllm_paging").records(), paged.batches(), (2, 4)
+    gain = lambda system: paged.cost(batch[system]) / paged.cost(batch["vLLM"], row["high_overhead"])
+    names = {
+        "Orca (Max)": "longest output reserved",
+        "Orca (Pow2)": "next power of two",
+        "Orca (Oracle)": "just enough",
+    }
+    return found(
+        Part("measured, least", said, row["low_gain"]),
+        Part("measured, most", said, row["high_gain"]),
+        *(Part(f"on the lesson's roofline, over Orca, {name}", said, gain(system)) for system, name in names.items()),
+        high=row["high_overhead"],
+        few=gain("Orca (Oracle)"),
+        most=gain("Orca (Max)"),
+    )
+
+
+@ledger.enter(
+    "T6",
+    "topics",
+    "Less than 4 % wasted",
+    says="With paging less than 4 % is wasted.",
+    who=("vllm_blog PagedAttention",),
+    at=Place("paging", REALITY),
+    formulas=("paging.use_paged",),
+    sources=("kwon2023", "vllm_blog"),
+    within=EXACT,
+    because={HOLDS: "As measured, which is more than the formula's half block a sequence."},
+)
+def four_percent() -> Found:
+    most = (0, 0.04)
+    return found(
+        Part("measured", most, 1 - used("vLLM"), "%", said="at most 4 %"),
+        Part(
+            f"ShareGPT in blocks of 16 by the formula, {talk():.0f} tokens at the end",
+            most,
+            1 - paging.use_paged(context=talk(), page_tokens=paged.BLOCK),
+            "%",
+            said="at most 4 %",
+        ),
+    )
+
+
+@ledger.enter(
+    "T7",
+    "topics",
+    "30 to 40 % cheaper",
+    says="Paging makes serving 30 to 40 % cheaper, as Pope relates.",
+    who=("A 3",),
+    at=Place("paging", REALITY),
+    sources=("transcript", "kwon2023", "vllm_blog"),
+    stated=UNSOURCED,
+    because={
+        UNSOURCED: (
+            "Not in the lecture, the paper or the blog. The nearest: one user of vLLM halved its GPUs, says the blog."
+        )
+    },
+)
+def cheaper() -> Found:
+    return found()
+
+
+@ledger.enter(
+    "T8",
+    "topics",
+    "Thousands on one GPU",
+    says="One GPU serves thousands of requests at a time.",
+    who=("A 3",),
+    at=Place("paging", REALITY),
+    formulas=("sparsity.batch_fits",),
+    sources=("kwon2023", "vllm_blog", *of(model("deepseek-v3"))),
+    because={
+        PART: (
+            "Article A gives no source, and PagedAttention's authors batched tens of requests, at most {most:3} on"
+            " average. A cache as small as DeepSeek-V3's makes it true of the running rack, whose GPUs share one copy"
+            " of the weights. Room is not speed: a step that reads a full memory takes the drain time."
+        )
+    },
+)
+def at_a_time() -> Found:
+    most, many = max(measurement("vllm_batched_requests").column("batch")), (2_000, float("inf"))
+    known = model("llama-3.1-8b").symbols("bf16") | chip("h100-sxm").symbols("bf16") | {"context": 1_000}
+    room = {
+        "Llama 3.1 8B in BF16 on an H100": sparse.batch_fits(known),
+        "DeepSeek-V3 in FP8 on the running rack, per GPU": sparse.batch_fits(RUNNING) / RUNNING.symbols()["chips"],
+    }
+    parts = (
+        Part(f"sequences of 1,000 tokens that fit, {name}", many, fits, "sequence", "thousands")
+        for name, fits in room.items()
+    )
+    return found(*parts, Part("most that the paper batched", many, most, "sequence", "thousands"), most=most)
+
+
+@ledger.enter(
+    "T9",
+    "topics",
+    "A prefix computed once",
+    says="The attention states of a prefix that requests have in common are computed once.",
+    who=("A 4", "vllm_prefix_caching design"),
+    at=Place("paging", "A prefix that is there already"),
+    formulas=("paging.hit_tokens",),
+    sources=("vllm_prefix_caching",),
+    within=EXACT,
+    because={
+        PART: (
+            "Whole blocks of it are, as long as they are still there. “Similar”, as article A has it, is not enough:"
+            " the tokens must be the same from the first one on. The documentation's example has 10 tokens in"
+            " common, in blocks of four; the last two are computed again."
+        )
+    },
+    quotes={"10": "tokens of the documentation's example"},
+)
+def prefix() -> Found:
+    return found(
+        *(
+            Part(
+                f"found again of {common} tokens in common",
+                common,
+                paging.hit_tokens(EXAMPLE_PREFIX, common_context=common),
+                "token",
+            )
+            for common in (8, EXAMPLE_PREFIX["common_context"])
+        )
+    )
+
+
+@ledger.enter(
+    "T10",
+    "topics",
+    "11 blocks for mixed layers",
+    says="A cache manager for mixed layers needs 11 blocks for a request of 112 tokens.",
+    who=("vllm_hybrid case 2",),
+    at=Place("paging", "Layers that forget"),
+    formulas=("paging.hybrid_blocks",),
+    sources=("vllm_hybrid",),
+    within=EXACT,
+    because={
+        HOLDS: (
+            "A third of the layers see all 112 tokens, two thirds a window of 32, in blocks of 16. If every layer kept"
+            " all tokens, it would be {uniform:2} blocks."
+        )
+    },
+    quotes={
+        "32": "the documentation's example",
+        "16": "the documentation's example",
+    },
+)
+def mixed() -> Found:
+    uniform = EXAMPLE_HYBRID | {"full_groups": 3, "window_groups": 0}
+    return found(Part("blocks", 11, paging.hybrid_blocks(EXAMPLE_HYBRID)), uniform=paging.hybrid_blocks(uniform))
+
+
+def overlap(batch: float) -> float:
+    """Gain of overlapping two halves of a batch on the running rack: computing, and sending without latency."""
+    here = racked.FP8_OUT | {
+        "layers": racked.moe_layers(),
+        "micro_batches": 1,
+        "tokens_per_chip": batch / RUNNING.symbols()["chips"],
+    }
+    return overheads.overlap_gain(RUNNING, batch=batch, t_comm=racks.comm_time(RUNNING, **here))
+
+
+@ledger.enter(
+    "T11",
+    "topics",
+    "Dual-batch overlap",
+    says="Dual-batch overlap hides communication.",
+    who=("A 7", "vllm_dbo motivation"),
+    at=Place("overheads", "Sending while computing"),
+    formulas=("overheads.overlap_gain", "racks.comm_time"),
+    sources=("vllm_dbo", "sglang_large_ep"),
+    within=0,
+    because={
+        PART: (
+            "Where it works it at most halves the step. Each half reads all weights again, so that a batch that waits"
+            " for weights gets slower; engines have thresholds for that reason. Measured by SGLang; computed for the"
+            " running case with ideal links, which gains later, for its links are fast."
+        )
+    },
+)
+def halves() -> Found:
+    rows = measurement("two_batch_overlap").records(phase="decode", setting="plain")
+    measured = (
+        Part(f"SGLang on H100, {row['tokens_per_gpu']} tokens a GPU", (1, 2), 1 + row["low_gain"], said="1 to 2 times")
+        for row in rows
+    )
+    return found(
+        *measured,
+        *(
+            Part(
+                f"the running case, {batch / RUNNING.symbols()['chips']:.0f} tokens a GPU",
+                (1, 2),
+                overlap(batch),
+                said="1 to 2 times",
+            )
+            for batch in (2_000, 20_000)
+        ),
+    )
+
+
+@ledger.enter(
+    "T12",
+    "topics",
+    "torch.compile: 1.8 to 2",
+    says="torch.compile makes models 1.8 to 2 times faster.",
+    who=("vllm_compile why",),
+    at=Place("overheads", REALITY),
+    sources=("vllm_compile", "pytorch2", "batch1_floor"),
+    formulas=("overheads.fusion_gain",),
+    within=EXACT,
+    because={
+        PART: (
+            "That is the mean of a benchmark of many models, none of them named. In vLLM a single fusion gains far"
+            " less, and so does launching a step as one graph. By the formula a chain of operations that takes"
+            " {share:%} of a step gains {most:%} at the most, however long it is."
+        )
+    },
+)
+def compiled() -> Found:
+    share, said = 0.1, (1.8, 2.0)
+    [bench] = measurement("torch_compile_geomean").records(who="TorchBench, in vLLM's post")
+    graphs = (
+        Part(f"CUDA graphs in decoding, {row['chip']}", said, row["speedup"])
+        for row in measurement("batch1_cuda_graphs").records()
+    )
+    fused = 1 + max(measurement("fusion_gains_2025").column("high_gain"))
+    return found(
+        Part("TorchBench", said, bench["low_speedup"]),
+        Part("the best single fusion in vLLM", said, fused),
+        *graphs,
+        share=share,
+        most=overheads.fusion_gain(chain_share=share, fused_ops=1e9) - 1,
+    )
+
+
+@ledger.enter(
+    "T13",
+    "topics",
+    "Quality beats quantity",
+    says="LLäMmlein shows that quality of data beats quantity.",
+    who=("A 5",),
+    at=Place("corpus", REALITY),
+    formulas=("overtraining.overtraining",),
+    sources=("llammlein2024",),
+    stated=CONTRADICTED,
+    by="the paper",
+    because={
+        CONTRADICTED: (
+            "Its models are trained far past Chinchilla's rule, on all the text that its filters leave, twice and more,"
+            " and it finds that scores grow with size while some tasks level off. No model of it saw unfiltered text or"
+            " less of it, so it compares nothing. The lecture speaks neither of data quality nor of this paper."
+        )
+    },
+)
+def llammlein() -> Found:
+    past = lambda run: over.overtraining(overtraining.BOARD, n_active=run["n_active"], pretrain_tokens=run["tokens"])
+    return found(
+        *(Part(f"over-training of {name}", (0, 1), past(corpus.run(name)), said="little data") for name in corpus.NETS)
+    )
+
+
+@ledger.enter(
+    "T14",
+    "topics",
+    "Fine-tuning pays more",
+    says="Fine-tuning gives a better return than pre-training.",
+    who=("A 5",),
+    at=Place("corpus", REALITY),
+    sources=("llammlein2024", "transcript"),
+    stated=UNSOURCED,
+    because={
+        UNSOURCED: (
+            "Neither the paper nor the lecture compares the two. No cost and no return appears in the paper; every"
+            " score of its main benchmark is after fine-tuning."
+        )
+    },
+)
+def tuned() -> Found:
+    return found()
+
+
+@ledger.enter(
+    "T15",
+    "topics",
+    "A ranking of APIs",
+    says="A ranking of APIs: who is best at tools, who “likely” mixes caches, who costs least.",
+    who=("A 6",),
+    at=Place("pricing", "Reading a card"),
+    sources=("transcript",),
+    stated=UNCHECKABLE,
+    because={
+        UNCHECKABLE: (
+            "Opinions, and not the lecture's. What a card says can be read: input of the catalogue's cards of the"
+            " lecture's day costs {least:2 USD} to {most:2 USD} for a million tokens, and what they imply stands in the"
+            " lesson. Which is cheapest depends on the workload."
+        )
+    },
+)
+def ranking() -> Found:
+    cards = [card.usd_per_Mtok.input for card in prices() if card.confirmed and card.valid_on(batching.LECTURE_DAY)]
+    return found(least=min(cards), most=max(cards))

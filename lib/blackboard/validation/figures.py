@@ -1,0 +1,614 @@
+"""Measured against computed, as pictures: what closes, what lies above the floor, how far off the fitted constants
+are, where time goes.
+
+Rows are those of `validation.whole()`. A spec names some of them: a data set, or a data set and how its slices begin.
+"""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from blackboard.charts import drawing
+from blackboard.charts.drawing import Drawing, done, listed
+from blackboard.charts.style import COLOURS
+from blackboard.prediction.rows import CALIBRATED, CLOSURE, FLOOR, LIMIT, Row, mape
+from blackboard.validation import time_breakdown
+from blackboard.validation.report import whole
+
+SMALL = 10  # points: the least that a phone shows well
+LINE = 0.19  # inches of a line of text
+WIDTH = 5.0  # inches
+INKS = ("compute", "kv", "accent", "weights", "second", "third")
+
+
+def match(row: Row, spec: str) -> bool:
+    """Whether a row is of a data set, or of those of its slices that begin so."""
+    data, _, part = spec.partition(":")
+    return row.data == data and row.part.startswith(part)
+
+
+class Line(NamedTuple):
+    """A line of a picture: rows under one name."""
+
+    name: str
+    rows: Sequence[Row]
+
+    @property
+    def median(self) -> float:
+        """Of measured over computed."""
+        return statistics.median(row.slow for row in self.rows)
+
+
+def _minus(text: str) -> str:
+    """Negative numbers with a true minus; hyphens stay."""
+    return re.sub(r"(?<!\w)-(?=\d)", "−", text)
+
+
+# --- closures ---------------------------------------------------------------------------------------------------------
+
+STEPS = {
+    "exact": 1e-9,
+    "to 0.1 %": 1e-3,
+    "to 0.5 %": 5e-3,
+    "to 1 %": 1e-2,
+    f"to {LIMIT:.0%}".replace("%", " %"): LIMIT,
+    "beyond": float("inf"),
+}
+WIDE = {  # closures that close only within a wider limit, in words; others are told by data set and slice
+    ("deepseek_isca25_training_compute", "Qwen2.5-72B"): "Qwen2.5 72B, training FLOP",
+    ("deepseek_v3_mtp", "gain of a second token"): "DeepSeek-V3, gain of MTP",
+    ("training_gpu_hours", "Llama 2 7B"): "Llama 2 7B, parameters",
+    ("training_tokens", "Kimi K2"): "Kimi K2, parameters",
+    ("megatron_2021_table1", "n total 1,700,000,000"): "Megatron 1.7B, parameters",
+    ("chinchilla_table3", "n total 67,000,000,000"): "Chinchilla, compute of 67B",
+    ("routed_scaling_law", "RL-R"): "routed law, c of RL-R",
+    ("routed_scaling_law", "HASH"): "routed law, c of HASH",
+    ("llammlein_training", "LLäMmlein 120M"): "LLäMmlein, tokens",
+    ("moderngbert_plateaus", "ModernGBERT 134M"): "ModernGBERT, share read",
+    ("vllm_kv_use", "vLLM, tokens"): "vLLM, cache in use",
+    ("kimi_cache_size", "cache"): "Kimi, cache of a prompt",
+    ("gb200_rack", "cables"): "GB200 rack, cables",
+    ("cuda_graph_gains", "Mask R-CNN, the part in the graph"): "CUDA graph, Mask R-CNN",
+    ("chen2023", "XSum, nucleus"): "Chen 2023, gain on XSum",
+}
+
+
+def counted(rows: Sequence[Row]) -> dict[str, int]:
+    """How many closures close to each step, each counted once."""
+    found = dict.fromkeys(STEPS, 0)
+    for row in rows:
+        found[next(name for name, step in STEPS.items() if abs(row.error) <= step)] += 1
+    return found
+
+
+def called(row: Row) -> str:
+    """A closure in a few words."""
+    return WIDE.get((row.data, row.what), f"{row.data.replace('_', ' ')}, {row.part}")
+
+
+def closures() -> Drawing:
+    """How many closures are exact or close to so many per cent; below, those beyond the limit, one by one."""
+    report = whole()
+    rows, wide = report.of(CLOSURE).rows, sorted(report.wide, key=lambda row: row.error)
+    fig, (top, low) = drawing.axes(WIDTH, 2.4 + 0.23 * len(wide), 2, 1, height_ratios=(len(STEPS), len(wide)))
+    counts = counted(rows)
+    top.barh(
+        list(counts),
+        list(counts.values()),
+        color=[COLOURS["kv" if name == "beyond" else "accent"] for name in counts],
+        alpha=0.75,
+    )
+    low.barh(range(len(wide)), [100 * row.error for row in wide], color=COLOURS["kv"], alpha=0.75)
+    low.set_yticks(range(len(wide)), [called(row) for row in wide])
+    for at, values in ((top, counts.values()), (low, [100 * row.error for row in wide])):
+        _valued(at, list(values), f"{{:{'.0f' if at is top else '+.1f'}}}")
+    low.axvspan(-100 * LIMIT, 100 * LIMIT, color=COLOURS["accent"], alpha=0.15, lw=0)
+    low.axvline(0, color=COLOURS["bound"], lw=1)
+    top.set(title=f"{len(rows)} closures", xlabel="how many", xlim=(0, 1.15 * max(counts.values())))
+    left, right = 100 * wide[0].error, 100 * wide[-1].error
+    room = 0.3 * (right - left)
+    low.set(
+        title="beyond, one by one", xlabel="published over computed, less one (%)", xlim=(left - room, right + room)
+    )
+    return done(
+        fig,
+        "fig-reality-closures",
+        "Published numbers against the same numbers computed from others of the source: how many agree how well,"
+        " and those that are more than two per cent off.",
+        _closures_say(rows, wide, counts),
+    )
+
+
+def _valued(at: Any, values: Sequence[float], form: str) -> None:
+    """Numbers at the ends of horizontal bars, the first bar on top."""
+    for place, value in enumerate(values):
+        at.annotate(
+            _minus(form.format(value)),
+            (value, place),
+            (-3 if value < 0 else 3, 0),
+            textcoords="offset points",
+            va="center",
+            ha="right" if value < 0 else "left",
+            fontsize=SMALL,
+        )
+    at.set_ylim(len(values) - 0.4, -0.6)
+    at.tick_params(axis="y", length=0, labelsize=SMALL)
+    at.grid(visible=False)
+
+
+def _closures_say(rows: Sequence[Row], wide: Sequence[Row], counts: Mapping[str, int]) -> str:
+    told = ", ".join(f"{count} {name}" for name, count in counts.items() if name != "beyond")
+    each = "; ".join(f"{called(row)} {100 * row.error:+.1f} %" for row in wide)
+    return _minus(
+        f"Above, bars of how many of {len(rows)} closures are how near, each counted once: {told}, {len(wide)} beyond."
+        f" Below, those beyond, published over computed less one: {each}."
+    )
+
+
+# --- floors -----------------------------------------------------------------------------------------------------------
+
+FLOORS: dict[str, dict[str, tuple[str, ...]]] = {  # group -> line -> specs
+    "Products and attention": {"matrix products, H200": ("h200_gemm",), "attention, H200": ("h200_decode_attention",)},
+    "Collectives and exchanges": {
+        "NCCL, H200": ("h200_nccl",),
+        "all-reduce, long": ("links_and_achievable",),
+        "DeepEP, short": ("h200_deepep_ll_intranode",),
+        "DeepEP, long": ("deepep_v1_normal", "deepep_v2"),
+    },
+    "One sequence": {
+        "gpt-fast, A100": ("gpt_fast_readme",),
+        "gpt-fast, by steps": ("gpt_fast_steps",),
+        "13B on A100": ("kipply_13b",),
+        "DeepSeek-R1, 8 B200": ("trtllm_r1_latency_steps",),
+    },
+    "Whole engines, dense": {
+        "TensorRT-LLM": ("trtllm_v1_0_throughput:Llama",),
+        "PaLM 540B, TPU v4": ("pope_table2_palm540b", "pope_decode_latency"),
+    },
+    "Whole engines, experts": {
+        "TensorRT-LLM, experts": ("trtllm_v1_0_throughput:Qwen", "trtllm_v1_0_moe"),
+        "V3, decode": ("sglang_large_ep_decode",),
+        "V3, prefill": ("sglang_large_ep_prefill",),
+        "vLLM, wide EP": ("vllm_wide_ep",),
+    },
+    "Training": {
+        "chip-hours of runs": ("training_gpu_hours", "training_gpu_hours_more", "llammlein_training"),
+        "reported MFU": ("training_mfu_reports",),
+        "Megatron": ("megatron_2021_table1", "megatron_2021_table2_zero3:tensor"),
+        "ZeRO-3": ("megatron_2021_table2_zero3:ZeRO",),
+        "Korthikanti": ("korthikanti_iteration_times",),
+        "Llama 3.1 405B": ("llama3_405b_parallelism",),
+        "DeepSeek-V3": ("deepseek_isca25_training",),
+        "GPipe": ("gpipe_table2",),
+        "zero bubble": ("zero_bubble_pipeline:1F1B", "zero_bubble_pipeline:ZB"),
+    },
+    "Memory and speculation": {
+        "zero bubble, memory": ("zero_bubble_pipeline:memory",),
+        "RevNet, slowdown": ("revnet_paper",),
+        "vLLM, sequences": ("vllm_batched_requests",),
+        "prefix cache, gains": ("prefix_cache_gains",),
+        "prefix cache, hits": ("prefix_cache_hit_rates",),
+        "drafts, Leviathan": ("leviathan_table2",),
+        "drafts, EAGLE": ("eagle_acceptance",),
+        "drafts, n-grams": ("ngram_by_batch",),
+        "MTP, DeepSeek": ("deepseek_isca25_mtp", "deepseek_v3_mtp"),
+        "MTP, SGLang": ("sglang_mtp",),
+        "MTP, by depth": ("mtp_by_depth",),
+    },
+}
+
+
+def grouped(rows: Iterable[Row]) -> dict[str, list[Line]]:
+    """Floors by group and line, within a group by median. KeyError where a row has no line."""
+    found: dict[str, dict[str, list[Row]]] = {group: {} for group in FLOORS}
+    for row in rows:
+        group, name = _place(row)
+        found[group].setdefault(name, []).append(row)
+    return {
+        group: sorted((Line(name, tuple(each)) for name, each in lines.items()), key=lambda line: line.median)
+        for group, lines in found.items()
+    }
+
+
+def _place(row: Row) -> tuple[str, str]:
+    places = [
+        (group, name)
+        for group, lines in FLOORS.items()
+        for name, specs in lines.items()
+        if any(match(row, spec) for spec in specs)
+    ]
+    if len(places) != 1:
+        raise KeyError(f"{row.data}, {row.part}: {len(places)} lines of the floors' picture")
+    return places[0]
+
+
+def _headed(height: float, groups: Mapping[str, Sequence[Line]]) -> tuple[Drawing, Any, list[tuple[int, str, Line]]]:
+    """An empty picture with a line of text for every group, after a square of its colour, and every line; and (place,
+    colour, line) of each.
+    """
+    fig, at = drawing.axes(WIDTH, height + LINE * sum(1 + len(lines) for lines in groups.values()))
+    names, places = [], []
+    for ink, (group, lines) in zip(_cycled(), groups.items()):
+        names.append((group, ink))
+        for line in lines:
+            places.append((len(names), ink, line))
+            names.append((line.name, None))
+    at.set(ylim=(len(names) - 0.3, -0.7), yticks=range(len(names)), yticklabels=[name for name, _ in names])
+    for label, (_, ink) in zip(at.get_yticklabels(), names):
+        label.set(fontsize=SMALL, fontweight="bold" if ink else "normal")
+        if ink:
+            at.annotate(
+                "■",
+                (0, 0.5),
+                (-3, 0),
+                xycoords=label,
+                textcoords="offset points",
+                color=COLOURS[ink],
+                ha="right",
+                va="center",
+                fontsize=SMALL,
+                annotation_clip=False,
+            )
+    at.tick_params(axis="y", length=0)
+    at.grid(visible=False, axis="y")
+    return fig, at, places
+
+
+def _cycled() -> Iterable[str]:
+    while True:
+        yield from INKS
+
+
+def _log(at: Any, low: float, high: float, ticks: Mapping[float, str], label: str) -> None:
+    at.set(xscale="log", xlim=(low, high), xlabel=label)
+    at.set_xticks(list(ticks), list(ticks.values()), fontsize=SMALL)
+    at.minorticks_off()
+
+
+def _right(at: Any, place: float, *texts: str) -> None:
+    """Texts in columns right of the picture; the first of two is bold."""
+    for n, text in enumerate(texts):
+        looks = {
+            "fontweight": "bold" if n < len(texts) - 1 else "normal",
+            "ha": "right",
+            "va": "center",
+            "fontsize": SMALL,
+            "annotation_clip": False,
+        }
+        at.annotate(
+            text, (1, place), (35 + 35 * n, 0), xycoords=at.get_yaxis_transform(), textcoords="offset points", **looks
+        )
+
+
+MOST = 70  # times the floor: what is beyond is a pointer at the edge
+
+
+def floors() -> Drawing:
+    """Measured over ideal time, a line for each data set: every row a dot, the median a stroke; beaten floors are
+    crosses.
+    """
+    rows = whole().of(FLOOR).rows
+    groups = grouped(rows)
+    fig, at, places = _headed(1.0, groups)
+    at.axvline(1, color=COLOURS["bound"], lw=1.2)
+    for place, ink, line in places:
+        above, beaten = ([row.slow for row in line.rows if row.excepted is way] for way in (False, True))
+        inside = [slow for slow in above if slow < MOST]
+        at.plot(inside, [place] * len(inside), "o", color=COLOURS[ink], ms=4.5, mew=0, alpha=0.35)
+        if len(inside) < len(above):
+            at.plot(MOST, place, ">", color=COLOURS[ink], ms=6, mew=0, clip_on=False)
+        at.plot(beaten, [place] * len(beaten), "X", color=COLOURS["bound"], ms=6, mew=0)
+        at.plot(line.median, place, "|", color=COLOURS["bound"], ms=10, mew=2)
+        _right(at, place, f"{line.median:.3g}" if line.median >= 10 else f"{line.median:.1f}")
+    _beyond(at, groups)
+    _right(at, -1, "median")
+    at.text(1, -1, "the floor", ha="center", va="center", fontsize=SMALL)
+    _log(
+        at,
+        0.2,
+        MOST,
+        {0.25: "÷4", 0.5: "÷2", 1: "1", 2: "2", 4: "4", 10: "10", 50: "50"},
+        "measured over ideal (log scale)",
+    )
+    return done(
+        fig,
+        "fig-reality-floors",
+        "Measured over ideal, a line for each data set and a dot for each row. Left of one the floor is beaten."
+        " Triangles: short messages beyond the axis, which wait for a latency that no floor knows of.",
+        _floors_say(rows, groups),
+    )
+
+
+def _outside(lines: Sequence[Line]) -> list[float]:
+    """Measured over ideal of the rows beyond the axis."""
+    return [row.slow for line in lines for row in line.rows if row.slow >= MOST]
+
+
+def _beyond(at: Any, groups: Mapping[str, Sequence[Line]]) -> None:
+    """In a group's own line: how many of its rows the triangles stand for, and the farthest."""
+    for label in at.get_yticklabels():
+        if label.get_text() in groups and (far := _outside(groups[label.get_text()])):
+            at.text(
+                MOST,
+                label.get_position()[1],
+                f"▶ {len(far)}, up to {max(far):,.0f}",
+                ha="right",
+                va="center",
+                fontsize=SMALL,
+            )
+
+
+def _floors_say(rows: Sequence[Row], groups: Mapping[str, Sequence[Line]]) -> str:
+    slows = sorted(row.slow for row in rows)
+    span = lambda lines: f"{lines[0].median:.1f} to {lines[-1].median:.1f}"
+    each = "; ".join(f"{group.lower()} {span(lines)}" for group, lines in groups.items())
+    beaten, lines = (
+        sum(row.excepted for row in rows),
+        [line for lines in groups.values() for line in lines if _outside([line])],
+    )
+    return (
+        f"Measured over ideal for {len(rows)} published numbers, a dot each, on a log scale from {slows[0]:.2f} to"
+        f" {MOST}, a line for each of {sum(map(len, groups.values()))} data sets or their parts, with a stroke at the"
+        f" median and a rule at 1, the floor. {len(rows) - beaten} lie on it or above; triangles at the edge stand for"
+        f" the {len(_outside(lines))} of them beyond the scale, up to {slows[-1]:,.0f}, of"
+        f" {listed([line.name for line in lines])}. {beaten} crosses lie below, each for a reason. Medians of the"
+        f" lines, by group: {each}."
+    )
+
+
+# --- calibrated -------------------------------------------------------------------------------------------------------
+
+SECTIONS: dict[str, dict[str, tuple[str, ...]]] = {  # picture -> section -> specs
+    "serving": {
+        "TensorRT-LLM, dense": ("trtllm_v1_0_throughput:Llama",),
+        "The same, by kernels": ("trtllm_v1_0_throughput:from kernels alone",),
+        "TensorRT-LLM, experts": ("trtllm_v1_0_throughput:Qwen", "trtllm_v1_0_moe"),
+        "DeepSeek-V3, decode": ("sglang_large_ep_decode",),
+        "DeepSeek-V3, prefill": ("sglang_large_ep_prefill",),
+        "gpt-fast, A100": ("gpt_fast_readme:Llama",),
+        "PaLM 540B, TPU v4": ("pope_table2_palm540b", "pope_decode_latency"),
+    },
+    "kernels": {
+        "Matrix products, H200": ("h200_gemm",),
+        "Attention, H200": ("h200_decode_attention",),
+        "gpt-fast, by kernels": ("gpt_fast_readme:kernel",),
+        "NCCL, H200": ("h200_nccl",),
+        "DeepEP, short": ("h200_deepep_ll_intranode",),
+        "DeepEP, V1": ("deepep_v1_normal",),
+        "DeepEP, V2": ("deepep_v2",),
+        "Other all-reduces": ("links_and_achievable",),
+    },
+    "training": {
+        "Chip-hours": ("training_gpu_hours", "training_gpu_hours_more", "llammlein_training"),
+        "Steps": (
+            "megatron_2021_table1",
+            "megatron_2021_table2_zero3",
+            "llama3_405b_parallelism",
+            "deepseek_isca25_training",
+            "korthikanti_iteration_times",
+        ),
+        "Pipelines": ("zero_bubble_pipeline:1F1B", "zero_bubble_pipeline:ZB", "gpipe_table2"),
+        "Activations": ("zero_bubble_pipeline:memory", "memcnn_revnet"),
+        "Reversible, time": ("memcnn_revnet_training", "revnet_paper"),
+        "Drafts": ("leviathan_table2", "speculation_by_batch"),
+        "Accepted tokens": ("p_eagle_acceptance", "mtp_by_depth"),
+        "Cache": ("vllm_batched_requests", "vllm_kv_use", "prefix_cache_hit_rates"),
+    },
+}
+SHORTER = (  # a slice's name, as short as a line allows
+    (r"from kernels alone, |kernel by kernel, |Llama-2-|Llama-3\.\d-", ""),
+    (r"-A\d+B|Llama-4-", ""),
+    (r"Qwen3-", "Qwen3 "),
+    (r"float16", "16 bits"),
+    (r", near the knee", ", knee"),
+    (r"DeepSeek p", "DeepSeek, p"),
+    (r"tensor, pipeline and data parallel", "Megatron"),
+    (r"Llama 3 of (\d+) billion", r"\1B"),
+    (r"1 to 8 billion", "1 to 8B"),
+    (r"sequences of ", "405B, "),
+    (r"DeepSeek-V3 from Llama's share", "DeepSeek-V3"),
+    (r"full from the same model's selective", "Korthikanti, full"),
+    (r".*, simulated", "simulated, unfitted"),
+    (r"one share of the peak", "Korthikanti"),
+    (r"^AmoebaNet$|^Transformer$", r"GPipe, \g<0>"),
+    (r"^memory$", "zero bubble"),
+    (r"ordinary, in proportion to depth", "ResNet, by depth"),
+    (r"^reversible$", "RevNet"),
+    (r"^slowdown$", "paper, slowdown"),
+    (r"one layer used again and again", "one MTP layer, again"),
+    (r"SGLang, balanced experts", "SGLang, balanced"),
+    (r"^tokens$", "vLLM, use"),
+    (r"^what the traces allow$", "prefixes of traces"),
+    (r"^ShareGPT$|^Alpaca$", r"vLLM, \g<0>"),
+    (r"RTX ", ""),
+)
+
+
+def short(part: str) -> str:
+    """A slice's name as short as a line allows."""
+    for pattern, words in SHORTER:
+        part = re.sub(pattern, words, part)
+    return part
+
+
+def sliced(picture: str) -> dict[str, list[Line]]:
+    """Calibrated rows of a picture by section and slice; rows of the same short name are one line."""
+    rows = whole().of(CALIBRATED).rows
+    found = {
+        section: [row for row in rows if any(match(row, spec) for spec in specs)]
+        for section, specs in SECTIONS[picture].items()
+    }
+    name = lambda row: short(row.part)
+    return {
+        section: [Line(words, tuple(each)) for words, each in groupby(sorted(mine, key=name), name)]
+        for section, mine in found.items()
+    }
+
+
+NEAR, LOW, HIGH = 0.15, 0.4, 2.5
+TICKS = {0.5: "÷2", 0.8: "0.8", 1: "1", 1.25: "1.25", 2: "×2"}
+
+
+def _error(rows: Sequence[Row]) -> str:
+    """Mean absolute error of the tested rows; of the fitted ones, in brackets, where all are."""
+    told = lambda some: f"{100 * mape(row.error for row in some):.0f}"
+    tested = [row for row in rows if not row.fitted]
+    return told(tested) if tested else f"({told(rows)})"
+
+
+def _ideal(rows: Sequence[Row]) -> str:
+    some = [row for row in rows if row.ideal and not row.fitted] or [row for row in rows if row.ideal]
+    return f"{100 * mape(1 / row.ideal_slow - 1 for row in some):.0f}" if some else ""
+
+
+def _calibrated(picture: str, caption: str) -> Drawing:
+    """Measured over predicted, a line for each slice: tested rows filled, fitted ones hollow, those beyond the axis as
+    pointers at its edge.
+    """
+    groups = sliced(picture)
+    fig, at, places = _headed(1.0, groups)
+    at.axvspan(1 / (1 + NEAR), 1 / (1 - NEAR), color=COLOURS["accent"], alpha=0.13, lw=0)
+    at.axvline(1, color=COLOURS["bound"], lw=1)
+    for place, ink, line in places:
+        for fitted in (True, False):
+            found = [row.slow for row in line.rows if row.fitted is fitted]
+            inside, beyond = (
+                [slow for slow in found if LOW < slow < HIGH],
+                [slow for slow in found if not LOW < slow < HIGH],
+            )
+            looks = {"mfc": "white", "mew": 1, "alpha": 0.8} if fitted else {"mew": 0, "alpha": 0.45}
+            at.plot(inside, [place] * len(inside), "o", color=COLOURS[ink], ms=4.5, **looks)
+            for slow in beyond:
+                at.plot(
+                    HIGH if slow > 1 else LOW,
+                    place,
+                    ">" if slow > 1 else "<",
+                    color=COLOURS[ink],
+                    ms=6,
+                    mew=0,
+                    clip_on=False,
+                )
+        _right(at, place, _error(line.rows), _ideal(line.rows))
+    _right(at, -1, "off, %", "ideal")
+    _log(at, LOW, HIGH, TICKS, "measured over predicted (log scale)")
+    return done(fig, f"fig-reality-{picture}", caption, _calibrated_says(picture, groups))
+
+
+def _calibrated_says(picture: str, groups: Mapping[str, Sequence[Line]]) -> str:
+    sections = {section: [row for line in lines for row in line.rows] for section, lines in groups.items()}
+    rows = [row for mine in sections.values() for row in mine]
+    tested, slows = [row for row in rows if not row.fitted], sorted(row.slow for row in rows)
+    near, beyond = sum(abs(row.error) <= NEAR for row in tested), sum(not LOW < slow < HIGH for slow in slows)
+    far = (
+        f" ({beyond} beyond it, as far as {slows[-1] if slows[-1] > 1 / slows[0] else slows[0]:.2g})" if beyond else ""
+    )
+    each = "; ".join(
+        f"{section[0].lower() + section[1:] if section.startswith('The') else section} {_error(mine)}"
+        for section, mine in sections.items()
+    )
+    return (
+        f"Measured over predicted for {len(rows)} published numbers, a dot each, on a log scale from {LOW} to"
+        f" {HIGH}{far}; a line for each of {sum(map(len, groups.values()))} slices. {len(rows) - len(tested)} on which"
+        f" constants were fitted are hollow. Of the {len(tested)} tested ones {near} lie in a band of {100 * NEAR:.0f}"
+        f" % either way. Mean absolute error of the tested in per cent, of the ideal {_ideal(rows)} and of the"
+        f" prediction {_error(rows)}; by section: {each}."
+    )
+
+
+def calibrated_serving() -> Drawing:
+    """Whole engines."""
+    return _calibrated(
+        "serving",
+        "Serving: measured over predicted time, a line for each slice. Hollow: rows that were fitted. At the"
+        " right the mean error of the rows that were not fitted, and that of the roofline alone; in brackets where"
+        " all rows were fitted.",
+    )
+
+
+def calibrated_kernels() -> Drawing:
+    """Kernels, collectives and exchanges."""
+    return _calibrated("kernels", "Kernels measured one at a time, in the same way.")
+
+
+def calibrated_training() -> Drawing:
+    """Training runs and steps, memory, drafts, caches."""
+    return _calibrated("training", "Training runs and steps, memory, speculation and caches, in the same way.")
+
+
+# --- where the time goes ----------------------------------------------------------------------------------------------
+
+PARTS = {  # of time_breakdown.losses: words, and colour
+    time_breakdown.FLOOR: ("the floor", "muted"),
+    time_breakdown.BATCH: ("smaller batch", "kv"),
+    "serial": ("nothing hides", "second"),
+    "multipliers": ("multipliers", "compute"),
+    "memory": ("memory", "weights"),
+    "links": ("links", "accent"),
+    "layers": ("layers, fixed", "third"),
+}
+
+
+def where() -> Drawing:
+    """From the ideal time of a token to the measured one, a bar for each slice of TensorRT-LLM."""
+    fig, at = drawing.axes(WIDTH, 1.5 + 0.3 * len(time_breakdown.SLICES))
+    found = {slice: time_breakdown.losses(slice) for slice in time_breakdown.SLICES}
+    for place, parts in enumerate(found.values()):
+        start = 0.0
+        for name, (_, ink) in PARTS.items():
+            at.barh(place, parts[name], left=start, color=COLOURS[ink], alpha=0.65, height=0.7, lw=0)
+            start += parts[name]
+        at.plot([start, start + parts[time_breakdown.REST]], [place, place], color=COLOURS["bound"], lw=1.2)
+        at.plot(start + parts[time_breakdown.REST], place, "D", color=COLOURS["bound"], ms=5, mew=0)
+    names = [short(slice) + (" *" if time_breakdown.fitted(slice) else "") for slice in found]
+    at.set_yticks(range(len(names)), names, fontsize=SMALL)
+    at.tick_params(axis="y", length=0)
+    at.grid(visible=False, axis="y")
+    at.axvline(1, color=COLOURS["bound"], lw=1)
+    at.set(
+        ylim=(len(names) - 0.4, -0.6),
+        xlim=(0, 1.05 * max(sum(parts.values()) for parts in found.values())),
+        xlabel="time of a token, in ideal ones (* fitted)",
+    )
+    _key(at)
+    return done(
+        fig,
+        "fig-reality-where",
+        "Time of a token in multiples of the ideal one, by what is put in after what; medians over the lengths of"
+        " requests.",
+        _where_says(found),
+    )
+
+
+def _key(at: Any) -> None:
+    """What the colours are, in two lines above the bars; the mark of what was measured."""
+    words = [("■", text, ink) for text, ink in PARTS.values()] + [("◆", "measured", "bound")]
+    for n, (mark, text, ink) in enumerate(words):
+        looks = {"textcoords": "offset points", "fontsize": SMALL, "va": "baseline"}
+        square = at.annotate(
+            mark,
+            (-0.38 + 0.37 * (n % 4), 1),
+            (0, 8 + 15 * (1 - n // 4)),
+            xycoords="axes fraction",
+            color=COLOURS[ink],
+            **looks,
+        )
+        at.annotate(text, (1, 0), (3, 0), xycoords=square, **looks)
+
+
+def _where_says(found: Mapping[str, Mapping[str, float]]) -> str:
+    ends = {short(slice): sum(parts.values()) for slice, parts in found.items()}
+    most = {name: max(found.values(), key=lambda parts: parts[name])[name] for name in PARTS}
+    parts = listed(
+        [f"{words} (at most {most[name]:.2f})" for name, (words, _) in PARTS.items() if name != time_breakdown.FLOOR]
+    )
+    rest = [parts[time_breakdown.REST] for parts in found.values()]
+    return _minus(
+        f"Stacked bars of the time of a token in multiples of the ideal one, 0 to {max(ends.values()):.1f}, for"
+        f" {len(found)} slices of TensorRT-LLM's published throughput, a diamond at what was measured:"
+        f" {'; '.join(f'{name}: {end:.1f}' for name, end in ends.items())}. Each bar starts with the floor, 1; to it"
+        f" come {parts}. Between bar and diamond {min(rest):.2f} to {max(rest):.2f} are not explained."
+    )

@@ -1,0 +1,143 @@
+"""All published numbers that the course can be held against, at once: `validate()`, and the table that the page shows.
+
+blackboard validate
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from functools import cache
+from html import escape
+from typing import NamedTuple
+
+from blackboard.catalogue import measurement
+from blackboard.catalogue.datafile import UnknownId, near
+from blackboard.page.summary import Page, table
+from blackboard.page.tables import cited
+from blackboard.prediction.rows import CALIBRATED, CLOSURE, FLOOR, KINDS, LIMIT, Row, Sum, summed
+
+SETS = {  # module -> what it holds against published numbers
+    "validation.consistency": "arithmetic that sources must satisfy",
+    "validation.serving": "serving",
+    "prediction.kernels": "matrix products, attention, collectives and expert exchanges",
+    "validation.training_runs": "training",
+    "validation.memory_and_speculation": "memory, speculation, prefix caching",
+}
+
+
+class Report(NamedTuple):
+    """Rows of all kinds; `str` is the table as text."""
+
+    rows: tuple[Row, ...]
+
+    @property
+    def sums(self) -> list[Sum]:
+        """A line for each kind, data set and slice."""
+        return summed(self.rows)
+
+    @property
+    def failures(self) -> list[Row]:
+        """Closures that do not close, and floors that are beaten without a reason."""
+        return [row for row in self.rows if not row.holds]
+
+    @property
+    def wide(self) -> list[Row]:
+        """Closures that close only within a limit of their own, for a reason, one by one."""
+        return [row for row in self.rows if row.kind == CLOSURE and abs(row.error) > LIMIT]
+
+    @property
+    def exceptions(self) -> list[Row]:
+        """Floors that are beaten for a physical reason, one by one."""
+        return [row for row in self.rows if row.excepted]
+
+    def of(self, kind: str | None = None, data: str | None = None, part: str | None = None) -> Report:
+        """Some of the rows. UnknownId where nothing is of that kind, data set or slice."""
+        wanted = {"kind": kind, "data": data, "part": part}
+        found = [row for row in self.rows if all(value in (None, getattr(row, name)) for name, value in wanted.items())]
+        if not found:
+            known = {value for row in self.rows for value in (row.kind, row.data, row.part)}
+            asked = ", ".join(value for value in wanted.values() if value)
+            raise UnknownId(f"no rows of {asked}; near: {', '.join(near(asked, known)) or 'none'}")
+        return Report(tuple(found))
+
+    def __repr__(self) -> str:
+        heads = f"{'kind':<11}{'data set':<29}{'slice':<36}{'rows':>5}  error"
+        lines = [f"{s.kind:<11}{s.data:<29}{_part(s):<36}{s.count:>5}  {told(s)}" for s in self.sums]
+        beaten = [
+            f"floor beaten, {row.data}, {row.what}: {row.slow:.2f} of the ideal time: {row.why}"
+            for row in self.exceptions
+        ]
+        failed = [
+            f"FAILS: {row.kind}, {row.data}, {row.what}: {row.published:.6g} against {row.computed:.6g} {row.unit}"
+            for row in self.failures
+        ]
+        return "\n".join([heads, *lines, *beaten, *failed, f"{len(self.rows)} rows, {len(self.failures)} failures"])
+
+    def _repr_html_(self) -> str:
+        return self.table()
+
+    def table(self) -> Page:
+        """The lines as a table for a page, each data set with its source."""
+        caption = " and ".join(dict.fromkeys(row.kind for row in self.rows)).capitalize()
+        rows = [
+            [
+                code(s.data),
+                escape(_part(s)),
+                str(s.count),
+                told(s).replace(" %", "&nbsp;%"),
+                cited(measurement(s.data).sources, "catalogue.html"),
+            ]
+            for s in self.sums
+        ]
+        return table(caption, ("Data set", "Slice", "Rows", HEADS.get(self.rows[0].kind, "Error"), "Source"), rows)
+
+
+HEADS = {CLOSURE: "Closes", FLOOR: "Measured over ideal time", CALIBRATED: "Error of the predicted time"}
+
+
+def code(id: str) -> str:
+    """The id of a data set, which leads to what it is."""
+    return f'<a href="measurements.html#measurement-{id}"><code>{id}</code></a>'
+
+
+def _part(s: Sum) -> str:
+    return s.part + (" (fitted)" if s.fitted else "")
+
+
+def share(value: float) -> str:
+    """A share of the whole in per cent."""
+    if abs(value) < 5e-5:
+        return "0 %"
+    return f"{100 * value:.{1 if abs(value) < 0.1 else 0}f}".replace("-", "−") + " %"
+
+
+def told(s: Sum) -> str:
+    """What a line says: how well it closes, how far above the floor it lies, or how far off it is."""
+    if s.kind == CLOSURE:
+        return f"{s.held} of {s.count}, " + (f"at most {share(s.worst)} off" if s.worst > 1e-9 else "exact")
+    if s.kind == FLOOR:
+        return f"median {s.ideal_slow:.2f}, least {s.worst:.2f}" + (
+            f", {s.count - s.clear} beaten" if s.clear < s.count else ""
+        )
+    ideal = f"; ideal {share(s.ideal_mape)}" if s.ideal_mape is not None else ""
+    return f"{share(s.mape)}, bias {'+' * (s.bias > 0)}{share(s.bias)}{ideal}"
+
+
+@cache
+def whole() -> Report:
+    """Every check, run once: what the page, its figures and its numbers are made from."""
+    return validate()
+
+
+def validate(kind: str | None = None, data: str | None = None, progress: Callable[[str], None] | None = None) -> Report:
+    """Run every check, or those of one kind or data set. `progress` is told what is being run."""
+    if kind is not None and kind not in KINDS:
+        raise UnknownId(f"no kind {kind!r}; there are: {', '.join(KINDS)}")
+    rows: list[Row] = []
+    for name, says in SETS.items():
+        if progress:
+            progress(says)
+        rows += importlib.import_module(f"blackboard.{name}").rows()
+    report = Report(tuple(rows))
+    return report.of(kind, data) if kind or data else report
