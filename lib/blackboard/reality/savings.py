@@ -53,31 +53,16 @@ def state_rows() -> list[Row]:
 def revnet_rows() -> list[Row]:
     """Memory of reversible networks, which depth leaves alone, and of ordinary ones, in proportion to it."""
     table = {row["model"]: row for row in measurement("memcnn_revnet").records()}
-    plain, anew = table["resnet-32"], table["revnet-38"]
-    layer = plain["memory_MB"] / plain["depth"]
+    layer = table["resnet-32"]["memory_MB"] / table["resnet-32"]["depth"]
+    ordinary = lambda name: kept.stored(depth=table[name]["depth"], layer_bytes=layer)
+    deeper = "as much as the network of 38 layers: depth drops out"
+    larger = "weights, the library's workspace and the context of the GPU do not grow with depth"
+    reversible, proportional = ("reversible", kept.reversible), ("ordinary, in proportion to depth", kept.stored)
     found = (
-        ("revnet-38", anew["memory_MB"], "reversible", "", kept.reversible),
-        (
-            "revnet-110",
-            anew["memory_MB"],
-            "reversible",
-            "as much as the network of 38 layers: depth drops out",
-            kept.reversible,
-        ),
-        (
-            "resnet-32",
-            kept.stored(depth=plain["depth"], layer_bytes=layer),
-            "ordinary, in proportion to depth",
-            "",
-            kept.stored,
-        ),
-        (
-            "resnet-110",
-            kept.stored(depth=table["resnet-110"]["depth"], layer_bytes=layer),
-            "ordinary, in proportion to depth",
-            "weights, the library's workspace and the context of the GPU do not grow with depth",
-            kept.stored,
-        ),
+        ("revnet-38", table["revnet-38"]["memory_MB"], "", *reversible),
+        ("revnet-110", table["revnet-38"]["memory_MB"], deeper, *reversible),
+        ("resnet-32", ordinary("resnet-32"), "", *proportional),
+        ("resnet-110", ordinary("resnet-110"), larger, *proportional),
     )
     return [
         Row(
@@ -92,7 +77,7 @@ def revnet_rows() -> list[Row]:
             why=why,
             formulas=names(formula),
         )
-        for name, computed, part, why, formula in found
+        for name, computed, why, part, formula in found
     ]
 
 
