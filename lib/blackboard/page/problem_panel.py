@@ -6,6 +6,7 @@ import contextlib
 import html
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from blackboard.text import digits, markup, on_page
@@ -94,15 +95,11 @@ def panel(view):
     """
     import ipywidgets as w
 
-    kept = restore_answer(view)
+    kept = restore_answer(view)  # first: it may bring other numbers back
     statement, out = w.HTMLMath(view._repr_html_()), w.HTMLMath()
     if view.problem.kind == "function":  # a text box cannot hold one
-        return w.VBox(
-            [
-                statement,
-                w.Label(f"Write the function in a cell and call .check(your_function) on problem {view.number}."),
-            ]
-        )
+        how = f"Write the function in a cell and call .check(your_function) on problem {view.number}."
+        return w.VBox([statement, w.Label(how)])
     box = w.Text(
         kept,
         description="Answer",
@@ -110,6 +107,18 @@ def panel(view):
         continuous_update=False,
         layout=w.Layout(width="22em"),
     )
+    actions = _actions(view, statement, box, out)
+    buttons = [w.Button(description=name) for name in actions]
+    for button in buttons:
+        button.on_click(actions[button.description])
+    box.observe(lambda change: change["new"] and actions["Check"](box), "value")  # Enter, or leaving the box
+    if kept:
+        out.value = view.check(kept)._repr_html_()
+    return w.VBox([statement, w.HBox([box, *buttons], layout=w.Layout(flex_flow="row wrap")), out])
+
+
+def _actions(view, statement, box, out) -> dict[str, Callable]:
+    """What each button does, by its name."""
 
     def say(thing):
         out.value = thing._repr_html_()
@@ -125,16 +134,9 @@ def panel(view):
         keep_answer(view, box.value)
         say(view.check(box.value))
 
-    actions = {
+    return {
         "Check": check,
         "Hint": lambda _: say(view.hint()),
         "Solution": lambda _: say(view.solution()),
         "Again": again,
     }
-    buttons = [w.Button(description=name) for name in actions]
-    for button in buttons:
-        button.on_click(actions[button.description])
-    box.observe(lambda change: change["new"] and check(box), "value")  # Enter, or leaving the box
-    if kept:
-        say(view.check(kept))
-    return w.VBox([statement, w.HBox([box, *buttons], layout=w.Layout(flex_flow="row wrap")), out])

@@ -528,28 +528,10 @@ def bills(workload: str) -> Page:
     below.
     """
     load = workloads()[workload]
-    notes: dict[Any, Any] = {}
-    rows: list[Any] = []
     found = ranked(load, current())
     used = [part for part in PARTS if any(one.parts[part] for one in found)]
-    for one in found:
-        why = doubts(one)
-        number = notes.setdefault(f"{one.card.id}: {why}", len(notes) + 1) if why else 0
-        mark = (
-            f'<sup><a href="#costs-{workload}-{number}" aria-label="caveat ?{number}">?{number}</a></sup>'
-            if why
-            else ""
-        )
-        parts = [usd(one.parts[part]) if one.parts[part] else "–" for part in used]
-        rows.append(
-            [
-                _called(one.card, mark),
-                usd(one.total),
-                *parts,
-                _lowered(one),
-                *([f"{one.long} of {load.turns}" if one.long else "–"] if load.turns > 1 else []),
-            ]
-        )
+    notes: dict[str, int] = {}
+    rows = [_bill_row(one, used, _caveat(one, workload, notes)) for one in found]
     heads = (
         "Card",
         f"Cost of {'1,000 requests' if load.tasks > 1 else 'the task'}",
@@ -559,14 +541,22 @@ def bills(workload: str) -> Page:
     )
     below = "".join(f'<li id="costs-{workload}-{n}">{html.escape(text)}</li>' for text, n in notes.items())
     page = table(f"{workload.capitalize()}: all {len(rows)} cards current on {DAY}", heads, rows)
-    return _folded(
-        f"All {len(rows)} cards",
-        Page(
-            page
-            + _without_storage(found)
-            + (f'<p>Uncertain (marked ?):</p><ol class="table-note">{below}</ol>' if below else "")
-        ),
-    )
+    uncertain = f'<p>Uncertain (marked ?):</p><ol class="table-note">{below}</ol>' if below else ""
+    return _folded(f"All {len(rows)} cards", Page(page + _without_storage(found) + uncertain))
+
+
+def _caveat(one: Bill, workload: str, notes: dict[str, int]) -> str:
+    """A mark that leads to why a bill is uncertain, which is added to the notes; empty if it is not."""
+    if not (why := doubts(one)):
+        return ""
+    number = notes.setdefault(f"{one.card.id}: {why}", len(notes) + 1)
+    return f'<sup><a href="#costs-{workload}-{number}" aria-label="caveat ?{number}">?{number}</a></sup>'
+
+
+def _bill_row(one: Bill, used: list[str], mark: str) -> list[Any]:
+    parts = [usd(one.parts[part]) if one.parts[part] else "–" for part in used]
+    beyond = [f"{one.long} of {one.load.turns}" if one.long else "–"] if one.load.turns > 1 else []
+    return [_called(one.card, mark), usd(one.total), *parts, _lowered(one), *beyond]
 
 
 def unstored(found: Bill) -> float:

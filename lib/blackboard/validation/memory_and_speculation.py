@@ -53,31 +53,16 @@ def state_rows() -> list[Row]:
 def revnet_rows() -> list[Row]:
     """Memory of reversible networks, which depth leaves alone, and of ordinary ones, in proportion to it."""
     table = {row["model"]: row for row in measurement("memcnn_revnet").records()}
-    plain, anew = table["resnet-32"], table["revnet-38"]
-    layer = plain["memory_MB"] / plain["depth"]
+    layer = table["resnet-32"]["memory_MB"] / table["resnet-32"]["depth"]
+    ordinary = lambda name: kept.stored(depth=table[name]["depth"], layer_bytes=layer)
+    deeper = "as much as the network of 38 layers: depth drops out"
+    larger = "weights, the library's workspace and the context of the GPU do not grow with depth"
+    reversible, proportional = ("reversible", kept.reversible), ("ordinary, in proportion to depth", kept.stored)
     found = (
-        ("revnet-38", anew["memory_MB"], "reversible", "", kept.reversible),
-        (
-            "revnet-110",
-            anew["memory_MB"],
-            "reversible",
-            "as much as the network of 38 layers: depth drops out",
-            kept.reversible,
-        ),
-        (
-            "resnet-32",
-            kept.stored(depth=plain["depth"], layer_bytes=layer),
-            "ordinary, in proportion to depth",
-            "",
-            kept.stored,
-        ),
-        (
-            "resnet-110",
-            kept.stored(depth=table["resnet-110"]["depth"], layer_bytes=layer),
-            "ordinary, in proportion to depth",
-            "weights, the library's workspace and the context of the GPU do not grow with depth",
-            kept.stored,
-        ),
+        ("revnet-38", table["revnet-38"]["memory_MB"], "", *reversible),
+        ("revnet-110", table["revnet-38"]["memory_MB"], deeper, *reversible),
+        ("resnet-32", ordinary("resnet-32"), "", *proportional),
+        ("resnet-110", ordinary("resnet-110"), larger, *proportional),
     )
     return [
         Row(
@@ -92,7 +77,7 @@ def revnet_rows() -> list[Row]:
             why=why,
             formulas=names(formula),
         )
-        for name, computed, part, why, formula in found
+        for name, computed, why, part, formula in found
     ]
 
 
@@ -289,68 +274,53 @@ def waits(requests: str, system: str) -> bool:
 # --- prefixes ---------------------------------------------------------------------------------------------------------
 
 
+ALL, LOCAL, SHARED = (
+    "Codex on SWE-bench Pro, what the traces allow",
+    "the same, Kimi K2.5, local caches",
+    "the same, Kimi K2.5, shared store",
+)
+
+
 def prefix_rows() -> list[Row]:
     """Hits of a coding agent from the growth of its context, and gains against the tokens that are still computed."""
+    rates = {row["workload"]: row["hit_rate"] for row in measurement("prefix_cache_hit_rates").records()}
+    return [*_hit_rows(rates), *_gain_rows(rates)]
+
+
+def _hit_rows(rates: dict[str, float]) -> list[Row]:
     turns, start, growth = paging.agent()
     most = hit_rate_turns(turns=turns, start_context=start, turn_growth=growth)
-    rates = {row["workload"]: row["hit_rate"] for row in measurement("prefix_cache_hit_rates").records()}
-    all_, local, shared = (
-        "Codex on SWE-bench Pro, what the traces allow",
-        "the same, Kimi K2.5, local caches",
-        "the same, Kimi K2.5, shared store",
-    )
     more: dict[str, Any] = {"rate": True, "formulas": names(hit_rate_turns)}
     rows = [
         Row(FLOOR, "prefix_cache_hit_rates", name, "1", rates[name], most, part="Codex", **more)
-        for name in (all_, local, shared)
+        for name in (ALL, LOCAL, SHARED)
     ]
-    why = "medians of the traces taken for every trace, nothing fitted"
-    rows.append(
-        Row(
-            CALIBRATED,
-            "prefix_cache_hit_rates",
-            all_,
-            "1",
-            rates[all_],
-            most,
-            part="what the traces allow",
-            ideal=most,
-            why=why,
-            **more,
-        )
-    )
+    more |= {"ideal": most, "why": "medians of the traces taken for every trace, nothing fitted"}
+    head = ("prefix_cache_hit_rates", ALL, "1", rates[ALL], most)
+    return [*rows, Row(CALIBRATED, *head, part="what the traces allow", **more)]
+
+
+def _gain_rows(rates: dict[str, float]) -> list[Row]:
+    """Each gain against the tokens computed before over those computed after."""
     arena = rates["Chatbot Arena, Vicuna-33B, a month"]
-    fewer = {
-        "vLLM": (1 - rates[local]) / (1 - rates[shared]),
-        "SGLang": 1 / (1 - arena),
-    }  # tokens computed before, over those after
-    for row in measurement("prefix_cache_gains").records():
-        if row["ratio"] > 1:
-            queued = "median time to first token" in row["what"]
-            why = (
-                "a first token waits in a queue too, and a server with fewer tokens to compute has next to none"
-                if queued
-                else ""
-            )
-            rows.append(
-                Row(
-                    FLOOR,
-                    "prefix_cache_gains",
-                    f"{row['who']}, {row['what']}",
-                    "1",
-                    row["ratio"],
-                    fewer[row["who"]],
-                    rate=True,
-                    why=why,
-                )
-            )
-    return rows
+    fewer = {"vLLM": (1 - rates[LOCAL]) / (1 - rates[SHARED]), "SGLang": 1 / (1 - arena)}
+    queued = "a first token waits in a queue too, and a server with fewer tokens to compute has next to none"
+    return [
+        Row(
+            FLOOR,
+            "prefix_cache_gains",
+            f"{row['who']}, {row['what']}",
+            "1",
+            row["ratio"],
+            fewer[row["who"]],
+            rate=True,
+            why=queued if "median time to first token" in row["what"] else "",
+        )
+        for row in measurement("prefix_cache_gains").records()
+        if row["ratio"] > 1
+    ]
 
 
-# --- all --------------------------------------------------------------------------------------------------------------
-
-
-@cache
 def constants() -> dict[str, Constant]:
     """What is fitted here, by name; the share of the multipliers under speculation is the lesson's own fit."""
     medium = [row for row in compared() if row.model == "6.2B"]

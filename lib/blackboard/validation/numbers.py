@@ -127,75 +127,84 @@ def floors() -> dict[str, str]:
 
 def calibrated() -> dict[str, str]:
     """Constants, and errors on rows that they were not fitted on."""
-    trt, moe, hopper, blackwell = (
-        "trtllm_v1_0_throughput",
-        "trtllm_v1_0_moe",
-        named("trtllm-h200").values,
-        named("trtllm-b200").values,
-    )
-    ideal = [row for row in _rows(trt, fitted=False) if row.part.startswith("Llama")]
-    share = lambda name, where: percent(where[name])
-    from_kernels, by_share = _held_by(runs.KERNELS, False), shares()
-    nccl, gemm, palm = (
-        _rows("h200_nccl", fitted=False),
-        _rows("h200_gemm", fitted=False),
-        _rows("pope_table2_palm540b", "prefill"),
-    )
-    prefill = lambda scenario: percent(abs(next(row.error for row in palm if row.what.startswith(scenario))))
-    parts = {
-        part: mape(row.error for row in from_kernels if row.part == part) for part in {row.part for row in from_kernels}
-    }
+    return _constants() | _dense_errors() | _other_errors() | _kernel_errors()
+
+
+def _constants() -> dict[str, str]:
+    share = lambda id, name: percent(named(id).values[name])
     return {
-        "hopper_compute": share("compute_efficiency", hopper),
-        "hopper_memory": share("memory_efficiency", hopper),
+        "hopper_compute": share("trtllm-h200", "compute_efficiency"),
+        "hopper_memory": share("trtllm-h200", "memory_efficiency"),
         "hopper_rows": str(len(RECIPE.inside)),
-        "blackwell_compute": share("compute_efficiency", blackwell),
-        "blackwell_memory": share("memory_efficiency", blackwell),
-        "h100_8b": percent(_error(trt, "Llama-3.1-8B, 1 H100")),
-        "h100_70b": percent(_error(trt, "Llama-3.3-70B, 2 H100")),
-        "h200_405b": percent(_error(trt, "Llama-3.1-405B, 8 H200")),
-        "h100_405b": percent(_error(trt, "Llama-3.1-405B, 8 H100")),
-        "gb200_70b": percent(_error(trt, "Llama-3.3-70B, 1 GB200")),
-        "b200_405b": percent(_error(trt, "Llama-3.1-405B, 4 B200")),
-        "gb200_405b": percent(_error(trt, "Llama-3.1-405B, 4 GB200")),
+        "blackwell_compute": share("trtllm-b200", "compute_efficiency"),
+        "blackwell_memory": share("trtllm-b200", "memory_efficiency"),
+        "moe_compute": share("trtllm-moe-h200", "compute_efficiency"),
+        "moe_compute_b200": share("trtllm-moe-b200", "compute_efficiency"),
+        "link_us": pretty(named("trtllm-h200").values["link_latency"], "s", 2),
+        "link_share": share("trtllm-h200", "link_efficiency"),
+        "sglang_compute": share("sglang-h100", "compute_efficiency"),
+        "sglang_links": share("sglang-h100", "link_efficiency"),
+        "layer_us": pretty(named("gptfast-a100").values["layer_overhead"], "s", 2),
+    }
+
+
+def _dense_errors() -> dict[str, str]:
+    """Of dense models under TensorRT-LLM, those of the fit included, and by how much of the sending is hidden."""
+    data, by_share = "trtllm_v1_0_throughput", shares()
+    ideal = [row for row in _rows(data, fitted=False) if row.part.startswith("Llama")]
+    return {
+        "h100_8b": percent(_error(data, "Llama-3.1-8B, 1 H100")),
+        "h100_70b": percent(_error(data, "Llama-3.3-70B, 2 H100")),
+        "h200_405b": percent(_error(data, "Llama-3.1-405B, 8 H200")),
+        "h100_405b": percent(_error(data, "Llama-3.1-405B, 8 H100")),
+        "gb200_70b": percent(_error(data, "Llama-3.3-70B, 1 GB200")),
+        "b200_405b": percent(_error(data, "Llama-3.1-405B, 4 B200")),
+        "gb200_405b": percent(_error(data, "Llama-3.1-405B, 4 GB200")),
         "ideal_error": percent(mape(1 / row.ideal_slow - 1 for row in ideal)),
-        "fit_8b": percent(-_bias(trt, "Llama-3.1-8B, 1 H200")),
-        "fit_70b": percent(_bias(trt, "Llama-3.3-70B, 1 H200")),
+        "fit_8b": percent(-_bias(data, "Llama-3.1-8B, 1 H200")),
+        "fit_70b": percent(_bias(data, "Llama-3.3-70B, 1 H200")),
         "fit_both": percent(mape(row.error for row in _held_by("trtllm-h200", True))),
-        "bias_405b": percent(-_bias(trt, "Llama-3.1-405B, 8 H200")),
+        "bias_405b": percent(-_bias(data, "Llama-3.1-405B, 8 H200")),
         "hidden_all": percent(by_share[0].tested),
         "hidden_half": percent(by_share[1].tested),
         "hidden_none": percent(by_share[2].tested),
-        "moe_compute": share("compute_efficiency", named("trtllm-moe-h200").values),
-        "moe_compute_b200": share("compute_efficiency", named("trtllm-moe-b200").values),
-        "link_us": pretty(hopper["link_latency"], "s", 2),
-        "link_share": share("link_efficiency", hopper),
+    }
+
+
+def _other_errors() -> dict[str, str]:
+    """Of mixtures of experts, and of other engines."""
+    moe, gptfast = "trtllm_v1_0_moe", "gpt_fast_readme"
+    palm = _rows("pope_table2_palm540b", "prefill")
+    prefill = lambda scenario: percent(abs(next(row.error for row in palm if row.what.startswith(scenario))))
+    return {
         "ds_production": percent(_error("sglang_large_ep_decode", "DeepSeek production"), 1),
-        "sglang_compute": share("compute_efficiency", named("sglang-h100").values),
-        "sglang_links": share("link_efficiency", named("sglang-h100").values),
-        "attention_one": percent(_error("h200_decode_attention", "one sequence")),
-        "moe_h100": percent(_error(trt, "Qwen3-235B-A22B, 8 H100")),
+        "moe_h100": percent(_error("trtllm_v1_0_throughput", "Qwen3-235B-A22B, 8 H100")),
         "maverick_h200": percent(_error(moe, "Llama-4-Maverick, 8 H200")),
         "maverick_b200": percent(_error(moe, "Llama-4-Maverick, 8 B200")),
-        "gptfast_70b": percent(_error("gpt_fast_readme", "Llama-2-70B, float16")),
-        "gptfast_int4": percent(_error("gpt_fast_readme", "Llama-2-70B, int4", "Llama-2-7B, int4")),
-        "layer_us": pretty(named("gptfast-a100").values["layer_overhead"], "s", 2),
+        "gptfast_70b": percent(_error(gptfast, "Llama-2-70B, float16")),
+        "gptfast_int4": percent(_error(gptfast, "Llama-2-70B, int4", "Llama-2-7B, int4")),
         "palm_prefill": prefill("low latency"),
         "palm_gathered": prefill("high throughput"),
         "ds_decode": percent(_error("sglang_large_ep_decode", "DeepSeek profile")),
         "ds_prefill": percent(_error("sglang_large_ep_prefill", "DeepSeek profile")),
-        **{
-            name: percent(mape(row.error for row in gemm if ("knee" in row.part) == (name == "knee")))
-            for name in ("knee", "gemm")
-        },
-        "alone": percent(mape(row.error for row in from_kernels), 1),
-        "alone_rows": str(len(from_kernels)),
-        "alone_least": percent(min(parts.values())),
-        "alone_most": percent(max(parts.values())),
-        **{
-            name: percent(mape(row.error for row in nccl if f" {size}" in row.what))
-            for name, size in (("nccl_small", "32.8 kB"), ("nccl_middle", "524 kB"), ("nccl_large", "8.39 MB"))
-        },
+    }
+
+
+def _kernel_errors() -> dict[str, str]:
+    """Of kernels on their own, and of whole steps by constants from kernels alone."""
+    whole = _held_by(runs.KERNELS, False)
+    parts = [mape(row.error for row in whole if row.part == part) for part in {row.part for row in whole}]
+    gemm, nccl = _rows("h200_gemm", fitted=False), _rows("h200_nccl", fitted=False)
+    sizes = {"nccl_small": "32.8 kB", "nccl_middle": "524 kB", "nccl_large": "8.39 MB"}
+    return {
+        "attention_one": percent(_error("h200_decode_attention", "one sequence")),
+        "knee": percent(mape(row.error for row in gemm if "knee" in row.part)),
+        "gemm": percent(mape(row.error for row in gemm if "knee" not in row.part)),
+        "alone": percent(mape(row.error for row in whole), 1),
+        "alone_rows": str(len(whole)),
+        "alone_least": percent(min(parts)),
+        "alone_most": percent(max(parts)),
+        **{name: percent(mape(row.error for row in nccl if f" {size}" in row.what)) for name, size in sizes.items()},
     }
 
 

@@ -45,21 +45,10 @@ def _read() -> list[dict]:
     ]
 
 
-def repeat_explorer() -> Explorable:
-    """Worth of a run's tokens against how many it reads, with the text, the training and the law's constant to
-    choose.
-    """
-    axis = lambda field, name: marks.log_axis(field, name, LOW, HIGH)
-    encoding = {
-        "x": axis("pretrain_tokens", "tokens read (trillions)"),
-        "y": axis("worth", "worth in fresh tokens (trillions)"),
-    }
-    for channel in encoding.values():
-        channel["axis"]["labelExpr"] = f"format(datum.value / {TRILLION!r}, ',~r')"
-    base = sweep("pretrain_tokens", math.log10(LOW), math.log10(HIGH), points=81)
-    base["transform"] += [curve(eq.data_worth, "pretrain_tokens", "worth", "token")]
+def _repeat_layers(encoding: dict) -> list[dict]:
+    """The worth between fresh tokens and its limit, with the marked run."""
     fresh = marks.line("pretrain_tokens", "muted", encoding, strokeDash=[5, 4], strokeWidth=1.5)
-    layers = [
+    return [
         fresh,
         marks.rule(encoding, "kv", y="worth_limit"),
         marks.line("worth", "compute", encoding, strokeWidth=3),
@@ -79,6 +68,22 @@ def repeat_explorer() -> Explorable:
         ),
         marks.hover(encoding, "worth", {"worth": "worth (tokens)"}, ".3s", ".3s"),
     ]
+
+
+def repeat_explorer() -> Explorable:
+    """Worth of a run's tokens against how many it reads, with the text, the training and the law's constant to
+    choose.
+    """
+    axis = lambda field, name: marks.log_axis(field, name, LOW, HIGH)
+    encoding = {
+        "x": axis("pretrain_tokens", "tokens read (trillions)"),
+        "y": axis("worth", "worth in fresh tokens (trillions)"),
+    }
+    for channel in encoding.values():
+        channel["axis"]["labelExpr"] = f"format(datum.value / {TRILLION!r}, ',~r')"
+    base = sweep("pretrain_tokens", math.log10(LOW), math.log10(HIGH), points=81)
+    base["transform"] += [curve(eq.data_worth, "pretrain_tokens", "worth", "token")]
+    layers = _repeat_layers(encoding)
     read = f"{marks.counted('pretrain_tokens')} + ' tokens read, of ' + {marks.counted('unique_tokens')}"
     passes = (
         f"pretrain_tokens < unique_tokens ? 'less than an epoch: all of it fresh' : {marks.said('epochs', ',.3~r')} + '"
@@ -182,19 +187,27 @@ def _pooled() -> list[dict]:
 FLOOR, CEILING = 0.05, 20  # of the worth axis
 
 
-def filter_explorer() -> Explorable:
-    """Worth of a token that is read against the share that a filter keeps, with pool, training and quality to
-    choose.
-    """
-    encoding = {
-        "x": marks.log_axis("kept_share", "share of the pool that is kept (%)", 0.001, 1),
-        "y": marks.log_axis("gain", "worth of a token read ÷ average", FLOOR, CEILING, "~g"),
-    }
-    encoding["x"]["axis"]["labelExpr"] = "format(100 * datum.value, '~r')"
-    base = sweep("kept_share", -3, 0, points=91)
-    base["transform"] += [curve(GAIN, "kept_share", "gain", "1"), curve(QUALITY, "kept_share", "quality", "1")]
+def _filter_lines() -> tuple[str, ...]:
+    """What the settings mean, in lines above the chart."""
+    return (
+        f"{marks.counted('pretrain_tokens')} + ' tokens read, pool of ' + {marks.counted('pool_tokens')}",
+        (
+            f"'keep ' + {_percent('kept_share')} + ': ' + (pretrain_tokens < kept_share * pool_tokens ? 'nothing"
+            f" repeats' : {marks.said('epochs', ',.3~r')} + ' epochs')"
+        ),
+        f"'a token read is worth ' + {marks.said('gain_here', '.2~r')} + ' average ones'",
+        f"'pays if kept ones are ' + {marks.said('needed', ',.3~r')} + ' × as good'",
+        (
+            f"'best: keep ' + {_percent('best')} + ', worth ' + {marks.said('best_gain', '.2~r')} + ' (no filter ' + "
+            f"{marks.said('all_gain', '.2~r')} + ')'"
+        ),
+    )
+
+
+def _filter_layers(encoding: dict) -> list[dict]:
+    """The gain with its best share and the marked one, and what it would be if nothing repeated."""
     shown = f"clamp(best_gain, {FLOOR}, {CEILING})"
-    layers = [
+    return [
         marks.line("quality", "muted", encoding, strokeDash=[5, 4], strokeWidth=1.5),
         marks.line("gain", "compute", encoding, strokeWidth=3),
         marks.rule(encoding, None, x="kept_share"),
@@ -226,22 +239,23 @@ def filter_explorer() -> Explorable:
         ),
         marks.hover(encoding, "gain", {"gain": "worth ÷ average", "quality": "if nothing repeated"}, ".3r", ".3~r"),
     ]
-    lines = (
-        f"{marks.counted('pretrain_tokens')} + ' tokens read, pool of ' + {marks.counted('pool_tokens')}",
-        (
-            f"'keep ' + {_percent('kept_share')} + ': ' + (pretrain_tokens < kept_share * pool_tokens ? 'nothing"
-            f" repeats' : {marks.said('epochs', ',.3~r')} + ' epochs')"
-        ),
-        f"'a token read is worth ' + {marks.said('gain_here', '.2~r')} + ' average ones'",
-        f"'pays if kept ones are ' + {marks.said('needed', ',.3~r')} + ' × as good'",
-        (
-            f"'best: keep ' + {_percent('best')} + ', worth ' + {marks.said('best_gain', '.2~r')} + ' (no filter ' + "
-            f"{marks.said('all_gain', '.2~r')} + ')'"
-        ),
-    )
+
+
+def filter_explorer() -> Explorable:
+    """Worth of a token that is read against the share that a filter keeps, with pool, training and quality to
+    choose.
+    """
+    encoding = {
+        "x": marks.log_axis("kept_share", "share of the pool that is kept (%)", 0.001, 1),
+        "y": marks.log_axis("gain", "worth of a token read ÷ average", FLOOR, CEILING, "~g"),
+    }
+    encoding["x"]["axis"]["labelExpr"] = "format(100 * datum.value, '~r')"
+    base = sweep("kept_share", -3, 0, points=91)
+    base["transform"] += [curve(GAIN, "kept_share", "gain", "1"), curve(QUALITY, "kept_share", "quality", "1")]
+    layers = _filter_layers(encoding)
     best = simulation.best_share(POOL["pretrain_tokens"], POOL["pool_tokens"], REUSE, POOL["quality_power"])
     return Explorable(
-        {**base, "params": _pooled(), "layer": layers, "title": marks.title(*lines)},
+        {**base, "params": _pooled(), "layer": layers, "title": marks.title(*_filter_lines())},
         "How much of a pool to keep",
         f"Worth of a token that is read, over an average one of the pool, {FLOOR} to {CEILING}, against the share that"
         " a filter keeps, 0.1 to 100 %, both on log scales, with sliders for the pool, the tokens of training, how"

@@ -66,10 +66,8 @@ def _runs() -> dict[str, Trained]:
     }
 
 
-def tokens_and_parameters() -> Drawing:
-    """Runs by size and tokens, on log scales, with Chinchilla's rule and lines of equal compute."""
-    fig, axes = drawing.axes(5.0, 4.5)
-    limits, heights = (3e6, 5e12), (1e11, 1.2e14)
+def _rules(axes, limits: tuple[float, float]) -> None:
+    """Chinchilla's rule, a hundred times it, and lines of equal compute."""
     size = np.array(limits)
     for exponent in (20, 22, 24, 26):
         tokens = 10.0**exponent / law.pretrain_compute(n_active=size, pretrain_tokens=1)
@@ -85,6 +83,10 @@ def tokens_and_parameters() -> Drawing:
         x, y, ha = (4.2e10, 3.0e11, "left") if times == 1 else (1.6e10, 7.0e13, "right")
         text = f"{law.PRESCRIBED} tokens\na parameter" if times == 1 else f"{times} times\nthe rule"
         axes.text(x, y, text, color=COLOURS["compute"], ha=ha, va="center", bbox=GROUND)
+
+
+def _mark_runs(axes) -> None:
+    """Each run at its size and tokens, with its name."""
     places = {  # shift in points, and whether the name takes two lines
         "120m": (-5, 0, "right", "top", "\n"),
         "1b": (-12, 9, "right", "top", " "),
@@ -116,6 +118,14 @@ def tokens_and_parameters() -> Drawing:
         more = f"{significant(run.over, 3 if run.over >= 100 else 2)}×"
         said = f"{name}:\n{more}" if id in ("1b", "7b") else f"{name}: {more}"
         beside(axes, said, (run.n_active, run.tokens), (x, y), colour, ha=ha, va=va, bbox=GROUND, zorder=3)
+
+
+def tokens_and_parameters() -> Drawing:
+    """Runs by size and tokens, on log scales, with Chinchilla's rule and lines of equal compute."""
+    fig, axes = drawing.axes(5.0, 4.5)
+    limits, heights = (3e6, 5e12), (1e11, 1.2e14)
+    _rules(axes, limits)
+    _mark_runs(axes)
     axes.set(
         xscale="log",
         yscale="log",
@@ -250,13 +260,23 @@ def _curves(axes, name: str, tokens: np.ndarray) -> str:
 QUESTIONS = 1000
 
 
-def next_doubling() -> Drawing:
-    """What the next doubling of tokens would bring by all curves that the points allow, against the noise of a
-    benchmark.
-    """
-    fig, axes = drawing.axes(5.0, 4.2)
-    rows = [(name, None) for name in MODELS] + [(numbers.LARGE, task) for task in simulation.tasks(numbers.LARGE)]
-    says, score = [], simulation.checkpoints(numbers.LARGE).scores[-1]
+def _noise(axes, rows: list, score: float) -> tuple[int, float, float]:
+    """Lines at the standard error of one task's score and of the mean."""
+    count = len(simulation.tasks(numbers.LARGE))
+    one, mean = (100 * simulation.benchmark_noise(score, QUESTIONS, tasks) for tasks in (1, count))
+    marks = (
+        (mean, (-0.5, 2.5), (0.35, -0.95), f"mean of {count} tasks: {mean:.1f}"),
+        (one, (3.4, len(rows) + 0.3), (1.35, 3.1), f"one task: {one:.1f}"),
+    )
+    for x, ends, at, text in marks:
+        axes.plot([x, x], ends, color=COLOURS["third"], ls=(0, (4, 2)), lw=1.8, zorder=0)
+        axes.text(*at, text, va="center", fontsize=SMALL)
+    return count, one, mean
+
+
+def _gains(axes, rows: list) -> list[str]:
+    """A bar for each model and task, from the least gain to the most; and what it shows in words."""
+    says = []
     for n, (name, task) in enumerate(rows):
         fit = simulation.fit(name, task)
         gain, y, colour = (
@@ -274,15 +294,18 @@ def next_doubling() -> Drawing:
         )
         axes.plot(100 * gain.best, y, "o", color=COLOURS[colour], ms=7, zorder=4)
         says.append(f"{task or name} {100 * gain.best:.1f} ({100 * gain.low:.1f} to {100 * gain.high:.1f})")
-    count = len(simulation.tasks(numbers.LARGE))
-    one, mean = (100 * simulation.benchmark_noise(score, QUESTIONS, tasks) for tasks in (1, count))
-    marks = (
-        (mean, (-0.5, 2.5), (0.35, -0.95), f"mean of {count} tasks: {mean:.1f}"),
-        (one, (3.4, len(rows) + 0.3), (1.35, 3.1), f"one task: {one:.1f}"),
-    )
-    for x, ends, at, text in marks:
-        axes.plot([x, x], ends, color=COLOURS["third"], ls=(0, (4, 2)), lw=1.8, zorder=0)
-        axes.text(*at, text, va="center", fontsize=SMALL)
+    return says
+
+
+def next_doubling() -> Drawing:
+    """What the next doubling of tokens would bring by all curves that the points allow, against the noise of a
+    benchmark.
+    """
+    fig, axes = drawing.axes(5.0, 4.2)
+    rows = [(name, None) for name in MODELS] + [(numbers.LARGE, task) for task in simulation.tasks(numbers.LARGE)]
+    score = simulation.checkpoints(numbers.LARGE).scores[-1]
+    says = _gains(axes, rows)
+    count, one, mean = _noise(axes, rows, score)
     axes.set_yticks(
         [n + (0.8 if task else 0) for n, (_, task) in enumerate(rows)], [task or name for name, task in rows]
     )

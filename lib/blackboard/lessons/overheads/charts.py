@@ -92,32 +92,33 @@ def _host() -> list[dict]:
     ]
 
 
-def launch_explorer() -> Explorable:
-    """Step time against batch, launched one by one and from a graph, with machine, model, kernels and times to
-    choose.
-    """
-    encoding = {
-        "x": marks.log_axis("batch", "batch (sequences)", 1, 1e4, "~s"),
-        "y": marks.log_axis("eager", "step (ms)", 0.1, 1e3, "~g"),
-    }
-    base = sweep("batch", 0, 4, points=81)
-    inside_it = [{"filter": "datum.batch <= fits"}]
-    base["transform"] += [
-        curve(formula, "batch", name, "ms")
-        for name, formula in (("eager", eq.eager_time), ("graph", eq.graph_time), ("roofline", step.step_time))
-    ]
+def _launch_title() -> dict:
+    """What the settings mean, in lines above the chart."""
+    launches = (
+        f"{marks.said('kernels')} + ' kernels: ' + {marks.said('kernels * launch_time * 1000', ROUND)} + ' ms to"
+        " launch'"
+    )
+    shows = (
+        f"'launches show ' + (hides < fits ? 'up to batch ' + {marks.said('hides', ROUND)} : 'at every batch that"
+        " fits')"
+    )
+    waits = f"fits < 1 ? 'no room for a sequence' : (hides <= 1 ? 'reading hides all launches' : {shows})"
+    gain = (
+        f"'batch 1: ' + {marks.said('alone', ROUND)} + ' ms, graph ' + {marks.said('captured', ROUND)} + ' ms: ' +"
+        f" {marks.said('alone / captured', ROUND)} + '×'"
+    )
+    return marks.title(
+        controls.MACHINE_LINE,
+        f"models[model].name + {controls._FITS} + ', ' + layers + ' layers'",
+        launches,
+        gain,
+        waits,
+    )
+
+
+def _launch_names(encoding: dict) -> list[dict]:
     room = "fits > 3"  # else nothing is drawn that could bear a name
-    layers = [
-        *_full(encoding, "fits", "0.15"),
-        *(
-            {**layer, "transform": inside_it}
-            for layer in (
-                marks.line("roofline", "kv", encoding, strokeWidth=2),
-                marks.line("graph", "accent", encoding, strokeWidth=3),
-                marks.line("eager", marks.INK, encoding, strokeWidth=4, strokeDash=[8, 3]),
-            )
-        ),
-        _silent(marks.rule(encoding, "third", x="hides > 1 && hides < min(fits, 10000) ? hides : null")),
+    return [
         marks.text(
             encoding,
             f"{room} ? captured < 0.7 * alone ? 'one by one' : 'one by one, and graph' : ''",
@@ -140,6 +141,23 @@ def launch_explorer() -> Explorable:
         marks.text(
             encoding, f"{room} ? 'roofline alone' : ''", "1", "floor", align="left", dx=6, dy=14, color=COLOURS["kv"]
         ),
+    ]
+
+
+def _launch_layers(encoding: dict, inside_it: list[dict]) -> list[dict]:
+    """Curves with their names, the batch from which launches hide, and where memory is full."""
+    return [
+        *_full(encoding, "fits", "0.15"),
+        *(
+            {**layer, "transform": inside_it}
+            for layer in (
+                marks.line("roofline", "kv", encoding, strokeWidth=2),
+                marks.line("graph", "accent", encoding, strokeWidth=3),
+                marks.line("eager", marks.INK, encoding, strokeWidth=4, strokeDash=[8, 3]),
+            )
+        ),
+        _silent(marks.rule(encoding, "third", x="hides > 1 && hides < min(fits, 10000) ? hides : null")),
+        *_launch_names(encoding),
         {
             **marks.hover(
                 encoding,
@@ -151,26 +169,24 @@ def launch_explorer() -> Explorable:
             "transform": inside_it,
         },
     ]
-    launches = (
-        f"{marks.said('kernels')} + ' kernels: ' + {marks.said('kernels * launch_time * 1000', ROUND)} + ' ms to"
-        " launch'"
-    )
-    shows = (
-        f"'launches show ' + (hides < fits ? 'up to batch ' + {marks.said('hides', ROUND)} : 'at every batch that"
-        " fits')"
-    )
-    waits = f"fits < 1 ? 'no room for a sequence' : (hides <= 1 ? 'reading hides all launches' : {shows})"
-    gain = (
-        f"'batch 1: ' + {marks.said('alone', ROUND)} + ' ms, graph ' + {marks.said('captured', ROUND)} + ' ms: ' +"
-        f" {marks.said('alone / captured', ROUND)} + '×'"
-    )
-    title = marks.title(
-        controls.MACHINE_LINE,
-        f"models[model].name + {controls._FITS} + ', ' + layers + ' layers'",
-        launches,
-        gain,
-        waits,
-    )
+
+
+def launch_explorer() -> Explorable:
+    """Step time against batch, launched one by one and from a graph, with machine, model, kernels and times to
+    choose.
+    """
+    encoding = {
+        "x": marks.log_axis("batch", "batch (sequences)", 1, 1e4, "~s"),
+        "y": marks.log_axis("eager", "step (ms)", 0.1, 1e3, "~g"),
+    }
+    base = sweep("batch", 0, 4, points=81)
+    inside_it = [{"filter": "datum.batch <= fits"}]
+    base["transform"] += [
+        curve(formula, "batch", name, "ms")
+        for name, formula in (("eager", eq.eager_time), ("graph", eq.graph_time), ("roofline", step.step_time))
+    ]
+    layers = _launch_layers(encoding, inside_it)
+    title = _launch_title()
     experts = len(kernels.library("deepseek-v3", kernels.Plan(chips=8))) / model("deepseek-v3").layers
     return Explorable(
         {**base, "params": _host(), "layer": layers, "title": title},
@@ -255,23 +271,29 @@ def _rack() -> list[dict]:
     return [row for row in params if row["name"] != "width"]
 
 
-def overlap_explorer() -> Explorable:
-    """Gain of two halves against tokens a chip, with machine, model, links and context to choose."""
-    encoding = {
-        "x": marks.log_axis("each", "tokens a GPU", 1, 1e4, "~s"),
-        "y": marks.axis("gain", "times faster in two halves", 0, 2, [0, 0.5, 1, 1.5, 2]),
-    }
-    base = sweep("each", 0, 4, points=161)
-    base["transform"] += [
-        {"calculate": "datum.each * chips", "as": "batch"},
-        curve(HALVES, "batch", "gain", "1"),
-    ]
+def _overlap_title() -> dict:
+    """What the settings mean, in lines above the chart."""
+    link = (
+        f"'links of ' + {marks.said('scale_up / 1e9', ROUND)} + ' GB/s a GPU, context ' +"
+        f" {marks.said('context', ROUND)}"
+    )
+    token = "layers * copies * (dispatch_bytes + combine_bytes)"
+    sends = (
+        f"'a token sends ' + {marks.said(f'{token} / 1e6', ROUND)} + ' MB: ' + copies + ' copies × ' + layers + '"
+        " layers'"
+    )
+    pays = f"'if memory binds, halves pay from ' + {marks.said('turn / chips', ROUND)} + ' a GPU'"
+    return marks.title(controls.MACHINE_LINE, f"models[model].name + {controls._FITS}", link, sends, pays)
+
+
+def _overlap_layers(encoding: dict) -> list[dict]:
+    """The gain, where it begins, and where memory is full."""
     here, inside_it, shown = (
         "clamp(turn / chips, 1, 10000)",
         [{"filter": "datum.each <= fits"}],
         "turn / chips < min(fits, 10000)",
     )
-    layers = [
+    return [
         *_full(encoding, "fits", "0.35"),
         marks.rule(encoding, None, y="1"),
         _silent(marks.rule(encoding, "accent", x=f"{shown} ? {here} : null")),
@@ -294,17 +316,21 @@ def overlap_explorer() -> Explorable:
         _silent(marks.at(encoding, {**marks.DOT, "color": COLOURS["accent"]}, x=f"{shown} ? {here} : null", y="1")),
         {**marks.hover(encoding, "gain", {"gain": "times faster"}, ".3r", ROUND), "transform": inside_it},
     ]
-    link = (
-        f"'links of ' + {marks.said('scale_up / 1e9', ROUND)} + ' GB/s a GPU, context ' +"
-        f" {marks.said('context', ROUND)}"
-    )
-    token = "layers * copies * (dispatch_bytes + combine_bytes)"
-    sends = (
-        f"'a token sends ' + {marks.said(f'{token} / 1e6', ROUND)} + ' MB: ' + copies + ' copies × ' + layers + '"
-        " layers'"
-    )
-    pays = f"'if memory binds, halves pay from ' + {marks.said('turn / chips', ROUND)} + ' a GPU'"
-    title = marks.title(controls.MACHINE_LINE, f"models[model].name + {controls._FITS}", link, sends, pays)
+
+
+def overlap_explorer() -> Explorable:
+    """Gain of two halves against tokens a chip, with machine, model, links and context to choose."""
+    encoding = {
+        "x": marks.log_axis("each", "tokens a GPU", 1, 1e4, "~s"),
+        "y": marks.axis("gain", "times faster in two halves", 0, 2, [0, 0.5, 1, 1.5, 2]),
+    }
+    base = sweep("each", 0, 4, points=161)
+    base["transform"] += [
+        {"calculate": "datum.each * chips", "as": "batch"},
+        curve(HALVES, "batch", "gain", "1"),
+    ]
+    layers = _overlap_layers(encoding)
+    title = _overlap_title()
     return Explorable(
         {**base, "params": _rack(), "layer": layers, "title": title},
         "A batch in two halves",

@@ -185,6 +185,41 @@ def _published() -> list[tuple[str, float, float]]:
     ]
 
 
+def _mark_published(axes, published: list[tuple[str, float, float]]) -> None:
+    """Published gains, each with its name."""
+    for (name, floor, gain), (dx, dy, ha) in zip(
+        published, ((0, -31, "center"), (8, 4, "left"), (6, -7, "left"), (0, -31, "center"))
+    ):
+        axes.plot(
+            floor / MS,
+            gain,
+            "o",
+            color=COLOURS["bound"],
+            mfc="white" if "L4" in name else None,
+            mew=1.5,
+            ms=7,
+            zorder=4,
+        )
+        beside(
+            axes, f"{name.replace(', ', chr(10))}: {significant(gain, 3)}", (floor / MS, gain), (dx, dy), "bound", ha=ha
+        )
+
+
+def _scale_gains(axes) -> None:
+    """Axes of gains against times, both on log scales."""
+    axes.set(
+        xscale="log",
+        yscale="log",
+        xlim=(0.1, 100),
+        ylim=(0.5, 40),
+        xlabel="least time of the step at batch 1 (ms, log scale)",
+        ylabel="times faster with a graph (log)",
+    )
+    axes.set_xticks([0.1, 1, 10, 100], ["0.1", "1", "10", "100"])
+    axes.set_yticks([1, 2, 5, 10, 20], ["1", "2", "5", "10", "20"])
+    axes.yaxis.set_minor_formatter("")
+
+
 def graph_gain() -> Drawing:
     """Gain of a graph against the least time of a step: curves for two hosts, and published points."""
     fig, axes = drawing.axes(5.0, 4.0)
@@ -203,22 +238,7 @@ def graph_gain() -> Drawing:
             "n_active": 1e-9,
         }  # reads n_total in n_total s
         axes.plot(floors / MS, eq.graph_gain(one, n_total=floors), color=COLOURS[colour])
-    for (name, floor, gain), (dx, dy, ha) in zip(
-        published, ((0, -31, "center"), (8, 4, "left"), (6, -7, "left"), (0, -31, "center"))
-    ):
-        axes.plot(
-            floor / MS,
-            gain,
-            "o",
-            color=COLOURS["bound"],
-            mfc="white" if "L4" in name else None,
-            mew=1.5,
-            ms=7,
-            zorder=4,
-        )
-        beside(
-            axes, f"{name.replace(', ', chr(10))}: {significant(gain, 3)}", (floor / MS, gain), (dx, dy), "bound", ha=ha
-        )
+    _mark_published(axes, published)
     axes.axhline(1, color=COLOURS["muted"], lw=1)
     total = {name: known["kernels"] * known["launch_time"] for name, (known, _) in hosts.items()}
     words = {
@@ -226,17 +246,7 @@ def graph_gain() -> Drawing:
     }
     beside(axes, words["Python, 2023"], (1.4, 15), (0, 4), "third")
     beside(axes, words["compiled, 2025"].replace(": ", ":\n"), (0.11, 2.6), (0, 0), "accent", va="top")
-    axes.set(
-        xscale="log",
-        yscale="log",
-        xlim=(0.1, 100),
-        ylim=(0.5, 40),
-        xlabel="least time of the step at batch 1 (ms, log scale)",
-        ylabel="times faster with a graph (log)",
-    )
-    axes.set_xticks([0.1, 1, 10, 100], ["0.1", "1", "10", "100"])
-    axes.set_yticks([1, 2, 5, 10, 20], ["1", "2", "5", "10", "20"])
-    axes.yaxis.set_minor_formatter("")
+    _scale_gains(axes)
     points = "; ".join(f"{name} {significant(gain, 3)} at {_ms(floor, 2)}" for name, floor, gain in published)
     return done(
         fig,

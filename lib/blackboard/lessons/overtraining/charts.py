@@ -339,32 +339,8 @@ def _best_trained(encoding: dict) -> list[dict]:
     return [dashed, *(marks.at(encoding, diamond, x="optimal", y=y) for y in ("1", "plain_sum"))]
 
 
-def size_explorer() -> Explorable:
-    """Lifetime cost at equal loss against size, with the loss, tokens served, efficiency and fit to choose."""
-    cost = marks.log_axis("cost", "cost (1: best for training alone)", 0.1, 1e7)
-    cost["scale"] = {"type": "log", "domain": [0.1, {"expr": "top"}]}
-    encoding = {"x": marks.log_axis("n_active", "parameters (billions)", 1e9, END), "y": cost}
-    encoding["x"]["axis"]["labelExpr"] = f"format(datum.value / {BILLION!r}, ',~r')"
-    base = sweep("along", 0, 1, points=91, log=False)
-    base["transform"] += [
-        {"calculate": f"wall * 1.001 * pow({END!r} / wall, datum.along * datum.along)", "as": "n_active"}
-    ]  # dense at the wall
-    base["transform"] += [curve(formula, "n_active", field, "1") for field, formula in CURVES.items()]
-    layers = [
-        marks.line("sum", marks.INK, encoding, strokeWidth=5),
-        marks.line("serving", "kv", encoding),
-        marks.line("training", "compute", encoding),
-        *_best_trained(encoding),
-        *_ended(encoding),
-        marks.at(encoding, {**marks.DOT, "size": 150, "color": COLOURS["accent"]}, x="best", y="best_sum"),
-        marks.at(
-            encoding,
-            {**marks.DOT, "filled": False, "strokeWidth": 2.5, "color": marks.INK},
-            x="equal ? equal : null",
-            y="equal_training",
-        ),
-        marks.hover(encoding, "sum", {"training": "training", "serving": "serving", "sum": "sum"}, ",.3r", ".3s"),
-    ]
+def _size_lines() -> tuple[str, ...]:
+    """What the settings mean, in lines above the chart."""
     good = f"'quality of ' + {marks.counted('optimal')} + ' on ' + {marks.counted('optimal_tokens')} + ','"
     asked = (
         f"'serving ' + {marks.counted('inference_tokens')} + ' tokens at η = ' +"
@@ -382,6 +358,40 @@ def size_explorer() -> Explorable:
         f"equal ? 'equal (ring): ' + {marks.counted('equal')} + ', sum ' + {above} + ' % higher' : 'equal: at no size"
         " shown'"
     )
+    return good, asked, found, what, rule
+
+
+def _size_layers(encoding: dict) -> list[dict]:
+    """Both costs and their sum, with the sizes that stand out."""
+    return [
+        marks.line("sum", marks.INK, encoding, strokeWidth=5),
+        marks.line("serving", "kv", encoding),
+        marks.line("training", "compute", encoding),
+        *_best_trained(encoding),
+        *_ended(encoding),
+        marks.at(encoding, {**marks.DOT, "size": 150, "color": COLOURS["accent"]}, x="best", y="best_sum"),
+        marks.at(
+            encoding,
+            {**marks.DOT, "filled": False, "strokeWidth": 2.5, "color": marks.INK},
+            x="equal ? equal : null",
+            y="equal_training",
+        ),
+        marks.hover(encoding, "sum", {"training": "training", "serving": "serving", "sum": "sum"}, ",.3r", ".3s"),
+    ]
+
+
+def size_explorer() -> Explorable:
+    """Lifetime cost at equal loss against size, with the loss, tokens served, efficiency and fit to choose."""
+    cost = marks.log_axis("cost", "cost (1: best for training alone)", 0.1, 1e7)
+    cost["scale"] = {"type": "log", "domain": [0.1, {"expr": "top"}]}
+    encoding = {"x": marks.log_axis("n_active", "parameters (billions)", 1e9, END), "y": cost}
+    encoding["x"]["axis"]["labelExpr"] = f"format(datum.value / {BILLION!r}, ',~r')"
+    base = sweep("along", 0, 1, points=91, log=False)
+    base["transform"] += [
+        {"calculate": f"wall * 1.001 * pow({END!r} / wall, datum.along * datum.along)", "as": "n_active"}
+    ]  # dense at the wall
+    base["transform"] += [curve(formula, "n_active", field, "1") for field, formula in CURVES.items()]
+    layers = _size_layers(encoding)
     best, refit, size = (
         numbers.best(numbers.FITS["hoffmann"]),
         numbers.best(numbers.FITS["besiroglu"]),
@@ -389,7 +399,7 @@ def size_explorer() -> Explorable:
     )
     saved = simulation.saving(numbers.as_good(numbers.FITS["hoffmann"]), ROUNDED, numbers.law())
     return Explorable(
-        {**base, "params": _wished(), "layer": layers, "title": marks.title(good, asked, found, what, rule)},
+        {**base, "params": _wished(), "layer": layers, "title": marks.title(*_size_lines())},
         "Lifetime cost at equal loss against size",
         f"Lifetime compute at equal loss against size from a billion to {END / TRILLION:.0f} trillion parameters, both"
         " on log scales, in units of the training that is cheapest, with controls for fit, loss, tokens served and"

@@ -80,21 +80,13 @@ def _room() -> list[dict]:
     return controls.given(CASE, SYSTEMS, MODELS, ("bandwidth", "chips", "hbm"), sliders=sliders, **follows)
 
 
-def room_explorer() -> Explorable:
-    """Sequences that one memory holds against their mean length, set aside or in blocks, for a machine and a model."""
-    encoding = {
-        "x": marks.log_axis("context", "mean tokens of a sequence", FIRST, LAST, "~s"),
-        "y": marks.log_axis("blocks", "sequences in memory", LOW, HIGH, "~s"),
-    }
-    base = sweep("context", 2, 6, points=81)
-    base["transform"] += [
-        curve(formula, "context", field, "sequence") for field, formula in (("blocks", PAGED), ("set_aside", RESERVED))
-    ]
+def _room_layers(encoding: dict) -> list[dict]:
+    """Both ways of allocating with their names, and the critical batch."""
     seen, shown = {"opacity": {"expr": "fits ? 1 : 0"}}, {"opacity": {"expr": "both ? 1 : 0"}}
     early = f"max({LOW}, {inside(PAGED, 'sequence', context='300')})"
     level = f"max({LOW}, {inside(RESERVED, 'sequence')})"
     inside_it = [{"filter": "datum.context <= reserved_context"}]  # a longer sequence has no room in what is set aside
-    layers = [
+    return [
         marks.line("blocks", "accent", encoding, strokeWidth=4, **seen),
         marks.line("set_aside", "kv", encoding, **seen) | {"transform": inside_it},
         marks.rule(encoding, "compute", y="free"),
@@ -128,6 +120,19 @@ def room_explorer() -> Explorable:
         marks.text(encoding, "fits ? '' : 'The weights do not fit.'", "3e4", "30", align="center", color=marks.INK),
         marks.hover(encoding, "blocks", {"blocks": "in blocks", "set_aside": "set aside"}, ",.3~r"),
     ]
+
+
+def room_explorer() -> Explorable:
+    """Sequences that one memory holds against their mean length, set aside or in blocks, for a machine and a model."""
+    encoding = {
+        "x": marks.log_axis("context", "mean tokens of a sequence", FIRST, LAST, "~s"),
+        "y": marks.log_axis("blocks", "sequences in memory", LOW, HIGH, "~s"),
+    }
+    base = sweep("context", 2, 6, points=81)
+    base["transform"] += [
+        curve(formula, "context", field, "sequence") for field, formula in (("blocks", PAGED), ("set_aside", RESERVED))
+    ]
+    layers = _room_layers(encoding)
     lengths = (
         f"{marks.said('context')} + ' tokens, ' + {marks.said('reserved_context')} + ' set aside, blocks of ' +"
         f" {marks.said('page_tokens')}"
@@ -257,26 +262,28 @@ def _card() -> list[dict]:
     ]
 
 
-def prefix_explorer() -> Explorable:
-    """Price of an input token against the turns of a conversation, if all turns come while the cache still has the
-    last one, or a share of them.
-    """
-    encoding = {
-        "x": marks.log_axis("turns", "turns of a conversation", 1, 100, "~s"),
-        "y": {
-            "field": "price",
-            "type": "quantitative",
-            "title": "$ per million input tokens",
-            "scale": {"domain": [0, {"expr": "2.1 * usd"}]},
-        },
-    }
-    base = sweep("turns", 0, 2, points=81)
-    base["transform"] += [
-        curve(TURNED, "turns", "price", "USD/megatoken"),
-        curve(ENDLESS, "turns", "endless", "USD/megatoken"),
-    ]
+def _prefix_lines() -> tuple[str, ...]:
+    """What the settings mean, in lines above the chart."""
+    grows = (
+        f"{marks.said('start_context')} + ' tokens, ' + (turns == 1 ? 'one turn' : {marks.said('turn_growth')} + ' more"
+        " each turn, ' + turns + ' turns')"
+    )
+    waits = "format(cache_bytes, '.0%') + ' of turns in time, a write costs ' + format(write_ratio, '.3~r') + '×'"
+    finds = (
+        "format(100 * hits, '.1f') + ' % found: $' + format(now, '.2f') + ' per million instead of $' + format(usd,"
+        " '.2f')"
+    )
+    even = (
+        "even > 0 ? 'caching pays from ' + format(100 * even, '.1f') + ' % on' + (hits < even ? ': here it costs more'"
+        " : '') : 'writing is free: any hit saves'"
+    )
+    return grows, waits, finds, even
+
+
+def _prefix_layers(encoding: dict) -> list[dict]:
+    """The price with its names, without a cache, and with all turns in time."""
     one = inside(ENDLESS, "USD/megatoken", turns="100")
-    layers = [
+    return [
         marks.line("endless", "accent", encoding, strokeDash=[2, 3]),
         marks.line("price", "kv", encoding, strokeWidth=4),
         marks.rule(encoding, "compute", y="usd"),
@@ -303,20 +310,28 @@ def prefix_explorer() -> Explorable:
         ),
         marks.hover(encoding, "price", {"price": "$ per million", "endless": "all in time"}, ",.3~r", ",.3~r"),
     ]
-    grows = (
-        f"{marks.said('start_context')} + ' tokens, ' + (turns == 1 ? 'one turn' : {marks.said('turn_growth')} + ' more"
-        " each turn, ' + turns + ' turns')"
-    )
-    waits = "format(cache_bytes, '.0%') + ' of turns in time, a write costs ' + format(write_ratio, '.3~r') + '×'"
-    finds = (
-        "format(100 * hits, '.1f') + ' % found: $' + format(now, '.2f') + ' per million instead of $' + format(usd,"
-        " '.2f')"
-    )
-    even = (
-        "even > 0 ? 'caching pays from ' + format(100 * even, '.1f') + ' % on' + (hits < even ? ': here it costs more'"
-        " : '') : 'writing is free: any hit saves'"
-    )
-    spec = {**base, "params": _card(), "layer": layers, "title": marks.title(grows, waits, finds, even)}
+
+
+def prefix_explorer() -> Explorable:
+    """Price of an input token against the turns of a conversation, if all turns come while the cache still has the
+    last one, or a share of them.
+    """
+    encoding = {
+        "x": marks.log_axis("turns", "turns of a conversation", 1, 100, "~s"),
+        "y": {
+            "field": "price",
+            "type": "quantitative",
+            "title": "$ per million input tokens",
+            "scale": {"domain": [0, {"expr": "2.1 * usd"}]},
+        },
+    }
+    base = sweep("turns", 0, 2, points=81)
+    base["transform"] += [
+        curve(TURNED, "turns", "price", "USD/megatoken"),
+        curve(ENDLESS, "turns", "endless", "USD/megatoken"),
+    ]
+    layers = _prefix_layers(encoding)
+    spec = {**base, "params": _card(), "layer": layers, "title": marks.title(*_prefix_lines())}
     return Explorable(
         spec,
         "What a found prefix saves",

@@ -411,12 +411,8 @@ def _block(axes, x: float, y: float, memory: Allocator, block: int) -> None:
 HOLDERS = {"0": "kv", "1": "compute", "2": "accent", "0 1": "second"}
 
 
-def prefix_blocks() -> Drawing:
-    """vLLM's example of prefix caching: ten blocks over time, who holds them, which are cached, and in which order
-    free ones are taken.
-    """
-    fig, axes = drawing.axes(5.0, 5.6)
-    moments = simulation.example()
+def _draw_moments(axes, moments) -> None:
+    """The ten blocks at each moment, with their holders and the free ones."""
     for n, (said, memory) in enumerate(moments):
         top = -2.55 * n
         axes.text(0, top + 0.95, said, va="center")
@@ -446,7 +442,11 @@ def prefix_blocks() -> Drawing:
         axes.text(
             11.6, top + 0.95, "free: " + " ".join(map(str, queue)), va="center", ha="right", color=COLOURS["muted"]
         )
-    y, x = -2.55 * len(moments) + 0.9, 0.0
+
+
+def _draw_holders(axes, y: float) -> None:
+    """What the fills mean, in a row."""
+    x = 0.0
     for word, fill, width in (
         ("request 0", _pale("kv", 0.75), 2.85),
         ("1", _pale("compute", 0.75), 1.1),
@@ -458,6 +458,17 @@ def prefix_blocks() -> Drawing:
         axes.add_patch(Rectangle((x, y - 0.25), 0.42, 0.5, fc=fill, ec=COLOURS["bound"], lw=0.8))
         axes.text(x + 0.5, y, word, va="center")
         x += width
+
+
+def prefix_blocks() -> Drawing:
+    """vLLM's example of prefix caching: ten blocks over time, who holds them, which are cached, and in which order
+    free ones are taken.
+    """
+    fig, axes = drawing.axes(5.0, 5.6)
+    moments = simulation.example()
+    _draw_moments(axes, moments)
+    y = -2.55 * len(moments) + 0.9
+    _draw_holders(axes, y)
     drawing.bare(axes, (-0.1, 11.7), (y - 0.6, 1.5))
     says = "; ".join(
         f"at {said.replace('  ', ', ', 1)}, free {' '.join(map(str, memory.free_blocks))}" for said, memory in moments

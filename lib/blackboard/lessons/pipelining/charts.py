@@ -60,22 +60,27 @@ def _fitting(stages: str) -> str:
     return f"({fits} > 0 ? {marks.said(f'floor({fits})')} + ' tokens' : 'none')"
 
 
-def memory_explorer() -> Explorable:
-    """Memory of a GPU against stages, with context, micro-batch, parameters, KV, GPUs per stage and the GPU's memory
-    to choose.
-    """
-    encoding = {
-        "x": marks.axis("stages", "pipeline stages P", 1, 16, [1, 2, 4, 8, 16]),
-        "y": marks.log_axis("memory", "GB per GPU", 0.1, 1e5),
-    }
-    base = sweep("stages", 1, 16, points=16, log=False)
-    shown = {"memory": eq.stage_memory, "weights": eq.chip_weights, "KV": eq.chip_kv}
-    base["transform"] += [curve(formula, "stages", name, EACH) for name, formula in shown.items()]
+def _memory_lines() -> tuple[str, ...]:
+    """What the settings mean, in lines above the chart."""
+    taken = inside(eq.stage_memory, EACH)
+    left = f"(hbm_gb - ({taken}))"
+    sequences = f"'b = ' + {marks.said('micro_batch')} + ', L = ' + {marks.said('context')} + ' tokens'"
+    stored, cached = marks.said("n_total * bytes_per_param", ".3s"), marks.said("kv_bytes_per_token", ".3s")
+    load = f"{stored} + 'B of weights, ' + {cached} + 'B of KV per token'"
+    gb = lambda value: marks.said(value, ",.3r")
+    room = f"({left} < 0 ? ', too much for ' + hbm_gb + ' GB' : ', ' + {gb(left)} + ' GB left')"
+    here = f"'at P = ' + stages + ': ' + {gb(taken)} + ' GB taken' + {room}"
+    more = f"(stages > 1 ? ', ' + {_fitting('stages')} + ' at P = ' + stages : '')"
+    longest = f"'fits: ' + {_fitting('1')} + ' at P = 1' + {more}"
+    return sequences, load, here, longest
+
+
+def _memory_layers(encoding: dict) -> list[dict]:
+    """Weights, KV and their sum, with their names, and what the GPU has."""
     level = lambda formula, **at: inside(formula, EACH, **at)
     near = f"({level(eq.stage_memory, stages=5)}) / hbm_gb"
     tight = f"{near} > 0.9 && {near} < 2"  # a line runs where the name would stand
-    taken, left = level(eq.stage_memory), f"(hbm_gb - ({level(eq.stage_memory)}))"
-    layers = [
+    return [
         marks.line("memory", marks.INK, encoding, strokeWidth=5),
         marks.line("KV", "kv", encoding),
         marks.line("weights", "weights", encoding),
@@ -89,14 +94,20 @@ def memory_explorer() -> Explorable:
             encoding, "memory", {"memory": "weights and KV (GB)", "weights": "weights (GB)", "KV": "KV (GB)"}, ",.3r"
         ),
     ]
-    sequences = f"'b = ' + {marks.said('micro_batch')} + ', L = ' + {marks.said('context')} + ' tokens'"
-    stored, cached = marks.said("n_total * bytes_per_param", ".3s"), marks.said("kv_bytes_per_token", ".3s")
-    load = f"{stored} + 'B of weights, ' + {cached} + 'B of KV per token'"
-    gb = lambda value: marks.said(value, ",.3r")
-    room = f"({left} < 0 ? ', too much for ' + hbm_gb + ' GB' : ', ' + {gb(left)} + ' GB left')"
-    here = f"'at P = ' + stages + ': ' + {gb(taken)} + ' GB taken' + {room}"
-    more = f"(stages > 1 ? ', ' + {_fitting('stages')} + ' at P = ' + stages : '')"
-    longest = f"'fits: ' + {_fitting('1')} + ' at P = 1' + {more}"
+
+
+def memory_explorer() -> Explorable:
+    """Memory of a GPU against stages, with context, micro-batch, parameters, KV, GPUs per stage and the GPU's memory
+    to choose.
+    """
+    encoding = {
+        "x": marks.axis("stages", "pipeline stages P", 1, 16, [1, 2, 4, 8, 16]),
+        "y": marks.log_axis("memory", "GB per GPU", 0.1, 1e5),
+    }
+    base = sweep("stages", 1, 16, points=16, log=False)
+    shown = {"memory": eq.stage_memory, "weights": eq.chip_weights, "KV": eq.chip_kv}
+    base["transform"] += [curve(formula, "stages", name, EACH) for name, formula in shown.items()]
+    layers = _memory_layers(encoding)
     start, machine, model = (
         _start(),
         plain(catalogue.system(RUNNING.system).name),
@@ -104,7 +115,7 @@ def memory_explorer() -> Explorable:
     )
     at = lambda formula, stages: significant(formula(start, stages=stages) / units.factor("GB"))
     return Explorable(
-        {**base, "params": _loaded(), "layer": layers, "title": marks.title(sequences, load, here, longest)},
+        {**base, "params": _loaded(), "layer": layers, "title": marks.title(*_memory_lines())},
         "Memory of a GPU against stages",
         f"Memory of a GPU in GB, 0.1 to 100,000 (log scale), against 1 to 16 pipeline stages, for {model} in"
         f" {RUNNING.precision.upper()} with {RUNNING.tokens} on stages of a {machine} each, with sliders for stages,"

@@ -491,6 +491,29 @@ def stage_memory() -> Drawing:
 UNSURE = 10  # "could be off by an order of magnitude", 1:15:28
 
 
+def _draw_ranges(times, lines: list[tuple[float, float, str, str]]) -> None:
+    """A bar from the least to the most of each time, with its name."""
+    for row, (low, high, colour, text) in enumerate(lines):
+        times.plot(
+            [low, high],
+            [row, row],
+            color=COLOURS[colour],
+            lw=6,
+            marker="o",
+            ms=7,
+            alpha=0.35 if colour == "third" else 1,
+        )
+        left = high > MS
+        times.annotate(
+            text,
+            (low if left else high, row),
+            (-10 if left else 10, 0),
+            textcoords="offset points",
+            va="center",
+            ha="right" if left else "left",
+        )
+
+
 def hops() -> Drawing:
     """B11: the way from a GPU to the next rack's, and how long a hop takes by the lecture and by measurement."""
     fig, (axes, times) = drawing.axes(5.0, 5.2, 2, 1, height_ratios=(3.0, 2.3))
@@ -512,25 +535,7 @@ def hops() -> Drawing:
         (said / UNSURE, said * UNSURE, "third", f"lecture, unsure: {said / MS:g} ms"),
         (numbers.LECTURE_STEP, numbers.LECTURE_STEP, "bound", f"a decode step: {numbers.LECTURE_STEP / MS:g} ms"),
     ]
-    for row, (low, high, colour, text) in enumerate(lines):
-        times.plot(
-            [low, high],
-            [row, row],
-            color=COLOURS[colour],
-            lw=6,
-            marker="o",
-            ms=7,
-            alpha=0.35 if colour == "third" else 1,
-        )
-        left = high > MS
-        times.annotate(
-            text,
-            (low if left else high, row),
-            (-10 if left else 10, 0),
-            textcoords="offset points",
-            va="center",
-            ha="right" if left else "left",
-        )
+    _draw_ranges(times, lines)
     times.plot(said, 2, "o", color=COLOURS["third"], ms=9)
     times.set(xscale="log", xlim=(1e-6, 0.1), ylim=(len(lines) - 0.5, -0.5), yticks=[], xlabel="time (log scale)")
     times.set_xticks(10.0 ** np.arange(-6, 0), [pretty(10.0**n, "s", 1) for n in range(-6, 0)])

@@ -127,20 +127,11 @@ def _tread(encoding: dict, low: str, high: str, level: str) -> dict:
     return row
 
 
-def card_explorer() -> Explorable:
-    """Cost of an output token against context, with machine, model and batch to choose, and the staircase of a
-    price.
-    """
-    ratio = marks.log_axis("cost", "cost ÷ multiplying alone", 0.1, TOP, "~g")
-    encoding = {"x": marks.log_axis("context", "context L (tokens)", 1e3, 1e6, "~s"), "y": ratio}
-    base, leaves = (
-        sweep("context", 3, 6, points=121),
-        f"clamp({inside(REACHES, 'token/sequence', memory_ratio=0.2 * TOP)}, 1000, 1000000)",
-    )
-    base["transform"] += [curve(DECODE, "context", "cost", "1"), curve(eq.memory_ratio_of, "context", "memory", "1")]
+def _card_layers(encoding: dict, leaves: str) -> list[dict]:
+    """The cost and its part of reading, and the price's two treads."""
     reading, kv = f"min({TOP}, {inside(eq.memory_ratio_of, '1', context=leaves)})", COLOURS["kv"]
     third = {"color": COLOURS["third"]}
-    layers = [
+    return [
         marks.line("memory", "kv", encoding),
         marks.line("cost", marks.INK, encoding, strokeWidth=4),
         marks.rule(encoding, "compute", y="1"),
@@ -164,6 +155,20 @@ def card_explorer() -> Explorable:
         marks.text(encoding, "'reading'", leaves, reading, **marks.side(f"{leaves} > 5000"), dy=-6, color=kv),
         marks.hover(encoding, "cost", {"cost": "cost ÷ multiplying", "memory": "reading ÷ multiplying"}, ",.3r"),
     ]
+
+
+def card_explorer() -> Explorable:
+    """Cost of an output token against context, with machine, model and batch to choose, and the staircase of a
+    price.
+    """
+    ratio = marks.log_axis("cost", "cost ÷ multiplying alone", 0.1, TOP, "~g")
+    encoding = {"x": marks.log_axis("context", "context L (tokens)", 1e3, 1e6, "~s"), "y": ratio}
+    base, leaves = (
+        sweep("context", 3, 6, points=121),
+        f"clamp({inside(REACHES, 'token/sequence', memory_ratio=0.2 * TOP)}, 1000, 1000000)",
+    )
+    base["transform"] += [curve(DECODE, "context", "cost", "1"), curve(eq.memory_ratio_of, "context", "memory", "1")]
+    layers = _card_layers(encoding, leaves)
     spec = {**base, "params": _card(), "layer": layers, "title": marks.title(controls.MACHINE_LINE, *_card_lines())}
     real = START | {"batch": 1e9 * step.critical_batch(START), "kv_bytes_per_token": REAL}
     level, kept = DECODE(real, context=START["step_context"]), pretty(REAL, "byte", 2)
@@ -334,6 +339,22 @@ def _named(encoding: dict, name: str) -> dict:
     )
 
 
+def _hold_lines() -> tuple[str, ...]:
+    """What the settings mean, in lines above the chart."""
+    model = (
+        f"{_bytes('kv_bytes_per_token')} + ' a token, ' + {_count('n_active')} + ' active, GPU at $' +"
+        " format(rent_per_hour, '.2f') + '/h'"
+    )
+    paid = " + ', ' + ".join(
+        f"'{name} ' + format(devices['{name}'].price[year] * {units.factor('GB')!r}, '.3~g')" for name in TIERS
+    )
+    where = "(cheapest == 'compute again' ? 'is to ' : cheapest == 'disk' ? 'on ' : 'in ') + cheapest"
+    found = f"{_time('marked')} + ': cheapest ' + {where} + ', $' + format(least, '.2~g') + '/Mtok'"
+    until = f"'keeping beats computing again up to: HBM ' + {_time('hbm_until')} + ','"
+    rest = " + ', ' + ".join(f"'{name} ' + ({name}_until > 0 ? {_time(f'{name}_until')} : 'never')" for name in TIERS)
+    return model, f"'$/GB (' + year + '): ' + {paid}", found, until, rest
+
+
 def hold_explorer() -> Explorable:
     """Cost of keeping a token's KV against time, on four kinds of memory, or of computing it again."""
     usd = marks.log_axis("flash", "$ per million tokens", LOW, HIGH, "~g")
@@ -353,22 +374,11 @@ def hold_explorer() -> Explorable:
         *(_named(encoding, name) for name in LINES),
         marks.hover(encoding, "flash", {field: f"{name} ($/Mtok)" for name, field in fields.items()}, ",.2~g", ",.3~r"),
     ]
-    model = (
-        f"{_bytes('kv_bytes_per_token')} + ' a token, ' + {_count('n_active')} + ' active, GPU at $' +"
-        " format(rent_per_hour, '.2f') + '/h'"
-    )
-    paid = " + ', ' + ".join(
-        f"'{name} ' + format(devices['{name}'].price[year] * {units.factor('GB')!r}, '.3~g')" for name in TIERS
-    )
-    where = "(cheapest == 'compute again' ? 'is to ' : cheapest == 'disk' ? 'on ' : 'in ') + cheapest"
-    found = f"{_time('marked')} + ': cheapest ' + {where} + ', $' + format(least, '.2~g') + '/Mtok'"
-    until = f"'keeping beats computing again up to: HBM ' + {_time('hbm_until')} + ','"
-    rest = " + ', ' + ".join(f"'{name} ' + ({name}_until > 0 ? {_time(f'{name}_until')} : 'never')" for name in TIERS)
     spec = {
         **base,
         "params": _hold(),
         "layer": layers,
-        "title": marks.title(model, f"'$/GB (' + year + '): ' + {paid}", found, until, rest),
+        "title": marks.title(*_hold_lines()),
     }
     return Explorable(
         spec,

@@ -54,6 +54,43 @@ def _dot(colour: str) -> dict:
 _RATES = f"machine.name + ': scale-up ' + {_rate('scale_up')} + ', scale-out ' + {_rate('scale_out')} + ' GB/s per GPU'"
 
 
+def _times(value: str) -> str:
+    return marks.said(value, ",.3~r")
+
+
+def _controls() -> list[dict]:
+    """System, racks and the network card's rate, and the ratio that follows."""
+    faster = slider("faster", -1, 5, 1, 0, "network card: its rate ×", base=2)
+    links = {
+        "scale_up": "machine.scale_up",
+        "scale_out": "machine.scale_out * faster",
+        "ratio_here": "scale_up / scale_out",
+    }
+    follow = [row for name, value in links.items() for row in derived(name, value)]
+    return [*_systems(), *slider("racks", 2, 16, 1, 2, "racks"), *faster, *follow]
+
+
+def _layers(encoding: dict, here: str, hurts: str) -> list[dict]:
+    """The slowdown with the marked system, and the ratio from which it hurts."""
+    return [
+        marks.line("slowdown", marks.INK, encoding, strokeWidth=4),
+        marks.rule(encoding, None, y="1"),
+        marks.rule(encoding, UP, x=hurts),
+        marks.text(encoding, "'as fast as one rack'", "0.1", "1", align="left", dx=4, dy=-8),
+        marks.text(encoding, f"'hurts from ' + {_times(hurts)} + ' on'", hurts, "0.06", align="left", dx=6),
+        marks.at(encoding, _dot(OUT), x="ratio_here", y=here),
+        marks.text(
+            encoding,
+            f"machine.name + ': ' + {_times(here)} + '×'",
+            "ratio_here",
+            here,
+            fontWeight="bold",
+            **marks.side("ratio_here > 3") | {"dy": {"expr": "ratio_here > 3 ? -6 : 8"}},
+        ),
+        marks.hover(encoding, "slowdown", {"slowdown": "time ÷ one rack"}, ",.3r", ",.3r"),
+    ]
+
+
 def boundary_explorer() -> Explorable:
     """Time over several racks, in times of one rack, against the ratio of the two bandwidths; a system is marked."""
     ratio_axis = marks.log_axis("ratio", "scale-up ÷ scale-out bandwidth", 0.1, 100, "~g")
@@ -64,34 +101,10 @@ def boundary_explorer() -> Explorable:
         curve(eq.slowdown, "scale_up", "slowdown", "1"),
     ]
     here, hurts = f"({eq.slowdown.vega()})", f"({eq.ratio_hurts.vega()})"
-    times = lambda value: marks.said(value, ",.3~r")
-    layers = [
-        marks.line("slowdown", marks.INK, encoding, strokeWidth=4),
-        marks.rule(encoding, None, y="1"),
-        marks.rule(encoding, UP, x=hurts),
-        marks.text(encoding, "'as fast as one rack'", "0.1", "1", align="left", dx=4, dy=-8),
-        marks.text(encoding, f"'hurts from ' + {times(hurts)} + ' on'", hurts, "0.06", align="left", dx=6),
-        marks.at(encoding, _dot(OUT), x="ratio_here", y=here),
-        marks.text(
-            encoding,
-            f"machine.name + ': ' + {times(here)} + '×'",
-            "ratio_here",
-            here,
-            fontWeight="bold",
-            **marks.side("ratio_here > 3") | {"dy": {"expr": "ratio_here > 3 ? -6 : 8"}},
-        ),
-        marks.hover(encoding, "slowdown", {"slowdown": "time ÷ one rack"}, ",.3r", ",.3r"),
-    ]
-    faster = slider("faster", -1, 5, 1, 0, "network card: its rate ×", base=2)
-    links = {
-        "scale_up": "machine.scale_up",
-        "scale_out": "machine.scale_out * faster",
-        "ratio_here": "scale_up / scale_out",
-    }
-    follow = [row for name, value in links.items() for row in derived(name, value)]
-    params = [*_systems(), *slider("racks", 2, 16, 1, 2, "racks"), *faster, *follow]
+    layers = _layers(encoding, here, hurts)
+    params = _controls()
     said = f"racks + ' racks: ' + {marks.said(eq.leaving.vega(), '.0%')} + ' of the traffic leaves its rack'"
-    costs = f"'ratio ' + {times('ratio_here')} + ': a layer takes ' + {times(here)} + ' times as long as in one rack'"
+    costs = f"'ratio ' + {_times('ratio_here')} + ': a layer takes ' + {_times(here)} + ' times as long as in one rack'"
     found = eq.slowdown(RUNNING, racks=2)
     ratio = RUNNING.symbols()["scale_up"] / RUNNING.symbols()["scale_out"]
     return Explorable(

@@ -160,6 +160,33 @@ def _lost(rounding: str) -> str:
     return inside(LOST, "1", difference=1, rounding=rounding)
 
 
+def _error_lines(now: str) -> tuple[str, ...]:
+    """What the settings mean, in lines above the chart."""
+    chosen = (
+        f"'χ = ' + {marks.said('gain_per_layer', '.4~g')} + ', ' + upper(format) + ': one rounding is ' +"
+        f" {marks.said('rounding', '.1~e')}"
+    )
+    here = (
+        f"'after ' + depth + (depth == 1 ? ' layer: ' : ' layers: ') + ({now} < 1 ? {marks.said(now, '.1e')} : 'no"
+        " digit is right')"
+    )
+    lost = _lost("rounding")
+    until = f"'all digits are gone after ' + {marks.said(f'ceil({lost})')} + (ceil({lost}) == 1 ? ' layer' : ' layers')"
+    return chosen, here, until
+
+
+def _error_controls() -> list[dict]:
+    """Format, factor per layer and layers."""
+    return [
+        {"name": "roundings", "value": ROUNDING},
+        *menu("format", {name: word for name, (word, _) in FORMATS.items()}, "fp32", "numbers in"),
+        *derived("rounding", "roundings[format]"),
+        *slider("widens", -3, 0, 0.1, CHI, "factor per layer χ − 1", base=10),
+        *derived("gain_per_layer", "1 + widens"),
+        *slider("depth", 1, 256, 1, DEPTH, "layers"),
+    ]
+
+
 def error_explorer() -> Explorable:
     """Difference after depth layers, with the factor per layer, depth and precision to choose."""
     apart = marks.log_axis("difference", "relative difference; at 1 no digit is right", 1e-17, 1e4, "~e")
@@ -173,14 +200,6 @@ def error_explorer() -> Explorable:
     low = lambda layer, name: {**layer, "transform": [{"filter": f"datum.{name} < 50"}]}  # the names stand above
     thin = [low(marks.line(name, TINTS[name], encoding, strokeWidth=1.5), name) for name in FORMATS]
     now = inside(eq.difference, "1")
-    params = [
-        {"name": "roundings", "value": ROUNDING},
-        *menu("format", {name: word for name, (word, _) in FORMATS.items()}, "fp32", "numbers in"),
-        *derived("rounding", "roundings[format]"),
-        *slider("widens", -3, 0, 0.1, CHI, "factor per layer χ − 1", base=10),
-        *derived("gain_per_layer", "1 + widens"),
-        *slider("depth", 1, 256, 1, DEPTH, "layers"),
-    ]
     called = [
         marks.name(encoding, f"'{word}'", TINTS[name], repr(1.0 + 57 * n), "1000", dy=0)
         for n, (name, (word, _)) in enumerate(FORMATS.items())
@@ -194,22 +213,12 @@ def error_explorer() -> Explorable:
         *names,
         marks.hover(encoding, "difference", {"difference": "difference"}, ".2~e"),
     ]
-    chosen = (
-        f"'χ = ' + {marks.said('gain_per_layer', '.4~g')} + ', ' + upper(format) + ': one rounding is ' +"
-        f" {marks.said('rounding', '.1~e')}"
-    )
-    here = (
-        f"'after ' + depth + (depth == 1 ? ' layer: ' : ' layers: ') + ({now} < 1 ? {marks.said(now, '.1e')} : 'no"
-        " digit is right')"
-    )
-    lost = _lost("rounding")
-    until = f"'all digits are gone after ' + {marks.said(f'ceil({lost})')} + (ceil({lost}) == 1 ? ' layer' : ' layers')"
     chi = 1 + 10**CHI
     ends = lambda name: math.ceil(LOST({"difference": 1, "rounding": ROUNDING[name], "gain_per_layer": chi}))
     gone = ", ".join(f"{word} {ends(name)}" for name, (word, _) in FORMATS.items())
     found = significant(eq.difference({"rounding": ROUNDING["fp32"], "gain_per_layer": chi, "depth": DEPTH}), 2)
     return Explorable(
-        {**base, "params": params, "layer": layers, "title": marks.title(chosen, here, until)},
+        {**base, "params": _error_controls(), "layer": layers, "title": marks.title(*_error_lines(now))},
         "How long digits survive the way back",
         "Relative difference, 1e-17 to 10,000 (log scale), against 1 to 256 layers, each of which widens it by χ, from"
         " one rounding in BF16, FP16, FP32 and FP64, with controls for format, χ and layers. Straight lines rise side"

@@ -164,14 +164,9 @@ def _fits() -> list[dict]:
     ]
 
 
-def routed_explorer() -> Explorable:
-    """Effective over base size against experts, for three routers."""
-    experts = marks.log_axis("experts", "experts of a routed layer", 1, 512)
-    experts["axis"] = {"values": [2**n for n in range(10)], "format": "d"}
-    encoding = {"x": experts, "y": marks.axis("gain", "effective over base size", 0, 14, list(range(0, 15, 2)))}
-    base = sweep("experts", 0, math.log10(512), points=91)
-    base["transform"] += [curve(ROUTED_GAIN, "experts", "gain", "1")]
-    layers = [
+def _routed_layers(encoding: dict) -> list[dict]:
+    """The gain and the marked number of experts."""
+    return [
         marks.line("gain", "compute", encoding, strokeWidth=4),
         marks.rule(encoding, None, y="1"),
         marks.at(encoding, {**marks.DOT, "color": COLOURS["kv"], "clip": False}, x="experts", y="quality_gain"),
@@ -186,6 +181,16 @@ def routed_explorer() -> Explorable:
         marks.text(encoding, "'1: as good as the dense model itself'", "1", "0.35", align="left", dx=6),
         marks.hover(encoding, "gain", {"gain": "effective over base size"}, ".3r"),
     ]
+
+
+def routed_explorer() -> Explorable:
+    """Effective over base size against experts, for three routers."""
+    experts = marks.log_axis("experts", "experts of a routed layer", 1, 512)
+    experts["axis"] = {"values": [2**n for n in range(10)], "format": "d"}
+    encoding = {"x": experts, "y": marks.axis("gain", "effective over base size", 0, 14, list(range(0, 15, 2)))}
+    base = sweep("experts", 0, math.log10(512), points=91)
+    base["transform"] += [curve(ROUTED_GAIN, "experts", "gain", "1")]
+    layers = _routed_layers(encoding)
     sized = lambda name: f"replace(replace(format({name}, '.3s'), 'G', ' billion'), 'M', ' million')"
     asked = (
         f"'N = ' + {sized('base_size')} + ', ' + {marks.said('experts')} + (experts == 1 ? ' expert' : ' experts') + ',"

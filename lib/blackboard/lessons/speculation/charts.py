@@ -131,15 +131,11 @@ def _within(value: str) -> str:
     return f"{value} >= 1 && {value} <= {MOST_USERS}"
 
 
-def speedup_explorer() -> Explorable:
-    """Speed-up against batch, with machine, model, context and the round to choose."""
-    batch = marks.log_axis("batch", "batch (sequences)", 1, MOST_USERS, "~s")
-    encoding = {"x": batch, "y": marks.axis("speedup", "speed-up", 0, TOP, list(range(TOP + 1)))}
-    base = sweep("batch", 0, round(math.log10(MOST_USERS)), points=151)
-    base["transform"] += [curve(SPEEDUP, "batch", "speedup", "1")]
+def _speedup_layers(encoding: dict) -> list[dict]:
+    """The speed-up, where it falls and ends, and where it is a loss."""
     slower = {"type": "rect", "aria": False, "color": COLOURS["muted"], "opacity": 0.15, "y2": {"expr": "height"}}
     full = {"type": "rect", "aria": False, "color": COLOURS["muted"], "opacity": 0.45, "x2": {"expr": "width"}}
-    layers = [
+    return [
         marks.at(encoding, slower, y="1"),
         marks.line("speedup", marks.INK, encoding, strokeWidth=4),
         marks.at(encoding, full, x=f"fits < {MOST_USERS} ? fits : null"),
@@ -158,6 +154,15 @@ def speedup_explorer() -> Explorable:
         marks.text(encoding, "even < 0 ? '' : 'slower than without'", "1", "0.15", align="left", dx=6),
         marks.hover(encoding, "speedup", {"speedup": "speed-up"}, ".3~r", ",.3~r"),
     ]
+
+
+def speedup_explorer() -> Explorable:
+    """Speed-up against batch, with machine, model, context and the round to choose."""
+    batch = marks.log_axis("batch", "batch (sequences)", 1, MOST_USERS, "~s")
+    encoding = {"x": batch, "y": marks.axis("speedup", "speed-up", 0, TOP, list(range(TOP + 1)))}
+    base = sweep("batch", 0, round(math.log10(MOST_USERS)), points=151)
+    base["transform"] += [curve(SPEEDUP, "batch", "speedup", "1")]
+    layers = _speedup_layers(encoding)
     spec = {
         **base,
         "params": _served(),
@@ -217,6 +222,22 @@ def _drafting() -> list[dict]:
     return [*rows, *ratio, *best, *derived("tokens", inside(eq.tokens_per_round, "token/sequence", drafted="best"))]
 
 
+def _drafted_lines(free: str) -> tuple[str, ...]:
+    """What the settings mean, in lines above the chart."""
+    asked = (
+        f"'α = ' + {marks.said('acceptance', '.2f')} + ', c = ' + {marks.said('draft_ratio', '.2f')} + ', r = ' +"
+        f" {marks.said('memory_ratio', '.3~r')}"
+    )
+    verify = f"'verifying is free up to γ = ' + ({free}) + (memory_ratio - 1 > {MOST} ? ' and more' : ' (dashed)')"
+    verify = f"memory_ratio < 2 ? 'verifying costs from the first token on' : {verify}"
+    found = (
+        f"'best γ = ' + best + ': τ = ' + {marks.said('tokens', '.3r')} + ', ' + {marks.said('most', '.3r')} + ' times"
+        " as fast'"
+    )
+    found = f"best == 0 ? 'best not to draft at all' : {found}"
+    return asked, verify, found
+
+
 def drafted_explorer() -> Explorable:
     """Speed-up and tokens of a round against drafted tokens, with the best number marked."""
     drafted = marks.axis("drafted", "drafted tokens γ", 0, MOST, list(range(0, MOST + 1, 2)))
@@ -240,24 +261,13 @@ def drafted_explorer() -> Explorable:
         marks.text(encoding, "'tokens τ (thin)'", str(MOST), height, align="right", dy=-12),
         marks.hover(encoding, "speedup", {"speedup": "speed-up", "tokens": "tokens of a round"}, ".3~r", "d"),
     ]
-    asked = (
-        f"'α = ' + {marks.said('acceptance', '.2f')} + ', c = ' + {marks.said('draft_ratio', '.2f')} + ', r = ' +"
-        f" {marks.said('memory_ratio', '.3~r')}"
-    )
-    verify = f"'verifying is free up to γ = ' + ({free}) + (memory_ratio - 1 > {MOST} ? ' and more' : ' (dashed)')"
-    verify = f"memory_ratio < 2 ? 'verifying costs from the first token on' : {verify}"
-    found = (
-        f"'best γ = ' + best + ': τ = ' + {marks.said('tokens', '.3r')} + ', ' + {marks.said('most', '.3r')} + ' times"
-        " as fast'"
-    )
-    found = f"best == 0 ? 'best not to draft at all' : {found}"
     at = {"acceptance": EXAMPLE["acceptance"], "draft_ratio": EXAMPLE["draft_ratio"]}
     best, bound = (
         simulation.best_drafted(**at, memory_ratio=RATIO, most=MOST),
         simulation.best_drafted(**at, memory_ratio=1, most=MOST),
     )
     return Explorable(
-        {**base, "params": _drafting(), "layer": layers, "title": marks.title(asked, verify, found)},
+        {**base, "params": _drafting(), "layer": layers, "title": marks.title(*_drafted_lines(free))},
         "How many tokens to draft",
         f"Speed-up, and tokens of a round, against drafted tokens from 0 to {MOST}, both from 0 to {FAR}, with controls"
         f" for acceptance, draft ratio and reading over multiplying. At an acceptance of {at['acceptance']:g}, a draft"
