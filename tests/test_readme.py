@@ -140,7 +140,7 @@ def test_readme_shows_the_command_in_all_its_forms(clean):
     """A guard of the two tests above: they found something to try."""
     assert len(SNIPPETS) == 2 and {"predict", "validate", "list"} <= {c.split()[1] for c in COMMANDS}
     listed = run(clean, "blackboard", "list").stdout
-    assert listed and listed == run(clean, "python", "-m", "blackboard.reality", "list").stdout
+    assert listed and listed == run(clean, "python", "-m", "blackboard", "list").stdout
 
 
 WRONG = """

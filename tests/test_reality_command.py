@@ -1,4 +1,4 @@
-"""The command: python -m blackboard.reality predict | validate | list, its output and its exit status."""
+"""The command: python -m blackboard predict | validate | list, its output and its exit status."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess:
     """The command in a process of its own."""
     environment = os.environ | {"PYTHONPATH": str(ROOT / "lib"), "PYTHONIOENCODING": "utf-8"}
     return subprocess.run(
-        [sys.executable, "-m", "blackboard.reality", *arguments],
+        [sys.executable, "-m", "blackboard", *arguments],
         capture_output=True,
         text=True,
         encoding="utf-8",
@@ -128,7 +128,7 @@ def test_the_list_has_every_id_that_predict_takes(capsys):
 def test_an_unknown_id_points_to_the_list(capsys, words):
     assert command.main(["predict", *words]) == 2
     told = capsys.readouterr().err
-    assert told.endswith("; python -m blackboard.reality list shows all\n") and "()" not in told
+    assert told.endswith("; python -m blackboard list shows all\n") and "()" not in told
 
 
 def test_without_sourced_constants_those_that_there_are_are_listed(capsys):
@@ -179,7 +179,7 @@ def test_a_mistake_is_told_in_a_line(capsys, words, says):
 def test_what_is_no_command_is_refused(capsys, words):
     with pytest.raises(SystemExit) as raised:
         command.main(list(words))
-    assert raised.value.code == 2 and "usage: python -m blackboard.reality" in capsys.readouterr().err
+    assert raised.value.code == 2 and "usage: python -m blackboard" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [("--help",), ("predict", "--help"), ("validate", "--help"), ("list", "--help")])

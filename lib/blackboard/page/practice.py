@@ -161,7 +161,6 @@ def lessons() -> list[str]:
     """Names of the lessons that have problems."""
     import pkgutil
 
-    from blackboard import lessons
-
+    lessons = importlib.import_module("blackboard.lessons")  # by name: a page's parts know no lesson
     packages = [found.name for found in pkgutil.iter_modules(lessons.__path__) if found.ispkg]
     return [name for name in packages if importlib.util.find_spec(f"blackboard.lessons.{name}.problems")]
