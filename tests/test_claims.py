@@ -331,7 +331,7 @@ def test_the_table_of_articles_counts_claims():
 def forget():
     """Empty what lessons remember of numbers that they computed once."""
     for name, module in list(sys.modules.items()):
-        if re.fullmatch(r"blackboard\.\w+\.(numbers|implied)", name):
+        if re.fullmatch(r"blackboard\.[\w.]+\.(numbers|implied)", name):
             for function in vars(module).values():
                 getattr(function, "cache_clear", lambda: None)()
 

@@ -66,7 +66,7 @@ MOVE = """async (asked) => {
 
 def shown(lesson):
     """Names of the explorables on a lesson's page, in order."""
-    return re.findall(r"^explorables\.(\w+)\(\)", page(lesson).read_text("utf8"), re.M)
+    return re.findall(r"^charts\.(\w+)\(\)", page(lesson).read_text("utf8"), re.M)
 
 
 ROWS = [

@@ -148,7 +148,7 @@ def test_a_longer_step_implies_a_smaller_cache_in_proportion():
 
 
 def test_every_card_of_the_data_file_stands_in_the_table():
-    listed = yaml.safe_load((LIB / "data" / "prices.yaml").read_text("utf8"))
+    listed = yaml.safe_load((LIB / "catalogue" / "data" / "prices.yaml").read_text("utf8"))
     assert str(every_card()).count("<tr>") == len(listed) + 1
     assert not re.search(r"\bnan\b|\binf\b|None", str(every_card()))
 

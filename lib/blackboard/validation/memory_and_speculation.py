@@ -321,6 +321,7 @@ def _gain_rows(rates: dict[str, float]) -> list[Row]:
     ]
 
 
+@cache
 def constants() -> dict[str, Constant]:
     """What is fitted here, by name; the share of the multipliers under speculation is the lesson's own fit."""
     medium = [row for row in compared() if row.model == "6.2B"]
