@@ -65,10 +65,7 @@ roofline = Choice(
     objective="write the roofline of a decode step",
     statement="In one forward pass the machine multiplies for $t_\\mathrm{compute}$ and reads memory for $t_\\mathrm{memory}$, and it does both at once. How long does the pass take at least?",
     options=[
-        wrong(
-            "their sum",
-            "The sum holds only if reading and multiplying take turns. Hardware overlaps them, so the sum is an upper bound.",
-        ),
+        wrong("their sum", "The sum holds only if reading and multiplying take turns. Hardware overlaps them, so the sum is an upper bound."),
         right("their maximum", "The slower of the two is the floor; the other hides behind it."),
         wrong("their minimum", "The faster part does not set the pace: the pass is done when both are done."),
         wrong("their average", "Nothing averages here: the pass ends when the slower of the two ends."),
@@ -134,16 +131,10 @@ batch_of = Choice(
     objective="write the roofline of a decode step",
     statement="The lecture speaks of a batch of about 2,000. Two thousand what?",
     options=[
-        wrong(
-            "tokens of context",
-            "This was asked at the board too (0:20:19). 2,000 tokens would be less than one long conversation.",
-        ),
+        wrong("tokens of context", "This was asked at the board too (0:20:19). 2,000 tokens would be less than one long conversation."),
         right("sequences, each getting one new token", "A decode step makes one new token for each of them."),
         wrong("prompts per second", "A batch has no rate in it. Prompts per second follow from how often a batch leaves."),
-        wrong(
-            "users who have a window open",
-            "Most of them are reading or typing. Only sequences that are being generated right now ride along.",
-        ),
+        wrong("users who have a window open", "Most of them are reading or typing. Only sequences that are being generated right now ride along."),
     ],
     hints=("What does one forward pass of decoding produce?",),
     solution=("One pass gives every sequence of the batch one new token.",),
@@ -155,14 +146,8 @@ floor_why = Choice(
     objective="find the latency floor",
     statement="As the batch shrinks, the step time of the model stops falling. What sets that floor?",
     options=[
-        wrong(
-            "reading the active weights",
-            "One token is routed to the active ones only, but the batch as a whole touches nearly all. This was the published flashcard's own error until 22 July 2026.",
-        ),
-        right(
-            "reading all the weights",
-            "All weights cross the memory bus once per step, because together the sequences of a batch touch nearly every expert.",
-        ),
+        wrong("reading the active weights", "One token is routed to the active ones only, but the batch as a whole touches nearly all. This was the published flashcard's own error until 22 July 2026."),
+        right("reading all the weights", "All weights cross the memory bus once per step, because together the sequences of a batch touch nearly every expert."),
         wrong("reading the KV cache", "KV is read per sequence, so that time goes to nothing with the batch."),
         wrong("multiplying by the weights", "Multiplying is per sequence as well: half the batch, half the time."),
     ],
@@ -227,10 +212,7 @@ hyperbola = Choice(
     options=[
         wrong("a parabola", "The word was said at the board, and corrected: a constant over B is no parabola."),
         right("a hyperbola", "A constant divided by B. Doubling the batch halves each token's share."),
-        wrong(
-            "a falling straight line",
-            "A straight line would reach zero. The share halves with every doubling and never gets there.",
-        ),
+        wrong("a falling straight line", "A straight line would reach zero. The share halves with every doubling and never gets there."),
         wrong("a horizontal line", "Horizontal are the costs that are paid per sequence: multiplying and KV."),
     ],
     hints=("A fixed cost shared by B.",),
@@ -245,14 +227,8 @@ amortise = Choice(
     options=[
         wrong("reading the weights", "The weights are the one thing that the whole batch shares."),
         wrong("multiplying only", "Multiplying stays, but every sequence also reads a KV cache of its own."),
-        right(
-            "multiplying and reading the KV cache",
-            "Both are done anew for each sequence, and the larger of the two is the cost floor.",
-        ),
-        wrong(
-            "none: everything is shared",
-            "Only the weights are shared. If everything were, waiting long enough would make tokens free.",
-        ),
+        right("multiplying and reading the KV cache", "Both are done anew for each sequence, and the larger of the two is the cost floor."),
+        wrong("none: everything is shared", "Only the weights are shared. If everything were, waiting long enough would make tokens free."),
     ],
     hints=("Divide the three times by B. Which still contain no 1/B?",),
     solution=(f"Divided by $B$, the weights fall as $1/B$ and the other two stay: ${eq.cost_floor.latex}$.",),
@@ -264,10 +240,7 @@ step = Function(
     objective="write the roofline of a decode step",
     statement="Write a Python function of the eight symbols that returns the time of one decode step in seconds. It is called by name, with numbers.",
     formula=eq.step_time,
-    independent_check=Max(
-        2 * eq.batch * eq.n_active / eq.flops,
-        (eq.n_total * eq.bytes_per_param + eq.batch * eq.context * eq.kv) / eq.bandwidth,
-    ),
+    independent_check=Max(2 * eq.batch * eq.n_active / eq.flops, (eq.n_total * eq.bytes_per_param + eq.batch * eq.context * eq.kv) / eq.bandwidth),
     misconceptions={
         eq.compute_time.expr + eq.memory_time.expr: "You added the two times. They overlap, so the slower one counts.",
         Max(eq.batch * eq.n_active / eq.flops, eq.memory_time.expr): "A datasheet counts the multiply and the add: each active parameter costs 2 FLOP per token.",
@@ -442,18 +415,9 @@ money = Choice(
     objective="find the latency floor",
     statement="Somebody pays a hundred times the price for a model in fast mode. What is the most that buys on the same machine?",
     options=[
-        wrong(
-            "a hundred times the speed",
-            "Speed stops at the floor: reading the weights takes as long for one reader as for many.",
-        ),
-        wrong(
-            "any speed: it is a matter of price",
-            "Not on this machine. More bandwidth per weight would help: another machine, or fewer bytes.",
-        ),
-        right(
-            "the latency floor, with the machine to oneself",
-            "Once the batch no longer matters, the weights still have to be read once per token.",
-        ),
+        wrong("a hundred times the speed", "Speed stops at the floor: reading the weights takes as long for one reader as for many."),
+        wrong("any speed: it is a matter of price", "Not on this machine. More bandwidth per weight would help: another machine, or fewer bytes."),
+        right("the latency floor, with the machine to oneself", "Once the batch no longer matters, the weights still have to be read once per token."),
         wrong("a larger batch", "A larger batch makes tokens cheaper and slower. Paying for speed means a smaller one."),
     ],
     hints=("What remains of the step time when the batch is one?",),
@@ -528,22 +492,10 @@ train_why = Choice(
     objective="explain the 20 ms train",
     statement="Why does a batch leave about every 20 ms, rather than every 5 or every 100, when weights and KV fill the memory?",
     options=[
-        wrong(
-            "Networks add about that much latency.",
-            "The network is not in this number: it is capacity over bandwidth of the memory.",
-        ),
-        right(
-            "In 20 ms the whole memory is read once; sooner is impossible while every byte is needed, and later leaves the memory bus idle.",
-            "It is capacity over bandwidth. If the memory is not full, a shorter interval is possible; the lesson says by how much.",
-        ),
-        wrong(
-            "Readers cannot read faster.",
-            "Fifty tokens a second is faster than anyone reads. The number comes from the memory.",
-        ),
-        wrong(
-            "The multipliers need 20 ms for one token.",
-            "One token needs well under a microsecond of the rack's multipliers.",
-        ),
+        wrong("Networks add about that much latency.", "The network is not in this number: it is capacity over bandwidth of the memory."),
+        right("In 20 ms the whole memory is read once; sooner is impossible while every byte is needed, and later leaves the memory bus idle.", "It is capacity over bandwidth. If the memory is not full, a shorter interval is possible; the lesson says by how much."),
+        wrong("Readers cannot read faster.", "Fifty tokens a second is faster than anyone reads. The number comes from the memory."),
+        wrong("The multipliers need 20 ms for one token.", "One token needs well under a microsecond of the rack's multipliers."),
     ],
     hints=("Divide the capacity of an HBM stack by its bandwidth.",),
     solution=(f"${eq.drain_time.latex}$ is 13 to 39 ms on the chips of the catalogue.",),

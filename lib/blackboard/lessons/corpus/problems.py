@@ -233,22 +233,10 @@ padding = Choice(
     statement="LLäMmlein's tokens are steps × sequences × context. The code that was released later puts one document into a sequence, fills the rest with padding and leaves that out of the loss. The paper does not say whether its runs did so. Suppose they did, and a third of all places was padding. What would change?",
     independent_check=lambda v: padded(),
     options=[
-        wrong(
-            "nothing: padding is left out of the loss, so it does not matter",
-            "Left out of the loss it teaches nothing. Then it should not be counted as text, either.",
-        ),
-        right(
-            "tokens read, epochs and the times past Chinchilla's rule are a third lower; the work of the chips is as counted",
-            "A product does not know which of its rows are padding. So “tokens” can mean places or text, and a reader has to ask which.",
-        ),
-        wrong(
-            "tokens read and the work of the chips are both a third lower",
-            "The mask takes padding out of the loss. The layers multiply these rows like all others.",
-        ),
-        wrong(
-            "the tokens are as printed, and only the MFU falls",
-            "What is padding has not been read, whatever is printed.",
-        ),
+        wrong("nothing: padding is left out of the loss, so it does not matter", "Left out of the loss it teaches nothing. Then it should not be counted as text, either."),
+        right("tokens read, epochs and the times past Chinchilla's rule are a third lower; the work of the chips is as counted", "A product does not know which of its rows are padding. So “tokens” can mean places or text, and a reader has to ask which."),
+        wrong("tokens read and the work of the chips are both a third lower", "The mask takes padding out of the loss. The layers multiply these rows like all others."),
+        wrong("the tokens are as printed, and only the MFU falls", "What is padding has not been read, whatever is printed."),
     ],
     hints=("Follow a row of padding through the network: is it multiplied? Does it teach?",),
     solution=("It takes its place in every product, so work and hours are as counted. It carries no text, so the tokens read are fewer.",),
@@ -305,19 +293,10 @@ best_is_one = Choice(
     statement="For some compute of training, take the size and the tokens that reach the lowest loss. One percent more tokens takes a little off that loss, one percent more parameters takes a little off. How many times as large as the second is the first?",
     independent_check=lambda v: settles(),
     options=[
-        wrong(
-            "0: the tokens have done all they can",
-            "Then a percent of the tokens could go, and be spent on size, for nothing. This would not be the best size.",
-        ),
-        right(
-            "1",
-            "A percent of either costs the same. If one did more than the other, one would trade, and the loss would not be the lowest.",
-        ),
+        wrong("0: the tokens have done all they can", "Then a percent of the tokens could go, and be spent on size, for nothing. This would not be the best size."),
+        right("1", "A percent of either costs the same. If one did more than the other, one would trade, and the loss would not be the lowest."),
         wrong("20, by Chinchilla's rule", "That is tokens for each parameter. Here a percent is set against a percent."),
-        wrong(
-            "that depends on the compute",
-            "Size and tokens depend on the compute. Ask what holds at each best size, whatever the compute.",
-        ),
+        wrong("that depends on the compute", "Size and tokens depend on the compute. Ask what holds at each best size, whatever the compute."),
     ],
     hints=("One percent more tokens costs one percent more compute. So does one percent more parameters.",),
     solution=(f"At the best size neither can be traded for the other with a gain, so ${eq.tokens_worth.latex}$ is one.",),
@@ -496,22 +475,10 @@ three_points = Choice(
     units=dict.fromkeys(("first", "second", "third", "last"), ""),
     independent_check=lambda v: shrinks(),
     options=[
-        wrong(
-            "it is close: the third point took ten times as many steps as the second",
-            "A score that rises by the same amount with every factor of ten also takes ten times the steps for each. It has no limit.",
-        ),
-        right(
-            "nothing yet: the gain of the second factor of ten is no smaller than that of the first",
-            "The last checkpoint, of nearly half as many steps again, scores {last}. That hints at a limit, and is one point.",
-        ),
-        wrong(
-            "it can be worked out: three points fix the three constants of the curve",
-            "Try: the curve asks that the second gain is smaller than the first. No positive power does that here.",
-        ),
-        wrong(
-            "there is none: the score goes on rising for ever",
-            "A score cannot pass one. Points that show no limit do not show that there is none.",
-        ),
+        wrong("it is close: the third point took ten times as many steps as the second", "A score that rises by the same amount with every factor of ten also takes ten times the steps for each. It has no limit."),
+        right("nothing yet: the gain of the second factor of ten is no smaller than that of the first", "The last checkpoint, of nearly half as many steps again, scores {last}. That hints at a limit, and is one point."),
+        wrong("it can be worked out: three points fix the three constants of the curve", "Try: the curve asks that the second gain is smaller than the first. No positive power does that here."),
+        wrong("there is none: the score goes on rising for ever", "A score cannot pass one. Points that show no limit do not show that there is none."),
     ],
     hints=("Subtract: how much does each factor of ten gain?",),
     solution=(
@@ -618,30 +585,13 @@ not_significant = Choice(
     statement="The paper compares the small model's scores on 29 tasks by an analysis of variance, and finds no significant gain from 300,000 steps on. From one task to another the scores differ by far more than from one checkpoint to the next. What follows?",
     independent_check=lambda v: "b" if found(TRUE) < 0.1 and found(0.3) > 0.9 else "a",
     options=[
-        wrong(
-            "that the model has stopped learning",
-            "A test that finds nothing has not found nothing to be there. Some tasks go on rising in the paper's own table.",
-        ),
-        right(
-            "that a gain, if there is one, is too small for this test to see",
-            "Two heaps of 29 scores that differ widely hide a rise of 0.6 points of a hundred, as in the paper's table. Comparing task by task would see more.",
-        ),
-        wrong(
-            "that the training after it was wasted",
-            "Not even the benchmark says so: the authors ask themselves whether it was too coarse, and see other tasks improve.",
-        ),
-        wrong(
-            "that the gain is zero, with a confidence of 95%",
-            "A test bounds how often it raises a false alarm. It does not make zero likely; a gain of 0.6 points of a hundred fits just as well.",
-        ),
+        wrong("that the model has stopped learning", "A test that finds nothing has not found nothing to be there. Some tasks go on rising in the paper's own table."),
+        right("that a gain, if there is one, is too small for this test to see", "Two heaps of 29 scores that differ widely hide a rise of 0.6 points of a hundred, as in the paper's table. Comparing task by task would see more."),
+        wrong("that the training after it was wasted", "Not even the benchmark says so: the authors ask themselves whether it was too coarse, and see other tasks improve."),
+        wrong("that the gain is zero, with a confidence of 95%", "A test bounds how often it raises a false alarm. It does not make zero likely; a gain of 0.6 points of a hundred fits just as well."),
     ],
     hints=("Suppose the score of every task rose by 0.6 points of a hundred. Would a test that does not pair the tasks notice?",),
-    solution=(
-        Step(
-            "Make up scores of 29 tasks that spread as the six published ones do. A true gain of 0.6 points is found in so many tries, hardly more than the 5 percent of false alarms:",
-            f"{found(TRUE):.0%}",
-        ),
-    ),
+    solution=(Step("Make up scores of 29 tasks that spread as the six published ones do. A true gain of 0.6 points is found in so many tries, hardly more than the 5 percent of false alarms:", f"{found(TRUE):.0%}"),),
 )
 
 next_doubling = Expression(
@@ -692,11 +642,7 @@ limit = Quantity(
         "That factor is the second gain over the first, r. The gains to come are a geometric series: r, r², … times the last gain.",
     ),
     solution=(
-        Step(
-            "Gains of the two factors of ten: {gained_before} and {gained}. The second over the first:",
-            v.gained / v.gained_before,
-            "1",
-        ),
+        Step("Gains of the two factors of ten: {gained_before} and {gained}. The second over the first:", v.gained / v.gained_before, "1"),
         Step("which is a power of", v.score_power, "1"),
         "All gains to come, a geometric series:",
     ),
@@ -800,22 +746,10 @@ explains = Choice(
     statement=f"LLäMmlein 1B read each token of its text {significant(REPEATED, 2)} times, and its scores rise slowly towards the end. Does repetition explain that, by the fitted law with a constant of {significant(REUSE, 3)} repetitions?",
     independent_check=lambda v: "d" if round(summed(REPEATED, 1.0) / REPEATED, 2) == round(SPENT, 2) > 0.95 else "b",
     options=[
-        wrong(
-            f"yes: only the first pass counts, so {1 - 1 / REPEATED:.0%} of the training was wasted",
-            "Each later pass counts as well, only a little less than the one before. Put the epochs into the law.",
-        ),
-        wrong(
-            "yes: a token that is read for the second time is worth half",
-            "By the law the first repetition has lost a few percent at its end. Half is reached far later.",
-        ),
-        wrong(
-            "no: up to four epochs a token that is repeated is worth exactly as much as a fresh one",
-            "Nearly as much, and not exactly: the law takes a little off from the first repetition on.",
-        ),
-        right(
-            f"no: all in all its tokens are worth {SPENT:.0%} of as many fresh ones",
-            "Fresh text would have done little better. By the loss law it is slow because little is left of the part that more data can remove.",
-        ),
+        wrong(f"yes: only the first pass counts, so {1 - 1 / REPEATED:.0%} of the training was wasted", "Each later pass counts as well, only a little less than the one before. Put the epochs into the law."),
+        wrong("yes: a token that is read for the second time is worth half", "By the law the first repetition has lost a few percent at its end. Half is reached far later."),
+        wrong("no: up to four epochs a token that is repeated is worth exactly as much as a fresh one", "Nearly as much, and not exactly: the law takes a little off from the first repetition on."),
+        right(f"no: all in all its tokens are worth {SPENT:.0%} of as many fresh ones", "Fresh text would have done little better. By the loss law it is slow because little is left of the part that more data can remove."),
     ],
     hints=("Put U = 1 and D = the epochs into the law, and divide by the epochs.",),
     solution=(
@@ -1141,10 +1075,7 @@ def kept_best(tokens: float, pool: float = 15e12, better: float = 0.3) -> float:
     share, by trying all.
     """
     shares = [10 ** (-n / 100) for n in range(401)]
-    return max(
-        shares,
-        key=lambda x: eq.filtered_worth(pretrain_tokens=tokens, pool_tokens=pool, kept_share=x, reuse=REUSE, quality_power=better),
-    )
+    return max(shares, key=lambda x: eq.filtered_worth(pretrain_tokens=tokens, pool_tokens=pool, kept_share=x, reuse=REUSE, quality_power=better))
 
 
 def stricter() -> str:
@@ -1160,29 +1091,17 @@ how_strict = Choice(
     statement="A pool of 15 trillion tokens can be filtered more or less strictly: the less is kept, the better it is. One model is to be trained on 0.3 trillion tokens, another on 30 trillion. Which of them should keep more of the pool?",
     independent_check=lambda v: stricter(),
     options=[
-        wrong(
-            "neither: which text is good does not depend on who reads it",
-            "How good a token is does not depend on it. How often it will be repeated does.",
-        ),
+        wrong("neither: which text is good does not depend on who reads it", "How good a token is does not depend on it. How often it will be repeated does."),
         right(
             "the one that is trained longer",
             "The short run fills itself with the best of the pool. The long one would read that over and over until it teaches nothing, and does better with text that is worse and new. If quality is a power of the share, the best share grows in proportion to the tokens of training.",
         ),
-        wrong(
-            "the one that is trained for a short time, because it has no compute to spare for many passes",
-            "A short run has text enough: a few percent of this pool are more than it can read once.",
-        ),
-        wrong(
-            "both should keep everything: more text is always better",
-            "The short run cannot read a tenth of it. Why should it read any but the best?",
-        ),
+        wrong("the one that is trained for a short time, because it has no compute to spare for many passes", "A short run has text enough: a few percent of this pool are more than it can read once."),
+        wrong("both should keep everything: more text is always better", "The short run cannot read a tenth of it. Why should it read any but the best?"),
     ],
     hints=("How often would each of them read the best percent of the pool?",),
     solution=(
-        Step(
-            "If kept tokens teach more by the power 0.3 of the share, the short run is best off with",
-            f"{kept_best(300000000000.0):.1%}",
-        ),
+        Step("If kept tokens teach more by the power 0.3 of the share, the short run is best off with", f"{kept_best(300000000000.0):.1%}"),
         Step("of the pool, the long one with", f"{kept_best(30000000000000.0):.1%}"),
         Step("Each is then read so many times:", lambda v: significant(3e13 / (15e12 * kept_best(3e13)), 2)),
     ),
@@ -1200,22 +1119,13 @@ gains = Choice(
     statement=f"Trained on {TRAINED / 1000000000.0:.0f} billion tokens, a model of {GAINS['FineWeb']['n_total'] / 1000000000.0:.2f} billion parameters scores {GAINS['FineWeb-Edu']['score']:.0%} on MMLU with FineWeb-Edu and {GAINS['FineWeb']['score']:.0%} with FineWeb (numbers read in copies of the paper). FineWeb-Edu keeps {EDU['unique_tokens'] / TRILLION:g} of FineWeb's {EDU['pool_tokens'] / TRILLION:g} trillion tokens. What follows for a model that is trained on 30 trillion?",
     independent_check=lambda v: "c" if AT(TRAINED) == 1 and AT(3e13) > 1.5 else "a",
     options=[
-        wrong(
-            "that it gains as many points: the text is the same",
-            "The text is the same, but the long run reads it over and over. What it is worth then is another matter.",
-        ),
-        wrong(
-            "that it loses: a filter always loses in the long run",
-            "Not always: it depends on how much better the kept tokens are. This experiment does not say it for a long run.",
-        ),
+        wrong("that it gains as many points: the text is the same", "The text is the same, but the long run reads it over and over. What it is worth then is another matter."),
+        wrong("that it loses: a filter always loses in the long run", "Not always: it depends on how much better the kept tokens are. This experiment does not say it for a long run."),
         right(
             f"little: the short run read {TRAINED / EDU['unique_tokens']:.0%} of what is kept once, the long one would read all of it {30000000000000.0 / EDU['unique_tokens']:.0f} times",
             "In the short run any text that is better pays. In the long one it has to be better by so much as repetition takes away.",
         ),
-        wrong(
-            "that it gains more, because it reads good text for longer",
-            "Good text that has been read many times teaches little more. How often would it be read?",
-        ),
+        wrong("that it gains more, because it reads good text for longer", "Good text that has been read many times teaches little more. How often would it be read?"),
     ],
     hints=("In which of the two runs does a token repeat?",),
     solution=(
@@ -1313,15 +1223,9 @@ slip = Choice(
     independent_check=lambda v: next((key for key, rise in RISE.items() if round(1000 * ALL["t"]) - round(1000 * ALL["s"]) == round(1000 * rise))),
     options=[
         wrong("by six percentage points, as the text says", "Subtract the two means."),
-        right(
-            "by 0.6 percentage points",
-            "A slip of a decimal place in the text; the table is right. Whoever subtracts finds it.",
-        ),
+        right("by 0.6 percentage points", "A slip of a decimal place in the text; the table is right. Whoever subtracts finds it."),
         wrong("by 60 percentage points", "Subtract the two means. They are fractions of one."),
-        wrong(
-            "that cannot be told without the single tasks",
-            "The difference of two means over the same tasks is the mean of the differences.",
-        ),
+        wrong("that cannot be told without the single tasks", "The difference of two means over the same tasks is the mean of the differences."),
     ],
     hints=("Subtract the two means, and mind the decimal places.",),
     solution=(Step("The difference:", lambda v: round(ALL["gain"], 6), "1"),),
@@ -1341,22 +1245,10 @@ comparison = Choice(
     statement="An article takes LLäMmlein as proof that quality matters more than quantity. Which comparison would bear on that?",
     independent_check=lambda v: next((key for key, differs in DESIGNS.items() if differs == {"text"})),
     options=[
-        wrong(
-            "its checkpoints after 1 and after 3 trillion tokens",
-            "That compares quantities. Both were trained on text of one quality.",
-        ),
-        right(
-            "two models of one size, trained for as long, the one on filtered text, the other on all of the pool",
-            "The paper has no such pair: it filters once, and trains on what is left. It would have to be done for several lengths of training, because the answer changes with them.",
-        ),
-        wrong(
-            "LLäMmlein 1B and an English model of the same size on the same German tasks",
-            "They differ in language, makers, tokens and text. What did it?",
-        ),
-        wrong(
-            "LLäMmlein 120M, trained on the better part of the text, and LLäMmlein 1B, trained on all of it",
-            "They differ in size as well, by nearly nine times, and in tokens. What did it?",
-        ),
+        wrong("its checkpoints after 1 and after 3 trillion tokens", "That compares quantities. Both were trained on text of one quality."),
+        right("two models of one size, trained for as long, the one on filtered text, the other on all of the pool", "The paper has no such pair: it filters once, and trains on what is left. It would have to be done for several lengths of training, because the answer changes with them."),
+        wrong("LLäMmlein 1B and an English model of the same size on the same German tasks", "They differ in language, makers, tokens and text. What did it?"),
+        wrong("LLäMmlein 120M, trained on the better part of the text, and LLäMmlein 1B, trained on all of it", "They differ in size as well, by nearly nine times, and in tokens. What did it?"),
     ],
     hints=("Only what the sentence speaks of should differ.",),
     solution=("Size, tokens and language must be the same, and only the text's quality differ.",),

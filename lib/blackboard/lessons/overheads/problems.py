@@ -156,19 +156,10 @@ ahead = Choice(
     derived=mixed,
     independent_check=run,
     options=[
-        wrong(
-            "{each}: each kernel takes as long as itself or its launch, whichever is longer",
-            "A short kernel after a long one was launched while that ran, and does not wait. This holds if each launch waits for the kernel before it.",
-        ),
-        right(
-            "{larger}: as long as all kernels, since all launches take less",
-            "While a long kernel runs, launches queue up, and the short ones after it find theirs waiting. Only the two sums count.",
-        ),
+        wrong("{each}: each kernel takes as long as itself or its launch, whichever is longer", "A short kernel after a long one was launched while that ran, and does not wait. This holds if each launch waits for the kernel before it."),
+        right("{larger}: as long as all kernels, since all launches take less", "While a long kernel runs, launches queue up, and the short ones after it find theirs waiting. Only the two sums count."),
         wrong("{both}: all kernels and all launches", "The host launches while the chip works. The two times do not add."),
-        wrong(
-            "{host}: as long as all launches",
-            "All launches together take less time than all kernels. The chip is the slower of the two.",
-        ),
+        wrong("{host}: as long as all launches", "All launches together take less time than all kernels. The chip is the slower of the two."),
     ],
     hints=(
         "How many launches fit into one long kernel?",
@@ -301,19 +292,10 @@ faster_chip = Choice(
     statement="The same 7B model decodes at batch 1 on an H100 and on an L4, whose memory is about eleven times slower. Host, code and kernels are the same. On which of them does a CUDA graph gain more?",
     independent_check=lambda v: on_both(),
     options=[
-        right(
-            "on the H100",
-            f"A study of 2026 has {GRAPHS['H100']:.2f} times on the H100 and {GRAPHS['L4']:.2f} on the L4. Where a kernel takes longer than its launch there is little to remove.",
-        ),
+        right("on the H100", f"A study of 2026 has {GRAPHS['H100']:.2f} times on the H100 and {GRAPHS['L4']:.2f} on the L4. Where a kernel takes longer than its launch there is little to remove."),
         wrong("on the L4", "Its kernels take eleven times as long. What does its host do meanwhile?"),
-        wrong(
-            "the same on both: as many launches are saved",
-            "As many launches are removed. But on one of the two they were hidden behind longer kernels.",
-        ),
-        wrong(
-            "nothing on either: at batch 1 only memory counts",
-            "At batch 1 a step reads least, and its kernels are shortest. Nowhere does launching show more.",
-        ),
+        wrong("the same on both: as many launches are saved", "As many launches are removed. But on one of the two they were hidden behind longer kernels."),
+        wrong("nothing on either: at batch 1 only memory counts", "At batch 1 a step reads least, and its kernels are shortest. Nowhere does launching show more."),
     ],
     hints=("On which chip is a kernel more likely to be shorter than its launch?",),
     solution=("Launches show where kernels take less time than they do. A fast memory makes kernels short.",),
@@ -381,11 +363,7 @@ spread = Quantity(
         "All the weights, over that share.",
     ),
     solution=(
-        Step(
-            f"One GPU hides its launches with ${eq.bytes_launch.latex}$ =",
-            eq.bytes_launch.at(bandwidth=v.chip_bandwidth),
-            "byte",
-        ),
+        Step(f"One GPU hides its launches with ${eq.bytes_launch.latex}$ =", eq.bytes_launch.at(bandwidth=v.chip_bandwidth), "byte"),
         Step("All weights take", v.weights, "byte"),
         Step("So GPUs:", v.weights / eq.bytes_launch.at(bandwidth=v.chip_bandwidth), "1"),
     ),
@@ -614,10 +592,7 @@ write_gain = Function(
     ),
     solution=(
         "Before, the slower of device and host; after, the device and one start:",
-        Step(
-            "as code:",
-            "max(t_step + kernels * kernel_gap, kernels * launch_time) / (t_step + kernels * kernel_gap + replay_time)",
-        ),
+        Step("as code:", "max(t_step + kernels * kernel_gap, kernels * launch_time) / (t_step + kernels * kernel_gap + replay_time)"),
     ),
 )
 
@@ -742,18 +717,9 @@ saves = Choice(
     units=NAMES | {"late": ""},
     independent_check=saved,
     options=[
-        wrong(
-            "the bytes that no longer go to memory and back",
-            "Reckon the time to read and write the vector once, and compare it with a launch.",
-        ),
-        right(
-            "the launches that are no longer made",
-            "Moving so small a vector takes less than a launch. The bytes are saved as well, but nobody was waiting for them.",
-        ),
-        wrong(
-            "the FLOPs that are no longer done",
-            "Fusing does the same arithmetic, and that took next to no time before.",
-        ),
+        wrong("the bytes that no longer go to memory and back", "Reckon the time to read and write the vector once, and compare it with a launch."),
+        right("the launches that are no longer made", "Moving so small a vector takes less than a launch. The bytes are saved as well, but nobody was waiting for them."),
+        wrong("the FLOPs that are no longer done", "Fusing does the same arithmetic, and that took next to no time before."),
         wrong("nothing: the chain takes as long", "One launch instead of six, where each took longer than its kernel."),
     ],
     hints=(
@@ -903,10 +869,7 @@ claim = Choice(
     units={"share": "", "times": ""},
     independent_check=with_clock,
     options=[
-        wrong(
-            "{times} times as many",
-            "Only the fused part gets faster. The products and attention take as long as before.",
-        ),
+        wrong("{times} times as many", "Only the fused part gets faster. The products and attention take as long as before."),
         wrong("by {naive}", "Share times factor bounds nothing. The part cannot save more time than it took."),
         wrong("by {gone}", "That would be the gain if the part took no time at all. It still takes some."),
         right("by {right}", "The share bounds the gain. Before writing a kernel, measure what it would replace."),
@@ -1022,22 +985,10 @@ read_twice = Choice(
     derived=twice,
     independent_check=scheduled,
     options=[
-        wrong(
-            "{half} ms: half as long",
-            "Halving needs two equally long parts that hide each other. And does each half read half of the weights?",
-        ),
-        wrong(
-            "{hidden} ms: sending is hidden",
-            "Sending is hidden. But each half goes through all layers: what does it read there?",
-        ),
-        right(
-            "{right} ms: the weights are read once for each half",
-            "Longer than before. Sending was hidden, and reading the weights once more took longer than sending did.",
-        ),
-        wrong(
-            "{all_twice} ms: weights and caches are read once for each half",
-            "Each half has its own sequences. Whose caches does it read?",
-        ),
+        wrong("{half} ms: half as long", "Halving needs two equally long parts that hide each other. And does each half read half of the weights?"),
+        wrong("{hidden} ms: sending is hidden", "Sending is hidden. But each half goes through all layers: what does it read there?"),
+        right("{right} ms: the weights are read once for each half", "Longer than before. Sending was hidden, and reading the weights once more took longer than sending did."),
+        wrong("{all_twice} ms: weights and caches are read once for each half", "Each half has its own sequences. Whose caches does it read?"),
     ],
     hints=("Which bytes does the first half read, and which of them does the second half read again?",),
     solution=lambda v: [Step(f"Weights twice, each cache once: ${eq.overlap_time.latex}$ gives {v['right']} ms, against {v['serial']} ms before.")],
@@ -1068,22 +1019,10 @@ faster_link = Choice(
     units={"times": ""},
     independent_check=moved,
     options=[
-        right(
-            "it grows, {times} times as large",
-            "Overlap is worth what it hides. On a slow network it pays early, inside a rack late.",
-        ),
-        wrong(
-            "it shrinks, by the same factor",
-            "A faster link leaves less to hide. Is there then more reason to overlap, or less?",
-        ),
-        wrong(
-            "it stays: it depends on the weights",
-            "On the weights, and on what a sequence sends: the two are equal there. One of them has changed.",
-        ),
-        wrong(
-            "it vanishes: halves now win at any batch",
-            "Overlap hides sending, and that has become shorter. What it costs, reading the weights again, is as before.",
-        ),
+        right("it grows, {times} times as large", "Overlap is worth what it hides. On a slow network it pays early, inside a rack late."),
+        wrong("it shrinks, by the same factor", "A faster link leaves less to hide. Is there then more reason to overlap, or less?"),
+        wrong("it stays: it depends on the weights", "On the weights, and on what a sequence sends: the two are equal there. One of them has changed."),
+        wrong("it vanishes: halves now win at any batch", "Overlap hides sending, and that has become shorter. What it costs, reading the weights again, is as before."),
     ],
     hints=(
         "At that batch sending takes as long as reading the weights.",
@@ -1275,10 +1214,7 @@ which = Choice(
     independent_check=longest,
     options=[
         wrong("launching", "Multiply it out: kernels × launch, against bytes over bandwidth."),
-        right(
-            "reading the weights",
-            "Compiled, such a step never waits for its host: its weights take more than twice as long as its launches. From Python, an operation a kernel, it would.",
-        ),
+        right("reading the weights", "Compiled, such a step never waits for its host: its weights take more than twice as long as its launches. From Python, an operation a kernel, it would."),
         wrong("reading the caches", "A sequence's cache is small beside the weights at this context. Multiply it out."),
         wrong("multiplying", "Two FLOPs for each parameter and sequence, over the rate of all eight. Multiply it out."),
     ],

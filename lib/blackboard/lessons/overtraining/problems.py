@@ -168,22 +168,10 @@ backward = Choice(
     statement="For each parameter and token the forward pass takes two FLOPs, the backward pass four. Why twice as many?",
     independent_check=lambda v: "d" if simulation.counted()[1] == dict.fromkeys(simulation.PASSES, 2.0) else "",
     options=[
-        wrong(
-            "the optimizer's update of the weights is counted in",
-            "The update touches each weight once for a whole batch. Divided among the batch's tokens it is next to nothing.",
-        ),
-        wrong(
-            "gradients need twice the precision",
-            "Precision changes how fast a chip multiplies, not how many multiplications there are.",
-        ),
-        wrong(
-            "the forward pass is run once more, because its activations were not kept",
-            "That happens in some training runs, and comes on top: it makes 8 of the 6.",
-        ),
-        right(
-            "each matrix needs two gradients: of its inputs, which are passed on, and of its weights, which are kept",
-            "Two products of the same size as the forward one. The first matrix of a network gets along without the gradient of its inputs, if nothing below it learns.",
-        ),
+        wrong("the optimizer's update of the weights is counted in", "The update touches each weight once for a whole batch. Divided among the batch's tokens it is next to nothing."),
+        wrong("gradients need twice the precision", "Precision changes how fast a chip multiplies, not how many multiplications there are."),
+        wrong("the forward pass is run once more, because its activations were not kept", "That happens in some training runs, and comes on top: it makes 8 of the 6."),
+        right("each matrix needs two gradients: of its inputs, which are passed on, and of its weights, which are kept", "Two products of the same size as the forward one. The first matrix of a network gets along without the gradient of its inputs, if nothing below it learns."),
     ],
     hints=("What does a layer have to hand back to the layer below it? And what does it need for itself?",),
     solution=("Both gradients are products with the forward product's three dimensions, two FLOPs for each parameter and token.",),
@@ -393,12 +381,7 @@ life = Expression(
         "Three terms, each FLOPs per parameter and token × parameters × tokens.",
         "6 for pre-training, c_RL for RL, 2 for serving; the last two are divided by eta.",
     ),
-    solution=(
-        Step(
-            f"${eq.total_compute.latex}$, typed as",
-            "6 * N_act * D_pre + c_RL * N_act * D_RL / eta + 2 * N_act * D_inf / eta",
-        ),
-    ),
+    solution=(Step(f"${eq.total_compute.latex}$, typed as", "6 * N_act * D_pre + c_RL * N_act * D_RL / eta + 2 * N_act * D_inf / eta"),),
 )
 
 
@@ -414,19 +397,10 @@ cancels = Choice(
     statement="Tokens of pre-training are chosen so that pre-training costs as much compute as serving. Traffic and efficiency stay the same, and the model is made twice as large. How many tokens should it now be pre-trained on, by this rule?",
     independent_check=lambda v: {2: "a", 1: "b", 0.5: "c", 4: "d"}[round(matched(2e11) / matched(1e11), 6)],
     options=[
-        wrong(
-            "twice as many",
-            "That is Chinchilla's rule, which counts tokens by parameters. Here two costs are set equal, and both of them grow.",
-        ),
-        right(
-            "as many as before",
-            "The size stands on both sides and cancels. How far past Chinchilla that is does depend on the size, because Chinchilla's rule counts by parameters.",
-        ),
+        wrong("twice as many", "That is Chinchilla's rule, which counts tokens by parameters. Here two costs are set equal, and both of them grow."),
+        right("as many as before", "The size stands on both sides and cancels. How far past Chinchilla that is does depend on the size, because Chinchilla's rule counts by parameters."),
         wrong("half as many", "Each token of training costs twice as much. But so does each token that is served."),
-        wrong(
-            "four times as many",
-            "The compute of training would grow that much by Chinchilla's rule: size times tokens. Here tokens are set by the traffic.",
-        ),
+        wrong("four times as many", "The compute of training would grow that much by Chinchilla's rule: size times tokens. Here tokens are set by the traffic."),
     ],
     hints=("Write both costs. Where does the size stand in each?",),
     solution=("$\\,6 N D_\\mathrm{pre} = 2 N D_\\mathrm{inf} / \\eta$ has the size on both sides.",),
@@ -559,22 +533,10 @@ slip = Choice(
     },
     independent_check=lambda v: corrected(v["decode_efficiency"]),
     options=[
-        wrong(
-            "about {twice} times fewer tokens",
-            "The wrong way round. The traffic is given; if serving turns out dearer, the pre-training that costs as much is larger.",
-        ),
-        wrong(
-            "about {once} times as many tokens",
-            "The right way, but only half of it. The factor was not left out at first, it stood on the wrong side of the fraction line.",
-        ),
-        right(
-            "about {twice} times as many tokens",
-            "From a factor to its inverse, so the efficiency counts twice. Serving costs more than thought, and pre-training is to cost as much.",
-        ),
-        wrong(
-            "nothing: the efficiency cancels",
-            "It is relative to training, whose own use of the chips is the measure. So it stands on one side only. What cancels is the size.",
-        ),
+        wrong("about {twice} times fewer tokens", "The wrong way round. The traffic is given; if serving turns out dearer, the pre-training that costs as much is larger."),
+        wrong("about {once} times as many tokens", "The right way, but only half of it. The factor was not left out at first, it stood on the wrong side of the fraction line."),
+        right("about {twice} times as many tokens", "From a factor to its inverse, so the efficiency counts twice. Serving costs more than thought, and pre-training is to cost as much."),
+        wrong("nothing: the efficiency cancels", "It is relative to training, whose own use of the chips is the measure. So it stands on one side only. What cancels is the size."),
     ],
     hints=("Work out tokens of pre-training for each token served, before and after.",),
     solution=(
@@ -627,18 +589,9 @@ equal = Choice(
     statement="One cost rises as a·x^p, the other falls as b/x^q; all of these are above zero. In which cases is their sum least exactly where they are equal?",
     independent_check=lambda v: {(True, False): "b", (False, True): "c", (False, False): "d", (True, True): "a"}[evenly(2, 2, 5.0), evenly(2, 1)],
     options=[
-        wrong(
-            "always: that is where the curves cross",
-            "The crossing says that the costs are equal, not that a small step changes them equally. Try x² and 1/x.",
-        ),
-        right(
-            "only if p = q, whatever a and b are",
-            "At the least sum p times the rising cost is q times the falling one. The lecture's examples, x and 1/x, e^x and e^−x, are as steep on one side as on the other. Where both costs rise there is nothing to balance.",
-        ),
-        wrong(
-            "only if a = b, whatever p and q are",
-            "Levels move the best x, and with it both costs. Which part each has of the sum does not change. Try x and 5/x, then x² and 1/x.",
-        ),
+        wrong("always: that is where the curves cross", "The crossing says that the costs are equal, not that a small step changes them equally. Try x² and 1/x."),
+        right("only if p = q, whatever a and b are", "At the least sum p times the rising cost is q times the falling one. The lecture's examples, x and 1/x, e^x and e^−x, are as steep on one side as on the other. Where both costs rise there is nothing to balance."),
+        wrong("only if a = b, whatever p and q are", "Levels move the best x, and with it both costs. Which part each has of the sum does not change. Try x and 5/x, then x² and 1/x."),
         wrong("only if p = q and a = b", "One condition too many. Try x and 5/x."),
     ],
     hints=(
@@ -766,22 +719,13 @@ never_twice = Choice(
     statement="One cost rises with x, the other falls, and both stay above zero. Somebody picks the x where they are equal. However the curves look, that costs less than twice the least sum. Why?",
     independent_check=lambda v: "c" if 1.5 < worst_penalty() < 2 else "",
     options=[
-        wrong(
-            "because near its least value a sum changes only with the square of the distance",
-            "True close to the best x. The crossing may lie far from it, and then this says nothing.",
-        ),
-        wrong(
-            "because both curves are convex, so their sum is as well",
-            "Not all rising or falling costs are convex, and it would not give a bound: very steep convex curves come close to twice.",
-        ),
+        wrong("because near its least value a sum changes only with the square of the distance", "True close to the best x. The crossing may lie far from it, and then this says nothing."),
+        wrong("because both curves are convex, so their sum is as well", "Not all rising or falling costs are convex, and it would not give a bound: very steep convex curves come close to twice."),
         right(
             "because at any other x one of the two costs is higher than it is at the crossing",
             "At the crossing the sum is twice one of the costs. To its right the rising cost is higher, to its left the falling one; so everywhere more than half of that sum is left. One has to rise and the other to fall: at a given loss a model's training falls with its size only up to the size that is best for training alone. So leave the lecture's rule where it asks for fewer tokens than training alone would.",
         ),
-        wrong(
-            "because the powers of real costs are below two",
-            "It holds for any powers, and for curves that are no powers at all.",
-        ),
+        wrong("because the powers of real costs are below two", "It holds for any powers, and for curves that are no powers at all."),
     ],
     hints=("Let both costs be h at the crossing. What can you say of the two to its right? And to its left?",),
     solution=("At the crossing the sum is $h + h$. Anywhere else one of the two is above $h$, and the other above zero, so the sum is above $h$.",),
@@ -966,22 +910,10 @@ ratio_of = Choice(
     statement="At 1:32:00 the lecture speaks of “the ratio of this two hundred trillion or a hundred trillion parameters over the Chinchilla optimal of two trillion”. The factor that follows is right. What must the hundred trillion be?",
     independent_check=lambda v: "".join((key for key, unit in MEANT.items() if dimension(unit) == dimension(eq.chinchilla_tokens.unit))),
     options=[
-        wrong(
-            "active parameters of the model",
-            "It was taken to have a hundred billion of these, a thousand times fewer. And parameters over tokens is no pure factor.",
-        ),
-        wrong(
-            "stored parameters of the model",
-            "No known model stores nearly as many, and parameters over tokens is no pure factor.",
-        ),
-        wrong(
-            "FLOPs for each token",
-            "FLOPs for each token over tokens is no pure factor. Two FLOPs for each active parameter are less than a trillion, too.",
-        ),
-        right(
-            "tokens that the model is trained on",
-            "Two trillion are tokens, so a pure factor needs tokens above the line as well. The model has a hundred billion active parameters.",
-        ),
+        wrong("active parameters of the model", "It was taken to have a hundred billion of these, a thousand times fewer. And parameters over tokens is no pure factor."),
+        wrong("stored parameters of the model", "No known model stores nearly as many, and parameters over tokens is no pure factor."),
+        wrong("FLOPs for each token", "FLOPs for each token over tokens is no pure factor. Two FLOPs for each active parameter are less than a trillion, too."),
+        right("tokens that the model is trained on", "Two trillion are tokens, so a pure factor needs tokens above the line as well. The model has a hundred billion active parameters."),
     ],
     hints=("What does Chinchilla's rule give: parameters or tokens? What can be compared with that?",),
     solution=(f"${eq.overtraining.latex}$ compares tokens with tokens.",),
@@ -1008,22 +940,13 @@ precise = Choice(
     statement=f"The lecture ends with “a factor of a hundred over-trained”. With a rumoured 150 trillion tokens the same reckoning gives {of(RUMOUR)}, with traffic that is not rounded {of(eq.tokens_served(BOARD))}. What kind of number is the hundred?",
     independent_check=lambda v: "b" if far_apart()[1] > 100 and far_apart()[0] > 4 else "",
     options=[
-        wrong(
-            "an upper bound, because traffic and lifetime were taken generously",
-            "The traffic was divided by ten for being generous, but the other inputs err either way. A summary of the lecture says “up to”; the lecture says “about”.",
-        ),
-        right(
-            "a rough guess: it is a product of several guesses, so a few times less or more would be no surprise",
-            "Active parameters, the family, the efficiency, the 20 and equal costs are all guessed, and nothing measured goes in. That models are over-trained many times is safe to say.",
-        ),
+        wrong("an upper bound, because traffic and lifetime were taken generously", "The traffic was divided by ten for being generous, but the other inputs err either way. A summary of the lecture says “up to”; the lecture says “about”."),
+        right("a rough guess: it is a product of several guesses, so a few times less or more would be no surprise", "Active parameters, the family, the efficiency, the 20 and equal costs are all guessed, and nothing measured goes in. That models are over-trained many times is safe to say."),
         wrong(
             f"good to about a third, as {of(RUMOUR)} and {of(eq.tokens_served(BOARD))} show",
             "These differ only in the tokens. They share the guesses of parameters, of efficiency, and of the rule itself, and those could be off in all of them.",
         ),
-        wrong(
-            "confirmed, because the rumour and the traffic come from different people and agree",
-            "“Not well-cited”, says the lecture of the rumour. And one agreement within a factor of two, among many guesses, confirms little.",
-        ),
+        wrong("confirmed, because the rumour and the traffic come from different people and agree", "“Not well-cited”, says the lecture of the rumour. And one agreement within a factor of two, among many guesses, confirms little."),
     ],
     hints=("List what goes into the hundred. Which of these was measured?",),
     solution=("Errors of factors multiply, and most factors were guessed.",),
@@ -1279,22 +1202,10 @@ twice_as_strongly = Choice(
     statement="Training costs in proportion to size × tokens, serving in proportion to size. Suppose that at the least cost of the two together, at a given loss, serving costs exactly what training costs. How much does a percent more size lower the loss there, against a percent more tokens?",
     independent_check=lambda v: {1.0: "a", 2.0: "b", 0.5: "c"}[round(strength(), 3)],
     options=[
-        wrong(
-            "as much",
-            "Then a percent off the size takes a percent more tokens, and training costs what it did, while serving is cheaper: shrink on. That is the best size for training alone, not for both.",
-        ),
-        right(
-            "twice as much",
-            "Nothing in a loss makes it just two. Where the ratio is larger, more should be spent on serving than on training, and less where it is smaller.",
-        ),
-        wrong(
-            "half as much",
-            "Then size would do less than tokens, and a smaller model would be cheaper to train as well as to serve. Shrink on.",
-        ),
-        wrong(
-            "the loss has no part in it: equal costs are always the least",
-            "Equal costs are best where one rises as steeply as the other falls. The loss says how steeply training rises as the model shrinks.",
-        ),
+        wrong("as much", "Then a percent off the size takes a percent more tokens, and training costs what it did, while serving is cheaper: shrink on. That is the best size for training alone, not for both."),
+        right("twice as much", "Nothing in a loss makes it just two. Where the ratio is larger, more should be spent on serving than on training, and less where it is smaller."),
+        wrong("half as much", "Then size would do less than tokens, and a smaller model would be cheaper to train as well as to serve. Shrink on."),
+        wrong("the loss has no part in it: equal costs are always the least", "Equal costs are best where one rises as steeply as the other falls. The loss says how steeply training rises as the model shrinks."),
     ],
     hints=(
         "Shrink the model by a percent. What does serving save? So what may training cost more, if both cost the same?",
@@ -1372,11 +1283,7 @@ best_size = Quantity(
         "Or use the condition: at the least cost, serving over training is ({size_power} × the term with N) ÷ ({data_power} × the term with D) − 1.",
     ),
     solution=lambda v: [
-        Step(
-            "Try sizes, each with the tokens that bring it to the loss. Training alone costs least at",
-            sizes(v)[1],
-            "parameter",
-        ),
+        Step("Try sizes, each with the tokens that bring it to the loss. Training alone costs least at", sizes(v)[1], "parameter"),
         Step("Training and serving together: " + tried(v) + "."),
         Step("Finer steps end at a model that is trained on", eq.tokens_for_loss(v, n_active=cheapest(v)), "token"),
         Step("and has", cheapest(v), "parameter"),

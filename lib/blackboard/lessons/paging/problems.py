@@ -172,14 +172,8 @@ half_block = Choice(
     independent_check=lambda v: next((key for key, slots in RESTS.items() if slots == sum(-length % 16 for length in range(1, 1601)) / 1600)),
     options=[
         wrong(f"{RESTS['a']:g}", "That is the most, just after the first token of a new block."),
-        right(
-            f"{RESTS['b']:g}",
-            "From none to 15, one as likely as another. It depends on the block alone: sequences of fifty tokens and of fifty thousand waste the same. With blocks of one token nothing would be empty, where half a block would be half a slot.",
-        ),
-        wrong(
-            f"{RESTS['c']:g}",
-            "Nearly. List the rests: how many slots are empty at the least, and how many at the most?",
-        ),
+        right(f"{RESTS['b']:g}", "From none to 15, one as likely as another. It depends on the block alone: sequences of fifty tokens and of fifty thousand waste the same. With blocks of one token nothing would be empty, where half a block would be half a slot."),
+        wrong(f"{RESTS['c']:g}", "Nearly. List the rests: how many slots are empty at the least, and how many at the most?"),
         wrong(f"{RESTS['d']:g}", "A block with nothing in it would not have been taken."),
     ],
     hints=(
@@ -305,22 +299,10 @@ faster = Choice(
     units={"slower": "", "gain": ""},
     independent_check=lambda v: max(alone(), key=alone().get),
     options=[
-        right(
-            "more sequences are in a batch, and share each reading of the weights",
-            "Paging is about room. Its first attention kernel was slower, by {slower}; a batch several times as large made up for it.",
-        ),
-        wrong(
-            "it reads fewer bytes of cache for each token",
-            "Empty slots were never read. A step reads as many tokens of each sequence as before.",
-        ),
-        wrong(
-            "its attention kernel reads a cache in blocks faster than one in one piece",
-            "It has to look up where each block lies. The first such kernel was slower than one on a piece.",
-        ),
-        wrong(
-            "it makes answers shorter, so that requests leave earlier",
-            "The model and its answers are the same. What has changed is who fits in beside them.",
-        ),
+        right("more sequences are in a batch, and share each reading of the weights", "Paging is about room. Its first attention kernel was slower, by {slower}; a batch several times as large made up for it."),
+        wrong("it reads fewer bytes of cache for each token", "Empty slots were never read. A step reads as many tokens of each sequence as before."),
+        wrong("its attention kernel reads a cache in blocks faster than one in one piece", "It has to look up where each block lies. The first such kernel was slower than one on a piece."),
+        wrong("it makes answers shorter, so that requests leave earlier", "The model and its answers are the same. What has changed is who fits in beside them."),
     ],
     hints=(
         "What did the empty slots cost: time to read them, or room?",
@@ -347,22 +329,10 @@ doubling = Choice(
     statement="Paging lets twice as many sequences into a batch, and enough of them are waiting. On which of these servers does a token become cheapest, compared with before? Times are those of a decode step before the change, with the caches of the whole batch.",
     independent_check=lambda v: max(SERVERS, key=doubled),
     options=[
-        wrong(
-            "reading all caches takes ten times as long as reading the weights, and longer than multiplying",
-            "Each sequence pays for reading its own cache, in any batch. Only the weights are shared, and here they hardly count.",
-        ),
-        wrong(
-            "multiplying takes four times as long as reading weights and caches",
-            "The multipliers are the slower part already. Twice the batch takes twice as long.",
-        ),
-        wrong(
-            "reading the weights takes as long as reading all caches, and five times as long as multiplying",
-            "Half of the reading is shared by more sequences now. On one of these servers nearly all of it is.",
-        ),
-        right(
-            "reading the weights takes 25 times as long as reading all caches, and five times as long as multiplying",
-            "A token there costs little more than half. Where caches are half of the reading it saves a quarter, and past the critical batch nothing.",
-        ),
+        wrong("reading all caches takes ten times as long as reading the weights, and longer than multiplying", "Each sequence pays for reading its own cache, in any batch. Only the weights are shared, and here they hardly count."),
+        wrong("multiplying takes four times as long as reading weights and caches", "The multipliers are the slower part already. Twice the batch takes twice as long."),
+        wrong("reading the weights takes as long as reading all caches, and five times as long as multiplying", "Half of the reading is shared by more sequences now. On one of these servers nearly all of it is."),
+        right("reading the weights takes 25 times as long as reading all caches, and five times as long as multiplying", "A token there costs little more than half. Where caches are half of the reading it saves a quarter, and past the critical batch nothing."),
     ],
     hints=(
         "Which part of a step is shared by all sequences of a batch?",
@@ -623,10 +593,7 @@ sound = Choice(
     options=[
         wrong(stated("a"), "Both name block 0, and its count says one. When Ann ends it is free, and Bob still reads it."),
         wrong(stated("b"), "Block 4 is in no table, and it is not free. Nobody will ever use it again."),
-        right(
-            stated("c"),
-            "Every block is free or held, none is both, and each count is the number of tables that name the block. The order of free blocks is another matter.",
-        ),
+        right(stated("c"), "Every block is free or held, none is both, and each count is the number of tables that name the block. The order of free blocks is another matter."),
         wrong(stated("d"), "Block 2 is free, and Bob reads it. The next request writes over it."),
     ],
     hints=(
@@ -760,22 +727,10 @@ chain = Choice(
     statement=f"A system prompt of {PROMPT:,} tokens begins with the day of the month, one token. It has been read and is cached, in blocks of {BLOCK}. At midnight the day changes, and the prompt comes again. How many of its tokens are found?",
     independent_check=lambda v: next((key for key, tokens in FOUND.items() if tokens == dated())),
     options=[
-        wrong(
-            f"{FOUND['a']}: all full blocks but the first",
-            "These blocks hold the same words, but not the same keys and values: those come of all that stands before them. A block's name has its parent's name in it.",
-        ),
-        wrong(
-            f"{FOUND['b']}: all that are the same",
-            "The tokens are the same, but their keys and values come of all that stands before them.",
-        ),
-        wrong(
-            f"{FOUND['c']}: all full blocks",
-            "The first of these blocks holds another token now. And what of those that follow it?",
-        ),
-        right(
-            "none",
-            "Keys and values of a token come of all tokens before it, so after another head they are others. Put what changes at the end of a prompt, not at its head.",
-        ),
+        wrong(f"{FOUND['a']}: all full blocks but the first", "These blocks hold the same words, but not the same keys and values: those come of all that stands before them. A block's name has its parent's name in it."),
+        wrong(f"{FOUND['b']}: all that are the same", "The tokens are the same, but their keys and values come of all that stands before them."),
+        wrong(f"{FOUND['c']}: all full blocks", "The first of these blocks holds another token now. And what of those that follow it?"),
+        right("none", "Keys and values of a token come of all tokens before it, so after another head they are others. Put what changes at the end of a prompt, not at its head."),
     ],
     hints=(
         "What do the keys and values of the hundredth token depend on?",
@@ -959,14 +914,8 @@ cliff = Choice(
     statement="Ten conversations with contexts of the same length take turns in a fixed order, round and round. A prefix cache has room for nine of the contexts, and throws out what was used longest ago. Once this has run for a while, how many of the turns find their context?",
     independent_check=lambda v: cycled(),
     options=[
-        wrong(
-            "nine of ten",
-            "So it is if turns come at random. Here the order is fixed: whose context was used longest ago when room is needed?",
-        ),
-        right(
-            "none",
-            "The context that was used longest ago is just the one whose turn is next. If turns came at random, nine of ten would find theirs: real traffic lies between.",
-        ),
+        wrong("nine of ten", "So it is if turns come at random. Here the order is fixed: whose context was used longest ago when room is needed?"),
+        right("none", "The context that was used longest ago is just the one whose turn is next. If turns came at random, nine of ten would find theirs: real traffic lies between."),
         wrong("one of ten", "One of ten does not fit. But follow who is thrown out for it, and who comes next."),
         wrong("about four of five", "Follow the rounds one by one. Whose context is thrown out, and who comes next?"),
     ],
@@ -1157,11 +1106,7 @@ agents = Estimate(
     solution=lambda v: [
         Step("A context, on average:", v["mean"], "token"),
         Step("Its cache:", f"{v['mean'] * v['kv_bytes_per_token'] / GB:.3g} GB"),
-        Step(
-            f"That of all agents, {v['sessions'] * v['mean'] * v['kv_bytes_per_token'] / GB:,.0f} GB:",
-            v["sessions"] * v["mean"] * v["kv_bytes_per_token"],
-            "byte",
-        ),
+        Step(f"That of all agents, {v['sessions'] * v['mean'] * v['kv_bytes_per_token'] / GB:,.0f} GB:", v["sessions"] * v["mean"] * v["kv_bytes_per_token"], "byte"),
     ],
 )
 

@@ -62,11 +62,7 @@ guess = Quantity(
         "Write both changes as factors and multiply them.",
     ),
     solution=(
-        Step(
-            "A rack now stores one of {stages} equal shares of each sequence. For one micro-batch that is, on a GPU,",
-            v.held / v.stages,
-            "byte",
-        ),
+        Step("A rack now stores one of {stages} equal shares of each sequence. For one micro-batch that is, on a GPU,", v.held / v.stages, "byte"),
         f"There are {{stages}} micro-batches, and the two factors cancel: ${eq.chip_kv.latex}$ =",
     ),
 )
@@ -163,22 +159,10 @@ once = Choice(
     statement="A stage holds four routed layers; in each a token goes to 8 routed experts. How often is the token's vector, or an expert's result for it, sent to the next rack, and how often inside the rack?",
     independent_check=lambda v: {(4, 64): "a", (8, 64): "b", (1, 64): "c", (1, 32): "d"}[moves(4, 8)],
     options=[
-        wrong(
-            "4 times to the next rack, 64 times inside",
-            "From layer to layer the token stays in its rack. It leaves only after the last layer of the stage.",
-        ),
-        wrong(
-            "8 times to the next rack, 64 times inside",
-            "The experts' results are added up before the next layer. It is their sum that moves on, not each result.",
-        ),
-        right(
-            "once to the next rack, 64 times inside",
-            "One arrow across the cut, many inside: the cut follows the model's own structure.",
-        ),
-        wrong(
-            "once to the next rack, 32 times inside",
-            "The crossing is right. Inside, each copy that goes to an expert also brings a result back.",
-        ),
+        wrong("4 times to the next rack, 64 times inside", "From layer to layer the token stays in its rack. It leaves only after the last layer of the stage."),
+        wrong("8 times to the next rack, 64 times inside", "The experts' results are added up before the next layer. It is their sum that moves on, not each result."),
+        right("once to the next rack, 64 times inside", "One arrow across the cut, many inside: the cut follows the model's own structure."),
+        wrong("once to the next rack, 32 times inside", "The crossing is right. Inside, each copy that goes to an expert also brings a result back."),
     ],
     hints=(
         "What does the next layer need: each expert's result, or their sum?",
@@ -218,22 +202,13 @@ inference = Choice(
     objective=TURN,
     statement="A training step through a pipeline leaves racks idle for a while. A pipeline that only decodes, with plenty of requests, need not. Why?",
     options=[
-        wrong(
-            "It does idle as well: filling and draining cost every pipeline the same share of its time.",
-            "That holds for a pipeline that is emptied at every step, as in training. One that serves is filled once and stays full.",
-        ),
+        wrong("It does idle as well: filling and draining cost every pipeline the same share of its time.", "That holds for a pipeline that is emptied at every step, as in training. One that serves is filled once and stays full."),
         right(
             "A rack takes up the next micro-batch as soon as it has passed one on; no update of the weights separates one token from the next.",
             "Training stops and turns round: first the early work reaches the last rack late, then the first rack waits for gradients to come back. Serving fills once and never drains.",
         ),
-        wrong(
-            "Without backward passes the idle time is too short to matter.",
-            "The share would be the same with forward passes alone, if the pipeline were drained after every batch. What matters is whether it is drained.",
-        ),
-        wrong(
-            "Decoding can use micro-batches as small as one sequence, so there are always enough of them.",
-            "It needs as many as there are stages, of the usual size. Tiny ones would pay for reading the weights again and again.",
-        ),
+        wrong("Without backward passes the idle time is too short to matter.", "The share would be the same with forward passes alone, if the pipeline were drained after every batch. What matters is whether it is drained."),
+        wrong("Decoding can use micro-batches as small as one sequence, so there are always enough of them.", "It needs as many as there are stages, of the usual size. Tiny ones would pay for reading the weights again and again."),
     ],
     hints=("What must have happened in training before the next batch may begin? Is there such a thing in decoding?",),
     solution=(f"With as many micro-batches as stages ${eq.utilisation.latex}$ reaches one and stays there.",),
@@ -350,22 +325,10 @@ overlap = Choice(
     objective=TURN,
     statement="While a training pipeline drains, its first racks wait. Why may they not start with the forward passes of the next batch?",
     options=[
-        right(
-            "Those passes have to use weights that the present batch is still about to change.",
-            "All gradients of a batch are added up and the weights updated before the next begins. Schemes that start earlier train with outdated weights.",
-        ),
-        wrong(
-            "The activations of a second batch would not fit into memory.",
-            "Activations are freed as the batch drains, so there would be room. The reason lies in the weights.",
-        ),
-        wrong(
-            "A rack cannot work forward while others in its pipeline work backward.",
-            "1F1B does just that within a batch: racks take forward and backward passes in turn.",
-        ),
-        wrong(
-            "The loss of a batch is known only when the next one has passed as well.",
-            "The loss is there when a micro-batch has passed the last stage. Other batches have no part in it.",
-        ),
+        right("Those passes have to use weights that the present batch is still about to change.", "All gradients of a batch are added up and the weights updated before the next begins. Schemes that start earlier train with outdated weights."),
+        wrong("The activations of a second batch would not fit into memory.", "Activations are freed as the batch drains, so there would be room. The reason lies in the weights."),
+        wrong("A rack cannot work forward while others in its pipeline work backward.", "1F1B does just that within a batch: racks take forward and backward passes in turn."),
+        wrong("The loss of a batch is known only when the next one has passed as well.", "The loss is there when a micro-batch has passed the last stage. Other batches have no part in it."),
     ],
     hints=("What happens to the weights between two batches?",),
     solution=("Gradients of all micro-batches are combined, then every weight changes once, and the next batch starts from there.",),
@@ -503,22 +466,10 @@ faster = Choice(
     objective=LATENCY,
     statement="A model that one rack serves is cut into four stages on four such racks, and the pipeline is kept full with micro-batches of the old size. How long does a sequence now wait for its next token?",
     options=[
-        wrong(
-            "a quarter as long, because four racks read the weights",
-            "The four racks do read at the same time, but for other tokens. This token needs one stage after the other.",
-        ),
-        wrong(
-            "exactly as long as before, because the stages add up to the whole model",
-            "The sum is right. But between two racks the token's vector has to travel, and that takes time of its own.",
-        ),
-        right(
-            "a little longer, because the stages add up to the whole model and hops come on top",
-            "A pipeline makes more tokens per second, not a token sooner.",
-        ),
-        wrong(
-            "four times as long, because it waits for the other micro-batches",
-            "The other micro-batches are on other racks at that moment. In a full pipeline the next rack is free just when this one has done its part.",
-        ),
+        wrong("a quarter as long, because four racks read the weights", "The four racks do read at the same time, but for other tokens. This token needs one stage after the other."),
+        wrong("exactly as long as before, because the stages add up to the whole model", "The sum is right. But between two racks the token's vector has to travel, and that takes time of its own."),
+        right("a little longer, because the stages add up to the whole model and hops come on top", "A pipeline makes more tokens per second, not a token sooner."),
+        wrong("four times as long, because it waits for the other micro-batches", "The other micro-batches are on other racks at that moment. In a full pipeline the next rack is free just when this one has done its part."),
     ],
     hints=("Follow one token: which racks work on it, and when?",),
     solution=(f"${eq.token_time.latex}$: the whole pass, only on several racks, and the hops.",),
@@ -619,11 +570,7 @@ context = Quantity(
     solution=(
         Step("Memory of a server:", v.chip_hbm * v.expert_parallel, "byte"),
         Step("Its share of the weights:", v.n_total * v.bytes_per_param / v.stages, "byte"),
-        Step(
-            "KV per token of context, for one micro-batch over all layers:",
-            v.micro_batch * v.kv_bytes_per_token,
-            "byte",
-        ),
+        Step("KV per token of context, for one micro-batch over all layers:", v.micro_batch * v.kv_bytes_per_token, "byte"),
         Step(f"${eq.context_fits.latex}$ =", eq.context_fits, "token"),
     ),
 )
@@ -650,10 +597,7 @@ holds = Function(
     ),
     solution=(
         f"${eq.stage_memory.latex}$",
-        Step(
-            "As code:",
-            "n_total * bytes_per_param / (expert_parallel * stages) + micro_batch * context * kv_bytes_per_token / expert_parallel",
-        ),
+        Step("As code:", "n_total * bytes_per_param / (expert_parallel * stages) + micro_batch * context * kv_bytes_per_token / expert_parallel"),
     ),
 )
 
@@ -769,11 +713,7 @@ domain = Quantity(
     ),
     solution=(
         Step("One domain reads, per second,", v.domain * v.chip_bandwidth, "byte"),
-        Step(
-            "In the small domains the weights took",
-            eq.parallel_weight_time.at(domain=v.small_domain, chip_bandwidth=v.small_bandwidth),
-            "s",
-        ),
+        Step("In the small domains the weights took", eq.parallel_weight_time.at(domain=v.small_domain, chip_bandwidth=v.small_bandwidth), "s"),
         f"Now ${eq.parallel_weight_time.latex}$ =",
     ),
 )
@@ -800,11 +740,7 @@ lstm = Quantity(
     explanation="Three and a half times on eight GPUs is what a talk of 2024 reports of a translation model of 2014. The same talk calls pipelining not wise, and gives no reason.",
     hints=("How many times as fast would it be if no GPU ever waited?",),
     solution=(
-        Step(
-            f"A pipeline in which one stage works at a time puts ${eq.naive_utilisation.latex}$ to use, in percent",
-            100 * eq.naive_utilisation,
-            "%",
-        ),
+        Step(f"A pipeline in which one stage works at a time puts ${eq.naive_utilisation.latex}$ to use, in percent", 100 * eq.naive_utilisation, "%"),
         "and is as fast as one GPU. This one is {speed_up} times as fast:",
     ),
 )
@@ -815,22 +751,10 @@ wise = Choice(
     objective=WISE,
     statement="Several reasons are given against pipelines. Which one is the lecture's own argument that a pipeline does not help to serve long contexts?",
     options=[
-        wrong(
-            "Devices idle in bubbles while the pipeline fills and drains.",
-            "Bubbles belong to training. A pipeline that serves can be kept full. An article about the lecture gives this reason all the same.",
-        ),
-        wrong(
-            "Layers that look back at earlier layers, or that differ from each other, are hard to cut into equal stages.",
-            "That is the flashcard's reason, relayed in the lecture from somebody else: pipelines make new architectures slow to try. It says nothing of long contexts.",
-        ),
-        wrong(
-            "Every hop makes each token later.",
-            "True, and the lecture counts it as a price. But it adds time; it does not say what fits into memory.",
-        ),
-        right(
-            "It takes only weights off a GPU, and for those a rack has memory to spare; the KV on each GPU stays as it was.",
-            "It still is wise where the weights do not fit into one rack, and where training needs more devices than a rack has.",
-        ),
+        wrong("Devices idle in bubbles while the pipeline fills and drains.", "Bubbles belong to training. A pipeline that serves can be kept full. An article about the lecture gives this reason all the same."),
+        wrong("Layers that look back at earlier layers, or that differ from each other, are hard to cut into equal stages.", "That is the flashcard's reason, relayed in the lecture from somebody else: pipelines make new architectures slow to try. It says nothing of long contexts."),
+        wrong("Every hop makes each token later.", "True, and the lecture counts it as a price. But it adds time; it does not say what fits into memory."),
+        right("It takes only weights off a GPU, and for those a rack has memory to spare; the KV on each GPU stays as it was.", "It still is wise where the weights do not fit into one rack, and where training needs more devices than a rack has."),
     ],
     hints=("What fills the memory when contexts are long? Which share of it do more stages take away?",),
     solution=(f"In ${eq.stage_memory.latex}$ the number of stages divides the weights only.",),

@@ -287,18 +287,9 @@ surcharge = Choice(
     units=TEXT,
     independent_check=lambda v: {True: "b", False: "d"}[v["long_in"] / v["in_usd"] > v["long_out"] / v["out_usd"]],
     options=[
-        wrong(
-            "that output rises by half",
-            "That is the part which the picture explains: a generated token reads the whole cache, and the longer it is the longer that takes.",
-        ),
-        right(
-            "that input doubles",
-            "The 50 % are the output's. In the picture a token of input costs the same at every context. Attention's FLOPs, which it leaves out, would raise input; the card does not say whether they do.",
-        ),
-        wrong(
-            "that output stays dearer than input",
-            "Decoding waits for memory at short contexts already, and more so at long ones. The picture wants output to be dearer.",
-        ),
+        wrong("that output rises by half", "That is the part which the picture explains: a generated token reads the whole cache, and the longer it is the longer that takes."),
+        right("that input doubles", "The 50 % are the output's. In the picture a token of input costs the same at every context. Attention's FLOPs, which it leaves out, would raise input; the card does not say whether they do."),
+        wrong("that output stays dearer than input", "Decoding waits for memory at short contexts already, and more so at long ones. The picture wants output to be dearer."),
         wrong("nothing: both rise by half, as the cost of decoding does", "Look at input again. It does not rise by half."),
     ],
     hints=(
@@ -400,10 +391,7 @@ heads = Quantity(
         "Layers × KV heads × (key and value) × values × bytes.",
     ),
     solution=(
-        Step(
-            "Values of a token: layers × 2 × KV heads × head size =",
-            lambda v: f"{2 * v['kv_layers'] * v['kv_heads'] * v['head_dim']:,}",
-        ),
+        Step("Values of a token: layers × 2 × KV heads × head size =", lambda v: f"{2 * v['kv_layers'] * v['kv_heads'] * v['head_dim']:,}"),
         f"At two bytes each, ${eq.kv_of_heads.latex}$ =",
     ),
 )
@@ -514,22 +502,10 @@ waits = Choice(
     objective=RATIO,
     statement="A card asks five times as much for a token of output as for one of input. Prices follow costs, and prefill keeps the multipliers busy all the time. What does the five say of decoding?",
     options=[
-        wrong(
-            "A generated token takes five times as many multiplications as one that is read.",
-            "The multiplications are the same: every token meets every active parameter once. What differs is how much is read for it.",
-        ),
-        wrong(
-            "Decoding uses five times as many parameters.",
-            "It is the same model. Prefill and decoding differ in how many tokens of a sequence share one pass.",
-        ),
-        wrong(
-            "Input is sold at a fifth of its cost, to win customers.",
-            "That may be so on a real card. But prices were said to follow costs, so look for a difference in cost.",
-        ),
-        right(
-            "In decoding, reading memory takes five times as long as multiplying.",
-            "Both kinds of token are multiplied equally often. A pass that decodes reads weights and cache for a single token of each sequence, one that prefills for many.",
-        ),
+        wrong("A generated token takes five times as many multiplications as one that is read.", "The multiplications are the same: every token meets every active parameter once. What differs is how much is read for it."),
+        wrong("Decoding uses five times as many parameters.", "It is the same model. Prefill and decoding differ in how many tokens of a sequence share one pass."),
+        wrong("Input is sold at a fifth of its cost, to win customers.", "That may be so on a real card. But prices were said to follow costs, so look for a difference in cost."),
+        right("In decoding, reading memory takes five times as long as multiplying.", "Both kinds of token are multiplied equally often. A pass that decodes reads weights and cache for a single token of each sequence, one that prefills for many."),
     ],
     hints=("What is the same in both: multiplying per token, or reading per token?",),
     solution=(f"A pass costs ${eq.pass_ratio.latex}$ for each token. For long passes that is 1, for one token it is $r$.",),
@@ -987,22 +963,10 @@ five_minutes = Choice(
     statement="The lecture's rule: a device suits a cache that is held for about as long as the device takes to be read once, because then holding it costs as much as bringing it back. A card sells caches of five minutes. Which device suits them best?",
     independent_check=lambda v: min(AT_FIVE, key=lambda key: abs(in_pieces(AT_FIVE[key]) - 300)),
     options=[
-        wrong(
-            device(AT_FIVE["a"]),
-            "It is read within milliseconds. A cache that sits there for minutes pays for bandwidth that it does not use.",
-        ),
-        wrong(
-            device(AT_FIVE["b"]),
-            "It is read within seconds. For minutes there is a cheaper device whose rate still suffices.",
-        ),
-        right(
-            device(AT_FIVE["c"]),
-            "Flash, as the lecture says. By the same rule an hour belongs in a larger SSD, not on a disk; disks of today are for days. The rule does not say where a vendor really keeps them.",
-        ),
-        wrong(
-            device(AT_FIVE["d"]),
-            "It takes more than a day to be read once. Bringing a cache back would cost far more than holding it for minutes.",
-        ),
+        wrong(device(AT_FIVE["a"]), "It is read within milliseconds. A cache that sits there for minutes pays for bandwidth that it does not use."),
+        wrong(device(AT_FIVE["b"]), "It is read within seconds. For minutes there is a cheaper device whose rate still suffices."),
+        right(device(AT_FIVE["c"]), "Flash, as the lecture says. By the same rule an hour belongs in a larger SSD, not on a disk; disks of today are for days. The rule does not say where a vendor really keeps them."),
+        wrong(device(AT_FIVE["d"]), "It takes more than a day to be read once. Bringing a cache back would cost far more than holding it for minutes."),
     ],
     hints=("Capacity over rate for each. Which is nearest to five minutes?",),
     solution=lambda v: timed(list(AT_FIVE.values())),
@@ -1101,22 +1065,10 @@ hits = Choice(
     objective=CARDS,
     statement="A request finds the KV cache of its prompt in the provider's flash memory. What do the cached tokens still cost the provider, from the hit to the end of the answer?",
     options=[
-        wrong(
-            "nothing: their work was done and paid for when the cache was written",
-            "What was paid is computing. The cache is still to be fetched, and then it takes up memory and bandwidth as any other.",
-        ),
-        wrong(
-            "moving them from HBM to the multipliers; that is what retrieving means",
-            "In the lecture's terms retrieving ends in HBM. The way from there to the multipliers is part of every decode step, cached or not.",
-        ),
-        right(
-            "bringing them into HBM, room there while the answer is made, and reading them in each decode step",
-            "Only prefill is saved. That is why a hit has a price, though a low one, and why output after a cached prompt costs what it always costs.",
-        ),
-        wrong(
-            "as much as a miss: the saving is in time only",
-            "A miss computes all the tokens again. A hit only moves bytes, and that is far cheaper.",
-        ),
+        wrong("nothing: their work was done and paid for when the cache was written", "What was paid is computing. The cache is still to be fetched, and then it takes up memory and bandwidth as any other."),
+        wrong("moving them from HBM to the multipliers; that is what retrieving means", "In the lecture's terms retrieving ends in HBM. The way from there to the multipliers is part of every decode step, cached or not."),
+        right("bringing them into HBM, room there while the answer is made, and reading them in each decode step", "Only prefill is saved. That is why a hit has a price, though a low one, and why output after a cached prompt costs what it always costs."),
+        wrong("as much as a miss: the saving is in time only", "A miss computes all the tokens again. A hit only moves bytes, and that is far cheaper."),
     ],
     hints=("Follow the bytes: where are they now, where must they be to be attended to, and for how long?",),
     solution=("A hit saves prefill. It pays for the transfer into HBM, and from then on the tokens are context like any other.",),
@@ -1347,18 +1299,9 @@ vendors = Choice(
     objective=TRUST,
     statement="From drain times the lecture guesses that Anthropic's caches of five minutes lie in flash and those of an hour on spinning disks. What do vendors' own documents of 2026 say?",
     options=[
-        wrong(
-            "They confirm it: minutes in flash, an hour on disks.",
-            "No such statement is known. It is the lecture's guess, and articles repeat it as likely.",
-        ),
-        wrong(
-            "They say nothing about where caches lie, so a guess from prices is all there is.",
-            "Several do say it, in their pages on prompt caching and data retention.",
-        ),
-        wrong(
-            "All of them keep caches on disks, whatever the time.",
-            "One of them does. Others keep theirs in memory, at least for the first minutes.",
-        ),
+        wrong("They confirm it: minutes in flash, an hour on disks.", "No such statement is known. It is the lecture's guess, and articles repeat it as likely."),
+        wrong("They say nothing about where caches lie, so a guess from prices is all there is.", "Several do say it, in their pages on prompt caching and data retention."),
+        wrong("All of them keep caches on disks, whatever the time.", "One of them does. Others keep theirs in memory, at least for the first minutes."),
         right(
             "Anthropic says that its caches are held in memory only; OpenAI and DeepSeek name storage and disks for theirs.",
             "The one vendor whose prices were read says memory for both times. OpenAI offloads caches kept for up to 24 hours to storage beside the GPUs, and DeepSeek caches on disk. A rule for what would be cheapest is no evidence of what is done.",
@@ -1377,22 +1320,10 @@ no_step = Choice(
     statement=f"On the card of {BEFORE.valid_from} {named(BEFORE)} cost {BEFORE.above.input_multiplier:g} times as much for input and {BEFORE.above.output_multiplier:g} times as much for output in requests of more than {BEFORE.above.tokens:,} tokens. On that of {AFTER.valid_from} the same model at the same prices had no such step, up to a million tokens. What can be concluded?",
     independent_check=lambda v: "b" if AFTER.above is None and BEFORE.usd_per_Mtok == AFTER.usd_per_Mtok else "a",
     options=[
-        wrong(
-            "A token's KV cache had become five times smaller.",
-            "That would be one explanation, but the card does not say so, and the model kept its name and its prices. Too much is read off here.",
-        ),
-        right(
-            "A step is also a decision about prices, and no measurement of where reading overtakes multiplying.",
-            "Other cards kept their steps. The lecture takes the 200,000 tokens for a limit that costs have set; contexts of a million were on sale when it was given.",
-        ),
-        wrong(
-            "A token at a million tokens of context costs the provider no more to generate than one at 200,000.",
-            "With dense attention such a token reads five times the cache. That it is sold at the same price is a decision, not a cost.",
-        ),
-        wrong(
-            "Contexts beyond 200,000 tokens are not sold.",
-            "They are: the first card has prices for them, and so has the second.",
-        ),
+        wrong("A token's KV cache had become five times smaller.", "That would be one explanation, but the card does not say so, and the model kept its name and its prices. Too much is read off here."),
+        right("A step is also a decision about prices, and no measurement of where reading overtakes multiplying.", "Other cards kept their steps. The lecture takes the 200,000 tokens for a limit that costs have set; contexts of a million were on sale when it was given."),
+        wrong("A token at a million tokens of context costs the provider no more to generate than one at 200,000.", "With dense attention such a token reads five times the cache. That it is sold at the same price is a decision, not a cost."),
+        wrong("Contexts beyond 200,000 tokens are not sold.", "They are: the first card has prices for them, and so has the second."),
     ],
     hints=("What changed between the two cards, and what did not?",),
     solution=("Model and prices stayed, the step went. If it had marked the machine's crossing, something of the machine must have changed on that day; nothing says so.",),

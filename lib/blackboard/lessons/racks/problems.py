@@ -65,22 +65,10 @@ combine = Choice(
     objective=FOLLOW,
     statement="In DeepSeek-V3 a token goes to 8 of 256 routed experts. What happens to the 8 vectors that come back?",
     options=[
-        wrong(
-            "they are put one after another into a longer vector",
-            "Then the vector would be 8 times as wide, and the residual could not be added to it.",
-        ),
-        right(
-            "they are added up, each with the weight that the router gave its expert",
-            "A sum has the size of one vector, so the next layer sees the same width whatever the number of experts.",
-        ),
-        wrong(
-            "the one with the highest score is kept, the others are dropped",
-            "Then 7 of the 8 experts would have worked, and sent, in vain. All that were chosen count.",
-        ),
-        wrong(
-            "they are divided by 256 and added up, a mean over all experts",
-            "The experts that were not chosen computed nothing: there is no output of theirs to take a mean of.",
-        ),
+        wrong("they are put one after another into a longer vector", "Then the vector would be 8 times as wide, and the residual could not be added to it."),
+        right("they are added up, each with the weight that the router gave its expert", "A sum has the size of one vector, so the next layer sees the same width whatever the number of experts."),
+        wrong("the one with the highest score is kept, the others are dropped", "Then 7 of the 8 experts would have worked, and sent, in vain. All that were chosen count."),
+        wrong("they are divided by 256 and added up, a mean over all experts", "The experts that were not chosen computed nothing: there is no output of theirs to take a mean of."),
     ],
     hints=(
         "The layer's output is added to its input: how wide must it be?",
@@ -95,22 +83,10 @@ router = Choice(
     objective=FOLLOW,
     statement="Attention is data-parallel: each of 64 GPUs holds tokens of its own, and experts of every layer. Where is it decided which experts a token goes to?",
     options=[
-        wrong(
-            "on one GPU that all tokens pass through first",
-            "All tokens would have to squeeze through that GPU's link before they go to their experts: twice the way, and a bottleneck.",
-        ),
-        wrong(
-            "in the switch, which knows all destinations",
-            "A switch forwards what is addressed. Scores are a matrix product with the token's vector, and switches do not multiply matrices.",
-        ),
-        wrong(
-            "on the CPU of the rack, which then tells the GPUs",
-            "The vectors would have to go to the CPU and back in each of some sixty layers. The GPU that holds the token can score it on the spot.",
-        ),
-        right(
-            "on each GPU, which has its own copy of the router",
-            "There are as many routers as GPUs, all alike. The router is one small matrix, so copies cost next to nothing.",
-        ),
+        wrong("on one GPU that all tokens pass through first", "All tokens would have to squeeze through that GPU's link before they go to their experts: twice the way, and a bottleneck."),
+        wrong("in the switch, which knows all destinations", "A switch forwards what is addressed. Scores are a matrix product with the token's vector, and switches do not multiply matrices."),
+        wrong("on the CPU of the rack, which then tells the GPUs", "The vectors would have to go to the CPU and back in each of some sixty layers. The GPU that holds the token can score it on the spot."),
+        right("on each GPU, which has its own copy of the router", "There are as many routers as GPUs, all alike. The router is one small matrix, so copies cost next to nothing."),
     ],
     hints=(
         "What does the decision need? The token's vector, and one small matrix.",
@@ -147,22 +123,10 @@ which_count = Choice(
     statement="The lecture puts 256 routed experts on 64 of a rack's 72 GPUs. Why not on all 72?",
     independent_check=lambda v: {72: "", 64: "c"}[next(n for n in (72, 64) if 256 % n == 0)],
     options=[
-        wrong(
-            "the rack's switches connect only 64 GPUs at full rate",
-            "All 72 are joined at the same rate. A GPU is left out here, not cut off.",
-        ),
-        wrong(
-            "8 GPUs are needed for the router",
-            "The router is one small matrix, copied to every GPU that holds tokens. It needs no GPU of its own.",
-        ),
-        right(
-            "256 experts do not divide by 72, so some GPUs would hold more than others",
-            "With unequal shares everybody waits for the fullest GPU; whole and equal shares cost eight idle ones.",
-        ),
-        wrong(
-            "64 GPUs have more bandwidth in all than 72",
-            "Eight GPUs less are a ninth of the bandwidth less. It is a price, not a gain.",
-        ),
+        wrong("the rack's switches connect only 64 GPUs at full rate", "All 72 are joined at the same rate. A GPU is left out here, not cut off."),
+        wrong("8 GPUs are needed for the router", "The router is one small matrix, copied to every GPU that holds tokens. It needs no GPU of its own."),
+        right("256 experts do not divide by 72, so some GPUs would hold more than others", "With unequal shares everybody waits for the fullest GPU; whole and equal shares cost eight idle ones."),
+        wrong("64 GPUs have more bandwidth in all than 72", "Eight GPUs less are a ninth of the bandwidth less. It is a price, not a gain."),
     ],
     hints=("Divide 256 by 72. What would the GPUs hold?",),
     solution=("256 / 72 is about 3.6, so some GPUs would hold 4 experts and some 3. 256 / 64 is 4 for all.",),
@@ -671,22 +635,10 @@ deepseek = Choice(
     statement="A layer of experts belongs in one scale-up domain, the lecture says. DeepSeek spreads V3's experts over 18 nodes in production, and over 40 in its report: nodes of 8 H800 GPUs, joined by InfiniBand. Why does that not contradict the rule?",
     independent_check=lambda v: "a" if chip("h800").scale_up.domain_chips == 8 < 18 * 8 else "",
     options=[
-        right(
-            "the rule is about cost: with 8 GPUs in a domain DeepSeek has to leave it, and keeps that bearable",
-            "What bounds an expert layer is the price of leaving, not a law. Traffic that hides behind computing costs no time.",
-        ),
-        wrong(
-            "InfiniBand is as fast as the NVLink of an H800, so nothing is lost",
-            "An H800's NVLink is slower than an H100's, but still about four times as fast as its network card.",
-        ),
-        wrong(
-            "over so many nodes the share of traffic that leaves a node becomes small",
-            "The other way round: of n nodes' shares only one stays, so more nodes mean that more leaves.",
-        ),
-        wrong(
-            "the rule holds for training only: in serving, experts have nothing to send to each other",
-            "Serving sends each token to its experts and back in every routed layer, just as the forward pass of training does.",
-        ),
+        right("the rule is about cost: with 8 GPUs in a domain DeepSeek has to leave it, and keeps that bearable", "What bounds an expert layer is the price of leaving, not a law. Traffic that hides behind computing costs no time."),
+        wrong("InfiniBand is as fast as the NVLink of an H800, so nothing is lost", "An H800's NVLink is slower than an H100's, but still about four times as fast as its network card."),
+        wrong("over so many nodes the share of traffic that leaves a node becomes small", "The other way round: of n nodes' shares only one stays, so more nodes mean that more leaves."),
+        wrong("the rule holds for training only: in serving, experts have nothing to send to each other", "Serving sends each token to its experts and back in every routed layer, just as the forward pass of training does."),
     ],
     hints=(
         "How many GPUs does the NVLink of an H800 node join?",
@@ -702,22 +654,10 @@ five_hundred = Choice(
     statement="The rack announced for Rubin Ultra was called NVL576. What are there 576 of?",
     independent_check=lambda v: "b" if chip("rubin-ultra-kyber").scale_up.domain_chips * 4 == 576 else "",
     options=[
-        wrong(
-            "GPU packages, eight times as many as in an NVL72",
-            "An NVL72 counts packages, this name does not: the counting changed between the two.",
-        ),
-        right(
-            "GPU dies, four in each package",
-            "There are 144 packages. A Blackwell NVL72 has 72 packages of two dies, so dies grow four times and packages twice.",
-        ),
-        wrong(
-            "GPUs of eight NVL72 racks joined together",
-            "The product of 8 and 72 is right by chance: the name means one rack.",
-        ),
-        wrong(
-            "NVLink links in the rack",
-            "A single Blackwell GPU already has 18 links, so a rack has far more links than that.",
-        ),
+        wrong("GPU packages, eight times as many as in an NVL72", "An NVL72 counts packages, this name does not: the counting changed between the two."),
+        right("GPU dies, four in each package", "There are 144 packages. A Blackwell NVL72 has 72 packages of two dies, so dies grow four times and packages twice."),
+        wrong("GPUs of eight NVL72 racks joined together", "The product of 8 and 72 is right by chance: the name means one rack."),
+        wrong("NVLink links in the rack", "A single Blackwell GPU already has 18 links, so a rack has far more links than that."),
     ],
     hints=(
         "A package may hold more than one die.",
@@ -787,22 +727,10 @@ why_larger = Choice(
     objective=BOUND,
     statement="A model of a trillion parameters can be cut by layers and put on several racks, one after the other. What does a larger scale-up domain buy, above all?",
     options=[
-        wrong(
-            "capacity: only in a large domain can such a model be stored at all",
-            "Racks one after the other store it as well: memory adds up across any network, for little traffic. It is time that they do not save.",
-        ),
-        wrong(
-            "less traffic: in a large domain a token goes to fewer GPUs",
-            "A token goes to as many experts as before. Spread over more GPUs, they are even less often neighbours.",
-        ),
-        wrong(
-            "multiplications: each GPU computes faster when more are near",
-            "A GPU's own rate does not depend on its neighbours. What changes is how many GPUs share one layer.",
-        ),
-        right(
-            "bandwidth: more GPUs read the weights of a layer at the same time, so a step gets shorter",
-            "Racks one after the other hold as many weights, but they take turns at reading. GPUs of one domain read a layer together.",
-        ),
+        wrong("capacity: only in a large domain can such a model be stored at all", "Racks one after the other store it as well: memory adds up across any network, for little traffic. It is time that they do not save."),
+        wrong("less traffic: in a large domain a token goes to fewer GPUs", "A token goes to as many experts as before. Spread over more GPUs, they are even less often neighbours."),
+        wrong("multiplications: each GPU computes faster when more are near", "A GPU's own rate does not depend on its neighbours. What changes is how many GPUs share one layer."),
+        right("bandwidth: more GPUs read the weights of a layer at the same time, so a step gets shorter", "Racks one after the other hold as many weights, but they take turns at reading. GPUs of one domain read a layer together."),
     ],
     hints=(
         "Which of these could two racks, one after the other, not give you?",

@@ -211,18 +211,9 @@ needs = Choice(
     statement="A Feistel round turns (x, y) into (y + f(x), x). What must be asked of f so that the round can be undone?",
     independent_check=lambda v: fitting(),
     options=[
-        wrong(
-            "it must be one-to-one",
-            "One never goes back through f. What went into it is still there, so it can be run forward again.",
-        ),
-        wrong(
-            "it must be linear",
-            "A linear f would do, and would make a poor cipher. Is there a step on the way back that uses linearity?",
-        ),
-        right(
-            "only that it can be computed again from x",
-            "That is the whole trick: the designer of f is free. In a network f may be attention, a feed-forward block, anything that gives the same twice.",
-        ),
+        wrong("it must be one-to-one", "One never goes back through f. What went into it is still there, so it can be run forward again."),
+        wrong("it must be linear", "A linear f would do, and would make a poor cipher. Is there a step on the way back that uses linearity?"),
+        right("only that it can be computed again from x", "That is the whole trick: the designer of f is free. In a network f may be attention, a feed-forward block, anything that gives the same twice."),
         wrong("it must have a derivative", "Training by gradients asks for that. Undoing a round does not."),
     ],
     hints=("Write down the inverse. Does it call f, or the inverse of f?",),
@@ -411,22 +402,10 @@ two_back = Choice(
     statement="Each layer of a reversible network turns (x, y) into (y + f(x), x). Call $h_\\ell$ what goes into layer $\\ell$'s function $f_\\ell$. Which line says the same with one stream?",
     independent_check=lambda v: recurrence(),
     options=[
-        wrong(
-            "$h_{\\ell+1} = h_\\ell + f_\\ell(h_\\ell)$: the last, and f of the last",
-            "That is an ordinary residual network. To undo it one would have to solve for what stands inside the function.",
-        ),
-        right(
-            "$h_{\\ell+1} = h_{\\ell-1} + f_\\ell(h_\\ell)$: the one before the last, and f of the last",
-            "A residual connection that reaches back two layers. Read from right to left it gives the earlier value from the two later ones.",
-        ),
-        wrong(
-            "$h_{\\ell+1} = h_{\\ell-1} + f_\\ell(h_{\\ell-1})$: the one before the last, and f of that",
-            "The function is given the current value; it is the sum that takes an earlier one.",
-        ),
-        wrong(
-            "$h_{\\ell+1} = f_\\ell(h_\\ell)$: f of the last alone",
-            "Where is y? Without it the layer could be undone only if its function could.",
-        ),
+        wrong("$h_{\\ell+1} = h_\\ell + f_\\ell(h_\\ell)$: the last, and f of the last", "That is an ordinary residual network. To undo it one would have to solve for what stands inside the function."),
+        right("$h_{\\ell+1} = h_{\\ell-1} + f_\\ell(h_\\ell)$: the one before the last, and f of the last", "A residual connection that reaches back two layers. Read from right to left it gives the earlier value from the two later ones."),
+        wrong("$h_{\\ell+1} = h_{\\ell-1} + f_\\ell(h_{\\ell-1})$: the one before the last, and f of that", "The function is given the current value; it is the sum that takes an earlier one."),
+        wrong("$h_{\\ell+1} = f_\\ell(h_\\ell)$: f of the last alone", "Where is y? Without it the layer could be undone only if its function could."),
     ],
     hints=("What is the y of a layer? It was swapped there by the layer before.",),
     solution=("Layer $\\ell$ has $x = h_\\ell$. Its y was the x of the layer before, $h_{\\ell-1}$, and the new x is $h_{\\ell+1}$.",),
@@ -557,10 +536,7 @@ key_drops_out = Choice(
     statement="Two inputs differ by d: they are x and x ⊕ d. A cipher's step adds a secret key k to both, with ⊕. By what do the results differ?",
     independent_check=lambda v: told(),
     options=[
-        right(
-            "by d",
-            "A difference is the derivative of arithmetic in bits, and as elsewhere what is added as a constant has none. Differential cryptanalysis rests on it: differences can be followed without the key.",
-        ),
+        right("by d", "A difference is the derivative of arithmetic in bits, and as elsewhere what is added as a constant has none. Differential cryptanalysis rests on it: differences can be followed without the key."),
         wrong("by d ⊕ k", "The key is added to both results. What happens to it in their difference?"),
         wrong("by anything, as the key is secret", "Each result by itself is anything. The two have the same key in them."),
         wrong("by nothing", "Different inputs stay different: adding a key can be undone."),
@@ -588,14 +564,8 @@ nonlinear = Choice(
     options=[
         wrong("a constant is added, with ⊕", "A constant is in both outputs, and cancels in their difference."),
         wrong("the bits are rotated by three places", "The bit that differs is moved to a place that one knows."),
-        wrong(
-            "the two halves are swapped and the input is added, with ⊕",
-            "The difference shows up in two known places. Swapping and adding are linear.",
-        ),
-        right(
-            "each bit is multiplied by its neighbour (AND)",
-            "Steps that only move and add are linear: all of them together are one linear step. Between them stands one that is not, in ciphers as in networks.",
-        ),
+        wrong("the two halves are swapped and the input is added, with ⊕", "The difference shows up in two known places. Swapping and adding are linear."),
+        right("each bit is multiplied by its neighbour (AND)", "Steps that only move and add are linear: all of them together are one linear step. Between them stands one that is not, in ciphers as in networks."),
     ],
     hints=(
         "Which step treats the same bit differently, depending on the others?",
@@ -640,22 +610,10 @@ poor_cipher = Choice(
     statement="Somebody encrypts with an untrained network: random weights, residual connections, norms. An attacker encrypts two inputs, of which one value differs by a millionth. The outputs are floating-point numbers, not rounded to fewer digits. What do they show?",
     independent_check=lambda v: behaves(),
     options=[
-        wrong(
-            "two outputs that have nothing in common, as from a cipher",
-            "Random weights do mix all values into all. But every layer is smooth, and a residual connection hands its input on as it is.",
-        ),
-        right(
-            "two outputs that differ by little, and by half as much if the inputs differ by half as much",
-            "A network has a derivative that says something: what makes it trainable lets an attacker walk towards the input. A cipher flips half of its bits at once.",
-        ),
-        wrong(
-            "the same output twice: layers and norms level the difference out",
-            "Norms scale a vector, and residual connections carry every difference along. It does not vanish.",
-        ),
-        wrong(
-            "outputs whose distance says nothing of that of the inputs",
-            "Each layer has a derivative, so for small changes the whole is nearly linear.",
-        ),
+        wrong("two outputs that have nothing in common, as from a cipher", "Random weights do mix all values into all. But every layer is smooth, and a residual connection hands its input on as it is."),
+        right("two outputs that differ by little, and by half as much if the inputs differ by half as much", "A network has a derivative that says something: what makes it trainable lets an attacker walk towards the input. A cipher flips half of its bits at once."),
+        wrong("the same output twice: layers and norms level the difference out", "Norms scale a vector, and residual connections carry every difference along. It does not vanish."),
+        wrong("outputs whose distance says nothing of that of the inputs", "Each layer has a derivative, so for small changes the whole is nearly linear."),
     ],
     hints=(
         "What is the derivative of a residual layer with respect to its input?",
@@ -736,22 +694,10 @@ flat = Choice(
     statement="A network becomes four times as deep; its layers stay as they are. By how much does the memory of its activations grow in training: with all of them stored; with checkpoints at the best distance, and the stretch between two of them computed again; in a reversible network?",
     independent_check=lambda v: next((key for key, growth in GROWTHS.items() if growth == grown())),
     options=[
-        wrong(
-            "4 times in each case",
-            "A reversible network works each layer's input out from the next one's. What does it have to keep from below?",
-        ),
-        wrong(
-            "4 times, 4 times, not at all",
-            "Checkpoints can be set farther apart in a deeper network. The best distance grows with its depth, but not in proportion.",
-        ),
-        right(
-            "4 times, 2 times, not at all",
-            "A reversible network keeps two streams at the top and one layer at a time. Depth drops out. With a transformer's layers it needs less memory than storing from the second layer on.",
-        ),
-        wrong(
-            "4 times, not at all, not at all",
-            "Checkpoints are kept too, and a deeper network needs more of them, or longer stretches between them.",
-        ),
+        wrong("4 times in each case", "A reversible network works each layer's input out from the next one's. What does it have to keep from below?"),
+        wrong("4 times, 4 times, not at all", "Checkpoints can be set farther apart in a deeper network. The best distance grows with its depth, but not in proportion."),
+        right("4 times, 2 times, not at all", "A reversible network keeps two streams at the top and one layer at a time. Depth drops out. With a transformer's layers it needs less memory than storing from the second layer on."),
+        wrong("4 times, not at all, not at all", "Checkpoints are kept too, and a deeper network needs more of them, or longer stretches between them."),
     ],
     hints=(
         "Write the memory of checkpoints as depth over distance, plus distance.",
@@ -778,12 +724,7 @@ segment = Expression(
         "Memory: the kept inputs, n_depth/n_seg of them, and one stretch of n_seg layers.",
         "One part falls, one rises. The least sum is where they are equal.",
     ),
-    solution=(
-        Step(
-            f"${eq.checkpointed.latex}$ is least where its parts are equal: ${eq.segment_best.latex}$, typed as",
-            "sqrt(n_depth * V_stream / V_layer)",
-        ),
-    ),
+    solution=(Step(f"${eq.checkpointed.latex}$ is least where its parts are equal: ${eq.segment_best.latex}$, typed as", "sqrt(n_depth * V_stream / V_layer)"),),
 )
 
 
@@ -947,22 +888,10 @@ saves = Choice(
     statement="Beside an ordinary network of the same size that stores its activations: what does training a reversible one save, and what does it cost?",
     independent_check=lambda v: next((key for key, claim in CLAIMS.items() if claim == happens())),
     options=[
-        wrong(
-            "it saves memory of activations and compute: what is not stored need not be written either",
-            "Every layer's function runs once more on the way back. Writing is not what counts here: compute goes up.",
-        ),
-        right(
-            "it saves memory of activations, and costs compute",
-            "Compute for memory, and only for that part of the memory that grows with the batch.",
-        ),
-        wrong(
-            "it saves memory of activations, weights and optimizer, and costs compute",
-            "Weights are parameters, not a result of the forward pass. They cannot be worked out anew, nor can the optimizer's averages.",
-        ),
-        wrong(
-            "it saves memory of weights and optimizer, and costs compute",
-            "What is worked out anew is what the layers saw. The weights are needed for that, and stay.",
-        ),
+        wrong("it saves memory of activations and compute: what is not stored need not be written either", "Every layer's function runs once more on the way back. Writing is not what counts here: compute goes up."),
+        right("it saves memory of activations, and costs compute", "Compute for memory, and only for that part of the memory that grows with the batch."),
+        wrong("it saves memory of activations, weights and optimizer, and costs compute", "Weights are parameters, not a result of the forward pass. They cannot be worked out anew, nor can the optimizer's averages."),
+        wrong("it saves memory of weights and optimizer, and costs compute", "What is worked out anew is what the layers saw. The weights are needed for that, and stay."),
     ],
     hints=("Of all that lies in memory during training, what can be computed from the layer above?",),
     solution=(f"Activations fall from ${eq.stored.latex}$ to ${eq.reversible.latex}$; compute rises: ${eq.work_ratio.latex}$. Nothing else changes.",),
@@ -1307,10 +1236,7 @@ who_stays = Choice(
     independent_check=cheaper,
     options=[
         wrong("both", "Compare each wait with its time. One of the two waits too long."),
-        right(
-            "the KV, and activations are computed again",
-            "One forward pass leaves few bytes of KV and many of activations, so a byte of KV stands for more compute. And it is needed sooner, and over and over.",
-        ),
+        right("the KV, and activations are computed again", "One forward pass leaves few bytes of KV and many of activations, so a byte of KV stands for more compute. And it is needed sooner, and over and over."),
         wrong("activations, and the KV is computed again", "Turned round: compare each wait with its own time."),
         wrong("neither", "KV is needed again long before computing it anew would be cheaper."),
     ],
@@ -1348,22 +1274,10 @@ trade = Choice(
     statement="The KV cache in serving and the reversible network in training both trade memory against compute. Which way does each of them go?",
     independent_check=lambda v: next((key for key, ways in TRADES.items() if ways == traded())),
     options=[
-        wrong(
-            "both spend memory to save compute",
-            "What does a reversible network keep from the forward pass? And what does it run again?",
-        ),
-        right(
-            "the cache spends memory to save compute, the reversible network spends compute to save memory",
-            "Opposite ways. On today's machines spending memory to save compute is as a rule the better trade (2:13); the reversible network goes against it.",
-        ),
-        wrong(
-            "the cache spends compute to save memory, the reversible network spends memory to save compute",
-            "Turned round. Ask of each what it holds in memory that would not have to be there.",
-        ),
-        wrong(
-            "both spend compute to save memory",
-            "Without a cache each new token would need all earlier ones to be multiplied again. Which does the cache save?",
-        ),
+        wrong("both spend memory to save compute", "What does a reversible network keep from the forward pass? And what does it run again?"),
+        right("the cache spends memory to save compute, the reversible network spends compute to save memory", "Opposite ways. On today's machines spending memory to save compute is as a rule the better trade (2:13); the reversible network goes against it."),
+        wrong("the cache spends compute to save memory, the reversible network spends memory to save compute", "Turned round. Ask of each what it holds in memory that would not have to be there."),
+        wrong("both spend compute to save memory", "Without a cache each new token would need all earlier ones to be multiplied again. Which does the cache save?"),
     ],
     hints=("What would have to be computed again without the cache? What would have to be stored if the network were not reversible?",),
     solution=(f"The cache holds a token's KV and saves its pass through the model. Reversing lets ${eq.stored.latex}$ fall, and runs each layer again.",),
@@ -1397,15 +1311,9 @@ which_part = Choice(
     independent_check=lambda v: next((key for key, steps in TWO_STEPS.items() if spreads(steps))),
     options=[
         wrong("SubBytes and AddRoundKey", "Both treat every byte by itself. Nothing would get from one to another."),
-        right(
-            "ShiftRows and MixColumns",
-            "To mix one way and then the other is cheaper than to mix all with all, and suits the hardware. After two goes each cell depends on every other.",
-        ),
+        right("ShiftRows and MixColumns", "To mix one way and then the other is cheaper than to mix all with all, and suits the hardware. After two goes each cell depends on every other."),
         wrong("MixColumns and AddRoundKey", "Bytes of a column would be mixed, but nothing would leave its column."),
-        wrong(
-            "ShiftRows and SubBytes",
-            "Bytes would move along their rows and be replaced one by one. None of them would come to depend on another.",
-        ),
+        wrong("ShiftRows and SubBytes", "Bytes would move along their rows and be replaced one by one. None of them would come to depend on another."),
     ],
     hints=("Change one byte. Which pair spreads the change over the whole grid if it runs twice?",),
     solution=("MixColumns spreads a byte over its column, ShiftRows sends these bytes into different columns, and the second MixColumns fills those.",),
@@ -1426,18 +1334,9 @@ fails = Choice(
     independent_check=lambda v: next((key for key, (cipher, network) in WANTED.items() if cipher != network)),
     options=[
         wrong("that every output depends on every input", "Both want that. It is the reason why they look alike."),
-        wrong(
-            "that linear and nonlinear steps alternate, many times over",
-            "Both do that: without a nonlinear step, all layers would be one linear map.",
-        ),
-        right(
-            "that a small change of the input changes the output beyond recognition",
-            "A cipher makes structure look random, a network finds structure in what looks random. A network in which this happens has an adversarial example: a picture changed by what no eye sees, and classed otherwise.",
-        ),
-        wrong(
-            "that it runs fast on the hardware there is",
-            "Both want that, and both have some freedom to get it: a cipher needs only to be invertible, a network only to be trainable.",
-        ),
+        wrong("that linear and nonlinear steps alternate, many times over", "Both do that: without a nonlinear step, all layers would be one linear map."),
+        right("that a small change of the input changes the output beyond recognition", "A cipher makes structure look random, a network finds structure in what looks random. A network in which this happens has an adversarial example: a picture changed by what no eye sees, and classed otherwise."),
+        wrong("that it runs fast on the hardware there is", "Both want that, and both have some freedom to get it: a cipher needs only to be invertible, a network only to be trainable."),
     ],
     hints=("How is a network trained? What does the gradient have to say?",),
     solution=("Training follows derivatives, so small changes must do small and telling things. A cipher is built so that they do not.",),

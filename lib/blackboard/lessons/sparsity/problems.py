@@ -89,11 +89,7 @@ guess = Estimate(
         "Nearer to the logarithm of the number of experts than to the number itself.",
     ),
     solution=(
-        Step(
-            "By a published fit of the loss, which the lesson shows, the dense model that is as good has",
-            eq.n_effective,
-            "parameter",
-        ),
+        Step("By a published fit of the loss, which the lesson shows, the dense model that is as good has", eq.n_effective, "parameter"),
         f"Over the {{base_size}} of the model it started from, ${eq.quality_gain.latex}$ =",
     ),
 )
@@ -207,22 +203,10 @@ independent = Choice(
     statement="A model is made twice as large, in stored and in active parameters alike. Chip and number format stay, KV is left out. What becomes of the critical batch?",
     independent_check=lambda v: {2.0: "a", 1.0: "b", 4.0: "c", 0.5: "d"}[2 * 671 / 4.0 / (2 * 37.5 / 5.0) / (671 / 4.0 / (37.5 / 5.0))],
     options=[
-        wrong(
-            "it doubles",
-            "Reading does take twice as long. But each token multiplies twice as much too, and pays for it.",
-        ),
-        right(
-            "it stays as it is",
-            "Only the ratio of stored to active parameters is in it, so a small and a large model of the same sparsity want the same batch.",
-        ),
-        wrong(
-            "it quadruples",
-            "The two changes do not multiply. One lengthens reading, the other multiplying, and the batch is where those two meet.",
-        ),
-        wrong(
-            "it halves",
-            "Each token multiplies twice as much, which alone would halve it. But there is also twice as much to read.",
-        ),
+        wrong("it doubles", "Reading does take twice as long. But each token multiplies twice as much too, and pays for it."),
+        right("it stays as it is", "Only the ratio of stored to active parameters is in it, so a small and a large model of the same sparsity want the same batch."),
+        wrong("it quadruples", "The two changes do not multiply. One lengthens reading, the other multiplying, and the batch is where those two meet."),
+        wrong("it halves", "Each token multiplies twice as much, which alone would halve it. But there is also twice as much to read."),
     ],
     hints=("What happens to the time to read the weights? And to the time to multiply one token?",),
     solution=(f"${eq.critical_batch.latex}$: doubling both parameter counts leaves their ratio as it was.",),
@@ -238,22 +222,10 @@ per_replica = Choice(
     units={"each": "sequence", "all": "sequence"},
     independent_check=lambda v: {v["all"]: "a", v["each"]: "b", v["batch_critical"]: "c"}[round(v["batch_critical"] / v["chips"] / (1 / v["chips"]))],
     options=[
-        wrong(
-            "{batch_critical} on each chip, {all} in all",
-            "That would be right if every chip held a whole model. Here each reads only its part of the weights, and multiplies only by that part.",
-        ),
-        wrong(
-            "{each} in all: many chips read the weights sooner",
-            "They read sooner, but they multiply sooner as well, by the same factor.",
-        ),
-        right(
-            "{batch_critical} in all, {each} for each chip",
-            "The number of chips cancels: together they read and multiply faster by the same factor.",
-        ),
-        wrong(
-            "{batch_critical} in all if each chip holds all weights, {all} if they are spread",
-            "The other way round: chips that each hold all weights are replicas of their own, and each needs a batch of its own. Spread weights are read once for all.",
-        ),
+        wrong("{batch_critical} on each chip, {all} in all", "That would be right if every chip held a whole model. Here each reads only its part of the weights, and multiplies only by that part."),
+        wrong("{each} in all: many chips read the weights sooner", "They read sooner, but they multiply sooner as well, by the same factor."),
+        right("{batch_critical} in all, {each} for each chip", "The number of chips cancels: together they read and multiply faster by the same factor."),
+        wrong("{batch_critical} in all if each chip holds all weights, {all} if they are spread", "The other way round: chips that each hold all weights are replicas of their own, and each needs a batch of its own. Spread weights are read once for all."),
     ],
     hints=(
         "Which rates grow with the number of chips, and where do they stand in the formula?",
@@ -424,22 +396,10 @@ never = Choice(
     units={"times": "1"},
     independent_check=lambda v: paid(v["times"]),
     options=[
-        wrong(
-            "from the critical batch without KV on",
-            "There the weights alone would be paid for. The KV of all these sequences is read as well.",
-        ),
-        wrong(
-            "from {times} times the critical batch without KV on",
-            "Reading grows with the batch too. However far you go, each sequence brings more to read than to multiply.",
-        ),
-        right(
-            "from no batch on, however large",
-            "Each sequence adds more reading than multiplying, so a larger batch shares the weights and never fills the multipliers.",
-        ),
-        wrong(
-            "from a smaller batch than without KV on",
-            "The KV is read, not multiplied by weights: it keeps the multipliers waiting longer, so a smaller batch cannot do.",
-        ),
+        wrong("from the critical batch without KV on", "There the weights alone would be paid for. The KV of all these sequences is read as well."),
+        wrong("from {times} times the critical batch without KV on", "Reading grows with the batch too. However far you go, each sequence brings more to read than to multiply."),
+        right("from no batch on, however large", "Each sequence adds more reading than multiplying, so a larger batch shares the weights and never fills the multipliers."),
+        wrong("from a smaller batch than without KV on", "The KV is read, not multiplied by weights: it keeps the multipliers waiting longer, so a smaller batch cannot do."),
     ],
     hints=(
         "Add one more sequence: what does it add to multiplying, what to reading?",
@@ -522,22 +482,10 @@ worst = Choice(
     statement="Some of the feed-forward blocks of a dense model get 64 experts each, and every token uses one of them. The result is about as good as a dense model four times the size: “64 times for 4 times”. What grew 64 times?",
     independent_check=lambda v: next((key for key, times in GROWN.items() if times == 64)),
     options=[
-        wrong(
-            "the parameters that a token is multiplied by",
-            "Each token uses one expert, as large as the block it replaces. The multiplications stay as they were.",
-        ),
-        wrong(
-            "all parameters that are stored",
-            "Only some layers are routed. Attention, embeddings and the other blocks are stored once, so the total grows by less.",
-        ),
-        right(
-            "the number of experts in each routed layer",
-            "Only the routed blocks are repeated. The model as a whole grew less, and what a token multiplies did not grow at all.",
-        ),
-        wrong(
-            "the bytes that a step with a large batch reads",
-            "A large batch touches all experts and reads what is stored. That grows as the stored parameters do: by less, as only some layers are routed. And the batch shares it.",
-        ),
+        wrong("the parameters that a token is multiplied by", "Each token uses one expert, as large as the block it replaces. The multiplications stay as they were."),
+        wrong("all parameters that are stored", "Only some layers are routed. Attention, embeddings and the other blocks are stored once, so the total grows by less."),
+        right("the number of experts in each routed layer", "Only the routed blocks are repeated. The model as a whole grew less, and what a token multiplies did not grow at all."),
+        wrong("the bytes that a step with a large batch reads", "A large batch touches all experts and reads what is stored. That grows as the stored parameters do: by less, as only some layers are routed. And the batch shares it."),
     ],
     hints=("Which parts of the model are stored 64 times, and which once?",),
     solution=(f"Stored: ${eq.stored_growth.latex}$ times as much, with $f$ the routed share, below 64. Active: once. Experts: 64 instead of one.",),
@@ -557,22 +505,10 @@ slip = Choice(
     statement="64 times the experts for 4 times the effective size. At the board this became a rule with a 2 and an 8 in it, put as so much for every doubling of sparsity (0:30:32). Which rule gives 4 for 64?",
     independent_check=lambda v: next((key for key, (more, better) in READINGS.items() if round(better ** (log(64) / log(more))) == 4)),
     options=[
-        wrong(
-            "every doubling of the experts doubles the effective size",
-            "64 is six doublings, so this rule would give 64 for 64, one for one. It was to give 4.",
-        ),
-        wrong(
-            "every doubling of the experts multiplies the effective size by 8",
-            "Six doublings with a factor of 8 each: the rule has its two numbers swapped, and sparsity would be far too good.",
-        ),
-        right(
-            "every 8 times the experts double the effective size",
-            "64 is 8², 4 is 2²; “for every doubling” was a slip. The rule is a way to remember one point of a figure, not a law: with hundreds of experts the gain is smaller.",
-        ),
-        wrong(
-            "every 8 times the experts multiply the effective size by 4",
-            "64 is 8 times 8, so this rule is applied twice, and 4 times 4 is too much.",
-        ),
+        wrong("every doubling of the experts doubles the effective size", "64 is six doublings, so this rule would give 64 for 64, one for one. It was to give 4."),
+        wrong("every doubling of the experts multiplies the effective size by 8", "Six doublings with a factor of 8 each: the rule has its two numbers swapped, and sparsity would be far too good."),
+        right("every 8 times the experts double the effective size", "64 is 8², 4 is 2²; “for every doubling” was a slip. The rule is a way to remember one point of a figure, not a law: with hundreds of experts the gain is smaller."),
+        wrong("every 8 times the experts multiply the effective size by 4", "64 is 8 times 8, so this rule is applied twice, and 4 times 4 is too much."),
     ],
     hints=(
         "How many times does the rule have to be applied to get from 1 to 64 experts?",

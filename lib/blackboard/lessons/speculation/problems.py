@@ -120,11 +120,7 @@ guess = Estimate(
         "How many tokens of each sequence does the checking pass multiply? Count the one before the guesses.",
     ),
     solution=(
-        Step(
-            f"KV left out, a plain step waits for weights up to ${roofline.critical_batch.latex}$ =",
-            roofline.critical_batch,
-            "sequence",
-        ),
+        Step(f"KV left out, a plain step waits for weights up to ${roofline.critical_batch.latex}$ =", roofline.critical_batch, "sequence"),
         Step("The pass multiplies so many tokens of each sequence:", v.drafted + 1, "1"),
         f"With the cache, whose reading also hides some multiplying, ${eq.batch_free.latex}$ =",
     ),
@@ -152,22 +148,10 @@ refused = Choice(
     statement="In some context the target gives the next token the distribution p and the draft q. A guess x from q is kept with the chance min(1, p(x)/q(x)). It was refused. From what must the token be drawn that takes its place, so that the text is distributed as the target's own?",
     independent_check=lambda v: fair(),
     options=[
-        wrong(
-            "from p, as the target would have drawn it alone",
-            "Tokens that the draft guesses too often have had their full share among the guesses that pass. Drawn from p once more, they come too often.",
-        ),
-        wrong(
-            "from no distribution: the likeliest token of p is taken",
-            "Then this token would come more often than p says, and all others less.",
-        ),
-        right(
-            "from max(0, p − q), scaled to a sum of one",
-            "What passes is min(p, q) already. The rest of p is what q gives too little of, and a refusal happens just as often as that rest is large.",
-        ),
-        wrong(
-            "from q again, until a guess passes",
-            "Then only what both models like would ever be written, and a token that the draft never guesses would never come.",
-        ),
+        wrong("from p, as the target would have drawn it alone", "Tokens that the draft guesses too often have had their full share among the guesses that pass. Drawn from p once more, they come too often."),
+        wrong("from no distribution: the likeliest token of p is taken", "Then this token would come more often than p says, and all others less."),
+        right("from max(0, p − q), scaled to a sum of one", "What passes is min(p, q) already. The rest of p is what q gives too little of, and a refusal happens just as often as that rest is large."),
+        wrong("from q again, until a guess passes", "Then only what both models like would ever be written, and a token that the draft never guesses would never come."),
     ],
     hints=(
         "With which chance does x come as a guess that passes? Compare with p(x).",
@@ -430,22 +414,10 @@ same_work = Choice(
     statement="A dense model decodes for one user. Checking four guesses takes one pass of five tokens, and that takes hardly longer than a plain step with one token. Why?",
     independent_check=lambda v: what_grows(),
     options=[
-        wrong(
-            "Checking is simpler than generating: the tokens are known, so there is less to multiply.",
-            "Every guess goes through every layer, like a token of a prompt. Nothing is left out.",
-        ),
-        wrong(
-            "The five tokens are multiplied in parallel, so they are multiplied only once.",
-            "Side by side or one after the other, each token is multiplied by every weight. What is done once is something else.",
-        ),
-        wrong(
-            "Only the tokens that pass are multiplied.",
-            "Which ones pass is known only at the end of the pass, when all have been multiplied.",
-        ),
-        right(
-            "Five times as much is multiplied, but the pass waits for the weights, and these are read once.",
-            "Work that nobody waits for is free. Where the multipliers are busy, the same five tokens take five times as long.",
-        ),
+        wrong("Checking is simpler than generating: the tokens are known, so there is less to multiply.", "Every guess goes through every layer, like a token of a prompt. Nothing is left out."),
+        wrong("The five tokens are multiplied in parallel, so they are multiplied only once.", "Side by side or one after the other, each token is multiplied by every weight. What is done once is something else."),
+        wrong("Only the tokens that pass are multiplied.", "Which ones pass is known only at the end of the pass, when all have been multiplied."),
+        right("Five times as much is multiplied, but the pass waits for the weights, and these are read once.", "Work that nobody waits for is free. Where the multipliers are busy, the same five tokens take five times as long."),
     ],
     hints=(
         "What does a decode step at batch 1 spend its time on?",
@@ -836,22 +808,10 @@ one_more = Choice(
     statement=f"Four guesses pass with the chance {FOUR['acceptance']:g} each, given that those before did. A step of the draft takes {FOUR['draft_ratio']:g} of a plain step, and checking is free: decoding is {NOW} times as fast. What decides whether a fifth guess makes it faster?",
     independent_check=lambda v: telling(),
     options=[
-        wrong(
-            "whether the fifth passes more often than not, once the four have",
-            "A rare success can pay if guesses are cheap, and a likely one can be too dear. And it counts only if the four before it pass.",
-        ),
-        wrong(
-            "whether the chance that all five pass is above the draft's share of a step",
-            "So the fifth would pay if a round made one token per step. It makes more already, and time must be worth as much as it is now.",
-        ),
-        right(
-            f"whether the chance that all five pass, over the draft's share of a step, is above {NOW}",
-            f"Tokens that the guess adds over the time that it adds: more than what the round makes now, and it pays. With these numbers up to {best_count(FOUR)} guesses pay.",
-        ),
-        wrong(
-            "nothing: where checking is free, one more guess never hurts",
-            "Checking is free, drafting is not: each guess adds a step of the draft to the round.",
-        ),
+        wrong("whether the fifth passes more often than not, once the four have", "A rare success can pay if guesses are cheap, and a likely one can be too dear. And it counts only if the four before it pass."),
+        wrong("whether the chance that all five pass is above the draft's share of a step", "So the fifth would pay if a round made one token per step. It makes more already, and time must be worth as much as it is now."),
+        right(f"whether the chance that all five pass, over the draft's share of a step, is above {NOW}", f"Tokens that the guess adds over the time that it adds: more than what the round makes now, and it pays. With these numbers up to {best_count(FOUR)} guesses pay."),
+        wrong("nothing: where checking is free, one more guess never hurts", "Checking is free, drafting is not: each guess adds a step of the draft to the round."),
     ],
     hints=(
         "What does the guess add to the tokens of a round, and what to its time?",
@@ -887,22 +847,13 @@ more_users = Choice(
     statement=f"{RACK['net_name']} runs on {RACK['machine_name']} in FP8 and decodes {FEW} sequences of 1,000 tokens at a time. A plain step waits for memory: for the weights nearly all the time, little for the KV cache. Requests are queueing, and memory has room for {MANY:,} sequences. With speculation the batch of {FEW} would decode {NOW} times as fast. Which of these makes the rack yield most tokens per second?",
     independent_check=lambda v: better(),
     options=[
-        wrong(
-            f"speculation with the {FEW}: every pass yields several tokens of each sequence",
-            f"It yields {NOW} times as much. How much does four times the batch yield, while a step takes hardly longer?",
-        ),
+        wrong(f"speculation with the {FEW}: every pass yields several tokens of each sequence", f"It yields {NOW} times as much. How much does four times the batch yield, while a step takes hardly longer?"),
         right(
             f"plain decoding of {MANY:,}: four times as many sequences share each reading of the weights",
             f"For each user speculation is better: tokens come {NOW} times as fast. Users that wait fill idle multipliers with tokens none of which are thrown away. Both together are best of all: {MANY:,} sequences with four guesses each make {BOTH} times the tokens of {FEW} without.",
         ),
-        wrong(
-            "both the same, for both use idle multipliers",
-            "They do, but a user's token always counts, and a guess only if it passes.",
-        ),
-        wrong(
-            "neither: a step that waits for memory yields what it yields",
-            "The weights are read once in a step. What shares that reading, more users or more tokens of each, comes almost for free.",
-        ),
+        wrong("both the same, for both use idle multipliers", "They do, but a user's token always counts, and a guess only if it passes."),
+        wrong("neither: a step that waits for memory yields what it yields", "The weights are read once in a step. What shares that reading, more users or more tokens of each, comes almost for free."),
     ],
     hints=("How much longer does a step take with four times the sequences, if it waits for the weights?",),
     solution=(
@@ -926,15 +877,9 @@ never = Choice(
     statement="A server's batch is so large that its plain decode steps wait for the multipliers. Somebody offers a perfect draft: all its guesses pass, and they take no time. How fast is decoding with four of its guesses a round, in tokens per second over plain decoding?",
     independent_check=lambda v: {5.0: "a", 4.0: "b", 1.0: "c", 0.2: "d"}[round(places(1.0, 4) * max(passing(ASIDE, 1e5, 1)) / max(passing(ASIDE, 1e5, 5)), 6)],
     options=[
-        wrong(
-            "five times as fast",
-            "That is the tokens of a round. Look at the time that multiplying all of them takes, when nothing else is waited for.",
-        ),
+        wrong("five times as fast", "That is the tokens of a round. Look at the time that multiplying all of them takes, when nothing else is waited for."),
         wrong("four times as fast", "A round yields the guesses and one token more; but look at its time."),
-        right(
-            "just as fast",
-            "Five tokens in five times the time. Every real draft is worse: its refused guesses are multiplied for nothing, and it takes time itself.",
-        ),
+        right("just as fast", "Five tokens in five times the time. Every real draft is worse: its refused guesses are multiplied for nothing, and it takes time itself."),
         wrong("a fifth as fast", "That is the time of a round. It also yields more tokens."),
     ],
     hints=("How many tokens of each sequence does the pass multiply? How many does it yield?",),
@@ -1059,11 +1004,7 @@ threshold = Quantity(
     ),
     solution=lambda v: [
         Step(f"Neither gain nor loss is at ${eq.ratio_even.latex}$ =", v["ratio_even"], "1"),
-        Step(
-            f"Of this, the cache gives context over balanced context, {v['context'] / roofline.balanced_context(v):.3g}; the weights must give the rest:",
-            eq.batch_even(v),
-            "sequence",
-        ),
+        Step(f"Of this, the cache gives context over balanced context, {v['context'] / roofline.balanced_context(v):.3g}; the weights must give the rest:", eq.batch_even(v), "sequence"),
     ],
 )
 
@@ -1191,22 +1132,10 @@ two_eights = Choice(
     statement=f"SPIRe's authors report {SPIRE['speedup']:g} times as much as without speculation. What is it that is so many times as much?",
     independent_check=lambda v: {True: "b", False: "c"}[SPIRE["tokens_per_pass"] > SPIRE["speedup"]],
     options=[
-        wrong(
-            "the speed of one user's answer on an idle server, timed",
-            "A summary says so. The paper is about large batches and long contexts, where the draft's own cache would slow it down.",
-        ),
-        right(
-            "tokens per second at a batch of 64: tokens of a round from a small model, over a round's time computed on a roofline",
-            "A model's throughput at a fixed batch; nothing was timed. By the same model each user's tokens come that much sooner too, for the batch is the same in both.",
-        ),
-        wrong(
-            "the tokens of a round, measured",
-            f"Those were {SPIRE['tokens_per_pass']:g}. They still have to be divided by the time of a round.",
-        ),
-        wrong(
-            "tokens per second on a server at one request a second, with guesses looked up in the prompt",
-            f"That is the other one: vLLM's {COPIED['factor']:g} times, which was timed.",
-        ),
+        wrong("the speed of one user's answer on an idle server, timed", "A summary says so. The paper is about large batches and long contexts, where the draft's own cache would slow it down."),
+        right("tokens per second at a batch of 64: tokens of a round from a small model, over a round's time computed on a roofline", "A model's throughput at a fixed batch; nothing was timed. By the same model each user's tokens come that much sooner too, for the batch is the same in both."),
+        wrong("the tokens of a round, measured", f"Those were {SPIRE['tokens_per_pass']:g}. They still have to be divided by the time of a round."),
+        wrong("tokens per second on a server at one request a second, with guesses looked up in the prompt", f"That is the other one: vLLM's {COPIED['factor']:g} times, which was timed."),
     ],
     hints=("Tokens of a round can be counted on any small model. Where does the time come from?",),
     solution=(f"The tokens are {SPIRE['tokens_per_pass']:g}, the time of a round {SPIRE['tokens_per_pass'] / SPIRE['speedup']:.2f} steps of a roofline, at a batch of 64.",),
@@ -1241,14 +1170,8 @@ too_fast = Choice(
     units={"of": "", "times": "1", "yields": "1"},
     independent_check=lambda v: "d" if v["times"] > places(v["acceptance"], v["drafted"]) else "a",
     options=[
-        wrong(
-            "nothing: the draft was so small that it took no time",
-            "Then a round would take one step, and the speed-up would be just the tokens of a round. It is more.",
-        ),
-        wrong(
-            "nothing: checking needs less time than generating, so a round can take less than a plain step",
-            "The pass that checks reads all weights, like a step, and multiplies more. It cannot be shorter.",
-        ),
+        wrong("nothing: the draft was so small that it took no time", "Then a round would take one step, and the speed-up would be just the tokens of a round. It is more."),
+        wrong("nothing: checking needs less time than generating, so a round can take less than a plain step", "The pass that checks reads all weights, like a step, and multiplies more. It cannot be shorter."),
         wrong("nothing: the formula is a mean, and a round can yield more", "The speed-up is a mean over many rounds too."),
         right(
             "the chance, or the time without speculation: a round would have to be shorter than a plain step",
