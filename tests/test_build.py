@@ -421,7 +421,7 @@ def test_a_lesson_alone_is_built_beside_the_site(good):
 def test_an_error_in_a_formula_is_told_before_any_notebook_runs(project):
     """By the name of the module, whatever page uses it or none."""
     shutil.copytree(ROOT / "lib" / "blackboard", project / "lib" / "blackboard")
-    equations = project / "lib" / "blackboard" / "paging" / "equations.py"
+    equations = project / "lib" / "blackboard" / "lessons" / "paging" / "equations.py"
     equations.write_text(
         equations.read_text("utf8") + "\nfrom blackboard.notation import symbols\nsymbols('nonesuch')\n"
     )
@@ -434,7 +434,7 @@ def test_an_error_in_a_formula_is_told_before_any_notebook_runs(project):
 def practice(project):
     """The file of a problem that the project's lesson shows."""
     shutil.copytree(ROOT / "lib" / "blackboard", project / "lib" / "blackboard")
-    file = project / "lib" / "blackboard" / "tiny" / "problems.py"
+    file = project / "lib" / "blackboard" / "lessons" / "tiny" / "problems.py"
     file.parent.mkdir()
     (file.parent / "__init__.py").touch()
     file.write_text(PROBLEM)
