@@ -296,10 +296,14 @@ class _Compiled:
             out[part] = self.vector(*(cut(arrays[name]) for name in self.free))
         return out
 
-    def _check_names(self, values: Mapping[str, Any]) -> None:
+    def check_declared(self, values: Mapping[str, Any]) -> None:
+        """Refuse names that no lesson declares."""
         for name in values:
             if not notation.is_declared(name):
                 raise UnknownSymbol(f"{self.name} has no symbol {name!r}; it takes: {', '.join(self.free)}")
+
+    def _check_names(self, values: Mapping[str, Any]) -> None:
+        self.check_declared(values)
         missing = [name for name in self.free if name not in values]
         if missing:
             raise UnknownSymbol(f"{self.name} also needs {', '.join(missing)}; it takes: {', '.join(self.free)}")
@@ -429,9 +433,7 @@ class Formula:
     ) -> BoundFormula:
         """The same formula with fewer arguments: what the sources, the calibration and the values give is bound."""
         known = self._calibrated_code.free
-        for name in values:
-            if not notation.is_declared(name):
-                raise UnknownSymbol(f"{self.name} has no symbol {name!r}; it takes: {', '.join(known)}")
+        self._calibrated_code.check_declared(values)
         found = gather((_calibrations(), *sources, _efficiencies(calibration)), precision) | values
         return BoundFormula(self, {name: _number(name, value) for name, value in found.items() if name in known})
 
