@@ -147,7 +147,7 @@ rl_compute = Formula(
     "c_rl",
     rl_flop * n_active * rl_tokens / decode_efficiency,
     "FLOP",
-    "RL generates every token and trains on some of them; dividing by η turns its FLOPs into FLOPs at the rate of training",
+    "RL generates every token and trains on some of them; the division by η counts its FLOPs at the rate of training",
     ("all of RL runs at the efficiency of generating",),
     lecture("1:21:58"),
     conditions=(Le(flop_per_param, rl_flop), Le(rl_flop, flop_trained)),
@@ -158,7 +158,7 @@ inference_compute = Formula(
     "c_inference",
     flop_per_param * n_active * inference_tokens / decode_efficiency,
     "FLOP",
-    "serving only runs forward; dividing by η turns its FLOPs into FLOPs at the rate of training",
+    "serving only runs forward; the division by η counts its FLOPs at the rate of training",
     ("prefill is not counted", "loading the KV cache is not counted, except in η"),
     lecture("1:21:58"),
     typeset=times(2, n_active, inference_tokens, per=decode_efficiency),
@@ -215,6 +215,8 @@ rising_share = Formula(
     DERIVED,
     typeset=times(fall_power, per=Add(rise_power, fall_power, evaluate=False)),
 )
+BOTH = Add(rise_power, fall_power, evaluate=False)
+RISE, FALL = times(fall_power, per=BOTH), times(rise_power, per=BOTH)  # the two shares, as typeset
 equal_penalty = Formula(
     "overtraining.equal_penalty",
     "equal_penalty",
@@ -223,6 +225,7 @@ equal_penalty = Formula(
     "how much more the sum is where both costs are equal than where it is least; always less than twice",
     scale_best.assumes,
     DERIVED,
+    typeset=times(2, Pow(RISE, RISE, evaluate=False), Pow(FALL, FALL, evaluate=False)),
 )
 rl_coefficient = Formula(
     "overtraining.rl_coefficient",
@@ -397,7 +400,7 @@ inference_over_training = Formula(
     "inference_over_training",
     size_power * from_size / (data_power * from_data) - 1,
     "1",
-    "at the least lifetime cost, serving divided by training is one less than the loss's response to size divided by its response to data",
+    "at the least lifetime cost, serving divided by training follows from how the loss responds to size and to data",
     (*law_loss.assumes, "compute of serving is proportional to size"),
     DERIVED,
     conditions=(Le(data_power * from_data, size_power * from_size),),

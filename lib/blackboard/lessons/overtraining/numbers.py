@@ -120,9 +120,9 @@ def costs() -> dict[str, str]:
         "beta": significant(beta),
         "alpha_card": f"{eq.rl_coefficient(known):g}",
         "beta_card": f"{eq.inference_coefficient(known):g}",
-        "per_alpha_2": significant(1 / alpha(2)),
-        "per_alpha_6": significant(1 / alpha(6)),
-        "per_beta": significant(1 / beta),
+        "per_alpha_2": f"{1 / alpha(2):.2g}",
+        "per_alpha_6": f"{1 / alpha(6):.2g}",
+        "per_beta": f"{1 / beta:.2g}",
         "per_alpha_card": significant(1 / eq.rl_coefficient(known), 2),
         "per_beta_card": f"{1 / eq.inference_coefficient(known):g}",
         "generated": significant(2 / BOARD["decode_efficiency"], 2),
@@ -140,9 +140,9 @@ def tokens() -> dict[str, str]:
     served, over = eq.tokens_served(BOARD), lambda d: eq.overtraining(BOARD, pretrain_tokens=d)
     far = simulation.spread()
     return {
-        "seconds": pretty(BOARD["lifetime"], "s", 3).replace("Ms", "million seconds"),
+        "seconds": f"{BOARD['lifetime'] / 1e6:.2f} million seconds",
         "served": trillion(served),
-        "chinchilla": trillion(eq.chinchilla_tokens(BOARD)),
+        "chinchilla": f"{eq.chinchilla_tokens(BOARD) / 1e12:g} trillion",
         "over": f"{over(served):.0f}",
         "over_rounded": f"{over(ROUNDED):.0f}",
         "over_rumour": f"{over(RUMOUR):.0f}",
@@ -191,7 +191,7 @@ def optima() -> list[list[str]]:
             found = best(fit, efficiency=efficiency)
             cells = [
                 f"{found.n_active / 1e9:.0f} B",
-                f"{found.tokens / 1e12:.0f} T",
+                f"{significant(found.tokens / 1e12, 2)} T",
                 f"{significant(found.tokens_per_param / PRESCRIBED, 2)} ×",
                 f"{found.training_share:.0%}",
                 f"{equal_over(fit, efficiency) - 1:.1%}",
@@ -211,15 +211,14 @@ def optima_table() -> Page:
         "training's share",
         "equal costs lose",
     )
-    caption = f"The cheapest model as good as a best-trained {BOARD['n_active'] / 1e9:.0f} billion, {ROUNDED / 1e12:.0f} trillion tokens served"
+    good, much = f"{BOARD['n_active'] / 1e9:.0f} billion", f"{ROUNDED / 1e12:.0f} trillion tokens"
+    caption = f"The cheapest model that is as good as a best-trained {good} and serves {much}"
     return table(caption, heads, optima())
 
 
 def optimum() -> dict[str, str]:
     """What the fits prescribe for training alone, and the example of Sardana's paper."""
-    paper = [
-        row["pretraining_tokens"] / row["n_total"] for row in measurement("chinchilla_table3").records()
-    ]
+    paper = [row["pretraining_tokens"] / row["n_total"] for row in measurement("chinchilla_table3").records()]
     size, served = SARDANA
     own = law("Sardana"), as_good("Sardana", size)
     found = {
@@ -258,6 +257,7 @@ def deepseek() -> dict[str, str]:
         "ds_reading": f"{reading / generating:.0%}",
         "per_served": f"${significant(hours * rent / eq.tokens_served(BOARD) * 1e6, 2)}",
         "ds_reported": f"{measurement('training_mfu_reports').records(model='DeepSeek-V3')[0]['mfu']:.0%}",
+        "ds_active": f"{net.n_active / 1e9:.1f} billion",
         "ds_tokens": f"{net.training_tokens / 1e12:.1f} trillion",
         "ds_work": f"{work / 1e24:.2f}·10²⁴",
         "ds_hours": f"{cost['training_GPU_hours'] / 1e6:.2f} million",
@@ -282,7 +282,10 @@ def models_placed() -> dict[str, str]:
     times = lambda name, per="per_active": significant(getattr(known[name], per) / PRESCRIBED, 2)
     least, most = placed()[0], placed()[-1]
     [large] = [p for p in placed() if p.n_total > LARGE and p.per_active > FACTOR * PRESCRIBED]
+    small = known["Llama 3.1 8B"]
     return {
+        "rule_8": f"{eq.chinchilla_tokens(n_active=small.n_active, prescribed=PRESCRIBED) / 1e9:.0f} billion",
+        "tokens_8": f"{small.tokens / 1e12:.0f} trillion",
         "large": pretty(LARGE, "parameter"),
         "large_name": large.name,
         "large_times": times(large.name),
@@ -290,10 +293,7 @@ def models_placed() -> dict[str, str]:
         "large_active": pretty(large.n_active, "parameter", 2),
         "times_v3": times("DeepSeek-V3"),
         "times_v3_total": times("DeepSeek-V3", "per_total"),
-        "times_k2": times("Kimi K2"),
-        "times_405": times("Llama 3.1 405B"),
         "times_8": times("Llama 3.1 8B"),
-        "times_qwen": times("Qwen3-235B-A22B"),
         "most_name": most.name,
         "most_times": significant(most.per_active / PRESCRIBED, 2),
         "least_name": least.name,
