@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import sympy
 from conftest import SETTLED
-from explored import EXPLORED
-from lessons import LESSONS, page
+from explored import explored
+from lessons import LESSONS, explorers, page
 from test_formula import point, slack
 
 from blackboard import notation
@@ -73,7 +73,7 @@ ROWS = [
     pytest.param(lesson, index, number, id=f"{lesson}-{name}-{moves}")
     for lesson in LESSONS
     for index, name in enumerate(shown(lesson))
-    for number, moves in enumerate(({}, *EXPLORED[lesson][name].moves))
+    for number, moves in enumerate(({}, *explored(lesson)[name].moves))
 ]
 
 
@@ -100,7 +100,7 @@ class LessonPage:
     @cached_property
     def moved(self):
         """By explorable and setting: signals, tables, whether it was redrawn, and whether it then came back."""
-        charts = [EXPLORED[self.lesson][name] for name in shown(self.lesson)]
+        charts = [explored(self.lesson)[name] for name in shown(self.lesson)]
         tries = [[{}, *chart.moves] for chart in charts]
         self.untried("charts")
         told = iter(self.evaluate(MOVE, [[n, tried, wanted(charts[n])] for n, tried in enumerate(tries)]))
@@ -186,7 +186,7 @@ def test_curves_agree_with_numpy(lesson, index, number):
     """With the controls anywhere, the values behind each curve are the formula's, and what moves redraws; back at the
     start of its controls, the picture is the first.
     """
-    chart = EXPLORED[lesson.lesson][shown(lesson.lesson)[index]]
+    chart = explored(lesson.lesson)[shown(lesson.lesson)[index]]
     signals, tables, redrawn, returned = lesson.moved[index][number]
     assert compare(chart, signals, tables) == set(chart.curves)
     assert redrawn == (number > 0) and returned
@@ -194,7 +194,8 @@ def test_curves_agree_with_numpy(lesson, index, number):
 
 @pytest.mark.parametrize("name", LESSONS)
 def test_every_explorable_of_a_page_is_moved(name):
-    assert shown(name) and all(EXPLORED[name][chart].moves for chart in shown(name)), "say in explored.py what moves it"
+    assert bool(shown(name)) == bool(explorers(name))
+    assert all(explored(name)[chart].moves for chart in shown(name)), "say in tests/NAME_page.py what moves it"
 
 
 @batching

@@ -95,7 +95,7 @@ def test_a_lesson_runs_cell_by_cell_in_a_plain_kernel(lesson, start, tmp_path):
     with kernel(start, ROOT / "book", tmp_path) as client:
         outputs = {cell.source: rerun(client, cell) for cell in cells}
     drawn = {source: found[-1].data.keys() for source, found in outputs.items() if source.startswith("figures.")}
-    assert len(drawn) > 5 and all("image/png" in kinds for kinds in drawn.values())
+    assert drawn and all("image/png" in kinds for kinds in drawn.values())
 
 
 def test_a_kernel_starts_with_what_the_warm_process_has(start, tmp_path):
