@@ -209,6 +209,27 @@ def test_menus_bind_the_catalogue(lesson):
         assert signals == pytest.approx({name: expected[name] for name in names}, rel=1e-12)
 
 
+SLIDER = """async ([name, values]) => {
+  const figure = document.querySelector(`figure.explorable:has([name="${name}"])`), told = [];
+  const input = figure.querySelector(`[name="${name}"]`);
+  for (const value of [...values, input.value]) {
+    input.value = value;
+    input.dispatchEvent(new Event("input", { bubbles: true }));
+    await figure.vegaView.runAsync();
+    for (let frame = 0; frame < 3; frame++) await new Promise(requestAnimationFrame);
+    told.push([input.nextElementSibling.textContent, input.getAttribute("aria-valuetext")]);
+  }
+  return told.slice(0, -1); }"""
+
+
+@batching
+def test_a_slider_of_a_logarithm_tells_the_value_and_not_its_exponent(lesson):
+    """In the text beside it and to who listens: 10 to the 2.5 is 316.2."""
+    lesson.untried("charts")
+    told = lesson.evaluate(SLIDER, ["context_exponent", [2.5, 4.5]])
+    assert told == [[each, each] for each in (f"{10**2.5:.1f}", f"{10**1.5:.1f}K")]
+
+
 FORMULAS = """async ([values, codes]) => {
   const holder = document.createElement("div");
   document.body.append(holder);
