@@ -208,7 +208,7 @@ OVER_LESSONS = ("test_figures.py", "test_prose.py", "test_practice.py", "test_ex
 SAYS_THE_SAME = "test_the_ledger_says_what_the_lesson_says"  # asks for a lesson's numbers
 # So does all that reads the same rows or draws the same pictures, whichever file it is in.
 TOGETHER = {
-    "reality": r"/test_reality_(?!prediction)|\[validation\.figures\]",
+    "reality": r"/test_(?:validation_\w+|consistency|commands|prediction_kernels)\.py|\[validation\.figures\]",
     "costs": r"/test_costs\.py|\[reference\.cost_charts\]",
     "claims": r"/test_claims\.py|\[reference\.claims\]",
 }
@@ -219,10 +219,10 @@ FIRST = (
     "test_prose.py",
     "test_figures.py",
     "test_explorable.py",
-    "test_reality_figures.py",
+    "test_validation_figures.py",
     "test_costs.py",
     "test_flashcards.py",
-    "test_reality_prediction.py",
+    "test_prediction.py",
     "test_claims.py",
 )
 
@@ -324,9 +324,9 @@ class Progress:
         if report.when == "teardown":
             self.left[file] -= 1
             if not self.left[file]:
-                self.tell(file)
+                self.glue_values(file)
 
-    def tell(self, file):
+    def glue_values(self, file):
         """The line of a file."""
         counts = ", ".join(f"{count:,} {outcome}" for outcome, count in self.ran[file].items() if count)
         took, test = self.slowest[file]

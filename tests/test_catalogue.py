@@ -246,9 +246,9 @@ def test_a_system_binds_its_links_per_chip_and_one_way(s):
 def test_the_table_of_constants_shows_links_only_when_asked():
     rack = system("gb200-nvl72")
     plain, asked = (str(summary.constants("fp8", rack, show=show)) for show in ((), ("scale_up", "domain")))
-    says = {link: notation.lookup(link).says for link in catalogue.LINKS}
-    assert not [link for link in says if says[link] in plain]
-    assert [link for link in says if says[link] in asked] == ["scale_up", "domain"]
+    description = {link: notation.lookup(link).description for link in catalogue.LINKS}
+    assert not [link for link in description if description[link] in plain]
+    assert [link for link in description if description[link] in asked] == ["scale_up", "domain"]
     assert asked.count("<tr>") == 1 + 2, "what is asked for, and nothing else, under the heads"
     with pytest.raises(ValueError, match="show: nothing here binds scale_out; a system may bind scale_up"):
         summary.constants("bf16", system("tpu-v4-64"), show=("scale_out",))
@@ -1881,8 +1881,8 @@ BROKEN = [  # file, what is replaced, by what, and what the error must say
 ]
 
 
-@by_id("noun, old, new, says", BROKEN, ids=[f"{noun}-{n}" for n, (noun, *_) in enumerate(BROKEN)])
-def test_a_broken_data_file_names_file_row_and_field(tmp_path, noun, old, new, says):
+@by_id("noun, old, new, description", BROKEN, ids=[f"{noun}-{n}" for n, (noun, *_) in enumerate(BROKEN)])
+def test_a_broken_data_file_names_file_row_and_field(tmp_path, noun, old, new, description):
     folder = shutil.copytree(DATA, tmp_path / "data")
     path = folder / f"{noun}s.yaml"
     text = path.read_text("utf8")
@@ -1890,7 +1890,7 @@ def test_a_broken_data_file_names_file_row_and_field(tmp_path, noun, old, new, s
     path.write_text(text.replace(old, new, 1), "utf8")
     with pytest.raises(DataError) as caught:
         load(KINDS[noun], folder)
-    assert says in str(caught.value)
+    assert description in str(caught.value)
 
 
 PRINTED = {  # what a reader sees at the prompt, by the numbers of the data files

@@ -66,7 +66,7 @@ def test_every_formula_says_what_it_means_and_where_it_is_from():
     """Its units were compared when it was made: see `test_a_formula_refuses_what_does_not_follow`."""
     assert len(ALL) > 200
     for formula in ALL:
-        assert formula.says and formula.source and formula.latex and formula.name in formulas, formula.name
+        assert formula.description and formula.source and formula.latex and formula.name in formulas, formula.name
 
 
 @pytest.mark.parametrize("formula", ALL, ids=lambda f: f.name)

@@ -54,7 +54,7 @@ def remembering(problem):
         told["answer"] = once(functools.partial(evaluate, problem.answer))
     if isinstance(problem, Quantity):
         rules = problem.misconceptions.items()
-        told["misconceptions"] = {once(functools.partial(evaluate, rule)): says for rule, says in rules}
+        told["misconceptions"] = {once(functools.partial(evaluate, rule)): description for rule, description in rules}
     return dataclasses.replace(problem, **told)
 
 

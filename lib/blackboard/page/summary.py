@@ -69,7 +69,7 @@ def constants(precision: str, *specs, show: Iterable[str] = ()) -> Page:
             rows.append(
                 [
                     _math(notation.symbol(name)),
-                    html.escape(symbol.says),
+                    html.escape(symbol.description),
                     units.pretty(value, symbol.unit, 4, exact=True),
                     html.escape(spec.name),
                 ]
@@ -92,10 +92,10 @@ def _cited(spec) -> str:
 def limits(rows: Iterable[tuple[Formula, sympy.Symbol, object, str]]) -> Page:
     """Limits taken by SymPy: (formula, symbol, where it goes, what that says)."""
     out = []
-    for formula, symbol, to, says in rows:
+    for formula, symbol, to, description in rows:
         value = limit(formula.expr, symbol, to)
         arrow = f"\\(\\lim_{{{latex(symbol)} \\to {latex(sympy.sympify(to))}}} {latex(formula.symbol)}\\)"
-        out.append([arrow, _math(value), html.escape(says)])
+        out.append([arrow, _math(value), html.escape(description)])
     return table("Limits", ("Limit", "Value", "What it says"), out)
 
 
@@ -107,7 +107,7 @@ def cards(*formulas: Formula) -> Page:
 def card(formula: Formula) -> str:
     """One summary card."""
     holds = f"Holds if: {'; '.join(formula.assumes)}. " if formula.assumes else ""
-    where = (
+    source = (
         f"lecture {formula.source.at}"
         if formula.source.at
         else "derived here"
@@ -116,10 +116,10 @@ def card(formula: Formula) -> str:
     )
     return (
         '<div class="summary-card tex2jax_process mathjax_process">'
-        f"<p><strong>{markup(formula.says[0].upper() + formula.says[1:])}.</strong></p>"
+        f"<p><strong>{markup(formula.description[0].upper() + formula.description[1:])}.</strong></p>"
         f"<div>\\[{formula.latex}\\]</div>"
         f"<p>{'A pure number' if formula.unit == '1' else 'Unit: ' + html.escape(formula.unit)}. "
-        f"{html.escape(holds)}Source: {where}.</p></div>"
+        f"{html.escape(holds)}Source: {source}.</p></div>"
     )
 
 
@@ -132,7 +132,7 @@ def _paper(key: str) -> str:
     return f'<a href="{html.escape(found.url)}">{html.escape(found.title)}</a>'
 
 
-def tell(values: Mapping[str, str]) -> None:
+def glue_values(values: Mapping[str, str]) -> None:
     """Make computed texts available to the prose as {glue:text}`name`."""
     try:
         from myst_nb import glue
@@ -149,7 +149,7 @@ def notation_table(kind: str, caption: str) -> Page:
         [
             _math(notation.symbol(r.name)),
             f"<code>{r.name}</code>",
-            html.escape(r.says),
+            html.escape(r.description),
             html.escape(r.unit),
             html.escape(r.board),
         ]
@@ -160,5 +160,8 @@ def notation_table(kind: str, caption: str) -> Page:
 
 def formula_table(formulas: Iterable[Formula]) -> Page:
     """Every registered formula: name, equation, unit, meaning."""
-    cells = [[f"<code>{f.name}</code>", f"\\({f.latex}\\)", html.escape(f.unit), html.escape(f.says)] for f in formulas]
+    cells = [
+        [f"<code>{f.name}</code>", f"\\({f.latex}\\)", html.escape(f.unit), html.escape(f.description)]
+        for f in formulas
+    ]
     return table("All formulas", ("Name", "Equation", "Unit", "Meaning"), cells)

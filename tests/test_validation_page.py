@@ -9,7 +9,7 @@ from test_prose import typed_numbers
 from blackboard.prediction.calibration import ids
 from blackboard.prediction.rows import KINDS
 from blackboard.validation import numbers
-from blackboard.validation.mutations import BENDS
+from blackboard.validation.mutations import MISTAKES
 from blackboard.validation.report import whole
 
 PAGE = (ROOT / "book/reality.md").read_text("utf8")
@@ -43,8 +43,8 @@ def test_prose_and_numbers_use_the_same_names():
 
 def test_one_picture_for_each_kind_and_more():
     assert re.findall(r"^figures\.(\w+)\(\)", PAGE, re.M) == [
-        "closures",
-        "floors",
+        "consistency",
+        "bounds",
         "where",
         "calibrated_serving",
         "calibrated_kernels",
@@ -63,7 +63,7 @@ def test_the_folded_table_has_every_line_with_its_source(kind):
 def test_lists_name_every_exception():
     assert numbers.listed(whole().exceptions).count("<tr>") == len(whole().exceptions) + 1
     assert all(f"<code>{id}</code>" in numbers.constants() for id in ids())
-    assert numbers.mistakes().count("<tr>") == len(BENDS) + 1
+    assert numbers.mistakes().count("<tr>") == len(MISTAKES) + 1
 
 
 def test_the_page_predicts_what_its_sentences_say():
