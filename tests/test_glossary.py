@@ -270,7 +270,7 @@ SMALL = """# Glossary
 
 ```{{glossary}}
 batch
-  {says} And more.
+  {description} And more.
 
   % also: batches
   % not: batch job

@@ -1093,7 +1093,9 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(
-    "given, error, description", REFUSED, ids=[str(next(iter(row[0].items())))[:40] + str(n) for n, row in enumerate(REFUSED)]
+    "given, error, description",
+    REFUSED,
+    ids=[str(next(iter(row[0].items())))[:40] + str(n) for n, row in enumerate(REFUSED)],
 )
 def test_what_is_refused_and_how(given, error, description):
     with pytest.raises(error) as raised:
