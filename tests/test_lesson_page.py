@@ -160,7 +160,7 @@ def on_arrays(condition):
 def where_it_holds(formula, known):
     """Of each row, whether a formula's conditions are met."""
     met = np.full_like(known[formula.free[0]], True, bool)
-    for names, test in map(on_arrays, formula.where):
+    for names, test in map(on_arrays, formula.conditions):
         met &= test(*(known[name] for name in names))
     return met
 
