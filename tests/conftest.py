@@ -191,7 +191,12 @@ hypothesis.settings.register_profile("course", deadline=None, derandomize=os.env
 hypothesis.settings.load_profile("course")
 
 RUNS_NOTEBOOKS = ("test_notebooks.py", "test_build.py", "test_lesson_cells.py")
-INSTALLS = {"test_readme.py": "clean", "test_launching.py": "project", "test_glossary.py": "small"}  # by these fixtures
+INSTALLS = {
+    "test_readme.py": "clean",
+    "test_launching.py": "project",
+    "test_glossary.py": "small",
+    "test_scaffold.py": "scaffolded",
+}  # by these fixtures
 # Tests of these files go to the workers page by page, lesson by lesson or notebook by notebook, of others by file.
 PIECES = {
     "test_site.py": r"\[(?:[^\]]*-)?((?:book|exercises)/[\w/]+|search)\b",

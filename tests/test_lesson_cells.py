@@ -34,4 +34,4 @@ def test_a_lesson_runs_cell_by_cell(lesson, shell):
     cells = [cell.source for cell in jupytext.read(page(lesson)).cells if cell.cell_type == "code"]
     shown = {source: run(shell, source) for source in cells}
     drawn = [kinds for source, kinds in shown.items() if source.startswith("figures.")]
-    assert len(drawn) > 5 and all("image/png" in kinds for kinds in drawn)
+    assert drawn and all("image/png" in kinds for kinds in drawn)
