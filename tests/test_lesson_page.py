@@ -264,21 +264,22 @@ def test_answer_boxes_on_the_page(lesson):
     """Typing into a box: blank, wrong, a named mistake, right; hint, solution, fresh numbers; kept after a reload."""
     lesson.untried("boxes")
     page = lesson.page
-    box = page.locator("practice-box", has_text="What fast mode gives away")
+    problem = problems("batching")["fast"].problem
+    right, mistaken = typed(problem, True), typed(problem, False)
+    box = page.locator("practice-box[data-problem=fast]")
     field, told = box.locator("input[type=text]"), box.locator(".feedback")
-    for typed, kind in [
+    for words, kind in [
         ("", "unanswered"),
         ("twelve", "type"),
         ("3 ms", "unit"),
-        ("2.4", "misconception"),
-        ("15.1", "right"),
-        ("15", "right"),
+        (mistaken, "misconception"),
+        (right, "right"),
     ]:
-        field.fill(typed)
+        field.fill(words)
         field.press("Enter")
-        assert kind in told.get_attribute("class").split(), (typed, told.inner_text())
+        assert kind in told.get_attribute("class").split(), (words, told.inner_text())
     page.reload()
-    assert field.input_value() == "15" and "right" in told.get_attribute("class")
+    assert field.input_value() == right and "right" in told.get_attribute("class")
     box.get_by_role("button", name="Hint").click()
     assert "Hint 1 of 2" in box.locator(".practice-more").inner_text()
     box.get_by_role("button", name="Solution").click()
@@ -286,15 +287,15 @@ def test_answer_boxes_on_the_page(lesson):
     before = box.locator(".practice-ask").inner_text()
     box.get_by_role("button", name="Fresh numbers").click()
     assert box.locator(".practice-ask").inner_text() != before and field.input_value() == ""
-    choice = page.locator("practice-box", has_text="A hundred times the money")
-    choice.get_by_label("a larger batch").check()
+    choice = page.locator("practice-box[data-problem=money]")
+    choice.locator(f"input[value={typed(problems('batching')['money'].problem, False)}]").check()
     choice.get_by_role("button", name="Check").click()
     assert "misconception" in choice.locator(".feedback").get_attribute("class")
 
 
 def typed(problem, right: bool) -> str:
-    """A right answer, or one with the first misconception, as one would type it."""
-    values = problem.values()
+    """A right answer to what the page asks first, or one with the first misconception, as one would type it."""
+    values = problem.draws(PAGE_DRAWS)[0]
     if problem.kind in ("quantity", "estimate"):
         return (
             f"{(problem.expected(values) if right else next(iter(problem.wrong_answers(values)))) / problem.scale:.6g}"
@@ -320,6 +321,7 @@ def answers_typed(problem):
 # All boxes of a page in one go: pointing at each button of a long page takes seconds; `test_answer_boxes_on_the_page`
 # does point. The words of a solution are read when its mathematics is set.
 WORK = """async (asked) => {
+  for (const item of document.querySelectorAll(".practice-item")) item.open = true;
   const worked = asked.map(([id, texts, hints]) => {
     const box = document.querySelector(`practice-box[data-problem="${id}"]`);
     const field = box.querySelector("input[type=text]");
@@ -352,7 +354,7 @@ def test_every_problem_is_worked_wrong_and_right(lesson, problem):
     told, texts = lesson.worked[problem.id], answers_typed(problem)
     assert told["verdicts"] == ["misconception", "right"][: len(texts)]
     assert "That was the last" in told["hinted"] and (texts or "exercise notebook" in told["hinted"])
-    assert told["steps"] == len(problem.steps(problem.values()))
+    assert told["steps"] == len(problem.steps(problem.draws(PAGE_DRAWS)[0]))
     assert "\\" not in told["solution"], "mathematics is left unset"
 
 
