@@ -80,7 +80,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "per_alpha_6": "0.3",
         "generated": sig(2 / 0.3),
         "served": f"{50e6 * 60 * DAY / 1e12:.0f} trillion",
-        "chinchilla": "2 trillion",
+        "chinchilla": "2.00 trillion",
         "over": "130",
         "over_rounded": "100",
         "over_rumour": "75",

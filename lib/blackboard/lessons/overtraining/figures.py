@@ -58,6 +58,7 @@ def opening() -> Drawing:
     axes.set_xlabel("tokens of training per active parameter (log scale)")
     axes.set_yticks(range(len(rows)), [plain(p.name) for p in rows])
     axes.grid(visible=False, axis="y")
+    axes.set_xticks([1, 10, 100, 1_000, 10_000])
     thousands(axes, "x")
     each = listed([f"{p.name} {significant(p.per_active, 2)}" for p in rows])
     return done(

@@ -142,7 +142,7 @@ def tokens() -> dict[str, str]:
     return {
         "seconds": f"{BOARD['lifetime'] / 1e6:.2f} million seconds",
         "served": trillion(served),
-        "chinchilla": f"{eq.chinchilla_tokens(BOARD) / 1e12:g} trillion",
+        "chinchilla": trillion(eq.chinchilla_tokens(BOARD)),
         "over": f"{over(served):.0f}",
         "over_rounded": f"{over(ROUNDED):.0f}",
         "over_rumour": f"{over(RUMOUR):.0f}",
