@@ -289,8 +289,6 @@ def models_placed() -> dict[str, str]:
         "large": pretty(LARGE, "parameter"),
         "large_name": large.name,
         "large_times": times(large.name),
-        "large_tokens": pretty(large.tokens, "token", 2),
-        "large_active": pretty(large.n_active, "parameter", 2),
         "times_v3": times("DeepSeek-V3"),
         "times_v3_total": times("DeepSeek-V3", "per_total"),
         "times_8": times("Llama 3.1 8B"),
@@ -298,7 +296,6 @@ def models_placed() -> dict[str, str]:
         "most_times": significant(most.per_active / PRESCRIBED, 2),
         "least_name": least.name,
         "least_times": significant(least.per_active / PRESCRIBED, 1),
-        "models": str(len(placed())),
     }
 
 
