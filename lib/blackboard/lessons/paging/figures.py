@@ -144,7 +144,7 @@ def batch_and_cost() -> Drawing:
     gain, ideal = ends[0][1] / ends[1][1], ends[0][1] / cost(held["blocks"])
     point(axes, ends[0][:2], f"{LONGEST:,} set aside:\n{held['reserved']:.0f} sequences", (0.72, 0.88), "kv")
     point(axes, ends[1][:2], f"blocks: {held['blocks']:.0f} sequences,\n{gain:.1f} times cheaper", (0.8, 0.6), "accent")
-    axes.text(1.1, floor * 1.06, "reading KV alone: no batch shares it", color=COLOURS["muted"], va="bottom")
+    axes.text(1.1, floor * 1.06, "loading the caches: no batch shares it", color=COLOURS["muted"], va="bottom")
     axes.set(
         xscale="log",
         yscale="log",
@@ -161,7 +161,8 @@ def batch_and_cost() -> Drawing:
     return done(
         fig,
         "fig-batch-and-cost",
-        "Blocks move the server to the right on the cost curve. The gain ends where the curve becomes flat.",
+        "Blocks move the server to the right on the cost curve, even with a slower kernel (green). The gain ends"
+        " where it is flat.",
         "Dollars of rent per million tokens of OPT-13B on one A100 of 40 GB against the batch from 1 to 400, both on"
         f" log scales, for sequences of {known['context']:.0f} tokens on average. The cost falls towards a floor of"
         f" ${floor:.2f}, what reading KV takes. With {LONGEST:,} slots set aside memory holds {held['reserved']:.0f}"
