@@ -140,7 +140,7 @@ def what_is_left() -> Drawing:
         "Measured time per token of gpt-fast, captured as a graph, at batch 1 on up to 8 A100, against one over the"
         f" number of chips, 0 to 1. The points lie on straight lines: {said}. The lines do not go through zero:"
         f" {listed([f'{line.each / US:.1f} µs' for line in lines])} for each of"
-        f" {listed([f'{line.kernels}' for line in lines])} kernels stay, however many chips share the reading."
+        f" {listed([f'{line.kernels}' for line in lines])} kernels stay, however many chips share the loading."
         " All-reduces are among them; one chip alone has none, and launches"
         f" {listed([f'{line.alone}' for line in lines])}.",
     )
@@ -223,8 +223,8 @@ def overlap_timeline() -> Drawing:
     ]
     runs = {
         "one batch": simulation.alternated(DRAWN, phases(1, 1), 1),
-        "halves, bound by multiplying": simulation.alternated(DRAWN, phases(0.5, 0.5)),
-        "halves, bound by reading weights": simulation.alternated(DRAWN, phases(1, 0.5)),
+        "halves, waiting for compute": simulation.alternated(DRAWN, phases(0.5, 0.5)),
+        "halves, waiting for memory": simulation.alternated(DRAWN, phases(1, 0.5)),
     }
     fig, axes = drawing.axes(5.0, 4.7, len(runs), 1, sharex=True)
     last = max(run.time for run in runs.values())
@@ -329,8 +329,8 @@ def all_terms() -> Drawing:
     terms = {
         "launching": (np.full_like(batch, known["kernels"] * known["launch_time"]), "third", "-"),
         "gaps": (np.full_like(batch, known["kernels"] * known["kernel_gap"]), "third", ":"),
-        "reading": (step.memory_time(known, batch=batch), "kv", "-"),
-        "multiplying": (step.compute_time(known, batch=batch), "compute", "-"),
+        "memory": (step.memory_time(known, batch=batch), "kv", "-"),
+        "compute": (step.compute_time(known, batch=batch), "compute", "-"),
         "sending": (comm, "accent", "-"),
     }
     for curve, colour, ls in terms.values():
@@ -353,8 +353,8 @@ def all_terms() -> Drawing:
     along = lambda curve, at: (at, np.interp(at, batch, curve) / MS)
     beside(axes, "launching", along(terms["launching"][0], 290), (0, -14), "third")
     beside(axes, "gaps", along(terms["gaps"][0], 40_000), (0, 5), "third")
-    beside(axes, "reading", along(terms["reading"][0], 400), (0, -13), "kv")
-    beside(axes, "multiplying", along(terms["multiplying"][0], 1_000), (-2, 7), "compute", ha="right")
+    beside(axes, "memory", along(terms["memory"][0], 400), (0, -13), "kv")
+    beside(axes, "compute", along(terms["compute"][0], 1_000), (-2, 7), "compute", ha="right")
     beside(axes, "sending", along(comm, 1_000), (6, -13), "accent")
     beside(axes, "one by one, sending in turn", along(eager, 290), (0, 6), "bound")
     beside(axes, "from a graph", along(captured, 290), (0, -15), "bound")
@@ -369,9 +369,10 @@ def all_terms() -> Drawing:
         "Launches dominate the small batches of a rack, gaps remain after a graph, and compute takes over at the end.",
         f"Times of one step of DeepSeek-V3 on a GB200 NVL72 against batch from {LEAST} to {MOST:,} sequences, both log"
         f" scales. Launching {known['kernels']:,} kernels one by one takes {_ms(terms['launching'][0][0], 2)} whatever"
-        f" the batch, the gaps {_ms(terms['gaps'][0][0], 2)}; reading starts at {_ms(terms['reading'][0][0], 2)}, and"
-        " multiplying and sending rise in proportion. The step one by one takes the greater of launching and of gaps,"
-        f" reading or multiplying, and sending: it is launch-bound up to {leaves:,.0f} sequences. From a graph it"
-        f" starts at {_ms(captured[0], 2)}. Sending takes longer than reading the weights once more from {halves:,.0f}"
+        f" the batch, the gaps {_ms(terms['gaps'][0][0], 2)}; memory traffic starts at {_ms(terms['memory'][0][0], 2)},"
+        " and"
+        " compute and sending rise in proportion. The step one by one takes the greater of launching and of gaps,"
+        f" memory traffic or compute, and sending: it is launch-bound up to {leaves:,.0f} sequences. From a graph it"
+        f" starts at {_ms(captured[0], 2)}. Sending takes longer than loading the weights once more from {halves:,.0f}"
         " sequences on.",
     )

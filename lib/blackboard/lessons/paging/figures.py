@@ -165,7 +165,8 @@ def batch_and_cost() -> Drawing:
         " where it is flat.",
         "Dollars of rent per million tokens of OPT-13B on one A100 of 40 GB against the batch from 1 to 400, both on"
         f" log scales, for sequences of {known['context']:.0f} tokens on average. The cost falls towards a floor of"
-        f" ${floor:.2f}, what reading KV takes. With {LONGEST:,} slots set aside memory holds {held['reserved']:.0f}"
+        f" ${floor:.2f}, what loading the caches takes. With {LONGEST:,} slots set aside memory holds"
+        f" {held['reserved']:.0f}"
         f" sequences: ${ends[0][1]:.2f}. In blocks of {PAGE} it holds {held['blocks']:.0f}: with a kernel that reads"
         f" the cache {percent(low)} to {percent(high)} slower, a band, ${ends[1][1]:.2f}, {gain:.1f} times less; with"
         f" one as fast, {ideal:.1f} times less.",

@@ -6,7 +6,7 @@ drafted token passes with the same chance, given that those before it did; the t
 
 from __future__ import annotations
 
-from sympy import Le, Max, Rational
+from sympy import Add, Expr, Le, Max, Mul, Pow, Rational
 
 from blackboard.formula import DERIVED, Formula, Source
 from blackboard.lessons.batching.equations import (
@@ -17,6 +17,7 @@ from blackboard.lessons.batching.equations import (
     context,
     critical_batch,
     flop_per_param,
+    hardware_constant,
     memory_time,
     n_active,
     n_total,
@@ -268,6 +269,12 @@ round_steps = Formula(
     DERIVED,
 )
 
+
+def critical_over(share: Expr) -> Expr:
+    """The critical batch divided by a share, as it is to be printed."""
+    return Mul(hardware_constant.expr, n_total / n_active, Pow(share, -1), evaluate=False)
+
+
 # --- where it ends ----------------------------------------------------------------------------------------------------
 
 batch_free = Formula(
@@ -279,6 +286,7 @@ batch_free = Formula(
     ("the context is shorter than the one from which on it always does", "dense attention"),
     DERIVED,
     conditions=(Le(context / balanced_context.typed, drafted + 1),),
+    typeset=critical_over(Add(drafted, 1, -context / balanced_context.expr, evaluate=False)),
 )
 context_free = Formula(
     "speculation.context_free",
@@ -308,6 +316,7 @@ batch_even = Formula(
     (*ratio_even.assumes, "the context is shorter than so many balanced ones; else there is none"),
     DERIVED,
     conditions=(Le(context / balanced_context.typed, symbol("ratio_even")),),
+    typeset=critical_over(Add(symbol("ratio_even"), -context / balanced_context.expr, evaluate=False)),
 )
 touched_ratio = Formula(
     "speculation.touched_ratio",

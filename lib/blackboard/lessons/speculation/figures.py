@@ -147,8 +147,8 @@ def rounds() -> Drawing:
     return done(
         fig,
         "fig-rounds",
-        "The same guesses speed up a small batch and slow down a large one. In a small batch the pass that checks is"
-        " as short as a plain step.",
+        "The same guesses speed up a small batch and slow down a large one. Three guesses per round; in a small batch"
+        " their check takes no longer than a plain step.",
         f"Two timelines of {SPAN} decode steps each, with plain steps above rounds of {EXAMPLE['drafted']} drafted"
         f" tokens, at an acceptance of {EXAMPLE['acceptance']:g} and a draft of {EXAMPLE['draft_ratio']:g} of a step."
         f" {phrases[0]} {phrases[1]}",
