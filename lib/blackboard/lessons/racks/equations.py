@@ -170,7 +170,7 @@ comm_time = Formula(
 
 chip_rate = flops / chips, 1 / (flop_per_param * n_active)  # FLOP/s of a chip, tokens per FLOP
 per_token = layers, copies, width, there_and_back
-token_bytes = Mul(*per_token)  # that one token sends in a step
+token_bytes = layers * copies * width * (dispatch_bytes + combine_bytes)  # that one token sends in a step
 comm_ratio = Formula(
     "racks.comm_ratio",
     "comm_ratio",
