@@ -126,7 +126,7 @@ def scale_up() -> dict[str, str]:
         "by_chip": significant(rates[RACK]["chip_bandwidth"] / rates[EIGHT]["chip_bandwidth"], 2),
         "weights_read": pretty(HUNDREDS, "byte"),
         "rate_eight": pretty(rates[EIGHT]["chip_bandwidth"], "byte/s"),
-        "rate_rack": pretty(rates[RACK]["chip_bandwidth"], "byte/s", 2),
+        "rate_rack": pretty(rates[RACK]["chip_bandwidth"], "byte/s", 1),
     }
 
 
