@@ -1,0 +1,38 @@
+"""What this page quotes, and what its interactive charts must show."""
+
+from explored import Explored
+
+from blackboard.lessons.racks import equations as racks
+
+QUOTED = {
+    "72": "GPUs of an NVL72, its name",
+    "71": "all of them but one",
+    "576": "the name of NVL576",
+    "1.8": "the vendor's TB/s in both directions",
+    "400": "Gb/s of a network card, its name",
+    "8": "experts of a token in DeepSeek-V3's configuration; the lecture's ratio, 0:38:47",
+    "256": "experts of DeepSeek-V3's configuration",
+    "32": "tokens of DeepSeek's example, section 2.3.2 of its paper",
+    "9": "copies of a token in it; boxes of the example",
+    "7,000": "the width in it",
+    "61": "layers in it",
+    "18": "NVLink ports of a Blackwell GPU; the rack's ratio of bandwidths",
+    "4": "racks of a table",
+    "2": "racks of a table; dies of a Blackwell package; a ratio of two racks",
+    "500": "'500-something', 0:41:07",
+    "2027": "the year of a roadmap",
+    "2025": "the year of DeepSeek's overview",
+    "16": "GPUs of the counted layer",
+    "64": "experts of the counted layer; bytes of a message, as measured",
+    "1": "a slowdown of none",
+    "1,024": "tokens of a measured row",
+    "384": "the open question's experts",
+    "2.3": "a section of a paper",
+    "3.4": "a section of the DeepSeek-V3 report",
+}
+
+EXPLORED = {
+    "boundary_explorer": Explored(
+        "1", "scale_up", {"slowdown": racks.slowdown}, ({"racks": 8}, {"system": "h800-8"}, {"faster_exponent": 3})
+    ),
+}
