@@ -575,7 +575,7 @@ def test_what_sparse_attention_holds_is_what_the_pricing_lesson_says():
 def test_the_first_sentences_count_the_numbers_as_the_ledger_does():
     words = {2: "two", 4: "four"}
     machine, net = (words[part.found] for part in row("M1").parts)
-    describe = f"From {machine} numbers of the hardware and {net} of the model"
+    describe = f"from {machine} numbers of the hardware and {net} of the model"
     assert all(describe in (ROOT / name).read_text("utf8") for name in ("README.md", "book/index.md"))
 
 
