@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import sympy
 from conftest import SETTLED
-from explored import EXPLORED
-from lessons import LESSONS, page
+from explored import explored
+from lessons import LESSONS, explorers, page
 from test_formula import point, slack
 
 from blackboard import notation
@@ -73,7 +73,7 @@ ROWS = [
     pytest.param(lesson, index, number, id=f"{lesson}-{name}-{moves}")
     for lesson in LESSONS
     for index, name in enumerate(shown(lesson))
-    for number, moves in enumerate(({}, *EXPLORED[lesson][name].moves))
+    for number, moves in enumerate(({}, *explored(lesson)[name].moves))
 ]
 
 
@@ -100,7 +100,7 @@ class LessonPage:
     @cached_property
     def moved(self):
         """By explorable and setting: signals, tables, whether it was redrawn, and whether it then came back."""
-        charts = [EXPLORED[self.lesson][name] for name in shown(self.lesson)]
+        charts = [explored(self.lesson)[name] for name in shown(self.lesson)]
         tries = [[{}, *chart.moves] for chart in charts]
         self.untried("charts")
         told = iter(self.evaluate(MOVE, [[n, tried, wanted(charts[n])] for n, tried in enumerate(tries)]))
@@ -160,7 +160,7 @@ def on_arrays(condition):
 def where_it_holds(formula, known):
     """Of each row, whether a formula's conditions are met."""
     met = np.full_like(known[formula.free[0]], True, bool)
-    for names, test in map(on_arrays, formula.where):
+    for names, test in map(on_arrays, formula.conditions):
         met &= test(*(known[name] for name in names))
     return met
 
@@ -186,7 +186,7 @@ def test_curves_agree_with_numpy(lesson, index, number):
     """With the controls anywhere, the values behind each curve are the formula's, and what moves redraws; back at the
     start of its controls, the picture is the first.
     """
-    chart = EXPLORED[lesson.lesson][shown(lesson.lesson)[index]]
+    chart = explored(lesson.lesson)[shown(lesson.lesson)[index]]
     signals, tables, redrawn, returned = lesson.moved[index][number]
     assert compare(chart, signals, tables) == set(chart.curves)
     assert redrawn == (number > 0) and returned
@@ -194,7 +194,8 @@ def test_curves_agree_with_numpy(lesson, index, number):
 
 @pytest.mark.parametrize("name", LESSONS)
 def test_every_explorable_of_a_page_is_moved(name):
-    assert shown(name) and all(EXPLORED[name][chart].moves for chart in shown(name)), "say in explored.py what moves it"
+    assert bool(shown(name)) == bool(explorers(name))
+    assert all(explored(name)[chart].moves for chart in shown(name)), "say in tests/NAME_page.py what moves it"
 
 
 @batching
@@ -206,6 +207,27 @@ def test_menus_bind_the_catalogue(lesson):
     for (id, net, precision), (signals, *_) in zip(places, lesson.evaluate(MOVE, [[0, settings, names]]), strict=True):
         expected = model(net).symbols(precision) | system(id).symbols(precision)
         assert signals == pytest.approx({name: expected[name] for name in names}, rel=1e-12)
+
+
+SLIDER = """async ([name, values]) => {
+  const figure = document.querySelector(`figure.explorable:has([name="${name}"])`), told = [];
+  const input = figure.querySelector(`[name="${name}"]`);
+  for (const value of [...values, input.value]) {
+    input.value = value;
+    input.dispatchEvent(new Event("input", { bubbles: true }));
+    await figure.vegaView.runAsync();
+    for (let frame = 0; frame < 3; frame++) await new Promise(requestAnimationFrame);
+    told.push([input.nextElementSibling.textContent, input.getAttribute("aria-valuetext")]);
+  }
+  return told.slice(0, -1); }"""
+
+
+@batching
+def test_a_slider_of_a_logarithm_tells_the_value_and_not_its_exponent(lesson):
+    """In the text beside it and to who listens: 10 to the 2.5 is 316.2."""
+    lesson.untried("charts")
+    told = lesson.evaluate(SLIDER, ["context_exponent", [2.5, 4.5]])
+    assert told == [[each, each] for each in (f"{10**2.5:.1f}", f"{10**1.5:.1f}K")]
 
 
 FORMULAS = """async ([values, codes]) => {

@@ -3,8 +3,7 @@
 import re
 
 import pytest
-from lessons import LESSONS, page, room, values
-from quoted import QUOTED
+from lessons import LESSONS, page, room, told, values
 
 from blackboard.page.practice import problems
 
@@ -38,8 +37,8 @@ def typed_numbers(text: str) -> set[str]:
 
 @every
 def test_no_number_is_typed_into_prose(lesson):
-    typed = typed_numbers(prose(lesson)) - set(QUOTED.get(lesson, {}))
-    assert typed == set(), "compute it in numbers.py and glue it, or say in quoted.py where it is quoted from"
+    typed = typed_numbers(prose(lesson)) - set(told(lesson, "QUOTED"))
+    assert typed == set(), "compute it in numbers.py and glue it, or say in tests/NAME_page.py where it is quoted from"
 
 
 def filled(lesson):
@@ -62,7 +61,7 @@ def test_no_number_is_printed_with_an_exponent(lesson):
 
 @every
 def test_nothing_is_listed_that_no_sentence_quotes(lesson):
-    assert set(QUOTED.get(lesson, {})) <= typed_numbers(prose(lesson)), "take it out of quoted.py"
+    assert set(told(lesson, "QUOTED")) <= typed_numbers(prose(lesson)), "take it out of tests/NAME_page.py"
 
 
 @every
@@ -98,4 +97,4 @@ def test_every_problem_is_on_the_page_once(lesson):
 def test_objectives_are_met_by_problems(lesson):
     """Each thing that the page promises has a problem, and no problem stands apart from all promises."""
     promised = {v.problem.objective for v in problems(lesson)}
-    assert len(promised) >= 3 and all(promised)
+    assert promised and all(promised)
