@@ -113,14 +113,14 @@ def consistency() -> Drawing:
     room = 0.3 * (right - left)
     low.set(
         title="beyond, one by one",
-        xlabel="published against computed, difference in %",
+        xlabel="published less computed (%)",
         xlim=(left - room, right + room),
     )
     return done(
         fig,
         "fig-reality-consistency",
-        f"Sources agree with themselves: of {len(rows)} published numbers, computed again from others of the source, all"
-        f" but {len(wide)} come out within two per cent. Those are below, one by one.",
+        f"Sources agree with themselves: of {len(rows)} published numbers, computed again from others of the source,"
+        f" all but {len(wide)} come out within two per cent. Those are below, one by one.",
         _consistency_alt(rows, wide, counts),
     )
 
@@ -315,7 +315,7 @@ def bounds() -> Drawing:
         0.2,
         MOST,
         {0.25: "÷4", 0.5: "÷2", 1: "1", 2: "2", 4: "4", 10: "10", 50: "50"},
-        "measured, in multiples of the ideal (log scale)",
+        "measured, ideal = 1 (log scale)",
     )
     return done(
         fig,
@@ -498,7 +498,7 @@ def _calibrated(picture: str, caption: str) -> Drawing:
                 )
         _right(at, place, _error(line.rows), _ideal(line.rows))
     _right(at, -1, "off, %", "ideal")
-    _log(at, LOW, HIGH, TICKS, "measured, in multiples of the predicted (log scale)")
+    _log(at, LOW, HIGH, TICKS, "measured, predicted = 1 (log scale)")
     return done(fig, f"fig-reality-{picture}", caption, _calibrated_says(picture, groups))
 
 
@@ -581,7 +581,7 @@ def where() -> Drawing:
     at.set(
         ylim=(len(names) - 0.4, -0.6),
         xlim=(0, 1.05 * max(sum(parts.values()) for parts in found.values())),
-        xlabel="time of a token, in multiples of the ideal (* fitted)",
+        xlabel="time of a token, ideal = 1 (* fitted)",
     )
     _key(at)
     return done(
