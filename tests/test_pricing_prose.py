@@ -26,10 +26,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         37_551_276_032,
         {"flops": 5e15, "bandwidth": 8e12, "hbm": 186e9, "rent": 3.30 / HOUR},
     )
-    h800 = {"flops": 1979e12, "bandwidth": 3.35e12}
     balanced = lambda n, kv: 2 * n * chip["bandwidth"] / (chip["flops"] * kv)
     r1, own = 2.19 / 0.55, 2 * active * 3.35e12 / (1979e12 * v3)  # on its own H800
-    of_kv = 4989 * v3 * h800["flops"] / h800["bandwidth"] / (2 * active)
     remat = lambda n: 1e6 * 2 * n / chip["flops"] * chip["rent"]
     expected = {
         "kv_fp8": "1,667",
@@ -64,6 +62,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "ds_with_attention": sig(4989 * v3 / 3.35e12 / (2 * active / 1979e12 + 4989 * 2 * 61 * 128 * 1088 / 989.5e12)),
         "balanced_72": sig(balanced(72.7e9, 327_680)),
         "sparse_more": f"{132 / 656:.0%}",
+        "fetch": f"${1e6 * v3 * 0.365e-9 * 30.72e12 / (5 * 365 * 24 * HOUR) / 28e9:.5f}",
         "over_1h": f"{5e-6 / v3 * 1e9 / (3.3 / 186):.1f}",
         "over_storage": sig(4.5e-6 / v3 * 1e9 / (3.3 / 186)),
         "over_large": sig(4.5e-6 / 516_096 * 1e9 / (3.3 / 186), 1),

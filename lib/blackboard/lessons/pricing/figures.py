@@ -239,7 +239,7 @@ def kv_sizes() -> Drawing:
     return done(
         fig,
         "fig-kv-sizes",
-        "Published models keep several to thousands of times as many bytes per token as the step implies.",
+        "Published models keep tens to thousands of times as many bytes per token as a step would imply for them.",
         _sizes_say(nets, low, high),
     )
 

@@ -243,6 +243,7 @@ def places() -> dict[str, str]:
             )
             for name, time in cheapest().items()
         },
+        "fetch": usd(eq.tier_retrieve(kept[KEEP[1]])),
         "drain_flash": f"{tier(KEEP[1]).drain_time() / 60:.0f} minutes",
         "rent": f"${rent().usd_per_chip_hour:.2f}",
         "rent_date": rent().date,

@@ -129,7 +129,7 @@ guess = Estimate(
     unit="byte/token",
     display_unit=BYTES,
     statement="On the price list of {date}, {card_name} costs more in requests longer than {step_context}. Suppose the price steps up exactly where loading the KV cache begins to take longer than compute. Suppose also that {n_active} are active (nobody outside knows), and that the machine does 300 multiply-adds while it loads one byte. How many bytes of KV cache does each token of context take, over all layers? A guess within a factor of three counts.",
-    parameters={"sheet": STEPPED, "n_active": (1e11, 2e11, 15e10)},
+    parameters={"sheet": (GEMINI,), "n_active": (1e11, 2e11, 15e10)},
     derived=guessed,
     units=TEXT | {"implied_kv": "byte/token"},
     answer=eq.kv_implied,
@@ -249,7 +249,7 @@ precision = Ordering(
 )
 
 covered = Quantity(
-    "How far a dearer tier reaches",
+    "How far the higher price reaches",
     level="easy",
     objective=STEP,
     unit="token/sequence",
@@ -461,7 +461,7 @@ sizes = Ordering(
 # --- output against input --------------------------------------------------------------------------------------------
 
 waits = Choice(
-    "Five times as dear",
+    "Five times the price",
     level="easy",
     objective=RATIO,
     statement="On a price list, a token of output costs five times as much as a token of input. Assume that prices follow costs and that prefill is bound by compute. What does the ratio reveal about decode?",
@@ -592,7 +592,7 @@ def attending(values: Values) -> Values:
 
 
 attention = Quantity(
-    "When attention multiplies as much",
+    "When attention takes as much compute as the weights",
     level="hard",
     objective=LONG,
     unit="token/sequence",
@@ -897,7 +897,7 @@ ladder = Ordering(
 AT_FIVE = {"a": "b", "b": "c", "c": "d", "d": "a"}  # options of five_minutes, by keys of DEVICES
 
 five_minutes = Choice(
-    "Where five minutes lie",
+    "Where to keep a cache for five minutes",
     level="medium",
     objective=TIERS,
     statement="A cache is kept for five minutes. By the drain-time rule, a device suits a cache that is held for about as long as the device takes to be read once, because then holding costs as much as loading back. Which of these devices suits it best?",
@@ -966,7 +966,7 @@ def stored(values: Values) -> Values:
 
 
 kept = Quantity(
-    "Keeping it, and bringing it back",
+    "Keeping it, and loading it back",
     level="hard",
     objective=TIERS,
     unit="USD",
@@ -1179,7 +1179,7 @@ def bought(values: Values) -> Values:
 
 
 pay_off = Quantity(
-    "Renting the memory it lies in",
+    "Renting the memory",
     level="hard",
     objective=TIERS,
     unit="s",
