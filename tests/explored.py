@@ -261,11 +261,16 @@ EXPLORED = {
         "latency_explorer": Explored(
             "ms", "batch", {"step": batching.step_time, **{t: batching.STEP_TERMS[t] for t in _TERMS}}, _LOADS
         ),
-        "cost_explorer": Explored(
+        "tradeoff_explorer": Explored(
             "USD/megatoken",
             "batch",
-            {"cost": batching.cost_per_token, **{t: batching.COST_TERMS[t] for t in _TERMS}},
-            _LOADS,
+            {"cost": batching.cost_per_token},
+            (
+                {"chosen_exponent": 4},
+                {"context_exponent": 4.5},
+                {"system": "h200-8", "precision": "bf16"},
+                {"model": "llama-3.1-70b", "context_exponent": 2.5},
+            ),
         ),
         "context_explorer": Explored("percent", "context", {"limit": batching.mfu_limit, "here": batching.mfu}),
     },

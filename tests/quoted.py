@@ -5,8 +5,14 @@ names.
 QUOTED = {
     "batching": {
         "20": "the lecture's interval in ms, 0:22:13",
-        "300": "the board's 'about 300', 0:18:25",
-        "64": "departures per second, 0:26:58",
+        "64": "departures per second, 0:26:58; rows in the measurements",
+        "100": "the batch at which the first chart begins",
+        "8": "experts of a token in DeepSeek-V3's configuration",
+        "256": "experts of its layers",
+        "3600": "seconds of an hour",
+        "10": "the base of a million",
+        "37": "active parameters in billions, as the lecture rounds them, 0:04:44",
+        "700": "stored parameters in billions, as the lecture rounds them, 0:04:44",
         "2": "FLOPs per multiply-add; bytes of BF16; kB of the board's KV estimate, 1:38:22",
         "1": "a byte in FP8; the batch of one",
         "½": "a byte in FP4",
