@@ -190,8 +190,13 @@ gc.set_threshold(100_000, 20, 100)
 hypothesis.settings.register_profile("course", deadline=None, derandomize=os.environ.get("CI") == "true")
 hypothesis.settings.load_profile("course")
 
-RUNS_NOTEBOOKS = ("test_notebooks.py", "test_build.py")
-INSTALLS = {"test_readme.py": "clean", "test_launching.py": "project", "test_glossary.py": "small"}  # by these fixtures
+RUNS_NOTEBOOKS = ("test_notebooks.py", "test_build.py", "test_lesson_cells.py")
+INSTALLS = {
+    "test_readme.py": "clean",
+    "test_launching.py": "project",
+    "test_glossary.py": "small",
+    "test_scaffold.py": "scaffolded",
+}  # by these fixtures
 # Tests of these files go to the workers page by page, lesson by lesson or notebook by notebook, of others by file.
 PIECES = {
     "test_site.py": r"\[(?:[^\]]*-)?((?:book|exercises)/[\w/]+|search)\b",
@@ -199,7 +204,7 @@ PIECES = {
     "test_notebooks.py": r"\[([\w/]+)(?:\.ipynb)?\]",
 }
 # These go with the tests of a lesson's own files: one process draws its figures and runs its simulations once for all.
-OVER_LESSONS = ("test_figures.py", "test_prose.py", "test_practice.py", "test_explorable.py")
+OVER_LESSONS = ("test_figures.py", "test_prose.py", "test_practice.py", "test_explorable.py", "test_lesson_cells.py")
 SAYS_THE_SAME = "test_the_ledger_says_what_the_lesson_says"  # asks for a lesson's numbers
 # So does all that reads the same rows or draws the same pictures, whichever file it is in.
 TOGETHER = {
@@ -319,9 +324,9 @@ class Progress:
         if report.when == "teardown":
             self.left[file] -= 1
             if not self.left[file]:
-                self.glue_values(file)
+                self.print_line(file)
 
-    def glue_values(self, file):
+    def print_line(self, file):
         """The line of a file."""
         counts = ", ".join(f"{count:,} {outcome}" for outcome, count in self.ran[file].items() if count)
         took, test = self.slowest[file]

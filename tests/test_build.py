@@ -230,10 +230,21 @@ def test_a_page_of_the_contents_that_is_missing_is_named(project):
     assert "book/nowhere" in told and "Traceback" not in told, told
 
 
+CRASH = """
+import os, pathlib, sys
+sys.path.insert(0, "tools")
+import build
+rename = pathlib.Path.rename
+pathlib.Path.rename = lambda path, target: os._exit(7) if target == build.SITE else rename(path, target)
+build.main([])
+"""
+
+
 @pytest.mark.skipif(os.name == "nt", reason="renaming an open directory differs on Windows")
 def test_the_last_good_site_comes_back_after_a_crash_between_the_renames(good):
     """The moment between the two renames leaves a backup, which the next run puts back."""
-    (good / "_build" / "html").rename(good / "_build" / "html.old")
+    assert subprocess.run([sys.executable, "-c", CRASH], cwd=good, stdout=subprocess.DEVNULL).returncode == 7
+    assert not (good / "_build" / "html").exists()
     (good / "book" / "tiny.md").write_text(HEAD + "# Tiny\n\n```{code-cell}\n1 / 0\n```\n")
     assert build(good)[0] == 1
     assert "the number is 1234567" in lesson(good)

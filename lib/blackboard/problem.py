@@ -244,13 +244,14 @@ class Problem:
         return steps
 
     def draws(self, count: int) -> list[Values]:
-        """Up to so many draws with different statements, the printed one first."""
+        """Up to so many draws with different statements: fresh ones first, and last the one that `values()` gives."""
         found: dict[str, Values] = {}
         for values in map(self.values, range(4 * count if self.parameters else 1)):
             found.setdefault(self.fill(self.statement, values), values)
             if len(found) == count:
                 break
-        return list(found.values())
+        first, *fresh = found.values()
+        return [*fresh, first]
 
     def page_draw(self, values: Values) -> dict[str, Any]:
         """One draw as the page's answer box needs it."""

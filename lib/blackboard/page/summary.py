@@ -50,7 +50,7 @@ def _math(expression: sympy.Basic) -> str:
 
 
 def constants(precision: str, *specs, show: Iterable[str] = ()) -> Page:
-    """The numbers of a case by symbol, as the catalogue binds them, and under the table where they come from.
+    """The numbers of a case by symbol, folded, as the catalogue binds them, and under the table where they come from.
 
     `show` names the symbols to print; without it, all but links and routing (catalogue.LINKS, ROUTING). ValueError
     where no spec binds a symbol that it names.
@@ -76,8 +76,10 @@ def constants(precision: str, *specs, show: Iterable[str] = ()) -> Page:
             )
         cited.append(_cited(spec))
     title = f"{' on '.join(spec.name for spec in specs)}, {precision.upper()}"
+    note = f'<p class="table-note">{" ".join(cited)}</p>'
+    numbers = table(title, ("Symbol", "Meaning", "Value", "Of"), rows) + note
     return Page(
-        table(title, ("Symbol", "Meaning", "Value", "Of"), rows) + f'<p class="table-note">{" ".join(cited)}</p>'
+        f'<details class="numbers-used"><summary>The numbers used: {html.escape(title)}</summary>{numbers}</details>'
     )
 
 
