@@ -43,7 +43,8 @@ def _load() -> list[dict]:
 
 _LOAD_LINE = f"'L = ' + {marks.said('context')} + ' tokens (balanced: L* = ' + {marks.said('balanced')} + ')'"
 
-BATCH = marks.log_axis("batch", "batch B (sequences)", 1, 1e5, "~s")
+LEAST = 100  # sequences: from about here on a batch touches nearly every expert, so that all weights are loaded
+BATCH = marks.log_axis("batch", "batch B (sequences)", LEAST, 1e5, "~s")
 
 
 # --- layers -----------------------------------------------------------------------------------------------------------
@@ -79,7 +80,7 @@ def _board(encoding: dict, bold: str, unit: str) -> list[dict]:
 
 def _fields(bold: Any, terms: dict[str, Any], name: str, unit: str) -> dict:
     """`data` and `transform` of a board: the bold formula as `name`, and its terms."""
-    base = sweep("batch", 0, 5)
+    base = sweep("batch", math.log10(LEAST), 5)
     shown = {name: bold, **{term: terms[term] for term in ("compute", "KV", "weights")}}
     base["transform"] += [curve(formula, "batch", field, unit) for field, formula in shown.items()]
     return base
@@ -95,13 +96,13 @@ def latency_explorer() -> Explorable:
     floor_said = marks.said(floor, ",.3r")
     compute_at, kv_at = (
         f"max({least!r}, {formula.vega(batch=batch)})"
-        for least, formula, batch in [(2e-5, eq.compute_time, 3), (4e-5, eq.kv_time, 10)]
+        for least, formula, batch in [(4e-5, eq.compute_time, 3 * LEAST), (4e-5, eq.kv_time, 7 * LEAST)]
     )
     layers = [
         *_board(encoding, "step", "ms"),
         marks.rule(encoding, "weights", y=floor),
         *_kink(encoding, "600"),
-        *marks.name(encoding, f"'weights: the floor, ' + {floor_said} + ' ms'", "weights", "1", floor, dy=11),
+        *marks.name(encoding, f"'weights: the floor, ' + {floor_said} + ' ms'", "weights", f"{LEAST}", floor, dy=11),
         *_slope(encoding, "compute", "compute", eq.compute_time, compute_at, "context < balanced"),
         *_slope(encoding, "KV", "kv", eq.kv_time, kv_at, "context >= balanced"),
     ]
@@ -110,7 +111,7 @@ def latency_explorer() -> Explorable:
     return Explorable(
         {**spec, "title": controls.setting(_LOAD_LINE, said)},
         "Latency against batch",
-        f"Time of one step against batch from 1 to 100,000 sequences, both on log scales, for {RUNNING},"
+        f"Time of one step against batch from {LEAST} to 100,000 sequences, both on log scales, for {RUNNING},"
         f" {RUNNING.tokens}, with {_CONTROLS}. The bold line is level at the floor of"
         f" {significant(eq.latency_floor(RUNNING) / units.factor('ms'))} ms, then rises; beyond a batch of"
         f" {eq.crossing(RUNNING):,.0f} compute is what it waits for.",
@@ -119,7 +120,6 @@ def latency_explorer() -> Explorable:
     )
 
 
-LEAST = 100  # sequences: from about here on a batch touches nearly every expert, so that all weights are loaded
 FASTEST = f"(1 / ({eq.latency_floor.vega()}))"  # tokens per second of a reader whose batch adds nothing to the step
 
 
@@ -146,18 +146,21 @@ def tradeoff_explorer() -> Explorable:
         ),
         _tips(encoding),
     ]
+    start = round(math.log10(SHARED), 3)
     load = [
-        *slider("chosen", math.log10(LEAST), 5, 0.1, round(math.log10(SHARED), 1), "batch B (sequences)", base=10),
+        *slider("chosen", round(start - 1.3, 3), round(start + 1.6, 3), 0.1, start, "batch B (sequences)", base=10),
         *slider("context", 2, 5, 0.1, round(math.log10(RUNNING.context), 1), "context L (tokens)", base=10),
     ]
-    given = controls.given(RUNNING, SYSTEMS, MODELS, sliders=load)
     result = (
-        f"'batch ' + {marks.said('chosen')} + ': ' + {marks.said(speed('chosen'))} + ' tokens/s for each reader, $' +"
-        f" {marks.said(price('chosen'), ',.3r')} + ' per million tokens'"
+        f"{marks.said(speed('chosen'))} + ' tokens/s for each reader'",
+        f"'$' + {marks.said(price('chosen'), ',.3r')} + ' per million tokens'",
     )
-    spec = {**base, "params": [*given, *rent], "layer": layers}
+    spec = {**base, "params": [*load, *controls.given(RUNNING, SYSTEMS, MODELS), *rent], "layer": layers}
     return Explorable(
-        {**spec, "title": marks.title(result, f"models[model].name + ' on ' + {controls.MACHINE_LINE} + {_TOO_BIG}")},
+        {
+            **spec,
+            "title": _result(*result, below=f"models[model].name + ' on ' + {controls.MACHINE_LINE} + {_TOO_BIG}"),
+        },
         "Price against speed",
         _tradeoff_says(),
         "One machine, one model, and every way to run them: a smaller batch moves to the right and up, a larger one to"
@@ -167,7 +170,12 @@ def tradeoff_explorer() -> Explorable:
 
 
 _TOO_BIG = "(n_total * bytes_per_param > machine.hbm ? ' (too big for its HBM)' : '')"
-SHARED = 10**3.3  # sequences: the batch that the trade-off starts at, about the lecture's 2,000
+SHARED = 2_000  # sequences: the batch that the trade-off starts at
+
+
+def _result(*lines: str, below: str) -> dict:
+    """A title of large lines, and what they are about below."""
+    return {**marks.title(*lines), "fontSize": 15, "subtitle": {"expr": below}, "subtitleFontSize": 12}
 
 
 def _price(batch: str | float, **more: str | float) -> str:

@@ -320,13 +320,13 @@ critical = Quantity(
     level="medium",
     objective=LIMITS,
     unit="sequence",
-    statement="A chip computes at {flops} in {precision} and has a memory bandwidth of {bandwidth}. A model stores {n_total} at {bytes_per_param} and uses {n_active} of them per token. It is spread across many such chips. From which batch on, for all chips together, does computing take as long as loading the weights? Leave out the KV cache.",
+    statement="A chip computes at {flops} in {format} and has a memory bandwidth of {bandwidth}. A model stores {n_total} at {bytes_per_param} and uses {n_active} of them per token. It is spread across many such chips. From which batch on, for all chips together, does computing take as long as loading the weights? Leave out the KV cache.",
     parameters={
         "kind": ("h100-sxm", "h200", "b200", "tpu7x"),
         "net": ("deepseek-v3", "qwen3-235b-a22b", "kimi-k2"),
         "precision": ("fp8", "bf16"),
     },
-    derived=lambda v: model(v["net"]).symbols(v["precision"]) | chip(v["kind"]).symbols(v["precision"]),
+    derived=lambda v: model(v["net"]).symbols(v["precision"]) | chip(v["kind"]).symbols(v["precision"]) | {"format": v["precision"].upper()},
     answer=eq.critical_batch,
     independent_check=v.n_total * v.bytes_per_param / v.bandwidth / (2 * v.n_active / v.flops),
     misconceptions={
