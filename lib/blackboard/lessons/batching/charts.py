@@ -159,7 +159,11 @@ def tradeoff_explorer() -> Explorable:
     return Explorable(
         {
             **spec,
-            "title": _result(*result, below=f"models[model].name + ' on ' + {controls.MACHINE_LINE} + {_TOO_BIG}"),
+            "title": {
+                **marks.title(*result, f"models[model].name + ' on ' + {controls.MACHINE_LINE} + {_TOO_BIG}"),
+                "fontSize": 14,
+                "lineHeight": 18,
+            },
         },
         "Price against speed",
         _tradeoff_says(),
@@ -171,11 +175,6 @@ def tradeoff_explorer() -> Explorable:
 
 _TOO_BIG = "(n_total * bytes_per_param > machine.hbm ? ' (too big for its HBM)' : '')"
 SHARED = 2_000  # sequences: the batch that the trade-off starts at
-
-
-def _result(*lines: str, below: str) -> dict:
-    """A title of large lines, and what they are about below."""
-    return {**marks.title(*lines), "fontSize": 15, "subtitle": {"expr": below}, "subtitleFontSize": 12}
 
 
 def _price(batch: str | float, **more: str | float) -> str:
