@@ -488,7 +488,7 @@ def room(case: Case = RUNNING) -> Drawing:
     point(axes, (here / 1e12, asked), f"{name}:\n{asked:,.0f}", (0.6, 0.12))
     axes.xaxis.set_major_formatter("{x:g}")
     thousands(axes, "y")
-    axes.set_title(f"{filled(case)};\ndashed: batch asked for, solid: batch that fits", loc="left")
+    axes.set_title(f"{filled(case)};\ndashed: batch needed, solid: batch that fits", loc="left")
     return done(
         fig,
         "fig-room",

@@ -204,7 +204,7 @@ def batch_table() -> Page:
             f"{batch:,}",
             f"{eq.coverage(RUNNING, batch=batch):.1%}",
             f"{eq.tokens_per_expert(RUNNING, batch=batch):,.1f}",
-            f"{eq.free_sparsity(RUNNING, batch=batch):.2f}",
+            f"{pays:.1f}" if (pays := eq.free_sparsity(RUNNING, batch=batch)) > 1 else "none",
         ]
         for batch in (16, 256, LECTURE_BATCH, 5_600)
     ]
