@@ -640,6 +640,7 @@ left_over = Quantity(
         v.fast - v.slow * v.few / v.many: "You let the GPUs share all of the slower time. A part of it was not shared there either.",
         v.slow - v.fast: "That is what the further GPUs took off.",
         lambda v: v["many"] * (v["fast"] - lasting(v)): "That is the shared part, as one GPU would do it.",
+        lambda v: lasting(v) / 1000: "That is in seconds. The answer is asked in milliseconds.",
     },
     explanation="Divided by the kernels of the step it is 5 to 6 µs for each, all-reduces included. Memory traffic does not hide it: it adds.",
     hints=(
@@ -1262,6 +1263,7 @@ whole = Quantity(
         Min(v.reading, v.multiplying) + eq.graph_time - step.step_time + v.sending: "You took the shorter of memory traffic and compute. The shorter one hides behind the longer.",
         eq.eager_time + v.sending: "From a graph the host does not launch kernels one by one.",
         eq.graph_time + v.sending + Min(v.reading, v.multiplying): "Memory traffic and compute overlap.",
+        (eq.graph_time + v.sending) / 1000: "That is in seconds. The answer is asked in milliseconds.",
     },
     explanation="One maximum and three sums. A roofline of memory traffic and compute alone would have given less than half of it.",
     hints=(

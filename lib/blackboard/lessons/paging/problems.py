@@ -1002,6 +1002,7 @@ bill = Quantity(
         eq.price_blended * MILLION: "That is for a million tokens of this input. How many are sent in all?",
         v.write_usd * v.last / MILLION: "That is the writing. Hits have a price as well.",
         (v.in_usd * v.last + v.hit_usd * (v.sent - v.last)) / MILLION: "What is new is written to the cache. That costs more than plain input.",
+        eq.price_blended * v.sent * MILLION: "The prices are per million tokens: divide by a million.",
         (v.write_usd * v.start_context + v.hit_usd * (v.sent - v.start_context)) / MILLION: "You wrote the first request alone. What each turn adds is new too.",
     },
     explanation="A fraction of plain input, although every token was written once at a surcharge. Much of what is left is hits, because there are so many.",

@@ -37,7 +37,7 @@ from blackboard.problem import (
 )
 from blackboard.units import pretty, significant
 
-EXACT = "Explain why guessing and checking leaves the text exactly as it was."
+EXACT = "Explain why guessing and checking leaves the distribution of the text exactly as it was."
 TOKENS = "Predict how many tokens a round of guesses yields."
 TIME = "Find the batch up to which checking is free, for any model on any machine."
 DRAFTS = "Choose how many tokens to draft, and when to switch speculation off."
@@ -570,6 +570,7 @@ round_time = Quantity(
         v.drafted * eq.draft_time + (v.drafted + 1) * roofline.memory_time: "All tokens are checked in one pass: weights and cache are loaded once.",
         eq.round_time.at(t_draft=eq.draft_time.at(draft_kv=0)): "The draft's cache is missing. It loads its own, in each of its steps.",
         eq.round_time.at(t_draft=eq.draft_time, kv_bytes_per_token=0): "The target's cache is missing.",
+        eq.round_time.at(t_draft=eq.draft_time) / 1000: "That is in seconds. The answer is asked in milliseconds.",
     },
     explanation="Drafting is a good part of it: the small model, too, waits for memory, once for every guess. Many drafts are therefore no more than a layer or two.",
     hints=(
