@@ -22,6 +22,7 @@ import hypothesis
 import pytest
 import yaml
 from lessons import LESSONS
+from unchanged import Unchanged
 
 sys.modules["rfc3987_syntax"] = None  # seconds of grammars, by which jsonschema would check international addresses
 
@@ -334,10 +335,20 @@ class Progress:
         self.terminal.write_line(f"{file:<40} {counts:<24} {self.seconds[file]:6.1f} s{slow}")
 
 
+def pytest_addoption(parser):
+    """What `make check` asks for."""
+    parser.addoption(
+        "--unchanged", choices=("run", "skip"), default="run", help="skip tests that passed with the same files"
+    )
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config):
     """Lines instead of letters, unless a person asks for more or for less."""
     terminal = config.pluginmanager.get_plugin("terminalreporter")
+    if config.getoption("--unchanged") == "skip":
+        kept = ROOT / ".pytest_cache" / "passed.json"
+        config.pluginmanager.register(Unchanged(kept, piece, LESSONS, SAYS_THE_SAME))
     if terminal and config.get_verbosity() == 0 and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Progress(terminal))
 

@@ -215,13 +215,13 @@ def evaluate(expression, **names):
 
 @pytest.mark.parametrize(("lesson", "name", "field"), CASES, ids=map("-".join, CASES))
 def test_curves_are_the_formulas(lesson, name, field):
-    """Each line's expression, as it stands in the spec, equals the NumPy function at 300 random points."""
+    """Each line's expression, as it stands in the spec, equals the NumPy function at 60 random points."""
     chart, rng = explored(lesson)[name], random.Random(7)
     formula = chart.curves[field]
     (expression,) = {
         part["calculate"] for part in walk(drawn(lesson, name).spec) if part.get("as") == field and "calculate" in part
     }
-    points = [point(formula, rng) for _ in range(300)]
+    points = [point(formula, rng) for _ in range(60)]
     found = [evaluate(expression, datum=SimpleNamespace(**at), **at) for at in points]
     expected = formula(**{key: np.array([at[key] for at in points]) for key in formula.free}) / chart.scale
     np.testing.assert_allclose(found, expected, rtol=1e-12)
