@@ -214,9 +214,10 @@ def test_a_failing_cell_is_named_and_the_last_good_site_stays(good):
     assert sorted(path.name for path in (good / "_build").iterdir() if path.is_dir()) == ["html", "work"]
 
 
-def test_a_warning_stops_the_build_before_the_first_site(project):
-    """The build is strict, and without a good site there is none, not half of one."""
-    (project / "book" / "index.md").write_text("# Index\n\n[](no-such-page.md)\n")
+@pytest.mark.parametrize("link", ["[](no-such-page.md)", "{py:class}`no-such-page`"])
+def test_a_warning_stops_the_build_before_the_first_site(project, link):
+    """The build is strict about links of every role, and without a good site there is none, not half of one."""
+    (project / "book" / "index.md").write_text(f"# Index\n\n{link}\n")
     status, told = build(project)
     assert status == 1
     assert "no-such-page" in told

@@ -12,6 +12,8 @@ import zipfile
 from collections import Counter
 from html import unescape
 from html.parser import HTMLParser
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from lessons import LESSONS, ROOT, page
@@ -351,6 +353,18 @@ def test_ids_are_unique_and_pictures_say_what_they_show(whole):
     assert len(ids) == len(set(ids))
     alts = [attributes["alt"] for tag, attributes in found if tag == "img"]
     assert len(alts) == len(flashcards.FIGURES) and all(len(alt) > 100 for alt in alts)
+
+
+def test_the_deck_is_written_for_the_page_that_offers_it_and_for_no_other(whole, monkeypatch):
+    html_fixes, written = tool("html_fixes"), []
+    monkeypatch.setattr(html_fixes, "write_deck", written.append)
+    for other in ("note_math", "load_problems"):
+        monkeypatch.setattr(html_fixes, other, lambda *_: None)
+    app = SimpleNamespace(outdir=Path("site"))
+    html_fixes.mend_page(app, "book/racks", "", {"body": "<p>Words.</p>"}, None)
+    assert written == []
+    html_fixes.mend_page(app, "book/flashcards", "", {"body": str(whole)}, None)
+    assert written == [Path("site/_static")]
 
 
 def test_links_lead_somewhere(whole, tmp_path):

@@ -265,7 +265,7 @@ def test_a_link_is_told_from_text_and_seen_by_the_keyboard(visit, site, pages):
 
 # --- On a small book ---------------------------------------------------------------------------------------
 
-CONF = "extensions = ['glossary_links', 'myst_parser']\nmyst_enable_extensions = ['dollarmath']\n"
+CONF = "extensions = ['glossary_links', 'myst_parser']\nmyst_enable_extensions = ['attrs_inline', 'dollarmath']\n"
 SMALL = """# Glossary
 
 ```{{glossary}}
@@ -292,7 +292,8 @@ MoE
 """
 ONE = """# A batch
 
-A `batch` and $batch$ in [a batch](two.md), a batch job and a micro-batch are none. The critical
+A `batch` and $batch$ in [a batch](two.md), a batch job and a micro-batch are none, nor is a
+[batch]{.pasted-text} that a cell made. The critical
 batch is one. **Batches** are, and a batch again; a hit is not. MoEs and no moe. This batch is the next
 use, and this batch one more.
 
@@ -361,8 +362,8 @@ def links(out, page):
 
 
 def test_what_counts_as_a_use(small):
-    """Whole words, the longest phrase, listed plurals, no code, mathematics, links, headings or tables; a phrase of
-    one page on that page.
+    """Whole words, the longest phrase, listed plurals, no code, mathematics, links, headings, tables or computed words;
+    a phrase of one page on that page.
     """
     _, build = small
     out = build()

@@ -225,7 +225,7 @@ PAGES = {
     "explorable.js": ("lesson_page", "site"),
     "site.js": ("site",),
 }
-TOOLS = {"build.py": ("build",), "html_fixes.py": ("build", "site"), "glossary_links.py": ("glossary",)}
+TOOLS = {"build.py": ("build",), "html_fixes.py": ("flashcards", "build", "site"), "glossary_links.py": ("glossary",)}
 SLOW = re.compile(
     r"\b(browser|visit|server|nbclient|build_site)\b|tools/build\.py"
 )  # needs a browser, a notebook or the book

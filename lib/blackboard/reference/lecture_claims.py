@@ -73,7 +73,7 @@ def held_per_read(context: float) -> float:
     "Sparse attention spreads",
     statement="Sparse attention of DeepSeek's kind will spread.",
     who=("B prediction 1", "lecture 0:12:25"),
-    at=Place("pricing", "Reading less of it"),
+    at=Place("pricing", "What sparse attention saves"),
     formulas=("pricing.sparse_read",),
     sources=("deepseekv32", "glm5", *of(model("deepseek-v3.2"))),
     because={
@@ -139,7 +139,7 @@ def longest(before: str) -> float:
     "Contexts of 100,000 to 200,000",
     statement="Contexts stay at 100,000 to 200,000 tokens: there cost is balanced.",
     who=("B prediction 3", "C 19", "lecture 1:51:19–1:55:05"),
-    at=Place("pricing", "Did contexts stop growing, and why?"),
+    at=Place("pricing", "Why contexts stopped growing"),
     formulas=("batching.balanced_context",),
     sources=of(model("llama-4-scout"), model("deepseek-v3")),
     because={
@@ -223,7 +223,7 @@ def drained(id: str) -> float:
     "An hour of cache is disk",
     statement="A cache that is sold for an hour likely lies on spinning disk.",
     who=("B prediction 5", "C 16", "lecture 2:01:52–2:03:33"),
-    at=Place("pricing", "A device's own time"),
+    at=Place("pricing", "The drain time"),
     formulas=("pricing.tier_drain", "pricing.tier_cost"),
     sources=("anthropic_cache", *of(*(tier(id) for id in priced.KEEP))),
     stated=CONTRADICTED,
@@ -625,7 +625,7 @@ def active_floor() -> Found:
     "A price step implies 2 kB",
     statement="A price step at 200,000 tokens implies almost 2 kB of KV a token.",
     who=("lecture 1:38:22", "flashcards 6.3", "C 14"),
-    at=Place("pricing", "A step in the price"),
+    at=Place("pricing", "What a price step implies"),
     formulas=("pricing.kv_implied",),
     within=EXACT,
     because={
@@ -779,7 +779,7 @@ def power(formula, low: float, high: float | None = None, **more) -> float:
     "Sparse attention as a root",
     statement="DeepSeek's sparse attention reads as the square root of the context.",
     who=("lecture 0:12:31", "lecture 1:51:19–1:55:05", "E 9"),
-    at=Place("pricing", "Reading less of it"),
+    at=Place("pricing", "What sparse attention saves"),
     formulas=("pricing.sparse_read", "pricing.block_read_best"),
     sources=("deepseekv32", "nsa2025"),
     near=1,
@@ -1025,7 +1025,7 @@ def three_hundred_to_one() -> Found:
     "Contexts are flat",
     statement="Contexts have been flat for one or two years.",
     who=("lecture 1:51:19–1:55:05", "C 19"),
-    at=Place("pricing", "Did contexts stop growing, and why?"),
+    at=Place("pricing", "Why contexts stopped growing"),
     formulas=("pricing.context_flop",),
     sources=of(model("llama-4-scout"), model("mixtral-8x22b")),
     because={

@@ -402,7 +402,7 @@ def fifth() -> Found:
     "Cached input at a tenth",
     statement="Cached input is 10 times cheaper.",
     who=("lecture 1:48:52", "flashcards 6.5", "C 16"),
-    at=Place("pricing", "What cache prices ask"),
+    at=Place("pricing", "What cache prices reveal"),
     formulas=("pricing.tier_retrieve",),
     sources=of(price(priced.CARD), price(priced.STEPPED), price(priced.OPEN)),
     because={
@@ -465,7 +465,7 @@ def three_to_five() -> Found:
     "2 kB a token",
     statement="A token's KV cache is about 2 kB.",
     who=("lecture 1:38:22–1:41:12", "C 14"),
-    at=Place("pricing", "A step in the price"),
+    at=Place("pricing", "What a price step implies"),
     formulas=("pricing.kv_of_heads",),
     sources=of(model("deepseek-v3"), model("llama-3.1-405b"), model("deepseek-v4-flash")),
     because={
@@ -494,7 +494,7 @@ def two_kilobytes() -> Found:
     "Drain times, four memories",
     statement="Read once: HBM 20 ms, DDR 1 to 10 s, flash a minute, disk an hour.",
     who=("lecture 2:01:16–2:01:46",),
-    at=Place("pricing", "A device's own time"),
+    at=Place("pricing", "The drain time"),
     formulas=("pricing.tier_drain",),
     sources=of(*(tier(id) for id in ("hbm-gb200-nvl72", "ddr5-3tb", "ssd-9650-7t", "hdd-exos30"))),
     because={
@@ -1343,7 +1343,7 @@ def tuned() -> Found:
     statement="A ranking of APIs: Claude Sonnet best at tools, DeepSeek cheap, Mistral dearer, GPT-4o “likely” with a"
     " hybrid cache manager.",
     who=("A 6",),
-    at=Place("pricing", "Reading a card"),
+    at=Place("pricing", "Read any price list"),
     sources=("transcript", *of(*map(price, RANKED.values()))),
     because={
         PART: (
