@@ -102,6 +102,7 @@ def predict_serving(
         mean(output),
         users,
         STEADY if rate is not None or requests is None else _positive("requests", requests),
+        spread,
     )
     found = ServingPrediction(server, _constants(calibration, engine, chip, model), _rented(chip, rent), rate)
     return found if rate is None else found.at_rate(_positive("rate", rate))
@@ -222,7 +223,7 @@ class ServingPrediction:
         """Seconds of a mean output token by what takes them."""
         plan, share = self.server.plan, self.server.plan["prompt_share"]
         mixes, found = plan["mixes"], dict.fromkeys(PARTS, 0.0)
-        rate = eq.prompts_per_step(plan) / plan["prompts_taken"]
+        rate = plan["others"] / plan["prompts_taken"]
         for step, weight in (("decode", 1 - share if mixes else 1.0), ("prompt", share if mixes else rate)):
             for name, value in self._step_parts(plan[step]).items():
                 found[name] += weight * value

@@ -117,17 +117,16 @@ def loop_times(plan: Mapping[str, Any], constants: Mapping[str, float]) -> dict[
     import numpy
 
     steps = {step: eq.mixed_time(plan[step], calibration=constants) for step in STEPS}
-    values = {name: plan[name] for name in plan if name not in (*STEPS, "parts", "mixes")}
+    values = {name: plan[name] for name in plan if name not in (*STEPS, "parts", "mixes", "others", "clumping")}
     values |= {"decode_step": steps["decode"], "prompt_step": steps["prompt"], "burst_step": steps["burst"]}
     mixes = numpy.asarray(plan["mixes"], bool)
     output = numpy.where(mixes, eq.mixed_token(values), eq.stalled_token(values))
     alone = numpy.where(mixes, steps["prompt"] - steps["decode"], steps["prompt"])
-    coming = eq.prompts_per_step(values) / plan["prompts_taken"]
-    others = 1 - 1 / numpy.maximum(plan["concurrency"], 1)  # one's own prompt does not wait for itself
-    busy = numpy.clip(others * coming * alone / output, 0, 0.9)
+    busy = numpy.clip(plan["others"] / plan["prompts_taken"] * alone / output, 0, 0.9)
+    clumped = numpy.minimum(0.9, busy * plan["clumping"])
     whole = steps["prompt"] * plan["parts"]
     first = eq.first_token_time(
-        values | {"output_token": output, "prompt_busy": busy, "prompt_step": whole}, calibration=constants
+        values | {"output_token": output, "prompt_busy": clumped, "prompt_step": whole}, calibration=constants
     )
     return steps | {"output": output, "first": first, "busy": busy}
 

@@ -152,6 +152,8 @@ cache_bytes = declare(
     "cache_bytes", r"M_\mathrm{seq}", "byte/sequence", "cache that a sequence in flight takes on one chip"
 )
 coming = declare("coming", r"q_h", "sequence", "prompts that come between two looks at the queue")
+result("others_prompts", r"q_\mathrm{others}", "sequence", "prompts of others that come in during a step")
+result("clumping", r"z_\mathrm{clump}", "1", "rate at which prompts come, while they come, divided by its mean")
 result("taken_together", r"g_0", "sequence", "prompts that a step takes in, if it takes in any")
 result("mean_length", r"\bar{\ell}", "token/sequence", "mean length of what is drawn")
 result("mean_context", r"\bar{L}", "token/sequence", "mean context of a sequence in flight")
@@ -184,6 +186,24 @@ prompts_per_step = Formula(
     "of N sequences one in O/N ends with a step, and with each that ends another prompt comes in",
     ("as many are in flight all the time",),
 )
+others_prompts = Formula(
+    "prediction.others_prompts",
+    "others_prompts",
+    (concurrency - one_sequence) * new_token / output_length * (1 - 1 / (2 * requests_per_user)),
+    "sequence",
+    "a user sees the prompts of all others; with the last requests of a run only half as many come",
+    prompts_per_step.assumes,
+    where=(Le(one_sequence, concurrency),),
+)
+clumping = Formula(
+    "prediction.clumping",
+    "clumping",
+    Max(1, 2 / ((1 - least_share) * sqrt(requests_per_user))),
+    "1",
+    "users who start together end together, but for the spread of the lengths, which grows as the root of the requests"
+    " that they have sent",
+    ("spread after k requests is √k times that of one; its inverse is averaged over a run",),
+)
 taken_together = Formula(
     "prediction.taken_together",
     "taken_together",
@@ -202,7 +222,7 @@ mixed_token = Formula(
 stalled_token = Formula(
     "prediction.stalled_token",
     "output_token",
-    decode_step + prompts_per_step.typed / prompts_taken * prompt_step,
+    decode_step + others_prompts.typed / prompts_taken * prompt_step,
     "s",
     "decodes stand still while prompts are taken in: a token takes a step, and its share of everybody's prompts",
 )

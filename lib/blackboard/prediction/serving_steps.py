@@ -105,6 +105,7 @@ class Server:
     output: float
     users: float
     requests: float = STEADY  # of each user
+    spread: float = 0.8  # shortest length as a share of the longest
 
     @property
     def model(self) -> Model:
@@ -225,17 +226,22 @@ class Server:
         coming = eq.prompts_per_step(concurrency=users, output_length=self.output)
         parts = math.ceil(self.prompt / budget)
         at_once = max(1, math.floor(budget / self.prompt))
-        together = eq.taken_together(coming=coming * (1 + self.settings.held))
+        clumping = eq.clumping(least_share=min(self.spread, 0.999), requests_per_user=self.requests)
+        together = eq.taken_together(coming=min(users, clumping * coming * (1 + self.settings.held)))
         taken = 1 / parts if parts > 1 else min(together, at_once, max(1.0, users))
         taken = max(taken, coming)  # a step takes in as much as comes
         burst = min(at_once, users) if parts == 1 else 1 / parts
         mixed = self.settings.mixes
+        values = {"concurrency": max(1, users), "output_length": self.output, "requests_per_user": self.requests}
+        others = eq.others_prompts(values)
         return {
             "concurrency": users,
             "prompt_length": self.prompt,
             "output_length": self.output,
             "prompts_taken": taken,
-            "prompt_share": min(1.0, coming / taken),
+            "prompt_share": min(1.0, others / taken),
+            "others": others,
+            "clumping": clumping,
             "requests_per_user": self.requests,
             "held_steps": self.settings.waits,
             "burst_groups": math.ceil(users / burst),
