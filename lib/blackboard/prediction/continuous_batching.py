@@ -72,11 +72,9 @@ class Loop:
     def admits(self) -> bool:
         """Whether the engine takes in prompts: not where it holds them back, or looks for them only now and then."""
         settings = self.server.settings
-        if not self.waiting or len(self.running) >= max(1, self.server.fits):
-            return False
-        held = self.idle < settings.held and bool(self.running)
-        enough = sum(request.prompt for request in self.waiting) >= 0.9 * settings.step_tokens
-        return not held or (self.timeout and enough)
+        if self.idle < settings.held and self.running:
+            return self.timeout and sum(r.prompt for r in self.waiting) >= 0.9 * settings.step_tokens
+        return True
 
     @property
     def timeout(self) -> bool:
@@ -100,8 +98,9 @@ class Loop:
 
     def step(self) -> None:
         """One pass: prompts if they are due, and a token for every running sequence, unless it stands still."""
-        finished, tokens = self.take() if self.admits() else ([], 0)
-        self.idle = 0 if tokens or (self.timeout and not self.waiting) else self.idle + 1
+        looks = self.admits()
+        finished, tokens = self.take() if looks else ([], 0)
+        self.idle = 0 if looks or (self.timeout and not self.waiting) else self.idle + 1
         moves = self.running if self.server.settings.mixes or not tokens else []
         context = statistics.mean(r.read + r.sent for r in moves) if moves else None
         work = self.server.step(len(moves), len(finished), tokens, context)

@@ -117,16 +117,20 @@ def loop_times(plan: Mapping[str, Any], constants: Mapping[str, float]) -> dict[
     import numpy
 
     steps = {step: eq.mixed_time(plan[step], calibration=constants) for step in STEPS}
-    values = {name: plan[name] for name in plan if name not in (*STEPS, "parts", "mixes", "others", "clumping")}
+    values = {
+        name: plan[name] for name in plan if name not in (*STEPS, "parts", "mixes", "others", "clumping", "at_once")
+    }
     values |= {"decode_step": steps["decode"], "prompt_step": steps["prompt"], "burst_step": steps["burst"]}
     mixes = numpy.asarray(plan["mixes"], bool)
     output = numpy.where(mixes, eq.mixed_token(values), eq.stalled_token(values))
     alone = numpy.where(mixes, steps["prompt"] - steps["decode"], steps["prompt"])
     busy = numpy.clip(plan["others"] / plan["prompts_taken"] * alone / output, 0, 0.9)
-    clumped = numpy.minimum(0.9, busy * plan["clumping"])
+    share = numpy.minimum(1, plan["clumping"] * plan["others"] / plan["prompts_taken"])
+    values["running_step"] = eq.mixed_token(values, prompt_share=share)
+    queued = busy / plan["at_once"]  # a step takes all that fit into it
     whole = steps["prompt"] * plan["parts"]
     first = eq.first_token_time(
-        values | {"output_token": output, "prompt_busy": clumped, "prompt_step": whole}, calibration=constants
+        values | {"output_token": output, "prompt_busy": queued, "prompt_step": whole}, calibration=constants
     )
     return steps | {"output": output, "first": first, "busy": busy}
 

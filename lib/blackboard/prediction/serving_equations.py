@@ -143,6 +143,7 @@ prompt_busy = declare("prompt_busy", r"\rho", "1", "share of the time that promp
 held_steps = declare(
     "held_steps", "h", "1", "steps that the engine lets a prompt wait, to take in several at once", zero=True
 )
+running_step = declare("running_step", r"t_\mathrm{run}", "s", "mean time of a step while prompts come")
 first_token = declare("first_token", r"t_\mathrm{first}", "s", "time to first token")
 output_token = declare("output_token", r"t_\mathrm{out}", "s", "time per output token, from the first one on")
 room_share = declare("room_share", r"x_\mathrm{room}", "1", "share of the memory that the engine fills", most=1)
@@ -239,10 +240,10 @@ first_token_time = Formula(
     "prediction.first_token_time",
     "first_token",
     request_time
-    + (1 - 1 / requests_per_user) * (held_steps * output_token + output_token + prompt_step + queue_time.typed)
+    + (1 - 1 / requests_per_user) * (held_steps * output_token + running_step + prompt_step + queue_time.typed)
     + burst_step * (burst_groups + 1) / (2 * requests_per_user),
     "s",
-    "a request waits for the running step, for its own prompt and for those before it; each user's first request"
+    "a request waits for the step under way, for its own prompt and for those before it; each user's first request"
     " came with everybody's",
     queue_time.assumes,
     where=queue_time.where,

@@ -17,6 +17,8 @@ from blackboard.prediction.step import Work, multiplied, terms
 
 HEAD = "bf16"  # of embeddings and head, which checkpoints in narrow formats leave wide
 WIDER = {"fp4": "fp8", "fp8": "bf16", "int8": "bf16", "bf16": "bf16"}
+SCALES = {"fp4": 1.125, "nvfp4": 1.125, "mxfp4": 1.0625}  # a byte for 16 values, or for 32
+FP4_SHARE = 0.73  # of FP4's rate, where FP8 reaches all of its own: the median of Llama 70B offline on a B200
 TILE = 64  # rows of a matrix that one warp group of Hopper multiplies at once
 STEADY = 1e12  # requests of each user where nobody starts or ends
 
@@ -62,6 +64,11 @@ def default_cache(engine: str, chip: Chip, model: Model, weights: str) -> str:
 # --- formats by part --------------------------------------------------------------------------------------------------
 
 
+def stored_bytes(format: str) -> float:
+    """Bytes of one weight with its share of the scales of 4-bit blocks."""
+    return bytes_per_param(format) * SCALES.get(format, 1.0)
+
+
 def shared_format(model: Model, weights: str) -> str:
     """Format of all that tokens share: 4-bit mixtures keep it in bf16."""
     return "bf16" if model.moe and standard_precision(weights) == "fp4" else weights
@@ -72,8 +79,9 @@ def product_rate(chip: Chip, model: Model, format: str) -> float:
     (DeepSeek's FP8) or wider activations (MXFP4) leave tensor cores no more.
     """
     own = multiplied(chip, format)
-    wider = multiplied(chip, WIDER[own]) if model.moe else own
-    return chip.flops(wider)
+    if model.moe:
+        return chip.flops(multiplied(chip, WIDER[own]))
+    return chip.flops(own) * (FP4_SHARE if own == "fp4" else 1.0)
 
 
 ATTENTION_KERNELS = {"heads": 6, "latent": 11, "compressed": 11}  # of a layer
@@ -127,7 +135,7 @@ class Server:
         sharing = layout.tensor * min(layout.ranks, max(1, decodes + prompts))
         shared = shared_format(self.model, self.weights)
         context = context or eq.mean_context(prompt_length=self.prompt, output_length=self.output)
-        read = bytes_per_param(shared) * layout.common + bytes_per_param(HEAD) * layout.head
+        read = stored_bytes(shared) * layout.common + bytes_per_param(HEAD) * layout.head
         heads = 2 * layout.head * (decodes + prompts) / self.chip.flops(multiplied(self.chip, HEAD))
         attended = sum(group.attends(context) for group in self.model.attention) * decodes
         prefilled = sum(group.prefills(self.prompt) for group in self.model.attention) * tokens / self.prompt
@@ -155,7 +163,7 @@ class Server:
         touched = coverage(batch=seen, experts=moe.experts, top_k=moe.active)
         rows = eq.padded_rows(step_tokens=seen, top_k=moe.active, experts=moe.experts, touched=touched, tile=TILE)
         own = layout.routed / layout.expert_group
-        read, rate = own * touched * bytes_per_param(self.weights), product_rate(self.chip, self.model, self.weights)
+        read, rate = own * touched * stored_bytes(self.weights), product_rate(self.chip, self.model, self.weights)
         busiest = self._busiest(seen, touched) if layout.expert > 1 else (1.0, 1.0)
         return {
             "expert_read": busiest[0] * read / self.chip.bandwidth,
@@ -207,8 +215,8 @@ class Server:
         layout, shared = self.layout, shared_format(self.model, self.weights)
         stored = 1 if self.model.tied_embeddings else 2
         parts = {
-            "attention and dense": bytes_per_param(shared) * layout.common / layout.tensor,
-            "experts": bytes_per_param(self.weights) * layout.routed / layout.expert_group,
+            "attention and dense": stored_bytes(shared) * layout.common / layout.tensor,
+            "experts": stored_bytes(self.weights) * layout.routed / layout.expert_group,
             "embeddings": stored * bytes_per_param(HEAD) * layout.embedding / layout.tensor,
         }
         return {name: size for name, size in parts.items() if size}
@@ -242,6 +250,7 @@ class Server:
             "prompt_share": min(1.0, others / taken),
             "others": others,
             "clumping": clumping,
+            "at_once": at_once,
             "requests_per_user": self.requests,
             "held_steps": self.settings.waits,
             "burst_groups": math.ceil(users / burst),

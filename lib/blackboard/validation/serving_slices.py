@@ -12,6 +12,10 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
+from blackboard import catalogue
+from blackboard.catalogue import measurement
+from blackboard.prediction import serving_runs
+from blackboard.prediction.serving import predict_serving
 from blackboard.prediction.serving_calibration import Run, fit_all, predicted, runs
 
 
@@ -88,10 +92,69 @@ def expected() -> dict[str, dict[str, dict[str, float]]]:
     }
 
 
+# --- other lengths ----------------------------------------------------------------------------------------------------
+
+
+class Offline(NamedTuple):
+    """A run at full load of other lengths, by another client: tokens per second, predicted over measured less one."""
+
+    model: str
+    chip: str
+    weights: str
+    prompt: int
+    output: int
+    error: float
+
+
+@cache
+def offline() -> tuple[Offline, ...]:
+    """TensorRT-LLM's own throughputs with the constants of TensorRT-LLM under load, fitted on 1,024 in and out."""
+    return tuple(
+        _offline(row) for data in ("trtllm_v1_0_throughput", "trtllm_v1_0_moe") for row in measurement(data).records()
+    )
+
+
+def _offline(row: dict) -> Offline:
+    model, chip, gpus = serving_runs.MODELS[row["model"]], serving_runs.CHIPS[row["chip"]], row["gpus"]
+    prompt, output = row["input_tokens"], row["output_tokens"]
+    mixture = catalogue.model(model).moe is not None
+    found = predict_serving(
+        model,
+        chip=chip,
+        chips=gpus,
+        prompt=prompt,
+        output=output,
+        concurrency=serving_runs.requests(row),
+        weights=row["weights"],
+        engine="trtllm",
+        tensor=1 if mixture else gpus,
+        expert=gpus if mixture else 1,
+        spread=1,
+        requests=None,
+    )
+    error = found.tokens_per_s_per_chip * gpus / row["throughput_token_per_s"] - 1
+    return Offline(model, chip, row["weights"], prompt, output, error)
+
+
 def table() -> str:
     """The slices as text."""
+    lengths = [f"{m} on {c}, {w}: {median_size(e):.1%}" for (m, c, w), e in offline_errors().items()]
     head = f"{'held out':<28}{'kind':<9}{'rows':>5}{'per token':>11}{'bias':>7}{'first':>8}{'bias':>7}"
     line = lambda s: (
         f"{s.held:<28}{s.kind:<9}{s.rows:>5}{s.output:>11.1%}{s.output_bias:>+7.0%}{s.first:>8.1%}{s.first_bias:>+7.0%}"
     )
-    return "\n".join([head, *map(line, slices())])
+    told = "throughput of other lengths, offline, median absolute error:"
+    return "\n".join([head, *map(line, slices()), told, *lengths])
+
+
+def offline_errors() -> dict[tuple[str, str, str], list[float]]:
+    """Errors of offline runs by model, chip and format."""
+    found: dict[tuple[str, str, str], list[float]] = {}
+    for run in offline():
+        found.setdefault((run.model, run.chip, run.weights), []).append(run.error)
+    return found
+
+
+def median_size(errors: Sequence[float]) -> float:
+    """Median of the absolute errors."""
+    return statistics.median(map(abs, errors))
