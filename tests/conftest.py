@@ -22,6 +22,7 @@ import hypothesis
 import pytest
 import yaml
 from lessons import LESSONS
+from unchanged import Unchanged
 
 sys.modules["rfc3987_syntax"] = None  # seconds of grammars, by which jsonschema would check international addresses
 
@@ -190,8 +191,13 @@ gc.set_threshold(100_000, 20, 100)
 hypothesis.settings.register_profile("course", deadline=None, derandomize=os.environ.get("CI") == "true")
 hypothesis.settings.load_profile("course")
 
-RUNS_NOTEBOOKS = ("test_notebooks.py", "test_build.py")
-INSTALLS = {"test_readme.py": "clean", "test_launching.py": "project", "test_glossary.py": "small"}  # by these fixtures
+RUNS_NOTEBOOKS = ("test_notebooks.py", "test_build.py", "test_lesson_cells.py")
+INSTALLS = {
+    "test_readme.py": "clean",
+    "test_launching.py": "project",
+    "test_glossary.py": "small",
+    "test_scaffold.py": "scaffolded",
+}  # by these fixtures
 # Tests of these files go to the workers page by page, lesson by lesson or notebook by notebook, of others by file.
 PIECES = {
     "test_site.py": r"\[(?:[^\]]*-)?((?:book|exercises)/[\w/]+|search)\b",
@@ -199,11 +205,11 @@ PIECES = {
     "test_notebooks.py": r"\[([\w/]+)(?:\.ipynb)?\]",
 }
 # These go with the tests of a lesson's own files: one process draws its figures and runs its simulations once for all.
-OVER_LESSONS = ("test_figures.py", "test_prose.py", "test_practice.py", "test_explorable.py")
+OVER_LESSONS = ("test_figures.py", "test_prose.py", "test_practice.py", "test_explorable.py", "test_lesson_cells.py")
 SAYS_THE_SAME = "test_the_ledger_says_what_the_lesson_says"  # asks for a lesson's numbers
 # So does all that reads the same rows or draws the same pictures, whichever file it is in.
 TOGETHER = {
-    "reality": r"/test_reality_(?!prediction)|\[validation\.figures\]",
+    "reality": r"/test_(?:validation_\w+|consistency|commands|prediction_kernels)\.py|\[validation\.figures\]",
     "costs": r"/test_costs\.py|\[reference\.cost_charts\]",
     "claims": r"/test_claims\.py|\[reference\.claims\]",
 }
@@ -214,10 +220,10 @@ FIRST = (
     "test_prose.py",
     "test_figures.py",
     "test_explorable.py",
-    "test_reality_figures.py",
+    "test_validation_figures.py",
     "test_costs.py",
     "test_flashcards.py",
-    "test_reality_prediction.py",
+    "test_prediction.py",
     "test_claims.py",
 )
 
@@ -319,9 +325,9 @@ class Progress:
         if report.when == "teardown":
             self.left[file] -= 1
             if not self.left[file]:
-                self.tell(file)
+                self.print_line(file)
 
-    def tell(self, file):
+    def print_line(self, file):
         """The line of a file."""
         counts = ", ".join(f"{count:,} {outcome}" for outcome, count in self.ran[file].items() if count)
         took, test = self.slowest[file]
@@ -329,10 +335,20 @@ class Progress:
         self.terminal.write_line(f"{file:<40} {counts:<24} {self.seconds[file]:6.1f} s{slow}")
 
 
+def pytest_addoption(parser):
+    """What `make check` asks for."""
+    parser.addoption(
+        "--unchanged", choices=("run", "skip"), default="run", help="skip tests that passed with the same files"
+    )
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config):
     """Lines instead of letters, unless a person asks for more or for less."""
     terminal = config.pluginmanager.get_plugin("terminalreporter")
+    if config.getoption("--unchanged") == "skip":
+        kept = ROOT / ".pytest_cache" / "passed.json"
+        config.pluginmanager.register(Unchanged(kept, piece, LESSONS, SAYS_THE_SAME))
     if terminal and config.get_verbosity() == 0 and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Progress(terminal))
 

@@ -2,6 +2,7 @@
 
 import functools
 import importlib
+import importlib.util
 import inspect
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 LIB = ROOT / "lib" / "blackboard"
-ROOMS = ("equations", "numbers", "figures", "charts", "problems")
+ROOMS = ("equations", "numbers", "figures", "problems")  # interactive charts are for those lessons that have them
 REFERENCE = "Reference"  # caption of the part of the contents whose pages are no lessons
 
 
@@ -40,6 +41,14 @@ def room(lesson, name):
     return importlib.import_module(f"blackboard.lessons.{lesson}.{name}")
 
 
+def told(lesson, name):
+    """What a lesson's tests/NAME_page.py says under a name, nothing where there is no such file: QUOTED, the numbers
+    that its prose quotes, each with its place; EXPLORED, its interactive charts; MORE, its figures of other cases.
+    """
+    module = f"{lesson}_page"
+    return getattr(importlib.import_module(module), name, {}) if importlib.util.find_spec(module) else {}
+
+
 @functools.cache
 def values(lesson):
     """All values that a lesson prints, computed once for all tests of a process."""
@@ -62,7 +71,9 @@ def functions(module):
 
 
 def explorers(lesson):
-    """Names of a lesson's explorables."""
+    """Names of a lesson's explorables, if it has any."""
+    if not (LIB / "lessons" / lesson / "charts.py").exists():
+        return []
     return [name for name in functions(room(lesson, "charts")) if name.endswith("_explorer")]
 
 

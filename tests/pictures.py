@@ -5,27 +5,20 @@ from typing import Any, NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
-from lessons import functions, room
+from lessons import functions, room, told
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from blackboard.catalogue.running_case import RUNNING
-from blackboard.lessons.batching.figures import WORKED
-
 LEAST = 4.5  # contrast of a text, WCAG 2.2, 1.4.3
-LONG = RUNNING._replace(context=20_000)  # beyond batching's balanced context: no kink
-MORE = {
-    "batching": [(name, (case,)) for name in ("latency", "cost") for case in (WORKED, LONG)]
-}  # figures drawn for other cases too
 
 
 def drawings(lesson):
     """(figures module, name, arguments) of each drawing of a lesson."""
     figures = room(lesson, "figures")
     return [
-        (figures, name, args) for name, args in [*((name, ()) for name in functions(figures)), *MORE.get(lesson, ())]
+        (figures, name, args) for name, args in [*((name, ()) for name in functions(figures)), *told(lesson, "MORE")]
     ]
 
 

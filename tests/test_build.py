@@ -41,7 +41,7 @@ def make_project(folder):
     """A project that has this one's build and settings, and a lesson of its own."""
     tools = [
         f"tools/{name}.py"
-        for name in ("build", "notebooks", "kernels", "exercises", "colab", "mending", "glossing", "cells")
+        for name in ("build", "notebooks", "kernels", "exercises", "colab", "html_fixes", "glossary_links", "cells")
     ]
     for name in ["_config.yml", "requirements.lock", *tools]:
         (folder / name).parent.mkdir(exist_ok=True, parents=True)
@@ -204,9 +204,10 @@ def test_a_failing_cell_is_named_and_the_last_good_site_stays(good):
     assert sorted(path.name for path in (good / "_build").iterdir() if path.is_dir()) == ["html", "work"]
 
 
-def test_a_warning_stops_the_build_before_the_first_site(project):
-    """The build is strict, and without a good site there is none, not half of one."""
-    (project / "book" / "index.md").write_text("# Index\n\n[](no-such-page.md)\n")
+@pytest.mark.parametrize("link", ["[](no-such-page.md)", "{py:class}`no-such-page`"])
+def test_a_warning_stops_the_build_before_the_first_site(project, link):
+    """The build is strict about links of every role, and without a good site there is none, not half of one."""
+    (project / "book" / "index.md").write_text(f"# Index\n\n{link}\n")
     status, told = build(project)
     assert status == 1
     assert "no-such-page" in told
@@ -230,10 +231,21 @@ def test_a_page_of_the_contents_that_is_missing_is_named(project):
     assert "book/nowhere" in told and "Traceback" not in told, told
 
 
+CRASH = """
+import os, pathlib, sys
+sys.path.insert(0, "tools")
+import build
+rename = pathlib.Path.rename
+pathlib.Path.rename = lambda path, target: os._exit(7) if target == build.SITE else rename(path, target)
+build.main([])
+"""
+
+
 @pytest.mark.skipif(os.name == "nt", reason="renaming an open directory differs on Windows")
 def test_the_last_good_site_comes_back_after_a_crash_between_the_renames(good):
     """The moment between the two renames leaves a backup, which the next run puts back."""
-    (good / "_build" / "html").rename(good / "_build" / "html.old")
+    assert subprocess.run([sys.executable, "-c", CRASH], cwd=good, stdout=subprocess.DEVNULL).returncode == 7
+    assert not (good / "_build" / "html").exists()
     (good / "book" / "tiny.md").write_text(HEAD + "# Tiny\n\n```{code-cell}\n1 / 0\n```\n")
     assert build(good)[0] == 1
     assert "the number is 1234567" in lesson(good)

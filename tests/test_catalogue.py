@@ -246,9 +246,9 @@ def test_a_system_binds_its_links_per_chip_and_one_way(s):
 def test_the_table_of_constants_shows_links_only_when_asked():
     rack = system("gb200-nvl72")
     plain, asked = (str(summary.constants("fp8", rack, show=show)) for show in ((), ("scale_up", "domain")))
-    says = {link: notation.lookup(link).says for link in catalogue.LINKS}
-    assert not [link for link in says if says[link] in plain]
-    assert [link for link in says if says[link] in asked] == ["scale_up", "domain"]
+    description = {link: notation.lookup(link).description for link in catalogue.LINKS}
+    assert not [link for link in description if description[link] in plain]
+    assert [link for link in description if description[link] in asked] == ["scale_up", "domain"]
     assert asked.count("<tr>") == 1 + 2, "what is asked for, and nothing else, under the heads"
     with pytest.raises(ValueError, match="show: nothing here binds scale_out; a system may bind scale_up"):
         summary.constants("bf16", system("tpu-v4-64"), show=("scale_out",))
@@ -1775,9 +1775,27 @@ BROKEN = [  # file, what is replaced, by what, and what the error must say
     ("chip", "hbm_bytes: 40.0e+9", "hbm_bytes: forty", "Expected `float`, got `str` - at `$.hbm_bytes`"),
     ("chip", "hbm_bytes: 40.0e+9", "hbm_bytes: -40.0e+9", "Expected `float` > 0.0 - at `$.hbm_bytes`"),
     ("chip", "hbm_bytes: 40.0e+9", "hbm_bytes: .nan", "Expected `float` > 0.0 - at `$.hbm_bytes`"),
-    ("chip", "hbm_bytes: 40.0e+9", "hbm_bytess: 40.0e+9", "unknown field `hbm_bytess`"),
+    (
+        "chip",
+        "hbm_bytes: 40.0e+9",
+        "hbm_bytes: .inf",
+        "row 'a100-40gb': Expected `float` that is finite - at `$.hbm_bytes`",
+    ),
+    (
+        "chip",
+        "hbm_bytes: 40.0e+9",
+        "hbm_bytess: 40.0e+9",
+        "unknown field `hbm_bytess`; did you mean hbm_bytes or hbm_bytes_per_s?",
+    ),
+    ("chip", "domain_chips: 8", "domain_chps: 8", "`domain_chps` - at `$.scale_up`; did you mean domain_chips?"),
+    ("chip", "domain_chips: 8", "qqqq: 8", "`$.scale_up`; there are: domain_chips, bytes_per_s, technology; see"),
     ("chip", "domain_chips: 8", "domain_chips: -8", "Expected `int` >= 0 - at `$.scale_up.domain_chips`"),
-    ("chip", "vendor: nvidia", "vendor: nvida", "'nvida' - at `$.vendor`; see the fields of blackboard.catalogue.Chip"),
+    (
+        "chip",
+        "vendor: nvidia",
+        "vendor: nvida",
+        "'nvida' - at `$.vendor`; allowed: amd, aws, google, nvidia; see the fields of blackboard.catalogue.Chip",
+    ),
     ("chip", 'release: "2020-05-14"', "release: 2020-05-14", "Expected `str`, got `date` - at `$.release`"),
     ("chip", 'release: "2020-05-14"', 'release: "May 2020"', "- at `$.release`"),
     ("chip", "usd_per_chip_hour: 1.99", "usd_per_chip_hour: cheap", "- at `$.rents[0].usd_per_chip_hour`"),
@@ -1812,7 +1830,24 @@ BROKEN = [  # file, what is replaced, by what, and what the error must say
         "chips: 80\n",
         "systems.yaml: row 'a100-40gb-8': chips: 80, but the domain of a100-40gb joins 8",
     ),
-    ("model", "kind: latent, layers: 61", "kind: latest, layers: 61", "'latest' - at `$.attention[0].kind`"),
+    (
+        "model",
+        "kind: latent, layers: 61",
+        "kind: latest, layers: 61",
+        "'latest' - at `$.attention[0].kind`; allowed: heads, latent, compressed; see",
+    ),
+    (
+        "model",
+        "kind: latent, layers: 61",
+        "kind: latent, layrs: 61",
+        "`layrs` - at `$.attention[0]`; did you mean layers?",
+    ),
+    (
+        "model",
+        "kind: latent, layers: 61",
+        "kind: latent, window: 61",
+        "`window` - at `$.attention[0]`; there are: layers, heads, q_rank,",
+    ),
     (
         "model",
         "kind: latent, layers: 61",
@@ -1826,6 +1861,20 @@ BROKEN = [  # file, what is replaced, by what, and what the error must say
         "prices.yaml: row 'gemini-1.5-pro@2024-10-01': Object missing required field `input` - at `$.usd_per_Mtok`",
     ),
     (
+        "price",
+        "usd_per_Mtok: {input: 1.25,",
+        "usd_per_Mtok: {input: .nan,",
+        "row 'gemini-1.5-pro@2024-10-01': Expected `float` >= 0.0 - at `$.usd_per_Mtok.input`",
+    ),
+    (
+        "price",
+        "usd_per_Mtok: {input: 1.25,",
+        "usd_per_Mtok: {input: .inf,",
+        "row 'gemini-1.5-pro@2024-10-01': Expected `float` that is finite - at `$.usd_per_Mtok.input`",
+    ),
+    ("measurement", "1, 8192, 8192, 34.596]", "1, 8192, 8192, .inf]", "rows: expected text or a number, not inf"),
+    ("measurement", "1, 8192, 8192, 34.596]", "1, 8192, 8192, .nan]", "rows: expected text or a number, not nan"),
+    (
         "measurement",
         "1, 8192, 8192, 34.596]",
         "1, 8192, 8192]",
@@ -1837,8 +1886,8 @@ BROKEN = [  # file, what is replaced, by what, and what the error must say
 ]
 
 
-@by_id("noun, old, new, says", BROKEN, ids=[f"{noun}-{n}" for n, (noun, *_) in enumerate(BROKEN)])
-def test_a_broken_data_file_names_file_row_and_field(tmp_path, noun, old, new, says):
+@by_id("noun, old, new, description", BROKEN, ids=[f"{noun}-{n}" for n, (noun, *_) in enumerate(BROKEN)])
+def test_a_broken_data_file_names_file_row_and_field(tmp_path, noun, old, new, description):
     folder = shutil.copytree(DATA, tmp_path / "data")
     path = folder / f"{noun}s.yaml"
     text = path.read_text("utf8")
@@ -1846,7 +1895,7 @@ def test_a_broken_data_file_names_file_row_and_field(tmp_path, noun, old, new, s
     path.write_text(text.replace(old, new, 1), "utf8")
     with pytest.raises(DataError) as caught:
         load(KINDS[noun], folder)
-    assert says in str(caught.value)
+    assert description in str(caught.value)
 
 
 PRINTED = {  # what a reader sees at the prompt, by the numbers of the data files

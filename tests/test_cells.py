@@ -21,7 +21,7 @@ PAGES = sorted((ROOT / "book").glob("*.md"))
         ("import sympy\nlimits([(eq.mfu, B, 0, 'nothing')])", ["remove-input"]),
         ("(Derivation(t, n * rent)\n    .gives(eq.cost))", ["hide-input"]),
         ("from blackboard import tables", ["remove-cell"]),
-        ('p = problems("paging")\ntell(numbers.all())', ["remove-cell"]),
+        ('p = problems("paging")\nglue_values(numbers.all())', ["remove-cell"]),
         ("eq.step_time", []),
         ("p = predict('llama')\np", []),
         ("costs.sent", []),

@@ -31,11 +31,11 @@ from blackboard.reference.claim_list import (
     Part,
     judge,
 )
-from blackboard.reference.repeated_claims import ledger
+from blackboard.reference.repeated_claims import all_claims
 from blackboard.units import significant
 
 PAGE = ROOT / "book" / "claims.md"
-IDS = [claim.id for claim in ledger]
+IDS = [claim.id for claim in all_claims]
 every = pytest.mark.parametrize("id", IDS)
 
 
@@ -55,7 +55,7 @@ def test_every_prediction_model_number_and_point_is_entered():
         + [f"12.{n}" for n in range(1, 24) if n != 18]  # that one called certain what its article calls likely
     )
     assert IDS[: len(due)] == due
-    assert {claim.group for claim in ledger} == set(claims.GROUPS)
+    assert {claim.group for claim in all_claims} == set(claims.GROUPS)
 
 
 REPEATED = [
@@ -99,13 +99,13 @@ REPEATED = [
 
 @pytest.mark.parametrize("number", REPEATED)
 def test_every_number_that_articles_repeat_is_entered(number):
-    assert any(number in claim.says for claim in ledger)
+    assert any(number in claim.statement for claim in all_claims)
 
 
 def test_no_claim_is_entered_twice():
-    assert len(IDS) == len(set(IDS)) and len({claim.says for claim in ledger}) == len(IDS)
+    assert len(IDS) == len(set(IDS)) and len({claim.statement for claim in all_claims}) == len(IDS)
     with pytest.raises(ValueError, match="two claims"):
-        ledger.enter("P1", "predictions", "again")
+        all_claims.enter("P1", "predictions", "again")
 
 
 # --- what a claim must have -------------------------------------------------------------------------------------------
@@ -113,15 +113,15 @@ def test_no_claim_is_entered_twice():
 
 @every
 def test_a_claim_says_why_and_whence(id):
-    claim = ledger[id]
-    assert claim.says.endswith((".", "?")) and claim.who and claim.cites
+    claim = all_claims[id]
+    assert claim.statement.endswith((".", "?")) and claim.who and claim.cites
     assert not [key for key in claim.cites if not books.known(key)]
     assert set(claim.formulas) <= set(formulas)
 
 
 @every
 def test_a_verdict_is_computed_unless_a_document_is_cited(id):
-    claim = ledger[id]
+    claim = all_claims[id]
     if claim.stated is None:
         assert row(id).verdict in COMPUTED and row(id).parts
     else:
@@ -135,12 +135,12 @@ NAMES = r"(Llama|Claude Opus|Gemini|DeepSeek-V)\s?\d+(\.\d+)?(\s\d+B)?"
 
 @every
 def test_the_sentence_is_the_one_of_this_verdict_and_its_numbers_are_computed(id):
-    claim, found = ledger[id], row(id)
-    assert found.because, f"no sentence for “{found.verdict.says}”: read the numbers again, then write one"
+    claim, found = all_claims[id], row(id)
+    assert found.because, f"no sentence for “{found.verdict.label}”: read the numbers again, then write one"
     assert not re.search(r"[{}]", found.because + found.label)
     template = " ".join(claim.because.values())
     typed = typed_numbers(re.sub(NAMES, " ", re.sub(r"\{[^}]*\}", " ", template).replace("–", " ")))
-    assert typed <= typed_numbers(claim.says) | set(claim.quotes), "compute it, or say in `quotes` what it quotes"
+    assert typed <= typed_numbers(claim.statement) | set(claim.quotes), "compute it, or say in `quotes` what it quotes"
     assert set(claim.quotes) <= typed, "nothing quotes these"
 
 
@@ -154,7 +154,7 @@ def headings(lesson):
 
 @every
 def test_the_lesson_that_treats_it_has_that_heading(id):
-    place = ledger[id].at
+    place = all_claims[id].at
     assert place.href.partition("#")[2] in headings(place.lesson)
 
 
@@ -168,7 +168,11 @@ def test_documents_that_the_bibliography_has_too_have_the_same_address():
 # --- who says it ------------------------------------------------------------------------------------------------------
 
 ARTICLES = tuple(f"{letter} " for letter in "ABCDE")
-STATEMENTS = {f"{row.id} {place}": says for row in load(books.Speaker).values() for place, says in row.says.items()}
+STATEMENTS = {
+    f"{row.id} {place}": description
+    for row in load(books.Speaker).values()
+    for place, description in row.statements.items()
+}
 COMMON = {"about", "again", "been", "have", "long", "model", "models", "that", "their", "them", "they", "times", "with"}
 
 
@@ -182,18 +186,18 @@ def strays(claim, names):
     """What is wrong with taking a claim from these statements: figures that none of them has, and statements that
     have nothing of the claim.
     """
-    own = typed_numbers(claim.says)
+    own = typed_numbers(claim.statement)
     wrong = sorted(own - set().union(*(typed_numbers(STATEMENTS[name]) for name in names)))
     for name in names:
         figures = typed_numbers(STATEMENTS[name])
-        near = own & figures if own and figures else len(words(claim.says) & words(STATEMENTS[name])) >= 2
+        near = own & figures if own and figures else len(words(claim.statement) & words(STATEMENTS[name])) >= 2
         wrong += [] if near else [name]
     return wrong
 
 
 @every
 def test_a_claim_says_no_more_than_the_statements_that_it_is_taken_from(id):
-    assert strays(ledger[id], ledger[id].who) == []
+    assert strays(all_claims[id], all_claims[id].who) == []
 
 
 @pytest.mark.parametrize(
@@ -215,7 +219,7 @@ def test_a_claim_says_no_more_than_the_statements_that_it_is_taken_from(id):
     ],
 )
 def test_a_claim_laid_to_the_wrong_source_is_noticed(id, names):
-    assert strays(ledger[id], names)
+    assert strays(all_claims[id], names)
 
 
 NOWHERE = (
@@ -237,15 +241,17 @@ NOWHERE = (
 @pytest.mark.parametrize("figure", NOWHERE)
 def test_figures_of_papers_and_of_the_lecture_are_laid_to_no_article(figure):
     inside = re.compile(rf"(?<!\d){re.escape(figure)}(?!\w)", re.I)
-    stated = [name for name, says in STATEMENTS.items() if inside.search(says)]
+    stated = [name for name, description in STATEMENTS.items() if inside.search(description)]
     assert stated, "nobody states it"
     assert not [name for name in stated if name.startswith(ARTICLES)]
 
 
 @pytest.mark.parametrize(("phrase", "letter", "id"), [("1,000 times", "D", "N9"), ("square root", "E", "12.10")])
 def test_what_one_article_alone_says_is_laid_to_that_one(phrase, letter, id):
-    assert {name[0] for name, says in STATEMENTS.items() if phrase in says and name.startswith(ARTICLES)} == {letter}
-    assert {name[0] for name in ledger[id].who if name.startswith(ARTICLES)} == {letter}
+    assert {
+        name[0] for name, description in STATEMENTS.items() if phrase in description and name.startswith(ARTICLES)
+    } == {letter}
+    assert {name[0] for name in all_claims[id].who if name.startswith(ARTICLES)} == {letter}
 
 
 def test_what_documents_of_the_field_state_is_what_the_catalogue_records_of_them():
@@ -278,7 +284,7 @@ def test_what_documents_of_the_field_state_is_what_the_catalogue_records_of_them
 )
 def test_a_claim_that_nobody_is_known_to_make_is_refused(who):
     with pytest.raises((ValueError, UnknownId)):
-        replace(ledger["P1"], who=who)
+        replace(all_claims["P1"], who=who)
 
 
 @pytest.mark.parametrize(
@@ -295,34 +301,34 @@ def test_a_claim_that_nobody_is_known_to_make_is_refused(who):
 )
 def test_a_statement_stands_in_an_article_at_a_time_or_in_a_document(id, place):
     with pytest.raises(ValueError, match="neither|not a time|is over"):
-        books.Speaker(id=id, says={place: "Something"})
+        books.Speaker(id=id, statements={place: "Something"})
 
 
 def test_no_document_is_quoted_in_vain():
     """Of articles all is listed, for what no claim is taken from as well; of the rest only what one is taken from."""
-    taken = {name for claim in ledger for name in claim.who}
+    taken = {name for claim in all_claims for name in claim.who}
     idle = [name for name in STATEMENTS if name not in taken and not name.startswith(ARTICLES)]
     assert idle == ["lecture 0:54:16"]
 
 
 def test_a_card_leads_to_the_place_where_its_claim_is_made():
-    assert claims._who(ledger["P1"].said) == (
+    assert claims._who(all_claims["P1"].said) == (
         '<a href="https://dwarkesh.cloudunlocked.com/guests/reiner-pope">Article B (The Dwarkesh Reference,'
         ' 2026-05-22), prediction 1</a>; <a href="https://www.youtube.com/watch?v=xmkSf5IS-zw&amp;t=745s">the lecture'
         " at 0:12:25</a>."
     )
-    for claim in ledger:
-        assert all(claims.text(one.says) in claims._card(row(claim.id)) for one in claim.said)
+    for claim in all_claims:
+        assert all(claims.text(one.text) in claims._card(row(claim.id)) for one in claim.said)
 
 
 def test_the_table_of_articles_counts_claims():
-    told = dict(re.findall(r'<th scope="row">(\w)</th>.*?<td>(\d+)</td></tr>', claims.articles()))
-    assert told == {
-        letter: str(sum(any(name.startswith(letter + " ") for name in claim.who) for claim in ledger))
+    describe = dict(re.findall(r'<th scope="row">(\w)</th>.*?<td>(\d+)</td></tr>', claims.articles()))
+    assert describe == {
+        letter: str(sum(any(name.startswith(letter + " ") for name in claim.who) for claim in all_claims))
         for letter in "ABCDE"
     }
     bib = (ROOT / "book" / "references.bib").read_text("utf8")
-    assert all(f"@misc{{article_{letter.lower()}," in bib for letter in told)
+    assert all(f"@misc{{article_{letter.lower()}," in bib for letter in describe)
 
 
 # --- formulas shown are formulas used ---------------------------------------------------------------------------------
@@ -364,19 +370,19 @@ def formula(monkeypatch):
     forget()
 
 
-@pytest.mark.parametrize(("id", "name"), [(claim.id, name) for claim in ledger for name in claim.formulas])
+@pytest.mark.parametrize(("id", "name"), [(claim.id, name) for claim in all_claims for name in claim.formulas])
 def test_every_formula_that_a_card_shows_decides_something_on_it(formula, id, name):
-    claim = ledger[id]
+    claim = all_claims[id]
     if id == "M1":  # counts the formula's symbols
         assert {"flops", "bandwidth", "n_active", "n_total"} <= set(formulas[name].free)
         return
-    [told], before = claim.because.values(), claim.compute()
+    [describe], before = claim.because.values(), claim.compute()
     formula.start(name)
     after = claim.compute()
     assert any(seen == name or seen.startswith(name + ".for_") for seen in formula.seen), "shown, but not evaluated"
-    assert (after.parts, books.fill(told, after.values)) != (
+    assert (after.parts, books.fill(describe, after.values)) != (
         before.parts,
-        books.fill(told, before.values),
+        books.fill(describe, before.values),
     ), "its value is nowhere on the card"
 
 
@@ -471,7 +477,7 @@ def test_numbers_agree_with_an_independent_reckoning(id):
 
 def test_the_reckoning_leaves_out_only_what_is_drawn_or_listed():
     """Of these the draws have a tolerance of their own, and lists of chips are held by their ends."""
-    rest = {claim.id for claim in ledger if row(claim.id).parts} - set(ORACLES)
+    rest = {claim.id for claim in all_claims if row(claim.id).parts} - set(ORACLES)
     assert rest == {"P5", "12.6", "12.7", "12.21", "T11"}
     assert [part.found for part in row("P5").parts] == [pytest.approx(30e12 / 275e6), "flash"]
     constants = [part.found for part in row("12.6").parts]
@@ -551,8 +557,8 @@ def test_what_sparse_attention_holds_is_what_the_pricing_lesson_says():
 def test_the_first_sentences_count_the_numbers_as_the_ledger_does():
     words = {2: "two", 4: "four"}
     machine, net = (words[part.found] for part in row("M1").parts)
-    told = f"From {machine} numbers of the hardware and {net} of the model"
-    assert all(told in (ROOT / name).read_text("utf8") for name in ("README.md", "book/index.md"))
+    describe = f"From {machine} numbers of the hardware and {net} of the model"
+    assert all(describe in (ROOT / name).read_text("utf8") for name in ("README.md", "book/index.md"))
 
 
 def test_the_longest_of_the_catalogue_is_the_longest_of_its_models():
@@ -684,7 +690,7 @@ def mended():
 
 
 def verdicts(*ids):
-    return [ledger[id].judged().verdict for id in ids]
+    return [all_claims[id].judged().verdict for id in ids]
 
 
 def test_doubling_a_bandwidth_turns_verdicts(mended):
@@ -700,12 +706,12 @@ def test_doubling_a_bandwidth_turns_verdicts(mended):
 
 def test_a_rack_of_five_hundred_packages_would_bear_the_prediction_out(mended):
     domain = catalogue.chip("rubin-ultra-kyber").scale_up
-    holding = lambda: [part.holds() for part in ledger["P2"].judged().parts]
+    holding = lambda: [part.holds() for part in all_claims["P2"].judged().parts]
     assert holding() == [False, False, True, True]
     changed(mended, domain, domain_chips=500)
     assert holding() == [True, False, False, False]  # 500 is right; four times 72 is not 500
     changed(mended, domain, domain_chips=350)
-    assert verdicts("P2") == [FAILS] and ledger["P2"].judged().because is None
+    assert verdicts("P2") == [FAILS] and all_claims["P2"].judged().because is None
 
 
 def test_claims_that_say_the_same_get_the_same_verdict():
@@ -727,16 +733,19 @@ def test_claims_that_say_the_same_get_the_same_verdict():
 
 def test_the_stated_tolerance_is_the_one_applied():
     """By what the page prints, not by what the code keeps."""
-    told = {name: float(value.removesuffix(" %")) for name, value in claims.tally().items()}
+    describe = {name: float(value.removesuffix(" %")) for name, value in claims.tally().items()}
     sure = lambda percent: Part("", 100, 100 + percent).holds()
     assert (
-        sure(told["more"]) and not sure(told["more"] + 1) and sure(-told["less"] + 0.4) and not sure(-told["less"] - 1)
+        sure(describe["more"])
+        and not sure(describe["more"] + 1)
+        and sure(-describe["less"] + 0.4)
+        and not sure(-describe["less"] - 1)
     )
-    assert Part("", 100, 100 * told["within"]).holds() and Part("", 100, 100 / told["within"]).holds()
-    assert Part("", (1, 100), 100 + told["edge"]).holds() and not Part("", (1, 100), 101 + told["edge"]).holds()
+    assert Part("", 100, 100 * describe["within"]).holds() and Part("", 100, 100 / describe["within"]).holds()
+    assert Part("", (1, 100), 100 + describe["edge"]).holds() and not Part("", (1, 100), 101 + describe["edge"]).holds()
     judged_apart = {
         claim.id: claim.within
-        for claim in ledger
+        for claim in all_claims
         if claim.stated is None and claim.within not in (WITHIN, books.EXACT, 2 * books.EXACT, 0)
     }
     assert (
@@ -753,14 +762,14 @@ def test_other_prices_and_devices_turn_verdicts(mended):
     changed(mended, disk, read_bytes_per_s=8e9)
     changed(mended, catalogue.model("deepseek-v3").published, n_total=1.0)  # the ledger counts, it does not copy
     assert verdicts("12.8", "C1") == [HOLDS, HOLDS]
-    assert ledger["P5"].judged().parts[0].off < 1.1
+    assert all_claims["P5"].judged().parts[0].off < 1.1
 
 
 def test_a_sentence_does_not_outlive_its_verdict(mended):
-    found = ledger["12.1"].judged()
+    found = all_claims["12.1"].judged()
     assert found.verdict is FAILS and found.because
     changed(mended, catalogue.model("deepseek-v3").moe, active=32)  # as the board has it
-    moved = ledger["12.1"].judged()
+    moved = all_claims["12.1"].judged()
     assert moved.parts[0].off == 1 and moved.verdict is not FAILS and moved.because is None
     assert "Its numbers have moved" in claims._card(moved)
 
@@ -837,7 +846,7 @@ def test_readers_see_names_and_not_the_numbers_of_a_list():
         ]
         and "see 12." not in seen
     )
-    names = [claim.name for claim in ledger]
+    names = [claim.name for claim in all_claims]
     assert len(set(names)) == len(names) and all(len(name) <= 36 for name in names)
     cards = {
         id: re.search(rf'<article [^>]*id="{claims.anchor(id)}">.*?</article>', shown())[0]
@@ -848,7 +857,7 @@ def test_readers_see_names_and_not_the_numbers_of_a_list():
         for id in family:
             said = cards[id].partition("Also said by: ")[2].partition("</p>")[0]
             assert all(
-                f"{claims.link(row(other))} ({row(other).verdict.says})" in said for other in family if other != id
+                f"{claims.link(row(other))} ({row(other).verdict.label})" in said for other in family if other != id
             )
 
 
@@ -869,7 +878,7 @@ def test_ten_lead_the_page_with_their_worst_number():
 
 def test_verdicts_read_without_colour():
     marks = [verdict.mark for verdict in VERDICTS]
-    assert len(set(marks)) == len(marks) and all(f"{verdict.says}" in claims.legend() for verdict in VERDICTS)
+    assert len(set(marks)) == len(marks) and all(f"{verdict.label}" in claims.legend() for verdict in VERDICTS)
 
 
 def test_the_page_prints_every_group_and_types_no_number():
@@ -881,6 +890,6 @@ def test_the_page_prints_every_group_and_types_no_number():
 
 
 def test_the_tally_adds_up():
-    told = {name: int(re.match(r"\d+", value)[0]) for name, value in claims.tally().items()}
-    assert told["claims"] == len(IDS) == told["computed"] + told["documents"]
-    assert told["computed"] == sum(len(EXPECTED[verdict.key].split()) for verdict in COMPUTED)
+    describe = {name: int(re.match(r"\d+", value)[0]) for name, value in claims.tally().items()}
+    assert describe["claims"] == len(IDS) == describe["computed"] + describe["documents"]
+    assert describe["computed"] == sum(len(EXPECTED[verdict.key].split()) for verdict in COMPUTED)

@@ -49,7 +49,7 @@ conversation = pytest.mark.parametrize(
 
 @pytest.mark.parametrize("formula", eq.FORMULAS, ids=lambda f: f.name)
 def test_formulas_have_their_units_and_say_something(formula):
-    assert dimension(formula.typed) == unit_dimension(formula.unit) and formula.says and formula.latex
+    assert dimension(formula.typed) == unit_dimension(formula.unit) and formula.description and formula.latex
 
 
 def test_the_bill_is_the_sum_of_products():
@@ -84,7 +84,7 @@ def test_every_letter_is_explained():
     pages = [costs.legend(formula) for formula in (eq.task_cost, eq.sent, eq.request_cost)]
     free = {name for formula in eq.FORMULAS for name in formula.free}
     for name in free:
-        row = f"\\({latex(notation.symbol(name))}\\)</th><td>{html.escape(notation.lookup(name).says)}"
+        row = f"\\({latex(notation.symbol(name))}\\)</th><td>{html.escape(notation.lookup(name).description)}"
         assert sum(row in page for page in pages) == 1, name
     assert set(re.findall(r"costs\.legend\(eq\.(\w+)\)", PAGE)) == {"task_cost", "sent", "request_cost"}
 

@@ -12,6 +12,8 @@ import zipfile
 from collections import Counter
 from html import unescape
 from html.parser import HTMLParser
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from lessons import LESSONS, ROOT, page
@@ -210,7 +212,7 @@ def test_every_letter_of_an_answer_is_explained(card):
     for formula in card.formulas:
         for symbol in formula.eq.free_symbols:
             row = notation.lookup(symbol.name)
-            assert f"\\({latex(symbol)}\\)" in told and unescape(row.says)[1:] in unescape(told)
+            assert f"\\({latex(symbol)}\\)" in told and unescape(row.description)[1:] in unescape(told)
 
 
 # --- the summary cards ------------------------------------------------------------------------------------------------
@@ -240,10 +242,12 @@ def test_a_summary_question_gives_what_the_answer_is_made_of_and_not_what_it_say
     [formula] = card.formulas
     given = unescape(card.question.partition("flashcard-given")[2])
     named = {
-        name for name, row in notation.table().items() if f"\\({latex(notation.symbol(name))}\\) {row.says}" in given
+        name
+        for name, row in notation.table().items()
+        if f"\\({latex(notation.symbol(name))}\\) {row.description}" in given
     }
     assert named == {symbol.name for symbol in formula.expr.free_symbols}
-    assert formula.says[1:] not in unescape(card.asks) and formula.says[1:] in card.answers
+    assert formula.description[1:] not in unescape(card.asks) and formula.description[1:] in card.answers
 
 
 def test_no_lead_is_left_without_its_card():
@@ -351,11 +355,23 @@ def test_ids_are_unique_and_pictures_say_what_they_show(whole):
     assert len(alts) == len(flashcards.FIGURES) and all(len(alt) > 100 for alt in alts)
 
 
+def test_the_deck_is_written_for_the_page_that_offers_it_and_for_no_other(whole, monkeypatch):
+    html_fixes, written = tool("html_fixes"), []
+    monkeypatch.setattr(html_fixes, "write_deck", written.append)
+    for other in ("note_math", "load_problems"):
+        monkeypatch.setattr(html_fixes, other, lambda *_: None)
+    app = SimpleNamespace(outdir=Path("site"))
+    html_fixes.mend_page(app, "book/racks", "", {"body": "<p>Words.</p>"}, None)
+    assert written == []
+    html_fixes.mend_page(app, "book/flashcards", "", {"body": str(whole)}, None)
+    assert written == [Path("site/_static")]
+
+
 def test_links_lead_somewhere(whole, tmp_path):
     """Lessons to pages of the book, the deck and its figures to files that the build writes."""
-    mending = tool("mending")
-    assert mending.DECK in whole
-    mending.write_deck(tmp_path / "_static")
+    html_fixes = tool("html_fixes")
+    assert html_fixes.DECK in whole
+    html_fixes.write_deck(tmp_path / "_static")
     targets = [
         attributes.get("href") or attributes.get("src") for tag, attributes in Tags(whole).found if tag in ("a", "img")
     ]
@@ -408,7 +424,7 @@ def test_the_deck_is_whole(deck):
 def test_every_note_has_its_fields_and_tag(deck):
     for id, (_, fields, tags) in notes(deck).items():
         empty = {name for name, text in fields.items() if not text.strip()}
-        assert empty <= ({"Symbols"} if CARDS[id].asked or not CARDS[id].formulas else set()), id
+        assert empty <= ({"Symbols"} if CARDS[id].formula or not CARDS[id].formulas else set()), id
         assert set(tags) == {f"blackboard::{CARDS[id].lesson}", *([flashcards.TWICE] if id in twice() else [])}
         assert ("youtube.com" in fields["Source"]) == bool(CARDS[id].origin.at)
         Tags(fields["Answer"]), Tags(fields["Source"])

@@ -64,10 +64,10 @@ def test_terms_stand_in_alphabetical_order_under_their_letters():
 
 @pytest.mark.parametrize("term", ENTRIES)
 def test_an_entry_is_a_sentence_a_place_and_known_symbols(term):
-    says = definition(term)
-    first = re.match(r".*?\.(?=\s|$)", says, re.S)
+    description = definition(term)
+    first = re.match(r".*?\.(?=\s|$)", description, re.S)
     assert first and 4 <= len(first[0].split()) <= 40, "the first sentence is shown beside the link"
-    assert "$" not in says and "`" not in first[0], "letters come from the notation, by {symbol}"
+    assert "$" not in description and "`" not in first[0], "letters come from the notation, by {symbol}"
     assert len(re.findall(r"\{lesson\}`", ENTRIES[term])) == 1
     for name in re.findall(r"\{symbol\}`([^`]*)`", ENTRIES[term]):
         assert name in notation.table()
@@ -265,12 +265,12 @@ def test_a_link_is_told_from_text_and_seen_by_the_keyboard(visit, site, pages):
 
 # --- On a small book ---------------------------------------------------------------------------------------
 
-CONF = "extensions = ['glossing', 'myst_parser']\nmyst_enable_extensions = ['dollarmath']\n"
+CONF = "extensions = ['glossary_links', 'myst_parser']\nmyst_enable_extensions = ['attrs_inline', 'dollarmath']\n"
 SMALL = """# Glossary
 
 ```{{glossary}}
 batch
-  {says} And more.
+  {description} And more.
 
   % also: batches
   % not: batch job
@@ -292,7 +292,8 @@ MoE
 """
 ONE = """# A batch
 
-A `batch` and $batch$ in [a batch](two.md), a batch job and a micro-batch are none. The critical
+A `batch` and $batch$ in [a batch](two.md), a batch job and a micro-batch are none, nor is a
+[batch]{.pasted-text} that a cell made. The critical
 batch is one. **Batches** are, and a batch again; a hit is not. MoEs and no moe. This batch is the next
 use, and this batch one more.
 
@@ -328,7 +329,7 @@ def small(tmp_path):
     many = "\n".join(f"p{n}" for n in range(8))
     files = {
         "conf.py": CONF,
-        "glossary.md": SMALL.format(says="Many at once."),
+        "glossary.md": SMALL.format(description="Many at once."),
         "one.md": ONE,
         "two.md": TWO,
         "index.md": f"# Index\n\n```{{toctree}}\nglossary\none\ntwo\n{many}\n```\n",
@@ -336,7 +337,7 @@ def small(tmp_path):
     files |= {f"p{n}.md": f"# P{n}\n\nA batch.\n" for n in range(8)}
     for name, text in files.items():
         (tmp_path / name).write_text(text, "utf8")
-    shutil.copy(ROOT / "tools" / "glossing.py", tmp_path)
+    shutil.copy(ROOT / "tools" / "glossary_links.py", tmp_path)
 
     def build(out="html", *options):
         command = [sys.executable, "-m", "sphinx", "-q", "-W", "-n", *options, tmp_path, tmp_path / out]
@@ -361,8 +362,8 @@ def links(out, page):
 
 
 def test_what_counts_as_a_use(small):
-    """Whole words, the longest phrase, listed plurals, no code, mathematics, links, headings or tables; a phrase of
-    one page on that page.
+    """Whole words, the longest phrase, listed plurals, no code, mathematics, links, headings, tables or computed words;
+    a phrase of one page on that page.
     """
     _, build = small
     out = build()
@@ -386,7 +387,7 @@ def test_a_changed_entry_renews_every_page(small):
     """Also those that have not changed themselves; and a glossary that is gone takes its links along."""
     root, build = small
     assert links(build(), "p3") == [("batch", "Many at once.")]
-    (root / "glossary.md").write_text(SMALL.format(says="Together."), "utf8")
+    (root / "glossary.md").write_text(SMALL.format(description="Together."), "utf8")
     assert links(build(), "p3") == [("batch", "Together.")]
     (root / "glossary.md").write_text("# Glossary\n", "utf8")
     assert links(build(), "p3") == []
@@ -410,7 +411,7 @@ def test_read_and_written_in_parallel_it_is_the_same(small):
 )
 def test_slips_in_the_glossary_stop_the_build(small, slip, complaint):
     root, build = small
-    text = SMALL.format(says="Many at once.").replace("  % also: batches\n", slip)
+    text = SMALL.format(description="Many at once.").replace("  % also: batches\n", slip)
     (root / "glossary.md").write_text(text, "utf8")
     (root / "blackboard").symlink_to(Path(ROOT / "lib" / "blackboard"))
     with pytest.raises(AssertionError, match=complaint):

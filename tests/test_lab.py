@@ -187,7 +187,7 @@ def test_every_link_between_notebooks_opens_in_the_copy():
 def test_a_lesson_runs_where_nothing_is_installed_that_builds_the_book(monkeypatch):
     """JupyterLab needs none of it, and a lesson's first cell hands its numbers to the page."""
     monkeypatch.setitem(sys.modules, "myst_nb", None)
-    summary.tell({"number": "42"})
+    summary.glue_values({"number": "42"})
 
 
 # --- What a panel keeps -----------------------------------------------------------------------------------------

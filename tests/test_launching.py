@@ -14,7 +14,7 @@ from IPython.core.inputtransformer2 import TransformerManager
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
 import colab  # noqa: E402
-import mending  # noqa: E402
+import html_fixes  # noqa: E402
 
 import exercises  # noqa: E402
 
@@ -93,7 +93,7 @@ def test_notebooks_can_be_launched_once_the_configuration_names_a_repository(pro
 def test_a_repository_elsewhere_is_not_offered_to_colab(tmp_path):
     (tmp_path / "_config.yml").write_text(name_repository("https://gitlab.com/someone/some-course"), "utf8")
     config = SimpleNamespace(html_theme_options={})
-    mending.add_launchers(SimpleNamespace(srcdir=tmp_path), config)
+    html_fixes.add_launchers(SimpleNamespace(srcdir=tmp_path), config)
     assert set(config.html_theme_options["launch_buttons"]) == {"notebook_interface", "binderhub_url"}
 
 

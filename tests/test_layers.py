@@ -55,13 +55,12 @@ def test_every_lesson_of_the_library_stands_in_the_contents():
 
 
 def test_a_part_that_a_lesson_lacks_is_named(tmp_path):
-    """Also where it is the interactive charts alone."""
     for file in missing("fresh", tmp_path):
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).touch()
     assert missing("fresh", tmp_path) == []
-    (tmp_path / "lib" / "blackboard" / "lessons" / "fresh" / "charts.py").unlink()
-    assert missing("fresh", tmp_path) == ["lib/blackboard/lessons/fresh/charts.py"]
+    (tmp_path / "lib" / "blackboard" / "lessons" / "fresh" / "figures.py").unlink()
+    assert missing("fresh", tmp_path) == ["lib/blackboard/lessons/fresh/figures.py"]
 
 
 def test_lessons_are_the_pages_of_the_contents_but_for_reference():

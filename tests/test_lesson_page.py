@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import sympy
 from conftest import SETTLED
-from explored import EXPLORED
-from lessons import LESSONS, page
+from explored import explored
+from lessons import LESSONS, explorers, page
 from test_formula import point, slack
 
 from blackboard import notation
@@ -73,7 +73,7 @@ ROWS = [
     pytest.param(lesson, index, number, id=f"{lesson}-{name}-{moves}")
     for lesson in LESSONS
     for index, name in enumerate(shown(lesson))
-    for number, moves in enumerate(({}, *EXPLORED[lesson][name].moves))
+    for number, moves in enumerate(({}, *explored(lesson)[name].moves))
 ]
 
 
@@ -100,7 +100,7 @@ class LessonPage:
     @cached_property
     def moved(self):
         """By explorable and setting: signals, tables, whether it was redrawn, and whether it then came back."""
-        charts = [EXPLORED[self.lesson][name] for name in shown(self.lesson)]
+        charts = [explored(self.lesson)[name] for name in shown(self.lesson)]
         tries = [[{}, *chart.moves] for chart in charts]
         self.untried("charts")
         told = iter(self.evaluate(MOVE, [[n, tried, wanted(charts[n])] for n, tried in enumerate(tries)]))
@@ -160,7 +160,7 @@ def on_arrays(condition):
 def where_it_holds(formula, known):
     """Of each row, whether a formula's conditions are met."""
     met = np.full_like(known[formula.free[0]], True, bool)
-    for names, test in map(on_arrays, formula.where):
+    for names, test in map(on_arrays, formula.conditions):
         met &= test(*(known[name] for name in names))
     return met
 
@@ -186,7 +186,7 @@ def test_curves_agree_with_numpy(lesson, index, number):
     """With the controls anywhere, the values behind each curve are the formula's, and what moves redraws; back at the
     start of its controls, the picture is the first.
     """
-    chart = EXPLORED[lesson.lesson][shown(lesson.lesson)[index]]
+    chart = explored(lesson.lesson)[shown(lesson.lesson)[index]]
     signals, tables, redrawn, returned = lesson.moved[index][number]
     assert compare(chart, signals, tables) == set(chart.curves)
     assert redrawn == (number > 0) and returned
@@ -194,7 +194,8 @@ def test_curves_agree_with_numpy(lesson, index, number):
 
 @pytest.mark.parametrize("name", LESSONS)
 def test_every_explorable_of_a_page_is_moved(name):
-    assert shown(name) and all(EXPLORED[name][chart].moves for chart in shown(name)), "say in explored.py what moves it"
+    assert bool(shown(name)) == bool(explorers(name))
+    assert all(explored(name)[chart].moves for chart in shown(name)), "say in tests/NAME_page.py what moves it"
 
 
 @batching
@@ -206,6 +207,27 @@ def test_menus_bind_the_catalogue(lesson):
     for (id, net, precision), (signals, *_) in zip(places, lesson.evaluate(MOVE, [[0, settings, names]]), strict=True):
         expected = model(net).symbols(precision) | system(id).symbols(precision)
         assert signals == pytest.approx({name: expected[name] for name in names}, rel=1e-12)
+
+
+SLIDER = """async ([name, values]) => {
+  const figure = document.querySelector(`figure.explorable:has([name="${name}"])`), told = [];
+  const input = figure.querySelector(`[name="${name}"]`);
+  for (const value of [...values, input.value]) {
+    input.value = value;
+    input.dispatchEvent(new Event("input", { bubbles: true }));
+    await figure.vegaView.runAsync();
+    for (let frame = 0; frame < 3; frame++) await new Promise(requestAnimationFrame);
+    told.push([input.nextElementSibling.textContent, input.getAttribute("aria-valuetext")]);
+  }
+  return told.slice(0, -1); }"""
+
+
+@batching
+def test_a_slider_of_a_logarithm_tells_the_value_and_not_its_exponent(lesson):
+    """In the text beside it and to who listens: 10 to the 2.5 is 316.2."""
+    lesson.untried("charts")
+    told = lesson.evaluate(SLIDER, ["context_exponent", [2.5, 4.5]])
+    assert told == [[each, each] for each in (f"{10**2.5:.1f}", f"{10**1.5:.1f}K")]
 
 
 FORMULAS = """async ([values, codes]) => {
@@ -242,21 +264,22 @@ def test_answer_boxes_on_the_page(lesson):
     """Typing into a box: blank, wrong, a named mistake, right; hint, solution, fresh numbers; kept after a reload."""
     lesson.untried("boxes")
     page = lesson.page
-    box = page.locator("practice-box", has_text="What fast mode gives away")
+    problem = problems("batching")["fast"].problem
+    right, mistaken = typed(problem, True), typed(problem, False)
+    box = page.locator("practice-box[data-problem=fast]")
     field, told = box.locator("input[type=text]"), box.locator(".feedback")
-    for typed, kind in [
+    for words, kind in [
         ("", "unanswered"),
         ("twelve", "type"),
         ("3 ms", "unit"),
-        ("2.4", "misconception"),
-        ("15.1", "right"),
-        ("15", "right"),
+        (mistaken, "misconception"),
+        (right, "right"),
     ]:
-        field.fill(typed)
+        field.fill(words)
         field.press("Enter")
-        assert kind in told.get_attribute("class").split(), (typed, told.inner_text())
+        assert kind in told.get_attribute("class").split(), (words, told.inner_text())
     page.reload()
-    assert field.input_value() == "15" and "right" in told.get_attribute("class")
+    assert field.input_value() == right and "right" in told.get_attribute("class")
     box.get_by_role("button", name="Hint").click()
     assert "Hint 1 of 2" in box.locator(".practice-more").inner_text()
     box.get_by_role("button", name="Solution").click()
@@ -264,15 +287,15 @@ def test_answer_boxes_on_the_page(lesson):
     before = box.locator(".practice-ask").inner_text()
     box.get_by_role("button", name="Fresh numbers").click()
     assert box.locator(".practice-ask").inner_text() != before and field.input_value() == ""
-    choice = page.locator("practice-box", has_text="A hundred times the money")
-    choice.get_by_label("a larger batch").check()
+    choice = page.locator("practice-box[data-problem=money]")
+    choice.locator(f"input[value={typed(problems('batching')['money'].problem, False)}]").check()
     choice.get_by_role("button", name="Check").click()
     assert "misconception" in choice.locator(".feedback").get_attribute("class")
 
 
 def typed(problem, right: bool) -> str:
-    """A right answer, or one with the first misconception, as one would type it."""
-    values = problem.values()
+    """A right answer to what the page asks first, or one with the first misconception, as one would type it."""
+    values = problem.draws(PAGE_DRAWS)[0]
     if problem.kind in ("quantity", "estimate"):
         return (
             f"{(problem.expected(values) if right else next(iter(problem.wrong_answers(values)))) / problem.scale:.6g}"
@@ -298,6 +321,7 @@ def answers_typed(problem):
 # All boxes of a page in one go: pointing at each button of a long page takes seconds; `test_answer_boxes_on_the_page`
 # does point. The words of a solution are read when its mathematics is set.
 WORK = """async (asked) => {
+  for (const item of document.querySelectorAll(".practice-item")) item.open = true;
   const worked = asked.map(([id, texts, hints]) => {
     const box = document.querySelector(`practice-box[data-problem="${id}"]`);
     const field = box.querySelector("input[type=text]");
@@ -330,7 +354,7 @@ def test_every_problem_is_worked_wrong_and_right(lesson, problem):
     told, texts = lesson.worked[problem.id], answers_typed(problem)
     assert told["verdicts"] == ["misconception", "right"][: len(texts)]
     assert "That was the last" in told["hinted"] and (texts or "exercise notebook" in told["hinted"])
-    assert told["steps"] == len(problem.steps(problem.values()))
+    assert told["steps"] == len(problem.steps(problem.draws(PAGE_DRAWS)[0]))
     assert "\\" not in told["solution"], "mathematics is left unset"
 
 

@@ -1,4 +1,4 @@
-"""The notebooks a reader works in show, cell for cell, what they show when run again; lessons run in a plain kernel."""
+"""The notebooks a reader works in show, cell for cell, what they show when run again."""
 
 import contextlib
 import copy
@@ -6,12 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import jupytext
 import nbformat
 import pytest
 from jupyter_client import BlockingKernelClient
 from jupyter_client.connect import write_connection_file
-from lessons import LESSONS, page
 from nbformat.v4 import new_code_cell, new_notebook, new_output, output_from_msg
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -86,16 +84,6 @@ def test_running_it_again_gives_the_outputs_committed(notebook, start, tmp_path)
     path = ROOT / notebook
     with kernel(start, path.parent, tmp_path) as client:
         compare(nbformat.read(path, as_version=4), lambda cell: rerun(client, cell))
-
-
-@pytest.mark.parametrize("lesson", LESSONS)
-def test_a_lesson_runs_cell_by_cell_in_a_plain_kernel(lesson, start, tmp_path):
-    """Read as JupyterLab reads it, away from the build: every cell runs, and every figure is a picture."""
-    cells = [cell for cell in jupytext.read(page(lesson)).cells if cell.cell_type == "code"]
-    with kernel(start, ROOT / "book", tmp_path) as client:
-        outputs = {cell.source: rerun(client, cell) for cell in cells}
-    drawn = {source: found[-1].data.keys() for source, found in outputs.items() if source.startswith("figures.")}
-    assert len(drawn) > 5 and all("image/png" in kinds for kinds in drawn.values())
 
 
 def test_a_kernel_starts_with_what_the_warm_process_has(start, tmp_path):

@@ -126,7 +126,7 @@ def test_a_deadlock_says_who_waits_for_what():
 
 
 @pytest.mark.parametrize(
-    ("make", "says"),
+    ("make", "description"),
     [
         (lambda: gpipe(4, 0), "micro-batches must be"),
         (lambda: serve(2, 2, 1.5), "steps must be"),
@@ -141,8 +141,8 @@ def test_a_deadlock_says_who_waits_for_what():
         (lambda: simulate(naive(2), Costs()).idle(3, 3), "end after it starts"),
     ],
 )
-def test_what_is_no_schedule_is_refused_with_a_reason(make, says):
-    with pytest.raises(ValueError, match=says):
+def test_what_is_no_schedule_is_refused_with_a_reason(make, description):
+    with pytest.raises(ValueError, match=description):
         make()
 
 

@@ -151,7 +151,7 @@ def test_a_shared_expert_at_home_travels_nowhere_and_apart_it_does():
 
 
 @pytest.mark.parametrize(
-    "call, says",
+    "call, description",
     [
         (lambda: Layer.random(8, 4, 4, 5), "1 to 4 of 4"),
         (lambda: Layer.random(8, 4, 4, 0), "1 to 4 of 4"),
@@ -174,8 +174,8 @@ def test_a_shared_expert_at_home_travels_nowhere_and_apart_it_does():
         (lambda: moe.top(np.ones((2, 8)), 5, 4, 2), "cannot give 5"),
     ],
 )
-def test_what_does_not_fit_is_refused(call, says):
-    with pytest.raises(ValueError, match=says):
+def test_what_does_not_fit_is_refused(call, description):
+    with pytest.raises(ValueError, match=description):
         call()
 
 

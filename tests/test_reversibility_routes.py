@@ -354,7 +354,7 @@ def test_bytes_and_flops_of_a_layer_are_what_was_published():
 
 
 @pytest.mark.parametrize(
-    "call, says",
+    "call, description",
     [
         (lambda: Network.random("looped", 2), "plain, residual, reversible"),
         (lambda: network.gradients(Network.random("plain", 2), *BATCH, "kept"), "stored"),
@@ -364,6 +364,6 @@ def test_bytes_and_flops_of_a_layer_are_what_was_published():
         (lambda: Ledger().free(np.ones(2)), "not kept"),
     ],
 )
-def test_what_does_not_fit_is_refused(call, says):
-    with pytest.raises(ValueError, match=says):
+def test_what_does_not_fit_is_refused(call, description):
+    with pytest.raises(ValueError, match=description):
         call()

@@ -28,7 +28,7 @@ def test_a_mac_is_two_flops_and_a_byte_eight_bits():
 def test_every_symbol_has_a_coherent_unit():
     for row in notation.table().values():
         assert units.factor(row.unit) == 1, f"{row.name} is in {row.unit}: values would need a factor"
-        assert row.says and row.latex
+        assert row.description and row.latex
 
 
 def test_pretty_says_it_as_one_would():

@@ -58,7 +58,7 @@ def drop_stale():
     runs = [ROOT / "requirements.lock", tools / "notebooks.py", tools / "kernels.py", tools / "exercises.py"]
     keep_only(CACHE, hash_of(runs))
     dress = [ROOT / "_toc.yml", ROOT / "_config.yml", *files_under("book/_static", "_templates")]
-    keep_only(PAGES, hash_of([*runs, *(tools / f"{name}.py" for name in ("build", "cells", "mending")), *dress]))
+    keep_only(PAGES, hash_of([*runs, *(tools / f"{name}.py" for name in ("build", "cells", "html_fixes")), *dress]))
 
 
 # --- The pages ---------------------------------------------------------------------------------------------
@@ -219,7 +219,7 @@ def alone():
 def set_environment():
     """Notebooks import this checkout's library, run this Python, and reach no network."""
     os.environ["PYTHONPATH"] = str(ROOT / "lib")
-    sys.path.insert(0, str(ROOT / "lib"))  # mending.py takes the problems from it
+    sys.path.insert(0, str(ROOT / "lib"))  # html_fixes.py takes the problems from it
     sys.modules["rfc3987_syntax"] = None  # over a second of grammars, by which jsonschema would check addresses
     os.environ["BLACKBOARD_PAGE"] = "1"  # outputs carry what a static page needs: answer boxes, still pictures
     os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"

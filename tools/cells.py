@@ -6,7 +6,7 @@ import ast
 
 from myst_nb import sphinx_ as myst_nb
 
-PREPARING = {"tell"}  # what puts numbers into sentences
+PREPARING = {"glue_values"}  # what puts numbers into sentences
 FOLDED = {"Derivation"}  # steps that are worth their source, but not at once
 DISPLAYING = {  # problems, figures, charts, tables: whose source tells a reader nothing
     *("p", "figures", "charts", "tables", "summary", "numbers", "cards", "constants", "limits"),

@@ -1,4 +1,4 @@
-"""The one entry point: `python tools/course.py book|test|check|lab|exercises|bench|lock|clean`.
+"""The one entry point: `python tools/course.py book|test|check|lab|exercises|lesson|bench|lock|clean`.
 
 Standard library only, because it runs before anything is installed.
 """
@@ -172,6 +172,7 @@ COMMANDS = {
     "check": ("lint, types, and the tests without browser and notebooks", ["python", "tools/check.py"]),
     "lab": ("open JupyterLab on your copy of the exercises, in work/", ["python", "tools/lab.py"]),
     "exercises": ("run the exercise notebooks anew, in place", ["python", "tools/exercises.py"]),
+    "lesson": ("start a new lesson: lesson NAME", ["python", "tools/scaffold.py"]),
     "bench": ("print the benchmark", ["python", "tools/bench.py"]),
     "lock": ("resolve pyproject.toml again", lock),
     "clean": ("remove what was made", clean),

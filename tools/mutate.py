@@ -208,16 +208,16 @@ MUTATIONS = [  # (file, what stands there once, what is put in its place)
     ("tools/build.py", "SITE.rename(old)", "shutil.rmtree(SITE)"),
     ("tools/build.py", '"nitpicky": True', '"nitpicky": False'),
     (
-        "tools/mending.py",
+        "tools/html_fixes.py",
         'if DECK in context["body"]:',
         'if DECK not in context["body"]:',
     ),
     (
-        "tools/glossing.py",
+        "tools/glossary_links.py",
         'if isinstance(text, SILENT) or COMPUTED & set(text.get("classes", ())):',
         "if isinstance(text, SILENT):",
     ),
-    ("tools/glossing.py", "if now != env.glossed_last:", "if now == env.glossed_last:"),
+    ("tools/glossary_links.py", "if now != env.glossed_last:", "if now == env.glossed_last:"),
 ]
 
 PAGES = {
@@ -225,7 +225,7 @@ PAGES = {
     "explorable.js": ("lesson_page", "site"),
     "site.js": ("site",),
 }
-TOOLS = {"build.py": ("build",), "mending.py": ("build", "site"), "glossing.py": ("glossary",)}
+TOOLS = {"build.py": ("build",), "html_fixes.py": ("flashcards", "build", "site"), "glossary_links.py": ("glossary",)}
 SLOW = re.compile(
     r"\b(browser|visit|server|nbclient|build_site)\b|tools/build\.py"
 )  # needs a browser, a notebook or the book

@@ -129,10 +129,10 @@ class Results:
         from jupyter_cache.cache.db import NbCacheRecord
 
         try:
-            told = NbCacheRecord.record_from_hashkey(key, self.cache.db).data
+            format_error = NbCacheRecord.record_from_hashkey(key, self.cache.db).data
         except KeyError:
             return False
-        return told["state"] == state_of(told["used"])
+        return format_error["state"] == state_of(format_error["used"])
 
     def lacks(self, path):
         """The notebook of a page, if it must be run; None if there is a current result, or nothing to run."""
@@ -282,10 +282,12 @@ def check_library():
             importlib.import_module(f"blackboard.{name}")
         except Exception as error:
             module = f"lib/blackboard/{name.replace('.', '/')}.py"
-            raise BuildError(f"{module} cannot be imported:\n" + "\n".join("  " + li for li in told(error))) from error
+            raise BuildError(
+                f"{module} cannot be imported:\n" + "\n".join("  " + li for li in format_error(error))
+            ) from error
 
 
-def told(error):
+def format_error(error):
     """The end of an error's traceback, and the error."""
     return "".join(traceback.format_exception(error)).strip().splitlines()[-12:]
 

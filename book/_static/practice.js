@@ -290,7 +290,15 @@
       const rows = this.querySelectorAll(".practice-options > li");
       Object.entries(items).forEach(([key, text], i) => { rows[i].innerHTML = `<b>${key})</b> ${text}`; });
     }
-    remember(state) { try { localStorage.setItem(this.key, JSON.stringify(state)); } catch { /* private mode: nothing is kept */ } }
+    get solved() { return this.dataset.solved === "true"; }
+    remember(state) {
+      this.mark(state.right);
+      try { localStorage.setItem(this.key, JSON.stringify(state)); } catch { /* private mode: nothing is kept */ }
+    }
+    mark(right) {
+      this.dataset.solved = String(right);
+      this.dispatchEvent(new CustomEvent("practice-marked", { bubbles: true }));
+    }
     restore() {
       let state = null;
       try { state = JSON.parse(localStorage.getItem(this.key)); } catch { /* as above */ }
@@ -300,9 +308,46 @@
       if (this.input) this.input.value = state.answer;
       const radio = [...this.querySelectorAll("input[type=radio]")].find((node) => node.value === state.answer);
       if (radio) radio.checked = true;
-      this.say(check(state.answer, this.draw));
+      const told = check(state.answer, this.draw);
+      this.say(told);
+      this.mark(told.kind === "right");
+    }
+  }
+
+  // The problems at the end of a page: each folded, with a filter by level and a count of those solved.
+  class PracticeSet extends HTMLElement {
+    connectedCallback() {
+      if (this.bar) return;
+      this.items = [...this.querySelectorAll(".practice-item")];
+      const levels = ["easy", "medium", "hard"].filter((level) => this.items.some((item) => item.dataset.level === level));
+      this.bar = make("div", { class: "practice-bar" });
+      const name = `filter-${++serial}`, set = make("fieldset", { class: "practice-filter" }, "<legend>Show</legend>");
+      for (const key of ["all", ...levels, "unsolved"])
+        set.append(make("label", {}, `<input type="radio" name="${name}" value="${key}"${key === "all" ? " checked" : ""}> ${key}`));
+      set.addEventListener("change", (event) => this.filter(event.target.value));
+      this.progress = make("p", { class: "practice-progress", role: "status" });
+      this.bar.append(set, this.progress);
+      this.prepend(this.bar);
+      this.addEventListener("practice-marked", () => this.count());
+      this.count();
+      addEventListener("beforeprint", () => { for (const item of this.items) item.open = true; });
+    }
+    filter(key) {
+      for (const item of this.items) {
+        const solved = item.querySelector("practice-box").solved;
+        item.hidden = !(key === "all" || (key === "unsolved" ? !solved : item.dataset.level === key));
+      }
+    }
+    count() {
+      const solved = this.items.filter((item) => item.classList.toggle("solved", item.querySelector("practice-box").solved));
+      for (const item of this.items) {
+        const mark = item.querySelector(".practice-mark") ?? item.firstElementChild.appendChild(make("span", { class: "practice-mark" }));
+        mark.textContent = solved.includes(item) ? "solved" : "";
+      }
+      this.progress.textContent = `${solved.length} of ${this.items.length} solved`;
     }
   }
   PracticeBox.check = (text, lesson, id, index) => check(text, drawn(lesson, id, index)); // the same judge, for tests
   customElements.define("practice-box", PracticeBox);
+  customElements.define("practice-set", PracticeSet);
 })();

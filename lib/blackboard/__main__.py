@@ -48,11 +48,11 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("--context", type=float, default=1024, help="tokens of each sequence")
     for name in ("weights", "kv", "compute"):
         one.add_argument(f"--{name}", help="number format, such as fp8")
-    for name, says in WHOLE.items():
-        one.add_argument(f"--{name}", type=int, default=1, help=says)
+    for name, description in WHOLE.items():
+        one.add_argument(f"--{name}", type=int, default=1, help=description)
     one.add_argument("--tensor", type=int, help="chips that share every matrix; by default all that are left")
     one.add_argument("--cache", choices=("heads", "tokens"), default="heads", help="what the cache is dealt out by")
-    one.add_argument("--calibration", help='"auto" or an id from below; without it the ideal, a floor on time')
+    one.add_argument("--calibration", help='"auto" or an id from below; without it the ideal, a bound on time')
     one.add_argument(
         "--rent",
         default="",
@@ -79,7 +79,7 @@ def _columns(names: list[str], count: int = 4) -> str:
     return "\n".join("  " + "".join(f"{name:<{width}}" for name in names[row::rows]).rstrip() for row in range(rows))
 
 
-def told(error: Exception) -> str:
+def format_error(error: Exception) -> str:
     """The message of an error, in the words of the command."""
     return re.sub(r"\w+\(\) lists all \d+", f"{LIST} shows all", str(error))
 
@@ -90,12 +90,12 @@ def main(arguments: list[str] | None = None) -> int:
     command = options.pop("command")
     try:
         if command == "validate":
-            report = validate(**options, progress=lambda says: print(f"… {says}", file=sys.stderr))
+            report = validate(**options, progress=lambda description: print(f"… {description}", file=sys.stderr))
             print(report)
             return int(bool(report.failures))
         print(ids() if command == "list" else _predicted(**options))
     except (UnknownId, ValueError) as error:
-        print(f"error: {told(error)}", file=sys.stderr)
+        print(f"error: {format_error(error)}", file=sys.stderr)
         return 2
     return 0
 

@@ -160,14 +160,14 @@ class _Slow(Exception):
 _NOT_PLAIN = (_Slow, TypeError, ValueError, OverflowError, ArithmeticError, units.pint.errors.PintError)
 
 
-def _scalar(expr: sympy.Basic, names: tuple[str, ...], where: tuple[sympy.Basic, ...]):
+def _scalar(expr: sympy.Basic, names: tuple[str, ...], conditions: tuple[sympy.Basic, ...]):
     """A plain Python function of the names that checks its arguments and computes in double precision."""
     printer, low = PythonCodePrinter({"fully_qualified_modules": True}), {"positive": "<", "nonnegative": "<="}
     lines = []
     for row in map(notation.lookup, names):
         high = "< inf" if row.most == math.inf else f"<= {row.most!r}"
         lines.append(f"    {row.name} = {row.name} * 1.0\n    if not 0.0 {low[row.low]} {row.name} {high}: raise Slow")
-    lines += [f"    if not {printer.doprint(condition)}: raise Slow" for condition in where]
+    lines += [f"    if not {printer.doprint(condition)}: raise Slow" for condition in conditions]
     printed = printer.doprint(expr)
     code = f"def scalar({', '.join(names)}):\n" + "\n".join(lines) + f"\n    return {printed}\n"
     space: dict[str, Any] = {"inf": math.inf, "Slow": _Slow, "math": math}
@@ -192,18 +192,18 @@ def _checked(name: str, value: Any):
     row = notation.lookup(name)
     value = units.magnitude(value, row.unit, name)
     if isinstance(value, (str, bytes, bool)) or value is None:
-        raise FormulaError(f"{name} ({row.says}): expected a number in {row.unit}, got {value!r}")
+        raise FormulaError(f"{name} ({row.description}): expected a number in {row.unit}, got {value!r}")
     try:
         array = numpy.asarray(value, dtype=numpy.float64)
     except (TypeError, ValueError, OverflowError):
         raise FormulaError(
-            f"{name} ({row.says}): expected a number in {row.unit}, got {type(value).__name__}"
+            f"{name} ({row.description}): expected a number in {row.unit}, got {type(value).__name__}"
         ) from None
     bad = ~(numpy.isfinite(array) & (array > 0 if row.low == "positive" else array >= 0) & (array <= row.most))
     if bad.any():
         most = "finite" if row.most == math.inf else f"at most {row.most:g}"
         raise FormulaError(
-            f"{name} ({row.says}) must be {row.low} and {most}, in {row.unit}; got {array[bad].flat[0]:g}"
+            f"{name} ({row.description}) must be {row.low} and {most}, in {row.unit}; got {array[bad].flat[0]:g}"
         )
     return array
 
@@ -229,8 +229,8 @@ _BLOCK = 16_384  # values computed at once: 128 kB, and as much for each interme
 class _Compiled:
     """An expression of named symbols as functions that check what they are given: of numbers, and of arrays."""
 
-    def __init__(self, name: str, expr: sympy.Expr, where: tuple[sympy.Basic, ...]):
-        self.name, self.expr, self.where = name, expr, where
+    def __init__(self, name: str, expr: sympy.Expr, conditions: tuple[sympy.Basic, ...]):
+        self.name, self.expr, self.conditions = name, expr, conditions
 
     @cached_property
     def free(self) -> tuple[str, ...]:
@@ -238,7 +238,7 @@ class _Compiled:
 
     @cached_property
     def scalar(self):
-        return _scalar(self.expr, self.free, self.where)
+        return _scalar(self.expr, self.free, self.conditions)
 
     @cached_property
     def vector(self):
@@ -247,7 +247,7 @@ class _Compiled:
     @cached_property
     def _bounds(self) -> list[tuple[sympy.Basic, tuple[str, ...], Any]]:
         """Each condition a <= b with its names and the function b - a of them, printed once."""
-        named = [(condition, tuple(sorted(s.name for s in condition.free_symbols))) for condition in self.where]
+        named = [(condition, tuple(sorted(s.name for s in condition.free_symbols))) for condition in self.conditions]
         return [(each, names, _vector(each.rhs - each.lhs, names)) for each, names in named]
 
     def evaluate(self, values: Mapping[str, Any]):
@@ -333,18 +333,18 @@ class Formula:
         symbol: str,
         expr: sympy.Expr,
         unit: str,
-        says: str,
+        description: str,
         assumes: tuple[str, ...] = (),
         source: Source = DERIVED,
         terms: Mapping[str, Formula] | None = None,
         register: bool = True,
-        where: tuple[sympy.Basic, ...] = (),
+        conditions: tuple[sympy.Basic, ...] = (),
         typeset: sympy.Expr | None = None,
     ):
-        self.name, self.says, self.assumes, self.source = name, says, tuple(assumes), source
+        self.name, self.description, self.assumes, self.source = name, description, tuple(assumes), source
         self.symbol, self.unit, self.typed = notation.symbol(symbol), unit, sympy.sympify(expr)
         self.terms = Terms(terms or {})
-        self.where = tuple(condition.xreplace(notation.constants) for condition in where)  # conditions a <= b
+        self.conditions = tuple(condition.xreplace(notation.constants) for condition in conditions)  # conditions a <= b
         self.typeset = typeset  # the ideal expression, unevaluated, where SymPy's order hides the idea
         self._solved: dict[str, Formula] = {}
         self._check_units()
@@ -373,11 +373,11 @@ class Formula:
 
     @cached_property
     def _ideal_code(self) -> _Compiled:
-        return _Compiled(self.name, self.expr, self.where)
+        return _Compiled(self.name, self.expr, self.conditions)
 
     @cached_property
     def _calibrated_code(self) -> _Compiled:
-        return _Compiled(self.name, self.calibrated, self.where)
+        return _Compiled(self.name, self.calibrated, self.conditions)
 
     @property
     def free(self) -> tuple[str, ...]:
@@ -461,8 +461,10 @@ class Formula:
 
     def holds(self, **values: float) -> bool:
         """Whether the formula's conditions between its symbols are met by these numbers."""
-        numbers = {notation.symbol(name): sympy.Float(value) for name, value in values.items()} if self.where else {}
-        return all(bool(condition.xreplace(numbers)) for condition in self.where)
+        numbers = (
+            {notation.symbol(name): sympy.Float(value) for name, value in values.items()} if self.conditions else {}
+        )
+        return all(bool(condition.xreplace(numbers)) for condition in self.conditions)
 
     def vega(self, calibrated: Any = False, **fields: str | float) -> str:
         """The expression in the Vega expression language; a name not given stays a signal of that name."""
@@ -480,7 +482,7 @@ class Formula:
                 target.name,
                 _invert(self.typed.xreplace(notation.ideal), self.symbol, target),
                 row.unit,
-                f"{row.says}, from {self.symbol.name}",
+                f"{row.description}, from {self.symbol.name}",
                 self.assumes,
                 self.source,
                 register=False,
@@ -519,16 +521,16 @@ class BoundFormula:
 
     def __init__(self, formula: Formula, bound: Mapping[str, float]):
         self.formula, self.bound = formula, dict(bound)
-        self.name, self.unit, self.says = formula.name, formula.unit, formula.says
-        if sympy.false in self._code.where:
-            told = " and ".join(f"{c.lhs} <= {c.rhs}" for c in formula.where)
+        self.name, self.unit, self.description = formula.name, formula.unit, formula.description
+        if sympy.false in self._code.conditions:
+            told = " and ".join(f"{c.lhs} <= {c.rhs}" for c in formula.conditions)
             raise FormulaError(f"{self.name} holds only where {told}")
 
     @cached_property
     def _code(self) -> _Compiled:
         values = {notation.symbol(n): sympy.Float(v, 17) for n, v in self.bound.items()}
-        where = tuple(met for c in self.formula.where if (met := c.xreplace(values)) != sympy.true)
-        return _Compiled(self.name, self.formula.calibrated.xreplace(values), where)
+        conditions = tuple(met for c in self.formula.conditions if (met := c.xreplace(values)) != sympy.true)
+        return _Compiled(self.name, self.formula.calibrated.xreplace(values), conditions)
 
     @property
     def free(self) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ class Symbol:
     name: str
     latex: str
     unit: str
-    says: str
+    description: str
     board: str = ""
     low: str = "positive"
     most: float = float("inf")  # the largest value allowed: 1 for a share
@@ -51,7 +51,7 @@ def declare(
     name: str,
     latex: str,
     unit: str,
-    says: str,
+    description: str,
     board: str = "",
     *,
     zero: bool = False,
@@ -60,7 +60,7 @@ def declare(
     value: float | None = None,
 ) -> sympy.Symbol:
     """Declare a symbol, as the equations of a lesson do; `zero` says that it may also be nothing."""
-    row = Symbol(name, latex, unit, says, board, "nonnegative" if zero else "positive", most, kind, value)
+    row = Symbol(name, latex, unit, description, board, "nonnegative" if zero else "positive", most, kind, value)
     if _declared.setdefault(name, row) != row:
         raise ValueError(f"the symbol {name!r} is declared twice")
     made = symbol(name)

@@ -244,13 +244,14 @@ class Problem:
         return steps
 
     def draws(self, count: int) -> list[Values]:
-        """Up to so many draws with different statements, the printed one first."""
+        """Up to so many draws with different statements: fresh ones first, and last the one that `values()` gives."""
         found: dict[str, Values] = {}
         for values in map(self.values, range(4 * count if self.parameters else 1)):
             found.setdefault(self.fill(self.statement, values), values)
             if len(found) == count:
                 break
-        return list(found.values())
+        first, *fresh = found.values()
+        return [*fresh, first]
 
     def page_draw(self, values: Values) -> dict[str, Any]:
         """One draw as the page's answer box needs it."""
@@ -321,7 +322,9 @@ class Quantity(Problem):
             around(float(value), self.tolerance, "misconception", self.fill(feedback, values))
             for value, feedback in self.wrong_answers(values).items()
         ]
-        out += [around(right * f, self.tolerance / 4, "prefix", says) for f, says in self._prefixes(right)]
+        out += [
+            around(right * f, self.tolerance / 4, "prefix", description) for f, description in self._prefixes(right)
+        ]
         return out + [around(right, self.near_tolerance, "close", "Check the rounding and the inputs once more.")]
 
     def _prefixes(self, right: float) -> list[tuple[float, str]]:
@@ -574,9 +577,9 @@ class Expression(Problem):
         right, half = self.table["right"], len(self.points) // 2
         if answers.same(got, right):
             return Feedback("right", self.explanation)
-        for wrong, says in self.table["wrong"]:
+        for wrong, description in self.table["wrong"]:
             if answers.same(got, wrong):
-                return Feedback("misconception", says)
+                return Feedback("misconception", description)
         turned = [g / r if r else math.inf for g, r in zip(got, right)]
         rescaled = self.points[:half] != self.points[half:] and all(map(math.isfinite, turned))
         if rescaled and not answers.same(turned[:half], turned[half:]):
@@ -595,7 +598,7 @@ class Expression(Problem):
         )
 
     def page_answer(self, values: Values) -> dict[str, Any]:
-        wrong = [[got, markup(says)] for got, says in self.table["wrong"]]
+        wrong = [[got, markup(description)] for got, description in self.table["wrong"]]
         return self.table | {
             "wrong": wrong,
             "means": markup(self.explanation),

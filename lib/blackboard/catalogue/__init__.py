@@ -386,6 +386,10 @@ def _tokens(context) -> None:
         raise ValueError(f"context must be a number of tokens, 0 or more, not {context!r}")
 
 
+def _finite(value: object) -> bool:
+    return isinstance(value, (int, float)) and math.isfinite(value)
+
+
 # --- measurements ------------------------------------------------------------------------------
 
 
@@ -402,9 +406,8 @@ class Measurement(Row, frozen=True, kw_only=True, eq=False):
         super().__post_init__()
         if uneven := [n for n, row in enumerate(self.rows, 1) if len(row) != len(self.columns)]:
             raise ValueError(f"rows: number {uneven[0]} has not {len(self.columns)} cells")
-        if empty := [
-            cell for row in self.rows for cell in row if not isinstance(cell, (str, int, float)) or cell != cell
-        ]:
+        cells = [cell for row in self.rows for cell in row]
+        if empty := [cell for cell in cells if not isinstance(cell, str) and not _finite(cell)]:
             raise ValueError(f"rows: expected text or a number, not {empty[0]!r}")
 
     def figures(self) -> Figures:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import sys
 from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from html import escape
@@ -17,12 +18,13 @@ from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeVar
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, inspect
 
 DATA = Path(__file__).parent / "data"
 
-Positive = Annotated[float, Meta(gt=0)]
-Amount = Annotated[float, Meta(ge=0)]
+LARGEST = sys.float_info.max  # `.inf` and `.nan` are floats to YAML, but no quantities
+Positive = Annotated[float, Meta(gt=0, le=LARGEST)]
+Amount = Annotated[float, Meta(ge=0, le=LARGEST)]
 Count = Annotated[int, Meta(ge=0)]
 # as exact as known: 2026, 2026-Q1, 2026-04, 2026-04-29
 Date = Annotated[str, Meta(pattern=r"^\d{4}(-Q[1-4]|-(0[1-9]|1[0-2])(-([0-2]\d|3[01]))?)?$")]
@@ -190,12 +192,38 @@ def read(path: Path, kind: type[Id], sources: Collection[str] | None = None) -> 
         try:
             row = msgspec.convert(value, kind, dec_hook=lambda _, id: _known_source(id, sources))
         except msgspec.ValidationError as error:
-            message = f"{error}; see the fields of {kind.__module__}.{kind.__name__}"
-            raise DataError.at(path, name or f"number {number}", message) from error
+            raise DataError.at(path, name or f"number {number}", _explain(str(error), kind, value)) from error
         if row.id in rows:
             raise DataError.at(path, row.id, "this id is used twice")
         rows[row.id] = row
     return rows
+
+
+def _explain(message: str, kind: type, value: Any) -> str:
+    """msgspec's message, and what it leaves out: the words allowed in a field, or the keys most like an unknown one."""
+    place = re.search(r" - at `(.*)`$", message)
+    allowed = lambda: _allowed(inspect.type_info(kind), value, re.findall(r"\w+", place[1]) if place else [])
+    if unknown := re.search(r"unknown field `(.*?)`", message):
+        close = difflib.get_close_matches(unknown[1], allowed(), 3)
+        message += f"; did you mean {' or '.join(close)}?" if close else f"; there are: {', '.join(allowed())}"
+    elif message.startswith("Invalid"):
+        message += f"; allowed: {', '.join(allowed())}"
+    return f"{message.replace(f'<= {LARGEST}', 'that is finite')}; see the fields of {kind.__module__}.{kind.__name__}"
+
+
+def _allowed(info: inspect.Type, value: Any, steps: list[str]) -> list[str]:
+    """What a type allows at a place within a value: the keys of a struct there, the tags or words of a field."""
+    kinds = info.types if isinstance(info, inspect.UnionType) else (info,)
+    if words := [str(word) for each in kinds if isinstance(each, inspect.LiteralType) for word in each.values]:
+        return words
+    if within := next((each.item_type for each in kinds if isinstance(each, inspect.VarTupleType)), None):
+        return _allowed(within, value[int(steps[0])], steps[1:])
+    structs = [each for each in kinds if isinstance(each, inspect.StructType)]
+    if steps and steps[0] == structs[0].tag_field:
+        return [str(each.tag) for each in structs]
+    here = [each for each in structs if each.tag_field is None or each.tag == value[each.tag_field]]
+    fields = {field.encode_name: field.type for each in here for field in each.fields}
+    return _allowed(fields[steps[0]], value[steps[0]], steps[1:]) if steps else list(fields)
 
 
 def _known_source(id: str, sources: Collection[str] | None) -> SourceId:

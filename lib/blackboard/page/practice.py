@@ -29,6 +29,7 @@ class View:
         self.problem, self.number, self.lesson = problem, number, lesson
         self._drawn: int | None = None
         self._seed = self._hinted = 0
+        self.shown = False  # on the page, or in a notebook's cell
         self._chosen = False  # once the reader has asked for fresh numbers or the printed ones, a panel restores none
 
     @property
@@ -100,6 +101,7 @@ class View:
     def _repr_html_(self) -> str:
         from blackboard.page.problem_panel import card
 
+        self.shown = True
         return card(self, live=on_page() and bool(self.lesson))
 
 
@@ -108,6 +110,15 @@ class Cards(list):
 
     def _repr_html_(self) -> str:
         return "".join(view._repr_html_() for view in self)
+
+
+class Practice(Cards):
+    """Problems of a page's last section: each folded, with a filter and a count of what is solved."""
+
+    def _repr_html_(self) -> str:
+        from blackboard.page.problem_panel import practice_set
+
+        return practice_set(self) if on_page() else super()._repr_html_()
 
 
 class ProblemSet(Sequence):
@@ -129,6 +140,10 @@ class ProblemSet(Sequence):
     def on_page(self, *ids: str) -> Cards:
         """Several problems in one cell's output."""
         return Cards([self[id] for id in ids])
+
+    def practice(self) -> Practice:
+        """The problems that no cell has shown before."""
+        return Practice(view for view in self if not view.shown)
 
     def __len__(self) -> int:
         return len(self._views)

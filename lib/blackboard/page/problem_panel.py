@@ -9,18 +9,23 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from blackboard.problem import PAGE_DRAWS
 from blackboard.text import digits, markup, on_page
 
 RECORD = ".handed-out.json"  # a folder with this file is a reader's copy of the course; tools/lab.py makes it
 
 
 def card(view, live: bool) -> str:
-    """A problem's statement as HTML; live, it is an answer box that wakes up on its lesson's `script`."""
+    """A problem's statement as HTML; live, it is an answer box that wakes up on its lesson's `script`, with numbers
+    that are not those of the text.
+    """
     problem = view.problem
     title = html.escape(problem.title) if live else f"{view.number}. {html.escape(problem.title)}"
-    called = f"{problem.level}, p[{view.number}]" if live else problem.level  # a page's order is not the notebook's
+    called = f'{problem.level}, p["{problem.id}"]' if live else problem.level  # a page's order is not the notebook's
     head = f'<p class="practice-head"><strong>{title}</strong> <span class="practice-level">{called}</span></p>'
-    body = f'<div class="practice-ask">{markup(view.statement)}</div>{_listed(view)}'
+    values = problem.draws(PAGE_DRAWS)[0] if live else view._values
+    asked = problem.fill(problem.statement, values)
+    body = f'<div class="practice-ask">{markup(asked)}</div>{_listed(problem.texts(values))}'
     wants = "" if live else f'<p class="practice-wants"><em>{html.escape(problem.wants)}</em></p>'
     tag = "practice-box" if live else "div"
     where = f' data-lesson="{view.lesson}" data-problem="{problem.id}"' if live else ""
@@ -37,8 +42,18 @@ def script(problems) -> str:
     return f'customElements.whenDefined("practice-box").then(()=>customElements.get("practice-box").{call});\n'
 
 
-def _listed(view) -> str:
-    listed = "".join(f"<li><b>{letter})</b> {markup(text)}</li>" for letter, text in view.texts.items())
+def practice_set(views) -> str:
+    """Problems one below the other, each folded; the page's script adds a filter by level and counts what is solved."""
+    items = (
+        f'<details class="practice-item" data-level="{view.problem.level}"><summary>{html.escape(view.problem.title)}'
+        f' <span class="practice-level">{view.problem.level}</span></summary>{card(view, live=True)}</details>'
+        for view in views
+    )
+    return f'<practice-set class="practice-set">{"".join(items)}</practice-set>'
+
+
+def _listed(texts) -> str:
+    listed = "".join(f"<li><b>{letter})</b> {markup(text)}</li>" for letter, text in texts.items())
     return f'<ul class="practice-options">{listed}</ul>' if listed else ""
 
 

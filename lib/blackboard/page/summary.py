@@ -50,7 +50,7 @@ def _math(expression: sympy.Basic) -> str:
 
 
 def constants(precision: str, *specs, show: Iterable[str] = ()) -> Page:
-    """The numbers of a case by symbol, as the catalogue binds them, and under the table where they come from.
+    """The numbers of a case by symbol, folded, as the catalogue binds them, and under the table where they come from.
 
     `show` names the symbols to print; without it, all but links and routing (catalogue.LINKS, ROUTING). ValueError
     where no spec binds a symbol that it names.
@@ -69,15 +69,17 @@ def constants(precision: str, *specs, show: Iterable[str] = ()) -> Page:
             rows.append(
                 [
                     _math(notation.symbol(name)),
-                    html.escape(symbol.says),
+                    html.escape(symbol.description),
                     units.pretty(value, symbol.unit, 4, exact=True),
                     html.escape(spec.name),
                 ]
             )
         cited.append(_cited(spec))
     title = f"{' on '.join(spec.name for spec in specs)}, {precision.upper()}"
+    note = f'<p class="table-note">{" ".join(cited)}</p>'
+    numbers = table(title, ("Symbol", "Meaning", "Value", "Of"), rows) + note
     return Page(
-        table(title, ("Symbol", "Meaning", "Value", "Of"), rows) + f'<p class="table-note">{" ".join(cited)}</p>'
+        f'<details class="numbers-used"><summary>The numbers used: {html.escape(title)}</summary>{numbers}</details>'
     )
 
 
@@ -92,10 +94,10 @@ def _cited(spec) -> str:
 def limits(rows: Iterable[tuple[Formula, sympy.Symbol, object, str]]) -> Page:
     """Limits taken by SymPy: (formula, symbol, where it goes, what that says)."""
     out = []
-    for formula, symbol, to, says in rows:
+    for formula, symbol, to, description in rows:
         value = limit(formula.expr, symbol, to)
         arrow = f"\\(\\lim_{{{latex(symbol)} \\to {latex(sympy.sympify(to))}}} {latex(formula.symbol)}\\)"
-        out.append([arrow, _math(value), html.escape(says)])
+        out.append([arrow, _math(value), html.escape(description)])
     return table("Limits", ("Limit", "Value", "What it says"), out)
 
 
@@ -107,7 +109,7 @@ def cards(*formulas: Formula) -> Page:
 def card(formula: Formula) -> str:
     """One summary card."""
     holds = f"Holds if: {'; '.join(formula.assumes)}. " if formula.assumes else ""
-    where = (
+    source = (
         f"lecture {formula.source.at}"
         if formula.source.at
         else "derived here"
@@ -116,10 +118,10 @@ def card(formula: Formula) -> str:
     )
     return (
         '<div class="summary-card tex2jax_process mathjax_process">'
-        f"<p><strong>{markup(formula.says[0].upper() + formula.says[1:])}.</strong></p>"
+        f"<p><strong>{markup(formula.description[0].upper() + formula.description[1:])}.</strong></p>"
         f"<div>\\[{formula.latex}\\]</div>"
         f"<p>{'A pure number' if formula.unit == '1' else 'Unit: ' + html.escape(formula.unit)}. "
-        f"{html.escape(holds)}Source: {where}.</p></div>"
+        f"{html.escape(holds)}Source: {source}.</p></div>"
     )
 
 
@@ -132,7 +134,7 @@ def _paper(key: str) -> str:
     return f'<a href="{html.escape(found.url)}">{html.escape(found.title)}</a>'
 
 
-def tell(values: Mapping[str, str]) -> None:
+def glue_values(values: Mapping[str, str]) -> None:
     """Make computed texts available to the prose as {glue:text}`name`."""
     try:
         from myst_nb import glue
@@ -149,7 +151,7 @@ def notation_table(kind: str, caption: str) -> Page:
         [
             _math(notation.symbol(r.name)),
             f"<code>{r.name}</code>",
-            html.escape(r.says),
+            html.escape(r.description),
             html.escape(r.unit),
             html.escape(r.board),
         ]
@@ -160,5 +162,8 @@ def notation_table(kind: str, caption: str) -> Page:
 
 def formula_table(formulas: Iterable[Formula]) -> Page:
     """Every registered formula: name, equation, unit, meaning."""
-    cells = [[f"<code>{f.name}</code>", f"\\({f.latex}\\)", html.escape(f.unit), html.escape(f.says)] for f in formulas]
+    cells = [
+        [f"<code>{f.name}</code>", f"\\({f.latex}\\)", html.escape(f.unit), html.escape(f.description)]
+        for f in formulas
+    ]
     return table("All formulas", ("Name", "Equation", "Unit", "Meaning"), cells)

@@ -19,7 +19,7 @@ from blackboard.formula import Calibration
 from blackboard.lessons.overheads.kernels import Plan, fused
 from blackboard.prediction import collectives, kernels
 from blackboard.prediction import serving_runs as serving
-from blackboard.prediction.fitting import fitted
+from blackboard.prediction.least_squares import fitted
 from blackboard.prediction.serving_runs import Case
 from blackboard.prediction.step import resources, step_terms
 
@@ -37,7 +37,7 @@ class Recipe:
     """
 
     id: str
-    says: str  # the slice, in words
+    description: str  # the slice, in words
     data: str
     cases: Callable[[], Sequence[Case]]
     slice: Callable[[Case], bool]
@@ -175,7 +175,7 @@ class Fitted(Calibration):
     else it holds.
     """
 
-    says: str = ""
+    description: str = ""
     batches: tuple[float, float] | None = None
     on: str = ""  # chips and formats of the slice
     chips: tuple[str, ...] = ()  # those for which the constants are taken; none: not known
@@ -238,7 +238,7 @@ def listed(chip: str = "") -> str:
 
 
 @cache
-def named(id: str) -> Fitted:
+def calibration_by_id(id: str) -> Fitted:
     """A calibration by id: named("trtllm-h200"). UnknownId with the near ones."""
     if id not in ids():
         raise UnknownId(
@@ -257,12 +257,12 @@ def alone(id: str) -> Fitted:
     gaps = {"layer_overhead": (two - one) * found["launch-h100.kernel_gap"].value}
     told = f"matrix products ({products}), all-reduces and kernel gaps measured one at a time; fitted on no engine"
     values, format = {"serial_share": 1.0} | known_links() | rates | gaps, ALONE[id][0]
-    says = "kernels measured one at a time, on no engine"
+    description = "kernels measured one at a time, on no engine"
     return Fitted(
         id,
         told,
         values,
-        says,
+        description,
         on=f"h200 in {format}",
         chips=KERNEL_CHIPS,
         formats=(format,),
@@ -275,10 +275,10 @@ def auto(chip: Chip, precision: str, model: Model | None = None) -> Fitted:
     """The sourced constants for this chip, format and kind of model, those of an engine first; UnknownId lists all."""
     for recipe in RECIPES:
         if recipe.suits(chip, precision, model):
-            return named(recipe.id)
+            return calibration_by_id(recipe.id)
     for id, (format, _) in ALONE.items():
         if chip.id in KERNEL_CHIPS and format == precision and (model is None or not model.moe):
-            return named(id)
+            return calibration_by_id(id)
     what = ", ".join([f"{chip.id} in {precision}", *([kind(model)] if model else [])])
     raise UnknownId(
         f"no sourced constants for {what}; without a calibration the ideal is predicted. There are, by"
@@ -303,7 +303,10 @@ def fit(recipe: Recipe, cases: Sequence[Case] | None = None) -> Fitted:
     lows = [1.0 if name in EFFICIENCIES else 0.0 for name in recipe.free]
     factors = fitted([part for part, _ in parts], [case.measured for case in slice], lows, [rest for _, rest in parts])
     values = {name: 1 / factor if name in EFFICIENCIES else factor for name, factor in zip(recipe.free, factors)}
-    told = f"{recipe.says} ({len(slice)} rows of {recipe.data}; {source(measurement(recipe.data).sources[0]).title})"
+    told = (
+        f"{recipe.description} ({len(slice)} rows of {recipe.data};"
+        f" {source(measurement(recipe.data).sources[0]).title})"
+    )
     batches = [case.work.sequences / case.layout.chips for case in slice]
     seen = lambda names: tuple(dict.fromkeys(names))
     chips, formats = seen(case.layout.chip.id for case in slice), seen(case.compute for case in slice)
@@ -313,7 +316,7 @@ def fit(recipe: Recipe, cases: Sequence[Case] | None = None) -> Fitted:
         recipe.id,
         told,
         fixed | values,
-        recipe.says,
+        recipe.description,
         (min(batches), max(batches)),
         on,
         held,

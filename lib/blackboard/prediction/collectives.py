@@ -18,8 +18,8 @@ from blackboard.formula import Formula
 from blackboard.lessons.racks import equations as racks
 from blackboard.lessons.racks.numbers import COPY, line
 from blackboard.prediction import equations as eq
-from blackboard.prediction.fitting import GB, US, Constant, pair
-from blackboard.prediction.rows import Row
+from blackboard.prediction.least_squares import GB, US, Constant
+from blackboard.prediction.rows import Row, measured_time
 from blackboard.units import pretty
 
 PROTOCOLS = (
@@ -111,14 +111,14 @@ def _collective(name: str, count: int, records: list[dict], domain: int) -> Exch
 
 
 def within_node(found: Sequence[Exchange] | None = None) -> list[Row]:
-    """Every message of every operation, as a floor and calibrated."""
+    """Every message of every operation, as a bound and calibrated."""
     return [row for group in found or groups() for n in range(len(group.rows)) for row in _message(group, n)]
 
 
 def _message(group: Exchange, n: int) -> list[Row]:
     message, measured = group.rows[n]
     values = group.values | {"message": message}
-    return pair(
+    return measured_time(
         group.data,
         f"{group.name}, {group.chips} GPUs, {pretty(message, 'byte')}",
         group.name,
@@ -133,7 +133,7 @@ def _message(group: Exchange, n: int) -> list[Row]:
 
 
 def _switched(group: Exchange, values: dict[str, float], measured: float) -> str:
-    """Why a ring's floor is beaten: the switches add up, and their own floor is not beaten. Empty where that is no
+    """Why a ring's bound is beaten: the switches add up, and their own bound is not beaten. Empty where that is no
     reason.
     """
     least, ring = eq.switch_reduce(values), group.ideal(values)
@@ -233,7 +233,7 @@ def exchange_rates(found: Sequence[Rate] | None = None) -> list[Row]:
     return [
         row
         for each in found
-        for row in pair(
+        for row in measured_time(
             each.data,
             each.what,
             each.link,
@@ -266,20 +266,20 @@ def long_reduces(found: Sequence[Exchange] | None = None) -> list[Row]:
 def _long(record: dict, share: dict[Formula, float]) -> list[Row]:
     """A bus rate: what one ring over all chips would send, over the measured time."""
     switched, values = "switch" in record["what"], long_values(record)
-    floor = eq.domains_reduce if values["racks"] > 1 else eq.reduce_time
-    real = eq.switch_reduce if switched else floor
+    bound = eq.domains_reduce if values["racks"] > 1 else eq.reduce_time
+    real = eq.switch_reduce if switched else bound
     bus = eq.reduce_time(values, chips=values["racks"] * values["chips"], scale_up=1.0)  # bytes that the ring sends
     measured, most = record["rate_GB_per_s"] * GB, bus / real(values)
     ours = bus / real(values, calibration={"link_efficiency": share[eq.switch_reduce if switched else eq.reduce_time]})
     excuse = f"the switches add up, which allows {pretty(most, 'byte/s')}" if switched and measured <= most else ""
-    return pair(
+    return measured_time(
         "links_and_achievable",
         f"{record['chips']}, {record['what']}",
         "all-reduce",
         measured,
-        bus / floor(values),
+        bus / bound(values),
         ours,
-        (floor, real),
+        (bound, real),
         False,
         excuse=excuse,
         rate=True,
@@ -310,18 +310,20 @@ def constants() -> dict[str, Constant]:
     """
     found = {}
     for group in groups():
-        says = f"{group.name} on {group.chips} GPUs: the shortest message and the two longest"
+        description = f"{group.name} on {group.chips} GPUs: the shortest message and the two longest"
         for name, value in group.fit.items():
             unit = "s" if name == "start_time" else "1"
-            found[f"{group.name}-{group.chips}.{name}"] = Constant(name, value, unit, group.data, says, group.real.name)
+            found[f"{group.name}-{group.chips}.{name}"] = Constant(
+                name, value, unit, group.data, description, group.real.name
+            )
     for link in ("NVLink", "InfiniBand"):
-        says = f"V1's dispatch over {link}, median"
+        description = f"V1's dispatch over {link}, median"
         found[f"deepep-{link}.link_efficiency"] = Constant(
-            "link_efficiency", rate_efficiency(link), "1", "deepep_v1_normal", says
+            "link_efficiency", rate_efficiency(link), "1", "deepep_v1_normal", description
         )
     for row in measurement("deepseek_isca25_link_latency").records():
-        name, says = f"{row['link']}, {row['path']}", "published, of 64 bytes; fitted on nothing"
+        name, description = f"{row['link']}, {row['path']}", "published, of 64 bytes; fitted on nothing"
         found[f"{name}.link_latency"] = Constant(
-            "link_latency", row["latency_us"] * US, "s", "deepseek_isca25_link_latency", says
+            "link_latency", row["latency_us"] * US, "s", "deepseek_isca25_link_latency", description
         )
     return found

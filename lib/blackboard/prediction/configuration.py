@@ -16,7 +16,7 @@ from blackboard.catalogue import Chip, Model, Rent
 from blackboard.catalogue.architecture import standard_precision
 from blackboard.catalogue.datafile import UnknownId
 from blackboard.formula import IDEAL, Calibration
-from blackboard.prediction.calibration import auto, named
+from blackboard.prediction.calibration import auto, calibration_by_id
 from blackboard.prediction.layout import Layout
 from blackboard.prediction.step import Prediction, multiplied
 
@@ -57,7 +57,7 @@ def predict(
     pipeline     stages of layers (1)
     cache        what the cache is dealt out by, "heads" or "tokens" ("heads")
     calibration  "auto": sourced constants for chip, format and kind of model; an id; a Calibration (None: the ideal,
-                 a floor on time)
+                 a bound on time)
     rent         words from the terms of a confirmed rent, such as "community"; a Rent; None for no price ("": the
                  newest)
 
@@ -130,4 +130,4 @@ def _calibrated(calibration: str | Calibration | None, chip: Chip, precision: st
         return IDEAL
     if isinstance(calibration, Calibration):
         return calibration
-    return auto(chip, precision, model) if calibration == "auto" else named(str(calibration))
+    return auto(chip, precision, model) if calibration == "auto" else calibration_by_id(str(calibration))

@@ -104,7 +104,7 @@ reduce_time = Formula(
     "an all-reduce is two exchanges: each chip adds up its part, then all fetch all parts",
     exchange_time.assumes,
     DERIVED,
-    where=exchange_time.where,
+    conditions=exchange_time.conditions,
 )
 chips_visited = Formula(
     "prediction.chips_visited",
@@ -114,7 +114,7 @@ chips_visited = Formula(
     "each other chip is spared only if none of a token's experts is on it",
     ("a token's experts lie on chips chosen independently of each other", "two experts on one chip take one copy"),
     DERIVED,
-    where=(Le(one_chip, expert_parallel),),
+    conditions=(Le(one_chip, expert_parallel),),
 )
 domains_visited = Formula(
     "prediction.domains_visited",
@@ -124,7 +124,7 @@ domains_visited = Formula(
     "a token crosses to another domain once, however many of its experts are there",
     chips_visited.assumes,
     DERIVED,
-    where=(several,),
+    conditions=(several,),
 )
 route_time = Formula(
     "prediction.route_time",
@@ -201,5 +201,5 @@ domains_reduce = Formula(
     "an all-reduce over several domains: add up inside, exchange the parts between domains, and collect inside",
     ("both networks carry their share at once", "each chip sends its part out over its own network card"),
     DERIVED,
-    where=(Le(one_chip, chips), several),
+    conditions=(Le(one_chip, chips), several),
 )

@@ -1,7 +1,7 @@
 """Kernels measured one at a time: matrix products and attention, what is left of a captured step, and the exchanges
 between chips.
 
-Floors hold every measured time against the ideal one. Calibrated rows use two or three constants of each library or
+Bounds hold every measured time against the ideal one. Calibrated rows use two or three constants of each library or
 operation, fitted on one named slice of its rows; all its other rows are tested. What is fitted: `constants()`.
 """
 
@@ -21,8 +21,8 @@ from blackboard.lessons.overheads import implied
 from blackboard.lessons.overheads.kernels import Plan, fused
 from blackboard.prediction import collectives
 from blackboard.prediction import equations as eq
-from blackboard.prediction.fitting import US, Constant, fitted, pair
-from blackboard.prediction.rows import FLOOR, Row
+from blackboard.prediction.least_squares import US, Constant, fitted
+from blackboard.prediction.rows import BOUND, Row, measured_time
 
 # --- matrix products --------------------------------------------------------------------------------------------------
 
@@ -93,7 +93,7 @@ def _gemm_group(name: str, group: list[GemmRow], slice: Callable[[GemmRow], bool
 def _gemm(name: str, row: GemmRow, found: dict[str, float], fit: bool) -> list[Row]:
     knee = gemm_side(row) == "near the knee"
     why = KNEE if knee else QUANTISED if row.precision == "fp8" else ""
-    return pair(
+    return measured_time(
         "h200_gemm",
         f"{name}, {row.m:,} × {row.k:,} × {row.n:,}",
         name + ", near the knee" * knee,
@@ -145,7 +145,7 @@ def attention_checks(records: Sequence[dict] | None = None) -> list[Row]:
 def _attention(row: dict, found: dict[str, float]) -> list[Row]:
     values, batch = attention_values(row), row["batch"]
     part = "one sequence" if batch == 1 else f"batch {batch}" if batch == ATTENTION_SLICE else "larger batches"
-    return pair(
+    return measured_time(
         "h200_decode_attention",
         f"batch {batch}, {row['past_tokens']:,} tokens",
         part,
@@ -201,7 +201,7 @@ def step_checks(records: Sequence[dict] | None = None) -> list[Row]:
     """gpt-fast at batch 1 on 1 to 8 A100, kernel by kernel: one model and format is fitted; another model is tested,
     and other formats.
 
-    The floors of these rows are those of the whole configuration (validation.serving).
+    The bounds of these rows are those of the whole configuration (validation.serving).
     """
     records = records or measurement("gpt_fast_readme").records()
     found = step_fit([row for row in records if in_steps(row)])
@@ -210,7 +210,7 @@ def step_checks(records: Sequence[dict] | None = None) -> list[Row]:
 
 def _step(row: dict, found: dict[str, float]) -> Row:
     values, name, fit = step_values(row), f"{row['model']}, {row['weights']}", in_steps(row)
-    return pair(
+    return measured_time(
         "gpt_fast_readme",
         f"{name}, {row['gpus']} A100",
         "kernel by kernel, " + (name if fit else row["weights"]),
@@ -224,7 +224,7 @@ def _step(row: dict, found: dict[str, float]) -> Row:
 
 
 def first_steps() -> list[Row]:
-    """gpt-fast's steps one after the other, as floors: the same machine, and the bytes of its own bandwidth."""
+    """gpt-fast's steps one after the other, as bounds: the same machine, and the bytes of its own bandwidth."""
     known = {
         row["weights"]: step_values(row)
         for row in measurement("gpt_fast_readme").records(model=STEP_SLICE["model"], gpus=1)
@@ -234,7 +234,7 @@ def first_steps() -> list[Row]:
     ]  # a draft makes several tokens a step
     return [
         Row(
-            FLOOR,
+            BOUND,
             "gpt_fast_steps",
             f"{row['step']}, {row['weights']}",
             "s",
@@ -294,6 +294,8 @@ def _launches() -> dict[str, Constant]:
     found = {}
     for who, where in (("Hazy Research", "h100"), ("MPK", "b200")):
         for graph, name in ((False, "launch_time"), (True, "kernel_gap")):
-            says = f"published by {who}; fitted on nothing"
-            found[f"launch-{where}.{name}"] = Constant(name, implied.period(who, graph), "s", "launch_costs", says)
+            description = f"published by {who}; fitted on nothing"
+            found[f"launch-{where}.{name}"] = Constant(
+                name, implied.period(who, graph), "s", "launch_costs", description
+            )
     return found

@@ -56,7 +56,7 @@ class Case(NamedTuple):
     most: Work | None = None  # what the fastest engine could do in a step, if it is not `work`
     steps: float = 1.0  # of a published time
     sends: bool = (
-        True  # whether the floor counts exchanges: not where the chips are cut in a way that sends less than our layout
+        True  # whether the bound counts exchanges: not where the chips are cut in a way that sends less than our layout
     )
 
     @property
@@ -82,7 +82,7 @@ def rated(
 
 # --- TensorRT-LLM at full load ---------------------------------------------------------------------------------------
 
-KV = "fp8"  # of the quantised checkpoints; with bf16 the floor would be beaten (tests)
+KV = "fp8"  # of the quantised checkpoints; with bf16 the bound would be beaten (tests)
 ROOM = 0.9  # of what weights leave free, for the cache; the page says 0.90 to 0.95
 
 

@@ -356,7 +356,7 @@ class Prediction:
         lines.append(user if self.phase == "decode" else ("time to first token", f"{time}, unloaded"))
         lines += [("price", self._price())] if self.priced else []
         lines.append(("memory a chip", " of ".join(units.pretty(size, "byte") for size in sizes)))
-        lines += [("constants from", said)] if (said := getattr(self.calibration, "says", "")) else []
+        lines += [("constants from", said)] if (said := getattr(self.calibration, "description", "")) else []
         return lines + [("beware", said) for said in self.beware]
 
     def _sum(self, share: float) -> str:

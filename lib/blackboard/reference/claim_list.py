@@ -30,8 +30,8 @@ class Verdict(NamedTuple):
 
     key: str
     mark: str
-    says: str
-    means: str
+    label: str
+    explanation: str
 
 
 HOLDS = Verdict(
@@ -97,7 +97,7 @@ class Part(NamedTuple):
         """
         return self.off <= 1 + (min(within, EDGE) if isinstance(self.claimed, tuple) else within) + 1e-9
 
-    def told(self, value: Any) -> str:
+    def describe(self, value: Any) -> str:
         """A value of this part in words; long times in minutes, hours or days."""
         if isinstance(value, str) or self.unit == "year":
             return str(value)
@@ -112,13 +112,13 @@ class Part(NamedTuple):
     def claim(self) -> str:
         """What is claimed, in words."""
         return self.said or (
-            self.between(*self.claimed) if isinstance(self.claimed, tuple) else self.told(self.claimed)
+            self.between(*self.claimed) if isinstance(self.claimed, tuple) else self.describe(self.claimed)
         )
 
     def between(self, low: Any, high: Any) -> str:
         """A range of values of this part in words: 10 to 20 TB."""
-        (first, _, unit), last = self.told(low).partition(" "), self.told(high)
-        return f"{first if unit == last.partition(' ')[2] else self.told(low)} to {last}"
+        (first, _, unit), last = self.describe(low).partition(" "), self.describe(high)
+        return f"{first if unit == last.partition(' ')[2] else self.describe(low)} to {last}"
 
     @property
     def gap(self) -> str:
@@ -222,7 +222,7 @@ class Claim:
     id: str
     group: str
     name: str  # a few words, to point at it
-    says: str  # in our words
+    statement: str  # in our words
     who: tuple[str, ...]  # who says it, and where: statements of statements.yaml, each a source and a place in it
     compute: Callable[[], Found]
     because: Mapping[
@@ -280,10 +280,10 @@ class Judged(NamedTuple):
             return f"contradicted by {self.claim.by}"
         if self.verdict is ROUGH:
             return f"right to a factor of {significant(max(part.off for part in self.parts), 2)}"
-        return self.verdict.says
+        return self.verdict.label
 
 
-class Ledger:
+class ClaimList:
     """Claims in the order in which they were entered."""
 
     def __init__(self) -> None:
@@ -429,13 +429,13 @@ class Speaker(Struct, frozen=True, kw_only=True, eq=False, forbid_unknown_fields
 
     noun: ClassVar[str] = "statement"
     id: str  # the letter of an article, "lecture", or the key of a document
-    says: dict[str, str]
+    statements: dict[str, str]
 
     def __post_init__(self) -> None:
         if not (self.id in ARTICLES or self.id == "lecture" or known(self.id)):
             raise ValueError("neither an article's letter, nor the lecture, nor the key of a document")
         if self.id == "lecture":
-            for place in self.says:
+            for place in self.statements:
                 begin, *end = map(seconds, place.split("–"))
                 if len(end) > 1 or end and end[0] <= begin:
                     raise ValueError(f"not a time, or a span of time: {place!r}")
@@ -446,7 +446,7 @@ class Statement(NamedTuple):
 
     speaker: str
     place: str
-    says: str
+    text: str
 
     @property
     def document(self) -> str:
@@ -477,7 +477,7 @@ def statement(name: str) -> Statement:
     speaker, _, place = name.partition(" ")
     if (row := load(Speaker).get(speaker)) is None:
         raise UnknownId(f"no source {speaker!r} in statements.yaml, which has {', '.join(load(Speaker))}")
-    if place not in row.says:
-        close = ", ".join(near(place, row.says)) or "nothing"
+    if place not in row.statements:
+        close = ", ".join(near(place, row.statements)) or "nothing"
         raise UnknownId(f"{speaker} states nothing at {place!r}; near: {close}")
-    return Statement(speaker, place, row.says[place])
+    return Statement(speaker, place, row.statements[place])

@@ -27,7 +27,7 @@ from blackboard.reference.claim_list import (
     Statement,
     Verdict,
 )
-from blackboard.reference.repeated_claims import ledger
+from blackboard.reference.repeated_claims import all_claims
 
 GROUPS = ("predictions", "models", "claims", "corrections", "numbers", "topics")
 TOP = (
@@ -78,10 +78,10 @@ def text(words: str) -> str:
 @cache
 def judged() -> tuple[Judged, ...]:
     """Every claim with its numbers and verdict, computed once."""
-    return tuple(claim.judged() for claim in ledger)
+    return tuple(claim.judged() for claim in all_claims)
 
 
-def named(id: str) -> Judged:
+def find_claim(id: str) -> Judged:
     """A claim with its numbers, by its id."""
     return next(row for row in judged() if row.claim.id == id)
 
@@ -89,7 +89,7 @@ def named(id: str) -> Judged:
 def alike(id: str, families: tuple[tuple[str, ...], ...] = ALIKE) -> list[Judged]:
     """The other claims of a claim's families."""
     return [
-        named(other)
+        find_claim(other)
         for other in dict.fromkeys(other for family in families if id in family for other in family)
         if other != id
     ]
@@ -116,15 +116,15 @@ def link(row: Judged) -> str:
 def first() -> Page:
     """The ten claims that matter most: the verdict, and the number that is furthest from what is claimed."""
     rows = []
-    for row in map(named, TOP):
+    for row in map(find_claim, TOP):
         part, good = max(row.parts, key=lambda part: part.off), sum(part.holds(row.claim.within) for part in row.parts)
         held = f", {good} of {len(row.parts)} numbers" if row.verdict is PART else ""
         furthest = (
             f"{text(part.of[0].upper() + part.of[1:])}: claimed {text(part.claim)}, found"
-            f" <b>{text(part.told(part.found))}</b>."
+            f" <b>{text(part.describe(part.found))}</b>."
         )
         rows.append(
-            f'<li class="claim-{row.verdict.key}"><a href="#{anchor(row.claim.id)}">{text(row.claim.says)}</a>'
+            f'<li class="claim-{row.verdict.key}"><a href="#{anchor(row.claim.id)}">{text(row.claim.statement)}</a>'
             f" {mark(row.verdict)} <strong>{text(row.label[0].upper() + row.label[1:])}</strong>{held}. {furthest}</li>"
         )
     return Page(f'<ol class="claim-first">{"".join(rows)}</ol>')
@@ -135,12 +135,12 @@ def legend() -> Page:
     rows = []
     for verdict in VERDICTS:
         which = [row for row in judged() if row.verdict is verdict]
-        means = ("Computed: " if verdict in COMPUTED else "Stated, with the document: ") + verdict.means
+        explanation = ("Computed: " if verdict in COMPUTED else "Stated, with the document: ") + verdict.explanation
         rows.append(
-            f'<div class="claim-{verdict.key}"><dt>{mark(verdict)} {verdict.says} <span'
+            f'<div class="claim-{verdict.key}"><dt>{mark(verdict)} {verdict.label} <span'
             f' class="claim-count">{len(which)}</span></dt><dd><span class="claim-bar" style="width:'
-            f' {100 * len(which) / len(judged()):.1f}%"></span>{text(means)}.<details><summary>Which<span'
-            f' class="visually-hidden"> {verdict.says}</span></summary><span'
+            f' {100 * len(which) / len(judged()):.1f}%"></span>{text(explanation)}.<details><summary>Which<span'
+            f' class="visually-hidden"> {verdict.label}</span></summary><span'
             f' class="claim-ids">{" · ".join(map(link, which))}</span></details></dd></div>'
         )
     return Page(f'<dl class="claim-legend">{"".join(rows)}</dl>')
@@ -177,7 +177,7 @@ def _card(row: Judged) -> str:
     why = row.because or "Its numbers have moved since a reason was written."
     return (
         f'<article class="claim claim-{row.verdict.key} tex2jax_process mathjax_process"'
-        f' id="{id}"><h3>{text(claim.says)} <a class="claim-id" href="#{id}" aria-label="Link to this'
+        f' id="{id}"><h3>{text(claim.statement)} <a class="claim-id" href="#{id}" aria-label="Link to this'
         f' claim">#</a></h3><p class="claim-who">{_who(claim.said)}</p>{_numbers(row)}<p'
         f' class="claim-verdict"><strong>{mark(row.verdict)} {text(row.label[0].upper() + row.label[1:])}.</strong>'
         f' {text(why)}</p>{_others(row)}<p class="claim-lesson">Treated in <a'
@@ -213,12 +213,12 @@ def articles() -> Page:
 
 def _others(row: Judged) -> str:
     """Links to claims that say the same, with their verdicts, and to those about the same thing."""
-    told = lambda head, rows: (
-        f'<p class="claim-lesson">{head}: {"; ".join(f"{link(other)} ({other.verdict.says})" for other in rows)}</p>'
+    describe = lambda head, rows: (
+        f'<p class="claim-lesson">{head}: {"; ".join(f"{link(other)} ({other.verdict.label})" for other in rows)}</p>'
         if rows
         else ""
     )
-    return told("Also said by", alike(row.claim.id)) + told("See also", alike(row.claim.id, BESIDE))
+    return describe("Also said by", alike(row.claim.id)) + describe("See also", alike(row.claim.id, BESIDE))
 
 
 def _number(part: Part, within: float) -> str:
@@ -231,7 +231,7 @@ def _number(part: Part, within: float) -> str:
     )
     return (
         f"<dt>{text(part.of)}</dt><dd>claimed {text(part.claim)}, found"
-        f" <b>{text(part.told(part.found))}</b>{gap}{held}</dd>"
+        f" <b>{text(part.describe(part.found))}</b>{gap}{held}</dd>"
     )
 
 
@@ -258,12 +258,12 @@ def _evidence(row: Judged) -> str:
     for name in row.claim.formulas:
         formula = formulas[name]
         out.append(
-            f"<p>{text(formula.says[0].upper() + formula.says[1:])}"
+            f"<p>{text(formula.description[0].upper() + formula.description[1:])}"
             f" (<code>{name}</code>):</p><div>\\[{formula.latex}\\]</div>"
         )
     out.append(
         '<p>Where it is said:</p><ul class="claim-said">'
-        + "".join(f"<li>{_said(one)}: {text(one.says)}.</li>" for one in row.claim.said)
+        + "".join(f"<li>{_said(one)}: {text(one.text)}.</li>" for one in row.claim.said)
         + "</ul>"
     )
     found = map(books.cited, row.claim.cites)
@@ -321,7 +321,7 @@ def ratios() -> Any:
         at.text(
             1.025,
             sum(middle) / len(middle),
-            verdict.says.removeprefix("right "),
+            verdict.label.removeprefix("right "),
             color=COLOURS["bound"],
             transform=beside,
             va="center",

@@ -475,7 +475,7 @@ def legend(formula: Formula) -> Page:
     rows = [
         [
             f"\\({latex(notation.symbol(n))}\\)",
-            html.escape(notation.lookup(n).says),
+            html.escape(notation.lookup(n).description),
             html.escape(notation.lookup(n).unit),
         ]
         for n in letters(formula)

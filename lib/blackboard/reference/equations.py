@@ -55,8 +55,8 @@ result("sent_tokens", r"L_\mathrm{sent}", "token/sequence", "input tokens of all
 one_request = ("one price for all requests of the task: none crosses a step of the card",)
 
 
-def _part(name: str, expr: Any, says: str) -> Formula:
-    return Formula(f"costs.{name}", "task_part", expr, "USD/sequence", says, one_request, register=False)
+def _part(name: str, expr: Any, description: str) -> Formula:
+    return Formula(f"costs.{name}", "task_part", expr, "USD/sequence", description, one_request, register=False)
 
 
 PAID = {
@@ -65,7 +65,7 @@ PAID = {
     "hits": (reread_tokens * hit_price, "what a cache holds already"),
     "output": (answer_tokens * output_price, "what is generated"),
 }
-PARTS = {name: _part(name, batch_factor * paid, says) for name, (paid, says) in PAID.items()} | {
+PARTS = {name: _part(name, batch_factor * paid, description) for name, (paid, description) in PAID.items()} | {
     "storage": _part("storage", stored_tokens * storage_price * hold_time, "what is kept, for as long as it is kept")
 }
 task_cost = Formula(

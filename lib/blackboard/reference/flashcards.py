@@ -59,7 +59,7 @@ class Card:
     origin: Source
     numbers: Mapping[str, str] = field(default_factory=dict)
     figure: str = ""  # a lesson's, as "batching.latency"
-    asked: Formula | None = None  # a summary card's; the question then lists its symbols
+    formula: Formula | None = None  # a summary card's; the question then lists its symbols
 
     @property
     def formulas(self) -> tuple[Formula, ...]:
@@ -69,7 +69,9 @@ class Card:
     @property
     def question(self) -> str:
         """HTML, mathematics in TeX between \\( and \\)."""
-        given = f'<span class="flashcard-given">Given: {explained(_given(self.asked))}.</span>' if self.asked else ""
+        given = (
+            f'<span class="flashcard-given">Given: {explained(_given(self.formula))}.</span>' if self.formula else ""
+        )
         return markup(_filled(self.asks, self.numbers)) + given
 
     @property
@@ -586,12 +588,14 @@ LEADS = {
 def _summary(formula: Formula, lesson: str) -> Card:
     """A summary card turned into a question, for the symbol that its formula gives."""
     row = notation.lookup(formula.symbol.name)
-    says = formula.says[0].upper() + formula.says[1:]
+    description = formula.description[0].upper() + formula.description[1:]
     unit = "A pure number." if formula.unit == "1" else f"Unit: {_unit(formula.unit)}."
     holds = f" Holds if: {'; '.join(formula.assumes)}." if formula.assumes else ""
     lead = LEADS.get(formula.name, "")
-    asks = f"{lead} {'what' if lead.endswith(',') else 'What'} is {{${row.name}}}, {_lower(row.says)}?".strip()
-    return Card(formula.name, asks, f"{{={formula.name}}}{says}. {unit}{holds}", lesson, formula.source, asked=formula)
+    asks = f"{lead} {'what' if lead.endswith(',') else 'What'} is {{${row.name}}}, {_lower(row.description)}?".strip()
+    return Card(
+        formula.name, asks, f"{{={formula.name}}}{description}. {unit}{holds}", lesson, formula.source, formula=formula
+    )
 
 
 def _unit(unit: str) -> str:
@@ -776,7 +780,7 @@ def _file(figure: str) -> str:
 
 def legend(card: Card) -> str:
     """What the symbols of an answer mean, with their units; nothing where the question says it."""
-    shown = [] if card.asked else card.formulas
+    shown = [] if card.formula else card.formulas
     return explained(symbol for formula in shown for symbol in (formula.symbol, *_given(formula)))
 
 
@@ -784,7 +788,7 @@ def explained(symbols: Iterable) -> str:
     """Symbols with their meanings and units, each once."""
     rows = ((symbol, notation.lookup(symbol.name)) for symbol in dict.fromkeys(symbols))
     return "; ".join(
-        f"\\({latex(symbol)}\\) {html.escape(row.says + (f' ({_unit(row.unit)})' if row.unit != '1' else ''))}"
+        f"\\({latex(symbol)}\\) {html.escape(row.description + (f' ({_unit(row.unit)})' if row.unit != '1' else ''))}"
         for symbol, row in rows
     )
 

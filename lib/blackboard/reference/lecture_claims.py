@@ -35,8 +35,8 @@ from blackboard.reference.claim_list import (
     PART,
     ROUGH,
     UNSOURCED,
+    ClaimList,
     Found,
-    Ledger,
     Part,
     Place,
     cited,
@@ -45,7 +45,7 @@ from blackboard.reference.claim_list import (
 from blackboard.reference.costs import reached
 from blackboard.units import factor
 
-ledger = Ledger()
+all_claims = ClaimList()
 DAY = "2026-04-29"  # of the lecture
 DIES = {"gb200-nvl72": 2, "rubin-ultra-kyber": 4}  # of one package
 ADOPTED = ("GLM-5",)  # models of other makers with DeepSeek's sparse attention that we read of, by their report
@@ -67,11 +67,11 @@ def held_per_read(context: float) -> float:
     return context * (entry + key) / pricing.sparse_read(sizes, context=context)
 
 
-@ledger.enter(
+@all_claims.enter(
     "P1",
     "predictions",
     "Sparse attention spreads",
-    says="Sparse attention of DeepSeek's kind will spread.",
+    statement="Sparse attention of DeepSeek's kind will spread.",
     who=("B prediction 1", "lecture 0:12:25"),
     at=Place("pricing", "Reading less of it"),
     formulas=("pricing.sparse_read",),
@@ -96,11 +96,11 @@ def sparse_attention() -> Found:
     )
 
 
-@ledger.enter(
+@all_claims.enter(
     "P2",
     "predictions",
     "Rubin joins 500 GPUs",
-    says="Rubin's scale-up domain has some 500 GPUs, about four times Blackwell's 72.",
+    statement="Rubin's scale-up domain has some 500 GPUs, about four times Blackwell's 72.",
     who=("B prediction 2", "C 9", "lecture 0:40:47–0:41:42"),
     at=Place("racks", "From 8 to 72 to “500”"),
     sources=of(chip("rubin-ultra-kyber")),
@@ -130,11 +130,11 @@ def longest(before: str) -> float:
     return max(m.context_tokens for m in models() if m.release < before and m.given is None)
 
 
-@ledger.enter(
+@all_claims.enter(
     "P3",
     "predictions",
     "Contexts of 100,000 to 200,000",
-    says="Contexts stay at 100,000 to 200,000 tokens: there cost is balanced.",
+    statement="Contexts stay at 100,000 to 200,000 tokens: there cost is balanced.",
     who=("B prediction 3", "C 19", "lecture 1:51:19–1:55:05"),
     at=Place("pricing", "Did contexts stop growing, and why?"),
     formulas=("batching.balanced_context",),
@@ -168,11 +168,12 @@ def served() -> float:
     return over.tokens_served(overtraining.BOARD)
 
 
-@ledger.enter(
+@all_claims.enter(
     "P4",
     "predictions",
     "As many served as trained on",
-    says="A model serves about as many tokens as it is trained on, so it is trained about 100 times past Chinchilla.",
+    statement="A model serves about as many tokens as it is trained on, so it is trained about 100 times past"
+    " Chinchilla.",
     who=("B prediction 4", "C 12", "lecture 1:27:56–1:28:24", "lecture 1:31:43"),
     at=Place("overtraining", "From traffic to tokens"),
     formulas=("overtraining.inference_coefficient", "overtraining.tokens_served", "overtraining.overtraining"),
@@ -212,11 +213,11 @@ def drained(id: str) -> float:
     return pricing.tier_drain(tier_capacity=row.capacity_bytes, tier_bandwidth=row.read_bytes_per_s)
 
 
-@ledger.enter(
+@all_claims.enter(
     "P5",
     "predictions",
     "An hour of cache is disk",
-    says="A cache that is sold for an hour likely lies on spinning disk.",
+    statement="A cache that is sold for an hour likely lies on spinning disk.",
     who=("B prediction 5", "C 16", "lecture 2:01:52–2:03:33"),
     at=Place("pricing", "A device's own time"),
     formulas=("pricing.tier_drain", "pricing.tier_cost"),
@@ -252,11 +253,11 @@ def day_use() -> tuple[float, float]:
 # --- four mental models -----------------------------------------------------------------------------------------------
 
 
-@ledger.enter(
+@all_claims.enter(
     "M1",
     "models",
     "Two numbers and two suffice",
-    says="Two numbers of the hardware and two of the model are enough.",
+    statement="Two numbers of the hardware and two of the model are enough.",
     who=("B model 1", "lecture 0:02:00–0:03:07"),
     at=Place("batching", "The roofline"),
     formulas=("batching.step_time",),
@@ -284,11 +285,11 @@ def two_and_two() -> Found:
     )
 
 
-@ledger.enter(
+@all_claims.enter(
     "M2",
     "models",
     "KV resists sharing",
-    says="The KV cache resists both batching and pipelining.",
+    statement="The KV cache resists both batching and pipelining.",
     who=("B model 2", "C 4", "C 11", "lecture 1:12:38–1:12:49"),
     at=Place("pipelining", "What a stage holds"),
     formulas=("pipelining.whole_batch", "pipelining.chip_memory", "pipelining.chip_weights", "batching.kv_time"),
@@ -313,11 +314,11 @@ def resists() -> Found:
     )
 
 
-@ledger.enter(
+@all_claims.enter(
     "M3",
     "models",
     "Prices are near cost",
-    says="Prices are near marginal cost, so they show the architecture.",
+    statement="Prices are near marginal cost, so they show the architecture.",
     who=("B model 3", "lecture 1:41:12–1:41:24"),
     at=Place("pricing", "Against reality"),
     formulas=("pricing.input_margin",),
@@ -358,11 +359,11 @@ def near_cost() -> Found:
     )
 
 
-@ledger.enter(
+@all_claims.enter(
     "M4",
     "models",
     "Networks and ciphers converged",
-    says="Networks and ciphers have converged: both alternate mixing, residual connections and nonlinear layers.",
+    statement="Networks and ciphers have converged: both alternate mixing, residual connections and nonlinear layers.",
     who=("B model 4",),
     at=Place("reversibility", "An untrained network as a cipher"),
     sources=("pope2026blackboard", "ciphers2025"),
@@ -387,11 +388,11 @@ def converged() -> Found:
 # --- four numbers -----------------------------------------------------------------------------------------------------
 
 
-@ledger.enter(
+@all_claims.enter(
     "C1",
     "claims",
     "DeepSeek-V3: 37 of 670 billion",
-    says="DeepSeek-V3 has 37 billion active and some 670 billion total parameters.",
+    statement="DeepSeek-V3 has 37 billion active and some 670 billion total parameters.",
     who=("B claim 1", "lecture 0:04:44"),
     at=Place("batching", "Against reality"),
     formulas=("sparsity.sparsity",),
@@ -418,11 +419,11 @@ def constant(id: str, precision: str) -> float:
     return step.hardware_constant(chip(id), precision=precision, bytes_per_param=sparsity.width(precision))
 
 
-@ledger.enter(
+@all_claims.enter(
     "C2",
     "claims",
     "300 from A100 to B100",
-    says="The ratio of about 300 is stable from A100 to B100.",
+    statement="The ratio of about 300 is stable from A100 to B100.",
     who=("B claim 2", "C 6", "lecture 0:18:25–0:18:53"),
     at=Place("sparsity", "One constant, many chips"),
     formulas=("batching.hardware_constant",),
@@ -453,11 +454,11 @@ API, SPRING = (
 )  # what one would call the API; the statement a month after the lecture
 
 
-@ledger.enter(
+@all_claims.enter(
     "C3",
     "claims",
     "The Gemini API's traffic",
-    says="The Gemini API served hundreds of millions of tokens a second in spring 2025.",
+    statement="The Gemini API served hundreds of millions of tokens a second in spring 2025.",
     who=("B claim 3", "lecture 0:27:28–0:27:37"),
     at=Place("sparsity", "Tokens per second, and the world's"),
     formulas=("sparsity.racks_needed",),
@@ -482,11 +483,11 @@ def world_racks(rate: float) -> float:
     return sparse.racks_needed(world_rate=rate, batch=sparsity.LECTURE_BATCH, interval=1 / sparsity.DEPARTURES)
 
 
-@ledger.enter(
+@all_claims.enter(
     "C4",
     "claims",
     "150 trillion tokens make 100",
-    says="100 billion active parameters and 150 trillion tokens are about 100 times Chinchilla.",
+    statement="100 billion active parameters and 150 trillion tokens are about 100 times Chinchilla.",
     who=("B claim 4", "lecture 1:31:01–1:31:12", "lecture 1:31:17–1:31:34", "lecture 1:31:43"),
     at=Place("overtraining", "From traffic to tokens"),
     formulas=("overtraining.overtraining",),
@@ -501,11 +502,11 @@ def rumoured() -> Found:
 # --- corrections ------------------------------------------------------------------------------------------------------
 
 
-@ledger.enter(
+@all_claims.enter(
     "12.1",
     "corrections",
     "32 of 256 experts",
-    says="DeepSeek-V3 uses 32 of 256 experts: a sparsity of 8, a critical batch of 2,400.",
+    statement="DeepSeek-V3 uses 32 of 256 experts: a sparsity of 8, a critical batch of 2,400.",
     who=("lecture 0:19:16", "flashcards 1.8", "C 5"),
     at=Place("sparsity", "Three ways to count sparsity"),
     formulas=("sparsity.expert_sparsity", "sparsity.sparsity", "batching.critical_batch"),
@@ -529,11 +530,11 @@ def experts() -> Found:
     )
 
 
-@ledger.enter(
+@all_claims.enter(
     "12.2",
     "corrections",
     "700 or 670 billion",
-    says="DeepSeek-V3 has 700 billion parameters in all (the lecture), or some 670 billion (article B).",
+    statement="DeepSeek-V3 has 700 billion parameters in all (the lecture), or some 670 billion (article B).",
     who=("lecture 0:04:44", "B claim 1"),
     at=Place("batching", "Against reality"),
     formulas=("batching.latency_floor",),
@@ -556,11 +557,11 @@ def total() -> Found:
     )
 
 
-@ledger.enter(
+@all_claims.enter(
     "12.3",
     "corrections",
     "Sparsity turned round",
-    says="The critical batch is 300 × sparsity, with sparsity as active over total.",
+    statement="The critical batch is 300 × sparsity, with sparsity as active over total.",
     who=("flashcards 1.8",),
     at=Place("sparsity", "Three ways to count sparsity"),
     formulas=("sparsity.expert_sparsity",),
@@ -581,11 +582,11 @@ def turned() -> Found:
     )
 
 
-@ledger.enter(
+@all_claims.enter(
     "12.4",
     "corrections",
     "Floor by active parameters",
-    says="The latency floor comes from reading the active parameters.",
+    statement="The latency floor comes from reading the active parameters.",
     who=("flashcards 1.5",),
     at=Place("batching", "Latency: a floor and a kink"),
     formulas=("batching.first_floor", "batching.latency_floor"),
@@ -606,11 +607,11 @@ def active_floor() -> Found:
     )
 
 
-@ledger.enter(
+@all_claims.enter(
     "12.5",
     "corrections",
     "A price step implies 2 kB",
-    says="A price step at 200,000 tokens implies almost 2 kB of KV a token.",
+    statement="A price step at 200,000 tokens implies almost 2 kB of KV a token.",
     who=("lecture 1:38:22", "flashcards 6.3", "C 14"),
     at=Place("pricing", "A step in the price"),
     formulas=("pricing.kv_implied",),
@@ -635,11 +636,11 @@ def implied_kv() -> Found:
     )
 
 
-@ledger.enter(
+@all_claims.enter(
     "12.6",
     "corrections",
     "300 on most chips",
-    says="The hardware constant is about 300 multiply-adds for each parameter that arrives, on most chips.",
+    statement="The hardware constant is about 300 multiply-adds for each parameter that arrives, on most chips.",
     who=("lecture 0:18:25–0:18:53", "flashcards 1.7", "B claim 2", "C 6", "E 5"),
     at=Place("sparsity", "One constant, many chips"),
     formulas=("batching.hardware_constant",),
@@ -664,11 +665,11 @@ def constants() -> Found:
     )
 
 
-@ledger.enter(
+@all_claims.enter(
     "12.7",
     "corrections",
     "A memory read in 20 ms",
-    says="A memory is read once in 20 ms, on many generations, and a train with 2,000 sequences takes as long.",
+    statement="A memory is read once in 20 ms, on many generations, and a train with 2,000 sequences takes as long.",
     who=("lecture 0:23:28–0:24:03", "lecture 0:26:32–0:26:58", "flashcards 1.9", "D 2"),
     at=Place("batching", "The train leaves every 20 ms"),
     formulas=("batching.drain_time", "batching.step_time"),
@@ -695,11 +696,11 @@ def drains() -> Found:
     )
 
 
-@ledger.enter(
+@all_claims.enter(
     "12.8",
     "corrections",
     "Gemini: 50 % more",
-    says="Gemini costs 50 % more above 200,000 tokens.",
+    statement="Gemini costs 50 % more above 200,000 tokens.",
     who=("lecture 1:33:03", "flashcards 6.1", "C 14"),
     at=Place("pricing", "Against reality"),
     formulas=("pricing.context_covered",),
@@ -720,11 +721,11 @@ def half_more() -> Found:
     )
 
 
-@ledger.enter(
+@all_claims.enter(
     "12.9",
     "corrections",
     "Cache prices show the memory",
-    says="Cache prices show the memory: five minutes are probably flash, an hour is disk.",
+    statement="Cache prices show the memory: five minutes are probably flash, an hour is disk.",
     who=("lecture 2:01:52–2:03:33", "C 16"),
     at=Place("pricing", "Against reality"),
     formulas=("pricing.tier_drain",),
@@ -757,11 +758,11 @@ def power(formula, low: float, high: float | None = None, **more) -> float:
     return math.log(formula(context=high, **more) / formula(context=low, **more)) / math.log(high / low)
 
 
-@ledger.enter(
+@all_claims.enter(
     "12.10",
     "corrections",
     "Sparse attention as a root",
-    says="DeepSeek's sparse attention reads as the square root of the context.",
+    statement="DeepSeek's sparse attention reads as the square root of the context.",
     who=("lecture 0:12:31", "lecture 1:51:19–1:55:05", "E 9"),
     at=Place("pricing", "Reading less of it"),
     formulas=("pricing.sparse_read", "pricing.block_read_best"),
@@ -790,11 +791,11 @@ def root() -> Found:
     )
 
 
-@ledger.enter(
+@all_claims.enter(
     "12.11",
     "corrections",
     "Jensen math",
-    says="Rubin's scale-up is “500-something”; part of the step is “Jensen math”, a factor of four is genuine.",
+    statement="Rubin's scale-up is “500-something”; part of the step is “Jensen math”, a factor of four is genuine.",
     who=("lecture 0:40:47–0:41:42",),
     at=Place("racks", "From 8 to 72 to “500”"),
     sources=of(chip("rubin-ultra-kyber")),
@@ -817,11 +818,11 @@ def jensen() -> Found:
     )
 
 
-@ledger.enter(
+@all_claims.enter(
     "12.12",
     "corrections",
     "200 trillion tokens make 100",
-    says="50 million tokens a second for two months are 200 trillion tokens, 100 times Chinchilla.",
+    statement="50 million tokens a second for two months are 200 trillion tokens, 100 times Chinchilla.",
     who=("lecture 1:30:46", "lecture 1:31:43", "flashcards 5.5", "flashcards 5.6"),
     at=Place("overtraining", "From traffic to tokens"),
     formulas=("overtraining.tokens_served", "overtraining.overtraining"),
@@ -843,11 +844,11 @@ def rounded() -> Found:
     )
 
 
-@ledger.enter(
+@all_claims.enter(
     "12.13",
     "corrections",
     "Inefficiency multiplied in",
-    says="Inefficiency is multiplied in: a model serves ten times the tokens that it is trained on.",
+    statement="Inefficiency is multiplied in: a model serves ten times the tokens that it is trained on.",
     who=("lecture 1:25:28–1:27:53",),
     at=Place("overtraining", "From costs to tokens"),
     formulas=("overtraining.rl_coefficient", "overtraining.inference_coefficient"),
@@ -870,11 +871,11 @@ def direction() -> Found:
     )
 
 
-@ledger.enter(
+@all_claims.enter(
     "12.14",
     "corrections",
     "Sutskever's reasons",
-    says=(
+    statement=(
         "Ilya Sutskever holds pipelining unwise for the KV cache (Reiner Pope), for constraints on architecture (a"
         " flashcard, after Horace He), for micro-batches that cannot share weights (Axel Feldmann)."
     ),
@@ -901,11 +902,11 @@ def ilya() -> Found:
     )
 
 
-@ledger.enter(
+@all_claims.enter(
     "12.15",
     "corrections",
     "One rack bounds experts",
-    says="One rack bounds a layer of experts.",
+    statement="One rack bounds a layer of experts.",
     who=("lecture 0:36:30–0:40:10", "flashcards 2.1"),
     at=Place("racks", "Against reality"),
     formulas=("racks.slowdown",),
@@ -929,11 +930,11 @@ def one_rack() -> Found:
     )
 
 
-@ledger.enter(
+@all_claims.enter(
     "12.16",
     "corrections",
     "Year of reversible networks",
-    says=("Reversible networks came in 2017 (the lecture's transcript), in 2017 or 2018 (article C)."),
+    statement=("Reversible networks came in 2017 (the lecture's transcript), in 2017 or 2018 (article C)."),
     who=("lecture 2:07:39–2:12:00", "C 18"),
     at=Place("reversibility", "Against reality"),
     sources=("revnet",),
@@ -950,11 +951,11 @@ def year() -> Found:
     )
 
 
-@ledger.enter(
+@all_claims.enter(
     "12.17",
     "corrections",
     "Paged attention in the lecture",
-    says=(
+    statement=(
         "The lecture explains speculative decoding, paged attention, prefix caching, LLäMmlein and a ranking of APIs."
     ),
     who=("A 1", "A 3", "A 4", "A 5", "A 6"),
@@ -973,11 +974,11 @@ def attributed() -> Found:
     return found()
 
 
-@ledger.enter(
+@all_claims.enter(
     "12.19",
     "corrections",
     "300 to 1 in FP4",
-    says="FLOPs and bytes stand 300 to 1, in FP4.",
+    statement="FLOPs and bytes stand 300 to 1, in FP4.",
     who=("E 5", "lecture 0:18:09–0:18:32"),
     at=Place("sparsity", "One constant, many chips"),
     formulas=("batching.hardware_constant",),
@@ -999,11 +1000,11 @@ def three_hundred_to_one() -> Found:
     )
 
 
-@ledger.enter(
+@all_claims.enter(
     "12.20",
     "corrections",
     "Contexts are flat",
-    says="Contexts have been flat for one or two years.",
+    statement="Contexts have been flat for one or two years.",
     who=("lecture 1:51:19–1:55:05", "C 19"),
     at=Place("pricing", "Did contexts stop growing, and why?"),
     formulas=("pricing.context_flop",),
@@ -1030,11 +1031,11 @@ def flat() -> Found:
     )
 
 
-@ledger.enter(
+@all_claims.enter(
     "12.21",
     "corrections",
     "Over-trained up to 100 times",
-    says="Models are over-trained by up to 100 times.",
+    statement="Models are over-trained by up to 100 times.",
     who=("D 7", "lecture 1:31:43"),
     at=Place("overtraining", "From traffic to tokens"),
     formulas=("overtraining.tokens_served", "overtraining.overtraining"),
@@ -1056,11 +1057,11 @@ def up_to() -> Found:
     )
 
 
-@ledger.enter(
+@all_claims.enter(
     "12.22",
     "corrections",
     "Sutskever on bubbles",
-    says="Ilya Sutskever's remark is about bubbles and micro-batches.",
+    statement="Ilya Sutskever's remark is about bubbles and micro-batches.",
     who=("C 11",),
     at=Place("pipelining", "Decoding needs no bubble"),
     formulas=("pipelining.bubble", "pipelining.utilisation"),
@@ -1079,11 +1080,11 @@ def bubbles() -> Found:
     return found(bubble=pipe.bubble(**sizes), used=pipe.utilisation(**sizes))
 
 
-@ledger.enter(
+@all_claims.enter(
     "12.23",
     "corrections",
     "A hop takes milliseconds",
-    says="A hop from rack to rack takes a few milliseconds, or ten times more or less.",
+    statement="A hop from rack to rack takes a few milliseconds, or ten times more or less.",
     who=("lecture 1:15:13–1:15:50",),
     at=Place("pipelining", "How long a hop takes"),
     formulas=("pipelining.hop",),

@@ -41,18 +41,18 @@ from blackboard.reference.claim_list import (
     Place,
     found,
 )
-from blackboard.reference.lecture_claims import API, day_use, drained, ledger, of, stated, world_racks
+from blackboard.reference.lecture_claims import API, all_claims, day_use, drained, of, stated, world_racks
 
 # --- the lecture's numbers --------------------------------------------------------------------------------------------
 
 MS = 1e-3
 
 
-@ledger.enter(
+@all_claims.enter(
     "N2",
     "numbers",
     "A batch of 2,000 to 3,000",
-    says="A batch of 2,000 to 3,000 sequences.",
+    statement="A batch of 2,000 to 3,000 sequences.",
     who=("lecture 0:19:16–0:20:19", "E 8"),
     at=Place("sparsity", "Three ways to count sparsity"),
     formulas=("sparsity.expert_sparsity", "batching.critical_batch", "sparsity.expert_batch"),
@@ -73,11 +73,11 @@ def thousands() -> Found:
     )
 
 
-@ledger.enter(
+@all_claims.enter(
     "N4",
     "numbers",
     "Rubin's memory in 15 ms",
-    says="Rubin's memory is read once in about 15 ms.",
+    statement="Rubin's memory is read once in about 15 ms.",
     who=("lecture 0:24:13–0:24:32", "flashcards 1.9"),
     at=Place("batching", "The train leaves every 20 ms"),
     formulas=("batching.drain_time",),
@@ -91,11 +91,11 @@ def fifteen() -> Found:
     )
 
 
-@ledger.enter(
+@all_claims.enter(
     "N5",
     "numbers",
     "Rubin: 288 GB, 20 TB/s",
-    says="A Rubin has 288 GB and reads 20 TB/s.",
+    statement="A Rubin has 288 GB and reads 20 TB/s.",
     who=("lecture 0:24:13–0:24:32", "flashcards 1.9"),
     at=Place("batching", "The train leaves every 20 ms"),
     formulas=("batching.drain_time",),
@@ -111,11 +111,11 @@ def rubin_memory() -> Found:
     )
 
 
-@ledger.enter(
+@all_claims.enter(
     "N6",
     "numbers",
     "40 ms at worst",
-    says="A request waits 40 ms at worst.",
+    statement="A request waits 40 ms at worst.",
     who=("lecture 0:22:13–0:23:25", "D 2"),
     at=Place("batching", "The train leaves every 20 ms"),
     within=EXACT,
@@ -134,11 +134,11 @@ def worst() -> Found:
     )
 
 
-@ledger.enter(
+@all_claims.enter(
     "N7",
     "numbers",
     "128,000 tokens a second",
-    says="A rack makes 128,000 tokens a second.",
+    statement="A rack makes 128,000 tokens a second.",
     who=("lecture 0:26:32–0:26:58", "C 7"),
     at=Place("sparsity", "Tokens per second, and the world's"),
     formulas=("batching.throughput", "sparsity.chip_rate"),
@@ -168,11 +168,11 @@ def rack_rate() -> Found:
     )
 
 
-@ledger.enter(
+@all_claims.enter(
     "N8",
     "numbers",
     "A thousandth of Gemini",
-    says="That is a thousandth of Gemini's traffic.",
+    statement="That is a thousandth of Gemini's traffic.",
     who=("lecture 0:27:28–0:27:37",),
     at=Place("sparsity", "Tokens per second, and the world's"),
     formulas=("sparsity.racks_needed",),
@@ -194,11 +194,11 @@ def thousandth() -> Found:
     )
 
 
-@ledger.enter(
+@all_claims.enter(
     "N9",
     "numbers",
     "1,000 times without batching",
-    says="Without batching a token can cost 1,000 times as much.",
+    statement="Without batching a token can cost 1,000 times as much.",
     who=("lecture 0:04:23", "D 1"),
     at=Place("batching", "Cost: what sharing saves"),
     formulas=("batching.batching_gain",),
@@ -221,11 +221,11 @@ def unbatched() -> Found:
     )
 
 
-@ledger.enter(
+@all_claims.enter(
     "N10",
     "numbers",
     "Trained on 150 trillion",
-    says="Models are trained on 150 trillion tokens.",
+    statement="Models are trained on 150 trillion tokens.",
     who=("lecture 1:31:01–1:31:12", "B claim 4"),
     at=Place("overtraining", "Against reality"),
     sources=("llama4_card", "qwen3_report"),
@@ -247,11 +247,11 @@ def rumour() -> Found:
     return found(Part("most tokens that a maker states", overtraining.RUMOUR, most, "token"), most=most, name=name)
 
 
-@ledger.enter(
+@all_claims.enter(
     "N11",
     "numbers",
     "Fast mode: 6 for 2.5",
-    says="Fast mode: six times the price for 2.5 times the speed.",
+    statement="Fast mode: six times the price for 2.5 times the speed.",
     who=("lecture 0:01:05", "C 2", "E 1"),
     at=Place("batching", "Fast mode, read backwards"),
     within=EXACT,
@@ -275,11 +275,11 @@ def fast() -> Found:
     )
 
 
-@ledger.enter(
+@all_claims.enter(
     "N12",
     "numbers",
     "$2 an hour",
-    says="A GPU rents for about $2 an hour.",
+    statement="A GPU rents for about $2 an hour.",
     who=("lecture 0:12:49–0:13:23", "ds_infra cost"),
     at=Place("batching", "Cost: what sharing saves"),
     formulas=("batching.cost_floor",),
@@ -302,11 +302,11 @@ def two_dollars() -> Found:
     return found(*(Part(name, 2, rent.usd_per_chip_hour, "USD") for name, rent in rows.items()), floor=floor)
 
 
-@ledger.enter(
+@all_claims.enter(
     "N13",
     "numbers",
     "8 times slower outside",
-    says="The network outside the rack is about 8 times slower.",
+    statement="The network outside the rack is about 8 times slower.",
     who=("lecture 0:38:47–0:39:35", "flashcards 2.1", "C 9"),
     at=Place("racks", "Leaving the rack"),
     formulas=("racks.ratio_hurts",),
@@ -325,11 +325,11 @@ def slower() -> Found:
     return found(*(Part(name, 8, ratio(id)) for id, name in rows.items()), hurts=racks.ratio_hurts(racks=2))
 
 
-@ledger.enter(
+@all_claims.enter(
     "N14",
     "numbers",
     "4 experts a GPU",
-    says="256 experts on 64 GPUs are 4 each.",
+    statement="256 experts on 64 GPUs are 4 each.",
     who=("lecture 0:33:54–0:34:34", "C 9"),
     at=Place("racks", "Experts on GPUs"),
     formulas=("racks.experts_per_chip",),
@@ -347,11 +347,11 @@ def four_each() -> Found:
     )
 
 
-@ledger.enter(
+@all_claims.enter(
     "N15",
     "numbers",
     "Output 5 times, MFU 1/5",
-    says="Output costs 5 times as much as input, so decoding uses 1/5 of the multipliers.",
+    statement="Output costs 5 times as much as input, so decoding uses 1/5 of the multipliers.",
     who=("lecture 1:45:11–1:48:44", "flashcards 6.4", "C 15"),
     at=Place("pricing", "Why output costs more than input"),
     formulas=("pricing.decode_mfu",),
@@ -379,11 +379,11 @@ def fifth() -> Found:
     )
 
 
-@ledger.enter(
+@all_claims.enter(
     "N16",
     "numbers",
     "Cached input at a tenth",
-    says="Cached input is 10 times cheaper.",
+    statement="Cached input is 10 times cheaper.",
     who=("lecture 1:48:52", "flashcards 6.5", "C 16"),
     at=Place("pricing", "What cache prices ask"),
     formulas=("pricing.tier_retrieve",),
@@ -400,20 +400,20 @@ def tenth() -> Found:
     hit = lambda card: card.usd_per_Mtok.input / card.usd_per_Mtok.cached_read
     all_cards = [hit(card) for card in prices() if card.confirmed and card.usd_per_Mtok.cached_read]
     fetch = pricing.tier_retrieve(RUNNING.symbols() | priced.rented(tier(priced.KEEP[1])))
-    named = (("Claude Opus 4.6", priced.CARD), ("Gemini 3.1 Pro", priced.STEPPED), ("DeepSeek-R1", priced.OPEN))
+    find_claim = (("Claude Opus 4.6", priced.CARD), ("Gemini 3.1 Pro", priced.STEPPED), ("DeepSeek-R1", priced.OPEN))
     return found(
-        *(Part(name, 10, hit(price(id))) for name, id in named),
+        *(Part(name, 10, hit(price(id))) for name, id in find_claim),
         least=min(all_cards),
         most=max(all_cards),
         over=price(priced.CARD).usd_per_Mtok.cached_read * priced.MTOK / fetch,
     )
 
 
-@ledger.enter(
+@all_claims.enter(
     "N17",
     "numbers",
     "Output 3 to 5 times",
-    says="Output costs 3 to 5 times as much as input.",
+    statement="Output costs 3 to 5 times as much as input.",
     who=("lecture 1:41:24–1:45:11", "flashcards 6.4", "C 15"),
     at=Place("pricing", "Why output costs more than input"),
     sources=of(price(priced.CARD), price(priced.STEPPED), price(priced.OPEN)),
@@ -432,9 +432,9 @@ def three_to_five() -> Found:
         for one in cards
         if one.net and one.net.attention == model("deepseek-v3").attention and one.net.ffn == model("deepseek-v3").ffn
     ]
-    named = (("Claude Opus 4.6", priced.CARD), ("Gemini 3.1 Pro", priced.STEPPED), ("DeepSeek-R1", priced.OPEN))
+    find_claim = (("Claude Opus 4.6", priced.CARD), ("Gemini 3.1 Pro", priced.STEPPED), ("DeepSeek-R1", priced.OPEN))
     return found(
-        *(Part(name, (3, 5), implied(price(id)).out_in) for name, id in named),
+        *(Part(name, (3, 5), implied(price(id)).out_in) for name, id in find_claim),
         least=min(one.out_in for one in cards),
         most=max(one.out_in for one in cards),
         same_least=min(same),
@@ -442,11 +442,11 @@ def three_to_five() -> Found:
     )
 
 
-@ledger.enter(
+@all_claims.enter(
     "N18",
     "numbers",
     "2 kB a token",
-    says="A token's KV cache is about 2 kB.",
+    statement="A token's KV cache is about 2 kB.",
     who=("lecture 1:38:22–1:41:12", "C 14"),
     at=Place("pricing", "A step in the price"),
     formulas=("pricing.kv_of_heads",),
@@ -471,11 +471,11 @@ def two_kilobytes() -> Found:
     )
 
 
-@ledger.enter(
+@all_claims.enter(
     "N19",
     "numbers",
     "Drain times, four memories",
-    says="Read once: HBM 20 ms, DDR 1 to 10 s, flash a minute, disk an hour.",
+    statement="Read once: HBM 20 ms, DDR 1 to 10 s, flash a minute, disk an hour.",
     who=("lecture 2:01:16–2:01:46",),
     at=Place("pricing", "A device's own time"),
     formulas=("pricing.tier_drain",),
@@ -497,11 +497,11 @@ def drain_ladder() -> Found:
     )
 
 
-@ledger.enter(
+@all_claims.enter(
     "N20",
     "numbers",
     "64 times the experts",
-    says="64 times the experts are worth 4 times the size: 370 million as good as 1.3 billion.",
+    statement="64 times the experts are worth 4 times the size: 370 million as good as 1.3 billion.",
     who=("lecture 0:29:24–0:30:11", "C 8"),
     at=Place("sparsity", "What experts are worth"),
     formulas=("sparsity.n_effective", "sparsity.quality_gain"),
@@ -524,11 +524,11 @@ def experts_worth() -> Found:
     )
 
 
-@ledger.enter(
+@all_claims.enter(
     "N21",
     "numbers",
     "Half used at twice the context",
-    says="At twice the balanced context the multipliers are half used.",
+    statement="At twice the balanced context the multipliers are half used.",
     who=("lecture 0:11:40–0:12:02",),
     at=Place("batching", "Context: when no batch helps"),
     formulas=("batching.mfu_limit", "batching.balanced_context"),
@@ -545,11 +545,11 @@ def half_used() -> Found:
     return found(Part("share of the peak", 0.5, step.mfu_limit(RUNNING, context=twice), "%"), twice=twice)
 
 
-@ledger.enter(
+@all_claims.enter(
     "N22",
     "numbers",
     "2.6 quadrillion tokens",
-    says="500 million tokens a second for two months are 2.6 quadrillion.",
+    statement="500 million tokens a second for two months are 2.6 quadrillion.",
     who=("lecture 1:29:49",),
     at=Place("overtraining", "From traffic to tokens"),
     formulas=("overtraining.tokens_served",),
@@ -562,11 +562,11 @@ def two_months() -> Found:
     )
 
 
-@ledger.enter(
+@all_claims.enter(
     "N23",
     "numbers",
     "20 tokens a parameter",
-    says="Chinchilla asks for 20 tokens a parameter.",
+    statement="Chinchilla asks for 20 tokens a parameter.",
     who=("lecture 1:31:17–1:31:34", "chinchilla table 3"),
     at=Place("overtraining", "The best size, from a fit"),
     formulas=("overtraining.best_tokens",),
@@ -592,11 +592,11 @@ def twenty_each() -> Found:
     )
 
 
-@ledger.enter(
+@all_claims.enter(
     "N24",
     "numbers",
     "640 GB, 10 to 20 TB",
-    says="Eight Hoppers have 640 GB, a Blackwell rack 10 to 20 TB.",
+    statement="Eight Hoppers have 640 GB, a Blackwell rack 10 to 20 TB.",
     who=("lecture 0:44:45–0:46:15",),
     at=Place("racks", "From 8 to 72 to “500”"),
     sources=of(chip("h100-sxm"), chip("gb200-nvl72"), chip("gb300-nvl72")),
@@ -613,11 +613,11 @@ def memories() -> Found:
     )
 
 
-@ledger.enter(
+@all_claims.enter(
     "N25",
     "numbers",
     "500 million make 200 trillion",
-    says="500 million tokens a second for two months are roughly 200 trillion.",
+    statement="500 million tokens a second for two months are roughly 200 trillion.",
     who=("C 12",),
     at=Place("overtraining", "From traffic to tokens"),
     formulas=("overtraining.tokens_served",),
@@ -634,11 +634,11 @@ def without_family() -> Found:
     return found(Part("tokens", 200e12, over.tokens_served(overtraining.BOARD, world_rate=rate), "token"))
 
 
-@ledger.enter(
+@all_claims.enter(
     "N26",
     "numbers",
     "Bandwidth, not capacity",
-    says="Bandwidth, not capacity, is the main bottleneck.",
+    statement="Bandwidth, not capacity, is the main bottleneck.",
     who=("D 3", "lecture 1:17:06–1:18:14"),
     at=Place("pipelining", "What a larger domain buys"),
     formulas=("batching.drain_time",),
@@ -685,11 +685,11 @@ def reported(**where) -> float:
     return row["factor"] if row["effect"] == "faster" else 1 / row["factor"]
 
 
-@ledger.enter(
+@all_claims.enter(
     "T1",
     "topics",
     "SPIRe: 2.8 times",
-    says="SPIRe cuts latency by up to 2.8 times.",
+    statement="SPIRe cuts latency by up to 2.8 times.",
     who=("A 2",),
     at=Place("speculation", "Two numbers called 2.8"),
     formulas=("speculation.round_steps", "speculation.saving"),
@@ -717,11 +717,11 @@ def spire() -> Found:
     )
 
 
-@ledger.enter(
+@all_claims.enter(
     "T2",
     "topics",
     "Speculation: 2.8 times",
-    says="Speculative decoding makes serving up to 2.8 times faster.",
+    statement="Speculative decoding makes serving up to 2.8 times faster.",
     who=("vllm_spec_decode title",),
     at=Place("speculation", "Two numbers called 2.8"),
     formulas=("speculation.speedup_busy",),
@@ -759,11 +759,11 @@ def talk() -> float:
     return sum(simulation.lengths("ShareGPT"))
 
 
-@ledger.enter(
+@all_claims.enter(
     "T3",
     "topics",
     "60 to 80 % wasted",
-    says="Without paging 60 to 80 % of the cache's memory is wasted.",
+    statement="Without paging 60 to 80 % of the cache's memory is wasted.",
     who=("vllm_blog PagedAttention",),
     at=Place("paging", "Room that nobody uses"),
     formulas=("paging.use_reserved",),
@@ -800,11 +800,11 @@ def wasted() -> Found:
     )
 
 
-@ledger.enter(
+@all_claims.enter(
     "T4",
     "topics",
     "vLLM: 24 times",
-    says="vLLM serves 24 times as much.",
+    statement="vLLM serves 24 times as much.",
     who=("vllm_blog introduction",),
     at=Place("paging", REALITY),
     sources=("vllm_blog", "kwon2023"),
@@ -832,11 +832,11 @@ def twenty_four() -> Found:
     )
 
 
-@ledger.enter(
+@all_claims.enter(
     "T5",
     "topics",
     "Paging: 2 to 4 times",
-    says="Paging raises throughput 2 to 4 times.",
+    statement="Paging raises throughput 2 to 4 times.",
     who=("kwon2023 abstract",),
     at=Place("paging", REALITY),
     sources=("kwon2023",),
@@ -868,11 +868,11 @@ def two_to_four() -> Found:
     )
 
 
-@ledger.enter(
+@all_claims.enter(
     "T6",
     "topics",
     "Less than 4 % wasted",
-    says="With paging less than 4 % is wasted.",
+    statement="With paging less than 4 % is wasted.",
     who=("vllm_blog PagedAttention",),
     at=Place("paging", REALITY),
     formulas=("paging.use_paged",),
@@ -894,11 +894,11 @@ def four_percent() -> Found:
     )
 
 
-@ledger.enter(
+@all_claims.enter(
     "T7",
     "topics",
     "30 to 40 % cheaper",
-    says="Paging makes serving 30 to 40 % cheaper, as Pope relates.",
+    statement="Paging makes serving 30 to 40 % cheaper, as Pope relates.",
     who=("A 3",),
     at=Place("paging", REALITY),
     sources=("transcript", "kwon2023", "vllm_blog"),
@@ -913,11 +913,11 @@ def cheaper() -> Found:
     return found()
 
 
-@ledger.enter(
+@all_claims.enter(
     "T8",
     "topics",
     "Thousands on one GPU",
-    says="One GPU serves thousands of requests at a time.",
+    statement="One GPU serves thousands of requests at a time.",
     who=("A 3",),
     at=Place("paging", REALITY),
     formulas=("sparsity.batch_fits",),
@@ -944,11 +944,11 @@ def at_a_time() -> Found:
     return found(*parts, Part("most that the paper batched", many, most, "sequence", "thousands"), most=most)
 
 
-@ledger.enter(
+@all_claims.enter(
     "T9",
     "topics",
     "A prefix computed once",
-    says="The attention states of a prefix that requests have in common are computed once.",
+    statement="The attention states of a prefix that requests have in common are computed once.",
     who=("A 4", "vllm_prefix_caching design"),
     at=Place("paging", "A prefix that is there already"),
     formulas=("paging.hit_tokens",),
@@ -977,11 +977,11 @@ def prefix() -> Found:
     )
 
 
-@ledger.enter(
+@all_claims.enter(
     "T10",
     "topics",
     "11 blocks for mixed layers",
-    says="A cache manager for mixed layers needs 11 blocks for a request of 112 tokens.",
+    statement="A cache manager for mixed layers needs 11 blocks for a request of 112 tokens.",
     who=("vllm_hybrid case 2",),
     at=Place("paging", "Layers that forget"),
     formulas=("paging.hybrid_blocks",),
@@ -1013,11 +1013,11 @@ def overlap(batch: float) -> float:
     return overheads.overlap_gain(RUNNING, batch=batch, t_comm=racks.comm_time(RUNNING, **here))
 
 
-@ledger.enter(
+@all_claims.enter(
     "T11",
     "topics",
     "Dual-batch overlap",
-    says="Dual-batch overlap hides communication.",
+    statement="Dual-batch overlap hides communication.",
     who=("A 7", "vllm_dbo motivation"),
     at=Place("overheads", "Sending while computing"),
     formulas=("overheads.overlap_gain", "racks.comm_time"),
@@ -1051,11 +1051,11 @@ def halves() -> Found:
     )
 
 
-@ledger.enter(
+@all_claims.enter(
     "T12",
     "topics",
     "torch.compile: 1.8 to 2",
-    says="torch.compile makes models 1.8 to 2 times faster.",
+    statement="torch.compile makes models 1.8 to 2 times faster.",
     who=("vllm_compile why",),
     at=Place("overheads", REALITY),
     sources=("vllm_compile", "pytorch2", "batch1_floor"),
@@ -1086,11 +1086,11 @@ def compiled() -> Found:
     )
 
 
-@ledger.enter(
+@all_claims.enter(
     "T13",
     "topics",
     "Quality beats quantity",
-    says="LLäMmlein shows that quality of data beats quantity.",
+    statement="LLäMmlein shows that quality of data beats quantity.",
     who=("A 5",),
     at=Place("corpus", REALITY),
     formulas=("overtraining.overtraining",),
@@ -1112,11 +1112,11 @@ def llammlein() -> Found:
     )
 
 
-@ledger.enter(
+@all_claims.enter(
     "T14",
     "topics",
     "Fine-tuning pays more",
-    says="Fine-tuning gives a better return than pre-training.",
+    statement="Fine-tuning gives a better return than pre-training.",
     who=("A 5",),
     at=Place("corpus", REALITY),
     sources=("llammlein2024", "transcript"),
@@ -1132,11 +1132,11 @@ def tuned() -> Found:
     return found()
 
 
-@ledger.enter(
+@all_claims.enter(
     "T15",
     "topics",
     "A ranking of APIs",
-    says="A ranking of APIs: who is best at tools, who “likely” mixes caches, who costs least.",
+    statement="A ranking of APIs: who is best at tools, who “likely” mixes caches, who costs least.",
     who=("A 6",),
     at=Place("pricing", "Reading a card"),
     sources=("transcript",),

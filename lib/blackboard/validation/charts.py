@@ -16,7 +16,7 @@ from blackboard.charts.style import COLOURS
 from blackboard.formula import IDEAL, Calibration
 from blackboard.prediction import equations as eq
 from blackboard.prediction import serving_runs as serving
-from blackboard.prediction.calibration import KNOWN, TENSOR_RT, Recipe, busy, named
+from blackboard.prediction.calibration import KNOWN, TENSOR_RT, Recipe, busy, calibration_by_id
 from blackboard.prediction.rows import mape
 from blackboard.prediction.serving_runs import Case
 from blackboard.validation import serving as runs
@@ -84,7 +84,7 @@ def predicted() -> str:
 
 def constants(family: str) -> dict[str, float]:
     """The constants fitted for a family, by the names of the sliders' signals; what is not fitted is ideal."""
-    return {name: named(FAMILIES[family]).values.get(name, ideal) for name, ideal in START.items()}
+    return {name: calibration_by_id(FAMILIES[family]).values.get(name, ideal) for name, ideal in START.items()}
 
 
 def _controls() -> list[dict]:
@@ -264,7 +264,7 @@ def _fitted_says() -> str:
     """The constants of each family in words, with their errors; three digits give these errors back."""
     told = []
     for family, id in FAMILIES.items():
-        values, off = constants(family), errors(family, named(id))
+        values, off = constants(family), errors(family, calibration_by_id(id))
         on, other = (mape(error for fitted, error in off if fitted is way) for way in (True, False))
         told.append(
             f"{family}: compute {values['compute_efficiency']:.3f}, memory {values['memory_efficiency']:.3f},"

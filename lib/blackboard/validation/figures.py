@@ -1,4 +1,4 @@
-"""Measured against computed, as pictures: what closes, what lies above the floor, how far off the fitted constants
+"""Measured against computed, as pictures: what closes, what lies above the bound, how far off the fitted constants
 are, where time goes.
 
 Rows are those of `validation.whole()`. A spec names some of them: a data set, or a data set and how its slices begin.
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from blackboard.charts import drawing
 from blackboard.charts.drawing import Drawing, done, listed
 from blackboard.charts.style import COLOURS
-from blackboard.prediction.rows import CALIBRATED, CLOSURE, FLOOR, LIMIT, Row, mape
+from blackboard.prediction.rows import BOUND, CALIBRATED, CONSISTENCY, LIMIT, Row, mape
 from blackboard.validation import time_breakdown
 from blackboard.validation.report import whole
 
@@ -48,7 +48,7 @@ def _minus(text: str) -> str:
     return re.sub(r"(?<!\w)-(?=\d)", "−", text)
 
 
-# --- closures ---------------------------------------------------------------------------------------------------------
+# --- consistency checks -----------------------------------------------------------------------------------------------
 
 STEPS = {
     "exact": 1e-9,
@@ -58,7 +58,7 @@ STEPS = {
     f"to {LIMIT:.0%}".replace("%", " %"): LIMIT,
     "beyond": float("inf"),
 }
-WIDE = {  # closures that close only within a wider limit, in words; others are told by data set and slice
+WIDE = {  # consistency checks that close only within a wider limit, in words; others are told by data set and slice
     ("deepseek_isca25_training_compute", "Qwen2.5-72B"): "Qwen2.5 72B, training FLOP",
     ("deepseek_v3_mtp", "gain of a second token"): "DeepSeek-V3, gain of MTP",
     ("training_gpu_hours", "Llama 2 7B"): "Llama 2 7B, parameters",
@@ -77,8 +77,8 @@ WIDE = {  # closures that close only within a wider limit, in words; others are 
 }
 
 
-def counted(rows: Sequence[Row]) -> dict[str, int]:
-    """How many closures close to each step, each counted once."""
+def count_rows(rows: Sequence[Row]) -> dict[str, int]:
+    """How many consistency checks close to each step, each counted once."""
     found = dict.fromkeys(STEPS, 0)
     for row in rows:
         found[next(name for name, step in STEPS.items() if abs(row.error) <= step)] += 1
@@ -90,12 +90,12 @@ def called(row: Row) -> str:
     return WIDE.get((row.data, row.what), f"{row.data.replace('_', ' ')}, {row.part}")
 
 
-def closures() -> Drawing:
-    """How many closures are exact or close to so many per cent; below, those beyond the limit, one by one."""
+def consistency() -> Drawing:
+    """How many consistency checks are exact or close to so many per cent; below, those beyond the limit, one by one."""
     report = whole()
-    rows, wide = report.of(CLOSURE).rows, sorted(report.wide, key=lambda row: row.error)
+    rows, wide = report.of(CONSISTENCY).rows, sorted(report.wide, key=lambda row: row.error)
     fig, (top, low) = drawing.axes(WIDTH, 2.4 + 0.23 * len(wide), 2, 1, height_ratios=(len(STEPS), len(wide)))
-    counts = counted(rows)
+    counts = count_rows(rows)
     top.barh(
         list(counts),
         list(counts.values()),
@@ -108,7 +108,7 @@ def closures() -> Drawing:
         _valued(at, list(values), f"{{:{'.0f' if at is top else '+.1f'}}}")
     low.axvspan(-100 * LIMIT, 100 * LIMIT, color=COLOURS["accent"], alpha=0.15, lw=0)
     low.axvline(0, color=COLOURS["bound"], lw=1)
-    top.set(title=f"{len(rows)} closures", xlabel="how many", xlim=(0, 1.15 * max(counts.values())))
+    top.set(title=f"{len(rows)} consistency checks", xlabel="how many", xlim=(0, 1.15 * max(counts.values())))
     left, right = 100 * wide[0].error, 100 * wide[-1].error
     room = 0.3 * (right - left)
     low.set(
@@ -116,10 +116,10 @@ def closures() -> Drawing:
     )
     return done(
         fig,
-        "fig-reality-closures",
+        "fig-reality-consistency",
         "Published numbers against the same numbers computed from others of the source: how many agree how well,"
         " and those that are more than two per cent off.",
-        _closures_say(rows, wide, counts),
+        _consistency_alt(rows, wide, counts),
     )
 
 
@@ -140,18 +140,19 @@ def _valued(at: Any, values: Sequence[float], form: str) -> None:
     at.grid(visible=False)
 
 
-def _closures_say(rows: Sequence[Row], wide: Sequence[Row], counts: Mapping[str, int]) -> str:
+def _consistency_alt(rows: Sequence[Row], wide: Sequence[Row], counts: Mapping[str, int]) -> str:
     told = ", ".join(f"{count} {name}" for name, count in counts.items() if name != "beyond")
     each = "; ".join(f"{called(row)} {100 * row.error:+.1f} %" for row in wide)
     return _minus(
-        f"Above, bars of how many of {len(rows)} closures are how near, each counted once: {told}, {len(wide)} beyond."
+        f"Above, bars of how many of {len(rows)} consistency checks are how near, each counted once: {told},"
+        f" {len(wide)} beyond."
         f" Below, those beyond, published over computed less one: {each}."
     )
 
 
-# --- floors -----------------------------------------------------------------------------------------------------------
+# --- bounds -----------------------------------------------------------------------------------------------
 
-FLOORS: dict[str, dict[str, tuple[str, ...]]] = {  # group -> line -> specs
+BOUNDS: dict[str, dict[str, tuple[str, ...]]] = {  # group -> line -> specs
     "Products and attention": {"matrix products, H200": ("h200_gemm",), "attention, H200": ("h200_decode_attention",)},
     "Collectives and exchanges": {
         "NCCL, H200": ("h200_nccl",),
@@ -203,8 +204,8 @@ FLOORS: dict[str, dict[str, tuple[str, ...]]] = {  # group -> line -> specs
 
 
 def grouped(rows: Iterable[Row]) -> dict[str, list[Line]]:
-    """Floors by group and line, within a group by median. KeyError where a row has no line."""
-    found: dict[str, dict[str, list[Row]]] = {group: {} for group in FLOORS}
+    """Bounds by group and line, within a group by median. KeyError where a row has no line."""
+    found: dict[str, dict[str, list[Row]]] = {group: {} for group in BOUNDS}
     for row in rows:
         group, name = _place(row)
         found[group].setdefault(name, []).append(row)
@@ -217,12 +218,12 @@ def grouped(rows: Iterable[Row]) -> dict[str, list[Line]]:
 def _place(row: Row) -> tuple[str, str]:
     places = [
         (group, name)
-        for group, lines in FLOORS.items()
+        for group, lines in BOUNDS.items()
         for name, specs in lines.items()
         if any(match(row, spec) for spec in specs)
     ]
     if len(places) != 1:
-        raise KeyError(f"{row.data}, {row.part}: {len(places)} lines of the floors' picture")
+        raise KeyError(f"{row.data}, {row.part}: {len(places)} lines of the bounds' picture")
     return places[0]
 
 
@@ -284,14 +285,14 @@ def _right(at: Any, place: float, *texts: str) -> None:
         )
 
 
-MOST = 70  # times the floor: what is beyond is a pointer at the edge
+MOST = 70  # times the bound: what is beyond is a pointer at the edge
 
 
-def floors() -> Drawing:
-    """Measured over ideal time, a line for each data set: every row a dot, the median a stroke; beaten floors are
+def bounds() -> Drawing:
+    """Measured over ideal time, a line for each data set: every row a dot, the median a stroke; beaten bounds are
     crosses.
     """
-    rows = whole().of(FLOOR).rows
+    rows = whole().of(BOUND).rows
     groups = grouped(rows)
     fig, at, places = _headed(1.0, groups)
     at.axvline(1, color=COLOURS["bound"], lw=1.2)
@@ -306,7 +307,7 @@ def floors() -> Drawing:
         _right(at, place, f"{line.median:.3g}" if line.median >= 10 else f"{line.median:.1f}")
     _beyond(at, groups)
     _right(at, -1, "median")
-    at.text(1, -1, "the floor", ha="center", va="center", fontsize=SMALL)
+    at.text(1, -1, "the bound", ha="center", va="center", fontsize=SMALL)
     _log(
         at,
         0.2,
@@ -316,10 +317,10 @@ def floors() -> Drawing:
     )
     return done(
         fig,
-        "fig-reality-floors",
-        "Measured over ideal, a line for each data set and a dot for each row. Left of one the floor is beaten."
-        " Triangles: short messages beyond the axis, which wait for a latency that no floor knows of.",
-        _floors_say(rows, groups),
+        "fig-reality-bounds",
+        "Measured over ideal, a line for each data set and a dot for each row. Left of one the bound is beaten."
+        " Triangles: short messages beyond the axis, which wait for a latency that no bound knows of.",
+        _bounds_alt(rows, groups),
     )
 
 
@@ -342,7 +343,7 @@ def _beyond(at: Any, groups: Mapping[str, Sequence[Line]]) -> None:
             )
 
 
-def _floors_say(rows: Sequence[Row], groups: Mapping[str, Sequence[Line]]) -> str:
+def _bounds_alt(rows: Sequence[Row], groups: Mapping[str, Sequence[Line]]) -> str:
     slows = sorted(row.slow for row in rows)
     span = lambda lines: f"{lines[0].median:.1f} to {lines[-1].median:.1f}"
     each = "; ".join(f"{group.lower()} {span(lines)}" for group, lines in groups.items())
@@ -353,14 +354,14 @@ def _floors_say(rows: Sequence[Row], groups: Mapping[str, Sequence[Line]]) -> st
     return (
         f"Measured over ideal for {len(rows)} published numbers, a dot each, on a log scale from {slows[0]:.2f} to"
         f" {MOST}, a line for each of {sum(map(len, groups.values()))} data sets or their parts, with a stroke at the"
-        f" median and a rule at 1, the floor. {len(rows) - beaten} lie on it or above; triangles at the edge stand for"
+        f" median and a rule at 1, the bound. {len(rows) - beaten} lie on it or above; triangles at the edge stand for"
         f" the {len(_outside(lines))} of them beyond the scale, up to {slows[-1]:,.0f}, of"
         f" {listed([line.name for line in lines])}. {beaten} crosses lie below, each for a reason. Medians of the"
         f" lines, by group: {each}."
     )
 
 
-# --- calibrated -------------------------------------------------------------------------------------------------------
+# --- calibrated -----------------------------------------------------------------------------------------------
 
 SECTIONS: dict[str, dict[str, tuple[str, ...]]] = {  # picture -> section -> specs
     "serving": {
@@ -539,10 +540,10 @@ def calibrated_training() -> Drawing:
     return _calibrated("training", "Training runs and steps, memory, speculation and caches, in the same way.")
 
 
-# --- where the time goes ----------------------------------------------------------------------------------------------
+# --- where the time goes --------------------------------------------------------------------------------
 
-PARTS = {  # of time_breakdown.losses: words, and colour
-    time_breakdown.FLOOR: ("the floor", "muted"),
+PARTS = {  # of time_breakdown.time_breakdown: words, and colour
+    time_breakdown.BOUND: ("the bound", "muted"),
     time_breakdown.BATCH: ("smaller batch", "kv"),
     "serial": ("nothing hides", "second"),
     "multipliers": ("multipliers", "compute"),
@@ -555,7 +556,7 @@ PARTS = {  # of time_breakdown.losses: words, and colour
 def where() -> Drawing:
     """From the ideal time of a token to the measured one, a bar for each slice of TensorRT-LLM."""
     fig, at = drawing.axes(WIDTH, 1.5 + 0.3 * len(time_breakdown.SLICES))
-    found = {slice: time_breakdown.losses(slice) for slice in time_breakdown.SLICES}
+    found = {slice: time_breakdown.time_breakdown(slice) for slice in time_breakdown.SLICES}
     for place, parts in enumerate(found.values()):
         start = 0.0
         for name, (_, ink) in PARTS.items():
@@ -603,12 +604,12 @@ def _where_says(found: Mapping[str, Mapping[str, float]]) -> str:
     ends = {short(slice): sum(parts.values()) for slice, parts in found.items()}
     most = {name: max(found.values(), key=lambda parts: parts[name])[name] for name in PARTS}
     parts = listed(
-        [f"{words} (at most {most[name]:.2f})" for name, (words, _) in PARTS.items() if name != time_breakdown.FLOOR]
+        [f"{words} (at most {most[name]:.2f})" for name, (words, _) in PARTS.items() if name != time_breakdown.BOUND]
     )
     rest = [parts[time_breakdown.REST] for parts in found.values()]
     return _minus(
         f"Stacked bars of the time of a token in multiples of the ideal one, 0 to {max(ends.values()):.1f}, for"
         f" {len(found)} slices of TensorRT-LLM's published throughput, a diamond at what was measured:"
-        f" {'; '.join(f'{name}: {end:.1f}' for name, end in ends.items())}. Each bar starts with the floor, 1; to it"
+        f" {'; '.join(f'{name}: {end:.1f}' for name, end in ends.items())}. Each bar starts with the bound, 1; to it"
         f" come {parts}. Between bar and diamond {min(rest):.2f} to {max(rest):.2f} are not explained."
     )

@@ -18,8 +18,8 @@ from blackboard.lessons.reversibility import equations as kept
 from blackboard.lessons.reversibility.numbers import times
 from blackboard.lessons.speculation import equations as spec
 from blackboard.lessons.speculation import simulation as rounds
-from blackboard.prediction.fitting import Constant, both, names
-from blackboard.prediction.rows import CALIBRATED, FLOOR, Row
+from blackboard.prediction.least_squares import Constant
+from blackboard.prediction.rows import BOUND, CALIBRATED, Row, bound_and_calibrated, formula_names
 from blackboard.units import factor
 
 GIGA = factor("GB")
@@ -45,8 +45,12 @@ def state_rows() -> list[Row]:
             row.measured_memory / GIGA,
         )
         held = row.activations / GIGA
-        more: dict[str, Any] = {"why": "activations simulated", "part": "memory", "formulas": names(chip_weights)}
-        rows += both(*head, held, held + each * params(row) / GIGA, row.model == "6.2B", **more)
+        more: dict[str, Any] = {
+            "why": "activations simulated",
+            "part": "memory",
+            "formulas": formula_names(chip_weights),
+        }
+        rows += bound_and_calibrated(*head, held, held + each * params(row) / GIGA, row.model == "6.2B", **more)
     return rows
 
 
@@ -75,7 +79,7 @@ def revnet_rows() -> list[Row]:
             part=part,
             fitted=not why,
             why=why,
-            formulas=names(formula),
+            formulas=formula_names(formula),
         )
         for name, computed, why, part, formula in found
     ]
@@ -83,7 +87,7 @@ def revnet_rows() -> list[Row]:
 
 def again_rows() -> list[Row]:
     """Time of training reversible networks over that of ordinary ones, from the extra forward pass alone."""
-    said, ratio = names(kept.work_ratio), kept.work_ratio(recomputed=1)
+    said, ratio = formula_names(kept.work_ratio), kept.work_ratio(recomputed=1)
     [paper] = measurement("revnet_paper").records()
     why = (
         "a second forward pass, nothing fitted: small networks on CIFAR wait for more than multipliers, and a pair is"
@@ -106,7 +110,7 @@ def again_rows() -> list[Row]:
     ]
     for end in ("low", "high"):
         head = ("revnet_paper", f"{end} slowdown", "1", paper[f"{end}_slowdown"])
-        rows += both(
+        rows += bound_and_calibrated(
             *head, ratio, ratio, why="the second forward pass alone, nothing fitted", part="slowdown", formulas=said
         )
     return rows
@@ -129,12 +133,12 @@ def leviathan_rows() -> list[Row]:
             if short
             else ""
         )
-        rows.append(Row(FLOOR, *head, each.tokens, rate=True, why=why, formulas=names(spec.tokens_per_round)))
+        rows.append(Row(BOUND, *head, each.tokens, rate=True, why=why, formulas=formula_names(spec.tokens_per_round)))
         more: dict[str, Any] = {
             "part": part,
             "ideal": each.tokens,
             "why": "nothing fitted",
-            "formulas": names(spec.speedup_free),
+            "formulas": formula_names(spec.speedup_free),
         }
         rows.append(Row(CALIBRATED, *head, each.predicted, rate=True, **more))
     return rows
@@ -148,7 +152,7 @@ def batch_rows() -> list[Row]:
     for place, curve in enumerate(rounds.tested("added")):
         ideal = rounds.predicted("slower", 1, curve.rows, curve.gpu)
         part = f"{curve.rows.engine}, {curve.rows.draft}, {curve.gpu}"
-        why, said = "the tokens of a round are those that meet the first row", names(spec.speedup_added)
+        why, said = "the tokens of a round are those that meet the first row", formula_names(spec.speedup_added)
         more: dict[str, Any] = {"rate": True, "part": part, "fitted": not place, "why": why, "formulas": said}
         for batch, true, value, best in list(zip(curve.rows.batches, curve.rows.measured, curve.values, ideal.values))[
             1:
@@ -162,7 +166,7 @@ def batch_rows() -> list[Row]:
 def length_rows() -> list[Row]:
     """Tokens of a round of more drafted tokens, from the acceptance of a round of fewer."""
     why = "one acceptance for all places; a token after more guesses passes less often"
-    more: dict[str, Any] = {"rate": True, "why": why, "formulas": names(spec.tokens_per_round)}
+    more: dict[str, Any] = {"rate": True, "why": why, "formulas": formula_names(spec.tokens_per_round)}
     rows = [
         Row(
             CALIBRATED,
@@ -207,7 +211,7 @@ def gain_rows() -> list[Row]:
             (id, "one drafted", row["speedup"], spec.tokens_per_round(acceptance=row["acceptance_high"], drafted=1))
         )
     return [
-        Row(FLOOR, data, what, "1", gain, tokens, rate=True, why=uncounted(data, gain, tokens))
+        Row(BOUND, data, what, "1", gain, tokens, rate=True, why=uncounted(data, gain, tokens))
         for data, what, gain, tokens in found
     ]
 
@@ -236,7 +240,7 @@ def paging_rows() -> list[Row]:
             paging.opt13b(), kv_use=1, context=prompt + answer / 2
         )  # if all answers were as long: the most there can be
         head = ("vllm_batched_requests", f"{requests}, {system}", "sequence", row["batch"])
-        rows.append(Row(FLOOR, *head, most, rate=True, part=requests, formulas=names(batch_held)))
+        rows.append(Row(BOUND, *head, most, rate=True, part=requests, formulas=formula_names(batch_held)))
         if waits(requests, system):
             more: dict[str, Any] = {
                 "fitted": requests == "ShareGPT" and system != "vLLM",
@@ -290,9 +294,9 @@ def prefix_rows() -> list[Row]:
 def _hit_rows(rates: dict[str, float]) -> list[Row]:
     turns, start, growth = paging.agent()
     most = hit_rate_turns(turns=turns, start_context=start, turn_growth=growth)
-    more: dict[str, Any] = {"rate": True, "formulas": names(hit_rate_turns)}
+    more: dict[str, Any] = {"rate": True, "formulas": formula_names(hit_rate_turns)}
     rows = [
-        Row(FLOOR, "prefix_cache_hit_rates", name, "1", rates[name], most, part="Codex", **more)
+        Row(BOUND, "prefix_cache_hit_rates", name, "1", rates[name], most, part="Codex", **more)
         for name in (ALL, LOCAL, SHARED)
     ]
     more |= {"ideal": most, "why": "medians of the traces taken for every trace, nothing fitted"}
@@ -307,7 +311,7 @@ def _gain_rows(rates: dict[str, float]) -> list[Row]:
     queued = "a first token waits in a queue too, and a server with fewer tokens to compute has next to none"
     return [
         Row(
-            FLOOR,
+            BOUND,
             "prefix_cache_gains",
             f"{row['who']}, {row['what']}",
             "1",

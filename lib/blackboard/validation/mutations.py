@@ -1,6 +1,6 @@
 """Mistakes that other people's tools have made, made on purpose: which of the three kinds of test sees them?
 
-Each bends the model or the chip behind TensorRT-LLM's runs. The floors are counted anew, and the constants fitted anew,
+Each bends the model or the chip behind TensorRT-LLM's runs. The bounds are counted anew, and the constants fitted anew,
 for a mistake that only changes a constant does not show in an error: it shows in a constant that no machine has.
 """
 
@@ -79,12 +79,12 @@ def slow_memory(chip: Chip) -> Chip:
     return replace(chip, hbm_bytes_per_s=chip.hbm_bytes_per_s / 8)
 
 
-class Bend(NamedTuple):
-    """A mistake: floors beaten, of how many, the error on rows that were not fitted, and the constants that come
+class Mutation(NamedTuple):
+    """A mistake: bounds beaten, of how many, the error on rows that were not fitted, and the constants that come
     out.
     """
 
-    says: str
+    description: str
     beaten: int
     rows: int
     error: float
@@ -95,7 +95,7 @@ class Bend(NamedTuple):
         return self.constants.values[name]
 
 
-BENDS: dict[str, dict] = {  # what is wrong -> how the runs are made
+MISTAKES: dict[str, dict] = {  # what is wrong -> how the runs are made
     "nothing": {},
     "keys and values counted twice": {"swap": cached(2)},
     "grouped heads forgotten": {"swap": _model(forget_gqa)},
@@ -109,17 +109,17 @@ BENDS: dict[str, dict] = {  # what is wrong -> how the runs are made
 
 
 @cache
-def bends() -> tuple[Bend, ...]:
+def mutations() -> tuple[Mutation, ...]:
     """Every mistake, run."""
-    return tuple(_bend(says, serving.trtllm(**how)) for says, how in BENDS.items())
+    return tuple(_run_mistake(description, serving.trtllm(**how)) for description, how in MISTAKES.items())
 
 
-def _bend(says: str, cases: tuple[Case, ...]) -> Bend:
-    floors = [runs.floor(case) for case in cases]
+def _run_mistake(description: str, cases: tuple[Case, ...]) -> Mutation:
+    bounds = [runs.bound(case) for case in cases]
     mine = list(filter(RECIPE.takes, cases))
     found = fit(RECIPE, [case for case in mine if RECIPE.slice(case)])
     tested = [runs.seconds(case, found) / case.measured - 1 for case in mine if not RECIPE.slice(case)]
-    return Bend(says, sum(row.slow < 1 for row in floors), len(floors), mape(tested), found)
+    return Mutation(description, sum(row.slow < 1 for row in bounds), len(bounds), mape(tested), found)
 
 
 class Share(NamedTuple):

@@ -12,13 +12,13 @@ from blackboard.notation import latex
 from blackboard.page.summary import Page, table
 from blackboard.prediction import equations as eq
 from blackboard.prediction import serving_runs as serving
-from blackboard.prediction.calibration import ALL, ALONE, BY_ID, KERNEL_CHIPS, RECIPES, ids, named
+from blackboard.prediction.calibration import ALL, ALONE, BY_ID, KERNEL_CHIPS, RECIPES, calibration_by_id, ids
 from blackboard.prediction.configuration import predict
-from blackboard.prediction.rows import CALIBRATED, CLOSURE, FLOOR, Row, mape
+from blackboard.prediction.rows import BOUND, CALIBRATED, CONSISTENCY, Row, mape
 from blackboard.units import percent, pretty, significant
 from blackboard.validation import serving as runs
 from blackboard.validation import training_runs as train
-from blackboard.validation.mutations import RECIPE, bends, shares
+from blackboard.validation.mutations import RECIPE, mutations, shares
 from blackboard.validation.report import code, whole
 
 LETTERS = {
@@ -60,7 +60,7 @@ def counted() -> dict[str, str]:
     """How many rows of each kind, and how many hold."""
     rows = whole().rows
     of = lambda kind: [row for row in rows if row.kind == kind]
-    closed, exact = of(CLOSURE), [row for row in of(CLOSURE) if abs(row.error) < 1e-9]
+    closed, exact = of(CONSISTENCY), [row for row in of(CONSISTENCY) if abs(row.error) < 1e-9]
     tested, near = (
         [row for row in of(CALIBRATED) if not row.fitted],
         lambda rows: percent(statistics.mean(abs(row.error) <= 0.15 for row in rows)),
@@ -78,7 +78,7 @@ def counted() -> dict[str, str]:
         "closures": str(len(closed)),
         "exact": str(len(exact)),
         "wide": str(len(whole().wide)),
-        "floors": str(len(of(FLOOR))),
+        "bounds": str(len(of(BOUND))),
         "beaten": str(len(whole().exceptions)),
         "calibrated": str(len(of(CALIBRATED))),
         "tested": str(len(tested)),
@@ -91,9 +91,9 @@ def counted() -> dict[str, str]:
     }
 
 
-def floors() -> dict[str, str]:
-    """How far above the floor engines are."""
-    of = lambda *data: [row for row in whole().rows if row.kind == FLOOR and row.data in data]
+def bounds() -> dict[str, str]:
+    """How far above the bound engines are."""
+    of = lambda *data: [row for row in whole().rows if row.kind == BOUND and row.data in data]
     medians = lambda rows: sorted(
         _slow([row for row in rows if (row.data, row.part) == part]) for part in {(row.data, row.part) for row in rows}
     )
@@ -120,7 +120,7 @@ def floors() -> dict[str, str]:
         "alone_steps": str(len(alone) - 1),
         "one_low": significant(min(small), 2),
         "one_high": significant(max(small), 2),
-        "bf16_beaten": str(sum(runs.floor(case).slow < 1 for case in serving.trtllm("bf16"))),
+        "bf16_beaten": str(sum(runs.bound(case).slow < 1 for case in serving.trtllm("bf16"))),
         "far_most": significant(max(row.slow for row in far), 2),
     }
 
@@ -131,7 +131,7 @@ def calibrated() -> dict[str, str]:
 
 
 def _constants() -> dict[str, str]:
-    share = lambda id, name: percent(named(id).values[name])
+    share = lambda id, name: percent(calibration_by_id(id).values[name])
     return {
         "hopper_compute": share("trtllm-h200", "compute_efficiency"),
         "hopper_memory": share("trtllm-h200", "memory_efficiency"),
@@ -140,11 +140,11 @@ def _constants() -> dict[str, str]:
         "blackwell_memory": share("trtllm-b200", "memory_efficiency"),
         "moe_compute": share("trtllm-moe-h200", "compute_efficiency"),
         "moe_compute_b200": share("trtllm-moe-b200", "compute_efficiency"),
-        "link_us": pretty(named("trtllm-h200").values["link_latency"], "s", 2),
+        "link_us": pretty(calibration_by_id("trtllm-h200").values["link_latency"], "s", 2),
         "link_share": share("trtllm-h200", "link_efficiency"),
         "sglang_compute": share("sglang-h100", "compute_efficiency"),
         "sglang_links": share("sglang-h100", "link_efficiency"),
-        "layer_us": pretty(named("gptfast-a100").values["layer_overhead"], "s", 2),
+        "layer_us": pretty(calibration_by_id("gptfast-a100").values["layer_overhead"], "s", 2),
     }
 
 
@@ -256,7 +256,7 @@ def steps_constants() -> dict[str, float]:
 
 def bent() -> dict[str, str]:
     """What mistakes do to the three kinds of test."""
-    by = {bend.says: bend for bend in bends()}
+    by = {bend.description: bend for bend in mutations()}
     return {
         "bent_rows": str(by["nothing"].rows),
         "bent_tested": str(sum(len(_held_by(RECIPE.id, fitted)) for fitted in (True, False))),
@@ -299,26 +299,26 @@ EXAMPLE: dict[str, Any] = {
 
 def all() -> dict[str, str]:
     """Every number of the page's prose, by the name it is glued in under."""
-    return counted() | floors() | calibrated() | training() | bent() | example()
+    return counted() | bounds() | calibrated() | training() | bent() | example()
 
 
 # --- small tables ----------------------------------------------------------------------------------------------------
 
 
 def mistakes() -> Page:
-    """Each mistake, and what the floors, the errors and the constants say of it."""
+    """Each mistake, and what the bounds, the errors and the constants say of it."""
     share = lambda bend, name: percent(bend.value(name)) + (" (at its bound)" if bend.value(name) == 1 else "")
     rows = [
         [
-            escape(bend.says[0].upper() + bend.says[1:]),
+            escape(bend.description[0].upper() + bend.description[1:]),
             f"{bend.beaten} of {bend.rows}",
             percent(bend.error),
             share(bend, "compute_efficiency"),
             share(bend, "memory_efficiency"),
         ]
-        for bend in bends()
+        for bend in mutations()
     ]
-    heads = ("What is wrong", "Floors beaten", "Error on rows not fitted", r"Fitted \(\eta_c\)", r"Fitted \(\eta_m\)")
+    heads = ("What is wrong", "Bounds beaten", "Error on rows not fitted", r"Fitted \(\eta_c\)", r"Fitted \(\eta_m\)")
     return table("Mistakes made on purpose in TensorRT-LLM's runs", heads, rows)
 
 
@@ -342,21 +342,23 @@ def formula() -> Page:
 def constants() -> Page:
     """Every calibration: what it is fitted on, what came out, and how far off it is there and elsewhere."""
     told = {
-        recipe.id: (recipe.says, recipe.free, recipe.chips, f"{' and '.join(recipe.formats)}, {recipe.models}")
+        recipe.id: (recipe.description, recipe.free, recipe.chips, f"{' and '.join(recipe.formats)}, {recipe.models}")
         for recipe in RECIPES
     }
     told |= {
-        id: (named(id).says, ALL, KERNEL_CHIPS, f"{format}, dense, where nothing above is")
+        id: (calibration_by_id(id).description, ALL, KERNEL_CHIPS, f"{format}, dense, where nothing above is")
         for id, (format, _) in ALONE.items()
     }
     rows = []
-    for id, (says, free, chips, what) in told.items():
+    for id, (description, free, chips, what) in told.items():
         errors = ([row.error for row in _held_by(id, fitted)] for fitted in (True, False))
-        values = "; ".join(f"{LETTERS[name]}&nbsp;{_constant(name, named(id).values[name])}" for name in free)
+        values = "; ".join(
+            f"{LETTERS[name]}&nbsp;{_constant(name, calibration_by_id(id).values[name])}" for name in free
+        )
         rows.append(
             [
                 f"<code>{id}</code>",
-                escape(says),
+                escape(description),
                 values,
                 *map(_over, errors),
                 f"{', '.join(chips)}: {what}" if chips else BY_ID,

@@ -15,7 +15,7 @@ from blackboard.catalogue import measurement
 from blackboard.catalogue.datafile import UnknownId, near
 from blackboard.page.summary import Page, table
 from blackboard.page.tables import cited
-from blackboard.prediction.rows import CALIBRATED, CLOSURE, FLOOR, KINDS, LIMIT, Row, Sum, summed
+from blackboard.prediction.rows import BOUND, CALIBRATED, CONSISTENCY, KINDS, LIMIT, Row, Sum, summed
 
 SETS = {  # module -> what it holds against published numbers
     "validation.consistency": "arithmetic that sources must satisfy",
@@ -38,17 +38,17 @@ class Report(NamedTuple):
 
     @property
     def failures(self) -> list[Row]:
-        """Closures that do not close, and floors that are beaten without a reason."""
+        """Consistency checks that do not close, and bounds that are beaten without a reason."""
         return [row for row in self.rows if not row.holds]
 
     @property
     def wide(self) -> list[Row]:
-        """Closures that close only within a limit of their own, for a reason, one by one."""
-        return [row for row in self.rows if row.kind == CLOSURE and abs(row.error) > LIMIT]
+        """Consistency checks that close only within a limit of their own, for a reason, one by one."""
+        return [row for row in self.rows if row.kind == CONSISTENCY and abs(row.error) > LIMIT]
 
     @property
     def exceptions(self) -> list[Row]:
-        """Floors that are beaten for a physical reason, one by one."""
+        """Bounds that are beaten for a physical reason, one by one."""
         return [row for row in self.rows if row.excepted]
 
     def of(self, kind: str | None = None, data: str | None = None, part: str | None = None) -> Report:
@@ -63,9 +63,9 @@ class Report(NamedTuple):
 
     def __repr__(self) -> str:
         heads = f"{'kind':<11}{'data set':<29}{'slice':<36}{'rows':>5}  error"
-        lines = [f"{s.kind:<11}{s.data:<29}{_part(s):<36}{s.count:>5}  {told(s)}" for s in self.sums]
+        lines = [f"{s.kind:<11}{s.data:<29}{_part(s):<36}{s.count:>5}  {describe_sum(s)}" for s in self.sums]
         beaten = [
-            f"floor beaten, {row.data}, {row.what}: {row.slow:.2f} of the ideal time: {row.why}"
+            f"bound beaten, {row.data}, {row.what}: {row.slow:.2f} of the ideal time: {row.why}"
             for row in self.exceptions
         ]
         failed = [
@@ -85,7 +85,7 @@ class Report(NamedTuple):
                 code(s.data),
                 escape(_part(s)),
                 str(s.count),
-                told(s).replace(" %", "&nbsp;%"),
+                describe_sum(s).replace(" %", "&nbsp;%"),
                 cited(measurement(s.data).sources, "catalogue.html"),
             ]
             for s in self.sums
@@ -93,7 +93,7 @@ class Report(NamedTuple):
         return table(caption, ("Data set", "Slice", "Rows", HEADS.get(self.rows[0].kind, "Error"), "Source"), rows)
 
 
-HEADS = {CLOSURE: "Closes", FLOOR: "Measured over ideal time", CALIBRATED: "Error of the predicted time"}
+HEADS = {CONSISTENCY: "Closes", BOUND: "Measured over ideal time", CALIBRATED: "Error of the predicted time"}
 
 
 def code(id: str) -> str:
@@ -112,11 +112,11 @@ def share(value: float) -> str:
     return f"{100 * value:.{1 if abs(value) < 0.1 else 0}f}".replace("-", "−") + " %"
 
 
-def told(s: Sum) -> str:
-    """What a line says: how well it closes, how far above the floor it lies, or how far off it is."""
-    if s.kind == CLOSURE:
+def describe_sum(s: Sum) -> str:
+    """What a line says: how well it closes, how far above the bound it lies, or how far off it is."""
+    if s.kind == CONSISTENCY:
         return f"{s.held} of {s.count}, " + (f"at most {share(s.worst)} off" if s.worst > 1e-9 else "exact")
-    if s.kind == FLOOR:
+    if s.kind == BOUND:
         return f"median {s.ideal_slow:.2f}, least {s.worst:.2f}" + (
             f", {s.count - s.clear} beaten" if s.clear < s.count else ""
         )
@@ -135,9 +135,9 @@ def validate(kind: str | None = None, data: str | None = None, progress: Callabl
     if kind is not None and kind not in KINDS:
         raise UnknownId(f"no kind {kind!r}; there are: {', '.join(KINDS)}")
     rows: list[Row] = []
-    for name, says in SETS.items():
+    for name, description in SETS.items():
         if progress:
-            progress(says)
+            progress(description)
         rows += importlib.import_module(f"blackboard.{name}").rows()
     report = Report(tuple(rows))
     return report.of(kind, data) if kind or data else report

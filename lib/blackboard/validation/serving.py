@@ -10,8 +10,8 @@ from blackboard.formula import IDEAL, Calibration
 from blackboard.lessons.batching import equations as step
 from blackboard.prediction import equations as eq
 from blackboard.prediction import serving_runs as serving
-from blackboard.prediction.calibration import KNOWN, RECIPES, Recipe, busy, named
-from blackboard.prediction.rows import CALIBRATED, FLOOR, Row
+from blackboard.prediction.calibration import KNOWN, RECIPES, Recipe, busy, calibration_by_id
+from blackboard.prediction.rows import BOUND, CALIBRATED, Row
 from blackboard.prediction.serving_runs import Case
 from blackboard.prediction.step import composed
 
@@ -24,17 +24,17 @@ def seconds(case: Case, calibration: Calibration = IDEAL) -> float:
     return composed(busy(case, calibration), case.layout, calibration)
 
 
-def told(case: Case, time: float) -> float:
+def in_published_unit(case: Case, time: float) -> float:
     """A predicted step in what the source published: a rate, or the time of so many steps."""
     return case.published * case.measured / time if case.rate else time * case.steps
 
 
-def floor(case: Case) -> Row:
+def bound(case: Case) -> Row:
     """The fastest step that the hardware allows, of the largest batch that it has room for."""
     best = case._replace(work=case.most or case.work)
     more = best.work.sequences / case.work.sequences
-    ideal = told(case, seconds(best) / more)
-    return Row(FLOOR, case.data, case.what, case.unit, case.published, ideal, case.rate, case.part, formulas=FORMULAS)
+    ideal = in_published_unit(case, seconds(best) / more)
+    return Row(BOUND, case.data, case.what, case.unit, case.published, ideal, case.rate, case.part, formulas=FORMULAS)
 
 
 def calibrated(case: Case, recipe: Recipe) -> Row:
@@ -43,7 +43,10 @@ def calibrated(case: Case, recipe: Recipe) -> Row:
 
 
 def _calibrated(case: Case, id: str, part: str, fitted: bool) -> Row:
-    ours, ideal = told(case, seconds(case._replace(sends=True), named(id))), told(case, seconds(case))
+    ours, ideal = (
+        in_published_unit(case, seconds(case._replace(sends=True), calibration_by_id(id))),
+        in_published_unit(case, seconds(case)),
+    )
     return Row(
         CALIBRATED,
         case.data,
@@ -80,7 +83,7 @@ def rows() -> list[Row]:
     """All serving runs."""
     found = [(case, recipe_of(case)) for case in serving.cases()]
     return (
-        [floor(case) for case, _ in found]
+        [bound(case) for case, _ in found]
         + [calibrated(case, recipe) for case, recipe in found if recipe]
         + from_kernels()
         + alone()
@@ -99,7 +102,7 @@ def alone() -> list[Row]:
         ideal, measured = step.latency_floor(values), row["output_token_ms"] / 1e3
         rows.append(
             Row(
-                FLOOR,
+                BOUND,
                 "kipply_13b",
                 f"{row['gpus']} A100",
                 "s",

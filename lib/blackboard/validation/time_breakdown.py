@@ -8,11 +8,11 @@ from functools import cache
 from blackboard.catalogue.datafile import UnknownId, near
 from blackboard.formula import IDEAL, Calibration
 from blackboard.prediction import serving_runs as serving
-from blackboard.prediction.calibration import Recipe, named
+from blackboard.prediction.calibration import Recipe, calibration_by_id
 from blackboard.prediction.serving_runs import Case
 from blackboard.validation import serving as runs
 
-FLOOR, BATCH, REST = "floor", "batch", "unexplained"
+BOUND, BATCH, REST = "bound", "batch", "unexplained"
 STAGES = {  # what is taken into account, in this order, and the constants that say it
     "serial": ("serial_share",),
     "multipliers": ("compute_efficiency",),
@@ -44,8 +44,8 @@ def fitted(slice: str) -> bool:
 
 
 @cache
-def losses(slice: str) -> dict[str, float]:
-    """What each step adds, in multiples of the ideal time of a token: floor 1, batch, STAGES, and what stays
+def time_breakdown(slice: str) -> dict[str, float]:
+    """What each step adds, in multiples of the ideal time of a token: bound 1, batch, STAGES, and what stays
     unexplained.
 
     They add up to the slice's median of measured over ideal; the last is negative where the prediction is too slow. The
@@ -54,17 +54,17 @@ def losses(slice: str) -> dict[str, float]:
     """
     paths = [path(case) for case in _cases(slice)]
     reached = {name: statistics.median(each[name] for each in paths) for name in paths[0]}
-    return {FLOOR: reached[FLOOR]} | {
+    return {BOUND: reached[BOUND]} | {
         name: reached[name] - reached[before] for before, name in zip(reached, list(reached)[1:])
     }
 
 
 def path(case: Case) -> dict[str, float]:
     """Time of a token over the ideal one, after each step: rises up to the last, which is measured."""
-    values, most = named(runs.recipe_of(case).id).values, case.most or case.work
+    values, most = calibration_by_id(runs.recipe_of(case).id).values, case.most or case.work
     least = runs.seconds(case._replace(work=most)) / most.sequences
     each = lambda seconds: seconds / case.work.sequences / least
-    found = {FLOOR: 1.0, BATCH: each(runs.seconds(case, IDEAL))}
+    found = {BOUND: 1.0, BATCH: each(runs.seconds(case, IDEAL))}
     known: dict[str, float] = {}
     for name, constants in STAGES.items():
         known |= {constant: values[constant] for constant in constants if constant in values}

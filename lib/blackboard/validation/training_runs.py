@@ -11,8 +11,8 @@ from blackboard.lessons.corpus.equations import mfu_reached
 from blackboard.lessons.corpus.numbers import LARGE, run
 from blackboard.lessons.overtraining.equations import training_time
 from blackboard.lessons.reversibility.equations import work_ratio
-from blackboard.prediction.fitting import Constant, both, names
-from blackboard.prediction.rows import CALIBRATED, FLOOR, Row
+from blackboard.prediction.least_squares import Constant
+from blackboard.prediction.rows import BOUND, CALIBRATED, Row, bound_and_calibrated, formula_names
 from blackboard.units import factor
 from blackboard.validation import training_steps
 from blackboard.validation.training_steps import SPENT, Record, shape, weighed
@@ -130,16 +130,18 @@ def _run(data: str, row: Record) -> Run:
 
 
 def run_rows() -> list[Row]:
-    """Floors of all runs, and hours from one MFU for a group of chips."""
+    """Bounds of all runs, and hours from one MFU for a group of chips."""
     rows, known = [], constants()
     for each in runs():
         head = each.data, each.model, "h", each.hours
-        more: dict[str, Any] = {"part": each.part, "formulas": names(*SPENT, work_ratio)}
+        more: dict[str, Any] = {"part": each.part, "formulas": formula_names(*SPENT, work_ratio)}
         if each.group in FITTED:
             computed = each.work * each.spent(known[f"{each.group} runs"].value)
-            rows += both(*head, each.spent(), computed, each.part == FITTED[each.group], WHY.get(each.part, ""), **more)
+            rows += bound_and_calibrated(
+                *head, each.spent(), computed, each.part == FITTED[each.group], WHY.get(each.part, ""), **more
+            )
         else:
-            rows.append(Row(FLOOR, *head, each.spent(), **more))
+            rows.append(Row(BOUND, *head, each.spent(), **more))
     return rows
 
 
@@ -165,7 +167,7 @@ def step_rows() -> list[Row]:
                 "part": "a run from its own step",
                 "ideal": each.spent(),
                 "why": STEP,
-                "formulas": names(*SPENT),
+                "formulas": formula_names(*SPENT),
             }
             rows.append(Row(CALIBRATED, each.data, each.model, "h", each.hours, computed, **more))
     return rows

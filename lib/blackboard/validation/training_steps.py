@@ -21,8 +21,8 @@ from blackboard.lessons.pricing.equations import attention_of_heads, context_flo
 from blackboard.lessons.racks.equations import exchange_time
 from blackboard.lessons.reversibility.equations import work_ratio
 from blackboard.lessons.reversibility.simulation import MATRICES, SEQUENCE, VALUE
-from blackboard.prediction.fitting import Constant, both, names
-from blackboard.prediction.rows import CALIBRATED, FLOOR, Row
+from blackboard.prediction.least_squares import Constant
+from blackboard.prediction.rows import BOUND, CALIBRATED, Row, bound_and_calibrated, formula_names
 from blackboard.units import factor
 
 Record = dict[str, Any]
@@ -75,7 +75,7 @@ def megatron_rows() -> list[Row]:
     found = [(MEGATRON, row) for row in measurement(MEGATRON).records()]
     found += [(MEGATRON_2, row) for row in measurement(MEGATRON_2).records(scheme="PTD-P")]
     pairs = (
-        both(data, said(row), "TFLOP/s", row[RATE], a100(), share * a100(), data == MEGATRON, **more)
+        bound_and_calibrated(data, said(row), "TFLOP/s", row[RATE], a100(), share * a100(), data == MEGATRON, **more)
         for data, row in found
     )
     return [row for pair in pairs for row in pair]
@@ -91,11 +91,13 @@ def sharded_rows() -> list[Row]:
     more: dict[str, Any] = {
         "rate": True,
         "part": "ZeRO-3",
-        "formulas": names(pretrain_compute, work_ratio, exchange_time),
+        "formulas": formula_names(pretrain_compute, work_ratio, exchange_time),
     }
     for row in measurement(MEGATRON_2).records(scheme="ZeRO-3"):
         ideal, computed = min(a100(), sent_rate(row)), min(share * a100(), sent_rate(row, link))
-        rows += both(MEGATRON_2, said(row), "TFLOP/s", row[RATE], ideal, computed, sends(row), why, **more)
+        rows += bound_and_calibrated(
+            MEGATRON_2, said(row), "TFLOP/s", row[RATE], ideal, computed, sends(row), why, **more
+        )
     return rows
 
 
@@ -129,18 +131,20 @@ def hopper_rows() -> list[Row]:
             f"sequences of {row['sequence_tokens']:,} tokens",
         )
         fitted = row["sequence_tokens"] == 8192
-        rows += both(LLAMA, what, "TFLOP/s", row[RATE], peak / TERA, share * peak / TERA, fitted, rate=True, part=part)
+        rows += bound_and_calibrated(
+            LLAMA, what, "TFLOP/s", row[RATE], peak / TERA, share * peak / TERA, fitted, rate=True, part=part
+        )
     [run] = measurement("deepseek_v3_training").records()
     weight = weighed(run["n_active"], shape("DeepSeek-V3"))
     for row in measurement(DEEPSEEK).records():
         rate, part = row["throughput_token_per_day"], "DeepSeek-V3 from Llama's share"
-        more: dict[str, Any] = {"rate": True, "part": part, "formulas": names(*SPENT)}
+        more: dict[str, Any] = {"rate": True, "part": part, "formulas": formula_names(*SPENT)}
         days = lambda peak, mfu: (
             training_time(n_active=weight, pretrain_tokens=rate, chip_flops=peak, train_mfu=mfu) / row["gpus"] / DAY
         )
         ideal, computed = rate / days(chip("h800").flops("fp8"), 1), rate / days(peak, share)
         why = "a share of the BF16 peak, though it multiplies in FP8"
-        rows += both(DEEPSEEK, row["network"], "token/day", rate, ideal, computed, why=why, **more)
+        rows += bound_and_calibrated(DEEPSEEK, row["network"], "token/day", rate, ideal, computed, why=why, **more)
     return rows
 
 
@@ -148,7 +152,7 @@ def report_rows() -> list[Row]:
     """Shares of peaks stay below one."""
     return [
         Row(
-            FLOOR,
+            BOUND,
             "training_mfu_reports",
             f"{row['model']}, {row['counts']}",
             "1",
@@ -186,7 +190,7 @@ def gpt_time(row: Record, recomputed: float, mfu: float = 1) -> float:
 def gpt_rows() -> list[Row]:
     """One share of the peak for four sizes, and full recomputation from each model's own selective step."""
     share, rows = constants()["A100 steps without recomputation"].value, []
-    more: dict[str, Any] = {"formulas": names(*SPENT, interleaved_bubble, work_ratio)}
+    more: dict[str, Any] = {"formulas": formula_names(*SPENT, interleaved_bubble, work_ratio)}
     for row in measurement(GPTS).records():
         for name, again in (("selective", 0), ("full", 1)):
             head, ideal = (GPTS, f"{row['model']}, {name}", "s", row[f"{name}_recompute_s"]), gpt_time(row, again)
@@ -195,7 +199,7 @@ def gpt_rows() -> list[Row]:
                 if row["model"] == "22B"
                 else ""
             )
-            rows += both(
+            rows += bound_and_calibrated(
                 *head,
                 ideal,
                 gpt_time(row, again, share),
@@ -242,7 +246,9 @@ def schedule_rows() -> list[Row]:
         )
         slower = row.throughput * row.run.period / (row.run.period + wait * passes(row))
         why = "simulated from the profiled times of one stage, nothing fitted"
-        rows += both(*head, row.throughput, row.throughput, why=why, rate=True, part=f"{row.schedule}, simulated")
+        rows += bound_and_calibrated(
+            *head, row.throughput, row.throughput, why=why, rate=True, part=f"{row.schedule}, simulated"
+        )
         more: dict[str, Any] = {
             "fitted": row.model == "1.5B",
             "ideal": row.throughput,
@@ -260,8 +266,8 @@ def gpipe_rows() -> list[Row]:
         ideal = rate(row["stages"], row["microbatches"]) / rate(2, 1)  # the row that counts one
         uneven = "; its layers are uneven, and stages wait for the slowest" if row["model"] == "AmoebaNet" else ""
         head = ("gpipe_table2", f"{row['model']}, {row['stages']} stages", "1", row["throughput_ratio"])
-        more: dict[str, Any] = {"rate": True, "part": row["model"], "formulas": names(bubble)}
-        rows += both(*head, ideal, ideal, why=f"the bubble alone, nothing fitted{uneven}", **more)
+        more: dict[str, Any] = {"rate": True, "part": row["model"], "formulas": formula_names(bubble)}
+        rows += bound_and_calibrated(*head, ideal, ideal, why=f"the bubble alone, nothing fitted{uneven}", **more)
     return rows
 
 

@@ -194,7 +194,7 @@ def mfu_context(case: Case = RUNNING) -> Drawing:
     """MFU that an unlimited batch reaches, against context, for three sizes of KV cache; at 2 L* it is one half."""
     fig, axes = drawing.axes()
     model, board = catalogue.model(case.model), catalogue.model(WORKED.model)
-    says = [
+    phrases = [
         _mfu_curve(axes, case, model.kv_bytes_per_token("bf16"), "BF16", "second", (0.02, 0.3)),
         _mfu_curve(axes, case, model.kv_bytes_per_token("fp8"), "FP8", "kv", (0.475, 0.78)),
         _mfu_curve(axes, case, board.kv_bytes_per_token(), "board", "compute", (0.83, 0.78)),
@@ -208,7 +208,8 @@ def mfu_context(case: Case = RUNNING) -> Drawing:
         "fig-mfu",
         "The best possible MFU against context, for three sizes of KV cache.",
         "Share of peak FLOPs that an unlimited batch can use, against context from 100 to 500,000 tokens (log scale),"
-        f" for {case}, with three sizes of KV cache per token. {'; '.join(says)}. Beyond the balanced context MFU falls"
+        f" for {case}, with three sizes of KV cache per token. {'; '.join(phrases)}. Beyond the balanced context"
+        f" MFU falls"
         " as one over the context.",
     )
 

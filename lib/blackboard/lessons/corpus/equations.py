@@ -140,7 +140,7 @@ repeat_worth = Formula(
     "what the next token of one more pass adds, over a fresh one",
     data_worth.assumes,
     MUENNIGHOFF,
-    where=(one_pass,),
+    conditions=(one_pass,),
 )
 
 # --- data thrown away -------------------------------------------------------------------------------------------------

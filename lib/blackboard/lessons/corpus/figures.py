@@ -164,7 +164,7 @@ def loss_parts() -> Drawing:
     size = law.best_size(known, compute_budget=compute)
     best = Trained("best for the\n1B's compute", size, compute / law.pretrain_compute(n_active=size, pretrain_tokens=1))
     rows = [runs["120m"], runs["1b"], best, runs["7b"], runs["8b"]]
-    says = []
+    phrases = []
     for n, run in enumerate(rows):
         at = known | {"n_active": run.n_active, "pretrain_tokens": run.tokens}
         data = eq.loss_left(at)
@@ -178,7 +178,7 @@ def loss_parts() -> Drawing:
             textcoords="offset points",
             va="center",
         )
-        says.append(f"{' '.join(run.name.split())} {significant(size_part, 2)} and {significant(data, 2)}")
+        phrases.append(f"{' '.join(run.name.split())} {significant(size_part, 2)} and {significant(data, 2)}")
     called = [run.name.replace(", planned", "*").replace("LLäMmlein", "LLäMml.") for run in rows]
     named = [f"{name}\n{_short(run.n_active)}, {_short(run.tokens)}" for name, run in zip(called, rows)]
     axes.set_yticks(range(len(rows)), named, fontsize=SMALL)
@@ -193,7 +193,8 @@ def loss_parts() -> Drawing:
         "The loss law's parts for these runs.",
         f"Stacked bars of the loss that Besiroglu's fit of the law adds to the {known['loss_floor']:g} nats a token"
         " that text leaves open, 0 to 0.9: first the part from too small a size, then the part from too little data."
-        f" {'; '.join(says)}. The smaller the model, the less is left for data to remove; for the compute of LLäMmlein"
+        f" {'; '.join(phrases)}. The smaller the model, the less is left for data to remove; for the compute of"
+        f" LLäMmlein"
         f" 1B, {_short(size)} parameters on {_short(best.tokens)} tokens would be best, with both parts alike.",
     )
 
@@ -209,7 +210,7 @@ def learning_curves() -> Drawing:
     """
     fig, panels = drawing.axes(5.0, 6.6, rows=len(MODELS), sharex=True)
     tokens = np.geomspace(1.5e10, 1.2e13, 45)
-    says = [_curves(axes, name, tokens) for axes, name in zip(panels, MODELS)]
+    phrases = [_curves(axes, name, tokens) for axes, name in zip(panels, MODELS)]
     panels[-1].set(xscale="log", xlim=(1.5e10, 1.2e13), xlabel="tokens of training (log scale)")
     panels[-1].set_xticks([1e11, 1e12, 1e13], ["100 B", "1 T", "10 T"])
     panels[-1].minorticks_off()
@@ -220,7 +221,8 @@ def learning_curves() -> Drawing:
         "Published scores against tokens, with both fits and what they leave open.",
         "Three panels of mean score against tokens from 15 billion to 12 trillion (log scale), each with published"
         " points, a straight line, an exponential that levels off, dashed, and a band of all saturating powers that"
-        f" the points allow at {percent(simulation.LEVEL)}. {' '.join(says)} In none is the straight line ruled out, so"
+        f" the points allow at {percent(simulation.LEVEL)}. {' '.join(phrases)} In none is the straight line"
+        f" ruled out, so"
         " a plateau is not shown. A limit can lie below a score already reached, for scores scatter about their"
         " curve.",
     )
@@ -276,7 +278,7 @@ def _noise(axes, rows: list, score: float) -> tuple[int, float, float]:
 
 def _gains(axes, rows: list) -> list[str]:
     """A bar for each model and task, from the least gain to the most; and what it shows in words."""
-    says = []
+    phrases = []
     for n, (name, task) in enumerate(rows):
         fit = simulation.fit(name, task)
         gain, y, colour = (
@@ -293,8 +295,8 @@ def _gains(axes, rows: list) -> list[str]:
             solid_capstyle="butt",
         )
         axes.plot(100 * gain.best, y, "o", color=COLOURS[colour], ms=7, zorder=4)
-        says.append(f"{task or name} {100 * gain.best:.1f} ({100 * gain.low:.1f} to {100 * gain.high:.1f})")
-    return says
+        phrases.append(f"{task or name} {100 * gain.best:.1f} ({100 * gain.low:.1f} to {100 * gain.high:.1f})")
+    return phrases
 
 
 def next_doubling() -> Drawing:
@@ -304,7 +306,7 @@ def next_doubling() -> Drawing:
     fig, axes = drawing.axes(5.0, 4.2)
     rows = [(name, None) for name in MODELS] + [(numbers.LARGE, task) for task in simulation.tasks(numbers.LARGE)]
     score = simulation.checkpoints(numbers.LARGE).scores[-1]
-    says = _gains(axes, rows)
+    phrases = _gains(axes, rows)
     count, one, mean = _noise(axes, rows, score)
     axes.set_yticks(
         [n + (0.8 if task else 0) for n, (_, task) in enumerate(rows)], [task or name for name, task in rows]
@@ -335,7 +337,7 @@ def next_doubling() -> Drawing:
         "What the next doubling of tokens would bring: of the size of a benchmark's own error.",
         "Gain in score from doubling the tokens once more, in points of a hundred, 0 to 3, best curve and all that the"
         f" points allow; above means of six tasks, of TinyLlama seven, below the tasks of {numbers.LARGE}:"
-        f" {'; '.join(says)}. Dashed: the standard error of one score on other questions, {QUESTIONS:,} a task:"
+        f" {'; '.join(phrases)}. Dashed: the standard error of one score on other questions, {QUESTIONS:,} a task:"
         f" {mean:.2f} of a mean of {count} tasks, {one:.1f} of one task. The best estimates for LLäMmlein's means are"
         f" {ours} times the error of such a mean; each of its tasks' is below that of one task.",
     )
@@ -367,7 +369,7 @@ def repeats() -> Drawing:
         )
     above.set(xscale="log", yscale="log", ylim=(1, 40), ylabel="worth in readings\nof fresh text (log)")
     above.set_yticks([1, 2, 5, 10, 20], ["1", "2", "5", "10", "20"])
-    says = [_published(below, run) for run in SIZES]
+    phrases = [_published(below, run) for run in SIZES]
     below.set(
         xscale="log",
         yscale="log",
@@ -393,7 +395,7 @@ def repeats() -> Drawing:
         "Above, worth of data against epochs from 1 to 100, both on log scales, in readings of fresh text: it leaves"
         f" the line of fresh text after some four epochs and nears {significant(limit, 3)}. Below, loss above that of"
         " one epoch, 0.0004 to 1.5 nats (log), of published runs and by the law shifted to agree at one:"
-        f" {'; '.join(says)}. Up to five epochs law and runs agree within their scatter; beyond, the runs lose more"
+        f" {'; '.join(phrases)}. Up to five epochs law and runs agree within their scatter; beyond, the runs lose more"
         " than the law says.",
     )
 
@@ -491,7 +493,7 @@ def filter_tradeoff() -> Drawing:
     moves.
     """
     fig, axes = drawing.axes(5.0, 4.2)
-    share, power, says = np.geomspace(0.001, 1, 400), simulation.power_of(TENTH), []
+    share, power, phrases = np.geomspace(0.001, 1, 400), simulation.power_of(TENTH), []
     known = {"pool_tokens": 1.0, "reuse": numbers.reuse(), "quality_power": power}
     for times, colour in LENGTHS.items():
         worth = eq.filtered_worth(known, pretrain_tokens=times, kept_share=share) / times
@@ -500,7 +502,7 @@ def filter_tradeoff() -> Drawing:
         axes.plot(share[~far], worth[~far], color=COLOURS[colour], lw=2.6)
         best = simulation.best_share(times, 1.0, numbers.reuse(), power)
         axes.plot(best.share, best.worth / times, "o", color=COLOURS[colour], ms=8, zorder=4)
-        says.append(
+        phrases.append(
             f"trained on {_read(times)}, the best share is {percent(best.share, 1)}, worth"
             f" {significant(best.worth / times, 2)}"
         )
@@ -522,7 +524,7 @@ def filter_tradeoff() -> Drawing:
         " kept. The best shares lie beyond five epochs and are bounds.",
         "Worth of a token that is read, in average tokens of the pool, 0 to 4, against the share that a filter keeps,"
         f" 0.1 % to all (log scale), if the best tenth of the pool teaches {TENTH:g} times as much as the average."
-        f" {'; '.join(says).capitalize()}. The longer the training, the less should be thrown away. Dashed where the"
+        f" {'; '.join(phrases).capitalize()}. The longer the training, the less should be thrown away. Dashed where the"
         f" kept text is read more than {PASSES} times and real runs do worse than the law; each best share lies there,"
         f" read {significant(epochs, 2)} times, so it is an upper bound of strictness: the true best keeps more.",
     )
@@ -555,7 +557,7 @@ def quality_needed() -> Drawing:
     axes.text(0.0075, needed(ours, 0.0075) * 0.75, f"{ours:.1f}", color=COLOURS["kv"], ha="right", va="top")
     axes.text(0.02, needed(10, 0.02) * 0.7, "10", color=COLOURS["compute"], ha="right", va="top")
     axes.text(0.011, 120, "endless: 1 over the share", color=COLOURS["muted"], ha="left", va="center")
-    says = (
+    phrases = (
         f"for {ours:.2f} times the pool, as LLäMmlein 1B, {needed(ours, kept):.2f} at its share of {percent(kept)},"
         f" {needed(ours, 0.1):.2f} at a tenth of the pool, {needed(ours, kept / 10):.2f} at a tenth of its share,"
         f" {percent(kept / 10, 1)}"
@@ -565,7 +567,8 @@ def quality_needed() -> Drawing:
         "fig-quality-needed",
         "The longer the training and the stricter the filter, the better kept tokens must be.",
         "Worth that a kept token needs, in average tokens of the pool, 1 to 200, against the share that is kept, 0.1 %"
-        f" to all, both on log scales, for training over 0.1, {ours:.1f} and 10 times the pool's tokens: {says}; for a"
+        f" to all, both on log scales, for training over 0.1, {ours:.1f} and 10 times the pool's tokens:"
+        f" {phrases}; for a"
         f" tenth of the pool {needed(0.1, 0.1):.0f} at 10 % kept and {needed(0.1, 0.01):.2f} at 1 %. Dashed: one over"
         " the share, which endless training would need. The longer the training and the stricter the filter, the"
         " better kept tokens must be.",

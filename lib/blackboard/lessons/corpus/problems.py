@@ -989,7 +989,7 @@ needed_tokens = Formula(
     "tokens to read until a text has taught as much as so many fresh ones",
     eq.data_worth.assumes,
     register=False,
-    where=(Le(U, W), Le(W, 0.95 * U * R)),
+    conditions=(Le(U, W), Le(W, 0.95 * U * R)),
 )
 
 reading_on = Expression(

@@ -123,7 +123,7 @@ bytes_launch = Formula(
     "a step that reads less than this waits for its host",
     (even,),
     DERIVED,
-    where=(slower,),
+    conditions=(slower,),
 )
 batch_launch = Formula(
     "overheads.batch_launch",
@@ -133,7 +133,7 @@ batch_launch = Formula(
     "the batch whose cache takes up the time that launching leaves over",
     (even, "the step waits for memory, not for the multipliers"),
     DERIVED,
-    where=(slower, Le(n_total * bytes_per_param, kernels * (launch_time - kernel_gap) * bandwidth)),
+    conditions=(slower, Le(n_total * bytes_per_param, kernels * (launch_time - kernel_gap) * bandwidth)),
 )
 
 # --- fusing -----------------------------------------------------------------------------------------------------------
@@ -174,7 +174,7 @@ fusion_gain = Formula(
     "only the chain's share of a step gets shorter, however long the chain",
     chain_time.assumes,
     DERIVED,
-    where=(Le(1, fused_ops),),
+    conditions=(Le(1, fused_ops),),
 )
 
 # --- sending while computing ------------------------------------------------------------------------------------------

@@ -274,7 +274,7 @@ def sglang() -> dict[str, float]:
 class Turn(NamedTuple):
     """A reckoning of the tokens a GPU from which two halves are faster."""
 
-    says: str
+    description: str
     tokens: float
 
 
@@ -292,7 +292,7 @@ def turns() -> list[Turn]:
         "routed experts alone send": naive | {name: right[name] for name in ("scale_up", "layers", "copies")},
         "attention's weights on every GPU": right,
     }
-    return [Turn(says, eq.batch_overlap(values) / values["chips"]) for says, values in steps.items()]
+    return [Turn(description, eq.batch_overlap(values) / values["chips"]) for description, values in steps.items()]
 
 
 def overlap(

@@ -155,7 +155,7 @@ def _at_loss(name: str, cost: Any) -> Formula:
     training alone.
     """
     reaching = cost.xreplace({eq.pretrain_tokens: eq.tokens_for_loss.typed}) / eq.compute_budget
-    where = eq.tokens_for_loss.where if cost.has(eq.pretrain_tokens) else ()
+    where = eq.tokens_for_loss.conditions if cost.has(eq.pretrain_tokens) else ()
     return Formula(
         f"overtraining.{name}_at_loss",
         "cost_share",
@@ -165,7 +165,7 @@ def _at_loss(name: str, cost: Any) -> Formula:
         eq.law_loss.assumes,
         eq.CHINCHILLA,
         register=False,
-        where=where,
+        conditions=where,
     )
 
 
@@ -190,7 +190,7 @@ WANTED = Formula(  # at the least cost
     "inference_over_training",
     eq.inference_over_training.typed.xreplace({eq.pretrain_tokens: eq.tokens_for_loss.typed}),
     "1",
-    eq.inference_over_training.says,
+    eq.inference_over_training.description,
     eq.inference_over_training.assumes,
     register=False,
 )

@@ -141,7 +141,7 @@ rl_compute = Formula(
     "RL generates every token and trains on some of them, and generating makes poor use of the chips",
     ("all of RL runs at the efficiency of generating",),
     lecture("1:21:58"),
-    where=(Le(flop_per_param, rl_flop), Le(rl_flop, flop_trained)),
+    conditions=(Le(flop_per_param, rl_flop), Le(rl_flop, flop_trained)),
 )
 inference_compute = Formula(
     "overtraining.inference_compute",
@@ -161,7 +161,7 @@ total_compute = Formula(
     (*pretrain_compute.assumes, *rl_compute.assumes, *inference_compute.assumes),
     lecture("1:23:51"),
     {"pre-training": pretrain_compute, "RL": rl_compute, "inference": inference_compute},
-    where=rl_compute.where,
+    conditions=rl_compute.conditions,
 )
 SHARES = {
     name: Formula(
@@ -172,7 +172,7 @@ SHARES = {
         f"the share of {name} in a model's lifetime compute",
         total_compute.assumes,
         DERIVED,
-        where=rl_compute.where,
+        conditions=rl_compute.conditions,
     )
     for name, key, term in (
         ("pre-training", "pretraining", pretrain_compute),
@@ -219,7 +219,7 @@ rl_coefficient = Formula(
     "where RL costs what pre-training costs: pre-training tokens for each token of RL",
     ("pre-training and RL cost the same",),
     lecture("1:25:28"),
-    where=rl_compute.where,
+    conditions=rl_compute.conditions,
 )
 inference_coefficient = Formula(
     "overtraining.inference_coefficient",
@@ -336,7 +336,7 @@ tokens_for_loss = Formula(
     "a smaller model reaches the same loss with more data, down to a size where none suffices",
     law_loss.assumes,
     CHINCHILLA,
-    where=(Le(loss_floor + from_size, loss),),
+    conditions=(Le(loss_floor + from_size, loss),),
 )
 budget = compute_budget / (flop_trained * one_entry * one_token)
 best_size = Formula(
@@ -369,5 +369,5 @@ inference_over_training = Formula(
     "at the least lifetime cost of a loss, serving over training follows from the two parts of the loss alone",
     (*law_loss.assumes, "compute of serving is proportional to size"),
     DERIVED,
-    where=(Le(data_power * from_data, size_power * from_size),),
+    conditions=(Le(data_power * from_data, size_power * from_size),),
 )

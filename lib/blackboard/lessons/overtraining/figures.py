@@ -56,7 +56,7 @@ def balance() -> Drawing:
     it for others.
     """
     fig, panels = drawing.axes(5.0, 3.9, columns=2, sharey=True)
-    says = [_balance(axes, powers) for axes, powers in zip(panels, BALANCED)]
+    phrases = [_balance(axes, powers) for axes, powers in zip(panels, BALANCED)]
     panels[0].set_ylabel("cost")
     return done(
         fig,
@@ -64,7 +64,7 @@ def balance() -> Drawing:
         "A rising and a falling cost. Left: the same power, and the least sum is where they cross. Right: it is"
         " not, but not far.",
         "Two panels of cost from 0 to 5 against a scale x from 0 to 2.5, each with a rising cost, a falling one, and"
-        f" their sum; dots mark the least sum, rings where both costs are equal. {' '.join(says)}",
+        f" their sum; dots mark the least sum, rings where both costs are equal. {' '.join(phrases)}",
     )
 
 
@@ -280,7 +280,7 @@ def best_sizes() -> Drawing:
     chips.
     """
     fig, (above, below) = drawing.axes(5.0, 5.4, rows=2, sharex=True)
-    says = [
+    phrases = [
         _fitted(above, below, fit, name, colour)
         for fit, name, colour in ((FIT, "Hoffmann", "compute"), (REFIT, "Besiroglu", "kv"))
     ]
@@ -308,7 +308,7 @@ def best_sizes() -> Drawing:
         "Two panels against tokens served from 100 billion to 10 quadrillion (log scale): the size with the least"
         " lifetime cost, and its tokens of training per parameter, at the loss of a best-trained"
         f" {BOARD['n_active'] / BILLION:.0f} billion. The size falls and the tokens rise with traffic. With"
-        f" {_counted(ROUNDED, 3)} tokens served: {'; '.join(says)}. Lines mark Chinchilla's {PRESCRIBED} and the"
+        f" {_counted(ROUNDED, 3)} tokens served: {'; '.join(phrases)}. Lines mark Chinchilla's {PRESCRIBED} and the"
         f" lecture's {past:,.0f}.",
     )
 
@@ -503,14 +503,14 @@ def with_kv() -> Drawing:
     fig, axes = drawing.axes(5.0, 4.0)
     context, here = np.geomspace(100, 131_072, 300), numbers.EXAMPLE["context"]
     axes.set(xscale="log", yscale="log", xlim=(100, 131_072), ylim=(0.6, 500), xlabel="context (tokens, log scale)")
-    ends, says = [], []
+    ends, phrases = [], []
     for id, colour in WITH_KV.items():
         name, cost = plain(catalogue.model(id).name), _over_multiplying(id, context)
         axes.plot(context, cost, color=COLOURS[colour], lw=2.5)
         at = _over_multiplying(id, here)
         axes.plot(here, at, "o", color=COLOURS[colour], ms=7, zorder=4)
         ends.append((cost[-1], name.replace("Llama 3.1 ", "Llama\n3.1 "), colour))
-        says.append(f"{significant(at, 2)} for {name}")
+        phrases.append(f"{significant(at, 2)} for {name}")
     axes.axvline(here, color=COLOURS["muted"], ls=":", lw=1.5, zorder=0)
     axes.text(here * 0.9, 300, f"MatX's {here:,}", ha="right", va="center")
     axes.text(110, 0.93, "only multiplying counts", va="top")
@@ -538,6 +538,6 @@ def with_kv() -> Drawing:
         "Cost of a generated token over that of multiplying alone, from 0.6 to 500, against context from 100 to"
         f" 131,072 tokens, both on log scales, on {plain(chip.name)} in FP8. Every curve is level at 1 and then rises"
         f" with context: {called(first)} from {significant(bends[first], 2)} tokens on, {called(last)} from"
-        f" {significant(bends[last], 2)}. At MatX's {here:,} tokens it is {listed(says)}. Attention's own FLOPs are"
+        f" {significant(bends[last], 2)}. At MatX's {here:,} tokens it is {listed(phrases)}. Attention's own FLOPs are"
         f" left out: in these models reading the cache costs at least {least:.0f} times as many.",
     )

@@ -34,7 +34,7 @@ RESERVED = Formula(
     "sequence",
     "the batch with room set aside for a longest sequence",
     eq.batch_held.assumes,
-    where=eq.batch_held.where,
+    conditions=eq.batch_held.conditions,
     register=False,
 )
 PAGED = Formula(
@@ -44,7 +44,7 @@ PAGED = Formula(
     "sequence",
     "the batch with a cache in blocks",
     eq.batch_held.assumes,
-    where=(*eq.batch_held.where, *eq.use_paged.where),
+    conditions=(*eq.batch_held.conditions, *eq.use_paged.conditions),
     register=False,
 )
 
@@ -207,7 +207,7 @@ TURNED = Formula(
     "USD/token",
     "the price of an input token in a conversation, with a cache that holds part of all that is going on",
     (*eq.price_blended.assumes, *eq.hit_rate_room.assumes),
-    where=eq.hit_rate_turns.where,
+    conditions=eq.hit_rate_turns.conditions,
     register=False,
 )
 ENDLESS = Formula(
@@ -217,7 +217,7 @@ ENDLESS = Formula(
     "USD/token",
     "the price of an input token in a conversation, with room for all",
     eq.price_blended.assumes,
-    where=eq.hit_rate_turns.where,
+    conditions=eq.hit_rate_turns.conditions,
     register=False,
 )
 

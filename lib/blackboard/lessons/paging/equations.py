@@ -101,7 +101,7 @@ use_reserved = Formula(
     "room set aside for the longest sequence holds a mean one",
     ("no two reservations overlap",),
     VLLM,
-    where=(Le(context, reserved_context),),
+    conditions=(Le(context, reserved_context),),
 )
 page_blocks = Formula(
     "paging.page_blocks",
@@ -120,7 +120,7 @@ page_waste = Formula(
     "half a block less half a token, whatever the length",
     (any_rest,),
     DERIVED,
-    where=(Le(new_token, page_tokens),),
+    conditions=(Le(new_token, page_tokens),),
 )
 use_paged = Formula(
     "paging.use_paged",
@@ -130,7 +130,7 @@ use_paged = Formula(
     "the longer the sequences, the less their last blocks matter",
     (any_rest,),
     DERIVED,
-    where=page_waste.where,
+    conditions=page_waste.conditions,
 )
 batch_held = Formula(
     "paging.batch_held",
@@ -140,7 +140,7 @@ batch_held = Formula(
     "memory that weights do not take, less what is wasted",
     batch_fits.assumes,
     DERIVED,
-    where=batch_fits.where,
+    conditions=batch_fits.conditions,
 )
 paged_cost = Formula(
     "paging.paged_cost",
@@ -179,7 +179,7 @@ hit_rate_turns = Formula(
         "blocks are short",
     ),
     DERIVED,
-    where=(Le(1, turns),),
+    conditions=(Le(1, turns),),
 )
 price_blended = Formula(
     "paging.price_blended",
@@ -198,7 +198,7 @@ hit_rate_even = Formula(
     "below this hit rate the surcharge for writing costs more than hits save",
     price_blended.assumes,
     DERIVED,
-    where=(Le(1, write_ratio), Le(read_ratio, 1)),
+    conditions=(Le(1, write_ratio), Le(read_ratio, 1)),
 )
 keep_time = Formula(
     "paging.keep_time",
@@ -217,7 +217,7 @@ hit_rate_room = Formula(
     "a turn finds its context as often as the cache could hold all that is going on",
     ("turns come at random", "every conversation is as long"),
     DERIVED,
-    where=(Le(1, turns),),
+    conditions=(Le(1, turns),),
 )
 
 # --- layers that keep only a window -----------------------------------------------------------------------------------

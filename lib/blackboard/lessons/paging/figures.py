@@ -235,14 +235,14 @@ def block_size() -> Drawing:
         name: (colour, simulation.held(name)) for name, colour in (("ShareGPT", "accent"), ("Alpaca", "compute"))
     }
     (row,), (low, high) = measurement("vllm_paging").records(), _overheads()
-    slower, says = (low + high) / 2, []
+    slower, phrases = (low + high) / 2, []
     axes.axvspan(row["low_block_tokens"], row["high_block_tokens"], color=COLOURS["muted"], alpha=0.15, lw=0)
     for name, (colour, context) in contexts.items():
         tokens = np.geomspace(1, context, 181)  # the formula holds for sequences longer than a block
         axes.plot(tokens, _dearer(tokens, context, 0.0), color=COLOURS[colour], ls=":", lw=1.8)
         axes.plot(tokens, _dearer(tokens, context, slower), color=COLOURS[colour])
         at = lambda size: f"{_dearer(size, context, 0.0):.0f} and {_dearer(size, context, slower):.0f} % at {size:.0f}"
-        says.append(f"{name}'s sequences of {context:.0f} tokens {at(16.0)} and {at(64.0)} tokens a block")
+        phrases.append(f"{name}'s sequences of {context:.0f} tokens {at(16.0)} and {at(64.0)} tokens a block")
     axes.set(
         xscale="log",
         xlim=(1, 512),
@@ -268,7 +268,7 @@ def block_size() -> Drawing:
         "Cost of a token against the length of a block.",
         "Cost of a token above that of a memory without waste and a kernel without overhead, 0 to 50 %, against the"
         " tokens of a block from 1 to 512 (log scale), for OPT-13B on one A100, up to blocks as long as a sequence. By"
-        f" empty room alone, and with a kernel {percent(slower)} slower: {'; '.join(says)}. Waste alone asks for the"
+        f" empty room alone, and with a kernel {percent(slower)} slower: {'; '.join(phrases)}. Waste alone asks for the"
         f" shortest blocks; the paper measured {row['low_block_tokens']} to {row['high_block_tokens']}, a grey band, as"
         " best on ShareGPT, for short blocks keep the kernel from reading at full speed, which the curves leave out.",
     )
@@ -295,7 +295,7 @@ def kv_use() -> Drawing:
     """What memory set aside for the cache holds: vLLM's paper beside our simulation."""
     fig, axes = drawing.axes(5.0, 4.6)
     published = {(row["system"], row["use"]): 100 * row["share"] for row in measurement("vllm_kv_use").records()}
-    says, ticks = [], {}
+    phrases, ticks = [], {}
     for n, policy in enumerate(simulation.POLICIES):
         run, name = simulation.full(policy), simulation.AS_PUBLISHED[policy]
         bars = (
@@ -308,7 +308,7 @@ def kv_use() -> Drawing:
         axes.text(
             0, 3 * n - 0.62, f"{name}: {simulation.batches()[name]:g} sequences, ours {run.batch:.1f}", va="bottom"
         )
-        says.append(f"{name} {bars[0][0]:.1f} and {bars[1][0]:.1f} %")
+        phrases.append(f"{name} {bars[0][0]:.1f} and {bars[1][0]:.1f} %")
     axes.set(xlim=(0, 100), ylim=(3 * len(simulation.POLICIES) - 1.3, -1.6), xlabel="share of the cache's memory (%)")
     axes.set_yticks(list(ticks), ticks.values())
     axes.grid(visible=False, axis="y")
@@ -325,7 +325,8 @@ def kv_use() -> Drawing:
         "What the cache's memory holds: published, and in our simulation.",
         "Stacked bars of what the memory set aside for the KV cache holds, in pairs: vLLM's paper and our simulation,"
         " for OPT-13B with ShareGPT's mean lengths. Share that holds tokens, published and simulated:"
-        f" {'; '.join(says)}. The rest is set aside for tokens to come, for tokens that never come, or lies between the"
+        f" {'; '.join(phrases)}. The rest is set aside for tokens to come, for tokens that never come, or lies"
+        f" between the"
         " pieces.",
     )
 
@@ -361,7 +362,7 @@ def _forked() -> list[tuple[str, Allocator]]:
 def copy_on_write() -> Drawing:
     """Block tables and references as one sequence becomes two: shared, then copied when written."""
     fig, axes = drawing.axes(5.0, 6.0)
-    says = []
+    phrases = []
     for n, (title, memory) in enumerate(_forked()):
         top = -3.7 * n
         axes.text(0, top + 0.95, title, va="center")
@@ -372,14 +373,14 @@ def copy_on_write() -> Drawing:
         counts = ", ".join(
             f"block {block} held {count} time{'s' * (count > 1)}" for block, count in memory.references.items()
         )
-        says.append(f"{title}: tables {tables.replace(',  ', ', ')}; {counts}")
+        phrases.append(f"{title}: tables {tables.replace(',  ', ', ')}; {counts}")
     drawing.bare(axes, (-0.2, 11.6), (-13.1, 1.4))
     return done(
         fig,
         "fig-copy-on-write",
         "Block tables and reference counts: a fork, and what is copied when its owners write.",
         "Four moments of a block allocator with blocks of 4 tokens, drawn with tokens and reference counts."
-        f" {'. '.join(says)}.",
+        f" {'. '.join(phrases)}.",
     )
 
 
@@ -470,7 +471,7 @@ def prefix_blocks() -> Drawing:
     y = -2.55 * len(moments) + 0.9
     _draw_holders(axes, y)
     drawing.bare(axes, (-0.1, 11.7), (y - 0.6, 1.5))
-    says = "; ".join(
+    phrases = "; ".join(
         f"at {said.replace('  ', ', ', 1)}, free {' '.join(map(str, memory.free_blocks))}" for said, memory in moments
     )
     return done(
@@ -478,7 +479,8 @@ def prefix_blocks() -> Drawing:
         "fig-prefix-blocks",
         "The documentation's example: ten blocks over time.",
         "Ten blocks of 4 tokens of a prefix cache at six times, as in vLLM's documentation: which request holds each,"
-        f" which are cached, and the free ones in the order in which they will be taken: {says}. At 7 blocks 0, 1 and 2"
+        f" which are cached, and the free ones in the order in which they will be taken: {phrases}. At 7 blocks"
+        f" 0, 1 and 2"
         " are found, and cached block 3 is the one that is lost.",
     )
 
@@ -499,7 +501,7 @@ def _workloads() -> dict[str, tuple[str, float, float, tuple[int, ...]]]:
 def hit_rate_by_turns() -> Drawing:
     """Share of input tokens found again against the turns of a conversation, for an agent and a chat."""
     fig, axes = drawing.axes(5.0, 3.9)
-    turns, says = np.geomspace(1, 100, 201), []
+    turns, phrases = np.geomspace(1, 100, 201), []
     for name, (colour, start, growth, tried) in _workloads().items():
         rate = lambda n: 100 * eq.hit_rate_turns(start_context=start, turn_growth=growth, turns=n)
         axes.plot(turns, rate(turns), color=COLOURS[colour])
@@ -507,7 +509,7 @@ def hit_rate_by_turns() -> Drawing:
             100 * simulation.conversation(n, start, growth, page_tokens=128 if name != "chat" else PAGE) for n in tried
         ]
         axes.plot(tried, found, "o", color=COLOURS[colour], ms=6, zorder=4)
-        says.append(
+        phrases.append(
             f"{name}, {start:,.0f} tokens at the start and {growth:,.0f} more each turn: {rate(2.0):.0f} % at 2 turns,"
             f" {rate(33.0):.1f} % at 33"
         )
@@ -531,7 +533,8 @@ def hit_rate_by_turns() -> Drawing:
         "fig-hit-rate-by-turns",
         "Hit rate against turns of a conversation.",
         "Share of input tokens that a prefix cache finds, 0 to 100 %, against the turns of a conversation from 1 to"
-        f" 100 (log scale), if nothing is thrown out. {'; '.join(says)}. Dots from a real allocator lie on the curves."
+        f" 100 (log scale), if nothing is thrown out. {'; '.join(phrases)}. Dots from a real allocator lie on"
+        f" the curves."
         f" The traces of a coding agent, Codex, allow {100 * codex['hit_rate']:.1f} %.",
     )
 
@@ -645,7 +648,7 @@ def hybrid() -> Drawing:
     memory = HybridAllocator(40, PAGE, groups(FULL, SLIDING, WINDOW))
     memory.allocate("request", list(range(TOKENS)))
     _groups(above, memory)
-    context, ends, says = np.geomspace(1e3, 131_072, 121), [], []
+    context, ends, phrases = np.geomspace(1e3, 131_072, 121), [], []
     for id, colour in NETS.items():
         net = model(id)
         known = _layers(id)
@@ -655,7 +658,7 @@ def hybrid() -> Drawing:
         below.plot(context, mixed, color=COLOURS[colour])
         saving = eq.hybrid_saving(known, context=float(context[-1]))
         ends += [(whole[-1], "all full", colour), (mixed[-1], f"{saving:.1f}× less", colour)]
-        says.append(f"{plain(net.name)} {mixed[-1]:.1f} GB instead of {whole[-1]:.0f}, {saving:.1f} times less")
+        phrases.append(f"{plain(net.name)} {mixed[-1]:.1f} GB instead of {whole[-1]:.0f}, {saving:.1f} times less")
     below.text(1_200, 4, plain(model("gemma-3-27b").name), color=COLOURS["kv"], va="center")
     below.text(8_000, 0.16, plain(model("gpt-oss-120b").name), color=COLOURS["compute"], va="center")
     below.set(
@@ -677,7 +680,7 @@ def hybrid() -> Drawing:
         f"Above, the blocks of {PAGE} tokens that a request of {TOKENS} tokens takes in a model of {FULL} full layers"
         f" and {SLIDING} with a window of {WINDOW}: the full group {blocks[0]}, each of two window groups {blocks[1]},"
         f" {sum(blocks)} in all, instead of {3 * blocks[0]}. Below, gigabytes of KV of a sequence against context from"
-        f" 1,000 to 131,072 tokens (both log): at the end {'; '.join(says)}, dashed if all layers were full.",
+        f" 1,000 to 131,072 tokens (both log): at the end {'; '.join(phrases)}, dashed if all layers were full.",
     )
 
 

@@ -449,7 +449,7 @@ in_blocks = Formula(
     "sequences that memory holds in blocks",
     eq.batch_held.assumes,
     DERIVED,
-    where=eq.batch_held.where + eq.use_paged.where,
+    conditions=eq.batch_held.conditions + eq.use_paged.conditions,
     register=False,
 )
 
@@ -559,8 +559,8 @@ STATES = {
 def stated(key: str) -> str:
     """A state of STATES in words."""
     tables, counts, free_ones = STATES[key]
-    says = lambda blocks: " ".join(map(str, blocks))
-    return f"{', '.join(f'{name}: {says(table)}' for name, table in tables.items())}; counts {says(counts)}; free {says(free_ones)}"
+    description = lambda blocks: " ".join(map(str, blocks))
+    return f"{', '.join(f'{name}: {description(table)}' for name, table in tables.items())}; counts {description(counts)}; free {description(free_ones)}"
 
 
 def survives(key: str) -> bool:

@@ -109,7 +109,7 @@ naive_utilisation = Formula(
     "one batch in a pipeline keeps one rack busy at a time",
     even,
     lecture("0:57:07"),
-    where=(piped,),
+    conditions=(piped,),
 )
 utilisation = Formula(
     "pipelining.utilisation",
@@ -119,7 +119,7 @@ utilisation = Formula(
     "with as many micro-batches as stages no rack ever waits",
     (*even, "hops take no time"),
     lecture("0:57:40"),
-    where=(piped, fed),
+    conditions=(piped, fed),
 )
 token_time = Formula(
     "pipelining.token_time",
@@ -139,7 +139,7 @@ in_flight = Formula(
     "micro-batches on their way between racks keep no rack busy; so many fill the pipeline",
     ("all stages take equally long",),
     DERIVED,
-    where=(piped,),
+    conditions=(piped,),
 )
 
 # --- training --------------------------------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ bubble = Formula(
     "filling and draining the pipeline costs every stage the same idle time, whatever comes between",
     (*even, "all forward passes end before the backward passes begin, or one alternates (1F1B)"),
     lecture("0:58:53"),
-    where=(piped, fed),
+    conditions=(piped, fed),
 )
 interleaved_bubble = Formula(
     "pipelining.interleaved_bubble",
@@ -162,7 +162,7 @@ interleaved_bubble = Formula(
     "with several small pieces of the model on each device the pipeline fills sooner",
     (*even, "micro-batches are a multiple of the stages"),
     MEGATRON,
-    where=(piped, Le(1, chunks), Le(stages, micro_batches)),
+    conditions=(piped, Le(1, chunks), Le(stages, micro_batches)),
 )
 work = forward_time + input_grad_time + weight_grad_time  # of one stage on one micro-batch
 idle_1f1b = Formula(
@@ -173,7 +173,7 @@ idle_1f1b = Formula(
     "a device waits once for the pipeline to fill and once for it to drain",
     even,
     ZERO_BUBBLE,
-    where=(piped,),
+    conditions=(piped,),
 )
 idle_zero_bubble = Formula(
     "pipelining.idle_zero_bubble",
@@ -183,7 +183,7 @@ idle_zero_bubble = Formula(
     "gradients of weights can wait: they fill the holes, at the memory of 1F1B",
     (*even, "gradients of weights take no longer than either other pass", "at least as many micro-batches as stages"),
     ZERO_BUBBLE,
-    where=(piped, Le(weight_grad_time, forward_time), Le(weight_grad_time, input_grad_time)),
+    conditions=(piped, Le(weight_grad_time, forward_time), Le(weight_grad_time, input_grad_time)),
 )
 idle_dualpipe = Formula(
     "pipelining.idle_dualpipe",
@@ -193,7 +193,7 @@ idle_dualpipe = Formula(
     "micro-batches enter from both ends, which takes a second copy of the weights",
     even,
     DUALPIPE,
-    where=(Le(2, stages), Le(2 * weight_grad_time, fused_time)),
+    conditions=(Le(2, stages), Le(2 * weight_grad_time, fused_time)),
 )
 bubble_of_idle = Formula(
     "pipelining.bubble_of_idle",
@@ -203,7 +203,7 @@ bubble_of_idle = Formula(
     "idle time as a share of a whole training step",
     even,
     DERIVED,
-    where=(fed,),
+    conditions=(fed,),
 )
 
 # --- memory ----------------------------------------------------------------------------------------------------------
@@ -225,7 +225,7 @@ chip_memory = Formula(
     "weights and KV are dealt out over all chips of all stages",
     (*capacity.assumes, "both can be dealt out evenly"),
     lecture("1:05:23"),
-    where=(piped,),
+    conditions=(piped,),
 )
 whole_batch = Formula(
     "pipelining.whole_batch",
@@ -235,7 +235,7 @@ whole_batch = Formula(
     "every stage needs a micro-batch of its own to work on",
     ("as many micro-batches as stages", "hops take no time"),
     lecture("1:07:26"),
-    where=(piped,),
+    conditions=(piped,),
 )
 chip_weights = Formula(
     "pipelining.chip_weights",
@@ -245,7 +245,7 @@ chip_weights = Formula(
     "every further stage takes weights off a chip",
     chip_memory.assumes,
     lecture("1:10:33"),
-    where=(piped,),
+    conditions=(piped,),
 )
 chip_kv = Formula(
     "pipelining.chip_kv",
@@ -265,7 +265,7 @@ stage_memory = Formula(
     chip_kv.assumes,
     lecture("1:10:33"),
     {"weights": chip_weights, "KV": chip_kv},
-    where=(piped,),
+    conditions=(piped,),
 )
 context_fits = Formula(
     "pipelining.context_fits",
@@ -275,7 +275,7 @@ context_fits = Formula(
     "more stages free the weights' memory for context, and then no more",
     chip_kv.assumes,
     DERIVED,
-    where=(piped, Le(n_total * bytes_per_param / stages, chip_hbm * expert_parallel)),
+    conditions=(piped, Le(n_total * bytes_per_param / stages, chip_hbm * expert_parallel)),
 )
 
 # --- what scale-up buys ----------------------------------------------------------------------------------------------

@@ -153,7 +153,7 @@ context_covered = Formula(
     "a level price beyond the step covers the cost only so far",
     ("the price before the step just covers the cost at the step", "no margin"),
     DERIVED,
-    where=(Le(1, step_ratio),),
+    conditions=(Le(1, step_ratio),),
 )
 
 # --- from the price of output to what decoding waits for --------------------------------------------------------------
@@ -204,7 +204,7 @@ context_implied = Formula(
     "if input is priced by multiplying and output by reading, their ratio gives away the context of decoding",
     ("prices follow costs by one factor", "prefill waits for multipliers, decoding for memory"),
     DERIVED,
-    where=(Le(symbol("batch_critical") / batch, output_price / input_price),),
+    conditions=(Le(symbol("batch_critical") / batch, output_price / input_price),),
 )
 decode_mfu = Formula(
     "pricing.decode_mfu",
@@ -271,7 +271,7 @@ block_read = Formula(
     "a summary of every block, and all entries of the chosen blocks",
     ("a summary is as large as an entry",),
     DERIVED,
-    where=(Le(1, block),),
+    conditions=(Le(1, block),),
 )
 block_best = Formula(
     "pricing.block_best",
@@ -281,7 +281,7 @@ block_best = Formula(
     "longer blocks make the summaries fewer and the chosen blocks longer",
     block_read.assumes,
     DERIVED,
-    where=(Le(blocks_read, context),),
+    conditions=(Le(blocks_read, context),),
 )
 block_read_best = Formula(
     "pricing.block_read_best",
@@ -291,7 +291,7 @@ block_read_best = Formula(
     "with blocks of the best length, reading grows with the root of the context",
     block_read.assumes,
     lecture("1:51:19"),
-    where=(Le(blocks_read, context),),
+    conditions=(Le(blocks_read, context),),
 )
 
 # --- where a KV cache lies --------------------------------------------------------------------------------------------
@@ -380,7 +380,7 @@ uses_even = Formula(
     "written once and hit ever after, against read afresh each time",
     ("every later use comes in time to hit",),
     DERIVED,
-    where=(Le(read_ratio, Rational(999, 1000)), Le(1, write_ratio)),
+    conditions=(Le(read_ratio, Rational(999, 1000)), Le(1, write_ratio)),
 )
 byte_rent = Formula(
     "pricing.byte_rent",

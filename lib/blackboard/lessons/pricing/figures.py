@@ -139,7 +139,7 @@ def step_or_not() -> Drawing:
     in.
     """
     fig, rows = drawing.axes(5.0, 5.2, rows=len(PATHS), sharex=True)
-    says = [_path(*row) for row in zip(rows, PATHS, PATH_COLOURS, strict=True)]
+    phrases = [_path(*row) for row in zip(rows, PATHS, PATH_COLOURS, strict=True)]
     rows[-1].set(xlim=(0, BEYOND), xlabel="tokens of input in a request")
     rows[-1].set_xticks(range(0, BEYOND + 1, 200_000), ["0", *(f"{n} k" for n in range(200, 801, 200)), "1 M"])
     fig.supylabel("input, $ per million tokens", fontsize=11)
@@ -148,7 +148,7 @@ def step_or_not() -> Drawing:
         "fig-steps",
         "Price of input against context on dated cards, with a step and without.",
         f"Price of input in dollars per million tokens against the length of a request, 0 to {BEYOND:,} tokens, on two"
-        f" dated cards each of {len(PATHS)} providers. {'; '.join(says)}. The step is a choice: one provider dropped"
+        f" dated cards each of {len(PATHS)} providers. {'; '.join(phrases)}. The step is a choice: one provider dropped"
         " it, one moved it, one brought it in.",
     )
 
@@ -697,7 +697,7 @@ def ladder() -> Drawing:
     for (word, wait), text, ha in zip(KEPT.items(), (" {} ", " {}: on price cards"), ("right", "left")):
         axes.plot([wait] * 2, [0.5 - len(LADDER), 1], color=COLOURS["kv"], ls="--", lw=1.4, zorder=1)
         axes.text(wait, 0.7, text.format(word), color=COLOURS["kv"], ha=ha, va="center")
-    says = [_rung(axes, -row, *rung) for row, rung in enumerate(LADDER)]
+    phrases = [_rung(axes, -row, *rung) for row, rung in enumerate(LADDER)]
     axes.text(2.5e-4, -len(LADDER) + 0.25, "◆ as the lecture guesses; hollow: not confirmed", va="center")
     axes.set_yticks([-row for row in range(len(LADDER))], [CALLED.get(kind, kind) for kind, *_ in LADDER])
     axes.set_xlabel("time to read the whole device once (log scale)")
@@ -708,7 +708,7 @@ def ladder() -> Drawing:
         "fig-ladder",
         "Time to read a whole device once, with the times that price cards sell.",
         f"Time to read a whole memory device once, from {spent(drains[0])} to {spent(drains[-1])} (log scale), for"
-        f" {len(catalogue.tiers())} devices by kind: {'; '.join(says)}. Lines mark the 5 minutes and the 1 hour for"
+        f" {len(catalogue.tiers())} devices by kind: {'; '.join(phrases)}. Lines mark the 5 minutes and the 1 hour for"
         " which price cards keep a cache: both lie in flash; a disk takes more than a day.",
     )
 

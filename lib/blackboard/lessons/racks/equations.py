@@ -91,7 +91,7 @@ distinct_chips = Formula(
     "a chip is spared only if none of its experts was chosen",
     ("a chip's experts are chosen independently of each other", "all experts are equally likely"),
     DERIVED,
-    where=(routed,),
+    conditions=(routed,),
 )
 broadcast_waste = Formula(
     "racks.broadcast_waste",
@@ -101,7 +101,7 @@ broadcast_waste = Formula(
     "what routing saves: a token goes to a few experts instead of all",
     ("one copy for each expert",),
     lecture("0:32:41"),
-    where=(routed,),
+    conditions=(routed,),
 )
 
 # --- bytes and time --------------------------------------------------------------------------------------------------
@@ -164,7 +164,7 @@ leaving = Formula(
     "of the copies that a token sends, only one rack's share stays at home",
     ("experts are spread evenly over the racks", "tokens are spread evenly over the experts"),
     lecture("0:36:30"),
-    where=(several,),
+    conditions=(several,),
 )
 spread_time = Formula(
     "racks.spread_time",
@@ -178,7 +178,7 @@ spread_time = Formula(
         "a chip sends out of the rack over its own network card",
     ),
     lecture("0:39:39"),
-    where=(several,),
+    conditions=(several,),
 )
 slowdown = Formula(
     "racks.slowdown",
@@ -188,7 +188,7 @@ slowdown = Formula(
     "experts over several racks against the same experts in one",
     spread_time.assumes,
     lecture("0:39:39"),
-    where=(several,),
+    conditions=(several,),
 )
 ratio_hurts = Formula(
     "racks.ratio_hurts",
@@ -198,7 +198,7 @@ ratio_hurts = Formula(
     "as soon as the network outside is slower by this factor, leaving the rack costs time",
     slowdown.assumes,
     DERIVED,
-    where=(Le(2, racks),),
+    conditions=(Le(2, racks),),
 )
 
 # --- latency ---------------------------------------------------------------------------------------------------------
@@ -211,7 +211,7 @@ exchange_time = Formula(
     "a latency, and then the bytes: all-to-all or all-gather among the chips of a domain",
     ("a chip's own part of the message does not travel",),
     DERIVED,
-    where=(Le(one_chip, chips),),
+    conditions=(Le(one_chip, chips),),
 )
 half_message = Formula(
     "racks.half_message",

@@ -344,7 +344,7 @@ def _links() -> list[tuple[str, float]]:
 def ep_times() -> Drawing:
     """DeepSeek's example of one layer's dispatch and combine on four links, and what all layers make of it."""
     fig, axes = drawing.axes(5.0, 3.7)
-    example, whole, links, says = numbers.EXAMPLE, numbers.WHOLE, _links(), []
+    example, whole, links, phrases = numbers.EXAMPLE, numbers.WHOLE, _links(), []
     edge = {"transform": blended_transform_factory(axes.transAxes, axes.transData), "ha": "right", "va": "center"}
     for row, (name, rate) in enumerate(links):
         time, step = eq.ep_time(scale_up=rate, **example), eq.comm_time(scale_up=rate, **example, **whole)
@@ -353,7 +353,7 @@ def ep_times() -> Drawing:
         axes.text(1.03, 0.24 - row, f"{name}: {_rate(rate)}", va="bottom")
         axes.text(time / US * 1.1, -row, f"{time / US:.1f} µs", va="center", color=colour)
         axes.text(1, -row, f"{1 / step:,.0f}", **edge)
-        says.append(
+        phrases.append(
             f"{name}, {_rate(rate)}: {time / US:.2f} µs, {step / units.factor('ms'):.2f} ms, {1 / step:,.0f} tokens per"
             " second"
         )
@@ -376,14 +376,14 @@ def ep_times() -> Drawing:
         "One layer's dispatch and combine by link, and what a whole step makes of it.",
         f"Bars of the time of one layer's dispatch and combine, 1 to 1,000 microseconds (log scale), for {load} of"
         f" {example['width']:,} values, {example['dispatch_bytes']} byte out and {example['combine_bytes']} back each;"
-        f" then the time of {all_}, and the tokens per second that this leaves one reader. {'; '.join(says)}.",
+        f" then the time of {all_}, and the tokens per second that this leaves one reader. {'; '.join(phrases)}.",
     )
 
 
 def measured_links() -> Drawing:
     """Measured exchanges on eight H200 over the time that their bytes need; a latency keeps the short ones above it."""
     fig, axes = drawing.axes(5.0, 4.2)
-    rows = numbers.exchanges()
+    rows = numbers.measured_exchanges()
     names, chip = list(dict.fromkeys(row.name for row in rows)), catalogue.chip("h200")
     size, beta = np.geomspace(1e3, 1e9, 200), chip.scale_up.bytes_per_s
     exchange = lambda size, start: (
@@ -542,13 +542,13 @@ def nodes() -> Drawing:
     curves = {name: np.array([hit(n) for n in count]) for name, hit in _hits().items()}
     for name, colour in (("free", OUT), ("limited", "compute")):
         axes.plot(count, curves[name], color=COLOURS[colour])
-    says = []
+    phrases = []
     for label, n in deployed.items():
         free, limited = curves["free"][n - 1], curves["limited"][n - 1]
         axes.plot([n, n], [limited, free], "o", color=COLOURS["bound"], ms=5.5, zorder=4)
         axes.plot([n, n], [0, limited], color=COLOURS["muted"], lw=1, ls=":")
         axes.text(n + 0.6, 0.25, f"{label}:\n{n} nodes", va="bottom")
-        says.append(f"{label} on {n} nodes {free:.1f} and {limited:.1f}")
+        phrases.append(f"{label} on {n} nodes {free:.1f} and {limited:.1f}")
     free, limited = (curves[name][GROUPS - 1] for name in ("free", "limited"))
     top_k = catalogue.model(RUNNING.model).moe.active
     axes.axhline(top_k, color=COLOURS["muted"], ls="--", lw=1.5)
@@ -568,7 +568,7 @@ def nodes() -> Drawing:
         f"Mean number of distinct nodes that a token's {top_k} routed copies go to, against the nodes that share the"
         f" experts, 1 to {MOST_NODES}; simulated, without and with DeepSeek-V3's limit to {LIMIT} of {GROUPS} groups of"
         f" experts. On {GROUPS} nodes, a group each, the limit lowers it from {free:.1f} to {limited:.1f}. In"
-        f" deployment, {'; '.join(says)}: spread wider, a token goes to nearly as many nodes as it has experts.",
+        f" deployment, {'; '.join(phrases)}: spread wider, a token goes to nearly as many nodes as it has experts.",
     )
 
 

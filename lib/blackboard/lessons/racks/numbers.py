@@ -180,7 +180,7 @@ def line(rows: list[tuple[float, float]], share: float, rate: float) -> tuple[fl
     return first, (m1 - m0) * share / (t1 - t0) / rate
 
 
-def exchanges() -> list[Exchange]:
+def measured_exchanges() -> list[Exchange]:
     """NCCL's all-to-all and all-gather and DeepEP's dispatch and combine on one node of 8 H200."""
     node, nccl, deep = chip("h200"), measurement("h200_nccl"), measurement("h200_deepep_ll_intranode")
     us, sets = factor("us"), {}
@@ -207,7 +207,7 @@ def modelled(name: str, rows: list[tuple[float, float]], rate: float, count: int
 
 def measured() -> dict[str, str]:
     """How far measured exchanges lie above the formula, and what latency and efficiency explain."""
-    rows = exchanges()
+    rows = measured_exchanges()
     names = list(dict.fromkeys(row.name for row in rows))
     of = {name: [row for row in rows if row.name == name] for name in names}
     inner = [row for name in names for row in of[name][1:-2]]  # the rows that fixed neither latency nor efficiency

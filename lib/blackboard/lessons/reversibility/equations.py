@@ -66,7 +66,7 @@ stored = Formula(
     "the backward pass needs what the forward pass saw, so memory grows with depth",
     ("all layers keep as much",),
     lecture("2:12:00"),
-    where=(deep,),
+    conditions=(deep,),
 )
 layer_kept = Formula(
     "reversibility.layer_kept",
@@ -95,7 +95,7 @@ checkpointed = Formula(
     "only some activations are kept, and a stretch between two of them is worked out anew at a time",
     ("all layers keep as much",),
     DERIVED,
-    where=(Le(1, segment), Le(segment, depth)),
+    conditions=(Le(1, segment), Le(segment, depth)),
 )
 segment_best = Formula(
     "reversibility.segment_best",
@@ -105,7 +105,7 @@ segment_best = Formula(
     "longer stretches keep fewer activations and work out more of them at once",
     checkpointed.assumes + deep_enough,
     DERIVED,
-    where=(deep,),
+    conditions=(deep,),
 )
 checkpointed_least = Formula(
     "reversibility.checkpointed_least",
@@ -115,7 +115,7 @@ checkpointed_least = Formula(
     "an ordinary network that works out its activations anew needs memory as the root of its depth",
     checkpointed.assumes + deep_enough,
     DERIVED,
-    where=(deep,),
+    conditions=(deep,),
 )
 work_ratio = Formula(
     "reversibility.work_ratio",
@@ -168,7 +168,7 @@ difference = Formula(
     " change",
     ("the difference stays small",),
     DERIVED,
-    where=(deep,),
+    conditions=(deep,),
 )
 half_mixed = Formula(
     "reversibility.half_mixed",
@@ -178,5 +178,5 @@ half_mixed = Formula(
     "after one round, half of one half and a single bit of the other have changed; the next round mends that",
     ("the round function's output looks random", "the flipped bit goes into the round function"),
     DERIVED,
-    where=(Le(1, half_bits),),
+    conditions=(Le(1, half_bits),),
 )

@@ -156,8 +156,8 @@ class Modular(Whole):
         right = self.expected(values)
         whole = values["u"] - values["v"] ** 2 - values["add"]  # worked without a modulus
         wound = sorted({right - MODULUS, right + MODULUS, whole} - {right})
-        says = "Modulo 16 that is right. Add 16, or take it away, until it lies between 0 and 15."
-        return told + [Band(float(x), float(x), "close", says) for x in wound] + [Band(0.0, MODULUS - 1.0, near.kind, near.message)]
+        description = "Modulo 16 that is right. Add 16, or take it away, until it lies between 0 and 15."
+        return told + [Band(float(x), float(x), "close", description) for x in wound] + [Band(0.0, MODULUS - 1.0, near.kind, near.message)]
 
 
 invert = Modular(
@@ -520,13 +520,13 @@ DELTA = 0b0110  # the difference of two inputs, in four bits
 def told() -> str:
     """What the outputs of adding a key differ by, over all inputs and keys."""
     found = {((x ^ key) ^ (x ^ DELTA ^ key), key) for x, key in product(range(16), repeat=2)}
-    says = {
+    description = {
         "a": lambda key: {DELTA},
         "b": lambda key: {DELTA ^ key},
         "c": lambda key: set(range(16)),
         "d": lambda key: {0},
     }
-    return next(name for name, claim in says.items() if all({d for d, k in found if k == key} == claim(key) for key in range(16)))
+    return next(name for name, claim in description.items() if all({d for d, k in found if k == key} == claim(key) for key in range(16)))
 
 
 key_drops_out = Choice(

@@ -131,11 +131,11 @@ def _routed_gain() -> Formula:
         "quality_gain",
         eq.quality_gain.typed.xreplace(whole).xreplace(count),
         "1",
-        eq.quality_gain.says,
+        eq.quality_gain.description,
         eq.quality_gain.assumes,
         eq.quality_gain.source,
         register=False,
-        where=(Le(1, eq.experts), *falls),
+        conditions=(Le(1, eq.experts), *falls),
     )
 
 

@@ -108,7 +108,7 @@ expert_sparsity = Formula(
     "experts that are stored for each one that a token uses",
     ("attention, embeddings and shared experts are not counted",),
     lecture("0:19:16"),
-    where=(routed,),
+    conditions=(routed,),
 )
 tokens_per_expert = Formula(
     "sparsity.tokens_per_expert",
@@ -118,7 +118,7 @@ tokens_per_expert = Formula(
     "an expert sees only its share of the batch",
     ("tokens are spread evenly over the experts",),
     DERIVED,
-    where=(routed,),
+    conditions=(routed,),
 )
 expert_batch = Formula(
     "sparsity.expert_batch",
@@ -128,7 +128,7 @@ expert_batch = Formula(
     "the batch at which an average expert sees as many tokens as the hardware constant asks for",
     ("KV is left out", "tokens are spread evenly over the experts"),
     lecture("0:19:16"),
-    where=(routed,),
+    conditions=(routed,),
 )
 free_sparsity = Formula(
     "sparsity.free_sparsity",
@@ -148,7 +148,7 @@ routed_params = Formula(
     "what a token leaves out is its missed share of all experts",
     (),
     DERIVED,
-    where=(routed, Le(n_active, n_total)),
+    conditions=(routed, Le(n_active, n_total)),
 )
 dense_time = Formula(
     "sparsity.dense_time",
@@ -161,7 +161,7 @@ dense_time = Formula(
     "attention and all that every token uses: multiplying takes longer from a batch of C on",
     ("KV is left out",),
     DERIVED,
-    where=(Le(n_routed, n_total),),
+    conditions=(Le(n_routed, n_total),),
 )
 experts_time = Formula(
     "sparsity.experts_time",
@@ -174,7 +174,7 @@ experts_time = Formula(
     "the experts: waiting for memory until each of them sees C tokens",
     ("KV is left out", "tokens are spread evenly over the experts"),
     DERIVED,
-    where=(routed,),
+    conditions=(routed,),
 )
 layered_time = Formula(
     "sparsity.layered_time",
@@ -185,7 +185,7 @@ layered_time = Formula(
     experts_time.assumes,
     DERIVED,
     {"dense": dense_time, "experts": experts_time},
-    where=(routed, Le(n_routed, n_total)),
+    conditions=(routed, Le(n_routed, n_total)),
 )
 
 free_with_kv = Formula(
@@ -196,7 +196,7 @@ free_with_kv = Formula(
     "with KV counted a batch pays for less, and from the balanced context on for nothing",
     ("dense attention",),
     DERIVED,
-    where=(Le(context, balanced_context.typed),),
+    conditions=(Le(context, balanced_context.typed),),
 )
 
 # --- throughput ------------------------------------------------------------------------------------------------------
@@ -232,7 +232,7 @@ coverage = Formula(
     "a batch misses an expert only if every one of its tokens does",
     ("tokens choose their experts independently", "all experts are equally likely"),
     DERIVED,
-    where=(routed,),
+    conditions=(routed,),
 )
 bytes_touched = Formula(
     "sparsity.bytes_touched",
@@ -242,7 +242,7 @@ bytes_touched = Formula(
     "the weights of the experts that somebody in the batch chose, and of all that is not routed",
     coverage.assumes,
     DERIVED,
-    where=_touching,
+    conditions=_touching,
 )
 touched_time = Formula(
     "sparsity.touched_time",
@@ -252,7 +252,7 @@ touched_time = Formula(
     "time to read only the weights that a batch touches",
     (*coverage.assumes, "the kernels skip experts that no token chose"),
     DERIVED,
-    where=_touching,
+    conditions=_touching,
 )
 
 # --- what experts are worth: the scaling law of routed models ---------------------------------------------------------
@@ -268,7 +268,7 @@ experts_saturated = Formula(
     "experts as the fit counts them: the first few add little, and so do the last",
     ("one expert of each routed layer is active",),
     CLARK,
-    where=(Le(1, experts),),
+    conditions=(Le(1, experts),),
 )
 loss = Formula(
     "sparsity.loss",
@@ -289,7 +289,7 @@ n_effective = Formula(
     "a dense model of this size has the same loss",
     loss.assumes,
     lecture("0:29:24"),
-    where=(Le(law_both * log(one_expert), law_size), Le(law_both * log(saturated), law_size)),
+    conditions=(Le(law_both * log(one_expert), law_size), Le(law_both * log(saturated), law_size)),
 )
 quality_gain = Formula(
     "sparsity.quality_gain",
@@ -308,7 +308,7 @@ stored_growth = Formula(
     "how many times the parameters of the dense model are stored",
     ("only the routed share is repeated for each expert",),
     CLARK,
-    where=(Le(1, experts),),
+    conditions=(Le(1, experts),),
 )
 
 # --- when it stops being free ----------------------------------------------------------------------------------------
@@ -321,7 +321,7 @@ batch_fits = Formula(
     "memory that weights do not take holds the KV of this many sequences",
     ("nothing else takes memory",),
     DERIVED,
-    where=(Le(n_total * bytes_per_param, hbm),),
+    conditions=(Le(n_total * bytes_per_param, hbm),),
 )
 largest_model = Formula(
     "sparsity.largest_model",
@@ -331,7 +331,7 @@ largest_model = Formula(
     "the most parameters that fit into memory together with the KV of the batch they ask for",
     (*batch_fits.assumes, "dense attention"),
     DERIVED,
-    where=(Le(context, balanced_context.typed),),
+    conditions=(Le(context, balanced_context.typed),),
 )
 long_throughput = Formula(
     "sparsity.long_throughput",
@@ -341,7 +341,7 @@ long_throughput = Formula(
     "past the balanced context, with memory full of KV, weights cost the share of memory that they take",
     ("every step reads the whole memory once", "the context is longer than the balanced one"),
     DERIVED,
-    where=(Le(n_total * bytes_per_param, hbm),),
+    conditions=(Le(n_total * bytes_per_param, hbm),),
 )
 break_even = Formula(
     "sparsity.break_even",

@@ -150,8 +150,8 @@ def constants() -> Drawing:
 def _key(axes) -> None:
     """What the colours say, in the corner where no chip is."""
     kinds = [(f"{kind.upper()}, where it differs", colour) for kind, colour in KINDS.items()]
-    says = [("one value for all formats", "bound"), *kinds, ("hollow: not confirmed", "muted")]
-    for row, (text, colour) in enumerate(says):
+    phrases = [("one value for all formats", "bound"), *kinds, ("hollow: not confirmed", "muted")]
+    for row, (text, colour) in enumerate(phrases):
         axes.text(0.02, 0.96 - 0.06 * row, text, transform=axes.transAxes, color=COLOURS[colour], va="center")
 
 
@@ -200,7 +200,7 @@ def batch_and_context(case: Case = RUNNING) -> Drawing:
         ("FP8", model.kv_bytes_per_token("fp8"), "compute", "left"),
         ("board", board.kv_bytes_per_token(), "accent", "left"),
     ]
-    says = [_leaving(axes, case, *kind) for kind in kinds]
+    phrases = [_leaving(axes, case, *kind) for kind in kinds]
     beside(axes, f"C·s = {level:,.0f}", (120, level), (0, -4), va="top")
     axes.annotate("shaded: no batch is compute-bound", (0.98, 0.03), xycoords="axes fraction", ha="right", va="bottom")
     axes.annotate("dots: 2 C·s\nat L*/2", (0.03, 0.42), xycoords="axes fraction", va="center")
@@ -214,7 +214,7 @@ def batch_and_context(case: Case = RUNNING) -> Drawing:
         f"Critical batch against context from 100 to 500,000 tokens, both on log scales, for {case}, with three sizes"
         f" of KV cache per token. Each curve is level near C·s, {level:,.0f} sequences, has doubled at half of its"
         " balanced context L*, and goes to infinity at L*; the shaded contexts beyond have no batch that is"
-        f" compute-bound. L* is {', '.join(says)} tokens.",
+        f" compute-bound. L* is {', '.join(phrases)} tokens.",
     )
 
 
@@ -408,7 +408,7 @@ def coverage() -> Drawing:
     fig, axes = drawing.axes(5.0, 4.4)
     axes.set(xscale="log", xlim=(1, 1000), ylim=(0, 149), yticks=range(0, 101, 20))
     axes.set(xlabel="batch B (sequences, log scale)", ylabel="experts touched (%)")
-    batch, says = np.geomspace(1, 1000, 301), []
+    batch, phrases = np.geomspace(1, 1000, 301), []
     for row, (colour, (ratio, members)) in enumerate(zip(("weights", "accent", "compute", "kv"), _routers().items())):
         known = dict(zip(("experts", "top_k"), members[0][1:]))
         axes.plot(batch, 100 * eq.coverage(batch=batch, **known), color=COLOURS[colour], lw=1.8)
@@ -420,7 +420,7 @@ def coverage() -> Drawing:
             ", ".join(name for name, *_ in members),
         )
         _flag(axes, full, 110 + 11 * row, f"{names}, 1 in {ratio:g}: {full}", colour)
-        says.append(f"{full} ({names}, one expert in {ratio:g} a token)")
+        phrases.append(f"{full} ({names}, one expert in {ratio:g} a token)")
     uneven = _skewed(axes)
     axes.set_title(f"after each name: the batch that touches {FULL}", loc="left")
     thousands(axes, "x")
@@ -431,7 +431,7 @@ def coverage() -> Drawing:
         " uneven routing.",
         "Share of the experts that a batch touches, 0 to 100 %, against batch from 1 to 1,000 (log scale): lines by"
         f" formula, and on them marks from tokens that really choose. {FULL} are touched at a batch of"
-        f" {'; '.join(says)}. {uneven}",
+        f" {'; '.join(phrases)}. {uneven}",
     )
 
 
@@ -502,7 +502,7 @@ def room(case: Case = RUNNING) -> Drawing:
     """Against stored parameters: the batch that a model asks for, and the batch whose KV fits, at two contexts."""
     fig, axes = drawing.axes(5.0, 4.0)
     memory = case.symbols()["hbm"] / case.symbols()["bytes_per_param"]
-    says = [
+    phrases = [
         _fitting(axes, case._replace(context=context), memory, colour)
         for context, colour in zip(numbers.CONTEXTS, PLACES)
     ]
@@ -521,7 +521,8 @@ def room(case: Case = RUNNING) -> Drawing:
         "The batch that a model asks for, and the batch that fits beside it, at two contexts.",
         f"Batch in sequences against stored parameters from 0.1 to 20 trillion, both on log scales, for {case}, with"
         " its active parameters. The critical batch, KV counted, rises with the parameters; the batch whose KV fits"
-        f" beside them falls, to nothing at {memory / 1e12:.1f} trillion. They cross at {' and at '.join(says)}. {name}"
+        f" beside them falls, to nothing at {memory / 1e12:.1f} trillion. They cross at"
+        f" {' and at '.join(phrases)}. {name}"
         f" stores {here / 1e12:.2f} trillion and asks for {asked:,.0f} at the shorter context.",
     )
 
@@ -571,7 +572,7 @@ def traffic() -> Drawing:
         axes, f"a rack is 1/{THOUSAND:,}", (0.98, THOUSAND * rack / 1e6), (0, -4), xycoords=LEVEL, ha="right", va="top"
     )
     beside(axes, "the lecture’s\n“hundreds\nof millions”", (2025.22, SAID[1] / 1e6), (0, 4))
-    says = [_published(axes, *row) for row in zip(_statements(table).items(), ("compute", "kv"))]
+    phrases = [_published(axes, *row) for row in zip(_statements(table).items(), ("compute", "kv"))]
     axes.set(
         ylabel="million tokens/s (log scale)",
         xlabel="hollow: not confirmed at the source" if not table.confirmed else "date of the statement",
@@ -588,7 +589,8 @@ def traffic() -> Drawing:
         "fig-traffic",
         "Tokens per second as publicly stated by Google, against racks. No primary source was read for these.",
         "Tokens per second that Google says it processes, by date, on a log scale from 80 million to 2 billion, and on"
-        f" the right the racks of {rack:,.0f} tokens per second that this would fill{doubt}. {'; '.join(says)}. A band"
+        f" the right the racks of {rack:,.0f} tokens per second that this would fill{doubt}."
+        f" {'; '.join(phrases)}. A band"
         f" marks the lecture's hundreds of millions, {racks(SAID[0]):,.0f} to {racks(SAID[1]):,.0f} racks, and a line a"
         " thousand racks.",
     )

@@ -46,13 +46,20 @@ def _reading(tokens: Expr) -> Expr:
 def _by_batch() -> Formula:
     """The speed-up by batch and context, with the experts counted that a pass brings into a small batch."""
     verify = Max(eq.drafted + 1, _reading(eq.drafted + 1)) / Max(1, _reading(Integer(1)))
-    expr, says = (
+    expr, description = (
         eq.tokens / (eq.drafted * eq.draft_ratio + verify),
         "tokens of a round over its time in decode steps, both reading what they touch",
     )
-    assumes, where = (*eq.alike, *bytes_touched.assumes, eq.scores), (*eq.speedup.where, *bytes_touched.where)
+    assumes, where = (*eq.alike, *bytes_touched.assumes, eq.scores), (*eq.speedup.conditions, *bytes_touched.conditions)
     return Formula(
-        "speculation.speedup_at_batch", "spec_speedup", expr, "1", says, assumes, register=False, where=where
+        "speculation.speedup_at_batch",
+        "spec_speedup",
+        expr,
+        "1",
+        description,
+        assumes,
+        register=False,
+        conditions=where,
     )
 
 

@@ -139,7 +139,7 @@ tokens_per_round = Formula(
     "the drafted tokens before the first refusal, and one of the target's own",
     alike,
     LEVIATHAN,
-    where=(below_one,),
+    conditions=(below_one,),
 )
 next_tokens = Formula(
     "speculation.next_tokens",
@@ -214,7 +214,7 @@ speedup = Formula(
     "tokens of a round over its time in decode steps",
     (*alike, *verify_time.assumes),
     DERIVED,
-    where=(below_one,),
+    conditions=(below_one,),
 )
 speedup_free = Formula(
     "speculation.speedup_free",
@@ -224,7 +224,7 @@ speedup_free = Formula(
     "where verifying is free, drafting is all that a round costs more than a step",
     (*alike, "verifying takes no longer than a decode step"),
     LEVIATHAN,
-    where=(below_one,),
+    conditions=(below_one,),
 )
 speedup_busy = Formula(
     "speculation.speedup_busy",
@@ -234,7 +234,7 @@ speedup_busy = Formula(
     "where multiplying binds, every drafted token is paid for and some are thrown away: never above 1",
     (*alike, "a decode step waits for the multipliers"),
     DERIVED,
-    where=(below_one,),
+    conditions=(below_one,),
 )
 round_steps = Formula(
     "speculation.round_steps",
@@ -256,7 +256,7 @@ batch_free = Formula(
     "up to this batch the pass that verifies still waits for memory",
     ("the context is shorter than the one from which on it always does", "dense attention"),
     DERIVED,
-    where=(Le(context / balanced_context.typed, drafted + 1),),
+    conditions=(Le(context / balanced_context.typed, drafted + 1),),
 )
 context_free = Formula(
     "speculation.context_free",
@@ -275,7 +275,7 @@ ratio_even = Formula(
     "a step must wait for memory at least so many times longer than for the multipliers, or speculation slows it down",
     (*alike, scores),
     DERIVED,
-    where=(below_one, Le(drafted * draft_ratio + Rational(1, 1000), tokens)),
+    conditions=(below_one, Le(drafted * draft_ratio + Rational(1, 1000), tokens)),
 )
 batch_even = Formula(
     "speculation.batch_even",
@@ -285,7 +285,7 @@ batch_even = Formula(
     "the batch beyond which speculation slows decoding down",
     (*ratio_even.assumes, "the context is shorter than so many balanced ones; else there is none"),
     DERIVED,
-    where=(Le(context / balanced_context.typed, symbol("ratio_even")),),
+    conditions=(Le(context / balanced_context.typed, symbol("ratio_even")),),
 )
 touched_ratio = Formula(
     "speculation.touched_ratio",
@@ -297,7 +297,7 @@ touched_ratio = Formula(
     "in a small batch each token of the round brings experts of its own to read",
     bytes_touched.assumes,
     DERIVED,
-    where=bytes_touched.where,
+    conditions=bytes_touched.conditions,
 )
 
 # --- what it is worth over a model's life -----------------------------------------------------------------------------
@@ -310,7 +310,7 @@ saving = Formula(
     "serving costs as much less as it is faster, and the draft has to be trained once",
     ("a chip's time is all that serving costs",),
     SPIRE,
-    where=(Le(1, symbol("spec_speedup")),),
+    conditions=(Le(1, symbol("spec_speedup")),),
 )
 
 # --- if reading and multiplying do not overlap ------------------------------------------------------------------------
@@ -324,5 +324,5 @@ speedup_added = Formula(
     " free",
     (*alike, "reading and multiplying do not overlap", scores),
     DERIVED,
-    where=(below_one,),
+    conditions=(below_one,),
 )

@@ -138,7 +138,7 @@ SPAN = 8  # decode steps, of the picture
 def rounds() -> Drawing:
     """Decode steps and rounds along time, where verifying is free and where multiplying binds."""
     fig, rows = drawing.axes(5.0, 4.3, rows=2)
-    says = [
+    phrases = [
         _timeline(axes, name, ratio) for axes, name, ratio in zip(rows, ("small batch", "large batch"), (100.0, 1.0))
     ]
     rows[1].set(xlabel="time (decode steps)")
@@ -148,7 +148,7 @@ def rounds() -> Drawing:
         "Decode steps and rounds of speculation on one time axis, in a small batch and in a large one.",
         f"Two timelines of {SPAN} decode steps each, with plain steps above rounds of {EXAMPLE['drafted']} drafted"
         f" tokens, at an acceptance of {EXAMPLE['acceptance']:g} and a draft of {EXAMPLE['draft_ratio']:g} of a step."
-        f" {says[0]} {says[1]}",
+        f" {phrases[0]} {phrases[1]}",
     )
 
 
@@ -199,7 +199,7 @@ LONG = 16
 def speedup_by_drafted() -> Drawing:
     """Speed-up against drafted tokens for drafts of different cost, where verifying is free; the best number marked."""
     fig, axes = drawing.axes(5.0, 3.7)
-    drafted, names, says = np.arange(LONG + 1), [], []
+    drafted, names, phrases = np.arange(LONG + 1), [], []
     for ratio, colour in COSTS.items():
         gain = eq.speedup_free(acceptance=EXAMPLE["acceptance"], drafted=drafted, draft_ratio=ratio)
         axes.plot(drafted, gain, color=COLOURS[colour])
@@ -208,7 +208,7 @@ def speedup_by_drafted() -> Drawing:
             best = simulation.best_drafted(EXAMPLE["acceptance"], ratio)
             axes.plot(*best, "o", color=COLOURS[colour], ms=8)
             beside(axes, f"{best.drafted}", best, (0, 7), colour, ha="center")
-            says.append(f"{best.drafted} at c = {ratio:g} ({best.speedup:.2f} times)")
+            phrases.append(f"{best.drafted} at c = {ratio:g} ({best.speedup:.2f} times)")
     axes.axhline(1, color=COLOURS["muted"], lw=1.2)
     axes.set(
         xlim=(0, LONG),
@@ -225,7 +225,7 @@ def speedup_by_drafted() -> Drawing:
         f"Speed-up against drafted tokens from 0 to {LONG}, where verifying is free, at an acceptance of"
         f" {EXAMPLE['acceptance']:g} and draft ratios c of {', '.join(f'{c:g}' for c in COSTS)}. A draft that costs"
         f" nothing gains with every token, up to {1 / (1 - EXAMPLE['acceptance']):g}; the others have a best number:"
-        f" {', '.join(says)}.",
+        f" {', '.join(phrases)}.",
     )
 
 
@@ -245,7 +245,7 @@ def speedup_by_batch() -> Drawing:
     where it slows down.
     """
     fig, axes = drawing.axes(5.0, 3.9)
-    says, known = [], RUNNING.symbols() | EXAMPLE
+    phrases, known = [], RUNNING.symbols() | EXAMPLE
     known["ratio_even"] = eq.ratio_even(known)
     for (context, colour), (shift, side) in zip(CONTEXTS.items(), PLACES):
         at = known | {"context": context}
@@ -256,7 +256,7 @@ def speedup_by_batch() -> Drawing:
         if full < HIGH:
             axes.plot(full, gain[-1], "|", color=COLOURS[colour], ms=16, mew=3)
         beside(axes, f"{context:,} tokens", (batch[-1], gain[-1]), shift, colour, ha=side, va="center")
-        says.append(
+        phrases.append(
             f"at {context:,} tokens it {_ends(axes, at, gain, colour)}, {'where' if full < HIGH else 'long before'}"
             f" memory is full, at {full:,.0f}"
         )
@@ -273,7 +273,7 @@ def speedup_by_batch() -> Drawing:
         "Speed-up against batch at three contexts, DeepSeek-V3 on NVL72.",
         f"Speed-up of rounds of {EXAMPLE['drafted']} drafted tokens against batch from {LOW} to {HIGH:,} (log scale)"
         f" for {RUNNING}, at an acceptance of {EXAMPLE['acceptance']:g} and a draft ratio of"
-        f" {EXAMPLE['draft_ratio']:g}. All start at {eq.speedup_free(known):.2f}; {'; '.join(says)}. From"
+        f" {EXAMPLE['draft_ratio']:g}. All start at {eq.speedup_free(known):.2f}; {'; '.join(phrases)}. From"
         f" {free:,.0f} tokens on verifying is free at any batch that memory holds.",
     )
 
@@ -513,13 +513,13 @@ def spire() -> Drawing:
         beside(axes, f"{name}\n{y / x:.2f}×", (x, y), shift, "accent", ha=side, va="center")
     axes.set(xlim=(0.8, 2.55), ylim=(0.8, 4.9), xlabel="time of a round (decode steps)", ylabel="tokens of a round τ")
     axes.grid(visible=False)
-    says = ", ".join(f"{name} {y:.2f} tokens in {x:.2f} steps ({y / x:.2f} times)" for name, (x, y) in rows.items())
+    phrases = ", ".join(f"{name} {y:.2f} tokens in {x:.2f} steps ({y / x:.2f} times)" for name, (x, y) in rows.items())
     return done(
         fig,
         "fig-spire",
         "Where SPIRe's factor comes from: tokens of a round over its time.",
         "Tokens of a round, 0.8 to 4.9, against its time in decode steps, 0.8 to 2.55, by SPIRe's model at a batch of"
-        f" 64; rays mark speed-ups of 1 to 4. {says}. SPIRe's rounds have fewer tokens than MagicDec's and are"
+        f" 64; rays mark speed-ups of 1 to 4. {phrases}. SPIRe's rounds have fewer tokens than MagicDec's and are"
         " shorter.",
     )
 
@@ -533,14 +533,14 @@ def experts_touched() -> Drawing:
     measured rounds at batch 1.
     """
     fig, axes = drawing.axes(5.0, 3.8)
-    batch, says = np.geomspace(1, 1024, 201), []
+    batch, phrases = np.geomspace(1, 1024, 201), []
     for id, colour in ROUTED.items():
         known, peaks = catalogue.model(id).symbols("fp8"), []
         for drafted, style in STYLES.items():
             ratio = eq.touched_ratio(known, drafted=drafted, batch=batch)
             axes.plot(batch, ratio, color=COLOURS[colour], ls=style)
             peaks.append(f"{ratio.max():.2f} with {drafted}")
-        says.append(f"{plain(catalogue.model(id).name)} reads up to {', '.join(peaks)} drafted")
+        phrases.append(f"{plain(catalogue.model(id).name)} reads up to {', '.join(peaks)} drafted")
     _batches(axes, 1, 1024)
     axes.set_xticks([1, 4, 16, 64, 256, 1024], ["1", "4", "16", "64", "256", "1,024"])
     [mixtral] = catalogue.measurement("eagle_acceptance").records(target="Mixtral 8x7B")
@@ -575,7 +575,7 @@ def experts_touched() -> Drawing:
         "fig-experts-touched",
         "Weight bytes that a checking pass reads over those of a decode step, against batch.",
         "Bytes of weights that the verifying pass reads over those of a decode step, against batch from 1 to 1,024"
-        f" (log scale), with 1, 4 and 7 drafted tokens. {'; '.join(says)}. At large batches all curves end at 1, for"
+        f" (log scale), with 1, 4 and 7 drafted tokens. {'; '.join(phrases)}. At large batches all curves end at 1, for"
         " every expert is read anyway. Open dots are measured rounds at batch 1, by their tokens and speed-up: EAGLE's"
         f" on Mixtral 8x7B took {took[0]:.2f} decode steps; DeepSeek-R1's, with {deep['drafted_tokens']} drafted,"
         f" {took[1]:.2f}, where the bytes say {should:.2f}.",

@@ -716,7 +716,7 @@ UP_TO_FOUR = Formula(
     "1",
     "the best gain with none to four guesses, where checking is free",
     register=False,
-    where=eq.speedup_free.where,
+    conditions=eq.speedup_free.conditions,
 )
 spelt = lambda n: sum(acceptance**i for i in range(n + 1)) / (1 + n * draft_ratio)
 

@@ -499,11 +499,17 @@ def leviathan() -> tuple[Leviathan, ...]:
     found = []
     for row in measurement("leviathan_table2").records():
         at = {"acceptance": row["alpha"], "drafted": row["gamma"]}
-        says = eq.speedup_free(draft_ratio=row["cost_ratio"], **at)
+        description = eq.speedup_free(draft_ratio=row["cost_ratio"], **at)
         name = f"{row['task']}, {row['draft']}, {'sampled' if row['temperature'] else 'greedy'}"
         found.append(
             Leviathan(
-                name, row["gamma"], row["alpha"], row["cost_ratio"], row["speedup"], says, eq.tokens_per_round(**at)
+                name,
+                row["gamma"],
+                row["alpha"],
+                row["cost_ratio"],
+                row["speedup"],
+                description,
+                eq.tokens_per_round(**at),
             )
         )
     return tuple(found)

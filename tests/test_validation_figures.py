@@ -26,8 +26,8 @@ from blackboard.charts.interactive import VEGALITE
 from blackboard.charts.style import COLOURS, INKS
 from blackboard.formula import IDEAL, Calibration
 from blackboard.prediction import serving_runs as serving
-from blackboard.prediction.calibration import named
-from blackboard.prediction.rows import CALIBRATED, CLOSURE, FLOOR, mape
+from blackboard.prediction.calibration import calibration_by_id
+from blackboard.prediction.rows import BOUND, CALIBRATED, CONSISTENCY, mape
 from blackboard.validation import charts, figures, time_breakdown
 from blackboard.validation import serving as runs
 from blackboard.validation.report import share, whole
@@ -39,7 +39,14 @@ NAMES = [name for name in functions(figures) if getattr(figures, name).__annotat
 
 
 def test_there_are_as_many_pictures_as_asked():
-    assert NAMES == ["closures", "floors", "calibrated_serving", "calibrated_kernels", "calibrated_training", "where"]
+    assert NAMES == [
+        "consistency",
+        "bounds",
+        "calibrated_serving",
+        "calibrated_kernels",
+        "calibrated_training",
+        "where",
+    ]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -79,8 +86,8 @@ def shown(figure):
 
 
 def test_every_closure_is_counted_once():
-    rows = whole().of(CLOSURE).rows
-    counts = figures.counted(rows)
+    rows = whole().of(CONSISTENCY).rows
+    counts = figures.count_rows(rows)
     assert sum(counts.values()) == len(rows) and counts["beyond"] == len(whole().wide)
     assert counts["exact"] == sum(abs(row.published - row.computed) <= 1e-9 * row.computed for row in rows)
 
@@ -91,28 +98,28 @@ def test_closures_beyond_have_names_and_all_names_are_used():
 
 
 def test_every_floor_is_drawn_once():
-    rows = whole().of(FLOOR).rows
+    rows = whole().of(BOUND).rows
     groups = figures.grouped(rows)
     assert sum(len(line.rows) for lines in groups.values() for line in lines) == len(rows)
     assert {name for lines in groups.values() for name in (line.name for line in lines)} == {
-        name for lines in figures.FLOORS.values() for name in lines
+        name for lines in figures.BOUNDS.values() for name in lines
     }
     assert all(lines == sorted(lines, key=lambda line: line.median) for lines in groups.values())
-    marks = shown(picture(figures, "floors"))
+    marks = shown(picture(figures, "bounds"))
     beyond = [sum(row.slow >= figures.MOST for row in line.rows) for lines in groups.values() for line in lines]
     assert marks["X"] == len(whole().exceptions) == sum(row.slow < 1 for row in rows)
     assert marks["o"] == len(rows) - marks["X"] - sum(beyond) and marks[">"] == sum(map(bool, beyond))
 
 
 def test_the_picture_says_what_its_triangles_stand_for():
-    far = [row.slow for row in whole().of(FLOOR).rows if row.slow >= figures.MOST]
-    (said,) = [text.get_text() for text in picture(figures, "floors").findobj(Text) if text.get_text().startswith("▶")]
+    far = [row.slow for row in whole().of(BOUND).rows if row.slow >= figures.MOST]
+    (said,) = [text.get_text() for text in picture(figures, "bounds").findobj(Text) if text.get_text().startswith("▶")]
     assert said == f"▶ {len(far)}, up to {max(far):,.0f}"
 
 
 def test_headings_are_dark_and_have_the_colour_of_their_dots():
     """Pale colours of the palette are for squares and dots, none for words."""
-    for figure in (picture(figures, name) for name in ("floors", "calibrated_serving", "where")):
+    for figure in (picture(figures, name) for name in ("bounds", "calibrated_serving", "where")):
         texts = [
             (text.get_text(), to_hex(text.get_color())) for text in figure.findobj(Text) if text.get_text().strip()
         ]
@@ -122,7 +129,7 @@ def test_headings_are_dark_and_have_the_colour_of_their_dots():
 
 def test_a_row_without_a_line_is_said():
     with pytest.raises(KeyError, match="chen2023.*0 lines"):
-        figures.grouped(whole().of(CLOSURE, "chen2023").rows)
+        figures.grouped(whole().of(CONSISTENCY, "chen2023").rows)
 
 
 def test_every_calibrated_row_is_drawn_once():
@@ -168,11 +175,12 @@ def test_slices_of_one_name_are_meant_to_be_one():
 
 @pytest.mark.parametrize("slice", time_breakdown.SLICES)
 def test_losses_add_up_to_the_measured_time(slice):
-    """Floor and losses make the median of measured over ideal, which the floors' rows have found in their own way."""
-    found = time_breakdown.losses(slice)
-    rows = [row.slow for row in whole().of(FLOOR).rows if row.part == slice]
+    """Bound and time_breakdown make the median of measured over ideal, which the bounds' rows have found in"
+    " their own way."""
+    found = time_breakdown.time_breakdown(slice)
+    rows = [row.slow for row in whole().of(BOUND).rows if row.part == slice]
     assert sum(found.values()) == pytest.approx(statistics.median(rows), rel=1e-12)
-    assert found["floor"] == 1 and all(value >= -1e-12 for name, value in found.items() if name != "unexplained")
+    assert found["bound"] == 1 and all(value >= -1e-12 for name, value in found.items() if name != "unexplained")
 
 
 @pytest.mark.parametrize("case", serving.trtllm()[::7], ids=lambda case: case.what)
@@ -210,7 +218,7 @@ def test_fitted_slices_are_marked():
 
 def test_an_unknown_slice_is_said():
     with pytest.raises(UnknownId, match="near: Llama-3.3-70B, 1 H200"):
-        time_breakdown.losses("Llama-3.3-70B, 1 H20")
+        time_breakdown.time_breakdown("Llama-3.3-70B, 1 H20")
 
 
 # --- the explorable ---------------------------------------------------------------------------------------------------
@@ -233,7 +241,7 @@ def test_the_browsers_expression_is_the_prediction(family):
     }
     settings = [
         (charts.START, IDEAL),
-        (charts.constants(family), named(charts.FAMILIES[family])),
+        (charts.constants(family), calibration_by_id(charts.FAMILIES[family])),
         (between, Calibration("between", "", between)),
     ]
     cases = charts.cases(family)
@@ -249,7 +257,7 @@ def test_vega_itself_computes_the_same():
     params = [{"name": name, "value": value} for name, value in charts.constants("Hopper").items()]
     found = vega_says(data, [charts.predicted(), "datum.measured"], params)[:, 0]
     assert list(found) == pytest.approx(
-        [runs.seconds(case, named("trtllm-h200")) for case in charts.cases("Hopper")], rel=1e-12
+        [runs.seconds(case, calibration_by_id("trtllm-h200")) for case in charts.cases("Hopper")], rel=1e-12
     )
 
 
@@ -333,7 +341,7 @@ def test_one_setting_is_judged_on_both_families(explored, chosen):
     """Whichever family is shown, the errors of both stand above: small where the constants come from, large for the
     other.
     """
-    values = named(charts.FAMILIES[chosen])
+    values = calibration_by_id(charts.FAMILIES[chosen])
     errors = {family: mape(error for _, error in charts.errors(family, values)) for family in charts.FAMILIES}
     told = "mean error: " + ", ".join(f"{family} {share(error)}" for family, error in errors.items())
     assert all(told in words(moved(explored, family=family, constants=chosen)) for family in charts.FAMILIES)

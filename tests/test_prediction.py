@@ -27,7 +27,7 @@ from blackboard.lessons.racks import equations as racks
 from blackboard.lessons.sparsity import equations as sparsity
 from blackboard.lessons.sparsity.simulation import choose, touched
 from blackboard.prediction import predict
-from blackboard.prediction.calibration import RECIPES, auto, fit, ids, listed, named
+from blackboard.prediction.calibration import RECIPES, auto, calibration_by_id, fit, ids, listed
 from blackboard.prediction.equations import chips_visited, domains_visited
 from blackboard.prediction.layout import LayoutError
 
@@ -108,7 +108,7 @@ def test_ids_and_rows_of_the_catalogue_are_the_same():
     rows = EXAMPLE | {"chip": H100, "calibration": IDEAL, "rent": H100.rent()}
     assert str(predict(catalogue.model("llama-3.1-70b"), **rows)) == str(predict("llama-3.1-70b", **EXAMPLE))
     assert (
-        llama(chips=8, weights="fp8", calibration=named("trtllm-h200")).time
+        llama(chips=8, weights="fp8", calibration=calibration_by_id("trtllm-h200")).time
         == llama(chips=8, weights="fp8", calibration="trtllm-h200").time
     )
 
@@ -197,7 +197,7 @@ def test_a_prompt_prints_the_time_to_its_first_token():
 
 
 def test_the_table_of_a_prediction_heads_its_rows():
-    p = llama(chips=8, calibration=dataclasses.replace(named("trtllm-h200"), says="a < b"))
+    p = llama(chips=8, calibration=dataclasses.replace(calibration_by_id("trtllm-h200"), description="a < b"))
     page = p._repr_html_()
     assert page.count('<th scope="row">') == page.count("<tr>") == len(printed(p)) and "a &lt; b" in page
     assert '<th scope="row">&emsp;memory</th>' in page and '<th scope="row">time</th>' in page and "$" not in page, (
@@ -711,8 +711,8 @@ def test_the_indexer_outweighs_all_weights_at_long_contexts():
 
 def test_an_indexer_that_is_not_counted_is_warned_of():
     told = {id: predict(id, chip="b200").beware for id in ("deepseek-v3", "deepseek-v3.2", "deepseek-v4-flash")}
-    says = "the indexer's keys are counted, its parameters and its FLOPs are not"
-    assert [says in lines for lines in told.values()] == [False, False, True]
+    description = "the indexer's keys are counted, its parameters and its FLOPs are not"
+    assert [description in lines for lines in told.values()] == [False, False, True]
 
 
 def test_the_first_layers_are_dense():
@@ -1093,12 +1093,14 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(
-    "given, error, says", REFUSED, ids=[str(next(iter(row[0].items())))[:40] + str(n) for n, row in enumerate(REFUSED)]
+    "given, error, description",
+    REFUSED,
+    ids=[str(next(iter(row[0].items())))[:40] + str(n) for n, row in enumerate(REFUSED)],
 )
-def test_what_is_refused_and_how(given, error, says):
+def test_what_is_refused_and_how(given, error, description):
     with pytest.raises(error) as raised:
         predict(**{"model": "llama-3.1-70b", "chip": "h100-sxm"} | given)
-    assert says in str(raised.value) and "\n" not in str(raised.value)
+    assert description in str(raised.value) and "\n" not in str(raised.value)
 
 
 def test_numbers_beyond_all_chips_are_told_or_refused():
@@ -1211,7 +1213,7 @@ KERNELS = "constants of kernels, not of an engine: compare only with predictions
 
 
 @pytest.mark.parametrize(
-    "id, model, options, says",
+    "id, model, options, description",
     [
         (
             "trtllm-h200",
@@ -1270,37 +1272,41 @@ KERNELS = "constants of kernels, not of an engine: compare only with predictions
         ),
     ],
 )
-def test_constants_elsewhere_are_warned_of(id, model, options, says):
+def test_constants_elsewhere_are_warned_of(id, model, options, description):
     told = [line for line in predict(model, calibration=id, **options).beware if line.startswith("constants ")]
-    assert told == [*([KERNELS] if id.startswith("kernels") else []), *([says] if says and says != KERNELS else [])]
+    assert told == [
+        *([KERNELS] if id.startswith("kernels") else []),
+        *([description] if description and description != KERNELS else []),
+    ]
 
 
 def test_mixtures_of_experts_on_the_constants_of_another_are_warned_of():
     """DeepSeek on Qwen's constants, by auto or by id; models that are built alike share them."""
-    says = lambda fitted, model: f"constants fitted on {fitted}; here {model}, which is built otherwise"
+    description = lambda fitted, model: f"constants fitted on {fitted}; here {model}, which is built otherwise"
     for model in ("deepseek-v3", "kimi-k2", "qwen3-30b-a3b"):
         for calibration in ("auto", "trtllm-moe-h200"):
             p = predict(model, chip="h200", chips=8, expert=8, weights="fp8", calibration=calibration)
-            assert says("qwen3-235b-a22b", model) in p.beware and p.calibration.id == "trtllm-moe-h200"
+            assert description("qwen3-235b-a22b", model) in p.beware and p.calibration.id == "trtllm-moe-h200"
     for model, told in (("deepseek-v3", False), ("deepseek-r1", False), ("deepseek-v3.2", True)):
         p = predict(model, chip="h100-sxm", chips=8, expert=8, weights="fp8", calibration="sglang-h100")
-        assert (says("deepseek-v3", model) in p.beware) == told
+        assert (description("deepseek-v3", model) in p.beware) == told
     own = predict("qwen3-235b-a22b", chip="h200", chips=8, expert=8, weights="fp8", calibration="auto")
     assert not any("built otherwise" in line for line in own.beware + llama(chips=8, calibration="auto").beware)
 
 
 def test_multiplying_that_was_not_fitted_is_warned_of_in_prompts():
-    says = "compute efficiency not fitted: multiplying at its peak"
+    description = "compute efficiency not fitted: multiplying at its peak"
     a100 = {
         phase: predict("llama-2-7b", chip="a100-80gb", phase=phase, calibration="auto")
         for phase in ("decode", "prefill")
     }
-    assert says in a100["prefill"].beware and says not in a100["decode"].beware
+    assert description in a100["prefill"].beware and description not in a100["decode"].beware
     assert flop(a100["prefill"]) == near(flop(predict("llama-2-7b", chip="a100-80gb", phase="prefill"))), (
         "it is at its peak"
     )
     assert (
-        says not in predict("llama-3.1-8b", chip="h200", weights="fp8", phase="prefill", calibration="auto").beware
+        description
+        not in predict("llama-3.1-8b", chip="h200", weights="fp8", phase="prefill", calibration="auto").beware
         and not llama(chips=8, phase="prefill").beware
     )
 
@@ -1330,7 +1336,7 @@ def test_narrow_weights_that_are_widened_are_warned_of(chip, weights, widened):
 
 
 @pytest.mark.parametrize(
-    "model, options, says",
+    "model, options, description",
     [
         ("llama-3.1-70b", {"tensor": 8}, []),
         ("llama-3.1-70b", {"tensor": 4}, []),
@@ -1381,13 +1387,13 @@ def test_narrow_weights_that_are_widened_are_warned_of(chip, weights, widened):
         ("llama-3.1-405b", {"pipeline": 2, "chips": 16}, []),
     ],
 )
-def test_what_tensor_chips_cannot_share_is_warned_of(model, options, says):
+def test_what_tensor_chips_cannot_share_is_warned_of(model, options, description):
     p = predict(
         model,
         **{"chip": "h200", "chips": options.get("tensor", options.get("expert", 1)), "weights": "fp8", "context": 100}
         | options,
     )
-    assert [line for line in p.beware if line != p.short] == says
+    assert [line for line in p.beware if line != p.short] == description
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Closures: what sources print adds up, and would not if a number, a unit or a formula were another."""
+"""Consistency checks: what sources print adds up, and would not if a number, a unit or a formula were another."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ from blackboard.catalogue.architecture import Heads
 from blackboard.catalogue.datafile import DataError
 from blackboard.formula import Formula, FormulaError, formulas
 from blackboard.lessons.paging import equations as paging
+from blackboard.lessons.pipelining import equations as pipelining
 from blackboard.lessons.pricing import equations as pricing
 from blackboard.lessons.racks import equations as racks
-from blackboard.prediction.rows import CLOSURE, LIMIT, Row
+from blackboard.prediction.rows import CONSISTENCY, LIMIT, Row
 from blackboard.units import factor
-from blackboard.validation import consistency, published_totals, records, sums
-from blackboard.validation.published_totals import CLOSINGS, EXACT, Closing
+from blackboard.validation import consistency, records
+from blackboard.validation.consistency import CHECKS, arithmetic, caches, deepseek, serving, training
+from blackboard.validation.consistency.check import EXACT, Check
 
+MODULES = (arithmetic, caches, deepseek, serving, training)
 name = lambda one: f"{one.data}: {one.part}"
 
 
@@ -27,7 +30,7 @@ def test_everything_closes():
     assert not [
         (row.data, row.part, row.what, row.published, row.computed) for row in consistency.rows() if not row.holds
     ]
-    assert len(consistency.rows()) > 320 and {row.kind for row in consistency.rows()} == {CLOSURE}
+    assert len(consistency.rows()) > 320 and {row.kind for row in consistency.rows()} == {CONSISTENCY}
 
 
 def test_the_sets_that_must_close_do():
@@ -113,7 +116,7 @@ def test_rows_are_told_apart_and_say_what_they_are():
 def test_all_checks_take_little_time_and_the_same_rows():
     assert (
         consistency.rows() is consistency.rows()
-        and sum(len(list(consistency.closed(one))) for one in CLOSINGS if one.data != "zero_bubble_pipeline")
+        and sum(len(list(consistency.check_rows(one))) for one in CHECKS if one.data != "zero_bubble_pipeline")
         == len(consistency.rows()) - 24
     )
 
@@ -134,7 +137,7 @@ ELSEWHERE = {  # sums of words, of several records or of whole things: bent furt
 }
 
 
-def breaks(one: Closing, record: dict, column: str, by: float) -> bool:
+def breaks(one: Check, record: dict, column: str, by: float) -> bool:
     """Whether the closing fails, or a formula refuses, with a number of its record changed."""
     try:
         pair = one.make({**record, column: by * record[column]})
@@ -143,7 +146,7 @@ def breaks(one: Closing, record: dict, column: str, by: float) -> bool:
     return bool(pair) and abs(float(pair[0]) / float(pair[1]) - 1) > max(one.limit, LIMIT)
 
 
-@pytest.mark.parametrize("one", [one for one in CLOSINGS if (one.data, one.part) not in ELSEWHERE], ids=name)
+@pytest.mark.parametrize("one", [one for one in CHECKS if (one.data, one.part) not in ELSEWHERE], ids=name)
 @pytest.mark.parametrize("by", [2, 8 / 7])
 def test_twice_a_number_or_seven_of_eight_do_not_close(one, by):
     [record, *_] = (record for record in records.records(one.data, **one.where) if one.make(record))
@@ -189,7 +192,7 @@ NAMED = [  # data set, column, factor, part that must fail
 @pytest.mark.parametrize("data, column, by, part", NAMED, ids=lambda x: str(x)[:26])
 def test_a_bent_number_is_found(data, column, by, part):
     """Nodes of seven, twice the link, GB for GiB and the like: every row of the part fails."""
-    found = [one for one in CLOSINGS if (one.data, one.part) == (data, part)]
+    found = [one for one in CHECKS if (one.data, one.part) == (data, part)]
     for one in found:
         for record in records.records(one.data, **one.where):
             assert not one.make(record) or breaks(one, record, column, by), record
@@ -200,9 +203,9 @@ def failing() -> set[tuple[str, str]]:
     """Data set and part of what does not close now."""
     return {
         (row.data, row.part)
-        for one in CLOSINGS
+        for one in CHECKS
         if one.data != "zero_bubble_pipeline"
-        for row in consistency.closed(one)
+        for row in consistency.check_rows(one)
         if not row.holds
     }
 
@@ -240,8 +243,8 @@ def test_grouped_queries_forgotten(monkeypatch):
             m, attention=tuple(replace(g, kv_heads=g.heads) if isinstance(g, Heads) else g for g in m.attention)
         )
 
-    monkeypatch.setattr(sums, "net", all_heads)
-    monkeypatch.setattr(published_totals, "net", all_heads)
+    for module in MODULES:
+        monkeypatch.setattr(module, "net", all_heads, raising=False)
     assert CACHE - {("vllm_paper", "slots")} <= failing()
 
 
@@ -268,8 +271,8 @@ def test_a_peak_with_sparsity(monkeypatch):
 
 def test_gigabytes_for_gibibytes(monkeypatch):
     decimal = lambda unit: {"GiB": 1e9, "MiB": 1e6, "KiB": 1e3}.get(unit) or factor(unit)
-    monkeypatch.setattr(sums, "factor", decimal)
-    monkeypatch.setattr(published_totals, "factor", decimal)
+    for module in MODULES:
+        monkeypatch.setattr(module, "factor", decimal, raising=False)
     parts = {
         ("korthikanti_activation_formula", part)
         for part in ("activations", "what is left of them", "weights and optimizer")
@@ -300,7 +303,7 @@ def test_sums_of_words_and_of_several_records(monkeypatch):
     in the window.
     """
     plain, at = records.records, records.noted
-    monkeypatch.setattr(published_totals.pipelining, "idle_1f1b", bent(published_totals.pipelining.idle_1f1b, 1.25))
+    monkeypatch.setattr(pipelining, "idle_1f1b", bent(pipelining.idle_1f1b, 1.25))
     more = {
         ("vllm_kv_use", "use", "reserved"): ("share", 2),
         ("hybrid_cache_groups", "model", "example"): ("window_layers", 2),
@@ -316,7 +319,7 @@ def test_sums_of_words_and_of_several_records(monkeypatch):
         return tuple(found)
 
     monkeypatch.setattr(records, "records", changed)
-    monkeypatch.setattr(published_totals, "noted", lambda id, pattern: at(id, pattern) + (id == "hybrid_prefix_hits"))
+    monkeypatch.setattr(caches, "noted", lambda id, pattern: at(id, pattern) + (id == "hybrid_prefix_hits"))
     assert failing() == {
         ("dualpipe_bubble_formulas", "idle time"),
         ("vllm_kv_use", "shares"),

@@ -1,5 +1,5 @@
-"""What closures compute: sums that several numbers of a record, of its data set or of its model's architecture must
-satisfy.
+"""The arithmetic of consistency checks: what several numbers of a record, of its data set or of its model's
+architecture must add up to.
 
 A function of a record takes it as a dictionary by column; times are in s, sizes in bytes, unless it says otherwise.
 """
@@ -18,6 +18,7 @@ from blackboard.lessons.pricing import equations as pricing
 from blackboard.lessons.racks import equations as racks
 from blackboard.lessons.reversibility import equations as reversibility
 from blackboard.lessons.sparsity import equations as sparsity
+from blackboard.lessons.speculation import equations as speculation
 from blackboard.units import factor
 from blackboard.validation import records
 from blackboard.validation.records import Pair, Record, listed, net, noted, only, said_before
@@ -368,3 +369,18 @@ def last_rate(id: str, name: object) -> float:
     """Tokens a step, by a model's last checkpoint."""
     last = max(records.records(id, model=name), key=lambda r: r["steps"])
     return last["pretraining_tokens"] / last["steps"]
+
+
+def of_peak(rate: float, id: str) -> float:
+    """Share of a chip's dense BF16 peak, of a rate in TFLOP/s."""
+    return rate * 1e12 / chip(id).flops("bf16")
+
+
+def compute(r: Record) -> float:
+    """FLOP of training, six a parameter and token."""
+    return overtraining.pretrain_compute(n_active=r["n_total"], pretrain_tokens=r["pretraining_tokens"])
+
+
+def mtp(r: Record) -> tuple[float, float]:
+    """Gain by one token drafted for nothing, at the lower acceptance."""
+    return r["speedup"], speculation.tokens_per_round(acceptance=r["acceptance_low"], drafted=1)

@@ -71,8 +71,8 @@ def read_entry(item):
     entry = {"name": term.astext(), "id": term["ids"][0], "rules": rules(each.astext() for each in comments)}
     for each in comments:
         each.parent.remove(each)
-    says = next(iter(definition.findall(nodes.paragraph)), nodes.paragraph())
-    return entry | {"says": first_sentence(says.astext())}
+    description = next(iter(definition.findall(nodes.paragraph)), nodes.paragraph())
+    return entry | {"description": first_sentence(description.astext())}
 
 
 def read_glossary(app, doctree):
@@ -268,7 +268,7 @@ class FirstUses(SphinxPostTransform):
     def link(self, words, entry):
         """A quiet link to an entry, which says the first sentence of it."""
         home, id = self.home[entry["id"]], entry["id"]
-        link = make_refnode(self.app.builder, self.env.docname, home, id, nodes.Text(words), entry["says"])
+        link = make_refnode(self.app.builder, self.env.docname, home, id, nodes.Text(words), entry["description"])
         link["classes"].append("glossed")
         return link
 

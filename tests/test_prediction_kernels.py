@@ -11,8 +11,8 @@ from blackboard.lessons.overheads import implied
 from blackboard.lessons.racks import numbers as racks_numbers
 from blackboard.prediction import collectives, kernels
 from blackboard.prediction import equations as eq
-from blackboard.prediction.fitting import fitted
-from blackboard.prediction.rows import CALIBRATED, FLOOR, summed
+from blackboard.prediction.least_squares import fitted
+from blackboard.prediction.rows import BOUND, CALIBRATED, summed
 from blackboard.units import factor
 
 ROWS = kernels.rows()
@@ -53,7 +53,7 @@ def test_every_measured_row_is_there():
         ("h200_deepep_ll_intranode", "deepep_v1_normal", "deepep_v2"),
     )
     for data in once + twice:
-        assert counted(FLOOR, data) == counted(CALIBRATED, data) == (1 + (data in twice)) * len(measurement(data).rows)
+        assert counted(BOUND, data) == counted(CALIBRATED, data) == (1 + (data in twice)) * len(measurement(data).rows)
     assert len({(row.kind, row.data, row.what) for row in ROWS}) == len(ROWS), "two rows of one name"
 
 
@@ -87,7 +87,7 @@ def test_an_excuse_only_where_switches_can_add_up_so_fast(name, count, latency, 
     changed = [row | {"latency_us": latency} if this(row) else row for row in measurement("h200_nccl").records()]
     rows = collectives.within_node(collectives.groups(nccl=changed))
     what = f"{name.replace('_', '-')}, {count} GPUs, 8.39 MB"
-    (row,) = (row for row in rows if row.kind == FLOOR and row.what == what)
+    (row,) = (row for row in rows if row.kind == BOUND and row.what == what)
     assert row.slow < 1 and row.holds == row.excepted == excused
 
 
@@ -303,7 +303,8 @@ def test_two_chips_gain_nothing_from_switches():
 
 def test_the_racks_lesson_shows_the_same_rows():
     theirs = {
-        (row.name.replace("NCCL ", "").replace("DeepEP ", ""), row.measured): row for row in racks_numbers.exchanges()
+        (row.name.replace("NCCL ", "").replace("DeepEP ", ""), row.measured): row
+        for row in racks_numbers.measured_exchanges()
     }
     ours = [
         row for row in ROWS if row.kind == CALIBRATED and "8 GPUs" in row.what and (row.part, row.published) in theirs

@@ -1,8 +1,8 @@
-"""Closure: numbers that a source prints, against what other numbers of the same source, or its models' architecture,
-make of them.
+"""Consistency: numbers that a source prints, against what other numbers of the same source, or its models'
+architecture, make of them.
 
-Nothing is predicted and nothing fitted. What does not close within 2 %, or within its closing's limit, stands in OWN
-with its reason.
+Nothing is predicted and nothing is fitted. What does not agree within 2 %, or within its check's limit, is listed in
+OWN with its reason.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from functools import cache
 
 from blackboard.catalogue import measurement
-from blackboard.prediction.rows import CLOSURE, Row
+from blackboard.prediction.rows import CONSISTENCY, Row
 from blackboard.validation import records
-from blackboard.validation.published_totals import CLOSINGS, Closing
+from blackboard.validation.consistency import caches, deepseek, serving, training
+from blackboard.validation.consistency.check import Check
 from blackboard.validation.records import Record
 
-OWN: dict[
-    tuple[str, str, str], tuple[float, str]
-] = {  # limit and reason of rows that do not close within that of their closing
+CHECKS = (*deepseek.DEEPSEEK, *training.TRAINING, *caches.CACHES, *serving.SERVING)
+OWN: dict[tuple[str, str, str], tuple[float, str]] = {  # limit and reason of rows that miss that of their check
     ("chinchilla_table3", "compute", "n total 67,000,000,000"): (
         0.045,
         "67 and 1.5 are rounded, which allows 4 %; 6 FLOP are the paper's own within 1 %",
@@ -45,30 +45,32 @@ OWN: dict[
 }
 
 
-def _named(record: Record, columns: tuple[str, ...]) -> str:
+def _name(record: Record, columns: tuple[str, ...]) -> str:
     """What a record is called: its cells in words, numbers with their column."""
     said = lambda name, cell: cell if isinstance(cell, str) else f"{name.replace('_', ' ')} {cell:,}"
     return ", ".join(said(name, record[name]) for name in columns)
 
 
 @cache
-def _telling(id: str) -> tuple[str, ...]:
-    """The first columns of a data set that tell its records apart."""
+def _identifying_columns(id: str) -> tuple[str, ...]:
+    """The first columns of a data set that distinguish its records."""
     table = measurement(id)
     counts = (n for n in range(1, len(table.columns) + 1) if len({row[:n] for row in table.rows}) == len(table.rows))
     return table.columns[: next(counts)]
 
 
-def closed(one: Closing) -> Iterator[Row]:
-    """The rows of one closing."""
+def check_rows(one: Check) -> Iterator[Row]:
+    """The rows of one check."""
     names, seen = tuple(formula.name for formula in one.formulas), set()
     for record in records.records(one.data, **one.where):
-        what = _named(record, one.by or _telling(one.data)) if len(measurement(one.data).rows) > 1 else one.part
+        what = (
+            _name(record, one.by or _identifying_columns(one.data)) if len(measurement(one.data).rows) > 1 else one.part
+        )
         if what not in seen and (pair := one.make(record)):
             limit, why = OWN.get((one.data, one.part, what), (one.limit, ""))
             said = f"{one.why}; {why}" if why else one.why
             yield Row(
-                CLOSURE,
+                CONSISTENCY,
                 one.data,
                 what,
                 one.unit,
@@ -84,5 +86,5 @@ def closed(one: Closing) -> Iterator[Row]:
 
 @cache
 def rows() -> list[Row]:
-    """All closures."""
-    return [row for one in CLOSINGS for row in closed(one)]
+    """The rows of all checks."""
+    return [row for one in CHECKS for row in check_rows(one)]

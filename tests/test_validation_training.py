@@ -1,4 +1,4 @@
-"""Published runs, steps and savings against what the course computes: floors hold, errors stay where they are,
+"""Published runs, steps and savings against what the course computes: bounds hold, errors stay where they are,
 held-out rows are held out.
 """
 
@@ -10,7 +10,7 @@ from statistics import geometric_mean
 import pytest
 
 from blackboard.catalogue import chip, measurement, model
-from blackboard.prediction.rows import CALIBRATED, FLOOR, mape
+from blackboard.prediction.rows import BOUND, CALIBRATED, mape
 from blackboard.units import factor
 from blackboard.validation import memory_and_speculation, training_runs, training_steps
 
@@ -22,7 +22,7 @@ def every():
     return [row for module in MODULES.values() for row in module.rows()]
 
 
-# --- floors -----------------------------------------------------------------------------------------------------------
+# --- bounds -----------------------------------------------------------------------------------------------------------
 
 BEATEN = {
     ("leviathan_table2", "EnDe, T5-small, sampled"),
@@ -37,22 +37,22 @@ BEATEN = {
 def test_nothing_beats_its_floor_but_rows_that_say_why():
     assert {(row.data, row.what) for row in every() if row.excepted} == BEATEN
     assert [row for row in every() if not row.holds] == []
-    assert all(row.slow >= 1 or (row.data, row.what) in BEATEN for row in every() if row.kind == FLOOR)
+    assert all(row.slow >= 1 or (row.data, row.what) in BEATEN for row in every() if row.kind == BOUND)
 
 
 def test_a_reason_stands_only_where_a_floor_is_beaten():
-    unneeded = [row for row in every() if row.kind == FLOOR and row.why and not row.excepted]
+    unneeded = [row for row in every() if row.kind == BOUND and row.why and not row.excepted]
     assert not unneeded, "an excuse that no row needs would hide the next one"
 
 
 def test_a_floor_is_near_enough_to_notice_a_multiply_add_counted_twice():
-    """Twice the work, or half of the peak, must break a run's floor: the best runs reach more than half of the peak."""
-    hours = [row for row in every() if row.kind == FLOOR and row.data.startswith("training_gpu_hours")]
+    """Twice the work, or half of the peak, must break a run's bound: the best runs reach more than half of the peak."""
+    hours = [row for row in every() if row.kind == BOUND and row.data.startswith("training_gpu_hours")]
     assert len(hours) >= 21 and min(row.slow for row in hours) < 2
     rates = [
         row
         for row in every()
-        if row.kind == FLOOR and row.data in (training_steps.MEGATRON, training_steps.MEGATRON_2, training_steps.GPTS)
+        if row.kind == BOUND and row.data in (training_steps.MEGATRON, training_steps.MEGATRON_2, training_steps.GPTS)
     ]
     assert min(row.slow for row in rates) < 2
 
@@ -336,22 +336,22 @@ def test_shapes_are_those_of_the_catalogue():
 
 def test_what_was_computed_twice_counts():
     """BLOOM's script and Pythia's configuration checkpoint all activations: a third more work for hours, none for the
-    floor.
+    bound.
     """
     twice = {each.model for each in training_runs.runs() if each.work > 1}
     assert twice == {"BLOOM 176B", "Pythia 1.0B"}
     assert {each.work for each in training_runs.runs() if each.model in twice} == {4 / 3}
-    real, floor = (
+    real, bound = (
         [row for row in training_runs.rows() if row.what == "BLOOM 176B" and row.kind == kind][0]
-        for kind in (CALIBRATED, FLOOR)
+        for kind in (CALIBRATED, BOUND)
     )
     mfu = training_runs.constants()["A100 runs"].value
-    assert real.computed == pytest.approx(floor.computed / mfu * 4 / 3)
+    assert real.computed == pytest.approx(bound.computed / mfu * 4 / 3)
 
 
 def test_palm_took_longer_than_its_rate_says():
-    """The paper's 2,527.2 zettaFLOP over its chips' peak and hours is the floor's inverse."""
-    [palm] = [row for row in training_runs.rows() if row.what == "PaLM 540B" and row.kind == FLOOR]
+    """The paper's 2,527.2 zettaFLOP over its chips' peak and hours is the bound's inverse."""
+    [palm] = [row for row in training_runs.rows() if row.what == "PaLM 540B" and row.kind == BOUND]
     assert palm.slow == pytest.approx(palm.published * 3600 * chip("tpu-v4").flops("bf16") / 2527.2e21, rel=0.02)
 
 
@@ -373,7 +373,7 @@ def test_zero_3_sends_six_bytes_a_parameter():
 
 
 def test_fp8_runs_are_held_against_the_fp8_peak():
-    """DeepSeek-V3's share of it is half of what its makers print of the BF16 peak; a floor at the BF16 peak could be
+    """DeepSeek-V3's share of it is half of what its makers print of the BF16 peak; a bound at the BF16 peak could be
     beaten by a good FP8 run.
     """
     [row] = measurement("training_mfu_reports").records(model="DeepSeek-V3")

@@ -1,4 +1,4 @@
-"""Whole engines against their published rates: floors, constants that are fitted on one slice alone, and errors on the
+"""Whole engines against their published rates: bounds, constants that are fitted on one slice alone, and errors on the
 others.
 """
 
@@ -9,13 +9,13 @@ from blackboard.catalogue.datafile import UnknownId
 from blackboard.formula import IDEAL
 from blackboard.prediction import calibration
 from blackboard.prediction import serving_runs as serving
-from blackboard.prediction.calibration import BOTH, RECIPES, fit, known_links, named
-from blackboard.prediction.fitting import fitted
-from blackboard.prediction.rows import CALIBRATED, CLOSURE, FLOOR, KINDS, mape
+from blackboard.prediction.calibration import BOTH, RECIPES, calibration_by_id, fit, known_links
+from blackboard.prediction.least_squares import fitted
+from blackboard.prediction.rows import BOUND, CALIBRATED, CONSISTENCY, KINDS, mape
 from blackboard.prediction.step import RESOURCES, step_terms
 from blackboard.validation import serving as runs
 from blackboard.validation import validate
-from blackboard.validation.mutations import bends, shares
+from blackboard.validation.mutations import mutations, shares
 from blackboard.validation.report import whole
 
 ROWS = runs.rows()
@@ -23,17 +23,17 @@ CASES = serving.cases()
 ALL = pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.id)
 
 
-# --- floors ----------------------------------------------------------------------------------------------------------
+# --- bounds ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.data}-{case.what}")
-def test_no_engine_is_faster_than_its_floor(case):
-    assert runs.floor(case).slow >= 1
+def test_no_engine_is_faster_than_its_bound(case):
+    assert runs.bound(case).slow >= 1
 
 
 def test_the_published_number_comes_back_from_the_measured_time():
     for case in CASES:
-        assert runs.told(case, case.measured) == pytest.approx(case.published)
+        assert runs.in_published_unit(case, case.measured) == pytest.approx(case.published)
 
 
 def test_the_floor_has_at_least_the_batch_of_the_engine():
@@ -52,7 +52,7 @@ def _lengths(case):
 
 def test_a_cache_in_bf16_would_beat_the_floor():
     """Twice the bytes: so the quantised checkpoints hold their cache in FP8."""
-    beaten = [case for case in serving.trtllm("bf16") if runs.floor(case).slow < 1]
+    beaten = [case for case in serving.trtllm("bf16") if runs.bound(case).slow < 1]
     assert beaten and all(case.layout.model.id == "llama-3.1-8b" for case in beaten)
 
 
@@ -79,10 +79,12 @@ def test_bounded_least_squares_are_scipys():
 
 @ALL
 def test_constants_mean_something(recipe):
-    values = named(recipe.id).values
+    values = calibration_by_id(recipe.id).values
     assert all(0 < values[name] <= 1 for name in recipe.free if name.endswith("efficiency"))
     assert all(0 <= values[name] < 1e-3 for name in recipe.free if name.endswith("overhead"))
-    assert recipe.says in named(recipe.id).source and recipe.data in named(recipe.id).source
+    assert (
+        recipe.description in calibration_by_id(recipe.id).source and recipe.data in calibration_by_id(recipe.id).source
+    )
 
 
 @ALL
@@ -91,7 +93,7 @@ def test_only_the_slice_moves_the_constants(recipe):
     inside = recipe.inside
     assert 0 < len(inside) < len(recipe.cases())
     slower = [case._replace(measured=1.2 * case.measured) for case in inside]
-    before, after = named(recipe.id).values, fit(recipe, slower).values
+    before, after = calibration_by_id(recipe.id).values, fit(recipe, slower).values
     assert any(after[name] != pytest.approx(before[name], rel=1e-3) for name in recipe.free)
     assert all(row.fitted == recipe.slice(case) for case in recipe.cases() for row in [runs.calibrated(case, recipe)])
 
@@ -99,7 +101,7 @@ def test_only_the_slice_moves_the_constants(recipe):
 @ALL
 def test_a_fit_is_no_worse_than_its_neighbours(recipe):
     """Second route: moving any constant by a hundredth does not lessen the squared error on the slice."""
-    values, inside = named(recipe.id).values, recipe.inside
+    values, inside = calibration_by_id(recipe.id).values, recipe.inside
 
     def squared(values):
         found = calibration.Fitted(recipe.id, "", values)
@@ -113,7 +115,7 @@ def test_a_fit_is_no_worse_than_its_neighbours(recipe):
 
 
 def test_the_calibrated_step_is_a_sum_by_hand():
-    found = named("trtllm-h200")
+    found = calibration_by_id("trtllm-h200")
     case = next(case for case in CASES if case.part == "Llama-3.1-405B, 8 H200")
     ideal = step_terms(case.layout, case.work, case.weights, case.compute, IDEAL)
     part = lambda resource: sum(ideal.get(term, 0) for term in RESOURCES[resource])
@@ -189,18 +191,22 @@ def test_the_calibrated_is_nearer_than_the_ideal():
 
 
 def test_each_mistake_shows_where_the_page_says():
-    found = {bend.says: bend for bend in bends()}
+    found = {bend.description: bend for bend in mutations()}
     plain, quiet = (
         found["nothing"],
         ("prompts taken in for nothing", "values forgotten", "sparse peak for the dense one", "GB/s taken as GiB/s"),
     )
-    assert plain.beaten == 0 and all(found[says].beaten == 0 for says in quiet)
-    for says in ("keys and values counted twice", "grouped heads forgotten", "bits for bytes in the memory's rate"):
-        assert found[says].beaten > 5 and found[says].error > 3 * plain.error
+    assert plain.beaten == 0 and all(found[description].beaten == 0 for description in quiet)
+    for description in (
+        "keys and values counted twice",
+        "grouped heads forgotten",
+        "bits for bytes in the memory's rate",
+    ):
+        assert found[description].beaten > 5 and found[description].error > 3 * plain.error
     total = found["total for active parameters"]
     assert total.beaten > 10 and total.error == pytest.approx(plain.error)
     assert found["prompts taken in for nothing"].error > 4 * plain.error
-    assert all(found[says].error < 1.15 * plain.error for says in quiet[1:])
+    assert all(found[description].error < 1.15 * plain.error for description in quiet[1:])
     assert found["sparse peak for the dense one"].value("compute_efficiency") == pytest.approx(
         plain.value("compute_efficiency") / 2
     )
@@ -275,33 +281,33 @@ def test_validate_has_all_that_it_should_and_nothing_fails():
             [
                 row
                 for row in report.rows
-                if row.data.startswith(("training_gpu_hours", "llammlein")) and row.kind == FLOOR
+                if row.data.startswith(("training_gpu_hours", "llammlein")) and row.kind == BOUND
             ]
         )
         >= 20
     )
-    wide = {row.data for row in report.rows if row.kind == CLOSURE and abs(row.published / row.computed - 1) > 0.02}
+    wide = {row.data for row in report.rows if row.kind == CONSISTENCY and abs(row.published / row.computed - 1) > 0.02}
     assert {row.data for row in report.wide} == wide and all(row.why for row in report.wide)
 
 
 def test_a_report_can_be_narrowed():
     report = whole()
-    assert {row.kind for row in report.of("floor").rows} == {"floor"} and {
+    assert {row.kind for row in report.of("bound").rows} == {"bound"} and {
         row.data for row in report.of(data="h200_nccl").rows
     } == {"h200_nccl"}
     with pytest.raises(UnknownId, match="h200_nccl"):
         report.of(data="h200_ncl")
     with pytest.raises(UnknownId, match=", ".join(KINDS)):
         validate(kind="ceiling")
-    assert "h200_nccl" in str(report.of(data="h200_nccl")) and "<caption>" in report.of("closure").table()
+    assert "h200_nccl" in str(report.of(data="h200_nccl")) and "<caption>" in report.of("consistency").table()
 
 
-def test_a_broken_floor_and_a_broken_closure_are_failures():
+def test_a_broken_bound_and_a_broken_consistency_check_are_failures():
     from dataclasses import replace
 
-    floor = next(row for row in whole().rows if row.kind == FLOOR and row.slow > 1.5 and not row.why)
-    slower = replace(floor, computed=floor.computed * (0.1 if floor.rate else 10))
-    closed = next(row for row in whole().rows if row.kind == CLOSURE and row.limit <= 0.02)
+    bound = next(row for row in whole().rows if row.kind == BOUND and row.slow > 1.5 and not row.why)
+    slower = replace(bound, computed=bound.computed * (0.1 if bound.rate else 10))
+    closed = next(row for row in whole().rows if row.kind == CONSISTENCY and row.limit <= 0.02)
     off = replace(closed, computed=1.05 * closed.computed)
     assert not slower.holds and not off.holds and type(whole())((slower, off)).failures == [slower, off]
     assert "FAILS" in str(type(whole())((slower, off)))

@@ -13,7 +13,7 @@ from blackboard import __main__ as command
 from blackboard.catalogue import chip, chips, measurement, models
 from blackboard.prediction import predict
 from blackboard.prediction.calibration import ids
-from blackboard.prediction.rows import CALIBRATED, CLOSURE, FLOOR, Row
+from blackboard.prediction.rows import BOUND, CALIBRATED, CONSISTENCY, Row
 from blackboard.validation.report import Report
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -141,7 +141,7 @@ def test_without_sourced_constants_those_that_there_are_are_listed(capsys):
 
 
 @pytest.mark.parametrize(
-    "words, says",
+    "words, description",
     [
         (("predict", "lama-3.1-70b", "--chip", "h100-sxm"), "near: llama-3.1-70b"),
         (("predict", "llama-3.1-70b", "--chip", "h100"), "near: h100-sxm"),
@@ -158,10 +158,10 @@ def test_without_sourced_constants_those_that_there_are_are_listed(capsys):
         (("predict", "lecture-moe", "--chip", "h100-sxm"), "choose a model with an architecture"),
     ],
 )
-def test_a_mistake_is_told_in_a_line(capsys, words, says):
+def test_a_mistake_is_told_in_a_line(capsys, words, description):
     assert command.main(list(words)) == 2
     told = capsys.readouterr()
-    assert told.out == "" and told.err.startswith("error: ") and says in told.err and told.err.count("\n") == 1
+    assert told.out == "" and told.err.startswith("error: ") and description in told.err and told.err.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -203,29 +203,29 @@ def test_validate_one_data_set(capsys):
     told = capsys.readouterr()
     lines = told.out.splitlines()
     assert lines[0].split()[0] == "kind" and lines[-1] == f"{2 * len(measurement(NCCL).rows)} rows, 0 failures"
-    assert all(NCCL in line for line in lines[1:-1]) and "floor beaten" in told.out
-    assert {line.split()[0] for line in lines[1:-1]} == {FLOOR, CALIBRATED} and "serving" in told.err
+    assert all(NCCL in line for line in lines[1:-1]) and "bound beaten" in told.out
+    assert {line.split()[0] for line in lines[1:-1]} == {BOUND, CALIBRATED} and "serving" in told.err
 
 
 def test_validate_one_kind(capsys):
-    assert command.main(["validate", "--kind", FLOOR, "--data", NCCL]) == 0
+    assert command.main(["validate", "--kind", BOUND, "--data", NCCL]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == f"{len(measurement(NCCL).rows)} rows, 0 failures"
 
 
 def test_what_has_no_rows_is_told(capsys):
-    for words in (["--data", "h200_ncl"], ["--data", NCCL, "--kind", CLOSURE]):
+    for words in (["--data", "h200_ncl"], ["--data", NCCL, "--kind", CONSISTENCY]):
         assert command.main(["validate", *words]) == 2
         assert NCCL in capsys.readouterr().err.splitlines()[-1]
 
 
 def test_a_failure_is_shown_and_is_the_exit_status(capsys, monkeypatch):
-    beaten = Row(FLOOR, NCCL, "a row that beats its floor", "s", published=1.0, computed=2.0)
-    excused = Row(FLOOR, NCCL, "another", "s", published=1.0, computed=2.0, why="it never ran")
+    beaten = Row(BOUND, NCCL, "a row that beats its bound", "s", published=1.0, computed=2.0)
+    excused = Row(BOUND, NCCL, "another", "s", published=1.0, computed=2.0, why="it never ran")
     monkeypatch.setattr(command, "validate", lambda **_: Report((beaten, excused)))
     assert command.main(["validate"]) == 1
     told = capsys.readouterr().out
     assert (
-        "FAILS: floor, h200_nccl, a row that beats its floor: 1 against 2 s" in told
+        "FAILS: bound, h200_nccl, a row that beats its bound: 1 against 2 s" in told
         and "another: 0.50 of the ideal time: it never ran" in told
     )
     assert told.splitlines()[-1] == "2 rows, 1 failures"

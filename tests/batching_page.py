@@ -1,0 +1,46 @@
+"""What this page quotes, and what its interactive charts must show."""
+
+from explored import Explored
+
+from blackboard.catalogue.running_case import RUNNING
+from blackboard.lessons.batching import equations as batching
+from blackboard.lessons.batching.figures import WORKED
+
+_TERMS = ("compute", "KV", "weights")
+_LOADS = (
+    {"context_exponent": 4.5},
+    {"stored_exponent": -2},
+    {"system": "h200-8", "precision": "bf16"},
+    {"model": "llama-3.1-70b", "context_exponent": 2.5},
+    {"system": "a100-80gb-8", "precision": "fp4"},
+)
+
+
+QUOTED = {
+    "20": "the lecture's interval in ms, 0:22:13",
+    "300": "the board's 'about 300', 0:18:25",
+    "64": "departures per second, 0:26:58",
+    "2": "FLOPs per multiply-add; bytes of BF16; kB of the board's KV estimate, 1:38:22",
+    "1": "a byte in FP8; the batch of one",
+    "½": "a byte in FP4",
+    "3.4": "a section of the DeepSeek-V3 report",
+    "70": "the open question's model",
+    "72": "GPUs of an NVL72, its name",
+    "1,024": "a number of rows in the measurements",
+}
+
+EXPLORED = {
+    "latency_explorer": Explored(
+        "ms", "batch", {"step": batching.step_time, **{t: batching.STEP_TERMS[t] for t in _TERMS}}, _LOADS
+    ),
+    "cost_explorer": Explored(
+        "USD/megatoken",
+        "batch",
+        {"cost": batching.cost_per_token, **{t: batching.COST_TERMS[t] for t in _TERMS}},
+        _LOADS,
+    ),
+    "context_explorer": Explored("percent", "context", {"limit": batching.mfu_limit, "here": batching.mfu}),
+}
+
+LONG = RUNNING._replace(context=20_000)  # beyond the balanced context: no kink
+MORE = [(name, (case,)) for name in ("latency", "cost") for case in (WORKED, LONG)]  # figures drawn for other cases

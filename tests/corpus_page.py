@@ -1,0 +1,44 @@
+"""What this page quotes, and what its interactive charts must show."""
+
+from explored import Explored
+
+from blackboard.lessons.corpus import equations as corpus
+from blackboard.lessons.corpus.charts import GAIN as FILTERED
+from blackboard.lessons.corpus.charts import QUALITY as KEPT_QUALITY
+
+QUOTED = {
+    "20": "Chinchilla's tokens a parameter",
+    "1": "a name of LLäMmlein",
+    "16": "epochs; billions of parameters of the fit's largest model",
+    "0.06": "as the paper prints it",
+    "29": "tasks of the paper's benchmark",
+    "95": "percent of an interval",
+    "44": "epochs of the longest published run",
+}
+
+EXPLORED = {
+    "repeat_explorer": Explored(
+        "token",
+        "pretrain_tokens",
+        {"worth": corpus.data_worth},
+        (
+            {"unique_tokens_exponent": 10.614},
+            {"pretrain_tokens_exponent": 13.977},
+            {"reuse": 2},
+            {"pretrain_tokens_exponent": 10.477, "unique_tokens_exponent": 13.114},
+        ),
+    ),
+    "filter_explorer": Explored(
+        "1",
+        "kept_share",
+        {"gain": FILTERED, "quality": KEPT_QUALITY},
+        (
+            {"pool_tokens_exponent": 14.431},
+            {"pretrain_tokens_exponent": 13.477, "pool_tokens_exponent": 11.731},
+            {"times": 1.1},
+            {"times": 4, "reuse": 30},
+            {"kept_percent_exponent": -0.993},
+            {"kept_percent_exponent": 2, "reuse": 1},
+        ),
+    ),
+}

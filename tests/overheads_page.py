@@ -1,0 +1,60 @@
+"""What this page quotes, and what its interactive charts must show."""
+
+from explored import Explored
+
+from blackboard.lessons.batching import equations as batching
+from blackboard.lessons.overheads import equations as overheads
+from blackboard.lessons.overheads.charts import HALVES
+
+QUOTED = {
+    "2": "a name of Llama; of DeepSeek-V3.2",
+    "7": "a name of Llama",
+    "16": "bits of its weights",
+    "2023": "the year of gpt-fast's post",
+    "1": "the smallest batch",
+    "8": "a name of Qwen3",
+    "70": "a name of Llama",
+    "23": "graphs of TensorRT-LLM's coarser set",
+    "49": "and of its finer one",
+    "2,000": "tokens of context of SGLang's rows",
+    "61": "layers of DeepSeek-V3",
+    "58": "of them with experts",
+    "64": "a batch; tokens at which SGLang's gain turns",
+    "128": "tokens at which it has turned",
+    "4,096": "tokens of a prefill",
+    "2025": "the year of vLLM's post",
+    "72": "GPUs of SGLang's nine nodes, chips of the rack",
+    "32": "tokens a GPU of SGLang's loss",
+    "256": "and of its gain",
+    "20": "multiprocessors that DeepSeek gave to sending, its report",
+    "132": "of an H800",
+    "3.1": "a name of Llama",
+    "1,500": "tokens a second in vLLM's post",
+    "2,200": "and at its end",
+}
+
+EXPLORED = {
+    "launch_explorer": Explored(
+        "ms",
+        "batch",
+        {"eager": overheads.eager_time, "graph": overheads.graph_time, "roofline": batching.step_time},
+        (
+            {"launch_us": 2.1},
+            {"model": "llama-3.1-8b", "launch_us": 2.1},
+            {"system": "gb200-nvl72", "model": "deepseek-v3", "precision": "fp8", "layer_kernels": 24},
+            {"layer_kernels": 60, "launch_us": 40, "gap_us": 3, "context_exponent": 5},
+            {"gap_us": 0, "layer_kernels": 1, "launch_us": 0.5},
+        ),
+    ),
+    "overlap_explorer": Explored(
+        "1",
+        "batch",
+        {"gain": HALVES},
+        (
+            {"slower_exponent": -5},
+            {"system": "h100-8", "model": "gpt-oss-120b", "slower_exponent": 2},
+            {"context_exponent": 5},
+            {"context_exponent": 2, "back_bytes": 1},
+        ),
+    ),
+}

@@ -1,0 +1,63 @@
+"""What this page quotes, and what its interactive charts must show."""
+
+from explored import Explored
+
+from blackboard.lessons.paging.charts import ENDLESS, PAGED, RESERVED, TURNED
+
+QUOTED = {
+    "2022": "the year before PagedAttention",
+    "13": "a name of OPT",
+    "16": "bits of its weights; tokens of a block",
+    "40": "GB of the paper's A100; percent of a claim",
+    "2,048": "OPT's context",
+    "128": "tokens of the paper's longest good block",
+    "1": "a request of the documentation's example",
+    "2": "another",
+    "5": "of Kimi K2.5",
+    "4.6": "a name of Claude",
+    "32": "tokens of the example's window",
+    "112": "tokens of its request",
+    "10": "full layers of Gemma 3",
+    "52": "its window layers",
+    "26": "GB of OPT-13B's weights",
+    "499": "ShareGPT's mean tokens",
+    "3": "a name of Gemma",
+    "27": "a name of Gemma",
+    "1,024": "a short context",
+    "131,072": "a long one",
+    "2023": "the year of vLLM's paper",
+    "24": "the factor of vLLM's first post",
+    "60": "percent of that post",
+    "80": "percent of that post",
+    "30": "percent of a claim",
+}
+
+EXPLORED = {
+    "room_explorer": Explored(
+        "sequence",
+        "context",
+        {"blocks": PAGED, "set_aside": RESERVED},
+        (
+            {"model": "deepseek-v3", "system": "gb200-nvl72", "precision": "fp8"},
+            {"reserved_context_exponent": 20, "context_exponent": 2},
+            {"model": "llama-3.1-405b", "precision": "fp8"},
+            {
+                "page_tokens_exponent": 6,
+                "model": "llama-3.1-8b",
+                "precision": "fp4",
+                "reserved_context_exponent": 9,
+            },
+        ),
+    ),
+    "prefix_explorer": Explored(
+        "USD/megatoken",
+        "turns",
+        {"price": TURNED, "endless": ENDLESS},
+        (
+            {"cache_bytes": 0.5},
+            {"cache_bytes": 0.05, "write": "1h"},
+            {"read_ratio": 0.9, "turns": 1, "write": "free"},
+            {"usd": 20, "start_context_exponent": 5.079181, "turn_growth_exponent": 1.350636},
+        ),
+    ),
+}

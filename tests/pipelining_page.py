@@ -1,0 +1,34 @@
+"""What this page quotes, and what its interactive charts must show."""
+
+from explored import Explored
+
+from blackboard.lessons.pipelining import equations as pipelining
+from blackboard.lessons.pipelining.charts import CURVES
+
+QUOTED = {
+    "1": "the ratio that should not be undercut, 0:52:43; 1F1B, a schedule's name",
+    "32": "experts of the board's example, 0:52:43; micro-batches of GPipe's table; A100s of the zero-bubble paper",
+    "0": "the number of the first rack",
+    "20": "the lecture's step in ms, 1:15:28",
+    "8": "micro-batches of the examples",
+    "16": "micro-batches of an example; stages in DeepSeek-V3's training, section 3.2 of its report",
+    "64": "GPUs of a stage on the board, 1:05:42",
+    "2,400": "the board's micro-batch, 0:19:16",
+    "200": "thousand tokens of context, 1:33:03",
+    "2": "kB of the board's KV estimate, 1:38:22",
+    "2024": "the year of Sutskever's talk",
+    "2014": "the year of the work that it recalled",
+    "3.5": "the speed-up that the talk recalled",
+    "2,000": "the lecture's batch, cut into four",
+    "500": "a quarter of it",
+}
+
+EXPLORED = {
+    "memory_explorer": Explored(
+        "GB/chip",
+        "stages",
+        {"memory": pipelining.stage_memory, "weights": pipelining.chip_weights, "KV": pipelining.chip_kv},
+        ({"context_exponent": 4.6}, {"expert_parallel": 8}, {"times_n_total_exponent": 2}),
+    ),
+    "bubble_explorer": Explored("percent", "micro_batches", CURVES, ({"stages": 16, "chunks": 4}, {"stages": 2})),
+}

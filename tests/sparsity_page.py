@@ -1,0 +1,58 @@
+"""What this page quotes, and what its interactive charts must show."""
+
+from explored import Explored
+
+from blackboard.lessons.batching import equations as batching
+from blackboard.lessons.sparsity.charts import ROUTED_GAIN
+
+QUOTED = {
+    "300": "the board's 'about 300', 0:18:25; the users of the open question",
+    "64": (
+        "experts of the figure that the lecture shows, 0:29:24; departures a second and GPUs, 0:26:32; a batch of"
+        " the example"
+    ),
+    "1": "a ratio of one",
+    "8": (
+        "the board's sparsity, 0:19:16; 8 squared is 64; experts of a token in DeepSeek-V3's configuration; the"
+        " law's range"
+    ),
+    "4": "the lecture's factor of quality, 0:29:24",
+    "2": "2 squared is 4",
+    "256": "experts of DeepSeek-V3's configuration, 0:19:16; the report's tokens per expert, section 3.4.2",
+    "32": "the board's active experts, 0:19:16; one in 32, 0:32:41",
+    "2,000": "the lecture's batch, 0:26:32",
+    "20": "the lecture's interval in ms, 0:22:13",
+    "15": "the lecture's interval for Rubin in ms, 0:24:13",
+    "100": "the least of 'hundreds of millions', 0:27:28",
+    "500": "five of the 'hundreds of millions', 0:27:28",
+    "2025": "the year of a statement",
+    "370": "parameters of the figure's model, in millions, 0:29:24",
+    "1.3": "what the lecture reads off the figure, in billions, 0:29:24",
+    "512": "the most experts that the law was fitted on",
+    "130": "billions of tokens that the law's models were trained on, Clark et al.",
+    "16": "a batch of the example",
+    "99": "percent of coverage",
+    "600": "MatX's FLOPs per byte",
+    "70": "the open question's model",
+    "3.4.2": "a section of the DeepSeek-V3 report",
+}
+
+EXPLORED = {
+    "critical_explorer": Explored(
+        "sequence",
+        "context",
+        {"batch_critical": batching.crossing},
+        (
+            {"context_exponent": 2.5},
+            {"stored_exponent": -2},
+            {"system": "h200-8", "model": "lecture-moe"},
+            {"system": "tpu-v6e-256", "precision": "fp4"},
+        ),
+    ),
+    "routed_explorer": Explored(
+        "1",
+        "experts",
+        {"gain": ROUTED_GAIN},
+        ({"router": "HASH"}, {"base_size_exponent": 7.168, "experts_exponent": 9}),
+    ),
+}

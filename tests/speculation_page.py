@@ -1,0 +1,49 @@
+"""What this page quotes, and what its interactive charts must show."""
+
+from explored import Explored
+
+from blackboard.lessons.speculation import equations as speculation
+from blackboard.lessons.speculation.charts import SPEEDUP
+
+QUOTED = {
+    "1,000": "tokens of context of the running case",
+    "1": "the smallest batch",
+    "2": "the smallest batch of EAGLE-3's table",
+    "8": "a batch of that table; a name of Llama; of Mixtral 8x7B",
+    "7": "of Mixtral 8x7B",
+    "64": "the largest batch of that table, and SPIRe's",
+    "32": "a batch of that table",
+    "2.8": "the two factors",
+    "3.1": "a name of Llama",
+    "20": "a name of gpt-oss",
+    "2,000": "the lecture's batch",
+    "4,000": "twice that",
+    "8,000": "and twice that",
+    "500": "tokens of context of the rows by batch",
+    "3": "a small batch",
+    "61": "layers of DeepSeek-V3",
+}
+
+EXPLORED = {
+    "speedup_explorer": Explored(
+        "1",
+        "batch",
+        {"speedup": SPEEDUP},
+        (
+            {"context_exponent": 4},
+            {"acceptance": 0.3, "drafted": 7, "draft_ratio": 0.3},
+            {"system": "h100-8", "model": "llama-3.1-70b", "precision": "bf16"},
+            {"acceptance": 0.9, "drafted": 7, "draft_ratio": 0},
+        ),
+    ),
+    "drafted_explorer": Explored(
+        "1",
+        "drafted",
+        {"speedup": speculation.speedup},
+        (
+            {"memory_ratio_exponent": 0},
+            {"memory_ratio_exponent": 6, "acceptance": 0.9, "draft_ratio": 0},
+            {"acceptance": 0, "draft_ratio": 0.3},
+        ),
+    ),
+}
