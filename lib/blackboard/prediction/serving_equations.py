@@ -122,7 +122,7 @@ busiest = Formula(
     "the largest of n loads lies about √(2 ln n) standard deviations above their mean, less a slow correction",
     ("loads are normal and independent", "tokens choose their experts independently"),
     DERIVED,
-    where=(Le(Integer(2), places),),
+    conditions=(Le(Integer(2), places),),
 )
 
 # --- a closed loop ----------------------------------------------------------------------------------------------------
@@ -194,16 +194,17 @@ others_prompts = Formula(
     "sequence",
     "a user sees the prompts of all others; with the last requests of a run only half as many come",
     prompts_per_step.assumes,
-    where=(Le(one_sequence, concurrency),),
+    conditions=(Le(one_sequence, concurrency),),
 )
 clumping = Formula(
     "prediction.clumping",
     "clumping",
-    Max(1, 2 / ((1 - least_share) * sqrt(requests_per_user))),
+    Max(1, (1 + least_share) / (1 - least_share) / (1 + sqrt(requests_per_user - 1))),
     "1",
     "users who start together end together, but for the spread of the lengths, which grows as the root of the requests"
     " that they have sent",
-    ("spread after k requests is √k times that of one; its inverse is averaged over a run",),
+    ("after k requests the spread is √k times that of one; of its inverse the mean over a run is taken",),
+    conditions=(Le(Integer(1), requests_per_user),),
 )
 taken_together = Formula(
     "prediction.taken_together",
@@ -234,7 +235,7 @@ queue_time = Formula(
     "s",
     "prompts of one length that come at random wait for those before them (Pollaczek and Khinchine)",
     ("prompts come independently of each other",),
-    where=(Le(prompt_busy, Rational(99, 100)),),
+    conditions=(Le(prompt_busy, Rational(99, 100)),),
 )
 first_token_time = Formula(
     "prediction.first_token_time",
@@ -246,7 +247,7 @@ first_token_time = Formula(
     "a request waits for the step under way, for its own prompt and for those before it; each user's first request"
     " came with everybody's",
     queue_time.assumes,
-    where=queue_time.where,
+    conditions=queue_time.conditions,
 )
 response_time = Formula(
     "prediction.response_time",
@@ -270,7 +271,7 @@ held_sequences = Formula(
     "sequence",
     "what the weights leave of the engine's share of the memory, divided by what a sequence takes",
     ("activations fit into what the engine leaves free",),
-    where=(Le(weight_bytes, room_share * memory_bytes),),
+    conditions=(Le(weight_bytes, room_share * memory_bytes),),
 )
 token_price = Formula(
     "prediction.token_price",

@@ -52,7 +52,7 @@ def default_settings(engine: str, chip: Chip, model: Model, chips: int, prompt: 
         own = prompt + users if model.weights == "fp8" and chip.id not in BLACKWELL else 8192
         return Settings(max(own, prompt), True, room=0.8)
     held = 20 if prompt == output and chips < 8 else 0  # batch_wait_timeout_iters, for prompts as long as answers
-    return Settings(prompt + output, True, held, held, 0.9)
+    return Settings(prompt + output + 200, True, held, held, 0.9)
 
 
 def default_cache(engine: str, chip: Chip, model: Model, weights: str) -> str:
@@ -74,14 +74,26 @@ def shared_format(model: Model, weights: str) -> str:
     return "bf16" if model.moe and standard_precision(weights) == "fp4" else weights
 
 
+def chip_format(chip: Chip, format: str) -> str:
+    """The format in which a chip multiplies what is stored in this one; of chips without bf16 the slowest they have."""
+    own, rates = multiplied(chip, format), chip.flops_dense_per_s
+    known = {name: rate for name in ("bf16", "int8", "fp8", "fp4") if (rate := getattr(rates, name))}
+    return own if own in known else min(known, key=known.__getitem__)
+
+
+def chip_rate(chip: Chip, format: str) -> float:
+    """FLOP/s of products in a format."""
+    return chip.flops(chip_format(chip, format))
+
+
 def product_rate(chip: Chip, model: Model, format: str) -> float:
     """FLOP/s at which matrices in a format are multiplied. In mixtures those of the next wider format: scales by block
     (DeepSeek's FP8) or wider activations (MXFP4) leave tensor cores no more.
     """
     own = multiplied(chip, format)
     if model.moe:
-        return chip.flops(multiplied(chip, WIDER[own]))
-    return chip.flops(own) * (FP4_SHARE if own == "fp4" else 1.0)
+        return chip_rate(chip, WIDER[own])
+    return chip_rate(chip, own) * (FP4_SHARE if own == "fp4" else 1.0)
 
 
 ATTENTION_KERNELS = {"heads": 6, "latent": 11, "compressed": 11}  # of a layer
@@ -136,10 +148,10 @@ class Server:
         shared = shared_format(self.model, self.weights)
         context = context or eq.mean_context(prompt_length=self.prompt, output_length=self.output)
         read = stored_bytes(shared) * layout.common + bytes_per_param(HEAD) * layout.head
-        heads = 2 * layout.head * (decodes + prompts) / self.chip.flops(multiplied(self.chip, HEAD))
+        heads = 2 * layout.head * (decodes + prompts) / chip_rate(self.chip, HEAD)
         attended = sum(group.attends(context) for group in self.model.attention) * decodes
         prefilled = sum(group.prefills(self.prompt) for group in self.model.attention) * tokens / self.prompt
-        rate, products = self.chip.flops("bf16"), product_rate(self.chip, self.model, shared)
+        rate, products = chip_rate(self.chip, "bf16"), product_rate(self.chip, self.model, shared)
         cached = sum(g.read(context, self.cache) / layout.cache_shards(g) for g in self.model.attention)
         return {
             "shared_read": read / layout.tensor / self.chip.bandwidth,
@@ -187,8 +199,8 @@ class Server:
         apart = layout.ranks > 1 and layout.expert > 1
         if not apart and layout.expert > 1:
             layout = Layout(layout.model, layout.chip, layout.chips, layout.tensor, 1, 1, layout.cache)
-        none = (0.0,) * len(self.model.attention)
-        found = terms(layout, Work(sequences, tokens, 0, none, none), self.weights, "bf16", IDEAL)
+        none, rate = (0.0,) * len(self.model.attention), chip_format(self.chip, "bf16")
+        found = terms(layout, Work(sequences, tokens, 0, none, none, "bf16"), self.weights, rate, IDEAL)
         reduces = (2 * layers - (routed if apart else 0)) if layout.tensor > 1 else 0
         return {
             "link_busy": found.get("tensor", 0.0) + found.get("expert", 0.0),
