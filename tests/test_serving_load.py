@@ -47,7 +47,7 @@ def test_the_closed_form_agrees_with_a_simulation_of_every_request(load):
 
 def test_little_holds_in_every_simulated_run():
     p = predict_serving(**LLAMA, prompt=256, output=128, concurrency=16)
-    found = simulate(p.server, {name: v for name, v in p.calibration.values.items() if name != "request_time"})
+    found = simulate(p.server, {name: v for name, v in p.calibration.values.items() if name != "request_gap"})
     assert found.in_flight == pytest.approx(16, rel=0.1)  # users end at different times
     assert found.in_flight == pytest.approx(found.requests_per_s * found.response, rel=1e-12)
 

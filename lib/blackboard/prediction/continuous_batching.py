@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from blackboard.prediction import serving_equations as eq
-from blackboard.prediction.serving_steps import Server
+from blackboard.prediction.serving_steps import Server, kernels
 
 
 @dataclass
@@ -124,7 +124,8 @@ class Loop:
 
 def simulate(server: Server, constants: Mapping[str, float], least_share: float = 0.8, seed: int = 0) -> Simulated:
     """A whole run: all users send their first request at once, and `server.requests` each, one after the other."""
-    loop, stay = Loop(server, constants, least_share, seed), constants.get("request_time", 0.0)
+    loop = Loop(server, constants, least_share, seed)
+    stay = kernels(server.model) * constants.get("request_gap", 0.0)
     while loop.running or loop.waiting or loop.late:
         loop.step()
     first, each, response = (statistics.mean(column) for column in zip(*loop.done))

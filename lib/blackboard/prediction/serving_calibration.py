@@ -121,6 +121,7 @@ def loop_times(plan: Mapping[str, Any], constants: Mapping[str, float]) -> dict[
         name: plan[name] for name in plan if name not in (*STEPS, "parts", "mixes", "others", "clumping", "at_once")
     }
     values |= {"decode_step": steps["decode"], "prompt_step": steps["prompt"], "burst_step": steps["burst"]}
+    values["captured"] = plan["decode"]["captured"]
     mixes = numpy.asarray(plan["mixes"], bool)
     output = numpy.where(mixes, eq.mixed_token(values), eq.stalled_token(values))
     alone = numpy.where(mixes, steps["prompt"] - steps["decode"], steps["prompt"])
@@ -155,7 +156,7 @@ FITTED = {
     "gap_time": Constant(5e-6, 1e-6, 3e-5, 0.05, "s", "from kernel to kernel of a captured step"),
     "eager_gap": Constant(4e-5, 1e-6, 4e-4, 0.05, "s", "to launch one kernel of a step with prompts"),
     "answer_time": Constant(2e-5, 1e-6, 2e-4, 0.05, "s", "to sample, schedule and send one token"),
-    "request_time": Constant(0.03, 1e-3, 0.5, 0.03, "s", "of a request outside the steps"),
+    "request_gap": Constant(4e-5, 1e-6, 6e-4, 0.03, "s", "before a request's first step, for each kernel"),
 }
 LINKS = {"link_latency": 3.33e-6, "link_efficiency": 0.79}
 SOFT, FIRST = 0.1, 0.5  # errors beyond SOFT weigh less; the first token counts this much beside the output token

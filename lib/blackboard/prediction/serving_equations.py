@@ -56,11 +56,11 @@ answer_time = calibration(
     zero=True,
     value=0,
 )
-request_time = calibration(
-    "request_time",
+request_gap = calibration(
+    "request_gap",
     r"t_\mathrm{request}",
     "s",
-    "time of a request outside the steps: network, parsing, tokens",
+    "time before a request's first step, for each kernel of the pass that is prepared",
     zero=True,
     value=0,
 )
@@ -240,7 +240,7 @@ queue_time = Formula(
 first_token_time = Formula(
     "prediction.first_token_time",
     "first_token",
-    request_time
+    captured * request_gap
     + (1 - 1 / requests_per_user) * (held_steps * output_token + running_step + prompt_step + queue_time.typed)
     + burst_step * (burst_groups + 1) / (2 * requests_per_user),
     "s",
