@@ -1,12 +1,14 @@
 """Serving under load: units and limits, Little's law, floors, fallbacks, and the event simulation as a second route."""
 
 import itertools
+import json
 import math
 
 import numpy
 import pytest
 
 from blackboard import catalogue
+from blackboard.__main__ import main
 from blackboard.formula import FormulaError
 from blackboard.lessons.overheads.kernels import Plan, fused
 from blackboard.prediction import predict_serving
@@ -121,7 +123,7 @@ def test_padding_is_half_a_tile_for_each_touched_expert():
     draw, tile, tokens, experts, top_k = numpy.random.default_rng(1), 64, 8192, 64, 4
     counts = numpy.bincount(draw.random((tokens, experts)).argsort(1)[:, :top_k].ravel(), minlength=experts)
     rows = (-(-counts // tile) * tile).sum()
-    ours = eq.padded_rows(step_tokens=tokens, top_k=top_k, experts=experts, touched=1.0, tile=tile)
+    ours = eq.padded_rows(routed_tokens=tokens, top_k=top_k, experts=experts, touched=1.0, tile=tile)
     assert ours == pytest.approx(rows, rel=0.02)
 
 
@@ -205,3 +207,12 @@ def test_what_makes_no_sense_is_refused():
 def test_settings_can_be_given():
     small = predict_serving(**LLAMA, prompt=8192, concurrency=16, settings=Settings(512, True))
     assert small.server.plan["parts"] > 8
+
+
+def test_the_command_prints_what_the_function_returns(capsys):
+    asked = ["serve-plan", "llama-3.1-70b", "--chip", "h200", "--chips", "4", "--weights", "fp8", "--concurrency", "16"]
+    p = predict_serving(**LLAMA, concurrency=16)
+    assert main(asked) == 0 and capsys.readouterr().out.strip() == str(p)
+    assert main([*asked, "--json"]) == 0 and json.loads(capsys.readouterr().out) == p.numbers()
+    assert main(["serve-plan", "llama-3.1-70b", "--chip", "h200", "--rate", "1e9", "--weights", "fp8"]) == 2
+    assert "never end" in capsys.readouterr().err

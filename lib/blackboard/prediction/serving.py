@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 from blackboard import catalogue, units
 from blackboard.catalogue import Chip, Model, Rent
@@ -287,6 +288,18 @@ class ServingPrediction:
         if server.prompt + server.output > server.model.context_tokens:
             told.append(f"the model is made for {server.model.context_tokens:,.0f} tokens of context")
         return (*told, *server.layout.beware)
+
+    def numbers(self) -> dict[str, Any]:
+        """All results by name, in base units, as JSON takes them."""
+        names = (
+            "first_token output_token response requests_per_s most_rate tokens_per_s_per_user tokens_per_s_per_chip"
+            " usd_per_mtok usd_per_mtok_in usd_per_mtok_out fits queued binds parts memory_per_chip expected_error"
+        )
+        server = self.server
+        asked = {"model": server.model.id, "chip": server.chip.id, "chips": server.layout.chips}
+        asked |= {"engine": server.engine, "weights": server.weights, "users": server.users}
+        found = {name: getattr(self, name) for name in names.split()}
+        return asked | found | {"constants": self.says, "beware": list(self.beware)}
 
     def __str__(self) -> str:
         return "\n".join(f"{name:<24}{value}" for name, value in self._lines())

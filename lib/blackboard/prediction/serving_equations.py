@@ -94,7 +94,7 @@ mixed_time = Formula(
 
 # --- experts ----------------------------------------------------------------------------------------------------------
 
-step_tokens = declare("step_tokens", r"T_\mathrm{step}", "1", "tokens of a step that a router deals out")
+routed_tokens = declare("routed_tokens", r"T_\mathrm{step}", "1", "tokens of a step that a router deals out")
 touched = declare("touched", r"c_\mathrm{touched}", "1", "share of the experts that some token chose", most=1)
 tile = declare("tile", r"m_\mathrm{tile}", "1", "rows that a tensor core multiplies at once", zero=True)
 places = declare("places", r"n_\mathrm{places}", "1", "chips that the experts are dealt out over")
@@ -106,7 +106,7 @@ result("busiest", r"x_\mathrm{max}/\bar{x}", "1", "what the busiest chip has, di
 padded_rows = Formula(
     "prediction.padded_rows",
     "padded_rows",
-    step_tokens * top_k + experts * touched * tile / 2,
+    routed_tokens * top_k + experts * touched * tile / 2,
     "1",
     "an expert's tokens fill tiles, the last of which is half empty on average",
     ("the last tile is as often nearly empty as nearly full",),
@@ -149,8 +149,8 @@ output_token = declare("output_token", r"t_\mathrm{out}", "s", "time per output 
 room_share = declare("room_share", r"x_\mathrm{room}", "1", "share of the memory that the engine fills", most=1)
 memory_bytes = declare("memory_bytes", r"M_\mathrm{chip}", "byte", "memory of one chip")
 weight_bytes = declare("weight_bytes", r"M_\mathrm{w}", "byte", "weights on one chip", zero=True)
-cache_bytes = declare(
-    "cache_bytes", r"M_\mathrm{seq}", "byte/sequence", "cache that a sequence in flight takes on one chip"
+sequence_cache = declare(
+    "sequence_cache", r"M_\mathrm{seq}", "byte/sequence", "cache that a sequence in flight takes on one chip"
 )
 coming = declare("coming", r"q_h", "sequence", "prompts that come between two looks at the queue")
 result("others_prompts", r"q_\mathrm{others}", "sequence", "prompts of others that come in during a step")
@@ -267,7 +267,7 @@ request_rate = Formula(
 held_sequences = Formula(
     "prediction.held_sequences",
     "held_sequences",
-    (room_share * memory_bytes - weight_bytes) / cache_bytes,
+    (room_share * memory_bytes - weight_bytes) / sequence_cache,
     "sequence",
     "what the weights leave of the engine's share of the memory, divided by what a sequence takes",
     ("activations fit into what the engine leaves free",),

@@ -173,7 +173,7 @@ class Server:
             return {"expert_read": 0.0, "expert_multiply": 0.0}
         seen = max(1, tokens * layout.expert_group / layout.stage_chips)
         touched = coverage(batch=seen, experts=moe.experts, top_k=moe.active)
-        rows = eq.padded_rows(step_tokens=seen, top_k=moe.active, experts=moe.experts, touched=touched, tile=TILE)
+        rows = eq.padded_rows(routed_tokens=seen, top_k=moe.active, experts=moe.experts, touched=touched, tile=TILE)
         own = layout.routed / layout.expert_group
         read, rate = own * touched * stored_bytes(self.weights), product_rate(self.chip, self.model, self.weights)
         busiest = self._busiest(seen, touched) if layout.expert > 1 else (1.0, 1.0)
@@ -218,7 +218,7 @@ class Server:
         context = eq.mean_context(prompt_length=self.prompt, output_length=self.output)
         each = self.layout.cache_per_chip(self.layout.ranks, context, self.cache) / self.layout.ranks
         return eq.held_sequences(
-            room_share=self.settings.room, memory_bytes=self.chip.hbm_bytes, weight_bytes=held, cache_bytes=each
+            room_share=self.settings.room, memory_bytes=self.chip.hbm_bytes, weight_bytes=held, sequence_cache=each
         )
 
     @property
