@@ -81,6 +81,7 @@ device_time = Formula(
     "matrices are read once for all tokens of a step; each kind of work takes the longer of reading and multiplying",
     ("kinds of work follow one after the other", "all chips are equally busy, but for experts"),
     DERIVED,
+    register=False,
 )
 mixed_time = Formula(
     "prediction.mixed_time",
@@ -90,6 +91,7 @@ mixed_time = Formula(
     "a decode step is a captured graph; the kernels of a step with prompts the host launches while the device runs",
     device_time.assumes,
     DERIVED,
+    register=False,
 )
 
 # --- experts ----------------------------------------------------------------------------------------------------------
