@@ -57,7 +57,7 @@ def default_settings(engine: str, chip: Chip, model: Model, chips: int, prompt: 
 
 def default_cache(engine: str, chip: Chip, model: Model, weights: str) -> str:
     """Format of the cache where none is asked for: FP8 beside narrow weights, but not with gpt-oss."""
-    wide = standard_precision(weights) == "bf16" or weights == "mxfp4"
+    wide = standard_precision(weights) == "bf16" or model.weights == "mxfp4"
     return "bf16" if wide or (engine == "sglang" and chip.id not in BLACKWELL) else "fp8"
 
 
