@@ -18,8 +18,14 @@ _LOADS = (
 
 QUOTED = {
     "20": "the lecture's interval in ms, 0:22:13",
-    "300": "the board's 'about 300', 0:18:25",
-    "64": "departures per second, 0:26:58",
+    "64": "departures per second, 0:26:58; rows in the measurements",
+    "100": "the batch at which the first chart begins",
+    "8": "experts of a token in DeepSeek-V3's configuration",
+    "256": "experts of its layers",
+    "3600": "seconds of an hour",
+    "10": "the base of a million",
+    "37": "active parameters in billions, as the lecture rounds them, 0:04:44",
+    "700": "stored parameters in billions, as the lecture rounds them, 0:04:44",
     "2": "FLOPs per multiply-add; bytes of BF16; kB of the board's KV estimate, 1:38:22",
     "1": "a byte in FP8; the batch of one",
     "½": "a byte in FP4",
@@ -33,11 +39,16 @@ EXPLORED = {
     "latency_explorer": Explored(
         "ms", "batch", {"step": batching.step_time, **{t: batching.STEP_TERMS[t] for t in _TERMS}}, _LOADS
     ),
-    "cost_explorer": Explored(
+    "tradeoff_explorer": Explored(
         "USD/megatoken",
         "batch",
-        {"cost": batching.cost_per_token, **{t: batching.COST_TERMS[t] for t in _TERMS}},
-        _LOADS,
+        {"cost": batching.cost_per_token},
+        (
+            {"chosen_exponent": 4},
+            {"context_exponent": 4.5},
+            {"system": "h200-8", "precision": "bf16"},
+            {"model": "llama-3.1-70b", "context_exponent": 2.5},
+        ),
     ),
     "context_explorer": Explored("percent", "context", {"limit": batching.mfu_limit, "here": batching.mfu}),
 }

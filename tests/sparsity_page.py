@@ -21,8 +21,6 @@ QUOTED = {
     "256": "experts of DeepSeek-V3's configuration, 0:19:16; the report's tokens per expert, section 3.4.2",
     "32": "the board's active experts, 0:19:16; one in 32, 0:32:41",
     "2,000": "the lecture's batch, 0:26:32",
-    "20": "the lecture's interval in ms, 0:22:13",
-    "15": "the lecture's interval for Rubin in ms, 0:24:13",
     "100": "the least of 'hundreds of millions', 0:27:28",
     "500": "five of the 'hundreds of millions', 0:27:28",
     "2025": "the year of a statement",
@@ -30,9 +28,7 @@ QUOTED = {
     "1.3": "what the lecture reads off the figure, in billions, 0:29:24",
     "512": "the most experts that the law was fitted on",
     "130": "billions of tokens that the law's models were trained on, Clark et al.",
-    "16": "a batch of the example",
     "99": "percent of coverage",
-    "600": "MatX's FLOPs per byte",
     "70": "the open question's model",
     "3.4.2": "a section of the DeepSeek-V3 report",
 }

@@ -11,7 +11,7 @@ from blackboard.catalogue.running_case import RUNNING
 from blackboard.charts import controls
 from blackboard.lessons.batching import charts
 from blackboard.lessons.batching import equations as eq
-from blackboard.lessons.batching.figures import LECTURE_RENT
+from blackboard.lessons.batching.numbers import LECTURE_RENT
 
 SIGNALS = (
     "flops",
@@ -73,6 +73,19 @@ def test_still_says_what_the_formulas_say():
         f"floor {eq.latency_floor(RUNNING) * 1e3:.3g} ms" in said and f"kink at B = {eq.crossing(RUNNING):,.0f}" in said
     )
     assert f"L* = {eq.balanced_context(RUNNING):,.0f}" in said
-    said = " ".join(ElementTree.fromstring(charts.cost_explorer().still).itertext())
-    floor = eq.cost_floor(RUNNING, rent=LECTURE_RENT / 3600) * 1e6
-    assert f"floor ${floor:.3g} per Mtok" in said and f"costs {eq.slow_mode_limit(RUNNING, batch=1):,.0f} times" in said
+
+
+def test_the_trade_off_says_speed_and_price():
+    """The reader's speed along the curve is one over the step's time, and the title has it at the batch chosen."""
+    chart = charts.tradeoff_explorer()
+    said = " ".join(ElementTree.fromstring(chart.still).itertext())
+    batch = 2_000
+    price = 72 * LECTURE_RENT / 3600 * eq.step_time(RUNNING, batch=batch) / batch * 1e6
+    assert f"{1 / eq.step_time(RUNNING, batch=batch):,.0f} tokens/s for each reader" in said
+    assert f"${price:.3g} per million tokens" in said
+    assert f"more than {1 / eq.latency_floor(RUNNING):,.0f} tokens/s" in said
+    params, steps = (json.loads(json.dumps(chart.spec[part])) for part in ("params", "transform"))
+    curves = {step["as"]: step["calculate"] for step in steps}
+    [[speed, cost]] = vega_says([{"row": 0, "batch": 500}], [curves["speed"], curves["cost"]], params)
+    assert speed == pytest.approx(1 / eq.step_time(RUNNING, batch=500), rel=1e-12)
+    assert cost == pytest.approx(72 * LECTURE_RENT / 3600 / speed / 500 * 1e6, rel=1e-12)

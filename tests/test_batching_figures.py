@@ -7,7 +7,8 @@ from blackboard import catalogue
 from blackboard.catalogue.running_case import RUNNING
 from blackboard.lessons.batching import equations as eq
 from blackboard.lessons.batching import figures, numbers
-from blackboard.lessons.batching.figures import LECTURE_RENT, WORKED
+from blackboard.lessons.batching.figures import WORKED
+from blackboard.lessons.batching.numbers import LECTURE_RENT
 
 LONG = RUNNING._replace(context=20_000)  # beyond the balanced context: no kink
 

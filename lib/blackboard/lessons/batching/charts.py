@@ -1,5 +1,5 @@
-"""The batching lesson's explorables: the board's figures with the machine, the model and the load in the reader's
-hands.
+"""The batching lesson's interactive charts: price against speed, and latency against batch, on a machine of the
+reader's choice.
 
 A chart's signals bear the names of the notation, so that every formula is printed into it as it stands.
 """
@@ -15,7 +15,7 @@ from blackboard.charts import controls, marks
 from blackboard.charts.interactive import Explorable, curve, derived, inside, percent, slider, sweep
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.batching import equations as eq
-from blackboard.lessons.batching.figures import LECTURE_RENT
+from blackboard.lessons.batching.numbers import LECTURE_RENT
 from blackboard.units import significant
 
 SYSTEMS = ("gb200-nvl72", "b200-64", "gb300-nvl72", "h200-8", "h100-8", "a100-80gb-8", "mi355x-8", "tpu7x-64")
@@ -43,7 +43,8 @@ def _load() -> list[dict]:
 
 _LOAD_LINE = f"'L = ' + {marks.said('context')} + ' tokens (balanced: L* = ' + {marks.said('balanced')} + ')'"
 
-BATCH = marks.log_axis("batch", "batch B (sequences)", 1, 1e5, "~s")
+LEAST = 100  # sequences: from about here on a batch touches nearly every expert, so that all weights are loaded
+BATCH = marks.log_axis("batch", "batch B (sequences)", LEAST, 1e5, "~s")
 
 
 # --- layers -----------------------------------------------------------------------------------------------------------
@@ -79,7 +80,7 @@ def _board(encoding: dict, bold: str, unit: str) -> list[dict]:
 
 def _fields(bold: Any, terms: dict[str, Any], name: str, unit: str) -> dict:
     """`data` and `transform` of a board: the bold formula as `name`, and its terms."""
-    base = sweep("batch", 0, 5)
+    base = sweep("batch", math.log10(LEAST), 5)
     shown = {name: bold, **{term: terms[term] for term in ("compute", "KV", "weights")}}
     base["transform"] += [curve(formula, "batch", field, unit) for field, formula in shown.items()]
     return base
@@ -95,13 +96,13 @@ def latency_explorer() -> Explorable:
     floor_said = marks.said(floor, ",.3r")
     compute_at, kv_at = (
         f"max({least!r}, {formula.vega(batch=batch)})"
-        for least, formula, batch in [(2e-5, eq.compute_time, 3), (4e-5, eq.kv_time, 10)]
+        for least, formula, batch in [(4e-5, eq.compute_time, 3 * LEAST), (4e-5, eq.kv_time, 7 * LEAST)]
     )
     layers = [
         *_board(encoding, "step", "ms"),
         marks.rule(encoding, "weights", y=floor),
         *_kink(encoding, "600"),
-        *marks.name(encoding, f"'weights: the floor, ' + {floor_said} + ' ms'", "weights", "1", floor, dy=11),
+        *marks.name(encoding, f"'weights: the floor, ' + {floor_said} + ' ms'", "weights", f"{LEAST}", floor, dy=11),
         *_slope(encoding, "compute", "compute", eq.compute_time, compute_at, "context < balanced"),
         *_slope(encoding, "KV", "kv", eq.kv_time, kv_at, "context >= balanced"),
     ]
@@ -110,60 +111,140 @@ def latency_explorer() -> Explorable:
     return Explorable(
         {**spec, "title": controls.setting(_LOAD_LINE, said)},
         "Latency against batch",
-        f"Time of one step against batch from 1 to 100,000 sequences, both on log scales, for {RUNNING},"
+        f"Time of one step against batch from {LEAST} to 100,000 sequences, both on log scales, for {RUNNING},"
         f" {RUNNING.tokens}, with {_CONTROLS}. The bold line is level at the floor of"
         f" {significant(eq.latency_floor(RUNNING) / units.factor('ms'))} ms, then rises; beyond a batch of"
         f" {eq.crossing(RUNNING):,.0f} compute is what it waits for.",
-        "No batch that touches all experts comes below the floor. More stored parameters lift it and push the kink out;"
-        " a longer context steepens KV, and from the balanced context on there is no kink.",
+        "More stored parameters raise the floor and move the kink to a larger batch. A longer context makes the KV line"
+        " steeper, until past the balanced context there is no kink at all.",
     )
 
 
-def _cost_names(encoding: dict, floor: str) -> list[dict]:
-    """The names of the cost lines beside them; of compute and KV the dearer is the floor and is named above its
-    line.
+FASTEST = f"(1 / ({eq.latency_floor.vega()}))"  # tokens per second of a reader whose batch adds nothing to the step
+
+
+def tradeoff_explorer() -> Explorable:
+    """What a token costs against how fast its reader gets it, along the batch, with machine, model and context to
+    choose.
     """
-    level = lambda name, **at: inside(eq.COST_TERMS[name], CHEAP, **at)
-    named = lambda name, dearer: f"'{name}' + ({dearer} ? ': the ' + {floor} : '')"
-    above = lambda dearer: {"expr": f"{dearer} ? -10 : 10"}
-    short, long = "context < balanced", "context >= balanced"
-    return [
-        *marks.name(encoding, named("compute", short), "compute", "1", level("compute"), dy=above(short)),
-        *marks.name(encoding, named("KV", long), "kv", "1", level("KV"), dy=above(long)),
-        *marks.name(encoding, "'weights'", "weights", "4", level("weights", batch=4), dy=-5),
+    rent = derived("rent", repr(LECTURE_RENT / units.factor("hour")))
+    speed, price = (lambda batch: inside(eq.reader_speed, "token/sequence/s", batch=batch)), _price
+    encoding = {"x": _speed_axis(), "y": _price_axis(price)}
+    base = sweep("batch", math.log10(LEAST), 5)
+    base["transform"] += [
+        curve(eq.reader_speed, "batch", "speed", "token/sequence/s"),
+        curve(eq.cost_per_token, "batch", "cost", CHEAP),
     ]
-
-
-def cost_explorer() -> Explorable:
-    """Rent per million tokens against batch, with the same controls and the rent of a chip."""
-    encoding = {"x": BATCH, "y": marks.log_axis("cost", "$ per million tokens", 0.001, 1000)}
-    floor, hour = inside(eq.cost_floor, CHEAP), units.factor("hour")
-    floor_said = f"'floor $' + {marks.said(floor, ',.3r')}"
     layers = [
-        *_board(encoding, "cost", "$/Mtok"),
-        marks.rule(encoding, "accent", y=floor),
-        *_kink(encoding, "500"),
-        *_cost_names(encoding, floor_said),
+        marks.rule(encoding, "weights", x=FASTEST),
+        marks.rule(encoding, "compute", y=inside(eq.cost_floor, CHEAP)),
+        marks.line("cost", marks.INK, encoding, strokeWidth=4),
+        *(part for batch in (LEAST, 1_000, 10_000) for part in _stop(encoding, batch, speed, price)),
+        *_walls(encoding, price),
+        marks.at(
+            encoding, {**marks.DOT, "color": COLOURS["accent"], "size": 220}, x=speed("chosen"), y=price("chosen")
+        ),
+        _tips(encoding),
     ]
-    hourly = slider("rent_per_hour", 0.5, 12, 0.1, LECTURE_RENT, "rent: $ per GPU-hour")
-    rent = [*hourly, *derived("rent", f"rent_per_hour / {hour!r}")]
-    paid = f"'$' + {marks.said('rent_per_hour', '.2f')} + ' per GPU-hour: ' + {floor_said} + ' per Mtok'"
-    worth = f"'a batch of one costs ' + {marks.said(eq.slow_mode_limit.vega(batch=1), ',.4~r')} + ' times the floor'"
-    spec = {
-        **_fields(eq.cost_per_token, eq.COST_TERMS, "cost", CHEAP),
-        "params": [*_given(), *_load(), *rent],
-        "layer": layers,
-    }
-    dollars = lambda formula, **at: significant(formula(RUNNING, rent=LECTURE_RENT / hour, **at) / units.factor(CHEAP))
+    start = round(math.log10(SHARED), 3)
+    load = [
+        *slider("chosen", round(start - 1.3, 3), round(start + 1.6, 3), 0.1, start, "batch B (sequences)", base=10),
+        *slider("context", 2, 5, 0.1, round(math.log10(RUNNING.context), 1), "context L (tokens)", base=10),
+    ]
+    result = (
+        f"{marks.said(speed('chosen'))} + ' tokens/s for each reader'",
+        f"'$' + {marks.said(price('chosen'), ',.3r')} + ' per million tokens'",
+    )
+    spec = {**base, "params": [*load, *controls.given(RUNNING, SYSTEMS, MODELS), *rent], "layer": layers}
     return Explorable(
-        {**spec, "title": controls.setting(_LOAD_LINE, paid, worth)},
-        "Cost against batch",
-        f"Rent per million tokens against batch from 1 to 100,000 sequences, both on log scales, for {RUNNING},"
-        f" {RUNNING.tokens}, at ${LECTURE_RENT:g} per GPU-hour, with {_CONTROLS}, and rent. The bold line falls from"
-        f" ${dollars(eq.cost_per_token, batch=1)} at a batch of one to the floor of ${dollars(eq.cost_floor)},"
-        f" {eq.slow_mode_limit(RUNNING, batch=1):,.0f} times less.",
-        "A batch shares the weights, and nothing else: the floor is what multiplying or reading KV costs each sequence."
-        " Rent moves all lines alike.",
+        {
+            **spec,
+            "title": {
+                **marks.title(*result, f"models[model].name + ' on ' + {controls.MACHINE_LINE} + {_TOO_BIG}"),
+                "fontSize": 14,
+                "lineHeight": 18,
+            },
+        },
+        "Price against speed",
+        _tradeoff_says(),
+        "One machine, one model, and every way to run them: a smaller batch moves to the right and up, a larger one to"
+        " the left and down. Two walls bound the curve. No price buys more speed than the right one allows, and no"
+        " patience buys a lower price than the bottom one.",
+    )
+
+
+_TOO_BIG = "(n_total * bytes_per_param > machine.hbm ? ' (too big for its HBM)' : '')"
+SHARED = 2_000  # sequences: the batch that the trade-off starts at
+
+
+def _price(batch: str | float, **more: str | float) -> str:
+    """Dollars per million tokens at a batch, as the browser computes them."""
+    return inside(eq.cost_per_token, CHEAP, batch=batch, **more)
+
+
+def _speed_axis() -> dict:
+    """Tokens per second of one reader, from nothing to a little more than the fastest."""
+    title = "tokens per second, for each reader"
+    scale = {"domain": [0, {"expr": f"1.06 * {FASTEST}"}], "nice": False}
+    return {"field": "speed", "type": "quantitative", "title": title, "scale": scale, "axis": {"tickCount": 6}}
+
+
+def _price_axis(price: Any) -> dict:
+    """Dollars per million tokens on a log scale that follows the curve."""
+    ends = [f"0.45 * {inside(eq.cost_floor, CHEAP)}", f"1.3 * {price(LEAST)}"]
+    ticks = [digit * 10.0**n for n in range(-4, 3) for digit in (1, 2, 5)]
+    scale = {"type": "log", "domain": [{"expr": end} for end in ends], "nice": False}
+    title = "$ per million tokens"
+    return {
+        "field": "cost",
+        "type": "quantitative",
+        "title": title,
+        "scale": scale,
+        "axis": {"values": ticks, "format": "~r"},
+    }
+
+
+def _stop(encoding: dict, batch: int, speed: Any, price: Any) -> list[dict]:
+    """A batch's place on the curve, with its name."""
+    x, y = speed(batch), price(batch)
+    dot = {**marks.DOT, "size": 50, "color": marks.INK}
+    return [
+        marks.at(encoding, dot, x=x, y=y),
+        marks.text(encoding, f"'B = {batch:,}'", x, y, align="right", dx=-9, dy=-9),
+    ]
+
+
+def _walls(encoding: dict, price: Any) -> list[dict]:
+    """What the two walls are called."""
+    high, floor = price(2 * LEAST), inside(eq.cost_floor, CHEAP)
+    fastest = f"'no price buys more than ' + {marks.said(FASTEST)} + ' tokens/s'"
+    cheapest = f"'no patience pays less than $' + {marks.said(floor, ',.2r')}"
+    return [
+        marks.text(encoding, fastest, FASTEST, high, align="right", dx=-32, color=COLOURS["weights"]),
+        marks.text(encoding, cheapest, FASTEST, floor, align="right", dx=-14, dy=14, color=COLOURS["compute"]),
+    ]
+
+
+def _tips(encoding: dict) -> dict:
+    """What the pointer tells along the curve."""
+    tip = lambda name, title, form: {"field": name, "type": "quantitative", "title": title, "format": form}
+    tips = [tip("batch", "batch", ",.0f"), tip("speed", "tokens/s", ",.0f"), tip("cost", "$ per Mtok", ",.3r")]
+    mark = {"type": "point", "opacity": 0, "size": 300, "clip": True}
+    return {"mark": mark, "encoding": {**encoding, "tooltip": tips}}
+
+
+def _tradeoff_says() -> str:
+    """The trade-off in words, where its controls start."""
+    rent = LECTURE_RENT / units.factor("hour")
+    dollars = lambda formula, **at: significant(formula(RUNNING, rent=rent, **at) / units.factor(CHEAP))
+    speed = lambda batch: f"{eq.reader_speed(RUNNING, batch=batch):,.0f}"
+    return (
+        "Dollars per million tokens, on a log scale, against tokens per second for each reader, for batches from"
+        f" {LEAST} to 100,000 of {RUNNING}, {RUNNING.tokens}, at ${LECTURE_RENT:g} per GPU-hour, with controls for"
+        f" system, model, precision, batch and context. At a batch of {LEAST} a reader gets {speed(LEAST)} tokens per"
+        f" second at ${dollars(eq.cost_per_token, batch=LEAST)}; at 10,000 it is {speed(10_000)} at"
+        f" ${dollars(eq.cost_per_token, batch=10_000)}. Speed never passes {1 / eq.latency_floor(RUNNING):,.0f}, and"
+        f" price never falls below ${dollars(eq.cost_floor)}."
     )
 
 

@@ -1,5 +1,5 @@
-"""Formulas of the batching lesson: roofline of one decode step, its cost per token, and the train that leaves every 20
-ms.
+"""Formulas of the batching lesson: the roofline of one decode step, the cost of a token, and the train that leaves
+every 20 ms.
 
 Convention: F is the datasheet's dense FLOP/s, where a multiply and an add count as two; the board counts one
 multiply-add as one "FLOP", so its t_compute has no 2 and its F is half of ours. Weights take b_w bytes each; the board
@@ -8,7 +8,7 @@ lets a parameter be a byte.
 
 from __future__ import annotations
 
-from sympy import Max, Min, Mul, expand, limit, together
+from sympy import Add, Max, Min, Mul, expand, limit, together
 
 from blackboard.formula import DERIVED, Formula, lecture
 from blackboard.notation import calibration, constant, declare, result
@@ -21,54 +21,71 @@ n_active = declare(
     "n_active", r"N_\mathrm{act}", "parameter", "active parameters: those that one token uses", "N_active"
 )
 n_total = declare("n_total", r"N_\mathrm{tot}", "parameter", "parameters stored", "N_total")
-bytes_per_param = declare(
-    "bytes_per_param", "b_w", "byte/parameter", "bytes that one stored weight takes", "not written: 1"
-)
+bytes_per_param = declare("bytes_per_param", "b_w", "byte/parameter", "bytes per stored parameter", "not written: 1")
 kv = declare(
     "kv_bytes_per_token", r"\kappa", "byte/token", "KV cache of one token, over all layers", "bytes/token", zero=True
 )
 flops = declare(
-    "flops", "F", "FLOP/s", "dense peak rate of the replica at the weights' precision", "FLOPs (multiplies only: F/2)"
+    "flops",
+    "F",
+    "FLOP/s",
+    "peak compute of the replica, dense, in the format of the weights",
+    "FLOPs (multiplies only: F/2)",
 )
 bandwidth = declare("bandwidth", "W", "byte/s", "memory bandwidth of the replica", "mem bw")
 hbm = declare("hbm", "M", "byte", "memory (HBM) of the replica", "capacity")
 chips = declare("chips", "n", "chip", "chips in the replica", "GPUs")
 rent = declare("rent", r"p_\mathrm{chip}", "USD/chip/s", "rent of one chip", "$2 per GPU-hour")
-rows = declare("rows", r"m_\mathrm{rows}", "token", "rows of the activation matrix: tokens multiplied at once")
+rows = declare(
+    "rows", r"m_\mathrm{rows}", "token", "rows of the activation matrix: tokens that go through the product together"
+)
 weight_rows = declare("weight_rows", r"d_\mathrm{in}", "1", "inner dimension of a matrix product")
 weight_columns = declare("weight_columns", r"d_\mathrm{out}", "1", "columns of the weight matrix")
 bytes_per_value = declare("bytes_per_value", "b_a", "byte/token", "bytes of one activation value, per token")
-price_ratio = declare("price_ratio", r"\pi", "1", "price per token, fast over standard", "6×")
-speed_ratio = declare("speed_ratio", r"\sigma", "1", "tokens per second of one user, fast over standard", "2.5×")
-result("t_compute", r"t_\mathrm{compute}", "s", "time to multiply", "t_compute")
-result("t_weights", r"t_\mathrm{weights}", "s", "time to read the weights once")
-result("t_kv", r"t_\mathrm{KV}", "s", "time to read every sequence's KV cache once")
-result("t_memory", r"t_\mathrm{memory}", "s", "time to read all that a step reads", "t_mem")
+price_ratio = declare("price_ratio", r"\pi", "1", "price per token in fast mode, divided by the standard price", "6×")
+speed_ratio = declare(
+    "speed_ratio", r"\sigma", "1", "tokens per second of one reader in fast mode, divided by the standard speed", "2.5×"
+)
+result("t_compute", r"t_\mathrm{compute}", "s", "compute time of a step", "t_compute")
+result("t_weights", r"t_\mathrm{weights}", "s", "time to load all weights once")
+result("t_kv", r"t_\mathrm{KV}", "s", "time to load the KV cache of every sequence once")
+result("t_memory", r"t_\mathrm{memory}", "s", "memory time of a step: everything it loads", "t_mem")
 result("t_step", r"t_\mathrm{step}", "s", "time of one forward pass (one new token per sequence)", "t")
-result("t_floor", r"t_\mathrm{min}", "s", "latency floor: the step time as the batch goes to nothing")
-result("t_first", "t_1", "s", "time to read what a batch of one needs")
+result("t_floor", r"t_\mathrm{min}", "s", "latency floor: the time to load all weights")
+result("t_first", "t_1", "s", "time to load the weights that a single token needs")
 result("t_gemm", r"t_\mathrm{GEMM}", "s", "time of one matrix product")
 result("cost", "c", "USD/token", "rent paid per generated token", "t/B")
 result("cost_min", r"c_\mathrm{min}", "USD/token", "cost per token that no batch can undercut")
-result("context_balanced", "L^{*}", "token/sequence", "context at which reading KV takes as long as multiplying")
+result(
+    "context_balanced",
+    "L^{*}",
+    "token/sequence",
+    "balanced context: a sequence needs as much memory time as compute time",
+)
 result("mfu", r"\mathrm{MFU}", "1", "share of peak FLOPs used (model FLOPs utilisation)", "MFU")
 result("mfu_limit", r"\mathrm{MFU}_\infty", "1", "MFU as the batch grows without bound")
-result("intensity", "C", "token", "hardware constant: tokens that must share a weight to pay for reading it", "≈ 300")
+result(
+    "intensity",
+    "C",
+    "token",
+    "hardware constant: tokens that must share a weight before computing takes as long as loading it",
+    "≈ 300",
+)
 result(
     "batch_critical",
     "B^{*}",
     "sequence",
-    "batch at which multiplying takes as long as reading the weights",
+    "critical batch: computing takes as long as loading the weights",
     "300 × sparsity",
 )
 result("batch_with_kv", r"B^{*}_\mathrm{KV}", "sequence", "the critical batch with the KV cache counted")
-result("gain", "G", "1", "cost at batch 1 over cost at an unlimited batch", "1000×")
-result("batch_ratio", r"\rho", "1", "standard batch over fast-mode batch")
-result("discount_limit", "d", "1", "cost at this batch over the cost floor: the most a slow mode can save")
-result("ceiling", r"R_\mathrm{max}", "token/s", "tokens per second when multiplying is all that takes time")
-result("drain", r"T_\mathrm{drain}", "s", "time to read the whole memory once", "20 ms")
-result("latency_worst", r"T_\mathrm{worst}", "s", "wait and ride of a token that just missed a departure", "40 ms")
-result("latency_mean", r"T_\mathrm{mean}", "s", "mean wait and ride over arrivals spread evenly")
+result("gain", "G", "1", "cost of a token at batch 1, divided by its cost in an unlimited batch", "1000×")
+result("batch_ratio", r"\rho", "1", "standard batch divided by fast-mode batch")
+result("discount_limit", "d", "1", "cost at this batch divided by the cost floor: the most a slow mode can save")
+result("ceiling", r"R_\mathrm{max}", "token/s", "tokens per second if nothing but compute took time")
+result("drain", r"T_\mathrm{drain}", "s", "drain time: loading everything in memory once", "20 ms")
+result("latency_worst", r"T_\mathrm{worst}", "s", "wait and ride of a request that just missed a departure", "40 ms")
+result("latency_mean", r"T_\mathrm{mean}", "s", "mean wait and ride, if requests arrive at random moments")
 result("throughput", "R", "token/s", "tokens per second of the replica", "B × 64")
 result("rate_user", r"R_\mathrm{user}", "token/sequence/s", "tokens per second that one reader sees")
 interval = declare("interval", "T", "s", "time between departures", "20 ms")
@@ -93,8 +110,8 @@ compute_time = Formula(
     "t_compute",
     flop_per_param * new_token * batch * n_active / real_flops,
     "s",
-    "every sequence's new token is multiplied by every active parameter",
-    ("attention's own FLOPs are left out", "the multipliers never wait"),
+    "each of B new tokens needs one multiply and one add per active parameter",
+    ("attention's own FLOPs are left out", "the arithmetic units never wait"),
     lecture("0:03:12"),
 )
 weight_time = Formula(
@@ -102,8 +119,8 @@ weight_time = Formula(
     "t_weights",
     n_total * bytes_per_param / real_bandwidth,
     "s",
-    "a step whose batch touches every expert reads all weights, once",
-    ("the batch is large enough to touch every expert", "each weight is read from memory once"),
+    "a step loads all weights once, however many sequences share them",
+    ("the batch is large enough to touch every expert", "each weight is loaded once"),
     lecture("0:05:05"),
 )
 kv_time = Formula(
@@ -111,8 +128,8 @@ kv_time = Formula(
     "t_kv",
     batch * context * kv / real_bandwidth,
     "s",
-    "every sequence's whole KV cache is read once per step",
-    ("dense attention: every past token is read", "all sequences have the same context"),
+    "each sequence loads its own KV cache, so this time grows with the batch",
+    ("dense attention: every earlier token is loaded", "all sequences have the same context"),
     lecture("0:05:30"),
 )
 memory_time = Formula(
@@ -120,18 +137,19 @@ memory_time = Formula(
     "t_memory",
     weight_time.typed + kv_time.typed,
     "s",
-    "weights and KV cache share one memory bus, so their times add",
+    "weights and KV caches come from the same memory, so their times add",
     (),
     lecture("0:05:46"),
     {"weights": weight_time, "kv": kv_time},
+    typeset=Add(weight_time, kv_time, evaluate=False),
 )
 step_time = Formula(
     "batching.step_time",
     "t_step",
     Max(compute_time.typed, memory_time.typed) + overhead,
     "s",
-    "a step takes at least as long as the slower of multiplying and reading",
-    ("reading and multiplying overlap perfectly", "communication between chips is free"),
+    "a step takes at least as long as the slower of compute and memory traffic",
+    ("compute and memory traffic overlap perfectly", "communication between chips is free"),
     lecture("0:03:07"),
     {"compute": compute_time, "memory": memory_time},
 )
@@ -140,7 +158,7 @@ latency_floor = Formula(
     "t_floor",
     limit(memory_time.typed, batch, 0, "+"),
     "s",
-    "no batch that touches nearly every expert finishes a step sooner than all weights are read",
+    "a step cannot end before all weights are loaded, whatever the price",
     weight_time.assumes,
     lecture("0:10:20"),
 )
@@ -149,7 +167,7 @@ first_floor = Formula(
     "t_first",
     n_active * bytes_per_param / real_bandwidth,
     "s",
-    "a batch of one reads only the parameters that its token is routed to",
+    "a single token loads only the parameters that it is routed to",
     ("KV is left out", "the kernels skip experts that no token chose"),
     DERIVED,
 )
@@ -161,7 +179,7 @@ cost_per_token = Formula(
     "cost",
     rent * chips * step_time.typed / (batch * new_token),
     "USD/token",
-    "the rent of the replica for one step, shared by the tokens it makes",
+    "the rent of the replica for one step, shared by the tokens that the step makes",
     ("every step is full", "nothing but rent is paid"),
     lecture("0:12:49"),
 )
@@ -170,7 +188,7 @@ cost_floor = Formula(
     "cost_min",
     rent * chips * Max(flop_per_param * n_active / real_flops, context * kv / (new_token * real_bandwidth)),
     "USD/token",
-    "multiplying and reading KV are paid per sequence; no batch shares them",
+    "compute and KV cache are each sequence's own, so no batch shares their cost",
     cost_per_token.assumes,
     lecture("0:15:18"),
 )
@@ -179,7 +197,7 @@ slow_mode_limit = Formula(
     "discount_limit",
     step_time.typed / (batch * Max(flop_per_param * new_token * n_active / real_flops, context * kv / real_bandwidth)),
     "1",
-    "the most that waiting longer can save: today's cost over the floor",
+    "the most that a slow mode can save: today's cost divided by the floor",
     cost_per_token.assumes,
     lecture("0:15:18"),
 )
@@ -188,7 +206,7 @@ hardware_constant = Formula(
     "intensity",
     flops * bytes_per_param / (flop_per_param * bandwidth),
     "token",
-    "how many tokens must share a weight before multiplying takes as long as reading it",
+    "how many tokens must share a weight before computing with it takes as long as loading it",
     (),
     lecture("0:18:09"),
 )
@@ -197,7 +215,7 @@ critical_batch = Formula(
     "batch_critical",
     hardware_constant.typed * n_total / (n_active * new_token),
     "sequence",
-    "below it a step waits for weights, above it for the multipliers",
+    "below it a step waits for memory, above it for compute",
     ("KV is left out",),
     lecture("0:16:58"),
     typeset=Mul(hardware_constant, n_total / n_active, evaluate=False),
@@ -207,8 +225,8 @@ crossing = Formula(
     "batch_with_kv",
     together(weight_time.typed / expand((compute_time.typed - kv_time.typed) / batch)),
     "sequence",
-    "with KV counted: the batch at which multiplying takes as long as all reading",
-    ("the context is shorter than the balanced one; from there on there is none",),
+    "the critical batch with KV caches counted: they push it out",
+    ("the context is shorter than the balanced one; from there on no batch is large enough",),
     lecture("0:19:49"),
 )
 batching_gain = Formula(
@@ -216,8 +234,8 @@ batching_gain = Formula(
     "gain",
     critical_batch.typed / one_sequence,
     "1",
-    "what batching is worth: cost of a token alone over its cost in an unlimited batch",
-    ("KV is left out", "a batch of one reads all weights"),
+    "what batching saves: the cost of a token alone, divided by its cost in an unlimited batch",
+    ("KV is left out", "a batch of one loads all weights, as in a dense model"),
     lecture("0:04:23"),
 )
 ceiling = Formula(
@@ -225,7 +243,7 @@ ceiling = Formula(
     "ceiling",
     real_flops / (flop_per_param * n_active),
     "token/s",
-    "tokens per second when multiplying is all that takes time",
+    "tokens per second if nothing but compute took time",
     compute_time.assumes,
     DERIVED,
 )
@@ -252,7 +270,7 @@ balanced_context = Formula(
     "context_balanced",
     flop_per_param * new_token * n_active * bandwidth / (flops * kv),
     "token/sequence",
-    "the context at which one more sequence costs as much reading as multiplying",
+    "past this context, one more sequence adds more memory time than compute time",
     ("dense attention",),
     lecture("0:11:02"),
 )
@@ -261,7 +279,7 @@ mfu = Formula(
     "mfu",
     flop_per_param * new_token * batch * n_active / flops / step_time.typed,
     "1",
-    "the share of a step's time that the multipliers would need at their peak",
+    "the share of the step during which the arithmetic units have work",
     compute_time.assumes,
     lecture("0:11:40"),
 )
@@ -270,7 +288,7 @@ mfu_limit = Formula(
     "mfu_limit",
     Min(1, balanced_context.typed / context),
     "1",
-    "past the balanced context even an unlimited batch leaves multipliers idle",
+    "past the balanced context no batch keeps the arithmetic units busy",
     balanced_context.assumes,
     lecture("0:11:40"),
 )
@@ -282,7 +300,7 @@ fast_mode_batch_ratio = Formula(
     "batch_ratio",
     price_ratio * speed_ratio,
     "1",
-    "a price per token and a speed give away by how much the batch shrank",
+    "a price and a speed together reveal how much smaller the batch is",
     ("price follows cost", "same chips, same model"),
     DERIVED,
 )
@@ -291,7 +309,7 @@ drain_time = Formula(
     "drain",
     hbm / bandwidth,
     "s",
-    "a step that reads the whole memory once takes this long",
+    "loading everything that the memory holds takes this long",
     (),
     lecture("0:23:28"),
 )
@@ -322,6 +340,15 @@ throughput = Formula(
     ("every departure is full",),
     lecture("0:26:32"),
 )
+reader_speed = Formula(
+    "batching.reader_speed",
+    "rate_user",
+    new_token / step_time.typed,
+    "token/sequence/s",
+    "each reader gets one token per step",
+    step_time.assumes,
+    DERIVED,
+)
 user_rate = Formula(
     "batching.user_rate",
     "rate_user",
@@ -346,7 +373,7 @@ gemm_time = Formula(
         / real_bandwidth,
     ),
     "s",
-    "one matrix product: every weight read once and used for every row",
+    "the roofline of one matrix product: each weight is loaded once and used for every row",
     ("weights come from memory, not from cache", "inputs and outputs cross memory once"),
     DERIVED,
 )

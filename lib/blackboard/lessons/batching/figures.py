@@ -18,17 +18,16 @@ from blackboard.charts.drawing import Drawing, done, filled, name_ends, point
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.batching import equations as eq
 from blackboard.lessons.batching import numbers
+from blackboard.lessons.batching.numbers import LECTURE_RENT, MILLION
 from blackboard.units import significant
 
-LECTURE_RENT = 2.0  # USD per chip-hour, lecture 0:12:49
-MS, GB = units.factor("ms"), units.factor("GB")
-MILLION = 1e6  # prices are per million tokens
+MS = units.factor("ms")
 
 
 WORKED = Case("lecture-moe", "b200-64", "fp4", 16_384)  # the worked rack, with the board's round numbers
 
 
-# --- the board's figures ----------------------------------------------------------------------------------------------
+# --- one step ------------------------------------------------------------------------------------------------------
 
 
 def decode() -> Drawing:
@@ -60,7 +59,8 @@ def decode() -> Drawing:
     return done(
         fig,
         "fig-decode",
-        "Decoding: one new column per step, and a look back at all earlier ones.",
+        "Each decode step adds one column, and attention looks back at all earlier ones. So a step computes "
+        "little and loads a lot.",
         f"A grid: across, the {old} earlier tokens of a sequence and one new column appended on the right; down, the"
         " embedding. Arrows run from the new column back to every earlier one. A decode step makes one column, but"
         " reads what is kept of all columns before it: the KV cache.",
@@ -125,7 +125,8 @@ def latency(case: Case = RUNNING) -> Drawing:
     return done(
         fig,
         "fig-latency",
-        "Step time against batch. The board's first figure, computed for DeepSeek-V3 on one NVL72.",
+        "Up to the kink the chips wait for memory, and one more reader is nearly free. Past it they wait for "
+        "compute, and each reader adds to the step in full.",
         f"Time of one step in milliseconds against batch, 0 to {batch[-1]:,.0f} sequences, for {case}, {case.tokens}."
         " Weights are a level line, KV and compute rise from zero; the bold line is the larger of compute and weights"
         f" plus KV. It starts at the latency floor of {significant(floor)} ms; {_kink_says(case)}.",
@@ -148,7 +149,8 @@ def cost(case: Case = RUNNING, rent: float = LECTURE_RENT) -> Drawing:
     return done(
         fig,
         "fig-cost",
-        "Cost per million tokens against batch. The kink is at the same batch as before.",
+        "Sharing the weights makes tokens cheaper up to the kink. From there on the cost is level, because "
+        "compute is not shared.",
         f"Cost per million tokens against batch, 0 to {batch[-1]:,.0f} sequences, for {case}, {case.tokens}, at"
         f" ${rent:g} per GPU-hour. Compute and KV are level lines, weights a hyperbola; the bold line is the larger of"
         f" compute and weights plus KV. It falls from ${significant(alone)} at a batch of one (far above the picture)"
@@ -180,7 +182,7 @@ def trains(interval: float = numbers.INTERVAL) -> Drawing:
     return done(
         fig,
         "fig-trains",
-        "A request that just missed a departure waits one interval and rides one.",
+        "The worst case is two intervals: one of waiting, one of riding.",
         f"A time axis of 0 to {4 * slot:g} ms in equal slots of {slot:g} ms; a batch departs at the start of each. A"
         f" request that just missed a departure waits {slot:g} ms and rides {slot:g} ms, {worst:g} ms in all; over"
         f" arrivals spread evenly the mean is {mean:g} ms; one that just caught a departure takes {slot:g} ms.",
@@ -197,7 +199,7 @@ def mfu_context(case: Case = RUNNING) -> Drawing:
     phrases = [
         _mfu_curve(axes, case, model.kv_bytes_per_token("bf16"), "BF16", "second", (0.02, 0.3)),
         _mfu_curve(axes, case, model.kv_bytes_per_token("fp8"), "FP8", "kv", (0.475, 0.78)),
-        _mfu_curve(axes, case, board.kv_bytes_per_token(), "board", "compute", (0.83, 0.78)),
+        _mfu_curve(axes, case, board.kv_bytes_per_token(), "lecture", "compute", (0.83, 0.78)),
     ]
     axes.set(xscale="log", xlim=(100, 5e5), ylim=(0, 105))
     axes.set(xlabel="context L (tokens, log scale)", ylabel="MFU at an unlimited batch (%)")
@@ -206,7 +208,8 @@ def mfu_context(case: Case = RUNNING) -> Drawing:
     return done(
         fig,
         "fig-mfu",
-        "The best possible MFU against context, for three sizes of KV cache.",
+        "Past the balanced context no batch keeps the hardware busy. A smaller KV cache moves that point to "
+        "longer contexts.",
         "Share of peak FLOPs that an unlimited batch can use, against context from 100 to 500,000 tokens (log scale),"
         f" for {case}, with three sizes of KV cache per token. {'; '.join(phrases)}. Beyond the balanced context"
         f" MFU falls"
@@ -254,7 +257,7 @@ def drain() -> Drawing:
     return done(
         fig,
         "fig-drain",
-        "Drain time of the catalogue's confirmed chips.",
+        "Loading the whole memory once takes tens of milliseconds on every chip, but not the same on each.",
         f"Time to read all of HBM once, for {len(chips)} chips, sorted: from {times[0]:.1f} ms ({_short(chips[0])}) to "
         f"{times[-1]:.1f} ms ({_short(chips[-1])}). A line marks the lecture's {mark:g} ms; "
         f"{sum(time > mark for time in times)} of the {len(chips)} take longer.",
@@ -282,7 +285,7 @@ def gemm() -> Drawing:
     return done(
         fig,
         "fig-gemm",
-        "Measured matrix products on an H200 over the roofline that bounds them.",
+        "Flat, knee, slope: measured matrix products on an H200 follow the roofline from above, and none beats it.",
         f"{len(panels)} panels, one per shape and number format: measured time of a matrix product on an H200 against"
         f" its rows, {min(r.m for r in rows)} to {max(r.m for r in rows):,} (both log), over the ideal roofline. Time"
         f" is level, then proportional to the rows. All {len(rows)} points lie above the line, by {min(ratios):.2f} to"

@@ -8,9 +8,12 @@ from blackboard.catalogue import Chip, chip, chips, measurement, model, price, p
 from blackboard.catalogue.architecture import bytes_per_param
 from blackboard.catalogue.running_case import RUNNING
 from blackboard.lessons.batching import equations as eq
+from blackboard.page.summary import Page, table
 from blackboard.units import factor, pretty, significant
 
-SLOW, BUSY = 256, 2_000  # batches: the example of a slow mode, and the lecture's
+SLOW, BUSY = 256, 2_000  # batches: the example of the text, and the lecture's
+LECTURE_RENT = 2.0  # USD per chip-hour, lecture 0:12:49
+HOUR, MILLION = factor("hour"), 1e6  # prices are per million tokens
 INTERVAL = 0.020  # s between departures, lecture 0:22:13
 RUBIN = {"hbm": 288e9, "bandwidth": 20e12}  # as the lecture has it, 0:24:13
 LECTURE_DAY, LATER_CARD = "2026-04-29", "claude-opus-4.8@2026-05-28"
@@ -24,11 +27,18 @@ def drains() -> list[float]:
 def hardware() -> dict[str, str]:
     """Floor, critical batch and what they are made of."""
     known = RUNNING.symbols()
+    each = eq.compute_time(RUNNING, batch=1), eq.kv_time(RUNNING, batch=1)
     return {
         "floor": pretty(eq.latency_floor(RUNNING), "s"),
+        "fastest": f"{1 / eq.latency_floor(RUNNING):,.0f}",
+        "first_bytes": pretty(known["n_active"] * known["bytes_per_param"], "byte"),
         "first_floor": pretty(eq.first_floor(RUNNING), "s", 2),
         "weight_bytes": pretty(known["n_total"] * known["bytes_per_param"], "byte"),
         "bandwidth": pretty(known["bandwidth"], "byte/s"),
+        "flops": pretty(known["flops"], "FLOP/s"),
+        "compute_one": pretty(each[0], "s"),
+        "kv_one": pretty(each[1], "s"),
+        "sequence_kv": pretty(RUNNING.context * known["kv_bytes_per_token"], "byte"),
         "intensity": significant(eq.hardware_constant(RUNNING), 4),
         "sparsity": significant(known["n_total"] / known["n_active"], 3),
         "critical": significant(eq.critical_batch(RUNNING), 2),
@@ -37,7 +47,6 @@ def hardware() -> dict[str, str]:
         "n_active": f"{known['n_active'] / 1e9:.1f} billion",
         "n_total": f"{known['n_total'] / 1e9:.0f} billion",
         "n_total_off": f"{model('lecture-moe').n_total / known['n_total'] - 1:.0%}",
-        "lookup": f"{model(RUNNING.model).vocab * model(RUNNING.model).d_model / known['n_active']:.1%}",
     }
 
 
@@ -52,9 +61,10 @@ def balanced_with_attention(slower: float) -> float:
 
 
 def workload() -> dict[str, str]:
-    """Context, KV and what slow mode can save."""
+    """Context, KV and what a slow mode can save."""
     board, attention = model("lecture-moe").kv_bytes_per_token(), model(RUNNING.model).attention_flop(1)
     twice = eq.mfu_limit(RUNNING, context=2 * eq.balanced_context(RUNNING))
+    floor = eq.cost_floor(RUNNING, rent=LECTURE_RENT / HOUR) * MILLION
     return {
         "kv_bytes": pretty(RUNNING.symbols()["kv_bytes_per_token"], "byte"),
         "balanced": f"{significant(eq.balanced_context(RUNNING), 2)} tokens",
@@ -67,8 +77,36 @@ def workload() -> dict[str, str]:
         "balanced_bf16": f"{significant(balanced_with_attention(2), 2)} tokens",
         "slow_batch": str(SLOW),
         "slow_context": f"{RUNNING.context:,} tokens",
+        "slow_step": pretty(eq.step_time(RUNNING, batch=SLOW), "s", 4),
+        "busy": f"{BUSY:,}",
+        "slow_cost": f"${eq.cost_per_token(RUNNING, batch=SLOW, rent=LECTURE_RENT / HOUR) * MILLION:.3f}",
         "slow_saving": significant(eq.slow_mode_limit(RUNNING, batch=SLOW), 2),
+        "busy_saving": significant(eq.slow_mode_limit(RUNNING, batch=BUSY), 2),
+        "cheapest": f"${significant(floor, 2)}",
     }
+
+
+def step_table() -> Page:
+    """A decode step of the running case at a few batches, column by column as one reckons it on paper."""
+    ms = lambda seconds: f"{seconds * 1e3:.2f}"
+    rows = []
+    for batch in (SLOW, BUSY, 10_000, 30_000):
+        parts = [eq.weight_time(RUNNING), eq.kv_time(RUNNING, batch=batch), eq.compute_time(RUNNING, batch=batch)]
+        step, cost = (
+            eq.step_time(RUNNING, batch=batch),
+            eq.cost_per_token(RUNNING, batch=batch, rent=LECTURE_RENT / HOUR),
+        )
+        rows.append([f"{batch:,}", *map(ms, parts), ms(step), f"{1 / step:,.0f}", f"${cost * MILLION:.4f}"])
+    heads = (
+        "Batch",
+        "Weights, ms",
+        "KV caches, ms",
+        "Compute, ms",
+        "Step, ms",
+        "Tokens/s per reader",
+        "Per million tokens",
+    )
+    return table(f"One step of {RUNNING}, {RUNNING.tokens}, at ${LECTURE_RENT:g} per GPU-hour", heads, rows)
 
 
 def fast_mode() -> dict[str, str]:
@@ -82,9 +120,6 @@ def fast_mode() -> dict[str, str]:
         "fast_price": significant(then.fast.price_multiplier, 1),
         "fast_speed": significant(then.fast.speed_multiplier, 2),
         "fast_ratio": significant(ratio(then), 2),
-        "fast_card_price": significant(then.fast.price_multiplier, 1),
-        "fast_card": then.model_name,
-        "fast_card_date": then.valid_from,
         "fast_now": later.model_name,
         "fast_now_date": later.valid_from,
         "night_price": f"{night.usd_per_Mtok.output / day.usd_per_Mtok.output:.0%}",
@@ -99,9 +134,8 @@ def fast_mode() -> dict[str, str]:
 
 def train() -> dict[str, str]:
     """The departure schedule."""
-    ms, known = (lambda seconds: f"{seconds * 1e3:.0f} ms"), RUNNING.symbols()
+    ms = lambda seconds: f"{seconds * 1e3:.0f} ms"
     rents = [rent.usd_per_chip_hour for rent in system(RUNNING.system).chip.rents if rent.confirmed]
-    held = known["n_total"] * known["bytes_per_param"] + BUSY * RUNNING.context * known["kv_bytes_per_token"]
     return {
         "drain_least": ms(drains()[0]),
         "drain_most": ms(drains()[-1]),
@@ -110,13 +144,10 @@ def train() -> dict[str, str]:
         "throughput": f"{eq.throughput(batch=BUSY, interval=1 / 64):,.0f} tokens/s",
         "throughput_20": f"{eq.throughput(batch=BUSY, interval=INTERVAL):,.0f} tokens/s",
         "interval_64": f"{1e3 / 64:.1f} ms",
-        "floor_h100": pretty(eq.latency_floor(RUNNING._replace(system="h100-8")), "s"),
         "step_h200": pretty(eq.step_time(RUNNING._replace(system="h200-8"), batch=BUSY), "s"),
         "step_rack": pretty(eq.step_time(RUNNING, batch=BUSY), "s"),
-        "full_h200": f"{held / system('h200-8').hbm_bytes:.0%}",
         "rent_least": f"${min(rents):.2f}",
         "rent_most": f"${max(rents):.2f}",
-        "hbm_h100": pretty(system("h100-8").hbm_bytes, "byte"),
         "idle_20ms": f"{eq.compute_time(RUNNING, batch=BUSY) / INTERVAL:.1%}",
     }
 

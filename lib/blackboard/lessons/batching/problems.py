@@ -1,8 +1,8 @@
-"""Practice problems of the batching lesson: the lecture's cards 1.1-1.6 and 1.9, and what people get wrong."""
+"""Practice problems of the batching lesson, and the mistakes that people make in them."""
 
 from __future__ import annotations
 
-from sympy import Max
+from sympy import Max, Min
 
 from blackboard.catalogue import chip, model, system
 from blackboard.lessons.batching import equations as eq
@@ -26,6 +26,9 @@ def rack(values: Values) -> Values:
     }
 
 
+STEP, LIMITS, COSTS = "predict the time of a decode step", "find the latency floor and the critical batch", "price a token"
+CONTEXT, PRICES, TRAIN = "find the balanced context", "read a batch out of a price", "work with a departure schedule"
+
 RACKS = {
     "machine": ("gb200-nvl72", "gb300-nvl72", "h200-8", "b200-64"),
     "net": ("deepseek-v3", "qwen3-235b-a22b", "kimi-k2", "glm-4.5"),
@@ -35,92 +38,87 @@ PLAIN = {"machine_name": "", "net_name": "", "chip_bandwidth": "byte/s"}
 guess = Estimate(
     "A guess before you read",
     level="easy",
-    objective="say what batching is worth",
+    objective=PRICES,
     unit="1",
-    statement="A server, {machine_name}, runs {net_name} with FP8 weights. A token generated all alone, for which all weights are read, costs the rent of the whole machine for that step. Served in a batch as large as one likes, with short contexts, by which factor does it get cheaper? Guess: within a factor of three counts.",
-    parameters=RACKS,
-    derived=rack,
-    units=PLAIN,
-    answer=eq.batching_gain,
-    independent_check=v.n_total * v.bytes_per_param / v.bandwidth / (2 * v.n_active / v.flops),
+    within=1.5,
+    statement="A fast mode costs {price_ratio} times as much per token and is {speed_ratio} times as fast. Model, chips and answers are the same. How many times fewer readers share the machine with you in fast mode? Guess; within a factor of 1.5 counts.",
+    derived=lambda v: {"price_ratio": 6.0, "speed_ratio": 2.5, "shrunk": 15.0},  # the text's own card: a guess has no other numbers
+    answer=eq.fast_mode_batch_ratio,
+    independent_check=1.0 / 1.0 / (1.0 / v.speed_ratio / v.price_ratio),
     misconceptions={
-        eq.fast_mode_batch_ratio.at(price_ratio=6, speed_ratio=2.5): "That is what a fast mode gives up, or how sparse the model is. The range from a batch of one to a full one is far wider.",
-        eq.hardware_constant: "You let the lone token read only the experts it is routed to, and then that is the factor. The lecture lets it read all weights; the lesson's last part says which holds when.",
+        v.price_ratio: "A step with fewer readers is also shorter, so that each step costs less rent. The batch must shrink further to reach that price.",
+        1 / eq.fast_mode_batch_ratio: "The other way round: how many times fewer, a number above one.",
     },
-    explanation="Thousands. All weights are read once per step here, and a token alone pays for all of that reading.",
+    explanation="The rent of one step is divided among the readers. The step got {speed_ratio} times shorter, and still each reader pays {price_ratio} times as much. So there are {speed_ratio} × {price_ratio} = {shrunk} times fewer of them.",
     hints=(
-        "A token alone pays for reading all weights; in a huge batch it pays only for its own multiplications.",
-        "Compare the time to read {n_total} from memory with the time to multiply one token by the {n_active} that are active.",
+        "Each step costs rent for as long as it takes, and its readers share that rent.",
+        "The step is {speed_ratio} times shorter, so its rent is {speed_ratio} times lower. Yet each reader pays {price_ratio} times as much.",
     ),
-    solution=(
-        Step(f"Reading all weights once: ${eq.weight_time.latex}$ =", eq.weight_time, "s"),
-        Step(f"Multiplying one token: ${eq.compute_time.latex}$ with $B = 1$:", eq.compute_time.at(batch=1), "s"),
-        "Their ratio, which is what batching is worth, is",
-    ),
+    solution=("Cost per token = rent × step time / batch. So batch = rent × step time / cost, and fast mode divides the first by the speed and multiplies the second by the price:",),
 )
 
 roofline = Choice(
-    "The time of one pass",
+    "Two jobs at once",
     level="easy",
-    objective="write the roofline of a decode step",
-    statement="In one forward pass the machine multiplies for $t_\\mathrm{compute}$ and reads memory for $t_\\mathrm{memory}$, and it does both at once. How long does the pass take at least?",
+    objective=STEP,
+    statement="In one step the chips compute for $t_\\mathrm{compute}$ and load data from memory for $t_\\mathrm{memory}$. They do both at the same time. How long does the step take at least?",
     options=[
-        wrong("their sum", "The sum holds only if reading and multiplying take turns. Hardware overlaps them, so the sum is an upper bound."),
-        right("their maximum", "The slower of the two is the floor; the other hides behind it."),
-        wrong("their minimum", "The faster part does not set the pace: the pass is done when both are done."),
-        wrong("their average", "Nothing averages here: the pass ends when the slower of the two ends."),
+        wrong("the sum of both", "The sum holds only if the two take turns. Chips load the next weights while they compute with the last ones, so the sum is an upper bound."),
+        right("the longer of the two", "The slower job sets the pace, and the other one hides behind it."),
+        wrong("the shorter of the two", "The step is over when both jobs are done, so the faster one cannot set the pace."),
+        wrong("their average", "Nothing averages here. The step ends when the slower job ends."),
     ],
-    hints=("Two workers carry on at the same time. When is the job done?",),
-    solution=(f"Both go on at once, so the pass ends with the slower: ${eq.step_time.latex}$.",),
+    hints=("Two people work side by side. When are both done?",),
+    solution=(f"Both jobs run at the same time, so the step ends with the slower one: ${eq.step_time.latex}$.",),
 )
 
 compute = Expression(
-    "Time to multiply",
+    "Compute time",
     level="easy",
-    objective="write the roofline of a decode step",
-    statement="Write the time to multiply for one decode step, from the batch B, the active parameters N_act and the datasheet rate F, which counts a multiply and an add as two FLOPs. Leave attention's own FLOPs out.",
+    objective=STEP,
+    statement="Write the compute time of one decode step. Use the batch B, the active parameters N_act, and the datasheet's rate F, which counts a multiply and an add as two FLOPs. Leave out attention's own FLOPs.",
     formula=eq.compute_time,
     independent_check=2 * eq.batch * eq.n_active / eq.flops,
     misconceptions={
-        eq.batch * eq.n_active / eq.flops: "That is the board's form, where F counts one multiply-add as one. A datasheet's F counts two.",
-        2 * eq.batch * eq.n_total / eq.flops: "A token is multiplied by the parameters it is routed to, not by all of them.",
-        2 * eq.batch * eq.context * eq.n_active / eq.flops: "Decoding multiplies only the one new token of each sequence. The old ones are in the KV cache.",
-        2 * eq.n_active / eq.flops: "That is one sequence. A batch multiplies B tokens.",
+        eq.batch * eq.n_active / eq.flops: "The 2 is missing. A datasheet's F counts the multiply and the add separately. (The lecture counts the pair as one.)",
+        2 * eq.batch * eq.n_total / eq.flops: "A token is computed with the parameters it is routed to, not with all of them.",
+        2 * eq.batch * eq.context * eq.n_active / eq.flops: "A decode step computes only the one new token of each sequence. The earlier tokens are in the KV cache.",
+        2 * eq.n_active / eq.flops: "That is the time for one sequence. The batch has B of them.",
         eq.flops / (2 * eq.batch * eq.n_active): "Upside down: more work takes longer.",
     },
-    explanation="Every new token meets every active parameter once: one multiply and one add.",
+    explanation="Each new token needs one multiply and one add per active parameter.",
     hints=(
         "How many multiply-adds does one token need? One per active parameter.",
-        "Work over rate is time; each multiply-add is 2 FLOP.",
+        "Time is work divided by rate, and each multiply-add is 2 FLOPs.",
     ),
     solution=(
-        "One multiply-add per active parameter and sequence, two FLOPs each, over the rate:",
+        "One multiply-add per active parameter and sequence, 2 FLOPs each, divided by the rate:",
         Step(f"${eq.compute_time.latex}$, typed as", "2 * B * N_act / F"),
     ),
 )
 
 memory = Expression(
-    "Time to read",
+    "Memory time",
     level="easy",
-    objective="write the roofline of a decode step",
-    statement="Write the time to read memory in one decode step, from B, the context L, N_tot, the bytes per weight b_w, the KV bytes per token kappa and the bandwidth W.",
+    objective=STEP,
+    statement="Write the memory time of one decode step whose batch touches every expert. Use B, the context L, N_tot, the bytes per weight b_w, the KV bytes per token kappa, and the bandwidth W.",
     formula=eq.memory_time,
     independent_check=(eq.n_total * eq.bytes_per_param + eq.batch * eq.context * eq.kv) / eq.bandwidth,
     misconceptions={
-        (eq.n_active * eq.bytes_per_param + eq.batch * eq.context * eq.kv) / eq.bandwidth: "A batch of any size touches nearly every expert, so all weights are read. The lecture's own flashcard had this error until 22 July 2026.",
-        (eq.n_total + eq.batch * eq.context * eq.kv) / eq.bandwidth: "That is the board's form, in which a parameter is one byte. Weights take b_w bytes each.",
-        eq.batch * (eq.n_total * eq.bytes_per_param + eq.context * eq.kv) / eq.bandwidth: "The weights are read once per step and shared by the whole batch. That sharing is what batching is.",
-        (eq.n_total * eq.bytes_per_param + eq.batch * eq.kv) / eq.bandwidth: "A new token attends to the whole context, so each sequence reads L tokens of KV, not one.",
-        Max(eq.n_total * eq.bytes_per_param, eq.batch * eq.context * eq.kv) / eq.bandwidth: "Weights and KV come over one bus, one after the other: their times add.",
-        eq.n_total * eq.bytes_per_param / eq.bandwidth: "The KV cache is missing: each sequence reads its own.",
+        (eq.n_active * eq.bytes_per_param + eq.batch * eq.context * eq.kv) / eq.bandwidth: "One token needs only the active parameters. But each token of the batch chooses experts of its own, and together they touch nearly all.",
+        (eq.n_total + eq.batch * eq.context * eq.kv) / eq.bandwidth: "Parameters are not bytes: each weight takes b_w bytes. (The lecture takes a parameter for a byte, which is right in FP8.)",
+        eq.batch * (eq.n_total * eq.bytes_per_param + eq.context * eq.kv) / eq.bandwidth: "The weights are loaded once per step and shared by the whole batch. That sharing is the point of batching.",
+        (eq.n_total * eq.bytes_per_param + eq.batch * eq.kv) / eq.bandwidth: "A new token attends to the whole context, so each sequence loads L tokens of KV, not one.",
+        Max(eq.n_total * eq.bytes_per_param, eq.batch * eq.context * eq.kv) / eq.bandwidth: "Weights and KV caches come from the same memory, one after the other. Their times add.",
+        eq.n_total * eq.bytes_per_param / eq.bandwidth: "The KV cache is missing. Each sequence loads its own.",
     },
-    explanation="Weights once per step for everybody, KV once per sequence.",
+    explanation="The weights once per step for everybody, the KV cache once per sequence.",
     hints=(
-        "Two things are read: the weights, and every sequence's KV cache.",
+        "A step loads two things: the weights, and the KV cache of every sequence.",
         "Which of the two grows with the batch?",
     ),
     solution=(
-        "The weights once, and for each of B sequences L tokens of KV, over the bandwidth:",
+        "The weights once, and for each of B sequences L tokens of KV, divided by the bandwidth:",
         Step(f"${eq.memory_time.latex}$, typed as", "(N_tot * b_w + B * L * kappa) / W"),
     ),
 )
@@ -128,127 +126,128 @@ memory = Expression(
 batch_of = Choice(
     "A batch of two thousand",
     level="easy",
-    objective="write the roofline of a decode step",
-    statement="The lecture speaks of a batch of about 2,000. Two thousand what?",
+    objective=STEP,
+    statement="A server decodes with a batch of 2,000. Two thousand what?",
     options=[
-        wrong("tokens of context", "This was asked at the board too (0:20:19). 2,000 tokens would be less than one long conversation."),
-        right("sequences, each getting one new token", "A decode step makes one new token for each of them."),
-        wrong("prompts per second", "A batch has no rate in it. Prompts per second follow from how often a batch leaves."),
-        wrong("users who have a window open", "Most of them are reading or typing. Only sequences that are being generated right now ride along."),
+        wrong("tokens of context", "That would be less than one long conversation. (The question came up in the lecture too, at 0:20:19.)"),
+        right("sequences, each getting one new token", "One decode step makes one new token for each of them."),
+        wrong("requests per second", "A batch is a number, not a rate. Requests per second follow from how often a step runs."),
+        wrong("users with a window open", "Most of them are reading or typing. Only sequences that are being generated right now are in the batch."),
     ],
-    hints=("What does one forward pass of decoding produce?",),
-    solution=("One pass gives every sequence of the batch one new token.",),
+    hints=("What does one step of decoding produce?",),
+    solution=("One step gives every sequence in the batch one new token.",),
 )
 
 floor_why = Choice(
-    "Where the floor comes from",
+    "What is left at a small batch",
     level="easy",
-    objective="find the latency floor",
-    statement="As the batch shrinks, the step time of the model stops falling. What sets that floor?",
+    objective=LIMITS,
+    statement="A mixture of experts serves fewer and fewer readers: 4,000, then 1,000, then 250. The step time falls at first and then hardly moves. What sets the time at which it stops?",
     options=[
-        wrong("reading the active weights", "One token is routed to the active ones only, but the batch as a whole touches nearly all. This was the published flashcard's own error until 22 July 2026."),
-        right("reading all the weights", "All weights cross the memory bus once per step, because together the sequences of a batch touch nearly every expert."),
-        wrong("reading the KV cache", "KV is read per sequence, so that time goes to nothing with the batch."),
-        wrong("multiplying by the weights", "Multiplying is per sequence as well: half the batch, half the time."),
+        wrong("loading the active weights", "One token needs only those. But 250 sequences together still touch nearly every expert, so nearly all weights are loaded."),
+        right("loading all the weights", "They are loaded once per step, however many sequences share them."),
+        wrong("loading the KV caches", "Each sequence has its own, so this time shrinks with the batch."),
+        wrong("computing with the weights", "Compute is per sequence as well: half the batch, half the time."),
     ],
-    hints=("Which of the three times does not fall when the batch falls?",),
-    solution=(f"Only the weight time has no $B$ in it: ${eq.latency_floor.latex}$.",),
+    hints=("Which of the three times does not shrink with the batch?",),
+    solution=(f"Only the time to load the weights has no $B$ in it: ${eq.latency_floor.latex}$.",),
 )
 
 floor = Quantity(
     "The latency floor",
     level="medium",
-    objective="find the latency floor",
+    objective=LIMITS,
     unit="s",
     display_unit="ms",
-    statement="{net_name} stores {n_total} and activates {n_active} for each token. A weight takes {bytes_per_param}. The server, {machine_name}, reads {bandwidth} in all. How long does a step take at least, if its batch touches every expert?",
+    statement="{net_name} stores {n_total} and uses {n_active} of them for each token. A weight takes {bytes_per_param}. The server, {machine_name}, has a memory bandwidth of {bandwidth} in all. Its batch is large enough to touch every expert. What is the least time that a step can take?",
     parameters=RACKS | {"bytes_per_param": (FP8, BF16)},
     derived=rack,
     units=PLAIN,
     answer=eq.latency_floor,
     independent_check=lambda v: sum([v["n_total"] / 1000 * v["bytes_per_param"] / v["bandwidth"]] * 1000),
     misconceptions={
-        eq.first_floor: "You read only the active parameters. A batch touches nearly every expert, so all weights are read.",
-        eq.latency_floor.at(bandwidth=v.chip_bandwidth): "That is one chip's bandwidth. The weights are spread over all chips, which read at the same time.",
+        eq.first_floor: "You loaded only the active parameters. A batch that touches every expert loads all of them.",
+        eq.latency_floor.at(bandwidth=v.chip_bandwidth): "That is one chip's bandwidth. The weights are spread across all chips, which load at the same time.",
         eq.latency_floor * 8: "Off by 8: bits where bytes are meant.",
+        eq.latency_floor / 1000: "The digits are right, but that is in seconds. A millisecond is a thousandth of one.",
     },
-    explanation="No amount of money makes this model answer faster on this machine: the floor is a property of the two.",
+    explanation="No price makes this model answer faster on this machine. The floor belongs to the two of them.",
     hints=(
-        "The floor is the time to read all weights once.",
-        "Bytes to read: parameters × bytes per parameter.",
+        "The floor is the time to load all weights once.",
+        "Bytes to load: parameters × bytes per parameter.",
     ),
-    solution=(f"${eq.latency_floor.latex}$ with {{n_total}}, {{bytes_per_param}}, {{bandwidth}}:",),
+    solution=(f"${eq.latency_floor.latex}$ with {{n_total}}, {{bytes_per_param}} and {{bandwidth}}:",),
 )
 
 curve = Ordering(
     "Walk along the latency curve",
     level="medium",
-    objective="draw latency and cost against batch",
-    statement="Draw step time against batch, with a context shorter than the balanced one, and walk along it from the smallest batch to the largest. In which order do you meet these?",
+    objective=STEP,
+    statement="Draw step time against batch, for a context shorter than the balanced one. Walk along the curve from the smallest batch to the largest. In which order do you meet these?",
     items=[
-        "a kink where multiplying takes over",
-        "a steep straight line that passes through the origin if drawn on",
-        "the time to read the weights, where the curve starts",
-        "a gentle rise as KV caches add up",
+        "a kink, where compute becomes the slower job",
+        "a steep straight line that points back to the origin",
+        "the time to load the weights",
+        "a gentle rise, as KV caches add up",
     ],
     answer="cdab",
     misconceptions={
-        "badc": "That is the walk from right to left: a small batch is at the left.",
-        "bacd": "At a small batch the machine waits for weights, not for multipliers: the steep line comes last.",
+        "badc": "That is the walk from right to left. Small batches are on the left.",
+        "bacd": "At a small batch the chips wait for weights, not for compute. The steep line comes last.",
     },
     explanation="Floor, gentle slope, kink, steep slope: that is the whole picture.",
     hints=(
-        "What does the step cost when the batch is almost nothing?",
-        "The KV slope is gentler than the compute slope when the context is short.",
+        "How long does a step take when the batch is almost empty?",
+        "When the context is short, the KV line is less steep than the compute line.",
     ),
-    solution=("It starts at the weight time, rises with the KV caches, bends where multiplying overtakes, and follows the compute line:",),
+    solution=("The curve starts at the time to load the weights, rises as KV caches add up, bends where compute becomes slower, and then follows the compute line:",),
 )
 
 hyperbola = Choice(
     "The shape of sharing",
     level="easy",
-    objective="draw latency and cost against batch",
-    statement="On the picture of cost per token against batch, which curve is the weights' share?",
+    objective=COSTS,
+    statement="Draw the cost of a token against the batch. Which of its parts is a hyperbola?",
     options=[
-        wrong("a parabola", "The word was said at the board, and corrected: a constant over B is no parabola."),
-        right("a hyperbola", "A constant divided by B. Doubling the batch halves each token's share."),
-        wrong("a falling straight line", "A straight line would reach zero. The share halves with every doubling and never gets there."),
-        wrong("a horizontal line", "Horizontal are the costs that are paid per sequence: multiplying and KV."),
+        wrong("compute", "Each token needs its own compute, so its cost does not depend on the batch: a level line."),
+        right("loading the weights", "A fixed cost divided by $B$: every doubling of the batch halves each token's share."),
+        wrong("loading the KV cache", "Each sequence loads its own cache, so this cost per token does not depend on the batch: a level line."),
+        wrong("all three", "Only what the batch shares is divided by $B$. Two of the three are not shared."),
     ],
-    hints=("A fixed cost shared by B.",),
-    solution=("The weight time has no $B$; per token it is divided by $B$, a hyperbola.",),
+    hints=("Divide each of the three times by $B$. Which one still has a $B$ in it?",),
+    solution=("The time to load the weights has no $B$ in it. Divided by $B$ it is a hyperbola; the other two become constants.",),
 )
 
 amortise = Choice(
     "What a batch cannot share",
     level="easy",
-    objective="find the cost floor",
-    statement="Which costs per token stay, however large the batch becomes?",
+    objective=COSTS,
+    statement="A provider doubles its batch, again and again. Which part of the cost of a token does not shrink?",
     options=[
-        wrong("reading the weights", "The weights are the one thing that the whole batch shares."),
-        wrong("multiplying only", "Multiplying stays, but every sequence also reads a KV cache of its own."),
-        right("multiplying and reading the KV cache", "Both are done anew for each sequence, and the larger of the two is the cost floor."),
-        wrong("none: everything is shared", "Only the weights are shared. If everything were, waiting long enough would make tokens free."),
+        wrong("loading the weights", "The weights are the one thing that the whole batch shares, so this part halves each time."),
+        wrong("compute alone", "Compute stays, but so does loading the KV cache, which each sequence has to itself."),
+        right("compute and loading the KV cache", "Both are done separately for each sequence. The larger of the two is the cost floor."),
+        wrong("none: the batch shares everything", "If it did, enough waiting would make tokens free. Only the weights are shared."),
     ],
-    hints=("Divide the three times by B. Which still contain no 1/B?",),
-    solution=(f"Divided by $B$, the weights fall as $1/B$ and the other two stay: ${eq.cost_floor.latex}$.",),
+    hints=("Which of the three times grow with the batch? Per token, those stay.",),
+    solution=(f"Divided by $B$, the weights' part falls as $1/B$ and the other two stay: ${eq.cost_floor.latex}$.",),
 )
 
 step = Function(
     "Write the roofline",
     level="medium",
-    objective="write the roofline of a decode step",
-    statement="Write a Python function of the eight symbols that returns the time of one decode step in seconds. It is called by name, with numbers.",
+    objective=STEP,
+    statement="Write a Python function of the eight symbols that returns the time of one decode step in seconds. It will be called with numbers, by name.",
     formula=eq.step_time,
     independent_check=Max(2 * eq.batch * eq.n_active / eq.flops, (eq.n_total * eq.bytes_per_param + eq.batch * eq.context * eq.kv) / eq.bandwidth),
     misconceptions={
-        eq.compute_time.expr + eq.memory_time.expr: "You added the two times. They overlap, so the slower one counts.",
-        Max(eq.batch * eq.n_active / eq.flops, eq.memory_time.expr): "A datasheet counts the multiply and the add: each active parameter costs 2 FLOP per token.",
-        Max(eq.compute_time.expr, (eq.n_active * eq.bytes_per_param + eq.batch * eq.context * eq.kv) / eq.bandwidth): "You read only the active parameters; a batch touches nearly all.",
-        Max(eq.compute_time.expr, eq.weight_time.expr, eq.kv_time.expr): "Weights and KV come over one bus, one after the other: add them before taking the maximum.",
-        eq.memory_time.expr: "That is the memory half. At a large batch the multipliers are the slower part.",
+        eq.compute_time.expr + eq.memory_time.expr: "You added the two times. They overlap, so only the longer one counts.",
+        Max(eq.batch * eq.n_active / eq.flops, eq.memory_time.expr): "The 2 is missing. A datasheet counts the multiply and the add, so each active parameter costs 2 FLOPs per token.",
+        Max(eq.compute_time.expr, (eq.n_active * eq.bytes_per_param + eq.batch * eq.context * eq.kv) / eq.bandwidth): "You loaded only the active parameters. A batch touches nearly all of them.",
+        Max(eq.compute_time.expr, eq.weight_time.expr, eq.kv_time.expr): "Weights and KV caches come from the same memory, one after the other. Add their times before you take the maximum.",
+        eq.memory_time.expr: "That is the memory time alone. At a large batch, compute takes longer.",
     },
-    explanation="That one line carries the whole lesson: every other number here follows from it.",
+    explanation="Every other number in this lesson follows from this one line.",
     hints=(
         "Two times, and the larger of them.",
         "def step(batch, context, n_active, n_total, bytes_per_param, kv_bytes_per_token, flops, bandwidth): ...",
@@ -268,13 +267,29 @@ def priced(values: Values) -> Values:
     return rack(values) | {"rent": values["hourly"] / HOUR}
 
 
+def promised(values: Values) -> Values:
+    """A rack, and the longest step that keeps a promise of tokens per second."""
+    return rack(values) | {"deadline": 1 / values["speed"]}
+
+
+def search_largest(values: Values) -> float:
+    """The largest batch whose step keeps the deadline, by halving an interval."""
+    low, high = 1.0, 1e9
+    while high / low > 1 + 1e-9:
+        middle = (low * high) ** 0.5
+        compute = middle * 2 * values["n_active"] / values["flops"]
+        load = (values["n_total"] + middle * values["context"] * values["kv_bytes_per_token"]) / values["bandwidth"]
+        low, high = (middle, high) if max(compute, load) <= values["deadline"] else (low, middle)
+    return low
+
+
 cost = Quantity(
     "What a million tokens cost",
     level="medium",
-    objective="price a token",
+    objective=COSTS,
     unit="USD/token",
     display_unit="$/Mtok",
-    statement="A server, {machine_name} ({chips}, {flops} in FP8, {bandwidth}), runs {net_name} ({n_total}, of which {n_active} are active, FP8 weights, {kv_bytes_per_token} of KV) in batches of {batch} with {context} of context each. A GPU rents for {hourly} an hour. What does one million generated tokens cost in rent?",
+    statement="A server, {machine_name} ({chips}, together {flops} in FP8 and {bandwidth}), runs {net_name}: {n_total}, of which {n_active} are active, in FP8, with {kv_bytes_per_token} of KV cache. It decodes {batch} at a time, each with {context} of context. A GPU rents for {hourly} an hour. What is the rent for one million generated tokens?",
     parameters=RACKS | {"batch": (256, 512, 1024), "context": (4096, 8192), "hourly": (2.0, 3.0, 4.0)},
     derived=priced,
     units=PLAIN | {"hourly": "USD", "context": "token"},
@@ -282,61 +297,63 @@ cost = Quantity(
     independent_check=v.rent * v.chips * Max(2 * v.n_active / v.flops, v.n_total / v.bandwidth / v.batch + v.context * v.kv_bytes_per_token / v.bandwidth),
     misconceptions={
         eq.cost_per_token.at(chips=1): "That is the rent of one GPU. The whole machine works on the step.",
-        eq.cost_per_token.at(batch=1): "That is a token served alone: divide the weights over the batch.",
-        eq.cost_per_token.at(kv_bytes_per_token=0): "The KV cache is missing: every sequence reads its own in every step.",
+        eq.cost_per_token.at(batch=1): "That is a token served alone. The readers of a batch share the weights.",
+        eq.cost_per_token.at(kv_bytes_per_token=0): "The KV cache is missing: every sequence loads its own in every step.",
         eq.cost_floor: "That is the floor for an unlimited batch. This batch still pays for its share of the weights.",
         eq.cost_per_token * HOUR: "Off by 3,600: the rent is per hour, the step is in seconds.",
+        eq.cost_per_token / 1e6: "That is dollars for one token. The question is about a million.",
     },
-    explanation="This is rent at the roofline: a floor, before margins, idle time and everything that is slower than ideal.",
+    explanation="This is rent at the roofline, a lower bound: no margin, no idle time, nothing slower than ideal.",
     hints=(
-        "Rent per second of the whole machine × step time ÷ tokens in the step.",
-        "First the step time: the larger of multiplying and reading.",
+        "Rent of the whole machine per second × step time / tokens made in the step.",
+        "First the step time: the longer of compute and memory.",
     ),
     solution=(
-        Step(f"${eq.step_time.latex}$ =", eq.step_time, "s"),
+        Step("The step takes", eq.step_time, "s"),
         Step("Rent of the machine for that long, in dollars:", v.rent * v.chips * eq.step_time, "USD"),
-        Step("Divided by {batch}, one token each; times a million, $/Mtok", eq.cost_per_token * 1e6, "USD"),
+        Step("Divided by {batch}, one token each, and times a million, in $/Mtok:", eq.cost_per_token * 1e6, "USD"),
     ),
 )
 
 critical = Quantity(
-    "The batch where the wait changes sides",
+    "The critical batch",
     level="medium",
-    objective="find the batch at which compute takes over",
+    objective=LIMITS,
     unit="sequence",
-    statement="A chip multiplies {flops} in {precision} and reads {bandwidth}. A model has {n_total}, of which {n_active} are active, at {bytes_per_param}. From which batch on does multiplying take as long as reading the weights? Leave KV out.",
+    statement="A chip computes at {flops} in {format} and has a memory bandwidth of {bandwidth}. A model stores {n_total} at {bytes_per_param} and uses {n_active} of them per token. It is spread across many such chips. From which batch on, for all chips together, does computing take as long as loading the weights? Leave out the KV cache.",
     parameters={
         "kind": ("h100-sxm", "h200", "b200", "tpu7x"),
         "net": ("deepseek-v3", "qwen3-235b-a22b", "kimi-k2"),
         "precision": ("fp8", "bf16"),
     },
-    derived=lambda v: model(v["net"]).symbols(v["precision"]) | chip(v["kind"]).symbols(v["precision"]),
+    derived=lambda v: model(v["net"]).symbols(v["precision"]) | chip(v["kind"]).symbols(v["precision"]) | {"format": v["precision"].upper()},
     answer=eq.critical_batch,
     independent_check=v.n_total * v.bytes_per_param / v.bandwidth / (2 * v.n_active / v.flops),
     misconceptions={
-        eq.critical_batch * 2: "Twice too large: a datasheet's FLOP/s counts multiply and add, so a multiply-add takes two.",
-        eq.hardware_constant: "That is the constant of the hardware, right for a dense model. Here more parameters are read than multiplied.",
+        eq.critical_batch * 2: "Twice too large: a datasheet's FLOP/s counts the multiply and the add, so a multiply-add takes two.",
+        eq.hardware_constant: "That is the hardware's part, right for a dense model. Here more parameters are loaded than each token uses.",
         eq.hardware_constant * v.n_active / v.n_total: "Sparsity is upside down: a sparser model needs a larger batch.",
-        eq.critical_batch.at(bytes_per_param=v.bytes_per_param * 4): "Bytes per parameter are off.",
+        eq.critical_batch.at(bytes_per_param=v.bytes_per_param * 4): "Check the bytes per parameter: two in BF16, one in FP8.",
+        eq.critical_batch * 64: "The number of chips cancels, because it raises compute and bandwidth by the same factor.",
     },
-    explanation="The number of chips cancels: it is a batch per replica, not per GPU.",
+    explanation="You did not need the number of chips. More chips raise compute and bandwidth alike.",
     hints=(
-        "Set time to multiply equal to time to read the weights.",
-        "Solve for B: hardware on one side, total over active parameters on the other.",
+        "Set the compute time equal to the time to load the weights.",
+        "Solve for B: hardware on one side, stored divided by active parameters on the other.",
     ),
     solution=(
-        Step(f"${eq.hardware_constant.latex}$ =", eq.hardware_constant, "token"),
-        f"times total over active parameters: ${eq.critical_batch.latex}$ =",
+        Step("The hardware's part:", eq.hardware_constant, "token"),
+        f"times stored divided by active parameters: ${eq.critical_batch.latex}$ =",
     ),
 )
 
 balanced = Quantity(
     "The balanced context",
     level="hard",
-    objective="find the balanced context",
+    objective=CONTEXT,
     unit="token/sequence",
     display_unit="token",
-    statement="A server, {machine_name}, multiplies {flops} (FP8) and reads {bandwidth}. A model with {n_active} active for each token keeps {kv_bytes_per_token} of KV. At which context does one more sequence cost as much reading as multiplying?",
+    statement="A server, {machine_name}, computes at {flops} (FP8) and has a memory bandwidth of {bandwidth}. A model uses {n_active} per token and keeps {kv_bytes_per_token} of KV cache. At which context does one more sequence add as much memory time as compute time? Leave out attention's own FLOPs.",
     parameters={
         "machine": RACKS["machine"],
         "n_active": (37e9, 22e9, 1e11),
@@ -347,89 +364,89 @@ balanced = Quantity(
     answer=eq.balanced_context,
     independent_check=2 * v.n_active / v.flops / (v.kv_bytes_per_token / v.bandwidth),
     misconceptions={
-        eq.balanced_context / 2: "Half: each multiply-add is two FLOPs on a datasheet.",
-        v.n_active / v.kv_bytes_per_token: "The machine is missing: bytes and FLOPs do not take the same time.",
-        v.flops / v.bandwidth: "That is the machine alone; the model's multiplications and KV bytes come in too.",
+        eq.balanced_context / 2: "Half of it: each multiply-add is two FLOPs on a datasheet.",
+        v.n_active / v.kv_bytes_per_token: "The machine is missing: loading a byte and computing a FLOP do not take the same time.",
+        v.flops / v.bandwidth: "That is the machine alone. The model's compute and its KV bytes matter too.",
     },
-    explanation="Past it a larger batch no longer fills the multipliers: every sequence brings more reading than work.",
+    explanation="Past this context a larger batch no longer fills the arithmetic units: every sequence adds more memory time than compute time.",
     hints=(
-        "Per sequence: time to multiply, and time to read its KV.",
-        "Set them equal and solve for L; the batch cancels.",
+        "Per sequence: the time to compute one token, and the time to load its KV cache.",
+        "Set them equal and solve for L. The batch cancels.",
     ),
     solution=(
-        Step("Multiplying, per sequence:", eq.compute_time.at(batch=1), "s"),
+        Step("Compute time per sequence:", eq.compute_time.at(batch=1), "s"),
         Step(f"${eq.balanced_context.latex}$ =", eq.balanced_context, "token"),
     ),
 )
 
 mfu = Quantity(
-    "Twice the balanced context",
+    "Longer than balanced",
     level="medium",
-    objective="find the balanced context",
+    objective=CONTEXT,
     unit="1",
     display_unit="%",
-    statement="A serving system is balanced at {context_balanced}. Its users now send {context}. Which share of its peak FLOPs can it use at best, in percent, with dense attention?",
-    parameters={"context_balanced": (1e5, 32000.0, 5e4), "times": (2.0, 4.0, 2.5, 5.0)},
+    statement="A server's balanced context is {context_balanced}. Its users now send {context} each, to a model with dense attention. Which share of its peak FLOP/s can it use at best, in percent?",
+    parameters={"context_balanced": (1e5, 32000.0, 5e4), "times": (4.0, 2.5, 5.0, 8.0)},
     derived={"context": v.times * v.context_balanced},
     units={"context_balanced": "token", "context": "token"},
     answer=eq.mfu_limit.at(n_active=1.0, bandwidth=1.0, flops=2.0, kv_bytes_per_token=1 / v.context_balanced, context=v.context),
     independent_check=v.context_balanced / v.context,
     misconceptions={
-        v.context_balanced / v.context / 100: "That is the fraction; percent is a hundred times it. Type the percentage.",
-        1.0: "Only up to the balanced context. Past it the multipliers wait for KV.",
-        (v.context_balanced / v.context) ** 2: "A decode step reads each past token once: reading grows in proportion to the context, not with its square.",
+        v.context_balanced / v.context / 100: "That is the fraction. The percentage is a hundred times as large.",
+        1.0: "Only up to the balanced context. Past it the arithmetic units wait for KV caches.",
+        (v.context_balanced / v.context) ** 2: "A decode step loads each earlier token once, so memory time grows in proportion to the context, not with its square.",
     },
-    explanation="Reading takes that much longer than multiplying, so the multipliers idle for the rest.",
+    explanation="Loading takes that much longer than computing, and the arithmetic units idle for the rest of the step.",
     hints=(
-        "At the balanced context reading and multiplying take equally long.",
-        "Reading grows with the context, multiplying does not.",
+        "At the balanced context, loading and computing take equally long.",
+        "Memory time grows with the context. Compute time does not.",
     ),
-    solution=(f"${eq.mfu_limit.latex}$, so the balanced context over the context, in percent:",),
+    solution=("In a very large batch only the KV caches count. Memory time is then {context} / {context_balanced} of the compute time, and the share is the inverse:",),
 )
 
 fast = Quantity(
-    "What fast mode gives away",
+    "Another price card",
     level="medium",
-    objective="read a batch out of a price",
+    objective=PRICES,
     unit="1",
-    statement="A provider offers the same model {speed_ratio} times as fast at {price_ratio} times the price per token. If prices follow cost and the chips are the same, how many times smaller is the batch?",
+    statement="A provider offers the same model {speed_ratio} times as fast at {price_ratio} times the price per token. Suppose that prices follow cost and the chips are the same. How many times smaller is the batch?",
     parameters={"price_ratio": (6.0, 2.0, 4.0), "speed_ratio": (2.5, 3.0)},
     answer=eq.fast_mode_batch_ratio,
     independent_check=1.0 / 1.0 / (1.0 / v.speed_ratio / v.price_ratio),
     misconceptions={
-        v.price_ratio / v.speed_ratio: "The step got shorter as well: that makes tokens cheaper, so the batch shrank by more.",
+        v.price_ratio / v.speed_ratio: "A shorter step makes tokens cheaper. To be dearer all the same, the batch must have shrunk by more than the price rose.",
         1 / (v.price_ratio * v.speed_ratio): "Upside down: fast mode runs a smaller batch, not a larger one.",
         v.price_ratio + v.speed_ratio: "Ratios multiply.",
     },
-    explanation="Cost per token is rent times step time over batch, so price and speed together give the batch away.",
+    explanation="Cost per token is rent × step time / batch. Price and speed together give the batch.",
     hints=(
-        "Cost per token is rent × step time ÷ batch.",
-        "Write it for both modes and divide.",
+        "Cost per token is rent × step time / batch.",
+        "Write it for both modes, and divide one by the other.",
     ),
-    solution=("From $c = n p \\, t/B$ for both modes, $B_0/B_1 = (c_1/c_0)(t_0/t_1)$, price times speed:",),
+    solution=("From $c = n \\, p_\\mathrm{chip} \\, t/B$ for both modes, $B_0/B_1 = (c_1/c_0)(t_0/t_1)$, price times speed:",),
 )
 
 money = Choice(
     "A hundred times the money",
     level="easy",
-    objective="find the latency floor",
-    statement="Somebody pays a hundred times the price for a model in fast mode. What is the most that buys on the same machine?",
+    objective=LIMITS,
+    statement="Somebody pays a hundred times the price for a model that is already in fast mode. What is the most that this buys on the same machine?",
     options=[
-        wrong("a hundred times the speed", "Speed stops at the floor: reading the weights takes as long for one reader as for many."),
-        wrong("any speed: it is a matter of price", "Not on this machine. More bandwidth per weight would help: another machine, or fewer bytes."),
-        right("the latency floor, with the machine to oneself", "Once the batch no longer matters, the weights still have to be read once per token."),
-        wrong("a larger batch", "A larger batch makes tokens cheaper and slower. Paying for speed means a smaller one."),
+        wrong("a hundred times the speed", "Speed stops at the latency floor: loading the weights takes as long for one reader as for a thousand."),
+        wrong("any speed, if the price is right", "Not on this machine. It takes more bandwidth or fewer bytes of weights, which is another machine or another model."),
+        right("the latency floor, with the machine to oneself", "Even when nobody shares the batch, the weights must be loaded for each token."),
+        wrong("a larger batch", "A larger batch makes tokens cheaper and slower. Paying for speed buys a smaller one."),
     ],
-    hints=("What remains of the step time when the batch is one?",),
-    solution=(f"A smaller batch moves left on the curve until it meets ${eq.latency_floor.latex}$.",),
+    hints=("What is left of the step time when nobody else is in the batch?",),
+    solution=(f"A smaller batch moves left on the latency curve, until it meets ${eq.latency_floor.latex}$.",),
 )
 
 slow = Quantity(
-    "How cheap slow mode can be",
+    "How cheap a slow mode can be",
     level="hard",
-    objective="find the cost floor",
+    objective=COSTS,
     unit="1",
-    statement="A server, {machine_name}, runs {net_name} (FP8, {n_total}, of which {n_active} are active; KV {kv_bytes_per_token}) in batches of {batch} with {context} of context each. It multiplies {flops} and reads {bandwidth}. A reader is willing to wait as long as it takes. By which factor can a token get cheaper at the most?",
+    statement="A server, {machine_name}, computes at {flops} and has a memory bandwidth of {bandwidth}. It runs {net_name} in FP8: {n_total}, of which {n_active} are active, with {kv_bytes_per_token} of KV cache. Its batches have {batch} with {context} of context each. A reader is willing to wait as long as it takes. By which factor can a token become cheaper at most?",
     parameters={
         "machine": ("gb200-nvl72", "b200-64", "h200-8"),
         "net": ("deepseek-v3", "kimi-k2"),
@@ -441,43 +458,43 @@ slow = Quantity(
     answer=eq.slow_mode_limit,
     independent_check=eq.cost_per_token.at(rent=1, chips=1) / eq.cost_per_token.at(rent=1, chips=1, batch=1e12),
     misconceptions={
-        eq.batching_gain: "That is from a batch of one, and without KV. This batch already shares most of the weights.",
-        eq.step_time / eq.compute_time: "You compared with multiplying alone, but at this context reading one sequence's KV takes longer: that is the floor.",
+        eq.batching_gain: "That compares with a batch of one, without KV. This batch already shares most of the weights.",
+        eq.step_time / eq.compute_time: "You took compute for the floor. At this context, loading one sequence's KV cache takes longer, so that is the floor.",
         1 / eq.slow_mode_limit: "Upside down: the floor is below today's cost, so the factor is above one.",
-        eq.weight_time / eq.compute_time: "KV is missing: each sequence reads its own cache, which no batch shares.",
+        eq.weight_time / eq.compute_time: "KV is missing: each sequence loads its own cache, which no batch shares.",
     },
-    explanation="What every sequence pays for itself, its multiplications or its KV reads, no waiting can share.",
+    explanation="Each sequence pays for its own compute or its own KV cache. No waiting lets it share those.",
     hints=(
-        "Cost now: step time over batch. Cost at best: what is left when B grows without bound.",
-        "The floor per token is the larger of multiplying and reading one sequence's KV.",
+        "Cost now: step time / batch. Cost at best: what is left of that when the batch is very large.",
+        "The floor per token is the longer of its compute and of loading its KV cache.",
     ),
     solution=(
-        Step("Step time over batch now:", eq.step_time / v.batch, "s"),
-        Step("Per sequence at best, multiplying:", eq.compute_time.at(batch=1), "s"),
-        Step("Per sequence at best, reading KV:", eq.kv_time.at(batch=1), "s"),
-        "Now over the larger of the two:",
+        Step("Step time / batch now:", eq.step_time / v.batch, "s"),
+        Step("At best, per sequence, compute:", eq.compute_time.at(batch=1), "s"),
+        Step("At best, per sequence, loading its KV cache:", eq.kv_time.at(batch=1), "s"),
+        "Now, divided by the longer of the two:",
     ),
 )
 
 train = Quantity(
     "Just missed it",
     level="medium",
-    objective="explain the 20 ms train",
+    objective=TRAIN,
     unit="s",
     display_unit="ms",
-    statement="A chip holds {hbm} and reads {bandwidth}. A step reads the whole memory once, and a batch leaves whenever the last step is done. How long may a request that has just arrived wait for its first step to end, at worst?",
+    statement="A chip holds {hbm} and has a memory bandwidth of {bandwidth}. Each step loads everything in memory once, and a new batch starts as soon as the last step is done. A request arrives. How long can it take, at worst, until its first step is done?",
     parameters={"kind": ("vr200-nvl72", "h100-sxm", "h200", "gb300-nvl72", "mi300x")},
     derived=lambda v: chip(v["kind"]).symbols(),
     answer=eq.worst_latency.at(interval=eq.drain_time),
     independent_check=v.hbm / v.bandwidth + v.hbm / v.bandwidth,
     misconceptions={
-        eq.drain_time: "That is the ride alone. Who just missed the departure waits an interval first.",
-        eq.mean_latency.at(interval=eq.drain_time): "That is the mean over arrivals spread evenly; the question is the worst.",
+        eq.drain_time: "That is the ride alone. A request that just missed the departure waits one interval first.",
+        eq.mean_latency.at(interval=eq.drain_time): "That is the average over random arrivals. The question is about the worst case.",
         3 * eq.drain_time: "There is a seat on the next train: one wait and one ride.",
     },
     explanation="One interval on the platform, one on the train.",
     hints=(
-        "First the interval: capacity over bandwidth.",
+        "First the interval: capacity divided by bandwidth.",
         "Worst case: the request arrives just after a departure.",
     ),
     solution=(
@@ -489,36 +506,83 @@ train = Quantity(
 train_why = Choice(
     "Why every 20 ms",
     level="medium",
-    objective="explain the 20 ms train",
-    statement="Why does a batch leave about every 20 ms, rather than every 5 or every 100, when weights and KV fill the memory?",
+    objective=TRAIN,
+    statement="Weights and KV caches fill the memory of a server. Why does a batch then leave about every 20 ms, rather than every 5 or every 100?",
     options=[
-        wrong("Networks add about that much latency.", "The network is not in this number: it is capacity over bandwidth of the memory."),
-        right("In 20 ms the whole memory is read once; sooner is impossible while every byte is needed, and later leaves the memory bus idle.", "It is capacity over bandwidth. If the memory is not full, a shorter interval is possible; the lesson says by how much."),
+        wrong("Networks add about that much latency.", "The network is not in this number. It is the capacity of the memory divided by its bandwidth."),
+        right("Loading the whole memory once takes that long.", "A step needs every byte, so it cannot be shorter. A longer one would leave the memory idle."),
         wrong("Readers cannot read faster.", "Fifty tokens a second is faster than anyone reads. The number comes from the memory."),
-        wrong("The multipliers need 20 ms for one token.", "One token needs well under a microsecond of the rack's multipliers."),
+        wrong("Computing one token takes 20 ms.", "One token takes well under a microsecond of a rack's compute."),
     ],
-    hints=("Divide the capacity of an HBM stack by its bandwidth.",),
-    solution=(f"${eq.drain_time.latex}$ is 13 to 39 ms on the chips of the catalogue.",),
+    hints=("Divide the capacity of a chip's memory by its bandwidth.",),
+    solution=(f"${eq.drain_time.latex}$, some tens of milliseconds on the chips of the last years.",),
 )
 
 tokens = Quantity(
     "Tokens per second of a rack",
     level="easy",
-    objective="explain the 20 ms train",
+    objective=TRAIN,
     unit="token/s",
-    statement="A rack sends off a batch of {batch} every {interval}. How many tokens per second is that?",
-    parameters={"batch": (2000, 2400, 5000), "interval": (1 / 64, 0.02, 0.015)},
+    statement="A rack starts a full batch of {batch} every {interval}. How many tokens per second does it generate?",
+    parameters={"batch": (2000, 2400, 5000), "interval": (0.016, 0.025, 0.0125)},
     answer=eq.throughput,
     independent_check=lambda v: sum(v["batch"] for _ in range(3000)) / (3000 * v["interval"]),
     misconceptions={
-        1 / v.interval: "That is one reader's rate. The whole batch gets a token each.",
-        v.batch * v.interval: "Departures per second is one over the interval.",
-        v.batch / (2 * v.interval): "A request may wait two intervals, but a batch still leaves every one.",
+        1 / v.interval: "That is the rate of one reader. Every sequence of the batch gets a token.",
+        v.batch * v.interval: "Departures per second is one divided by the interval.",
+        v.batch / (2 * v.interval): "A request may wait two intervals, but a batch still leaves in each of them.",
     },
-    explanation="Divide it by what one reader gets and the batch comes back.",
+    explanation="Divide it by what one reader gets, and the batch comes back.",
     hints=("How many departures fit in a second?",),
     solution=(
         Step("Departures per second:", 1 / v.interval, "1"),
         f"${eq.throughput.latex}$ =",
     ),
+)
+
+target = Quantity(
+    "The largest batch for a promised speed",
+    level="hard",
+    objective=LIMITS,
+    unit="sequence",
+    statement="You promise every reader of {net_name} at least {speed} tokens per second on {machine_name}: {chips}, together {flops} in FP8 and {bandwidth}. The model stores {n_total} in FP8, uses {n_active} per token and keeps {kv_bytes_per_token} of KV cache. Contexts are {context}. What is the largest batch that keeps the promise?",
+    parameters={
+        "machine": ("gb200-nvl72", "b200-64", "h200-8"),
+        "net": ("deepseek-v3", "glm-4.5"),
+        "speed": (30.0, 40.0, 20.0),
+        "context": (8192, 16384),
+    },
+    derived=promised,
+    units=PLAIN | {"context": "token", "speed": ""},
+    answer=Min((v.deadline * v.bandwidth - v.n_total * v.bytes_per_param) / (v.context * v.kv_bytes_per_token), v.deadline * v.flops / (2 * v.n_active)),
+    independent_check=lambda v: search_largest(v),
+    misconceptions={
+        v.deadline * v.flops / (2 * v.n_active): "That is the limit of compute. At this context, memory traffic reaches the deadline sooner.",
+        v.deadline * v.bandwidth / (v.context * v.kv_bytes_per_token): "The weights are missing: they are loaded first, in every step, and use up part of the deadline.",
+    },
+    explanation="Two limits, and the smaller one counts: what can be loaded in time, and what can be computed in time. Whether that many KV caches fit into memory is a third.",
+    hints=(
+        "A promise of tokens per second is a deadline for the step.",
+        "How many bytes can be loaded before the deadline? Subtract the weights, and divide by the KV cache of one sequence.",
+    ),
+    solution=(
+        Step("The deadline of a step:", v.deadline, "s"),
+        Step("Sequences that can be computed by then:", v.deadline * v.flops / (2 * v.n_active), "sequence"),
+        "Sequences whose KV cache can be loaded by then, after the weights, which is fewer:",
+    ),
+)
+
+more_chips = Choice(
+    "Twice the chips",
+    level="medium",
+    objective=LIMITS,
+    statement="A colleague says: “With twice as many GPUs for one copy of the model, each GPU has half the weights to load. So half the batch is enough to keep them busy.” What is wrong with that?",
+    options=[
+        wrong("Nothing.", "Half the weights per GPU are loaded in half the time. But each GPU also has half the computing to do per sequence."),
+        right("Each GPU also has half the compute to do per sequence, so the same batch is needed.", "Compute time and memory time shrink by the same factor, and their ratio stays."),
+        wrong("Twice the batch is needed.", "The same sequences are computed on all GPUs together, so the batch does not have to grow with their number."),
+        wrong("Half the weights per GPU do not load in half the time.", "They do: every GPU loads its own part from its own memory."),
+    ],
+    hints=("Which of the two times shrinks when chips are added?",),
+    solution=(f"Both times shrink with the number of chips: ${eq.critical_batch.latex}$ contains only the ratio of $F$ to $W$.",),
 )

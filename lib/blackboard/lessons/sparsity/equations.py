@@ -1,13 +1,13 @@
 """Formulas of the sparsity lesson: the batch that a mixture of experts needs, what a batch touches, what experts are
 worth.
 
-Sparsity is stored over active parameters, as on the board (8, not 1/8). The board counts experts instead, which is the
-same only in a model that has nothing but experts.
+Sparsity is stored divided by active parameters, as in the lecture (8, not 1/8). The lecture counts experts instead,
+which is the same only in a model that has nothing but experts.
 """
 
 from __future__ import annotations
 
-from sympy import Le, Max, log
+from sympy import Le, Max, Mul, log
 
 from blackboard.formula import DERIVED, Formula, Source, lecture
 from blackboard.lessons.batching.equations import (
@@ -54,32 +54,30 @@ result(
     "batch_experts",
     r"B^{*}_\mathrm{exp}",
     "sequence",
-    "batch at which an average expert multiplies as long as it is read",
+    "batch at which computing with an average expert takes as long as loading it",
 )
 result(
     "batch_even",
     r"B_\mathrm{even}",
     "sequence",
-    "batch from which on a routed model is cheaper than a dense one as good",
+    "batch from which on a routed model is cheaper than the dense one that is as good",
 )
-result("sparsity", "s", "1", "stored over active parameters", "sparsity")
-result("expert_sparsity", r"s_\mathrm{exp}", "1", "experts over experts that one token uses", "256/32")
+result("sparsity", "s", "1", "sparsity: stored parameters divided by active ones", "sparsity")
+result("expert_sparsity", r"s_\mathrm{exp}", "1", "experts divided by the experts that one token uses", "256/32")
 n_routed = result("n_routed", r"N_\mathrm{routed}", "parameter", "parameters of all routed experts")
 result("t_dense", r"t_\mathrm{dense}", "s", "time of a step's dense parts")
 result("t_experts", r"t_\mathrm{experts}", "s", "time of a step's routed experts")
 result("tokens_per_expert", r"B_\mathrm{exp}", "token", "tokens that an expert sees in a step, on average")
 result("coverage", r"\phi", "1", "share of the routed experts that a step touches, on average")
-result("bytes_touched", r"V_\mathrm{weights}", "byte", "weight bytes that a step reads, on average")
+result("bytes_touched", r"V_\mathrm{weights}", "byte", "bytes of weights that a step loads, on average")
 result("racks_needed", r"n_\mathrm{service}", "1", "racks that a whole service would keep busy")
 result("chip_rate", r"R_\mathrm{chip}", "token/s/chip", "tokens per second of one chip")
-saturated = result(
-    "experts_saturated", r"\hat{n}_\mathrm{exp}", "1", "experts that count, between start and saturation"
-)
+saturated = result("experts_saturated", r"\hat{n}_\mathrm{exp}", "1", "experts as the fit counts them, which saturates")
 result("loss", r"\mathcal{L}", "1", "validation loss")
 result("n_effective", r"\bar{N}", "parameter", "size of the dense model that is as good", "1.3B")
-result("quality_gain", "g", "1", "effective over base size", "64x for 4x")
-result("stored_growth", "h", "1", "stored parameters over those of the dense model")
-result("free_sparsity", r"s_\mathrm{free}", "1", "the sparsity up to which a batch pays for reading the weights")
+result("quality_gain", "g", "1", "size of the dense model that is as good, divided by the base size", "64x for 4x")
+result("stored_growth", "h", "1", "stored parameters, divided by those of the dense model it started from")
+result("free_sparsity", r"s_\mathrm{free}", "1", "the sparsity up to which unused weights cost no time")
 result("batch_fits", r"B_\mathrm{fit}", "sequence", "sequences whose KV cache fits beside the weights")
 result(
     "largest_model", r"N_\mathrm{fit}", "parameter", "parameters that fit together with the KV of the critical batch"
@@ -96,7 +94,7 @@ sparsity = Formula(
     "sparsity",
     n_total / n_active,
     "1",
-    "parameters that are stored for each one that a token uses",
+    "how many parameters are stored for each one that a token uses",
     (),
     lecture("0:19:13"),
 )
@@ -105,7 +103,7 @@ expert_sparsity = Formula(
     "expert_sparsity",
     experts / top_k,
     "1",
-    "experts that are stored for each one that a token uses",
+    "how many experts are stored for each one that a token uses",
     ("attention, embeddings and shared experts are not counted",),
     lecture("0:19:16"),
     conditions=(routed,),
@@ -125,7 +123,7 @@ expert_batch = Formula(
     "batch_experts",
     hardware_constant.typed * experts / (top_k * new_token),
     "sequence",
-    "the batch at which an average expert sees as many tokens as the hardware constant asks for",
+    "from this batch on, an average expert sees as many tokens as the hardware constant",
     ("KV is left out", "tokens are spread evenly over the experts"),
     lecture("0:19:16"),
     conditions=(routed,),
@@ -135,7 +133,7 @@ free_sparsity = Formula(
     "free_sparsity",
     batch * new_token / hardware_constant.typed,
     "1",
-    "up to this sparsity a batch multiplies longer than it reads weights, and more experts cost no time",
+    "up to this sparsity a batch computes longer than it loads weights, and more experts cost no time",
     critical_batch.assumes,
     lecture("0:30:42"),
 )
@@ -145,7 +143,7 @@ routed_params = Formula(
     "n_routed",
     (n_total - n_active) / (1 - top_k / experts),
     "parameter",
-    "what a token leaves out is its missed share of all experts",
+    "the parameters that a token does not use are those of the experts it is not sent to",
     (),
     DERIVED,
     conditions=(routed, Le(n_active, n_total)),
@@ -158,7 +156,7 @@ dense_time = Formula(
         (n_total - n_routed) * bytes_per_param / real_bandwidth,
     ),
     "s",
-    "attention and all that every token uses: multiplying takes longer from a batch of C on",
+    "what every token uses, attention among it: from a batch of C on, compute takes longer",
     ("KV is left out",),
     DERIVED,
     conditions=(Le(n_routed, n_total),),
@@ -171,7 +169,7 @@ experts_time = Formula(
         n_routed * bytes_per_param / real_bandwidth,
     ),
     "s",
-    "the experts: waiting for memory until each of them sees C tokens",
+    "the experts wait for memory until each of them sees C tokens",
     ("KV is left out", "tokens are spread evenly over the experts"),
     DERIVED,
     conditions=(routed,),
@@ -181,7 +179,7 @@ layered_time = Formula(
     "t_step",
     dense_time.typed + experts_time.typed,
     "s",
-    "layers follow each other: if one cannot multiply while the next one reads, their times add",
+    "layers run one after another: if one cannot compute while the next one loads, their times add",
     experts_time.assumes,
     DERIVED,
     {"dense": dense_time, "experts": experts_time},
@@ -193,7 +191,7 @@ free_with_kv = Formula(
     "free_sparsity",
     free_sparsity.typed * (1 - context / balanced_context.typed),
     "1",
-    "with KV counted a batch pays for less, and from the balanced context on for nothing",
+    "with KV caches counted a batch pays for less, and from the balanced context on for nothing",
     ("dense attention",),
     DERIVED,
     conditions=(Le(context, balanced_context.typed),),
@@ -206,7 +204,7 @@ chip_rate = Formula(
     "chip_rate",
     throughput.typed / chips,
     "token/s/chip",
-    "tokens per second that one chip accounts for",
+    "the throughput of the rack, divided by its chips",
     throughput.assumes,
     DERIVED,
 )
@@ -229,7 +227,7 @@ coverage = Formula(
     "coverage",
     1 - missed ** (batch / one_sequence),
     "1",
-    "a batch misses an expert only if every one of its tokens does",
+    "a batch leaves an expert alone only if every one of its tokens does",
     ("tokens choose their experts independently", "all experts are equally likely"),
     DERIVED,
     conditions=(routed,),
@@ -239,7 +237,7 @@ bytes_touched = Formula(
     "bytes_touched",
     bytes_per_param * (n_active + (n_total - n_active) * (1 - missed ** (batch / one_sequence - 1))),
     "byte",
-    "the weights of the experts that somebody in the batch chose, and of all that is not routed",
+    "a step loads what every token uses, and the experts that some token chose",
     coverage.assumes,
     DERIVED,
     conditions=_touching,
@@ -249,7 +247,7 @@ touched_time = Formula(
     "t_weights",
     bytes_touched.typed / real_bandwidth,
     "s",
-    "time to read only the weights that a batch touches",
+    "the time to load only the weights that a batch touches",
     (*coverage.assumes, "the kernels skip experts that no token chose"),
     DERIVED,
     conditions=_touching,
@@ -265,7 +263,7 @@ experts_saturated = Formula(
     "experts_saturated",
     experts_most * (experts - 1 + experts_offset) / (experts - 1 + experts_offset + experts_most),
     "1",
-    "experts as the fit counts them: the first few add little, and so do the last",
+    "experts as the fit counts them: beyond a few hundred, more of them add little",
     ("one expert of each routed layer is active",),
     CLARK,
     conditions=(Le(1, experts),),
@@ -275,9 +273,10 @@ loss = Formula(
     "loss",
     law_level * size ** -slope(saturated) * saturated**-law_experts,
     "1",
-    "loss falls as a power of size and as a power of experts, and experts help large models a little less",
+    "the loss falls with size and with experts, and experts help a large model a little less",
     ("trained on 130 billion tokens", "within the range of the fit"),
     CLARK,
+    typeset=Mul(law_level, base_size ** -slope(saturated), saturated**-law_experts, evaluate=False),
 )
 n_effective = Formula(
     "sparsity.n_effective",
@@ -290,13 +289,18 @@ n_effective = Formula(
     loss.assumes,
     lecture("0:29:24"),
     conditions=(Le(law_both * log(one_expert), law_size), Le(law_both * log(saturated), law_size)),
+    typeset=Mul(
+        (saturated / one_expert) ** (law_experts / slope(one_expert)),
+        base_size ** (slope(saturated) / slope(one_expert)),
+        evaluate=False,
+    ),
 )
 quality_gain = Formula(
     "sparsity.quality_gain",
     "quality_gain",
     symbol("n_effective") / base_size,
     "1",
-    "how much larger a dense model as good would be",
+    "how many times as large a dense model must be to be as good",
     loss.assumes,
     lecture("0:29:24"),
 )
@@ -305,7 +309,7 @@ stored_growth = Formula(
     "stored_growth",
     1 + routed_share * (experts - 1),
     "1",
-    "how many times the parameters of the dense model are stored",
+    "how many times the parameters of the dense model the routed one stores",
     ("only the routed share is repeated for each expert",),
     CLARK,
     conditions=(Le(1, experts),),
@@ -318,7 +322,7 @@ batch_fits = Formula(
     "batch_fits",
     (hbm - n_total * bytes_per_param) / (context * kv),
     "sequence",
-    "memory that weights do not take holds the KV of this many sequences",
+    "the memory beside the weights holds the KV caches of this many sequences",
     ("nothing else takes memory",),
     DERIVED,
     conditions=(Le(n_total * bytes_per_param, hbm),),
@@ -328,7 +332,7 @@ largest_model = Formula(
     "largest_model",
     hbm / bytes_per_param * (1 - context / balanced_context.typed),
     "parameter",
-    "the most parameters that fit into memory together with the KV of the batch they ask for",
+    "the largest model that fits into memory, together with the KV caches of the batch that pays for it",
     (*batch_fits.assumes, "dense attention"),
     DERIVED,
     conditions=(Le(context, balanced_context.typed),),
@@ -338,8 +342,8 @@ long_throughput = Formula(
     "throughput",
     real_bandwidth * (1 - n_total * bytes_per_param / hbm) * new_token / (context * kv),
     "token/s",
-    "past the balanced context, with memory full of KV, weights cost the share of memory that they take",
-    ("every step reads the whole memory once", "the context is longer than the balanced one"),
+    "past the balanced context, weights cost the share of the memory that they take",
+    ("KV caches fill the memory, and every step loads all of it once", "the context is longer than the balanced one"),
     DERIVED,
     conditions=(Le(n_total * bytes_per_param, hbm),),
 )
@@ -348,7 +352,7 @@ break_even = Formula(
     "batch_even",
     hardware_constant.typed * symbol("stored_growth") / (symbol("quality_gain") * new_token),
     "sequence",
-    "a routed model costs its weights, the dense one as good its multiplications: from this batch on the first is less",
-    ("KV is left out", "all weights are read", "the batch is larger than the hardware constant"),
+    "from this batch on, loading the routed model takes less time than computing with the dense one that is as good",
+    ("KV is left out", "all weights are loaded", "the batch is larger than the hardware constant"),
     DERIVED,
 )

@@ -142,7 +142,8 @@ def constants() -> Drawing:
     return done(
         fig,
         "fig-constants",
-        "The hardware constant by year of announcement. Hollow: not confirmed.",
+        "The hardware constant is neither the same on all chips nor stable over the years. Hollow dots are "
+        "not confirmed.",
         _constants_say(marks),
     )
 
@@ -198,7 +199,7 @@ def batch_and_context(case: Case = RUNNING) -> Drawing:
     kinds = [
         ("BF16", model.kv_bytes_per_token("bf16"), "kv", "right"),
         ("FP8", model.kv_bytes_per_token("fp8"), "compute", "left"),
-        ("board", board.kv_bytes_per_token(), "accent", "left"),
+        ("lecture", board.kv_bytes_per_token(), "accent", "left"),
     ]
     phrases = [_leaving(axes, case, *kind) for kind in kinds]
     beside(axes, f"C·s = {level:,.0f}", (120, level), (0, -4), va="top")
@@ -210,7 +211,8 @@ def batch_and_context(case: Case = RUNNING) -> Drawing:
     return done(
         fig,
         "fig-batch-and-context",
-        "The critical batch with KV counted, for three sizes of cache.",
+        "A longer context needs a larger batch: twice as large at half the balanced context, and past it no "
+        "batch is enough.",
         f"Critical batch against context from 100 to 500,000 tokens, both on log scales, for {case}, with three sizes"
         f" of KV cache per token. Each curve is level near C·s, {level:,.0f} sequences, has doubled at half of its"
         " balanced context L*, and goes to infinity at L*; the shaded contexts beyond have no batch that is"
@@ -265,7 +267,8 @@ def layered(case: Case = RUNNING) -> Drawing:
     return done(
         fig,
         "fig-layered",
-        "One roofline for the whole step, and one for each kind of layer. KV is left out.",
+        "Layers run one after another, so between C and the experts' own batch a step takes longer than the "
+        "single roofline says. KV is left out.",
         f"Milliseconds per step against batch from 30 to 15,000 (log scale), for {case}, KV left out. The roofline of"
         f" the whole model is level at {significant(roof(1))} ms and bends once, at the critical batch of"
         f" {bends[1]:,.0f}. Dense parts and experts one after the other bend twice, at C = {significant(bends[0], 4)}"
@@ -340,43 +343,13 @@ def routed_law() -> Drawing:
     return done(
         fig,
         "fig-routed-law",
-        "Validation loss against experts, by size of the dense model. The fit of Clark et al., S-BASE routing.",
+        "With 64 experts, a small model reaches the loss of a dense model about four times its size. The fit "
+        "of Clark et al., S-BASE routing.",
         "Validation loss against experts from 1 to 512 (log scale) by the published fit of S-BASE routing, a curve for"
         f" each of {len(SIZES)} base sizes from {_counted(SIZES[0])} to {_counted(SIZES[-1])} parameters; all fall. A"
         f" level line from the dense model of {same / 1e9:.2f} billion parameters, at a loss of {reached:.2f}, meets"
         f" the curve of {_counted(BASE)} at {EXPERTS} experts: {EXPERTS} times the experts for {same / BASE:.1f} times"
         " the size.",
-    )
-
-
-def gain() -> Drawing:
-    """Effective over base size against experts for 370 M: far below one for one, and less with each doubling."""
-    fig, axes = drawing.axes(5.0, 3.8)
-    experts, marked = (
-        np.geomspace(1, 512, 200),
-        {16: (0, -9), EXPERTS: (3, -9), 128: (-6, 20), 512: (-14, -9)},
-    )  # and where their names stand
-    worth = lambda n: eq.quality_gain(n_effective=numbers.effective(BASE, n), base_size=BASE)
-    axes.plot([1, 512], [1, 512], color=COLOURS["muted"], lw=1)
-    axes.plot(experts, worth(experts), color=COLOURS["compute"], lw=3)
-    for n in marked:
-        axes.plot(n, worth(n), "o", color=COLOURS["compute"], ms=8, clip_on=False)
-        beside(axes, f"{significant(worth(n))}×", (n, worth(n)), marked[n], "compute", ha="center", va="top")
-    axes.set(
-        yscale="log", ylim=(1, 512), yticks=[1, 2, 4, 8, 16, 64, 512], ylabel="effective over base size (log scale)"
-    )
-    axes.text(28, 44, "one for one", ha="right", color=COLOURS["muted"])
-    _experts_axis(axes)
-    thousands(axes, "y")
-    axes.set_title(f"base: {_counted(BASE)} parameters, S-BASE routing", loc="left")
-    said = ", ".join(f"{significant(worth(n))} at {n}" for n in marked)
-    return done(
-        fig,
-        "fig-gain",
-        "What experts are worth for a model of 370 million parameters.",
-        f"Effective over base size against experts, 1 to 512, both on log scales, for a base of {_counted(BASE)}"
-        f" parameters by the published fit: {said} experts. A thin line shows one for one, {EXPERTS} for {EXPERTS}; the"
-        " curve lies far below it and flattens.",
     )
 
 
@@ -394,7 +367,7 @@ def _routers() -> dict[float, list[tuple[str, int, int]]]:
     found: dict[float, list[tuple[str, int, int]]] = {}
     of_models = [(plain(m.name), m.moe.experts, m.moe.active) for m in map(catalogue.model, _ROUTERS)]
     for name, experts, top_k in [
-        ("the board", numbers.BOARD_EXPERTS["experts"], numbers.BOARD_EXPERTS["top_k"]),
+        ("the lecture", numbers.BOARD_EXPERTS["experts"], numbers.BOARD_EXPERTS["top_k"]),
         *of_models,
     ]:
         found.setdefault(eq.expert_sparsity(experts=experts, top_k=top_k), []).append((name, experts, top_k))
@@ -427,8 +400,8 @@ def coverage() -> Drawing:
     return done(
         fig,
         "fig-coverage",
-        "Share of the experts that a step touches. Lines: formula; dots: tokens that choose at random; dashed:"
-        " uneven routing.",
+        "A hundred or two sequences touch nearly all experts. Lines: formula; marks: tokens that choose at "
+        "random; dashed: uneven routing.",
         "Share of the experts that a batch touches, 0 to 100 %, against batch from 1 to 1,000 (log scale): lines by"
         f" formula, and on them marks from tokens that really choose. {FULL} are touched at a batch of"
         f" {'; '.join(phrases)}. {uneven}",
@@ -487,7 +460,8 @@ def touched(case: Case = RUNNING) -> Drawing:
     return done(
         fig,
         "fig-touched",
-        "Weights read in one step of a small batch.",
+        "For one reader a mixture of experts is a small model. For a hundred it is a large one, because each "
+        "token brings experts of its own.",
         f"Expected gigabytes of weights that one step reads, against batch from 1 to 1,000 (log scale), for {case}:"
         f" from the active parameters, {significant(least)} GB ({times[0]}), for one token, over"
         f" {significant(read(16))} GB at 16 and {significant(read(64))} GB at 64, to all weights, {significant(whole)}"
@@ -514,11 +488,12 @@ def room(case: Case = RUNNING) -> Drawing:
     point(axes, (here / 1e12, asked), f"{name}:\n{asked:,.0f}", (0.6, 0.12))
     axes.xaxis.set_major_formatter("{x:g}")
     thousands(axes, "y")
-    axes.set_title(f"{filled(case)};\ndashed: batch asked for, solid: batch that fits", loc="left")
+    axes.set_title(f"{filled(case)};\ndashed: batch needed, solid: batch that fits", loc="left")
     return done(
         fig,
         "fig-room",
-        "The batch that a model asks for, and the batch that fits beside it, at two contexts.",
+        "A larger model needs a larger batch and leaves less memory for it. Where the lines cross, the model "
+        "is as large as it can be.",
         f"Batch in sequences against stored parameters from 0.1 to 20 trillion, both on log scales, for {case}, with"
         " its active parameters. The critical batch, KV counted, rises with the parameters; the batch whose KV fits"
         f" beside them falls, to nothing at {memory / 1e12:.1f} trillion. They cross at"
@@ -587,7 +562,8 @@ def traffic() -> Drawing:
     return done(
         fig,
         "fig-traffic",
-        "Tokens per second as publicly stated by Google, against racks. No primary source was read for these.",
+        "Google's stated traffic is worth thousands of the lecture's racks. No primary source was read for "
+        "these statements.",
         "Tokens per second that Google says it processes, by date, on a log scale from 80 million to 2 billion, and on"
         f" the right the racks of {rack:,.0f} tokens per second that this would fill{doubt}."
         f" {'; '.join(phrases)}. A band"

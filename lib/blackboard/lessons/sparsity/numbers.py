@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import calendar
 import html
 import math
 from collections.abc import Iterator
@@ -58,8 +57,8 @@ def width(precision: str) -> float:
 
 
 def constants_table() -> Page:
-    """C of every chip, by precision, in the order of their years; what the catalogue does not confirm stands in
-    brackets.
+    """C of every chip, by precision, in the order of their years, folded; what the catalogue does not confirm is
+    in brackets.
     """
     found = {(row.chip.id, row.precision): row.value for row in constants()}
     rows = sorted(chips(), key=lambda row: row.release)
@@ -69,19 +68,15 @@ def constants_table() -> Page:
         else "–"
     )
     cells = [[html.escape(row.name), row.release[:4], *(told(row, p) for p in PRECISIONS)] for row in rows]
-    return table(
-        "Hardware constant C by chip and precision", ("Chip", "Announced", *(p.upper() for p in PRECISIONS)), cells
-    )
+    title = "Hardware constant C by chip and precision"
+    listed = table(title, ("Chip", "Announced", *(p.upper() for p in PRECISIONS)), cells)
+    return Page(f'<details class="numbers-used"><summary>{title}</summary>{listed}</details>')
 
 
 def hardware() -> dict[str, str]:
     """The constant on the running rack, and how far apart chips lie."""
-    sure, loose = ([row for row in constants() if row.chip.confirmed is known] for known in (True, False))
-    least, most, farthest = (
-        min(sure, key=lambda r: r.value),
-        max(sure, key=lambda r: r.value),
-        max(loose, key=lambda r: r.value),
-    )
+    sure = [row for row in constants() if row.chip.confirmed]
+    least, most = min(sure, key=lambda r: r.value), max(sure, key=lambda r: r.value)
     b200, gb300 = chip("b200"), chip("gb300-nvl72")
     return {
         "intensity": significant(step.hardware_constant(RUNNING), 4),
@@ -91,8 +86,6 @@ def hardware() -> dict[str, str]:
         "c_most_chip": most.chip.name,
         "c_h100": f"{chip('h100-sxm').hardware_constant('fp8'):.0f}",
         "c_h200": f"{chip('h200').hardware_constant('fp8'):.0f}",
-        "c_loose": f"{farthest.value:.0f}",
-        "c_loose_chip": farthest.chip.name,
         "c_gb300": f"{gb300.hardware_constant('fp4'):.0f}",
         "c_gb300_fp8": f"{gb300.hardware_constant('fp8'):.0f}",
         "nominal_fp4": f"{b200.flops('fp4') / b200.bandwidth:,.0f}",
@@ -143,40 +136,26 @@ def monthly(tokens: float, per: str) -> float:
     return tokens / {"month": 30 * factor("day"), "minute": factor("min")}[per]
 
 
-def month(date: str) -> str:
-    """A month in words: 2026-05 is May 2026."""
-    return f"{calendar.month_name[int(date[5:7])]} {date[:4]}"
-
-
 def traffic() -> dict[str, str]:
     """Tokens per second of a rack, of a chip, and of the world's largest service as published."""
-    rate = lambda interval: f"{step.throughput(batch=LECTURE_BATCH, interval=interval):,.0f}"
     lecture = {"batch": LECTURE_BATCH, "interval": 1 / DEPARTURES}
     racks = lambda world: significant(eq.racks_needed(world_rate=world, **lecture), 3)
     public, direct = (
         measurement("world_tokens").records(counts=counts) for counts in ("all products", "direct use by developers")
     )
-    first, last, own = public[0], public[-1], direct[-1]
+    first, own = public[0], direct[-1]
     per_second = lambda row: monthly(row["tokens"], row["per"])
     served = {row["who"]: row["throughput_token_per_GPU_per_s"] for row in measurement("decode_per_gpu").records()}
     [wide] = measurement("vllm_wide_ep").records(chip="GB200", phase="decode")
     return {
-        "per_rack": rate(1 / DEPARTURES),
-        "per_rack_20": rate(0.020),
-        "per_rack_15": rate(0.015),
+        "per_rack": f"{step.throughput(**lecture):,.0f}",
         "share_low": racks(100e6),
         "share_high": racks(500e6),
         "world_first": f"{per_second(first) / 1e6:.0f} million",
         "world_first_month": f"{first['tokens'] / 1e12:.0f} trillion",
         "world_first_racks": racks(per_second(first)),
-        "world_last": f"{per_second(last) / 1e9:.2f} billion",
-        "world_last_date": month(last["date"]),
-        "world_last_racks": racks(per_second(last)),
         "direct_last": f"{per_second(own) / 1e6:.0f} million",
-        "direct_racks": racks(per_second(own)),
         "chip_rate": f"{eq.chip_rate(chips=64, **lecture):,.0f}",
-        "step_2000": pretty(step.step_time(RUNNING, batch=LECTURE_BATCH), "s"),
-        "own_rate": f"{LECTURE_BATCH / step.step_time(RUNNING, batch=LECTURE_BATCH) / 1e6:.1f} million",
         "served_gb200": f"{wide['throughput_token_per_GPU_per_s']:,}",
         "served_deepseek": f"{served['DeepSeek in production']:,.0f}",
         "served_vllm": f"{served['vLLM']:,.0f}",
@@ -218,13 +197,38 @@ def loss(base_size, experts, router: str = "S-BASE"):
     return eq.loss(known, base_size=base_size, experts_saturated=saturated(experts, known))
 
 
+def batch_table() -> Page:
+    """What batches of several sizes touch, leave to an expert and pay for, in the running case."""
+    rows = [
+        [
+            f"{batch:,}",
+            f"{eq.coverage(RUNNING, batch=batch):.1%}",
+            f"{eq.tokens_per_expert(RUNNING, batch=batch):,.1f}",
+            f"{pays:.1f}" if (pays := eq.free_sparsity(RUNNING, batch=batch)) > 1 else "none",
+        ]
+        for batch in (16, 256, LECTURE_BATCH, 5_600)
+    ]
+    return table(
+        "Batches of DeepSeek-V3", ("Batch", "Experts touched", "Tokens per expert", "Pays for a sparsity of"), rows
+    )
+
+
+def closed_form(experts: int) -> tuple[float, float]:
+    """Factor and power of N in the size of the dense model that is as good, read off two sizes."""
+    small, large = 1e8, 1e10
+    power = math.log(effective(large, experts) / effective(small, experts)) / math.log(large / small)
+    return effective(small, experts) / small**power, power
+
+
 def worth() -> dict[str, str]:
     """What the lecture's point is worth by the fit, and its neighbours."""
     size, experts = FIGURE["base_size"], FIGURE["experts"]
     gain = lambda n, router="S-BASE": eq.quality_gain(n_effective=effective(size, n, router), base_size=size)
     grown = eq.stored_growth(routed_share=ROUTED_THIRD, experts=experts)
-    [row] = measurement("routed_scaling_law").records(router="S-BASE")
+    factor_of, power = closed_form(experts)
     return {
+        "law_factor": f"{factor_of:.0f}",
+        "law_exponent": f"{power:.3f}",
         "effective": f"{effective(size, experts) / 1e9:.2f} billion",
         "gain": significant(gain(experts), 3),
         "gain_hash": significant(gain(experts, "HASH"), 3),
@@ -234,8 +238,6 @@ def worth() -> dict[str, str]:
         "stored": significant(grown, 2),
         "even": significant(eq.break_even(RUNNING, stored_growth=grown, quality_gain=gain(experts)), 2),
         "full_saving": significant(step.hardware_constant(RUNNING) * grown, 2),
-        "one_counts": significant(saturated(1, fit()), 3),
-        "cutoff": f"{row['n_cutoff'] / 1e9:.0f} billion",
     }
 
 
@@ -268,7 +270,6 @@ def price() -> dict[str, str]:
         "n_total": f"{RUNNING.symbols()['n_total'] / 1e9:.0f} billion",
         "memory": pretty(RUNNING.symbols()["hbm"], "byte"),
         "touched_1": read(1),
-        "touched_16": read(16),
         "touched_64": read(64),
         "all_weights": read(1e6),
         "covered_16": f"{eq.coverage(RUNNING, batch=16):.0%}",
