@@ -7,12 +7,14 @@ from blackboard.lessons.corpus.charts import GAIN as FILTERED
 from blackboard.lessons.corpus.charts import QUALITY as KEPT_QUALITY
 
 QUOTED = {
+    "5": "percent of false alarms of an ordinary test",
     "20": "Chinchilla's tokens a parameter",
     "1": "a name of LLäMmlein",
     "16": "epochs; billions of parameters of the fit's largest model",
     "0.06": "as the paper prints it",
     "29": "tasks of the paper's benchmark",
-    "95": "percent of an interval",
+    "120": "a name of LLäMmlein",
+    "6": "FLOPs per parameter and token, 6ND",
     "44": "epochs of the longest published run",
 }
 

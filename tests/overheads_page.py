@@ -9,7 +9,6 @@ from blackboard.lessons.overheads.charts import HALVES
 QUOTED = {
     "2": "a name of Llama; of DeepSeek-V3.2",
     "7": "a name of Llama",
-    "16": "bits of its weights",
     "2023": "the year of gpt-fast's post",
     "1": "the smallest batch",
     "8": "a name of Qwen3",
@@ -22,7 +21,6 @@ QUOTED = {
     "64": "a batch; tokens at which SGLang's gain turns",
     "128": "tokens at which it has turned",
     "4,096": "tokens of a prefill",
-    "2025": "the year of vLLM's post",
     "72": "GPUs of SGLang's nine nodes, chips of the rack",
     "32": "tokens a GPU of SGLang's loss",
     "256": "and of its gain",

@@ -6,17 +6,14 @@ from blackboard.lessons.overtraining.charts import CURVES as AT_LOSS
 from blackboard.lessons.overtraining.charts import SHARES
 
 QUOTED = {
-    "2022": "the year of the paper on Chinchilla",
+    "30": "days of a month",
     "20": "Chinchilla's tokens a parameter, 1:31:17",
     "6": "6ND, its name; the most that RL costs, 1:21:58",
     "2": "FLOPs of a forward pass, and the least that RL costs, 1:21:58",
     "0.3": "the lecture's efficiency of generating, 1:25:02",
-    "3": "FLOPs for a token of RL on one flashcard, and its efficiency of a third",
     "33": "one third, as the lecture says it, 1:23:51",
     "25": "the other split, 1:23:51",
-    "500": (
-        "the lecture's traffic in millions of tokens a second, 1:29:49; billions of tokens of the fit's largest run"
-    ),
+    "500": "the lecture's traffic in millions of tokens a second, 1:29:49; billions of tokens of the fit's largest run",
     "50": "a tenth of it, 1:30:46",
     "200": "what the board rounds to, in trillions, 1:30:46",
     "150": "the rumour, in trillions, 1:31:01",
@@ -29,7 +26,6 @@ QUOTED = {
     "3.1": "a name of Llama",
     "8": "a name of Llama",
     "405": "a name of Llama",
-    "235": "a name of Qwen3",
     "2025": "the year of DeepSeek's overview",
     "16": "billions of parameters of the fit's largest model",
     "10,000": "tokens a parameter of Sardana's longest run",

@@ -6,11 +6,9 @@ from blackboard.lessons.paging.charts import ENDLESS, PAGED, RESERVED, TURNED
 
 QUOTED = {
     "2022": "the year before PagedAttention",
-    "13": "a name of OPT",
     "16": "bits of its weights; tokens of a block",
     "40": "GB of the paper's A100; percent of a claim",
     "2,048": "OPT's context",
-    "128": "tokens of the paper's longest good block",
     "1": "a request of the documentation's example",
     "2": "another",
     "5": "of Kimi K2.5",
@@ -19,17 +17,22 @@ QUOTED = {
     "112": "tokens of its request",
     "10": "full layers of Gemma 3",
     "52": "its window layers",
-    "26": "GB of OPT-13B's weights",
-    "499": "ShareGPT's mean tokens",
     "3": "a name of Gemma",
     "27": "a name of Gemma",
-    "1,024": "a short context",
     "131,072": "a long one",
     "2023": "the year of vLLM's paper",
     "24": "the factor of vLLM's first post",
     "60": "percent of that post",
     "80": "percent of that post",
     "30": "percent of a claim",
+    "0": "of the documentation's example: a request, a block or a count of tokens",
+    "4": "of the documentation's example: a request, a block or a count of tokens",
+    "6": "of the documentation's example: a request, a block or a count of tokens",
+    "7": "of the documentation's example: a request, a block or a count of tokens",
+    "8": "of the documentation's example: a request, a block or a count of tokens",
+    "9": "of the documentation's example: a request, a block or a count of tokens",
+    "12": "of the documentation's example: a request, a block or a count of tokens",
+    "17": "of the documentation's example: a request, a block or a count of tokens",
 }
 
 EXPLORED = {

@@ -16,12 +16,11 @@ QUOTED = {
     "2.8": "the two factors",
     "3.1": "a name of Llama",
     "20": "a name of gpt-oss",
-    "2,000": "the lecture's batch",
-    "4,000": "twice that",
-    "8,000": "and twice that",
+    "72": "GPUs of the rack",
+    "4,000": "a batch of the worked example",
+    "8,000": "another",
     "500": "tokens of context of the rows by batch",
     "3": "a small batch",
-    "61": "layers of DeepSeek-V3",
 }
 
 EXPLORED = {

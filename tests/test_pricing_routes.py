@@ -293,7 +293,7 @@ def test_every_card_implies_something_or_says_why_not(card):
     assert found.mfu == min(1, p.input / p.output) and (found.out_in <= 1) == any(
         "no more than input" in doubt for doubt in found.doubts
     )
-    assert card.confirmed == ("the card is not confirmed at its source" not in found.doubts)
+    assert card.confirmed == ("the price list is not confirmed at its source" not in found.doubts)
     assert (found.kv is None) == (found.covered is None) == (card.above is None)
     assert (found.net is None) == ("neither the model's size nor its cache is published" in found.doubts)
     if found.kv:

@@ -146,6 +146,11 @@ def test_readme_shows_the_command_in_all_its_forms(clean):
     assert listed and listed == run(clean, "python", "-m", "blackboard", "list").stdout
 
 
+def test_the_result_on_the_first_screen_is_what_the_command_prints(clean):
+    command, shown = re.search(r"```text\n\$ (.*?)\n(.*?)```", README, re.DOTALL).groups()
+    assert README.index(command) < README.index("![") and run(clean, *shlex.split(command)).stdout == shown
+
+
 WRONG = """
 predict("llama-3.1-70b", chips=8)
 predict("llama-3.1-70b", chip="h100-sxm", batch="many")

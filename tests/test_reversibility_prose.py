@@ -33,6 +33,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "spent_kv_405": f"{2 * active / kv / 1e6:.1f} million",
         "lasts_kv_405": f"{2 * active / kv * 186e9 / 5e15:.0f} s",
         "act_best": f"{2 * (layers * layer * 2 * 8192 * width) ** 0.5 / 1e9:.0f} GB",
+        "act_stream": f"{2 * 8192 * width / 1e6:.0f} MB",
         "act_stretch": f"{(layers / 17) ** 0.5:.1f}",
         "lasts_kv": f"{own * 186e9 / 5e15:.0f} s",
         "less": f"{3083 / 1226:.1f}",

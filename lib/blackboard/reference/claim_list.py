@@ -40,18 +40,18 @@ HOLDS = Verdict(
     "holds",
     "every number is about what is claimed, or within one per cent where the claim is exact arithmetic",
 )
-PART = Verdict("part", "◐", "holds in part", "some of its numbers hold, others do not")
+PART = Verdict("part", "◐", "holds in part", "some of its numbers hold and others do not")
 ROUGH = Verdict(
     "near",
     "≈",
     "right to a factor",
-    "no number holds; all are within a factor of two, or of ten where the claim names an order of magnitude",
+    "no number holds, but all are within a factor of two, or of ten where the claim names an order of magnitude",
 )
 FAILS = Verdict("fails", "✗", "does not hold", "no number holds, and at least one is further off")
 CONTRADICTED = Verdict("against", "≠", "contradicted", "the vendor, the paper or the lecture itself says otherwise")
-OVERSTATED = Verdict("more", "↑", "says more than its source", "the source is there and says less")
-CORRECTED = Verdict("mended", "✎", "corrected in the source", "it was wrong, and who said it has put it right")
-UNSOURCED = Verdict("nosource", "?", "no source found", "it may be true; nothing that we found says so")
+OVERSTATED = Verdict("more", "↑", "says more than its source", "the source exists and says less")
+CORRECTED = Verdict("mended", "✎", "corrected in the source", "it was wrong, and whoever said it has corrected it")
+UNSOURCED = Verdict("nosource", "?", "no source found", "it may be true, but nothing that we found says so")
 UNCHECKABLE = Verdict(
     "open", "–", "cannot be checked", "it names no number, date or measure that could be held against anything"
 )

@@ -42,7 +42,7 @@ CAPTIONS = {
         "A chat of four turns: parts of its cost, and its cost. Dates are those from which a card was seen; grey"
         " cards were not seen lately."
     ),
-    "agent": "A coding agent's task: parts of its cost, and its cost.",
+    "agent": "For a coding agent the price of a hit decides. Parts of the bill, and the bill.",
     "document": "Questions about one document within an hour: parts of the cost, and the cost.",
     "batch": "A thousand single requests in a batch: parts of the cost, and the cost.",
 }
@@ -180,7 +180,7 @@ def grows() -> Drawing:
     return done(
         fig,
         "fig-cost-turns",
-        "An agent's bill against its turns: lines by the closed forms, dots counted turn by turn.",
+        "Without a cache an agent's bill grows with the square of its turns. Lines are the formula, dots are counted.",
         f"Cost of the coding agent's task on {name(card)} ({card.valid_from}) against turns from 1 to {TURNS}. Without"
         f" a cache it grows with the square of the turns, to {usd(ends[0][0])}; with one it grows far more slowly, to"
         f" {usd(ends[1][0])}. At the measured median of {load.turns} turns it is {usd(without)} and {usd(with_)}. Lines"
@@ -217,7 +217,7 @@ def steps() -> Drawing:
     return done(
         fig,
         "fig-cost-steps",
-        "Cost of one request without a cache against its length.",
+        "One token past a card's step makes the whole request dearer. Cost of one request without a cache.",
         f"Cost of one uncached request with an answer of {answer} tokens against its prompt {span}. {said}.",
     )
 

@@ -73,14 +73,16 @@ def held_per_read(context: float) -> float:
     "Sparse attention spreads",
     statement="Sparse attention of DeepSeek's kind will spread.",
     who=("B prediction 1", "lecture 0:12:25"),
-    at=Place("pricing", "Reading less of it"),
+    at=Place("pricing", "What sparse attention saves"),
     formulas=("pricing.sparse_read",),
     sources=("deepseekv32", "glm5", *of(model("deepseek-v3.2"))),
     because={
         HOLDS: (
-            "With no date and no measure it could hardly fail; the lecture predicts nothing, it praises. But so far"
-            " yes: DeepSeek-V3.2 had it in {sold}, and {who}, of another maker, took it over in {when}. At {far:6}"
-            " tokens of context DeepSeek-V3.2 holds {held:2} times the KV that it reads, at a million {more:2} times."
+            "The lecture praises the idea but predicts nothing, and with no date or measure the"
+            " prediction could hardly fail. So far it is right: DeepSeek-V3.2 had sparse attention in"
+            " {sold}, and {who}, from another maker, adopted it in {when}. The saving is real: at {far:6}"
+            " tokens of context DeepSeek-V3.2 holds {held:2} times the KV that it reads, at a million"
+            " {more:2} times."
         )
     },
 )
@@ -106,9 +108,10 @@ def sparse_attention() -> Found:
     sources=of(chip("rubin-ultra-kyber")),
     because={
         PART: (
-            "Of dies, of which Rubin Ultra has four in a package and Blackwell two. A GPU, as Blackwell's 72 are"
-            " counted, is a package, and of those the domain doubles; four times 72 would not be 500 either. And it is"
-            " Rubin Ultra of 2027; the Rubin that ships first joins {rubin:2}."
+            "The number is right for dies and wrong for GPUs. Rubin Ultra has four dies in a package and"
+            " Blackwell two, and Blackwell's 72 counts packages. Counted that way the domain only doubles,"
+            " and four times 72 would not be 500 either. The prediction also names the wrong product:"
+            " Rubin Ultra is due in 2027, and the first Rubin joins {rubin:2}."
         )
     },
     quotes={"2027": "the year of a roadmap"},
@@ -136,14 +139,14 @@ def longest(before: str) -> float:
     "Contexts of 100,000 to 200,000",
     statement="Contexts stay at 100,000 to 200,000 tokens: there cost is balanced.",
     who=("B prediction 3", "C 19", "lecture 1:51:19–1:55:05"),
-    at=Place("pricing", "Did contexts stop growing, and why?"),
+    at=Place("pricing", "Why contexts stopped growing"),
     formulas=("batching.balanced_context",),
     sources=of(model("llama-4-scout"), model("deepseek-v3")),
     because={
         FAILS: (
-            "Longer contexts were on offer a year before the lecture. Where cost balances depends on the cache of a"
-            " token: at {board:2} tokens with the board's two kilobytes, at {v3:2} with DeepSeek-V3's cache, on the"
-            " same rack."
+            "Longer contexts were on sale a year before the lecture. The context at which costs balance"
+            " depends on how large a token's cache is: {board:2} tokens with the lecture's two kilobytes,"
+            " {v3:2} with DeepSeek-V3's cache, on the same rack."
         )
     },
 )
@@ -180,8 +183,9 @@ def served() -> float:
     sources=("chinchilla",),
     because={
         PART: (
-            "Serving at 0.3 of training's efficiency gives the first number. The second is a product of guesses: with"
-            " each of them half to twice as large, nine draws of ten lie between {low:2} and {high:2}."
+            "The first number follows if serving reaches 0.3 of training's efficiency. The second is a"
+            " product of guesses. If each guess may be half or twice as large, nine draws out of ten fall"
+            " between {low:2} and {high:2}."
         )
     },
     quotes={"0.3": "the lecture's efficiency of generating, 1:25:02"},
@@ -219,16 +223,17 @@ def drained(id: str) -> float:
     "An hour of cache is disk",
     statement="A cache that is sold for an hour likely lies on spinning disk.",
     who=("B prediction 5", "C 16", "lecture 2:01:52–2:03:33"),
-    at=Place("pricing", "A device's own time"),
+    at=Place("pricing", "The drain time"),
     formulas=("pricing.tier_drain", "pricing.tier_cost"),
     sources=("anthropic_cache", *of(*(tier(id) for id in priced.KEEP))),
     stated=CONTRADICTED,
     by="the vendor",
     because={
         CONTRADICTED: (
-            "Anthropic, whose price it is, keeps caches in memory only. Nor would a disk suit: it takes more than a day"
-            " to read once. By the lecture's own rule an hour is a flash drive's time, and by cost as well: a million"
-            " tokens cost {flash:2 USD} there, {disk:2 USD} on disk."
+            "Anthropic, whose price it is, says that it keeps caches in memory only. A disk would not fit"
+            " either, because reading it once takes more than a day. By the lecture's own rule an hour"
+            " points to flash, and so does cost: keeping a million tokens for an hour costs {flash:2 USD}"
+            " in flash and {disk:2 USD} on disk."
         )
     },
 )
@@ -265,9 +270,11 @@ def day_use() -> tuple[float, float]:
     sources=("aiconfigurator",),
     because={
         PART: (
-            "The step time asks for the model's active parameters, stored parameters, bytes of each, and KV of a token."
-            " As a first estimate it is good: it is a floor, and measured matrix products lie {least:2} to {most:2}"
-            " times above it."
+            "The step time needs four numbers of the model: active parameters, total parameters, bytes"
+            " per parameter, and KV bytes per token. Article B names only the total and the KV, and"
+            " without the active parameters there is no compute time. As a first estimate the formula is"
+            " good: it is a lower bound, and measured matrix products take {least:2} to {most:2} times as"
+            " long."
         )
     },
 )
@@ -296,8 +303,9 @@ def two_and_two() -> Found:
     within=EXACT,
     because={
         HOLDS: (
-            "Exact within the model. More stages hold fewer layers of proportionally more sequences, and each sequence"
-            " reads its own cache. What does share it: prefixes in common, fewer KV heads, smaller formats."
+            "Exact within the model. With more pipeline stages each chip holds fewer layers, but"
+            " proportionally more sequences are in flight, and each sequence reads its own cache. What"
+            " does reduce it: shared prefixes, fewer KV heads, smaller formats."
         )
     },
 )
@@ -327,12 +335,13 @@ def resists() -> Found:
     within=NEAR - 1,
     because={
         PART: (
-            "Near is taken as within a factor of two. At the {prefill:%} of the peak that DeepSeek's prefill reached,"
-            " input of its first card is {open:2} times the rent, Claude's {low:2} to {high:2} times, by active"
-            " parameters that nobody has published; at the peak rate it would be {ds_peak:2} and, with 100 billion,"
-            " {peak:2} times. For one day DeepSeek set {day:3} dollars of revenue against each dollar of rent, had all"
-            " been sold at R1's list price; the real revenue, it says, was much lower. Ratios of two prices may follow"
-            " costs, if both carry the same margin."
+            "We call a price near if it is within a factor of two of the rent. DeepSeek's prefill reached"
+            " {prefill:%} of the peak. At that rate the input price on its first card is {open:2} times"
+            " the rent, and Claude's {low:2} to {high:2} times, depending on a number of active parameters"
+            " that nobody has published; at the peak rate it would be {ds_peak:2} and, with 100 billion,"
+            " {peak:2} times. For one day DeepSeek reported {day:3} dollars of revenue per dollar of rent,"
+            " counted at R1's list price; its real revenue, it says, was much lower. A ratio of two prices"
+            " may still follow costs, if both carry the same margin."
         )
     },
 )
@@ -370,9 +379,10 @@ def near_cost() -> Found:
     stated=OVERSTATED,
     because={
         OVERSTATED: (
-            "The lecture counts residual connections and LayerNorm among what networks have and ciphers lack"
-            " (2:05:37–2:07:10), though a Feistel round is residual in form. Attacked alike, an untrained residual"
-            " network lets its output be foretold, with a correlation of {net:2}; a Feistel cipher does not,"
+            "The lecture lists residual connections and LayerNorm among the things that networks have and"
+            " ciphers lack (2:05:37–2:07:10), although a Feistel round does add its input back. The two"
+            " also behave differently. Under the same attack the output of an untrained residual network"
+            " can be predicted, with a correlation of {net:2}; that of a Feistel cipher cannot, at"
             " {cipher:1}."
         )
     },
@@ -400,8 +410,7 @@ def converged() -> Found:
     within=EXACT * 2,
     because={
         HOLDS: (
-            "Counted from the published architecture, embeddings included. A token leaves all but one parameter in"
-            " {sparsity:3} unused."
+            "Counted from the published architecture, embeddings included. A token uses one parameter in {sparsity:3}."
         )
     },
 )
@@ -430,8 +439,9 @@ def constant(id: str, precision: str) -> float:
     sources=of(*map(chip, ("a100-40gb", "a100-80gb", "h100-sxm", "b200"))),
     because={
         PART: (
-            "The H100 and the B200 have it. The A100's two kinds of memory made two other numbers, and faster memory on"
-            " the same H100 lowers it to {h200:3} (H200). For the B100 no source confirms the rates."
+            "The H100 and the B200 are close. The A100 came with two kinds of memory and so has two other"
+            " values, and faster memory on the same H100 lowers it to {h200:3} (the H200). For the B100 no"
+            " source confirms the rates."
         )
     },
 )
@@ -466,10 +476,11 @@ API, SPRING = (
     stated=UNSOURCED,
     because={
         UNSOURCED: (
-            "No figure of the API from that spring is known. The lecture says Gemini, and what Google announced in May"
-            " 2025 counts all its products: {all:3 token/s}, or {racks:3} of the lecture's racks. Use by developers"
-            " alone has figures from October 2025 on, {first:3 token/s} then and {later:3 token/s} in the month after"
-            " the lecture. All count tokens read with those written. No primary source was read for any."
+            "We know of no API figure for that spring. The lecture says Gemini, and what Google announced"
+            " in May 2025 counts all its products: {all:3 token/s}, or {racks:3} of the lecture's racks."
+            " For use by developers alone there are figures from October 2025 on: {first:3 token/s} then"
+            " and {later:3 token/s} in the month after the lecture. All of them count tokens read along"
+            " with tokens written, and we have read none of them in a primary source."
         )
     },
 )
@@ -492,7 +503,7 @@ def world_racks(rate: float) -> float:
     at=Place("overtraining", "From traffic to tokens"),
     formulas=("overtraining.overtraining",),
     sources=("chinchilla",),
-    because={ROUGH: "The board's hundred belongs to 200 trillion tokens, not to the rumoured 150."},
+    because={ROUGH: "The lecture's hundred belongs to 200 trillion tokens, not to the rumoured 150."},
     quotes={"200": "what the board rounds to, in trillions, 1:30:46"},
 )
 def rumoured() -> Found:
@@ -513,9 +524,10 @@ def rumoured() -> Found:
     sources=of(model("deepseek-v3")),
     because={
         FAILS: (
-            "It routes to {top_k} of {experts:3}, and one shared expert; the lecture itself later says one in 32"
-            " (0:32:41). Attention and the shared expert serve every token, so that parameters give less than experts"
-            " do. The batch is on the running case's rack."
+            "DeepSeek-V3 routes a token to {top_k} of {experts:3} experts, plus one shared expert; the"
+            " lecture itself later says one in 32 (0:32:41). By parameters the ratio is smaller than by"
+            " experts, because attention and the shared expert serve every token. The batch is that of the"
+            " running case's rack."
         )
     },
 )
@@ -541,8 +553,8 @@ def experts() -> Found:
     sources=of(model("deepseek-v3")),
     because={
         HOLDS: (
-            "Both round the same {total:3}. The board's is {more:%} high, which makes the latency floor as much too"
-            " long: {floor:3 s} on the running rack."
+            "Both round the same {total:3}. The lecture's number is {more:%} high, and so is the latency"
+            " floor that follows from it: {floor:3 s} on the running rack."
         )
     },
 )
@@ -568,8 +580,8 @@ def total() -> Found:
     sources=("flashcards",),
     because={
         FAILS: (
-            "Turned round: with active over total one has to divide by it. The card's own answer does, and gives the"
-            " board's number."
+            "The ratio is upside down: with active over total one has to divide by it. The card's own"
+            " answer does divide, and gives the lecture's number."
         )
     },
 )
@@ -594,9 +606,9 @@ def turned() -> Found:
     stated=CORRECTED,
     because={
         CORRECTED: (
-            "The card now says total: a large batch touches all experts. Only a batch of one reads as little as the"
-            " active parameters. On the same day the card on implied KV (6.3) got its assumption, a batch large enough"
-            " to share the weights."
+            "The card now says total, because a large batch touches all experts. Only a batch of one"
+            " reads as little as the active parameters. On the same day the card on implied KV (6.3) got"
+            " its missing assumption: a batch large enough to share the weights."
         )
     },
     quotes={"6.3": "a card"},
@@ -613,14 +625,13 @@ def active_floor() -> Found:
     "A price step implies 2 kB",
     statement="A price step at 200,000 tokens implies almost 2 kB of KV a token.",
     who=("lecture 1:38:22", "flashcards 6.3", "C 14"),
-    at=Place("pricing", "A step in the price"),
+    at=Place("pricing", "What a price step implies"),
     formulas=("pricing.kv_implied",),
     within=EXACT,
     because={
         PART: (
-            "The lecture's 300 are multiply-adds per byte, which is FP8. The board counts a multiply-add as one FLOP"
-            " and lets a parameter be a byte; with weights in other formats the same step implies half or twice as"
-            " much."
+            "The lecture's 300 counts multiply-adds per byte, with one byte per parameter, which is FP8."
+            " With weights in other formats the same price step implies half or twice as much."
         )
     },
     quotes={"300": "the board's constant"},
@@ -647,8 +658,9 @@ def implied_kv() -> Found:
     sources=("ml_eng_acc", "infx_specs"),
     because={
         PART: (
-            "Every confirmed chip of the catalogue, in every format that it has. They go from {least:3} ({least_chip})"
-            " to {most:3} ({most_chip}); the running rack has {here:4} in FP8."
+            "These are all confirmed chips of the catalogue, in every format that they have. The constant"
+            " runs from {least:3} ({least_chip}) to {most:3} ({most_chip}). The running rack has {here:4}"
+            " in FP8."
         )
     },
 )
@@ -676,8 +688,9 @@ def constants() -> Found:
     sources=("ml_eng_acc", "infx_specs"),
     because={
         PART: (
-            "Drain times are {least:2 s} to {most:2 s}, on the running rack {here:3 s}. And only a model that fills the"
-            " memory needs them: with 2,000 sequences of {context} the running rack's step takes {rack:3 s}."
+            "Reading the memory once takes {least:2 s} to {most:2 s}, depending on the chip, and {here:3"
+            " s} on the running rack. A step takes that long only if the model fills the memory: with"
+            " 2,000 sequences of {context} the running rack's step takes {rack:3 s}."
         )
     },
 )
@@ -708,8 +721,9 @@ def drains() -> Found:
     within=EXACT,
     because={
         PART: (
-            "That is the price of output. Input doubles, which the lecture's model, where prefill waits for multipliers"
-            " at any context, does not explain. A step in output alone covers the cost up to {covered:3} tokens."
+            "That is the price of output. Input doubles, and the lecture's model does not explain why,"
+            " because in it prefill is bound by compute at any context. A step in the output price alone"
+            " covers the cost up to {covered:3} tokens."
         )
     },
 )
@@ -734,11 +748,12 @@ def half_more() -> Found:
     by="the vendor",
     because={
         CONTRADICTED: (
-            "Anthropic, whose prices these are, says that caches are held in memory only and not stored at rest. OpenAI"
-            " describes memory for minutes and storage beside the GPU for up to a day; DeepSeek caches on disk. A"
-            " disk's drain time, {disk:2} hours, would not suit an hour anyway; by those of the catalogue's flash"
-            " drives, {least:2} minutes to {most:2} hours, both of the times sold are flash. The lecture says"
-            " “probably”, having guessed HBM and DDR, or DDR and flash, before (2:01:16)."
+            "Anthropic, whose prices these are, says that caches are held in memory only and not stored"
+            " at rest. OpenAI describes memory for minutes and storage beside the GPU for up to a day;"
+            " DeepSeek caches on disk. Reading a disk once takes {disk:2} hours, far more than one. The"
+            " catalogue's flash drives take {least:2} minutes to {most:2} hours, so by the lecture's rule"
+            " both products would be flash. The lecture says “probably”, after first guessing HBM and DDR,"
+            " then DDR and flash (2:01:16)."
         )
     },
 )
@@ -764,16 +779,17 @@ def power(formula, low: float, high: float | None = None, **more) -> float:
     "Sparse attention as a root",
     statement="DeepSeek's sparse attention reads as the square root of the context.",
     who=("lecture 0:12:31", "lecture 1:51:19–1:55:05", "E 9"),
-    at=Place("pricing", "Reading less of it"),
+    at=Place("pricing", "What sparse attention saves"),
     formulas=("pricing.sparse_read", "pricing.block_read_best"),
     sources=("deepseekv32", "nsa2025"),
     near=1,
     because={
         FAILS: (
-            "The paper it points to has no root: an index key of every earlier token is read, then a fixed number of"
-            " entries. A constant and a straight line are no power at all; the slope rises from {first:2} at 4,096"
-            " tokens through a half to {last:2} at a million, and approaches 1. Two levels of blocks would give a root,"
-            " a power of {blocks:2}."
+            "The paper that it points to has no square root: each step reads an index key of every"
+            " earlier token, then a fixed number of entries. That is a constant plus a straight line. Its"
+            " power rises from {first:2} at 4,096 tokens through a half to {last:2} at a million, and"
+            " approaches 1. Attention that selects blocks in two levels would give a root, a power of"
+            " {blocks:2}."
         )
     },
     quotes={"4,096": "where the mean begins", "1": "the power of a straight line"},
@@ -801,8 +817,9 @@ def root() -> Found:
     sources=of(chip("rubin-ultra-kyber")),
     because={
         PART: (
-            "True of dies, of which Rubin Ultra has four in a package and Blackwell two. Packages, which is what 72"
-            " counts, come to {packages:3}. The lecture says Rubin; it is Rubin Ultra."
+            "True of dies, of which Rubin Ultra has four in a package and Blackwell two. Blackwell's 72"
+            " counts packages, and of those the new rack has {packages:3}. The lecture says Rubin; it is"
+            " Rubin Ultra."
         )
     },
     quotes={"72": "GPUs of an NVL72"},
@@ -829,8 +846,8 @@ def jensen() -> Found:
     sources=("flashcards",),
     because={
         ROUGH: (
-            "The product is rounded down by a quarter. As it stands it makes {over:2}; the rounded number makes 100,"
-            " and the rumour of 150 trillion {rumour:2}."
+            "The product was rounded down by a quarter. Unrounded it makes {over:2} times Chinchilla; the"
+            " rounded number makes 100, and the rumour of 150 trillion makes {rumour:2}."
         )
     },
     quotes={"150": "the rumour, in trillions, 1:31:01"},
@@ -856,8 +873,9 @@ def rounded() -> Found:
     stated=CORRECTED,
     because={
         CORRECTED: (
-            "What is done poorly costs more, so it is divided by. The lecture finds the slip itself and ends with"
-            " coefficients of about {alpha:2} for RL and {beta:1} for serving, as the flashcard has them."
+            "Work done at low efficiency costs more, so one has to divide by the efficiency. The lecture"
+            " finds the slip itself. It ends with coefficients of about {alpha:2} for RL and {beta:1} for"
+            " serving, as the flashcard has them."
         )
     },
 )
@@ -886,9 +904,9 @@ def direction() -> Found:
     stated=UNSOURCED,
     because={
         UNSOURCED: (
-            "His talk gives no reason; these are reasons that others have found. What it recalls is a speed: 3.5 times"
-            " one GPU's, on {gpus}, one for each stage, which is {speed:%} of the ideal. By the bubble formula that"
-            " would be {batches:2} micro-batches."
+            "His talk gives no reason; these three are reasons that others found. What the talk does"
+            " recall is a speed: 3.5 times one GPU's on {gpus}, one per stage, which is {speed:%} of the"
+            " ideal. By the bubble formula that corresponds to {batches:2} micro-batches."
         )
     },
     quotes={"3.5": "the speed-up that the talk recalls"},
@@ -913,9 +931,9 @@ def ilya() -> Found:
     sources=of(measurement("deepseek_v3_deployment_units")),
     because={
         PART: (
-            "As a rule of cost: by the lecture's ratio of the networks two racks take {slow:2} times as long as one. As"
-            " a bound it fails: DeepSeek decodes over many nodes, on InfiniBand, with traffic hidden behind computing"
-            " and routing limited to few nodes."
+            "As a rule about cost it is right: at the lecture's ratio of the two networks, two racks take"
+            " {slow:2} times as long as one. As a hard limit it is wrong. DeepSeek decodes across many"
+            " nodes on InfiniBand; it hides the traffic behind compute and limits routing to few nodes."
         )
     },
 )
@@ -940,7 +958,7 @@ def one_rack() -> Found:
     sources=("revnet",),
     within=0,
     near=1,
-    because={HOLDS: "The preprint on RevNets is of July {year}; its number says so."},
+    because={HOLDS: "The preprint on RevNets is from July {year}; its number says so."},
 )
 def year() -> Found:
     first = 2000 + int(source("revnet").where.removeprefix("arXiv:")[:2])
@@ -965,8 +983,9 @@ def year() -> Found:
     by="the transcript",
     because={
         CONTRADICTED: (
-            "Article A has them as the lecturer's analysis. Speculative decoding gets one mention in the lecture"
-            " (0:01:50), the others none. SPIRe is by Pope and others, a paper of its own. Each is taken up below."
+            "Article A presents all of them as the lecturer's analysis. The lecture mentions speculative"
+            " decoding once (0:01:50) and the others not at all. SPIRe is a paper of its own, by Pope and"
+            " others. Each topic is treated below."
         )
     },
 )
@@ -978,16 +997,16 @@ def attributed() -> Found:
     "12.19",
     "corrections",
     "300 to 1 in FP4",
-    statement="FLOPs and bytes stand 300 to 1, in FP4.",
+    statement="The ratio of FLOPs to bytes is 300 to 1, in FP4.",
     who=("E 5", "lecture 0:18:09–0:18:32"),
     at=Place("sparsity", "One constant, many chips"),
     formulas=("batching.hardware_constant",),
     sources=of(chip("b200")),
     because={
         PART: (
-            "300 is multiply-adds for each parameter that arrives. A parameter in FP4 is half a byte, and a datasheet"
-            " counts a multiply-add as two FLOPs, so per byte it is twice or four times as much. The lecture multiplies"
-            " by the half byte; article E leaves it out."
+            "300 counts multiply-adds per parameter. A parameter in FP4 is half a byte, and datasheets"
+            " count a multiply-add as two FLOPs, so per byte the number is two or four times as large. The"
+            " lecture multiplies by the half byte; article E leaves that step out."
         )
     },
 )
@@ -1006,14 +1025,14 @@ def three_hundred_to_one() -> Found:
     "Contexts are flat",
     statement="Contexts have been flat for one or two years.",
     who=("lecture 1:51:19–1:55:05", "C 19"),
-    at=Place("pricing", "Did contexts stop growing, and why?"),
+    at=Place("pricing", "Why contexts stopped growing"),
     formulas=("pricing.context_flop",),
     sources=of(model("llama-4-scout"), model("mixtral-8x22b")),
     because={
         FAILS: (
-            "A million tokens were for sale when the lecture was recorded, from Gemini since 2024. What most requests"
-            " use is another matter. And attention's own FLOPs, which the lecture calls shallow, equal those of Llama"
-            " 3.1 405B's weights from {flop:2} tokens on."
+            "When the lecture was recorded, a million tokens were on sale, from Gemini since 2024. What"
+            " most requests use is another matter. The lecture also calls attention's own compute a"
+            " shallow line: it equals that of Llama 3.1 405B's weights from {flop:2} tokens on."
         )
     },
     quotes={"2024": "the year in which Gemini offered a million tokens"},
@@ -1041,19 +1060,19 @@ def flat() -> Found:
     formulas=("overtraining.tokens_served", "overtraining.overtraining"),
     sources=("sardana2024", *of(model("qwen3-0.6b"))),
     because={
-        FAILS: (
-            "A hundred is the middle of a guess, not its upper end. The lecture's own product already gives more, and"
-            " small models are trained {small:2} times past the rule ({small_name})."
+        PART: (
+            "The lecture says about a hundred, as the middle of a guess; article D makes it a limit. Most"
+            " large models of the catalogue are below it, though Llama 4 Scout is not. Small models, which"
+            " are cheap to serve, are trained far past it."
         )
     },
 )
 def up_to() -> Found:
-    most = overtraining.placed()[-1]
+    past = {row.name: row.per_active / overtraining.PRESCRIBED for row in overtraining.placed()}
+    names = ("DeepSeek-V3", "Qwen3-235B-A22B", "Llama 4 Scout", "Qwen3-8B", overtraining.placed()[-1].name)
     return found(
-        Part("as the lecture's numbers stand", (0, 100), trained(served()), said="at most 100"),
-        Part("where one draw in twenty lies above", (0, 100), draws.spread().quantile(0.95), said="at most 100"),
-        small=most.per_active / overtraining.PRESCRIBED,
-        small_name=most.name,
+        Part("as the lecture's numbers give it", (0, 100), trained(served()), said="at most 100"),
+        *(Part(name, (0, 100), past[name], said="at most 100") for name in names),
     )
 
 
@@ -1069,9 +1088,9 @@ def up_to() -> Found:
     stated=UNSOURCED,
     because={
         UNSOURCED: (
-            "The talk gives no reason, and in the lecture the remark comes from Dwarkesh Patel (0:54:16). Bubbles are"
-            " of training: four stages and as many micro-batches idle {bubble:%} of the time, but in decoding they are"
-            " {used:%} busy."
+            "The talk gives no reason, and in the lecture the remark comes from Dwarkesh Patel (0:54:16)."
+            " Bubbles are a matter of training: four stages with as many micro-batches idle {bubble:%} of"
+            " the time. In decoding the same stages are {used:%} busy."
         )
     },
 )
@@ -1089,15 +1108,15 @@ def bubbles() -> Found:
     at=Place("pipelining", "How long a hop takes"),
     formulas=("pipelining.hop",),
     sources=of(measurement("deepseek_isca25_link_latency")),
-    near=10,
+    stated=UNSOURCED,
     because={
-        FAILS: (
-            "A measured latency and the time to send a micro-batch's vectors. The speaker gave his guess with low"
-            " confidence. Software and waiting for a slot come on top; no measurement of those is in the catalogue."
+        UNSOURCED: (
+            "The speaker calls it a guess with low confidence, and the catalogue has no measurement of a whole hop."
+            " What can be computed is a lower bound, a measured link latency plus the time to send a micro-batch's"
+            " vectors: {least:2 s}. Software and waiting for a slot come on top, and we do not know how much they add."
         )
     },
 )
 def hop() -> Found:
     latency = max(measurement("deepseek_isca25_link_latency").column("latency_us")) * factor("us")
-    whole = pipe.hop(width=model(RUNNING.model).d_model, **pipelining.SENT) + latency
-    return found(Part("a hop", (pipelining.LECTURE_HOP / 10, pipelining.LECTURE_HOP * 10), whole, "s"))
+    return found(least=pipe.hop(width=model(RUNNING.model).d_model, **pipelining.SENT) + latency)

@@ -59,8 +59,9 @@ MS = 1e-3
     sources=of(model("deepseek-v3")),
     because={
         PART: (
-            "It rests on a sparsity of eight. DeepSeek-V3's own is about twice that by parameters and four times by"
-            " experts. With KV counted it is more again."
+            "It rests on a sparsity of eight. DeepSeek-V3's own is about twice that by parameters and"
+            " four times by experts, and the batch grows in proportion. Counting the KV cache raises it"
+            " further."
         )
     },
 )
@@ -82,7 +83,11 @@ def thousands() -> Found:
     at=Place("batching", "The train leaves every 20 ms"),
     formulas=("batching.drain_time",),
     sources=of(chip("vr200-nvl72")),
-    because={HOLDS: "Rounded up from the lecture's own rate; the published rate is higher, the time shorter still."},
+    because={
+        HOLDS: (
+            "The lecture's own numbers round up to it. The published bandwidth is higher, so the time is shorter still."
+        )
+    },
 )
 def fifteen() -> Found:
     return found(
@@ -100,7 +105,12 @@ def fifteen() -> Found:
     at=Place("batching", "The train leaves every 20 ms"),
     formulas=("batching.drain_time",),
     sources=of(chip("vr200-nvl72")),
-    because={HOLDS: "The memory is exact; the rate was announced a tenth higher. Memory over rate is {drain:3 s}."},
+    because={
+        HOLDS: (
+            "The memory is exact; the announced bandwidth is a tenth higher. Memory divided by bandwidth"
+            " is {drain:3 s}."
+        )
+    },
 )
 def rubin_memory() -> Found:
     row = chip("vr200-nvl72")
@@ -122,8 +132,8 @@ def rubin_memory() -> Found:
     formulas=("batching.worst_latency", "batching.mean_latency"),
     because={
         HOLDS: (
-            "Just missed, one interval to wait and one to ride. On average it is {mean:2 s}. It holds as long as every"
-            " train has a seat left."
+            "Whoever just misses a step waits one interval and then rides one. On average it is {mean:2"
+            " s}. This holds as long as every step has a free place."
         )
     },
 )
@@ -145,9 +155,9 @@ def worst() -> Found:
     sources=of(measurement("decode_per_gpu"), measurement("vllm_wide_ep")),
     because={
         PART: (
-            "The product is right for 64 departures a second; with 20 ms it would be {slow:3 token/s}. Divided by the"
-            " rack's GPUs it is the rate of H800 and H200 as really served, not of the rack that the lecture has in"
-            " mind."
+            "The product is right for 64 steps a second; with 20 ms per step it would be {slow:3"
+            " token/s}. Divided by the rack's GPUs it is what H800 and H200 have really served. The rack"
+            " that the lecture has in mind does more."
         )
     },
     quotes={"64": "departures a second, 0:26:58", "20": "the lecture's interval in ms"},
@@ -179,9 +189,9 @@ def rack_rate() -> Found:
     sources=of(measurement("world_tokens")),
     because={
         PART: (
-            "By what developers used half a year before the lecture. The statement over all of Google's products, a"
-            " year before, makes more. Both count tokens read as well; the rack's are written. “Hundreds of millions”"
-            " spans {low:3} to {high:3} racks."
+            "It holds against what developers used half a year before the lecture. Google's statement for"
+            " all of its products, a year before, makes more. Both count tokens read as well; the rack's"
+            " are tokens written. “Hundreds of millions” spans {low:3} to {high:3} racks."
         )
     },
 )
@@ -206,8 +216,8 @@ def thousandth() -> Found:
     sources=of(model("deepseek-v3")),
     because={
         ROUGH: (
-            "Weights alone: the gain is the critical batch. And a token alone is routed to few experts; reading only"
-            " those, it gains no more than a dense model."
+            "By weights alone, the gain from batching is the critical batch. But a token alone is routed"
+            " to few experts, and if it reads only those, the gain is that of a dense model."
         )
     },
 )
@@ -232,8 +242,8 @@ def unbatched() -> Found:
     stated=UNSOURCED,
     because={
         UNSOURCED: (
-            "The lecture's host calls it a rumour, not well cited; article B leaves that out. The most that a maker has"
-            " stated, of the models in the catalogue, is {most:2 token} ({name})."
+            "The lecture's host calls it a rumour that is not well cited; article B leaves that out. The"
+            " most that a maker has stated, among the models of the catalogue, is {most:2 token} ({name})."
         )
     },
 )
@@ -259,8 +269,8 @@ def rumour() -> Found:
     sources=of(price(priced.CARD)),
     because={
         HOLDS: (
-            "Claude Opus 4.6 on its card of that spring. If prices follow costs, the batch is {batch:2} times smaller."
-            " A month later fast mode on the same base price cost {later:2} times as much."
+            "Claude Opus 4.6 on its price card of that spring. If prices follow costs, the batch is"
+            " {batch:2} times smaller. A month later fast mode cost {later:2} times the same base price."
         )
     },
 )
@@ -286,9 +296,9 @@ def fast() -> Found:
     sources=("infx_tco", "ds_infra"),
     because={
         PART: (
-            "DeepSeek's own figure for its H800s. Three-year contracts of spring 2026 lie below it for older chips and"
-            " above it for newer ones; renting by the hour costs more. On the running rack the rent sets a floor of"
-            " {floor:2 USD} for a million tokens without KV."
+            "DeepSeek's own figure for its H800s. Three-year contracts of spring 2026 cost less for older"
+            " chips and more for newer ones; renting by the hour costs more. On the running rack the rent"
+            " sets a floor of {floor:2 USD} per million tokens, KV left out."
         )
     },
     quotes={"2026": "the year of the rents"},
@@ -313,8 +323,9 @@ def two_dollars() -> Found:
     sources=("ml_eng_net", "insights2025"),
     because={
         PART: (
-            "Close for H100 and GB300; twice that for GB200 with one 400 Gb/s card a GPU, half for the H800, whose"
-            " NVLink was cut. Two racks lose from a ratio of {hurts:2} on."
+            "Close for the H100 and the GB300. It is twice that for the GB200 with one 400 Gb/s card per"
+            " GPU, and half for the H800, whose NVLink was reduced. Spreading over two racks starts to"
+            " hurt at a ratio of {hurts:2}."
         )
     },
     quotes={"400": "a network card's name"},
@@ -335,7 +346,12 @@ def slower() -> Found:
     formulas=("racks.experts_per_chip",),
     within=EXACT,
     sources=of(model("deepseek-v3")),
-    because={HOLDS: "Of the rack's {chips:2} GPUs, because 72 does not divide 256: there would be {uneven:3}."},
+    because={
+        HOLDS: (
+            "Only 64 of the rack's {chips:2} GPUs are used, because 72 does not divide 256: there would"
+            " be {uneven:3} experts per GPU."
+        )
+    },
     quotes={"72": "GPUs of an NVL72"},
 )
 def four_each() -> Found:
@@ -351,16 +367,17 @@ def four_each() -> Found:
     "N15",
     "numbers",
     "Output 5 times, MFU 1/5",
-    statement="Output costs 5 times as much as input, so decoding uses 1/5 of the multipliers.",
+    statement="Output costs 5 times as much as input, so decoding uses 1/5 of the compute.",
     who=("lecture 1:45:11–1:48:44", "flashcards 6.4", "C 15"),
     at=Place("pricing", "Why output costs more than input"),
     formulas=("pricing.decode_mfu",),
     sources=of(price(priced.CARD), measurement("deepseek_day6_production")),
     because={
         PART: (
-            "It follows from the price, if prices follow costs and prefill reaches the peak. Where one maker published"
-            " both, neither was so: DeepSeek's prefill used {prefill:%} of the multipliers and its decoding {decode:%},"
-            " where the price of R1 implies {implied:%} of prefill's use."
+            "It follows from the price if prices follow costs and prefill reaches the peak. One maker"
+            " published enough to check, and neither was so: DeepSeek's prefill used {prefill:%} of the"
+            " peak and its decoding {decode:%}, while R1's prices imply that decoding uses {implied:%} of"
+            " what prefill does."
         )
     },
 )
@@ -385,14 +402,14 @@ def fifth() -> Found:
     "Cached input at a tenth",
     statement="Cached input is 10 times cheaper.",
     who=("lecture 1:48:52", "flashcards 6.5", "C 16"),
-    at=Place("pricing", "What cache prices ask"),
+    at=Place("pricing", "What cache prices reveal"),
     formulas=("pricing.tier_retrieve",),
     sources=of(price(priced.CARD), price(priced.STEPPED), price(priced.OPEN)),
     because={
         PART: (
-            "True of the cards that the lecture reads; other cards of the catalogue go from {least:2} to {most:3}"
-            " times. What a tenth measures is not the transfer: a hit costs {over:2} times what bringing the cache from"
-            " flash does."
+            "True of the cards that the lecture reads. Other cards of the catalogue run from {least:2} to"
+            " {most:3} times. The tenth does not measure the transfer: a hit costs {over:2} times as much"
+            " as fetching the cache from flash."
         )
     },
 )
@@ -419,9 +436,9 @@ def tenth() -> Found:
     sources=of(price(priced.CARD), price(priced.STEPPED), price(priced.OPEN)),
     because={
         PART: (
-            "Of the three cards that the course reads. All confirmed cards lie between {least:2} and {most:2}, and the"
-            " same open model was sold at {same_least:2} to {same_most:2}: a ratio of prices is no measurement of a"
-            " machine."
+            "These are the three cards that the course reads. All confirmed cards are between {least:2}"
+            " and {most:2}, and one open model was sold at {same_least:2} to {same_most:2}. A ratio of"
+            " prices does not measure a machine."
         )
     },
 )
@@ -448,13 +465,13 @@ def three_to_five() -> Found:
     "2 kB a token",
     statement="A token's KV cache is about 2 kB.",
     who=("lecture 1:38:22–1:41:12", "C 14"),
-    at=Place("pricing", "A step in the price"),
+    at=Place("pricing", "What a price step implies"),
     formulas=("pricing.kv_of_heads",),
     sources=of(model("deepseek-v3"), model("llama-3.1-405b"), model("deepseek-v4-flash")),
     because={
         PART: (
-            "One layer's worth, which all layers would have to share. Published models keep far more in BF16; the"
-            " lecture itself calls it maybe a little small."
+            "It is the cache of one layer, which all layers would have to share. Published models keep"
+            " far more in BF16; the lecture itself says it may be a little small."
         )
     },
 )
@@ -477,13 +494,14 @@ def two_kilobytes() -> Found:
     "Drain times, four memories",
     statement="Read once: HBM 20 ms, DDR 1 to 10 s, flash a minute, disk an hour.",
     who=("lecture 2:01:16–2:01:46",),
-    at=Place("pricing", "A device's own time"),
+    at=Place("pricing", "The drain time"),
     formulas=("pricing.tier_drain",),
     sources=of(*(tier(id) for id in ("hbm-gb200-nvl72", "ddr5-3tb", "ssd-9650-7t", "hdd-exos30"))),
     because={
         PART: (
-            "Each step is the kind's quickest confirmed device in the catalogue, HBM that of the running rack. Flash"
-            " takes minutes to hours, a disk more than a day. HBM and DDR are as said."
+            "For each kind of memory this is the quickest confirmed device in the catalogue; HBM is that"
+            " of the running rack. HBM and DDR are as claimed. Flash takes minutes to hours, a disk more"
+            " than a day."
         )
     },
 )
@@ -508,8 +526,8 @@ def drain_ladder() -> Found:
     sources=("clark2022",),
     because={
         HOLDS: (
-            "By the paper's fit, for its best router. Other routers gain {rl:3} and {hash:3} times. The number of"
-            " experts is 64-fold; the parameters are fewer."
+            "By the paper's fit for its best router. Other routers gain {rl:3} and {hash:3} times. The"
+            " number of experts grows 64-fold; the parameters grow less."
         )
     },
 )
@@ -528,16 +546,13 @@ def experts_worth() -> Found:
     "N21",
     "numbers",
     "Half used at twice the context",
-    statement="At twice the balanced context the multipliers are half used.",
+    statement="At twice the balanced context half of the compute is used.",
     who=("lecture 0:11:40–0:12:02",),
     at=Place("batching", "Context: when no batch helps"),
     formulas=("batching.mfu_limit", "batching.balanced_context"),
     within=EXACT,
     because={
-        HOLDS: (
-            "For dense attention, whatever the batch. On the running rack, where twice the balanced context is {twice:3"
-            " token}."
-        )
+        HOLDS: ("For dense attention, at any batch. On the running rack twice the balanced context is {twice:3 token}.")
     },
 )
 def half_used() -> Found:
@@ -554,7 +569,7 @@ def half_used() -> Found:
     at=Place("overtraining", "From traffic to tokens"),
     formulas=("overtraining.tokens_served",),
     within=EXACT,
-    because={HOLDS: "Two months of thirty days. The lecture then divides by the models of a family."},
+    because={HOLDS: "Two months of thirty days. The lecture then divides by the number of models in a family."},
 )
 def two_months() -> Found:
     return found(
@@ -566,15 +581,15 @@ def two_months() -> Found:
     "N23",
     "numbers",
     "20 tokens a parameter",
-    statement="Chinchilla asks for 20 tokens a parameter.",
+    statement="Chinchilla's rule is 20 tokens a parameter.",
     who=("lecture 1:31:17–1:31:34", "chinchilla table 3"),
     at=Place("overtraining", "The best size, from a fit"),
     formulas=("overtraining.best_tokens",),
     sources=("chinchilla", "besiroglu2024"),
     because={
         PART: (
-            "The paper's table says so, from {least:3} to {most:3} by size. Its printed fit does not, for a model of"
-            " 100 billion parameters; fitted anew to the same data it does."
+            "The paper's table says so, with {least:3} to {most:3} depending on size. The fit that the"
+            " paper prints does not, for a model of 100 billion parameters; the same data fitted again do."
         )
     },
     quotes={"100": "the lecture's active parameters in billions"},
@@ -600,7 +615,7 @@ def twenty_each() -> Found:
     who=("lecture 0:44:45–0:46:15",),
     at=Place("racks", "From 8 to 72 to “500”"),
     sources=of(chip("h100-sxm"), chip("gb200-nvl72"), chip("gb300-nvl72")),
-    because={HOLDS: "Sums over the chips. (At 1:01:44 the lecture says many tens of terabytes, which none has.)"},
+    because={HOLDS: ("Sums over the chips. (At 1:01:44 the lecture says many tens of terabytes, which no rack has.)")},
 )
 def memories() -> Found:
     rack = (10e12, 20e12)
@@ -623,8 +638,8 @@ def memories() -> Found:
     formulas=("overtraining.tokens_served",),
     because={
         FAILS: (
-            "The article drops a step. The lecture's own product is 2.6 quadrillion; it then divides by the models of a"
-            " family, and 200 trillion are those of one of them (1:30:46)."
+            "The article skips a step. The lecture's own product is 2.6 quadrillion; it then divides by"
+            " the models of a family, and 200 trillion is the share of one model (1:30:46)."
         )
     },
     quotes={"2.6": "the lecture's product, 1:29:49"},
@@ -645,10 +660,10 @@ def without_family() -> Found:
     sources=of(*map(chip, ("h100-sxm", "h200", "gb200-nvl72", "vr200-nvl72"))),
     because={
         PART: (
-            "A step reads at most what its time allows. If it may take the lecture's {interval:2 s}, a memory that"
-            " takes longer to read once cannot be used to the full, so bandwidth binds before capacity; a memory that"
-            " is read sooner fills up first. That is so of Rubin. The lecture speaks of scale-up: a bigger domain"
-            " shortens the reading of weights, which more stages do not."
+            "A step can read only what its time allows. If a step may take the lecture's {interval:2 s},"
+            " a memory that takes longer to read once can never be used in full, so bandwidth binds first."
+            " A memory that is read sooner fills up first, and Rubin's is. The lecture means scale-up: a"
+            " larger domain loads the weights faster, which more pipeline stages do not."
         )
     },
 )
@@ -664,6 +679,184 @@ def bandwidth_first() -> Found:
     )
 
 
+@all_claims.enter(
+    "N27",
+    "numbers",
+    "A batch of tokens",
+    statement="DeepSeek-V3's best batch is 2,400 tokens.",
+    who=("C 5",),
+    at=Place("sparsity", "The batch that pays for the experts"),
+    sources=("transcript",),
+    within=EXACT,
+    because={
+        PART: (
+            "The batch counts sequences (0:20:19). A step adds one token to each, so it makes as many tokens as there"
+            " are sequences. Read as tokens of context, 2,400 would be no more than two short conversations."
+        )
+    },
+)
+def batch_of_tokens() -> Found:
+    board = sparsity.ABOUT_300 * sparse.expert_sparsity(**sparsity.BOARD_EXPERTS)
+    return found(
+        Part("tokens of one step", 2_400, board, "token"),
+        Part("what the batch counts", "tokens", "sequences"),
+    )
+
+
+@all_claims.enter(
+    "N28",
+    "numbers",
+    "Infinite cost at batch 1",
+    statement="At a batch of 1 the cost of a token approaches infinity.",
+    who=("C 3",),
+    at=Place("batching", "Cost: what sharing saves"),
+    formulas=("batching.latency_floor", "batching.first_floor", "batching.cost_floor"),
+    sources=("infx_tco", *of(model("deepseek-v3"))),
+    because={
+        FAILS: (
+            "It is high and finite: one token pays for loading the weights once. On the running rack, rented for three"
+            " years, a million tokens made one at a time cost {whole:2 USD} with all weights and {routed:2 USD} with"
+            " the active ones; a large batch costs {floor:2 USD}."
+        )
+    },
+)
+def alone() -> Found:
+    second = chip("gb200-nvl72").rent("contract").usd_per_chip_second
+    a_million = second * RUNNING.symbols()["chips"] * 1e6
+    return found(
+        Part("cost of a token at a batch of 1", "infinite", "finite"),
+        whole=a_million * step.latency_floor(RUNNING),
+        routed=a_million * step.first_floor(RUNNING),
+        floor=step.cost_floor(RUNNING, rent=second, context=0) * 1e6,
+    )
+
+
+@all_claims.enter(
+    "N29",
+    "numbers",
+    "72 was a product decision",
+    statement="Going from 8 to 72 GPUs was mainly a decision about the product.",
+    who=("C 10", "lecture 0:40:47–0:41:42"),
+    at=Place("racks", "Why the rack is not larger"),
+    sources=("transcript", *of(chip("h100-sxm"), chip("gb200-nvl72"))),
+    stated=UNCHECKABLE,
+    because={
+        UNCHECKABLE: (
+            "Why a company built something is not in its datasheets, and the lecture states it as an opinion. What they"
+            " do show is that the switch changed too: the domain grew {domain:2}-fold while each GPU's link became"
+            " {link:2} times as fast."
+        )
+    },
+)
+def product() -> Found:
+    then, now = (chip(id).scale_up for id in ("h100-sxm", "gb200-nvl72"))
+    return found(domain=now.domain_chips / then.domain_chips, link=now.bytes_per_s / then.bytes_per_s)
+
+
+@all_claims.enter(
+    "N30",
+    "numbers",
+    "Training data from usage",
+    statement="From prices and usage one can deduce how much data went into training.",
+    who=("C 13",),
+    at=Place("overtraining", "From traffic to tokens"),
+    formulas=("overtraining.inference_coefficient", "overtraining.tokens_served"),
+    sources=("ds_infra", *of(model("deepseek-v3"))),
+    near=MAGNITUDE,
+    because={
+        ROUGH: (
+            "Prices do not enter the lecture's argument, only traffic, and the lecture calls it guesswork (1:20:03)."
+            " DeepSeek published both a day's traffic and its tokens of training, so the rule can be tried: tokens"
+            " served in two months, times {beta:3}. What counts as served decides the answer."
+        )
+    },
+)
+def from_usage() -> Found:
+    [day], beta = measurement("deepseek_day6_production").records(), over.inference_coefficient(overtraining.BOARD)
+    real = model("deepseek-v3").training_tokens
+    by = lambda tokens: beta * over.tokens_served(overtraining.BOARD, world_rate=tokens / 86_400)
+    written, read = day["output_token_per_day"], day["input_token_per_day"]
+    said = f"{real / 1e12:.3g} trillion tokens (published)"
+    return found(
+        Part("DeepSeek-V3's training, by the tokens that it wrote", real, by(written), "token", said),
+        Part("by all tokens that it read and wrote", real, by(written + read), "token", said),
+        beta=beta,
+    )
+
+
+@all_claims.enter(
+    "N31",
+    "numbers",
+    "Ciphers avoid derivatives",
+    statement="Ciphers avoid being differentiable.",
+    who=("C 17",),
+    at=Place("reversibility", "An untrained network as a cipher"),
+    sources=("transcript", "ciphers2025"),
+    stated=CONTRADICTED,
+    by="the lecture",
+    because={
+        CONTRADICTED: (
+            "Ciphers can be differentiated, says the lecture, with bit flips in place of small changes: that is"
+            " differential cryptanalysis (2:06:18). What a good cipher avoids is a derivative that tells anything."
+            " After {rounds} rounds of our Feistel cipher one flipped bit flips {flipped:%} of the output."
+        )
+    },
+)
+def differentiable() -> Found:
+    from blackboard.lessons.reversibility import simulation
+
+    flips = simulation.avalanche(simulation.HALF_BITS, simulation.ROUNDS)["x"]
+    return found(rounds=str(simulation.ROUNDS), flipped=float(flips[-1]))
+
+
+@all_claims.enter(
+    "N32",
+    "numbers",
+    "Racks grow rather than chips",
+    statement="Racks grow rather than chips.",
+    who=("C 19",),
+    at=Place("pipelining", "What a larger domain buys"),
+    sources=of(chip("h100-sxm"), chip("gb200-nvl72")),
+    because={
+        PART: (
+            "Both grow. From the H100 to the GB200 the domain grew most, but a chip's bandwidth and compute more than"
+            " doubled as well. The lecture has it so too: a factor of two or less per generation for the chip, a larger"
+            " one for the domain (1:17:06)."
+        )
+    },
+)
+def racks_and_chips() -> Found:
+    then, now = chip("h100-sxm"), chip("gb200-nvl72")
+    grown = now.scale_up.domain_chips / then.scale_up.domain_chips
+    return found(
+        Part("growth of the domain, H100 to GB200", (2, float("inf")), grown, said="growth"),
+        Part("growth of a chip's bandwidth", 1, now.bandwidth / then.bandwidth, said="none"),
+        Part("growth of a chip's compute, FP8", 1, now.flops("fp8") / then.flops("fp8"), said="none"),
+    )
+
+
+@all_claims.enter(
+    "N33",
+    "numbers",
+    "64 times the parameters",
+    statement="4 times the active size takes 64 times the total parameters.",
+    who=("C 8",),
+    at=Place("sparsity", "What experts are worth"),
+    formulas=("sparsity.stored_growth",),
+    sources=("clark2022",),
+    because={
+        FAILS: (
+            "The number of experts grows 64-fold. Only some layers have experts, and the others stay as they are. With"
+            " a third of the dense model's parameters routed, a share that we could not confirm, the total grows"
+            " {grown:2}-fold."
+        )
+    },
+)
+def parameters_grow() -> Found:
+    grown = sparse.stored_growth(routed_share=sparsity.ROUTED_THIRD, experts=sparsity.FIGURE["experts"])
+    return found(Part("growth of the total, a third routed", 64, grown), grown=grown)
+
+
 # --- topics beyond the lecture ----------------------------------------------------------------------------------------
 
 REALITY = "Against reality"
@@ -675,6 +868,11 @@ ROOM = {
     "context": 500,
     "kv_bytes_per_token": 819_200,
 }  # OPT-13B on an A100; it cancels from ratios
+RANKED = {  # cards of the lecture's day, of the makers that article A ranks
+    "DeepSeek": "deepseek-v4-pro@2026-04-24",
+    "Mistral": "mistral-medium-3.5@2026-04-28",
+    "GPT-4o": "gpt-4o@2024-10-01",
+}
 EXAMPLE_PREFIX = {"common_context": 10, "page_tokens": 4}  # vLLM's documentation on prefix caching
 EXAMPLE_HYBRID = paged.EXAMPLE | {"full_groups": 1, "window_groups": 2}  # and on hybrid models
 
@@ -697,10 +895,11 @@ def reported(**where) -> float:
     stated=OVERSTATED,
     because={
         OVERSTATED: (
-            "Modelled, not measured: no time was taken. The paper claims throughput, at as large a batch as memory"
-            " allows. At that batch a round takes {steps:3} decode steps and yields {tokens:4} tokens, so the time per"
-            " token falls by the same factor, but it is not the time of a request served alone. It would save"
-            " {saving:%} of the cost of serving, the training of the draft paid."
+            "It is modelled, not measured: nobody took a time. The paper claims throughput, at the"
+            " largest batch that memory allows. At that batch a round takes {steps:3} decode steps and"
+            " yields {tokens:4} tokens, so the time per token does fall by that factor, but it is not the"
+            " latency of a request served alone. After paying for the draft's training it would save"
+            " {saving:%} of the cost of serving."
         )
     },
 )
@@ -728,9 +927,10 @@ def spire() -> Found:
     sources=("vllm_spec_decode", "leviathan2023"),
     because={
         PART: (
-            "At one request a second, copying n-grams from an article to be summed up. With many requests the same"
-            " machines got slower: multiplying then binds, every drafted token is paid for, and the formula gives at"
-            " most {busy:2} for four tokens of which four in five pass."
+            "That is one request a second, with n-grams copied from an article that is being summarised."
+            " With many requests the same machines got slower, because compute binds and every drafted"
+            " token is paid for. The formula then gives at most {busy:2}, for four drafted tokens that"
+            " each pass four times in five."
         )
     },
 )
@@ -770,10 +970,9 @@ def talk() -> float:
     sources=("kwon2023", "vllm_blog"),
     because={
         HOLDS: (
-            "As measured by PagedAttention's authors on an earlier system, rebuilt, with three ways to reserve."
-            " Conversations of mean length in a reservation of 2,048 tokens waste as much by the formula, at their end"
-            " and, with what they hold on average while they run, a little more. Article A speaks of “padding”"
-            " instead; the paper of reservations and fragments."
+            "Measured by PagedAttention's authors on Orca, an earlier system that they rebuilt, with"
+            " three ways to reserve memory. The formula agrees: conversations of mean length in a"
+            " reservation of 2,048 tokens waste about as much."
         )
     },
     quotes={"2,048": "the longest sequence of OPT"},
@@ -812,9 +1011,10 @@ def wasted() -> Found:
     within=EXACT,
     because={
         PART: (
-            "Over Hugging Face's library, which neither pages nor batches requests as they come. Over systems made for"
-            " serving the same blog and the paper have far less, which is what more room for the cache would give:"
-            " {low:2} to {high:2} times the batch, by the shares of memory in use."
+            "The 24 is measured against Hugging Face's library, which neither pages nor adds requests as"
+            " they arrive. Against systems made for serving, the same blog and the paper report far less."
+            " More room for the cache explains it: by the shares of memory in use, the batch grows {low:2}"
+            " to {high:2} times."
         )
     },
 )
@@ -843,10 +1043,9 @@ def twenty_four() -> Found:
     formulas=("paging.paged_cost",),
     because={
         PART: (
-            "As the paper measured it, in requests served at equal latency. On the lesson's roofline, with the batches"
-            " that the paper measured and the attention kernel {high:%} slower, the same GPU makes {few:2} to {most:2}"
-            " times the tokens, against one earlier system with three ways to reserve, the best of which knows the"
-            " future."
+            "The paper measured it in requests served at equal latency. The lesson's roofline, with the"
+            " batches that the paper measured and an attention kernel {high:%} slower, gives {few:2} to"
+            " {most:2} times the tokens. The low end is against a reservation that knows the future."
         )
     },
 )
@@ -878,7 +1077,7 @@ def two_to_four() -> Found:
     formulas=("paging.use_paged",),
     sources=("kwon2023", "vllm_blog"),
     within=EXACT,
-    because={HOLDS: "As measured, which is more than the formula's half block a sequence."},
+    because={HOLDS: "As measured. The formula's half block per sequence is less."},
 )
 def four_percent() -> Found:
     most = (0, 0.04)
@@ -905,7 +1104,8 @@ def four_percent() -> Found:
     stated=UNSOURCED,
     because={
         UNSOURCED: (
-            "Not in the lecture, the paper or the blog. The nearest: one user of vLLM halved its GPUs, says the blog."
+            "Neither the lecture nor the paper nor the blog has it. The nearest is in the blog: one user"
+            " of vLLM halved its GPUs."
         )
     },
 )
@@ -924,9 +1124,10 @@ def cheaper() -> Found:
     sources=("kwon2023", "vllm_blog", *of(model("deepseek-v3"))),
     because={
         PART: (
-            "Article A gives no source, and PagedAttention's authors batched tens of requests, at most {most:3} on"
-            " average. A cache as small as DeepSeek-V3's makes it true of the running rack, whose GPUs share one copy"
-            " of the weights. Room is not speed: a step that reads a full memory takes the drain time."
+            "Article A gives no source. PagedAttention's authors batched at most {most:3} requests on"
+            " average. It is true of the running rack, because DeepSeek-V3's cache is small and the GPUs"
+            " share one copy of the weights. But room is not speed: a step that reads a full memory takes"
+            " the full drain time."
         )
     },
 )
@@ -956,9 +1157,10 @@ def at_a_time() -> Found:
     within=EXACT,
     because={
         PART: (
-            "Whole blocks of it are, as long as they are still there. “Similar”, as article A has it, is not enough:"
-            " the tokens must be the same from the first one on. The documentation's example has 10 tokens in"
-            " common, in blocks of four; the last two are computed again."
+            "Whole blocks are, as long as they are still in memory. Article A says “similar” prefixes,"
+            " and that is not enough: tokens must be identical from the first one on. In the"
+            " documentation's example 10 tokens agree, in blocks of four, and the last two are computed"
+            " again."
         )
     },
     quotes={"10": "tokens of the documentation's example"},
@@ -989,8 +1191,8 @@ def prefix() -> Found:
     within=EXACT,
     because={
         HOLDS: (
-            "A third of the layers see all 112 tokens, two thirds a window of 32, in blocks of 16. If every layer kept"
-            " all tokens, it would be {uniform:2} blocks."
+            "A third of the layers see all 112 tokens, and two thirds a window of 32, in blocks of 16. If"
+            " every layer kept all tokens, it would be {uniform:2} blocks."
         )
     },
     quotes={
@@ -1025,9 +1227,10 @@ def overlap(batch: float) -> float:
     within=0,
     because={
         PART: (
-            "Where it works it at most halves the step. Each half reads all weights again, so that a batch that waits"
-            " for weights gets slower; engines have thresholds for that reason. Measured by SGLang; computed for the"
-            " running case with ideal links, which gains later, for its links are fast."
+            "Where it works it at most halves the step. But each half loads all weights again, so a batch"
+            " that waits for weights gets slower, and engines therefore use thresholds. SGLang's rows are"
+            " measured. Those of the running case are computed with ideal links, which are fast, so that"
+            " the gain comes later."
         )
     },
 )
@@ -1063,9 +1266,9 @@ def halves() -> Found:
     within=EXACT,
     because={
         PART: (
-            "That is the mean of a benchmark of many models, none of them named. In vLLM a single fusion gains far"
-            " less, and so does launching a step as one graph. By the formula a chain of operations that takes"
-            " {share:%} of a step gains {most:%} at the most, however long it is."
+            "It is the mean of a benchmark of many models, none of them named. In vLLM a single fusion"
+            " gains far less, and so does launching a step as one graph. By the formula, fusing a chain of"
+            " operations that takes {share:%} of a step gains {most:%} at most."
         )
     },
 )
@@ -1099,9 +1302,10 @@ def compiled() -> Found:
     by="the paper",
     because={
         CONTRADICTED: (
-            "Its models are trained far past Chinchilla's rule, on all the text that its filters leave, twice and more,"
-            " and it finds that scores grow with size while some tasks level off. No model of it saw unfiltered text or"
-            " less of it, so it compares nothing. The lecture speaks neither of data quality nor of this paper."
+            "Its models are trained far past Chinchilla's rule, on all the text that its filters leave,"
+            " twice or more. It finds that scores grow with size while some tasks level off. No model of"
+            " it saw unfiltered text or less of it, so the paper compares nothing. The lecture discusses"
+            " neither data quality nor this paper."
         )
     },
 )
@@ -1123,8 +1327,8 @@ def llammlein() -> Found:
     stated=UNSOURCED,
     because={
         UNSOURCED: (
-            "Neither the paper nor the lecture compares the two. No cost and no return appears in the paper; every"
-            " score of its main benchmark is after fine-tuning."
+            "Neither the paper nor the lecture compares the two. The paper states no cost and no return,"
+            " and every score of its main benchmark is after fine-tuning."
         )
     },
 )
@@ -1136,19 +1340,92 @@ def tuned() -> Found:
     "T15",
     "topics",
     "A ranking of APIs",
-    statement="A ranking of APIs: who is best at tools, who “likely” mixes caches, who costs least.",
+    statement="A ranking of APIs: Claude Sonnet best at tools, DeepSeek cheap, Mistral dearer, GPT-4o “likely” with a"
+    " hybrid cache manager.",
     who=("A 6",),
-    at=Place("pricing", "Reading a card"),
-    sources=("transcript",),
-    stated=UNCHECKABLE,
+    at=Place("pricing", "Read any price list"),
+    sources=("transcript", *of(*map(price, RANKED.values()))),
     because={
-        UNCHECKABLE: (
-            "Opinions, and not the lecture's. What a card says can be read: input of the catalogue's cards of the"
-            " lecture's day costs {least:2 USD} to {most:2 USD} for a million tokens, and what they imply stands in the"
-            " lesson. Which is cheapest depends on the workload."
+        PART: (
+            "The prices can be checked, on the cards of the lecture's day: DeepSeek is cheaper than GPT-4o, and so is"
+            " Mistral. Which API costs least for you depends on the workload. “Best at tools” names no measure, the"
+            " “likely” no source, and none of it is the lecture's."
         )
     },
 )
 def ranking() -> Found:
-    cards = [card.usd_per_Mtok.input for card in prices() if card.confirmed and card.valid_on(batching.LECTURE_DAY)]
-    return found(least=min(cards), most=max(cards))
+    asked = lambda name: price(RANKED[name]).usd_per_Mtok.input
+    cheaper, dearer = (0, 1), (1, float("inf"))
+    return found(
+        Part("input price, DeepSeek-V4-Pro to GPT-4o", cheaper, asked("DeepSeek") / asked("GPT-4o"), said="below 1"),
+        Part("input price, Mistral Medium 3.5 to GPT-4o", dearer, asked("Mistral") / asked("GPT-4o"), said="above 1"),
+    )
+
+
+@all_claims.enter(
+    "T16",
+    "topics",
+    "Drafts in parallel",
+    statement="A draft model predicts several tokens in parallel.",
+    who=("A 2",),
+    at=Place("speculation", "Guess, check, keep"),
+    sources=("spire", "leviathan2023", "vllm_p_eagle"),
+    stated=CONTRADICTED,
+    by="the papers",
+    because={
+        CONTRADICTED: (
+            "Only the check is parallel. In SPIRe, as in the papers before it, the draft writes one token after"
+            " another, and the time of a round grows with each of them. Drafts that write all at once came later, such"
+            " as P-EAGLE, which yields {at_once:3} tokens a pass where a sequential draft yields {one_by_one:3}."
+        )
+    },
+)
+def drafted() -> Found:
+    yields = lambda draft: measurement("p_eagle_acceptance").records(draft=draft, task="HumanEval", drafted_tokens=7)[
+        0
+    ]["tokens_per_pass"]
+    return found(at_once=yields("P-EAGLE"), one_by_one=yields("EAGLE-3"))
+
+
+@all_claims.enter(
+    "T17",
+    "topics",
+    "Tokenizers for a domain",
+    statement="LLäMmlein has tokenizers that are specific to a domain.",
+    who=("A 5",),
+    at=Place("corpus", REALITY),
+    sources=("llammlein2024",),
+    stated=OVERSTATED,
+    because={
+        OVERSTATED: (
+            "The paper makes one for a language, German. It compares three, fitted to different amounts of text, and"
+            " keeps the one fitted to the least, {least:2 byte}, which needs {fertility:3} tokens per word."
+        )
+    },
+)
+def tokenizers() -> Found:
+    best = min(measurement("llammlein_tokenizer").records(), key=lambda row: row["fitted_GB"])
+    return found(least=best["fitted_GB"] * 1e9, fertility=best["head_fertility"])
+
+
+@all_claims.enter(
+    "T18",
+    "topics",
+    "Memory lost to padding",
+    statement="Without paged attention memory is lost to padding.",
+    who=("A 3",),
+    at=Place("paging", "Room that nobody uses"),
+    formulas=("paging.use_reserved",),
+    sources=("kwon2023", "vllm_blog"),
+    stated=CONTRADICTED,
+    by="the paper",
+    because={
+        CONTRADICTED: (
+            "The paper finds it lost to reservations, room kept for tokens that may never come, and to fragments"
+            " between them. By the formula a conversation of mean length leaves {idle:%} of its reservation empty."
+            " Padding is something else: it fills short requests of a batch up to the longest."
+        )
+    },
+)
+def padding() -> Found:
+    return found(idle=1 - paging.use_reserved(context=talk(), reserved_context=simulation.LONGEST))

@@ -86,7 +86,7 @@ def count_rows(rows: Sequence[Row]) -> dict[str, int]:
 
 
 def called(row: Row) -> str:
-    """A closure in a few words."""
+    """A consistency check in a few words."""
     return WIDE.get((row.data, row.what), f"{row.data.replace('_', ' ')}, {row.part}")
 
 
@@ -112,13 +112,15 @@ def consistency() -> Drawing:
     left, right = 100 * wide[0].error, 100 * wide[-1].error
     room = 0.3 * (right - left)
     low.set(
-        title="beyond, one by one", xlabel="published over computed, less one (%)", xlim=(left - room, right + room)
+        title="beyond, one by one",
+        xlabel="published less computed (%)",
+        xlim=(left - room, right + room),
     )
     return done(
         fig,
         "fig-reality-consistency",
-        "Published numbers against the same numbers computed from others of the source: how many agree how well,"
-        " and those that are more than two per cent off.",
+        f"Sources agree with themselves: of {len(rows)} published numbers, computed again from others of the source,"
+        f" all but {len(wide)} come out within two per cent. Those are below, one by one.",
         _consistency_alt(rows, wide, counts),
     )
 
@@ -293,16 +295,16 @@ def bounds() -> Drawing:
     crosses.
     """
     rows = whole().of(BOUND).rows
-    groups = grouped(rows)
+    groups, beaten = grouped(rows), [row for row in rows if row.excepted]
     fig, at, places = _headed(1.0, groups)
     at.axvline(1, color=COLOURS["bound"], lw=1.2)
     for place, ink, line in places:
-        above, beaten = ([row.slow for row in line.rows if row.excepted is way] for way in (False, True))
+        above, crossed = ([row.slow for row in line.rows if row.excepted is way] for way in (False, True))
         inside = [slow for slow in above if slow < MOST]
         at.plot(inside, [place] * len(inside), "o", color=COLOURS[ink], ms=4.5, mew=0, alpha=0.35)
         if len(inside) < len(above):
             at.plot(MOST, place, ">", color=COLOURS[ink], ms=6, mew=0, clip_on=False)
-        at.plot(beaten, [place] * len(beaten), "X", color=COLOURS["bound"], ms=6, mew=0)
+        at.plot(crossed, [place] * len(crossed), "X", color=COLOURS["bound"], ms=6, mew=0)
         at.plot(line.median, place, "|", color=COLOURS["bound"], ms=10, mew=2)
         _right(at, place, f"{line.median:.3g}" if line.median >= 10 else f"{line.median:.1f}")
     _beyond(at, groups)
@@ -313,13 +315,14 @@ def bounds() -> Drawing:
         0.2,
         MOST,
         {0.25: "÷4", 0.5: "÷2", 1: "1", 2: "2", 4: "4", 10: "10", 50: "50"},
-        "measured over ideal (log scale)",
+        "measured, ideal = 1 (log scale)",
     )
     return done(
         fig,
         "fig-reality-bounds",
-        "Measured over ideal, a line for each data set and a dot for each row. Left of one the bound is beaten."
-        " Triangles: short messages beyond the axis, which wait for a latency that no bound knows of.",
+        f"Almost nothing beats the bound: of {len(rows)} published numbers, a dot each, {len(rows) - len(beaten)} are"
+        " on it or right of it. Crosses beat it, each for a reason. Triangles are short messages beyond the axis, which"
+        " wait for a latency that no bound contains.",
         _bounds_alt(rows, groups),
     )
 
@@ -495,7 +498,7 @@ def _calibrated(picture: str, caption: str) -> Drawing:
                 )
         _right(at, place, _error(line.rows), _ideal(line.rows))
     _right(at, -1, "off, %", "ideal")
-    _log(at, LOW, HIGH, TICKS, "measured over predicted (log scale)")
+    _log(at, LOW, HIGH, TICKS, "measured, predicted = 1 (log scale)")
     return done(fig, f"fig-reality-{picture}", caption, _calibrated_says(picture, groups))
 
 
@@ -524,20 +527,26 @@ def calibrated_serving() -> Drawing:
     """Whole engines."""
     return _calibrated(
         "serving",
-        "Serving: measured over predicted time, a line for each slice. Hollow: rows that were fitted. At the"
-        " right the mean error of the rows that were not fitted, and that of the roofline alone; in brackets where"
-        " all rows were fitted.",
+        "A few constants predict dense models well and mixtures of experts poorly. Hollow dots were fitted. At the"
+        " right: the mean error of the rows that were not fitted, and that of the roofline alone (in brackets where all"
+        " rows were fitted).",
     )
 
 
 def calibrated_kernels() -> Drawing:
     """Kernels, collectives and exchanges."""
-    return _calibrated("kernels", "Kernels measured one at a time, in the same way.")
+    return _calibrated(
+        "kernels",
+        "Single kernels: large products are predicted best, short and middle-sized messages worst. Marks as above.",
+    )
 
 
 def calibrated_training() -> Drawing:
     """Training runs and steps, memory, drafts, caches."""
-    return _calibrated("training", "Training runs and steps, memory, speculation and caches, in the same way.")
+    return _calibrated(
+        "training",
+        "Training: steps are predicted better than whole runs, and small models on H100 worst. Marks as above.",
+    )
 
 
 # --- where the time goes --------------------------------------------------------------------------------
@@ -545,8 +554,8 @@ def calibrated_training() -> Drawing:
 PARTS = {  # of time_breakdown.time_breakdown: words, and colour
     time_breakdown.BOUND: ("the bound", "muted"),
     time_breakdown.BATCH: ("smaller batch", "kv"),
-    "serial": ("nothing hides", "second"),
-    "multipliers": ("multipliers", "compute"),
+    "serial": ("no overlap", "second"),
+    "multipliers": ("compute", "compute"),
     "memory": ("memory", "weights"),
     "links": ("links", "accent"),
     "layers": ("layers, fixed", "third"),
@@ -572,14 +581,14 @@ def where() -> Drawing:
     at.set(
         ylim=(len(names) - 0.4, -0.6),
         xlim=(0, 1.05 * max(sum(parts.values()) for parts in found.values())),
-        xlabel="time of a token, in ideal ones (* fitted)",
+        xlabel="time of a token, ideal = 1 (* fitted)",
     )
     _key(at)
     return done(
         fig,
         "fig-reality-where",
-        "Time of a token in multiples of the ideal one, by what is put in after what; medians over the lengths of"
-        " requests.",
+        "The two largest losses are the same everywhere: nothing overlaps, and compute stays below its peak. Time of a"
+        " token in multiples of the ideal one; medians over the lengths of requests.",
         _where_says(found),
     )
 

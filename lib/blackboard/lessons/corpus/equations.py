@@ -4,11 +4,12 @@ level off.
 
 from __future__ import annotations
 
-from sympy import Le, Max, Min, exp
+from sympy import Add, Expr, Le, Max, Min, exp
 
 from blackboard.formula import DERIVED, Formula, Source
 from blackboard.lessons.batching.equations import batch, context
 from blackboard.lessons.overtraining.equations import (
+    PARTS,
     chip_flops,
     data_power,
     from_data,
@@ -17,26 +18,27 @@ from blackboard.lessons.overtraining.equations import (
     pretrain_compute,
     pretrain_tokens,
     size_power,
+    times,
 )
 from blackboard.notation import declare, result
 
 # --- symbols ----------------------------------------------------------------------------------------------------------
 
-unique_tokens = declare("unique_tokens", r"D_\mathrm{uniq}", "token", "different tokens that there are to train on")
+unique_tokens = declare("unique_tokens", r"D_\mathrm{uniq}", "token", "different tokens in the training text")
 epochs = declare("epochs", r"n_\mathrm{epoch}", "1", "times that training passes over its data")
 reuse = declare(
-    "reuse", r"n_\mathrm{reuse}", "1", "fitted: repetitions after which a repeated token has lost 63 % of its worth"
+    "reuse", r"n_\mathrm{reuse}", "1", "fitted: repetitions after which a token is worth 1/e of a fresh one"
 )
 kept_share = declare("kept_share", r"x_\mathrm{keep}", "1", "share of a pool of tokens that a filter keeps", most=1)
 pool_tokens = declare("pool_tokens", r"D_\mathrm{pool}", "token", "tokens before the filter")
 quality_power = declare(
-    "quality_power", "p_q", "1", "assumed: power with which kept tokens get better, the fewer are kept", most=1
+    "quality_power", "p_q", "1", "assumed: exponent with which the worth of kept tokens rises as fewer are kept", most=1
 )
-score_limit = declare("score_limit", r"s_\infty", "1", "fitted: score that no number of tokens passes")
+score_limit = declare("score_limit", r"s_\infty", "1", "fitted: score that the curve approaches with unlimited tokens")
 score_gap = declare(
-    "score_gap", r"s_\mathrm{gap}", "1", "fitted: what is missing to the limit after the reference number of tokens"
+    "score_gap", r"s_\mathrm{gap}", "1", "fitted: distance to the limit after the reference number of tokens"
 )
-score_power = declare("score_power", "p_s", "1", "fitted: power with which the gap closes")
+score_power = declare("score_power", "p_s", "1", "fitted: exponent with which the distance to the limit shrinks")
 token_scale = declare("token_scale", r"D_\mathrm{ref}", "token", "reference number of tokens")
 chip_time = declare(
     "chip_time", r"T_\mathrm{spent}", "s*chip", "chips times time that a training run is reported to have taken"
@@ -48,12 +50,14 @@ result(
     "tokens_worth",
     "w_D",
     "1",
-    "what one percent more tokens lowers the loss, over what one percent more parameters does",
+    "how much one percent more tokens lowers the loss, divided by what one percent more parameters does",
 )
 result("data_worth", r"D_\mathrm{worth}", "token", "fresh tokens that would teach as much as the repeated ones")
-result("worth_limit", r"D_\infty", "token", "fresh tokens that endless repetition is worth")
-result("repeat_worth", r"w_\mathrm{rep}", "1", "worth of a token in its last repetition, over a fresh one")
-result("quality_even", "q_{=}", "1", "worth of a kept token over an average one from which on filtering pays")
+result("worth_limit", r"D_\infty", "token", "fresh tokens that a text is worth if it is repeated without end")
+result("repeat_worth", r"w_\mathrm{rep}", "1", "worth of a token in the last epoch, divided by that of a fresh one")
+result(
+    "quality_even", "q_{=}", "1", "worth of a kept token, divided by that of an average one, above which filtering pays"
+)
 result("score", "s_D", "1", "score on a benchmark")
 
 
@@ -67,7 +71,7 @@ step_tokens = Formula(
     "step_tokens",
     batch * context,
     "token",
-    "every sequence of a training step is full",
+    "a training step reads the sequences of its batch, all of them full",
     ("no padding",),
     DERIVED,
 )
@@ -76,7 +80,7 @@ mfu_reached = Formula(
     "mfu_reached",
     pretrain_compute.typed / (chip_flops * chip_time),
     "1",
-    "work over what the chips could have done in the time they were taken",
+    "the work of a run divided by what its chips could have done in that time",
     pretrain_compute.assumes,
     DERIVED,
 )
@@ -97,21 +101,31 @@ tokens_worth = Formula(
     "tokens_worth",
     data_power * from_data / (size_power * from_size),
     "1",
-    "at the best size for a compute it is one; below one, compute is better spent on size than on tokens",
+    "one at the best size for a training budget; below one, compute is better spent on parameters than on tokens",
     law_loss.assumes,
     DERIVED,
+    typeset=times(data_power, *PARTS[1].args, per=times(size_power, *PARTS[0].args)),
 )
 score = Formula(
     "corpus.score",
     "score",
     score_limit - score_gap * (pretrain_tokens / token_scale) ** -score_power,
     "1",
-    "a score that nears a limit as a power of the tokens",
+    "a score whose distance to a limit shrinks as a power of the tokens",
     ("the recipe does not change on the way",),
     DERIVED,
 )
 
 # --- data seen more than once -----------------------------------------------------------------------------------------
+
+
+def typeset_worth(there: Expr) -> Expr:
+    """The worth of a run over `there` different tokens, its terms in the order of the passes."""
+    repeated = Max(0, Add(times(pretrain_tokens, per=there), -1, evaluate=False), evaluate=False)
+    fading = exp(times(-1, repeated, per=reuse), evaluate=False)
+    first = Min(pretrain_tokens, there, evaluate=False)
+    return Add(first, times(there, reuse, Add(1, times(-1, fading), evaluate=False)), evaluate=False)
+
 
 data_worth = Formula(
     "corpus.data_worth",
@@ -119,49 +133,54 @@ data_worth = Formula(
     Min(pretrain_tokens, unique_tokens)
     + unique_tokens * reuse * (1 - exp(-Max(0, pretrain_tokens / unique_tokens - 1) / reuse)),
     "token",
-    "the first pass counts in full, each further one a little less",
+    "the first pass counts in full, and every repetition a little less than the one before",
     ("the law's exponents stay as they are",),
     MUENNIGHOFF,
+    typeset=typeset_worth(unique_tokens),
 )
 worth_limit = Formula(
     "corpus.worth_limit",
     "worth_limit",
     unique_tokens * (1 + reuse),
     "token",
-    "no number of passes makes more of the data than this",
+    "however often a text is repeated, it is never worth more than this",
     data_worth.assumes,
     MUENNIGHOFF,
+    typeset=times(unique_tokens, Add(1, reuse, evaluate=False)),
 )
 repeat_worth = Formula(
     "corpus.repeat_worth",
     "repeat_worth",
     exp(-(epochs - 1) / reuse),
     "1",
-    "what the next token of one more pass adds, over a fresh one",
+    "a token in epoch n is worth less than a fresh one, by the same factor for each repetition",
     data_worth.assumes,
     MUENNIGHOFF,
     conditions=(one_pass,),
+    typeset=exp(times(-1, Add(epochs, -1, evaluate=False), per=reuse), evaluate=False),
 )
 
 # --- data thrown away -------------------------------------------------------------------------------------------------
 
+KEPT = times(kept_share, pool_tokens)
 worth = lambda there: data_worth.typed.subs(unique_tokens, there)
 quality_even = Formula(
     "corpus.quality_even",
     "quality_even",
     worth(pool_tokens) / worth(kept_share * pool_tokens),
     "1",
-    "a filter leaves fewer tokens, which repeat more often: so many times as much each must teach, or the filter does"
-    " harm",
+    "a filter leaves fewer tokens, which repeat more often; each must be better by this, or the filter does harm",
     (*data_worth.assumes, "a better token is worth the same multiple in every pass"),
     DERIVED,
+    typeset=times(typeset_worth(pool_tokens), per=typeset_worth(KEPT)),
 )
 filtered_worth = Formula(
     "corpus.filtered_worth",
     "data_worth",
     kept_share**-quality_power * worth(kept_share * pool_tokens),
     "token",
-    "what the best share of a pool is worth, in average tokens of the pool: better the less is kept, and repeated more",
+    "what a filtered pool is worth, in average tokens: the less is kept, the better it is and the more it repeats",
     (*quality_even.assumes, "the best share of a pool is better by a power of it"),
     DERIVED,
+    typeset=times(kept_share**-quality_power, typeset_worth(KEPT)),
 )

@@ -6,6 +6,7 @@ networks'.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -120,6 +121,35 @@ def _mark_runs(axes) -> None:
         beside(axes, said, (run.n_active, run.tokens), (x, y), colour, ha=ha, va=va, bbox=GROUND, zorder=3)
 
 
+def opening() -> Drawing:
+    """The larger model's published scores against its tokens, and the straight line through them."""
+    fig, axes = drawing.axes(5.0, 3.2)
+    line = simulation.fit(numbers.LARGE, form="line")
+    tokens, scores = line.points.tokens, 100 * np.array(line.points.scores)
+    along = np.geomspace(1.5e10, 6e12, 30)
+    axes.plot(along, [100 * line.score(each).best for each in along], color=COLOURS["muted"], lw=1.5, zorder=0)
+    axes.plot(tokens, scores, "o", color=COLOURS["compute"], ms=8, zorder=4)
+    axes.axvspan(tokens[2], tokens[-1], color=COLOURS["third"], alpha=0.25, lw=0)
+    middle = math.sqrt(tokens[2] * tokens[-1])
+    axes.text(middle, 62.4, "two thirds\nof the\ncompute", ha="center", va="bottom")
+    for n, shift in ((0, (8, -12)), (2, (-6, 6)), (4, (4, -16))):
+        beside(axes, f"{scores[n]:.1f}", (tokens[n], scores[n]), shift, "compute", ha="right" if n == 2 else "left")
+    axes.set(xscale="log", xlim=(1.5e10, 6e12), ylim=(62, 70.5), xlabel="tokens of training (log scale)")
+    axes.set_ylabel("mean score\nof six tasks (%)")
+    axes.set_xticks([1e11, 1e12], ["100 billion", "1 trillion"])
+    axes.minorticks_off()
+    each = ", ".join(f"{score:.1f} % after {_short(count)}" for count, score in zip(tokens, scores))
+    return done(
+        fig,
+        "fig-opening",
+        "The published scores of LLäMmlein 1B rise by about as much with every doubling of the tokens as with the one"
+        " before.",
+        f"Mean score of {numbers.LARGE} on six tasks, 62 to 70.5 %, against tokens of training from 15 billion to 6"
+        f" trillion on a log scale: {each}. A straight line fits them. A band marks the last two thirds of"
+        " the compute, in which the score rises by one point.",
+    )
+
+
 def tokens_and_parameters() -> Drawing:
     """Runs by size and tokens, on log scales, with Chinchilla's rule and lines of equal compute."""
     fig, axes = drawing.axes(5.0, 4.5)
@@ -146,7 +176,8 @@ def tokens_and_parameters() -> Drawing:
     return done(
         fig,
         "fig-tokens-and-parameters",
-        "Training runs by size and tokens, with Chinchilla's rule and lines of equal compute.",
+        "The smaller a model, the further past Chinchilla's rule it is trained. With the same compute, a larger model"
+        " could have followed the rule.",
         "Tokens of training from 100 billion to 120 trillion against parameters from 3 million to 5 trillion, both on"
         f" log scales, with a line at {law.PRESCRIBED} tokens a parameter and one at a hundred times that, and dotted"
         f" lines of equal compute. {said}; TinyLlama 1.1B lies on LLäMmlein 1B. The small models lie furthest above the"
@@ -190,7 +221,8 @@ def loss_parts() -> Drawing:
     return done(
         fig,
         "fig-loss-parts",
-        "The loss law's parts for these runs.",
+        "Of the loss that could still be removed, a small model that is trained this long owes most to its size and"
+        " little to its data.",
         f"Stacked bars of the loss that Besiroglu's fit of the law adds to the {known['loss_floor']:g} nats a token"
         " that text leaves open, 0 to 0.9: first the part from too small a size, then the part from too little data."
         f" {'; '.join(phrases)}. The smaller the model, the less is left for data to remove; for the compute of"
@@ -218,7 +250,8 @@ def learning_curves() -> Drawing:
     return done(
         fig,
         "fig-learning-curves",
-        "Published scores against tokens, with both fits and what they leave open.",
+        "A straight line without a limit fits the scores about as well as a curve that levels off. So a plateau is"
+        " neither shown nor excluded.",
         "Three panels of mean score against tokens from 15 billion to 12 trillion (log scale), each with published"
         " points, a straight line, an exponential that levels off, dashed, and a band of all saturating powers that"
         f" the points allow at {percent(simulation.LEVEL)}. {' '.join(phrases)} In none is the straight line"
@@ -334,7 +367,7 @@ def next_doubling() -> Drawing:
     return done(
         fig,
         "fig-next-doubling",
-        "What the next doubling of tokens would bring: of the size of a benchmark's own error.",
+        "The next doubling of the tokens would bring about as much as the error of the benchmark itself.",
         "Gain in score from doubling the tokens once more, in points of a hundred, 0 to 3, best curve and all that the"
         f" points allow; above means of six tasks, of TinyLlama seven, below the tasks of {numbers.LARGE}:"
         f" {'; '.join(phrases)}. Dashed: the standard error of one score on other questions, {QUESTIONS:,} a task:"
@@ -391,7 +424,8 @@ def repeats() -> Drawing:
     return done(
         fig,
         "fig-repeats",
-        "Worth of repeated data against epochs: the law, its limit, and losses of published runs.",
+        "A few readings are worth nearly as much as fresh text. Many lose most of their worth, and beyond five epochs"
+        " real runs do worse than the law.",
         "Above, worth of data against epochs from 1 to 100, both on log scales, in readings of fresh text: it leaves"
         f" the line of fresh text after some four epochs and nears {significant(limit, 3)}. Below, loss above that of"
         " one epoch, 0.0004 to 1.5 nats (log), of published runs and by the law shifted to agree at one:"
@@ -460,7 +494,7 @@ def repeat_experiment() -> Drawing:
     return done(
         fig,
         "fig-repeat-experiment",
-        "Repetition measured in a small network that learns to write sonnets.",
+        "A small network learns its text by heart after a few passes, and then repeating does harm.",
         f"Above, loss on held-out text of {tried.again.shape[1]} small networks that predict characters of"
         f" Shakespeare's sonnets, against passes 1 to {tried.passes[-1]} over {tried.unique:,} characters: with fresh"
         f" text it falls from {tried.fresh[0].mean():.2f} to {tried.fresh[-1].mean():.2f}; with the same text it is"
@@ -486,48 +520,6 @@ def _share_axis(axes) -> None:
     axes.set(xscale="log", xlim=(0.001, 1), xlabel="share of the pool that is kept (log scale)")
     axes.set_xticks([0.001, 0.01, 0.1, 1], ["0.1 %", "1 %", "10 %", "all"])
     axes.minorticks_off()
-
-
-def filter_tradeoff() -> Drawing:
-    """Worth of a run over the best share of a pool, against the share, for three lengths of training; the best share
-    moves.
-    """
-    fig, axes = drawing.axes(5.0, 4.2)
-    share, power, phrases = np.geomspace(0.001, 1, 400), simulation.power_of(TENTH), []
-    known = {"pool_tokens": 1.0, "reuse": numbers.reuse(), "quality_power": power}
-    for times, colour in LENGTHS.items():
-        worth = eq.filtered_worth(known, pretrain_tokens=times, kept_share=share) / times
-        far = times / share > PASSES
-        axes.plot(share[far], worth[far], color=COLOURS[colour], lw=1.8, ls=(0, (2, 1.5)))
-        axes.plot(share[~far], worth[~far], color=COLOURS[colour], lw=2.6)
-        best = simulation.best_share(times, 1.0, numbers.reuse(), power)
-        axes.plot(best.share, best.worth / times, "o", color=COLOURS[colour], ms=8, zorder=4)
-        phrases.append(
-            f"trained on {_read(times)}, the best share is {percent(best.share, 1)}, worth"
-            f" {significant(best.worth / times, 2)}"
-        )
-        x, y, ha = {0.1: (best.share, 3.3, "center"), 1.0: (0.0012, 0.64, "left"), 10.0: (0.95, 0.22, "right")}[times]
-        said = f"{_read(times)}:\nkeep {percent(best.share, 1 if best.share < 0.05 else 0)}"
-        axes.text(x, y, said, color=COLOURS[colour], ha=ha, va="bottom" if times == 0.1 else "center")
-    axes.axhline(1, color=COLOURS["muted"], lw=1.2, ls=":", zorder=0)
-    _share_axis(axes)
-    axes.set(ylim=(0, 4.1), ylabel="worth of a token read,\nin average ones")
-    axes.set_title(
-        f"trained on …, if the best tenth teaches {TENTH:g}×;\ndashed: read more than {PASSES} times, beyond the law",
-        loc="left",
-    )
-    epochs = simulation.best_share(1.0, 1.0, numbers.reuse(), power).epochs
-    return done(
-        fig,
-        "fig-filter-tradeoff",
-        "Worth of a filtered pool against the share that is kept: the longer the training, the more should be"
-        " kept. The best shares lie beyond five epochs and are bounds.",
-        "Worth of a token that is read, in average tokens of the pool, 0 to 4, against the share that a filter keeps,"
-        f" 0.1 % to all (log scale), if the best tenth of the pool teaches {TENTH:g} times as much as the average."
-        f" {'; '.join(phrases).capitalize()}. The longer the training, the less should be thrown away. Dashed where the"
-        f" kept text is read more than {PASSES} times and real runs do worse than the law; each best share lies there,"
-        f" read {significant(epochs, 2)} times, so it is an upper bound of strictness: the true best keeps more.",
-    )
 
 
 def quality_needed() -> Drawing:

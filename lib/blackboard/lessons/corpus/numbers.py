@@ -6,8 +6,6 @@ from blackboard.catalogue import chip, measurement, model, scaling_law
 from blackboard.lessons.corpus import equations as eq
 from blackboard.lessons.corpus import simulation
 from blackboard.lessons.overtraining import equations as law
-from blackboard.page import summary
-from blackboard.page.summary import Page
 from blackboard.units import factor, pretty, significant
 
 SMALL, LARGE = "LLäMmlein 120M", "LLäMmlein 1B"
@@ -47,23 +45,6 @@ def trillions(tokens: float, digits: int = 3) -> str:
     )
 
 
-def table() -> Page:
-    """The two runs side by side."""
-    small, large = run(SMALL), run(LARGE)
-    rows = (
-        ("Parameters", lambda row: f"{row['n_active']:,.0f}"),
-        ("Steps", lambda row: f"{row['steps']:,}"),
-        ("Sequences of a step", lambda row: f"{row['batch']:,}"),
-        ("Tokens of a sequence", lambda row: f"{row['context_tokens']:,}"),
-        ("Different tokens", lambda row: trillions(row["unique_tokens"], 2)),
-        ("GPUs", lambda row: f"{row['chips']} {row['chip']}"),
-        ("GPU-hours", lambda row: f"{row['training_GPU_hours']:,}"),
-    )
-    return summary.table(
-        "Two training runs", ("What", SMALL, LARGE), [[head, text(small), text(large)] for head, text in rows]
-    )
-
-
 def runs() -> dict[str, str]:
     """What the two runs were, by arithmetic."""
     small, large = run(SMALL), run(LARGE)
@@ -76,7 +57,14 @@ def runs() -> dict[str, str]:
     mfu = eq.mfu_reached(
         n_active=large["n_active"], pretrain_tokens=large["tokens"], chip_flops=peak, chip_time=time(large)
     )
+    rate = lambda row: pretty(work(row) / time(row), "FLOP/s", 2)
     return {
+        "params_120": f"{small['n_active'] / 1e6:.0f} million",
+        "params_1b": f"{large['n_active'] / 1e9:.2f} billion",
+        "unique_120": trillions(small["unique_tokens"], 2),
+        "hours_120": f"{small['training_GPU_hours']:,}",
+        "rate_1b": rate(large),
+        "peak_a100": pretty(peak, "FLOP/s", 3),
         "tokens_1b": trillions(large["pretraining_tokens"], 1),
         "batch": f"{large['batch']:,}",
         "context": f"{large['context_tokens']:,}",
@@ -94,7 +82,7 @@ def runs() -> dict[str, str]:
         "flop_120": f"{significant(work(small) / 1e20, 2)}·10²⁰ FLOP",
         "hours_1b": f"{large['training_GPU_hours']:,}",
         "mfu_1b": f"{mfu:.0%}",
-        "rate_120": pretty(work(small) / time(small), "FLOP/s", 2),
+        "rate_120": rate(small),
     }
 
 
@@ -102,7 +90,7 @@ def parts() -> dict[str, str]:
     """What the loss law says of them."""
     known = fitted()
     at = lambda row: known | {"n_active": row["n_active"], "pretrain_tokens": row["tokens"]}
-    small, large = at(run(SMALL)), at(run(LARGE))
+    large = at(run(LARGE))
     budget = law.pretrain_compute(n_active=large["n_active"], pretrain_tokens=large["pretrain_tokens"])
     size = law.best_size(known, compute_budget=budget)
     best = law.law_loss(
@@ -111,7 +99,7 @@ def parts() -> dict[str, str]:
     worth_1b = eq.tokens_worth(large)
     return {
         "worth_1b": significant(worth_1b, 2),
-        "worth_120": significant(eq.tokens_worth(small), 2),
+        "size_1b": significant(law.law_loss(large) - known["loss_floor"] - eq.loss_left(large), 2),
         "worth_times": significant(1 / worth_1b, 2),
         "left_1b": significant(eq.loss_left(large), 2),
         "loss_1b": significant(law.law_loss(large), 3),
@@ -122,13 +110,10 @@ def parts() -> dict[str, str]:
 
 def repeated() -> dict[str, str]:
     """What repeated tokens are worth."""
-    each = lambda epochs: f"{worth(epochs, 1):.0%}" if epochs == 1 else f"{worth(epochs, 1) / epochs:.0%}"
     large = run(LARGE)
     return {
         "reuse": significant(reuse(), 3),
-        "worth_2": each(2),
-        "worth_4": each(4),
-        "worth_16": each(16),
+        "worth_2": f"{worth(2, 1) / 2:.0%}",
         "worth_limit": significant(eq.worth_limit(unique_tokens=1, reuse=reuse()), 3),
         "worth_llammlein": f"{worth(large['tokens'], large['unique_tokens']) / large['tokens']:.1%}",
     }
@@ -178,28 +163,25 @@ def plateaus() -> dict[str, str]:
     [before, after] = (row["score"] for row in measurement("llammlein_saturated").records(model=SMALL, tasks="all 29"))
     points = lambda value: significant(100 * value, 2)
     return {
-        "sat_120": f"{at[SMALL]:,}",
         "sat_1b": f"{at[LARGE]:,}",
         "sat_1b_share": f"{at[LARGE] / run(LARGE)['steps']:.0%}",
         "curves": f"{len(tasks)}",
         "clear": f"{len(clear)}",
         "limit_low_1b": significant(power[LARGE].limit.low, 2),
-        "limit_low_120": significant(power[SMALL].limit.low, 2),
         "exp_limit": significant(bend[LARGE].limit.best, 3),
         "exp_low": significant(bend[LARGE].limit.low, 3),
         "exp_high": significant(bend[LARGE].limit.high, 3),
         "exp_left": points(bend[LARGE].residual),
         "line_left": points(line[LARGE].residual),
         "next_1b": points(step.best),
-        "next_low": points(step.low),
-        "next_high": points(step.high),
+        "score_early": f"{simulation.checkpoints(LARGE).scores[2]:.1%}",
+        "score_last": f"{level:.1%}",
         "noise": points(simulation.benchmark_noise(level, 1000)),
         "noise_6": points(simulation.benchmark_noise(level, 1000, 6)),
         "spread": points(spread),
         "seen_gain": points(after - before),
         "seen": found(after - before, False),
         "seen_paired": found(after - before, True, simulation.spreads(SMALL, 3, -1).changes),
-        "exp_120": significant(bend[SMALL].limit.best, 3),
     }
 
 
@@ -220,10 +202,7 @@ def measured() -> dict[str, str]:
         "seed_least": significant(min(r.most - r.least for r in runs["2.8B"] if r.epochs < 10), 1),
         "seed_most": significant(span["4.2B"], 1),
         "four_cost": f"{significant(min(four), 2)} to {significant(max(four), 2)}",
-        "own_unique": f"{tried.unique:,}",
         "own_3": f"{tried.worth(3)[0]:.0%}",
-        "own_4": f"{tried.worth(4)[0]:.0%}",
-        "own_8": f"{tried.worth(8)[0]:.0%}",
         "own_best": f"{tried.best}",
         "own_reuse": significant(tried.reuse, 2),
         "slip_before": f"{said[0]:g}",

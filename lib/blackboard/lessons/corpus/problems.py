@@ -38,12 +38,11 @@ from blackboard.problem import (
 )
 from blackboard.units import factor, significant
 
-RUN = "Work out from a paper's table what a training run was: tokens, epochs, FLOPs, MFU."
-PERCENT = "Say what one per cent more tokens is worth against one per cent more parameters."
-PLATEAU = "Fit a learning curve and say whether the points show a plateau."
-REPEAT = "Compute what repeated tokens are worth, and where repeating ends."
-FILTER = "Say how much better the tokens that a filter keeps must be."
-SAID = "Tell what a paper shows from what is said of it."
+RUN = "Reconstruct a training run from a paper's table, and say what the paper does and does not show."
+PERCENT = "Decide whether the next percent of compute should go into tokens or into parameters."
+PLATEAU = "Fit a learning curve and judge whether the points show a plateau."
+REPEAT = "Compute what repeated tokens are worth, and how often to repeat."
+FILTER = "Decide how strictly to filter, given how long you will train."
 
 HOUR, TRILLION = factor("hour"), 1e12
 REUSE = numbers.reuse()
@@ -87,9 +86,8 @@ guess = Estimate(
     objective=RUN,
     unit="1",
     within=2.5,
-    statement="{net_name} has {n_active} and was trained on {pretrain_tokens}. Chinchilla's rule gives each parameter 20 tokens. How many times the rule's tokens is that? Guess, in your head: within a factor of 2.5 counts.",
-    parameters={"net": (NETS[LARGE], NETS[SMALL], "llama-3.1-8b", "qwen3-8b")},
-    derived=placed,
+    statement="{net_name} has {n_active} and was trained on {pretrain_tokens}. Chinchilla's rule gives each parameter 20 tokens. How many times as many tokens was the model trained on? Guess in your head: within a factor of 2.5 counts.",
+    derived=lambda v: placed({"net": NETS[LARGE]}),
     units={"net_name": ""},
     answer=law.overtraining,
     independent_check=lambda v: root(
@@ -102,7 +100,7 @@ guess = Estimate(
         1.0: "That would be training by the rule. Work out what the rule gives this model.",
         1 / law.overtraining: "Upside down: more tokens than the rule's is a factor above one.",
     },
-    explanation="Far from little data: such a model is small, and its text is long. The lecture puts frontier models at about a hundred times.",
+    explanation=f"About {law.overtraining(placed({'net': NETS[LARGE]})):.0f} times: heavy over-training, because the model is small and its text is long.",
     hints=(
         "How many tokens does the rule give to so many parameters?",
         "Tokens ÷ (20 × parameters).",
@@ -138,19 +136,19 @@ epochs = Quantity(
     level="easy",
     objective=RUN,
     unit="1",
-    statement="{run} took {steps_text} steps. In a step all its GPUs together read {batch_text} sequences of {context_text} tokens; let every sequence be full. The text has {unique_tokens}. How many times was it read, on average?",
+    statement="{run} took {steps_text} steps. In a step all its GPUs together read {batch_text} sequences of {context_text} tokens; every sequence is full. The text has {unique_tokens}. How many times was it read, on average?",
     parameters={"run": (LARGE, SMALL)},
     derived=counted,
     units=PRINTED,
     answer=read,
     independent_check=lambda v: model(NETS[v["run"]]).training_tokens / v["unique_tokens"],
     misconceptions={
-        lambda v: 1 / read(v): "Upside down: tokens read over tokens there were.",
+        lambda v: 1 / read(v): "Upside down: divide the tokens that were read by the tokens of the text.",
         lambda v: read(v) - 1: "That is how often it was repeated. The first pass is an epoch, too.",
         lambda v: read(v) / v["batch"]: "That is a single sequence in each step.",
         lambda v: read(v) * v["chips"]: "You gave each GPU a batch of its own. The batch is what all of them read together.",
     },
-    explanation="“Trained on trillions of tokens” counts what was read, and not the text that there was.",
+    explanation="“Trained on trillions of tokens” counts what was read, not how much text there was.",
     hints=(
         "How many tokens does a step read?",
         "Steps × sequences × tokens, over the tokens of the text.",
@@ -186,7 +184,7 @@ mfu = Quantity(
     objective=RUN,
     unit="1",
     display_unit="%",
-    statement="{run} has {n_active} and was trained on {pretrain_tokens}. Its makers report {hours_text} of A100 time. An A100 multiplies {chip_flops} (dense, in BF16, a multiply-add counted as two). Take 6 FLOPs for each parameter and token. Which MFU is that, in percent?",
+    statement="{run} has {n_active} and was trained on {pretrain_tokens}. Its makers report {hours_text} of A100 time. The peak of an A100 is {chip_flops} (dense, BF16). Take 6 FLOPs per parameter and token. What MFU did the run reach, in percent?",
     parameters={"run": (LARGE, "Llama 2 7B", "Llama 2 13B")},
     derived=timed,
     units=PRINTED | {"chip_flops": "FLOP/s"},
@@ -198,10 +196,10 @@ mfu = Quantity(
         eq.mfu_reached * 4 / 3: "Eight FLOPs run the forward pass twice. MFU counts what the model needs: six.",
         eq.mfu_reached / 100: "That is the fraction; percent is a hundred times it. Type the percentage.",
     },
-    explanation="Tokens, size and hours come from three places of a paper. An MFU between a quarter and a half says that they fit together.",
+    explanation="Tokens, size and hours come from three places of a paper. An MFU between a quarter and a half is a sign that they fit together.",
     hints=(
         "How many FLOPs did the run need, and how many could the chips have done in that time?",
-        "6 N D over hours × 3,600 × rate.",
+        "6 N D ÷ (hours × 3,600 × peak).",
     ),
     solution=(
         Step("FLOPs that the run needed, 6 N D, in units of 10²¹:", law.pretrain_compute / 1e21, "1"),
@@ -229,7 +227,7 @@ def padded() -> str:
 padding = Choice(
     "Places for tokens",
     level="medium",
-    objective=SAID,
+    objective=RUN,
     statement="LLäMmlein's tokens are steps × sequences × context. The code that was released later puts one document into a sequence, fills the rest with padding and leaves that out of the loss. The paper does not say whether its runs did so. Suppose they did, and a third of all places was padding. What would change?",
     independent_check=lambda v: padded(),
     options=[
@@ -290,7 +288,7 @@ best_is_one = Choice(
     "At the best size",
     level="easy",
     objective=PERCENT,
-    statement="For some compute of training, take the size and the tokens that reach the lowest loss. One percent more tokens takes a little off that loss, one percent more parameters takes a little off. How many times as large as the second is the first?",
+    statement="For some training budget, take the size and the tokens that reach the lowest loss. From there, one percent more tokens lowers the loss a little, and so does one percent more parameters. Divide the first gain by the second. What do you get?",
     independent_check=lambda v: settles(),
     options=[
         wrong("0: the tokens have done all they can", "Then a percent of the tokens could go, and be spent on size, for nothing. This would not be the best size."),
@@ -308,7 +306,7 @@ percent = Quantity(
     level="medium",
     objective=PERCENT,
     unit="1",
-    statement="A published fit of the loss is {law_text}. {net_name} has {n_active} and was trained on {pretrain_tokens}. One percent more tokens would lower its loss by a little, one percent more parameters by a little. How many times as large as the second is the first, for small changes?",
+    statement="A published fit of the loss is {law_text}. {net_name} has {n_active} and was trained on {pretrain_tokens}. One percent more tokens would lower its loss a little, and so would one percent more parameters. Divide the first gain by the second. What do you get, for small changes?",
     parameters={"net": (*LONG, "llama-2-70b", "pythia-12b"), "fit": FITS},
     derived=fitted,
     units=FITTED,
@@ -316,11 +314,11 @@ percent = Quantity(
     independent_check=drops,
     misconceptions={
         eq.tokens_worth * v.size_power / v.data_power: "You compared the two parts of the loss. What a percent takes off a part is its exponent times the part.",
-        1 / eq.tokens_worth: "Upside down: tokens over parameters is asked.",
+        1 / eq.tokens_worth: "Upside down: divide the gain of the tokens by that of the parameters.",
         eq.tokens_worth * v.n_active / v.pretrain_tokens: "That compares one token with one parameter. A percent is many more of the one than of the other.",
         v.data_power / v.size_power: "Those are the exponents. Each belongs to a part of the loss, and the parts are not of one size.",
     },
-    explanation="Both cost a percent more compute. Far below one, the compute would have done more as size; far above, as text.",
+    explanation="Both cost a percent more compute. Far below one, the compute would have done more as parameters; far above one, as tokens.",
     hints=(
         "Work out the two parts of the loss that can fall: the one with N, the one with D.",
         "A percent more D takes {data_power} percent off the term with D. Likewise for N.",
@@ -335,13 +333,13 @@ percent_letters = Expression(
     "The same in letters",
     level="medium",
     objective=PERCENT,
-    statement="A fit of the loss is A_0 + A_N / N_act^alpha_N + A_D / D_pre^alpha_D, where A_0 is what text itself leaves open. Write what one percent more tokens lowers the loss, over what one percent more parameters does, for small changes.",
+    statement="A fit of the loss is A_0 + A_N / N_act^alpha_N + A_D / D_pre^alpha_D, where A_0 is the loss that nothing removes. Write how much one percent more tokens lowers the loss, divided by how much one percent more parameters does, for small changes.",
     formula=eq.tokens_worth,
     test_points=tuple(numbers.fitted(fit) | placed({"net": net}) for fit in FITS for net in ("llammlein-1b", "llama-2-70b")),
     independent_check=lambda v: (lambda D, N, loss: D * loss.diff(D) / (N * loss.diff(N)))(eq.pretrain_tokens, law.n_active, law.law_loss.expr),
     misconceptions={
         PART_D / PART_N: "That is one part of the loss over the other. How fast a part falls with a percent is its exponent times the part.",
-        eq.size_power * PART_N / (eq.data_power * PART_D): "Upside down: tokens over parameters is asked.",
+        eq.size_power * PART_N / (eq.data_power * PART_D): "Upside down: divide the gain of the tokens by that of the parameters.",
         eq.size_power * PART_D / (eq.data_power * PART_N): "Each exponent stands with its own part.",
         eq.data_power * PART_D / eq.pretrain_tokens / (eq.size_power * PART_N / law.n_active): "Those are the slopes: one token against one parameter. A percent of each is asked.",
         eq.data_power / eq.size_power: "Those are the exponents. Each belongs to a part of the loss, and the parts are not of one size.",
@@ -373,7 +371,7 @@ runs_in_order = Ordering(
     "Where more text would help",
     level="medium",
     objective=PERCENT,
-    statement=f"A published fit of the loss is {law.law_text(numbers.fitted())}. For each of these models, take what one percent more tokens would lower its loss over what one percent more parameters would. Put them in order, the least first: where more text was worth the least.",
+    statement=f"A published fit of the loss is {law.law_text(numbers.fitted())}. For each of these models, divide what one percent more tokens would take off its loss by what one percent more parameters would. Put them in order, the least first: where more text was worth the least.",
     items=[
         item(LINE_UP["a"]),
         item(LINE_UP["b"]),
@@ -413,7 +411,7 @@ same_compute = Quantity(
     objective=PERCENT,
     unit="1",
     tolerance=0.03,
-    statement="A published fit of the loss is {law_text}. {net_name} has {n_active} and was trained on {pretrain_tokens}, at 6 FLOPs for each parameter and token. With the same FLOPs, spent on the size that is best for them, how many nats lower would the loss be?",
+    statement="A published fit of the loss is {law_text}. {net_name} has {n_active} and was trained on {pretrain_tokens}, at 6 FLOPs per parameter and token. The same FLOPs could have trained a model of the size that is best for them. By how many nats would its loss be lower?",
     parameters={"net": LONG, "fit": FITS[:1]},
     derived=best_for,
     units=FITTED,
@@ -426,7 +424,7 @@ same_compute = Quantity(
     misconceptions={
         eq.loss_left: "That is what endless data would still take off at this size. Here the size may change, and the FLOPs may not.",
         lambda v: saved(v, n_active=v["size_best"]): "You kept the tokens, so the larger model takes more FLOPs. More size must be paid for with tokens.",
-        law.law_loss - v.loss_floor: "That is all of the loss above what text leaves open. No compute takes that off.",
+        law.law_loss - v.loss_floor: "That is all of the loss above its floor. No budget removes that.",
         law.law_loss.at(n_active=v.size_best, pretrain_tokens=v.tokens_best): "That is the loss itself. By how much is it lower?",
     },
     explanation="That is what staying small cost in loss. Whoever serves the model saves it again with every token, and the over-training lesson says when that pays.",
@@ -470,7 +468,7 @@ three_points = Choice(
     "Two factors of ten",
     level="medium",
     objective=PLATEAU,
-    statement="LLäMmlein 1B scores {first}, {second} and {third}, the mean of six tasks, after 10,000, 100,000 and 1,000,000 steps. A score that nears a limit as a power of the tokens gains less with every factor of ten. What do these three points say of a limit?",
+    statement="LLäMmlein 1B scores {first}, {second} and {third}, the mean of six tasks, after 10,000, 100,000 and 1,000,000 steps. A score that approaches a limit as a power of the tokens gains less with every factor of ten than with the one before. What do these three points say about a limit?",
     derived=means,
     units=dict.fromkeys(("first", "second", "third", "last"), ""),
     independent_check=lambda v: shrinks(),
@@ -585,7 +583,7 @@ not_significant = Choice(
     statement="The paper compares the small model's scores on 29 tasks by an analysis of variance, and finds no significant gain from 300,000 steps on. From one task to another the scores differ by far more than from one checkpoint to the next. What follows?",
     independent_check=lambda v: "b" if found(TRUE) < 0.1 and found(0.3) > 0.9 else "a",
     options=[
-        wrong("that the model has stopped learning", "A test that finds nothing has not found nothing to be there. Some tasks go on rising in the paper's own table."),
+        wrong("that the model has stopped learning", "A test that does not find a gain has not shown that there is none. Some tasks go on rising in the paper's own table."),
         right("that a gain, if there is one, is too small for this test to see", "Two heaps of 29 scores that differ widely hide a rise of 0.6 points of a hundred, as in the paper's table. Comparing task by task would see more."),
         wrong("that the training after it was wasted", "Not even the benchmark says so: the authors ask themselves whether it was too coarse, and see other tasks improve."),
         wrong("that the gain is zero, with a confidence of 95%", "A test bounds how often it raises a false alarm. It does not make zero likely; a gain of 0.6 points of a hundred fits just as well."),
@@ -624,7 +622,7 @@ limit = Quantity(
     level="hard",
     objective=PLATEAU,
     unit="1",
-    statement="On {task} LLäMmlein 1B scores {first}, {second} and {third} after 10,000, 100,000 and 1,000,000 steps. Lay a curve through the three that nears its limit as a power of the steps: limit − c / steps^p. How far above the third score is the limit, as a fraction of one?",
+    statement="On {task} LLäMmlein 1B scores {first}, {second} and {third} after 10,000, 100,000 and 1,000,000 steps. Put a curve through the three points that approaches its limit as a power of the steps: limit − c / steps^p. How far above the third score is the limit, as a fraction of one?",
     parameters={"task": ("NLI", "PAWSX")},
     derived=through,
     units=dict.fromkeys(("task", "first", "second", "third", "last", "said"), ""),
@@ -681,7 +679,7 @@ questions = Quantity(
 
 # --- data seen more than once -----------------------------------------------------------------------------------------
 
-FITTED_LAW = "By a fitted law, U different tokens that are read to D in all, more than once, are worth U + U R (1 − exp(−(D/U − 1)/R)) fresh ones, with R = {reuse}. "
+FITTED_LAW = "By a fitted law, a text of U tokens that is read more than once, D tokens in all, is worth U + U R (1 − exp(−(D/U − 1)/R)) fresh tokens, with R = {reuse}. "
 
 
 def repeated(values: Values) -> Values:
@@ -698,7 +696,7 @@ four_epochs = Quantity(
     unit="1",
     display_unit="%",
     tolerance=0.01,
-    statement=FITTED_LAW + "A text is read {count} times. What are the tokens of this run worth, in percent of as many fresh ones?",
+    statement=FITTED_LAW + "A text is read {count} times. What is this worth, in percent of as many fresh tokens?",
     parameters={"count": (4, 7, 14, 3, 20)},
     derived=repeated,
     units=SHARE,
@@ -719,7 +717,7 @@ four_epochs = Quantity(
     ),
     solution=(
         Step("For a text of one token the run is worth", lambda v: long_worth(v["count"]), "1"),
-        "Over what was read, in percent:",
+        "Divided by what was read, in percent:",
     ),
 )
 
@@ -806,7 +804,7 @@ measured = Quantity(
     objective=REPEAT,
     unit="1",
     display_unit="%",
-    statement="A model of {size} parameters was trained on {pretrain_tokens}, all different, and reached a loss of {fresh} nats a token. Trained as long on {unique_tokens} that are read again and again, it reached {again}. (Equal runs of fewer than ten epochs that differ in nothing but their seed lie {seeds} nats apart.) By how many percent is the loss higher?",
+    statement="A model of {size} parameters was trained on {pretrain_tokens}, all different, and reached a loss of {fresh} nats a token. Trained for as long on {unique_tokens}, repeated again and again, it reached {again}. By how many percent is that loss higher? (Runs of fewer than ten epochs that differ only in their seed are {seeds} nats apart.)",
     parameters={"setting": SETTINGS},
     derived=compared,
     units=dict.fromkeys(("size", "fresh", "again", "seeds", "published"), ""),
@@ -815,7 +813,7 @@ measured = Quantity(
     misconceptions={
         v.nats: "That is a hundred times the difference in nats. Divide by the loss.",
         v.nats / 100: "That is the difference in nats. Divide by the loss, and type the percentage.",
-        v.ratio: "That is the one loss in percent of the other. Asked is how much higher it is.",
+        v.ratio: "That is the one loss in percent of the other. How much higher is it?",
         (v.ratio - 1) / 100: "That is the fraction; percent is a hundred times it. Type the percentage.",
     },
     explanation="Of four epochs of its largest model the paper says half a percent; its published losses give {published} percent, within what another seed can make.",
@@ -883,7 +881,7 @@ endless = Estimate(
     unit="token",
     display_unit="trillion tokens",
     within=2.0,
-    statement="{Name} has {unique_tokens}. By a fitted law each repetition of a text is worth a little less than the one before, by the same factor; after {reuse} repetitions it is down to 1/e. Somebody reads the text again and again without end. How many trillions of fresh tokens is that worth? Within a factor of two counts.",
+    statement="{Name} has {unique_tokens}. By a fitted law each repetition of a text is worth a little less than the one before, by the same factor; after {reuse} repetitions it is down to 1/e. Somebody repeats the text without end. How many trillions of fresh tokens is that worth? Within a factor of two counts.",
     parameters={"kept": CORPORA},
     derived=corpus_of,
     units=TEXT,
@@ -892,7 +890,7 @@ endless = Estimate(
     misconceptions={
         v.unique_tokens: "That is one pass. Repetitions are worth something at first.",
         4 * v.unique_tokens: "Four epochs are where little has been lost yet. It goes on from there.",
-        1e12 * eq.worth_limit: "Trillions are asked: leave out twelve zeros.",
+        1e12 * eq.worth_limit: "The answer is in trillions: leave out twelve zeros.",
         120 * v.unique_tokens: "That lets nearly every repetition count in full. They wear out long before.",
     },
     explanation="There is an end to it. After some forty epochs, the paper writes into a figure, repeating is worthless; so little of the limit is left by then.",
@@ -996,7 +994,7 @@ reading_on = Expression(
     "How long to read on",
     level="hard",
     objective=REPEAT,
-    statement="By a fitted law, D_uniq different tokens that are read to D_pre in all, more than once, are worth D_worth = D_uniq + D_uniq n_reuse (1 − exp(−(D_pre/D_uniq − 1)/n_reuse)). A run is to be worth D_worth, which is more than the text and less than the law's limit. Write how many tokens it must read, D_pre.",
+    statement="By a fitted law, a text of D_uniq tokens that is read more than once, D_pre tokens in all, is worth D_worth = D_uniq + D_uniq n_reuse (1 − exp(−(D_pre/D_uniq − 1)/n_reuse)). A run should be worth D_worth, which is more than the text and less than the law's limit. Write how many tokens it must read, D_pre.",
     formula=needed_tokens,
     independent_check=lambda v: solve(U + U * R * (1 - power_of_e(-(D / U - 1) / R)) - W, D)[0],
     misconceptions={
@@ -1004,7 +1002,7 @@ reading_on = Expression(
         -U * R * logarithm(LEFT): "Those are the tokens of the repetitions. The first pass is read, too.",
         U * (1 + R * logarithm(LEFT)): "A sign is lost: the logarithm of a number below one is negative, and reading takes more than one pass.",
         U * (1 - R * logarithm(1 - W / (U * R))): "You let the repetitions alone make up D_worth. The first pass brings D_uniq of it.",
-        1 - R * logarithm(LEFT): "That is in epochs. Tokens are asked.",
+        1 - R * logarithm(LEFT): "That is in epochs. The question is about tokens.",
         U * (1 + (W / U - 1) * power_of_e((W / U - 1) / R)): "You let every repeated token be worth as little as the last one. Solve the law for D_pre.",
         U * (1 - R * logarithm(1 - W / (U * (1 + R)))): "That takes the whole limit for what repetition can add. The first pass is not part of that.",
     },
@@ -1050,7 +1048,7 @@ repeated_loss = Function(
         plain(over(U + AGAIN)): SHORT,
         plain(over(ALWAYS)): SHORT,
         plain(over(BY_PASS)): STEPWISE,
-        plain(over(WORTH)) - law.loss_floor: "loss_floor is missing: what text itself leaves open.",
+        plain(over(WORTH)) - law.loss_floor: "loss_floor is missing: the loss that nothing removes.",
         plain(law.loss_floor + law.loss_data * WORTH ** (-eq.data_power)): "The part of the size is missing.",
         plain(over(Min(D, U) + Max(0, D - U) * power_of_e(-Max(0, D / U - 1) / R))): "All repeated tokens are worth as little as the last one in yours.",
     },
@@ -1088,7 +1086,7 @@ how_strict = Choice(
     "A filter for whom?",
     level="easy",
     objective=FILTER,
-    statement="A pool of 15 trillion tokens can be filtered more or less strictly: the less is kept, the better it is. One model is to be trained on 0.3 trillion tokens, another on 30 trillion. Which of them should keep more of the pool?",
+    statement="A pool of 15 trillion tokens can be filtered more or less strictly: the less is kept, the better it is. One model will be trained on 0.3 trillion tokens, another on 30 trillion. For which of them should you keep more of the pool?",
     independent_check=lambda v: stricter(),
     options=[
         wrong("neither: which text is good does not depend on who reads it", "How good a token is does not depend on it. How often it will be repeated does."),
@@ -1141,9 +1139,9 @@ quality = Quantity(
     level="hard",
     objective=FILTER,
     unit="1",
-    statement="{pool} has {pool_tokens}. What a filter keeps of them, {name}, has {unique_tokens}. A model is trained on {pretrain_tokens}, and reads its text again where that is not enough. "
+    statement="{pool} has {pool_tokens}. A filter keeps {unique_tokens} of them: {name}. A model is trained on {pretrain_tokens}, and repeats its text where that is not enough. "
     + FITTED_LAW
-    + "A text that is not read to its end is worth what was read. How many times as much as an average token of the pool must a kept one teach, so that the filter does no harm?",
+    + "(A text that is not read to its end is worth what was read.) How many times as much as an average token of the pool must a kept token teach, so that the filter does no harm?",
     parameters={"kept": CORPORA, "pretrain_tokens": (3e13, 25e12, 12e12)},
     derived=corpus_of,
     units=TEXT,
@@ -1156,7 +1154,7 @@ quality = Quantity(
         1 / eq.repeat_worth.at(epochs=v.pretrain_tokens / v.unique_tokens, reuse=REUSE): "That goes by the last token of the run. The earlier ones were worth more.",
         1.0: "So it would be if nothing repeated. Here the kept text is read again and again.",
     },
-    explanation="Far less than the pool is longer than what is kept, because text can be read again. It grows with the length of training.",
+    explanation="That is far less than the ratio of the pool to what is kept, because text can be read again. It grows with the length of training.",
     hints=(
         "What is the run worth on the whole pool, in fresh tokens? And on what is kept?",
         "The first over the second. Where D is no more than U, it is worth D.",
@@ -1218,7 +1216,7 @@ RISE = {"a": 0.06, "b": 0.006, "c": 0.6}
 slip = Choice(
     "Read the table",
     level="easy",
-    objective=SAID,
+    objective=RUN,
     statement=f"The LLäMmlein paper prints the small model's mean scores over 29 tasks, as fractions: {ALL['before']} after 300,000 steps, {ALL['after']} after the last. It says that the mean improved by 0.06. By how much did it improve?",
     independent_check=lambda v: next((key for key, rise in RISE.items() if round(1000 * ALL["t"]) - round(1000 * ALL["s"]) == round(1000 * rise))),
     options=[
@@ -1241,7 +1239,7 @@ DESIGNS = {  # what differs between the two runs that are compared
 comparison = Choice(
     "What would have shown it",
     level="medium",
-    objective=SAID,
+    objective=RUN,
     statement="An article takes LLäMmlein as proof that quality matters more than quantity. Which comparison would bear on that?",
     independent_check=lambda v: next((key for key, differs in DESIGNS.items() if differs == {"text"})),
     options=[

@@ -102,7 +102,7 @@ def _launch_title() -> dict:
         f"'launches show ' + (hides < fits ? 'up to batch ' + {marks.said('hides', ROUND)} : 'at every batch that"
         " fits')"
     )
-    waits = f"fits < 1 ? 'no room for a sequence' : (hides <= 1 ? 'reading hides all launches' : {shows})"
+    waits = f"fits < 1 ? 'no room for a sequence' : (hides <= 1 ? 'memory traffic hides all launches' : {shows})"
     gain = (
         f"'batch 1: ' + {marks.said('alone', ROUND)} + ' ms, graph ' + {marks.said('captured', ROUND)} + ' ms: ' +"
         f" {marks.said('alone / captured', ROUND)} + '×'"
@@ -193,7 +193,8 @@ def launch_explorer() -> Explorable:
         "A step that waits for its host",
         _host_says(),
         "At the start Python launches the kernels of an engine's library, at the pace of the opening. Make the launch"
-        " 2 µs, a bare stream's: reading hides it. Then take a smaller model, or a larger machine: each chip reads"
+        " 2 µs, a bare stream's: memory traffic hides it. Then take a smaller model, or a larger machine: each chip"
+        " reads"
         " less and launches as many. The gap is paid for every kernel, in a graph too. Dense models have as many"
         f" kernels a layer as the first one here; DeepSeek-V3, with its experts, has about {experts:.0f}. Beyond the"
         " batch that memory holds nothing is drawn.",
@@ -335,9 +336,10 @@ def overlap_explorer() -> Explorable:
         {**base, "params": _rack(), "layer": layers, "title": title},
         "A batch in two halves",
         _rack_says(),
-        "Left of the dashed line reading the weights twice costs more than sending did. Make the links slower, as"
+        "Left of the dashed line loading the weights twice costs more than sending did. Make the links slower, as"
         " network cards between nodes are: halves pay sooner, but the gain is smaller where sending alone takes most of"
-        " the step. A long context makes reading grow with the batch. Weights are dealt out evenly over the GPUs, and"
+        " the step. At a long context memory traffic grows with the batch. Weights are dealt out evenly over the"
+        " GPUs, and"
         " all layers send all copies, of the shared expert too. Beyond what memory holds nothing is drawn.",
     )
 

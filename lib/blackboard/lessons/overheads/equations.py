@@ -57,23 +57,28 @@ chain_share = declare(
     most=1,
 )
 result("t_eager", r"t_\mathrm{eager}", "s", "time of a step whose kernels the host launches one by one")
-result("t_graph", r"t_\mathrm{graph}", "s", "time of a step whose kernels stand in a captured graph")
-result("graph_gain", r"z_\mathrm{graph}", "1", "time of an eager step over that of a captured one")
+result("t_graph", r"t_\mathrm{graph}", "s", "time of a step whose kernels are started as one captured graph")
+result("graph_gain", r"z_\mathrm{graph}", "1", "time of an eager step divided by that of a captured one")
 result(
     "bytes_launch", r"V_\mathrm{launch}", "byte", "bytes that memory delivers while the host launches a step's kernels"
 )
-result("batch_launch", r"B_\mathrm{launch}", "sequence", "batch up to which launching takes longer than reading")
+result(
+    "batch_launch",
+    r"B_\mathrm{launch}",
+    "sequence",
+    "batch up to which launching takes longer than memory traffic",
+)
 result("t_chain", r"t_\mathrm{chain}", "s", "time of a chain of elementwise operations")
 result(
     "vector_launch",
     r"V_\mathrm{even}",
     "byte/chip",
-    "bytes of a vector whose reading and writing take as long as a launch",
+    "bytes of a vector whose traffic, read and written, takes as long as a launch",
 )
-result("fusion_gain", r"z_\mathrm{fuse}", "1", "time of a step over that with its chains fused")
+result("fusion_gain", r"z_\mathrm{fuse}", "1", "time of a step divided by that with its chains fused")
 result("t_serial", r"t_\mathrm{serial}", "s", "time of a step that computes and sends in turn")
 result("t_overlap", r"t_\mathrm{overlap}", "s", "time of a step in two halves, one sending while the other computes")
-result("overlap_gain", r"z_\mathrm{overlap}", "1", "time of a serial step over that of an overlapped one")
+result("overlap_gain", r"z_\mathrm{overlap}", "1", "time of a serial step divided by that of an overlapped one")
 result(
     "batch_overlap",
     r"B_\mathrm{overlap}",
@@ -92,7 +97,7 @@ eager_time = Formula(
     "t_eager",
     Max(step_time.typed + kernels * kernel_gap, kernels * launch_time),
     "s",
-    "the host launches kernels while the device runs them: the slower of the two decides",
+    "the host launches while the device runs: the slower of the two sets the pace",
     (even, touched, *step_time.assumes),
     DERIVED,
 )
@@ -120,7 +125,7 @@ bytes_launch = Formula(
     "bytes_launch",
     kernels * (launch_time - kernel_gap) * real_bandwidth,
     "byte",
-    "a step that reads less than this waits for its host",
+    "a step that loads fewer bytes than this waits for its host",
     (even,),
     DERIVED,
     conditions=(slower,),
@@ -130,8 +135,8 @@ batch_launch = Formula(
     "batch_launch",
     (bytes_launch.typed - n_total * bytes_per_param) / (context * kv),
     "sequence",
-    "the batch whose cache takes up the time that launching leaves over",
-    (even, "the step waits for memory, not for the multipliers"),
+    "the batch at which loading weights and caches, with the gaps, takes as long as the launches",
+    (even, "the step waits for memory, not for compute"),
     DERIVED,
     conditions=(slower, Le(n_total * bytes_per_param, kernels * (launch_time - kernel_gap) * bandwidth)),
 )
@@ -144,7 +149,7 @@ chain_time = Formula(
     "t_chain",
     fused_ops * Max(sweep, launch_time),
     "s",
-    "each operation of the chain reads its input from memory and writes its output back",
+    "each operation reads its input from memory and writes its output back, or waits for its launch",
     ("one input and one output of the same size", "the arithmetic takes no time"),
     DERIVED,
 )
@@ -153,7 +158,7 @@ fused_time = Formula(
     "t_chain",
     Max(sweep, launch_time),
     "s",
-    "fused, the chain reads once and writes once: what lies between stays on the chip",
+    "fused, the chain reads once and writes once: intermediate values stay on the chip",
     chain_time.assumes,
     DERIVED,
 )
@@ -194,7 +199,7 @@ overlap_time = Formula(
     "t_overlap",
     Max(halves, t_comm),
     "s",
-    "while one half sends the other computes; but each half reads all weights",
+    "while one half sends the other computes, but each half loads all weights",
     (
         "sending takes no part of the chips that compute",
         "filling and draining take no time",
@@ -207,7 +212,7 @@ overlap_gain = Formula(
     "overlap_gain",
     serial_time.typed / overlap_time.typed,
     "1",
-    "at most two; below one where reading the weights twice costs more than sending did",
+    "at most two; below one where the second loading of the weights costs more than sending did",
     overlap_time.assumes,
     DERIVED,
 )
@@ -216,7 +221,7 @@ batch_overlap = Formula(
     "batch_overlap",
     n_total * bytes_per_param * chips * link_efficiency * scale_up / (real_bandwidth * token_bytes * new_token),
     "sequence",
-    "from here on sending takes longer than reading the weights once more",
+    "from this batch on, sending takes longer than loading the weights once more",
     ("the step waits for memory", *overlap_time.assumes),
     DERIVED,
 )

@@ -15,16 +15,15 @@ from blackboard import catalogue, units
 from blackboard.catalogue import measurement
 from blackboard.catalogue.running_case import plain
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, arrow, beside, done, listed, thousands
+from blackboard.charts.drawing import Drawing, beside, done, listed, thousands
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.overheads import equations as eq
 from blackboard.lessons.overheads import implied, simulation
-from blackboard.lessons.overheads.implied import fusing, gpt_fast, left_over, llama, rack, sglang
+from blackboard.lessons.overheads.implied import fusing, left_over, rack, sglang
 from blackboard.lessons.overheads.kernels import Plan
 from blackboard.lessons.overheads.simulation import Timeline
 from blackboard.lessons.racks import equations as racks
-from blackboard.lessons.sparsity.equations import batch_fits
 from blackboard.units import significant
 
 MS, US, GB = units.factor("ms"), units.factor("us"), units.factor("GB")
@@ -90,8 +89,8 @@ def launch_timeline() -> Drawing:
     return done(
         fig,
         "fig-launch-timeline",
-        "Host and device over one step: launched one by one, from a graph, and with kernels long enough to hide"
-        " their launches.",
+        "Short kernels finish before the next launch arrives, so the chip waits. A graph removes the launches, and long"
+        " kernels hide them.",
         f"Three timelines of {len(KERNELS)} uneven kernels, each with a row for the host and one for the chip, over 0"
         f" to {max(run.time for run in runs.values()):.0f} times of a launch: {listed(said)}. Where kernels are shorter"
         " than launches the chip waits; where they are longer the host runs ahead and does not show. A gap stands"
@@ -101,165 +100,8 @@ def launch_timeline() -> Drawing:
 
 # --- step time --------------------------------------------------------------------------------------------------------
 
-WAYS = {"eager": "-", "graph": (0, (4, 2))}
-
-
-def _hiding() -> str:
-    """From which batch on launches are hidden, on one chip and on eight, and how many fit."""
-    found = {}
-    for name, chips in (("one chip", 1), ("eight chips", 8)):
-        hides, fits = eq.batch_launch(llama(chips)), batch_fits(llama(chips))
-        found[name] = (
-            f"{hides:,.0f} sequences hide these launches, and {fits:,.0f} fit"
-            if hides <= fits
-            else "no batch that fits hides them"
-        )
-    return "; ".join(f"on {name} {words}" for name, words in found.items()).capitalize() + "."
-
-
-def step_by_batch() -> Drawing:
-    """Step time against batch, launched one by one and from a graph, on one chip and on eight, as far as memory
-    goes.
-    """
-    fig, axes = drawing.axes(5.0, 4.0)
-    colours, said = {1: "compute", 8: "accent"}, []
-    for chips, colour in colours.items():
-        known = llama(chips)
-        most = batch_fits(known)
-        batch = np.geomspace(1, most, 200)
-        curves = [formula(known, batch=batch) / MS for formula in (eq.eager_time, eq.graph_time)]
-        for curve, ls in zip(curves, WAYS.values()):
-            axes.plot(batch, curve, color=COLOURS[colour], ls=ls, lw=2.2)
-            axes.plot(most, curve[-1], "|", color=COLOURS[colour], ms=12, mew=2.5)
-        said.append((chips, most, curves[0][0], curves[1][0], curves[1][-1]))
-    (_, one, *_), (_, eight, *_) = said
-    beside(axes, "launched one by one", (1, said[1][2]), (4, -16), "bound")
-    beside(axes, "graph, 1 chip", (1, said[0][3]), (4, -16), "compute")
-    beside(axes, "graph, 8 chips", (1, said[1][3]), (4, -16), "accent")
-    beside(axes, f"memory full at {one:,.0f}", (one, 66), (-2, 0), "compute", ha="center")
-    beside(axes, f"at {eight:,.0f}", (eight, 66), (0, 0), "accent", ha="center")
-    axes.set(
-        xscale="log",
-        yscale="log",
-        xlim=(1, 3_000),
-        ylim=(1, 120),
-        xlabel="batch (sequences, log scale)",
-        ylabel="step time (ms, log scale)",
-    )
-    thousands(axes, "x", "y")
-    known = llama()
-    axes.set_title(
-        f"Llama 2 7B on A100, {known['kernels']:,} kernels at {known['launch_time'] / US:.0f}"
-        f" µs,\n{known['context']:,.0f} tokens of context",
-        loc="left",
-    )
-    return done(
-        fig,
-        "fig-step-by-batch",
-        "Step time against batch, launched one by one and from a graph, on one chip and on eight.",
-        f"Step time of Llama 2 7B on 1 and on 8 A100 against batch from 1 to what memory holds, {one:,.0f} and"
-        f" {eight:,.0f} sequences of {known['context']:,.0f} tokens, both axes logarithmic. Launched one by one, the"
-        f" {known['kernels']:,} kernels take {said[0][2]:.0f} and {said[1][2]:.0f} ms, whatever the batch. From a graph"
-        f" the step starts at {said[0][3]:.1f} ms on one chip and {said[1][3]:.1f} ms on eight, and reaches"
-        f" {said[0][4]:.0f} and {said[1][4]:.0f} ms with memory full. {_hiding()}",
-    )
-
-
-L4 = 300e9  # byte/s by NVIDIA's datasheet; the chip is not in the catalogue, so its point is hollow
-
 
 @cache
-def _published() -> list[tuple[str, float, float]]:
-    """Gains of graphs at batch 1: who, the least time of the step by bandwidth, s, and how many times faster."""
-    gain = {row["chip"]: row["speedup"] for row in measurement("batch1_cuda_graphs").records()}
-    r1, chip = catalogue.model("deepseek-r1"), catalogue.chip("b200")
-    (graphs,) = measurement("spec_decoding_others").records(method="CUDA graphs")
-    floor = step.first_floor(n_active=r1.n_active, bytes_per_param=0.5, bandwidth=8 * chip.bandwidth)
-    found, (qwen,) = gpt_fast(), measurement("batch1_weights").records(model="Qwen2.5-7B")
-    read = qwen["weights_GB"] * GB
-    return [
-        ("DeepSeek-R1, 8 B200", floor, graphs["factor"]),
-        ("Llama 2 7B, A100", found.floor, found.eager / found.graph),
-        ("Qwen2.5-7B, H100", read / catalogue.chip("h100-sxm").bandwidth, gain["H100"]),
-        ("Qwen2.5-7B, L4", read / L4, gain["L4"]),
-    ]
-
-
-def _mark_published(axes, published: list[tuple[str, float, float]]) -> None:
-    """Published gains, each with its name."""
-    for (name, floor, gain), (dx, dy, ha) in zip(
-        published, ((0, -31, "center"), (8, 4, "left"), (6, -7, "left"), (0, -31, "center"))
-    ):
-        axes.plot(
-            floor / MS,
-            gain,
-            "o",
-            color=COLOURS["bound"],
-            mfc="white" if "L4" in name else None,
-            mew=1.5,
-            ms=7,
-            zorder=4,
-        )
-        beside(
-            axes, f"{name.replace(', ', chr(10))}: {significant(gain, 3)}", (floor / MS, gain), (dx, dy), "bound", ha=ha
-        )
-
-
-def _scale_gains(axes) -> None:
-    """Axes of gains against times, both on log scales."""
-    axes.set(
-        xscale="log",
-        yscale="log",
-        xlim=(0.1, 100),
-        ylim=(0.5, 40),
-        xlabel="least time of the step at batch 1 (ms, log scale)",
-        ylabel="times faster with a graph (log)",
-    )
-    axes.set_xticks([0.1, 1, 10, 100], ["0.1", "1", "10", "100"])
-    axes.set_yticks([1, 2, 5, 10, 20], ["1", "2", "5", "10", "20"])
-    axes.yaxis.set_minor_formatter("")
-
-
-def graph_gain() -> Drawing:
-    """Gain of a graph against the least time of a step: curves for two hosts, and published points."""
-    fig, axes = drawing.axes(5.0, 4.0)
-    published = _published()
-    floors, hosts = (
-        np.geomspace(1e-4, 0.1, 200),
-        {"Python, 2023": (llama(), "third"), "compiled, 2025": (rack(), "accent")},
-    )
-    for known, colour in hosts.values():
-        one = {
-            **known,
-            "batch": 1.0,
-            "context": 1e-9,
-            "bandwidth": 1.0,
-            "bytes_per_param": 1.0,
-            "n_active": 1e-9,
-        }  # reads n_total in n_total s
-        axes.plot(floors / MS, eq.graph_gain(one, n_total=floors), color=COLOURS[colour])
-    _mark_published(axes, published)
-    axes.axhline(1, color=COLOURS["muted"], lw=1)
-    total = {name: known["kernels"] * known["launch_time"] for name, (known, _) in hosts.items()}
-    words = {
-        name: f"{name}: {known['kernels']:,} × {known['launch_time'] / US:.2g} µs" for name, (known, _) in hosts.items()
-    }
-    beside(axes, words["Python, 2023"], (1.4, 15), (0, 4), "third")
-    beside(axes, words["compiled, 2025"].replace(": ", ":\n"), (0.11, 2.6), (0, 0), "accent", va="top")
-    _scale_gains(axes)
-    points = "; ".join(f"{name} {significant(gain, 3)} at {_ms(floor, 2)}" for name, floor, gain in published)
-    return done(
-        fig,
-        "fig-graph-gain",
-        "What a graph gains, computed and published.",
-        "How many times faster a step is from a CUDA graph, 0.5 to 40, against the least time of the step at batch 1"
-        " by bandwidth, 0.1 to 100 ms, both log scales. Two curves, for hosts that take"
-        f" {listed([_ms(value, 2) for value in total.values()])} to launch a step one by one, fall to about 1 where the"
-        f" step takes as long as its launches. Points, measured: {points}; the L4's, whose bandwidth is that of its"
-        " datasheet and not in the catalogue, is hollow. The less a step has to read, the more a graph gains.",
-    )
-
-
 def what_is_left() -> Drawing:
     """Captured steps on 1 to 8 chips against one over chips: straight lines that do not go through the origin."""
     lines = left_over()
@@ -293,54 +135,18 @@ def what_is_left() -> Drawing:
     return done(
         fig,
         "fig-what-is-left",
-        "Time of a captured step against one over the number of chips: what no chip takes off.",
+        "More chips shorten only the shared part of a step. Some microseconds per kernel remain, however many chips"
+        " there are.",
         "Measured time per token of gpt-fast, captured as a graph, at batch 1 on up to 8 A100, against one over the"
         f" number of chips, 0 to 1. The points lie on straight lines: {said}. The lines do not go through zero:"
         f" {listed([f'{line.each / US:.1f} µs' for line in lines])} for each of"
-        f" {listed([f'{line.kernels}' for line in lines])} kernels stay, however many chips share the reading."
+        f" {listed([f'{line.kernels}' for line in lines])} kernels stay, however many chips share the loading."
         " All-reduces are among them; one chip alone has none, and launches"
         f" {listed([f'{line.alone}' for line in lines])}.",
     )
 
 
 # --- fusing -----------------------------------------------------------------------------------------------------------
-
-CHAIN = 4  # operations of the picture
-
-
-def fusion_bytes() -> Drawing:
-    """A chain of operations, one by one and fused: what goes to memory and back."""
-    fig, axes = drawing.axes(5.0, 3.9)
-    size, held = 2**20, 2**16
-    runs = [simulation.chain(CHAIN, size, held), simulation.chain(CHAIN, size, held, block=2**13)]
-    for run, base, fused in zip(runs, (2.9, 0.0), (False, True)):
-        axes.add_patch(Rectangle((0, base + 1.5), 10, 0.42, color=COLOURS["weights"], alpha=0.3, lw=0))
-        axes.text(0.15, base + 1.71, "memory", va="center", color=COLOURS["weights"])
-        for op in range(CHAIN):
-            left = 0.75 + 2.35 * op
-            axes.add_patch(Rectangle((left, base), 1.5, 0.6, fc=COLOURS["compute"], alpha=0.3, lw=0))
-            axes.text(left + 0.75, base + 0.3, f"op {op + 1}", ha="center", va="center")
-            if not fused or op == 0:
-                arrow(axes, (left + 0.4, base + 1.5), (left + 0.4, base + 0.62), "kv")
-            if not fused or op == CHAIN - 1:
-                arrow(axes, (left + 1.1, base + 0.62), (left + 1.1, base + 1.5), "kv")
-            if fused and op < CHAIN - 1:
-                arrow(axes, (left + 1.52, base + 0.3), (left + 2.33, base + 0.3), "accent")
-        if fused:
-            axes.add_patch(Rectangle((0.5, base - 0.15), 9.1, 0.9, fill=False, ec=COLOURS["accent"], lw=1.5, ls="--"))
-        name = "one kernel" if fused else f"{CHAIN} kernels"
-        axes.text(5, base - 0.42, f"{name}: {round(run.total / size)} V moved", ha="center", va="center")
-    axes.set(xlim=(-0.1, 10.1), ylim=(-0.7, 5.0))
-    axes.axis("off")
-    return done(
-        fig,
-        "fig-fusion-bytes",
-        "Bytes through memory for a chain of operations, one by one and fused.",
-        f"Two pictures of a chain of {CHAIN} operations below a bar of memory. As {CHAIN} kernels each reads its vector"
-        f" from memory and writes it back, {round(runs[0].total / size)} times its size V; as one kernel the first"
-        f" reads, the last writes, {round(runs[1].total / size)} V, and what lies between stays on the chip. Counted"
-        f" through a cache a sixteenth of V: {runs[0].total / size:.1f} and {runs[1].total / size:.2f} V.",
-    )
 
 
 FUSED_MODEL = "llama-3.1-70b"
@@ -387,8 +193,7 @@ def fusion_share() -> Drawing:
     return done(
         fig,
         "fig-fusion-share",
-        "Share of a step's time that elementwise operations take, by bytes and FLOPs alone, and what fusing them"
-        " gains.",
+        "Small operations take a large share only where nothing is fused yet. What is left to gain is a few percent.",
         f"For {model} on 8 H100, by bytes and FLOPs only, without launches and gaps: the share of a step's time in"
         " which kernels work on vectors only, 0 to 60 %, and below it how many times faster the step is when they are"
         f" fused, against tokens in the step from 1 to {PREFILLED[-1]:,} on a log scale. In decoding, an operation a"
@@ -418,8 +223,8 @@ def overlap_timeline() -> Drawing:
     ]
     runs = {
         "one batch": simulation.alternated(DRAWN, phases(1, 1), 1),
-        "halves, bound by multiplying": simulation.alternated(DRAWN, phases(0.5, 0.5)),
-        "halves, bound by reading weights": simulation.alternated(DRAWN, phases(1, 0.5)),
+        "halves, waiting for compute": simulation.alternated(DRAWN, phases(0.5, 0.5)),
+        "halves, waiting for memory": simulation.alternated(DRAWN, phases(1, 0.5)),
     }
     fig, axes = drawing.axes(5.0, 4.7, len(runs), 1, sharex=True)
     last = max(run.time for run in runs.values())
@@ -434,7 +239,7 @@ def overlap_timeline() -> Drawing:
     return done(
         fig,
         "fig-overlap-timeline",
-        "Two halves of a batch over two layers: one computes while the other sends.",
+        "While one half computes, the other sends. But each half loads all the weights.",
         f"Three timelines of {DRAWN} layers, each attention, dispatch, experts and combine, with a row for the chip and"
         f" one for the network, over 0 to {last:.1f}: {'; '.join(said)}. Halves that take half as long fill each"
         " other's gaps. Where a half reads as many weights as the whole it takes as long, and the chip is busy all the"
@@ -493,7 +298,8 @@ def overlap_gain() -> Drawing:
     return done(
         fig,
         "fig-overlap-gain",
-        "Gain of overlapping halves against batch, computed and measured.",
+        "In small batches two halves lose, in large ones they win. The faster the network, the larger the batch must"
+        " be.",
         "How many times faster DeepSeek-V3 decodes as two overlapping halves, 0.5 to 2.05, against tokens a GPU from 8"
         f" to 2,048 on a log scale. By the formula 72 H100 in nine nodes gain from {turn['72 H100, 9 nodes']:.0f}"
         f" tokens a GPU on, at most {peak:.2f} times, and a GB200 NVL72 from {turn['GB200 NVL72']:.0f} on. SGLang"
@@ -523,8 +329,8 @@ def all_terms() -> Drawing:
     terms = {
         "launching": (np.full_like(batch, known["kernels"] * known["launch_time"]), "third", "-"),
         "gaps": (np.full_like(batch, known["kernels"] * known["kernel_gap"]), "third", ":"),
-        "reading": (step.memory_time(known, batch=batch), "kv", "-"),
-        "multiplying": (step.compute_time(known, batch=batch), "compute", "-"),
+        "memory": (step.memory_time(known, batch=batch), "kv", "-"),
+        "compute": (step.compute_time(known, batch=batch), "compute", "-"),
         "sending": (comm, "accent", "-"),
     }
     for curve, colour, ls in terms.values():
@@ -547,8 +353,8 @@ def all_terms() -> Drawing:
     along = lambda curve, at: (at, np.interp(at, batch, curve) / MS)
     beside(axes, "launching", along(terms["launching"][0], 290), (0, -14), "third")
     beside(axes, "gaps", along(terms["gaps"][0], 40_000), (0, 5), "third")
-    beside(axes, "reading", along(terms["reading"][0], 400), (0, -13), "kv")
-    beside(axes, "multiplying", along(terms["multiplying"][0], 1_000), (-2, 7), "compute", ha="right")
+    beside(axes, "memory", along(terms["memory"][0], 400), (0, -13), "kv")
+    beside(axes, "compute", along(terms["compute"][0], 1_000), (-2, 7), "compute", ha="right")
     beside(axes, "sending", along(comm, 1_000), (6, -13), "accent")
     beside(axes, "one by one, sending in turn", along(eager, 290), (0, 6), "bound")
     beside(axes, "from a graph", along(captured, 290), (0, -15), "bound")
@@ -560,12 +366,13 @@ def all_terms() -> Drawing:
     return done(
         fig,
         "fig-all-terms",
-        "Every term of a decode step against batch.",
+        "Launches dominate the small batches of a rack, gaps remain after a graph, and compute takes over at the end.",
         f"Times of one step of DeepSeek-V3 on a GB200 NVL72 against batch from {LEAST} to {MOST:,} sequences, both log"
         f" scales. Launching {known['kernels']:,} kernels one by one takes {_ms(terms['launching'][0][0], 2)} whatever"
-        f" the batch, the gaps {_ms(terms['gaps'][0][0], 2)}; reading starts at {_ms(terms['reading'][0][0], 2)}, and"
-        " multiplying and sending rise in proportion. The step one by one takes the greater of launching and of gaps,"
-        f" reading or multiplying, and sending: it is launch-bound up to {leaves:,.0f} sequences. From a graph it"
-        f" starts at {_ms(captured[0], 2)}. Sending takes longer than reading the weights once more from {halves:,.0f}"
+        f" the batch, the gaps {_ms(terms['gaps'][0][0], 2)}; memory traffic starts at {_ms(terms['memory'][0][0], 2)},"
+        " and"
+        " compute and sending rise in proportion. The step one by one takes the greater of launching and of gaps,"
+        f" memory traffic or compute, and sending: it is launch-bound up to {leaves:,.0f} sequences. From a graph it"
+        f" starts at {_ms(captured[0], 2)}. Sending takes longer than loading the weights once more from {halves:,.0f}"
         " sequences on.",
     )

@@ -19,16 +19,13 @@ def opening() -> dict[str, str]:
         "llama_bytes": pretty(found.weights, "byte", 3),
         "a100_bandwidth": pretty(chip("a100-80gb").bandwidth, "byte/s", 4),
         "llama_floor": pretty(found.floor, "s", 2),
-        "llama_rate": significant(1 / found.floor, 2),
-        "eager_rate": significant(1 / found.eager, 3),
-        "graph_rate": significant(1 / found.graph, 3),
+        "graph_ms": pretty(found.graph, "s", 2),
         "eager_ms": pretty(found.eager, "s", 2),
         "graph_measured": f"{significant(found.eager / found.graph, 2)} times",
         "graph_most": f"{significant(found.eager / found.floor, 2)} times",
         "eager_kernels": f"{found.kernels:,}",
         "eager_each": pretty(found.each, "s", 2),
         "fused_kernels": f"{found.fused:,}",
-        "idle": f"{found.idle:.0%}",
     }
 
 
@@ -62,12 +59,10 @@ def launching() -> dict[str, str]:
         "cache_lost": f"{1 - v32[0] / v32[1]:.0%}",
         "more_graphs": f"{lost[0]['graphs'] - lost[1]['graphs']}",
         "graphs_GB": f"{lost[1]['kv_GB'] - lost[0]['kv_GB']:.1f} GB",
-        "hidden_no_gap": pretty(hidden(0), "byte", 2),
         "left_7": pretty(small.left, "s", 2),
         "shared_7": pretty(small.shared, "s", 2),
         "each_7": pretty(small.each, "s", 2),
         "off_7": f"{small.off:.1%}",
-        "left_70": pretty(large.left, "s", 2),
         "each_70": pretty(large.each, "s", 2),
     }
 
@@ -148,18 +143,22 @@ def overlapping() -> dict[str, str]:
 
 
 def terms() -> dict[str, str]:
-    """All terms at batch 1 and where each ends, on the rack and on a server."""
-    rack, node = implied.rack(), implied.node()
+    """All terms at batch 1 of three systems: launches, weights, gaps, and the step from a graph."""
+    rack, node, llama = implied.rack(), implied.node(), implied.llama()
+    least = min(implied.period(who, graph=False) for who in ("MPK", "Hazy Research"))
+    cases = {"rack": rack, "node": node, "llama": llama}
+    weights = {name: implied.floor_time(case) for name, case in cases.items()}
+    gaps = {name: case["kernels"] * case["kernel_gap"] for name, case in cases.items()}
     return {
+        **{f"{name}_gaps": pretty(gap, "s", 2) for name, gap in gaps.items()},
+        **{f"{name}_device": pretty(weights[name] + gap, "s", 2) for name, gap in gaps.items()},
         "rack_kernels": f"{rack['kernels']:,}",
-        "rack_floor": pretty(implied.floor_time(rack), "s", 3),
+        "node_kernels": f"{node['kernels']:,}",
+        "rack_floor": pretty(weights["rack"], "s", 3),
+        "node_floor": pretty(weights["node"], "s", 3),
         "rack_launch": pretty(rack["kernels"] * rack["launch_time"], "s", 2),
-        "rack_graph": pretty(eq.graph_time(rack, batch=256), "s", 2),
+        "node_launch": pretty(node["kernels"] * least, "s", 2),
         "rack_left": pretty(rack["kernels"] * implied.left_over()[0].each, "s", 2),
-        "rack_gaps": pretty(rack["kernels"] * rack["kernel_gap"], "s", 2),
-        "node_floor": pretty(implied.floor_time(node), "s", 3),
-        "node_launch": pretty(node["kernels"] * node["launch_time"], "s", 2),
-        "node_slow": pretty(node["kernels"] * rack["launch_time"], "s", 2),
     }
 
 

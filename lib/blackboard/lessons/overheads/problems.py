@@ -22,12 +22,11 @@ from blackboard.notation import symbols
 from blackboard.problem import Choice, Estimate, Expression, Function, Ordering, Quantity, Step, Values, right, v, wrong
 from blackboard.units import factor, pretty, significant
 
-LAUNCH = "Say whether a step waits for its host, from kernels, launch time and bytes."
-GRAPH = "Say what capturing a step as a graph gains, and where nothing."
-CHAIN = "Count the memory traffic of a chain of operations, fused and not."
-BOUND = "Bound what a fusion can gain in a whole step."
-HALVES = "Say when two overlapping halves beat one batch, and when they lose."
-TERMS = "Put all terms on one roofline and say which binds."
+LAUNCH = "Tell whether a step waits for its host, from kernels, launch time and bytes."
+GRAPH = "Predict what a graph gains, and where it gains nothing."
+BOUND = CHAIN = "Bound what a fused kernel can gain before you write it."
+HALVES = "Find the batch from which two overlapping halves beat one."
+TERMS = "Put all terms on one roofline, and see which one to attack."
 
 US, FP4, FP8, BF16 = factor("us"), 0.5, 1.0, 2.0
 t_step, t_compute, t_weights, t_kv, t_comm = symbols("t_step t_compute t_weights t_kv t_comm")
@@ -97,19 +96,19 @@ guess = Estimate(
     unit="s",
     display_unit="ms",
     within=1.3,
-    statement="In November 2023 PyTorch took {eager_ms} for a token of Llama 2 7B at batch 1. The memory of its A100 delivers all weights in {floor_ms}. Python launched the kernels of the token one by one; counted in its code they are about {about}. For how long did the chip wait for its host? The waiting itself was not measured. Guess: within a factor of 1.3 of the lesson's estimate counts.",
+    statement="In November 2023 PyTorch took {eager_ms} for a token of Llama 2 7B at batch 1. Its A100 loads all weights in {floor_ms}. Python launched the kernels of the token one by one; counted in its code there are about {about}. For how long did the chip wait for its host? The waiting itself was not measured. Guess: within a factor of 1.3 of the lesson's estimate counts.",
     derived=opening,
     answer=implied.gpt_fast().idle * implied.gpt_fast().eager,
     independent_check=lambda v: waited(implied.gpt_fast()),
     misconceptions={
-        implied.gpt_fast().graph: "About so long the chip works, and most of that is reading. What does it do for the rest?",
-        lambda v: implied.gpt_fast().kernels * implied.period("Hazy Research", False): "So much the bare launches would take. From Python each kernel goes through the interpreter and PyTorch's dispatcher first.",
+        implied.gpt_fast().graph: "That is about how long the chip works. What does it do for the rest?",
+        lambda v: implied.gpt_fast().kernels * implied.period("Hazy Research", False): "That is what bare launches would take. From Python each kernel goes through the interpreter and PyTorch's dispatcher first.",
     },
-    above="That is nearly the whole token, or more. For a part of it the chip worked: it had all weights to read.",
-    explanation="Three quarters of the time, if the kernels took as long as in the captured step. Compiling changed them as well, so it is an estimate. Counted operation by operation it is {least} to {most}: 70 to 100 % of the memory's rate, and at least 5 µs or nothing for a kernel.",
+    above="That is nearly the whole token, or more. For part of it the chip worked: it had to load all weights.",
+    explanation="Three quarters of the time, if the kernels took as long as in the compiled and captured step. It is an estimate, since compiling changed the kernels too. Counted operation by operation, the wait is {least} to {most}.",
     hints=(
-        "Reading takes {floor_ms}, and multiplying hides behind it. What is left of {eager_ms}?",
-        "Kernels do not reach the memory's full rate: captured, the step took half as long again as the reading.",
+        "Loading the weights takes {floor_ms}, and compute hides behind it. What is left of {eager_ms}?",
+        "Kernels do not reach the memory's full rate: captured, the step took half as long again.",
     ),
     solution=(
         Step("One by one a token took", implied.gpt_fast().eager, "s"),
@@ -156,8 +155,8 @@ ahead = Choice(
     derived=mixed,
     independent_check=run,
     options=[
-        wrong("{each}: each kernel takes as long as itself or its launch, whichever is longer", "A short kernel after a long one was launched while that ran, and does not wait. This holds if each launch waits for the kernel before it."),
-        right("{larger}: as long as all kernels, since all launches take less", "While a long kernel runs, launches queue up, and the short ones after it find theirs waiting. Only the two sums count."),
+        wrong("{each}: each kernel takes as long as itself or its launch, whichever is longer", "A short kernel after a long one was launched while the long one ran, so it does not wait. Your rule would hold if each launch waited for the kernel before it."),
+        right("{larger}: as long as all kernels, since all launches take less", "While a long kernel runs, launches queue up for the short ones after it. Only the two sums count."),
         wrong("{both}: all kernels and all launches", "The host launches while the chip works. The two times do not add."),
         wrong("{host}: as long as all launches", "All launches together take less time than all kernels. The chip is the slower of the two."),
     ],
@@ -294,11 +293,11 @@ faster_chip = Choice(
     options=[
         right("on the H100", f"A study of 2026 has {GRAPHS['H100']:.2f} times on the H100 and {GRAPHS['L4']:.2f} on the L4. Where a kernel takes longer than its launch there is little to remove."),
         wrong("on the L4", "Its kernels take eleven times as long. What does its host do meanwhile?"),
-        wrong("the same on both: as many launches are saved", "As many launches are removed. But on one of the two they were hidden behind longer kernels."),
-        wrong("nothing on either: at batch 1 only memory counts", "At batch 1 a step reads least, and its kernels are shortest. Nowhere does launching show more."),
+        wrong("the same on both: as many launches are saved", "The same number is removed. But on one of the two they were hidden behind longer kernels."),
+        wrong("nothing on either: at batch 1 only memory counts", "At batch 1 a step loads the fewest bytes, so its kernels are shortest. That is where launches show most."),
     ],
     hints=("On which chip is a kernel more likely to be shorter than its launch?",),
-    solution=("Launches show where kernels take less time than they do. A fast memory makes kernels short.",),
+    solution=("Launches show where kernels are shorter than they are. A fast memory makes kernels short.",),
 )
 
 
@@ -308,22 +307,22 @@ hide = Quantity(
     objective=LAUNCH,
     unit="byte",
     display_unit="GB",
-    statement="A decode step of {net_name} is {kernels} kernels. On {a_gpu} the host takes {launch_time} to launch one, and the chip needs {kernel_gap} from the end of a kernel to the start of the next. Memory delivers {bandwidth}. How many GB must a step read, at least, so that it does not wait for its host? All kernels take as long.",
+    statement="A decode step of {net_name} is {kernels} kernels. On {a_gpu} the host takes {launch_time} to launch one, and the chip needs {kernel_gap} from the end of a kernel to the start of the next. Memory delivers {bandwidth}. How many GB must a step load, at least, so that it does not wait for its host? All kernels are equally long.",
     parameters={"net": ("qwen3-8b", "llama-3.1-8b", "qwen3-32b", "qwen3-4b"), "on": tuple(HOSTS)},
     derived=compiled,
     units=NAMES,
     answer=eq.bytes_launch,
     independent_check=hidden,
     misconceptions={
-        eq.bytes_launch.at(kernel_gap=0.0): "In the gaps the chip neither reads nor waits for the host. They take away from the time left for reading.",
+        eq.bytes_launch.at(kernel_gap=0.0): "In the gaps the chip neither loads nor waits for the host. They shorten the time that memory traffic must fill.",
         v.kernels * v.kernel_gap * v.bandwidth: "That is what memory could deliver during the gaps. How long do the launches take beyond them?",
         eq.bytes_launch.at(kernels=1): "That hides one launch. Each kernel has one.",
-        v.kernels * (v.launch_time + v.kernel_gap) * v.bandwidth: "The gaps stand on the chip's side, not on the host's. They help to hide the launches.",
+        v.kernels * (v.launch_time + v.kernel_gap) * v.bandwidth: "The gaps pass on the chip, not on the host. They help to hide the launches.",
     },
-    explanation="Weights and caches together. A model of fewer bytes waits at batch 1, and halving the bytes of its weights would gain it nothing.",
+    explanation="Weights and caches together. A model with fewer bytes waits at batch 1, and a smaller number format would gain it nothing.",
     hints=(
         "How long do all launches take, and how much of that do the gaps fill?",
-        "Kernels × (launch − gap) is the time to fill with reading.",
+        "Kernels × (launch − gap) is the time to fill with memory traffic.",
     ),
     solution=(
         Step("Launches beyond the gaps take", v.kernels * (v.launch_time - v.kernel_gap), "s"),
@@ -338,7 +337,7 @@ spread = Quantity(
     objective=LAUNCH,
     unit="chip",
     display_unit="GPUs",
-    statement="{net_name} has {n_total}, in {bytes_per_param}. Its weights are spread evenly over several GPUs: {gpu}, each with {chip_bandwidth} from memory. Every GPU runs {kernels} kernels a step; its own host launches each in {launch_time}, and {kernel_gap} pass from the end of one to the start of the next. At batch 1 only the weights count. On how many GPUs would reading, with the gaps, take exactly as long as launching? Do not round to whole GPUs. Communication takes no time.",
+    statement="{net_name} has {n_total}, in {bytes_per_param}. Its weights are spread evenly over several GPUs: {gpu}, each with {chip_bandwidth} from memory. Every GPU runs {kernels} kernels a step; its own host launches each in {launch_time}, and {kernel_gap} pass from the end of one to the start of the next. At batch 1 only the weights count. On how many GPUs would loading the weights, with the gaps, take exactly as long as launching? Do not round to whole GPUs. Communication takes no time.",
     parameters={
         "net": ("llama-3.1-70b", "llama-3.1-405b", "qwen3-32b"),
         "on": tuple(HOSTS),
@@ -353,14 +352,14 @@ spread = Quantity(
         1e4,
     ),
     misconceptions={
-        v.weights / eq.bytes_launch.at(bandwidth=v.chip_bandwidth, kernel_gap=0.0): "The gaps take time on the GPU as well: add them to its reading.",
-        v.weights / eq.bytes_launch.at(bandwidth=v.chip_bandwidth, launch_time=v.launch_time + v.kernel_gap, kernel_gap=0.0): "The gaps stand on the GPU's side, not on the host's. They help to hide the launches.",
+        v.weights / eq.bytes_launch.at(bandwidth=v.chip_bandwidth, kernel_gap=0.0): "The gaps take time on the GPU as well: add them to its memory time.",
+        v.weights / eq.bytes_launch.at(bandwidth=v.chip_bandwidth, launch_time=v.launch_time + v.kernel_gap, kernel_gap=0.0): "The gaps pass on the GPU, not on the host. They help to hide the launches.",
         eq.bytes_launch.at(bandwidth=v.chip_bandwidth) / v.weights: "Upside down: the more bytes there are to share, the more GPUs still hide their launches.",
     },
-    explanation="Beyond it more GPUs read faster for nothing: each launches as many kernels as one did. A graph is what helps then.",
+    explanation="Beyond this number, more GPUs do not help: each launches as many kernels as one did. A graph is what helps then.",
     hints=(
-        "Each GPU reads its share. How many bytes must the share have to hide the launches?",
-        "All the weights, over that share.",
+        "Each GPU loads its share. How many bytes must the share have to hide the launches?",
+        "Divide all the weights by that share.",
     ),
     solution=(
         Step(f"One GPU hides its launches with ${eq.bytes_launch.latex}$ =", eq.bytes_launch.at(bandwidth=v.chip_bandwidth), "byte"),
@@ -372,24 +371,24 @@ hide_letters = Expression(
     "The batch that hides launches",
     level="medium",
     objective=LAUNCH,
-    statement="A decode step reads N_tot weights of b_w bytes, and for each of B sequences L tokens of cache at kappa bytes, with the bandwidth W. It has n_kernel kernels: the host launches each in t_launch, and the chip loses t_gap between two. The step waits for memory or for its host, not for the multipliers. Write the batch B at which launching takes as long as the rest.",
+    statement="A decode step loads N_tot weights of b_w bytes, and for each of B sequences L tokens of cache at kappa bytes, at the bandwidth W. It has n_kernel kernels: the host launches each in t_launch, and the chip loses t_gap between two. The step waits for memory or for its host, not for compute. Write the batch B at which launching takes as long as the rest.",
     formula=eq.batch_launch,
     independent_check=lambda v: solve(step.memory_time.expr + GAPS - LAUNCHES, eq.batch)[0],
     misconceptions={
-        (LAUNCHES - GAPS) * eq.bandwidth / CACHE: "The weights are read as well, in every step. They hide a part of the launches.",
-        (LAUNCHES * eq.bandwidth - WEIGHTS) / CACHE: "The gaps are missing. The chip loses them in every step, beside its reading.",
-        ((LAUNCHES + GAPS) * eq.bandwidth - WEIGHTS) / CACHE: "The gaps add to the chip's time, so that less reading hides the launches. Check the sign.",
-        ((LAUNCHES - GAPS) * eq.bandwidth + WEIGHTS) / CACHE: "Reading the weights takes away from what the caches have to fill. Check the sign.",
+        (LAUNCHES - GAPS) * eq.bandwidth / CACHE: "The weights are loaded as well, in every step. They hide a part of the launches.",
+        (LAUNCHES * eq.bandwidth - WEIGHTS) / CACHE: "The gaps are missing. The chip loses them in every step, on top of its memory time.",
+        ((LAUNCHES + GAPS) * eq.bandwidth - WEIGHTS) / CACHE: "The gaps add to the chip's time, so less memory traffic hides the launches. Check the sign.",
+        ((LAUNCHES - GAPS) * eq.bandwidth + WEIGHTS) / CACHE: "Loading the weights leaves less for the caches to fill. Check the sign.",
         ((LAUNCHES - GAPS) * eq.bandwidth - WEIGHTS) / eq.kv: "That counts tokens of cache. A sequence has L of them.",
         ((LAUNCHES - GAPS) * eq.bandwidth - eq.n_total) / CACHE: "A weight takes b_w bytes.",
     },
-    explanation="Below it the batch is free: the step takes as long with one sequence. Longer contexts lower it, larger weights too.",
+    explanation="Below it a larger batch costs nothing: the step takes as long with one sequence. Longer contexts and larger weights lower it.",
     hints=(
-        "Two times are equal: n_kernel t_launch on the host, and reading with all the gaps on the chip.",
+        "Two times are equal: n_kernel t_launch on the host, and memory traffic plus all gaps on the chip.",
         "Multiply by W, subtract the weights, divide by one sequence's cache.",
     ),
     solution=(
-        "From reading + gaps = launches, solved for the batch:",
+        "From memory time + gaps = launches, solved for the batch:",
         Step(f"${eq.batch_launch.latex}$, typed as", "(n_kernel * (t_launch - t_gap) * W - N_tot * b_w) / (L * kappa)"),
     ),
 )
@@ -399,7 +398,7 @@ helps: Ordering = Ordering(
     "What helps a step that waits",
     level="medium",
     objective=LAUNCH,
-    statement="A token of Llama 2 7B at batch 1 on an A100: its host launches {kernels} kernels and takes {each} for each. Reading takes {reading}, and a gap between two kernels {kernel_gap}. Four changes are proposed, one at a time. Order them by the time of a token after the change, the shortest first.",
+    statement="A token of Llama 2 7B at batch 1 on an A100: its host launches {kernels} kernels and takes {each} for each. Loading the weights takes {reading}, and a gap between two kernels {kernel_gap}. Four changes are proposed, one at a time. Order them by the time of a token after the change, the shortest first.",
     derived=lambda v: {name: implied.llama()[name] for name in ("kernels", "kernel_gap")} | {"each": pretty(implied.gpt_fast().each, "s", 2), "reading": pretty(implied.gpt_fast().floor, "s", 2)},
     items=[
         "weights of 4 bits instead of 16, with as many kernels",
@@ -410,17 +409,17 @@ helps: Ordering = Ordering(
     answer=lambda v: helped(lambda case: eq.eager_time(case, batch=1), lambda case: eq.graph_time(case, batch=1)),
     independent_check=lambda v: helped(queued, lambda case: simulation.replayed(even(case), case["replay_time"], case["kernel_gap"]).time),
     misconceptions={
-        "badc": "Faster reading does not show: the chip waits for its host already. Count the launches that each change leaves.",
-        "bdac": "Faster reading does not show: the chip waits for its host already. Count the launches that each change leaves.",
+        "badc": "Faster loading does not show: the chip waits for its host already. Count the launches that each change leaves.",
+        "bdac": "Faster loading does not show: the chip waits for its host already. Count the launches that each change leaves.",
         "dcba": "Eight GPUs launch in parallel, but each has as many kernels as one had, and some more.",
         "bacd": "That is from the longest to the shortest.",
     },
-    explanation="What shortens the reading gains nothing, and the eight GPUs even lose a little. Such a step gets faster by fewer launches, or cheaper ones.",
+    explanation="Loading faster gains nothing, and the eight GPUs even lose a little. Such a step needs fewer launches, or cheaper ones.",
     hints=(
         "Which of the four changes the number of launches, or their time?",
-        "Launches × time for each of them; for the graph reading and gaps.",
+        "For each: launches × time. For the graph: memory time and gaps.",
     ),
-    solution=("Fewer bytes leave all launches as they are; more GPUs add some; half the kernels take half the time; from a graph only reading and gaps remain.",),
+    solution=("Fewer bytes leave all launches as they are; more GPUs add some; half the kernels take half the time; from a graph only memory time and gaps remain.",),
 )
 
 
@@ -428,7 +427,7 @@ queue = Function(
     "Write the queue",
     level="hard",
     objective=LAUNCH,
-    statement="A step is `kernels` kernels in a row. All take as long, `t_step` seconds together. The host launches them one after the other, each in `launch_time`; the device starts a kernel when it is launched and the one before it is done. Host and device start idle, as they do where the host waits for each token. Write a Python function of kernels, launch_time and t_step that returns when the last kernel is done. It is called by name; kernels is whole. Leave gaps out.",
+    statement="A step is `kernels` kernels in a row. They are equally long, and take `t_step` seconds together. The host launches them one after the other, each in `launch_time`; the device starts a kernel when it is launched and the one before it is done. Host and device start idle, as they do where the host waits for each token. Write a Python function of kernels, launch_time and t_step that returns when the last kernel is done. It is called by name; kernels is whole. Leave gaps out.",
     formula=Formula(
         "overheads.cold_step",
         "t_eager",
@@ -448,11 +447,11 @@ queue = Function(
         Max(t_step, LAUNCHES): "That is a step among many, whose launches began during the one before. Here the queue starts empty.",
         LAUNCHES + t_step: "The device does not wait until all are launched. It starts with the first.",
         eq.launch_time + Max(t_step, LAUNCHES): "Where the host is slower, all launches and then the last kernel: not a launch more.",
-        eq.launch_time + t_step: "Only the first launch counts, you say. That is so if the host is the faster one.",
+        eq.launch_time + t_step: "That is right if the host is the faster one. What if it is slower?",
         LAUNCHES + t_step / eq.kernels: "That is a slow host. A fast one keeps ahead, and the device works without a pause.",
         eq.kernels * (eq.launch_time + t_step / eq.kernels) - eq.launch_time: "While a kernel runs the host launches the next. In yours they take turns.",
     },
-    explanation="Beside the lesson's maximum one launch or one kernel is left over. Of hundreds of even kernels that is nothing; of uneven ones it can be more.",
+    explanation="Compared with the lesson's maximum, one launch or one kernel is left over. Among hundreds of even kernels that is nothing.",
     hints=(
         "Keep two clocks: when the host is free, and when the device is.",
         "For each kernel: host += launch_time; device = max(host, device) + t_step / kernels.",
@@ -478,18 +477,18 @@ plain = Estimate(
     answer=eq.eager_time,
     independent_check=crawled,
     misconceptions={
-        v.first * v.launch_time: "So long {first} kernels take, of a model of {first_depth} layers. This one has {depth}.",
-        step.latency_floor: "So long the server reads. Do the launches of that many layers fit in?",
-        eq.eager_time / v.chips: "You dealt the launches out over the GPUs. Each of them runs every layer, on a part of its columns, and launches every kernel.",
+        v.first * v.launch_time: "That is for {first} kernels of a model with {first_depth} layers. This one has {depth}.",
+        step.latency_floor: "That is how long the server loads weights. Do the launches of that many layers fit in?",
+        eq.eager_time / v.chips: "You divided the launches among the GPUs. Each of them runs every layer, on part of its columns, and launches every kernel.",
     },
-    explanation="Ten or twelve tokens a second, where memory could deliver the weights well over a hundred times. It is the layers that count, not the GPUs.",
+    explanation="Ten or twelve tokens a second, where memory could deliver the weights well over a hundred times. What counts is the layers, not the GPUs.",
     hints=(
-        "Kernels go with the layers.",
-        "Kernels × time of a launch. Compare with the reading: the longer one is the time.",
+        "The number of kernels is proportional to the layers.",
+        "Kernels × time of a launch. Compare with the memory time: the longer one is the answer.",
     ),
     solution=(
         Step("Kernels, some more for adding up over the GPUs:", v.kernels, "1"),
-        Step("Reading the weights takes", step.latency_floor, "s"),
+        Step("Loading the weights takes", step.latency_floor, "s"),
         "Launching takes longer:",
     ),
 )
@@ -514,7 +513,7 @@ graph_gain = Quantity(
     level="medium",
     objective=GRAPH,
     unit="1",
-    statement="{case_name}, batch {batch}. A step's reading and multiplying, overlapped, takes {no_host}. It has {kernels} kernels, all as long; the host launches each in {launch_time}, and the device needs {kernel_gap} from one to the next, from a stream as from a graph. Captured, the whole step is started in {replay_time}. How many times faster is the captured step?",
+    statement="{case_name}, batch {batch}. A step's memory traffic and compute, overlapped, take {no_host}. It has {kernels} equally long kernels. The host launches each in {launch_time}, and the device needs {kernel_gap} from one to the next, in a graph or not. Captured, the whole step is started in {replay_time}. How many times faster is the captured step?",
     parameters={"case": tuple(CASES), "batch": (1, 64, 100, 16)},
     derived=captured,
     units=TIMES,
@@ -525,10 +524,10 @@ graph_gain = Quantity(
         (v.kernels * v.launch_time + v.no_host) / eq.graph_time: "The host launches while the device works: before capturing, the longer one counts, not the sum.",
         1 / eq.graph_gain: "Upside down: the captured step is the shorter one.",
     },
-    explanation="The graph removes the host from the step, not the gaps. What it leaves is a sum of reading and gaps, and no maximum.",
+    explanation="The graph removes the host from the step, not the gaps. What it leaves is a sum, and no maximum.",
     hints=(
-        "Before: launches against reading with gaps, whichever takes longer.",
-        "After: reading, gaps and one start, added up.",
+        "Before: launches, or memory time plus gaps, whichever takes longer.",
+        "After: memory time, gaps and one start, added up.",
     ),
     solution=(
         Step(f"One by one, ${eq.eager_time.latex}$ =", eq.eager_time, "s"),
@@ -557,7 +556,7 @@ write_gain = Function(
     "Write the gain of a graph",
     level="medium",
     objective=GRAPH,
-    statement="Reading and multiplying take a step `t_step` seconds, spread evenly over `kernels` kernels. The host takes `launch_time` to launch one, and the device `kernel_gap` from the end of one to the start of the next, in a graph or not. A captured step is started once, in `replay_time`. Write a Python function of the five that returns how many times faster the captured step is, in the long run. It is called by name, with numbers.",
+    statement="The memory traffic and compute of a step take `t_step` seconds, spread evenly over `kernels` kernels. The host takes `launch_time` to launch one, and the device `kernel_gap` from the end of one to the start of the next, in a graph or not. A captured step is started once, in `replay_time`. Write a Python function of the five that returns how many times faster the captured step is, in the long run. It is called by name, with numbers.",
     formula=Formula(
         "overheads.gain_alone",
         "graph_gain",
@@ -574,7 +573,7 @@ write_gain = Function(
     ),
     independent_check=Gained(eq.kernels, t_step, eq.launch_time, eq.kernel_gap, eq.replay_time),
     misconceptions={
-        CAPTURED / EAGER: "Upside down: the uncaptured time stands above.",
+        CAPTURED / EAGER: "Upside down: divide the uncaptured time by the captured one.",
         LAUNCHES / CAPTURED: "Where the device takes longer than the host, the device decides.",
         (t_step + LAUNCHES) / CAPTURED: "Host and device work at once: take the longer time, not the sum.",
         (t_step + GAPS + LAUNCHES) / CAPTURED: "Host and device work at once: take the longer time, not the sum.",
@@ -585,10 +584,10 @@ write_gain = Function(
         Max(t_step + GAPS, LAUNCHES + GAPS) / CAPTURED: "The gaps are the device's. The host goes from launch to launch without them.",
         EAGER / (CAPTURED - eq.kernel_gap): "In the long run every kernel has a gap before it, the first of a step as well.",
     },
-    explanation="Call it with a growing t_step: the gain falls to one, and a little below it, for starting the graph takes time as well.",
+    explanation="Call it with a growing t_step: the gain falls to one, and a little below it, because starting the graph takes time as well.",
     hints=(
-        "Two times, and their quotient. Which has a maximum in it?",
-        "max(device with gaps, launches) over device with gaps and one start.",
+        "Divide one time by another. Which of them has a maximum in it?",
+        "max(device with gaps, launches) ÷ (device with gaps and one start).",
     ),
     solution=(
         "Before, the slower of device and host; after, the device and one start:",
@@ -623,7 +622,7 @@ left_over = Quantity(
     objective=GRAPH,
     unit="s",
     display_unit="ms",
-    statement="The authors of gpt-fast ran {net_name} in 16 bits at batch 1, captured as a graph: {slow_rate} tokens a second on {few_gpus}, {fast_rate} on {many}. Suppose that a token takes a time that the GPUs share evenly and one that stays whole, however many they are. How long is the second?",
+    statement="The authors of gpt-fast ran {net_name} in 16 bits at batch 1, captured as a graph: {slow_rate} tokens a second on {few_gpus}, {fast_rate} on {many}. Suppose that a token's time has a part that the GPUs share evenly, and a part that stays the same however many they are. How long is the second part?",
     parameters={
         "rows": (
             ("Llama-2-70B", 2, 8),
@@ -638,11 +637,11 @@ left_over = Quantity(
     answer=lasting,
     independent_check=lambda v: met(lambda x: v["few"] * (v["slow"] - x) > v["many"] * (v["fast"] - x), 0.0, v["fast"]),
     misconceptions={
-        v.fast - v.slow * v.few / v.many: "You let the GPUs share the whole of the slower time. A part of it was not shared there either.",
+        v.fast - v.slow * v.few / v.many: "You let the GPUs share all of the slower time. A part of it was not shared there either.",
         v.slow - v.fast: "That is what the further GPUs took off.",
         lambda v: v["many"] * (v["fast"] - lasting(v)): "That is the shared part, as one GPU would do it.",
     },
-    explanation="Divided by the kernels of the step it is 5 to 6 µs for each, all-reduces included. Reading does not hide it: it adds.",
+    explanation="Divided by the kernels of the step it is 5 to 6 µs for each, all-reduces included. Memory traffic does not hide it: it adds.",
     hints=(
         "Two equations: time = shared / GPUs + rest, once for each row.",
         "Multiply each row's time by its GPUs, and subtract one from the other.",
@@ -661,22 +660,22 @@ padding = Quantity(
     objective=GRAPH,
     unit="1",
     display_unit="%",
-    statement="An engine has captured its decode step for 1, 2 and 4 sequences, for every multiple of 8 up to 128, and then for 256, 512, 1,024 and 2,048. A batch of {batch} comes. Which share of the rows that are multiplied is padding, in percent?",
+    statement="An engine has captured its decode step for 1, 2 and 4 sequences, for every multiple of 8 up to 128, and then for 256, 512, 1,024 and 2,048. A batch of {batch} comes. Which share of the rows that are computed is padding, in percent?",
     parameters={"batch": (150, 400, 560, 700, 1300)},
     units={"batch": ""},
     answer=lambda v: 1 - v["batch"] / simulation.padded(v["batch"], simulation.doubling()),
     independent_check=lambda v: sum(row >= v["batch"] for row in range(rows(v["batch"]))) / rows(v["batch"]),
     misconceptions={
-        lambda v: rows(v["batch"]) / v["batch"] - 1: "That is padding over sequences. Asked is its share of all rows that are multiplied.",
+        lambda v: rows(v["batch"]) / v["batch"] - 1: "That is padding ÷ sequences. Divide by all rows that are computed.",
         lambda v: 1 - rows(v["batch"]) / 2 / v["batch"]: "You took the size below. A batch has to fit in.",
-        lambda v: v["batch"] / rows(v["batch"]): "That share is the sequences'. The rest is padding.",
-        lambda v: (1 - v["batch"] / rows(v["batch"])) / 100: "The share is right as a fraction of one. Asked is the same in percent.",
+        lambda v: v["batch"] / rows(v["batch"]): "That is the share of real sequences. The rest is padding.",
+        lambda v: (1 - v["batch"] / rows(v["batch"])) / 100: "That is the right fraction. Type it in percent.",
     },
-    explanation="Between sizes a factor of two apart it is up to a half. While the step waits for memory or for gaps, such rows cost next to nothing; where multiplying binds they cost that share of it.",
+    explanation="With sizes a factor of two apart it is up to a half. While the step waits for memory, padding costs next to nothing. Where compute is the bottleneck, it costs its share.",
     hints=("Which captured size is the smallest that holds the batch?",),
     solution=(
         Step("The size captured is", lambda v: simulation.padded(v["batch"], simulation.doubling()), "1"),
-        "Of its rows are padding, in percent:",
+        "The share of its rows that is padding, in percent:",
     ),
 )
 
@@ -717,7 +716,7 @@ saves = Choice(
     units=NAMES | {"late": ""},
     independent_check=saved,
     options=[
-        wrong("the bytes that no longer go to memory and back", "Reckon the time to read and write the vector once, and compare it with a launch."),
+        wrong("the bytes that no longer go to memory and back", "Compute the time to read and write the vector once, and compare it with a launch."),
         right("the launches that are no longer made", "Moving so small a vector takes less than a launch. The bytes are saved as well, but nobody was waiting for them."),
         wrong("the FLOPs that are no longer done", "Fusing does the same arithmetic, and that took next to no time before."),
         wrong("nothing: the chain takes as long", "One launch instead of six, where each took longer than its kernel."),
@@ -783,7 +782,7 @@ traffic = Quantity(
     level="medium",
     objective=CHAIN,
     unit="1",
-    statement="{given} lie in memory; all vectors are of one size. A program computes {words}. One by one, each operation reads its inputs from memory and writes its output there. Fused into one kernel, nothing goes through memory that need not. By which factor does the traffic fall, read and written?",
+    statement="{given} are in memory, and all vectors have the same size. A program computes {words}. One by one, each operation reads its inputs from memory and writes its output there. Fused into one kernel, only what is necessary goes through memory. By which factor does the traffic fall, reads and writes together?",
     parameters={"program": tuple(PROGRAMS)},
     derived=lambda v: vectors(*PROGRAMS[v["program"]][:2]) | {"words": PROGRAMS[v["program"]][2]},
     answer=v.singly / v.fused,
@@ -793,7 +792,7 @@ traffic = Quantity(
         v.singly / (1 + v.written): "The fused kernel reads every vector that comes from outside, not only the first.",
         v.reads / v.outer: "You counted what is read. What is written goes through memory too, before and after.",
     },
-    explanation="Less than the number of operations. The lesson's factor is for a chain with one input and one output; what comes from outside must be read, what is needed later written.",
+    explanation="Less than the number of operations. The lesson's factor is for a chain with one input and one output. Here more vectors come from outside or are needed later.",
     hints=(
         "Count one by one: vectors that each operation reads, and one that it writes.",
         "Fused: the vectors from outside, and the results that somebody needs later.",
@@ -829,7 +828,7 @@ long_vector = Quantity(
         4 * eq.vector_launch / v.vector: "A value takes two bytes, and the vector is both read and written.",
         eq.vector_launch / v.vector / 2: "Read once and written once: two passes over the vector, not four.",
     },
-    explanation="More than many decode batches hold, and less than most prefills. So fusing saves launches in decoding and bytes in prefill.",
+    explanation="More than most decode batches, and less than most prefills. So fusing saves launches in decoding and bytes in prefill.",
     hints=(
         "How many bytes does memory deliver during one launch?",
         "Of them half are read and half are written.",
@@ -870,8 +869,8 @@ claim = Choice(
     independent_check=with_clock,
     options=[
         wrong("{times} times as many", "Only the fused part gets faster. The products and attention take as long as before."),
-        wrong("by {naive}", "Share times factor bounds nothing. The part cannot save more time than it took."),
-        wrong("by {gone}", "That would be the gain if the part took no time at all. It still takes some."),
+        wrong("by {naive}", "Share times factor is not a bound. The part cannot save more time than it took."),
+        wrong("by {gone}", "That would be the gain if this part took no time at all. It still takes some."),
         right("by {right}", "The share bounds the gain. Before writing a kernel, measure what it would replace."),
     ],
     hints=("Let a step take 100 ms. How long does it take afterwards?",),
@@ -892,7 +891,7 @@ amdahl = Expression(
     misconceptions={
         1 / (1 - X): "That is the bound: the fused chain would take no time at all.",
         N * X: "Only the chain gets faster. What of the rest of the step?",
-        1 / (1 - X / N): "You took away what the fused chain takes. It saves what it no longer takes.",
+        1 / (1 - X / N): "You subtracted the time that the fused chain takes. Subtract the time that it saves.",
         1 - X + X / N: "Upside down: that is the step's time afterwards, as a share of that before.",
         1 - X + N * X: "You added speeds. Times add: the rest, and the chain divided by n_op.",
         N: "That is the chain alone. The rest of the step stays as it is.",
@@ -936,14 +935,14 @@ whole_gain = Quantity(
     misconceptions={
         1 / (1 - v.chain_share) - 1: "That is the bound, for a chain that takes no time at all once it is fused.",
         v.chain_share * (1 - 1 / v.fused_ops): "That is the time saved, as a share of that before. In the shorter time more gets done: divide.",
-        eq.fusion_gain: "That is the factor, of which the first hundred per cent are what you had.",
-        eq.fusion_gain / 100: "That is how many times as much it gets. Asked is the rise, in percent.",
-        (eq.fusion_gain - 1) / 100: "The rise is right as a fraction of one. Asked is the same in percent.",
+        eq.fusion_gain: "That is the factor. Subtract the hundred percent that you had before.",
+        eq.fusion_gain / 100: "That is the factor as it is. The question is the rise, in percent.",
+        (eq.fusion_gain - 1) / 100: "That is the right fraction. Type it in percent.",
     },
-    explanation="Against a library that brings its norms and rotations as single kernels, about a twentieth of that is left to gain. Ask what a speed-up was measured against.",
+    explanation="Against a library whose norms and rotations are single kernels, about a twentieth of that is left to gain. Ask what a speed-up was measured against.",
     hints=(
         "Let it take 100 ms before. How long does it take afterwards?",
-        "The throughput rises by the quotient of the two times, less one.",
+        "The throughput rises by the time before divided by the time after, minus one.",
     ),
     solution=(
         Step("Of the time there remains, in percent,", 100 * (1 - v.chain_share * (1 - 1 / v.fused_ops)), "1"),
@@ -980,17 +979,17 @@ read_twice = Choice(
     "In two halves",
     level="easy",
     objective=HALVES,
-    statement="A decode step reads its weights in {weights_ms} ms and the caches in {kv_ms} ms. Multiplying takes {compute_ms} ms and hides behind reading. Sending takes {send_ms} ms, during which the chips wait: {serial} ms in all. The batch is cut in two, and one half computes while the other sends. How long does the step take now, at best?",
+    statement="A decode step loads its weights in {weights_ms} ms and the caches in {kv_ms} ms. Compute takes {compute_ms} ms and hides behind the memory traffic. Sending takes {send_ms} ms, during which the chips wait: {serial} ms in all. Now the batch is split in two, and one half computes while the other sends. How long does the step take now, at best?",
     parameters={"weights_ms": (4, 5, 6), "kv_ms": (2, 1), "compute_ms": (1, 2), "send_ms": (3, 2)},
     derived=twice,
     independent_check=scheduled,
     options=[
-        wrong("{half} ms: half as long", "Halving needs two equally long parts that hide each other. And does each half read half of the weights?"),
-        wrong("{hidden} ms: sending is hidden", "Sending is hidden. But each half goes through all layers: what does it read there?"),
-        right("{right} ms: the weights are read once for each half", "Longer than before. Sending was hidden, and reading the weights once more took longer than sending did."),
-        wrong("{all_twice} ms: weights and caches are read once for each half", "Each half has its own sequences. Whose caches does it read?"),
+        wrong("{half} ms: half as long", "Halving needs two equally long parts that hide each other. And does each half load half of the weights?"),
+        wrong("{hidden} ms: sending is hidden", "Sending is hidden. But each half goes through all layers: what does it load there?"),
+        right("{right} ms: the weights are loaded once for each half", "Longer than before. Sending is hidden, but loading the weights once more takes longer than sending did."),
+        wrong("{all_twice} ms: weights and caches are loaded once for each half", "Each half has its own sequences. Whose caches does it load?"),
     ],
-    hints=("Which bytes does the first half read, and which of them does the second half read again?",),
+    hints=("Which bytes does the first half load, and which of them does the second half load again?",),
     solution=lambda v: [Step(f"Weights twice, each cache once: ${eq.overlap_time.latex}$ gives {v['right']} ms, against {v['serial']} ms before.")],
 )
 
@@ -1022,13 +1021,13 @@ faster_link = Choice(
         right("it grows, {times} times as large", "Overlap is worth what it hides. On a slow network it pays early, inside a rack late."),
         wrong("it shrinks, by the same factor", "A faster link leaves less to hide. Is there then more reason to overlap, or less?"),
         wrong("it stays: it depends on the weights", "On the weights, and on what a sequence sends: the two are equal there. One of them has changed."),
-        wrong("it vanishes: halves now win at any batch", "Overlap hides sending, and that has become shorter. What it costs, reading the weights again, is as before."),
+        wrong("it vanishes: halves now win at any batch", "Overlap hides sending, and that has become shorter. What it costs, loading the weights again, is as before."),
     ],
     hints=(
-        "At that batch sending takes as long as reading the weights.",
-        "Sending is batch × bytes over the link's rate.",
+        "At that batch sending takes as long as loading the weights.",
+        "Sending takes batch × bytes ÷ the link's rate.",
     ),
-    solution=(f"In ${eq.batch_overlap.latex}$ the link stands above.",),
+    solution=(f"In ${eq.batch_overlap.latex}$ the link's rate is in the numerator.",),
 )
 
 READ = t_weights + t_kv
@@ -1045,7 +1044,7 @@ halves_letters = Expression(
     "Two halves in letters",
     level="medium",
     objective=HALVES,
-    statement="A whole batch multiplies for t_compute, reads the weights in t_weights and the caches in t_KV, and sends for t_comm. Multiplying hides behind reading, or reading behind multiplying. The batch is cut in two halves; while one sends, the other computes, and filling and draining take no time. Multiplying and sending go with the sequences. Write the time of the step.",
+    statement="A whole batch computes for t_compute, loads the weights in t_weights and the caches in t_KV, and sends for t_comm. Compute and memory traffic overlap. The batch is split in two halves; while one sends, the other computes, and filling and draining take no time. Compute and sending are proportional to the sequences. Write the time of the step.",
     formula=Formula(
         "overheads.halves_alone",
         "t_overlap",
@@ -1056,20 +1055,20 @@ halves_letters = Expression(
     ),
     independent_check=Max(both(t_compute / 2), both(t_weights, t_kv / 2), both(t_comm / 2)),
     misconceptions={
-        Max(t_compute, READ, t_comm): "Each half goes through all layers, and reads all weights on its way.",
-        Max(t_compute, 2 * READ, t_comm): "A half reads the caches of its own sequences only.",
+        Max(t_compute, READ, t_comm): "Each half goes through all layers, and loads all weights on its way.",
+        Max(t_compute, 2 * READ, t_comm): "A half loads the caches of its own sequences only.",
         Max(t_compute, READ) + t_comm: "That is the batch in one piece, computing and sending in turn.",
-        Max(t_compute, 2 * t_weights + t_kv) + t_comm: "You cut the batch and still let sending and computing take turns.",
+        Max(t_compute, 2 * t_weights + t_kv) + t_comm: "You split the batch and still let sending and computing take turns.",
         Max(t_compute, READ, t_comm) / 2: "Chips and links have all the work of both halves to do. Only its order has changed.",
         Max(t_compute, 2 * t_weights + t_kv, 2 * t_comm): "Each half sends half as much, so that both send as much as the whole batch.",
-        Max(2 * t_compute, 2 * t_weights + t_kv, t_comm): "Each half multiplies for its own sequences only.",
-        Max(2 * t_weights + t_kv, t_comm): "Multiplying is missing. For a large batch it takes longest.",
+        Max(2 * t_compute, 2 * t_weights + t_kv, t_comm): "Each half computes for its own sequences only.",
+        Max(2 * t_weights + t_kv, t_comm): "Compute is missing. For a large batch it takes longest.",
         Max(t_compute, 2 * t_weights + t_kv): "Sending is missing. For a slow link it takes longest, and nothing hides it.",
         Max(t_compute, 2 * t_weights + t_kv, t_comm) / 2: "That is one half. The other one comes after it.",
     },
-    explanation="Three things under one maximum, and one of them grew. Without the 2 overlapping would always pay.",
+    explanation="Three times in one maximum, and one of them grew. Without the 2, overlapping would always pay.",
     hints=(
-        "What do both halves together take of the multipliers, of the memory, of the links?",
+        "How long do both halves together need the compute, the memory, the links?",
         "The largest of the three is the time.",
     ),
     solution=(Step(f"${eq.overlap_time.latex}$, with these times typed as", "max(t_compute, 2 * t_weights + t_KV, t_comm)"),),
@@ -1100,7 +1099,7 @@ turn = Quantity(
     level="hard",
     objective=HALVES,
     unit="token",
-    statement="DeepSeek-V3 decodes on {chips}, nine machines of eight {gpu}. In a step each GPU reads {own} of weights, its experts and a copy of all the rest, at {chip_bandwidth}. Each token is sent to its {copies} routed experts in each of the {layers} layers that have experts, and back: {width} values, one byte each on the way out and two on the way back. Let all of it leave the machine, over a card of {card} for each GPU and direction. Reading takes longer than multiplying. From how many tokens a GPU on are two overlapping halves faster, if nothing else costs time?",
+    statement="DeepSeek-V3 decodes on {chips}, nine machines of eight {gpu}. In a step each GPU loads {own} of weights, its experts and a copy of all the rest, at {chip_bandwidth}. Each token is sent to its {copies} routed experts in each of the {layers} layers that have experts, and back: {width} values, one byte each on the way out and two on the way back. Let all of it leave the machine, over a card of {card} for each GPU and direction. The step waits for memory, not compute. From how many tokens per GPU on are two overlapping halves faster, if nothing else costs time?",
     parameters={"on": ("h100-sxm", "h200"), "card": (5e10, 1e11, 25e9)},
     derived=machine,
     units=NAMES | {"own": "byte", "card": "byte/s"},
@@ -1108,18 +1107,18 @@ turn = Quantity(
     independent_check=by_copies,
     misconceptions={
         eq.batch_overlap.at(scale_up=v.up) / v.chips: "That is NVLink's rate, which ends at the machine's wall. Nearly all experts are in other machines.",
-        eq.batch_overlap.at(n_total=v.every) / v.chips: "You dealt all weights out over the GPUs. The statement says what each one reads.",
+        eq.batch_overlap.at(n_total=v.every) / v.chips: "You divided all weights among the GPUs. The statement says what each one loads.",
         3 * eq.batch_overlap / v.chips: "That is the way out alone. Results come back, in twice the bytes.",
-        eq.batch_overlap: "That is all GPUs together. Asked are the tokens of one.",
+        eq.batch_overlap: "That is for all GPUs together. The question is per GPU.",
         1.5 * eq.batch_overlap / v.chips: "That is two bytes for a value. One goes out and two come back: three.",
     },
-    explanation=f"On 72 H100, whose cards are taken to be of 50 GB/s, SGLang saw the turn between {SEEN['low_tokens']} and {SEEN['high_tokens']} tokens in May 2025. So halves seem to cost more than a second reading, such as more kernels, and products of half as many rows.",
+    explanation=f"On 72 H100, whose cards are taken to be of 50 GB/s, SGLang saw the turn between {SEEN['low_tokens']} and {SEEN['high_tokens']} tokens in May 2025. So halves seem to cost more than a second loading of the weights: more kernels, and products of half as many rows.",
     hints=(
-        "How long does a GPU take to read its weights once more?",
+        "How long does a GPU take to load its weights once more?",
         "How long does it take to send one token's traffic in all layers? Divide.",
     ),
     solution=(
-        Step("Reading the weights once more takes", v.own / v.chip_bandwidth, "s"),
+        Step("Loading the weights once more takes", v.own / v.chip_bandwidth, "s"),
         Step("One token sends for", racks.comm_time.at(tokens_per_chip=1, micro_batches=1), "s"),
         f"${eq.batch_overlap.latex}$, for each GPU:",
     ),
@@ -1143,7 +1142,7 @@ schedule = Function(
     "Write the schedule",
     level="hard",
     objective=HALVES,
-    statement="A step of `layers` layers computes for `t_compute` seconds and sends for `t_comm` in all, evenly over its layers. It is cut in two halves of a batch, with half of both times each. In every layer a half computes, and then sends; then comes its next layer. The chip computes for one half at a time and the link sends for one half at a time; whichever half is ready first goes first. Reading weights twice is left out. Write a Python function of layers, t_compute and t_comm that returns when both halves are done. It is called by name; layers is whole.",
+    statement="A step of `layers` layers computes for `t_compute` seconds and sends for `t_comm` in all, evenly over its layers. It is split into two halves of a batch, with half of both times each. In every layer a half computes, and then sends; then comes its next layer. The chip computes for one half at a time and the link sends for one half at a time; whichever half is ready first goes first. Loading the weights twice is left out. Write a Python function of layers, t_compute and t_comm that returns when both halves are done. It is called by name; layers is whole.",
     formula=Formula(
         "overheads.filled",
         "t_overlap",
@@ -1166,7 +1165,7 @@ schedule = Function(
         LONGER + LONGER / (2 * racks.layers): "Is it the longer resource that has to wait, or the shorter? Draw two layers on paper.",
         (LONGER + SHORTER / (2 * racks.layers)) / 2: "Each half has half of both times. Two halves are the whole.",
         LONGER + SHORTER / 2: "Only the first or last layer stands alone, not a whole half of the batch.",
-        LONGER + t_compute / (2 * racks.layers): "So it is where sending takes longer. Where computing does, the chip never pauses. What is left at the end?",
+        LONGER + t_compute / (2 * racks.layers): "That is right where sending takes longer. Where computing does, the chip never pauses. What is left at the end?",
         (t_compute + t_comm) / 2: "The chip computes for both halves, and the link sends for both. The longer of the two cannot be halved.",
     },
     explanation="The maximum, and one turn of the shorter: at the start the link has nothing to send, at the end the chip nothing to compute. Of 61 layers that is less than one per cent.",
@@ -1207,23 +1206,23 @@ which = Choice(
     "Which of four",
     level="easy",
     objective=TERMS,
-    statement="Llama 3.1 70B on eight H100, compiled to {kernels} kernels a step, each launched in {launch_time}. The eight read {bandwidth} and multiply {flops}, a multiply-add being two. A step reads {weights} of weights and, for each of {batch} sequences, {cache} of cache; every sequence multiplies {n_active}. What takes longest?",
+    statement="Llama 3.1 70B on eight H100, compiled to {kernels} kernels a step, each launched in {launch_time}. The eight load {bandwidth} and compute {flops} (a multiply and an add are two FLOPs). A step loads {weights} of weights and, for each of {batch} sequences, {cache} of cache. Every sequence needs compute for {n_active}. What takes longest?",
     parameters={"batch": (4, 16, 64, 8)},
     derived=served,
     units={"batch": "", "weights": "byte", "cache": "byte", "kernels": "1"},
     independent_check=longest,
     options=[
-        wrong("launching", "Multiply it out: kernels × launch, against bytes over bandwidth."),
-        right("reading the weights", "Compiled, such a step never waits for its host: its weights take more than twice as long as its launches. From Python, an operation a kernel, it would."),
-        wrong("reading the caches", "A sequence's cache is small beside the weights at this context. Multiply it out."),
-        wrong("multiplying", "Two FLOPs for each parameter and sequence, over the rate of all eight. Multiply it out."),
+        wrong("launching", "Multiply it out: kernels × launch, against bytes ÷ bandwidth."),
+        right("loading the weights", "Compiled, such a step never waits for its host: its weights take more than twice as long as its launches. From Python, an operation a kernel, it would."),
+        wrong("loading the caches", "A sequence's cache is small compared with the weights at this context. Work it out."),
+        wrong("compute", "Two FLOPs for each parameter and sequence, divided by the rate of all eight. Work it out."),
     ],
-    hints=("Four products and quotients, all in ms.",),
+    hints=("Compute all four in ms.",),
     solution=(
         Step("Launching:", v.kernels * v.launch_time, "s"),
         Step("weights:", step.weight_time, "s"),
         Step("caches:", step.kv_time, "s"),
-        Step("multiplying:", step.compute_time, "s"),
+        Step("compute:", step.compute_time, "s"),
     ),
 )
 
@@ -1251,7 +1250,7 @@ whole = Quantity(
     objective=TERMS,
     unit="s",
     display_unit="ms",
-    statement="DeepSeek-V3 on a GB200 NVL72, a batch of {batch}. Reading takes {reading}, multiplying {multiplying} and sending {sending}, each of them by itself. The step is {kernels} kernels; the host takes {launch_time} to launch one, and {kernel_gap} pass from one to the next. It is captured in a graph, which starts in {replay_time}. The batch is not cut, so the chips wait while they send. How long does the step take?",
+    statement="DeepSeek-V3 on a GB200 NVL72, a batch of {batch}. Memory traffic takes {reading}, compute {multiplying} and sending {sending}, each by itself. The step is {kernels} kernels; the host takes {launch_time} to launch one, and {kernel_gap} pass from one to the next. It is captured in a graph, which starts in {replay_time}. The batch is not split, so the chips wait while they send. How long does the step take?",
     parameters={"batch": (8192, 2048, 4096, 16000)},
     derived=racked,
     units={"batch": "", "reading": "s", "multiplying": "s", "sending": "s"},
@@ -1259,18 +1258,18 @@ whole = Quantity(
     independent_check=played,
     misconceptions={
         eq.graph_time + v.sending - v.kernels * v.kernel_gap: "A graph leaves the gaps between kernels.",
-        Max(eq.graph_time, v.sending): "Sending is hidden only where the batch is cut and one half computes meanwhile.",
-        Min(v.reading, v.multiplying) + eq.graph_time - step.step_time + v.sending: "You took the shorter of reading and multiplying. The shorter one hides behind the longer.",
+        Max(eq.graph_time, v.sending): "Sending is hidden only if the batch is split and one half computes meanwhile.",
+        Min(v.reading, v.multiplying) + eq.graph_time - step.step_time + v.sending: "You took the shorter of memory traffic and compute. The shorter one hides behind the longer.",
         eq.eager_time + v.sending: "From a graph the host does not launch kernels one by one.",
-        eq.graph_time + v.sending + Min(v.reading, v.multiplying): "Reading and multiplying go on at once.",
+        eq.graph_time + v.sending + Min(v.reading, v.multiplying): "Memory traffic and compute overlap.",
     },
-    explanation="One maximum and three sums. A roofline with reading and multiplying alone would have said less than half of it.",
+    explanation="One maximum and three sums. A roofline of memory traffic and compute alone would have given less than half of it.",
     hints=(
-        "Which of the five go on at the same time as another?",
-        "max(reading, multiplying), and then everything that hides behind nothing.",
+        "Which of the five overlap with another?",
+        "max(memory traffic, compute), and then add everything that does not overlap.",
     ),
     solution=(
-        Step("The longer of reading and multiplying:", Max(v.reading, v.multiplying), "s"),
+        Step("The longer of memory traffic and compute:", Max(v.reading, v.multiplying), "s"),
         Step("The gaps:", v.kernels * v.kernel_gap, "s"),
         Step(f"${eq.graph_time.latex}$ =", eq.graph_time, "s"),
         "With the sending:",
@@ -1332,7 +1331,7 @@ events: Ordering = Ordering(
     "Along the batch",
     level="hard",
     objective=TERMS,
-    statement="DeepSeek-V3 on a GB200 NVL72, 1,000 tokens of context. Whatever the batch, a step reads the weights in {floor} and has {kernels} kernels, each launched in {launch_time} with {kernel_gap} from one to the next. Each sequence adds {reads} of reading, {multiplies} of multiplying and {sends} of sending, in {copies} copies over {layers} layers; its cache takes {cache}. The memory of {hbm} holds {weights} of weights as well. Nothing is cut in halves: a chip sends when it has computed, in kernels that are launched like the others. The batch grows from {least} on, enough to touch every expert. In which order do these come?",
+    statement="DeepSeek-V3 on a GB200 NVL72, 1,000 tokens of context. Whatever the batch, a step loads the weights in {floor} and has {kernels} kernels, each launched in {launch_time} with {kernel_gap} from one to the next. Each sequence adds {reads} of memory traffic, {multiplies} of compute and {sends} of sending, in {copies} copies over {layers} layers; its cache takes {cache}. The memory of {hbm} holds {weights} of weights as well. Nothing is split in halves: a chip sends when it has computed, in kernels that are launched like the others. The batch grows from {least} on, enough to touch every expert. In which order do these come?",
     derived=of_one,
     units={
         "least": "",
@@ -1347,23 +1346,23 @@ events: Ordering = Ordering(
         "kernels": "1",
     },
     items=[
-        "multiplying takes longer than reading",
+        "compute takes longer than memory traffic",
         "the memory is full",
-        "sending takes longer than reading the weights: two halves begin to win",
+        "sending takes longer than loading the weights: two halves begin to win",
         "without a graph, the host no longer holds the step up",
     ],
     answer=lambda v: "".join(sorted(by_formula(), key=by_formula().get)),
     independent_check=by_walking,
     misconceptions={
-        "dcab": "Multiply the launches out: they take several times as long as reading the weights, and what sequences add must fill that.",
+        "dcab": "Work out the launches: they take several times as long as loading the weights, and the sequences must fill the difference.",
         "cadb": "While the chip waits for its host it has time to send as well. Count the sending among what fills the launches.",
-        "acdb": "Sending has to outgrow the weights only; multiplying has to outgrow weights and caches.",
+        "acdb": "Sending has to exceed the weights only; compute has to exceed weights and caches.",
         "bdac": "That is from the largest batch to the smallest.",
     },
     explanation="On a rack with compiled kernels the host shows up to thousands of sequences, and up to there a graph gains. Sending helps to hide it.",
     hints=(
-        "Write a batch for each: what has to be filled, over what each sequence adds.",
-        "For a: the weights, over what multiplying adds more than reading. For d: kernels × (launch − gap), to be filled by weights, reading and sending.",
+        "Compute a batch for each: what has to be filled, divided by what each sequence adds.",
+        "For a: the weights, divided by compute minus memory traffic per sequence. For d: kernels × (launch − gap), to be filled by weights, memory traffic and sending.",
     ),
     solution=lambda v: [*(Step(f"{key}: {events.texts(v)[key]}, from", found, "sequence") for key, found in sorted(by_formula().items(), key=lambda row: row[1]))],
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sympy import Le, Max
+from sympy import Add, Expr, Le, Max, Mul, Pow
 
 from blackboard.formula import DERIVED, Formula, Source, lecture
 from blackboard.lessons.batching.equations import (
@@ -45,33 +45,36 @@ rl_flop = declare(
     "rl_flop",
     r"c_\mathrm{RL}",
     "FLOP/parameter/token",
-    "FLOPs of RL for each active parameter and token: 2 generates, 6 also trains",
+    "FLOPs of RL per active parameter and token: 2 if the token is only generated, 6 if the model also trains on it",
     "2 to 6",
 )
 decode_efficiency = declare(
-    "decode_efficiency", r"\eta", "1", "MFU of generating over MFU of training", "inefficiency, 30 %", most=1
+    "decode_efficiency", r"\eta", "1", "MFU of generating divided by MFU of training", "inefficiency, 30 %", most=1
 )
 lifetime = declare("lifetime", r"T_\mathrm{life}", "s", "time for which a model is served", "2 months")
-family = declare("family", r"n_\mathrm{family}", "1", "models among which a service's traffic is divided", "5 to 10")
+family = declare("family", r"n_\mathrm{family}", "1", "models that share a service's traffic", "5 to 10")
 prescribed = declare(
-    "prescribed", r"\tau", "token/parameter", "tokens of training that Chinchilla's rule gives each parameter", "20"
+    "prescribed", r"\tau", "token/parameter", "tokens of training per parameter by Chinchilla's rule", "20"
 )
 train_mfu = declare(
     "train_mfu", r"\mathrm{MFU}_\mathrm{train}", "1", "share of peak FLOPs that a training run uses", most=1
 )
 chip_flops = declare("chip_flops", r"F_\mathrm{chip}", "FLOP/s/chip", "dense peak rate of one chip")
-scale = declare("scale", "x", "1", "what a trade-off turns: more of one cost, less of the other")
-rise_level = declare("rise_level", "a", "1", "the rising cost where x is 1")
-fall_level = declare("fall_level", "b", "1", "the falling cost where x is 1")
-rise_power = declare("rise_power", "p", "1", "power with which one cost rises")
-fall_power = declare("fall_power", "q", "1", "power with which the other cost falls")
+scale = declare("scale", "x", "1", "what a trade-off changes: a larger x raises one cost and lowers the other")
+rise_level = declare("rise_level", "a", "1", "the rising cost at x = 1")
+fall_level = declare("fall_level", "b", "1", "the falling cost at x = 1")
+rise_power = declare("rise_power", "p", "1", "exponent of the rising cost")
+fall_power = declare("fall_power", "q", "1", "exponent of the falling cost")
 loss_floor = declare(
-    "loss_floor", r"\mathcal{L}_\infty", "1", "fitted: loss that no size and no data undercut (nats per token)"
+    "loss_floor",
+    r"\mathcal{L}_\infty",
+    "1",
+    "fitted: the loss that remains at any size and with any amount of data (nats per token)",
 )
-loss_size = declare("loss_size", "A_N", "1", "fitted: level of the loss that comes from too few parameters")
-loss_data = declare("loss_data", "A_D", "1", "fitted: level of the loss that comes from too few tokens")
-size_power = declare("size_power", r"\alpha_N", "1", "fitted: power with which parameters lower the loss", most=1)
-data_power = declare("data_power", r"\alpha_D", "1", "fitted: power with which tokens lower the loss", most=1)
+loss_size = declare("loss_size", "A_N", "1", "fitted: level of the loss that more parameters would remove")
+loss_data = declare("loss_data", "A_D", "1", "fitted: level of the loss that more tokens would remove")
+size_power = declare("size_power", r"\alpha_N", "1", "fitted: exponent with which parameters lower the loss", most=1)
+data_power = declare("data_power", r"\alpha_D", "1", "fitted: exponent with which tokens lower the loss", most=1)
 compute_budget = declare("compute_budget", r"C_\mathrm{train}", "FLOP", "compute for one training run")
 result("c_pretrain", r"C_\mathrm{pre}", "FLOP", "compute of pre-training", "6ND")
 result("c_rl", r"C_\mathrm{RL}", "FLOP", "compute of RL, in FLOPs at the rate of training")
@@ -90,14 +93,14 @@ result(
     "chinchilla_tokens",
     r"D_\mathrm{Chin}",
     "token",
-    "tokens that train a model best for the compute of training alone",
+    "tokens of training for this size by Chinchilla's rule",
     "20 N",
 )
-result("overtraining", "o", "1", "tokens of training over those of Chinchilla's rule", "100×")
+result("overtraining", "o", "1", "tokens of training divided by those of Chinchilla's rule", "100×")
 result("training_time", r"T_\mathrm{train}", "s*chip", "chips times the time that they train")
 result("scale_best", "x^{*}", "1", "where the sum of a rising and a falling cost is least")
 result("rising_share", "y^{*}", "1", "share of the rising cost where the sum is least")
-result("equal_penalty", "z_{=}", "1", "cost where both parts are equal, over the least cost")
+result("equal_penalty", "z_{=}", "1", "cost where both parts are equal, divided by the least cost")
 result("best_size", "N^{*}", "parameter", "size that reaches the lowest loss for a compute of training")
 result("best_tokens", "D^{*}", "token", "tokens that reach the lowest loss for a compute of training")
 result("tokens_for_loss", r"D_{\mathcal{L}}", "token", "tokens that a model of this size needs to reach a loss")
@@ -105,7 +108,7 @@ result(
     "inference_over_training",
     r"C_\mathrm{inf}/C_\mathrm{pre}",
     "1",
-    "compute of serving over that of training, where their sum is least",
+    "compute of serving divided by that of training, where their sum is least",
 )
 result("flop_per_token", r"c_\mathrm{token}", "FLOP/token", "FLOPs of a new token, attention counted")
 flop_backward = constant(
@@ -122,6 +125,12 @@ CHINCHILLA, MATX = Source("chinchilla"), Source("matx2025")
 PRESCRIBED = 20  # tokens a parameter, the rule of thumb, 1:31:17
 flop_trained = flop_per_param + flop_backward  # 6: of each parameter and token of training
 
+
+def times(*factors: Expr | int, per: Expr | int = 1) -> Expr:
+    """A product as it stands, divided by `per`, for the typeset form of a formula."""
+    return Mul(*factors, *([] if per == 1 else [Pow(per, -1, evaluate=False)]), evaluate=False)
+
+
 # --- what a model costs over its life --------------------------------------------------------------------------------
 
 pretrain_compute = Formula(
@@ -129,7 +138,7 @@ pretrain_compute = Formula(
     "c_pretrain",
     flop_trained * n_active * pretrain_tokens,
     "FLOP",
-    "each token and active parameter: two FLOPs forward, four backward",
+    "every training token costs two FLOPs per active parameter going forward and four going backward",
     ("attention's own FLOPs are left out", "nothing is computed twice"),
     lecture("1:21:58"),
 )
@@ -138,30 +147,33 @@ rl_compute = Formula(
     "c_rl",
     rl_flop * n_active * rl_tokens / decode_efficiency,
     "FLOP",
-    "RL generates every token and trains on some of them, and generating makes poor use of the chips",
+    "RL generates every token and trains on some of them; the division by η counts its FLOPs at the rate of training",
     ("all of RL runs at the efficiency of generating",),
     lecture("1:21:58"),
     conditions=(Le(flop_per_param, rl_flop), Le(rl_flop, flop_trained)),
+    typeset=times(rl_flop, n_active, rl_tokens, per=decode_efficiency),
 )
 inference_compute = Formula(
     "overtraining.inference_compute",
     "c_inference",
     flop_per_param * n_active * inference_tokens / decode_efficiency,
     "FLOP",
-    "serving runs forward only, and makes poor use of the chips",
-    ("tokens that are only read are not counted",),
+    "serving only runs forward; the division by η counts its FLOPs at the rate of training",
+    ("prefill is not counted", "loading the KV cache is not counted, except in η"),
     lecture("1:21:58"),
+    typeset=times(2, n_active, inference_tokens, per=decode_efficiency),
 )
 total_compute = Formula(
     "overtraining.total_compute",
     "c_total",
     pretrain_compute.typed + rl_compute.typed + inference_compute.typed,
     "FLOP",
-    "what a model's makers pay for: making it, teaching it, running it",
+    "what a model costs over its life: pre-training, RL and serving",
     (*pretrain_compute.assumes, *rl_compute.assumes, *inference_compute.assumes),
     lecture("1:23:51"),
     {"pre-training": pretrain_compute, "RL": rl_compute, "inference": inference_compute},
     conditions=rl_compute.conditions,
+    typeset=Add(times(6, n_active, pretrain_tokens), rl_compute.typeset, inference_compute.typeset, evaluate=False),
 )
 SHARES = {
     name: Formula(
@@ -189,7 +201,7 @@ scale_best = Formula(
     "scale_best",
     (fall_power * fall_level / (rise_power * rise_level)) ** (1 / (rise_power + fall_power)),
     "1",
-    "the least sum of a rising and a falling power",
+    "where the sum of a rising and a falling power is least",
     ("both costs are powers",),
     DERIVED,
 )
@@ -198,25 +210,29 @@ rising_share = Formula(
     "rising_share",
     fall_power / (rise_power + fall_power),
     "1",
-    "at the least sum each cost weighs as the other's power: half and half only where the powers are equal",
+    "at the least sum, rising cost to falling cost is as q to p: half and half only if the exponents are equal",
     scale_best.assumes,
     DERIVED,
+    typeset=times(fall_power, per=Add(rise_power, fall_power, evaluate=False)),
 )
+BOTH = Add(rise_power, fall_power, evaluate=False)
+RISE, FALL = times(fall_power, per=BOTH), times(rise_power, per=BOTH)  # the two shares, as typeset
 equal_penalty = Formula(
     "overtraining.equal_penalty",
     "equal_penalty",
     2 * rising_share.typed**rising_share.typed * (1 - rising_share.typed) ** (1 - rising_share.typed),
     "1",
-    "what it costs to make both equal instead of finding the least sum; never twice as much",
+    "how much more the sum is where both costs are equal than where it is least; always less than twice",
     scale_best.assumes,
     DERIVED,
+    typeset=times(2, Pow(RISE, RISE, evaluate=False), Pow(FALL, FALL, evaluate=False)),
 )
 rl_coefficient = Formula(
     "overtraining.rl_coefficient",
     "rl_coefficient",
     rl_flop / (flop_trained * decode_efficiency),
     "1",
-    "where RL costs what pre-training costs: pre-training tokens for each token of RL",
+    "how many pre-training tokens cost as much as one token of RL",
     ("pre-training and RL cost the same",),
     lecture("1:25:28"),
     conditions=rl_compute.conditions,
@@ -226,7 +242,7 @@ inference_coefficient = Formula(
     "inference_coefficient",
     flop_per_param / (flop_trained * decode_efficiency),
     "1",
-    "where serving costs what pre-training costs: pre-training tokens for each token served",
+    "how many pre-training tokens cost as much as one token served",
     ("pre-training and serving cost the same",),
     lecture("1:25:28"),
 )
@@ -238,58 +254,65 @@ tokens_served = Formula(
     "inference_tokens",
     world_rate * lifetime / family,
     "token",
-    "a service's traffic over a model's life, divided among the models of its family",
-    ("traffic does not change over the time", "models of a family share it evenly"),
+    "a model serves its share of the traffic for as long as it lives",
+    ("constant traffic", "the models of a family share it evenly"),
     lecture("1:29:49"),
+    typeset=times(world_rate, lifetime, per=family),
 )
 balanced_tokens = Formula(
     "overtraining.balanced_tokens",
     "pretrain_tokens",
     inference_coefficient.typed * tokens_served.typed,
     "token",
-    "tokens of pre-training that cost as much as serving will",
+    "the tokens of pre-training that cost as much as serving will",
     inference_coefficient.assumes + tokens_served.assumes,
     lecture("1:30:46"),
+    typeset=times(world_rate, lifetime, per=times(3, decode_efficiency, family)),
 )
 chinchilla_tokens = Formula(
     "overtraining.chinchilla_tokens",
     "chinchilla_tokens",
     prescribed * n_active,
     "token",
-    "the rule of thumb for the lowest loss that a compute of training buys, when nobody uses the model",
+    "the rule of thumb for the lowest loss that a training budget buys, whatever serving costs",
     ("serving costs nothing", "dense models"),
     lecture("1:31:17"),
+    typeset=times(prescribed, n_active),
 )
 overtraining = Formula(
     "overtraining.overtraining",
     "overtraining",
     pretrain_tokens / chinchilla_tokens.typed,
     "1",
-    "how far a model is trained past the point that is best for training alone",
+    "how many times as many tokens a model is trained on as Chinchilla's rule gives it",
     chinchilla_tokens.assumes,
     lecture("1:31:43"),
+    typeset=times(pretrain_tokens, per=times(prescribed, n_active)),
 )
 training_time = Formula(
     "overtraining.training_time",
     "training_time",
     pretrain_compute.typed / (chip_flops * train_mfu),
     "s*chip",
-    "chips times time: work over the rate that is reached",
+    "chips times time: the work divided by the rate that one chip reaches",
     pretrain_compute.assumes,
     DERIVED,
+    typeset=times(6, n_active, pretrain_tokens, per=times(train_mfu, chip_flops)),
 )
 
 # --- with the KV cache (MatX) ----------------------------------------------------------------------------------------
 
+LOADED = times(context, kv, flops, per=bandwidth)  # FLOPs that a chip could do while it loads the KV
 decode_flop = Formula(
     "overtraining.decode_flop",
     "flop_per_token",
     Max(flop_per_param * n_active, context * kv * flops / (bandwidth * new_token)),
     "FLOP/token",
-    "a generated token multiplies, or reads its KV, whichever takes longer; reading counts as the FLOPs that could be"
-    " done meanwhile",
-    ("reading weights is shared by a large batch",),
+    "a generated token costs its compute or the loading of its KV cache, whichever takes longer; loading is counted as"
+    " the FLOPs the chip could have done meanwhile",
+    ("the batch is so large that loading the weights costs next to nothing",),
     MATX,
+    typeset=Max(2 * n_active, LOADED, evaluate=False),
 )
 lifetime_with_kv = Formula(
     "overtraining.lifetime_with_kv",
@@ -298,23 +321,34 @@ lifetime_with_kv = Formula(
     + flop_per_param * n_active * prefill_tokens
     + decode_flop.typed * inference_tokens,
     "FLOP",
-    "each token generated pays for multiplying or for reading its KV, whichever takes longer",
-    ("reading weights is shared by a large batch", "training and prefill run at the peak rate"),
+    "training, prefill, and decode at its compute or its KV cache, whichever takes longer",
+    (
+        "the batch is so large that loading the weights costs next to nothing",
+        "training and prefill run at the peak rate",
+    ),
     MATX,
+    typeset=Add(
+        times(6, n_active, pretrain_tokens),
+        times(2, n_active, prefill_tokens),
+        times(decode_flop.typeset, inference_tokens),
+        evaluate=False,
+    ),
 )
 
 # --- the best size at a loss -----------------------------------------------------------------------------------------
 
 size, data = n_active / one_entry, pretrain_tokens / one_token  # powers need pure numbers
 from_size, from_data = loss_size * size**-size_power, loss_data * data**-data_power
+PARTS = times(loss_size, n_active**-size_power), times(loss_data, pretrain_tokens**-data_power)  # as typeset
 law_loss = Formula(
     "overtraining.law_loss",
     "loss",
     loss_floor + from_size + from_data,
     "1",
-    "what text leaves open, what too small a model adds, and what too little data adds",
+    "the loss that nothing removes, plus what a larger model would remove, plus what more data would remove",
     ("dense models", "each token is seen once"),
     CHINCHILLA,
+    typeset=Add(loss_floor, *PARTS, evaluate=False),
 )
 
 
@@ -333,7 +367,7 @@ tokens_for_loss = Formula(
     "tokens_for_loss",
     one_token * (loss_data / (loss - loss_floor - from_size)) ** (1 / data_power),
     "token",
-    "a smaller model reaches the same loss with more data, down to a size where none suffices",
+    "the tokens with which a model of this size reaches a loss; below some size no amount of data suffices",
     law_loss.assumes,
     CHINCHILLA,
     conditions=(Le(loss_floor + from_size, loss),),
@@ -346,7 +380,7 @@ best_size = Formula(
     * (size_power * loss_size / (data_power * loss_data)) ** (1 / (size_power + data_power))
     * budget ** (data_power / (size_power + data_power)),
     "parameter",
-    "the size with the lowest loss for a compute of training",
+    "the size with the lowest loss for a training budget",
     law_loss.assumes,
     CHINCHILLA,
 )
@@ -357,7 +391,7 @@ best_tokens = Formula(
     * (data_power * loss_data / (size_power * loss_size)) ** (1 / data_power)
     * size ** (size_power / data_power),
     "token",
-    "the tokens for which a size is the best one",
+    "the tokens of the training budget for which this size is the best one",
     law_loss.assumes,
     CHINCHILLA,
 )
@@ -366,8 +400,9 @@ inference_over_training = Formula(
     "inference_over_training",
     size_power * from_size / (data_power * from_data) - 1,
     "1",
-    "at the least lifetime cost of a loss, serving over training follows from the two parts of the loss alone",
+    "at the least lifetime cost, serving divided by training follows from how the loss responds to size and to data",
     (*law_loss.assumes, "compute of serving is proportional to size"),
     DERIVED,
     conditions=(Le(data_power * from_data, size_power * from_size),),
+    typeset=Add(times(size_power, *PARTS[0].args, per=times(data_power, *PARTS[1].args)), -1, evaluate=False),
 )

@@ -7,7 +7,6 @@ or from the catalogue. Training is blue, serving orange, RL green; what they add
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ import sympy
 from blackboard import catalogue
 from blackboard.catalogue.running_case import plain
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, arrow, beside, done, listed, name_ends, percent, point, thousands
+from blackboard.charts.drawing import Drawing, beside, done, listed, name_ends, percent, point, thousands
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.batching.equations import balanced_context
 from blackboard.lessons.overtraining import equations as eq
@@ -33,6 +32,42 @@ def _counted(value: float, digits: int = 2) -> str:
     """Parameters or tokens in words."""
     scale, word = (TRILLION, "trillion") if value >= TRILLION else (BILLION, "billion")
     return f"{significant(value / scale, digits)} {word}"
+
+
+# --- the puzzle -------------------------------------------------------------------------------------------------------
+
+WELL_KNOWN = (
+    *("GPT-3 175B", "Chinchilla 70B", "Llama 2 70B", "Llama 3.1 405B", "Llama 3.1 70B"),
+    *("DeepSeek-V3", "Gemma 3 27B", "Llama 3.1 8B", "Qwen3-8B", "Qwen3-1.7B"),
+)
+
+
+def opening() -> Drawing:
+    """Some well-known models by tokens of training per active parameter, against Chinchilla's 20."""
+    rows = [p for p in numbers.placed() if p.name in WELL_KNOWN]
+    fig, axes = drawing.axes(5.0, 3.5)
+    axes.axvline(PRESCRIBED, color=COLOURS["muted"], lw=1.5, zorder=0)
+    beside(axes, f"Chinchilla's {PRESCRIBED}", (PRESCRIBED, 1), (0, 3), xycoords=("data", "axes fraction"), ha="center")
+    for row, p in enumerate(rows):
+        axes.plot([PRESCRIBED, p.per_active], [row, row], color=COLOURS["compute"], lw=1.5, zorder=1)
+        axes.plot(p.per_active, row, "o", color=COLOURS["compute"], ms=7, zorder=2)
+        right = p.per_active >= 0.9 * PRESCRIBED
+        shift, side = ((8, 0), "left") if right else ((-8, 0), "right")
+        beside(axes, significant(p.per_active, 2), (p.per_active, row), shift, ha=side, va="center")
+    axes.set(xscale="log", xlim=(0.3, 1e5), ylim=(-0.7, len(rows) - 0.3))
+    axes.set_xlabel("tokens of training per active parameter (log scale)")
+    axes.set_yticks(range(len(rows)), [plain(p.name) for p in rows])
+    axes.grid(visible=False, axis="y")
+    axes.set_xticks([1, 10, 100, 1_000, 10_000])
+    thousands(axes, "x")
+    each = listed([f"{p.name} {significant(p.per_active, 2)}" for p in rows])
+    return done(
+        fig,
+        "fig-opening",
+        "Most models are trained on far more tokens than Chinchilla's rule gives them, and the smallest go furthest.",
+        f"Ten well-known models by tokens of training per active parameter, from 0.3 to 100,000 on a log scale: {each}."
+        f" A line marks Chinchilla's {PRESCRIBED}.",
+    )
 
 
 # --- where costs balance ----------------------------------------------------------------------------------------------
@@ -61,8 +96,8 @@ def balance() -> Drawing:
     return done(
         fig,
         "fig-balance",
-        "A rising and a falling cost. Left: the same power, and the least sum is where they cross. Right: it is"
-        " not, but not far.",
+        "With equal exponents (left) the sum is least where the costs are equal. With unequal ones (right) the steeper"
+        " cost should be the smaller one, but making them equal costs little more.",
         "Two panels of cost from 0 to 5 against a scale x from 0 to 2.5, each with a rising cost, a falling one, and"
         f" their sum; dots mark the least sum, rings where both costs are equal. {' '.join(phrases)}",
     )
@@ -108,167 +143,7 @@ def _balance(axes, powers: dict[str, float]) -> str:
     )
 
 
-# --- over a life ------------------------------------------------------------------------------------------------------
-
 POOR = BOARD["decode_efficiency"]
-LIMITS = 12e9, 300e9  # parameters, of the axis
-
-
-def _costs(n_active: Any, efficiency: float) -> tuple[Any, Any]:
-    """FLOPs of training to the loss of the lecture's size trained best, and of serving the lecture's tokens, by
-    size.
-    """
-    tokens = eq.tokens_for_loss(numbers.law(), n_active=n_active, loss=numbers.as_good(FIT))
-    serving = eq.inference_compute(n_active=n_active, inference_tokens=ROUNDED, decode_efficiency=efficiency)
-    return eq.pretrain_compute(n_active=n_active, pretrain_tokens=tokens), serving
-
-
-def _equal(efficiency: float = 1.0) -> tuple[float, float]:
-    """Where serving costs what training costs, searched: parameters, and FLOPs of each."""
-    from scipy.optimize import brentq
-
-    def apart(log_size: float) -> float:
-        training, serving = _costs(math.exp(log_size), efficiency)
-        return math.log(training / serving)
-
-    size = math.exp(brentq(apart, *map(math.log, LIMITS), xtol=1e-12))
-    return size, _costs(size, efficiency)[0]
-
-
-def _saved(axes, best: simulation.Trained, size: float, whole: float) -> None:
-    """An arrow at Chinchilla's size from its lifetime cost down to the least, and what that saves."""
-    at = size / BILLION
-    axes.plot([best.n_active / BILLION, at], [best.total] * 2, color=COLOURS["muted"], ls=":", lw=1.2, zorder=0)
-    arrow(axes, (at, whole), (at, best.total), "muted")
-    beside(axes, f"−{percent(1 - best.total / whole)}", (at, best.total), (6, 3), "muted", va="bottom")
-
-
-def lifetime() -> Drawing:
-    """Lifetime cost at equal loss against size: training falls, serving rises; the sum is least far below Chinchilla's
-    size.
-    """
-    fig, axes = drawing.axes(5.0, 4.2)
-    best, poor, size = numbers.best(FIT), numbers.best(FIT, efficiency=POOR), np.geomspace(*LIMITS, 400)
-    training, serving = _costs(size, 1.0)
-    for y, colour, width in ((training, "compute", 2), (serving, "kv", 2), (training + serving, "bound", 3)):
-        axes.plot(size / BILLION, y, color=COLOURS[colour], lw=width)
-    axes.plot(size / BILLION, sum(_costs(size, POOR)), color=COLOURS["bound"], lw=1.5, ls="--")
-    axes.set(
-        xscale="log", yscale="log", xlim=[n / BILLION for n in LIMITS], ylim=(1.2e24, 2e27), xticks=[20, 50, 100, 200]
-    )
-    chosen, (equal, each) = BOARD["n_active"], _equal()
-    whole, within, dearer = sum(_costs(chosen, 1.0)), _costs(chosen, 1.0)[0], 2 * each / best.total - 1
-    axes.plot([chosen / BILLION] * 2, [within, whole], "D", color=COLOURS["muted"], ms=7, zorder=4)
-    _saved(axes, best, chosen, whole)
-    axes.plot(equal / BILLION, each, "o", color=COLOURS["bound"], mfc="white", ms=8, mew=1.5, zorder=4)
-    for found in (best, poor):
-        axes.plot(found.n_active / BILLION, found.total, "o", color=COLOURS["bound"], ms=8, zorder=4)
-    point(
-        axes,
-        (best.n_active / BILLION, best.total),
-        f"{best.n_active / BILLION:.0f} billion on\n{_counted(best.tokens)} tokens",
-        (0.72, 0.91),
-    )
-    point(
-        axes,
-        (poor.n_active / BILLION, poor.total),
-        f"η = {POOR:g}:\n{poor.n_active / BILLION:.0f} billion",
-        (0.3, 0.91),
-    )
-    point(axes, (chosen / BILLION, within), "Chinchilla:\ntraining is\ncheapest", (0.655, 0.11), "muted")
-    point(
-        axes,
-        (equal / BILLION, each),
-        f"equal:\n{equal / BILLION:.0f} billion,\nsum {100 * dearer:.1f} %\nhigher",
-        (0.2, 0.13),
-    )
-    name_ends(
-        axes,
-        [
-            (training[-1], "training", "compute"),
-            (serving[-1], "serving", "kv"),
-            ((training + serving)[-1], "sum", "bound"),
-            (sum(_costs(size, POOR))[-1], f"at η = {POOR:g}", "bound"),
-        ],
-    )
-    thousands(axes, "x")
-    axes.set(xlabel="parameters (billions, log scale)", ylabel="FLOPs over a life (log scale)")
-    axes.set_title(
-        f"quality of a best-trained {chosen / BILLION:.0f} billion,\nserving {_counted(ROUNDED, 3)} tokens", loc="left"
-    )
-    return done(
-        fig,
-        "fig-lifetime",
-        "Compute over a model's life at equal loss, by Hoffmann's fit, with the lecture's 200 trillion tokens served.",
-        f"FLOPs over a model's life against its size from {LIMITS[0] / BILLION:.0f} to {LIMITS[1] / BILLION:.0f}"
-        " billion parameters, both on log scales, by Hoffmann's fit, at the loss of a best-trained"
-        f" {chosen / BILLION:.0f} billion, with {_counted(ROUNDED, 3)} tokens served. Training falls steeply, then"
-        f" rises slowly past its least at {chosen / BILLION:.0f} billion, Chinchilla's size; serving rises with size."
-        f" Their sum is least at {best.n_active / BILLION:.0f} billion parameters on {_counted(best.tokens)} tokens,"
-        f" {percent(best.training_share)} of it training, {percent(1 - best.total / whole)} below the cost of"
-        f" Chinchilla's size. A ring marks where both costs are equal: at {equal / BILLION:.0f} billion, with a sum"
-        f" {100 * dearer:.1f} % above the least. Dashed: where generating uses chips at {POOR:g} of training's rate,"
-        f" the least is at {poor.n_active / BILLION:.0f} billion.",
-    )
-
-
-BALANCE = {
-    "pretrain_tokens": ROUNDED,
-    "rl_tokens": ROUNDED / eq.rl_coefficient(**numbers.CARD),
-    "n_active": BOARD["n_active"],
-} | numbers.CARD
-PARTS = {"pre-training": "compute", "RL": "accent", "inference": "kv"}  # the three shares, and their colours
-
-
-def shares() -> Drawing:
-    """Shares of pre-training, RL and serving against tokens served: a third each where the lecture balances them."""
-    fig, axes = drawing.axes(5.0, 3.9)
-    served, even = (
-        np.geomspace(1e12, 1e16, 300),
-        ROUNDED / eq.inference_coefficient(decode_efficiency=numbers.CARD["decode_efficiency"]),
-    )
-    at = lambda name, tokens: 100 * eq.SHARES[name](BALANCE, inference_tokens=tokens)
-    for name, colour in PARTS.items():
-        width, alpha = (7, 0.5) if name == "pre-training" else (2.5, 1)  # RL lies on pre-training
-        axes.plot(served, at(name, served), color=COLOURS[colour], lw=width, alpha=alpha)
-    for tokens, marker in ((even, "o"), (2 * even, "D")):
-        for name in ("pre-training", "inference"):
-            axes.plot(tokens, at(name, tokens), marker, color=COLOURS["bound"], ms=7, zorder=4)
-    axes.set(
-        xscale="log",
-        xlim=(1e12, 1e16),
-        ylim=(0, 100),
-        xlabel="tokens served over a life (log scale)",
-        ylabel="share of lifetime compute (%)",
-    )
-    thirds, half = at("inference", even), at("inference", 2 * even)
-    point(axes, (even, thirds), f"{_counted(even, 3)}:\na third each", (0.28, 0.2))
-    point(
-        axes,
-        (2 * even, half),
-        f"twice that: {half:.0f} % serving,\n{at('RL', 2 * even):.0f} % each of the others",
-        (0.36, 0.78),
-    )
-    axes.text(1.3e12, 60, "pre-training (wide)", color=COLOURS["compute"])
-    axes.text(1.3e12, 53.5, "RL (narrow)", color=COLOURS["accent"])
-    axes.text(1.6e15, 86, "serving", color=COLOURS["kv"], ha="right")
-    axes.set_title(
-        f"{_counted(BALANCE['pretrain_tokens'], 3)} tokens of pre-training,\n{_counted(BALANCE['rl_tokens'], 3)} of RL",
-        loc="left",
-    )
-    return done(
-        fig,
-        "fig-shares",
-        "Shares of a model's lifetime compute against the tokens it serves, at the numbers of one of the"
-        " lecture's flashcards: an efficiency of a third, and 3 FLOPs for a token of RL.",
-        "Shares of lifetime compute, 0 to 100 %, against tokens served from 1 trillion to 10 quadrillion (log scale),"
-        f" with {_counted(BALANCE['pretrain_tokens'], 3)} tokens of pre-training and"
-        f" {_counted(BALANCE['rl_tokens'], 3)} of RL, which cost the same. At {_counted(even, 3)} tokens served, each"
-        f" has a third; at twice as many, serving has {half:.0f} % and the others {at('RL', 2 * even):.0f} % each. With"
-        " little traffic those two share the cost evenly; at 10 quadrillion serving takes"
-        f" {at('inference', 1e16):.0f} %.",
-    )
-
 
 # --- the best size ----------------------------------------------------------------------------------------------------
 
@@ -303,8 +178,8 @@ def best_sizes() -> Drawing:
     return done(
         fig,
         "fig-best-sizes",
-        "Tokens per parameter at the least lifetime cost, against tokens served, by two fits. Quality is that of"
-        " a best-trained 100 billion.",
+        "The more tokens a model serves, the smaller it should be, and the further past 20 tokens per parameter it"
+        " should be trained. Two published fits agree on that, and differ severalfold on how far.",
         "Two panels against tokens served from 100 billion to 10 quadrillion (log scale): the size with the least"
         " lifetime cost, and its tokens of training per parameter, at the loss of a best-trained"
         f" {BOARD['n_active'] / BILLION:.0f} billion. The size falls and the tokens rise with traffic. With"
@@ -374,7 +249,8 @@ def overtrained() -> Drawing:
     return done(
         fig,
         "fig-overtrained",
-        "Tokens of training per parameter, active and total. Hollow: the number of tokens is not exact at its source.",
+        "A hundred times Chinchilla's rule is common among small models and rare among large ones. Mixtures of experts"
+        " are far past the rule per active parameter, and near it per stored one.",
         f"{len(rows)} public models, a row each, by tokens of training per parameter from 1 to 100,000 (log scale):"
         f" from {rows[0].name} with {significant(rows[0].per_active, 2)} to {rows[-1].name} with"
         f" {significant(rows[-1].per_active, 2)}; {past_it} lie past the lecture's {past:,.0f}, all with at most {most}"
@@ -436,7 +312,7 @@ def factor() -> Drawing:
     return done(
         fig,
         "fig-factor",
-        "The factor of over-training when its inputs are ranges. The ranges are ours, save the family's.",
+        "If each guess may be off by a factor of two, the over-training factor may be anything from tens to hundreds.",
         _factor_says(far, told),
     )
 
@@ -512,13 +388,13 @@ def with_kv() -> Drawing:
         ends.append((cost[-1], name.replace("Llama 3.1 ", "Llama\n3.1 "), colour))
         phrases.append(f"{significant(at, 2)} for {name}")
     axes.axvline(here, color=COLOURS["muted"], ls=":", lw=1.5, zorder=0)
-    axes.text(here * 0.9, 300, f"MatX's {here:,}", ha="right", va="center")
-    axes.text(110, 0.93, "only multiplying counts", va="top")
+    axes.text(here * 0.9, 300, f"{here:,} tokens", ha="right", va="center")
+    axes.text(110, 0.93, "compute alone", va="top")
     for id, shift, align in (("llama-3.1-8b", (-8, 4), "right"), ("llama-3.1-405b", (8, -6), "left")):
         at = _over_multiplying(id, here)
         beside(axes, f"{significant(at, 2)}×", (here, at), shift, WITH_KV[id], ha=align, va="center")
     name_ends(axes, ends, apart=0.12)
-    axes.set(ylabel="cost over multiplying alone (log scale)")
+    axes.set(ylabel="cost ÷ compute alone (log scale)")
     thousands(axes, "x")
     axes.yaxis.set_major_formatter("{x:g}")
     chip = catalogue.chip(numbers.EXAMPLE["chip"])
@@ -533,11 +409,11 @@ def with_kv() -> Drawing:
     return done(
         fig,
         "fig-with-kv",
-        "What a generated token costs over what its multiplications cost, against context. H100 in FP8, one byte"
-        " per cached value.",
+        "Past a short context, a generated token of a small model costs what loading its KV cache costs, and its"
+        " parameters hardly matter. (H100 in FP8, one byte per cached value.)",
         "Cost of a generated token over that of multiplying alone, from 0.6 to 500, against context from 100 to"
         f" 131,072 tokens, both on log scales, on {plain(chip.name)} in FP8. Every curve is level at 1 and then rises"
         f" with context: {called(first)} from {significant(bends[first], 2)} tokens on, {called(last)} from"
-        f" {significant(bends[last], 2)}. At MatX's {here:,} tokens it is {listed(phrases)}. Attention's own FLOPs are"
+        f" {significant(bends[last], 2)}. At {here:,} tokens tokens it is {listed(phrases)}. Attention's own FLOPs are"
         f" left out: in these models reading the cache costs at least {least:.0f} times as many.",
     )

@@ -120,6 +120,12 @@ def costs() -> dict[str, str]:
         "beta": significant(beta),
         "alpha_card": f"{eq.rl_coefficient(known):g}",
         "beta_card": f"{eq.inference_coefficient(known):g}",
+        "per_alpha_2": f"{1 / alpha(2):.2g}",
+        "per_alpha_6": f"{1 / alpha(6):.2g}",
+        "per_beta": f"{1 / beta:.2g}",
+        "per_alpha_card": significant(1 / eq.rl_coefficient(known), 2),
+        "per_beta_card": f"{1 / eq.inference_coefficient(known):g}",
+        "generated": significant(2 / BOARD["decode_efficiency"], 2),
         "wrong_2": significant(wrong(2), 1),
         "wrong_6": significant(wrong(6), 1),
         "wrong_tokens": f"{1 / wrong(2):.0f}",
@@ -134,7 +140,7 @@ def tokens() -> dict[str, str]:
     served, over = eq.tokens_served(BOARD), lambda d: eq.overtraining(BOARD, pretrain_tokens=d)
     far = simulation.spread()
     return {
-        "served_all": f"{eq.tokens_served(BOARD, world_rate=GENEROUS) / 1e15:.2f} quadrillion",
+        "seconds": f"{BOARD['lifetime'] / 1e6:.2f} million seconds",
         "served": trillion(served),
         "chinchilla": trillion(eq.chinchilla_tokens(BOARD)),
         "over": f"{over(served):.0f}",
@@ -177,36 +183,54 @@ def equal_over(fit: str, efficiency: float = 1.0, served: float = ROUNDED) -> fl
     return at(low).total / best(fit, served, efficiency).total
 
 
+def optima() -> list[list[str]]:
+    """What each fit makes of the lecture's traffic, without and with poor use of the chips: the cells of a table."""
+    rows = []
+    for fit in FITS.values():
+        for efficiency in (1.0, BOARD["decode_efficiency"]):
+            found = best(fit, efficiency=efficiency)
+            cells = [
+                f"{found.n_active / 1e9:.0f} B",
+                f"{significant(found.tokens / 1e12, 2)} T",
+                f"{significant(found.tokens_per_param / PRESCRIBED, 2)} ×",
+                f"{found.training_share:.0%}",
+                f"{equal_over(fit, efficiency) - 1:.1%}",
+            ]
+            rows.append([html.escape(fit), f"{efficiency:g}", *cells])
+    return rows
+
+
+def optima_table() -> Page:
+    """The cheapest model by each fit, and what the rule of equal costs loses against it."""
+    heads = (
+        "Fit",
+        f"\\({latex(symbol('decode_efficiency'))}\\)",
+        "cheapest size",
+        "trained on",
+        f"against {PRESCRIBED} per parameter",
+        "training's share",
+        "equal costs lose",
+    )
+    good, much = f"{BOARD['n_active'] / 1e9:.0f} billion", f"{ROUNDED / 1e12:.0f} trillion tokens"
+    caption = f"The cheapest model that is as good as a best-trained {good} and serves {much}"
+    return table(caption, heads, optima())
+
+
 def optimum() -> dict[str, str]:
-    """What the fits say of the lecture's traffic, with and without poor use of the chips."""
-    out: dict[str, Any] = {}
-    for key, fit in FITS.items():
-        plain, poor = best(fit), best(fit, efficiency=BOARD["decode_efficiency"])
-        for end, found in (("", plain), ("_poor", poor)):
-            out |= {
-                f"share_{key}{end}": f"{found.training_share:.0%}",
-                f"times_{key}{end}": significant(found.tokens_per_param / PRESCRIBED, 2),
-            }
-            out[f"rule_{key}{end}"] = f"{equal_over(fit, BOARD['decode_efficiency'] if end else 1.0) - 1:.1%}"
-        out[f"own_times_{key}"] = significant(plain.tokens_per_param / per_size(fit, plain.n_active), 2)
-        out[f"same_{key}"] = f"{eq.best_tokens(law(fit), n_active=BOARD['n_active']) / 1e12:.1f} trillion"
-        out |= {
-            f"size_{key}": f"{plain.n_active / 1e9:.0f} billion",
-            f"data_{key}": f"{plain.tokens / 1e12:.0f} trillion",
-        }
-        out[f"own_{key}"] = f"{per_size(fit):.0f}"
-    paper = {
-        row["n_total"]: row["pretraining_tokens"] / row["n_total"] for row in measurement("chinchilla_table3").records()
-    }
-    out["each_hoffmann"] = significant(best(FITS["hoffmann"]).tokens_per_param, 2)
+    """What the fits prescribe for training alone, and the example of Sardana's paper."""
+    paper = [row["pretraining_tokens"] / row["n_total"] for row in measurement("chinchilla_table3").records()]
     size, served = SARDANA
     own = law("Sardana"), as_good("Sardana", size)
-    return out | {
-        "table_least": f"{min(paper.values()):.0f}",
-        "table_most": f"{max(paper.values()):.0f}",
+    found = {
+        "table_least": f"{min(paper):.0f}",
+        "table_most": f"{max(paper):.0f}",
         "sardana_size": f"{simulation.best(own[1], served, own[0]).n_active / 1e9:.1f} billion",
         "sardana_saved": f"{simulation.saving(own[1], served, own[0]):.0%}",
     }
+    for key, fit in FITS.items():
+        found[f"own_{key}"] = f"{per_size(fit):.0f}"
+        found[f"same_{key}"] = f"{eq.best_tokens(law(fit), n_active=BOARD['n_active']) / 1e12:.1f} trillion"
+    return found
 
 
 # --- against reality --------------------------------------------------------------------------------------------------
@@ -233,6 +257,7 @@ def deepseek() -> dict[str, str]:
         "ds_reading": f"{reading / generating:.0%}",
         "per_served": f"${significant(hours * rent / eq.tokens_served(BOARD) * 1e6, 2)}",
         "ds_reported": f"{measurement('training_mfu_reports').records(model='DeepSeek-V3')[0]['mfu']:.0%}",
+        "ds_active": f"{net.n_active / 1e9:.1f} billion",
         "ds_tokens": f"{net.training_tokens / 1e12:.1f} trillion",
         "ds_work": f"{work / 1e24:.2f}·10²⁴",
         "ds_hours": f"{cost['training_GPU_hours'] / 1e6:.2f} million",
@@ -257,23 +282,20 @@ def models_placed() -> dict[str, str]:
     times = lambda name, per="per_active": significant(getattr(known[name], per) / PRESCRIBED, 2)
     least, most = placed()[0], placed()[-1]
     [large] = [p for p in placed() if p.n_total > LARGE and p.per_active > FACTOR * PRESCRIBED]
+    small = known["Llama 3.1 8B"]
     return {
+        "rule_8": f"{eq.chinchilla_tokens(n_active=small.n_active, prescribed=PRESCRIBED) / 1e9:.0f} billion",
+        "tokens_8": f"{small.tokens / 1e12:.0f} trillion",
         "large": pretty(LARGE, "parameter"),
         "large_name": large.name,
         "large_times": times(large.name),
-        "large_tokens": pretty(large.tokens, "token", 2),
-        "large_active": pretty(large.n_active, "parameter", 2),
         "times_v3": times("DeepSeek-V3"),
         "times_v3_total": times("DeepSeek-V3", "per_total"),
-        "times_k2": times("Kimi K2"),
-        "times_405": times("Llama 3.1 405B"),
         "times_8": times("Llama 3.1 8B"),
-        "times_qwen": times("Qwen3-235B-A22B"),
         "most_name": most.name,
         "most_times": significant(most.per_active / PRESCRIBED, 2),
         "least_name": least.name,
         "least_times": significant(least.per_active / PRESCRIBED, 1),
-        "models": str(len(placed())),
     }
 
 

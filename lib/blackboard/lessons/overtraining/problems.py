@@ -37,13 +37,11 @@ from blackboard.problem import (
 )
 from blackboard.units import dimension, factor, pretty, significant
 
-COUNT, LIFE = "Derive 6ND by counting multiply-adds.", "Add up what a model costs over its life: training, RL, serving."
-BALANCE = "Say where the sum of a rising and a falling cost is least, and when that is where they are equal."
-TOKENS = "Turn traffic into tokens of training, and say how far past Chinchilla that is."
-FIT, KV = (
-    "Find the best size for a loss and a traffic, from a published fit.",
-    "Count the KV cache into the cost of serving.",
-)
+COUNT = "Estimate what any training run takes, in FLOPs, hours and dollars."
+LIFE = "Add up what a model costs over its life: pre-training, RL, and serving with its KV cache."
+BALANCE = "Find where a rising and a falling cost add up to the least, and judge when making them equal is good enough."
+TOKENS = "Turn a service's traffic into a number of training tokens, and compare it with Chinchilla's rule."
+FIT = "Find the cheapest model for a given quality and traffic from a published scaling law."
 
 DAY, HOUR = factor("day"), factor("hour")
 ROUNDED = 200e12  # tokens: the lecture's traffic over a model's life as it rounds it, 1:30:46
@@ -60,10 +58,7 @@ def tens(flop: float) -> str:
 # --- a guess ---------------------------------------------------------------------------------------------------------
 
 
-def living(values: Values) -> Values:
-    """A lifetime of whole months of 30 days, and what the draw does not change: the flashcard's third, and the rule."""
-    return {"lifetime": 30 * DAY * values["months"], "decode_efficiency": 1 / 3, "prescribed": PRESCRIBED}
-
+GUESSED = BOARD | {"world_rate": GENEROUS, "family": 10, "decode_efficiency": 1 / 3}  # the text refers to its answer
 
 guess = Estimate(
     "A guess before you read",
@@ -71,29 +66,20 @@ guess = Estimate(
     objective=TOKENS,
     unit="1",
     within=3.0,
-    statement="A service generates {world_rate} with {family} models, which share the traffic evenly. One of them uses {n_active} for each token and is served for {months} months of 30 days. Its makers spend as much compute on pre-training it as on serving it. "
-    + SIX
-    + ", but generating makes only a third as good use of the chips. For the compute of training alone, Chinchilla's rule gives each parameter 20 tokens. How many times as many tokens is this model trained on? Guess: within a factor of three counts.",
-    parameters={
-        "world_rate": (GENEROUS, 3e8, 1e9),
-        "family": (10, 8),
-        "months": (2, 3),
-        "n_active": (BOARD["n_active"], 6e10, 15e10),
-    },
-    derived=living,
-    units={"family": "1", "months": "1"},
+    statement="A service generates {world_rate} and spreads them evenly over ten models. One of these uses {n_active} for each token and is in service for two months. Its makers want to spend as much compute on training it as on serving it. A training token takes 6 FLOPs per active parameter. A generated token takes 2, but generating makes only a third as good use of the chips. On how many times as many tokens as Chinchilla's 20 per parameter should they train the model? A guess within a factor of three counts.",
+    derived=lambda v: GUESSED,
     answer=eq.overtraining.at(pretrain_tokens=eq.balanced_tokens),
     independent_check=lambda v: root(
-        lambda far: 6 * far * 20 * v["n_active"] - 3 * 2 * v["world_rate"] / v["family"] * v["months"] * 30 * 24 * 3600,
+        lambda far: 6 * far * 20 * v["n_active"] - 3 * 2 * v["world_rate"] / 10 * 60 * 24 * 3600,
         0.001,
         1e9,
     ),
     misconceptions={
-        eq.overtraining.at(pretrain_tokens=eq.balanced_tokens.at(family=1)): "That gives one model the traffic of the whole service. The lecture, too, finds its first figure too generous and divides it.",
-        eq.overtraining.at(pretrain_tokens=eq.balanced_tokens) * v.decode_efficiency**2: "You multiplied by the third, as the lecture did at first. Chips that are used badly make a token dearer.",
-        1.0: "Then nobody would use the model. Chinchilla's rule asks for the best training, and serving costs nothing in it.",
+        eq.overtraining.at(pretrain_tokens=eq.balanced_tokens.at(family=1)): "That gives one model the traffic of the whole service. Ten models share it.",
+        eq.overtraining.at(pretrain_tokens=eq.balanced_tokens) * v.decode_efficiency**2: "You multiplied by the third. Chips that are used badly make a token more expensive, so divide.",
+        1.0: "Chinchilla's rule is right for a model that nobody uses: serving costs nothing in it. This model serves many tokens.",
     },
-    explanation="The lecture arrives at about a hundred. A model that many people use is made small, and pays for that with far more tokens.",
+    explanation=f"About {eq.overtraining(GUESSED, pretrain_tokens=eq.balanced_tokens(GUESSED)):.0f} times. A model that many people use is made small, and pays for that with far more tokens of training.",
     hints=(
         "How many tokens does the model generate in its life? And how many tokens of training cost as much?",
         "A token served costs 2 ÷ ⅓ = 6 FLOPs for each parameter, as many as a token of training. Then divide by 20 × parameters.",
@@ -138,7 +124,7 @@ six = Expression(
     "Three products",
     level="medium",
     objective=COUNT,
-    statement="A layer is one matrix product Y = X W. X is m_rows × d_in, with a row for each token, and W is d_in × d_out. Training computes Y; then, going backward from the gradient of Y, it computes the gradient of X and that of W, one matrix product each. Write the FLOPs of the three products together. A multiply-add is two FLOPs.",
+    statement="A layer computes Y = X W. X is m_rows × d_in, with a row for each token, and W is d_in × d_out. Training computes Y. Going backward, it then computes the gradient of X and the gradient of W from the gradient of Y, with one matrix product each. Write the FLOPs of all three products together.",
     formula=PRODUCTS,
     test_points=tuple(dict(zip(("rows", "weight_rows", "weight_columns"), each)) for each in SIZES),
     independent_check=Multiplied(rows, inner, columns),
@@ -147,7 +133,7 @@ six = Expression(
         4 * ENTRIES / eq.one_entry: "That is two products, or the backward pass alone. There is one forward, and two gradients.",
         3 * ENTRIES / eq.one_entry: "You counted multiply-adds. Each is two FLOPs, one to multiply and one to add.",
         8 * ENTRIES / eq.one_entry: "That runs the forward pass twice, as training does where it computes activations again. Here nothing is computed twice.",
-        6 * inner * columns: "That is one token. Every row of X is multiplied.",
+        6 * inner * columns: "That is for one token. X has m_rows of them.",
         2 * (rows * inner + inner * columns + rows * columns): "You counted the entries of the matrices. Each entry of a product is a sum over all of the dimension that vanishes.",
     },
     explanation="Six for each entry of W and each token: the 6 of 6ND. It holds for every matrix that multiplies tokens, so for the whole network.",
@@ -256,7 +242,7 @@ hours = Quantity(
     objective=COUNT,
     unit="s",
     display_unit="hours",
-    statement="{run} uses {n_active} for each token, by its makers' count, and was pre-trained on {pretrain_tokens}. {chip_name} multiplies {chip_flops} (dense, in BF16, a multiply-add counted as two). Suppose that {cluster} of these GPUs always work on it and reach an MFU of {percent}, counted at 6 FLOPs for each active parameter and token. How many hours does it take?",
+    statement="{run} uses {n_active} for each token, by its makers' count, and was pre-trained on {pretrain_tokens}. The peak of {chip_name} is {chip_flops} (dense, BF16). Suppose that {cluster} of these GPUs work on it all the time at an MFU of {percent}, counted at 6 FLOPs per active parameter and token. How many hours does the run take?",
     parameters={"run": tuple(CLUSTERS), "percent": (40.0, 45.0, 30.0, 25.0)},
     derived=lambda v: run(v) | {"train_mfu": v["percent"] / 100},
     units=NAMED | {"percent": "%"},
@@ -269,7 +255,7 @@ hours = Quantity(
         eq.training_time: "That is on one GPU: GPU hours. Here many share the work.",
         eq.training_time / v.gpus * HOUR: "That many seconds. Hours are asked for.",
     },
-    explanation="What the makers report in GPU hours comes to {reported} on as many GPUs. The difference tells the MFU that they reached, by this count.",
+    explanation="The GPU-hours that the makers report come to {reported} on as many GPUs. From the ratio you can work out the MFU that they reached.",
     hints=(
         "Work over rate is time.",
         "The rate of all GPUs is their number × the rate of one × the MFU. Then go from seconds to hours.",
@@ -290,7 +276,7 @@ reached = Quantity(
     objective=COUNT,
     unit="1",
     display_unit="%",
-    statement="{run} stores {n_total} and uses {n_active} for each token, by its makers' count. They report that pre-training on {pretrain_tokens} took {hours} of GPU time, on {chip_name}. Counted as is usual against the dense BF16 rate of {chip_flops}, although much of it was multiplied in FP8: which MFU is that, in percent? Take 6 FLOPs for each parameter that a token uses.",
+    statement="{run} stores {n_total} and uses {n_active} for each token, by its makers' count. They report that pre-training on {pretrain_tokens} took {hours} of GPU time on {chip_name}. What MFU did the run reach, in percent of the dense BF16 peak of {chip_flops}? (Much of the run was in FP8, but BF16 is the usual yardstick.) Take 6 FLOPs per active parameter and token.",
     parameters={"run": ("DeepSeek-V3", "Llama 4 Scout", "Llama 4 Maverick")},
     derived=run,
     units=NAMED,
@@ -315,12 +301,12 @@ reached = Quantity(
 )
 
 bill = Quantity(
-    "The bill for the lecture's model",
+    "The bill for a frontier model",
     level="medium",
     objective=COUNT,
     unit="USD",
     display_unit="million dollars",
-    statement="A model uses {n_active} for each token and is pre-trained on {pretrain_tokens}. A GPU multiplies {chip_flops} (dense, in BF16, a multiply-add counted as two), its MFU is {percent}, and its rent is the lecture's {rent} an hour. What does the run cost, in millions of dollars? Take 6 FLOPs for each active parameter and token.",
+    statement="A model uses {n_active} for each token and is pre-trained on {pretrain_tokens}. A GPU has a peak of {chip_flops} (dense, BF16), reaches an MFU of {percent} and costs {rent} an hour. What does the run cost, in millions of dollars? Take 6 FLOPs for each active parameter and token.",
     parameters={
         "kind": ("h100-sxm", "b200"),
         "percent": (40.0, 30.0, 25.0),
@@ -335,7 +321,7 @@ bill = Quantity(
     misconceptions={
         eq.training_time.at(train_mfu=1) / HOUR * v.rent: "That is at the full rate. The chips do less, so they are rented for longer.",
         eq.training_time.at(train_mfu=1) * v.train_mfu / HOUR * v.rent: "You multiplied by the MFU. A lower rate makes the run longer and dearer.",
-        eq.training_time * v.rent: "You paid the hourly rent for every second.",
+        eq.training_time * v.rent: "You paid the hourly rent for every second: divide seconds by 3,600.",
         eq.training_time / HOUR * v.rent / 3: "That is forward passes alone: 2 FLOPs instead of 6.",
         eq.training_time / HOUR * v.rent * v.n_active * PRESCRIBED / v.pretrain_tokens: "That is training on 20 tokens for each parameter. This model is trained on more.",
     },
@@ -361,15 +347,15 @@ life = Expression(
     "What a model costs over its life",
     level="medium",
     objective=LIFE,
-    statement="A model with N_act active parameters is pre-trained on D_pre tokens, goes through RL on D_RL tokens at c_RL FLOPs for each parameter and token (between the 2 of generating and the 6 of training), and generates D_inf tokens for its users. Generating uses the chips less well than training, by a factor eta below one; let it slow down all of RL and all of serving. Write the compute of its whole life in FLOPs as training would run them: where chips are used badly, a FLOP counts for more. A multiply-add is two FLOPs.",
+    statement="A model with N_act active parameters is pre-trained on D_pre tokens, goes through RL on D_RL tokens at c_RL FLOPs per parameter and token, and generates D_inf tokens for its users. RL and serving run at eta times the MFU of pre-training, with eta below one. Write the compute of the model's whole life, counted in FLOPs at the rate of pre-training, so that a FLOP of RL or of serving counts for more than one.",
     formula=eq.total_compute,
     independent_check=eq.n_active * (2 + 4) * eq.pretrain_tokens + eq.n_active / BARE * (2 * eq.inference_tokens + eq.rl_flop * eq.rl_tokens),
     misconceptions={
-        PRE + (RL + SERVE) * BARE**2: "You multiplied by the efficiency. Chips that are used badly cost more for the same work, not less: the lecture made this slip on the board.",
-        PRE + RL + SERVE * BARE: "Serving generates too, so it uses the chips as badly as RL does. On the board this was missing at first.",
+        PRE + (RL + SERVE) * BARE**2: "You multiplied by the efficiency. Chips that are used badly cost more for the same work, not less.",
+        PRE + RL + SERVE * BARE: "Serving generates too, so it uses the chips as badly as RL does.",
         PRE + (RL + SERVE) * BARE: "The efficiency is missing: generating keeps the chips busy for longer than its FLOPs say.",
         PRE + RL * BARE**2 + SERVE: "You multiplied RL by the efficiency. Chips that are used badly cost more for the same work, not less.",
-        PRE + RL * BARE**2 + SERVE * BARE: "That is the board as it first was. Serving uses the chips as badly as RL does, and bad use makes both dearer.",
+        PRE + RL * BARE**2 + SERVE * BARE: "Serving uses the chips as badly as RL does, and bad use makes both more expensive, not cheaper.",
         PRE + RL + 3 * SERVE: "Six is forward and backward. Serving only runs forward.",
         PRE / BARE + RL + SERVE: "Training runs at the rate that the others are measured by. The efficiency is one there.",
         (PRE + RL + SERVE).subs(eq.n_active, roofline.n_total): STORED,
@@ -394,7 +380,7 @@ cancels = Choice(
     "A model twice as large",
     level="easy",
     objective=LIFE,
-    statement="Tokens of pre-training are chosen so that pre-training costs as much compute as serving. Traffic and efficiency stay the same, and the model is made twice as large. How many tokens should it now be pre-trained on, by this rule?",
+    statement="You choose the tokens of pre-training so that pre-training costs as much compute as serving. Now you decide to make the model twice as large, with the same traffic and the same efficiency. How many tokens does your rule give it?",
     independent_check=lambda v: {2: "a", 1: "b", 0.5: "c", 4: "d"}[round(matched(2e11) / matched(1e11), 6)],
     options=[
         wrong("twice as many", "That is Chinchilla's rule, which counts tokens by parameters. Here two costs are set equal, and both of them grow."),
@@ -422,7 +408,7 @@ share = Quantity(
     objective=LIFE,
     unit="1",
     display_unit="%",
-    statement="A model is pre-trained on {pretrain_tokens}, goes through RL on {rl_tokens} at {flop} FLOPs for each parameter and token, and generates {inference_tokens} for its users. Pre-training takes 6 FLOPs for each parameter and token, generating takes 2; all of RL and of serving runs at {decode_efficiency} of training's MFU. Counted in FLOPs as training would run them, which share of its lifetime compute is serving, in percent?",
+    statement="A model is pre-trained on {pretrain_tokens}, goes through RL on {rl_tokens} at {flop} FLOPs for each parameter and token, and generates {inference_tokens} for its users. Pre-training takes 6 FLOPs for each parameter and token, generating takes 2; all of RL and of serving runs at {decode_efficiency} of training's MFU. Counted in FLOPs at the rate of pre-training, what share of its lifetime compute is serving, in percent?",
     parameters={
         "decode_efficiency": (0.15, 0.2, 0.1),
         "inference_tokens": (5e13, 1e14, 25e12),
@@ -440,7 +426,7 @@ share = Quantity(
         SERVING.at(inference_tokens=v.inference_tokens * v.decode_efficiency): "The efficiency is missing at serving. All of it runs at that part of training's MFU.",
         v.inference_tokens / (v.inference_tokens + v.rl_tokens + v.pretrain_tokens): "That is its share of the tokens. They do not all cost the same.",
         SERVING.at(inference_tokens=3 * v.inference_tokens): "You served with 6 FLOPs. There is no backward pass in serving.",
-        1 / (1 + (v.flop * v.rl_tokens + 6 * v.pretrain_tokens / v.decode_efficiency) / (2 * v.inference_tokens)): "You multiplied by the efficiency, as the lecture did at first. Bad use makes the work dearer.",
+        1 / (1 + (v.flop * v.rl_tokens + 6 * v.pretrain_tokens / v.decode_efficiency) / (2 * v.inference_tokens)): "You multiplied by the efficiency. Bad use of the chips makes the work more expensive, so divide.",
         SERVING / 100: "That is the fraction; percent is a hundred times it. Type the percentage.",
     },
     explanation="Where the chips are used badly, few tokens can be a large part of the bill.",
@@ -461,14 +447,14 @@ rl_tokens = Quantity(
     level="easy",
     objective=LIFE,
     unit="1",
-    statement="RL takes {flop} FLOPs for each parameter and token, between the 2 of generating and the 6 of training, and all of it uses the chips {decode_efficiency} times as well as pre-training, which takes 6. How many tokens of pre-training cost as much as one token of RL?",
+    statement="RL takes {flop} FLOPs per parameter and token, and runs at {decode_efficiency} of the MFU of pre-training. Pre-training takes 6 FLOPs per parameter and token. How many tokens of pre-training cost as much as one token of RL?",
     parameters={"flop": (3, 4, 5), "decode_efficiency": (ETA, 0.25, 0.2, 0.4)},
     derived={"rl_flop": v.flop},
     units={"flop": "1"},
     answer=eq.rl_coefficient,
     independent_check=lambda v: root(lambda d: 6 * d - v["flop"] / v["decode_efficiency"], 0.001, 1000.0),
     misconceptions={
-        v.flop / 6 * v.decode_efficiency: "You multiplied by the efficiency. So did the lecture at first; bad use of the chips makes a token dearer, not cheaper.",
+        v.flop / 6 * v.decode_efficiency: "You multiplied by the efficiency. Bad use of the chips makes a token more expensive, so divide.",
         eq.rl_coefficient.at(decode_efficiency=1): "The efficiency is missing: the chips are busy for longer than the FLOPs say.",
         1 / eq.rl_coefficient: "Upside down: that is how many tokens of RL cost as much as one of pre-training.",
         eq.rl_coefficient.at(rl_flop=6): "That trains on every token that was generated. Here some are only generated.",
@@ -487,7 +473,7 @@ served_token = Quantity(
     level="medium",
     objective=LIFE,
     unit="1",
-    statement="Pre-training reaches an MFU of {train_percent}, generating only {decode_percent}. Training takes 6 FLOPs for each parameter and token, generating 2. Pre-training and serving are to cost the same. For each token served, how many tokens of pre-training is that?",
+    statement="Pre-training reaches an MFU of {train_percent}, generating only {decode_percent}. Training takes 6 FLOPs for each parameter and token, generating 2. Pre-training and serving should cost the same. How many tokens of pre-training is that for each token served?",
     parameters={"train_percent": (40.0, 50.0, 45.0), "decode_percent": (12.0, 8.0, 10.0, 6.0)},
     derived={"decode_efficiency": v.decode_percent / v.train_percent},
     units={"train_percent": "%", "decode_percent": "%"},
@@ -525,7 +511,7 @@ slip = Choice(
     "Which way the billions flow",
     level="medium",
     objective=LIFE,
-    statement="The lecture first multiplies by the efficiency: a token served weighs 2/6 × {decode_efficiency} tokens of pre-training. Then it notices that poor use of the chips makes tokens dearer, and divides instead. “Billions of dollars worth of compute just flowed in the other direction”, says the host. The traffic is given, and pre-training is to cost as much as serving. What does the correction do to pre-training?",
+    statement="Pre-training should cost as much as serving, and the traffic is given. A colleague multiplies by the efficiency: a token served is worth 2/6 × {decode_efficiency} tokens of pre-training. Then she notices that poor use of the chips makes tokens more expensive, and divides instead. (The lecture makes and corrects the same slip. “Billions of dollars worth of compute just flowed in the other direction”, says its host.) What does the correction do to the tokens of pre-training?",
     parameters={"decode_efficiency": (ETA, 0.25, 0.2)},
     derived={
         "twice": lambda v: significant(1 / v["decode_efficiency"] ** 2, 2),
@@ -553,25 +539,25 @@ split = Quantity(
     objective=BALANCE,
     unit="token",
     display_unit="trillion tokens",
-    statement="{inference_tokens} will be served. Training takes 6 FLOPs for each parameter and token, generating 2, at {decode_efficiency} of training's MFU. The lecture lets pre-training, RL and serving cost a third each. Its host proposes half for serving, and the other half shared evenly by pre-training and RL. By the host's rule, how many trillions of tokens is the model pre-trained on?",
+    statement="{inference_tokens} will be served. Training takes 6 FLOPs for each parameter and token, generating 2, at {decode_efficiency} of training's MFU. One rule lets pre-training, RL and serving cost a third each. Another gives serving a half, and pre-training and RL a quarter each. By the second rule, how many trillions of tokens is the model pre-trained on?",
     parameters={"inference_tokens": (ROUNDED, 26e13, 5e13), "decode_efficiency": (ETA, 0.25, 0.2, 0.4)},
     answer=eq.inference_coefficient * v.inference_tokens / 2,
     independent_check=lambda v: root(lambda d: 6 * d / (6 * d + 6 * d + 2 / v["decode_efficiency"] * v["inference_tokens"]) - 0.25, 1e9, 1e18),
     misconceptions={
-        eq.inference_coefficient * v.inference_tokens: "That is the lecture's rule, by which pre-training costs as much as serving.",
+        eq.inference_coefficient * v.inference_tokens: "That is the rule of thirds, by which pre-training costs as much as serving.",
         eq.inference_coefficient * v.inference_tokens * 3 / 4: "A quarter for a third: that holds if the whole budget is given. Here the traffic is given, and the budget follows from it.",
         v.inference_tokens * v.decode_efficiency / 6: "You multiplied by the efficiency. Chips that are used badly make serving dearer.",
         v.inference_tokens / 2: "That is half of the tokens that are served. Half is meant of the costs, and the two kinds of token do not cost the same.",
         v.inference_tokens / 6: "The efficiency is missing: serving keeps the chips busy for longer than its FLOPs say.",
     },
-    explanation="Thirds would give twice as many. As shares of a given budget 33 and 25 percent are close, as the lecture says; with the traffic given, they are a factor of two apart.",
+    explanation="Thirds would give twice as many. As shares of a given budget 33 and 25 percent are close. With the traffic given, they are a factor of two apart.",
     hints=(
         "What does serving cost? What does pre-training cost, compared with it?",
         "Pre-training costs half of what serving does: 6 D_pre = ½ × 2 D_inf ÷ η.",
     ),
     solution=(
         Step("At equal cost there would be", eq.inference_coefficient * v.inference_tokens, "token"),
-        "The host's rule gives pre-training a quarter where serving gets a half:",
+        "The second rule gives pre-training a quarter where serving gets a half, so half as many:",
     ),
 )
 
@@ -614,9 +600,9 @@ best_share = Expression(
     formula=eq.rising_share,
     independent_check=lambda v: (lambda y: solve(Eq(rise * y, fall * (1 - y)), y)[0])(eq.scale),
     misconceptions={
-        rise / (rise + fall): "The other way round: the steeper a cost is, the less of it one wants at the end.",
+        rise / (rise + fall): "The other way round: the steeper a cost is, the less of it is left at the minimum.",
         Rational(1, 2): "That holds only if the powers are equal.",
-        fall / rise: "That is the rising cost over the falling one. Asked is its share of both.",
+        fall / rise: "That is the rising cost over the falling one. What is its share of both?",
         eq.rise_level / (eq.rise_level + eq.fall_level): "That is the share at x = 1. The best x moves with the levels, until the shares are right.",
     },
     explanation="Levels do not matter. The steeper cost is the smaller one.",
@@ -683,9 +669,9 @@ penalty = Quantity(
     answer=eq.equal_penalty - 1,
     independent_check=lambda v: 2 / sum(cheapest_sum(v)) - 1,
     misconceptions={
-        eq.equal_penalty: "That is the cost over the least cost. Asked is how much more it is.",
-        eq.equal_penalty / 100: "That is the cost over the least cost, as a factor. Asked is how much more it is, in percent.",
-        1 - 1 / eq.equal_penalty: "That is the difference over the dearer sum: what one would save. Asked is how much more it costs than the least.",
+        eq.equal_penalty: "That is the cost divided by the least cost. How much more is it?",
+        eq.equal_penalty / 100: "That is the cost divided by the least cost, as a factor. How much more is it, in percent?",
+        1 - 1 / eq.equal_penalty: "That is the difference over the dearer sum: what one would save. The question is how much more it costs than the least.",
         Abs(eq.rising_share - 0.5): "That is by how much the shares differ from half. Near its least value a sum hardly changes.",
         (eq.equal_penalty - 1) / 100: "That is the fraction; percent is a hundred times it. Type the percentage.",
     },
@@ -769,7 +755,7 @@ rule = Quantity(
     objective=TOKENS,
     unit="token",
     display_unit="trillion tokens",
-    statement="A mixture of experts stores {n_total} and uses {n_active} for each token. Chinchilla's rule of thumb, as the lecture uses it, gives each active parameter 20 tokens. How many trillions of tokens is that?",
+    statement="A mixture of experts stores {n_total} and uses {n_active} for each token. Counted by active parameters, Chinchilla's rule gives each of them 20 tokens. How many trillions of tokens is that?",
     parameters={"n_active": (BOARD["n_active"], 6e10, 37e9), "n_total": (1e12, 2e12, 671e9)},
     derived={"prescribed": PRESCRIBED},
     answer=eq.chinchilla_tokens,
@@ -871,7 +857,7 @@ derate = Quantity(
     objective=TOKENS,
     unit="token",
     display_unit="trillion tokens",
-    statement="If all goes well, a model will generate {world_rate} for {days} days. With a probability of {chance} it will turn out to be no frontier model and will never be served. Pre-training takes 6 FLOPs for each parameter and token, generating takes 2, at {decode_efficiency} of training's MFU. Pre-training is to cost as much as serving is expected to. On how many trillions of tokens is the model trained?",
+    statement="If all goes well, a model will generate {world_rate} for {days} days. With a probability of {chance} it will turn out to be no frontier model and will never be served. Pre-training takes 6 FLOPs for each parameter and token, generating takes 2, at {decode_efficiency} of training's MFU. Pre-training should cost as much as serving is expected to. On how many trillions of tokens should the model be trained?",
     parameters={
         "world_rate": (BOARD["world_rate"], 8e7),
         "days": (60, 90),
@@ -907,7 +893,7 @@ ratio_of = Choice(
     "A hundred trillion what?",
     level="easy",
     objective=TOKENS,
-    statement="At 1:32:00 the lecture speaks of “the ratio of this two hundred trillion or a hundred trillion parameters over the Chinchilla optimal of two trillion”. The factor that follows is right. What must the hundred trillion be?",
+    statement="At 1:32:00 the lecture speaks of “the ratio of this two hundred trillion or a hundred trillion parameters over the Chinchilla optimal of two trillion”. That is a slip of the tongue, since the factor that follows is right. What must the hundred trillion be?",
     independent_check=lambda v: "".join((key for key, unit in MEANT.items() if dimension(unit) == dimension(eq.chinchilla_tokens.unit))),
     options=[
         wrong("active parameters of the model", "It was taken to have a hundred billion of these, a thousand times fewer. And parameters over tokens is no pure factor."),
@@ -1127,7 +1113,7 @@ learn = Function(
         (eq.loss_data / (eq.loss - PART_OF_SIZE)) ** EXPONENT: "loss_floor is missing. No data lowers that part.",
         (eq.loss_data / LEFT) ** eq.data_power: "You raised to the power; D stands under it. Take the inverse power.",
         (LEFT / eq.loss_data) ** EXPONENT: "Upside down: the less loss is left for the data, the more of it is needed.",
-        6 * eq.n_active * (eq.loss_data / LEFT) ** EXPONENT: "That is the compute of training. Asked are the tokens.",
+        6 * eq.n_active * (eq.loss_data / LEFT) ** EXPONENT: "That is the compute of training. The question is about tokens.",
         20 * eq.n_active: "That is the rule of thumb, which does not ask for a loss.",
     },
     explanation="With this function and 6ND you have the cost of every model at a loss, and can look for the cheapest.",
@@ -1312,7 +1298,7 @@ def cached(values: Values) -> Values:
 
 
 CACHED = NAMED | {"layer_count": "1", "kv_heads": "1", "query_heads": "1", "head_dim": "1", "context": "token"}
-SERVER = "{net_name} uses {n_active} for each token. Each of its {layer_count} layers keeps a key and a value for {kv_heads} KV heads, each of {head_dim} numbers of one byte; it has {query_heads} query heads. {chip_name} multiplies {flops} in FP8 (dense, a multiply-add counted as two) and reads {bandwidth}. "
+SERVER = "{net_name} uses {n_active} for each token. Each of its {layer_count} layers keeps a key and a value for {kv_heads} KV heads, each of {head_dim} numbers of one byte; it has {query_heads} query heads. {chip_name} has a peak of {flops} (dense, FP8) and a bandwidth of {bandwidth}. "
 
 
 def read_times(values: Values) -> float:
@@ -1325,11 +1311,11 @@ def read_times(values: Values) -> float:
 
 
 kv_times = Quantity(
-    "Reading against multiplying",
+    "The KV cache against the compute",
     level="medium",
-    objective=KV,
+    objective=LIFE,
     unit="1",
-    statement=SERVER + "It serves {batch}, each with {context} of context. The batch is large enough that reading weights costs next to nothing. How many times as long does it take to read the KV cache as to multiply, in a step that generates a token for each sequence?",
+    statement=SERVER + "It serves {batch}, each with {context} of context. The batch is so large that loading the weights costs next to nothing. In a decode step, how many times as long does loading the KV cache take as the compute?",
     parameters={
         "net": ("llama-3.1-8b", "llama-3.1-405b", "qwen3-8b", "llama-3.1-70b"),
         "kind": ("h100-sxm", "b200"),
@@ -1341,22 +1327,22 @@ kv_times = Quantity(
     answer=eq.decode_flop / eq.decode_flop.at(context=0),
     independent_check=read_times,
     misconceptions={
-        eq.decode_flop / eq.decode_flop.at(context=0) * v.batch: "Each sequence reads its own cache and multiplies its own token. The batch cancels.",
+        eq.decode_flop / eq.decode_flop.at(context=0) * v.batch: "Each sequence loads its own cache and computes its own token. The batch cancels.",
         eq.decode_flop / eq.decode_flop.at(context=0) / 2: "Half of it: a key and a value are kept, not one of the two.",
         eq.decode_flop / eq.decode_flop.at(context=0) * 2: "Twice as much: each parameter takes two FLOPs for a token, and F counts both.",
         eq.decode_flop / eq.decode_flop.at(context=0) * v.query_heads / v.kv_heads: "You kept keys and values for every query head. Several of these share one KV head.",
         eq.decode_flop / eq.decode_flop.at(context=0) / v.layer_count: "That is the cache of one layer. Every layer keeps its own.",
-        eq.decode_flop / eq.decode_flop.at(context=0) / v.context: "That is the cache of one token. All of the context is read.",
+        eq.decode_flop / eq.decode_flop.at(context=0) / v.context: "That is the cache of one token. All of the context is loaded.",
     },
-    explanation="So a token generated costs that many times the two FLOPs for each parameter. With Llama 3 8B on an H100 this is MatX's example. A large model suffers far less: its weights grow faster than its cache.",
+    explanation="So a generated token costs that many times its two FLOPs per parameter. A large model suffers far less, because its weights grow faster than its cache.",
     hints=(
         "First the bytes of one token's cache: layers × 2 × KV heads × numbers.",
-        "Reading: context × those bytes ÷ bandwidth. Multiplying: 2 × parameters ÷ rate.",
+        "Loading: context × those bytes ÷ bandwidth. Compute: 2 × parameters ÷ peak.",
     ),
     solution=(
         Step("Cache of a token:", v.kv_bytes_per_token, "byte"),
-        Step("Reading a sequence's cache takes", v.context * v.kv_bytes_per_token / v.bandwidth, "s"),
-        Step("multiplying its token", 2 * v.n_active / v.flops, "s"),
+        Step("Loading a sequence's cache takes", v.context * v.kv_bytes_per_token / v.bandwidth, "s"),
+        Step("the compute of its token", 2 * v.n_active / v.flops, "s"),
         "The ratio:",
     ),
 )
@@ -1364,12 +1350,12 @@ kv_times = Quantity(
 kv_letters = Expression(
     "A served token with its cache",
     level="medium",
-    objective=KV,
-    statement="A dense model with N_act parameters generates with L tokens of context, whose KV cache takes kappa bytes each, on a machine that multiplies F (a multiply-add counted as two) and reads W. Multiplying and reading go on at the same time, and the batch is so large that reading weights costs next to nothing. How many FLOPs could the machine have done in the time that it spends on one token of one sequence?",
+    objective=LIFE,
+    statement="A dense model with N_act parameters generates with L tokens of context, whose KV cache takes kappa bytes each, on a machine with a peak of F FLOPs and a bandwidth of W. Compute and memory traffic overlap, and the batch is so large that loading the weights costs next to nothing. How many FLOPs could the machine have done in the time that it spends on one token of one sequence?",
     formula=eq.decode_flop,
     independent_check=eq.flops * Max(2 * eq.n_active / eq.flops, eq.context * eq.kv / eq.bandwidth),
     misconceptions={
-        MULTIPLY + READ: "Reading and multiplying go on at the same time. The longer one counts, not the sum.",
+        MULTIPLY + READ: "Compute and memory traffic overlap. The longer one counts, not the sum.",
         Min(MULTIPLY, READ): "The token is done when both are done: the longer one counts.",
         MULTIPLY: "That is the two FLOPs for each parameter. While the cache is read the machine is not free for others.",
         READ: "That is for long contexts. With a short one, multiplying takes longer.",
@@ -1380,7 +1366,7 @@ kv_letters = Expression(
     },
     explanation=f"F/W is the price of a byte in FLOPs: {INTENSITY:.0f} on an H100 in FP8. MatX counts what a model costs over its life with this.",
     hints=(
-        "How long does multiplying take for this token, and how long reading its cache?",
+        "How long does the compute take for this token, and how long the loading of its cache?",
         "The longer of the two times, multiplied by F.",
     ),
     solution=(Step("The longer of $\\,2 N / F$ and $L \\kappa / W$, times $F$. Typed:", "max(2 * N_act, L * kappa * F / W)"),),
@@ -1397,11 +1383,11 @@ def caught_up(values: Values) -> float:
 even = Quantity(
     "When serving has cost as much as training",
     level="hard",
-    objective=KV,
+    objective=LIFE,
     unit="token",
     display_unit="trillion tokens",
     statement=SERVER
-    + "It was pre-trained on {pretrain_tokens} at 6 FLOPs for each parameter and token, and it generates with {context} of context in batches so large that reading weights costs next to nothing. Multiplying and reading go on at the same time. Training and multiplying run at the full rate. After how many trillions of tokens generated have the chips worked as long on serving as on training?",
+    + "It was pre-trained on {pretrain_tokens} at 6 FLOPs for each parameter and token, and it generates with {context} of context, in batches so large that loading the weights costs next to nothing. Compute and memory traffic overlap, and both run at their peaks. After how many trillions of generated tokens have the chips worked as long on serving as on training?",
     parameters={
         "net": ("llama-3.1-8b", "qwen3-8b", "llama-3.1-70b"),
         "kind": ("h100-sxm", "b200"),
@@ -1412,12 +1398,12 @@ even = Quantity(
     answer=eq.pretrain_compute / eq.decode_flop,
     independent_check=caught_up,
     misconceptions={
-        eq.pretrain_compute / eq.decode_flop.at(context=0): "The KV cache is left out. Reading it takes longer than multiplying here.",
-        eq.pretrain_compute / (eq.decode_flop + eq.decode_flop.at(context=0)): "Reading and multiplying go on at the same time. The longer one counts, not the sum.",
+        eq.pretrain_compute / eq.decode_flop.at(context=0): "The KV cache is left out. Loading it takes longer than the compute here.",
+        eq.pretrain_compute / (eq.decode_flop + eq.decode_flop.at(context=0)): "Compute and memory traffic overlap. The longer one counts, not the sum.",
         eq.pretrain_compute / 3 / eq.decode_flop: "You trained with 2 FLOPs. Training goes backward, too.",
         v.pretrain_tokens: "That many tokens would cost as much at 6 FLOPs for each parameter. Work out what one generated token costs here.",
     },
-    explanation="Without the cache a model could serve three times its tokens of training until then. Reading the cache is one reason why generating makes poor use of the chips.",
+    explanation="Without the cache a model could serve three times its tokens of training until then. Loading the cache is one reason why generating makes poor use of the chips.",
     hints=(
         "What does a generated token cost, in FLOPs that the chip could have done meanwhile?",
         "Training's 6 N D over the larger of 2 N and context × bytes × rate ÷ bandwidth.",

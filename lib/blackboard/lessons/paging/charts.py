@@ -145,7 +145,7 @@ def room_explorer() -> Explorable:
         _room_says(),
         "The cost is that of decoding at the two batches, by the batching lesson's formula, with a kernel as fast for"
         " blocks. Paging is worth most where few sequences fit: set aside more, or take a model with a larger cache."
-        " The dashed line is the batch at which multiplying takes as long as reading weights. Caches are read too, so"
+        " The dashed line is the batch at which compute takes as long as loading weights. Caches are loaded too, so"
         f" gains go on beyond it: {plain(model(RACK.model).name)} on a whole rack in FP8 holds {held[0]:,} sequences"
         f" set aside, and still gains a factor of {gain:.2f} from {held[1]:,} in blocks.",
     )

@@ -35,7 +35,7 @@ paging_overhead = declare(
     "paging_overhead",
     r"o_\mathrm{page}",
     "1",
-    "time that following a block table adds to reading the cache, as a share",
+    "share by which following a block table lengthens the loading of the cache",
     zero=True,
 )
 common_context = declare(
@@ -60,7 +60,7 @@ use_rate = declare(
     "token/s",
     "different tokens of the prefix cache that requests use per second, found or written",
 )
-working_set = declare("working_set", r"D_\mathrm{set}", "token", "tokens of all conversations that are going on")
+working_set = declare("working_set", r"D_\mathrm{set}", "token", "tokens of all conversations in progress")
 servers = declare(
     "servers", r"n_\mathrm{server}", "1", "servers to which requests are sent, each with a prefix cache of its own"
 )
@@ -82,9 +82,12 @@ result("batch_held", r"B_\mathrm{held}", "sequence", "sequences that memory hold
 result("hit_tokens", r"L_\mathrm{hit}", "token/sequence", "tokens of a request whose KV is found in whole blocks")
 result("price_blended", r"\bar{p}_\mathrm{in}", "USD/token", "price of an input token, hits and writes taken together")
 result("hit_rate_even", "h_{=}", "1", "hit rate from which on writing prompts to a cache pays")
-result("keep_time", r"T_\mathrm{keep}", "s", "time for which a prefix cache keeps what nobody asks for")
+result("keep_time", r"T_\mathrm{keep}", "s", "time for which a prefix cache keeps blocks that nobody uses")
 result(
-    "hybrid_saving", r"z_\mathrm{win}", "1", "cache of full attention in all layers over that of full and window layers"
+    "hybrid_saving",
+    r"z_\mathrm{win}",
+    "1",
+    "cache with full attention in all layers, divided by that of full and window layers",
 )
 
 
@@ -98,7 +101,7 @@ use_reserved = Formula(
     "kv_use",
     context / reserved_context,
     "1",
-    "room set aside for the longest sequence holds a mean one",
+    "a reservation is as long as the longest sequence and holds one of mean length",
     ("no two reservations overlap",),
     VLLM,
     conditions=(Le(context, reserved_context),),
@@ -117,7 +120,7 @@ page_waste = Formula(
     "page_waste",
     (page_tokens - new_token) / 2,
     "token/sequence",
-    "half a block less half a token, whatever the length",
+    "between none and all but one of the last block's slots are empty: on average half a block, less half a slot",
     (any_rest,),
     DERIVED,
     conditions=(Le(new_token, page_tokens),),
@@ -127,7 +130,7 @@ use_paged = Formula(
     "kv_use",
     context / (context + page_waste.typed),
     "1",
-    "the longer the sequences, the less their last blocks matter",
+    "only the last block is partly empty, so long sequences waste almost nothing",
     (any_rest,),
     DERIVED,
     conditions=page_waste.conditions,
@@ -137,7 +140,7 @@ batch_held = Formula(
     "batch_held",
     kv_use * batch_fits.typed,
     "sequence",
-    "memory that weights do not take, less what is wasted",
+    "the memory that the weights leave, times the share that holds tokens",
     batch_fits.assumes,
     DERIVED,
     conditions=batch_fits.conditions,
@@ -150,7 +153,7 @@ paged_cost = Formula(
     * Max(compute_time.typed, weight_time.typed + (1 + paging_overhead) * kv_time.typed)
     / (batch * new_token),
     "USD/token",
-    "following the block table makes reading the cache a little slower",
+    "following the block table makes loading the cache a little slower",
     cost_per_token.assumes,
     DERIVED,
 )
@@ -171,7 +174,7 @@ hit_rate_turns = Formula(
     "hit_rate",
     1 - (start_context + turn_growth * (turns - 1)) / (turns * start_context + turn_growth * turns * (turns - 1) / 2),
     "1",
-    "each turn reads the whole context again, and only what the last turn added is new",
+    "each turn sends the whole context again, and only what the last turn added is new",
     (
         "nothing is thrown out between turns",
         "every turn adds as much",
@@ -205,7 +208,7 @@ keep_time = Formula(
     "keep_time",
     cache_bytes / (kv * use_rate),
     "s",
-    "what was used longest ago goes first: after so much time everything else in the cache has been used since",
+    "a block is thrown out once everything else in the cache has been used since",
     ("least recently used goes first", "different tokens are used at a steady rate, each counted once"),
     DERIVED,
 )
@@ -214,7 +217,7 @@ hit_rate_room = Formula(
     "hit_rate",
     hit_rate_turns.typed * Min(1, cache_bytes / (kv * working_set)),
     "1",
-    "a turn finds its context as often as the cache could hold all that is going on",
+    "a turn finds its context as often as the cache could hold the whole working set",
     ("turns come at random", "every conversation is as long"),
     DERIVED,
     conditions=(Le(1, turns),),
@@ -245,7 +248,7 @@ hybrid_saving = Formula(
     "hybrid_saving",
     (full_layers + window_layers) / (full_layers + window_layers * Min(1, window / context)),
     "1",
-    "the saving grows with the context, up to all layers over full ones",
+    "the saving grows with the context, up to all layers divided by full layers",
     hybrid_kv.assumes,
     DERIVED,
 )

@@ -15,7 +15,7 @@ from blackboard import units
 from blackboard.catalogue import measurement, model
 from blackboard.catalogue.running_case import plain
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, arrow, done, name_ends, percent, point
+from blackboard.charts.drawing import Drawing, done, name_ends, percent, point
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.paging import equations as eq
@@ -79,10 +79,9 @@ def reservation() -> Drawing:
         f"one piece each, {LONGEST:,} slots: {len(pieces.held)} sequences",
         f"blocks of {PAGE}: {len(pages.tables)} sequences",
     )
-    for at, grid, title, share in zip((above, below), cells, titles, use):
+    for at, grid, title in zip((above, below), cells, titles):
         at.imshow(grid.reshape(-1, LONGEST // PAGE, 3), aspect="auto", extent=(0, LONGEST, SLOTS / LONGEST, 0))
         at.set_title(title, loc="left")
-        at.set_title(f"{percent(share)} hold tokens", loc="right")
         at.set(yticks=[], xticks=[0, 512, 1024, 1536, 2048])
         at.hlines(range(1, SLOTS // LONGEST), 0, LONGEST, color="white", lw=1.5)
         at.grid(visible=False)
@@ -92,68 +91,12 @@ def reservation() -> Drawing:
     return done(
         fig,
         "fig-reservation",
-        "The same requests in one memory: reserved in one piece, and in blocks.",
+        "Reserved in one piece, most of a memory waits for answers that never come. In blocks, nearly all of it is"
+        " used.",
         f"Two maps of the same {SLOTS:,} slots of a KV cache, each sequence in a colour, with lengths as in ShareGPT."
         f" Above, each sequence has {LONGEST:,} slots in one piece: {len(pieces.held)} sequences, and {percent(use[0])}"
         f" of the slots hold tokens. Below, blocks of {PAGE} tokens, wherever one was free: {len(pages.tables)}"
         f" sequences, {percent(use[1])}.",
-    )
-
-
-def use_by_length() -> Drawing:
-    """Share of the cache's memory that holds tokens, against the mean length, reserved and in blocks."""
-    fig, axes = drawing.axes(5.0, 3.8)
-    length, ends = np.geomspace(16, LONGEST, 201), []
-    for tokens, colour in ((16, "accent"), (64, "compute"), (256, "second")):
-        longer = np.geomspace(
-            tokens, LONGEST, 201
-        )  # than a block: a shorter one takes a whole block, and the formula does not hold
-        use = 100 * eq.use_paged(context=longer, page_tokens=tokens)
-        axes.plot(longer, use, color=COLOURS[colour])
-        ends.append((use[-1], f"blocks\nof {tokens}" if tokens == 16 else f"{tokens}", colour))
-    flat = 100 * eq.use_reserved(context=length, reserved_context=LONGEST)
-    axes.plot(length, flat, color=COLOURS["kv"])
-    held, one, paged = simulation.held(), simulation.full("max"), simulation.full("blocks")
-    set_aside = one.batch * LONGEST / simulation.opt13b()["slots"]
-    axes.plot(
-        [one.held, held],
-        [100 * one.tokens / set_aside, 100 * paged.tokens / (1 - paged.external)],
-        "o",
-        color=COLOURS["bound"],
-        ms=7,
-        zorder=4,
-    )
-    axes.text(1_950, 8, f"{LONGEST:,} set aside", color=COLOURS["kv"], ha="right", va="center")
-    axes.text(330, 45, "simulated", ha="center", va="center")
-    arrow(axes, (350, 49), (held * 0.99, 95), "bound", "->", lw=1.2)
-    arrow(axes, (350, 41), (one.held * 0.95, 100 * one.tokens / set_aside + 3), "bound", "->", lw=1.2)
-    axes.set(
-        xscale="log",
-        xlim=(16, LONGEST),
-        ylim=(0, 103),
-        xlabel="mean tokens of a sequence (log scale)",
-        ylabel="room that holds tokens (%)",
-    )
-    axes.set_xticks([16, 64, 256, 1024], ["16", "64", "256", "1,024"])
-    axes.minorticks_off()
-    name_ends(axes, ends, apart=0.1)
-    return done(
-        fig,
-        "fig-use-by-length",
-        "Share of the cache's memory that holds tokens, against the mean length.",
-        _use_says(held, one.tokens / set_aside, paged.tokens / (1 - paged.external)),
-    )
-
-
-def _use_says(held: float, one: float, paged: float) -> str:
-    at = lambda tokens: percent(eq.use_paged(context=held, page_tokens=tokens))
-    return (
-        "Share of the cache's room that holds tokens, 0 to 100 %, against the mean length of a sequence from 16 to"
-        f" {LONGEST:,} tokens (log scale). With {LONGEST:,} slots set aside for each sequence it rises in proportion,"
-        f" and is {percent(eq.use_reserved(context=held, reserved_context=LONGEST))} at the {held:.0f} tokens that a"
-        " running sequence of ShareGPT's has on average; in blocks of 16, 64 and 256 tokens, drawn for sequences"
-        f" longer than a block, it is {at(16)}, {at(64)} and {at(256)} there. Simulated servers find {percent(one)} and"
-        f" {percent(paged)}."
     )
 
 
@@ -201,7 +144,7 @@ def batch_and_cost() -> Drawing:
     gain, ideal = ends[0][1] / ends[1][1], ends[0][1] / cost(held["blocks"])
     point(axes, ends[0][:2], f"{LONGEST:,} set aside:\n{held['reserved']:.0f} sequences", (0.72, 0.88), "kv")
     point(axes, ends[1][:2], f"blocks: {held['blocks']:.0f} sequences,\n{gain:.1f} times cheaper", (0.8, 0.6), "accent")
-    axes.text(1.1, floor * 1.06, "reading KV alone: no batch shares it", color=COLOURS["muted"], va="bottom")
+    axes.text(1.1, floor * 1.06, "loading the caches: no batch shares it", color=COLOURS["muted"], va="bottom")
     axes.set(
         xscale="log",
         yscale="log",
@@ -218,68 +161,16 @@ def batch_and_cost() -> Drawing:
     return done(
         fig,
         "fig-batch-and-cost",
-        "Cost of a token against batch, with the batches that fit.",
+        "Blocks move the server to the right on the cost curve, even with a slower kernel (green). The gain ends"
+        " where it is flat.",
         "Dollars of rent per million tokens of OPT-13B on one A100 of 40 GB against the batch from 1 to 400, both on"
         f" log scales, for sequences of {known['context']:.0f} tokens on average. The cost falls towards a floor of"
-        f" ${floor:.2f}, what reading KV takes. With {LONGEST:,} slots set aside memory holds {held['reserved']:.0f}"
+        f" ${floor:.2f}, what loading the caches takes. With {LONGEST:,} slots set aside memory holds"
+        f" {held['reserved']:.0f}"
         f" sequences: ${ends[0][1]:.2f}. In blocks of {PAGE} it holds {held['blocks']:.0f}: with a kernel that reads"
         f" the cache {percent(low)} to {percent(high)} slower, a band, ${ends[1][1]:.2f}, {gain:.1f} times less; with"
         f" one as fast, {ideal:.1f} times less.",
     )
-
-
-def block_size() -> Drawing:
-    """What blocks cost beyond an ideal memory, against their length: empty room in last blocks, and a slower kernel."""
-    fig, axes = drawing.axes(5.0, 3.8)
-    contexts = {
-        name: (colour, simulation.held(name)) for name, colour in (("ShareGPT", "accent"), ("Alpaca", "compute"))
-    }
-    (row,), (low, high) = measurement("vllm_paging").records(), _overheads()
-    slower, phrases = (low + high) / 2, []
-    axes.axvspan(row["low_block_tokens"], row["high_block_tokens"], color=COLOURS["muted"], alpha=0.15, lw=0)
-    for name, (colour, context) in contexts.items():
-        tokens = np.geomspace(1, context, 181)  # the formula holds for sequences longer than a block
-        axes.plot(tokens, _dearer(tokens, context, 0.0), color=COLOURS[colour], ls=":", lw=1.8)
-        axes.plot(tokens, _dearer(tokens, context, slower), color=COLOURS[colour])
-        at = lambda size: f"{_dearer(size, context, 0.0):.0f} and {_dearer(size, context, slower):.0f} % at {size:.0f}"
-        phrases.append(f"{name}'s sequences of {context:.0f} tokens {at(16.0)} and {at(64.0)} tokens a block")
-    axes.set(
-        xscale="log",
-        xlim=(1, 512),
-        ylim=(0, 50),
-        xlabel="tokens of a block (log scale)",
-        ylabel="cost above an ideal memory (%)",
-    )
-    axes.set_xticks([1, 4, 16, 64, 256], ["1", "4", "16", "64", "256"])
-    axes.minorticks_off()
-    axes.text(1.15, 48.5, f"solid: kernel {percent(slower)} slower\ndotted: as fast", va="top")
-    axes.text(
-        1.15,
-        38,
-        "grey: measured best\non ShareGPT. Short\nblocks are read more\nslowly than shown",
-        color=COLOURS["muted"],
-        va="top",
-    )
-    axes.text(290, 33, "ShareGPT", color=COLOURS["accent"], ha="right", va="center")
-    axes.text(62, 42, "Alpaca", color=COLOURS["compute"], ha="right", va="center")
-    return done(
-        fig,
-        "fig-block-size",
-        "Cost of a token against the length of a block.",
-        "Cost of a token above that of a memory without waste and a kernel without overhead, 0 to 50 %, against the"
-        " tokens of a block from 1 to 512 (log scale), for OPT-13B on one A100, up to blocks as long as a sequence. By"
-        f" empty room alone, and with a kernel {percent(slower)} slower: {'; '.join(phrases)}. Waste alone asks for the"
-        f" shortest blocks; the paper measured {row['low_block_tokens']} to {row['high_block_tokens']}, a grey band, as"
-        " best on ShareGPT, for short blocks keep the kernel from reading at full speed, which the curves leave out.",
-    )
-
-
-def _dearer(tokens, context: float, overhead: float):
-    """Percent by which blocks of so many tokens make a token dearer, in the paper's memory."""
-    known = _known() | {"context": context}
-    ideal = step.cost_per_token(known, batch=known["slots"] / context)
-    batch = known["slots"] / context * eq.use_paged(context=context, page_tokens=tokens)
-    return 100 * (eq.paged_cost(known, batch=batch, paging_overhead=overhead) / ideal - 1)
 
 
 KINDS = {"tokens": "kv", "reserved": "third", "internal": "second", "external": "muted"}
@@ -322,7 +213,7 @@ def kv_use() -> Drawing:
     return done(
         fig,
         "fig-kv-use",
-        "What the cache's memory holds: published, and in our simulation.",
+        "Even knowing every length in advance leaves most of the memory without tokens. Blocks fill it.",
         "Stacked bars of what the memory set aside for the KV cache holds, in pairs: vLLM's paper and our simulation,"
         " for OPT-13B with ShareGPT's mean lengths. Share that holds tokens, published and simulated:"
         f" {'; '.join(phrases)}. The rest is set aside for tokens to come, for tokens that never come, or lies"
@@ -378,7 +269,7 @@ def copy_on_write() -> Drawing:
     return done(
         fig,
         "fig-copy-on-write",
-        "Block tables and reference counts: a fork, and what is copied when its owners write.",
+        "A second answer costs one block, not a copy of the whole cache.",
         "Four moments of a block allocator with blocks of 4 tokens, drawn with tokens and reference counts."
         f" {'. '.join(phrases)}.",
     )
@@ -477,7 +368,7 @@ def prefix_blocks() -> Drawing:
     return done(
         fig,
         "fig-prefix-blocks",
-        "The documentation's example: ten blocks over time.",
+        "Blocks that nobody holds keep their content, so that a later request can find them.",
         "Ten blocks of 4 tokens of a prefix cache at six times, as in vLLM's documentation: which request holds each,"
         f" which are cached, and the free ones in the order in which they will be taken: {phrases}. At 7 blocks"
         f" 0, 1 and 2"
@@ -531,7 +422,7 @@ def hit_rate_by_turns() -> Drawing:
     return done(
         fig,
         "fig-hit-rate-by-turns",
-        "Hit rate against turns of a conversation.",
+        "After a dozen turns nearly all of a conversation's input has been computed before.",
         "Share of input tokens that a prefix cache finds, 0 to 100 %, against the turns of a conversation from 1 to"
         f" 100 (log scale), if nothing is thrown out. {'; '.join(phrases)}. Dots from a real allocator lie on"
         f" the curves."
@@ -578,61 +469,13 @@ def hit_rate_by_cache() -> Drawing:
     return done(
         fig,
         "fig-hit-rate-by-cache",
-        "Hit rate against the size of the cache: dots simulated, lines by Che's approximation, which follows each"
-        " kind of pause.",
+        "A cache that holds a share of the working set finds about that share, unless all pauses are alike. Dots:"
+        " simulated; lines: Che's approximation.",
         "Share of input tokens that a cache which drops the least recently used finds, 0 to 100 %, against its size"
         f" from 0 to 1.5 times the working set of {AGENTS} coding agents, {whole / 1e6:.1f} million tokens. With half"
         f" of it: {said(0.5)}; with 1.5 times: {said(1.5)}. Lines by Che's approximation, dots simulated. With random"
         " pauses the rate is the share of the working set that fits; with regular ones nothing is found until all of"
         f" it fits, and {one:.0f} % in a cache of its mean size, for at times the set is larger.",
-    )
-
-
-SERVERS = (1, 2, 3, 4, 6, 8, 12, 16, 24)
-ROUTES = {
-    "shared": ("accent", "one shared store"),
-    "session": ("compute", "to its own server"),
-    "random": ("kv", "to any server"),
-}
-SPARE = 1.5  # working sets that all servers' caches hold together
-
-
-def routing() -> Drawing:
-    """Hit rate against the number of servers over which one fleet's cache is spread, by where a conversation's turns
-    go.
-    """
-    fig, axes = drawing.axes(5.0, 3.9)
-    turns, start, growth = simulation.agent()
-    room, found = SPARE * simulation.working_set(AGENTS, turns, start, growth), {}
-    for route, (colour, _) in ROUTES.items():
-        found[route] = [100 * simulation.routed(servers, route, room, AGENTS) for servers in SERVERS]
-        axes.plot(SERVERS, found[route], "o-", color=COLOURS[colour], ms=6, lw=1.6)
-    endless = [100 * simulation.scattered(servers, turns, start, growth) for servers in SERVERS]
-    axes.plot(SERVERS, endless, color=COLOURS["kv"], ls=":", lw=1.8)
-    axes.text(1.05, 107, ROUTES["shared"][1], color=COLOURS["accent"], va="bottom")
-    axes.text(1.05, 99, ROUTES["session"][1], color=COLOURS["compute"], va="bottom")
-    axes.text(2.2, 45, ROUTES["random"][1], color=COLOURS["kv"], ha="right", va="center")
-    axes.text(25, 62, "to any server,\nendless caches", color=COLOURS["kv"], ha="right", va="bottom")
-    axes.set(
-        xscale="log",
-        xlim=(0.95, 26),
-        ylim=(0, 117),
-        xlabel="servers (log scale); together they hold 1.5 working sets",
-        ylabel="input tokens found again (%)",
-    )
-    axes.set_xticks([1, 2, 4, 8, 16], ["1", "2", "4", "8", "16"])
-    axes.set_yticks(range(0, 101, 20))
-    axes.minorticks_off()
-    at = SERVERS.index(12)
-    said = ", ".join(f"{name} {found[route][at]:.0f} %" for route, (_, name) in ROUTES.items())
-    return done(
-        fig,
-        "fig-routing",
-        "Hit rate against the number of machines, by where a turn is sent.",
-        f"Share of input tokens found, 0 to 100 %, against the number of servers from 1 to 24 (log scale) for {AGENTS}"
-        f" coding agents, with caches that together hold {SPARE} times the working set. On 12 servers, by where a turn"
-        f" goes: {said}. With endless caches turns that go to any server would find {endless[at]:.0f} %: the rest is"
-        " lost because each server keeps old copies of all conversations.",
     )
 
 
@@ -676,7 +519,7 @@ def hybrid() -> Drawing:
     return done(
         fig,
         "fig-hybrid",
-        "Blocks of the example, and cache of a sequence against its context in two published models.",
+        "Window layers stop growing at their window. At long contexts only the full layers count.",
         f"Above, the blocks of {PAGE} tokens that a request of {TOKENS} tokens takes in a model of {FULL} full layers"
         f" and {SLIDING} with a window of {WINDOW}: the full group {blocks[0]}, each of two window groups {blocks[1]},"
         f" {sum(blocks)} in all, instead of {3 * blocks[0]}. Below, gigabytes of KV of a sequence against context from"

@@ -10,12 +10,12 @@ from blackboard.lessons.batching import equations as step
 from blackboard.lessons.paging import equations as eq
 from blackboard.lessons.paging import hybrid, simulation
 from blackboard.lessons.paging.simulation import LONGEST, batches, lengths
-from blackboard.lessons.pricing.equations import pass_compute, uses_even
+from blackboard.lessons.pricing.equations import pass_compute
 from blackboard.units import pretty, significant
 
 BLOCK = 16  # tokens: vLLM's default
 CARD = "claude-opus-4.6@2026-03-13"  # the pricing lesson's
-GEMMA, SHORT, LONG = "gemma-3-27b", 1_024, 131_072
+GEMMA, LONG = "gemma-3-27b", 131_072
 AGENTS = 75  # of the simulation: conversations that go on at once
 FULL = 1e9  # tokens: room for every conversation of a simulation
 EXAMPLE = {"context": 112, "window": 32, "page_tokens": 16}  # of vLLM's documentation
@@ -39,10 +39,7 @@ def room() -> dict[str, str]:
         "block": f"{BLOCK}",
         "sg_in": significant(sg_in, 3),
         "sg_out": significant(sg_out, 3),
-        "al_in": significant(al_in, 2),
-        "al_out": significant(al_out, 2),
         "sg_all": significant(sg_in + sg_out, 3),
-        "al_all": significant(al_in + al_out, 2),
         "sg_use": reserved(sg_in + sg_out),
         "al_use": reserved(al_in + al_out),
         "slots_over": significant(opt["kv_tokens"] / LONGEST, 3),
@@ -77,7 +74,7 @@ def day() -> dict[str, str]:
     known, mean = simulation.opt13b(), simulation.held()
     rate, answer = 2, lengths("ShareGPT")[1]
     time = lambda batch: step.step_time(known, batch=batch, context=mean)
-    little, floor, few = batches()["vLLM"] / (rate * answer), time(batches()["vLLM"]), batches()["Orca (Max)"]
+    little, floor = batches()["vLLM"] / (rate * answer), time(batches()["vLLM"])
     shares = lambda system: f"{measurement('vllm_kv_use').records(system=system, use='tokens')[0]['share']:.1%}"
     slow = measurement("vllm_paging").records()[0]["high_overhead"]
     gain = lambda system: significant(cost(batches()[system]) / cost(batches()["vLLM"], slow), 2)
@@ -93,7 +90,6 @@ def day() -> dict[str, str]:
         "step_implied": pretty(little, "s", 2),
         "step_roofline": pretty(floor, "s", 2),
         "step_efficiency": f"{floor / little:.0%}",
-        "orca_rate": significant(few / (answer * time(few)), 2),
         "gain_low": gain("Orca (Oracle)"),
         "gain_high": gain("Orca (Max)"),
     }
@@ -127,7 +123,6 @@ def hits() -> dict[str, str]:
         "codex_published": f"{rates['Codex on SWE-bench Pro, what the traces allow']:.1%}",
         "local_rate": f"{rates['the same, Kimi K2.5, local caches']:.1%}",
         "shared_rate": f"{rates['the same, Kimi K2.5, shared store']:.1%}",
-        "codex_end": f"{trace['end_tokens']:,}",
         "codex_end_GB": f"{significant(trace['end_tokens'] * cached['kv_GB'] / cached['context_tokens'], 2)} GB",
         **{
             name: f"{simulation.routed(count, route, FULL):.0%}"
@@ -146,7 +141,6 @@ def hits() -> dict[str, str]:
         "agent_plain": f"${p.input * sent / 1e6:.2f}",
         "even_5": even(write),
         "even_1h": even(write_1h),
-        "uses_5": significant(uses_even(write_ratio=write, read_ratio=read), 4),
         "hits_deepseek": f"{rates['all services, a day']:.1%}",
         "hits_arena_low": f"{rates['Chatbot Arena, LLaVA-NeXT-34B, a month']:.0%}",
         "hits_arena_high": f"{rates['Chatbot Arena, Vicuna-33B, a month']:.0%}",
@@ -183,7 +177,6 @@ def layers() -> dict[str, str]:
         "hybrid_full": f"{blocks(1, 0):g}",
         "hybrid_window": f"{blocks(1, 1) - blocks(1, 0):g}",
         "hybrid_uniform": f"{blocks(3, 0):g}",
-        "gemma_short": pretty(net.kv_bytes(SHORT) / SHORT, "byte", 2),
         "gemma_long": pretty(net.kv_bytes(LONG) / LONG, "byte", 2),
         "gemma_saving": significant(eq.hybrid_saving(context=LONG, **known), 2),
         "gemma_limit": significant((full + window) / full, 2),

@@ -34,10 +34,10 @@ from blackboard.problem import (
 from blackboard.units import factor, pretty
 
 ROOM = "Compute how much of a cache's memory holds tokens, reserved and in blocks."
-WORTH = "Say what a larger batch is worth on the cost curve, and where it stops being worth anything."
-TABLE = "Follow a block table through allocation, sharing, copy-on-write and release."
-HITS = "Compute what a shared prefix hits, from whole blocks and from the turns of a conversation."
-KEEP = "Say when writing prompts to a cache pays, and how long it must keep them."
+WORTH = "Tell what the larger batch is worth in dollars per token, and when it is worth nothing."
+TABLE = "Follow a block table through allocation, sharing, copying and release."
+HITS = "Predict the hit rate of a conversation, and the size of the cache that it needs."
+KEEP = HITS
 WINDOWS = "Count the blocks of a model with sliding windows."
 
 MILLION, GB = 1e6, factor("GB")
@@ -88,19 +88,18 @@ guess = Estimate(
     unit="1",
     display_unit="%",
     within=1.6,
-    statement="A server sets aside cache for {reserved_context}, prompt and answer together, for every request that it takes on, from its first token to its last. The requests of {requests}, a collection of conversations, bring {input} on average and are answered with {output}; take each to be as long as the mean. Averaged over the time in which a request is answered, which share of its room holds a token, in percent? Guess: within a factor of 1.6 counts.",
-    parameters={"requests": ("ShareGPT", "Alpaca"), "reserved_context": (LONGEST,)},
-    derived=guessed,
+    statement="A server sets aside cache for {reserved_context}, prompt and answer together, for every request, from its first token to its last. A ShareGPT request brings {input} of prompt and gets {output} of answer; take each to be as long as the mean. Averaged over the time in which it is answered, which share of its room holds a token, in percent? Guess: within a factor of 1.6 counts.",
+    derived=lambda _: {"requests": "ShareGPT", "reserved_context": LONGEST} | guessed({"requests": "ShareGPT"}),
     units={"requests": "", "input": "token", "output": "token", "reserved_context": "token"},
     answer=eq.use_reserved,
     independent_check=watched,
     misconceptions={
-        1 - eq.use_reserved: "So much would be in use if most requests came near the limit. It is closer to what stays empty.",
-        v.context / v.slots: "That sets one request against the whole memory of a GPU. Set it against the room that is its own.",
-        eq.use_reserved / 100: "That is the fraction; percent is a hundred times it. Type the percentage.",
+        1 - eq.use_reserved: "That would be true if most requests came near the limit. Your number is closer to what stays empty.",
+        v.context / v.slots: "That divides by the whole memory of the GPU. Divide by the room of one request.",
+        eq.use_reserved / 100: "That is the fraction; the percentage is a hundred times as large.",
     },
     close="Not far off. What does a request hold at first, and what at last?",
-    explanation="All else waits for an answer that hardly ever comes. With ShareGPT's requests tokens were measured in {measured} of such a server's cache: long answers stay longer, and hold more.",
+    explanation="The rest waits for an answer that hardly ever comes. The paper measured {measured}, a little more, because long answers stay longer and hold more.",
     hints=(
         "How many tokens does a request hold when its answer begins, and how many when it ends?",
         "Halfway it holds its prompt and half of its answer.",
@@ -147,18 +146,18 @@ reservations = Whole(
     independent_check=placed,
     misconceptions={
         lambda v: float(-(-v["slots"] // v["reserved_context"])): "The last of them would not have all of its room.",
-        lambda v: float(v["slots"] // v["at_end"]): "So many would fit if each took what it needs. Room is set aside for the longest.",
-        lambda v: float(v["slots"] // (v["reserved_context"] + v["at_end"])): "What a sequence holds lies inside the room that was set aside for it.",
+        lambda v: float(v["slots"] // v["at_end"]): "That many would fit if each took only what it needs. Room is set aside for the longest.",
+        lambda v: float(v["slots"] // (v["reserved_context"] + v["at_end"])): "What a sequence holds is inside the room that was set aside for it.",
     },
     off_by_one_message="Sequences are served whole, and each of them has all of its room.",
-    explanation="What is left over is too short for one more, and lies idle. For OPT-13B and 2,048 tokens it was measured in 2023: {measured}, with short requests and with long ones.",
+    explanation="What is left over is too short for one more. For OPT-13B and 2,048 tokens the paper measured {measured}, with short requests and with long ones.",
     hints=(
         "What a sequence really holds does not matter here.",
-        "How often does the room of one go into the whole? Leave out the rest.",
+        "How often does the room of one fit into the whole? Leave out the remainder.",
     ),
     solution=(
-        Step("Room over room for one:", v.slots / v.reserved_context),
-        Step("of which so many are whole:", lambda v: float(v["slots"] // v["reserved_context"])),
+        Step("All slots ÷ slots of one:", v.slots / v.reserved_context),
+        Step("rounded down:", lambda v: float(v["slots"] // v["reserved_context"])),
     ),
 )
 
@@ -168,12 +167,12 @@ half_block = Choice(
     "The last block",
     level="easy",
     objective=ROOM,
-    statement="A sequence lies in blocks of 16 tokens, and all but its last block are full. Lengths leave every rest equally often. How many slots of the last block are empty, on average?",
+    statement="A sequence is kept in blocks of 16 tokens, and all but its last block are full. The last block holds 1 to 16 tokens, each equally often. How many slots of the last block are empty, on average?",
     independent_check=lambda v: next((key for key, slots in RESTS.items() if slots == sum(-length % 16 for length in range(1, 1601)) / 1600)),
     options=[
         wrong(f"{RESTS['a']:g}", "That is the most, just after the first token of a new block."),
-        right(f"{RESTS['b']:g}", "From none to 15, one as likely as another. It depends on the block alone: sequences of fifty tokens and of fifty thousand waste the same. With blocks of one token nothing would be empty, where half a block would be half a slot."),
-        wrong(f"{RESTS['c']:g}", "Nearly. List the rests: how many slots are empty at the least, and how many at the most?"),
+        right(f"{RESTS['b']:g}", "From none to 15, each equally likely. It depends on the block alone: sequences of fifty tokens and of fifty thousand waste the same."),
+        wrong(f"{RESTS['c']:g}", "Nearly. How many slots are empty at least, and how many at most?"),
         wrong(f"{RESTS['d']:g}", "A block with nothing in it would not have been taken."),
     ],
     hints=(
@@ -228,7 +227,7 @@ by_use = Ordering(
     explanation="Blocks help because they are short beside the sequence. One that is longer than the sequence is a reservation by another name.",
     hints=(
         "How many slots does each way set aside?",
-        f"{SHORT} over that number.",
+        f"{SHORT} divided by that number.",
     ),
     solution=lambda v: [Step(f"{key}) uses {100 * planned(key):.0f} % of its room.") for key in PLANS],
 )
@@ -240,21 +239,21 @@ letters = Expression(
     "Use, in letters",
     level="easy",
     objective=ROOM,
-    statement="A sequence of L tokens lies in blocks of m_page tokens. All but the last are full, and lengths leave every rest equally often, from none to m_page − 1 empty slots. Write the share of its room that holds tokens: its tokens over the slots that it takes on average.",
+    statement="A sequence of L tokens is kept in blocks of m_page tokens. All but the last are full, and the last has 0 to m_page − 1 empty slots, each equally often. Write its tokens divided by the slots that it takes on average.",
     formula=eq.use_paged,
     independent_check=L / (L + summation(k, (k, 0, m - 1)) / m),
     misconceptions={
         L / (L + m / 2): "Half a block is a little too much: none to m_page − 1 slots are empty, never a whole block.",
-        L / (L + m - 1): "That is the worst case. Take the mean over all rests.",
+        L / (L + m - 1): "That is the worst case. Take the mean.",
         L / (L + m): "That gives every sequence one block more than it needs. How much of its last one is empty on average?",
         (m - 1) / 2 / (L + (m - 1) / 2): "That is the share which stays empty.",
-        1 - (m - 1) / (2 * L): "You took the waste over the tokens. It is a share of the room, tokens and waste together.",
+        1 - (m - 1) / (2 * L): "You divided the waste by the tokens. Divide by tokens and waste together.",
         (L + (m - 1) / 2) / L: "Upside down: a share is at most 1.",
     },
-    explanation="The longest sequence that a request may become has dropped out. Only what it is counts.",
+    explanation="The longest length that a request may reach has dropped out. Only its actual length counts.",
     hints=(
         "How many slots are empty on average?",
-        "Tokens over tokens and empty slots together.",
+        "Tokens ÷ (tokens + empty slots).",
     ),
     solution=(
         f"Empty on average: ${eq.page_waste.latex}$.",
@@ -299,16 +298,16 @@ faster = Choice(
     units={"slower": "", "gain": ""},
     independent_check=lambda v: max(alone(), key=alone().get),
     options=[
-        right("more sequences are in a batch, and share each reading of the weights", "Paging is about room. Its first attention kernel was slower, by {slower}; a batch several times as large made up for it."),
-        wrong("it reads fewer bytes of cache for each token", "Empty slots were never read. A step reads as many tokens of each sequence as before."),
-        wrong("its attention kernel reads a cache in blocks faster than one in one piece", "It has to look up where each block lies. The first such kernel was slower than one on a piece."),
+        right("more sequences are in a batch, and share each loading of the weights", "Paging is about room. Its first attention kernel was slower, by {slower}; a batch several times as large made up for it."),
+        wrong("it loads fewer bytes of cache for each token", "Empty slots were never loaded. A step loads as many tokens of each sequence as before."),
+        wrong("its attention kernel loads a cache in blocks faster than one in one piece", "It has to look up where each block is. The first such kernel was slower."),
         wrong("it makes answers shorter, so that requests leave earlier", "The model and its answers are the same. What has changed is who fits in beside them."),
     ],
     hints=(
-        "What did the empty slots cost: time to read them, or room?",
+        "What did the empty slots cost: time to load them, or room?",
         "Room is sequences. What do sequences in one batch share?",
     ),
-    solution=(f"${eq.batch_held.latex}$: the use of memory is a factor in the batch, and the weights are read once for all of it.",),
+    solution=(f"${eq.batch_held.latex}$: the share of memory in use is a factor in the batch, and the weights are loaded once for all of it.",),
 )
 
 # times of one step: to read the weights, to read one sequence's cache, to multiply for one sequence; and the batch
@@ -329,10 +328,10 @@ doubling = Choice(
     statement="Paging lets twice as many sequences into a batch, and enough of them are waiting. On which of these servers does a token become cheapest, compared with before? Times are those of a decode step before the change, with the caches of the whole batch.",
     independent_check=lambda v: max(SERVERS, key=doubled),
     options=[
-        wrong("reading all caches takes ten times as long as reading the weights, and longer than multiplying", "Each sequence pays for reading its own cache, in any batch. Only the weights are shared, and here they hardly count."),
-        wrong("multiplying takes four times as long as reading weights and caches", "The multipliers are the slower part already. Twice the batch takes twice as long."),
-        wrong("reading the weights takes as long as reading all caches, and five times as long as multiplying", "Half of the reading is shared by more sequences now. On one of these servers nearly all of it is."),
-        right("reading the weights takes 25 times as long as reading all caches, and five times as long as multiplying", "A token there costs little more than half. Where caches are half of the reading it saves a quarter, and past the critical batch nothing."),
+        wrong("loading all caches takes ten times as long as loading the weights, and longer than compute", "Each sequence pays for loading its own cache, in any batch. Only the weights are shared, and here they hardly count."),
+        wrong("compute takes four times as long as loading weights and caches", "Compute is the bottleneck already. Twice the batch takes twice as long."),
+        wrong("loading the weights takes as long as loading all caches, and five times as long as compute", "Half of the memory traffic is now shared by more sequences. On one of these servers nearly all of it is."),
+        right("loading the weights takes 25 times as long as loading all caches, and five times as long as compute", "A token there costs little more than half. Where caches are half of the memory traffic it saves a quarter, and past the critical batch nothing."),
     ],
     hints=(
         "Which part of a step is shared by all sequences of a batch?",
@@ -373,7 +372,7 @@ worth = Quantity(
     level="medium",
     objective=WORTH,
     unit="1",
-    statement="OPT-13B has {weights} of weights, which a decode step reads once, and a running sequence of {requests} holds {context} on average, at {kv_bytes_per_token}. Reading takes longer than multiplying at these batches. A system that reserves room ran {few} sequences at once; vLLM, on the same GPU, ran {many}. How many times as much did a token cost at the smaller batch? Only the time of a step counts, and both read memory equally fast.",
+    statement="OPT-13B has {weights} of weights, which a decode step loads once. A running sequence of {requests} holds {context} on average, at {kv_bytes_per_token} each. These batches wait for memory, not compute. A system that reserves room ran {few} sequences at once; vLLM, on the same GPU, ran {many}. How many times as much did a token cost at the smaller batch? Only the time of a step counts, and both load memory equally fast.",
     parameters={"requests": ("ShareGPT", "Alpaca"), "rival": ("Orca (Max)", "Orca (Pow2)", "Orca (Oracle)")},
     derived=compared,
     units=OPT,
@@ -382,19 +381,19 @@ worth = Quantity(
     misconceptions={
         v.many / v.few: "That is the ratio of the batches. Weights are shared by the batch, and caches are not.",
         (v.weights + v.many * v.per_sequence) / (v.weights + v.few * v.per_sequence): "That is how much longer a step takes. It also makes more tokens.",
-        lambda v: 1 - per_token(v, v["many"]) / per_token(v, v["few"]): "That is the share which is saved. Asked is cost over cost.",
+        lambda v: 1 - per_token(v, v["many"]) / per_token(v, v["few"]): "That is the share which is saved. The question is one cost divided by the other.",
         lambda v: per_token(v, v["many"]) / per_token(v, v["few"]): "Upside down: at the smaller batch a token costs more.",
     },
-    explanation="Less than the ratio of the batches: each sequence still pays for reading its own cache. The paper measured {gain} times the throughput at equal latency.",
+    explanation="Less than the ratio of the batches: each sequence still pays for loading its own cache. The paper measured {gain} times the throughput at equal latency.",
     hints=(
-        "What does a step read at each batch? Divide by the tokens that it makes.",
-        "Weights over batch, and one sequence's cache on top.",
+        "What does a step load at each batch? Divide by the tokens that it makes.",
+        "Weights ÷ batch, plus one sequence's cache.",
     ),
     solution=(
         Step("A sequence's cache:", v.per_sequence, "byte"),
-        Step("Read for a token at the smaller batch:", v.weights / v.few + v.per_sequence, "byte"),
+        Step("Loaded per token at the smaller batch:", v.weights / v.few + v.per_sequence, "byte"),
         Step("and at the larger:", v.weights / v.many + v.per_sequence, "byte"),
-        "One over the other:",
+        "Divide the first by the second:",
     ),
 )
 
@@ -411,7 +410,7 @@ slow_kernel = Quantity(
     objective=WORTH,
     unit="1",
     display_unit="%",
-    statement="vLLM's first attention kernel took {slower} longer to read a cache in blocks than one in one piece. OPT-13B has {weights} of weights, which a decode step reads once. A batch of {many} sequences holds {context} each on average, at {kv_bytes_per_token}. Reading takes longer than multiplying. By how many percent does the block table make a token dearer, at the same batch?",
+    statement="vLLM's first attention kernel took {slower} longer to load a cache in blocks than one in one piece. OPT-13B has {weights} of weights, which a decode step loads once. A batch of {many} sequences holds {context} each on average, at {kv_bytes_per_token}. The step waits for memory, not compute. By how many percent does the block table raise the cost of a token, at the same batch?",
     parameters={
         "requests": ("ShareGPT", "Alpaca"),
         "paging_overhead": (PAGING["high_overhead"], PAGING["low_overhead"]),
@@ -421,20 +420,20 @@ slow_kernel = Quantity(
     answer=lambda v: eq.paged_cost(v) / per_token(v, v["many"]) - 1,
     independent_check=(v.weights + v.many * (v.per_sequence * (1 + v.paging_overhead))) / (v.weights + v.many * v.per_sequence) - 1,
     misconceptions={
-        v.paging_overhead: "That is the kernel which reads the cache. Reading the weights takes as long as it did.",
-        v.paging_overhead * v.many * v.per_sequence / v.weights: "You set the extra time against the weights. Set it against all that a step reads.",
-        v.paging_overhead * v.weights / (v.weights + v.many * v.per_sequence): "You took the share of the weights. The block table slows down reading the cache.",
-        lambda v: eq.paged_cost(v) / per_token(v, v["many"]): "That is the whole cost, in percent of what it was. Asked is what is added.",
-        lambda v: (eq.paged_cost(v) / per_token(v, v["many"]) - 1) / 100: "That is the fraction; percent is a hundred times it. Type the percentage.",
+        v.paging_overhead: "That is the slow-down for the cache alone. Loading the weights takes as long as before.",
+        v.paging_overhead * v.many * v.per_sequence / v.weights: "You divided the extra time by that of the weights. Divide by everything that a step loads.",
+        v.paging_overhead * v.weights / (v.weights + v.many * v.per_sequence): "You took the share of the weights. The block table slows down loading the cache.",
+        lambda v: eq.paged_cost(v) / per_token(v, v["many"]): "That is the whole cost, in percent of what it was. The question is what is added.",
+        lambda v: (eq.paged_cost(v) / per_token(v, v["many"]) - 1) / 100: "That is the fraction; the percentage is a hundred times as large.",
     },
-    explanation="Beside a batch several times as large it is a small price. It grows with the share that caches have in a step, so it weighs more at long contexts.",
+    explanation="A batch several times as large is worth far more. The cost grows with the caches' share of a step, so it matters more at long contexts.",
     hints=(
-        "Which part of what a step reads is cache?",
+        "Which part of what a step loads is cache?",
         "Only that part takes longer.",
     ),
     solution=(
         Step("The caches of the batch:", v.many * v.per_sequence, "byte"),
-        Step("as a share of all that a step reads:", v.many * v.per_sequence / (v.weights + v.many * v.per_sequence)),
+        Step("as a share of all that a step loads:", v.many * v.per_sequence / (v.weights + v.many * v.per_sequence)),
         "times the slow-down, in percent:",
     ),
 )
@@ -473,7 +472,7 @@ held = Counted(
     "Write how many fit",
     level="medium",
     objective=WORTH,
-    statement="Write a Python function of hbm, n_total, bytes_per_param, kv_bytes_per_token, context and page_tokens. Memory that the weights leave holds caches in blocks of page_tokens tokens. A sequence has context tokens, and on average its last block leaves between 0 and page_tokens - 1 slots empty, all equally likely. Return the number of sequences: the free bytes over those that one takes on average. Do not round. It is called by name, with whole numbers.",
+    statement="Write a Python function of hbm, n_total, bytes_per_param, kv_bytes_per_token, context and page_tokens. Memory that the weights leave holds caches in blocks of page_tokens tokens. A sequence has context tokens, and on average its last block leaves between 0 and page_tokens - 1 slots empty, all equally likely. Return the number of sequences: the free bytes divided by those that one takes on average. Do not round. It is called by name, with whole numbers.",
     formula=in_blocks,
     test_points=HELD,
     independent_check=free / (kv * L + kv * summation(k, (k, 0, m - 1)) / m),
@@ -481,14 +480,14 @@ held = Counted(
         free / (kv * L): "That is without the empty slots of the last block.",
         free / (kv * (L + m / 2)): "Half a block is a little too much: the most that is empty is page_tokens - 1.",
         free / (kv * (L + m - 1)): "That is the worst case for each sequence. Take the mean.",
-        free / (kv * m * ceiling(L / m)): "That is for sequences of just this length. Take the mean over all rests: half of the most that is empty.",
-        hbm / (kv * (L + (m - 1) / 2)): "The weights lie in the same memory.",
+        free / (kv * m * ceiling(L / m)): "That is for sequences of just this length. Take the mean: half of the most that can be empty.",
+        hbm / (kv * (L + (m - 1) / 2)): "The weights are in the same memory.",
         free / (kv * m): "That is how many blocks there are. How many does a sequence take?",
-        free / kv / L * (L + (m - 1) / 2) / L: "The use of memory stands upside down in yours.",
+        free / kv / L * (L + (m - 1) / 2) / L: "You multiplied where the share in use divides: upside down.",
     },
     explanation="Put its result into the lesson's cost of a token as the batch, and you have what a block's length is worth. There is no longest sequence in it.",
     hints=(
-        "Free bytes over bytes of a sequence: tokens and empty slots, each as large.",
+        "Free bytes ÷ bytes of a sequence: its tokens and its empty slots.",
         "Free are hbm less n_total * bytes_per_param. A sequence takes kv_bytes_per_token for each of its tokens, and for each slot that is empty: how many are, on average?",
     ),
     solution=(
@@ -532,10 +531,10 @@ fork = Whole(
         v.samples * v.whole: "That is a whole cache for each answer. The full blocks of the prompt are never written again, so one will do.",
         v.samples + v.whole: "You made a copy for each of them. When the last one writes, who else still holds the original?",
         v.whole: "That is before anybody wrote. Two answers cannot both put their token into one slot.",
-        v.samples - 1: "That is how many copies were made. Asked are all the blocks that are held.",
+        v.samples - 1: "That is how many copies were made. The question is about all blocks that are held.",
         v.samples: "Those are the blocks with an answer's token in them. The prompt's full blocks are held as well.",
     },
-    explanation="The full blocks of the prompt are held once. The last to write copies nothing: by then nobody else holds the block, and it keeps the original.",
+    explanation="The full blocks of the prompt are held once. The last one to write copies nothing: by then nobody else holds the block.",
     hints=(
         "Which of the prompt's blocks does nobody write into?",
         "Of the last, partly filled one each answer has its own in the end.",
@@ -585,15 +584,15 @@ def survives(key: str) -> bool:
 
 
 sound = Choice(
-    "Which state is sound?",
+    "Which state is consistent?",
     level="easy",
     objective=TABLE,
-    statement="A cache has five blocks, 0 to 4. Given are the block tables of two sequences, how many sequences hold each block by the counts of blocks 0 to 4, and the free blocks, the next one first. Which state is sound?",
+    statement="A cache has five blocks, 0 to 4. Each option gives the block tables of two sequences, the reference counts of blocks 0 to 4, and the free blocks, next one first. Which state is consistent?",
     independent_check=lambda v: next(filter(survives, STATES)),
     options=[
         wrong(stated("a"), "Both name block 0, and its count says one. When Ann ends it is free, and Bob still reads it."),
         wrong(stated("b"), "Block 4 is in no table, and it is not free. Nobody will ever use it again."),
-        right(stated("c"), "Every block is free or held, none is both, and each count is the number of tables that name the block. The order of free blocks is another matter."),
+        right(stated("c"), "Every block is free or held, none is both, and each count is the number of tables that name the block. The order of the free blocks does not matter."),
         wrong(stated("d"), "Block 2 is free, and Bob reads it. The next request writes over it."),
     ],
     hints=(
@@ -628,7 +627,7 @@ evict = Ordering(
     "Who goes first",
     level="medium",
     objective=TABLE,
-    statement="A prefix cache of four full blocks: Ann's request holds 0, 1 and 2, in this order, and Bob's, which begins alike, 0, 1 and 3. Ann's ends, then Bob's. A request that ends gives its blocks back last one first; those that nobody holds join the line of free ones at its end, with their content. New requests take from the head of the line. In which order are the four overwritten?",
+    statement="A prefix cache has four full blocks. Ann's request holds 0, 1 and 2, in this order. Bob's begins in the same way and holds 0, 1 and 3. Ann's ends, then Bob's. A request that ends gives its blocks back, last one first. Blocks that nobody holds join the end of the free queue, with their content. New requests take from the head of the queue. In which order are the four overwritten?",
     items=[
         "block 0",
         "block 1",
@@ -643,7 +642,7 @@ evict = Ordering(
         "cabd": "That is each table from its head. Blocks are given back from the end.",
         "dcba": "Ann's ended before Bob's. What became free first goes first.",
     },
-    explanation="The tails go first and the head of all goes last. Many requests share a head, and few a tail, so this is what one would want to keep.",
+    explanation="The tails go first and the head of all goes last. Many requests share a beginning and few an end, so the beginning is worth keeping longest.",
     hints=(
         "Ann's ends: which of her blocks does nobody hold any more?",
         "Then Bob's ends, and gives back the others from its end.",
@@ -686,15 +685,15 @@ common = Whole(
     answer=eq.hit_tokens,
     independent_check=found_again,
     misconceptions={
-        v.common_context: "That many are the same. But a block that is the same in part only has another name.",
+        v.common_context: "That many are the same. But a block that is only partly the same has a different name.",
         lambda v: v["page_tokens"] * -(-v["common_context"] // v["page_tokens"]): "You rounded up. The last of these blocks holds other tokens in the second request.",
-        lambda v: v["common_context"] // v["page_tokens"]: "That is blocks. Asked are tokens.",
+        lambda v: v["common_context"] // v["page_tokens"]: "That is blocks. The question is about tokens.",
         lambda v: v["length"] // v["page_tokens"] * v["page_tokens"]: "You counted the request's full blocks. Which of them hold the same tokens as before?",
     },
     off_by_one_message="Blocks are found whole or not at all.",
-    explanation="Only whole blocks are named, so up to a block less one token of what is common is computed again. Beside a long prompt that is little.",
+    explanation="Only whole blocks are named, so up to one block less one token is computed again. For a long prompt that is little.",
     hints=(
-        "How many blocks lie wholly within what is common?",
+        "How many blocks are completely inside what is common?",
         "That number, times the tokens of a block.",
     ),
     solution=(
@@ -727,10 +726,10 @@ chain = Choice(
     statement=f"A system prompt of {PROMPT:,} tokens begins with the day of the month, one token. It has been read and is cached, in blocks of {BLOCK}. At midnight the day changes, and the prompt comes again. How many of its tokens are found?",
     independent_check=lambda v: next((key for key, tokens in FOUND.items() if tokens == dated())),
     options=[
-        wrong(f"{FOUND['a']}: all full blocks but the first", "These blocks hold the same words, but not the same keys and values: those come of all that stands before them. A block's name has its parent's name in it."),
-        wrong(f"{FOUND['b']}: all that are the same", "The tokens are the same, but their keys and values come of all that stands before them."),
+        wrong(f"{FOUND['a']}: all full blocks but the first", "These blocks hold the same tokens, but not the same keys and values, which depend on everything before them. A block's name contains its parent's name."),
+        wrong(f"{FOUND['b']}: all that are the same", "The tokens are the same, but their keys and values depend on everything before them."),
         wrong(f"{FOUND['c']}: all full blocks", "The first of these blocks holds another token now. And what of those that follow it?"),
-        right("none", "Keys and values of a token come of all tokens before it, so after another head they are others. Put what changes at the end of a prompt, not at its head."),
+        right("none", "A token's keys and values depend on all tokens before it, so one change at the top changes them all. Put what changes at the end of a prompt."),
     ],
     hints=(
         "What do the keys and values of the hundredth token depend on?",
@@ -785,9 +784,9 @@ new = Quantity(
         1 / v.turns: "That would be so if the context did not grow.",
         v.turn_growth * (v.turns - 1) / v.sent: "The first request is new as well, all of it.",
         eq.hit_rate_turns: "That is the share which is found.",
-        (1 - eq.hit_rate_turns) / 100: "That is the fraction; percent is a hundred times it. Type the percentage.",
+        (1 - eq.hit_rate_turns) / 100: "That is the fraction; the percentage is a hundred times as large.",
     },
-    explanation="Each token is computed once, and sent again in every turn that follows. An agent reads hardly anything but its own past.",
+    explanation="Each token is computed once, and sent again in every turn that follows. An agent sends hardly anything but its own past.",
     hints=(
         "What is new over the whole conversation: how long is its last context?",
         "Divide by the lengths of all requests, added up.",
@@ -806,7 +805,7 @@ hit_rate = Counted(
     "Write the hit rate",
     level="medium",
     objective=HITS,
-    statement="Write a Python function of turns, start_context and turn_growth, all whole numbers. A conversation has so many turns. The first sends start_context tokens, each of the others turn_growth more than the one before, its beginning the same. The cache keeps everything, to the token. Return the share of all tokens sent that is found. A loop will do. It is called by name.",
+    statement="Write a Python function of turns, start_context and turn_growth, all whole numbers. A conversation has that many turns. The first sends start_context tokens, each of the others turn_growth more than the one before, its beginning the same. The cache keeps everything, to the token. Return the share of all tokens sent that is found. A loop will do. It is called by name.",
     formula=eq.hit_rate_turns,
     test_points=talk("turns", (2, 900, 300), (5, 400, 700), (3, 1100, 200), (8, 500, 100), (30, 1200, 224)),
     independent_check=summation(L0 + g * k, (k, 0, n - 2)) / sent,
@@ -870,10 +869,10 @@ routing = Counted(
         (2 * L0 + g) / servers / three: "A third turn that misses the second one's server may still come to the first one's.",
         (L0 / servers + (L0 + g) * (1 - (1 - 1 / servers) ** 2)) / three: "A server that saw the first turn only has that one's tokens, not the second one's.",
         (L0 / servers + (L0 + g) / servers + L0 / servers) / three: "Where the third turn finds the second one's tokens, the first one's are among them. Add those only where the second one's are missed.",
-        (2 * L0 + g) / three: "That is with one server, or if a conversation stays with one.",
+        (2 * L0 + g) / three: "That is for one server, or if a conversation stays with one.",
         (L0 / servers / (L0 + g) + ((L0 + g) / servers + (1 - 1 / servers) * L0 / servers) / (L0 + 2 * g)) / 3: "You took the mean of the turns' hit rates. Add up tokens, and divide once.",
     },
-    explanation="Nearly all is lost between a dozen servers, and it is found again if the conversation always goes to the same one, or if they share a store.",
+    explanation="With a dozen servers nearly everything is missed. It is found again if a conversation always goes to the same server, or if all share a store.",
     hints=(
         "Try all ways to deal three turns to the servers: product(range(servers), repeat=3) from itertools.",
         "Keep for each server how long the last context was that it saw. A turn finds that many tokens there.",
@@ -914,8 +913,8 @@ cliff = Choice(
     statement="Ten conversations with contexts of the same length take turns in a fixed order, round and round. A prefix cache has room for nine of the contexts, and throws out what was used longest ago. Once this has run for a while, how many of the turns find their context?",
     independent_check=lambda v: cycled(),
     options=[
-        wrong("nine of ten", "So it is if turns come at random. Here the order is fixed: whose context was used longest ago when room is needed?"),
-        right("none", "The context that was used longest ago is just the one whose turn is next. If turns came at random, nine of ten would find theirs: real traffic lies between."),
+        wrong("nine of ten", "That is for turns at random. Here the order is fixed: whose context was used longest ago when room is needed?"),
+        right("none", "The context that was used longest ago is just the one whose turn is next. If turns came at random, nine of ten would find theirs. Real traffic is in between."),
         wrong("one of ten", "One of ten does not fit. But follow who is thrown out for it, and who comes next."),
         wrong("about four of five", "Follow the rounds one by one. Whose context is thrown out, and who comes next?"),
     ],
@@ -936,13 +935,13 @@ even = Expression(
     formula=eq.hit_rate_even,
     independent_check=lambda v: solve(h * RHO + (1 - h) * OMEGA - 1, h)[0],
     misconceptions={
-        (OMEGA - 1) / (1 - RHO): "That is hits for each miss. Asked is their share of all tokens.",
-        (OMEGA - RHO) / (1 - RHO): "That is the number of uses of one prompt, the first one counted. How many of so many uses are hits?",
+        (OMEGA - 1) / (1 - RHO): "That is hits per miss. The question is their share of all tokens.",
+        (OMEGA - RHO) / (1 - RHO): "That is the number of uses of one prompt, the first one counted. How many of those uses are hits?",
         (1 - RHO) / (OMEGA - RHO): "That is the share which must miss.",
         (OMEGA - 1) / OMEGA: "That is with hits for nothing.",
-        (OMEGA - 1) / (OMEGA + RHO): "A sign: with h hits and 1 − h misses, what stands before h?",
+        (OMEGA - 1) / (OMEGA + RHO): "Check the sign: with h hits and 1 − h misses, what is the coefficient of h?",
     },
-    explanation="Below it the surcharge is lost. Where a card asks nothing extra for writing, any hit is a gain.",
+    explanation="Below it the surcharge is lost. Where writing costs nothing extra, any hit is a gain.",
     hints=(
         "Price of a token with hit rate h, in units of plain input: h varrho + (1 − h) omega.",
         "Set it to 1 and solve for h.",
@@ -991,7 +990,7 @@ bill = Quantity(
     level="hard",
     objective=KEEP,
     unit="USD",
-    statement="On the card of {date} {card_name} asks {in_usd} for a million tokens of input, {write_usd} for writing them into a cache that keeps them for five minutes after each use, and {hit_usd} for a hit. An agent's first request has {start_context}, each of the others {turn_growth} more than the one before, which are its beginning; there are {turns} in all, always in time. Every token is either a hit or written. How many dollars does all input cost?",
+    statement="On its price card of {date}, {card_name} costs {in_usd} per million tokens of input, {write_usd} for writing them into a cache for five minutes, and {hit_usd} for a hit. An agent's first request has {start_context}. Each of the others repeats the one before and adds {turn_growth}. There are {turns} requests in all, always in time. Every token is either a hit or written. How many dollars does all input cost?",
     parameters={"sheet": CARDS} | TALKS,
     derived=billed,
     units=TALK | {"card_name": "", "date": "", "in_usd": "USD", "write_usd": "USD", "hit_usd": "USD"},
@@ -1005,7 +1004,7 @@ bill = Quantity(
         (v.in_usd * v.last + v.hit_usd * (v.sent - v.last)) / MILLION: "What is new is written to the cache. That costs more than plain input.",
         (v.write_usd * v.start_context + v.hit_usd * (v.sent - v.start_context)) / MILLION: "You wrote the first request alone. What each turn adds is new too.",
     },
-    explanation="A fraction of plain input, though every token was written at a surcharge once. The hits make up much of what is left, because there are so many.",
+    explanation="A fraction of plain input, although every token was written once at a surcharge. Much of what is left is hits, because there are so many.",
     hints=(
         "Over all turns, how many tokens are new? As many as the last request has.",
         "All others are hits. Add up what all requests send.",
@@ -1048,7 +1047,7 @@ keep = Quantity(
     level="hard",
     objective=KEEP,
     unit="s",
-    statement="Kimi K2.5 keeps {kv_bytes_per_token} of cache for a token. A prefix cache of {cache_bytes} throws out first what was used longest ago. Requests use {use_rate} different tokens of it per second, found there or written; one that is used again before the time in question is over is not counted again. After how many seconds is a context thrown out that nobody asks for?",
+    statement="Kimi K2.5 keeps {kv_bytes_per_token} of cache for a token. A prefix cache of {cache_bytes} throws out first what was used longest ago. Requests use {use_rate} different tokens of it per second, found there or written; a token that is used again in that time counts once. After how many seconds is a context thrown out that nobody uses?",
     parameters={"cache_bytes": (1e12, 5e11, 2e12), "use_rate": (200000, 500000, 100000)},
     derived=cached,
     units={"use_rate": "", "kv_bytes_per_token": "byte"},
@@ -1056,10 +1055,10 @@ keep = Quantity(
     independent_check=used_up,
     misconceptions={
         v.cache_bytes / v.use_rate: "That is with a byte for each token.",
-        eq.keep_time / 60: "That is in minutes. Asked are seconds.",
+        eq.keep_time / 60: "That is in minutes. The question is about seconds.",
         v.cache_bytes / v.kv_bytes_per_token / MILLION: "That is how many million tokens the cache holds. How soon has so much been used?",
     },
-    explanation="Something that is found goes to the end of the line as something that is written does. Used once more, it is there already, and pushes nobody out. So counting every use gives the least time, and often far less than the true one.",
+    explanation="A block that is used goes to the end of the queue. Used again soon, it is already there and pushes nobody out. So counting every use would give too short a time.",
     hints=(
         "A context goes when everything else in the cache has been used since.",
         "How many tokens does the cache hold, and how soon have so many been used?",
@@ -1098,7 +1097,7 @@ agents = Estimate(
         v.sessions * v.sent * v.kv_bytes_per_token: "You added up all requests of a conversation. Each holds the one before it, and that is kept once.",
         v.mean * v.kv_bytes_per_token: "That is one agent.",
     },
-    explanation="{each} for each that is at work: hundreds of them fill the HBM of a whole server. So engines keep prefixes in the host's memory and in stores that machines share.",
+    explanation="{each} per active agent: hundreds of them fill the HBM of a whole server. So engines keep prefixes in the host's memory and in stores that machines share.",
     hints=(
         "How long is a context in the middle of a conversation?",
         "Times bytes of a token, times agents.",
@@ -1153,7 +1152,7 @@ windows = Whole(
         v.full_layers * v.whole + v.window_layers * v.window / v.page_tokens: "You counted by layers. The layers of a group share a table, and a block holds the tokens for all of them.",
         v.whole: "That is the group of full layers. The window layers need blocks too.",
     },
-    explanation="Blocks of all groups are equally large, so one pool serves them all. At lengths that cut the window across a block it takes one block more a group.",
+    explanation="Blocks of all groups are equally large, so one pool serves them all. At lengths where the window does not end with a block, each group needs one block more.",
     hints=(
         "How many groups are there of each kind?",
         "A full group keeps blocks for all tokens, a window group for those of the window.",
@@ -1182,9 +1181,9 @@ window_letters = Expression(
         (full + win * w / L) / (full + win): "Upside down, and below the window a window layer keeps no more than there is.",
         full / (full + win): "Upside down, and only the limit for endless contexts: window layers keep something too.",
         (full + win) / (full * L + win * Min(L, w)): "The context is missing from the upper half: with full attention all layers keep L tokens.",
-        full * L + win * Min(L, w): "That is how many entries are kept. Asked is the ratio.",
+        full * L + win * Min(L, w): "That is how many entries are kept. The question is their ratio.",
     },
-    explanation="1 up to the window, and from there on it grows towards all layers over full ones, which it never passes. One full layer in six saves at most a factor of six.",
+    explanation="It is 1 up to the window. Beyond it grows towards all layers ÷ full layers. One full layer in six saves at most a factor of six.",
     hints=(
         "Entries that all layers keep: of L tokens in each full layer, of L_win or L, whichever is less, in the others.",
         "With full attention all layers keep L.",
@@ -1225,12 +1224,12 @@ window_saving = Quantity(
         (v.full_layers + v.window_layers) / v.full_layers: "That is the limit for endless contexts. At this one the window layers keep something that counts.",
         v.context / v.window: "That is one window layer. Full layers keep everything.",
         1 / eq.hybrid_saving: "Upside down: that is the share which is kept.",
-        1 - 1 / eq.hybrid_saving: "That is the share which is saved. Asked is cache over cache.",
+        1 - 1 / eq.hybrid_saving: "That is the share which is saved. The question is one cache divided by the other.",
     },
-    explanation="A cache so much smaller is as many more sequences, or a context so much longer. The full layers are what is left of it.",
+    explanation="A smaller cache means more sequences or longer contexts. What remains is mostly the full layers.",
     hints=(
         "Count entries: tokens kept in each layer, added over layers.",
-        "All layers times the context, over full layers times the context and window layers times the window.",
+        "(All layers × context) ÷ (full layers × context + window layers × window).",
     ),
     solution=(
         Step("Entries with full attention:", lambda v: f"{(v['full_layers'] + v['window_layers']) * v['context']:,}"),

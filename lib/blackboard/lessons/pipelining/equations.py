@@ -6,7 +6,7 @@ time.
 
 from __future__ import annotations
 
-from sympy import Le, Min, expand
+from sympy import Add, Le, Min, Mul, expand
 
 from blackboard.formula import DERIVED, Formula, Source, lecture
 from blackboard.lessons.batching.equations import (
@@ -44,19 +44,25 @@ forward_time = declare("forward_time", "t_F", "s", "time of one stage's forward 
 input_grad_time = declare("input_grad_time", "t_B", "s", "time of one stage's gradient of its inputs")
 weight_grad_time = declare("weight_grad_time", "t_W", "s", "time of one stage's gradient of its weights", zero=True)
 fused_time = declare("fused_time", "t_{FB}", "s", "time of a forward and a whole backward pass that overlap")
-hops = declare("hops", r"n_\mathrm{hop}", "1", "hops from rack to rack in one pass", zero=True)
+hops = declare(
+    "hops",
+    r"n_\mathrm{hop}",
+    "1",
+    "hops from rack to rack: P per token in decoding, P − 1 in a single forward pass",
+    zero=True,
+)
 hop_time = declare("hop_time", r"t_\mathrm{hop}", "s", "time of one hop from rack to rack", "a few ms", zero=True)
 chip_hbm = declare("chip_hbm", "m", "byte/chip", "memory of one chip", "HBM")
 result(
     "scale_ratio",
     r"T_\mathrm{up}/T_\mathrm{out}",
     "1",
-    "time on scale-up over time on scale-out, of one stage",
+    "time of a stage's traffic inside the rack divided by the time of one hop",
     "want at least 1",
 )
 result("layers_needed", r"\ell^{*}", "1", "layers per stage at which the hop takes no longer than the experts' traffic")
 result("utilisation", r"u_\mathrm{rack}", "1", "share of the time that a rack is busy", "1/4")
-result("bubble", r"\mathrm{bubble}", "1", "share of the time that devices wait in a training step")
+result("bubble", r"\mathrm{bubble}", "1", "share of a training step that a device spends waiting")
 result("idle", r"t_\mathrm{idle}", "s", "time that a device waits in a training step")
 result("capacity", r"C_\mathrm{mem}", "byte", "memory that weights and KV take", "C_mem")
 result("chip_memory", r"c_\mathrm{mem}", "byte/chip", "memory that weights and KV take on one chip", "c_mem")
@@ -79,22 +85,24 @@ scale_ratio = Formula(
     "a token crosses to the next rack once, but goes to its experts and back in every layer of the stage",
     ("values take the same bytes on every way", "experts' traffic stays in the rack"),
     lecture("0:49:21"),
+    typeset=Mul(2, copies, layers_per_stage, scale_out / scale_up, evaluate=False),
 )
 layers_needed = Formula(
     "pipelining.layers_needed",
     "layers_needed",
     scale_up / (2 * copies * scale_out),
     "1",
-    "from so many layers per stage on, the hop takes no longer than the experts' traffic",
+    "with this many layers per stage, the hop takes exactly as long as the experts' traffic",
     scale_ratio.assumes,
     lecture("0:52:43"),
+    typeset=Mul(1 / (2 * copies), scale_up / scale_out, evaluate=False),
 )
 hop = Formula(
     "pipelining.hop",
     "hop_time",
     link_latency + micro_batch * new_token * width * bytes_per_value / (expert_parallel * link_efficiency * scale_out),
     "s",
-    "a micro-batch's vectors cross to the next rack, each chip sending its share",
+    "a latency, and then one vector per sequence crosses to the next rack, each chip sending its share",
     ("the chips of a stage share the sending evenly",),
     lecture("1:15:13"),
 )
@@ -106,7 +114,7 @@ naive_utilisation = Formula(
     "utilisation",
     1 / stages,
     "1",
-    "one batch in a pipeline keeps one rack busy at a time",
+    "a single batch keeps only one rack busy at a time",
     even,
     lecture("0:57:07"),
     conditions=(piped,),
@@ -126,9 +134,11 @@ token_time = Formula(
     "t_token",
     t_step + hops * hop_time,
     "s",
-    "a token passes all stages one after the other; cutting the model shortens nothing and adds hops",
+    "a token passes all stages one after another, so splitting the model saves no time, and hops come on top: P in"
+    " decoding, P − 1 in a single forward pass",
     ("enough micro-batches, none waits for another",),
     lecture("1:15:13"),
+    typeset=Add(t_step, Mul(hops, hop_time, evaluate=False), evaluate=False),
 )
 
 in_flight = Formula(
@@ -136,7 +146,7 @@ in_flight = Formula(
     "micro_batches",
     stages * (1 + hops * hop_time / t_step),
     "1",
-    "micro-batches on their way between racks keep no rack busy; so many fill the pipeline",
+    "how many micro-batches fill the pipeline: one per stage, and more if hops take long",
     ("all stages take equally long",),
     DERIVED,
     conditions=(piped,),
@@ -149,20 +159,24 @@ bubble = Formula(
     "bubble",
     (stages - 1) / (micro_batches + stages - 1),
     "1",
-    "filling and draining the pipeline costs every stage the same idle time, whatever comes between",
+    "filling and draining costs every stage the time of P − 1 passes, whatever comes in between",
     (*even, "all forward passes end before the backward passes begin, or one alternates (1F1B)"),
     lecture("0:58:53"),
     conditions=(piped, fed),
+    typeset=Mul(Add(stages, -1, evaluate=False), 1 / Add(micro_batches, stages, -1, evaluate=False), evaluate=False),
 )
 interleaved_bubble = Formula(
     "pipelining.interleaved_bubble",
     "bubble",
     (stages - 1) / (chunks * micro_batches + stages - 1),
     "1",
-    "with several small pieces of the model on each device the pipeline fills sooner",
+    "with several small pieces of the model on each device, the pipeline fills sooner",
     (*even, "micro-batches are a multiple of the stages"),
     MEGATRON,
     conditions=(piped, Le(1, chunks), Le(stages, micro_batches)),
+    typeset=Mul(
+        Add(stages, -1, evaluate=False), 1 / Add(chunks * micro_batches, stages, -1, evaluate=False), evaluate=False
+    ),
 )
 work = forward_time + input_grad_time + weight_grad_time  # of one stage on one micro-batch
 idle_1f1b = Formula(
@@ -180,10 +194,15 @@ idle_zero_bubble = Formula(
     "idle",
     (stages - 1) * (forward_time + input_grad_time - weight_grad_time),
     "s",
-    "gradients of weights can wait: they fill the holes, at the memory of 1F1B",
+    "gradients of weights can wait, so they fill the holes, in the memory of 1F1B",
     (*even, "gradients of weights take no longer than either other pass", "at least as many micro-batches as stages"),
     ZERO_BUBBLE,
     conditions=(piped, Le(weight_grad_time, forward_time), Le(weight_grad_time, input_grad_time)),
+    typeset=Mul(
+        Add(stages, -1, evaluate=False),
+        Add(forward_time, input_grad_time, -weight_grad_time, evaluate=False),
+        evaluate=False,
+    ),
 )
 idle_dualpipe = Formula(
     "pipelining.idle_dualpipe",
@@ -213,17 +232,18 @@ capacity = Formula(
     "capacity",
     n_total * bytes_per_param + batch * context * kv,
     "byte",
-    "weights once, and the KV cache of every sequence",
+    "the weights once, and the KV cache of every sequence",
     ("nothing else takes memory",),
     lecture("1:04:35"),
+    typeset=Add(n_total * bytes_per_param, Mul(batch, context, kv, evaluate=False), evaluate=False),
 )
 chip_memory = Formula(
     "pipelining.chip_memory",
     "chip_memory",
     capacity.typed / (expert_parallel * stages),
     "byte/chip",
-    "weights and KV are dealt out over all chips of all stages",
-    (*capacity.assumes, "both can be dealt out evenly"),
+    "weights and KV, spread over all chips of all stages",
+    (*capacity.assumes, "both can be spread evenly"),
     lecture("1:05:23"),
     conditions=(piped,),
 )
@@ -242,7 +262,7 @@ chip_weights = Formula(
     "chip_weights",
     n_total * bytes_per_param / (expert_parallel * stages),
     "byte/chip",
-    "every further stage takes weights off a chip",
+    "weights on one chip: each further stage takes some of them away",
     chip_memory.assumes,
     lecture("1:10:33"),
     conditions=(piped,),
@@ -252,7 +272,7 @@ chip_kv = Formula(
     "chip_kv",
     expand(micro_batch * context * kv / expert_parallel),
     "byte/chip",
-    "a stage holds fewer layers of the KV, of as many times more sequences",
+    "KV on one chip: with P stages it holds 1/P of the layers, of P times as many sequences",
     (*chip_memory.assumes, *whole_batch.assumes),
     lecture("1:11:52"),
 )
@@ -261,18 +281,23 @@ stage_memory = Formula(
     "chip_memory",
     chip_weights.typed + chip_kv.typed,
     "byte/chip",
-    "with the stages kept busy, pipelining divides the weights and leaves the KV where it was",
+    "pipelining divides the weights and leaves the KV cache as it was",
     chip_kv.assumes,
     lecture("1:10:33"),
     {"weights": chip_weights, "KV": chip_kv},
     conditions=(piped,),
+    typeset=Add(
+        n_total * bytes_per_param / (expert_parallel * stages),
+        Mul(micro_batch, context, kv, 1 / expert_parallel, evaluate=False),
+        evaluate=False,
+    ),
 )
 context_fits = Formula(
     "pipelining.context_fits",
     "context_fits",
     (chip_hbm * expert_parallel - n_total * bytes_per_param / stages) / (micro_batch * kv),
     "token/sequence",
-    "more stages free the weights' memory for context, and then no more",
+    "the context that fits beside the weights; more stages can free the weights' memory and nothing else",
     chip_kv.assumes,
     DERIVED,
     conditions=(piped, Le(n_total * bytes_per_param / stages, chip_hbm * expert_parallel)),
@@ -285,7 +310,7 @@ parallel_weight_time = Formula(
     "t_weights",
     n_total * bytes_per_param / (symbol("memory_efficiency") * domain * chip_bandwidth),
     "s",
-    "only the chips of one stage, a scale-up domain, read weights for the same token at the same time",
+    "only the chips of one scale-up domain load weights for the same token at the same time",
     ("each stage is one domain", "the other stages work on other tokens meanwhile"),
     lecture("1:17:06"),
 )

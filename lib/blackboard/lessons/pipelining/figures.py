@@ -175,7 +175,7 @@ def stack() -> Drawing:
     return done(
         fig,
         "fig-stack",
-        "Layers cut into stages. Many arrows inside a stage, one across a cut.",
+        "Layers split into stages. A token is sent many times inside a rack, but only once to the next one.",
         f"A stack of {stages * LAYERS} routed layers, bottom to top, with {EXPERTS} experts each; a dashed line cuts it"
         f" into {stages} racks of {LAYERS} layers. In every layer the token fans out to {len(CHOSEN)} experts and comes"
         f" back from them: {inside} arrows inside a rack. Across the cut goes one arrow, {ratio:g} times less traffic.",
@@ -218,7 +218,7 @@ def serving() -> Drawing:
     return done(
         fig,
         "fig-serving",
-        "Decoding on four racks: one batch at a time, and four micro-batches in a loop.",
+        "With one batch, three of four racks wait. With four micro-batches in a loop, none does.",
         f"Time across, 0 to {end} passes, racks 0 to {RACKS - 1} down, boxes numbered by micro-batch; twice. Above, one"
         f" batch goes down the racks as a staircase and enters rack 0 again right after rack {RACKS - 1}: each rack is"
         f" idle {percent(idle)} of the time. Below, micro-batches 0 to {RACKS - 1} follow each other without a gap and"
@@ -284,8 +284,8 @@ def training() -> Drawing:
     return done(
         fig,
         "fig-training",
-        "One training step on four racks with four micro-batches: forward, the turn, backward; then the weights"
-        " are updated.",
+        "Training must drain the pipeline before the weights change, so racks wait at the start, at the turn and at the"
+        " end.",
         f"GPipe on {RACKS} racks with {RACKS} micro-batches: time across in {end} slots, racks 0 to {last} down. A"
         f" slanted block of forward passes, a hard stop at slot {stop}, a mirrored block of backward passes. The"
         f" triangles before and after each block are idle, named fill and drain: each rack works {run.busy(0)} of {end}"
@@ -330,64 +330,13 @@ def schedules() -> Drawing:
     return done(
         fig,
         "fig-schedules",
-        "Six schedules of the same work, simulated. F, B and W take equally long.",
+        "Six schedules of the same work. Splitting the backward pass and reordering removes most of the idle time."
+        " Simulated, with F, B and W equally long.",
         f"Six Gantt charts on one time scale, for {RACKS} racks and {batches} micro-batches, with F, B and W equally"
         " long; boxes that do two things at once are striped. Bubble, and micro-batches' activations on the rack that"
         f" holds most: {said}. Bubbles count a rack from its own first pass to its last.",
     )
 
-
-def bubble_and_memory() -> Drawing:
-    """What a smaller bubble costs in memory: each schedule on eight racks, and what a search finds in between."""
-    devices, batches = 8, 24
-    runs = {name: simulation.simulate(schedule, EQUAL) for name, schedule in _known(devices, batches).items()}
-    found = [simulation.searched(devices, batches, EQUAL, limit)[1] for limit in range(devices, 2 * devices)]
-    at = {name: (_peak(run), 100 * run.period_bubble) for name, run in runs.items()}
-    fig, axes = drawing.axes(5.0, 3.8)
-    axes.plot(
-        [_peak(run) for run in found],
-        [100 * run.period_bubble for run in found],
-        color=COLOURS["accent"],
-        ls="--",
-        lw=1.5,
-        marker=".",
-        ms=5,
-    )
-    sides = {
-        "GPipe": (-9, 0, "right"),
-        "ZB-H1": (-9, 0, "right"),
-        "DualPipe": (-6, -19, "right"),
-        "ZB-H2": (9, 6, "left"),
-    }
-    words = {"DualPipe": "DualPipe\n(weights twice)", "interleaved": "interleaved, 2 chunks"}
-    colours = {"ZB-H1": "accent", "ZB-H2": "accent", "DualPipe": "second"}
-    for name, place in at.items():
-        x, y, side = sides.get(name, (9, 0, "left"))
-        colour = colours.get(name, "compute")
-        axes.plot(*place, "o", color=COLOURS[colour], ms=9, clip_on=False, zorder=4)
-        beside(axes, words.get(name, name), place, (x, y), colour, ha=side, va="center")
-    axes.text(13.2, 4.3, "found by a search", color=COLOURS["accent"])
-    axes.annotate("better", (0.6, 0.6), (4.2, 2.2), ha="center", va="center", arrowprops={"arrowstyle": "->"})
-    axes.set(
-        xlim=(0, batches + 1.5),
-        ylim=(0, 27),
-        xlabel="peak memory (micro-batches' activations of a stage)",
-        ylabel="bubble (%)",
-    )
-    axes.set_title(f"{devices} racks, {batches} micro-batches, F = B = W", loc="left")
-    said = "; ".join(f"{name} {x:g} and {y:.1f} %" for name, (x, y) in at.items())
-    return done(
-        fig,
-        "fig-bubble-and-memory",
-        "The trade: idle time against activations held.",
-        f"Bubble, 0 to 27 %, against peak memory, 0 to {batches + 1} micro-batches' activations, for six schedules on"
-        f" {devices} racks with {batches} micro-batches: {said}. A dashed line joins schedules that a search finds with"
-        f" memory from {devices} to {2 * devices - 1}: with memory beyond that of ZB-H1 the bubble goes down to"
-        " nothing.",
-    )
-
-
-# --- against reality --------------------------------------------------------------------------------------------------
 
 LOOKS = {"1F1B": ("compute", "o"), "1F1B-I": ("kv", "s"), "ZB-1p": ("accent", "^"), "ZB-2p": ("second", "D")}
 
@@ -437,7 +386,7 @@ def measured() -> Drawing:
     return done(
         fig,
         "fig-measured",
-        "Predicted and measured throughput of four schedules. The ideal is never slower.",
+        "The simulation predicts slightly more throughput than was measured, for every run and every schedule.",
         f"Above, {len(rows)} measured training throughputs of four schedules and four models,"
         f" {min(row.measured_throughput for row in rows):g} to {max(row.measured_throughput for row in rows):g} samples"
         " per second and GPU, against the simulation (both log): all lie just below the line of equality. Below, how"
@@ -478,7 +427,7 @@ def stage_memory() -> Drawing:
     return done(
         fig,
         "fig-stage-memory",
-        "Memory of one GPU against stages, with the board's numbers.",
+        "More stages shrink the weights on a GPU. The KV cache stays as large as it was.",
         f"Stacked bars of memory per GPU, 0 to {max(kv + weights):.0f} GB, for {listed([str(p) for p in stages])}"
         f" pipeline stages of {board['expert_parallel']} GPUs. The KV part is {significant(kv[0])} GB in every bar; the"
         f" weights on top shrink: {shown} GB. Each stage holds fewer layers of the KV cache, of as many times more"
@@ -543,8 +492,8 @@ def hops() -> Drawing:
     return done(
         fig,
         "fig-hops",
-        "The way of a hop, and two estimates of what it takes.",
-        "A sketch of the way from a GPU to one of the next rack: GPU, NIC, top-of-rack switch, data-centre switch,"
+        "A hop takes microseconds by bytes and latency, a hundred times less than the lecture's guess.",
+        "A sketch of the way from a GPU to one of the next rack: GPU, NIC, top-of-rack switch, data-center switch,"
         " top-of-rack switch, NIC, GPU. Below, times from 1 µs to 100 ms (log scale): measured latencies through"
         f" switches {min(switched) / US:g} to {max(switched) / US:g} µs; sending {numbers.SENT['micro_batch']:,}"
         f" vectors {sent / US:.0f} µs; the lecture's {said / MS:g} ms, unsure by a factor of {UNSURE}; a decode step"
@@ -554,13 +503,13 @@ def hops() -> Drawing:
 
 
 def _path(axes) -> None:
-    """Two racks with GPU, NIC and switch each, and the data-centre switch between them."""
+    """Two racks with GPU, NIC and switch each, and the data-center switch between them."""
     for rack, x in enumerate((1.2, 8.8)):
         axes.add_patch(Rectangle((x - 1.35, -0.6), 2.7, 3.95, fill=False, ec=COLOURS["muted"], ls="--", lw=1.2))
         axes.text(x, -0.75, f"rack {rack}", ha="center", va="top", color=COLOURS["muted"])
         for y, word, colour in ((0.0, "GPU", "accent"), (1.35, "NIC", "compute"), (2.7, "ToR switch", "compute")):
             _device(axes, x, y, word, colour)
-    _device(axes, 5.0, 4.1, "data-centre switch", "compute", 4.0)
+    _device(axes, 5.0, 4.1, "data-center switch", "compute", 4.0)
     for x, up in ((1.2, True), (8.8, False)):
         for y in (0.4, 1.75):
             ends = (x, y), (x, y + 0.55)
@@ -621,7 +570,7 @@ def weights_in_parallel() -> Drawing:
     return done(
         fig,
         "fig-weights-in-parallel",
-        "Time to read the same weights once, by scale-up domain.",
+        "A larger domain loads the same weights faster, mostly because more GPUs load at the same time.",
         f"Bars of the time to read {pretty(numbers.HUNDREDS, 'byte')} of weights once by all chips of a scale-up"
         f" domain: {said}. From H100 to B200 the chip makes it {chip:.1f} times shorter, from 8 to 72 chips the domain"
         f" {domain:.0f} times. {small} cannot hold so much.",

@@ -66,7 +66,7 @@ DECODE = Formula(
     "pass_ratio",
     Max(1, eq.memory_ratio_of.typed),
     "1",
-    "the cost of an output token, in times of multiplying alone",
+    "the cost of an output token divided by the cost of its compute",
     eq.memory_ratio_of.assumes,
     register=False,
 )
@@ -138,7 +138,7 @@ def _card_layers(encoding: dict, leaves: str) -> list[dict]:
         _tread(encoding, "1000", "step_context", "level"),
         _tread(encoding, "step_context", "1000000", "far"),
         marks.at(encoding, {**marks.DOT, **third}, x="max(1000, covers)", y="far"),
-        marks.text(encoding, "'multiplying'", "1000", "1", align="left", dx=4, dy=10, color=COLOURS["compute"]),
+        marks.text(encoding, "'compute'", "1000", "1", align="left", dx=4, dy=10, color=COLOURS["compute"]),
         marks.text(
             encoding,
             f"level > {TOP} ? '' : 'price'",
@@ -152,8 +152,10 @@ def _card_layers(encoding: dict, leaves: str) -> list[dict]:
         marks.text(
             encoding, f"far > {TOP} ? 'price: above ↑' : ''", "1000000", str(TOP), align="right", dx=-4, dy=10, **third
         ),
-        marks.text(encoding, "'reading'", leaves, reading, **marks.side(f"{leaves} > 5000"), dy=-6, color=kv),
-        marks.hover(encoding, "cost", {"cost": "cost ÷ multiplying", "memory": "reading ÷ multiplying"}, ",.3r"),
+        marks.text(
+            encoding, "'KV cache and weights'", leaves, reading, **marks.side(f"{leaves} > 5000"), dy=-6, color=kv
+        ),
+        marks.hover(encoding, "cost", {"cost": "cost ÷ compute", "memory": "memory time ÷ compute time"}, ",.3r"),
     ]
 
 
@@ -161,7 +163,7 @@ def card_explorer() -> Explorable:
     """Cost of an output token against context, with machine, model and batch to choose, and the staircase of a
     price.
     """
-    ratio = marks.log_axis("cost", "cost ÷ multiplying alone", 0.1, TOP, "~g")
+    ratio = marks.log_axis("cost", "cost ÷ compute alone", 0.1, TOP, "~g")
     encoding = {"x": marks.log_axis("context", "context L (tokens)", 1e3, 1e6, "~s"), "y": ratio}
     base, leaves = (
         sweep("context", 3, 6, points=121),
@@ -174,13 +176,14 @@ def card_explorer() -> Explorable:
     level, kept = DECODE(real, context=START["step_context"]), pretty(REAL, "byte", 2)
     return Explorable(
         spec,
-        "A price card's step",
+        "A price step and the cost beneath it",
         _card_says(),
-        "At the start the batch is endless, as in the text: weights cost nothing (though its KV at the step would not"
-        " fit into memory), and the KV of a token puts the balanced context at the step. Give it a real model's cache:"
-        f" with {kept} as DeepSeek-V3 has, a price that pays for {significant(START['step_context'], 3)} tokens is"
-        f" {significant(level, 2)} times the cost of multiplying. Then make the batch smaller: weights lift the line of"
-        f" reading where it starts, and the cost bends before L*. Stored parameters are {SPARSITY} times the active"
+        "At the start the batch is huge, as in the text: weights cost nothing (though the KV cache of such a batch"
+        " would"
+        " not fit into memory), and the cache is the one that puts the balanced context at the step. Give it a real"
+        f" model's cache: with {kept} as in DeepSeek-V3, a price that covers {significant(START['step_context'], 3)}"
+        f" tokens is {significant(level, 2)} times the cost of compute. Then make the batch smaller: the weights lift"
+        f" the line of memory time, and the cost bends before L*. Stored parameters are {SPARSITY} times the active"
         " ones.",
     )
 
@@ -193,10 +196,11 @@ def _card_lines() -> list[str]:
     )
     most = f"room < 0 ? 'weights do not fit' : 'KV fits up to ' + {marks.said('room / batch_critical', ',.2~r')} + ' ×'"
     batch = (
-        f"'batch ' + {marks.said('fill', ',.4~r')} + ' × critical: ' + (batch <= room ? {marks.said('batch', ROUND)} +"
+        f"'batch ' + {marks.said('fill', ',.4~r')} + ' × critical: ' + (batch <= room ?"
+        f" {marks.said('batch', ROUND)} +"
         f" ' sequences' : {most})"
     )
-    implies = f"fill > 1 ? 'implies ' + {_bytes('implied')} + ' per token' : 'reading leads anyway'"
+    implies = f"fill > 1 ? 'implies ' + {_bytes('implied')} + ' per token' : 'memory binds anyway'"
     said = f"'step at ' + {marks.said('step_context', ROUND)} + ': ' + ({implies})"
     covers = (
         f"'price ' + {marks.said('level', ROUND)} + '× to there, ' + {marks.said('far', ROUND)} + '× covers up to ' +"
@@ -210,9 +214,10 @@ def _card_says() -> str:
     level = DECODE(known, context=known["step_context"])
     reach = REACHES(known, memory_ratio=level * known["step_ratio"])
     return (
-        "Cost of an output token, in times of multiplying alone, against context from 1,000 to a million tokens, both"
+        "Cost of an output token divided by the cost of its compute, against context from 1,000 to a million"
+        " tokens, both"
         " on log scales, with controls for system, precision, active parameters, KV bytes per token, batch, and the"
-        " context and height of a price's step. The cost is level at 1, then rises with the KV that is read; a dashed"
+        " context and height of a price's step. The cost is level at 1, then rises with the KV cache; a dashed"
         f" staircase is the price. With {known['n_active'] / 1e9:.0f} billion active parameters,"
         f" {pretty(known['kv_bytes_per_token'], 'byte', 2)} of KV and an endless batch the cost bends at"
         f" {significant(REACHES(known, memory_ratio=1), 3)} tokens, where the step of the price stands;"
@@ -253,7 +258,7 @@ def _hold() -> list[dict]:
         *decades("n_active", case["n_active"], 1.5, 1.5, "active parameters"),
         *slider("rent_per_hour", 0.5, 12, 0.1, rent().usd_per_chip_hour, "rent: $ per GPU-hour"),
         *slider("years", 1, 10, 1, round(numbers.LIFE / YEAR), "years to pay off a device"),
-        *slider("faster", -3, 3, 0.5, 0, "devices read faster ×", base=2),
+        *slider("faster", -3, 3, 0.5, 0, "device bandwidth ×", base=2),
         *_between("marked", KEPT["5 min"], KEPT["1 h"], 9, 28, 38, "time kept (s)"),
     ]
     machine = {name: repr(case[name]) for name in ("flops", "hbm", "chips")}
@@ -382,11 +387,12 @@ def hold_explorer() -> Explorable:
     }
     return Explorable(
         spec,
-        "Where a cache lies cheapest",
+        "Where a cache is cheapest to keep",
         _hold_says(),
-        f"For the chips of a {plain(system(RUNNING.system).name)} that multiply in {RUNNING.precision.upper()}. A"
-        " larger KV cache makes keeping dearer everywhere, more active parameters make computing again dearer. Set the"
-        " time kept to some 20 seconds, or to 3 hours, and another place wins. HBM is charged the whole rent of its"
+        f"For the chips of a {plain(system(RUNNING.system).name)} that compute in {RUNNING.precision.upper()}. A"
+        " larger KV cache makes keeping more expensive everywhere. More active parameters make computing again more"
+        " expensive. Set the time to some 20 seconds, or to 3 hours, and another place wins. HBM is charged the"
+        " whole rent of its"
         " GPUs, the others the price of the bare device, without its server or power.",
     )
 
@@ -397,10 +403,12 @@ def _hold_says() -> str:
     even = {name: HOLD_UNTIL(known | numbers.rented(tier(id)), c_cached=again) for name, id in TIERS.items()}
     until = [f"{'on' if name == 'disk' else 'in'} {name} for {spent(time)}" for name, time in even.items()]
     return (
-        "Dollars per million tokens for keeping a token's KV and bringing it back once, against the time kept from a"
+        "Dollars per million tokens for keeping a token's KV cache and loading it back once, against the time kept"
+        " from a"
         " tenth of a second to half a year, both on log scales, in HBM, DDR5, flash and on disk, and a level line for"
         " computing it again, with controls for the year of the byte prices, KV bytes per token, active parameters,"
-        " rent, years to pay off a device, how fast devices read, and a marked time. Each device's line is level, then"
+        " rent, years to pay off a device, how fast devices read, and a marked time. Each device's line is level,"
+        " then"
         f" rises; the slower the device, the later. For {RUNNING}, computing again costs"
         f" ${significant(again / CHEAP, 2)}; keeping is cheaper in HBM for {spent(eq.hbm_even(known))},"
         f" {', '.join(until)}."

@@ -85,19 +85,20 @@ def context_cost() -> Drawing:
         xlim=(0, 500_000),
         ylim=(0, 2.6),
         xlabel="context (tokens)",
-        ylabel="cost of an output token,\nin times of multiplying",
+        ylabel="cost of an output token ÷\ncost of its compute",
     )
     axes.set_xticks(range(0, 500_001, 100_000), ["0", *(f"{n} k" for n in range(100, 501, 100))])
     axes.set_yticks(np.arange(0, 2.6, 0.5))
     point(axes, (at, 1), f"1× covers up to\n{at:,.0f}", (0.68, 0.2))
     point(axes, (covers, ratio), f"{ratio:g}× covers up to\n{covers:,.0f}", (0.3, 0.8))
-    name_ends(axes, [(1, "multiply", "compute"), (memory[-1], "read", "kv"), (ratio, "price", "third")])
-    beside(axes, "endless batch:\nonly KV is read", (70_000, 0.35), (8, -2), "kv", va="top")
+    name_ends(axes, [(1, "compute", "compute"), (memory[-1], "KV cache", "kv"), (ratio, "price", "third")])
+    beside(axes, "huge batch:\nonly KV counts", (70_000, 0.35), (8, -2), "kv", va="top")
     axes.set_title(f"Price step: {card.model_name}, output, {card.valid_from}", loc="left")
     return done(
         fig,
         "fig-context-cost",
-        "Cost of a decoded token against context, and a price with one step.",
+        "In a large batch an output token costs the same up to the bend; then loading its KV cache sets the cost."
+        " A price with one step can follow the rising line only so far.",
         _context_say(card, known, covers),
     )
 
@@ -114,14 +115,13 @@ def _endless(kink: float) -> dict[str, float]:
 def _context_say(card: PriceCard, known: dict[str, float], covers: float) -> str:
     above = card.above
     return (
-        "Cost of an output token, in times of multiplying alone, against context from 0 to 500,000 tokens, in an"
-        " endless batch. Multiplying is level at 1. Reading rises from 0 in proportion to the context; the dearer of"
-        f" the two bends at {above.tokens:,} tokens, which takes {pretty(known['kv_bytes_per_token'], 'byte', 2)} of KV"
-        f" per token with {ACTIVE / 1e9:g} billion active parameters on {plain(catalogue.system(RUNNING.system).name)}."
-        f" A dashed price with the output step of {card.model_name} ({card.valid_from}; {above.output_multiplier:g}×"
-        f" above {above.tokens:,} tokens, input {above.input_multiplier:g}×) covers the cost up to {covers:,.0f}"
-        f" tokens; beyond it does not. In a batch {FULL} times the critical one, weights would lift the line of reading"
-        f" by 1/{FULL} everywhere."
+        "Cost of an output token divided by the cost of its compute, against context from 0 to 500,000 tokens, in"
+        " a huge batch. Compute is level at 1. Loading the KV cache rises from 0 in proportion to the context. The"
+        f" larger of the two bends at {above.tokens:,} tokens, with {ACTIVE / 1e9:g} billion active parameters on"
+        f" {plain(catalogue.system(RUNNING.system).name)}. A dashed price with the output step of {card.model_name}"
+        f" ({card.valid_from}; {above.output_multiplier:g}× above {above.tokens:,} tokens, input"
+        f" {above.input_multiplier:g}×) covers the cost up to {covers:,.0f} tokens and no further. In a batch"
+        f" {FULL} times the critical one, weights would lift the rising line by 1/{FULL}."
     )
 
 
@@ -146,10 +146,10 @@ def step_or_not() -> Drawing:
     return done(
         fig,
         "fig-steps",
-        "Price of input against context on dated cards, with a step and without.",
-        f"Price of input in dollars per million tokens against the length of a request, 0 to {BEYOND:,} tokens, on two"
-        f" dated cards each of {len(PATHS)} providers. {'; '.join(phrases)}. The step is a choice: one provider dropped"
-        " it, one moved it, one brought it in.",
+        "Steps are decisions: one provider dropped its step, one moved it, and one introduced it.",
+        f"Price of input in dollars per million tokens against the length of a request, 0 to {BEYOND:,} tokens, on"
+        f" two dated price lists each of {len(PATHS)} providers. {'; '.join(phrases)}. The step is a choice: one"
+        " provider dropped it, one moved it, one brought it in.",
     )
 
 
@@ -239,7 +239,7 @@ def kv_sizes() -> Drawing:
     return done(
         fig,
         "fig-kv-sizes",
-        "KV cache of a token in published models, and what the step implies.",
+        "Published models keep tens to thousands of times as many bytes per token as a step would imply for them.",
         _sizes_say(nets, low, high),
     )
 
@@ -286,24 +286,25 @@ def sequence() -> Drawing:
     axes.text(
         0,
         0.96,
-        f"read: {read:,} tokens in {sum(word != 'answer' for word, _ in TALK)} passes",
+        f"input: {read:,} tokens in {sum(word != 'answer' for word, _ in TALK)} passes",
         color=COLOURS["compute"],
         **ends,
     )
-    axes.text(1, 0.96, f"written: {written:,} in {written:,}", color=COLOURS["kv"], ha="right", **ends)
-    axes.text(0, 0.82, f"by tokens, writing is {100 * written / (read + written):.0f} %", **ends)
-    axes.text(0, 0.31, f"by cost at {RATIO} : 1, writing is {100 * paid:.0f} %", **ends)
+    axes.text(1, 0.96, f"output: {written:,} in {written:,}", color=COLOURS["kv"], ha="right", **ends)
+    axes.text(0, 0.82, f"by tokens, output is {100 * written / (read + written):.0f} %", **ends)
+    axes.text(0, 0.31, f"by cost at {RATIO} : 1, output is {100 * paid:.0f} %", **ends)
     axes.set(xlim=(0, 1), ylim=(-0.05, 2.3))
     axes.axis("off")
     told = ", ".join(f"{word} {size:,}" for word, size in TALK)
     return done(
         fig,
         "fig-sequence",
-        "One sequence: what is read goes through in one pass each, answers are made token by token.",
-        f"Two strips of one sequence whose segments are by turns prefilled, blue, and decoded, red: {told} tokens. By"
-        f" tokens, {read:,} are read in a pass for each segment, and {written:,} are written, each in a pass of its"
-        f" own: {100 * written / (read + written):.0f} % of the strip. By cost, with a written token at {RATIO} times a"
-        f" read one, writing is {100 * paid:.0f} %.",
+        f"Input passes through in a few long passes, output in one pass per token. At a price ratio of {RATIO} the"
+        " short answers are most of the bill.",
+        f"Two strips of one sequence whose segments are by turns prefilled, blue, and decoded, red: {told} tokens."
+        f" By tokens, {read:,} are read in a pass for each segment, and {written:,} are written, each in a pass of"
+        f" its own: {100 * written / (read + written):.0f} % of the strip. By cost, with a written token at {RATIO}"
+        f" times a read one, writing is {100 * paid:.0f} %.",
     )
 
 
@@ -344,22 +345,21 @@ def pass_length() -> Drawing:
     axes.plot(tokens, eq.pass_ratio(memory_ratio=RATIO, pass_tokens=tokens), color=COLOURS["bound"], lw=2.2)
     axes.plot([1, RATIO], [RATIO, 1], "o", color=COLOURS["bound"], ms=7, clip_on=False, zorder=5)
     axes.set(xscale="log", xlim=(1, LONGEST), ylim=(0, 5.6))
-    axes.set(
-        xlabel="tokens of each sequence in one pass (log scale)", ylabel="time per token,\nin times of multiplying"
-    )
+    axes.set(xlabel="tokens of each sequence in one pass (log scale)", ylabel="time per token ÷\ncompute time")
     thousands(axes, "x")
     point(axes, (1, RATIO), f"decode: one token, {RATIO}×,\nMFU {_mfu(RATIO)}", (0.34, 0.86))
     point(axes, (RATIO, 1), f"crossing at {RATIO} tokens", (0.5, 0.5))
     axes.text(0.98, 0.3, "prefill: many tokens, 1×", transform=axes.transAxes, ha="right", va="center")
-    name_ends(axes, [(1, "multiply", "compute"), (read[-1], "read", "kv")])
+    name_ends(axes, [(1, "compute", "compute"), (read[-1], "memory", "kv")])
     return done(
         fig,
         "fig-pass-length",
-        "Time per token against tokens per pass, if a decode step reads five times as long as it multiplies.",
-        "Time per token, in times of multiplying alone, against tokens of each sequence in one pass from 1 to"
-        f" {LONGEST:,} (log scale). Multiplying is level at 1. Reading weights and KV is shared by the tokens of a"
-        f" pass: it falls from {RATIO} and crosses at {RATIO} tokens. The greater of the two is what a token costs:"
-        f" {RATIO} in decoding, 1 in prefill, the lecture's ratio of output to input prices.",
+        f"Tokens of one pass share its memory traffic: if decode waits {RATIO} times as long for memory as for"
+        f" compute, passes of {RATIO} tokens no longer wait.",
+        "Time per token divided by its compute time, against tokens of each sequence in one pass from 1 to"
+        f" {LONGEST:,} (log scale). Compute is level at 1. The tokens of a pass share its memory traffic, whose time"
+        f" per token falls from {RATIO} and crosses at {RATIO} tokens. The larger of the two is what a token costs:"
+        f" {RATIO} in decode, 1 in prefill, the lecture's ratio of output to input prices.",
     )
 
 
@@ -405,13 +405,19 @@ def ratios() -> Drawing:
     for column in range(2):
         _listed(axes, key[3 * column : 3 * column + 3], 0.96, 0.065, x=0.02 + 0.4 * column)
     right = axes.twinx()
-    right.set(ylim=(0.5, top), yticks=ticks, ylabel="implied MFU of decoding")
+    right.set(ylim=(0.5, top), yticks=ticks, ylabel="implied MFU of decode")
     right.set_yticklabels([_mfu(ratio) for ratio in ticks])
     right.grid(visible=False)
     right.spines["right"].set_visible(True)
     axes.text(2024.63, 3 + 0.06, "the lecture's 3 to 5", va="bottom", color=COLOURS["muted"])
     axes.text(_dated(DAY), 8.55, "lecture ", ha="right", va="center", color=COLOURS["muted"])
-    return done(fig, "fig-ratios", "Output over input on every card, by date.", _ratios_say(cards))
+    return done(
+        fig,
+        "fig-ratios",
+        "Price ratios of output to input run from one to eight, even among models of the same architecture: a ratio"
+        " depends on more than hardware.",
+        _ratios_say(cards),
+    )
 
 
 def _mfu(ratio: float) -> str:
@@ -440,9 +446,9 @@ def _ratios_say(cards: tuple[PriceCard, ...]) -> str:
     dates, inside = sorted(card.valid_from for card in cards), sum(3 <= ratio <= RATIO for ratio in found)
     return (
         f"Price of output over price of input on {len(cards)} cards, dated {dates[0][:7]} to {dates[-1][:7]}, by"
-        f" provider; hollow marks are not confirmed. They run from {found[0]:.2g} to {found[-1]:.2g}, {inside} of them"
-        f" within the lecture's 3 to {RATIO}: {', '.join(spans)}. A second axis gives the MFU of decoding if prices"
-        f" were costs and prefill ran at the peak: {_mfu(found[0])} down to {_mfu(found[-1])}."
+        f" provider; hollow marks are not confirmed. They run from {found[0]:.2g} to {found[-1]:.2g}, {inside} of"
+        f" them within the lecture's 3 to {RATIO}: {', '.join(spans)}. A second axis gives the MFU of decoding if"
+        f" prices were costs and prefill ran at the peak: {_mfu(found[0])} down to {_mfu(found[-1])}."
     )
 
 
@@ -484,13 +490,14 @@ def attention_flops() -> Drawing:
     return done(
         fig,
         "fig-attention-flops",
-        "FLOPs of a new token against its context: weights and attention.",
+        "In published models attention takes as much compute as the weights at tens or hundreds of thousands of"
+        " tokens, not at millions.",
         "FLOPs of a new token, in times of what the weights take, against context from 1,000 to 10 million tokens,"
-        " both on log scales, for models in decoding. Each curve is level at 1, then rises with the context. Attention"
-        " takes as much as the weights at"
-        f" {', '.join(f'{significant(at, 2)} ({names[id]})' for id, at in found.items())} tokens; DeepSeek's is counted"
-        " with its projections absorbed, as in decoding. The lecture expects attention's FLOPs to be noticed at"
-        " millions of tokens, a shaded region.",
+        " both on log scales, for models in decoding. Each curve is level at 1, then rises with the context."
+        " Attention takes as much as the weights at"
+        f" {', '.join(f'{significant(at, 2)} ({names[id]})' for id, at in found.items())} tokens; DeepSeek's is"
+        " counted with its projections absorbed, as in decoding. The lecture expects attention's FLOPs to be"
+        " noticed at millions of tokens, a shaded region.",
     )
 
 
@@ -508,7 +515,7 @@ def sparse() -> Drawing:
         axes.plot(context, curve(context), color=COLOURS[colour])
     axes.plot(context, layers * known["index_bytes"] * context / MB, color=COLOURS["accent"], ls=":", lw=1.5)
     _long_contexts(axes)
-    axes.set(yscale="log", ylim=(5, 1e6), ylabel="MB read per token (log scale)")
+    axes.set(yscale="log", ylim=(5, 1e6), ylabel="MB loaded per token (log scale)")
     thousands(axes, "y")
     saving, most = (eq.sparse_saving(known, context=at) for at in (numbers.FAR, 1e12))
     name_ends(
@@ -530,14 +537,15 @@ def sparse() -> Drawing:
     return done(
         fig,
         "fig-sparse",
-        "Bytes of KV that all layers read for a new token, against context.",
-        "Megabytes of KV that a decode step of DeepSeek-V3's size reads for one token against context from 1,000 to 10"
-        f" million tokens, both on log scales, in vLLM's FP8 layout: {known['entry_bytes']:.0f} bytes of a token and"
-        f" layer, {known['index_bytes']:.0f} of its index key. Dense attention reads all, {dense(numbers.FAR):,.0f} MB"
-        f" at {numbers.FAR:,} tokens. V3.2 reads every index key and {known['selected']:,.0f} entries,"
-        f" {picked(numbers.FAR):,.0f} MB: {saving:.1f} times less, and never more than {most:.2f} times."
-        f" {numbers.BLOCKS} blocks of the best length would read in proportion to the root of the context,"
-        f" {blocks(numbers.FAR):,.0f} MB.",
+        "Sparse attention with an index saves about a factor of five at most; only blocks would bend the line to a"
+        " square root.",
+        "Megabytes of KV that a decode step of DeepSeek-V3's size reads for one token against context from 1,000"
+        f" to 10 million tokens, both on log scales, in vLLM's FP8 layout: {known['entry_bytes']:.0f} bytes of a"
+        f" token and layer, {known['index_bytes']:.0f} of its index key. Dense attention reads all,"
+        f" {dense(numbers.FAR):,.0f} MB at {numbers.FAR:,} tokens. V3.2 reads every index key and"
+        f" {known['selected']:,.0f} entries, {picked(numbers.FAR):,.0f} MB: {saving:.1f} times less, and never more"
+        f" than {most:.2f} times. {numbers.BLOCKS} blocks of the best length would read in proportion to the root"
+        f" of the context, {blocks(numbers.FAR):,.0f} MB.",
     )
 
 
@@ -643,7 +651,8 @@ def tiers() -> Drawing:
     return done(
         fig,
         "fig-tiers",
-        "Cost of keeping a million tokens of DeepSeek-V3's KV for some time and bringing it back once, by device.",
+        "The longer a cache is kept, the slower the cheapest memory for it. For DeepSeek-V3 both five minutes and"
+        " an hour are cheapest in flash.",
         _tiers_say(turns),
     )
 
@@ -653,7 +662,8 @@ def _paid() -> str:
     said = lambda rows: ", ".join(f"{place.name} ${place.price.usd_per_GB:g}" for place in rows)
     prices = [f"{said(rows)} ({date})" for date, rows in groupby(PLACES, key=lambda place: place.price.date)]
     paid = (
-        f"HBM pays its GPU's whole rent, ${rent().usd_per_chip_hour:g}/h ({rent().date}).\nOthers: the bare device over"
+        f"HBM pays its GPU's whole rent, ${rent().usd_per_chip_hour:g}/h ({rent().date}).\nOthers: the bare device"
+        " over"
         f" {_life()}, no server or power."
     )
     return f"{paid}\nA GB: {', '.join(prices)}."
@@ -670,10 +680,10 @@ def _tiers_say(turns: list[tuple[str, float]]) -> str:
     where = {word: next(name for name, until in turns if wait <= until) for word, wait in KEPT.items()}
     even = eq.hbm_even(RUNNING.symbols())
     return (
-        f"Dollars per million tokens for keeping the KV of {RUNNING} and bringing it back once, against the time kept"
-        f" from a millisecond to a year, both on log scales. {_paid()} Each device's line is level at first, where"
-        f" retrieving is what costs, then rises; computing the tokens again is level. The cheapest are {order}. HBM is"
-        f" dearer than computing again after {spent(even)}. Of the times on price cards,"
+        f"Dollars per million tokens for keeping the KV of {RUNNING} and bringing it back once, against the time"
+        f" kept from a millisecond to a year, both on log scales. {_paid()} Each device's line is level at first,"
+        " where retrieving is what costs, then rises; computing the tokens again is level. The cheapest are"
+        f" {order}. HBM is dearer than computing again after {spent(even)}. Of the times on price cards,"
         f" {' and '.join(f'{word} is cheapest in {name}' for word, name in where.items())}."
     ).replace("\n", " ")
 
@@ -694,7 +704,7 @@ def ladder() -> Drawing:
     axes.set(xscale="log", xlim=(1.5e-4, 5e7), ylim=(-len(LADDER) - 0.1, 1))
     axes.set_xticks([1e-2, 1, 60, HOUR, DAY_LONG], ["10 ms", "1 s", "1 min", "1 h", "1 day"])
     axes.minorticks_off()
-    for (word, wait), text, ha in zip(KEPT.items(), (" {} ", " {}: on price cards"), ("right", "left")):
+    for (word, wait), text, ha in zip(KEPT.items(), (" {} ", " {}: on price lists"), ("right", "left")):
         axes.plot([wait] * 2, [0.5 - len(LADDER), 1], color=COLOURS["kv"], ls="--", lw=1.4, zorder=1)
         axes.text(wait, 0.7, text.format(word), color=COLOURS["kv"], ha=ha, va="center")
     phrases = [_rung(axes, -row, *rung) for row, rung in enumerate(LADDER)]
@@ -706,10 +716,10 @@ def ladder() -> Drawing:
     return done(
         fig,
         "fig-ladder",
-        "Time to read a whole device once, with the times that price cards sell.",
+        "By drain time, five minutes and an hour both belong to flash. Disks take more than a day.",
         f"Time to read a whole memory device once, from {spent(drains[0])} to {spent(drains[-1])} (log scale), for"
-        f" {len(catalogue.tiers())} devices by kind: {'; '.join(phrases)}. Lines mark the 5 minutes and the 1 hour for"
-        " which price cards keep a cache: both lie in flash; a disk takes more than a day.",
+        f" {len(catalogue.tiers())} devices by kind: {'; '.join(phrases)}. Lines mark the 5 minutes and the 1 hour"
+        " for which providers keep a cache: both lie in flash; a disk takes more than a day.",
     )
 
 
@@ -768,7 +778,8 @@ def timeline() -> Drawing:
     return done(
         fig,
         "fig-timeline",
-        "A cache held for as long as its device takes to read once: two bars of equal area.",
+        "Kept for one drain time, a cache costs as much to hold as to load: a small share of the device for long,"
+        " or all of it for a short time.",
         f"Share of a device that a cache keeps busy against time, for {place.tier.device}, which is read once in"
         f" {spent(drain)}. A cache of {100 * SHARE:.0f} % of it lies there for {spent(drain)}, a long low bar, and is"
         f" then read by the whole device in {spent(fetch)}, a short high one. Held for the drain time, both bars have"

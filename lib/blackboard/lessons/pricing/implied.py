@@ -1,4 +1,4 @@
-"""What a price card implies of the machine and the model behind it, with ranges, and why to doubt each part.
+"""What a price card implies about the machine and the model behind it, with ranges, and why to doubt each part.
 
 A price is inverted by the lesson's formulas. What the card does not say (active parameters, number format, bytes of KV)
 enters as a range, and the result is the range that follows: low and high take every unknown at its worst end together.
@@ -183,21 +183,21 @@ def _doubts(card: PriceCard, net: Model | None, ratio: float) -> tuple[str, ...]
         if c.provider == card.provider and c.above is None and c.valid_from > card.valid_from and dearer(c)
     ]
     found = {
-        "the card is not confirmed at its source": not card.confirmed,
+        "the price list is not confirmed at its source": not card.confirmed,
         "neither the model's size nor its cache is published": net is None,
-        "beyond its step input rises more than output, which reading KV does not explain": (
+        "beyond its step input rises more than output, which KV loading does not explain": (
             card.above and card.above.input_multiplier > card.above.output_multiplier
         ),
         (
-            "its two readings exclude each other: the step says that decoding below it waits for multipliers, the price"
-            " of output that it waits for memory"
+            "its two readings exclude each other: by the step, decode below it is bound by compute; by the price of"
+            " output, decode waits for memory"
         ): card.above and ratio > 1,
         "the same provider later sold a model as dear without a step": card.above and later,
-        "output costs no more than input: no trace of what decoding waits for": ratio <= 1,
+        "output costs no more than input: no trace of what decode waits for": ratio <= 1,
         "the price changes with the hour, so it follows demand": any(
             word in card.tier for word in ("peak", "night", "day")
         ),
-        "a cache hit costs less than a fortieth of input: below any cost of fetching that we know how to count": (
+        "a cache hit costs less than a fortieth of input: less than any cost of loading that we know how to count": (
             (card.usd_per_Mtok.cached_read or 1) < card.usd_per_Mtok.input / 39
         ),
     }
@@ -234,27 +234,27 @@ def listing(found: Implied) -> Page:
     """One card with what it implies and why to doubt it, as a table."""
     gb_hour = lambda rents: "; ".join(f"{kept}: {r.said('USD/GB/h')}" for kept, r in rents.items())
     rows = [
-        ("Output over input", significant(found.out_in, 3)),
-        ("MFU of decoding, if prices follow costs", f"{found.mfu:.0%}"),
+        ("Output ÷ input", significant(found.out_in, 3)),
+        ("MFU of decode, if prices follow costs", f"{found.mfu:.0%}"),
         ("KV cache implied by the step (byte/token)", found.kv.said() if found.kv else "no step"),
         (
             "Context that the price beyond the step covers (tokens)",
             f"{found.covered:,.0f}" if found.covered else "no step",
         ),
         (
-            "Output over input beyond the step",
+            "Output ÷ input beyond the step",
             significant(found.out_in_beyond, 3) if found.out_in_beyond else "no step",
         ),
         (
-            "Context of decoding, from output over input (tokens)",
+            "Mean context of decode, from output ÷ input (tokens)",
             found.context.said() if found.context else "not without the model's cache",
         ),
         (
-            "Uses from which on a cache write pays",
+            "Uses at which a cache write breaks even",
             "; ".join(f"{kept}: {uses:.2f}" for kept, uses in found.uses.items()) or "no charge for writing",
         ),
-        ("Holding is charged (USD/GB/h)", gb_hour(found.byte_rents) or "no charge for holding"),
-        ("Price of input over the rent of multiplying it", found.margin.said()),
+        ("Price of holding (USD/GB/h)", gb_hour(found.byte_rents) or "no charge for holding"),
+        ("Input price ÷ rent of its compute", found.margin.said()),
     ]
     cells = [[html.escape(name), html.escape(value)] for name, value in rows]
     doubts = "".join(f"<li>{html.escape(reason)}</li>" for reason in found.doubts)
@@ -262,27 +262,6 @@ def listing(found: Implied) -> Page:
     return Page(
         table(title, ("Implied", "Value, and its range"), cells)
         + (f"<p>Doubts:</p><ul>{doubts}</ul>" if doubts else "")
-    )
-
-
-def one_model(id: str = "deepseek-v3") -> Page:
-    """Every card that sells one public architecture: what the price of output would say of the same model's context."""
-    found = sorted(
-        (one for one in map(implied, prices()) if alike(one.net, model(id))), key=lambda one: one.card.valid_from
-    )
-    rows = [
-        [
-            html.escape(one.card.offer),
-            one.card.valid_from,
-            significant(one.out_in, 2),
-            one.context.said() if one.context else "none",
-        ]
-        for one in found
-    ]
-    return table(
-        f"Cards of models with the architecture of {model(id).name}",
-        ("Card", "Seen from", "Output over input", "Context implied (tokens)"),
-        rows,
     )
 
 
@@ -311,17 +290,17 @@ def every_card() -> Page:
         "Card",
         "Seen from",
         "Input / output, USD per million",
-        "Output over input",
+        "Output ÷ input",
         "MFU",
         "KV from the step, kB/token",
         "Context, tokens",
         "Uses to pay for a write (5 min, 1 h)",
         "Holding, USD/GB/h",
-        "Input over rent",
+        "Input ÷ rent",
         "Doubts",
     )
-    shown = table("What every price card of the catalogue implies", heads, rows)
-    return Page(f"<details><summary>Every card of the catalogue</summary>{shown}</details>")
+    shown = table("What every price list of the catalog implies", heads, rows)
+    return Page(f"<details><summary>Every price list of the catalog</summary>{shown}</details>")
 
 
 def least_uses(uses: float) -> int:

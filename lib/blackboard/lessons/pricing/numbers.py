@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from blackboard.catalogue import MemoryTier, chips, measurement, model, price, prices, system, tier, tiers
+from blackboard.catalogue import MemoryTier, measurement, model, price, prices, system, tier
 from blackboard.catalogue.prices import BytePrice
-from blackboard.catalogue.running_case import RUNNING, Case
+from blackboard.catalogue.running_case import RUNNING
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.pricing import equations as eq
-from blackboard.lessons.pricing.implied import alike, caches, implied, rent
+from blackboard.lessons.pricing.implied import alike, implied, rent
 from blackboard.units import factor, pretty, significant
 
 BOARD = {
@@ -31,6 +31,7 @@ FIVE, HOUR, LIFE = (
 MTOK = factor("USD/megatoken")
 KEEP = ("ddr5-3tb-pcie", "ssd-9650-30t", "hdd-exos30")  # devices to which KV may go, nearest first
 KINDS = dict(zip(("ddr", "ssd", "hdd"), KEEP))
+CALL = {"cached_read": 45_000, "cache_write_5min": 5_000, "output": 1_000}  # tokens of one call, an example
 FAR, MONTH = 131_072, 100e6  # tokens: a context of DeepSeek-V3.2's tables; a month of work, 1:51:19
 VLLM = "fp8_ds_mla"  # vLLM's layout of a latent: values in FP8, with scales
 BLOCKS = 64  # chosen of all, in the example of the root
@@ -56,19 +57,26 @@ def step_of_price() -> dict[str, str]:
         "kv_405": f"{net('llama-3.1-405b'):,.0f}",
         "kv_72": f"{net('qwen2.5-72b'):,.0f}",
         "more_least": significant(net("deepseek-v3") / board, 2),
+        "more_72": significant(net("qwen2.5-72b") / board, 2),
         "more_most": significant(net("llama-3.1-405b") / board, 2),
         "balanced_v3": balanced("deepseek-v3"),
         "balanced_405": balanced("llama-3.1-405b"),
         "balanced_72": balanced("qwen2.5-72b"),
         "kv_flash": f"{net('deepseek-v4-flash'):,.0f}",
         "needed": significant(5 / price(STEPPED).above.output_multiplier, 2),
-        "card_kv": significant(found.kv.mid, 2),
         "card_kv_low": significant(found.kv.low, 2),
         "card_kv_high": significant(found.kv.high, 2),
-        "card_within": significant(found.kv.within, 1),
         "covered": f"{found.covered:,.0f}",
         "million": f"{eq.context_ratio(context=1e6, context_balanced=BOARD['step_context']):g}",
     }
+
+
+def bill() -> dict[str, str]:
+    """One call of a coding agent, with its prompt cached and without."""
+    p = price(CARD).usd_per_Mtok
+    paid = sum(tokens * getattr(p, kind) for kind, tokens in CALL.items())
+    fresh = (CALL["cached_read"] + CALL["cache_write_5min"]) * p.input + CALL["output"] * p.output
+    return {"bill_fresh": f"${fresh / 1e6:.3f}", "bill_times": significant(fresh / paid, 2)}
 
 
 def cards() -> dict[str, str]:
@@ -87,14 +95,10 @@ def cards() -> dict[str, str]:
         "c_in": usd(c.input),
         "c_out": usd(c.output),
         "c_seen": card.valid_from,
-        "c_write": usd(c.cache_write_5min),
-        "c_write_h": usd(c.cache_write_1h),
-        "c_read": usd(c.cached_read),
         "c_ratio": f"{c.output / c.input:g}",
         "dropped": card.valid_from,
         "dropped_had": kept.valid_from,
         "c_step": f"{kept.above.tokens:,}",
-        "o_step": f"{price('gpt-5.5@2026-04-23').above.tokens:,}",
     }
 
 
@@ -104,11 +108,10 @@ def cards() -> dict[str, str]:
 def ratios() -> dict[str, str]:
     """What output over input says of decoding, held against one maker's accounts."""
     [day] = measurement("deepseek_day6_production").records()
-    found, served = implied(price(OPEN)), Case("deepseek-r1", "h800-8", "fp8", day["context_tokens"])
-    ratio, net, box = eq.memory_ratio_of(served, batch=1e12), model("deepseek-r1"), system("h800-8")
-    weights = found.out_in - ratio
-    # one token: reading its KV, multiplying the weights in FP8, attending in BF16
-    read, multiply = (
+    found = implied(price(OPEN))
+    net, box = model("deepseek-r1"), system("h800-8")
+    # one token: loading its KV cache, computing with the weights in FP8, attending in BF16
+    load, compute = (
         day["context_tokens"] * net.kv_bytes_per_token() / box.bandwidth,
         2 * net.n_active / box.flops("fp8"),
     )
@@ -122,10 +125,7 @@ def ratios() -> dict[str, str]:
         "card_context_high": significant(found.context.high, 2),
         "ds_ratio": significant(found.out_in, 3),
         "ds_context": f"{day['context_tokens']:,}",
-        "ds_ratio_kv": significant(ratio, 2),
-        "ds_weights": significant(weights, 2),
-        "ds_with_attention": significant(read / (multiply + attend), 2),
-        "ds_batch": significant(step.critical_batch(served) / weights, 2),
+        "ds_with_attention": significant(load / (compute + attend), 2),
         "ds_prefill": f"{day['node_prefill_token_per_s']:,}",
         "ds_decode": f"{day['node_decode_token_per_s']:,}",
         "ds_rates": significant(day["node_prefill_token_per_s"] / day["node_decode_token_per_s"], 2),
@@ -164,17 +164,12 @@ def long() -> dict[str, str]:
     again = net.attention_flop(1) / net.kv_bytes_per_token()
     return {
         "att_405": equal("llama-3.1-405b"),
-        "att_8": equal("llama-3.1-8b"),
-        "att_v3": equal("deepseek-v3"),
-        "att_gemma": equal("gemma-3-27b"),
         "double_405": significant(2 * attention_equal("llama-3.1-405b"), 2),
         "intensity_405": f"{again:g}",
-        "intensity_v3": f"{model('deepseek-v3').attention_flop(1) / model('deepseek-v3').kv_bytes_per_token():.0f}",
         "chip_bf16": f"{system(RUNNING.system).flops('bf16') / system(RUNNING.system).bandwidth:.0f}",
         "far": f"{FAR:,}",
         "dense_read": pretty(dense, "byte"),
         "sparse_read": pretty(sparse, "byte"),
-        "sparse_saving": significant(dense / sparse, 2),
         "held_times": significant(held(FAR), 2),
         "held_million": significant(held(1e6), 2),
         "sparse_most": significant(entry / key, 3),
@@ -186,7 +181,6 @@ def long() -> dict[str, str]:
         "block": f"{eq.block_best(context=1e6, blocks_read=BLOCKS):,.0f}",
         "blocks": str(BLOCKS),
         "month_v3": pretty(MONTH * model("deepseek-v3").kv_bytes_per_token(), "byte", 2),
-        "month_board": pretty(MONTH * model("lecture-moe").kv_bytes_per_token(), "byte", 2),
         "month_share": f"{MONTH * model('deepseek-v3').kv_bytes_per_token() / RUNNING.symbols()['hbm']:.0%}",
     }
 
@@ -238,7 +232,6 @@ def places() -> dict[str, str]:
     kept = {id: known | rented(tier(id)) for id in KEEP}
     hold = lambda id, time: usd(eq.tier_cost(kept[id], hold_time=time))
     even = lambda **more: pretty(eq.hbm_even(known, **more), "s", 2)
-    price_of = {name: paid(tier(id)) for name, id in KINDS.items()}
     return {
         **{
             f"until_{name}": (
@@ -254,35 +247,38 @@ def places() -> dict[str, str]:
         "drain_flash": f"{tier(KEEP[1]).drain_time() / 60:.0f} minutes",
         "rent": f"${rent().usd_per_chip_hour:.2f}",
         "rent_date": rent().date,
-        "remat": usd(eq.remat_cost(known, **board)),
         "remat_v3": usd(eq.remat_cost(known)),
-        "hold_board": usd(eq.hbm_hold(known, hold_time=FIVE, **board)),
-        "hold_v3": usd(eq.hbm_hold(known, hold_time=FIVE)),
-        "hold_405": usd(eq.hbm_hold(known, hold_time=FIVE, kv_bytes_per_token=caches().high)),
         "even_board": f"{eq.hbm_even(known, **board) / 60:.0f} minutes",
         "even_v3": even(),
         "life": f"{LIFE / 365 / factor('day'):g} years",
         **{f"{name}_{end}": hold(id, time) for name, id in KINDS.items() for end, time in (("5", FIVE), ("1h", HOUR))},
-        **{f"{name}_price": f"${cost.usd_per_GB:g}" for name, cost in price_of.items()},
-        **{f"{name}_date": cost.date for name, cost in price_of.items()},
+        "hbm_5": usd(eq.hbm_hold(known, hold_time=FIVE)),
+        "hbm_1h": usd(eq.hbm_hold(known, hold_time=HOUR)),
+        "board_smaller": significant(known["kv_bytes_per_token"] / board["kv_bytes_per_token"], 2),
+    }
+
+
+def sums() -> dict[str, str]:
+    """The calculations that a reader can redo, per GPU, with their units."""
+    case, gpu = RUNNING.symbols(), system(RUNNING.system).chip
+    active, cache = f"2 × {case['n_active'] / 1e9:.2f} × 10⁹", f"{case['kv_bytes_per_token']:,.0f}"
+    rate, load = pretty(gpu.flops("fp8"), "FLOP/s"), pretty(gpu.bandwidth, "byte/s")
+    room = pretty(gpu.hbm_bytes, "byte")
+    flash = tier(KEEP[1])
+    return {
+        "balanced_sum": f"{active} FLOP × {load} ÷ ({rate} × {cache} B)",
+        "remat_sum": f"10⁶ × {active} FLOP ÷ {rate} × ${rent().usd_per_chip_hour:.2f} ÷ 3,600 s",
+        "hold_sum": f"10⁶ × {cache} B ÷ {room} × ${rent().usd_per_chip_hour:.2f} × 300 ÷ 3,600",
+        "even_sum": f"{active} FLOP × {room} ÷ ({cache} B × {rate})",
+        "drain_sum": f"{pretty(flash.capacity_bytes, 'byte')} ÷ {pretty(flash.read_bytes_per_s, 'byte/s')}",
     }
 
 
 def drains() -> dict[str, str]:
     """How long devices take to read once, and what a card's times would be in them."""
     hours = lambda id: f"{tier(id).drain_time() / HOUR:.0f} hours"
-    known = {row.id: row.drain_time() for row in tiers()}
-    ssds = [known[row.id] for row in tiers() if row.tier.startswith("NVMe")]
-    hbm = [row.drain_time() for row in chips() if row.confirmed]
     return {
-        "drain_hbm": f"{min(hbm) * 1e3:.0f} to {max(hbm) * 1e3:.0f} ms",
-        "drain_ddr": f"{known['ddr5-3tb']:.3g}",
-        "drain_ddr_pcie": f"{known['ddr5-3tb-pcie']:.0f}",
-        "drain_grace": f"{known['lpddr-grace']:.3g}",
-        "drain_ssd_least": f"{min(ssds) / 60:.0f} minutes",
-        "drain_ssd_most": f"{max(ssds) / HOUR:.0f} hours",
         "drain_hdd": hours("hdd-exos30"),
-        "hdd_hour": f"{tier('hdd-exos30').read_bytes_per_s * HOUR / 1e12:.0f} TB",
         "hdd_size": pretty(tier("hdd-exos30").capacity_bytes, "byte"),
     }
 
@@ -293,8 +289,6 @@ def drains() -> dict[str, str]:
 def caching() -> dict[str, str]:
     """Break-even uses, what holding is charged, and how far prices are from the model's cost."""
     found, stored, p = implied(price(CARD)), implied(price(STEPPED)), price(CARD).usd_per_Mtok
-    premium = {"5": (p.cache_write_5min - p.input, FIVE), "1h": (p.cache_write_1h - p.input, HOUR)}
-    rate = {key: usd / time for key, (usd, time) in premium.items()}
     hbm = rent().usd_per_chip_hour / (system(RUNNING.system).chip.hbm_bytes / 1e9)
     v3, ds = implied(price("deepseek-v3@2025-02-08")), measurement("deepseek_day6_production").records()[0]
     asked = {kept: found.byte_rents[kept].mid / factor("USD/GB/h") for kept in found.byte_rents}
@@ -306,9 +300,8 @@ def caching() -> dict[str, str]:
         "write_5": f"{p.cache_write_5min / p.input:g}",
         "write_1h": f"{p.cache_write_1h / p.input:g}",
         "read": f"{p.cached_read / p.input:.0%}",
-        "premium_5": f"${premium['5'][0]:g}",
-        "premium_1h": f"${premium['1h'][0]:g}",
-        "rate_ratio": significant(rate["5"] / rate["1h"], 2),
+        "premium_5": f"${p.cache_write_5min - p.input:g}",
+        "premium_1h": f"${p.cache_write_1h - p.input:g}",
         "over_1h": significant(asked["1 h"] / hbm, 2),
         "over_storage": significant(stored.byte_rents["storage"].mid / factor("USD/GB/h") / hbm, 2),
         "over_large": significant(stored.byte_rents["storage"].low / factor("USD/GB/h") / hbm, 1),
@@ -317,8 +310,6 @@ def caching() -> dict[str, str]:
         "margin_real": significant(found.margin.mid * 0.15, 2),
         "asked_5": f"${asked['5 min']:.2f}",
         "asked_1h": f"${asked['1 h']:.3f}",
-        "asked_low": f"${found.byte_rents['5 min'].low * 1e9 * HOUR:.3f}",
-        "asked_high": f"${found.byte_rents['5 min'].high * 1e9 * HOUR:.1f}",
         "asked_storage": f"${stored.byte_rents['storage'].mid / factor('USD/GB/h'):.3f}",
         "hbm_rent": f"${hbm:.3f}",
         "asked_over": significant(asked["5 min"] / hbm, 2),
@@ -336,4 +327,4 @@ def caching() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    return step_of_price() | cards() | ratios() | long() | places() | drains() | caching()
+    return step_of_price() | bill() | cards() | ratios() | long() | places() | sums() | drains() | caching()

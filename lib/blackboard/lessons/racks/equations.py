@@ -6,7 +6,7 @@ receives as many at the same time.
 
 from __future__ import annotations
 
-from sympy import Le, Max
+from sympy import Add, Le, Max, Mul, Pow
 
 from blackboard.formula import DERIVED, Formula, Source, lecture
 from blackboard.lessons.batching.equations import chips, flop_per_param, flops, n_active
@@ -16,33 +16,45 @@ from blackboard.notation import calibration, constant, declare, result, symbol
 # --- symbols ----------------------------------------------------------------------------------------------------------
 
 scale_up = declare(
-    "scale_up", r"\beta_\mathrm{up}", "byte/s/chip", "what one chip sends inside its scale-up domain", "NVLink"
+    "scale_up",
+    r"\beta_\mathrm{up}",
+    "byte/s/chip",
+    "bytes per second that one chip sends inside its scale-up domain",
+    "NVLink",
 )
 scale_out = declare(
-    "scale_out", r"\beta_\mathrm{out}", "byte/s/chip", "what one chip sends out of its scale-up domain", "8x slower"
+    "scale_out",
+    r"\beta_\mathrm{out}",
+    "byte/s/chip",
+    "bytes per second that one chip sends out of its scale-up domain",
+    "8x slower",
 )
 copies = declare(
-    "copies", r"n_\mathrm{copy}", "1", "copies of a token that a layer sends: one for each expert", "activated experts"
+    "copies",
+    r"n_\mathrm{copy}",
+    "1",
+    "copies of a token that a layer sends out, one for each of its experts",
+    "activated experts",
 )
 width = declare("width", r"d_\mathrm{model}", "1", "values in a token's vector", "d_model")
 layers = declare("layers", r"n_\mathrm{layer}", "1", "layers of the model", "layers")
-dispatch_bytes = declare("dispatch_bytes", "b_d", "byte/token", "bytes of one value of a token on its way to an expert")
-combine_bytes = declare("combine_bytes", "b_c", "byte/token", "bytes of one value of a token on its way back")
-message = declare("message", r"V_\mathrm{msg}", "byte/chip", "bytes of a message, of each chip")
-start_time = declare("start_time", r"\alpha", "s", "time that a message takes however short it is", zero=True)
+dispatch_bytes = declare("dispatch_bytes", "b_d", "byte/token", "bytes per value of a token on its way to an expert")
+combine_bytes = declare("combine_bytes", "b_c", "byte/token", "bytes per value of an expert's result on its way back")
+message = declare("message", r"V_\mathrm{msg}", "byte/chip", "bytes of the message that each chip sends")
+start_time = declare("start_time", r"\alpha", "s", "latency: the time that even an empty message takes", zero=True)
 tokens_per_chip = declare(
-    "tokens_per_chip", r"B_\mathrm{chip}", "token/chip", "tokens that start from one chip in a step"
+    "tokens_per_chip", r"B_\mathrm{chip}", "token/chip", "tokens per step whose sequences live on one chip"
 )
 expert_parallel = declare("expert_parallel", "E", "chip", "chips that share the experts of a layer", "E")
 racks = declare("racks", r"n_\mathrm{rack}", "1", "racks over which a layer's experts are spread")
 chip_power = declare("chip_power", r"P_\mathrm{chip}", "W/chip", "power of one chip")
 other_power = declare(
-    "other_power", r"P_\mathrm{other}", "W/chip", "power of all else in the rack, per chip", zero=True
+    "other_power", r"P_\mathrm{other}", "W/chip", "power of everything else in the rack, per chip", zero=True
 )
 links = declare("links", r"n_\mathrm{link}", "1/chip", "scale-up links of a chip")
 pairs = declare("pairs", r"n_\mathrm{pair}", "1", "wire pairs of one link, both directions")
 rack_mass = declare("rack_mass", r"m_\mathrm{rack}", "kg", "mass of a rack")
-footprint = declare("footprint", r"A_\mathrm{rack}", "meter**2", "floor that a rack stands on")
+footprint = declare("footprint", r"A_\mathrm{rack}", "meter**2", "floor area under a rack")
 micro_batches = declare("micro_batches", r"n_\mathrm{mb}", "1", "micro-batches in the pipeline", "#micro-batches")
 result("experts_per_chip", "e", "1/chip", "experts on each chip", "4")
 result("leaving", r"x_\mathrm{out}", "1", "share of a layer's traffic that leaves its rack", "half")
@@ -51,12 +63,23 @@ result("t_ep", r"t_\mathrm{EP}", "s", "time of one layer's dispatch and combine"
 result("t_exchange", r"t_\mathrm{exchange}", "s", "time of an exchange of messages")
 result("t_comm", r"t_\mathrm{comm}", "s", "time of all layers' dispatch and combine")
 result(
-    "comm_ratio", r"t_\mathrm{comm}/t_\mathrm{compute}", "1", "time of the experts' traffic over time of multiplying"
+    "comm_ratio",
+    r"t_\mathrm{comm}/t_\mathrm{compute}",
+    "1",
+    "time of the experts' traffic divided by the time of their compute",
 )
-result("link_needed", r"\beta^{*}", "byte/s/chip", "link rate at which traffic takes as long as multiplying")
-result("slowdown", "z", "1", "a layer's traffic time over that in one rack", "bottleneck")
+result("link_needed", r"\beta^{*}", "byte/s/chip", "link rate at which traffic takes as long as compute")
+result("slowdown", "z", "1", "time of a layer's traffic divided by its time in one rack", "bottleneck")
+result(
+    "slowdown_fixed",
+    "z_B",
+    "1",
+    "time of a layer's traffic divided by its time in one rack, for one batch however many racks share it",
+)
 result("distinct_chips", r"n_\mathrm{hit}", "chip", "chips that hold at least one of a token's experts")
-result("broadcast_waste", "y", "1", "traffic of sending each token to all experts over that of routing it")
+result(
+    "broadcast_waste", "y", "1", "traffic of sending each token to every expert, divided by the traffic of routing it"
+)
 result("ratio_hurts", r"\rho^{*}", "1", "bandwidth ratio at which two or more racks are as slow as one")
 result("rack_power", r"P_\mathrm{rack}", "W", "power of a rack")
 result("cables", r"n_\mathrm{cable}", "1", "scale-up cables of a rack: one for each pair of wires")
@@ -79,7 +102,7 @@ experts_per_chip = Formula(
     "experts_per_chip",
     experts / expert_parallel,
     "1/chip",
-    "experts are dealt out evenly; a number that does not divide leaves chips idle",
+    "experts are dealt out evenly over the chips that share a layer",
     (),
     lecture("0:34:20"),
 )
@@ -88,17 +111,24 @@ distinct_chips = Formula(
     "distinct_chips",
     expert_parallel * (1 - (1 - top_k / experts) ** (experts * one_chip / expert_parallel)),
     "chip",
-    "a chip is spared only if none of its experts was chosen",
+    "how many chips one token visits: a chip is spared only if none of its experts was chosen",
     ("a chip's experts are chosen independently of each other", "all experts are equally likely"),
     DERIVED,
     conditions=(routed,),
+    typeset=Mul(
+        expert_parallel,
+        Add(
+            1, -Pow(Add(1, -top_k / experts, evaluate=False), experts / expert_parallel, evaluate=False), evaluate=False
+        ),
+        evaluate=False,
+    ),
 )
 broadcast_waste = Formula(
     "racks.broadcast_waste",
     "broadcast_waste",
     expert_sparsity.typed,
     "1",
-    "what routing saves: a token goes to a few experts instead of all",
+    "what routing saves: a token goes to a few experts instead of to all of them",
     ("one copy for each expert",),
     lecture("0:32:41"),
     conditions=(routed,),
@@ -106,6 +136,7 @@ broadcast_waste = Formula(
 
 # --- bytes and time --------------------------------------------------------------------------------------------------
 
+there_and_back = Add(dispatch_bytes, combine_bytes, evaluate=False)
 ep_bytes = Formula(
     "racks.ep_bytes",
     "ep_bytes",
@@ -114,44 +145,51 @@ ep_bytes = Formula(
     "each token's vector goes to its experts, and a result comes back from each",
     ("one copy for each expert, even if two share a chip", "no copy stays on its own chip"),
     INSIGHTS,
+    typeset=Mul(tokens_per_chip, copies, width, there_and_back, evaluate=False),
 )
 ep_time = Formula(
     "racks.ep_time",
     "t_ep",
     2 * link_latency + ep_bytes.typed / (link_efficiency * scale_up),
     "s",
-    "one routed layer's dispatch and combine, when every link is busy all the time",
+    "dispatch and combine of one routed layer: one chip's bytes divided by the rate of one chip's link",
     (*ep_bytes.assumes, "tokens are spread evenly over the experts"),
     INSIGHTS,
+    typeset=Mul(tokens_per_chip, copies, width, there_and_back, 1 / scale_up, evaluate=False),
 )
 comm_time = Formula(
     "racks.comm_time",
     "t_comm",
     layers * micro_batches * ep_time.typed,
     "s",
-    "all layers of one step; a chip that works on micro-batches in turn sends for each of them",
+    "the traffic of one step: every layer, for each micro-batch that takes its turn on the chip",
     ("every layer is routed", *ep_time.assumes),
     INSIGHTS,
+    typeset=Mul(layers, micro_batches, tokens_per_chip, copies, width, there_and_back, 1 / scale_up, evaluate=False),
 )
 
+chip_rate = flops / chips, 1 / (flop_per_param * n_active)  # FLOP/s of a chip, tokens per FLOP
+per_token = layers, copies, width, there_and_back
 token_bytes = layers * copies * width * (dispatch_bytes + combine_bytes)  # that one token sends in a step
 comm_ratio = Formula(
     "racks.comm_ratio",
     "comm_ratio",
     token_bytes * flops / (flop_per_param * n_active * chips * scale_up),
     "1",
-    "traffic over multiplying: both grow with the batch, so that no batch changes their ratio",
+    "time on the link per token, times the tokens per second that a chip can compute; no batch changes it",
     ("every layer is routed", "no copy stays on its own chip", "attention's own FLOPs are left out"),
     DERIVED,
+    typeset=Mul(Mul(*per_token, 1 / scale_up, evaluate=False), *chip_rate, evaluate=False),
 )
 link_needed = Formula(
     "racks.link_needed",
     "link_needed",
     comm_ratio.typed * scale_up,
     "byte/s/chip",
-    "the link on which a token's traffic takes as long as its multiplications",
+    "the link that carries a token's traffic in the time its compute takes",
     comm_ratio.assumes,
     DERIVED,
+    typeset=Mul(*per_token, *chip_rate, evaluate=False),
 )
 
 # --- leaving the rack ------------------------------------------------------------------------------------------------
@@ -161,11 +199,14 @@ leaving = Formula(
     "leaving",
     (racks - 1) / racks,
     "1",
-    "of the copies that a token sends, only one rack's share stays at home",
+    "only the experts in a token's own rack can be reached without leaving it",
     ("experts are spread evenly over the racks", "tokens are spread evenly over the experts"),
     lecture("0:36:30"),
     conditions=(several,),
+    typeset=Add(1, -1 / racks, evaluate=False),
 )
+bandwidths = scale_up / scale_out
+out_and_slow = Mul(Add(1, -1 / racks, evaluate=False), bandwidths, evaluate=False)
 spread_time = Formula(
     "racks.spread_time",
     "t_ep",
@@ -185,9 +226,21 @@ slowdown = Formula(
     "slowdown",
     Max(1 / racks, leaving.typed * scale_up / scale_out),
     "1",
-    "experts over several racks against the same experts in one",
+    "experts spread over several racks, compared with the same experts in one",
     spread_time.assumes,
     lecture("0:39:39"),
+    conditions=(several,),
+    typeset=Max(1 / racks, out_and_slow, evaluate=False),
+)
+fixed_slowdown = Formula(
+    "racks.fixed_slowdown",
+    "slowdown_fixed",
+    slowdown.typed / racks,
+    "1",
+    "the same comparison for one fixed batch: more racks leave each chip fewer tokens to send",
+    (*leaving.assumes, "the batch is divided evenly over the chips of all racks", spread_time.assumes[-1]),
+    DERIVED,
+    typeset=Mul(1 / racks, Max(1 / racks, out_and_slow, evaluate=False), evaluate=False),
     conditions=(several,),
 )
 ratio_hurts = Formula(
@@ -195,7 +248,7 @@ ratio_hurts = Formula(
     "ratio_hurts",
     1 / leaving.typed,
     "1",
-    "as soon as the network outside is slower by this factor, leaving the rack costs time",
+    "leaving the rack costs time as soon as the network outside is slower than this",
     slowdown.assumes,
     DERIVED,
     conditions=(Le(2, racks),),
@@ -208,20 +261,23 @@ exchange_time = Formula(
     "t_exchange",
     start_time + message * (1 - one_chip / chips) / (link_efficiency * scale_up),
     "s",
-    "a latency, and then the bytes: all-to-all or all-gather among the chips of a domain",
+    "first the latency, then the bytes: an all-to-all or all-gather among the chips of a domain",
     ("a chip's own part of the message does not travel",),
     DERIVED,
     conditions=(Le(one_chip, chips),),
+    typeset=Add(
+        start_time, Mul(message / scale_up, Add(1, -one_chip / chips, evaluate=False), evaluate=False), evaluate=False
+    ),
 )
 half_message = Formula(
     "racks.half_message",
     "message",
     start_time * scale_up,
     "byte/chip",
-    "the bytes that travel in as much time as a message takes to start: shorter ones mostly wait, longer ones mostly"
-    " flow",
+    "the message that spends half its time on latency: shorter ones mostly wait, longer ones mostly transfer",
     (),
     DERIVED,
+    typeset=Mul(start_time, scale_up, evaluate=False),
 )
 
 # --- the rack itself -------------------------------------------------------------------------------------------------
@@ -231,7 +287,7 @@ rack_power = Formula(
     "rack_power",
     chips * (chip_power + other_power),
     "W",
-    "chips, and all that feeds, cools and connects them",
+    "the chips, and everything that feeds, cools and connects them",
     (),
     DERIVED,
 )
@@ -243,13 +299,14 @@ cables = Formula(
     "every pair of wires between a chip and a switch is a cable of its own",
     ("every chip is wired to the switches in the middle, and to nothing else",),
     lecture("0:41:57"),
+    typeset=Mul(chips, links, pairs, evaluate=False),
 )
 floor_load = Formula(
     "racks.floor_load",
     "floor_load",
     rack_mass / footprint,
     "kg/meter**2",
-    "a rack rests on no more floor than it stands on",
+    "mass divided by the floor area under the rack",
     ("its feet are spread evenly",),
     lecture("0:42:38"),
 )

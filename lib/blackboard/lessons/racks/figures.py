@@ -17,7 +17,7 @@ from matplotlib.transforms import blended_transform_factory
 from blackboard import catalogue, units
 from blackboard.catalogue.running_case import RUNNING, plain
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, arrow, bare, beside, done, name_ends, point
+from blackboard.charts.drawing import Drawing, arrow, bare, beside, done, point
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.racks import equations as eq
 from blackboard.lessons.racks import moe, numbers, simulation
@@ -28,11 +28,6 @@ UP, OUT = "accent", "kv"  # colours of the two networks
 
 def _rate(value: float) -> str:
     return f"{value / GBS:g} GB/s"
-
-
-def _ratio(chip: catalogue.Chip) -> float:
-    """Scale-up over scale-out bandwidth of a chip."""
-    return chip.scale_up.bytes_per_s / chip.scale_out.bytes_per_s
 
 
 def _box(
@@ -47,7 +42,7 @@ def _box(
         axes.text(x, y, text, color=COLOURS[colour], ha="center", va="center")
 
 
-# --- the board's figures ----------------------------------------------------------------------------------------------
+# --- the lecture's figures --------------------------------------------------------------------------------------------
 
 GPUS, EACH, CHOSEN, HOME = 4, 2, (1, 3, 6), 1  # of B5: GPUs, experts on each, those chosen, and the GPU of the token
 PITCH, AWAY = 2.6, 0.5  # from GPU to GPU, and from a GPU's centre to its experts
@@ -82,7 +77,8 @@ def layer() -> Drawing:
     return done(
         fig,
         "fig-layer",
-        "A layer of experts, as on the board. Dashed: GPUs, here with two experts each.",
+        "Each token goes from its own GPU to a few experts on other GPUs, and the results come back to be summed."
+        " Dashed: GPUs, here with two experts each.",
         f"Bottom to top: tokens, routers, {GPUS * EACH} experts and sums, on {GPUS} GPUs with {EACH} experts each, all"
         f" in one rack. The token of GPU {HOME + 1} passes its router and fans out to {len(CHOSEN)} of the"
         f" {GPUS * EACH} experts, on {len({which // EACH for which in CHOSEN})} GPUs; their results come back to GPU"
@@ -112,7 +108,7 @@ def rack() -> Drawing:
     chip = catalogue.system(RUNNING.system).chip
     for side in (-1, 1):
         _cabinet(axes, side)
-    _box(axes, 0, 7.45, 4.4, 0.7, OUT, "data-centre switch", 0.12)
+    _box(axes, 0, 7.45, 4.4, 0.7, OUT, "data-center switch", 0.12)
     fast, slow = chip.scale_up.bytes_per_s, chip.scale_out.bytes_per_s
     axes.text(0, 3.0, f"scale-up\n{_rate(fast)}", color=COLOURS[UP], ha="center", va="center")
     axes.text(
@@ -123,10 +119,11 @@ def rack() -> Drawing:
     return done(
         fig,
         "fig-rack",
-        "The two networks: inside a rack through its switches, outside over network cards.",
+        f"Inside a rack every GPU reaches every other through the switches. Leaving it, each GPU has a network card"
+        f" that is {fast / slow:g} times slower.",
         "Two racks side by side, each with GPU trays above and below and switch trays in the middle. Inside a rack,"
         f" lines run from every tray to every switch: the scale-up network, {_rate(fast)} per GPU and direction. From"
-        " each tray one thin line runs up to a data-centre switch that joins the racks: the scale-out network,"
+        " each tray one thin line runs up to a data-center switch that joins the racks: the scale-out network,"
         f" {_rate(slow)}, {fast / slow:g} times slower ({plain(chip.name)}).",
     )
 
@@ -184,7 +181,7 @@ def cabling() -> Drawing:
     return done(
         fig,
         "fig-cabling",
-        "Twice the trays on the same switches: twice the cables through the same back.",
+        "Twice the GPUs need twice the cables through the same gap, which is one reason why racks do not simply grow.",
         "Two racks of the same size with switches in the middle and GPU trays above and below; each tray's cables run"
         f" down or up to the switches. {'; '.join(said)}. A GPU has {links} links of {pairs} wire pairs, each pair a"
         " cable: twice the GPUs are twice the cables through the same gap beside the switches, the lecture's reason"
@@ -256,69 +253,13 @@ def traffic_matrix() -> Drawing:
     return done(
         fig,
         "fig-traffic-matrix",
-        "Counted: bytes from each GPU to each, for experts on two racks.",
+        "With experts spread over two racks, half of all bytes leave their rack. Each cell counts what one GPU sends to"
+        " another.",
         f"Heat map of the bytes that {gpus} GPUs in {RACKS} racks send each other in one layer's dispatch, counted:"
         f" {TOKENS} tokens on each GPU, {top_k} of {EXPERTS} experts each. Every GPU sends to every other,"
         f" {moved.min():.0f} to {moved.max():.0f} kB. The rack boundary cuts the map in four like parts:"
         f" {100 * out:.1f} % of the bytes leave their rack, near the formula's {100 * eq.leaving(racks=RACKS):.0f} %.",
     )
-
-
-SPREAD, INKS = (2, 3, 4, 8), ("bound", "compute", "accent", "weights")  # racks, and the colours of their lines
-REAL = ("h800", "h100-sxm", "gb300-nvl72", "gb200-nvl72")
-
-
-def slowdown() -> Drawing:
-    """Time against one rack over the ratio of the two bandwidths, for two to eight racks; real machines on the line of
-    two.
-    """
-    fig, axes = drawing.axes(5.0, 4.0)
-    ratio = np.geomspace(1, 100, 201)
-    slow = lambda racks, at: eq.slowdown(racks=racks, scale_up=at, scale_out=1)
-    axes.axhline(1, color=COLOURS["muted"], ls="--", lw=1.5)
-    axes.text(98, 0.93, "as fast as one rack", color=COLOURS["muted"], ha="right", va="top")
-    for racks, colour in zip(SPREAD, INKS):
-        axes.plot(ratio, slow(racks, ratio), color=COLOURS[colour], lw=3 if racks == SPREAD[0] else 1.8)
-        axes.plot(eq.ratio_hurts(racks=racks), 1, "o", color=COLOURS[colour], ms=6, zorder=4)
-    axes.set(xscale="log", yscale="log", xlim=(1, 100), ylim=(0.4, 150))
-    name_ends(axes, [(slow(racks, 100), f"{racks} racks", colour) for racks, colour in zip(SPREAD, INKS)])
-    found = _real_ratios(axes, slow)
-    axes.set(xlabel="scale-up ÷ scale-out bandwidth (log scale)", ylabel="time ÷ time in one rack (log scale)")
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter("{x:g}")
-    least, most = (eq.ratio_hurts(racks=n) for n in (SPREAD[0], SPREAD[-1]))
-    return done(
-        fig,
-        "fig-slowdown",
-        "Experts over several racks against one rack.",
-        "Time of a layer's traffic over several racks, in times of one rack, against the ratio of scale-up to"
-        f" scale-out bandwidth, 1 to 100 (both log), for {', '.join(map(str, SPREAD))} racks. Straight lines rise with"
-        f" the ratio; they pass 1 at a ratio of {least:g} ({SPREAD[0]} racks) down to {units.significant(most)}"
-        f" ({SPREAD[-1]}). On the line of {SPREAD[0]}: {'; '.join(found)}. Whatever is right of where its line passes 1"
-        " loses time by leaving the rack.",
-    )
-
-
-def _real_ratios(axes, slow: Any) -> list[str]:
-    """Mark the lecture's and real machines' ratios on the line of two racks; what they say, in words."""
-    ratios: dict[float, list[str]] = {float(numbers.LECTURE_RATIO): ["the lecture"]}
-    for id in REAL:
-        ratios.setdefault(_ratio(catalogue.chip(id)), []).append(_short(catalogue.chip(id)))
-    found = []
-    for (ratio, names), place in zip(sorted(ratios.items()), ((0.42, 0.23), (0.54, 0.3), (0.6, 0.39), (0.7, 0.47))):
-        time, name = slow(SPREAD[0], ratio), ", ".join(sorted(names, reverse=True))
-        axes.plot(ratio, time, "o", color=COLOURS[OUT], ms=7, zorder=5)
-        axes.annotate(
-            f"{name}: {ratio:g}",
-            (ratio, time),
-            place,
-            textcoords="axes fraction",
-            color=COLOURS[OUT],
-            va="center",
-            arrowprops={"arrowstyle": "-", "color": COLOURS[OUT], "lw": 0.9, "shrinkB": 4},
-        )
-        found.append(f"{name} at {ratio:g}, {time:g} times as long")
-    return found
 
 
 def _short(chip: catalogue.Chip) -> str:
@@ -351,7 +292,7 @@ def ep_times() -> Drawing:
         colour = COLOURS[OUT if name == "InfiniBand" else UP]
         axes.barh(-row, time / US, 0.36, color=colour, alpha=0.75)
         axes.text(1.03, 0.24 - row, f"{name}: {_rate(rate)}", va="bottom")
-        axes.text(time / US * 1.1, -row, f"{time / US:.1f} µs", va="center", color=colour)
+        axes.text(time / US + 2, -row, f"{time / US:.1f} µs", va="center", color=colour)
         axes.text(1, -row, f"{1 / step:,.0f}", **edge)
         phrases.append(
             f"{name}, {_rate(rate)}: {time / US:.2f} µs, {step / units.factor('ms'):.2f} ms, {1 / step:,.0f} tokens per"
@@ -359,13 +300,11 @@ def ep_times() -> Drawing:
         )
     axes.text(1, 1, "tokens/s", **edge)
     axes.set(
-        xscale="log",
-        xlim=(1, 1000),
+        xlim=(0, 190),
         ylim=(0.6 - len(links), 1.3),
         yticks=[],
-        xlabel="µs per layer: dispatch and combine (log scale)",
+        xlabel="µs per layer: dispatch and combine",
     )
-    axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.spines["left"].set_visible(False)
     load = f"{example['tokens_per_chip']} tokens per GPU, {example['copies']} copies"
     all_ = f"{whole['layers']} layers, {whole['micro_batches']} micro-batches"
@@ -373,8 +312,9 @@ def ep_times() -> Drawing:
     return done(
         fig,
         "fig-ep-times",
-        "One layer's dispatch and combine by link, and what a whole step makes of it.",
-        f"Bars of the time of one layer's dispatch and combine, 1 to 1,000 microseconds (log scale), for {load} of"
+        "The network alone limits how fast a reader can get tokens. On NVLink the limit is far away; over InfiniBand it"
+        " is close.",
+        f"Bars of the time of one layer's dispatch and combine in microseconds, for {load} of"
         f" {example['width']:,} values, {example['dispatch_bytes']} byte out and {example['combine_bytes']} back each;"
         f" then the time of {all_}, and the tokens per second that this leaves one reader. {'; '.join(phrases)}.",
     )
@@ -426,7 +366,8 @@ def measured_links() -> Drawing:
     return done(
         fig,
         "fig-measured-links",
-        "Measured exchanges on one node of eight H200, and the floor: bytes over bandwidth.",
+        "Short messages take about ten microseconds however few bytes they have; long ones approach bytes divided by"
+        " bandwidth (black line). Measured on eight H200.",
         f"Measured time of exchanges among the {chip.scale_up.domain_chips} H200 of a node against bytes of each GPU's"
         f" message, 1 kB to 1 GB (both log): {', '.join(names)}. However short, they take {starts} microseconds; long"
         f" ones rise along the bytes that travel over {_rate(beta)}. Of {len(rows)} points {below or 'none'} lie below"
@@ -479,7 +420,7 @@ def domains() -> Drawing:
     return done(
         fig,
         "fig-domains",
-        "Chips of a scale-up domain by the year in which they came. Hollow: announced.",
+        "NVIDIA's domains grew in one jump, from 8 to 72 GPUs. The 576 of the next one are dies, not GPUs.",
         f"Chips of the largest scale-up domain against the year it was sold, {_year(nvidia[0])} to {_year(ultra)} (log"
         f" scale). NVIDIA, in packages: {told(nvidia)}, the last only announced. Its {ultra.scale_up.domain_chips}"
         f" packages of {DIES} dies each are the {dies} of “NVL{dies}”: counted like the others it doubles. Google's"
@@ -564,7 +505,8 @@ def nodes() -> Drawing:
     return done(
         fig,
         "fig-nodes",
-        "Nodes that a token visits, with and without the limit. Simulated.",
+        "On eight nodes, limiting the router saves a quarter of the visits. On forty it saves almost nothing."
+        " Simulated.",
         f"Mean number of distinct nodes that a token's {top_k} routed copies go to, against the nodes that share the"
         f" experts, 1 to {MOST_NODES}; simulated, without and with DeepSeek-V3's limit to {LIMIT} of {GROUPS} groups of"
         f" experts. On {GROUPS} nodes, a group each, the limit lowers it from {free:.1f} to {limited:.1f}. In"

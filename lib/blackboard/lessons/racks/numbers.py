@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from blackboard.catalogue import chip, chips, measurement, model
+from blackboard.catalogue import chip, chips, measurement, model, system
 from blackboard.catalogue.running_case import RUNNING
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.racks import equations as eq
@@ -44,8 +44,6 @@ def placing() -> dict[str, str]:
         "top_k": f"{known['top_k']:g}",
         "chips": f"{known['chips']:g}",
         "each": f"{eq.experts_per_chip(experts=known['experts'], expert_parallel=USED):g}",
-        "each_of_all": significant(eq.experts_per_chip(experts=known["experts"], expert_parallel=known["chips"]), 3),
-        "all_gather": significant(USED / exact, 2),
         "used": str(USED),
         "idle": f"{known['chips'] - USED:g}",
         "broadcast": f"{eq.broadcast_waste(**sizes):g}",
@@ -60,54 +58,55 @@ def example() -> dict[str, str]:
         (lambda rate: eq.ep_time(scale_up=rate, **EXAMPLE)),
         (lambda rate: eq.comm_time(scale_up=rate, **EXAMPLE, **WHOLE)),
     )
-    printed = measurement("deepseek_isca25_ep_latency").column("output_token_per_s")
     return {
         "example_bytes": pretty(eq.ep_bytes(**EXAMPLE), "byte"),
         "ib_us": f"{one(INFINIBAND) * 1e6:.2f} µs",
-        "nv_us": f"{one(NVLINK) * 1e6:.2f} µs",
         "ib_step": f"{whole(INFINIBAND) * 1e3:.2f} ms",
-        "nv_step": f"{whole(NVLINK) * 1e3:.2f} ms",
         "ib_rate": f"{1 / whole(INFINIBAND):.0f}",
         "nv_rate": f"{1 / whole(NVLINK):,.0f}",
-        "printed_rates": " and ".join(f"{rate:,.0f}" for rate in printed),
         "faster": f"{NVLINK / INFINIBAND:g}",
     }
 
 
 def running() -> dict[str, str]:
-    """The running case: traffic against multiplying, and what its links would have to do."""
+    """The running case: traffic against compute, and what its links would have to do."""
     here = FP8_OUT | {"layers": moe_layers()}
     known = RUNNING.symbols()
     token = eq.ep_bytes(RUNNING, tokens_per_chip=1, **FP8_OUT) * moe_layers()
     latency = measurement("h200_deepep_ll_intranode").column("dispatch_us")[0] * factor(
         "us"
     )  # of the smallest dispatch
-    spare = measurement("deepseek_v3_deployment_units").column("redundant_experts")[
-        -1
-    ]  # second copies of popular experts
-    at_batch = lambda rate: eq.comm_time(
-        RUNNING, scale_up=rate, micro_batches=1, tokens_per_chip=BATCH / known["chips"], **here
-    )
     return {
         "token_bytes": pretty(token, "byte"),
         "moe_layers": str(moe_layers()),
         "link_needed": pretty(eq.link_needed(RUNNING, **here), "byte/s"),
         "scale_up": pretty(known["scale_up"], "byte/s"),
-        "scale_out": pretty(known["scale_out"], "byte/s"),
+        "scale_out": pretty(known["scale_out"], "byte/s", 2),
         "ratio_up": significant(eq.comm_ratio(RUNNING, **here), 2),
         "ratio_out": significant(eq.comm_ratio(RUNNING, **here | {"scale_up": known["scale_out"]}), 2),
         "idle_out": f"{1 - 1 / eq.comm_ratio(RUNNING, **here | {'scale_up': known['scale_out']}):.0%}",
         "ratio_fp4": significant(eq.comm_ratio(RUNNING, **here, flops=known["flops"] * 2), 2),
-        "comm_batch": pretty(at_batch(known["scale_up"]), "s", 2),
-        "comm_out": pretty(at_batch(known["scale_out"]), "s", 2),
         "step_latency": pretty(2 * moe_layers() * latency, "s"),
-        "gpu_rate": f"{known['flops'] / known['chips'] / 2 / known['n_active'] / 1e3:.0f} thousand",
-        "redundant": f"{known['experts'] + spare:g}",
-        "redundant_each": f"{(known['experts'] + spare) / known['chips']:g}",
-        "step_batch": pretty(step.step_time(RUNNING, batch=BATCH), "s"),
+    }
+
+
+def worked() -> dict[str, str]:
+    """One step of the running model on the rack, and on as many GPUs in boxes of eight."""
+    net, box, known = model(RUNNING.model), system("h200-8"), RUNNING.symbols()
+    boxes = known["chips"] / box.chips
+    sent = FP8_OUT | {"layers": moe_layers(), "micro_batches": 1, "tokens_per_chip": BATCH / known["chips"]}
+    leaves, card = eq.leaving(racks=boxes), box.chip.scale_out.bytes_per_s
+    here = {"batch": BATCH, "context": known["context"]}
+    return {
         "batch": f"{BATCH:,}",
         "context": RUNNING.tokens,
         "tokens_per_chip": significant(BATCH / known["chips"], 2),
+        "step_batch": pretty(step.memory_time(RUNNING, batch=BATCH), "s"),
+        "memory_box": pretty(step.memory_time(net, box, **here) / boxes, "s"),
+        "compute_rack": pretty(step.compute_time(RUNNING, batch=BATCH), "s", 2),
+        "compute_box": pretty(step.compute_time(net, box, batch=BATCH) / boxes, "s", 2),
+        "comm_batch": pretty(eq.comm_time(RUNNING, **sent), "s", 2),
+        "comm_box": pretty(leaves * eq.comm_time(RUNNING, **sent | {"scale_up": card}), "s", 2),
     }
 
 
@@ -115,17 +114,24 @@ def boundary() -> dict[str, str]:
     """Leaving the rack."""
     slow = lambda racks, ratio: eq.slowdown(racks=racks, scale_up=ratio, scale_out=1)
     ratio = lambda id: chip(id).scale_up.bytes_per_s / chip(id).scale_out.bytes_per_s
-    spread = RUNNING.symbols()
-    fixed = lambda racks: slow(racks, LECTURE_RATIO) / racks  # the same batch on more chips: each sends less
-    return {
-        "fixed_2": f"{fixed(2):g}",
-        "fixed_even": str(next(racks for racks in range(2, 99) if fixed(racks) <= 1)),
+    known = RUNNING.symbols()
+    here = known["scale_up"] / known["scale_out"]
+    fixed = lambda racks: eq.fixed_slowdown(racks=racks, scale_up=here, scale_out=1)
+    spread = {
+        f"{name}_{racks}": value
+        for racks in (2, 4, 8)
+        for name, value in {
+            "leaves": f"{100 * eq.leaving(racks=racks):.0f} %",
+            "slower_18": f"{slow(racks, here):g}",
+            "fixed_18": f"{round(fixed(racks), 2):g}",
+        }.items()
+    }
+    spread["slower_18"] = spread.pop("slower_18_2")
+    return spread | {
+        "fixed_18_even": str(next(racks for racks in range(2, 99) if fixed(racks) <= 1)),
         "slower": f"{slow(2, LECTURE_RATIO):g}",
-        "slower_4": f"{slow(4, LECTURE_RATIO):g}",
-        "hurts": f"{eq.ratio_hurts(racks=2):g}",
-        "hurts_8": significant(eq.ratio_hurts(racks=8), 3),
         "h100_ratio": f"{ratio('h100-sxm'):g}",
-        "gb200_ratio": f"{spread['scale_up'] / spread['scale_out']:g}",
+        "gb200_ratio": f"{here:g}",
         "gb300_ratio": f"{ratio('gb300-nvl72'):g}",
         "h800_ratio": f"{ratio('h800'):g}",
     }
@@ -142,15 +148,13 @@ def rack() -> dict[str, str]:
         "chip_power": kilowatt(power),
         "chips_power": kilowatt(eq.rack_power(chips=count, chip_power=power, other_power=0)),
         "rack_power": kilowatt(built["power_W"]),
-        "other_power": kilowatt(built["power_W"] / count - power),
         "cables": f"{eq.cables(chips=count, **WIRING):,.0f}",
         "cables_told": f"{built['cables']:,}",
         "rack_mass": f"{built['mass_kg']:,} kg",
         "copper": f"{built['copper_m'] / 1e3:.1f} km",
-        "copper_saves": kilowatt(built["saved_by_copper_W"]),
-        "metre": f"{built['copper_m'] / eq.cables(chips=count, **WIRING) * 100:.0f} cm",
         "ultra": str(ultra),
         "ultra_dies": str(4 * ultra),
+        "blackwell_dies": str(2 * count),
         "ultra_growth": f"{ultra / count:g}",
         "dies_growth": f"{4 * ultra / (2 * count):g}",
         "hopper": str(chip("h100-sxm").scale_up.domain_chips),
@@ -222,9 +226,9 @@ def measured() -> dict[str, str]:
         "latency": pretty(of["DeepEP dispatch"][0].measured, "s", 2),
         "exchange_rows": str(len(rows)),
         "line_error": f"{100 * sum(map(abs, off)) / len(off):.0f} %",
-        "line_bias": f"{abs(round(100 * sum(off) / len(off))):g} %",
         "line_rows": str(len(inner)),
         "line_worst": f"{100 * max(map(abs, off)):.0f} %",
+        "h200_rate": pretty(chip("h200").scale_up.bytes_per_s, "byte/s"),
         "half_message": pretty(half, "byte", 2),
         "half_tokens": f"{half / 7 / COPY['dispatch']:.0f}",
         "half_real": significant(
@@ -251,4 +255,4 @@ def deployed() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    return placing() | example() | running() | boundary() | rack() | measured() | deployed()
+    return placing() | example() | running() | worked() | boundary() | rack() | measured() | deployed()

@@ -15,9 +15,11 @@ from blackboard.problem import Choice, Estimate, Expression, Function, Ordering,
 
 FP8, BF16 = 1.0, 2.0
 
-FOLLOW, PLACE = "follow a token through a layer of experts", "place experts on GPUs and count the traffic"
-LEAVE, TIME = "price the step out of the rack", "compute the time of an all-to-all from bytes and bandwidth"
-READ, BOUND = "read what a vendor's rack counts", "estimate what bounds a rack"
+COUNT = "count the bytes that a layer of experts sends, and how long they take on any network"
+DECIDE = "decide whether a network is fast enough for a given model and GPU"
+LEAVE = "predict what it costs to spread experts over several racks"
+BOUND = "explain what limits the size of a rack"
+WAIT = "tell when latency matters more than bandwidth"
 
 # --- experts and where they lie --------------------------------------------------------------------------------------
 
@@ -38,20 +40,20 @@ guess = Estimate(
     objective=LEAVE,
     unit="1",
     within=1.24,
-    statement="The experts of a layer fill one rack. Now spread them evenly over two racks; every GPU sends as many bytes as before. Out of the rack a GPU sends {ratio} times slower than inside, and it sends on both networks at once. How many times as long does the layer's traffic take?",
+    statement="A layer's experts are spread evenly over two racks instead of one. Every GPU sends as many bytes as before. The network between racks is {ratio} times slower than the one inside, and a GPU can use both at the same time. How many times as long does the layer's traffic take?",
     parameters={"ratio": (8.0, 9.0, 18.0), "racks": (2,)},
     derived={"scale_up": v.ratio, "scale_out": 1.0},
     units={"ratio": "1"},
     answer=eq.slowdown,
     independent_check=Max(1 - 1 / 2, 1 / 2 / (1 / v.ratio)),
     misconceptions={
-        v.scale_up / v.scale_out: "That is as if everything left the rack. With two racks half of the experts are at home.",
-        2 * v.scale_up / (v.scale_up + v.scale_out): "About twice is what the mean of the two bandwidths would give. The slow network has to carry its half on its own, and everybody waits for it.",
+        v.scale_up / v.scale_out: "That would be right if everything left the rack. With two racks, half of the experts are still at home.",
+        2 * v.scale_up / (v.scale_up + v.scale_out): "You used the average of the two bandwidths. But the slow network has to carry its half alone, and everybody waits for it.",
     },
-    explanation="Half of the traffic leaves, and that half alone takes this long. What stays at home is done long before.",
+    explanation="Half of the bytes leave, so the time is half of the bandwidth ratio. The half that stays is finished long before.",
     hints=(
-        "Which share of the bytes has to leave the rack?",
-        "Time for what stays, time for what leaves, each on its own network; the layer waits for the slower.",
+        "What fraction of the bytes has to leave the rack?",
+        "Compute the time of the part that stays and of the part that leaves, each on its own network. The layer waits for the slower.",
     ),
     solution=(
         Step(f"Leaves the rack: ${eq.leaving.latex}$, with two racks", eq.leaving, "1"),
@@ -62,17 +64,17 @@ guess = Estimate(
 combine = Choice(
     "What comes back",
     level="easy",
-    objective=FOLLOW,
+    objective=COUNT,
     statement="In DeepSeek-V3 a token goes to 8 of 256 routed experts. What happens to the 8 vectors that come back?",
     options=[
         wrong("they are put one after another into a longer vector", "Then the vector would be 8 times as wide, and the residual could not be added to it."),
         right("they are added up, each with the weight that the router gave its expert", "A sum has the size of one vector, so the next layer sees the same width whatever the number of experts."),
-        wrong("the one with the highest score is kept, the others are dropped", "Then 7 of the 8 experts would have worked, and sent, in vain. All that were chosen count."),
-        wrong("they are divided by 256 and added up, a mean over all experts", "The experts that were not chosen computed nothing: there is no output of theirs to take a mean of."),
+        wrong("the one with the highest score is kept, the others are dropped", "Then 7 of the 8 experts would have computed for nothing. All chosen experts contribute."),
+        wrong("they are divided by 256 and added up, a mean over all experts", "The experts that were not chosen computed nothing, so they have no output to average."),
     ],
     hints=(
         "The layer's output is added to its input: how wide must it be?",
-        "Not every chosen expert is equally sure to fit the token, and the router knows by how much.",
+        "The router scored the chosen experts differently. What could those scores be used for?",
     ),
     solution=("Each expert returns a vector as wide as the token's. They are weighted by the router, added up, and the shared expert and the input are added.",),
 )
@@ -80,16 +82,16 @@ combine = Choice(
 router = Choice(
     "Where the router runs",
     level="easy",
-    objective=FOLLOW,
-    statement="Attention is data-parallel: each of 64 GPUs holds tokens of its own, and experts of every layer. Where is it decided which experts a token goes to?",
+    objective=COUNT,
+    statement="Each of 64 GPUs runs attention for its own sequences, and holds a few experts of every layer. Where is it decided which experts a token goes to?",
     options=[
-        wrong("on one GPU that all tokens pass through first", "All tokens would have to squeeze through that GPU's link before they go to their experts: twice the way, and a bottleneck."),
-        wrong("in the switch, which knows all destinations", "A switch forwards what is addressed. Scores are a matrix product with the token's vector, and switches do not multiply matrices."),
+        wrong("on one GPU that all tokens pass through first", "All tokens would have to pass through that GPU's link first, which would be a bottleneck."),
+        wrong("in the switch, which knows all destinations", "A switch forwards what is addressed. The scores are a matrix product with the token's vector, which a switch cannot compute."),
         wrong("on the CPU of the rack, which then tells the GPUs", "The vectors would have to go to the CPU and back in each of some sixty layers. The GPU that holds the token can score it on the spot."),
-        right("on each GPU, which has its own copy of the router", "There are as many routers as GPUs, all alike. The router is one small matrix, so copies cost next to nothing."),
+        right("on each GPU, which has its own copy of the router", "There are as many copies of the router as GPUs. It is one small matrix, so copies cost next to nothing."),
     ],
     hints=(
-        "What does the decision need? The token's vector, and one small matrix.",
+        "What does the decision need? The token's vector and one small matrix.",
         "Where is the token when the decision is due?",
     ),
     solution=("The router's matrix is small and the token is already on a GPU, so each GPU keeps a copy and routes its own tokens.",),
@@ -98,7 +100,7 @@ router = Choice(
 per_gpu = Quantity(
     "Experts on a GPU",
     level="easy",
-    objective=PLACE,
+    objective=COUNT,
     unit="1",
     statement="{net_name} has {experts} routed experts in each of {routed_layers} layers. A rack has 72 GPUs, of which {expert_parallel} serve the experts. How many routed experts of one layer does each of these hold?",
     parameters={"case": (("deepseek-v3", 64), ("kimi-k2", 64), ("glm-4.5", 40), ("deepseek-v3", 32), ("kimi-k2", 48))},
@@ -107,37 +109,21 @@ per_gpu = Quantity(
     answer=eq.experts_per_chip,
     independent_check=lambda v: len(range(0, v["experts"], v["expert_parallel"])),
     misconceptions={
-        eq.experts_per_chip.at(expert_parallel=72): "You spread them over all 72. An expert is not cut in pieces here, so only as many GPUs serve as divide the experts evenly.",
-        v.routed_layers * eq.experts_per_chip: "That is over all layers. One layer was asked for.",
+        eq.experts_per_chip.at(expert_parallel=72): "You spread them over all 72 GPUs. Here only {expert_parallel} of them hold experts.",
+        v.routed_layers * eq.experts_per_chip: "That counts all layers. The question is about one layer.",
         1 / eq.experts_per_chip: "Upside down: that is GPUs per expert.",
     },
-    explanation="A whole number, the same on every GPU: that is why the other GPUs of the rack are left out.",
+    explanation="It is the same whole number on every GPU, which is why the other GPUs of the rack are left out.",
     hints=("Deal the experts out like cards, the same number to each GPU.",),
     solution=(f"${eq.experts_per_chip.latex}$ =",),
-)
-
-which_count = Choice(
-    "Why 64 of the 72",
-    level="easy",
-    objective=PLACE,
-    statement="The lecture puts 256 routed experts on 64 of a rack's 72 GPUs. Why not on all 72?",
-    independent_check=lambda v: {72: "", 64: "c"}[next(n for n in (72, 64) if 256 % n == 0)],
-    options=[
-        wrong("the rack's switches connect only 64 GPUs at full rate", "All 72 are joined at the same rate. A GPU is left out here, not cut off."),
-        wrong("8 GPUs are needed for the router", "The router is one small matrix, copied to every GPU that holds tokens. It needs no GPU of its own."),
-        right("256 experts do not divide by 72, so some GPUs would hold more than others", "With unequal shares everybody waits for the fullest GPU; whole and equal shares cost eight idle ones."),
-        wrong("64 GPUs have more bandwidth in all than 72", "Eight GPUs less are a ninth of the bandwidth less. It is a price, not a gain."),
-    ],
-    hints=("Divide 256 by 72. What would the GPUs hold?",),
-    solution=("256 / 72 is about 3.6, so some GPUs would hold 4 experts and some 3. 256 / 64 is 4 for all.",),
 )
 
 broadcast = Quantity(
     "To all experts instead",
     level="easy",
-    objective=PLACE,
+    objective=COUNT,
     unit="1",
-    statement="{net_name} routes a token to {top_k} of {experts} experts, which lie on {expert_parallel} GPUs. Suppose every token were sent to all routed experts instead. By which factor would the traffic grow? Count one copy for each expert, even if two lie on one GPU, and leave shared experts out.",
+    statement="{net_name} routes a token to {top_k} of {experts} experts, spread over {expert_parallel} GPUs. Suppose every token were sent to all routed experts instead. By what factor would the traffic grow? Count one copy for each expert, even if two are on the same GPU, and ignore shared experts.",
     parameters={"case": (("deepseek-v3", 64), ("kimi-k2", 64), ("glm-4.5", 40), ("deepseek-v3", 32))},
     derived=placed,
     units=COUNTS,
@@ -145,11 +131,11 @@ broadcast = Quantity(
     independent_check=lambda v: sum(1 for _ in range(v["experts"])) / sum(1 for _ in range(v["top_k"])),
     misconceptions={
         1 / eq.broadcast_waste: "Upside down: sending to all is more traffic, not less.",
-        (v.experts + v.shared) / (v.top_k + v.shared): "You counted the shared expert on both sides. It was to be left out.",
+        (v.experts + v.shared) / (v.top_k + v.shared): "You counted the shared expert on both sides. Leave it out.",
         v.expert_parallel / v.top_k: "That is one copy for each GPU. Here a copy goes to each expert.",
         v.experts: "That is how many copies a token would send. Compare with those that it sends now.",
     },
-    explanation="This is what the router saves on the links, and as much in multiplications.",
+    explanation="The router saves this factor on the links, and the same factor in compute.",
     hints=("How many copies does a token send now, and how many then?",),
     solution=(f"${eq.broadcast_waste.latex}$ =",),
 )
@@ -170,11 +156,11 @@ def some_held(v: Values) -> float:
 distinct = Quantity(
     "GPUs that a token reaches",
     level="hard",
-    objective=PLACE,
+    objective=COUNT,
     unit="chip",
     display_unit="GPUs",
     tolerance=0.01,
-    statement="{net_name}'s {experts} routed experts lie evenly on {expert_parallel} GPUs. A token goes to {top_k} different experts, all equally likely. On average, how many different GPUs hold at least one of its experts? Whether one expert is chosen may be taken as independent of the others: counted exactly the result differs by less than 1%, and either passes.",
+    statement="{net_name}'s {experts} routed experts are dealt out evenly over {expert_parallel} GPUs. A token goes to {top_k} different experts, all equally likely. On average, how many different GPUs does the token visit? You may treat the choices as independent. (An exact count differs by less than 1%, and either passes.)",
     parameters={"case": (("deepseek-v3", 64), ("kimi-k2", 64), ("kimi-k2", 48))},
     derived=placed,
     units=COUNTS,
@@ -183,17 +169,17 @@ distinct = Quantity(
     misconceptions={
         v.top_k: "That is the number of experts. Now and then two of them share a GPU.",
         v.expert_parallel: "That is all of them. One token reaches only a few; a whole batch reaches all.",
-        eq.experts_per_chip: "That is how many experts lie on one GPU.",
-        v.expert_parallel * v.top_k / v.experts: "You took the chance of one expert for that of a GPU. A GPU has several experts, each of which may be chosen.",
+        eq.experts_per_chip: "That is how many experts one GPU holds.",
+        v.expert_parallel * v.top_k / v.experts: "You used the chance that one given expert is chosen. A GPU has several experts, and any of them may be chosen.",
     },
-    explanation="Nearly one GPU for each expert: sending one copy per GPU instead of one per expert saves little here.",
+    explanation="Nearly every expert is on a GPU of its own, so sending one copy per GPU instead of one per expert saves little.",
     hints=(
-        "Ask for one GPU first: what is the chance that none of its experts is chosen?",
-        "An expert is passed over with the chance 1 − {top_k}/{experts}; all experts of a GPU must be. What remains is the chance that the GPU is reached, and there are {expert_parallel} GPUs.",
+        "Start with one GPU. What is the chance that none of its experts is chosen?",
+        "One expert is passed over with probability 1 − {top_k}/{experts}. A GPU is spared if all of its experts are. Otherwise it is visited, and there are {expert_parallel} GPUs.",
     ),
     solution=(
         Step("Experts on a GPU:", eq.experts_per_chip, "1"),
-        Step("A GPU is passed over with the chance", (1 - v.top_k / v.experts) ** eq.experts_per_chip, "1"),
+        Step("A GPU is spared with probability", (1 - v.top_k / v.experts) ** eq.experts_per_chip, "1"),
         Step("or, by counting the choices of {top_k} that miss it,", spared, "1"),
         Step("which would make, in GPUs reached,", lambda v: v["expert_parallel"] * (1 - spared(v)), "1"),
         f"${eq.distinct_chips.latex}$ =",
@@ -215,21 +201,21 @@ leaving = Quantity(
     objective=LEAVE,
     unit="1",
     display_unit="%",
-    statement="The experts of a layer are spread evenly over {racks} racks, and so are the tokens. Each token sends one copy to each of its {top_k} experts, all equally likely. Which share of all copies leaves its rack, in percent? A copy that stays on its own GPU counts as staying.",
+    statement="The experts of a layer are spread evenly over {racks} racks, and so are the tokens. Each token sends one copy to each of its {top_k} experts, all equally likely. What fraction of all copies leaves its rack, in percent? (A copy to an expert on the token's own GPU counts as staying.)",
     parameters={"racks": (4, 3, 8, 5), "top_k": (8,)},
     answer=eq.leaving,
     independent_check=lambda v: counted_leaving(v["racks"]),
     misconceptions={
-        1 - eq.leaving: "That share goes to any one of the racks, one's own for instance. All the others together were asked for.",
-        1 - (1 - eq.leaving) ** v.top_k: "That is the share of tokens with at least one expert elsewhere: nearly all. The bytes count, so count copies.",
+        1 - eq.leaving: "That fraction goes to one particular rack, such as the token's own. The question is about all the others together.",
+        1 - (1 - eq.leaving) ** v.top_k: "That is the fraction of tokens with at least one expert elsewhere. Traffic is counted in copies, not in tokens.",
         eq.leaving / 100: "That is the fraction; percent is a hundred times it. Type the percentage.",
     },
-    explanation="The more racks, the more leaves: spreading out does not dilute the traffic, it moves it to the slow network.",
+    explanation="The more racks there are, the more of the traffic leaves. Spreading out does not dilute the traffic. It moves it to the slow network.",
     hints=(
-        "Take one copy. In how many of the racks may its expert lie?",
+        "Take one copy. In how many racks could its expert be?",
         "Only one of the racks is its own.",
     ),
-    solution=(f"All but one's own rack, ${eq.leaving.latex}$, in percent:",),
+    solution=(f"All racks but the token's own, ${eq.leaving.latex}$, in percent:",),
 )
 
 
@@ -251,22 +237,22 @@ two_racks = Quantity(
     objective=LEAVE,
     unit="1",
     tolerance=0.01,
-    statement="{kind_name}, with a network card for each GPU: a GPU sends {scale_up} inside its rack (NVLink) and {scale_out} out of it (its card), each in one direction, and both at once. The experts of a layer are spread evenly over {racks} racks instead of one; each GPU sends as many bytes in all as before. How many times as long does the layer's traffic take?",
+    statement="An {kind_name} sends {scale_up} inside its rack (NVLink) and {scale_out} out of it (network card), each in one direction and both at the same time. The experts of a layer are spread evenly over {racks} racks instead of one. Each GPU sends as many bytes in total as before. How many times as long does the layer's traffic take?",
     parameters={"kind": ("gb200-nvl72", "gb300-nvl72"), "racks": (3, 4, 5)},
     derived=linked,
     units=LINKS,
     answer=eq.slowdown,
     independent_check=lambda v: max(v["scale_up"] * counted_leaving(v["racks"]) / v["scale_out"], 1 - counted_leaving(v["racks"])),
     misconceptions={
-        v.scale_up / v.scale_out: "That is the ratio of the bandwidths, as if every copy left. One rack's share stays at home.",
-        v.scale_up / v.scale_out / v.racks: "You sent out the share that stays. With {racks} racks most copies leave.",
+        v.scale_up / v.scale_out: "That is the ratio of the bandwidths. It would be right if every copy left, but one rack's share stays at home.",
+        v.scale_up / v.scale_out / v.racks: "You sent out the share that stays. With {racks} racks, most copies leave.",
         1 / v.racks + eq.leaving * v.scale_up / v.scale_out: "You added the times. The two networks work at once, so the longer time counts alone.",
-        eq.slowdown.at(scale_up=2 * v.scale_up): "Twice too much: you took NVLink as vendors print it, both directions together, and the network card in one.",
+        eq.slowdown.at(scale_up=2 * v.scale_up): "Twice too much. You counted both directions of NVLink, as vendors do, but one direction of the network card.",
     },
-    explanation="The network card decides alone. The rack's own links wait for it nearly all of the time.",
+    explanation="The network card alone decides. The rack's own links sit idle nearly all of the time.",
     hints=(
-        "Which share leaves, and which stays?",
-        "Time is bytes over bandwidth on each network. The longer one, over the time in one rack.",
+        "What fraction leaves, and what fraction stays?",
+        "On each network, time is bytes divided by bandwidth. Take the longer time and divide it by the time in one rack.",
     ),
     solution=(
         Step(f"Leaves: ${eq.leaving.latex}$ =", eq.leaving, "1"),
@@ -290,23 +276,23 @@ hurts = Quantity(
     level="hard",
     objective=LEAVE,
     unit="1",
-    statement="The experts of a layer can lie in one rack or evenly in {racks}; every GPU sends as many bytes in either case, and on both networks at once. At which ratio of a GPU's bandwidth inside the rack to that out of it do {racks} racks take just as long as one?",
+    statement="The experts of a layer can be in one rack or spread evenly over {racks}. Every GPU sends the same number of bytes in either case, and can use both networks at the same time. At what ratio of the bandwidth inside the rack to the bandwidth out of it do {racks} racks take exactly as long as one?",
     parameters={"racks": (4, 3, 6, 8)},
     answer=eq.ratio_hurts,
     independent_check=lambda v: found_ratio(v["racks"]),
     misconceptions={
-        1.0: "With equal links the spread-out layer is even faster: part of the traffic uses the network inside, part that outside.",
-        1 / (v.racks - 1): "There the two networks take equally long. That is less time than in one rack, so it does not hurt yet.",
-        v.racks: "You let one rack's share leave. It is the others' share that leaves.",
-        eq.leaving: "Upside down: that is outside over inside.",
+        1.0: "With equal links the spread-out layer is even faster, because the traffic is shared between two networks.",
+        1 / (v.racks - 1): "At that ratio the two networks take equally long. That is still less time than in one rack.",
+        v.racks: "You let one rack's share leave. All shares but one leave.",
+        eq.leaving: "Upside down: that is the bandwidth outside divided by the bandwidth inside.",
     },
-    explanation="Not far above one: a second network helps only if it is about as fast as the first. Those of NVIDIA's GPUs are 4 to 18 times slower.",
+    explanation="The ratio is not far above one, so a second network only helps if it is about as fast as the first. Those of NVIDIA's GPUs are 4 to 18 times slower.",
     hints=(
-        "In one rack all bytes use the fast link. With {racks}, which share uses the slow one?",
-        "Set the share that leaves over the slow bandwidth equal to all bytes over the fast one.",
+        "In one rack all bytes use the fast link. With {racks} racks, what fraction uses the slow one?",
+        "Set (fraction that leaves ÷ slow bandwidth) equal to (all bytes ÷ fast bandwidth).",
     ),
     solution=(
-        Step(f"The slowdown is ${eq.slowdown.latex}$. Set it to one. The share that leaves is", eq.leaving, "1"),
+        Step(f"The slowdown is ${eq.slowdown.latex}$. Set it to one. The fraction that leaves is", eq.leaving, "1"),
         f"${eq.ratio_hurts.latex}$ =",
     ),
 )
@@ -316,22 +302,22 @@ slower = Expression(
     "The slowdown in letters",
     level="medium",
     objective=LEAVE,
-    statement="A layer's experts are spread evenly over n_rack racks. Per GPU and in one direction, beta_up is the bandwidth inside a rack and beta_out that out of it; both are used at once. Write by which factor the layer's traffic takes longer than in one rack. Cover also a network outside that is faster than the one inside.",
+    statement="A layer's experts are spread evenly over n_rack racks. Per GPU and direction, beta_up is the bandwidth inside a rack and beta_out the bandwidth out of it. Both networks are used at the same time. Write the factor by which the layer's traffic takes longer than in one rack. Your formula must also hold if the network outside is faster than the one inside.",
     formula=eq.slowdown,
     independent_check=Max(1, (eq.racks - 1) * ratio) / eq.racks,
     misconceptions={
-        ratio: "That is as if every copy left. One of the n_rack shares stays at home.",
-        (eq.racks - 1) / eq.racks * ratio: "Right for a slow network outside. With a very fast one the share that stays at home decides: it needs time as well.",
-        Max(1, (eq.racks - 1) / eq.racks * ratio): "What stays at home is only one rack's share, so its time is shorter than that of one rack alone.",
+        ratio: "That would be right if every copy left. One of the n_rack shares stays at home.",
+        (eq.racks - 1) / eq.racks * ratio: "Right for a slow network outside. With a very fast one, the share that stays decides, because it takes time as well.",
+        Max(1, (eq.racks - 1) / eq.racks * ratio): "Only one rack's share stays at home, so its time is shorter than that of all bytes in one rack.",
         1 / eq.racks + (eq.racks - 1) / eq.racks * ratio: "You added the times. Both networks work at once, so the longer one counts.",
         Max(1, ratio) / eq.racks: "You sent the same share both ways. One share stays, n_rack − 1 leave.",
         ratio / eq.racks: "That is one share over the slow network. One share stays, n_rack − 1 leave.",
-        Max(1 / eq.racks, (eq.racks - 1) / eq.racks / ratio): "The bandwidths are upside down: a slower network outside makes it longer.",
+        Max(1 / eq.racks, (eq.racks - 1) / eq.racks / ratio): "The bandwidths are upside down. A slower network outside must make the time longer.",
     },
-    explanation="The first entry wins only if the network outside is nearly as fast as the one inside, or faster.",
+    explanation="The first entry is the larger one only if the network outside is about as fast as the one inside, or faster.",
     hints=(
         "Two shares, two bandwidths, two times.",
-        "In units of the time in one rack: what stays takes 1/n_rack. What does the rest take? The larger of the two is the answer: max(…, …).",
+        "Measure in units of the time in one rack. What stays takes 1/n_rack. What does the rest take? The answer is the larger of the two: max(…, …).",
     ),
     solution=(
         f"One share stays, $n_\\mathrm{{rack}} - 1$ leave, and the longer time counts: ${eq.slowdown.latex}$, typed as",
@@ -374,7 +360,7 @@ PLAIN = {
     "scale_up": "byte/s",
     "ep_bytes": "byte",
 }
-COPIES = "In a layer of {net_name} a GPU sends each of its {tokens_per_chip} to {top_k} routed experts and {shared} shared one, a copy for each and none of them on its own GPU. A copy is {width} values, on the way out in FP8 (one byte each), and a result as wide comes back in BF16 (two bytes each). "
+COPIES = "In a layer of {net_name}, a GPU has {tokens_per_chip} and sends one copy of each to {top_k} routed experts and {shared} shared one, all on other GPUs. A copy has {width} values. It goes out in FP8 (one byte each), and a result of the same width comes back in BF16 (two bytes each). "
 
 
 def counted_bytes(v: Values) -> int:
@@ -386,24 +372,24 @@ def counted_bytes(v: Values) -> int:
 ep_bytes = Quantity(
     "Bytes of one layer",
     level="medium",
-    objective=PLACE,
+    objective=COUNT,
     unit="byte",
     display_unit="MB",
-    statement=COPIES + "Every GPU has as many tokens and as much to answer. How many bytes does one GPU send for the layer, out and back together, in MB (a million bytes)?",
+    statement=COPIES + "All GPUs do the same, so each also sends back as many results as it sent copies. How many bytes does one GPU send for the layer in total, in MB (a million bytes)?",
     parameters=SENT,
     derived=exchange,
     units=PLAIN,
     answer=eq.ep_bytes,
     independent_check=counted_bytes,
     misconceptions={
-        eq.ep_bytes * v.dispatch_bytes / (v.dispatch_bytes + v.combine_bytes): "That is the way out. The results have to come back as well.",
+        eq.ep_bytes * v.dispatch_bytes / (v.dispatch_bytes + v.combine_bytes): "That is dispatch alone. The GPU also sends results back to others.",
         eq.ep_bytes.at(copies=v.top_k): "The shared expert is missing: every token goes there too.",
         eq.ep_bytes.at(combine_bytes=FP8): "You let the results travel in one byte. They come back in BF16.",
         eq.ep_bytes.at(dispatch_bytes=BF16): "You let the copies leave in two bytes. They leave in FP8.",
-        2 * eq.ep_bytes: "You counted what the GPU receives as well. What it sends was asked for.",
+        2 * eq.ep_bytes: "You also counted what the GPU receives. The question is what it sends.",
         eq.ep_bytes.at(copies=1): "That is one copy of each token. A copy goes to each expert.",
     },
-    explanation="The way back is twice as heavy as the way out: results travel in BF16.",
+    explanation="Combine is twice as heavy as dispatch, because results travel in BF16.",
     hints=(
         "How many copies leave, and how many bytes has one?",
         "Tokens × experts of a token, shared one included × values × bytes out and back.",
@@ -417,10 +403,10 @@ ep_bytes = Quantity(
 ep_time = Quantity(
     "Time of one layer's traffic",
     level="medium",
-    objective=TIME,
+    objective=COUNT,
     unit="s",
     display_unit="µs",
-    statement=COPIES + "All GPUs do the same at once. The link is {wire_name}: {scale_up} for each GPU in one direction. How long do dispatch and combine of the layer take together at least, in µs? Leave latency out.",
+    statement=COPIES + "All GPUs do this at the same time. The link is {wire_name}: {scale_up} for each GPU in one direction. What is the shortest time for dispatch and combine of the layer together, in µs? Ignore latency.",
     parameters=TIMED,
     derived=exchange,
     units=PLAIN,
@@ -430,41 +416,41 @@ ep_time = Quantity(
         8 * eq.ep_time: "Eight times too long: the rate is in bytes, not in bits.",
         eq.ep_time / 8: "Eight times too short: you took a rate in bits for one in bytes.",
         2 * eq.ep_time: "Twice too long: a GPU receives while it sends, each in its own direction.",
-        eq.ep_time.at(scale_up=2 * v.scale_up): "Half: you counted both directions. What a GPU sends goes one way; what it receives takes the other at the same time.",
+        eq.ep_time.at(scale_up=2 * v.scale_up): "Half of the time: you counted both directions of the link. What a GPU sends uses one direction only.",
         eq.ep_time * v.dispatch_bytes / (v.dispatch_bytes + v.combine_bytes): "That is dispatch alone. Combine brings the results back, in twice the bytes.",
         eq.ep_time.at(copies=v.top_k): "The shared expert is missing: every token goes there too.",
         eq.ep_time.at(combine_bytes=FP8): "You let the results travel in one byte. They come back in BF16.",
     },
-    explanation="It comes back in every layer and in every step: a few microseconds or a hundred make the difference between fast and slow serving.",
+    explanation="This time recurs in every layer of every step, so a few microseconds or a hundred make the difference between fast and slow serving.",
     hints=(
         "First the bytes that one GPU sends: tokens × copies × values × bytes out and back.",
-        "Bytes over the rate of one GPU's link, in one direction.",
+        "Divide the bytes by the rate of one GPU's link, in one direction.",
     ),
     solution=(
         Step(f"${eq.ep_bytes.latex}$ =", eq.ep_bytes, "byte"),
-        "over {scale_up}:",
+        "divided by {scale_up}:",
     ),
 )
 
 tpot = Quantity(
     "All layers of a step",
     level="medium",
-    objective=TIME,
+    objective=DECIDE,
     unit="s",
     display_unit="ms",
-    statement="{net_name} runs with {tokens_per_chip} per GPU in a micro-batch. Over {wire_name}, one layer's dispatch and combine for one micro-batch take {t_ep} together. Each GPU has two micro-batches, which take turns: while one is multiplied, the other is sent. So in each layer the link serves the one after the other, and all multiplying hides behind it. Count all {layers} layers as routed. How long does it take from one token of a user to the next, in ms?",
+    statement="{net_name} runs with {tokens_per_chip} per GPU in a micro-batch. Over {wire_name}, dispatch and combine of one layer take {t_ep} together for one micro-batch. Each GPU has two micro-batches that take turns: while one computes, the other is on the link. The link is never idle, and all compute hides behind it. Treat all {layers} layers as routed. What is the time per output token, in ms?",
     parameters=TIMED,
     derived=exchange,
     units=PLAIN,
     answer=eq.comm_time,
     independent_check=lambda v: sum(counted_bytes(v) / v["scale_up"] for _layer in range(v["layers"]) for _half in "ab"),
     misconceptions={
-        eq.comm_time.at(micro_batches=1): "The link serves two micro-batches in each layer, one after the other; a token waits for both.",
+        eq.comm_time.at(micro_batches=1): "In each layer the link carries two micro-batches, one after the other, and a token waits for both.",
         eq.comm_time.at(layers=1): "That is one layer. The token passes through all of them.",
         2 * eq.comm_time: "Dispatch and combine are both in the time that is given. Only the micro-batches double it.",
-        eq.comm_time / v.tokens_per_chip: "Tokens of a batch travel together, each waiting for all. The time is not divided among them.",
+        eq.comm_time / v.tokens_per_chip: "The tokens of a batch travel together, and each waits for all. The time is not divided among them.",
     },
-    explanation="This is a floor on the time per output token that the network sets, before anything is multiplied or read.",
+    explanation="The network alone sets this lower bound on the time per output token, before any compute or memory traffic.",
     hints=(
         "How often is the link busy for {t_ep} until the next token is there?",
         "Once for each layer and each micro-batch.",
@@ -478,30 +464,70 @@ tpot = Quantity(
 rate = Quantity(
     "Tokens per second of a user",
     level="medium",
-    objective=TIME,
+    objective=DECIDE,
     unit="token/s",
-    statement="{net_name}, {layers} layers, all taken as routed. In each layer a GPU sends {ep_bytes} for each of two micro-batches of {tokens_per_chip}, dispatch and combine together. The link is {wire_name}, {scale_up} for each GPU in one direction, never idle, and all else hides behind it. How many tokens per second does one user get?",
+    statement="{net_name} has {layers} layers; treat all as routed. In each layer a GPU sends {ep_bytes}, dispatch and combine together, for each of two micro-batches of {tokens_per_chip}. The link is {wire_name}, {scale_up} for each GPU in one direction. It is never idle, and everything else hides behind it. How many tokens per second does one user get?",
     parameters=TIMED,
     derived=exchange,
     units=PLAIN,
     answer=user_rate.at(interval=eq.comm_time),
     independent_check=lambda v: v["scale_up"] / sum(counted_bytes(v) for _ in range(2 * v["layers"])),
     misconceptions={
-        user_rate.at(interval=eq.comm_time.at(micro_batches=1)): "Twice too fast: the link serves both micro-batches before a user's next token is due.",
+        user_rate.at(interval=eq.comm_time.at(micro_batches=1)): "Twice too fast: the link carries both micro-batches before a user's next token is due.",
         user_rate.at(interval=eq.comm_time.at(layers=1)): "That is one layer per token. A token passes through all of them.",
         v.tokens_per_chip * user_rate.at(interval=eq.comm_time): "That is what all users of a micro-batch get together. One of them gets one token per step.",
         user_rate.at(interval=8 * eq.comm_time): "Eight times too slow: the rate of the link is in bytes, not in bits.",
         user_rate.at(interval=eq.comm_time / 8): "Eight times too fast: you took a rate in bits for one in bytes.",
     },
-    explanation="No faster multiplier lifts this: only fewer bytes, as in a smaller batch, or a faster link.",
+    explanation="A faster GPU does not help here. Only fewer bytes (a smaller batch, say) or a faster link would.",
     hints=(
-        "First the time of a step: bytes over rate, for each layer and micro-batch.",
+        "First the time of a step: bytes divided by rate, for each layer and micro-batch.",
         "One user gets one token per step.",
     ),
     solution=(
-        Step("One layer, one micro-batch, {ep_bytes} over {scale_up}:", v.t_ep, "s"),
+        Step("One layer, one micro-batch, {ep_bytes} divided by {scale_up}:", v.t_ep, "s"),
         Step(f"${eq.comm_time.latex}$ =", eq.comm_time, "s"),
         f"${user_rate.latex}$ with that interval:",
+    ),
+)
+
+
+def matched(values: Values) -> Values:
+    """A drawn model on a drawn chip: what its tokens send, and what the chip can compute."""
+    net, part = model(values["net"]), chip(values["kind"])
+    known = {"net_name": net.name, "copies": net.moe.active + net.moe.shared, "width": net.d_model}
+    known |= {"layers": net.moe.layers, "n_active": net.n_active, "kind_name": part.name.split(",")[0]}
+    return known | {"flops": part.flops("fp8"), "chips": 1, "dispatch_bytes": FP8, "combine_bytes": BF16}
+
+
+link_needed = Quantity(
+    "A link that keeps up",
+    level="hard",
+    objective=DECIDE,
+    unit="byte/s",
+    display_unit="GB/s",
+    statement="{net_name} activates {n_active} and has {layers} routed layers. In each of them a token sends {copies} copies of {width} values, one byte per value out and two per value back. It is served on {kind_name} GPUs that compute {flops} each in FP8. At what rate must one GPU be able to send, in one direction, so that traffic takes no longer than compute? Answer in GB/s.",
+    parameters={"net": ("kimi-k2", "glm-4.5", "deepseek-v3"), "kind": ("h200", "gb200-nvl72", "h100-sxm")},
+    derived=matched,
+    units={"net_name": "", "kind_name": "", "chips": "1"},
+    answer=eq.link_needed,
+    independent_check=lambda v: sum(v["width"] * one for _layer in range(v["layers"]) for _copy in range(v["copies"]) for one in (1, 2)) / (2 * v["n_active"] / v["flops"]),
+    misconceptions={
+        2 * eq.link_needed: "Twice too much. Either you counted one FLOP per parameter (a multiply and an add are two), or both directions of the link.",
+        eq.link_needed / v.layers: "You counted the bytes of one layer but the compute of all of them.",
+        eq.link_needed / 3: "That is dispatch at one byte only. Results come back at two bytes, so three bytes per value in total.",
+        eq.link_needed / v.copies: "You sent one copy of each token. It sends one to each of its experts.",
+        8 * eq.link_needed: "That is in gigabits. The question asks for gigabytes per second.",
+    },
+    explanation="A faster GPU needs a faster link: twice the compute at the same width of the model means twice the bandwidth.",
+    hints=(
+        "How many bytes does one token send on its way through all routed layers?",
+        "How many tokens per second can one GPU compute, at two FLOPs per active parameter? Multiply.",
+    ),
+    solution=(
+        Step("Bytes that one token sends:", v.layers * v.copies * v.width * 3, "byte"),
+        Step("Tokens per second that one GPU can compute:", v.flops / (2 * v.n_active), "1"),
+        f"${eq.link_needed.latex}$ =",
     ),
 )
 
@@ -529,29 +555,29 @@ def delayed(v: Values, latency: float) -> float:
 message = Quantity(
     "Latency of short messages",
     level="medium",
-    objective=TIME,
+    objective=WAIT,
     unit="s",
     display_unit="µs",
-    statement="In a small batch a GPU sends {ep_bytes} for one layer, dispatch and combine together. The path is {path_name}: {scale_up} for each GPU in one direction, and a latency of {link_latency} that each of the two ways costs once, however many copies it carries. How long do dispatch, then combine, take together, in µs?",
+    statement="In a small batch a GPU sends {ep_bytes} for one layer, dispatch and combine together. The network is {path_name}: {scale_up} for each GPU in one direction. Dispatch and combine each cost one latency of {link_latency}, however many copies they carry. How long do dispatch and combine take together, in µs?",
     parameters={"path": ("infiniband", "nvlink", "roce", "near"), "tokens_per_chip": (2, 4, 1)},
     derived=latent,
     units=PLAIN | {"path_name": ""},
     answer=lambda v: delayed(v, v["link_latency"]),
     independent_check=lambda v: sum(v["link_latency"] + v["tokens_per_chip"] * 9 * 7168 * width / v["scale_up"] for width in (1, 2)),
     misconceptions={
-        lambda v: delayed(v, 0): "The latency is missing: each way costs it before the first byte arrives.",
+        lambda v: delayed(v, 0): "The latency is missing. Dispatch and combine each pay it before the first byte arrives.",
         lambda v: delayed(v, v["link_latency"] / 2): "You counted one latency. Combine can start only after dispatch, and pays its own.",
-        lambda v: delayed(v, v["link_latency"]) + 7 * delayed(v, 0): "You took bytes over bits per second: the rate is in bytes.",
-        lambda v: delayed(v, v["link_latency"]) + delayed(v, 0): "You sent all bytes on each way. Those given are of both ways together.",
+        lambda v: delayed(v, v["link_latency"]) + 7 * delayed(v, 0): "You took the rate as bits per second. It is in bytes.",
+        lambda v: delayed(v, v["link_latency"]) + delayed(v, 0): "You sent all bytes twice. The bytes given already include both dispatch and combine.",
     },
-    explanation="In a small batch latency is no small part of the time, and no wider link removes it.",
+    explanation="In a small batch, latency is a large part of the time, and a faster link does not remove it.",
     hints=(
-        "A message takes its latency, and then its bytes over the bandwidth.",
-        "Two latencies, one for each way, and all bytes over the bandwidth.",
+        "A message takes its latency, and then its bytes divided by the bandwidth.",
+        "Two latencies, one each for dispatch and combine, plus all bytes divided by the bandwidth.",
     ),
     solution=(
         Step("Two latencies:", 2 * v.link_latency, "s"),
-        Step("Transfer, {ep_bytes} over {scale_up}:", lambda v: delayed(v, 0), "s"),
+        Step("Transfer, {ep_bytes} divided by {scale_up}:", lambda v: delayed(v, 0), "s"),
         "Together:",
     ),
 )
@@ -575,26 +601,26 @@ def searched_size(v: Values) -> float:
 half_size = Quantity(
     "The size that reaches half the bandwidth",
     level="hard",
-    objective=TIME,
+    objective=WAIT,
     unit="byte",
     display_unit="kB",
-    statement="{path_name}: a message takes a latency of {link_latency}, and after that its bytes flow at {scale_up}. How many bytes must one message have for latency and transfer to take equally long, in kB (a thousand bytes)?",
+    statement="The network is {path_name}. A message takes a latency of {link_latency}, and then its bytes flow at {scale_up}. How large must a message be for latency and transfer to take equally long, in kB (a thousand bytes)?",
     parameters={"path": ("infiniband", "nvlink", "roce", "near")},
     derived=latent,
     units=PLAIN | {"path_name": ""},
     answer=half_way,
     independent_check=searched_size,
     misconceptions={
-        lambda v: 2 * half_way(v): "You counted two latencies. One message has one; a reply would be a message of its own.",
-        lambda v: half_way(v) / 2: "You let the bytes flow at half the bandwidth. They flow at the full one; half is what is reached with the latency.",
-        lambda v: 9 * half_way(v): "That is where latency is a tenth of the time. Equally long was asked for.",
+        lambda v: 2 * half_way(v): "You counted two latencies. One message has one.",
+        lambda v: half_way(v) / 2: "You let the bytes flow at half the bandwidth. They flow at the full bandwidth; half is what you get on average, latency included.",
+        lambda v: 9 * half_way(v): "At that size latency is a tenth of the time. The question is where it is half.",
     },
-    explanation="Smaller messages mostly wait, larger ones mostly flow. At this size a link reaches half of its bandwidth.",
+    explanation="Smaller messages mostly wait, larger ones mostly transfer. At this size a link reaches half of its bandwidth.",
     hints=(
         "How long does the transfer of V bytes take? Set that equal to the latency.",
-        "What flows through the link during one latency?",
+        "How many bytes could the link have carried during one latency?",
     ),
-    solution=(f"Bytes over bandwidth are to be as long as the latency: ${eq.half_message.latex}$ =",),
+    solution=(f"Bytes divided by bandwidth must equal the latency: ${eq.half_message.latex}$ =",),
 )
 
 
@@ -603,8 +629,8 @@ volume = next(s for s in eq.spread_time.expr.free_symbols if s.name == "ep_bytes
 all_to_all = Function(
     "Write the traffic time",
     level="medium",
-    objective=TIME,
-    statement="Write a Python function of ep_bytes (what a GPU sends for a layer, in bytes), racks (over which the experts are spread evenly, one or more), scale_up and scale_out (bytes per second of a GPU inside its rack and out of it, in one direction). Return the seconds of the layer's traffic. Both networks work at once; leave latency out.",
+    objective=COUNT,
+    statement="Write a Python function of ep_bytes (the bytes that a GPU sends for a layer), racks (one or more, over which the experts are spread evenly), scale_up and scale_out (bytes per second that a GPU can send inside its rack and out of it). Return the time of the layer's traffic in seconds. Both networks work at the same time. Ignore latency.",
     formula=eq.spread_time,
     independent_check=Max(volume * stays, volume * (1 - 1 / eq.racks) / eq.scale_out),
     misconceptions={
@@ -615,9 +641,9 @@ all_to_all = Function(
         volume * (stays + leaves): "The two networks work at once: take the longer time, not the sum.",
         volume * Max(stays, 1 / (eq.racks * eq.scale_out)): "You sent out one rack's share. All shares but one leave.",
     },
-    explanation="With one rack it is bytes over bandwidth; with more, the network outside takes over.",
+    explanation="With one rack this is bytes divided by bandwidth. With more racks, the network outside takes over.",
     hints=(
-        "Split the bytes: which share stays, and which leaves?",
+        "Split the bytes: what fraction stays, and what fraction leaves?",
         "max(stays / scale_up, leaves / scale_out).",
     ),
     solution=(
@@ -632,13 +658,13 @@ deepseek = Choice(
     "Forty nodes all the same",
     level="hard",
     objective=LEAVE,
-    statement="A layer of experts belongs in one scale-up domain, the lecture says. DeepSeek spreads V3's experts over 18 nodes in production, and over 40 in its report: nodes of 8 H800 GPUs, joined by InfiniBand. Why does that not contradict the rule?",
+    statement="The rule of this lesson is that a layer of experts belongs in one scale-up domain. Yet DeepSeek spreads V3's experts over 18 nodes in production, and over 40 in its report. Each node has 8 H800 GPUs, and InfiniBand joins the nodes. Why does that not contradict the rule?",
     independent_check=lambda v: "a" if chip("h800").scale_up.domain_chips == 8 < 18 * 8 else "",
     options=[
-        right("the rule is about cost: with 8 GPUs in a domain DeepSeek has to leave it, and keeps that bearable", "What bounds an expert layer is the price of leaving, not a law. Traffic that hides behind computing costs no time."),
+        right("the rule is about cost: with 8 GPUs in a domain DeepSeek has to leave it, and keeps that bearable", "Leaving the domain has a price, but nothing forbids it. Traffic that hides behind compute costs no time."),
         wrong("InfiniBand is as fast as the NVLink of an H800, so nothing is lost", "An H800's NVLink is slower than an H100's, but still about four times as fast as its network card."),
-        wrong("over so many nodes the share of traffic that leaves a node becomes small", "The other way round: of n nodes' shares only one stays, so more nodes mean that more leaves."),
-        wrong("the rule holds for training only: in serving, experts have nothing to send to each other", "Serving sends each token to its experts and back in every routed layer, just as the forward pass of training does."),
+        wrong("over so many nodes the share of traffic that leaves a node becomes small", "The other way round: of n nodes' shares only one stays, so with more nodes more of the traffic leaves."),
+        wrong("the rule holds for training only, because in serving there is no expert traffic", "Serving sends each token to its experts and back in every routed layer, just as the forward pass of training does."),
     ],
     hints=(
         "How many GPUs does the NVLink of an H800 node join?",
@@ -650,48 +676,20 @@ deepseek = Choice(
 five_hundred = Choice(
     "What NVL576 counts",
     level="medium",
-    objective=READ,
+    objective=BOUND,
     statement="The rack announced for Rubin Ultra was called NVL576. What are there 576 of?",
     independent_check=lambda v: "b" if chip("rubin-ultra-kyber").scale_up.domain_chips * 4 == 576 else "",
     options=[
         wrong("GPU packages, eight times as many as in an NVL72", "An NVL72 counts packages, this name does not: the counting changed between the two."),
         right("GPU dies, four in each package", "There are 144 packages. A Blackwell NVL72 has 72 packages of two dies, so dies grow four times and packages twice."),
         wrong("GPUs of eight NVL72 racks joined together", "The product of 8 and 72 is right by chance: the name means one rack."),
-        wrong("NVLink links in the rack", "A single Blackwell GPU already has 18 links, so a rack has far more links than that."),
+        wrong("NVLink links in the rack", "A single Blackwell GPU already has 18 links, so a rack has far more than 576."),
     ],
     hints=(
-        "A package may hold more than one die.",
-        "What does a vendor count when the number is to be large?",
+        "A package can hold more than one die.",
+        "Which parts would a vendor count to make the number as large as possible?",
     ),
     solution=("144 packages of 4 dies each are 576. Counted like Blackwell's 72 packages, the rack is an NVL144.",),
-)
-
-rack_power = Estimate(
-    "The power of a rack",
-    level="easy",
-    objective=BOUND,
-    unit="kW",
-    within=1.24,
-    statement="A rack holds {chips} GPU packages on trays of four. A package draws up to {chip_power}; CPUs, switches, network cards, pumps and losses add {other_power} for each package. What does the rack draw, in kW? In your head will do.",
-    parameters={"kind": ("gb200-nvl72", "gb300-nvl72"), "other_power": (400.0, 500.0, 300.0)},
-    derived={"chips": lambda v: chip(v["kind"]).scale_up.domain_chips, "chip_power": lambda v: chip(v["kind"]).power_w},
-    units={"chips": "1", "chip_power": "W", "other_power": "W"},
-    answer=eq.rack_power / 1000.0,
-    independent_check=lambda v: sum((v["chip_power"] + v["other_power"]) / 1000 for _ in range(v["chips"])),
-    misconceptions={
-        eq.rack_power.at(chips=8) / 1000.0: "That is a server of eight, as Hopper was sold. This rack has {chips} packages.",
-        eq.rack_power.at(chips=v.chips / 4) / 1000.0: "You counted trays. Each has four packages.",
-        eq.rack_power.at(chips=2 * v.chips) / 1000.0: "You counted two dies for each package. The power given is a package's, with all its dies.",
-    },
-    explanation="All of it becomes heat in one cabinet: power and cooling are among the things that bound a rack.",
-    hints=(
-        "What does one package cause to be drawn, with all that serves it?",
-        "Multiply by the number of packages; a kilowatt is a thousand watts.",
-    ),
-    solution=(
-        Step("For each package, in watts:", v.chip_power + v.other_power, "1"),
-        f"${eq.rack_power.latex}$, in kW:",
-    ),
 )
 
 rack_cables = Estimate(
@@ -700,7 +698,7 @@ rack_cables = Estimate(
     objective=BOUND,
     unit="1",
     within=1.5,
-    statement="Each of {chips} GPUs has {links} links to the switches of its rack and to nothing else. A link needs {pairs} pairs of wires, both directions counted, and every pair is a cable of its own. How many cables run from GPUs to switches? In your head will do.",
+    statement="A rack has {chips} GPUs. Each has {links} links, all of them to the switches of the rack. A link is {pairs} pairs of wires (both directions counted), and every pair is a cable of its own. About how many cables does the rack have?",
     parameters={"chips": (72, 36, 144), "links": (18,), "pairs": (4,)},
     units={"chips": "1", "links": "1"},
     answer=eq.cables,
@@ -710,10 +708,10 @@ rack_cables = Estimate(
         eq.cables.at(links=1): "You gave each GPU one link. It has {links}.",
         v.chips: "That is one cable for each GPU. It has {links} links of {pairs} pairs.",
     },
-    explanation="Thousands, through the back of one rack: space, weight and the bending of cables bound a rack as much as any chip does.",
+    explanation="All of them go through the back of one cabinet. Space, weight and the bending of cables limit a rack as much as any chip does.",
     hints=(
         "How many cables leave one GPU?",
-        "GPUs × links × pairs; the switches' ends are the other ends of the same cables.",
+        "GPUs × links × pairs. The other ends of these cables are at the switches, so do not count them again.",
     ),
     solution=(
         Step("From one GPU:", v.links * v.pairs, "1"),
@@ -725,18 +723,18 @@ why_larger = Choice(
     "Why a larger domain",
     level="medium",
     objective=BOUND,
-    statement="A model of a trillion parameters can be cut by layers and put on several racks, one after the other. What does a larger scale-up domain buy, above all?",
+    statement="A model of a trillion parameters can be split by layers and put on several racks in a row. What does one larger scale-up domain give you that the row of racks does not?",
     options=[
-        wrong("capacity: only in a large domain can such a model be stored at all", "Racks one after the other store it as well: memory adds up across any network, for little traffic. It is time that they do not save."),
-        wrong("less traffic: in a large domain a token goes to fewer GPUs", "A token goes to as many experts as before. Spread over more GPUs, they are even less often neighbours."),
-        wrong("multiplications: each GPU computes faster when more are near", "A GPU's own rate does not depend on its neighbours. What changes is how many GPUs share one layer."),
-        right("bandwidth: more GPUs read the weights of a layer at the same time, so a step gets shorter", "Racks one after the other hold as many weights, but they take turns at reading. GPUs of one domain read a layer together."),
+        wrong("capacity: only in a large domain can such a model be stored at all", "A row of racks can store it as well, with little traffic between them."),
+        wrong("less traffic: in a large domain a token goes to fewer GPUs", "A token goes to as many experts as before. Spread over more GPUs, two of them share a GPU even less often."),
+        wrong("compute: each GPU computes faster when more are near", "A GPU's own rate does not depend on its neighbours. What changes is how many GPUs share one layer."),
+        right("bandwidth: more GPUs load the weights of a layer at the same time, so a step gets shorter", "In a row of racks, the racks take turns loading their layers for a token. The GPUs of one domain load a layer together."),
     ],
     hints=(
-        "Which of these could two racks, one after the other, not give you?",
-        "While the second rack reads its layers for a token, what does the first do for that token?",
+        "Which of these could two racks in a row not give you?",
+        "While the second rack loads its layers for a token, what does the first rack do for that token?",
     ),
-    solution=("Pipelining over racks already gives capacity. But a token's layers follow one another, so only GPUs that share a layer shorten its reading, and they need the fast network.",),
+    solution=("A row of racks already gives capacity. But a token passes its layers one after another, so only GPUs that share a layer shorten the time, and those GPUs need the fast network.",),
 )
 
 
@@ -761,8 +759,8 @@ def by_rank(v: Values) -> str:
 links_in_order = Ordering(
     "From fast to slow",
     level="easy",
-    objective=READ,
-    statement="{kind_name}: put these in order of bytes per second of one GPU, in one direction, the fastest first.",
+    objective=DECIDE,
+    statement="Put these in order of bytes per second for one {kind_name}, in one direction, fastest first.",
     parameters={"kind": ("h800", "h200", "h100-sxm", "b200")},
     derived=linked,
     units=LINKS,
@@ -776,10 +774,10 @@ links_in_order = Ordering(
     independent_check=by_rank,
     misconceptions={
         "dacb": "That is from slow to fast.",
-        "bacd": "A network card is sold by gigabits: 400 Gb/s are 50 GB/s. NVLink is sold by gigabytes.",
-        "cbad": "NVLink is fast, but no link keeps up with the memory that sits on the same package.",
+        "bacd": "A network card is sold in gigabits: 400 Gb/s is 50 GB/s. NVLink is sold in gigabytes.",
+        "cbad": "NVLink is fast, but no link keeps up with memory on the same package.",
     },
-    explanation="Every step outwards costs a factor of about two to twenty. Experts sit on the second step, and a rack is where that step ends.",
+    explanation="Every step outward costs a factor of about two to twenty. Expert traffic needs the second step, and that step ends with the rack.",
     hints=(
         "The farther away, the slower.",
         "Turn everything into bytes, and vendors' sums of both directions into one direction.",
@@ -798,23 +796,23 @@ rack_weight = Quantity(
     objective=BOUND,
     unit="1",
     tolerance=0.05,
-    statement="An NVL72 rack weighs {mass} and stands on a floor area of {width} by {depth}. The raised floor of an older hall is rated for {rated} on each square metre. By which factor does the rack exceed the rating, if its weight is spread evenly over the area it stands on? Estimate.",
+    statement="An NVL72 rack weighs {mass} and covers a floor area of {width} by {depth}. The raised floor of an older data center is rated for {rated} per square meter. By what factor does the rack exceed the rating, if its weight is spread evenly over its own area?",
     parameters={"width": (0.6, 0.75), "depth": (1.1, 1.2), "rated": (1000.0, 600.0)},
     derived={"mass": measurement("gb200_rack").records()[0]["mass_kg"]},
     units={"mass": "kg", "width": "m", "depth": "m", "rated": "kg"},
     answer=eq.floor_load.at(rack_mass=v.mass, footprint=v.width * v.depth) / v.rated,
     independent_check=v.mass / (v.rated * v.width * v.depth),
     misconceptions={
-        v.mass / v.rated: "That is as if it stood on a whole square metre. It stands on less.",
-        v.mass * v.width * v.depth / v.rated: "Divide by the area: the smaller it is, the more each square metre bears.",
+        v.mass / v.rated: "That would be right if the rack covered a whole square meter. It covers less.",
+        v.mass * v.width * v.depth / v.rated: "Divide by the area: the smaller it is, the more weight there is on each square meter.",
     },
-    explanation="A rack of accelerators needs a stronger floor, as well as more power and water, than the racks that halls were built for.",
+    explanation="A rack of accelerators needs a stronger floor, as well as more power and cooling, than older data centers were built for.",
     hints=(
-        "How much weight would there be on a whole square metre of such racks?",
-        "Mass over area, and that over the rating.",
+        "How much weight would there be on a whole square meter of such racks?",
+        "Divide mass by area, and the result by the rating.",
     ),
     solution=(
-        Step(f"${eq.floor_load.latex}$, in kg on a square metre:", v.mass / (v.width * v.depth), "kg"),
-        "over the rating:",
+        Step(f"${eq.floor_load.latex}$, in kg per square meter:", v.mass / (v.width * v.depth), "kg"),
+        "divided by the rating:",
     ),
 )

@@ -56,9 +56,9 @@ def _sizes() -> list[dict]:
         *slider("depth", 1, 256, 1, start["depth"], "layers"),
         *slider("d_model", 1_024, 16_384, 256, start["d_model"], "width"),
         *slider("tokens", 10, 15, 1, round(math.log2(TOKENS)), "tokens in the micro-batch", base=2),
-        *slider("value_bytes", 1, 4, 1, VALUE, "bytes of a value"),
-        *slider("values_kept", 4, 40, 1, KEPT // VALUE, "values a layer keeps, per value of the stream"),
-        *slider("segment", 1, 32, 1, SEGMENT, "layers from checkpoint to checkpoint"),
+        *slider("value_bytes", 1, 4, 1, VALUE, "bytes per number"),
+        *slider("values_kept", 4, 40, 1, KEPT // VALUE, "numbers a layer keeps per number of the stream"),
+        *slider("segment", 1, 32, 1, SEGMENT, "layers per checkpoint"),
         *derived("stream_bytes", "tokens * d_model * value_bytes"),
         *derived("layer_bytes", "values_kept * stream_bytes"),
     ]
@@ -136,8 +136,8 @@ def memory_explorer() -> Explorable:
         f" {SEGMENT} layers, {at['least']} with the best, {at['reversible']} reversible; all but the first run the"
         " forward pass twice.",
         f"Only the reversible line is level. Korthikanti and others count {KEPT} bytes that a layer keeps for each"
-        f" value of its stream, in 16 bits: {KEPT // VALUE} values; attention scores come on top. Try a layer that"
-        " keeps few values: what checkpoints and reversing save shrinks.",
+        f" number of its stream, which is {KEPT // VALUE} numbers in 16 bits, without attention scores. Try a layer that"
+        " keeps few numbers: then checkpoints and reversible layers save less.",
     )
 
 

@@ -5,7 +5,7 @@ The exact inverse itself is no formula but a program: see `simulation` and `netw
 
 from __future__ import annotations
 
-from sympy import Le, sqrt
+from sympy import Le, Mul, sqrt
 
 import blackboard.lessons.pricing.equations
 from blackboard.formula import DERIVED, Formula, Source, lecture
@@ -18,10 +18,10 @@ from blackboard.notation import declare, result
 
 depth = declare("depth", r"n_\mathrm{depth}", "1", "layers that run one after the other")
 layer_bytes = declare(
-    "layer_bytes", r"V_\mathrm{layer}", "byte", "activations that one layer keeps for the backward pass"
+    "layer_bytes", r"V_\mathrm{layer}", "byte", "activations that one layer keeps for its backward pass"
 )
-stream_bytes = declare("stream_bytes", r"V_\mathrm{stream}", "byte", "activations that pass from one layer to the next")
-segment = declare("segment", r"n_\mathrm{seg}", "1", "layers from one kept activation to the next")
+stream_bytes = declare("stream_bytes", r"V_\mathrm{stream}", "byte", "activations that a layer passes on to the next")
+segment = declare("segment", r"n_\mathrm{seg}", "1", "layers from one kept stream to the next")
 recomputed = declare(
     "recomputed",
     r"x_\mathrm{again}",
@@ -33,7 +33,7 @@ recomputed = declare(
 gain_per_layer = declare("gain_per_layer", r"\chi", "1", "factor by which a layer widens a small difference")
 rounding = declare("rounding", r"\epsilon", "1", "relative error of one rounding")
 kept_per_value = declare(
-    "kept_per_value", r"b_\mathrm{kept}", "byte/token", "bytes that a layer keeps for each value of a token's vector"
+    "kept_per_value", r"b_\mathrm{kept}", "byte/token", "bytes that a layer keeps for each number of a token's vector"
 )
 flop_spent = declare(
     "flop_spent", r"c_\mathrm{again}", "FLOP/byte", "FLOPs that it takes to compute one kept byte again"
@@ -42,9 +42,9 @@ half_bits = declare("half_bits", r"n_\mathrm{half}", "1", "bits of half a cipher
 left_half = declare("left", "u", "1", "half of a block after a round: the one to which the round function was added")
 right_half = declare("right", "v", "1", "half of a block after a round: the one that went into the round function")
 result("activations", r"V_\mathrm{act}", "byte", "activations that training keeps for the backward pass")
-result("activations_least", r"V^{*}_\mathrm{act}", "byte", "activations kept at the best length of a segment")
-result("segment_best", r"n^{*}_\mathrm{seg}", "1", "length of a segment that keeps the fewest activations")
-result("work_ratio", r"z_\mathrm{work}", "1", "compute of a training step over that with all activations kept")
+result("activations_least", r"V^{*}_\mathrm{act}", "byte", "activations kept with segments of the best length")
+result("segment_best", r"n^{*}_\mathrm{seg}", "1", "segment length that needs the least memory")
+result("work_ratio", r"z_\mathrm{work}", "1", "compute of a training step divided by that with all activations kept")
 result("difference", r"\delta", "1", "relative size of a difference after all layers")
 result("bits_flipped", r"\phi_r", "1", "share of a block's bits that change when one input bit does, on average")
 
@@ -54,7 +54,7 @@ KEPT = (
     34  # bytes that a transformer layer keeps for each value of a token in 16 bits: Korthikanti and others, section 4.1
 )
 deep = Le(1, depth)
-deep_enough = ("deep enough for a stretch of at least a layer",)
+deep_enough = ("deep enough for a segment of at least one layer",)
 
 # --- what training keeps ---------------------------------------------------------------------------------------------
 
@@ -63,8 +63,8 @@ stored = Formula(
     "activations",
     depth * layer_bytes,
     "byte",
-    "the backward pass needs what the forward pass saw, so memory grows with depth",
-    ("all layers keep as much",),
+    "every layer keeps its activations until its backward pass, so memory grows with depth",
+    ("all layers keep the same",),
     lecture("2:12:00"),
     conditions=(deep,),
 )
@@ -73,18 +73,19 @@ layer_kept = Formula(
     "layer_bytes",
     kept_per_value * width * rows,
     "byte",
-    f"a transformer layer keeps so much of each token: {KEPT} bytes a value in 16 bits, if attention's scores are"
-    " worked out anew",
+    f"a transformer layer keeps {KEPT} bytes for each number of a token's vector in 16-bit training, if attention's"
+    " scores are computed again",
     ("blocks of attention and a feed-forward part four times as wide, with dropout",),
     KORTHIKANTI,
+    typeset=Mul(kept_per_value, width, rows, evaluate=False),
 )
 reversible = Formula(
     "reversibility.reversible",
     "activations",
     2 * stream_bytes + layer_bytes,
     "byte",
-    "two streams at the top, and one layer at a time worked out anew: depth drops out",
-    ("all layers keep as much",),
+    "a reversible network keeps two streams and computes one layer at a time again, so depth drops out",
+    ("all layers keep the same",),
     lecture("2:12:00"),
 )
 checkpointed = Formula(
@@ -92,8 +93,8 @@ checkpointed = Formula(
     "activations",
     depth / segment * stream_bytes + segment * layer_bytes,
     "byte",
-    "only some activations are kept, and a stretch between two of them is worked out anew at a time",
-    ("all layers keep as much",),
+    "only some streams are kept, and one segment between two of them is computed again at a time",
+    ("all layers keep the same",),
     DERIVED,
     conditions=(Le(1, segment), Le(segment, depth)),
 )
@@ -102,7 +103,7 @@ segment_best = Formula(
     "segment_best",
     sqrt(depth * stream_bytes / layer_bytes),
     "1",
-    "longer stretches keep fewer activations and work out more of them at once",
+    "longer segments keep fewer streams but hold more layers at a time",
     checkpointed.assumes + deep_enough,
     DERIVED,
     conditions=(deep,),
@@ -112,7 +113,7 @@ checkpointed_least = Formula(
     "activations_least",
     2 * sqrt(depth * stream_bytes * layer_bytes),
     "byte",
-    "an ordinary network that works out its activations anew needs memory as the root of its depth",
+    "with checkpoints at the best distance, memory grows with the square root of depth",
     checkpointed.assumes + deep_enough,
     DERIVED,
     conditions=(deep,),
@@ -122,7 +123,7 @@ work_ratio = Formula(
     "work_ratio",
     (flop_trained + recomputed * flop_per_param) / flop_trained,
     "1",
-    "a second forward pass, or part of one, beside a forward and a backward one",
+    "running part or all of the forward pass a second time adds up to a third to the compute of training",
     ("the backward pass costs two forward passes",),
     REVNET,
 )
@@ -134,7 +135,7 @@ kv_flop_spent = Formula(
     "flop_spent",
     flop_per_param * n_active / kv,
     "FLOP/byte",
-    "what it takes to compute a byte of KV again: a whole forward pass for a few kilobytes",
+    "computing a byte of KV cache again takes a whole forward pass for a few kilobytes",
     ("attention's own FLOPs are left out",),
     DERIVED,
 )
@@ -143,7 +144,7 @@ activation_flop_spent = Formula(
     "flop_spent",
     flop_per_param * n_active / (layers * width * kept_per_value),
     "FLOP/byte",
-    "what it takes to compute a byte of activations again: the layer that made it",
+    "computing a byte of activations again takes only the layer that made it",
     ("all layers are alike", "attention's own FLOPs are left out"),
     DERIVED,
 )
@@ -152,9 +153,11 @@ keep_even = Formula(
     "hold_even",
     flop_spent * hbm / flops,
     "s",
-    "a byte is worth keeping for as long as its share of the memory rents for less than its share of the multipliers",
-    ("memory and multipliers are both used in full", "rent is for the whole machine"),
+    "up to this time, keeping a byte takes a smaller share of the machine's memory than computing it again takes of"
+    " its compute",
+    ("memory and compute are both fully used", "rent is for the whole machine"),
     DERIVED,
+    typeset=Mul(flop_spent, hbm / flops, evaluate=False),
 )
 
 # --- what spreads ----------------------------------------------------------------------------------------------------
@@ -164,8 +167,7 @@ difference = Formula(
     "difference",
     rounding * gain_per_layer**depth,
     "1",
-    "a small difference that each layer widens by the same factor: rounding errors on the way back, or an attacker's"
-    " change",
+    "each layer widens a small difference by the same factor, be it a rounding error or an attacker's change",
     ("the difference stays small",),
     DERIVED,
     conditions=(deep,),
@@ -175,7 +177,7 @@ half_mixed = Formula(
     "bits_flipped",
     (half_bits / 2 + 1) / (2 * half_bits),
     "1",
-    "after one round, half of one half and a single bit of the other have changed; the next round mends that",
+    "after one round, half the bits of one half and a single bit of the other have changed",
     ("the round function's output looks random", "the flipped bit goes into the round function"),
     DERIVED,
     conditions=(Le(1, half_bits),),

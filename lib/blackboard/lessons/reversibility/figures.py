@@ -88,8 +88,9 @@ def coupling() -> Drawing:
     return done(
         fig,
         "fig-coupling",
-        "One step, and its way back. The halves change places after it.",
-        "The coupling of a Feistel network, twice. Above, the way there: x goes straight through; a branch of it passes"
+        "The way back runs the same f forward on the half that passed through unchanged, so f needs no inverse.",
+        "The coupling of a Feistel network, twice. Above, the way there: x goes straight through; a branch of it"
+        " passes"
         " a box f, whose result is added to y, so that (x, y) becomes (x, z) with z = y + f(x). Below, the way back,"
         " with the same picture: x is there to be read off, the same f is computed forwards from it and taken off z,"
         " which leaves y. Nothing is ever computed through f from its result to its input, so f needs no inverse.",
@@ -117,10 +118,12 @@ def blocks() -> Drawing:
     return done(
         fig,
         "fig-blocks",
-        "A residual block, and a block of two streams.",
-        "Two blocks, from the bottom up. Left, a residual block: x goes straight up, a branch of it through f, and the"
+        "A residual block overwrites its input. A block of two streams keeps enough to compute its input again.",
+        "Two blocks, from the bottom up. Left, a residual block: x goes straight up, a branch of it through f, and"
+        " the"
         " two are added to x + f(x); x itself is gone. Right, a block of two streams x and y: a branch of x goes"
-        " through f and is added to y. Then the streams cross: y + f(x) becomes the new x, the old x becomes the new y,"
+        " through f and is added to y. Then the streams cross: y + f(x) becomes the new x, the old x becomes the"
+        " new y,"
         " unchanged. From the two at the top the two at the bottom can be had again.",
     )
 
@@ -170,7 +173,8 @@ def layers() -> Drawing:
     return done(
         fig,
         "fig-layers",
-        "Four layers: activations written on the way up and read in reverse, and the same without keeping them.",
+        "An ordinary network keeps every layer's activations until the backward pass returns. A reversible one"
+        " keeps only the top.",
         f"Layers 0 to {LAYERS - 1}, twice, each time a column of the forward pass, bottom to top, and one of the"
         " backward pass, top to bottom. Left, as usual: on the way up every layer writes its activations to memory,"
         f" {LAYERS} cells, and on the way down they are read in reverse, the last first. Right, a reversible network:"
@@ -260,10 +264,13 @@ def avalanche() -> Drawing:
     return done(
         fig,
         "fig-avalanche",
-        "Share of the output's bits that change with one input bit, against rounds or layers.",
-        f"Share of a block's {16 * simulation.HALF_BITS // 8} output bits that change when one input bit does, 0 to 66"
+        "A cipher spreads one flipped bit to half of all bits within three rounds. A trainable network does not,"
+        " however deep.",
+        f"Share of a block's {16 * simulation.HALF_BITS // 8} output bits that change when one input bit does, 0 to"
+        " 66"
         f" %, against 0 to {max(KNOTS)} rounds or layers. The Feistel cipher, flip in the half that enters f first:"
-        f" {_listed(found['x'])} after 0 to 3 rounds; flip in the other half, a round later: {_listed(found['y'])}. The"
+        f" {_listed(found['x'])} after 0 to 3 rounds; flip in the other half, a round later: {_listed(found['y'])}."
+        " The"
         f" formula for one round says {percent(level, 1)}. A residual network with LayerNorm stays at"
         f" {percent(nets['residual'][-1])} after {max(KNOTS)} layers; a plain network of large weights reaches"
         f" {percent(nets['plain'][-1])}.",
@@ -295,11 +302,14 @@ def weakness() -> Drawing:
     return done(
         fig,
         "fig-weakness",
-        "Changes of output bytes, as foretold from measured slopes and as they came.",
+        "An untrained network gives itself away: its output changes can be predicted from measured slopes. A"
+        " cipher's cannot.",
         f"Observed against foretold changes of output bytes, when all {simulation.BLOCK} input bytes change by up to"
         f" {simulation.SHIFT}; foretold by slopes from queries next to the block, the key unknown. Left, a residual"
-        f" network of {simulation.DEEP} layers: points lie along the diagonal, correlation {net.told.correlation:.2f}."
-        f" Right, the Feistel cipher of {simulation.ROUNDS} rounds: a cloud, correlation {cipher.told.correlation:.2f}."
+        f" network of {simulation.DEEP} layers: points lie along the diagonal, correlation"
+        f" {net.told.correlation:.2f}."
+        f" Right, the Feistel cipher of {simulation.ROUNDS} rounds: a cloud, correlation"
+        f" {cipher.told.correlation:.2f}."
         f" Two plaintexts are told apart in {percent(net.apart)} of trials on the network and in"
         f" {percent(cipher.apart)} on the cipher, which is guessing; {simulation.SECRET} unknown bytes of a plaintext"
         f" are found, or others with its ciphertext, in {percent(net.broken.matched)} and"
@@ -349,11 +359,12 @@ def memory() -> Drawing:
     return done(
         fig,
         "fig-activations",
-        "Activations kept at most in one training step, against depth, in double precision.",
+        "Stored activations grow with depth, checkpointed ones with its square root, and reversible ones not at all.",
         f"Activations that a training step of {numbers.SAMPLES} digits keeps, {axes.get_ylim()[0]:g} to"
         f" {axes.get_ylim()[1]:g} MB, against {DEPTHS[0]} to {DEPTHS[-1]} layers, both log. Lines by formula, dots"
         " counted while a network trained, crosses the most that Python allocated, working arrays included. From"
-        f" {DEPTHS[0]} to {DEPTHS[-1]} layers: {'; '.join(said)}. Stored activations grow with depth, checkpointed ones"
+        f" {DEPTHS[0]} to {DEPTHS[-1]} layers: {'; '.join(said)}. Stored activations grow with depth, checkpointed"
+        " ones"
         " with its root, reversible ones not at all.",
     )
 
@@ -394,10 +405,12 @@ def roundtrip() -> Drawing:
     return done(
         fig,
         "fig-roundtrip",
-        "Error of the streams worked out from the top, against layers back, by number format.",
+        "Rounding errors grow by a factor per layer on the way back: harmless with LayerNorm, ruinous where layers"
+        " widen differences.",
         f"Relative error of the streams that are rebuilt from the top, 1e-18 to 100 (log scale), against 1 to {FAR}"
         " layers run back, in FP16, FP32 and FP64; twice. Left, a network with LayerNorm, which on average widens a"
-        f" difference by {gains[0]:.2f} a layer: after {FAR} layers {last('fresh')}; trained on digits {last('after')}."
+        f" difference by {gains[0]:.2f} a layer: after {FAR} layers {last('fresh')}; trained on digits"
+        f" {last('after')}."
         f" Right, without LayerNorm and with large weights, {gains[1]:.2f} a layer: {last('steep')}. Dashed lines are"
         " one rounding times that factor for each layer; errors grow fastest near the bottom, where the streams are"
         " small. Above 1 nothing is left of them.",
@@ -441,10 +454,12 @@ def training() -> Drawing:
     return done(
         fig,
         "fig-digits-trained",
-        "Training with activations stored, and rebuilt.",
+        "Training with activations computed again follows the same curve as training with activations stored.",
         f"Training loss (log scale) and accuracy on {len(data.test)} digits that were not trained on, against"
-        f" {len(one.accuracy) - 1} epochs of {len(data.train):,} digits, for a reversible network of {network.TRAINED}"
-        " layers that rebuilds its activations and for its twin that stores them. The curves lie on each other: losses"
+        f" {len(one.accuracy) - 1} epochs of {len(data.train):,} digits, for a reversible network of"
+        f" {network.TRAINED}"
+        " layers that rebuilds its activations and for its twin that stores them. The curves lie on each other:"
+        " losses"
         f" fall from {one.losses[0]:.1f} to {np.mean(two.losses[-two.steps_per_epoch :]):.4f} nats and differ by"
         f" about {power(apart)} of themselves; both end at {percent(two.accuracy[-1], 1)}.",
     )
@@ -488,8 +503,9 @@ def measured() -> Drawing:
     return done(
         fig,
         "fig-revnets-measured",
-        "GPU memory and time of residual and reversible networks, as measured by others. Two marks of a kind: two"
-        " sets of images.",
+        "Measured, reversible networks need much less memory and between slightly more and twice the time. Two"
+        " marks of"
+        " a kind are two sets of images.",
         "Above, GPU memory of training on CIFAR images, 0 to 3,400 MB, against layers: residual networks"
         f" {ends['ResNet']}; reversible ones {ends['RevNet']}. Below, time of training a reversible network over that"
         f" of a residual one, 0.95 to 2.1, on two sets of images: {'; '.join(said)}. A line marks the {THIRD:.2f} of"
@@ -576,7 +592,8 @@ def worth() -> Drawing:
     return done(
         fig,
         "fig-worth",
-        "FLOPs that it takes to compute a byte again, and for how long it is kept.",
+        "KV cache is kept far within its break-even time, attention's scores far beyond it, and other activations"
+        " near it.",
         _worth_says(kv, train),
     )
 
@@ -594,8 +611,11 @@ def _worth_says(kv: list[_Cache], train: list[simulation.Kept]) -> str:
         "Seconds until a kept byte is used, 0.001 to 1,000, against FLOPs to compute it again, 10 to 10 million, both"
         " log, with the break-even lines of two chips: above them computing again is cheaper, below them keeping. KV"
         f" caches, read every step, lie far below: {ends[0].name} to {ends[1].name} take"
-        f" {significant(ends[0].flop_spent, 2)} to {significant(ends[1].flop_spent, 2)} FLOPs a byte, and keeping pays"
-        f" at least {least:,.0f} times over. Training's activations on A100, of four GPTs: those of the layers are held"
-        f" for {spans(over['layers'])} times the break-even, attention's scores for {spans(over['scores'])} times. The"
+        f" {significant(ends[0].flop_spent, 2)} to {significant(ends[1].flop_spent, 2)} FLOPs a byte, and keeping"
+        " pays"
+        f" at least {least:,.0f} times over. Training's activations on A100, of four GPTs: those of the layers are"
+        " held"
+        f" for {spans(over['layers'])} times the break-even, attention's scores for {spans(over['scores'])} times."
+        " The"
         " scores are what practice computes again."
     )

@@ -13,7 +13,7 @@ from math import tanh
 import sympy
 from sympy import Eq, diff, solve, sqrt
 
-from blackboard.catalogue import measurement, model, source, system
+from blackboard.catalogue import measurement, model, system
 from blackboard.formula import Formula
 from blackboard.lessons.reversibility import equations as eq
 from blackboard.lessons.reversibility.equations import KEPT
@@ -34,11 +34,11 @@ from blackboard.problem import (
     wrong,
 )
 
-FEISTEL = "Invert a whole whose part has no inverse."
-SPREAD = "Measure how a small change spreads, and say why an untrained network is a poor cipher."
+FEISTEL = "Invert a function whose parts have no inverse."
+SPREAD = "Measure how a small change spreads, and show why an untrained network is a poor cipher."
 KEEP = "Train a network without keeping its activations, and count what that saves and costs."
-PRICE = "Say what is worth keeping in memory and what is worth computing again."
-ANALOGY = "Say where the likeness of ciphers and networks holds and where it fails."
+PRICE = "Decide what is worth keeping in memory and what is worth computing again."
+ANALOGY = "Tell where the likeness of ciphers and networks holds and where it fails."
 
 BF16 = 2.0  # bytes
 GiB = 2.0**30
@@ -61,7 +61,8 @@ def trained(values: Values) -> Values:
     """A drawn model with its width and depth, and what its layers keep of one token."""
     net = model(values["net"])
     shape = {"width": net.d_model, "depth": net.layers, "tokens": 1, "kept": KEPT, "weights": BF16 * net.n_total}
-    return shaped(shape) | {"net_name": net.name, "n_total": net.n_total}
+    found = shaped(shape) | {"net_name": net.name, "n_total": net.n_total}
+    return found | {"even_tokens": found["weights"] / eq.stored(found)}
 
 
 def filling(values: Values) -> float:
@@ -77,7 +78,7 @@ def filling(values: Values) -> float:
     return values["n_total"] * 2 / each
 
 
-SMALL = "Only what passes from layer to layer is counted there. Within a layer the backward pass needs the inputs of every matrix product, and more."
+SMALL = "You counted only what each layer passes on. Within a layer the backward pass needs the inputs of every matrix product, and more."
 
 guess = Estimate(
     "A guess before you read",
@@ -85,25 +86,26 @@ guess = Estimate(
     objective=KEEP,
     unit="token",
     within=2.5,
-    statement="{net_name} has {n_total}, stored in two bytes each; it is {depth} layers deep, and a token is a vector of {wide} values. In training the forward pass keeps of every token what the backward pass will need, mostly in two bytes a value; attention scores are not kept. After how many tokens does this take as much memory as the weights? Guess: within a factor of 2.5 counts.",
+    statement="{net_name} has {n_total}, stored in two bytes each. It has {depth} layers, and a token is a vector of {wide} numbers. In training, the forward pass keeps for every token what the backward pass will need, mostly in two bytes per number; attention scores are not kept. After how many tokens does this take as much memory as the weights? A guess within a factor of 2.5 counts.",
     parameters={"net": ("gpt-3-175b", "bloom-176b")},
     derived=trained,
+    units={"even_tokens": "token"},
     answer=v.weights / eq.stored,
     independent_check=filling,
     misconceptions={
         v.weights / (v.depth * v.stream_bytes): SMALL,
-        v.weights / v.layer_bytes: "That is one layer. Each layer keeps its own, until the backward pass comes back to it.",
+        v.weights / v.layer_bytes: "That is per layer. Every layer keeps its own activations until its backward pass.",
     },
-    explanation="A few sequences are enough, and a training batch has millions of tokens. What is kept for the backward pass can be the largest part of the memory.",
+    explanation="By the detailed count it is {even_tokens}. That is a few sequences, and a training batch has millions of tokens. So activations can be the largest part of the memory.",
     hints=(
-        "How many vectors does one layer keep of a token? Think of what goes into each matrix product, each non-linearity, each norm.",
-        "For a layer of this kind {kept} bytes for each of the vector's values have been counted.",
+        "How many vectors does one layer keep per token? Think of the inputs of each matrix product, each nonlinearity and each norm.",
+        "For such a layer {kept} bytes were counted for each number of the vector.",
     ),
     solution=(
-        Step("A layer keeps {kept} bytes for each value of a token's vector:", v.layer_bytes, "byte"),
+        Step("A layer keeps {kept} bytes for each number of a token's vector:", v.layer_bytes, "byte"),
         Step(f"All layers, ${eq.stored.latex}$ =", eq.stored, "byte"),
         Step("The weights are", v.weights, "byte"),
-        "and are matched by",
+        "Divide:",
     ),
 )
 
@@ -156,7 +158,7 @@ class Modular(Whole):
         right = self.expected(values)
         whole = values["u"] - values["v"] ** 2 - values["add"]  # worked without a modulus
         wound = sorted({right - MODULUS, right + MODULUS, whole} - {right})
-        description = "Modulo 16 that is right. Add 16, or take it away, until it lies between 0 and 15."
+        description = "Modulo 16 that is right. Add or subtract 16 until it is between 0 and 15."
         return told + [Band(float(x), float(x), "close", description) for x in wound] + [Band(0.0, MODULUS - 1.0, near.kind, near.message)]
 
 
@@ -165,29 +167,29 @@ invert = Modular(
     level="easy",
     objective=FEISTEL,
     unit="1",
-    statement="A toy cipher works on two numbers from 0 to 15 and computes modulo 16. Its round turns (x, y) into (y + f(x), x) with f(x) = x² + {add}. Out came ({u}, {v}). What was y? Answer from 0 to 15.",
+    statement="A toy cipher works on two numbers from 0 to 15 and computes modulo 16. One round turns (x, y) into (y + f(x), x), with f(x) = x² + {add}. The result is ({u}, {v}). What was y? Answer from 0 to 15.",
     parameters={"block": BLOCKS},
     derived=came_out,
     units={"u": "", "v": ""},
     answer=lambda v: (v["u"] - squared(v["v"], v["add"])) % MODULUS,
     independent_check=lambda v: next((y for x, y in product(range(16), repeat=2) if ((y + x**2 + v["add"]) % 16, x) == (v["u"], v["v"]))),
     misconceptions={
-        lambda v: slips(v)[0]: "The halves have been swapped. What went into f now stands on the right.",
-        lambda v: slips(v)[1]: "On the way forward f(x) was added. On the way back it has to be taken away.",
-        lambda v: slips(v)[2]: "That is x, which the round carried over unchanged. Asked is the half to which something was added.",
-        lambda v: slips(v)[3]: "That is f(x). The round added it to y; take it away from what came out.",
-        lambda v: slips(v)[4]: "You took x² away, and left out the number that f adds to it.",
+        lambda v: slips(v)[0]: "The halves were swapped. What went into f is now the right number.",
+        lambda v: slips(v)[1]: "On the way forward f(x) was added. On the way back, subtract it.",
+        lambda v: slips(v)[2]: "That is x, which the round carried over unchanged. The question is about y, the half to which f(x) was added.",
+        lambda v: slips(v)[3]: "That is f(x). The round added it to y, so subtract it from the left number.",
+        lambda v: slips(v)[4]: "You subtracted x² and forgot the constant in f.",
     },
-    off_by_one_message="Try it: does the round turn your y, with the x that was carried over, into ({u}, {v})?",
-    explanation="You never inverted f, and could not have: modulo 16, x and 16 − x have the same square. You computed it once more and took it away.",
+    off_by_one_message="Test it: does the round turn your y, with the x that was carried over, into ({u}, {v})?",
+    explanation="You never inverted f, and could not have: modulo 16, x and 16 − x have the same square. You computed f once more and subtracted it.",
     hints=(
-        "Which of the two numbers that came out has the round left as it was?",
-        "That number is x. Compute f(x) again, and take it away from the other number, modulo 16.",
+        "Which of the two resulting numbers did the round leave unchanged?",
+        "That number is x. Compute f(x) again and subtract it from the other number, modulo 16.",
     ),
     solution=(
-        Step("The right half is x, as it went in:", v.v),
+        Step("The right number is x:", v.v),
         Step("f(x), modulo 16:", lambda v: squared(v["v"], v["add"])),
-        Step("Taken from {u}, modulo 16:", lambda v: (v["u"] - squared(v["v"], v["add"])) % MODULUS),
+        Step("Subtracted from {u}, modulo 16:", lambda v: (v["u"] - squared(v["v"], v["add"])) % MODULUS),
     ),
 )
 
@@ -208,16 +210,16 @@ needs = Choice(
     "What f must be",
     level="easy",
     objective=FEISTEL,
-    statement="A Feistel round turns (x, y) into (y + f(x), x). What must be asked of f so that the round can be undone?",
+    statement="A Feistel round turns (x, y) into (y + f(x), x). What is required of f so that the round can be undone?",
     independent_check=lambda v: fitting(),
     options=[
-        wrong("it must be one-to-one", "One never goes back through f. What went into it is still there, so it can be run forward again."),
-        wrong("it must be linear", "A linear f would do, and would make a poor cipher. Is there a step on the way back that uses linearity?"),
-        right("only that it can be computed again from x", "That is the whole trick: the designer of f is free. In a network f may be attention, a feed-forward block, anything that gives the same twice."),
-        wrong("it must have a derivative", "Training by gradients asks for that. Undoing a round does not."),
+        wrong("it must be one-to-one", "Nothing goes backward through f. Its input is still there, so f can be run forward again."),
+        wrong("it must be linear", "A linear f would work, and would make a poor cipher. But no step on the way back needs linearity."),
+        right("only that it can be computed again from x", "That is the whole trick: the designer of f is free. In a network f may be attention, a feed-forward block, or anything that gives the same result twice."),
+        wrong("it must have a derivative", "Training with gradients needs that. Undoing a round does not."),
     ],
     hints=("Write down the inverse. Does it call f, or the inverse of f?",),
-    solution=("From (u, v): x = v and y = u − f(v). Only f itself is called, on a value that is at hand.",),
+    solution=("From (u, v): x = v and y = u − f(v). Only f itself is called, on a value that is known.",),
 )
 
 BLOCK = {
@@ -240,16 +242,16 @@ inverse = Expression(
     ),
     independent_check=lambda v: inverted(),
     misconceptions={
-        left_half - right_half**2: "F was given y, not v. Recover y first: the second step changed it.",
-        BLOCK["y"]: "That is y. One step is still to be undone.",
-        left_half + (right_half + left_half**3) ** 2: "Both steps added. On the way back both take away.",
-        left_half - (right_half + left_half**3) ** 2: "G(u) was added to y. To recover y, take it away.",
-        left_half + BLOCK["y"] ** 2: "The y is right. But F(y) was added to x, so it has to be taken away.",
-        right_half - left_half**3 - left_half**2: "Each function is given what it was given on the way forward: G saw u, and F saw y.",
+        left_half - right_half**2: "The input of F was y, not v. Recover y first, because the second step changed it.",
+        BLOCK["y"]: "That is y. One more step has to be undone.",
+        left_half + (right_half + left_half**3) ** 2: "Both steps added. On the way back both subtract.",
+        left_half - (right_half + left_half**3) ** 2: "G(u) was added to y. To recover y, subtract it.",
+        left_half + BLOCK["y"] ** 2: "The y is right. But F(y) was added to x, so subtract it.",
+        right_half - left_half**3 - left_half**2: "Each function needs the same input as on the way forward: u for G, y for F.",
     },
-    explanation="The last step is undone first. RevNets are built of such blocks, with layers for F and G.",
+    explanation="The last step is undone first. RevNets consist of such blocks, with layers for F and G.",
     hints=(
-        "Which of x and y can be had at once from u and v?",
+        "Which of x and y follows at once from u and v?",
         "y = v − G(u). With it, x = u − F(y).",
     ),
     solution=(
@@ -297,13 +299,13 @@ def slipped(step: Callable, u=left_half, v=right_half):
 
 ORIGIN = undone(left_half, right_half, ROUNDS[::-1])
 PAIRS = (1, 2), (4, 1), (2, 5), (3, 3), (5, 6)  # what went in: whole numbers come out, and may be computed with
-OVERWRITTEN = "One half is overwritten before the other has been worked out from it. Change both at once, or keep a copy of the old one."
-CARRIED = "What a round carries over unchanged comes out on the right: there stands the old x. You took the left one for it."
+OVERWRITTEN = "One half is overwritten before the other is computed from it. Change both at once, or keep a copy of the old one."
+CARRIED = "The number that a round carries over unchanged comes out on the right. You took the left one for the old x."
 decrypt = Function(
     "Write the decryption",
     level="medium",
     objective=FEISTEL,
-    statement="A cipher works on two whole numbers, without a modulus. Its round number k turns (x, y) into (y + (x + k)², x). It runs rounds 1, 2 and 3 in this order, and the two numbers left and right come out. Write a Python function of left and right that returns the y that went in.",
+    statement="A cipher works on two whole numbers, without a modulus. Round number k turns (x, y) into (y + (x + k)², x). Rounds 1, 2 and 3 run in this order and result in the numbers left and right. Write a Python function of left and right that returns the original y.",
     formula=Formula(
         "reversibility.rounds_back",
         "right",
@@ -316,16 +318,16 @@ decrypt = Function(
     independent_check=searched,
     misconceptions={
         undone(left_half, right_half, ROUNDS)[1]: "You undid the rounds in the order in which they ran. The last one has to be undone first.",
-        undone(left_half, right_half, ROUNDS[::-1], 1)[1]: "You added once more what the rounds had added. Take it away.",
-        ORIGIN[0]: "That is the x that went in. Return the other half.",
-        left_half - sum((right_half + k) ** 2 for k in ROUNDS): "The halves are never swapped in yours, so always the same one goes into the square.",
+        undone(left_half, right_half, ROUNDS[::-1], 1)[1]: "You added again what the rounds had added. Subtract it.",
+        ORIGIN[0]: "That is the original x. Return the other half.",
+        left_half - sum((right_half + k) ** 2 for k in ROUNDS): "Your function never swaps the halves, so the same one always goes into the square.",
         left_half - (right_half + ROUNDS[-1]) ** 2: "That undoes the last round only.",
         slipped(lambda u, v, k: (v, v - (v + k) ** 2)): OVERWRITTEN,
         slipped(lambda u, v, k: (u - (v + k) ** 2,) * 2): OVERWRITTEN,
         slipped(lambda u, v, k: (u, v - (u + k) ** 2)): CARRIED,
         slipped(lambda u, v, k: (v - (u + k) ** 2, u)): CARRIED,
     },
-    explanation="The same loop, run backwards, for any round function and any number of rounds. In a cipher the k are the secret; in a network they are layers.",
+    explanation="The same loop, run backward, works for any round function and any number of rounds. In a cipher the k are the secret. In a network they are layers.",
     hints=(
         "Undo one round first: x = right, and y = left − (right + k)².",
         "for k in (3, 2, 1): the new left is right, and the new right is left − (right + k)². In Python both can change in one line.",
@@ -360,20 +362,20 @@ forgotten = Whole(
     level="easy",
     objective=FEISTEL,
     unit="1",
-    statement="A cipher has blocks of {bits} bits and {rounds} rounds. Each is to turn (x, y) into (y ⊕ f(x), x), where f also takes the round's key. Somebody forgets the swap, and every round gives (x, y ⊕ f(x)). How many bits of the output are those of the input, whatever block and keys are?",
+    statement="A cipher has blocks of {bits} bits and {rounds} rounds. Each round should turn (x, y) into (y ⊕ f(x), x), where f also depends on the round's key. Somebody forgets the swap, so every round gives (x, y ⊕ f(x)). How many bits of the output equal those of the input, whatever the block and the keys are?",
     parameters={"bits": (64, 128, 32), "rounds": (16, 8, 12)},
     units={"bits": "", "rounds": ""},
     answer=v.bits / 2,
     independent_check=untouched,
     misconceptions={
         v.bits: "Something is added to y in each round, so its bits do not stay.",
-        v.bits * 3 / 4: "Of the bits that change at random, half come out as they were. Asked are those that are never changed.",
-        v.bits / 2 / v.rounds: "The rounds do not share x out among themselves. Look at what each of them does to it.",
+        v.bits * 3 / 4: "Random bits stay the same half of the time, but not always. Count only those that never change.",
+        v.bits / 2 / v.rounds: "The rounds do not divide x among themselves. Look at what each of them does to it.",
     },
-    explanation="More rounds do not help: one half stands there in plain. It takes the swap, and with it a second round, to change every bit.",
+    explanation="More rounds do not help: half of the block stays in plain sight. It takes the swap, and with it a second round, to change every bit.",
     hints=("Follow x through the rounds.",),
     solution=(
-        "Each round reads x and changes y. Without a swap it is the same x every time, and it comes out as it went in.",
+        "Each round uses x and changes y. Without a swap it is the same x every time, and it stays as it is.",
         Step("That is half of the block:", v.bits / 2),
     ),
 )
@@ -399,13 +401,13 @@ two_back = Choice(
     "One line instead of two",
     level="medium",
     objective=FEISTEL,
-    statement="Each layer of a reversible network turns (x, y) into (y + f(x), x). Call $h_\\ell$ what goes into layer $\\ell$'s function $f_\\ell$. Which line says the same with one stream?",
+    statement="Each layer of a reversible network turns (x, y) into (y + f(x), x). Let $h_\\ell$ be the input of layer $\\ell$'s function $f_\\ell$. Which line describes the same network with one stream?",
     independent_check=lambda v: recurrence(),
     options=[
-        wrong("$h_{\\ell+1} = h_\\ell + f_\\ell(h_\\ell)$: the last, and f of the last", "That is an ordinary residual network. To undo it one would have to solve for what stands inside the function."),
-        right("$h_{\\ell+1} = h_{\\ell-1} + f_\\ell(h_\\ell)$: the one before the last, and f of the last", "A residual connection that reaches back two layers. Read from right to left it gives the earlier value from the two later ones."),
+        wrong("$h_{\\ell+1} = h_\\ell + f_\\ell(h_\\ell)$: the last, and f of the last", "That is an ordinary residual network. To undo it you would have to solve for the function's own input."),
+        right("$h_{\\ell+1} = h_{\\ell-1} + f_\\ell(h_\\ell)$: the one before the last, and f of the last", "The residual connection reaches back two layers. Read from right to left, it gives the earlier value from the two later ones."),
         wrong("$h_{\\ell+1} = h_{\\ell-1} + f_\\ell(h_{\\ell-1})$: the one before the last, and f of that", "The function is given the current value; it is the sum that takes an earlier one."),
-        wrong("$h_{\\ell+1} = f_\\ell(h_\\ell)$: f of the last alone", "Where is y? Without it the layer could be undone only if its function could."),
+        wrong("$h_{\\ell+1} = f_\\ell(h_\\ell)$: f of the last alone", "The y is missing. Without it the layer could be undone only if its function could."),
     ],
     hints=("What is the y of a layer? It was swapped there by the layer before.",),
     solution=("Layer $\\ell$ has $x = h_\\ell$. Its y was the x of the layer before, $h_{\\ell-1}$, and the new x is $h_{\\ell+1}$.",),
@@ -425,7 +427,7 @@ def changed_bits(values: Values) -> float:
     return (total / 2**n + 1) / (2 * n)
 
 
-BITS = "That is the number of bits that have changed. Asked is their share of the block."
+BITS = "That is the number of changed bits. Divide it by the bits of the block."
 
 first_round = Quantity(
     "One bit, one round",
@@ -434,21 +436,21 @@ first_round = Quantity(
     unit="1",
     display_unit="%",
     tolerance=0.01,
-    statement="A Feistel round turns (x, y) into (y ⊕ f(x), x), each half {half_bits} bits long. One bit of x is flipped. Take the output of f for any other input as random: each of its bits is as likely to change as not. What share of the whole block's bits has changed after one round, on average, in percent?",
-    parameters={"half_bits": (32, 64, 16)},
+    statement="A Feistel round turns (x, y) into (y ⊕ f(x), x). Each half has {half_bits} bits. One bit of x is flipped. Assume that the output of f for any other input is random: each of its bits is as likely to change as not. What share of all bits of the block has changed after one round, on average, in percent?",
+    parameters={"half_bits": (32, 16, 128)},
     units={"half_bits": ""},
     answer=eq.half_mixed,
     independent_check=changed_bits,
     misconceptions={
-        0.5: "Only one half got something from f. The other is x as it was, with its one bit flipped.",
+        0.5: "Only one half was changed by f. The other is x, with one bit flipped.",
         0.25: "Nearly. The flipped bit itself was carried over, and counts too.",
-        1 / (2 * v.half_bits): "That is the bit that was carried over. What has f done with it?",
-        (v.half_bits / 2 + 1) / v.half_bits: "That is over one half's bits. Take the share of the whole block.",
+        1 / (2 * v.half_bits): "That is only the bit that was carried over. Add what f changed.",
+        (v.half_bits / 2 + 1) / v.half_bits: "That is divided by the bits of one half. Divide by those of the whole block.",
         2 * v.half_bits * eq.half_mixed / 100: BITS,
         2 * v.half_bits * eq.half_mixed: BITS,
         eq.half_mixed / 100: "That is the fraction; percent is a hundred times it. Type the percentage.",
     },
-    explanation="One half is mixed, the other has hardly been touched. The next round mends that.",
+    explanation="One half is mixed, the other hardly changed. The next round mixes that one too.",
     hints=(
         "Count changed bits in each half of the output.",
         "In y ⊕ f(x) half of the bits on average; in x one.",
@@ -456,7 +458,7 @@ first_round = Quantity(
     solution=(
         Step("Changed in the half that f was added to:", v.half_bits / 2),
         Step("in the half that was carried over:", 1),
-        f"Over both halves, ${eq.half_mixed.latex}$, in percent:",
+        f"Divided by all bits of the block, ${eq.half_mixed.latex}$, in percent:",
     ),
 )
 
@@ -494,23 +496,23 @@ rounds = Whole(
     level="medium",
     objective=SPREAD,
     unit="1",
-    statement="A Feistel round turns (x, y) into (y ⊕ f(x), x). Take the output of f for any other input as random. One bit is flipped in {place}. After how many rounds do about half of the block's bits differ, on average?",
+    statement="A Feistel round turns (x, y) into (y ⊕ f(x), x). Assume that the output of f for any other input is random. One bit is flipped in {place}. After how many rounds do about half of the block's bits differ, on average?",
     parameters={"place": tuple(PLACES)},
     answer=followed,
     independent_check=avalanche,
     misconceptions={
-        lambda v: 5 - followed(v): "That is the count for a bit of the other half. Ask in which round this one first goes through f.",
-        1: "A round mixes one half at most, the one to which it adds. Both have to be mixed.",
-        4: "Four rounds make a good cipher out of good round functions even where an attacker may ask for decryptions. To spread a bit takes fewer.",
+        lambda v: 5 - followed(v): "That is right for a bit of the other half. In which round does this bit first go through f?",
+        1: "A round mixes at most one half, the one to which it adds. Both must be mixed.",
+        4: "Four rounds of good round functions resist even an attacker who may ask for decryptions. Spreading a bit takes fewer.",
     },
-    explanation="Half is all one can have: a share above it would say as much about the input as one below. Real round functions mix worse, and take more rounds.",
+    explanation="Half is the best possible: a share above it would tell as much about the input as one below. Real round functions mix less well and need more rounds.",
     hints=(
-        "Follow the halves: which of them is as it was, which differs in one bit, which is mixed?",
-        "A half becomes mixed when f is given something that differs. Then it takes a swap and one more round for the other.",
+        "Follow both halves: which is unchanged, which differs in one bit, which is mixed?",
+        "A half becomes mixed when the input of f differs. Then the other half needs a swap and one more round.",
     ),
     solution=(
-        "A bit of x goes into f in the first round and mixes the new x; a bit of y only moves into x, and is a round late.",
-        Step("One more round puts the mixed half through f, and the other is mixed too. Rounds in all:", followed),
+        "A bit of x goes into f in the first round and mixes the new x. A bit of y only moves into x and is one round late.",
+        Step("In one more round the mixed half goes through f and mixes the other. Rounds in all:", followed),
     ),
 )
 
@@ -533,19 +535,19 @@ key_drops_out = Choice(
     "A derivative in bits",
     level="medium",
     objective=SPREAD,
-    statement="Two inputs differ by d: they are x and x ⊕ d. A cipher's step adds a secret key k to both, with ⊕. By what do the results differ?",
+    statement="Two inputs, x and x ⊕ d, differ by d. One step of a cipher combines both with a secret key k by ⊕. By what do the results differ?",
     independent_check=lambda v: told(),
     options=[
-        right("by d", "A difference is the derivative of arithmetic in bits, and as elsewhere what is added as a constant has none. Differential cryptanalysis rests on it: differences can be followed without the key."),
+        right("by d", "Differences play the role of derivatives, and an added constant has none. Differential cryptanalysis rests on this: differences can be followed without the key."),
         wrong("by d ⊕ k", "The key is added to both results. What happens to it in their difference?"),
-        wrong("by anything, as the key is secret", "Each result by itself is anything. The two have the same key in them."),
+        wrong("by anything, as the key is secret", "Each result alone could be anything. But both contain the same key."),
         wrong("by nothing", "Different inputs stay different: adding a key can be undone."),
     ],
     hints=(
         "The difference of two bit strings is their ⊕. Write it out.",
         "Anything ⊕ itself is 0.",
     ),
-    solution=("(x ⊕ k) ⊕ (x ⊕ d ⊕ k): x and k stand in it twice and cancel.",),
+    solution=("(x ⊕ k) ⊕ (x ⊕ d ⊕ k): x and k occur twice and cancel.",),
 )
 
 STEPS = {  # of a cipher, on eight bits
@@ -559,19 +561,19 @@ nonlinear = Choice(
     "What hides a difference",
     level="medium",
     objective=SPREAD,
-    statement="Two inputs differ in one bit. After which of these steps can one not say how the outputs differ, without knowing more of the inputs?",
+    statement="Two inputs differ in one bit. After which of these steps is it impossible to tell how the outputs differ, without knowing more of the inputs?",
     independent_check=lambda v: next((key for key, f in STEPS.items() if len({f(x) ^ f(x ^ 1) for x in range(256)}) > 1)),
     options=[
-        wrong("a constant is added, with ⊕", "A constant is in both outputs, and cancels in their difference."),
-        wrong("the bits are rotated by three places", "The bit that differs is moved to a place that one knows."),
-        wrong("the two halves are swapped and the input is added, with ⊕", "The difference shows up in two known places. Swapping and adding are linear."),
-        right("each bit is multiplied by its neighbour (AND)", "Steps that only move and add are linear: all of them together are one linear step. Between them stands one that is not, in ciphers as in networks."),
+        wrong("a constant is added with ⊕", "The constant is in both outputs and cancels in their difference."),
+        wrong("the bits are rotated by three places", "The differing bit moves to a known place."),
+        wrong("the two halves are swapped and the input is added with ⊕", "The difference shows up in two known places. Swapping and adding are linear."),
+        right("each bit is multiplied by its neighbor (AND)", "Whether the flipped bit shows depends on its neighbor. All other steps are linear, and any number of them is one linear step. So ciphers, like networks, need a nonlinear step in between."),
     ],
     hints=(
         "Which step treats the same bit differently, depending on the others?",
-        "If its neighbour is 0, what becomes of a flipped bit under AND? And if it is 1?",
+        "If its neighbor is 0, what becomes of a flipped bit under AND? And if it is 1?",
     ),
-    solution=("Under AND a flipped bit shows if its neighbour is 1, and vanishes if it is 0: the derivative of a product is the other factor.",),
+    solution=("Under AND a flipped bit shows if its neighbor is 1, and vanishes if it is 0: the derivative of a product is the other factor.",),
 )
 
 
@@ -607,17 +609,17 @@ poor_cipher = Choice(
     "A network as a cipher",
     level="medium",
     objective=SPREAD,
-    statement="Somebody encrypts with an untrained network: random weights, residual connections, norms. An attacker encrypts two inputs, of which one value differs by a millionth. The outputs are floating-point numbers, not rounded to fewer digits. What do they show?",
+    statement="Somebody encrypts with an untrained network: random weights, residual connections, norms. An attacker encrypts two inputs that differ by a millionth in one number. The outputs are floating-point numbers with all their digits. What do they show?",
     independent_check=lambda v: behaves(),
     options=[
-        wrong("two outputs that have nothing in common, as from a cipher", "Random weights do mix all values into all. But every layer is smooth, and a residual connection hands its input on as it is."),
-        right("two outputs that differ by little, and by half as much if the inputs differ by half as much", "A network has a derivative that says something: what makes it trainable lets an attacker walk towards the input. A cipher flips half of its bits at once."),
-        wrong("the same output twice: layers and norms level the difference out", "Norms scale a vector, and residual connections carry every difference along. It does not vanish."),
-        wrong("outputs whose distance says nothing of that of the inputs", "Each layer has a derivative, so for small changes the whole is nearly linear."),
+        wrong("two outputs with nothing in common, as from a cipher", "Random weights do mix everything. But every layer is smooth, and a residual connection passes its input on unchanged."),
+        right("two outputs that differ a little, and half as much if the inputs differ by half as much", "A network has useful derivatives. They make it trainable, and they let an attacker walk toward the input. A cipher flips half of its bits at once."),
+        wrong("the same output twice, because layers and norms level the difference out", "Norms scale a vector, and residual connections carry every difference along. It does not vanish."),
+        wrong("outputs whose distance has nothing to do with that of the inputs", "Each layer has a derivative, so for small changes the whole is nearly linear."),
     ],
     hints=(
         "What is the derivative of a residual layer with respect to its input?",
-        "Near to 1, for each layer. What about all layers, one after the other?",
+        "Close to 1 for each layer. What about all layers, one after the other?",
     ),
     solution=(f"A layer widens a small difference by some factor, and layers multiply: ${eq.difference.latex}$. Residual connections and norms keep the factor near one, and a difference half as large stays half as large.",),
 )
@@ -652,7 +654,7 @@ kept = Quantity(
     objective=KEEP,
     unit="byte",
     display_unit="GB",
-    statement="In training, a layer of a transformer keeps {kept} bytes for each token and each value of the token's vector; attention scores are not kept. A model is {depth} layers deep and {wide} values wide. How many GB do its layers keep of one sequence of {tokens}?",
+    statement="In training, a transformer layer keeps {kept} bytes for each number of a token's vector; attention scores are not kept. A model has {depth} layers, and a token is a vector of {wide} numbers. How many GB do its layers keep for one sequence of {tokens}?",
     parameters={"size": SIZES},
     derived=of_paper,
     units={"tokens": "token", "kept": ""},
@@ -660,13 +662,13 @@ kept = Quantity(
     independent_check=printed,
     misconceptions={
         v.depth * v.stream_bytes: SMALL,
-        v.layer_bytes: "That is one layer. All of them keep theirs until the backward pass has come back.",
-        eq.stored / v.tokens: "That is one token. The sequence has more.",
-        v.depth * 12 * v.width**2 * BF16: "Those are the weights, about 12 d² in a layer. Asked is what a sequence leaves behind.",
+        v.layer_bytes: "That is per layer. All layers keep their activations until the backward pass returns.",
+        eq.stored / v.tokens: "That is per token. Multiply by the tokens of the sequence.",
+        v.depth * 12 * v.width**2 * BF16: "Those are the weights, about 12 d² per layer. The question is about activations.",
     },
-    explanation="Tens of GB or hundreds, for a single sequence. And it grows in step with the depth.",
+    explanation="Tens or hundreds of GB for a single sequence, in proportion to the depth.",
     hints=(
-        "Bytes for one token in one layer first.",
+        "First the bytes for one token in one layer.",
         "Then times tokens, times layers.",
     ),
     solution=(
@@ -691,17 +693,17 @@ flat = Choice(
     "Four times as deep",
     level="medium",
     objective=KEEP,
-    statement="A network becomes four times as deep; its layers stay as they are. By how much does the memory of its activations grow in training: with all of them stored; with checkpoints at the best distance, and the stretch between two of them computed again; in a reversible network?",
+    statement="A network becomes four times as deep, with layers as before. By what factor does the memory for its activations grow in training? Consider three cases: all are stored; checkpoints at the best distance, with each segment computed again; a reversible network.",
     independent_check=lambda v: next((key for key, growth in GROWTHS.items() if growth == grown())),
     options=[
-        wrong("4 times in each case", "A reversible network works each layer's input out from the next one's. What does it have to keep from below?"),
-        wrong("4 times, 4 times, not at all", "Checkpoints can be set farther apart in a deeper network. The best distance grows with its depth, but not in proportion."),
-        right("4 times, 2 times, not at all", "A reversible network keeps two streams at the top and one layer at a time. Depth drops out. With a transformer's layers it needs less memory than storing from the second layer on."),
-        wrong("4 times, not at all, not at all", "Checkpoints are kept too, and a deeper network needs more of them, or longer stretches between them."),
+        wrong("4 times in each case", "A reversible network computes each layer's input from the one above. It need not keep anything from below."),
+        wrong("4 times, 4 times, no growth", "In a deeper network the checkpoints can be farther apart, so memory grows more slowly than depth."),
+        right("4 times, 2 times, no growth", "Checkpoints need memory in proportion to the square root of depth. A reversible network keeps two streams and one layer at a time, so depth drops out."),
+        wrong("4 times, no growth, no growth", "Checkpoints are kept too, and a deeper network needs more of them, or longer segments."),
     ],
     hints=(
-        "Write the memory of checkpoints as depth over distance, plus distance.",
-        "The best distance is proportional to the root of the depth.",
+        "Write the memory with checkpoints as depth ÷ distance, plus distance.",
+        "The best distance is proportional to the square root of depth.",
     ),
     solution=(f"Stored: ${eq.stored.latex}$. At best distance: ${eq.checkpointed_least.latex}$. Reversible: ${eq.reversible.latex}$.",),
 )
@@ -710,19 +712,19 @@ segment = Expression(
     "How far apart to keep",
     level="hard",
     objective=KEEP,
-    statement="An ordinary network keeps a layer's input, V_stream bytes, only once in n_seg layers. In the backward pass it computes such a stretch again and keeps all that its layers need, V_layer bytes each, until it is through. Which n_seg needs the least memory? Write it in n_depth, V_stream and V_layer.",
+    statement="An ordinary network keeps a layer's input, V_stream bytes, only once in n_seg layers. In the backward pass it computes such a segment again and holds all that its layers need, V_layer bytes each. Which n_seg needs the least memory? Write it in terms of n_depth, V_stream and V_layer.",
     formula=eq.segment_best,
     independent_check=lambda v: solve(diff(eq.depth / eq.segment * eq.stream_bytes + eq.segment * eq.layer_bytes, eq.segment), eq.segment)[0],
     misconceptions={
-        sqrt(eq.depth): "That holds if a layer keeps just what passes on from it. Here the two differ.",
-        sqrt(eq.depth * eq.layer_bytes / eq.stream_bytes): "Upside down: layers that keep more make long stretches dear.",
-        eq.checkpointed_least.expr: "That is the memory at the best distance. Asked is the distance.",
-        eq.depth * eq.stream_bytes / eq.layer_bytes: "The root is missing: set the two parts of the memory equal and solve for the distance.",
+        sqrt(eq.depth): "That is right if a layer keeps only what it passes on. Here the two differ.",
+        sqrt(eq.depth * eq.layer_bytes / eq.stream_bytes): "Upside down: layers that keep more make long segments expensive.",
+        eq.checkpointed_least.expr: "That is the memory at the best length. The question is about the length.",
+        eq.depth * eq.stream_bytes / eq.layer_bytes: "The root is missing: set the two parts of the memory equal and solve for the length.",
     },
-    explanation="Where a layer keeps as much as passes through it, this is the root of the depth. A transformer's layers keep far more, so checkpoints stand closer.",
+    explanation="If a layer keeps only as much as it passes on, this is the square root of depth. A transformer's layers keep far more, so its checkpoints are closer together.",
     hints=(
-        "Memory: the kept inputs, n_depth/n_seg of them, and one stretch of n_seg layers.",
-        "One part falls, one rises. The least sum is where they are equal.",
+        "Memory: n_depth/n_seg kept inputs, and one segment of n_seg layers.",
+        "One part falls, the other rises. The sum is smallest where they are equal.",
     ),
     solution=(Step(f"${eq.checkpointed.latex}$ is least where its parts are equal: ${eq.segment_best.latex}$, typed as", "sqrt(n_depth * V_stream / V_layer)"),),
 )
@@ -744,7 +746,7 @@ checkpoint = Quantity(
     objective=KEEP,
     unit="byte",
     display_unit="GB",
-    statement="A transformer is {depth} layers deep and {wide} values wide and trains on one sequence of {tokens}. Of each token and value a layer keeps {kept} bytes, and 2 bytes pass on to the next layer. Now only what passes on is kept, once in so many layers; in the backward pass such a stretch is computed again and all it needs is kept meanwhile. How many GB is that at the best length of a stretch? Do not round the length to whole layers.",
+    statement="A transformer has {depth} layers and vectors of {wide} numbers. It trains on one sequence of {tokens}. For each number a layer keeps {kept} bytes, and it passes 2 bytes on. Now only what is passed on is kept, once per segment of layers. In the backward pass one segment at a time is computed again and its activations are held. How many GB is that with the best segment length? Do not round the length to whole layers.",
     parameters={"size": SIZES},
     derived=of_paper,
     units={"tokens": "token", "kept": ""},
@@ -752,15 +754,15 @@ checkpoint = Quantity(
     independent_check=least,
     misconceptions={
         eq.stored: "That is with everything stored.",
-        eq.checkpointed_least / 2: "Half of it: the kept inputs take as much as the stretch that is computed again, and both are there at once.",
-        eq.checkpointed.at(segment=sqrt(v.depth)): "A length of the root of the depth is best only where a layer keeps as much as passes on. Here it keeps far more.",
-        eq.checkpointed.at(segment=1): "That is a checkpoint at every layer. The kept inputs then take more than a stretch does: set them farther apart.",
-        eq.reversible: "That is a reversible network. This one cannot work its inputs out from above.",
+        eq.checkpointed_least / 2: "That is half. The kept inputs take as much as the segment that is computed again, and both are there at once.",
+        eq.checkpointed.at(segment=sqrt(v.depth)): "The square root of depth is the best length only if a layer keeps as much as it passes on. Here it keeps far more.",
+        eq.checkpointed.at(segment=1): "That is a checkpoint at every layer. The kept inputs then take more memory than a segment: place them farther apart.",
+        eq.reversible: "That is a reversible network. This one cannot compute its inputs from above.",
     },
-    explanation="A few percent of what storing all takes, for one more forward pass. No new kind of network is needed, which is why this is the usual way.",
+    explanation="A few percent of storing everything, for one more forward pass and with an ordinary network. That is why checkpointing is the usual way.",
     hints=(
-        "Best is the length at which kept inputs and one stretch take the same memory.",
-        "The length is the root of depth × 2 / {kept}.",
+        "At the best length, kept inputs and one segment take the same memory.",
+        "The length is the square root of depth × 2 / {kept}.",
     ),
     solution=(
         Step(f"${eq.segment_best.latex}$ =", eq.segment_best, "1"),
@@ -793,23 +795,23 @@ deep_enough = Quantity(
     level="hard",
     objective=KEEP,
     unit="1",
-    statement="A layer keeps {times} times as many bytes for its backward pass as pass on to the next layer. An ordinary network with checkpoints at the best distance keeps what passes on once per stretch, and one stretch with all it needs; a reversible one keeps two such streams and what one layer needs. Both compute one forward pass again. At which depth does the ordinary one need {factor} times the memory? Give the exact value, not rounded to layers.",
+    statement="A layer keeps {times} times as many bytes for its backward pass as it passes on. An ordinary network with checkpoints at the best distance keeps one stream per segment, and holds one segment. A reversible network keeps two such streams and holds one layer. Both compute one forward pass again. At which depth does the ordinary network need {factor} times the memory? Give the exact value, not rounded to layers.",
     parameters={"times": (17, 8, 12), "factor": (4, 3, 5)},
     derived=layer_of,
     units={"times": "1", "factor": "1"},
     answer=DEPTH_FOR,
     independent_check=deep,
     misconceptions={
-        v.activations_least / v.layer_bytes: "That is with everything stored. Checkpoints need memory as the root of the depth.",
-        DEPTH_FOR / v.factor: "So many times the memory is so many times the root of the depth: the factor has to be squared.",
+        v.activations_least / v.layer_bytes: "That is with everything stored. With checkpoints, memory grows with the square root of depth.",
+        DEPTH_FOR / v.factor: "The square root of depth grows by this factor, so depth grows by its square.",
         DEPTH_FOR.at(activations_least=v.factor * v.layer_bytes): "The two streams of the reversible network are missing.",
-        DEPTH_FOR.at(activations_least=v.factor * (1 + v.layer_bytes)): "Did you work out a depth? Then you gave the reversible network one stream, and it has two. Or is this {factor} times its memory? Then the depth is still to come.",
-        DEPTH_FOR * 4: "The 2 of the least memory is missing: kept inputs and one stretch take as much each.",
+        DEPTH_FOR.at(activations_least=v.factor * (1 + v.layer_bytes)): "If this is a depth, you gave the reversible network one stream, and it has two. If it is {factor} times its memory, you still have to compute the depth.",
+        DEPTH_FOR * 4: "A factor of 2 is missing in the least memory: kept streams and one segment take the same.",
     },
-    explanation="The root of the depth grows slowly. For most networks checkpoints save enough, and a reversible one is for depths, or memories, beyond that.",
+    explanation="The square root of depth grows slowly. For most networks checkpoints save enough.",
     hints=(
         "Let a stream be 1 byte. What does the reversible network need?",
-        "The ordinary one needs, at best, 2 √(depth × {times}). Set it equal and square.",
+        "The ordinary one needs, at best, 2 √(depth × {times}). Set them equal and square.",
     ),
     solution=(
         Step(f"With one byte for what passes on, ${eq.reversible.latex}$ =", eq.reversible),
@@ -829,7 +831,7 @@ def counted_work(values: Values) -> float:
     return (usual + sum(2 for _ in range(again))) / usual
 
 
-SHARES = {"all": 1.0, "half": 0.5, "three quarters": 0.75, "a quarter": 0.25}
+SHARES = {"half": 0.5, "three quarters": 0.75, "a quarter": 0.25}
 
 work = Quantity(
     "What it costs",
@@ -838,21 +840,21 @@ work = Quantity(
     unit="1",
     tolerance=0.01,
     near_tolerance=0.061,
-    statement="The backward pass of a layer multiplies twice as much as its forward pass. A network is built so that the activations of {share} of its layers are not stored; in the backward pass those layers run forward once more. The compute of a training step is how many times that with all stored?",
+    statement="The backward pass of a layer takes twice the compute of its forward pass. A network does not store the activations of {share} of its layers, and runs those layers forward once more in the backward pass. By what factor does the compute of a training step grow, compared with storing everything?",
     parameters={"share": tuple(SHARES)},
     derived={"recomputed": lambda v: SHARES[v["share"]]},
     answer=eq.work_ratio,
     independent_check=counted_work,
     misconceptions={
-        1 + v.recomputed / 2: "You took the backward pass for as much work as the forward pass. It has two products for each one forward.",
+        1 + v.recomputed / 2: "You took the backward pass to cost as much as the forward pass. It costs twice as much.",
         1 + v.recomputed: "Only the forward pass runs twice, not the whole step.",
-        v.recomputed / 3: "That is what comes on top. Asked is the whole step over the whole step.",
-        1 - v.recomputed / 3: "You took it away. The layers run once more; nothing gets cheaper.",
+        v.recomputed / 3: "That is only the increase. The question is about the whole step.",
+        1 - v.recomputed / 3: "You subtracted. The layers run once more, so the compute grows.",
     },
-    explanation="With every layer run again, 6ND becomes 8ND. It costs compute, and at most this much; the saving is all in memory.",
+    explanation="With every layer run again, 6ND becomes 8ND. The compute grows by a third at most.",
     hints=(
         "Count in forward passes: what is a whole step with everything stored?",
-        "Three of them. How much of one comes on top?",
+        "Three of them. What part of one is added?",
     ),
     solution=(
         Step("In forward passes: one forward, two backward, and again", v.recomputed, "1"),
@@ -885,15 +887,15 @@ saves = Choice(
     "What it saves",
     level="easy",
     objective=KEEP,
-    statement="Beside an ordinary network of the same size that stores its activations: what does training a reversible one save, and what does it cost?",
+    statement="Compare training a reversible network with an ordinary one of the same size that stores its activations. What does it save, and what does it cost?",
     independent_check=lambda v: next((key for key, claim in CLAIMS.items() if claim == happens())),
     options=[
-        wrong("it saves memory of activations and compute: what is not stored need not be written either", "Every layer's function runs once more on the way back. Writing is not what counts here: compute goes up."),
-        right("it saves memory of activations, and costs compute", "Compute for memory, and only for that part of the memory that grows with the batch."),
-        wrong("it saves memory of activations, weights and optimizer, and costs compute", "Weights are parameters, not a result of the forward pass. They cannot be worked out anew, nor can the optimizer's averages."),
-        wrong("it saves memory of weights and optimizer, and costs compute", "What is worked out anew is what the layers saw. The weights are needed for that, and stay."),
+        wrong("it saves memory for activations, and compute, because nothing is written", "Every layer runs forward once more on the way back, so compute grows."),
+        right("it saves memory for activations, and costs compute", "It trades compute for memory, but only for the part of the memory that grows with the batch."),
+        wrong("it saves memory for activations, weights and optimizer, and costs compute", "Weights are not a result of the forward pass. They cannot be computed again, nor can the optimizer's averages."),
+        wrong("it saves memory for weights and optimizer, and costs compute", "The layers' inputs are computed again. The weights are needed for that, so they stay."),
     ],
-    hints=("Of all that lies in memory during training, what can be computed from the layer above?",),
+    hints=("Of all that training keeps in memory, what can be computed from the layer above?",),
     solution=(f"Activations fall from ${eq.stored.latex}$ to ${eq.reversible.latex}$; compute rises: ${eq.work_ratio.latex}$. Nothing else changes.",),
 )
 
@@ -929,32 +931,32 @@ remains = Quantity(
     objective=KEEP,
     unit="1",
     tolerance=0.005,
-    statement="A model of {depth} layers trains with {sequences} at a time. Its weights, gradients and optimizer take {state}, the activations of all its layers {stored}. A layer keeps 17 times as many bytes as pass on to the next one. Now the network is made reversible, with two streams, each as wide as the one before, kept at the top only; what a layer needs is worked out anew, one layer at a time, and held while that layer is worked on. By which factor does the memory fall, of all that was named?",
+    statement="A model of {depth} layers trains with {sequences} at a time. Its weights, gradients and optimizer take {state}, and the activations of all its layers {stored}. A layer keeps 17 times as many bytes as it passes on. Now the network is made reversible: it keeps two streams at the top, each as wide as the one before, and computes one layer at a time again, holding that layer's activations. By what factor does the memory fall, counting all parts named here?",
     parameters={"sequences": (256, 384, 512)},
     derived=with_state,
     units={"sequences": "sequence", "state": "byte", "stored": "byte"},
     answer=(v.state + v.stored) / (v.state + eq.reversible),
     independent_check=by_layers,
     misconceptions={
-        v.stored / eq.reversible: "That is the fall of the activations alone. Weights, gradients and optimizer stay as they are.",
-        (v.state + v.stored) / eq.reversible: "You let weights, gradients and optimizer go as well. Reversing does nothing for them.",
-        left_with: "You let all activations go. The streams at the top stay, and what one layer needs while it is worked on.",
-        lambda v: left_with(v, layers=1): "The two streams are missing. From them all else is worked out.",
+        v.stored / eq.reversible: "That is the factor for the activations alone. Weights, gradients and optimizer stay.",
+        (v.state + v.stored) / eq.reversible: "You dropped weights, gradients and optimizer as well. A reversible network still needs them.",
+        left_with: "You dropped all activations. The two streams at the top stay, and one layer's activations.",
+        lambda v: left_with(v, layers=1): "The two streams are missing. Everything else is computed from them.",
         lambda v: left_with(v, streams=1, layers=1): "A reversible network has two streams, and keeps both.",
-        lambda v: left_with(v, streams=2): "What a layer needs is worked out anew, but it is held while the layer is worked on. Count one layer's.",
-        (v.state + v.stored) / (v.state + v.stored / 17): "You kept what passes on from every layer. Reversing needs it only at the top.",
+        lambda v: left_with(v, streams=2): "One layer's activations are missing. They are held during its backward pass.",
+        (v.state + v.stored) / (v.state + v.stored / 17): "You kept every layer's stream. A reversible network needs only those at the top.",
     },
-    explanation="Weights, gradients and optimizer stay, and are already most of what is left.",
+    explanation="Weights, gradients and optimizer state stay, and make up most of what remains.",
     hints=(
-        "Reversible, the activations are two streams and one layer's. How much is that of what one layer kept?",
-        "One layer's share of the activations is one over the depth; a stream is one seventeenth of that.",
+        "In the reversible network the activations are two streams and one layer. How much is that, measured in layers?",
+        "One layer takes the stored activations divided by the depth. A stream is one seventeenth of that.",
     ),
     solution=(
         Step("One layer keeps", v.layer_bytes, "byte"),
         Step(f"${eq.reversible.latex}$ =", eq.reversible, "byte"),
         Step("Before, in all:", v.state + v.stored, "byte"),
         Step("after:", v.state + eq.reversible, "byte"),
-        Step("One over the other:", (v.state + v.stored) / (v.state + eq.reversible)),
+        Step("The first divided by the second:", (v.state + v.stored) / (v.state + eq.reversible)),
     ),
 )
 
@@ -965,28 +967,28 @@ def pair(values: Values) -> Values:
     return {name: row["memory_MB"] * 1e6 for name, way in (("plain", "no"), ("back", "yes")) for row in rows if row["reversible"] == way}
 
 
-SAVED = "That is the share that is saved. Asked is the factor by which the memory falls."
+SAVED = "That is the share that is saved. The question is about the factor by which the memory falls."
 
 measured = Quantity(
     "Measured memory",
     level="easy",
     objective=KEEP,
     unit="1",
-    statement="In PyTorch a residual network of {deep} layers was measured to take {plain} of GPU memory in training, a reversible one of as many layers {back} (MemCNN). By which factor does the memory fall?",
-    parameters={"deep": (164, 110)},
+    statement="In PyTorch, training a residual network of {deep} layers was measured to take {plain} of GPU memory, and a reversible one of as many layers {back} (MemCNN). By what factor does the memory fall?",
+    parameters={"deep": (110, 164)},
     derived=pair,
     units={"plain": "byte", "back": "byte", "deep": ""},
     answer=v.plain / v.back,
     independent_check=lambda v: divided(v["plain"], v["back"]),
     misconceptions={
-        v.back / v.plain: "That is what is left of the memory. Asked is the factor by which it falls.",
+        v.back / v.plain: "That is the share that is left. Turn the ratio upside down.",
         v.deep: "That would be activations alone, if each layer kept the same and nothing else were in memory.",
         1 - v.back / v.plain: SAVED,
         100 * (1 - v.back / v.plain): SAVED,
     },
-    explanation="Much, and far from the number of layers: weights and the framework's own memory stay, and layers that make the picture smaller throw something away, so their activations are stored.",
-    hints=("One over the other.",),
-    solution=(Step("{plain} over {back} is", v.plain / v.back),),
+    explanation="Much less than the number of layers. Weights and the framework's own memory stay. And layers that shrink the image throw something away, so their activations are stored.",
+    hints=("Divide the larger by the smaller.",),
+    solution=(Step("{plain} divided by {back} is", v.plain / v.back),),
 )
 
 
@@ -1034,28 +1036,28 @@ slower = Quantity(
     objective=KEEP,
     unit="1",
     tolerance=0.01,
-    statement="Training a residual network of 164 layers on {images} in {framework} was measured to take {fast}, a reversible one of as many layers {slow} (MemCNN; minutes and seconds, or hours and minutes; the ratio is the same). By counting FLOPs, running every layer once more makes a step so many times as long, the backward pass being two forward passes. The slow-down that was measured is how many times the counted one?",
+    statement="Training a residual network of 164 layers on {images} in {framework} was measured to take {fast}, and a reversible one of as many layers {slow} (MemCNN; minutes and seconds, or hours and minutes, which makes no difference to the ratio). Counting FLOPs gives another slowdown: every layer runs forward once more, and the backward pass costs two forward passes. How many times the counted slowdown is the measured one?",
     parameters={"run": tuple(product(("PyTorch", "TensorFlow"), ("CIFAR-10", "CIFAR-100")))},
     derived=raced,
     answer=v.slower / eq.work_ratio,
     independent_check=lambda v: 3 * minutes(v["slow"]) / (4 * minutes(v["fast"])),
     misconceptions={
-        v.slower: "That is the slow-down that was measured. Divide it by the one that follows from counting FLOPs.",
-        eq.work_ratio: "That is the slow-down by counting. Divide the measured one by it.",
-        lambda v: as_decimal(v) / eq.work_ratio(v): "Sixty seconds make a minute: turn both times into one unit first.",
-        eq.work_ratio / v.slower: "Upside down: measured over counted.",
-        v.slower / 1.5: "You counted the backward pass as one forward pass. It is two, so running forward again adds less.",
+        v.slower: "That is the measured slowdown. Divide it by the counted one.",
+        eq.work_ratio: "That is the counted slowdown. Divide the measured one by it.",
+        lambda v: as_decimal(v) / eq.work_ratio(v): "A minute has sixty seconds: convert both times to one unit first.",
+        eq.work_ratio / v.slower: "Upside down: divide measured by counted.",
+        v.slower / 1.5: "You counted the backward pass as one forward pass. It costs two, so one more forward pass adds less.",
         v.slower * eq.work_ratio: "You multiplied. Compare the two by dividing.",
     },
-    explanation=f"The measured runs lie on both sides of the count, for not all of a step is FLOPs. The paper's authors speak of {PAPER['low_slowdown']:g} to {PAPER['high_slowdown']:g} times in practice.",
+    explanation=f"Measured runs are on both sides of the count, because a step is more than FLOPs. The paper's authors report {PAPER['low_slowdown']:g} to {PAPER['high_slowdown']:g} times in practice.",
     hints=(
-        "Turn both durations into the smaller unit and divide.",
-        "Counted in forward passes: 1 + 2 without, 1 + 1 + 2 with running again.",
+        "Convert both durations to the smaller unit and divide.",
+        "In forward passes: 1 + 2 with everything stored, 1 + 1 + 2 with running again.",
     ),
     solution=(
         Step("Measured:", v.slower),
         Step(f"counted, ${eq.work_ratio.latex}$ =", eq.work_ratio),
-        Step("One over the other:", v.slower / eq.work_ratio),
+        Step("Measured divided by counted:", v.slower / eq.work_ratio),
     ),
 )
 
@@ -1083,19 +1085,19 @@ digits = Quantity(
     level="medium",
     objective=KEEP,
     unit="1",
-    statement="A reversible network computes in {format}, with {bits} significant bits, so a rounding is off by up to {error} of the value. On the way back an error grows by a factor of {gain_per_layer} from layer to layer. Count only the rounding at the top. After how many layers is the error as large as the values? Give the exact value, not rounded to layers.",
+    statement="A reversible network computes in {format}, with {bits} significant bits, so one rounding is off by up to {error} of the value. On the way back an error grows by a factor of {gain_per_layer} per layer. Count only the rounding at the top. After how many layers is the error as large as the values? Give the exact value, not rounded to layers.",
     parameters={"format": tuple(FORMATS), "gain_per_layer": (1.2, 1.1, 1.5)},
     derived=rounded,
     units={"bits": ""},
     answer=LAYERS_FOR,
     independent_check=lost,
     misconceptions={
-        v.bits: "That would be if each layer doubled the error, a bit for each. How many layers does it take to double?",
+        v.bits: "That would be right if each layer doubled the error. How many layers does it take to double?",
         (1 / v.rounding - 1) / (v.gain_per_layer - 1): "You let the error grow by the same amount in each layer. It grows by the same factor.",
-        v.bits / sympy.log(v.gain_per_layer): "The bits are a logarithm to base 2, the other was to base e. Take both to one base.",
-        v.bits / (v.gain_per_layer - 1): "A factor of 1.1 is not a tenth of a doubling. Take logarithms.",
+        v.bits / sympy.log(v.gain_per_layer): "The bits are a logarithm to base 2, and you took the other to base e. Use one base for both.",
+        v.bits / (v.gain_per_layer - 1): "A factor of 1.1 per layer is not a tenth of a doubling. Take logarithms.",
     },
-    explanation="In whole numbers or bits the inverse is exact; in floating point it is exact to rounding, and layers multiply what rounding leaves. Gains near one keep it small.",
+    explanation="With integers or bits the inverse is exact. In floating point each layer multiplies what rounding leaves. Factors near one keep it small.",
     hints=(
         "After n layers the error is the rounding times the factor to the power n. Set it to 1.",
         "n = log(1/rounding) / log(factor).",
@@ -1108,7 +1110,7 @@ digits = Quantity(
 
 # --- what is worth keeping -------------------------------------------------------------------------------------------
 
-ROUTED = ("deepseek-v3", "kimi-k2", "qwen3-235b-a22b", "glm-4.5")
+ROUTED = ("kimi-k2", "qwen3-235b-a22b", "glm-4.5")
 
 
 def cached(values: Values) -> Values:
@@ -1118,11 +1120,11 @@ def cached(values: Values) -> Values:
 
 
 kv_spent = Quantity(
-    "What a byte of KV stands for",
+    "The compute behind a byte of KV cache",
     level="easy",
     objective=PRICE,
     unit="FLOP/byte",
-    statement="{net_name} stores {n_total}, of which a token uses {n_active}; each of these takes two FLOPs. The token leaves {kv_bytes_per_token} of KV cache in BF16. How many FLOPs does it take to compute one byte of it again? Leave attention's own FLOPs out.",
+    statement="{net_name} stores {n_total}, of which a token uses {n_active}; each takes two FLOPs. The token leaves {kv_bytes_per_token} of KV cache in BF16. How many FLOPs does it take to compute one byte of it again? Leave attention's own FLOPs out.",
     parameters={"net": ROUTED},
     derived=cached,
     units={"kv_bytes_per_token": "byte"},
@@ -1130,14 +1132,14 @@ kv_spent = Quantity(
     independent_check=lambda v: sum(2 * v["n_active"] for _ in range(1000)) / (1000 * v["kv_bytes_per_token"]),
     misconceptions={
         eq.kv_flop_spent / 2: "A multiply and an add are two FLOPs.",
-        eq.kv_flop_spent.at(n_active=v.n_total): "A token is multiplied by the active parameters only.",
-        eq.kv_flop_spent * 3: "That is a step of training, with its backward pass. To get the KV back a forward pass is enough.",
-        1 / eq.kv_flop_spent: "Upside down: FLOPs over bytes.",
+        eq.kv_flop_spent.at(n_active=v.n_total): "You used all stored parameters. A token uses only the active ones.",
+        eq.kv_flop_spent * 3: "That is a training step, with its backward pass. For the KV cache a forward pass is enough.",
+        1 / eq.kv_flop_spent: "Upside down: divide FLOPs by bytes.",
     },
-    explanation="A chip does some hundreds of FLOPs in the time in which it reads a byte. So KV is read, and not computed again.",
+    explanation="A chip does a few hundred FLOPs while it loads one byte. So a KV cache is loaded and not computed again.",
     hints=(
-        "To get a token's KV again, the token has to go through the model once more.",
-        "2 × active parameters, over bytes of KV per token.",
+        "To get a token's KV cache again, the token has to pass through the model once more.",
+        "2 × active parameters ÷ KV cache bytes per token.",
     ),
     solution=(
         Step("The forward pass of one token:", 2 * v.n_active, "FLOP"),
@@ -1173,7 +1175,7 @@ ladder = Ordering(
     "A ladder of bytes",
     level="hard",
     objective=PRICE,
-    statement="How many FLOPs does it take to compute one byte of each of these again, from what stands before it? All are kept in two bytes a value, and a multiply and an add are two FLOPs. Put them in order, the fewest FLOPs first: what is thrown away first, if memory is short.",
+    statement="How many FLOPs does it take to compute one byte of each of these again, from its direct inputs? All are kept in two bytes per number, and a multiply-add is two FLOPs. Order them, the fewest FLOPs first: that is what to drop first if memory is short.",
     items=[
         f"the KV cache of {LLAMA.name}: {LLAMA.n_active / 1000000000.0:.0f} billion parameters, {LLAMA.kv_bytes_per_token() / 1000.0:.0f} kB for each token",
         "the output of a ReLU: one comparison for each value",
@@ -1184,14 +1186,14 @@ ladder = Ordering(
     answer="".join(sorted(SPENT, key=SPENT.__getitem__)),
     independent_check=lambda v: by_counting(),
     misconceptions={
-        "".join(sorted(SPENT, key=SPENT.__getitem__, reverse=True)): "That is from the most to the fewest. Begin with what is cheapest to compute again.",
-        "bdcea": "Of the two caches you compared the parameters. The smaller cache has more FLOPs behind each byte.",
-        "bcdae": "Attention scores are many, but each is a short sum: as long as a head is wide.",
+        "".join(sorted(SPENT, key=SPENT.__getitem__, reverse=True)): "That is the reverse. Begin with what is cheapest to compute again.",
+        "bdcea": "For the two caches, divide the parameters by the bytes of the cache.",
+        "bcdae": "Attention scores are many, but each is a short sum, with one product per number of a head.",
     },
-    explanation="Six powers of ten. Training drops the cheap end first: attention scores are computed again almost everywhere, whole layers only in need, and KV is kept.",
+    explanation="The range is six powers of ten. Training drops the cheap end first: attention scores are computed again almost everywhere, whole layers only when needed, and KV caches are kept.",
     hints=(
         "A sum of n products is 2n FLOPs and gives two bytes.",
-        "For a cache: two FLOPs for each parameter that a token uses, over the bytes that it leaves.",
+        "For a cache: two FLOPs per parameter that a token uses, divided by the bytes that it leaves.",
     ),
     solution=("FLOPs per byte: " + ", ".join(f"{key} {SPENT[key]:,.3g}" for key in sorted(SPENT)) + ".",),
 )
@@ -1221,10 +1223,10 @@ def cheaper(values: Values) -> str:
 
 
 who_stays = Choice(
-    "Who may stay",
+    "What to keep",
     level="easy",
     objective=PRICE,
-    statement="On {machine_name}, with memory and multipliers both in full use, a byte of {net_name}'s KV is worth keeping for {kv_even} before computing it again is cheaper; a byte that training keeps for the backward pass, for {act_even}. In serving, KV is needed again after {soon}; in a large training step an activation waits {late} for its backward pass. What should be kept?",
+    statement="On {machine_name}, with memory and compute both fully used, a byte of {net_name}'s KV cache is worth keeping for {kv_even}. A byte that training keeps for the backward pass is worth keeping for {act_even}. After that, computing it again is cheaper. In serving, the KV cache is needed again after {soon}. In a large training step an activation waits {late} for its backward pass. What should be kept?",
     parameters={
         "net": ("llama-3.1-405b", "llama-3.1-70b"),
         "machine": ("gb200-nvl72", "h200-8", "b200-8"),
@@ -1235,13 +1237,13 @@ who_stays = Choice(
     units={"kv_even": "s", "act_even": "s", "soon": "s", "late": "s"},
     independent_check=cheaper,
     options=[
-        wrong("both", "Compare each wait with its time. One of the two waits too long."),
-        right("the KV, and activations are computed again", "One forward pass leaves few bytes of KV and many of activations, so a byte of KV stands for more compute. And it is needed sooner, and over and over."),
-        wrong("activations, and the KV is computed again", "Turned round: compare each wait with its own time."),
-        wrong("neither", "KV is needed again long before computing it anew would be cheaper."),
+        wrong("both", "Compare each wait with its break-even time. One of the two waits too long."),
+        right("the KV cache, and activations are computed again", "A forward pass leaves few bytes of KV cache and many of activations, so a byte of KV cache has more compute behind it. It is also needed sooner, and again and again."),
+        wrong("activations, and the KV cache is computed again", "The other way round: compare each wait with its own break-even time."),
+        wrong("neither", "The KV cache is needed again long before computing it would be cheaper."),
     ],
-    hints=("What is needed before its time is up is kept.",),
-    solution=(f"${eq.keep_even.latex}$: for KV {{kv_even}} against a wait of {{soon}}, for activations {{act_even}} against {{late}}.",),
+    hints=("Keep what is needed again within its break-even time.",),
+    solution=(f"${eq.keep_even.latex}$: for the KV cache {{kv_even}} against a wait of {{soon}}, for activations {{act_even}} against {{late}}.",),
 )
 
 TRADES = {
@@ -1275,12 +1277,12 @@ trade = Choice(
     independent_check=lambda v: next((key for key, ways in TRADES.items() if ways == traded())),
     options=[
         wrong("both spend memory to save compute", "What does a reversible network keep from the forward pass? And what does it run again?"),
-        right("the cache spends memory to save compute, the reversible network spends compute to save memory", "Opposite ways. On today's machines spending memory to save compute is as a rule the better trade (2:13); the reversible network goes against it."),
-        wrong("the cache spends compute to save memory, the reversible network spends memory to save compute", "Turned round. Ask of each what it holds in memory that would not have to be there."),
-        wrong("both spend compute to save memory", "Without a cache each new token would need all earlier ones to be multiplied again. Which does the cache save?"),
+        right("the cache spends memory to save compute, the reversible network spends compute to save memory", "They go opposite ways. On today's machines spending memory to save compute is usually the better trade."),
+        wrong("the cache spends compute to save memory, the reversible network spends memory to save compute", "The other way round. For each, ask what it holds in memory that would not have to be there."),
+        wrong("both spend compute to save memory", "Without a cache, each new token would need all earlier ones to be computed again. So the cache saves compute."),
     ],
     hints=("What would have to be computed again without the cache? What would have to be stored if the network were not reversible?",),
-    solution=(f"The cache holds a token's KV and saves its pass through the model. Reversing lets ${eq.stored.latex}$ fall, and runs each layer again.",),
+    solution=(f"The cache holds a token's keys and values and saves its pass through the model. A reversible network reduces ${eq.stored.latex}$ and runs each layer again.",),
 )
 
 # --- the likeness ----------------------------------------------------------------------------------------------------
@@ -1307,13 +1309,13 @@ which_part = Choice(
     "Rows and columns",
     level="medium",
     objective=ANALOGY,
-    statement="A transformer holds its state as a grid, tokens by values. Attention carries things between tokens, the feed-forward block mixes the values within a token. AES holds 4 × 4 bytes. SubBytes replaces each byte by a table, ShiftRows moves bytes along their rows, MixColumns mixes the four bytes of a column, AddRoundKey adds the key to each byte. Which two share the mixing of the grid between them, as attention and the feed-forward block do?",
+    statement="A transformer's state is a grid of tokens by numbers. Attention moves information between tokens, and the feed-forward block mixes the numbers within a token. AES has a grid of 4 × 4 bytes. SubBytes replaces each byte by a table, ShiftRows moves bytes along their rows, MixColumns mixes the four bytes of a column, and AddRoundKey adds the key to each byte. Which two together mix the whole grid, as attention and the feed-forward block do?",
     independent_check=lambda v: next((key for key, steps in TWO_STEPS.items() if spreads(steps))),
     options=[
-        wrong("SubBytes and AddRoundKey", "Both treat every byte by itself. Nothing would get from one to another."),
-        right("ShiftRows and MixColumns", "To mix one way and then the other is cheaper than to mix all with all, and suits the hardware. After two goes each cell depends on every other."),
-        wrong("MixColumns and AddRoundKey", "Bytes of a column would be mixed, but nothing would leave its column."),
-        wrong("ShiftRows and SubBytes", "Bytes would move along their rows and be replaced one by one. None of them would come to depend on another."),
+        wrong("SubBytes and AddRoundKey", "Both treat every byte on its own. Nothing gets from one byte to another."),
+        right("ShiftRows and MixColumns", "Mixing one way and then the other is cheaper than mixing everything with everything. After two rounds each cell depends on every other."),
+        wrong("MixColumns and AddRoundKey", "The bytes of a column are mixed, but nothing leaves its column."),
+        wrong("ShiftRows and SubBytes", "Bytes move along their rows and are replaced one by one. None of them comes to depend on another."),
     ],
     hints=("Change one byte. Which pair spreads the change over the whole grid if it runs twice?",),
     solution=("MixColumns spreads a byte over its column, ShiftRows sends these bytes into different columns, and the second MixColumns fills those.",),
@@ -1330,32 +1332,14 @@ fails = Choice(
     "Where the likeness ends",
     level="easy",
     objective=ANALOGY,
-    statement="Ciphers and neural networks look alike. Which of these do the makers of ciphers want, and the makers of networks not?",
+    statement="Ciphers and neural networks look alike. Which of these do designers of ciphers want, and designers of networks not?",
     independent_check=lambda v: next((key for key, (cipher, network) in WANTED.items() if cipher != network)),
     options=[
-        wrong("that every output depends on every input", "Both want that. It is the reason why they look alike."),
+        wrong("that every output depends on every input", "Both want that, which is why they look alike."),
         wrong("that linear and nonlinear steps alternate, many times over", "Both do that: without a nonlinear step, all layers would be one linear map."),
-        right("that a small change of the input changes the output beyond recognition", "A cipher makes structure look random, a network finds structure in what looks random. A network in which this happens has an adversarial example: a picture changed by what no eye sees, and classed otherwise."),
-        wrong("that it runs fast on the hardware there is", "Both want that, and both have some freedom to get it: a cipher needs only to be invertible, a network only to be trainable."),
+        right("that a small change of the input changes the output beyond recognition", "A cipher makes structure look random, and a network finds structure in what looks random. Where it happens in a network, it is an adversarial example: an image that is misread after an invisible change."),
+        wrong("that it runs fast on existing hardware", "Both want that."),
     ],
-    hints=("How is a network trained? What does the gradient have to say?",),
-    solution=("Training follows derivatives, so small changes must do small and telling things. A cipher is built so that they do not.",),
-)
-
-YEARS = {"a": "2015", "b": "2017", "c": "2019", "d": "2020"}
-
-year = Choice(
-    "From ciphers to networks",
-    level="easy",
-    objective=ANALOGY,
-    statement="Networks taken for ciphers have done badly. The other way there is one import that worked: Feistel's construction became the reversible network. When was it published?",
-    independent_check=lambda v: next((key for key, text in YEARS.items() if source("revnet").date.startswith(text))),
-    options=[
-        wrong(YEARS["a"], "In that year residual networks were published, which RevNets started from."),
-        right(YEARS["b"], "RevNet is by Gomez, Ren, Urtasun and Grosse. Feistel's construction is from the early 1970s."),
-        wrong(YEARS["c"], "A guess near to that was cut from the lecture. It was earlier."),
-        wrong(YEARS["d"], "In that year the Reformer took the idea over into transformers. The idea in networks is older."),
-    ],
-    hints=("It came after residual networks, and before anybody used it in a transformer.",),
-    solution=(f"The preprint, {source('revnet').where}, is of {source('revnet').date}.",),
+    hints=("How is a network trained, and what must its gradient be good for?",),
+    solution=("Training follows derivatives, so small changes must have small and informative effects. A cipher is built so that they do not.",),
 )

@@ -48,7 +48,7 @@ def _by_batch() -> Formula:
     verify = Max(eq.drafted + 1, _reading(eq.drafted + 1)) / Max(1, _reading(Integer(1)))
     expr, description = (
         eq.tokens / (eq.drafted * eq.draft_ratio + verify),
-        "tokens of a round over its time in decode steps, both reading what they touch",
+        "tokens of a round over its time in decode steps, both loading what they touch",
     )
     assumes, where = (*eq.alike, *bytes_touched.assumes, eq.scores), (*eq.speedup.conditions, *bytes_touched.conditions)
     return Formula(
@@ -180,9 +180,9 @@ def speedup_explorer() -> Explorable:
         spec,
         "Speed-up against batch",
         _speedup_says(),
-        "Level where verifying waits for memory anyway (up to the green dot), then falling to where every drafted token"
-        " is paid for. Lengthen the context: the green dot moves right, and from the context on at which reading the"
-        " cache hides all multiplying it is gone; but memory is full the sooner. A larger acceptance lifts the level,"
+        "Level where checking waits for memory anyway (up to the green dot), then falling to where every drafted token"
+        " is paid for. Lengthen the context: the green dot moves right, and once loading the caches"
+        " takes longer than all compute it is gone; but memory fills up sooner. A larger acceptance lifts the level,"
         " more drafted tokens bring the fall nearer. At the left, experts are counted: in a small batch of a mixture of"
         " experts each drafted token brings some to read that no other token chose. A dense model has no such dip.",
     )
@@ -218,7 +218,7 @@ def _drafting() -> list[dict]:
     tokens, and the best.
     """
     rows = [row for row in _rounds() if row["name"] != "drafted"]
-    ratio = slider("memory_ratio", 0, 6, 0.25, math.log2(RATIO), "read ÷ multiply r", base=2)
+    ratio = slider("memory_ratio", 0, 6, 0.25, math.log2(RATIO), "memory ÷ compute time r", base=2)
     gains = [inside(eq.speedup, "1", drafted=n) for n in range(MOST + 1)]
     top = ", ".join(f"gains[{n}]" for n in range(MOST + 1))
     best = [
@@ -277,11 +277,13 @@ def drafted_explorer() -> Explorable:
         {**base, "params": _drafting(), "layer": layers, "title": marks.title(*_drafted_lines(free))},
         "How many tokens to draft",
         f"Speed-up, and tokens of a round, against drafted tokens from 0 to {MOST}, both from 0 to {FAR}, with controls"
-        f" for acceptance, draft ratio and reading over multiplying. At an acceptance of {at['acceptance']:g}, a draft"
-        f" ratio of {at['draft_ratio']:g} and reading {RATIO} times as long as multiplying the speed-up rises to"
+        f" for acceptance, draft ratio and memory time over compute time. At an acceptance of {at['acceptance']:g},"
+        f" a draft"
+        f" ratio of {at['draft_ratio']:g} and {RATIO} times as much memory time as compute time the speed-up rises to"
         f" {best.speedup:.2f} at {best.drafted} drafted tokens and falls beyond, where verifying is no longer free;"
         " tokens of a round go on rising.",
-        "r is the time to read over the time to multiply in a decode step: large in small batches and long contexts."
+        "r is the memory time of a decode step divided by its compute time: large in small batches and at long"
+        " contexts."
         f" At r = 1 the best is to draft {'nothing' if not bound.drafted else bound.drafted}, however good the draft."
         " With a draft that costs nothing the best is to draft as many as are verified for free, or a few more.",
     )

@@ -6,7 +6,7 @@ drafted token passes with the same chance, given that those before it did; the t
 
 from __future__ import annotations
 
-from sympy import Le, Max, Rational
+from sympy import Add, Expr, Le, Max, Mul, Pow, Rational
 
 from blackboard.formula import DERIVED, Formula, Source
 from blackboard.lessons.batching.equations import (
@@ -17,6 +17,7 @@ from blackboard.lessons.batching.equations import (
     context,
     critical_batch,
     flop_per_param,
+    hardware_constant,
     memory_time,
     n_active,
     n_total,
@@ -58,7 +59,7 @@ draft_ratio = declare(
     "draft_ratio",
     r"c_\mathrm{draft}",
     "1",
-    "time of one step of the draft over one decode step of the target",
+    "time of one draft step divided by that of one decode step of the target",
     zero=True,
 )
 draft_size = declare("draft_size", r"N_\mathrm{draft}", "parameter", "parameters of the draft model")
@@ -69,11 +70,15 @@ draft_context = declare(
     "draft_context",
     r"L_\mathrm{draft}",
     "token/sequence",
-    "tokens of each sequence that the draft model reads",
+    "tokens of each sequence whose cache the draft model loads",
     zero=True,
 )
 draft_training = declare(
-    "draft_training", r"x_\mathrm{draft}", "1", "cost of training the draft over that of serving without one", zero=True
+    "draft_training",
+    r"x_\mathrm{draft}",
+    "1",
+    "cost of training the draft, divided by that of serving without one",
+    zero=True,
 )
 result(
     "tokens_per_round",
@@ -84,29 +89,47 @@ result(
 t_draft = result("t_draft", r"t_\mathrm{draft}", "s", "time of one step of the draft model")
 result("t_verify", r"t_\mathrm{verify}", "s", "time of the pass that verifies the drafted tokens")
 result("t_round", r"t_\mathrm{round}", "s", "time of drafting and verifying once")
-result("verify_ratio", r"t_\mathrm{verify}/t_\mathrm{step}", "1", "time of verifying over time of a decode step")
-result("round_ratio", r"t_\mathrm{round}/t_\mathrm{step}", "1", "time of a round over time of a decode step")
 result(
-    "spec_speedup", r"S_\mathrm{spec}", "1", "tokens per second with speculation over those without, at the same batch"
+    "verify_ratio",
+    r"t_\mathrm{verify}/t_\mathrm{step}",
+    "1",
+    "time of the checking pass divided by that of a decode step",
 )
-result("batch_free", r"B_\mathrm{free}", "sequence", "batch up to which verifying takes no longer than a decode step")
+result("round_ratio", r"t_\mathrm{round}/t_\mathrm{step}", "1", "time of a round divided by that of a decode step")
+result(
+    "spec_speedup",
+    r"S_\mathrm{spec}",
+    "1",
+    "tokens per second with speculation divided by those without, at the same batch",
+)
+result(
+    "batch_free",
+    r"B_\mathrm{free}",
+    "sequence",
+    "batch up to which checking the guesses takes no longer than a decode step",
+)
 result(
     "context_free",
     r"L_\mathrm{free}",
     "token/sequence",
-    "context from which on verifying takes no longer than a decode step at any batch",
+    "context from which on checking takes no longer than a decode step, whatever the batch",
 )
 result(
     "ratio_even",
     "r_{=}",
     "1",
-    "time to read over time to multiply, in a decode step, below which speculation slows down",
+    "memory time divided by compute time of a decode step, below which speculation slows decoding down",
 )
 result("batch_spec", "B_{=}", "sequence", "batch beyond which speculation slows decoding down")
 result(
     "next_tokens", r"\Delta\tau_\gamma", "token/sequence", "what one more drafted token adds to the tokens of a round"
 )
-result("touched_ratio", r"V_{\gamma}/V_0", "1", "weight bytes that verifying reads over those of a decode step")
+result(
+    "touched_ratio",
+    r"V_{\gamma}/V_0",
+    "1",
+    "weight bytes that the checking pass loads, divided by those of a decode step",
+)
 result(
     "spec_saving",
     r"z_\mathrm{spec}",
@@ -127,7 +150,7 @@ acceptance_of = Formula(
     "acceptance",
     1 - distance,
     "1",
-    "a drafted token passes as often as the two distributions overlap",
+    "a guess passes as often as the two distributions overlap",
     ("it is kept with chance min(1, target over draft)", "of the same context"),
     LEVIATHAN,
 )
@@ -136,7 +159,7 @@ tokens_per_round = Formula(
     "tokens_per_round",
     new_token * (1 - acceptance ** (drafted + 1)) / (1 - acceptance),
     "token/sequence",
-    "the drafted tokens before the first refusal, and one of the target's own",
+    "the guesses before the first refusal, and one token of the target's own",
     alike,
     LEVIATHAN,
     conditions=(below_one,),
@@ -161,7 +184,7 @@ draft_time = Formula(
         (draft_size * bytes_per_param + batch * draft_context * draft_kv) / real_bandwidth,
     ),
     "s",
-    "a draft is a model too: it multiplies, and reads its weights and its cache",
+    "the draft is a model too: it computes, and loads its own weights and cache",
     ("on the same chips as the target, in the same precision", scores),
     SPIRE,
 )
@@ -170,7 +193,7 @@ verify_compute = Formula(
     "t_compute",
     compute_time.typed * (drafted + 1),
     "s",
-    "the drafted tokens and the one before them are all multiplied, whether they pass or not",
+    "the guesses and the token before them all need compute, whether they pass or not",
     (scores,),
     DERIVED,
 )
@@ -179,7 +202,7 @@ verify_time = Formula(
     "t_verify",
     Max(verify_compute.typed, memory_time.typed),
     "s",
-    "weights and cache are read once for all tokens of the round",
+    "compute grows with the tokens of the round; weights and cache are loaded once for all of them",
     ("the batch is large enough to touch every expert", scores),
     SPIRE,
     {"compute": verify_compute, "memory": memory_time},
@@ -198,7 +221,7 @@ verify_ratio = Formula(
     "verify_ratio",
     Max(drafted + 1, memory_ratio) / Max(1, memory_ratio),
     "1",
-    "verifying is free as long as reading takes so many times longer than multiplying",
+    "checking is free as long as a plain step's memory time is at least γ + 1 times its compute time",
     verify_time.assumes,
     DERIVED,
 )
@@ -211,7 +234,7 @@ speedup = Formula(
     "spec_speedup",
     tokens / (drafted * draft_ratio + verify_ratio.typed),
     "1",
-    "tokens of a round over its time in decode steps",
+    "tokens of a round divided by its time in decode steps",
     (*alike, *verify_time.assumes),
     DERIVED,
     conditions=(below_one,),
@@ -221,7 +244,7 @@ speedup_free = Formula(
     "spec_speedup",
     tokens / (drafted * draft_ratio + 1),
     "1",
-    "where verifying is free, drafting is all that a round costs more than a step",
+    "where checking is free, the draft is the only extra cost of a round",
     (*alike, "verifying takes no longer than a decode step"),
     LEVIATHAN,
     conditions=(below_one,),
@@ -231,8 +254,8 @@ speedup_busy = Formula(
     "spec_speedup",
     tokens / (drafted * draft_ratio + drafted + 1),
     "1",
-    "where multiplying binds, every drafted token is paid for and some are thrown away: never above 1",
-    (*alike, "a decode step waits for the multipliers"),
+    "where compute is the bottleneck, every guess is paid for in full and some are thrown away: never above 1",
+    (*alike, "a plain decode step waits for compute"),
     DERIVED,
     conditions=(below_one,),
 )
@@ -246,6 +269,12 @@ round_steps = Formula(
     DERIVED,
 )
 
+
+def critical_over(share: Expr) -> Expr:
+    """The critical batch divided by a share, as it is to be printed."""
+    return Mul(hardware_constant.expr, n_total / n_active, Pow(share, -1), evaluate=False)
+
+
 # --- where it ends ----------------------------------------------------------------------------------------------------
 
 batch_free = Formula(
@@ -253,17 +282,18 @@ batch_free = Formula(
     "batch_free",
     critical_batch.typed / (drafted + 1 - context / balanced_context.typed),
     "sequence",
-    "up to this batch the pass that verifies still waits for memory",
+    "up to this batch the checking pass still waits for memory, so checking is free",
     ("the context is shorter than the one from which on it always does", "dense attention"),
     DERIVED,
     conditions=(Le(context / balanced_context.typed, drafted + 1),),
+    typeset=critical_over(Add(drafted, 1, -context / balanced_context.expr, evaluate=False)),
 )
 context_free = Formula(
     "speculation.context_free",
     "context_free",
     (drafted + 1) * balanced_context.typed,
     "token/sequence",
-    "from this context on reading the cache hides verifying at any batch",
+    "from this context on, loading the caches takes longer than all compute, so checking is free at any batch",
     ("dense attention", scores),
     DERIVED,
 )
@@ -272,7 +302,7 @@ ratio_even = Formula(
     "ratio_even",
     (drafted + 1) / (tokens - drafted * draft_ratio),
     "1",
-    "a step must wait for memory at least so many times longer than for the multipliers, or speculation slows it down",
+    "a plain step's memory time must be at least this many times its compute time, or speculation is a loss",
     (*alike, scores),
     DERIVED,
     conditions=(below_one, Le(drafted * draft_ratio + Rational(1, 1000), tokens)),
@@ -286,6 +316,7 @@ batch_even = Formula(
     (*ratio_even.assumes, "the context is shorter than so many balanced ones; else there is none"),
     DERIVED,
     conditions=(Le(context / balanced_context.typed, symbol("ratio_even")),),
+    typeset=critical_over(Add(symbol("ratio_even"), -context / balanced_context.expr, evaluate=False)),
 )
 touched_ratio = Formula(
     "speculation.touched_ratio",
@@ -294,7 +325,7 @@ touched_ratio = Formula(
     * bytes_per_param
     / bytes_touched.typed,
     "1",
-    "in a small batch each token of the round brings experts of its own to read",
+    "in a small batch each guess brings experts of its own to load",
     bytes_touched.assumes,
     DERIVED,
     conditions=bytes_touched.conditions,
@@ -313,16 +344,15 @@ saving = Formula(
     conditions=(Le(1, symbol("spec_speedup")),),
 )
 
-# --- if reading and multiplying do not overlap ------------------------------------------------------------------------
+# --- if compute and memory traffic do not overlap ---------------------------------------------------------------------
 
 speedup_added = Formula(
     "speculation.speedup_added",
     "spec_speedup",
     tokens / (drafted * draft_ratio + (memory_ratio + drafted + 1) / (memory_ratio + 1)),
     "1",
-    "if the times of reading and multiplying add, each drafted token costs something from the first on, and no batch is"
-    " free",
-    (*alike, "reading and multiplying do not overlap", scores),
+    "if the times of compute and memory traffic add, every guess costs something, and no batch is free",
+    (*alike, "compute and memory traffic do not overlap", scores),
     DERIVED,
     conditions=(below_one,),
 )

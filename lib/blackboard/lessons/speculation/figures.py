@@ -90,7 +90,8 @@ def overlap() -> Drawing:
     return done(
         fig,
         "fig-overlap",
-        "Two models' chances of the next character after the same text, and what passes.",
+        "A guess passes as often as the two models' distributions overlap. Only the target's surplus replaces a"
+        " refused guess.",
         f"Bars of the chance of each of the {SHOWN} likeliest next characters after “{PREFIX.strip()}” in Shakespeare's"
         f" sonnets, in a target that looks at four characters and a draft that looks at two: {said}, and so on. What"
         f" both have adds up to {both:.2f} over all characters: a drafted character passes that often. What only the"
@@ -122,7 +123,8 @@ def tokens_by_drafted() -> Drawing:
     return done(
         fig,
         "fig-tokens-by-drafted",
-        "Tokens of a round against guesses: the formula, and rounds that were played.",
+        "Every further guess brings less, because it counts only if all before it pass. Lines: the formula; dots:"
+        " rounds played with coins.",
         f"Tokens that a round yields against drafted tokens from 0 to {FAR}, at acceptances of"
         f" {', '.join(f'{a:g}' for a in SHARES)}. All curves start at 1, below the line of γ + 1 on which all pass, and"
         f" flatten: with {FAR} drafted {ends}. Each has a limit of one over what is refused. Dots, the means of 4,000"
@@ -145,7 +147,8 @@ def rounds() -> Drawing:
     return done(
         fig,
         "fig-rounds",
-        "Decode steps and rounds of speculation on one time axis, in a small batch and in a large one.",
+        "The same guesses speed up a small batch and slow down a large one. Three guesses per round; in a small batch"
+        " their check takes no longer than a plain step.",
         f"Two timelines of {SPAN} decode steps each, with plain steps above rounds of {EXAMPLE['drafted']} drafted"
         f" tokens, at an acceptance of {EXAMPLE['acceptance']:g} and a draft of {EXAMPLE['draft_ratio']:g} of a step."
         f" {phrases[0]} {phrases[1]}",
@@ -185,47 +188,10 @@ def _timeline(axes, name: str, memory_ratio: float) -> str:
         color=COLOURS["compute" if gain > 1 else "kv"],
         fontweight="bold",
     )
-    bound = "reading" if memory_ratio > g else "multiplying"
+    bound = "memory traffic" if memory_ratio > g else "compute"
     return (
         f"In a {name}, where {bound} binds, a round takes {whole:.2f} steps and yields {tokens:.2f} tokens, {gain:.2f}"
         " times the speed."
-    )
-
-
-COSTS = {0.0: "accent", 0.02: "compute", 0.05: "third", 0.1: "kv", 0.2: "second"}  # draft ratios, with their colours
-LONG = 16
-
-
-def speedup_by_drafted() -> Drawing:
-    """Speed-up against drafted tokens for drafts of different cost, where verifying is free; the best number marked."""
-    fig, axes = drawing.axes(5.0, 3.7)
-    drafted, names, phrases = np.arange(LONG + 1), [], []
-    for ratio, colour in COSTS.items():
-        gain = eq.speedup_free(acceptance=EXAMPLE["acceptance"], drafted=drafted, draft_ratio=ratio)
-        axes.plot(drafted, gain, color=COLOURS[colour])
-        names.append((gain[-1], f"c = {ratio:g}", colour))
-        if ratio:
-            best = simulation.best_drafted(EXAMPLE["acceptance"], ratio)
-            axes.plot(*best, "o", color=COLOURS[colour], ms=8)
-            beside(axes, f"{best.drafted}", best, (0, 7), colour, ha="center")
-            phrases.append(f"{best.drafted} at c = {ratio:g} ({best.speedup:.2f} times)")
-    axes.axhline(1, color=COLOURS["muted"], lw=1.2)
-    axes.set(
-        xlim=(0, LONG),
-        ylim=(0.8, 5.2),
-        xlabel="drafted tokens γ",
-        ylabel="speed-up (verifying is free)",
-        xticks=range(0, LONG + 1, 2),
-    )
-    name_ends(axes, names)
-    return done(
-        fig,
-        "fig-speedup-by-drafted",
-        "Speed-up against guesses, for drafts of several costs, where checking is free.",
-        f"Speed-up against drafted tokens from 0 to {LONG}, where verifying is free, at an acceptance of"
-        f" {EXAMPLE['acceptance']:g} and draft ratios c of {', '.join(f'{c:g}' for c in COSTS)}. A draft that costs"
-        f" nothing gains with every token, up to {1 / (1 - EXAMPLE['acceptance']):g}; the others have a best number:"
-        f" {', '.join(phrases)}.",
     )
 
 
@@ -270,7 +236,8 @@ def speedup_by_batch() -> Drawing:
     return done(
         fig,
         "fig-speedup-by-batch",
-        "Speed-up against batch at three contexts, DeepSeek-V3 on NVL72.",
+        "The larger the batch, the less there is to gain, unless the context is long. DeepSeek-V3 on NVL72, three"
+        " guesses.",
         f"Speed-up of rounds of {EXAMPLE['drafted']} drafted tokens against batch from {LOW} to {HIGH:,} (log scale)"
         f" for {RUNNING}, at an acceptance of {EXAMPLE['acceptance']:g} and a draft ratio of"
         f" {EXAMPLE['draft_ratio']:g}. All start at {eq.speedup_free(known):.2f}; {'; '.join(phrases)}. From"
@@ -296,7 +263,7 @@ def _ends(axes, at: dict[str, float], gain: np.ndarray, colour: str) -> str:
 INKS = {"EAGLE-3": "compute", "EAGLE": "kv"}
 KEYS: dict[str, dict[str, Any]] = {
     "measured": {"color": COLOURS["bound"], "ls": "", "marker": "o", "ms": 6, "markevery": [1]},
-    "reading and multiplying added, fitted": {"color": COLOURS["bound"], "lw": 2},
+    "memory and compute times added, fitted": {"color": COLOURS["bound"], "lw": 2},
     "the slower of the two, at the peak": {"color": COLOURS["bound"], "lw": 1.2, "ls": (0, (4, 3))},
     "matrix products alone, on an H200": {"color": COLOURS["muted"], "lw": 1.5, "ls": ":"},
     "added, fitted, with 80 questions in all": {"color": COLOURS["accent"], "lw": 1.5, "ls": (0, (5, 2, 1, 2))},
@@ -330,7 +297,13 @@ def by_batch() -> Drawing:
     for axes, places in ((top, ((2.1, 1.65), (2.1, 1.24))), (bottom, ((2.1, 1.5), (2.1, 1.12)))):
         for (draft, colour), place in zip(INKS.items(), places):
             axes.text(*place, draft, color=COLOURS[colour], va="center")
-    return done(fig, "fig-by-batch", "Gain against batch, measured and computed.", _by_batch_say(share))
+    return done(
+        fig,
+        "fig-by-batch",
+        "Measured gains fall earlier than the roofline allows. They fall as if compute and memory traffic did not"
+        " overlap.",
+        _by_batch_say(share),
+    )
 
 
 def _explain(axes) -> None:
@@ -379,7 +352,7 @@ def _by_batch_say(share: float) -> str:
         f" point. In SGLang EAGLE-3 falls from {first.rows.measured[0]} to {first.rows.measured[-1]}, EAGLE crosses 1"
         f" between 16 and 24. The roofline at its peak, dashed, is level to the end on H100: {100 * ideal.error:.0f} %"
         f" off on average. Matrix products measured on an H200 do cost only {rise[0]:.2f} times as much at 32 and"
-        f" {rise[1]:.2f} at 64. If reading and multiplying add and multipliers reach {share:.2f} of the peak, fitted on"
+        f" {rise[1]:.2f} at 64. If memory and compute times add and compute reaches {share:.2f} of the peak, fitted on"
         f" EAGLE-3 in SGLang, the curve misses by {100 * first.error:.0f} % there, and untouched by {said}. The worst"
         f" row, {worst.rows.draft} in {worst.rows.engine} at batch"
         f" {worst.rows.batches[worst.errors.index(worst.worst) + 1]}, is missed by {100 * worst.worst:+.0f} %. If only"
@@ -420,7 +393,8 @@ def leviathan() -> Drawing:
     return done(
         fig,
         "fig-leviathan",
-        "Speed-up measured against speed-up computed, twelve settings of the first paper.",
+        "The first paper's speed-ups agree with the formula to about a fifth. Open dots gained more than any draft"
+        " could.",
         f"Measured against computed speed-up of {len(rows)} runs of T5-XXL with three drafts on a TPU v4 (Leviathan"
         " 2023), from 1.3 to 3.7, around the diagonal. The formula is off by"
         f" {100 * statistics.median(map(abs, errors)):.0f} % at the median, from {100 * min(errors):.0f} % to"
@@ -467,8 +441,7 @@ def positions() -> Drawing:
     return done(
         fig,
         "fig-positions",
-        "Above: the one chance that explains the tokens of a round, against guesses. Below: tokens of seven"
-        " guesses, published and computed from three.",
+        "Real drafts guess worse along the round (above), so three guesses promise too much for seven (below).",
         "Above, the constant acceptance that the tokens of a round imply, against drafted tokens from 1 to 7: level if"
         f" it were constant. In rounds on the sonnets it rises from {ours[0]:.2f} to {ours[-1]:.2f}, for easy stretches"
         f" survive; DeepSeek-R1's falls from {deep[0]:.2f} to {deep[-1]:.2f} at 5, for one layer drafts all places;"
@@ -552,7 +525,7 @@ def experts_touched() -> Drawing:
     should = eq.touched_ratio(known, drafted=deep["drafted_tokens"], batch=1)
     for steps, colour in zip(took, ("kv", "compute")):
         axes.plot(1, steps, "o", color=COLOURS[colour], mfc="white", mew=2, ms=8, clip_on=False, zorder=5)
-    axes.set(ylim=(1, 5.2), ylabel="weights read by verifying,\nin times of a step")
+    axes.set(ylim=(1, 5.2), ylabel="weights loaded by the check,\nin times of a step")
     names = [(plain(catalogue.model(id).name), colour) for id, colour in ROUTED.items()]
     measured = (
         ("○ measured at batch 1, in steps:", "bound"),
@@ -573,10 +546,13 @@ def experts_touched() -> Drawing:
     return done(
         fig,
         "fig-experts-touched",
-        "Weight bytes that a checking pass reads over those of a decode step, against batch.",
-        "Bytes of weights that the verifying pass reads over those of a decode step, against batch from 1 to 1,024"
+        "In a small batch the guesses of a sparse model bring experts of their own to load. From about a hundred"
+        " sequences on, they bring none.",
+        "Bytes of weights that the checking pass loads, in units of those of a decode step, against batch from 1 to"
+        " 1,024"
         f" (log scale), with 1, 4 and 7 drafted tokens. {'; '.join(phrases)}. At large batches all curves end at 1, for"
-        " every expert is read anyway. Open dots are measured rounds at batch 1, by their tokens and speed-up: EAGLE's"
+        " every expert is loaded anyway. Open dots are measured rounds at batch 1, by their tokens and speed-up:"
+        " EAGLE's"
         f" on Mixtral 8x7B took {took[0]:.2f} decode steps; DeepSeek-R1's, with {deep['drafted_tokens']} drafted,"
         f" {took[1]:.2f}, where the bytes say {should:.2f}.",
     )

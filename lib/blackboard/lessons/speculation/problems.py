@@ -37,15 +37,15 @@ from blackboard.problem import (
 )
 from blackboard.units import pretty, significant
 
-EXACT = "Say why guessing and checking leaves the text's distribution as it was."
-TOKENS = "Compute the tokens of a round from the chance that a guess passes."
-TIME = "Compute the time of a round on the roofline, and the batch up to which checking is free."
-DRAFTS = "Choose how many tokens to draft."
-LOAD = "Say from which load on speculation slows a server down."
-REPORT = "Read a published speed-up: whose tokens, whose time, at what batch."
+EXACT = "Explain why guessing and checking leaves the text exactly as it was."
+TOKENS = "Predict how many tokens a round of guesses yields."
+TIME = "Find the batch up to which checking is free, for any model on any machine."
+DRAFTS = "Choose how many tokens to draft, and when to switch speculation off."
+LOAD = DRAFTS
+REPORT = "Take a published speed-up apart: whose tokens, whose time, at what batch."
 
 ALIKE = "Each guess passes with the chance {acceptance}, given that those before it did; the first refusal ends the round."
-SERVER = "{sizes}, at {bytes_per_param} each; a token of context has {kv_bytes_per_token} of KV cache. {machine_name} multiplies {flops}, a multiply and an add counted as two, and reads {bandwidth} from memory. "
+SERVER = "{sizes}, at {bytes_per_param} each. One token of context has {kv_bytes_per_token} of KV cache. {machine_name} computes {flops} (a multiply and an add are two FLOPs) and loads {bandwidth} from memory. "
 NO_SCORES = " Attention's own FLOPs are left out."
 PLAIN = {"kv_bytes_per_token": "byte", "bytes_per_param": "byte", "context": "token"}
 
@@ -102,27 +102,26 @@ guess = Estimate(
     unit="sequence",
     within=2.0,
     statement=SERVER
-    + "Every sequence has {context} of context. For each sequence a small model guesses {drafted} tokens, and the large one checks them in one pass, together with the token before them. Up to which batch does this pass take no longer than a plain decode step of the same batch? Reading and multiplying overlap."
+    + "Every sequence has {context} of context. For each sequence a small model guesses {drafted} tokens. The large model checks them in one pass, together with the token before them. Up to which batch does this pass take no longer than a plain decode step? Compute and memory traffic overlap."
     + NO_SCORES
     + " Guess: within a factor of two counts.",
-    parameters={"case": SPARSE, "drafted": (4, 7, 5), "context": (1000,)},
-    derived=served,
+    derived=lambda _: {"context": 1000, "drafted": 4} | served({"case": V3}),
     units=PLAIN,
     answer=eq.batch_free,
     independent_check=lambda v: free_up_to(v, v["drafted"] + 1),
     misconceptions={
-        roofline.critical_batch: "That is about where a plain step stops waiting for weights. Here each sequence brings several tokens to multiply.",
-        roofline.hardware_constant / (v.drafted + 1): "For a dense model that would be right. Here all parameters are read, and a token is multiplied by a few of them only.",
+        roofline.critical_batch: "That is about where a plain step stops waiting for weights. Here each sequence brings five tokens that need compute.",
+        roofline.hardware_constant / (v.drafted + 1): "For a dense model that would be right. Here all parameters are loaded, but a token needs compute for only a few of them.",
     },
-    explanation="Below it the multipliers are idle for most of a step, and the guesses use them. A server with more users has less idle time to give away.",
+    explanation="Below this batch, compute is idle for most of a step, and the guesses use it. A server with more users has less idle compute to give away.",
     hints=(
-        "A plain step waits for memory in small batches. The batch at which that ends, KV left out, is F × stored bytes over 2 W × active parameters.",
-        "How many tokens of each sequence does the checking pass multiply? Count the one before the guesses.",
+        "A plain step waits for memory in small batches. Without the KV cache this ends at a batch of F × stored bytes ÷ (2 W × active parameters).",
+        "For how many tokens of each sequence does the checking pass need compute? Count the one before the guesses.",
     ),
     solution=(
-        Step(f"KV left out, a plain step waits for weights up to ${roofline.critical_batch.latex}$ =", roofline.critical_batch, "sequence"),
-        Step("The pass multiplies so many tokens of each sequence:", v.drafted + 1, "1"),
-        f"With the cache, whose reading also hides some multiplying, ${eq.batch_free.latex}$ =",
+        Step(f"Without the KV cache, a plain step waits for weights up to ${roofline.critical_batch.latex}$ =", roofline.critical_batch, "sequence"),
+        Step("Tokens of each sequence in the pass:", v.drafted + 1, "1"),
+        f"Loading the caches takes time too, and hides some of the compute: ${eq.batch_free.latex}$ =",
     ),
 )
 
@@ -145,19 +144,19 @@ refused = Choice(
     "In place of a refused guess",
     level="easy",
     objective=EXACT,
-    statement="In some context the target gives the next token the distribution p and the draft q. A guess x from q is kept with the chance min(1, p(x)/q(x)). It was refused. From what must the token be drawn that takes its place, so that the text is distributed as the target's own?",
+    statement="In some context the target gives the next token the distribution p and the draft q. A guess x from q is kept with the chance min(1, p(x)/q(x)). It was refused. From which distribution must its replacement be drawn, so that the text is distributed like the target's own?",
     independent_check=lambda v: fair(),
     options=[
         wrong("from p, as the target would have drawn it alone", "Tokens that the draft guesses too often have had their full share among the guesses that pass. Drawn from p once more, they come too often."),
         wrong("from no distribution: the likeliest token of p is taken", "Then this token would come more often than p says, and all others less."),
-        right("from max(0, p − q), scaled to a sum of one", "What passes is min(p, q) already. The rest of p is what q gives too little of, and a refusal happens just as often as that rest is large."),
+        right("from max(0, p − q), scaled to a sum of one", "The guesses that pass already contribute min(p, q). What is missing to p is max(0, p − q), and a refusal happens exactly as often as that sums to."),
         wrong("from q again, until a guess passes", "Then only what both models like would ever be written, and a token that the draft never guesses would never come."),
     ],
     hints=(
         "With which chance does x come as a guess that passes? Compare with p(x).",
         "Where q(x) is above p(x), that chance is p(x) already. Nothing may be added there.",
     ),
-    solution=("x comes as a guess that passes with the chance q(x) · min(1, p(x)/q(x)) = min(p(x), q(x)). To p(x) there lacks max(0, p(x) − q(x)).",),
+    solution=("x is proposed and kept with the chance q(x) · min(1, p(x)/q(x)) = min(p(x), q(x)). What is missing to p(x) is max(0, p(x) − q(x)).",),
 )
 
 
@@ -191,7 +190,7 @@ passes = Quantity(
     level="easy",
     objective=TOKENS,
     unit="1",
-    statement=TWO + "The draft guesses one token, and it is kept with the chance min(1, p/q), the target's chance of it over the draft's. How often is the guess kept, from 0 to 1?",
+    statement=TWO + "The draft guesses one token, and it is kept with the chance min(1, p/q). How often is the guess kept, from 0 to 1?",
     parameters={"pair": PAIRS},
     derived=paired,
     units=WORDS,
@@ -199,7 +198,7 @@ passes = Quantity(
     independent_check=lambda v: sum((q * min(1, p / q) for p, q in zip(*v["pair"]))),
     misconceptions={
         v.distance: "That is how often it is refused.",
-        lambda v: sum((p * q for p, q in zip(*v["pair"]))): "So often two independent draws agree. The rule keeps a guess far more often: always, where the target likes it better than the draft does.",
+        lambda v: sum((p * q for p, q in zip(*v["pair"]))): "That is how often two independent draws agree. The rule keeps a guess far more often: always, where the target likes it better than the draft does.",
         1 - 2 * v.distance: "Half of the differences between the chances is enough: what one model has too much of, it lacks elsewhere.",
         lambda v: sum((min(1, p / q) for p, q in zip(*v["pair"]))) / 3: "That averages over tokens as if all were guessed equally often. The draft guesses each with its own chance.",
     },
@@ -234,15 +233,15 @@ bias = Quantity(
     answer=Min(v.target_chance, v.draft_chance) + (1 - eq.acceptance_of) * v.target_chance,
     independent_check=misled,
     misconceptions={
-        v.target_chance: "So often the target itself writes A, and so would the right rule. This program's rule is another.",
-        v.draft_chance: "So often A is guessed. Not every guess of it is kept.",
+        v.target_chance: "That is how often the target itself writes A. The correct rule would too, but this program has a bug.",
+        v.draft_chance: "That is how often A is guessed. Not every guess of it is kept.",
         (1 - v.acceptance) * v.target_chance: "That is A in place of a refused guess. It also comes as a guess that is kept.",
         2 * v.target_chance: "A refusal does not happen every time. How often does it?",
     },
-    explanation="Too often: what the draft likes too much stays too likely. The text reads well all the same, so that only a test on the distribution finds the bug.",
+    explanation="Too often: what the draft likes too much stays too likely. The text still reads well, so only a test of the distribution finds the bug.",
     hints=(
         "A comes in two ways: guessed and kept, or in place of a refused guess.",
-        "Guessed and kept: the smaller of its two chances. Refused is a guess, whichever it was, with one less the overlap of the two distributions.",
+        "Guessed and kept: the smaller of its two chances. Some guess is refused: one minus the overlap of the two distributions.",
     ),
     solution=(
         Step("A is guessed and kept with the chance", Min(v.target_chance, v.draft_chance), "1"),
@@ -266,25 +265,25 @@ made_up = Function(
     "Write what replaces a guess",
     level="medium",
     objective=EXACT,
-    statement="A guess has been refused. Write a Python function of target_chance and draft_chance, what the two models give one certain token in this context, and of acceptance, the chance that a guess passes in this context (it is below 1). Return the chance with which this token must take the refused one's place, so that the text is distributed as the target's own. It is called by name, with numbers.",
+    statement="A guess has been refused. Write a Python function of target_chance and draft_chance, the chances that the two models give to one particular token here, and of acceptance, the chance that a guess passes here (below 1). Return the chance that this token replaces the refused one, so that the text is distributed like the target's own. It is called by name, with numbers.",
     formula=REST,
     test_points=CHANCES,
     independent_check=(p_x - Min(p_x, q_x)) / (1 - acceptance),
     misconceptions={
         p_x: "That is the target's own distribution. What the draft guesses too often would then come too often.",
-        (p_x - q_x) / (1 - acceptance): "A chance cannot be negative. Where the draft gives more than the target, nothing is lacking.",
-        Max(0, p_x - q_x): "So often it happens that a guess is refused and this token takes its place. Given that one was refused, it is more often: scale it.",
-        Max(0, q_x - p_x) / (1 - acceptance): "The other way round: made up for is what the draft guesses too rarely.",
+        (p_x - q_x) / (1 - acceptance): "A chance cannot be negative. Where the draft gives more than the target, nothing is missing.",
+        Max(0, p_x - q_x): "That is the chance that a guess is refused and this token replaces it. A refusal is already given, so scale it up.",
+        Max(0, q_x - p_x) / (1 - acceptance): "The other way round: the replacement makes up for what the draft guesses too rarely.",
         Max(0, p_x - q_x) / acceptance: "Scale by how often a guess is refused, not by how often one passes.",
         Min(p_x, q_x) / acceptance: "That is the distribution of the guesses that pass.",
     },
-    explanation="This line and min(1, p/q) are the whole algorithm. Over all tokens these chances add up to one, since refusals are as frequent as the draft's gaps are large.",
+    explanation="This line and min(1, p/q) are the whole algorithm. Added up over all tokens these chances are one.",
     hints=(
         "How much of the target's chance do the guesses that pass leave uncovered?",
         "max(0, …), divided by the sum of the same over all tokens. That sum is how often a guess is refused.",
     ),
     solution=(
-        "What is lacking to p(x), over how often a guess is refused, as code:",
+        "What is missing to p(x), divided by how often a guess is refused:",
         Step("", "max(0, target_chance - draft_chance) / (1 - acceptance)"),
     ),
 )
@@ -306,10 +305,10 @@ tokens = Quantity(
     misconceptions={
         eq.tokens_per_round - 1: "Those are the guesses that pass. The target's own token counts too.",
         1 + v.acceptance * v.drafted: "A guess counts only if all before it have passed. You counted each on its own.",
-        1 / (1 - v.acceptance): "So many it would be with guesses without end.",
+        1 / (1 - v.acceptance): "That is the limit with infinitely many guesses.",
         eq.tokens_per_round.at(drafted=v.drafted - 1): "One term is missing: the last guess, too, passes now and then.",
     },
-    explanation="Never less than one. With more and more guesses it tends to one over the chance of a refusal, and no further.",
+    explanation="Never less than one. With more and more guesses it approaches 1 ÷ (chance of a refusal).",
     hints=(
         "The first token is certain. The second comes if the first guess passes, the third if the first two do.",
         "Add up the powers of the chance, from the zeroth on.",
@@ -332,10 +331,10 @@ letters = Expression(
         (1 - acceptance**drafted) / (1 - acceptance): "That sum ends one power too early: the last guess may pass as well.",
         acceptance * (1 - acceptance**drafted) / (1 - acceptance): "Those are the guesses that pass. The target's own token is missing.",
         1 + acceptance * drafted: "A guess counts only if all before it have passed. You counted each on its own.",
-        1 / (1 - acceptance): "That is for guesses without end.",
+        1 / (1 - acceptance): "That is the limit with infinitely many guesses.",
         acceptance * (drafted + 1): "The target's own token is certain, and a guess counts only if all before it have passed.",
-        drafted + 1: "So many it is if all guesses pass.",
-        (1 - acceptance ** (drafted + 2)) / (1 - acceptance): "That sum ends one power too late: it is for one guess more.",
+        drafted + 1: "That is only if all guesses pass.",
+        (1 - acceptance ** (drafted + 2)) / (1 - acceptance): "That sum has one power too many: it is for one more guess.",
         1 + drafted * acceptance**drafted: "You let either all guesses pass or none. Those before the first refusal count too.",
     },
     explanation="At chance 0 it is one, at chance 1 all guesses and one more. Each further guess adds one more power of the chance.",
@@ -374,9 +373,9 @@ depth = Quantity(
     misconceptions={
         1 + v.drafted * v.acceptance: "A guess counts only if all before it have passed.",
         eq.tokens_per_round - 1: "The target's own token is in the measured number, so it belongs in yours.",
-        lambda v: DEPTHS[v["drafted"]]: "That is what was measured. Asked is what equal chances would give.",
+        lambda v: DEPTHS[v["drafted"]]: "That is what was measured. The question is what equal chances would give.",
     },
-    explanation="Measured were {measured}. Chances fall along a round: one layer makes all the guesses, and from the second on it is fed its own.",
+    explanation="{measured} were measured. Chances fall along a round: one layer makes all the guesses, and from the second on it works from its own output.",
     hints=(
         "With one guess a pass gives 1 + the chance that it passes.",
         "Then add up the powers of this chance.",
@@ -414,16 +413,16 @@ same_work = Choice(
     statement="A dense model decodes for one user. Checking four guesses takes one pass of five tokens, and that takes hardly longer than a plain step with one token. Why?",
     independent_check=lambda v: what_grows(),
     options=[
-        wrong("Checking is simpler than generating: the tokens are known, so there is less to multiply.", "Every guess goes through every layer, like a token of a prompt. Nothing is left out."),
-        wrong("The five tokens are multiplied in parallel, so they are multiplied only once.", "Side by side or one after the other, each token is multiplied by every weight. What is done once is something else."),
-        wrong("Only the tokens that pass are multiplied.", "Which ones pass is known only at the end of the pass, when all have been multiplied."),
-        right("Five times as much is multiplied, but the pass waits for the weights, and these are read once.", "Work that nobody waits for is free. Where the multipliers are busy, the same five tokens take five times as long."),
+        wrong("Checking is simpler than generating: the tokens are known, so there is less to compute.", "Every guess goes through every layer, like a token of a prompt. Nothing is left out."),
+        wrong("The five tokens are processed in parallel, so the compute is done only once.", "In parallel or one after the other, each token must be multiplied by every weight. Something else is done only once."),
+        wrong("Only the tokens that pass need compute.", "Which ones pass is known only at the end of the pass, when all the compute is done."),
+        right("There is five times the compute, but the pass waits for the weights, and they are loaded once.", "Work that nobody waits for is free. On a busy server the same five tokens take five times as long."),
     ],
     hints=(
         "What does a decode step at batch 1 spend its time on?",
-        "Which of the two grows with the tokens of the pass: multiplying, or reading weights?",
+        "Which of the two grows with the tokens of the pass: compute, or loading the weights?",
     ),
-    solution=(f"${eq.verify_time.latex}$: only multiplying grows with the guesses, and at batch 1 reading takes far longer.",),
+    solution=(f"${eq.verify_time.latex}$: only compute grows with the guesses, and at batch 1 loading the weights takes far longer.",),
 )
 
 free_batch = Quantity(
@@ -432,7 +431,7 @@ free_batch = Quantity(
     objective=TIME,
     unit="sequence",
     statement=SERVER
-    + "Every sequence has {context} of context. A draft guesses {drafted} tokens for each; the target checks them, with the token before them, in one pass. Up to which batch does the pass take no longer than a plain decode step? Reading and multiplying overlap, all weights are read in each pass."
+    + "Every sequence has {context} of context. A draft guesses {drafted} tokens for each; the target checks them, with the token before them, in one pass. Up to which batch does the pass take no longer than a plain decode step? Compute and memory traffic overlap, and all weights are loaded in each pass."
     + NO_SCORES,
     parameters={"case": CASES, "drafted": (3, 5, 2), "context": (500, 400)},
     derived=served,
@@ -440,21 +439,21 @@ free_batch = Quantity(
     answer=eq.batch_free,
     independent_check=lambda v: free_up_to(v, v["drafted"] + 1),
     misconceptions={
-        roofline.critical_batch / (v.drafted + 1): "The cache is missing: it is read for each sequence, and its reading hides some multiplying.",
-        eq.batch_free.at(drafted=v.drafted - 1): "One token too few: the pass also multiplies the token before the guesses.",
-        roofline.critical_batch: "Up to there a plain step waits for weights, its cache left out. The pass that checks multiplies more tokens of each sequence.",
-        roofline.crossing: "Up to there a plain step waits for memory. The pass that checks multiplies more tokens of each sequence.",
+        roofline.critical_batch / (v.drafted + 1): "The cache is missing. It is loaded for each sequence, and that hides some of the compute.",
+        eq.batch_free.at(drafted=v.drafted - 1): "One token too few: γ guesses mean γ + 1 tokens in the pass.",
+        roofline.critical_batch: "Up to there a plain step waits for weights. The checking pass has more tokens of each sequence to compute.",
+        roofline.crossing: "Up to there a plain step waits for memory. The checking pass has more tokens of each sequence to compute.",
         eq.batch_free.at(flops=2 * v.flops): "The FLOP/s count a multiply and an add as two, so each active parameter costs two.",
     },
     explanation="In larger batches the guesses have to be paid for in time. A server tuned to its critical batch is there already.",
     hints=(
-        "Set multiplying all tokens of the pass equal to reading weights and cache.",
+        "Set the compute time of all tokens in the pass equal to the time to load weights and caches.",
         "2 × active × batch × (guesses + 1) / F = (weights + batch × context × bytes) / W. Solve for the batch.",
     ),
     solution=(
-        Step("Multiplying all tokens of a sequence takes", lambda v: passing(v, 1, v["drafted"] + 1)[0], "s"),
-        Step("of which reading its cache hides", v.context * v.kv_bytes_per_token / v.bandwidth, "s"),
-        f"The weights are read in {{n_total}} × {{bytes_per_param}} / {{bandwidth}}, which hides the rest of so many sequences, ${eq.batch_free.latex}$ =",
+        Step("Compute for all tokens of one sequence takes", lambda v: passing(v, 1, v["drafted"] + 1)[0], "s"),
+        Step("of which loading its cache hides", v.context * v.kv_bytes_per_token / v.bandwidth, "s"),
+        f"Loading the weights takes {{n_total}} × {{bytes_per_param}} / {{bandwidth}}, which hides the rest for ${eq.batch_free.latex}$ =",
     ),
 )
 
@@ -464,7 +463,7 @@ long = Quantity(
     objective=TIME,
     unit="token/sequence",
     display_unit="token",
-    statement=SERVER + "From which context on is checking {drafted} guesses free in every batch, however large? A pass reads the cache of a sequence once for all its tokens; the token before the guesses is multiplied too." + NO_SCORES,
+    statement=SERVER + "From which context on is checking {drafted} guesses free in every batch, however large? A pass loads the cache of a sequence once for all its tokens. The token before the guesses is in the pass too." + NO_SCORES,
     parameters={"case": CASES, "drafted": (3, 5, 2)},
     derived=served,
     units=PLAIN,
@@ -475,15 +474,15 @@ long = Quantity(
         1e9,
     ),
     misconceptions={
-        roofline.balanced_context: "From there on a plain step always waits for memory. The pass multiplies more tokens for the same cache.",
-        eq.context_free.at(drafted=v.drafted - 1): "The pass also multiplies the token before the guesses.",
-        roofline.balanced_context / (v.drafted + 1): "More to multiply needs more reading to hide behind: a longer context, not a shorter one.",
+        roofline.balanced_context: "From there on a plain step always waits for memory. The checking pass computes more tokens for the same cache.",
+        eq.context_free.at(drafted=v.drafted - 1): "γ guesses mean γ + 1 tokens in the pass.",
+        roofline.balanced_context / (v.drafted + 1): "More compute needs more memory traffic to hide behind: a longer context, not a shorter one.",
         eq.context_free / 2: "The FLOP/s count a multiply and an add as two, so each active parameter costs two.",
     },
-    explanation="Long contexts are where speculation helps full servers too: reading the cache cannot be shared by more users, and leaves the multipliers idle.",
+    explanation="At long contexts speculation helps full servers too. Loading a cache cannot be shared among users, and it leaves compute idle.",
     hints=(
-        "Compare what one more sequence adds: time to multiply its tokens, and time to read its cache.",
-        "If the cache takes longer, no batch makes multiplying the slower part.",
+        "Compare what one more sequence adds: compute time for its tokens, and memory time for its cache.",
+        "If the cache takes longer, no batch makes compute the bottleneck.",
     ),
     solution=(
         Step(f"For a plain step, ${roofline.balanced_context.latex}$ =", roofline.balanced_context, "token"),
@@ -492,31 +491,31 @@ long = Quantity(
 )
 
 room = Estimate(
-    "Idle multipliers",
+    "Idle compute",
     level="easy",
     objective=TIME,
     unit="1",
     within=2.0,
-    statement=SERVER + "It decodes {batch} with {context} of context each. All weights are read in every pass; reading and multiplying overlap. How many tokens of each sequence could a pass multiply without taking longer than a plain step?" + NO_SCORES + " Guess: within a factor of two counts.",
+    statement=SERVER + "It decodes {batch} with {context} of context each. All weights are loaded in every pass; compute and memory traffic overlap. How many tokens of each sequence could one pass process without taking longer than a plain step?" + NO_SCORES + " Guess: within a factor of two counts.",
     parameters={"case": SPARSE, "batch": (64, 32, 128), "context": (4000, 1000, 2000)},
     derived=served,
     units=PLAIN,
     answer=memory_ratio_of,
     independent_check=lambda v: passing(v, v["batch"], 1)[1] / passing(v, v["batch"], 1)[0],
     misconceptions={
-        memory_ratio_of.at(n_total=v.n_active): "All parameters are read, and only the active ones are multiplied. That leaves more time.",
+        memory_ratio_of.at(n_total=v.n_active): "All parameters are loaded, but only the active ones need compute. That leaves more idle time.",
         memory_ratio_of * v.batch: "That is for the whole pass. Share it among the sequences.",
-        1.0: "That would be a step that waits for the multipliers. Compare the times to read and to multiply.",
+        1.0: "That would be a step that waits for compute. Compare its memory time and its compute time.",
     },
-    explanation="Far more than any draft can guess well. In small batches what limits speculation is the draft, not the multipliers.",
+    explanation="Far more than any draft can guess well. In small batches the draft limits speculation, not compute.",
     hints=(
-        "How much longer does this step read than multiply?",
-        "Multiplying for one sequence's token takes 2 × active parameters over FLOP/s.",
+        "How many times its compute time is this step's memory time?",
+        "Compute for one token takes 2 × active parameters ÷ FLOP/s.",
     ),
     solution=(
-        Step("A plain step reads for", lambda v: passing(v, v["batch"], 1)[1], "s"),
-        Step("and multiplies for", lambda v: passing(v, v["batch"], 1)[0], "s"),
-        "so it could multiply so many times as much:",
+        Step("The memory time of a plain step is", lambda v: passing(v, v["batch"], 1)[1], "s"),
+        Step("its compute time", lambda v: passing(v, v["batch"], 1)[0], "s"),
+        "so it has room for this many tokens of each sequence:",
     ),
 )
 
@@ -557,7 +556,7 @@ round_time = Quantity(
     unit="s",
     display_unit="ms",
     statement=SERVER
-    + "The draft is {draft_name}, with {draft_size} at the same number of bytes and {draft_kv} of KV cache for each token. It runs on the same chips, and reads its own cache of the whole context. A batch of {batch}, each with {context} of context; {drafted} guesses are made one after the other, then checked in one pass with the token before them. How many milliseconds does a round take? Reading and multiplying overlap."
+    + "The draft is {draft_name}, with {draft_size} at the same number of bytes and {draft_kv} of KV cache for each token. It runs on the same chips, and loads its own cache of the whole context. The batch is {batch}, each with {context} of context. {drafted} guesses are made one after the other, then checked in one pass with the token before them. How many milliseconds does a round take? Compute and memory traffic overlap."
     + NO_SCORES,
     parameters={"pair": PAIRED, "batch": (16, 8, 32), "drafted": (4, 3, 5), "context": (4000, 2000)},
     derived=drafting,
@@ -568,14 +567,14 @@ round_time = Quantity(
         eq.round_time.at(t_draft=eq.draft_time, drafted=1): "The draft needs its own last guess for the next one: it runs once for every guess.",
         eq.round_time.at(t_draft=eq.draft_time) + eq.draft_time: "One step of the draft too many: nothing is guessed after the last guess.",
         eq.verify_time: "That is the checking alone. Drafting takes time too.",
-        v.drafted * eq.draft_time + (v.drafted + 1) * roofline.memory_time: "All tokens are checked in one pass: weights and cache are read once for them.",
-        eq.round_time.at(t_draft=eq.draft_time.at(draft_kv=0)): "The draft's cache is missing. It reads its own, in each of its steps.",
+        v.drafted * eq.draft_time + (v.drafted + 1) * roofline.memory_time: "All tokens are checked in one pass: weights and cache are loaded once.",
+        eq.round_time.at(t_draft=eq.draft_time.at(draft_kv=0)): "The draft's cache is missing. It loads its own, in each of its steps.",
         eq.round_time.at(t_draft=eq.draft_time, kv_bytes_per_token=0): "The target's cache is missing.",
     },
     explanation="Drafting is a good part of it: the small model, too, waits for memory, once for every guess. Many drafts are therefore no more than a layer or two.",
     hints=(
-        "One step of the draft: its weights and its cache, over the bandwidth.",
-        "The round: so many steps of the draft, and one pass of the target, whichever takes longer of reading and multiplying.",
+        "One step of the draft: its weights and its caches, divided by the bandwidth.",
+        "The round: one draft step per guess, and one pass of the target. That pass takes its memory time or its compute time, whichever is longer.",
     ),
     solution=(
         Step("A step of the draft takes", eq.draft_time, "s"),
@@ -590,23 +589,23 @@ checking = Expression(
     "Checking in letters",
     level="medium",
     objective=TIME,
-    statement="Reading takes r times as long as multiplying in a plain decode step; r may be above or below one. The two overlap. How many plain steps does the pass take that checks gamma guesses, with the token before them? Write it in r and gamma.",
+    statement="In a plain decode step memory traffic takes r times as long as compute. r may be above or below one, and the two overlap. How many plain steps does the pass take that checks gamma guesses, with the token before them? Write it in r and gamma.",
     formula=eq.verify_ratio,
     independent_check=Max(1, Min(GAMMA + 1, (GAMMA + 1) / R)),
     misconceptions={
-        GAMMA + 1: "That holds where the multipliers bind already. Where a step waits for memory, checking takes less.",
-        Max(GAMMA + 1, R): "That is in units of a step's multiplying. Divide by the time of the step.",
-        (GAMMA + 1) / R: "That is multiplying over reading. The pass cannot take less time than reading does, and below r = 1 a plain step is more than its reading.",
-        Max(1, (GAMMA + 1) / R): "Right while a plain step waits for memory. If r is below one, the plain step waits for its multipliers too.",
-        Max(GAMMA, R) / Max(1, R): "The pass also multiplies the token before the guesses.",
+        GAMMA + 1: "That holds where a plain step waits for compute already. Where it waits for memory, checking takes less.",
+        Max(GAMMA + 1, R): "That is in units of a step's compute time. Divide by the time of the step.",
+        (GAMMA + 1) / R: "The pass cannot be shorter than its memory time. And below r = 1 a plain step takes its compute time, not its memory time.",
+        Max(1, (GAMMA + 1) / R): "Right while a plain step waits for memory. If r is below one, the plain step waits for compute too.",
+        Max(GAMMA, R) / Max(1, R): "γ guesses mean γ + 1 tokens in the pass.",
     },
-    explanation="One as long as r is at least gamma + 1, gamma + 1 where the multipliers bind already, and in between in proportion.",
+    explanation="It is one as long as r is at least gamma + 1, and gamma + 1 where a plain step waits for compute already.",
     hints=(
-        "Let multiplying in a plain step take 1. Then reading takes r, and the step the greater of the two.",
-        "In the pass that checks, multiplying takes gamma + 1, and reading still r.",
+        "Let the compute of a plain step take 1. Then its memory traffic takes r, and the step the greater of the two.",
+        "In the checking pass compute takes gamma + 1, and memory traffic still r.",
     ),
     solution=(
-        "The pass over the step, each the greater of its two times:",
+        "Time of the pass divided by time of the step, each the greater of its two times:",
         Step(f"${eq.verify_ratio.latex}$, typed as", "max(gamma + 1, r) / max(1, r)"),
     ),
 )
@@ -634,7 +633,7 @@ experts = Quantity(
     level="hard",
     objective=TIME,
     unit="1",
-    statement="{net_name} stores {n_total}. For a token it uses {n_active}: what serves every token, and in each layer {top_k} of {experts} experts. One user is served, and {drafted} guesses are checked in one pass with the token before them. Only experts that some token chose are read, each once; tokens choose independently, all experts are equally likely. How many times the weight bytes of a plain step does the pass read?",
+    statement="{net_name} stores {n_total}. For a token it uses {n_active}: what serves every token, and in each layer {top_k} of {experts} experts. One user is served, and {drafted} guesses are checked in one pass with the token before them. Only experts that some token chose are loaded, each once. Tokens choose independently, and all experts are equally likely. How many times the weight bytes of a plain step does the pass load?",
     parameters={"net": ("mixtral-8x7b", "deepseek-v3", "qwen3-235b-a22b", "glm-4.5"), "drafted": (3, 2, 5)},
     derived=routed,
     units={"net_name": ""},
@@ -642,19 +641,19 @@ experts = Quantity(
     independent_check=by_hand,
     misconceptions={
         v.drafted + 1: "That would be if no two tokens shared anything. They share what serves every token, and some experts.",
-        v.n_total / v.n_active: "So many it is when all experts are touched. These few tokens leave some alone.",
-        (1 - (1 - v.top_k / v.experts) ** (v.drafted + 1)) * v.experts / v.top_k: "Those are the experts alone. What serves every token is read in both, once.",
+        v.n_total / v.n_active: "That is when all experts are touched. So few tokens leave some untouched.",
+        (1 - (1 - v.top_k / v.experts) ** (v.drafted + 1)) * v.experts / v.top_k: "Those are the experts alone. What serves every token is loaded in both, once.",
         eq.touched_ratio.at(drafted=v.drafted - 1): "The token before the guesses chooses experts too.",
     },
-    explanation="At batch 1 this pass waits for memory and is not free. In a batch that touches every expert anyway, the guesses read nothing new.",
+    explanation="At batch 1 this pass waits for memory and is not free. In a batch that touches every expert anyway, the guesses load nothing new.",
     hints=(
-        "The plain step reads the active parameters. What do the other tokens add?",
-        "Of what the first token left out, each further token leaves out the share 1 − chosen/experts.",
+        "The plain step loads the active parameters. What do the other tokens add?",
+        "Of what the first token left untouched, each further token leaves the share 1 − chosen/experts untouched.",
     ),
     solution=(
-        Step("The first token leaves out", v.n_total - v.n_active, "parameter"),
-        Step("of which the others leave out the share", (1 - v.top_k / v.experts) ** v.drafted, "1"),
-        "Read, over the active parameters:",
+        Step("The first token leaves untouched", v.n_total - v.n_active, "parameter"),
+        Step("of which the others leave untouched the share", (1 - v.top_k / v.experts) ** v.drafted, "1"),
+        "Loaded bytes divided by those of the active parameters:",
     ),
 )
 
@@ -691,20 +690,20 @@ best_number = Whole(
     answer=best_count,
     independent_check=while_it_pays,
     misconceptions={
-        lambda v: sum(v["acceptance"] ** n > v["draft_ratio"] for n in range(1, MOST)): "You went on as long as a guess counts more often than it costs of a step. But a round makes more than one token per step already, and the next guess must beat that.",
-        lambda v: sum(v["acceptance"] ** n > 0.5 for n in range(1, MOST)): "You stopped where a guess counts less often than not. If guesses are cheap, rarer successes still pay.",
+        lambda v: sum(v["acceptance"] ** n > v["draft_ratio"] for n in range(1, MOST)): "You added guesses while each brings more tokens than the steps it costs. But a round already makes more than one token per step, and the next guess must beat that.",
+        lambda v: sum(v["acceptance"] ** n > 0.5 for n in range(1, MOST)): "You stopped where a guess counts less than half of the time. If guesses are cheap, rarer successes still pay.",
     },
-    off_by_one_message="You are near. The gain is flat there, but it can be told: work it out for both numbers.",
+    off_by_one_message="You are close. The gain is flat there, so compute it for both numbers.",
     explanation="The optimum is flat: one guess more or less changes little. Engines draft fewer, for chances fall along the round and checking is not quite free.",
     hints=(
-        "Tokens of a round over 1 + guesses × the draft's share: try a few numbers.",
-        "One more guess pays while the chance that all pass, over the draft's share, is above the gain so far.",
+        "Tokens of a round ÷ (1 + guesses × the draft's share): try a few numbers.",
+        "One more guess pays while (chance that all pass) ÷ (the draft's share) is above the gain so far.",
     ),
     solution=(
         Step("One fewer gains", lambda v: eq.speedup_free(v, drafted=max(1, best_count(v) - 1)), "1"),
         Step("one more", lambda v: eq.speedup_free(v, drafted=best_count(v) + 1), "1"),
         Step("the best", lambda v: eq.speedup_free(v, drafted=best_count(v)), "1"),
-        "and that is with so many:",
+        "which is with this many guesses:",
     ),
 )
 
@@ -730,16 +729,16 @@ best = Function(
     independent_check=lambda v: Max(*(spelt(n) for n in range(5))),
     misconceptions={
         by_count(4): "Four guesses are not always best. Try fewer.",
-        Max(*map(by_count, range(1, 5))): "No guess at all is allowed too. A draft that is slow and poor is best left alone.",
+        Max(*map(by_count, range(1, 5))): "No guess at all is allowed too. A draft that is slow and poor is best not used.",
         Max(1, *(spelt(n) * (1 + n * draft_ratio) for n in range(5))): "Those are the tokens of a round. Divide by its time in steps.",
         Max(1, *((spelt(n) * (1 + n * draft_ratio) - 1) / (1 + n * draft_ratio) for n in range(1, 5))): "The target's own token is missing in each round.",
         Max(*(spelt(n) for n in range(4))): "Four guesses are allowed too.",
         Max(1, *((1 + n * acceptance) / (1 + n * draft_ratio) for n in range(1, 5))): "A guess counts only if all before it have passed.",
         Max(1, *(spelt(n) * (1 + n * draft_ratio) / (1 + draft_ratio) for n in range(1, 5))): "The draft runs once for each guess.",
     },
-    explanation="With a measured chance and a measured time in it, this loop is what an engine needs to set its number of guesses by itself.",
+    explanation="With a measured chance and a measured draft time, an engine can set its own number of guesses with this loop.",
     hints=(
-        "For one number n of guesses: (1 + a + … + aⁿ) over (1 + n × draft_ratio).",
+        "For n guesses: (1 + a + … + aⁿ) ÷ (1 + n × draft_ratio).",
         "max(... for n in range(5))",
     ),
     solution=(
@@ -774,14 +773,14 @@ which_draft = Ordering(
     answer=lambda v: "".join(sorted(DRAFTED, key=at_best, reverse=True)),
     independent_check=lambda v: "".join(sorted(DRAFTED, key=lambda key: -max(gain(DRAFTED[key][0], n, DRAFTED[key][1]) for n in range(1, MOST)))),
     misconceptions={
-        "badc": "That is by the chance to pass. A guess is also paid for: the target as its own draft takes as long as without.",
-        "cdab": "That is by price. The cheapest draft's guesses are refused more often, and the next one costs little more.",
+        "badc": "That is by the chance to pass. But guesses cost time: the target as its own draft takes as long as without.",
+        "cdab": "That is by cost. The cheapest draft's guesses are refused more often, and the next one costs little more.",
         "bacd": "That is from the slowest to the fastest.",
     },
-    explanation="Neither the best draft nor the cheapest. Measured were " + ", ".join((f"{row['speedup']:g} times for {name}" for name, row in ((name, SUMMARIES[key]) for name, (key, _) in T5.items()))) + ": the first two places are close together, and there the other way round.",
+    explanation="Neither the best guesser nor the cheapest. The measured speed-ups were " + ", ".join((f"{row['speedup']:g} times for {name}" for name, row in ((name, SUMMARIES[key]) for name, (key, _) in T5.items()))) + ". The first two are close together, and measured in the other order.",
     hints=(
         "What does the target gain as its own draft? A round of n guesses takes n + 1 steps.",
-        "For the others: (1 − aⁿ⁺¹)/(1 − a) over 1 + n × share, for a few n. The first two are a tenth apart.",
+        "For the others: (1 − aⁿ⁺¹)/(1 − a) ÷ (1 + n × share), for a few n. The first two are a tenth apart.",
     ),
     solution=("The best speed-ups: " + ", ".join(f"{key} {at_best(key):.2f}" for key in sorted(DRAFTED)) + ".",),
 )
@@ -808,16 +807,16 @@ one_more = Choice(
     statement=f"Four guesses pass with the chance {FOUR['acceptance']:g} each, given that those before did. A step of the draft takes {FOUR['draft_ratio']:g} of a plain step, and checking is free: decoding is {NOW} times as fast. What decides whether a fifth guess makes it faster?",
     independent_check=lambda v: telling(),
     options=[
-        wrong("whether the fifth passes more often than not, once the four have", "A rare success can pay if guesses are cheap, and a likely one can be too dear. And it counts only if the four before it pass."),
-        wrong("whether the chance that all five pass is above the draft's share of a step", "So the fifth would pay if a round made one token per step. It makes more already, and time must be worth as much as it is now."),
-        right(f"whether the chance that all five pass, over the draft's share of a step, is above {NOW}", f"Tokens that the guess adds over the time that it adds: more than what the round makes now, and it pays. With these numbers up to {best_count(FOUR)} guesses pay."),
+        wrong("whether the fifth passes more often than not, once the four have", "A rare success can pay if guesses are cheap, and a likely one can cost too much. And it counts only if the four before it pass."),
+        wrong("whether the chance that all five pass is above the draft's share of a step", "That would be right if a round made one token per step. It makes more already, and the fifth guess must beat that."),
+        right(f"whether (the chance that all five pass) ÷ (the draft's share of a step) is above {NOW}", f"It divides the tokens that the guess adds by the time that it adds. If that is more than the round makes now, it pays. With these numbers up to {best_count(FOUR)} guesses pay."),
         wrong("nothing: where checking is free, one more guess never hurts", "Checking is free, drafting is not: each guess adds a step of the draft to the round."),
     ],
     hints=(
         "What does the guess add to the tokens of a round, and what to its time?",
         "A mean rises if what is added is above it.",
     ),
-    solution=(f"It adds ${eq.next_tokens.latex}$ tokens, here {eq.next_tokens(acceptance=0.8, drafted=4):.2g}, in {FOUR['draft_ratio']:g} of a step. The quotient is to be held against {NOW}.",),
+    solution=(f"It adds ${eq.next_tokens.latex}$ tokens, here {eq.next_tokens(acceptance=0.8, drafted=4):.2g}, in {FOUR['draft_ratio']:g} of a step. Compare the ratio with {NOW}.",),
 )
 
 # --- load -------------------------------------------------------------------------------------------------------------
@@ -849,16 +848,16 @@ more_users = Choice(
     options=[
         wrong(f"speculation with the {FEW}: every pass yields several tokens of each sequence", f"It yields {NOW} times as much. How much does four times the batch yield, while a step takes hardly longer?"),
         right(
-            f"plain decoding of {MANY:,}: four times as many sequences share each reading of the weights",
-            f"For each user speculation is better: tokens come {NOW} times as fast. Users that wait fill idle multipliers with tokens none of which are thrown away. Both together are best of all: {MANY:,} sequences with four guesses each make {BOTH} times the tokens of {FEW} without.",
+            f"plain decoding of {MANY:,}: four times as many sequences share each loading of the weights",
+            f"For each user speculation is better: tokens come {NOW} times as fast. Waiting users fill idle compute with tokens of which none is thrown away. Both together are best: {MANY:,} sequences with four guesses each make {BOTH} times the tokens of {FEW} without.",
         ),
-        wrong("both the same, for both use idle multipliers", "They do, but a user's token always counts, and a guess only if it passes."),
-        wrong("neither: a step that waits for memory yields what it yields", "The weights are read once in a step. What shares that reading, more users or more tokens of each, comes almost for free."),
+        wrong("both the same, because both use idle compute", "They do, but a user's token always counts, and a guess only if it passes."),
+        wrong("neither: a step that waits for memory cannot yield more", "The weights are loaded once in a step. More users, or more tokens of each, share that loading almost for free."),
     ],
     hints=("How much longer does a step take with four times the sequences, if it waits for the weights?",),
     solution=(
         Step(
-            f"A step of {MANY:,} takes so many times as long as one of {FEW}:",
+            f"Time of a step of {MANY:,} divided by that of a step of {FEW}:",
             lambda v: max(passing(RACK, MANY, 1)) / max(passing(RACK, FEW, 1)),
             "1",
         ),
@@ -874,16 +873,16 @@ never = Choice(
     "The best draft there could be",
     level="easy",
     objective=LOAD,
-    statement="A server's batch is so large that its plain decode steps wait for the multipliers. Somebody offers a perfect draft: all its guesses pass, and they take no time. How fast is decoding with four of its guesses a round, in tokens per second over plain decoding?",
+    statement="A server's batch is so large that its plain decode steps wait for compute. Somebody offers a perfect draft: all its guesses pass, and they take no time. With four guesses a round, how do the tokens per second compare with plain decoding?",
     independent_check=lambda v: {5.0: "a", 4.0: "b", 1.0: "c", 0.2: "d"}[round(places(1.0, 4) * max(passing(ASIDE, 1e5, 1)) / max(passing(ASIDE, 1e5, 5)), 6)],
     options=[
-        wrong("five times as fast", "That is the tokens of a round. Look at the time that multiplying all of them takes, when nothing else is waited for."),
+        wrong("five times as fast", "That is the tokens of a round. Compare the compute time of its pass with that of a plain step."),
         wrong("four times as fast", "A round yields the guesses and one token more; but look at its time."),
-        right("just as fast", "Five tokens in five times the time. Every real draft is worse: its refused guesses are multiplied for nothing, and it takes time itself."),
+        right("just as fast", "Five tokens in five times the time. Every real draft is worse: its refused guesses cost compute for nothing, and it takes time itself."),
         wrong("a fifth as fast", "That is the time of a round. It also yields more tokens."),
     ],
-    hints=("How many tokens of each sequence does the pass multiply? How many does it yield?",),
-    solution=(f"${eq.speedup_busy.latex}$: with five tokens and a free draft that is five over five.",),
+    hints=("How many tokens of each sequence does the pass compute? How many does it yield?",),
+    solution=(f"${eq.speedup_busy.latex}$: with five tokens and a free draft that is five divided by five.",),
 )
 
 busy = Quantity(
@@ -892,28 +891,28 @@ busy = Quantity(
     objective=LOAD,
     unit="1",
     tolerance=0.01,
-    statement="A server's plain decode steps wait for the multipliers. Now every sequence gets {drafted} guesses a round, which are checked in one pass with the token before them. "
+    statement="A server's plain decode steps wait for compute. Now every sequence gets {drafted} guesses a round, which are checked in one pass with the token before them. "
     + ALIKE
     + " The target adds one token of its own. A step of the draft takes {draft_ratio} of a plain step. How many times the tokens per second of plain decoding does the server make?",
     parameters={"acceptance": (0.7, 0.6, 0.85), "drafted": (3, 5, 2), "draft_ratio": (0.04, 0.1)},
     answer=eq.speedup_busy,
     independent_check=lambda v: places(v["acceptance"], v["drafted"]) / sum([1 + v["draft_ratio"]] * v["drafted"] + [1]),
     misconceptions={
-        eq.speedup_free: "That holds where checking is free. Here multiplying binds, and it grows with every token of the pass.",
-        1 / eq.speedup_busy: "So many times as long a token takes. Asked are the tokens per second.",
+        eq.speedup_free: "That holds where checking is free. Here compute is the bottleneck, and it grows with every token of the pass.",
+        1 / eq.speedup_busy: "That is how many times as long a token takes. The question is about tokens per second.",
         eq.speedup_busy.at(draft_ratio=0): "Drafting takes time too.",
         eq.tokens_per_round: "Those are the tokens of a round. Divide by its time in plain steps.",
-        eq.tokens_per_round / (v.drafted * (1 + v.draft_ratio)): "The pass multiplies one token more than the guesses.",
+        eq.tokens_per_round / (v.drafted * (1 + v.draft_ratio)): "γ guesses mean γ + 1 tokens in the pass.",
     },
     explanation="Less than without. Engines switch speculation off at high load, or draft fewer tokens.",
     hints=(
-        "How many plain steps does a pass take that multiplies all the guesses and the token before them?",
-        "Tokens of a round, over this and the steps of the draft.",
+        "How many plain steps of compute do all the guesses and the token before them need?",
+        "Divide the tokens of a round by these steps plus those of the draft.",
     ),
     solution=(
         Step(f"Tokens of a round, ${eq.tokens_per_round.latex}$ =", eq.tokens_per_round, "token"),
         Step("Its time in plain steps:", v.drafted * v.draft_ratio + v.drafted + 1, "1"),
-        "The quotient:",
+        "Tokens divided by time:",
     ),
 )
 
@@ -924,7 +923,7 @@ even = Expression(
     "Neither faster nor slower",
     level="hard",
     objective=LOAD,
-    statement="In a plain decode step reading takes r times as long as multiplying. At some r between 1 and gamma + 1 speculation makes neither a gain nor a loss. There a plain step waits for memory, and the pass that checks, which multiplies the guesses and the token before them, for the multipliers. Each of gamma guesses passes with the chance alpha_acc, given that those before it did, and takes c_draft of a plain step to draft; the target adds one token. Write this r in alpha_acc, gamma and c_draft.",
+    statement="In a plain decode step memory traffic takes r times as long as compute. At some r between 1 and gamma + 1 speculation brings neither gain nor loss. There a plain step waits for memory, and the pass that checks the guesses waits for compute; the token before the guesses is in that pass too. Each of gamma guesses passes with the chance alpha_acc, given that those before it did, and takes c_draft of a plain step to draft; the target adds one token. Write this r in alpha_acc, gamma and c_draft.",
     formula=eq.ratio_even,
     test_points=WITH_DRAFTS,
     independent_check=lambda v: solve(Sum(acceptance**k, (k, 0, drafted)) - drafted * draft_ratio - (drafted + 1) / R, R)[0],
@@ -932,15 +931,15 @@ even = Expression(
         (drafted + 1) / TAU: "Drafting is forgotten: some of the gain must pay for it.",
         drafted + 1: "There checking stops being free. Speculation still gains there.",
         (TAU - drafted * draft_ratio) / (drafted + 1): "Upside down. r is above one here.",
-        (drafted + 1) / (TAU + drafted * draft_ratio): "The sign: drafting takes time away, so that it ends earlier, at a larger r.",
+        (drafted + 1) / (TAU + drafted * draft_ratio): "Check the sign: drafting takes time, so the gain ends earlier, at a larger r.",
         (drafted + 1) / (TAU - draft_ratio): "The draft runs once for each guess.",
-        drafted / (TAU - drafted * draft_ratio): "The pass also multiplies the token before the guesses.",
-        (drafted + 1 + drafted * draft_ratio) / TAU: "Drafting takes its share of a plain step, and that step lasts r times its multiplying.",
+        drafted / (TAU - drafted * draft_ratio): "γ guesses mean γ + 1 tokens in the pass.",
+        (drafted + 1 + drafted * draft_ratio) / TAU: "A draft step is a share of a plain step, and that step takes r times its compute time.",
     },
-    explanation="With r against batch, this is the load from which on gamma guesses slow a server down; fewer guesses gain for longer. A better draft moves it to larger batches, and never beyond r = 1.",
+    explanation="Since r falls as the batch grows, this gives the load beyond which gamma guesses slow a server down. Fewer guesses gain for longer.",
     hints=(
-        "Let multiplying in a plain step take 1: the step takes r, the pass that checks gamma + 1, drafting gamma × c_draft × r.",
-        "Without gain or loss the tokens of a round equal its time over r. Solve for r.",
+        "Let the compute of a plain step take 1. Then the step takes r, the checking pass gamma + 1, and drafting gamma × c_draft × r.",
+        "Without gain or loss the tokens of a round equal its time divided by r. Solve for r.",
     ),
     solution=(
         "Tokens = gamma × c_draft + (gamma + 1)/r, solved for r:",
@@ -976,7 +975,7 @@ threshold = Quantity(
     statement=SERVER
     + "Every sequence has {context} of context and gets {drafted} guesses a round. "
     + ALIKE
-    + " The target adds one token of its own. A step of the draft takes {draft_ratio} of a plain step. Reading and multiplying overlap, all weights are read in each pass."
+    + " The target adds one token of its own. A step of the draft takes {draft_ratio} of a plain step. Compute and memory traffic overlap, and all weights are loaded in each pass."
     + NO_SCORES
     + " Beyond which batch is decoding slower with speculation than without?",
     parameters={
@@ -991,20 +990,20 @@ threshold = Quantity(
     answer=eq.batch_even,
     independent_check=loses,
     misconceptions={
-        eq.batch_free: "There checking stops being free. From there on the gain falls, but something is gained still.",
-        roofline.critical_batch / v.ratio_even: "The cache is missing: reading it hides some multiplying.",
+        eq.batch_free: "There checking stops being free. From there on the gain falls, but there still is one.",
+        roofline.critical_batch / v.ratio_even: "The cache is missing: loading it hides some of the compute.",
         roofline.crossing: "Up to there a plain step waits for memory. Speculation has become slower before.",
         eq.batch_even.at(ratio_even=eq.ratio_even.at(draft_ratio=0)): "Drafting is forgotten. It takes some of the gain.",
     },
-    explanation="That is where {drafted} guesses stop gaining, and no switch for all speculation: one guess gains up to a batch of {last}. An engine drafts fewer as the batch grows.",
+    explanation="That is where {drafted} guesses stop gaining. One guess still gains up to a batch of {last}, so an engine should draft fewer as the batch grows.",
     hints=(
-        "Tokens of a round, less the time of drafting in plain steps, are what checking may take, in plain steps.",
-        "A plain step reads; the pass that checks multiplies guesses + 1 tokens. With r = reading over multiplying in a plain step, it takes (guesses + 1)/r steps.",
+        "At the break-even, checking may take as many plain steps as the round has tokens, minus the steps that drafting takes.",
+        "Let r be memory time ÷ compute time of a plain step. The checking pass then takes (guesses + 1)/r steps.",
         "r = critical batch / batch + context / balanced context. Solve for the batch.",
     ),
     solution=lambda v: [
         Step(f"Neither gain nor loss is at ${eq.ratio_even.latex}$ =", v["ratio_even"], "1"),
-        Step(f"Of this, the cache gives context over balanced context, {v['context'] / roofline.balanced_context(v):.3g}; the weights must give the rest:", eq.batch_even(v), "sequence"),
+        Step(f"Of this, the cache contributes context ÷ balanced context, {v['context'] / roofline.balanced_context(v):.3g}. The weights must give the rest:", eq.batch_even(v), "sequence"),
     ],
 )
 
@@ -1021,7 +1020,7 @@ walk = Ordering(
     objective=LOAD,
     statement=f"{RACK['net_name']} runs on {RACK['machine_name']} in FP8, with 1,000 tokens of context. Guesses pass with the chance {FOUR['acceptance']:g}, given that those before them did, and a step of the draft takes {FOUR['draft_ratio']:g} of a plain step. The batch grows from one to very many. In which order does it meet these?",
     items=[
-        "A plain decode step begins to wait for the multipliers.",
+        "A plain decode step begins to wait for compute.",
         "Checking four guesses stops being free.",
         "Four guesses make decoding neither faster nor slower.",
         "Checking seven guesses stops being free.",
@@ -1030,14 +1029,14 @@ walk = Ordering(
     independent_check=lambda v: "".join(sorted(MARKS, key=lambda key: MARKS[key][1]())),
     misconceptions={
         "acbd": "That is from the largest batch down.",
-        "bdca": "More guesses multiply more, and fill the multipliers in smaller batches.",
-        "dbac": "Where a plain step itself waits for the multipliers, every refused guess is lost time. The balance is reached before.",
-        "dcba": "Where checking just stops being free the gain is at its greatest. It has to be used up before there is none.",
+        "bdca": "More guesses need more compute, and use up the idle compute in smaller batches.",
+        "dbac": "Where a plain step itself waits for compute, every refused guess is lost time. Break-even comes before that.",
+        "dcba": "Where checking just stops being free, the gain is still at its greatest. It takes a larger batch to lose all of it.",
     },
-    explanation="At " + ", ".join(f"{MARKS[key][0]:,.0f}" for key in sorted(MARKS, key=lambda key: MARKS[key][0])) + " sequences. Four guesses do harm long before plain decoding has used up the multipliers.",
+    explanation="At " + ", ".join(f"{MARKS[key][0]:,.0f}" for key in sorted(MARKS, key=lambda key: MARKS[key][0])) + " sequences. Four guesses do harm long before plain decoding waits for compute.",
     hints=(
-        "Checking n guesses multiplies n + 1 tokens of each sequence.",
-        "Can speculation still gain where a plain step waits for the multipliers?",
+        "n guesses mean n + 1 tokens of each sequence in the pass.",
+        "Can speculation still gain where a plain step waits for compute?",
     ),
     solution=(f"${eq.batch_free.latex}$ for seven and for four guesses, then ${eq.batch_even.latex}$, and last a plain step's own crossing.",),
 )
@@ -1050,26 +1049,26 @@ faster = Function(
     "Write the speed-up",
     level="hard",
     objective=LOAD,
-    statement="Write a Python function of acceptance, drafted, draft_ratio and memory_ratio that returns tokens per second with speculation over those without, at the same batch. Of `drafted` guesses (a whole number) each passes with the chance acceptance, below 1, given that those before it did; the target adds one token. A step of the draft takes draft_ratio of a plain step. In a plain step reading takes memory_ratio times as long as multiplying, more or less than one, and the two overlap. The pass that checks reads as much, and multiplies the guesses and the token before them. It is called by name, with numbers.",
+    statement="Write a Python function of acceptance, drafted, draft_ratio and memory_ratio that returns tokens per second with speculation divided by those without, at the same batch. Of `drafted` guesses (a whole number) each passes with the chance acceptance, below 1, given that those before it did; the target adds one token. A step of the draft takes draft_ratio of a plain step. In a plain step memory traffic takes memory_ratio times as long as compute (it may be more or less than one), and the two overlap. The checking pass has the same memory traffic, and computes the guesses and the token before them. It is called by name, with numbers.",
     formula=eq.speedup,
     test_points=SPEEDS,
     independent_check=Sum(acceptance**k, (k, 0, drafted)) / (drafted * draft_ratio + Max(1, Min(drafted + 1, (drafted + 1) / R))),
     misconceptions={
-        TAU / (1 + drafted * draft_ratio): "Here checking is always free. It is so only where reading takes long enough.",
-        TAU / (drafted * draft_ratio + drafted + 1): "Here checking always costs the full multiplying. Where a step waits for memory it costs less.",
+        TAU / (1 + drafted * draft_ratio): "This makes checking free always. It is free only while memory traffic takes long enough.",
+        TAU / (drafted * draft_ratio + drafted + 1): "This makes checking cost its full compute always. Where a step waits for memory it costs less.",
         TAU / eq.verify_ratio.expr: "Drafting is missing.",
-        TAU / (drafted * draft_ratio + Max(1, (drafted + 1) / R)): "If memory_ratio is below one, a plain step takes as long as its multiplying, not as its reading.",
+        TAU / (drafted * draft_ratio + Max(1, (drafted + 1) / R)): "If memory_ratio is below one, a plain step takes its compute time, not its memory time.",
         TAU / (drafted * draft_ratio + Max(drafted + 1, R)): "Divide the pass that checks by the time of a plain step, which is the greater of 1 and memory_ratio.",
         (drafted + 1) / ROUND_STEPS: "Not all guesses pass.",
         (TAU - 1) / ROUND_STEPS: "The target's own token is missing.",
         (1 - acceptance**drafted) / (1 - acceptance) / ROUND_STEPS: "The sum ends one power too early: the last guess may pass as well.",
-        TAU / (drafted * draft_ratio + Max(drafted, R) / Max(1, R)): "The pass also multiplies the token before the guesses.",
+        TAU / (drafted * draft_ratio + Max(drafted, R) / Max(1, R)): "γ guesses mean γ + 1 tokens in the pass.",
         TAU / (draft_ratio + eq.verify_ratio.expr): "The draft runs once for each guess.",
-        eq.speedup_added.expr: "You added the times of reading and multiplying. They overlap: take the greater one.",
+        eq.speedup_added.expr: "You added memory and compute time. They overlap: take the greater one.",
     },
-    explanation="One function from an empty server to a full one. Feed it the r of a batch and it says whether to speculate.",
+    explanation="One function covers an empty server and a full one. Given the r of a batch, it tells you whether to speculate.",
     hints=(
-        "Tokens of a round over its time in plain steps.",
+        "Tokens of a round ÷ its time in plain steps.",
         "max(drafted + 1, memory_ratio) / max(1, memory_ratio) for the pass that checks.",
     ),
     solution=(
@@ -1112,14 +1111,14 @@ round_steps = Quantity(
     answer=eq.round_steps,
     independent_check=lambda v: root(lambda steps: v["spec_speedup"] - v["tokens_per_round"] / steps, 0.001, 1000.0),
     misconceptions={
-        1 / eq.round_steps: "Upside down: so many rounds fit into a step.",
+        1 / eq.round_steps: "Upside down: that is how many rounds fit into a step.",
         v.tokens_per_round * v.spec_speedup: "If a round took so long, it would not be faster. Tokens over time is the speed.",
-        v.tokens_per_round - v.spec_speedup: "Speed is a quotient of tokens and time, not a difference.",
+        v.tokens_per_round - v.spec_speedup: "Speed is tokens divided by time, not a difference.",
         (v.tokens_per_round - 1) / v.spec_speedup: "The target's own token is one of those that count.",
     },
-    explanation="Little above one, drafting and checking are nearly free. About two and more, something is paid for: a slow draft, experts that are read for the guesses, or overheads.",
+    explanation="Just above one, drafting and checking are nearly free. At two or more, something costs time: a slow draft, experts that the guesses load, or overheads.",
     hints=("A plain step makes one token in one step. A round makes more tokens in how many steps?",),
-    solution=("The tokens of a round over the speed-up:",),
+    solution=("Tokens of a round ÷ speed-up:",),
 )
 
 [SPIRE] = measurement("spire_multipliers").records(draft="SPIRe")
@@ -1129,11 +1128,11 @@ two_eights = Choice(
     "What was 2.8 times",
     level="medium",
     objective=REPORT,
-    statement=f"SPIRe's authors report {SPIRE['speedup']:g} times as much as without speculation. What is it that is so many times as much?",
+    statement=f"SPIRe's authors report {SPIRE['speedup']:g} times as much as without speculation. As much of what?",
     independent_check=lambda v: {True: "b", False: "c"}[SPIRE["tokens_per_pass"] > SPIRE["speedup"]],
     options=[
         wrong("the speed of one user's answer on an idle server, timed", "A summary says so. The paper is about large batches and long contexts, where the draft's own cache would slow it down."),
-        right("tokens per second at a batch of 64: tokens of a round from a small model, over a round's time computed on a roofline", "A model's throughput at a fixed batch; nothing was timed. By the same model each user's tokens come that much sooner too, for the batch is the same in both."),
+        right("tokens per second at a batch of 64: measured tokens of a round, divided by a round's time computed on a roofline", "A model's throughput at a fixed batch; nothing was timed. By the same model each user's tokens come that much sooner too, since the batch is the same."),
         wrong("the tokens of a round, measured", f"Those were {SPIRE['tokens_per_pass']:g}. They still have to be divided by the time of a round."),
         wrong("tokens per second on a server at one request a second, with guesses looked up in the prompt", f"That is the other one: vLLM's {COPIED['factor']:g} times, which was timed."),
     ],
@@ -1171,11 +1170,11 @@ too_fast = Choice(
     independent_check=lambda v: "d" if v["times"] > places(v["acceptance"], v["drafted"]) else "a",
     options=[
         wrong("nothing: the draft was so small that it took no time", "Then a round would take one step, and the speed-up would be just the tokens of a round. It is more."),
-        wrong("nothing: checking needs less time than generating, so a round can take less than a plain step", "The pass that checks reads all weights, like a step, and multiplies more. It cannot be shorter."),
+        wrong("nothing: checking needs less time than generating, so a round can take less than a plain step", "The checking pass loads all weights, like a step, and computes more. It cannot be shorter."),
         wrong("nothing: the formula is a mean, and a round can yield more", "The speed-up is a mean over many rounds too."),
         right(
             "the chance, or the time without speculation: a round would have to be shorter than a plain step",
-            "A round contains a pass of the target, which reads all its weights as a step does. So no speed-up can exceed the tokens of a round. In "
+            "A round contains a pass of the target, which loads all its weights as a step does. So no speed-up can exceed the tokens of a round. In "
             + str(sum(row["speedup"] > tau_of(row) for row in TABLE))
             + " of the paper's "
             + str(len(TABLE))
@@ -1187,7 +1186,7 @@ too_fast = Choice(
         "Speed-up is tokens of a round over its time in steps.",
     ),
     solution=(
-        Step("The tokens over the speed-up are the time of a round in plain steps:", v.yields / v.times, "1"),
+        Step("Tokens ÷ speed-up is the time of a round in plain steps:", v.yields / v.times, "1"),
         "Less than one step, though it contains a pass of the target.",
     ),
 )
@@ -1213,7 +1212,7 @@ saved = Quantity(
     unit="1",
     display_unit="%",
     tolerance=0.01,
-    statement="Serving a model all its life would take machines for {serving_cost} without speculation. With {method} the same tokens are made {spec_speedup} times as fast, at every hour. Its draft has to be trained once, for {draft_cost}. Serving costs the time of its machines and nothing else. What share of the money is saved, in percent?",
+    statement="Over its whole life, serving a model would cost {serving_cost} of machine time without speculation. With {method} the same tokens are made {spec_speedup} times as fast, at every hour. Its draft must be trained once, for {draft_cost}. There are no other costs. What share of the money is saved, in percent?",
     parameters={"method": tuple(METHODS), "draft_cost": (25e4, 4e5, 6e5)},
     derived=life,
     units={"method": "", "draft_cost": "USD", "serving_cost": "USD"},
@@ -1222,12 +1221,12 @@ saved = Quantity(
     misconceptions={
         1 - 1 / v.spec_speedup: "The draft's training is missing.",
         1 / v.spec_speedup: "That is what serving still costs.",
-        1 / v.spec_speedup + v.draft_training: "That is what is still paid. Asked is what is saved.",
+        1 / v.spec_speedup + v.draft_training: "That is what is still paid. The question is what is saved.",
         1 - 1 / v.spec_speedup + v.draft_training: "Training the draft is paid for, not saved.",
-        v.spec_speedup - 1: "So much faster it is. Time, and with it the rent, falls by another share.",
-        eq.saving / 100: "That is the fraction; percent is a hundred times it. Type the percentage.",
+        v.spec_speedup - 1: "That is how much faster it gets. Time, and with it the rent, falls by a different share.",
+        eq.saving / 100: "That is the fraction. Type the percentage, a hundred times as large.",
     },
-    explanation="If the gain held at every hour. At night the batch is small and the gain large, at noon the other way round; a saving takes the gain at the load where the money is spent.",
+    explanation="This assumes the same gain at every hour. At night the batch is small and the gain large, at noon the reverse. Use the gain at the load where the money is spent.",
     hints=(
         "For how many dollars are machines needed, if they work that much faster?",
         "Then add the draft's training.",
