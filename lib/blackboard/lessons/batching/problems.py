@@ -386,7 +386,7 @@ mfu = Quantity(
     unit="1",
     display_unit="%",
     statement="A server's balanced context is {context_balanced}. Its users now send {context} each, to a model with dense attention. Which share of its peak FLOP/s can it use at best, in percent?",
-    parameters={"context_balanced": (1e5, 32000.0, 5e4), "times": (4.0, 2.5, 5.0, 8.0)},
+    parameters={"context_balanced": (1e5, 32000.0, 5e4), "times": (2.0, 2.5, 4.0, 5.0, 8.0)},
     derived={"context": v.times * v.context_balanced},
     units={"context_balanced": "token", "context": "token"},
     answer=eq.mfu_limit.at(n_active=1.0, bandwidth=1.0, flops=2.0, kv_bytes_per_token=1 / v.context_balanced, context=v.context),
@@ -524,7 +524,7 @@ tokens = Quantity(
     objective=TRAIN,
     unit="token/s",
     statement="A rack starts a full batch of {batch} every {interval}. How many tokens per second does it generate?",
-    parameters={"batch": (2000, 2400, 5000), "interval": (0.016, 0.025, 0.0125)},
+    parameters={"batch": (2000, 2400, 5000), "interval": (1 / 64, 0.02, 0.015)},
     answer=eq.throughput,
     independent_check=lambda v: sum(v["batch"] for _ in range(3000)) / (3000 * v["interval"]),
     misconceptions={
