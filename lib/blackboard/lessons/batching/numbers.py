@@ -140,18 +140,17 @@ def fast_mode() -> dict[str, str]:
 
 
 def _standard_batch(case: Case, speed: float, ratio: float) -> float:
-    """The batch whose step is `speed` times as long as that of a batch `ratio` times smaller, by halving."""
-    low, high = 1.0, 10 * eq.critical_batch(case)
-    while high / low > 1 + 1e-9:
-        middle = (low * high) ** 0.5
-        faster = eq.step_time(case, batch=middle) / eq.step_time(case, batch=middle / ratio)
-        low, high = (middle, high) if faster < speed else (low, middle)
-    return low
+    """The batch whose step is `speed` times as long as that of a batch `ratio` times smaller."""
+    from scipy.optimize import brentq
+
+    step = lambda batch: eq.step_time(case, batch=batch)
+    return brentq(lambda batch: step(batch) / step(batch / ratio) - speed, 1, 10 * eq.critical_batch(case))
 
 
-def fast_rows() -> list[tuple[float, float, float, float, float]]:
+def fast_rows() -> list[tuple[float, ...]]:
     """Context, standard batch, fast batch, the fast step divided by the floor, and the most a slow mode could save."""
-    found, card = [], price("claude-opus-4.6", on=LECTURE_DAY).fast
+    found: list[tuple[float, ...]] = []
+    card = price("claude-opus-4.6", on=LECTURE_DAY).fast
     speed = card.speed_multiplier
     ratio = eq.fast_mode_batch_ratio(price_ratio=card.price_multiplier, speed_ratio=speed)
     for context in (100, 1_000, 4_000, 10_000):
@@ -220,10 +219,10 @@ def served() -> list[Served]:
     for row in measurement("sglang_large_ep_decode").records():
         if row["system"] in ("DeepSeek profile", "SGLang"):
             per_gpu, gpus = row["batch_per_gpu"], 8 * row["nodes"]
-            load = {"batch": per_gpu * gpus, "context": row["context_tokens"]}
-            ideal = eq.step_time(_replica(row["chip"].lower(), gpus) | load)
+            batch, context = per_gpu * gpus, row["context_tokens"]
+            ideal = eq.step_time(_replica(row["chip"].lower(), gpus), batch=batch, context=context)
             name = f"{row['system']}, {gpus} {row['chip']}"
-            rows.append(Served(name, *load.values(), 8 * per_gpu / row["node_token_per_s"], ideal))
+            rows.append(Served(name, batch, context, 8 * per_gpu / row["node_token_per_s"], ideal))
     return rows
 
 
