@@ -83,7 +83,7 @@ def test_the_trade_off_says_speed_and_price():
     price = 72 * LECTURE_RENT / 3600 * eq.step_time(RUNNING, batch=batch) / batch * 1e6
     assert f"{1 / eq.step_time(RUNNING, batch=batch):,.0f} tokens/s for each reader" in said
     assert f"${price:.3g} per million tokens" in said
-    assert f"more than {1 / eq.latency_floor(RUNNING):,.0f} tokens/s" in said
+    assert f"at most {1 / eq.latency_floor(RUNNING):,.0f} tokens/s" in said
     params, steps = (json.loads(json.dumps(chart.spec[part])) for part in ("params", "transform"))
     curves = {step["as"]: step["calculate"] for step in steps}
     [[speed, cost]] = vega_says([{"row": 0, "batch": 500}], [curves["speed"], curves["cost"]], params)

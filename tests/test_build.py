@@ -41,7 +41,17 @@ def make_project(folder):
     """A project that has this one's build and settings, and a lesson of its own."""
     tools = [
         f"tools/{name}.py"
-        for name in ("build", "notebooks", "kernels", "exercises", "colab", "html_fixes", "glossary_links", "cells")
+        for name in (
+            "build",
+            "notebooks",
+            "kernels",
+            "exercises",
+            "colab",
+            "html_fixes",
+            "glossary_links",
+            "question_index",
+            "cells",
+        )
     ]
     for name in ["_config.yml", "requirements.lock", *tools]:
         (folder / name).parent.mkdir(exist_ok=True, parents=True)

@@ -685,9 +685,14 @@ SIZES = {
     "trtllm_v1_0_requests": 10,
     "training_gpu_hours_more": 7,
     "training_shapes": 18,
+    "serving_llama70b": 88,
+    "serving_deepseek_r1": 42,
+    "serving_gpt_oss_120b": 51,
 }
 # columns that count things or are pure numbers; every other column of numbers ends with its unit
 COUNTED_COLUMNS = {
+    "concurrency",
+    "expert_tensor_parallel",
     "m",
     "n",
     "k",

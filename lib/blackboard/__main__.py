@@ -1,17 +1,19 @@
-"""The command: blackboard predict MODEL --chip CHIP … | validate | list; also as python -m blackboard"""
+"""The command: blackboard predict MODEL --chip CHIP … | serve-plan … | validate | list; also as python -m blackboard"""
 
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import sys
 from pathlib import Path
 
 from blackboard import catalogue
 from blackboard.catalogue.datafile import UnknownId
-from blackboard.prediction import predict
+from blackboard.prediction import predict, predict_serving
 from blackboard.prediction.calibration import listed
 from blackboard.prediction.rows import KINDS
+from blackboard.prediction.serving_steps import ENGINES
 from blackboard.validation import validate
 
 COMMAND = "blackboard" if Path(sys.argv[0]).stem == "blackboard" else "python -m blackboard"
@@ -58,7 +60,29 @@ def parser() -> argparse.ArgumentParser:
         default="",
         help="terms of a confirmed rent, such as community; without it the newest; none leaves prices out",
     )
+    _add_serve_plan(which)
     return top
+
+
+def _add_serve_plan(which: argparse._SubParsersAction) -> None:
+    """The options of predict_serving."""
+    plan = which.add_parser("serve-plan", help="predict an engine that serves a model under load")
+    plan.add_argument("model", help=f"catalogue id, such as llama-3.1-70b; {LIST} shows all")
+    plan.add_argument("--chip", required=True, help="catalogue id, such as h200")
+    plan.add_argument("--chips", type=int, default=1, help="of the replica")
+    plan.add_argument("--prompt", type=float, default=1024, help="longest tokens of a prompt")
+    plan.add_argument("--output", type=float, default=1024, help="longest tokens of an answer")
+    load = plan.add_mutually_exclusive_group()
+    load.add_argument("--concurrency", type=float, help="users, each with one request in flight")
+    load.add_argument("--rate", type=float, help="requests a second")
+    plan.add_argument("--engine", choices=tuple(ENGINES), default="vllm")
+    for name in ("weights", "kv"):
+        plan.add_argument(f"--{name}", help="number format, such as fp8")
+    plan.add_argument("--tensor", type=int, help="chips that share every matrix; by default all")
+    plan.add_argument("--expert", type=int, default=1, help=WHOLE["expert"])
+    plan.add_argument("--spread", type=float, default=0.8, help="shortest length drawn, as a share of the longest")
+    plan.add_argument("--rent", default="", help="terms of a confirmed rent; none leaves prices out")
+    plan.add_argument("--json", action="store_true", help="print the numbers as JSON, in base units")
 
 
 def ids() -> str:
@@ -93,7 +117,10 @@ def main(arguments: list[str] | None = None) -> int:
             report = validate(**options, progress=lambda description: print(f"… {description}", file=sys.stderr))
             print(report)
             return int(bool(report.failures))
-        print(ids() if command == "list" else _predicted(**options))
+        if command == "serve-plan":
+            print(_planned(**options))
+        else:
+            print(ids() if command == "list" else _predicted(**options))
     except (UnknownId, ValueError) as error:
         print(f"error: {format_error(error)}", file=sys.stderr)
         return 2
@@ -102,6 +129,15 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _predicted(model: str, rent: str, **options) -> str:
     return str(predict(model, **options, rent=None if rent == "none" else rent))
+
+
+def _planned(model: str, rent: str, json: bool, **options) -> str:
+    found = predict_serving(model, **options, rent=None if rent == "none" else rent)
+    return _json(found.numbers()) if json else str(found)
+
+
+def _json(values: dict) -> str:
+    return json.dumps(values, indent=2)
 
 
 if __name__ == "__main__":

@@ -83,6 +83,7 @@ def load_all() -> None:
     for package in [*packages, "prediction", "reference"]:
         if importlib.util.find_spec(f"blackboard.{package}.equations"):
             importlib.import_module(f"blackboard.{package}.equations")
+    importlib.import_module("blackboard.prediction.serving_equations")
 
 
 def table() -> Mapping[str, Symbol]:

@@ -91,7 +91,7 @@ def terms(layout: Layout, work: Work, weights: str, compute: str, calibration: C
     at = lambda formula, **changed: formula(values, calibration=calibration, **changed)
     found = {
         "multiply": at(step.compute_time),
-        "attend": at(eq.attend_time, flops=layout.chip.flops(multiplied(layout.chip, work.kv))),
+        "attend": at(eq.attend_time, flops=attending(layout.chip, work.kv, compute)),
         "weights": at(step.weight_time),
         "cache": at(step.kv_time),
     }
@@ -131,6 +131,12 @@ def multiplied(chip: Chip, precision: str) -> str:
     """
     name = "fp8" if precision == VLLM_FP8 else standard_precision(precision)
     return name if getattr(chip.flops_dense_per_s, name) else "bf16"
+
+
+def attending(chip: Chip, kv: str, compute: str) -> float:
+    """FLOP/s of attention: in the cache's format, or in that of the products where the chip has no rate for it."""
+    own = multiplied(chip, kv)
+    return chip.flops(own if getattr(chip.flops_dense_per_s, own) else compute)
 
 
 def _values(layout: Layout, work: Work, weights: str, compute: str) -> dict[str, float]:

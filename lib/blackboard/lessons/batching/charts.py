@@ -167,9 +167,10 @@ def tradeoff_explorer() -> Explorable:
         },
         "Price against speed",
         _tradeoff_says(),
-        "One machine, one model, and every way to run them: a smaller batch moves to the right and up, a larger one to"
-        " the left and down. Two walls bound the curve. No price buys more speed than the right one allows, and no"
-        " patience buys a lower price than the bottom one.",
+        "One model on one machine. A smaller batch makes tokens faster (to the right) and dearer (up); a larger one"
+        " makes them slower and cheaper. The curve starts at a hundred readers, enough for nearly every expert to be in"
+        " use, so that each step loads all weights. On that condition the wall on the right holds. The wall at the"
+        " bottom holds at any batch. Both are bounds: real engines are slower and dearer.",
     )
 
 
@@ -217,8 +218,8 @@ def _stop(encoding: dict, batch: int, speed: Any, price: Any) -> list[dict]:
 def _walls(encoding: dict, price: Any) -> list[dict]:
     """What the two walls are called."""
     high, floor = price(2 * LEAST), inside(eq.cost_floor, CHEAP)
-    fastest = f"'no price buys more than ' + {marks.said(FASTEST)} + ' tokens/s'"
-    cheapest = f"'no patience pays less than $' + {marks.said(floor, ',.2r')}"
+    fastest = f"'if all weights are loaded: at most ' + {marks.said(FASTEST)} + ' tokens/s'"
+    cheapest = f"'no batch is cheaper than $' + {marks.said(floor, ',.2r')}"
     return [
         marks.text(encoding, fastest, FASTEST, high, align="right", dx=-32, color=COLOURS["weights"]),
         marks.text(encoding, cheapest, FASTEST, floor, align="right", dx=-14, dy=14, color=COLOURS["compute"]),
@@ -243,8 +244,8 @@ def _tradeoff_says() -> str:
         f" {LEAST} to 100,000 of {RUNNING}, {RUNNING.tokens}, at ${LECTURE_RENT:g} per GPU-hour, with controls for"
         f" system, model, precision, batch and context. At a batch of {LEAST} a reader gets {speed(LEAST)} tokens per"
         f" second at ${dollars(eq.cost_per_token, batch=LEAST)}; at 10,000 it is {speed(10_000)} at"
-        f" ${dollars(eq.cost_per_token, batch=10_000)}. Speed never passes {1 / eq.latency_floor(RUNNING):,.0f}, and"
-        f" price never falls below ${dollars(eq.cost_floor)}."
+        f" ${dollars(eq.cost_per_token, batch=10_000)}. While all weights are loaded, speed never passes"
+        f" {1 / eq.latency_floor(RUNNING):,.0f}; price never falls below ${dollars(eq.cost_floor)}."
     )
 
 

@@ -59,8 +59,7 @@ def decode() -> Drawing:
     return done(
         fig,
         "fig-decode",
-        "Each decode step adds one column, and attention looks back at all earlier ones. So a step computes "
-        "little and loads a lot.",
+        "Each decode step computes one new column, and attention loads what is kept of all earlier ones.",
         f"A grid: across, the {old} earlier tokens of a sequence and one new column appended on the right; down, the"
         " embedding. Arrows run from the new column back to every earlier one. A decode step makes one column, but"
         " reads what is kept of all columns before it: the KV cache.",
@@ -125,8 +124,8 @@ def latency(case: Case = RUNNING) -> Drawing:
     return done(
         fig,
         "fig-latency",
-        "Up to the kink the chips wait for memory, and one more reader is nearly free. Past it they wait for "
-        "compute, and each reader adds to the step in full.",
+        "Up to the kink the chips wait for memory, and one more reader adds only the loading of a KV cache. Past it "
+        "they wait for compute, and each reader adds the whole compute time of a token.",
         f"Time of one step in milliseconds against batch, 0 to {batch[-1]:,.0f} sequences, for {case}, {case.tokens}."
         " Weights are a level line, KV and compute rise from zero; the bold line is the larger of compute and weights"
         f" plus KV. It starts at the latency floor of {significant(floor)} ms; {_kink_says(case)}.",
@@ -208,8 +207,8 @@ def mfu_context(case: Case = RUNNING) -> Drawing:
     return done(
         fig,
         "fig-mfu",
-        "Past the balanced context no batch keeps the hardware busy. A smaller KV cache moves that point to "
-        "longer contexts.",
+        "Past the balanced context no batch keeps the arithmetic units busy. A smaller KV cache moves that point to "
+        "longer contexts. Attention's own compute is left out here.",
         "Share of peak FLOPs that an unlimited batch can use, against context from 100 to 500,000 tokens (log scale),"
         f" for {case}, with three sizes of KV cache per token. {'; '.join(phrases)}. Beyond the balanced context"
         f" MFU falls"
@@ -250,7 +249,7 @@ def drain() -> Drawing:
     axes.axvline(mark, color=COLOURS["third"], lw=1.5, zorder=0)
     axes.text(mark, len(chips) - 0.3, f"the lecture's {mark:g} ms", ha="center", va="bottom")
     axes.set_yticks(range(len(chips)), [f"{_short(chip)} ({chip.release[:4]})" for chip in chips])
-    axes.set(xlim=(0, max(times) * 1.15), ylim=(-0.6, len(chips) - 0.4), xlabel="ms to read all of HBM once")
+    axes.set(xlim=(0, max(times) * 1.15), ylim=(-0.6, len(chips) - 0.4), xlabel="ms to load all of HBM once")
     if not all(sure):
         axes.text(0.99, 0.03, "hollow: uncertain", transform=axes.transAxes, ha="right", color=COLOURS["muted"])
     axes.grid(axis="y", visible=False)

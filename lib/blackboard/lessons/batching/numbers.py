@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 from blackboard.catalogue import Chip, chip, chips, measurement, model, price, prices, system
 from blackboard.catalogue.architecture import bytes_per_param
-from blackboard.catalogue.running_case import RUNNING
+from blackboard.catalogue.running_case import RUNNING, Case
 from blackboard.lessons.batching import equations as eq
 from blackboard.page.summary import Page, table
 from blackboard.units import factor, pretty, significant
 
-SLOW, BUSY = 256, 2_000  # batches: the example of the text, and the lecture's
+SLOW, BUSY, LARGE = 256, 2_000, 10_000  # batches: the example of the text, the lecture's, and one near the kink
 LECTURE_RENT = 2.0  # USD per chip-hour, lecture 0:12:49
 HOUR, MILLION = factor("hour"), 1e6  # prices are per million tokens
 INTERVAL = 0.020  # s between departures, lecture 0:22:13
@@ -33,6 +33,9 @@ def hardware() -> dict[str, str]:
         "fastest": f"{1 / eq.latency_floor(RUNNING):,.0f}",
         "first_bytes": pretty(known["n_active"] * known["bytes_per_param"], "byte"),
         "first_floor": pretty(eq.first_floor(RUNNING), "s", 2),
+        "first_less": significant(eq.latency_floor(RUNNING) / eq.first_floor(RUNNING), 2),
+        "chip_flops": pretty(known["flops"] / known["chips"], "FLOP/s", 1),
+        "chip_bandwidth": pretty(known["bandwidth"] / known["chips"], "byte/s", 1),
         "weight_bytes": pretty(known["n_total"] * known["bytes_per_param"], "byte"),
         "bandwidth": pretty(known["bandwidth"], "byte/s"),
         "flops": pretty(known["flops"], "FLOP/s"),
@@ -81,6 +84,8 @@ def workload() -> dict[str, str]:
         "busy": f"{BUSY:,}",
         "slow_cost": f"${eq.cost_per_token(RUNNING, batch=SLOW, rent=LECTURE_RENT / HOUR) * MILLION:.3f}",
         "slow_saving": significant(eq.slow_mode_limit(RUNNING, batch=SLOW), 2),
+        "large": f"{LARGE:,}",
+        "large_saving": f"{eq.slow_mode_limit(RUNNING, batch=LARGE) - 1:.0%}",
         "busy_saving": significant(eq.slow_mode_limit(RUNNING, batch=BUSY), 2),
         "cheapest": f"${significant(floor, 2)}",
     }
@@ -90,13 +95,14 @@ def step_table() -> Page:
     """A decode step of the running case at a few batches, column by column as one reckons it on paper."""
     ms = lambda seconds: f"{seconds * 1e3:.2f}"
     rows = []
-    for batch in (SLOW, BUSY, 10_000, 30_000):
+    for batch in (SLOW, BUSY, LARGE, 30_000):
         parts = [eq.weight_time(RUNNING), eq.kv_time(RUNNING, batch=batch), eq.compute_time(RUNNING, batch=batch)]
         step, cost = (
             eq.step_time(RUNNING, batch=batch),
             eq.cost_per_token(RUNNING, batch=batch, rent=LECTURE_RENT / HOUR),
         )
-        rows.append([f"{batch:,}", *map(ms, parts), ms(step), f"{1 / step:,.0f}", f"${cost * MILLION:.4f}"])
+        saved = significant(eq.slow_mode_limit(RUNNING, batch=batch), 2)
+        rows.append([f"{batch:,}", *map(ms, parts), ms(step), f"{1 / step:,.0f}", f"${cost * MILLION:.4f}", saved])
     heads = (
         "Batch",
         "Weights, ms",
@@ -105,6 +111,7 @@ def step_table() -> Page:
         "Step, ms",
         "Tokens/s per reader",
         "Per million tokens",
+        "Times the cost floor",
     )
     return table(f"One step of {RUNNING}, {RUNNING.tokens}, at ${LECTURE_RENT:g} per GPU-hour", heads, rows)
 
@@ -132,6 +139,52 @@ def fast_mode() -> dict[str, str]:
     }
 
 
+def _standard_batch(case: Case, speed: float, ratio: float) -> float:
+    """The batch whose step is `speed` times as long as that of a batch `ratio` times smaller, by halving."""
+    low, high = 1.0, 10 * eq.critical_batch(case)
+    while high / low > 1 + 1e-9:
+        middle = (low * high) ** 0.5
+        faster = eq.step_time(case, batch=middle) / eq.step_time(case, batch=middle / ratio)
+        low, high = (middle, high) if faster < speed else (low, middle)
+    return low
+
+
+def fast_rows() -> list[tuple[float, float, float, float, float]]:
+    """Context, standard batch, fast batch, the fast step divided by the floor, and the most a slow mode could save."""
+    found, card = [], price("claude-opus-4.6", on=LECTURE_DAY).fast
+    speed = card.speed_multiplier
+    ratio = eq.fast_mode_batch_ratio(price_ratio=card.price_multiplier, speed_ratio=speed)
+    for context in (100, 1_000, 4_000, 10_000):
+        case = RUNNING._replace(context=context)
+        standard = _standard_batch(case, speed, ratio)
+        fast = standard / ratio
+        above = eq.step_time(case, batch=fast) / eq.latency_floor(case)
+        found.append((context, standard, fast, above, eq.slow_mode_limit(case, batch=standard)))
+    return found
+
+
+def fast_worst() -> dict[str, str]:
+    """How far from the two walls that card can be, at any context of the table."""
+    *_, above, saving = zip(*fast_rows())
+    return {"fast_above": f"{max(above) - 1:.0%}", "fast_saving": f"{max(saving):.1f}"}
+
+
+def fast_table() -> Page:
+    """What the lecture's card would mean for the running case, by context."""
+    rows = [
+        [f"{context:,}", significant(standard, 3), significant(fast, 3), f"{above:.2f}", f"{saving:.2f}"]
+        for context, standard, fast, above, saving in fast_rows()
+    ]
+    heads = (
+        "Context, tokens",
+        "Standard batch",
+        "Fast batch",
+        "Fast step, divided by the latency floor",
+        "Standard cost, divided by the cost floor",
+    )
+    return table(f"The card read backwards, for {RUNNING}", heads, rows)
+
+
 def train() -> dict[str, str]:
     """The departure schedule."""
     ms = lambda seconds: f"{seconds * 1e3:.0f} ms"
@@ -141,14 +194,89 @@ def train() -> dict[str, str]:
         "drain_most": ms(drains()[-1]),
         "worst": ms(eq.worst_latency(interval=INTERVAL)),
         "mean": ms(eq.mean_latency(interval=INTERVAL)),
-        "throughput": f"{eq.throughput(batch=BUSY, interval=1 / 64):,.0f} tokens/s",
         "throughput_20": f"{eq.throughput(batch=BUSY, interval=INTERVAL):,.0f} tokens/s",
-        "interval_64": f"{1e3 / 64:.1f} ms",
         "step_h200": pretty(eq.step_time(RUNNING._replace(system="h200-8"), batch=BUSY), "s"),
         "step_rack": pretty(eq.step_time(RUNNING, batch=BUSY), "s"),
+        "rack_more": significant(INTERVAL / eq.step_time(RUNNING, batch=BUSY), 2),
         "rent_least": f"${min(rents):.2f}",
         "rent_most": f"${max(rents):.2f}",
         "idle_20ms": f"{eq.compute_time(RUNNING, batch=BUSY) / INTERVAL:.1%}",
+    }
+
+
+class Served(NamedTuple):
+    """A decode step of a whole engine as measured, and the roofline of the same load, in seconds."""
+
+    name: str
+    batch: int
+    context: int
+    measured: float
+    ideal: float
+
+
+def served() -> list[Served]:
+    """DeepSeek-V3 on many H800 and H100, before any token is drafted."""
+    rows = []
+    for row in measurement("sglang_large_ep_decode").records():
+        if row["system"] in ("DeepSeek profile", "SGLang"):
+            per_gpu, gpus = row["batch_per_gpu"], 8 * row["nodes"]
+            load = {"batch": per_gpu * gpus, "context": row["context_tokens"]}
+            ideal = eq.step_time(_replica(row["chip"].lower(), gpus) | load)
+            name = f"{row['system']}, {gpus} {row['chip']}"
+            rows.append(Served(name, *load.values(), 8 * per_gpu / row["node_token_per_s"], ideal))
+    return rows
+
+
+def _replica(chip_id: str, gpus: int) -> dict[str, float]:
+    """The running model on so many chips, in the notation's names."""
+    one = chip({"h100": "h100-sxm"}.get(chip_id, chip_id)).symbols(RUNNING.precision)
+    many = {name: gpus * one[name] for name in ("flops", "bandwidth")}
+    return model(RUNNING.model).symbols(RUNNING.precision) | many
+
+
+def served_table() -> Page:
+    """Measured steps beside the roofline."""
+    rows = [
+        [
+            row.name,
+            f"{row.batch:,}",
+            f"{row.context:,}",
+            pretty(row.measured, "s", 2),
+            pretty(row.ideal, "s", 2),
+            f"{row.measured / row.ideal:.1f}",
+        ]
+        for row in served()
+    ]
+    heads = ("Who", "Batch", "Context, tokens", "Measured step", "Roofline", "Measured / roofline")
+    return table("Decode steps of DeepSeek-V3 in real engines", heads, rows)
+
+
+def _touched(batch: int) -> float:
+    """Parameters that a batch loads if all experts are equally popular."""
+    known, moe = RUNNING.symbols(), model(RUNNING.model).moe
+    unused = (1 - moe.active / moe.experts) ** (batch - 1)  # of the experts that the first token does not use
+    return known["n_total"] - (known["n_total"] - known["n_active"]) * unused
+
+
+def engines() -> dict[str, str]:
+    """What whole engines and exchanges between GPUs add."""
+    slower = [row.measured / row.ideal for row in served()]
+    exchange = {row["network"]: row for row in measurement("deepseek_isca25_ep_latency").records()}
+    one = measurement("h200_deepep_ll_intranode").records()[0]
+    each = (one["dispatch_us"] + one["combine_us"]) * factor("us")
+    lone = measurement("trtllm_r1_latency_steps").records()[4]  # the last one before drafting
+    alone, moe = eq.first_floor(_replica("b200", 8)), model(RUNNING.model).moe
+    return {
+        "engine_least": f"{min(slower):.1f}",
+        "engine_most": f"{max(slower):.1f}",
+        "exchange": f"{exchange['GB200 NVL72']['output_token_ms']:.2f} ms",
+        "covered": f"{1 - (1 - moe.active / moe.experts) ** 100:.0%}",
+        "overstated": f"{model(RUNNING.model).n_total / _touched(100) - 1:.0%}",
+        "moe_layers": str(moe.layers),
+        "exchange_one": pretty(each, "s", 2),
+        "exchange_lone": pretty(each * moe.layers, "s", 2),
+        "lone": f"{lone['throughput_token_per_s']:.0f}",
+        "lone_bound": f"{significant(1 / alone, 2)}",
     }
 
 
@@ -198,4 +326,4 @@ def gemm() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    return hardware() | workload() | fast_mode() | train() | gemm()
+    return hardware() | workload() | fast_mode() | fast_worst() | train() | engines() | gemm()

@@ -41,7 +41,7 @@ guess = Estimate(
     objective=PRICES,
     unit="1",
     within=1.5,
-    statement="A fast mode costs {price_ratio} times as much per token and is {speed_ratio} times as fast. Model, chips and answers are the same. How many times fewer readers share the machine with you in fast mode? Guess; within a factor of 1.5 counts.",
+    statement="A fast mode costs {price_ratio} times as much per token and is {speed_ratio} times as fast. Suppose that model and chips are the same, and that prices follow cost. How many times fewer readers share the machine with you in fast mode? Guess; within a factor of 1.5 counts.",
     derived=lambda v: {"price_ratio": 6.0, "speed_ratio": 2.5, "shrunk": 15.0},  # the text's own card: a guess has no other numbers
     answer=eq.fast_mode_batch_ratio,
     independent_check=1.0 / 1.0 / (1.0 / v.speed_ratio / v.price_ratio),
@@ -171,7 +171,7 @@ floor = Quantity(
         eq.latency_floor * 8: "Off by 8: bits where bytes are meant.",
         eq.latency_floor / 1000: "The digits are right, but that is in seconds. A millisecond is a thousandth of one.",
     },
-    explanation="No price makes this model answer faster on this machine. The floor belongs to the two of them.",
+    explanation="While every expert is in use, no price makes a step of this model shorter on this machine.",
     hints=(
         "The floor is the time to load all weights once.",
         "Bytes to load: parameters × bytes per parameter.",
@@ -386,7 +386,7 @@ mfu = Quantity(
     unit="1",
     display_unit="%",
     statement="A server's balanced context is {context_balanced}. Its users now send {context} each, to a model with dense attention. Which share of its peak FLOP/s can it use at best, in percent?",
-    parameters={"context_balanced": (1e5, 32000.0, 5e4), "times": (4.0, 2.5, 5.0, 8.0)},
+    parameters={"context_balanced": (1e5, 32000.0, 5e4), "times": (2.0, 2.5, 4.0, 5.0, 8.0)},
     derived={"context": v.times * v.context_balanced},
     units={"context_balanced": "token", "context": "token"},
     answer=eq.mfu_limit.at(n_active=1.0, bandwidth=1.0, flops=2.0, kv_bytes_per_token=1 / v.context_balanced, context=v.context),
@@ -430,15 +430,15 @@ money = Choice(
     "A hundred times the money",
     level="easy",
     objective=LIMITS,
-    statement="Somebody pays a hundred times the price for a model that is already in fast mode. What is the most that this buys on the same machine?",
+    statement="A dense model, which loads all its weights in every step, already runs in a fast mode. Somebody pays a hundred times that price. What is the most that this buys on the same machine?",
     options=[
-        wrong("a hundred times the speed", "Speed stops at the latency floor: loading the weights takes as long for one reader as for a thousand."),
+        wrong("a hundred times the speed", "Speed stops at the latency floor. Loading the weights of a dense model takes as long for one reader as for a thousand."),
         wrong("any speed, if the price is right", "Not on this machine. It takes more bandwidth or fewer bytes of weights, which is another machine or another model."),
         right("the latency floor, with the machine to oneself", "Even when nobody shares the batch, the weights must be loaded for each token."),
         wrong("a larger batch", "A larger batch makes tokens cheaper and slower. Paying for speed buys a smaller one."),
     ],
     hints=("What is left of the step time when nobody else is in the batch?",),
-    solution=(f"A smaller batch moves left on the latency curve, until it meets ${eq.latency_floor.latex}$.",),
+    solution=(f"A smaller batch moves left on the latency curve, until it meets ${eq.latency_floor.latex}$. (A mixture of experts has the same floor while its readers are enough to use every expert. Fewer readers load fewer experts.)",),
 )
 
 slow = Quantity(
@@ -507,10 +507,10 @@ train_why = Choice(
     "Why every 20 ms",
     level="medium",
     objective=TRAIN,
-    statement="Weights and KV caches fill the memory of a server. Why does a batch then leave about every 20 ms, rather than every 5 or every 100?",
+    statement="Weights and KV caches fill the memory of a server, and its steps wait for memory rather than for compute. Why does a batch then leave about every 20 ms, rather than every 5 or every 100?",
     options=[
         wrong("Networks add about that much latency.", "The network is not in this number. It is the capacity of the memory divided by its bandwidth."),
-        right("Loading the whole memory once takes that long.", "A step needs every byte, so it cannot be shorter. A longer one would leave the memory idle."),
+        right("Loading the whole memory once takes that long.", "A step needs every byte, so it cannot be shorter. Departures further apart would leave the memory idle in between."),
         wrong("Readers cannot read faster.", "Fifty tokens a second is faster than anyone reads. The number comes from the memory."),
         wrong("Computing one token takes 20 ms.", "One token takes well under a microsecond of a rack's compute."),
     ],
@@ -524,7 +524,7 @@ tokens = Quantity(
     objective=TRAIN,
     unit="token/s",
     statement="A rack starts a full batch of {batch} every {interval}. How many tokens per second does it generate?",
-    parameters={"batch": (2000, 2400, 5000), "interval": (0.016, 0.025, 0.0125)},
+    parameters={"batch": (2000, 2400, 5000), "interval": (1 / 64, 0.02, 0.015)},
     answer=eq.throughput,
     independent_check=lambda v: sum(v["batch"] for _ in range(3000)) / (3000 * v["interval"]),
     misconceptions={

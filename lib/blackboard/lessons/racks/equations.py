@@ -168,7 +168,7 @@ comm_time = Formula(
     typeset=Mul(layers, micro_batches, tokens_per_chip, copies, width, there_and_back, 1 / scale_up, evaluate=False),
 )
 
-chip_rate = flops / chips, 1 / (flop_per_param * n_active)  # FLOP/s of a chip, tokens per FLOP
+chip_rate = flops / chips, 1 / (2 * n_active)  # FLOP/s of a chip, tokens per FLOP
 per_token = layers, copies, width, there_and_back
 token_bytes = layers * copies * width * (dispatch_bytes + combine_bytes)  # that one token sends in a step
 comm_ratio = Formula(
@@ -266,7 +266,7 @@ exchange_time = Formula(
     DERIVED,
     conditions=(Le(one_chip, chips),),
     typeset=Add(
-        start_time, Mul(message / scale_up, Add(1, -one_chip / chips, evaluate=False), evaluate=False), evaluate=False
+        start_time, Mul(message / scale_up, Add(1, -1 / chips, evaluate=False), evaluate=False), evaluate=False
     ),
 )
 half_message = Formula(

@@ -136,7 +136,8 @@ def memory_explorer() -> Explorable:
         f" {SEGMENT} layers, {at['least']} with the best, {at['reversible']} reversible; all but the first run the"
         " forward pass twice.",
         f"Only the reversible line is level. Korthikanti and others count {KEPT} bytes that a layer keeps for each"
-        f" number of its stream, which is {KEPT // VALUE} numbers in 16 bits, without attention scores. Try a layer that"
+        f" number of its stream, which is {KEPT // VALUE} numbers in 16 bits, without attention scores. Try a layer"
+        " that"
         " keeps few numbers: then checkpoints and reversible layers save less.",
     )
 
@@ -220,10 +221,12 @@ def error_explorer() -> Explorable:
     return Explorable(
         {**base, "params": _error_controls(), "layer": layers, "title": marks.title(*_error_lines(now))},
         "How long digits survive the way back",
-        "Relative difference, 1e-17 to 10,000 (log scale), against 1 to 256 layers, each of which widens it by χ, from"
+        "Relative difference, 1e-17 to 10,000 (log scale), against 1 to 256 layers, each of which widens it by χ,"
+        " from"
         " one rounding in BF16, FP16, FP32 and FP64, with controls for format, χ and layers. Straight lines rise side"
         f" by side. At χ = {chi:g} all digits are gone after so many layers: {gone}; in FP32 {DEPTH} layers leave"
         f" {found}.",
         "Each format has its digits, and each layer costs as many as χ says. A factor near 1 makes even short formats"
-        " last; twice the digits last twice the layers, whatever the factor. Try χ = 2: a bit is lost in every layer.",
+        " last; twice the digits last twice the layers, whatever the factor. Try χ = 2: a bit is lost in every"
+        " layer.",
     )

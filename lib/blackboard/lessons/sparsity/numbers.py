@@ -225,7 +225,7 @@ def worth() -> dict[str, str]:
     size, experts = FIGURE["base_size"], FIGURE["experts"]
     gain = lambda n, router="S-BASE": eq.quality_gain(n_effective=effective(size, n, router), base_size=size)
     grown = eq.stored_growth(routed_share=ROUTED_THIRD, experts=experts)
-    factor_of, power = closed_form(experts)
+    factor_of, power = closed_form(int(experts))
     return {
         "law_factor": f"{factor_of:.0f}",
         "law_exponent": f"{power:.3f}",

@@ -108,7 +108,7 @@ constant = Quantity(
     objective=CHIP,
     unit="token",
     statement="{chip_name} computes at {flops} in FP4, dense, where a multiply and an add count as two. Its memory bandwidth is {bandwidth}, and a parameter in FP4 is half a byte. How many tokens must share a weight before computing with it takes as long as loading it?",
-    parameters={"kind": ("b200", "gb300-nvl72", "gb200-nvl72", "mi355x")},
+    parameters={"kind": ("b200", "gb200-nvl72", "mi355x")},
     derived=spec,
     answer=eq.hardware_constant,
     independent_check=v.bytes_per_param / v.bandwidth / (2 / v.flops),
@@ -568,7 +568,7 @@ coverage = Quantity(
     unit="1",
     display_unit="%",
     statement="In {net_name} a token goes to {top_k} of {experts} routed experts in each layer. " + EVENLY + "Which share of a layer's routed experts does a decode step with a batch of {batch} touch on average, in percent?",
-    parameters={"net": ("deepseek-v3", "kimi-k2", "qwen3-235b-a22b", "glm-4.5"), "batch": (24, 12, 32, 40)},
+    parameters={"net": ("deepseek-v3", "kimi-k2", "qwen3-235b-a22b", "glm-4.5"), "batch": (16, 12, 24, 40)},
     derived=served,
     answer=eq.coverage,
     independent_check=occupied,
@@ -611,7 +611,7 @@ touched = Quantity(
     statement="{net_name} stores {n_total}, one byte each, and uses {n_active} per token. A token goes to {top_k} of {experts} experts in every routed layer, and everything else serves every token. "
     + EVENLY
     + "Only experts that some token chose are loaded. How many GB of weights does a step with a batch of {batch} load on average?",
-    parameters={"net": ("deepseek-v3", "glm-4.5"), "batch": (24, 12, 20)},
+    parameters={"net": ("deepseek-v3", "glm-4.5"), "batch": (16, 12, 20)},
     derived=served,
     answer=eq.bytes_touched,
     independent_check=counted_bytes,

@@ -1,0 +1,133 @@
+"""Continuous batching, event by event: requests of random lengths, admitted and advanced step by step.
+
+The second route to the closed form of a loop under load. Steps take what the same equations say of the very sequences
+and prompts in them; how many there are, what waits and for how long comes out of the events.
+"""
+
+from __future__ import annotations
+
+import random
+import statistics
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from blackboard.prediction import serving_equations as eq
+from blackboard.prediction.serving_steps import Server, kernels
+
+
+@dataclass
+class Request:
+    """Tokens to read and to send; how many are read and sent; when it came, and sent its first token."""
+
+    prompt: int
+    output: int
+    came: float
+    read: int = 0
+    sent: int = 0
+    first: float = 0.0
+
+
+class Simulated(NamedTuple):
+    """Means over all requests, and the whole run."""
+
+    first_token: float
+    output_token: float
+    response: float
+    requests_per_s: float
+    in_flight: float  # mean over time
+
+
+@dataclass
+class Loop:
+    """An engine and its users; one `step` is one pass of the engine."""
+
+    server: Server
+    constants: Mapping[str, float]
+    least_share: float
+    seed: int
+    now: float = 0.0
+    idle: int = 0  # steps since prompts were last taken in
+    waiting: deque[Request] = field(default_factory=deque)
+    running: list[Request] = field(default_factory=list)
+    late: list[Request] = field(default_factory=list)  # came while a step was under way: the next but one takes them
+    done: list[tuple[float, float, float]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.random, self.left = random.Random(self.seed), int(self.server.users * self.server.requests)
+        longest = 2 / (1 + self.least_share)
+        self.lengths = [round(longest * mean) for mean in (self.server.prompt, self.server.output)]
+        for _ in range(int(self.server.users)):
+            self.ask(self.waiting)
+
+    def ask(self, queue: deque[Request] | list[Request]) -> None:
+        """A user sends a request, if any is left."""
+        if self.left:
+            self.left -= 1
+            draw = lambda longest: max(2, round(longest * self.random.uniform(self.least_share, 1)))
+            prompt, output = map(draw, self.lengths)
+            queue.append(Request(prompt, output, self.now))
+
+    def admits(self) -> bool:
+        """Whether the engine takes in prompts: not where it holds them back, or looks for them only now and then."""
+        settings = self.server.settings
+        if self.idle < settings.held and self.running:
+            return self.timeout and sum(r.prompt for r in self.waiting) >= 0.9 * settings.step_tokens
+        return True
+
+    @property
+    def timeout(self) -> bool:
+        """Whether prompts wait so many steps from the first that came, rather than for the next look at the queue."""
+        return self.server.settings.waits == self.server.settings.held
+
+    def take(self) -> tuple[list[Request], int]:
+        """Requests whose prompts end with this step, and the tokens that it reads."""
+        budget, tokens = self.server.settings.step_tokens, 0
+        finished: list[Request] = []
+        if self.server.settings.mixes:
+            budget -= len(self.running)
+        while self.waiting and tokens < budget and len(self.running) + len(finished) < max(1, self.server.fits):
+            request = self.waiting[0]
+            part = int(min(budget - tokens, request.prompt - request.read))
+            request.read, tokens = request.read + part, tokens + part
+            if request.read < request.prompt:
+                break
+            finished.append(self.waiting.popleft())
+        return finished, tokens
+
+    def step(self) -> None:
+        """One pass: prompts if they are due, and a token for every running sequence, unless it stands still."""
+        looks = self.admits()
+        finished, tokens = self.take() if looks else ([], 0)
+        self.idle = 0 if looks or (self.timeout and not self.waiting) else self.idle + 1
+        moves = self.running if self.server.settings.mixes or not tokens else []
+        context = statistics.mean(r.read + r.sent for r in moves) if moves else None
+        work = self.server.step(len(moves), len(finished), tokens, context)
+        self.now += eq.mixed_time(work, calibration=self.constants)
+        self.waiting.extend(self.late)
+        self.late = []
+        for request in [*moves, *finished]:
+            self.advance(request)
+        self.running = [r for r in self.running + finished if r.sent < r.output]
+
+    def advance(self, request: Request) -> None:
+        """A token is sent; with the last, the user sends the next request."""
+        request.sent += 1
+        if request.sent == 1:
+            request.first = self.now
+        if request.sent == request.output:
+            each = (self.now - request.first) / (request.output - 1)
+            self.done.append((request.first - request.came, each, self.now - request.came))
+            self.ask(self.late)
+
+
+def simulate(server: Server, constants: Mapping[str, float], least_share: float = 0.8, seed: int = 0) -> Simulated:
+    """A whole run: all users send their first request at once, and `server.requests` each, one after the other."""
+    loop = Loop(server, constants, least_share, seed)
+    stay = kernels(server.model) * constants.get("request_gap", 0.0)
+    while loop.running or loop.waiting or loop.late:
+        loop.step()
+    first, each, response = (statistics.mean(column) for column in zip(*loop.done))
+    rate = len(loop.done) / loop.now
+    return Simulated(first + stay, each, response + stay, rate, rate * response)

@@ -1,0 +1,160 @@
+"""Predictions under load, by slices of the public runs that the constants were not fitted on.
+
+Each slice is held out whole: all constants are fitted anew on the other rows, and the slice is predicted with the
+nearest of them. The form of the equations, the start of the fits and what settings engines have were chosen with all
+rows in view; only the constants are new to a slice. Rows that queue (QUEUED) are neither fitted nor counted.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import NamedTuple
+
+from blackboard import catalogue
+from blackboard.catalogue import measurement
+from blackboard.prediction import serving_runs
+from blackboard.prediction.serving import predict_serving
+from blackboard.prediction.serving_calibration import Run, fit_all, predicted, runs
+
+
+class Slice(NamedTuple):
+    """Errors of one slice and kind of model: mean absolute and mean, of the time per output token and to the first."""
+
+    held: str  # what was kept back
+    what: str  # of which group of slices
+    kind: str
+    rows: int
+    output: float
+    first: float
+    output_bias: float
+    first_bias: float
+
+
+def _in_flight(run: Run) -> str:
+    low, high = next((a, b) for a, b in ((1, 8), (16, 32), (64, 4096)) if run.server.users <= b)
+    return f"{low} to {high} in flight" if high < 4096 else f"{low} in flight or more"
+
+
+ASPECTS: dict[str, Callable[[Run], str]] = {  # a group of slices holds out each value of one
+    "chips": lambda run: f"{run.server.layout.chips} chip{'s' * (run.server.layout.chips > 1)}",
+    "concurrency": _in_flight,
+    "chip": lambda run: "{} on {}, {}".format(*run.key),
+    "engine": lambda run: run.server.engine,
+    "model": lambda run: run.server.model.id,
+}
+
+
+@cache
+def slices() -> tuple[Slice, ...]:
+    """All rows as fitted, and each slice held out."""
+    group = [run for run in runs() if not run.queued]
+    found = list(_summed("none: fitted", "fitted", group, group))
+    for what, aspect in ASPECTS.items():
+        for held in dict.fromkeys(map(aspect, group)):
+            rest = [run for run in group if aspect(run) != held]
+            if {run.key[2] for run in rest} == {"dense", "experts"}:  # not the only dense model
+                found += _summed(held, what, [run for run in group if aspect(run) == held], rest)
+    return tuple(found)
+
+
+def _summed(held: str, what: str, group: Sequence[Run], fitted: Sequence[Run]) -> Iterator[Slice]:
+    """A line for each kind of model, predicted with constants from the rows that are fitted."""
+    known = fit_all(fitted)
+    for kind in ("dense", "experts"):
+        if inside := [run for run in group if run.key[2] == kind]:
+            output, first = zip(*predicted(inside, known))
+            size = lambda errors: statistics.mean(map(abs, errors))
+            sums = size(output), size(first), statistics.mean(output), statistics.mean(first)
+            yield Slice(held, what, kind, len(inside), *sums)
+
+
+def over(what: str, kind: str) -> dict[str, float]:
+    """Mean absolute errors over all rows of a group of slices."""
+    found = [each for each in slices() if each.what == what and each.kind == kind]
+    rows = sum(each.rows for each in found)
+    mean = lambda name: sum(each.rows * getattr(each, name) for each in found) / rows
+    return {"output_token": mean("output"), "first_token": mean("first")}
+
+
+def expected() -> dict[str, dict[str, dict[str, float]]]:
+    """Errors to expect by kind of model and by how near the constants are: those of the slices as far away."""
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    for kind in ("dense", "experts"):
+        near = {"chip": over("chips", kind), "generation": over("chip", kind), "engine": over("chip", kind)}
+        found[kind] = near | {"kind": over("engine", kind)}
+        other = over("model" if kind == "experts" else "engine", kind)
+        found[f"{kind}, other models"] = dict.fromkeys(found[kind], other)
+    return {
+        kind: {near: {name: round(value, 3) for name, value in sums.items()} for near, sums in each.items()}
+        for kind, each in found.items()
+    }
+
+
+# --- other lengths ----------------------------------------------------------------------------------------------------
+
+
+class Offline(NamedTuple):
+    """A run at full load of other lengths, by another client: tokens per second, predicted over measured less one."""
+
+    model: str
+    chip: str
+    weights: str
+    prompt: int
+    output: int
+    error: float
+
+
+@cache
+def offline() -> tuple[Offline, ...]:
+    """TensorRT-LLM's own throughputs with the constants of TensorRT-LLM under load, fitted on 1,024 in and out."""
+    return tuple(
+        _offline(row) for data in ("trtllm_v1_0_throughput", "trtllm_v1_0_moe") for row in measurement(data).records()
+    )
+
+
+def _offline(row: dict) -> Offline:
+    model, chip, gpus = serving_runs.MODELS[row["model"]], serving_runs.CHIPS[row["chip"]], row["gpus"]
+    prompt, output = row["input_tokens"], row["output_tokens"]
+    mixture = catalogue.model(model).moe is not None
+    found = predict_serving(
+        model,
+        chip=chip,
+        chips=gpus,
+        prompt=prompt,
+        output=output,
+        concurrency=serving_runs.requests(row),
+        weights=row["weights"],
+        engine="trtllm",
+        tensor=1 if mixture else gpus,
+        expert=gpus if mixture else 1,
+        spread=1,
+        requests=None,
+    )
+    error = found.tokens_per_s_per_chip * gpus / row["throughput_token_per_s"] - 1
+    return Offline(model, chip, row["weights"], prompt, output, error)
+
+
+def table() -> str:
+    """The slices as text."""
+    lengths = [f"{m} on {c}, {w}: {median_size(e):.1%}" for (m, c, w), e in offline_errors().items()]
+    head = f"{'held out':<28}{'kind':<9}{'rows':>5}{'per token':>11}{'bias':>7}{'first':>8}{'bias':>7}"
+    line = lambda s: (
+        f"{s.held:<28}{s.kind:<9}{s.rows:>5}{s.output:>11.1%}{s.output_bias:>+7.0%}{s.first:>8.1%}{s.first_bias:>+7.0%}"
+    )
+    told = "throughput of other lengths, offline, median absolute error:"
+    return "\n".join([head, *map(line, slices()), told, *lengths])
+
+
+def offline_errors() -> dict[tuple[str, str, str], list[float]]:
+    """Errors of offline runs by model, chip and format."""
+    found: dict[tuple[str, str, str], list[float]] = {}
+    for run in offline():
+        found.setdefault((run.model, run.chip, run.weights), []).append(run.error)
+    return found
+
+
+def median_size(errors: Sequence[float]) -> float:
+    """Median of the absolute errors."""
+    return statistics.median(map(abs, errors))

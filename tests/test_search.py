@@ -1,0 +1,45 @@
+"""The search finds the page that answers a reader's question, and finds it first."""
+
+import pytest
+import yaml
+from conftest import ROOT, toc_pages
+
+ASKED = [
+    (question, page)
+    for page, questions in yaml.safe_load((ROOT / "book" / "questions.yaml").read_text("utf8")).items()
+    for question in questions
+]
+
+
+def test_questions_belong_to_pages_and_are_asked_once():
+    assert {f"book/{page}" for _, page in ASKED} <= set(toc_pages())
+    assert len(ASKED) >= 42 and len({question for question, _ in ASKED}) == len(ASKED)
+    assert all(question.endswith("?") and ";" not in question for question, _ in ASKED), "an index divides at ;"
+
+
+@pytest.fixture(scope="session")
+def searching(browser, server):
+    """A page on which the search answers one question after another."""
+    page = browser.new_page()
+    page.goto(f"{server}/search.html?q=batching")
+    page.wait_for_selector("#search-results li a")
+    yield page
+    page.close()
+
+
+FIRST = """async question => {
+  document.getElementById("search-results").replaceChildren();
+  await Search.performSearch(question);
+  const found = () => document.querySelector("#search-results li a");
+  for (let n = 0; n < 100 && !found(); n++) await new Promise(later => setTimeout(later, 20));
+  return found()?.getAttribute("href") ?? "";
+}"""
+
+
+@pytest.mark.parametrize(("question", "page"), ASKED)
+@pytest.mark.parametrize("typed", ["all", "half"])
+def test_the_page_that_answers_comes_first(searching, question, page, typed):
+    """As it stands, and with its first words left out, as people type."""
+    words = question.rstrip("?").split()
+    asked = " ".join(words if typed == "all" else words[(len(words) - 1) // 3 :])
+    assert searching.evaluate(FIRST, asked).partition("?")[0].partition("#")[0] == f"book/{page}.html"

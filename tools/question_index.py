@@ -1,0 +1,40 @@
+"""A Sphinx extension: the search finds the page that answers a reader's question.
+
+The questions are in book/questions.yaml, by page. Each becomes an entry of the site's index, which the search looks up
+before it looks for words.
+"""
+
+import hashlib
+from pathlib import Path
+
+import yaml
+from sphinx import addnodes
+from sphinx.transforms import SphinxTransform
+
+QUESTIONS = Path(__file__).resolve().parent.parent / "book" / "questions.yaml"
+
+
+def questions(page):
+    """What readers ask that this page answers, as they type it."""
+    listed = yaml.safe_load(QUESTIONS.read_text("utf8")) if QUESTIONS.exists() else {}
+    return [each.rstrip("?") for each in listed.get(page.rpartition("/")[2], [])] if page.startswith("book/") else []
+
+
+class EnterQuestions(SphinxTransform):
+    """Enter a page's questions into the index, as main entries."""
+
+    default_priority = 500  # before the index is collected
+
+    def apply(self, **_options):
+        """Put them at the top of the page, where they show nothing."""
+        if asked := questions(self.env.docname):
+            entries = [("single", question, "", "main", None) for question in asked]
+            self.document.insert(0, addnodes.index(entries=entries))
+
+
+def setup(app):
+    """Read every page again when the questions change."""
+    stamp = hashlib.sha256(QUESTIONS.read_bytes()).hexdigest() if QUESTIONS.exists() else ""
+    app.add_config_value("questions_stamp", stamp, "env", str)
+    app.add_transform(EnterQuestions)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
