@@ -195,7 +195,7 @@ def test_a_lesson_runs_where_nothing_is_installed_that_builds_the_book(monkeypat
 
 def show():
     """A problem's panel as after a kernel's start: its answer box, buttons by name, feedback and the problem."""
-    view = View(problems("batching")["fast"].problem, 16, "batching")
+    view = View(problems("batching")["fast"].problem, "batching")
     statement, row, out = problem_panel.panel(view).children
     box, *buttons = row.children
     return box, {button.description: button for button in buttons}, out, statement
@@ -228,7 +228,7 @@ def test_an_answer_belongs_to_its_numbers(inside):
     box, _, out, statement = show()
     assert (box.value, out.value) == ("", "") and statement.value == fresh != printed
     box.value = "3"
-    view = View(problems("batching")["fast"].problem, 16, "batching")
+    view = View(problems("batching")["fast"].problem, "batching")
     statement, row, out = problem_panel.panel(view.reset()).children
     assert statement.value == printed and row.children[0].value == out.value == "", "the reader asked for these"
 

@@ -239,7 +239,7 @@ def test_a_choice_may_be_answered_in_words_that_only_one_option_has():
 @pytest.mark.parametrize("problem", ALL)
 def test_page_draws_differ_and_end_with_the_one_of_notebooks(problem):
     listed = [problem.fill(problem.statement, values) for values in problem.draws(4)]
-    assert listed[-1] == problem.fill(problem.statement, problem.values()) == View(problem, 1).statement
+    assert listed[-1] == problem.fill(problem.statement, problem.values()) == View(problem).statement
     assert len(set(listed)) == len(listed) >= (2 if problem.parameters else 1)
 
 
@@ -579,7 +579,7 @@ def test_outside_the_main_thread_a_function_is_called_without_a_limit():
 
 
 def test_views_keep_their_place():
-    view = View(problems("batching")["floor"].problem, 1)
+    view = View(problems("batching")["floor"].problem)
     first = view.statement
     assert "Hint 1 of" in view.hint() and "last" in view.hint()
     assert view.check().kind == "unanswered" and view.solution()

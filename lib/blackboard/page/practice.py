@@ -25,8 +25,8 @@ class Text(str):
 class View:
     """One problem as a reader works it: statement, check, hint, solution, again, panel."""
 
-    def __init__(self, problem: Problem, number: int, lesson: str = ""):
-        self.problem, self.number, self.lesson = problem, number, lesson
+    def __init__(self, problem: Problem, lesson: str = ""):
+        self.problem, self.lesson = problem, lesson
         self._drawn: int | None = None
         self._seed = self._hinted = 0
         self.shown = False  # on the page, or in a notebook's cell
@@ -86,7 +86,7 @@ class View:
         return self.problem.fill(self.problem.statement, self._values)
 
     def __repr__(self) -> str:
-        head = f"{self.number}. {self.problem.title} ({self.problem.level})"
+        head = f'p["{self.problem.id}"]: {self.problem.title} ({self.problem.level})'
         return f"{head}\n{self.statement}{self._listed}\n{self.problem.wants}"
 
     @property
@@ -121,21 +121,20 @@ class Practice(Cards):
         return practice_set(self) if on_page() else super()._repr_html_()
 
 
-class ProblemSet(Sequence):
-    """A lesson's problems in order; p[1] is the first, p["floor"] goes by id."""
+class ProblemSet:
+    """A lesson's problems in order; p["floor"] is one of them."""
 
     def __init__(self, lesson: str, listed: Sequence[Problem]):
         self.lesson = lesson
-        self._views = [View(problem, number, lesson) for number, problem in enumerate(listed, 1)]
+        self._views = {problem.id: View(problem, lesson) for problem in listed}
 
-    def __getitem__(self, key: int | str) -> View:  # type: ignore[override]  # from 1, or by id; no slices
-        for view in self._views:
-            if key in (view.number, view.problem.id):
-                return view
-        raise KeyError(f"{self.lesson} has problems 1 to {len(self)}: {', '.join(v.problem.id for v in self._views)}")
+    def __getitem__(self, id: str) -> View:
+        if id not in self._views:
+            raise KeyError(f"{self.lesson} has no problem {id!r}; it has {', '.join(self._views)}")
+        return self._views[id]
 
     def __iter__(self) -> Iterator[View]:
-        return iter(self._views)
+        return iter(self._views.values())
 
     def on_page(self, *ids: str) -> Cards:
         """Several problems in one cell's output."""
@@ -149,7 +148,11 @@ class ProblemSet(Sequence):
         return len(self._views)
 
     def __repr__(self) -> str:
-        return "\n".join(f"{v.number:2}. {v.problem.title} ({v.problem.level}; {v.problem.kind})" for v in self)
+        wide = max(map(len, self._views), default=0) + 5
+        names = {id: f'p["{id}"]' for id in self._views}
+        return "\n".join(
+            f"{names[v.problem.id]:<{wide}} {v.problem.title} ({v.problem.level}; {v.problem.kind})" for v in self
+        )
 
 
 def collect(namespace: Mapping[str, Any]) -> list[Problem]:

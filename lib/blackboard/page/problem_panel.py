@@ -20,8 +20,8 @@ def card(view, live: bool) -> str:
     that are not those of the text.
     """
     problem = view.problem
-    title = html.escape(problem.title) if live else f"{view.number}. {html.escape(problem.title)}"
-    called = f'{problem.level}, p["{problem.id}"]' if live else problem.level  # a page's order is not the notebook's
+    called = f'{problem.level}, p["{problem.id}"]'
+    title = html.escape(problem.title)
     head = f'<p class="practice-head"><strong>{title}</strong> <span class="practice-level">{called}</span></p>'
     values = problem.draws(PAGE_DRAWS)[0] if live else view._values
     asked = problem.fill(problem.statement, values)
@@ -113,7 +113,7 @@ def panel(view):
     kept = restore_answer(view)  # first: it may bring other numbers back
     statement, out = w.HTMLMath(view._repr_html_()), w.HTMLMath()
     if view.problem.kind == "function":  # a text box cannot hold one
-        how = f"Write the function in a cell and call .check(your_function) on problem {view.number}."
+        how = f'Write the function in a cell and call .check(your_function) on p["{view.problem.id}"].'
         return w.VBox([statement, w.Label(how)])
     box = w.Text(
         kept,
