@@ -8,6 +8,7 @@ from myst_nb import sphinx_ as myst_nb
 
 PREPARING = {"glue_values"}  # what puts numbers into sentences
 FOLDED = {"Derivation"}  # steps that are worth their source, but not at once
+FORMULAS = "eq"  # a lesson's equations
 DISPLAYING = {  # problems, figures, charts, tables: whose source tells a reader nothing
     *("p", "figures", "charts", "tables", "summary", "numbers", "cards", "constants", "limits"),
     *("claims", "costs", "cost_charts", "flashcards", "one_model", "every_card"),
@@ -24,8 +25,8 @@ def find_root(expression):
 def choose_tags(source):
     """The tags of a cell, as MyST-NB knows them, by the last statement of its source.
 
-    What calls or looks up something that only displays hides its source, and a derivation folds it; what imports or
-    hands out numbers is left out.
+    What calls or looks up something that only displays hides its source, and so does a formula's name; a derivation
+    folds it; what imports or hands out numbers is left out.
     """
     try:
         *_, last = ast.parse(source).body
@@ -33,8 +34,10 @@ def choose_tags(source):
         return []
     if isinstance(last, ast.Import | ast.ImportFrom):
         return ["remove-cell"]
-    if not isinstance(last, ast.Expr) or not isinstance(last.value, ast.Call | ast.Subscript):
+    if not isinstance(last, ast.Expr) or not isinstance(last.value, ast.Call | ast.Subscript | ast.Attribute):
         return []
+    if isinstance(last.value, ast.Attribute):  # a formula by its name: eq.step_time
+        return ["remove-input"] if find_root(last.value) == FORMULAS else []
     roots = {"remove-cell": PREPARING, "hide-input": FOLDED, "remove-input": DISPLAYING}
     return [tag for tag, names in roots.items() if find_root(last.value) in names]
 
