@@ -151,7 +151,8 @@ def _standard_batch(case: Case, speed: float, ratio: float) -> float:
 
 def fast_rows() -> list[tuple[float, float, float, float, float]]:
     """Context, standard batch, fast batch, the fast step divided by the floor, and the most a slow mode could save."""
-    found, card = [], price("claude-opus-4.6", on=LECTURE_DAY).fast
+    found: list[tuple[float, float, float, float, float]] = []
+    card = price("claude-opus-4.6", on=LECTURE_DAY).fast
     speed = card.speed_multiplier
     ratio = eq.fast_mode_batch_ratio(price_ratio=card.price_multiplier, speed_ratio=speed)
     for context in (100, 1_000, 4_000, 10_000):
@@ -220,10 +221,10 @@ def served() -> list[Served]:
     for row in measurement("sglang_large_ep_decode").records():
         if row["system"] in ("DeepSeek profile", "SGLang"):
             per_gpu, gpus = row["batch_per_gpu"], 8 * row["nodes"]
-            load = {"batch": per_gpu * gpus, "context": row["context_tokens"]}
-            ideal = eq.step_time(_replica(row["chip"].lower(), gpus) | load)
+            batch, context = per_gpu * gpus, row["context_tokens"]
+            ideal = eq.step_time(_replica(row["chip"].lower(), gpus) | {"batch": batch, "context": context})
             name = f"{row['system']}, {gpus} {row['chip']}"
-            rows.append(Served(name, *load.values(), 8 * per_gpu / row["node_token_per_s"], ideal))
+            rows.append(Served(name, batch, context, 8 * per_gpu / row["node_token_per_s"], ideal))
     return rows
 
 
