@@ -88,7 +88,7 @@ def test_the_fast_card_fits_only_those_batches():
     case["kv_bytes_per_token"] = known["kv_bytes_per_token"]
     for context, standard, fast, above, saving in numbers.fast_rows():
         found = simulation.fast_mode(round(standard), 6, context=context, **case)
-        assert found.batch == pytest.approx(fast, abs=1) and found.speed_ratio == pytest.approx(2.5, rel=0.01)
+        assert found and found.batch == pytest.approx(fast, abs=1) and found.speed_ratio == pytest.approx(2.5, rel=0.01)
         assert above == pytest.approx(max(simulation.step(fast, context=context, **case)) / 1.16497e-3, rel=1e-4)
         assert saving == pytest.approx(simulation.best_discount(round(standard), context=context, **case)[0], rel=1e-3)
 

@@ -147,9 +147,9 @@ def _standard_batch(case: Case, speed: float, ratio: float) -> float:
     return brentq(lambda batch: step(batch) / step(batch / ratio) - speed, 1, 10 * eq.critical_batch(case))
 
 
-def fast_rows() -> list[tuple[float, ...]]:
+def fast_rows() -> list[tuple[float, float, float, float, float]]:
     """Context, standard batch, fast batch, the fast step divided by the floor, and the most a slow mode could save."""
-    found: list[tuple[float, ...]] = []
+    found: list[tuple[float, float, float, float, float]] = []
     card = price("claude-opus-4.6", on=LECTURE_DAY).fast
     speed = card.speed_multiplier
     ratio = eq.fast_mode_batch_ratio(price_ratio=card.price_multiplier, speed_ratio=speed)
@@ -220,7 +220,7 @@ def served() -> list[Served]:
         if row["system"] in ("DeepSeek profile", "SGLang"):
             per_gpu, gpus = row["batch_per_gpu"], 8 * row["nodes"]
             batch, context = per_gpu * gpus, row["context_tokens"]
-            ideal = eq.step_time(_replica(row["chip"].lower(), gpus), batch=batch, context=context)
+            ideal = eq.step_time(_replica(row["chip"].lower(), gpus) | {"batch": batch, "context": context})
             name = f"{row['system']}, {gpus} {row['chip']}"
             rows.append(Served(name, batch, context, 8 * per_gpu / row["node_token_per_s"], ideal))
     return rows
