@@ -141,7 +141,7 @@ def opening() -> Drawing:
     each = ", ".join(f"{score:.1f} % after {_short(count)}" for count, score in zip(tokens, scores))
     return done(
         fig,
-        "fig-opening",
+        "fig-corpus-opening",
         "The published scores of LLäMmlein 1B rise by about as much with every doubling of the tokens as with the one"
         " before.",
         f"Mean score of {numbers.LARGE} on six tasks, 62 to 70.5 %, against tokens of training from 15 billion to 6"

@@ -63,7 +63,7 @@ def opening() -> Drawing:
     each = listed([f"{p.name} {significant(p.per_active, 2)}" for p in rows])
     return done(
         fig,
-        "fig-opening",
+        "fig-overtraining-opening",
         "Most models are trained on far more tokens than Chinchilla's rule gives them, and the smallest go furthest.",
         f"Ten well-known models by tokens of training per active parameter, from 0.3 to 100,000 on a log scale: {each}."
         f" A line marks Chinchilla's {PRESCRIBED}.",
