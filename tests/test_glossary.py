@@ -17,12 +17,14 @@ GLOSSARY = ROOT / "book" / "glossary.md"
 WRITTEN = [page for page in toc_pages() if (ROOT / f"{page}.md").exists() and page != "book/glossary"]
 EMPHASIS = {  # bold that defines no term, and why
     "hyperbola": "a curve that the reader knows",
-    "smaller": "the point of the sentence",
-    "pure win": "the lecture's words, which the section then limits",
     "checking is free": "the point of the sentence",
     "modelled": "set against what was measured",
     "measured": "set against what was modelled",
     "Left out": "heads a paragraph",
+    "You need": "heads a paragraph",
+    "The source": "heads a paragraph",
+    "Two conventions": "heads a paragraph",
+    "reversible": "the line of a table that the text is about",
 }
 
 
