@@ -98,7 +98,7 @@ def context_cost() -> Drawing:
         fig,
         "fig-context-cost",
         "In a large batch an output token costs the same up to the bend; then loading its KV cache sets the cost."
-        " A price with one step can follow the rising line only so far.",
+        f" A price that steps up once, {ratio:g} times, covers that cost only up to {covers:,.0f} tokens.",
         _context_say(card, known, covers),
     )
 
@@ -239,7 +239,8 @@ def kv_sizes() -> Drawing:
     return done(
         fig,
         "fig-kv-sizes",
-        "Published models keep tens to thousands of times as many bytes per token as a step would imply for them.",
+        "Published models keep tens to thousands of times as many bytes per token as a step at 200,000 tokens would"
+        " imply for their own active parameters.",
         _sizes_say(nets, low, high),
     )
 
