@@ -79,6 +79,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "stepped_context": "1.2 million",
         "needed": "3.3",
         "ds_with_attention": sig(4989 * v3 / 3.35e12 / (2 * active / 1979e12 + 4989 * 2 * 61 * 128 * 1088 / 989.5e12)),
+        "ds_attend": sig(1 + 4989 * 2 * 61 * 128 * 1088 / 989.5e12 / (2 * active / 1979e12)),
+        "ds_with_most": sig((4989 / own + 1) / (1 + 4989 * 2 * 61 * 128 * 1088 / 989.5e12 / (2 * active / 1979e12))),
         "balanced_72": sig(balanced(72.7e9, 327_680)),
         "sparse_more": f"{132 / 656:.0%}",
         "fetch": f"${1e6 * v3 * 0.365e-9 * 30.72e12 / (5 * 365 * 24 * HOUR) / 28e9:.5f}",

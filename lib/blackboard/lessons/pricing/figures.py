@@ -300,8 +300,9 @@ def sequence() -> Drawing:
     return done(
         fig,
         "fig-sequence",
-        f"Input passes through in a few long passes, output in one pass per token. At a price ratio of {RATIO} the"
-        " short answers are most of the bill.",
+        f"Input passes through in a few long passes, output in one pass per token. In this example the answers are"
+        f" {100 * written / (read + written):.0f} % of the tokens and, at a price ratio of {RATIO} and"
+        f" without cache hits, {100 * paid:.0f} % of the bill.",
         f"Two strips of one sequence whose segments are by turns prefilled, blue, and decoded, red: {told} tokens."
         f" By tokens, {read:,} are read in a pass for each segment, and {written:,} are written, each in a pass of"
         f" its own: {100 * written / (read + written):.0f} % of the strip. By cost, with a written token at {RATIO}"
@@ -653,7 +654,7 @@ def tiers() -> Drawing:
         fig,
         "fig-tiers",
         "The longer a cache is kept, the slower the cheapest memory for it. For DeepSeek-V3 both five minutes and"
-        " an hour are cheapest in flash.",
+        " an hour are cheapest in flash. Computing again is drawn for short prompts.",
         _tiers_say(turns),
     )
 

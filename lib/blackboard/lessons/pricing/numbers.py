@@ -136,6 +136,8 @@ def ratios() -> dict[str, str]:
         "ds_ratio": significant(found.out_in, 3),
         "ds_context": f"{day['context_tokens']:,}",
         "ds_with_attention": significant(load / (compute + attend), 2),
+        "ds_attend": significant((compute + attend) / compute, 2),
+        "ds_with_most": significant((load + compute) / (compute + attend), 2),  # weights' time at the critical batch
         "ds_prefill": f"{day['node_prefill_token_per_s']:,}",
         "ds_decode": f"{day['node_decode_token_per_s']:,}",
         "ds_rates": significant(day["node_prefill_token_per_s"] / day["node_decode_token_per_s"], 2),
