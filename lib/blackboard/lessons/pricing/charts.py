@@ -178,9 +178,8 @@ def card_explorer() -> Explorable:
         spec,
         "A price step and the cost beneath it",
         _card_says(),
-        "At the start the batch is huge, as in the text: weights cost nothing (though the KV cache of such a batch"
-        " would"
-        " not fit into memory), and the cache is the one that puts the balanced context at the step. Give it a real"
+        "At the start the batch is so huge that weights cost nothing, as in the text. (Its KV cache would not fit into"
+        " memory.) The cache is the one that puts the balanced context at the step. Now give it a real"
         f" model's cache: with {kept} as in DeepSeek-V3, a price that covers {significant(START['step_context'], 3)}"
         f" tokens is {significant(level, 2)} times the cost of compute. Then make the batch smaller: the weights lift"
         f" the line of memory time, and the cost bends before L*. Stored parameters are {SPARSITY} times the active"

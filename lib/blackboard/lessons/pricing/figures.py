@@ -98,7 +98,7 @@ def context_cost() -> Drawing:
         fig,
         "fig-context-cost",
         "In a large batch an output token costs the same up to the bend; then loading its KV cache sets the cost."
-        " A price with one step can follow the rising line only so far.",
+        f" A price that steps up once, {ratio:g} times, covers that cost only up to {covers:,.0f} tokens.",
         _context_say(card, known, covers),
     )
 
@@ -239,7 +239,8 @@ def kv_sizes() -> Drawing:
     return done(
         fig,
         "fig-kv-sizes",
-        "Published models keep tens to thousands of times as many bytes per token as a step would imply for them.",
+        "Published models keep tens to thousands of times as many bytes per token as a step at 200,000 tokens would"
+        " imply for their own active parameters.",
         _sizes_say(nets, low, high),
     )
 
@@ -299,8 +300,9 @@ def sequence() -> Drawing:
     return done(
         fig,
         "fig-sequence",
-        f"Input passes through in a few long passes, output in one pass per token. At a price ratio of {RATIO} the"
-        " short answers are most of the bill.",
+        f"Input passes through in a few long passes, output in one pass per token. In this example the answers are"
+        f" {100 * written / (read + written):.0f} % of the tokens and, at a price ratio of {RATIO} and"
+        f" without cache hits, {100 * paid:.0f} % of the bill.",
         f"Two strips of one sequence whose segments are by turns prefilled, blue, and decoded, red: {told} tokens."
         f" By tokens, {read:,} are read in a pass for each segment, and {written:,} are written, each in a pass of"
         f" its own: {100 * written / (read + written):.0f} % of the strip. By cost, with a written token at {RATIO}"
@@ -652,7 +654,7 @@ def tiers() -> Drawing:
         fig,
         "fig-tiers",
         "The longer a cache is kept, the slower the cheapest memory for it. For DeepSeek-V3 both five minutes and"
-        " an hour are cheapest in flash.",
+        " an hour are cheapest in flash. Computing again is drawn for short prompts.",
         _tiers_say(turns),
     )
 

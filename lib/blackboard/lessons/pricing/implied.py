@@ -189,8 +189,8 @@ def _doubts(card: PriceCard, net: Model | None, ratio: float) -> tuple[str, ...]
             card.above and card.above.input_multiplier > card.above.output_multiplier
         ),
         (
-            "its two readings exclude each other: by the step, decode below it is bound by compute; by the price of"
-            " output, decode waits for memory"
+            "its step and its price of output contradict each other in any one batch: by the step, decode below it is"
+            " bound by compute; by the price of output, decode waits for memory"
         ): card.above and ratio > 1,
         "the same provider later sold a model as dear without a step": card.above and later,
         "output costs no more than input: no trace of what decode waits for": ratio <= 1,
@@ -254,7 +254,7 @@ def listing(found: Implied) -> Page:
             "; ".join(f"{kept}: {uses:.2f}" for kept, uses in found.uses.items()) or "no charge for writing",
         ),
         ("Price of holding (USD/GB/h)", gb_hour(found.byte_rents) or "no charge for holding"),
-        ("Input price ÷ rent of its compute", found.margin.said()),
+        ("Input price ÷ rent of its compute, in FP8 at the peak", found.margin.said()),
     ]
     cells = [[html.escape(name), html.escape(value)] for name, value in rows]
     doubts = "".join(f"<li>{html.escape(reason)}</li>" for reason in found.doubts)

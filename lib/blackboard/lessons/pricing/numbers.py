@@ -10,7 +10,7 @@ from blackboard.catalogue.prices import BytePrice
 from blackboard.catalogue.running_case import RUNNING
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.pricing import equations as eq
-from blackboard.lessons.pricing.implied import alike, implied, rent
+from blackboard.lessons.pricing.implied import SIZES, alike, implied, machine, rent
 from blackboard.units import factor, pretty, significant
 
 BOARD = {
@@ -45,20 +45,29 @@ def step_of_price() -> dict[str, str]:
     kv = lambda flops: significant(eq.kv_implied(BOARD, flops=flops), 4)
     net = lambda id: model(id).kv_bytes_per_token()
     balanced = lambda id: significant(step.balanced_context(RUNNING._replace(model=id)), 2)
-    found, board = implied(price(STEPPED)), eq.kv_implied(BOARD)
+    found = implied(price(STEPPED))
+    own = lambda id: eq.kv_implied(BOARD, n_active=model(id).n_active)  # for each model's own active parameters
+    times = lambda id: f"{net(id) / own(id):,.0f}"
+    flash, rack = model("deepseek-v4-flash"), system(RUNNING.system)
+    needs = found.kv.high / SIZES.high
     return {
         "kv_fp8": kv(BOARD["flops"]),
         "kv_fp4": kv(2 * BOARD["flops"]),
         "kv_bf16": kv(BOARD["flops"] / 2),
-        "wrong_l": pretty(eq.kv_implied(BOARD) * BOARD["step_context"] ** 2, "byte", 2),
         "heads": f"{eq.kv_of_heads(HEADS):,.0f}",
         "heads_bf16": f"{eq.kv_of_heads(HEADS, kv_value_bytes=2):,.0f}",
         "kv_v3": f"{net('deepseek-v3'):,.0f}",
         "kv_405": f"{net('llama-3.1-405b'):,.0f}",
         "kv_72": f"{net('qwen2.5-72b'):,.0f}",
-        "more_least": significant(net("deepseek-v3") / board, 2),
-        "more_72": significant(net("qwen2.5-72b") / board, 2),
-        "more_most": significant(net("llama-3.1-405b") / board, 2),
+        "more_least": times("deepseek-v3"),
+        "more_72": times("qwen2.5-72b"),
+        "more_most": times("llama-3.1-405b"),
+        "own_v3": f"{own('deepseek-v3'):,.0f}",
+        "own_72": f"{own('qwen2.5-72b'):,.0f}",
+        "own_405": f"{own('llama-3.1-405b'):,.0f}",
+        "rack_ratio": f"{rack.flops('fp8') / rack.bandwidth / 2:g}",
+        "flash_needs": significant(flash.kv_bytes_per_token() / needs / 1e9, 2),
+        "flash_active": significant(flash.n_active / 1e9, 2),
         "balanced_v3": balanced("deepseek-v3"),
         "balanced_405": balanced("llama-3.1-405b"),
         "balanced_72": balanced("qwen2.5-72b"),
@@ -120,12 +129,15 @@ def ratios() -> dict[str, str]:
     same = sorted(one.out_in for one in map(implied, prices()) if alike(one.net, net))
     return {
         "mfu": f"{eq.decode_mfu(input_price=1, output_price=RATIO):.0%}",
+        "ds_balanced": significant(step.balanced_context(net, box, precision="fp8"), 2),
         "card_context": significant(found.context.mid, 2),
         "card_context_low": significant(found.context.low, 2),
         "card_context_high": significant(found.context.high, 2),
         "ds_ratio": significant(found.out_in, 3),
         "ds_context": f"{day['context_tokens']:,}",
         "ds_with_attention": significant(load / (compute + attend), 2),
+        "ds_attend": significant((compute + attend) / compute, 2),
+        "ds_with_most": significant((load + compute) / (compute + attend), 2),  # weights' time at the critical batch
         "ds_prefill": f"{day['node_prefill_token_per_s']:,}",
         "ds_decode": f"{day['node_decode_token_per_s']:,}",
         "ds_rates": significant(day["node_prefill_token_per_s"] / day["node_decode_token_per_s"], 2),
@@ -258,6 +270,46 @@ def places() -> dict[str, str]:
     }
 
 
+def prefill_attention() -> float:
+    """The context at which DeepSeek-V3's prefill takes as many FLOPs for attention as for the weights: with keys and
+    values decompressed, as prefill computes them.
+    """
+    net = model(RUNNING.model)
+    [group] = net.attention
+    wide = group.nope_dim + group.rope_dim + group.v_dim
+    return 2 * net.n_active / (2 * group.layers * group.heads * wide)
+
+
+def slower(tokens: float) -> float:
+    """Computing a prompt divided by its weights' time: a token attends to half of the prompt on average, in BF16."""
+    rack = system(RUNNING.system)
+    return 1 + tokens / 2 / prefill_attention() * rack.flops("fp8") / rack.flops("bf16")
+
+
+def again() -> dict[str, str]:
+    """What attention adds to computing a prompt again, and the floors under a provider's prices."""
+    known, named = rack(), {"short": 1_000, "agent": CALL["cached_read"] + CALL["cache_write_5min"], "long": 200_000}
+    time = lambda s: f"{significant(s, 2)} s" if s < 600 else f"{s / 60:.0f} minutes"
+    r = eq.memory_ratio_of(RUNNING, batch=10_000, context=5_000)
+    device = lambda row: (
+        f"{pretty(row.capacity_bytes, 'byte')}, {pretty(row.read_bytes_per_s, 'byte/s')},"
+        f" ${paid(row).usd_per_GB:g} per GB"
+    )
+    chip, sold = system(RUNNING.system).chip, price("deepseek-v3@2025-02-08")
+    return {
+        "att_prefill": f"{float(significant(prefill_attention(), 3).replace(',', '')):,.0f}",
+        **{f"slower_{name}": significant(slower(tokens), 2) for name, tokens in named.items()},
+        **{f"even_{name}": time(eq.hbm_even(known) * slower(tokens)) for name, tokens in named.items()},
+        "remat_agent": f"${significant(eq.remat_cost(known) * slower(named['agent']) / MTOK, 2)}",
+        "r_5000": significant(r, 2),
+        "out_5000": f"${significant(eq.remat_cost(known) * r / MTOK, 2)}",
+        "dev_hbm": f"{pretty(chip.hbm_bytes, 'byte')}, {pretty(chip.bandwidth, 'byte/s')}",
+        **{f"dev_{name}": device(tier(id)) for name, id in KINDS.items()},
+        "ds_in": f"${sold.usd_per_Mtok.input:.2f}",
+        "ds_rent": f"${machine(sold)[1] * HOUR:g}",
+    }
+
+
 def sums() -> dict[str, str]:
     """The calculations that a reader can redo, per GPU, with their units."""
     case, gpu = RUNNING.symbols(), system(RUNNING.system).chip
@@ -327,4 +379,4 @@ def caching() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    return step_of_price() | bill() | cards() | ratios() | long() | places() | sums() | drains() | caching()
+    return step_of_price() | bill() | cards() | ratios() | long() | places() | again() | sums() | drains() | caching()
