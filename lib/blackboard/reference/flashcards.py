@@ -548,10 +548,7 @@ LEADS = {
         "A generated token pays for multiplying or for reading its KV, a token of a prompt for multiplying."
     ),
     "pricing.kv_implied": "If a price steps up where loading the KV cache begins to take longer than compute,",
-    "pricing.kv_of_heads": "Keys and values of heads.",
-    "pricing.context_implied": "If input is priced by compute and output by memory traffic,",
     "pricing.hbm_even": "In HBM, where rent cancels,",
-    "pricing.tier_cost": "In a tier of memory,",
     "pricing.tier_drain": "A tier of memory.",
     "reversibility.half_mixed": "After one round of a Feistel network,",
     "reversibility.difference": "Each layer widens it by the same factor.",
