@@ -135,7 +135,7 @@ kv_flop_spent = Formula(
     "flop_spent",
     flop_per_param * n_active / kv,
     "FLOP/byte",
-    "computing a byte of KV cache again takes a whole forward pass for a few kilobytes",
+    "computing KV cache again takes a whole forward pass for the bytes of one token",
     ("attention's own FLOPs are left out",),
     DERIVED,
 )

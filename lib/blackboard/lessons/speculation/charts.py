@@ -285,5 +285,5 @@ def drafted_explorer() -> Explorable:
         "r is the memory time of a decode step divided by its compute time: large in small batches and at long"
         " contexts."
         f" At r = 1 the best is to draft {'nothing' if not bound.drafted else bound.drafted}, however good the draft."
-        " With a draft that costs nothing the best is to draft as many as are verified for free, or a few more.",
+        " With a draft that costs nothing the best is to draft as many as are verified for free, or one more.",
     )
