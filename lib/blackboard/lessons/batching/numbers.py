@@ -240,8 +240,8 @@ def served_table() -> Page:
             row.name,
             f"{row.batch:,}",
             f"{row.context:,}",
-            pretty(row.measured, "s", 2),
-            pretty(row.ideal, "s", 2),
+            pretty(row.measured, "s", 3),
+            pretty(row.ideal, "s", 3),
             f"{row.measured / row.ideal:.1f}",
         ]
         for row in served()
