@@ -3,6 +3,7 @@
 At the end all of it in a real JupyterLab.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -17,6 +18,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from playwright.sync_api import TimeoutError
 
 from blackboard.page import problem_panel, summary
 from blackboard.page.practice import View, problems
@@ -309,9 +311,13 @@ def run_cell(page, name):
     page.locator(".lm-DockPanel-tabBar .lm-TabBar-tabLabel", has_text=name).click()
     cell = page.locator(".jp-NotebookPanel:visible .jp-CodeCell")
     page.locator(".jp-NotebookPanel:visible .jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for()
-    cell.locator(".cm-content").click()
-    page.locator(".jp-NotebookPanel:visible .jp-Notebook.jp-mod-editMode").wait_for()
-    page.keyboard.press("Shift+Enter")
+    for _ in range(12):  # a key that comes before the kernel is connected is lost
+        cell.locator(".cm-content").click()
+        page.locator(".jp-NotebookPanel:visible .jp-Notebook.jp-mod-editMode").wait_for()
+        page.keyboard.press("Control+Enter")
+        with contextlib.suppress(TimeoutError):
+            cell.locator(".jp-InputPrompt", has_text=re.compile(r"[*\d]")).wait_for(timeout=10_000)
+            break
     return cell
 
 
