@@ -497,7 +497,9 @@ def _vega(code: _Compiled, fields: Mapping[str, str | float]) -> str:
     stand_in = {
         notation.symbol(n): sympy.Symbol(f"({v})" if isinstance(v, str) else repr(float(v))) for n, v in fields.items()
     }
-    return jscode(code.expr.xreplace(stand_in)).replace("Math.", "")
+    # SymPy would declare Euler's constant in a line of its own, which an expression cannot have.
+    written = code.expr.xreplace(stand_in | {sympy.EulerGamma: sympy.EulerGamma.evalf(17)})
+    return jscode(written).replace("Math.", "")
 
 
 def _invert(expr: sympy.Expr, result: sympy.Symbol, target: sympy.Symbol) -> sympy.Expr:

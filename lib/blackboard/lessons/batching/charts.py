@@ -218,7 +218,7 @@ def _stop(encoding: dict, batch: int, speed: Any, price: Any) -> list[dict]:
 def _walls(encoding: dict, price: Any) -> list[dict]:
     """What the two walls are called."""
     high, floor = price(2 * LEAST), inside(eq.cost_floor, CHEAP)
-    fastest = f"'if all weights are loaded: at most ' + {marks.said(FASTEST)} + ' tokens/s'"
+    fastest = f"'all weights: max ' + {marks.said(FASTEST)} + ' tokens/s'"
     cheapest = f"'no batch is cheaper than $' + {marks.said(floor, ',.2r')}"
     return [
         marks.text(encoding, fastest, FASTEST, high, align="right", dx=-32, color=COLOURS["weights"]),
