@@ -161,7 +161,6 @@ def tradeoff_explorer() -> Explorable:
             **spec,
             "title": {
                 **marks.title(*result, f"models[model].name + ' on ' + {controls.MACHINE_LINE} + {_TOO_BIG}"),
-                "fontSize": 14,
                 "lineHeight": 18,
             },
         },
