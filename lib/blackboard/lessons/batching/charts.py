@@ -186,7 +186,13 @@ def _speed_axis() -> dict:
     """Tokens per second of one reader, from nothing to a little more than the fastest."""
     title = "tokens per second, for each reader"
     scale = {"domain": [0, {"expr": f"1.06 * {FASTEST}"}], "nice": False}
-    return {"field": "speed", "type": "quantitative", "title": title, "scale": scale, "axis": {"tickCount": 6}}
+    return {
+        "field": "speed",
+        "type": "quantitative",
+        "title": title,
+        "scale": scale,
+        "axis": {"tickCount": 6, "labelBound": True},
+    }
 
 
 def _price_axis(price: Any) -> dict:
