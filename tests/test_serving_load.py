@@ -149,7 +149,7 @@ def test_every_chip_and_model_has_a_prediction_that_says_its_constants_and_error
     for chip, model, engine in itertools.product(catalogue.chips(), models, ENGINES):
         p = predict_serving(model, chip=chip, chips=8, concurrency=16, engine=engine)
         assert 0 < p.output_token < math.inf and 0 < p.first_token < math.inf
-        assert p.says and p.expected_error["output_token"] > 0 and p.expected_error["first_token"] > 0
+        assert p.description and p.expected_error["output_token"] > 0 and p.expected_error["first_token"] > 0
 
 
 def test_a_fallback_says_whose_constants_it_took():
@@ -158,7 +158,7 @@ def test_a_fallback_says_whose_constants_it_took():
     assert near(**LLAMA | {"chip": "h100-sxm"}) == "generation"
     assert near(**LLAMA | {"chip": "mi300x"}) == "engine"
     assert near(**LLAMA, engine="sglang") == "kind"
-    said = predict_serving(**LLAMA | {"chip": "h100-sxm"}).says
+    said = predict_serving(**LLAMA | {"chip": "h100-sxm"}).description
     assert "h200" in said and "data sheet" in said
 
 

@@ -45,6 +45,11 @@ def table(caption: str, heads: Iterable[str], rows: Iterable[Iterable[str]]) -> 
     )
 
 
+def fold(summary: str, content: str, look: str = "numbers-used") -> Page:
+    """HTML behind a line of plain text that opens it; `look` is its CSS class."""
+    return Page(f'<details class="{look}"><summary>{html.escape(summary)}</summary>{content}</details>')
+
+
 def _math(expression: sympy.Basic) -> str:
     return f"\\({latex(expression)}\\)"
 
@@ -78,9 +83,7 @@ def constants(precision: str, *specs, show: Iterable[str] = ()) -> Page:
     title = f"{' on '.join(spec.name for spec in specs)}, {precision.upper()}"
     note = f'<p class="table-note">{" ".join(cited)}</p>'
     numbers = table(title, ("Symbol", "Meaning", "Value", "Of"), rows) + note
-    return Page(
-        f'<details class="numbers-used"><summary>The numbers used: {html.escape(title)}</summary>{numbers}</details>'
-    )
+    return fold(f"The numbers used: {title}", numbers)
 
 
 def _cited(spec) -> str:

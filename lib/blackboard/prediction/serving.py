@@ -20,7 +20,7 @@ from blackboard.prediction import serving_equations as eq
 from blackboard.prediction.configuration import _left, _positive, _rented
 from blackboard.prediction.layout import Layout
 from blackboard.prediction.serving_calibration import loop_times, sourced
-from blackboard.prediction.serving_steps import ENGINES, STEADY, Server, Settings, default_cache, default_settings
+from blackboard.prediction.serving_steps import ENGINES, STEADY, Server, Settings, build_server
 
 MOST_USERS = 16_384  # in flight at once, where memory holds more
 PARTS = {
@@ -92,19 +92,8 @@ def predict_serving(
     layout = Layout(model, chip, chips, _left(chips, 1) if tensor is None else tensor, expert)
     weights = weights or model.weights
     bytes_per_param(weights)  # refused here, not when the time is asked for
-    mean = lambda tokens: max(1.0, eq.mean_length(nominal_length=tokens, least_share=spread))
-    server = Server(
-        layout,
-        engine,
-        settings or default_settings(engine, chip, model, chips, prompt, output, users),
-        weights,
-        kv or default_cache(engine, chip, model, weights),
-        mean(prompt),
-        mean(output),
-        users,
-        STEADY if rate is not None or requests is None else _positive("requests", requests),
-        spread,
-    )
+    each = STEADY if rate is not None or requests is None else _positive("requests", requests)
+    server = build_server(layout, engine, weights, prompt, output, users, each, spread, settings, kv)
     found = ServingPrediction(server, _constants(calibration, engine, chip, model), _rented(chip, rent), rate)
     return found if rate is None else found.at_rate(_positive("rate", rate))
 
@@ -271,9 +260,9 @@ class ServingPrediction:
         return getattr(self.calibration, "errors", None)
 
     @property
-    def says(self) -> str:
+    def description(self) -> str:
         """Which constants were used."""
-        return getattr(self.calibration, "says", "") or self.calibration.source
+        return getattr(self.calibration, "description", "") or self.calibration.source
 
     @property
     def beware(self) -> tuple[str, ...]:
@@ -299,7 +288,7 @@ class ServingPrediction:
         asked = {"model": server.model.id, "chip": server.chip.id, "chips": server.layout.chips}
         asked |= {"engine": server.engine, "weights": server.weights, "users": server.users}
         found = {name: getattr(self, name) for name in names.split()}
-        return asked | found | {"constants": self.says, "beware": list(self.beware)}
+        return asked | found | {"constants": self.description, "beware": list(self.beware)}
 
     def __str__(self) -> str:
         return "\n".join(f"{name:<24}{value}" for name, value in self._lines())
@@ -328,7 +317,7 @@ class ServingPrediction:
             ("price", price),
             ("memory a chip", " of ".join(units.pretty(size, "byte") for size in sizes)),
             ("fit at once", f"{server.fits:,.0f} sequences"),
-            ("constants from", self.says),
+            ("constants from", self.description),
         ]
         return lines + [("beware", said) for said in self.beware]
 

@@ -17,16 +17,17 @@ from blackboard import catalogue
 from blackboard.catalogue import Chip, Model, measurement
 from blackboard.formula import Calibration
 from blackboard.prediction import serving_equations as eq
+from blackboard.prediction.calibration import KINDS, kind
 from blackboard.prediction.layout import Layout
 from blackboard.prediction.serving_constants import CONSTANTS, EXPECTED
-from blackboard.prediction.serving_steps import BLACKWELL, Server, default_cache, default_settings
+from blackboard.prediction.serving_runs import CHIPS
+from blackboard.prediction.serving_steps import BLACKWELL, Server, build_server
 
 DATA = {
     "serving_llama70b": "llama-3.1-70b",
     "serving_deepseek_r1": "deepseek-r1",
     "serving_gpt_oss_120b": "gpt-oss-120b",
 }
-CHIPS = {"H100": "h100-sxm", "H200": "h200", "B200": "b200", "GB200": "gb200-nvl72"}
 WEIGHTS = {"gpt-oss-120b": "mxfp4"}  # what the file calls fp4
 REQUESTS = 10  # of each user, in the benchmark's scripts
 LEAST = 0.8  # of the nominal lengths
@@ -52,11 +53,6 @@ class Run(NamedTuple):
         return self.first > QUEUED
 
 
-def kind(model: Model) -> str:
-    """Dense models and mixtures of experts have constants of their own."""
-    return "experts" if model.moe else "dense"
-
-
 def sharding(row: Mapping[str, Any]) -> tuple[int, int, int]:
     """Chips, tensor and expert of a row. Where experts are said to be cut n ways and dealt out n ways, the run had n
     chips and dealt them out: such rows repeat others of n chips.
@@ -70,19 +66,15 @@ def sharding(row: Mapping[str, Any]) -> tuple[int, int, int]:
 def server_of(model: Model, row: Mapping[str, Any]) -> Server:
     """The server of a row of the public data."""
     chip, (chips, tensor, expert) = catalogue.chip(CHIPS[row["chip"]]), sharding(row)
-    weights = WEIGHTS.get(model.id, row["weights"])
-    mean = lambda tokens: eq.mean_length(nominal_length=tokens, least_share=LEAST)
-    prompt, output, users = row["input_tokens"], row["output_tokens"], row["concurrency"]
-    return Server(
+    return build_server(
         Layout(model, chip, chips, tensor, expert),
         row["engine"],
-        default_settings(row["engine"], chip, model, chips, prompt, output, users),
-        weights,
-        default_cache(row["engine"], chip, model, weights),
-        mean(prompt),
-        mean(output),
-        users,
+        WEIGHTS.get(model.id, row["weights"]),
+        row["input_tokens"],
+        row["output_tokens"],
+        row["concurrency"],
         REQUESTS,
+        LEAST,
     )
 
 
@@ -147,7 +139,7 @@ class Constant(NamedTuple):
     most: float
     firmness: float
     unit: str
-    says: str
+    description: str
 
 
 FITTED = {
@@ -238,7 +230,7 @@ def nearest(known: Mapping[str, Any], engine: str, chip: str, kind: str) -> tupl
 class ServingConstants(Calibration):
     """Fitted constants that know how near they are, and the errors of runs held out at that distance."""
 
-    says: str = ""
+    description: str = ""
     near: str = ""
     errors: Mapping[str, float] | None = None
 
@@ -256,14 +248,13 @@ def sourced(engine: str, chip: Chip, model: Model) -> ServingConstants:
     """The nearest fitted constants for an engine, a chip and a model."""
     what = kind(model)
     name, near = nearest(CONSTANTS, engine, chip.id, what)
-    kinds = {"dense": "dense models", "experts": "mixtures of experts"}
-    title = name.replace(what, kinds[what])
-    says = f"{title}: " + NEAR[near].format(engine=engine, chip=chip.id, kind=kinds[what], set=title)
+    title = name.replace(what, KINDS[what])
+    description = f"{title}: " + NEAR[near].format(engine=engine, chip=chip.id, kind=KINDS[what], set=title)
     fitted = [catalogue.model(each).id for each in DATA.values() if kind(catalogue.model(each)) == what]
     if model.id not in fitted:
-        says += f"; of {', '.join(fitted)}, here {model.id}"
+        description += f"; of {', '.join(fitted)}, here {model.id}"
     errors = EXPECTED[what if model.id in fitted else f"{what}, other models"].get(near)
-    return ServingConstants(name, "public serving runs", LINKS | CONSTANTS[name], says, near, errors)
+    return ServingConstants(name, "public serving runs", LINKS | CONSTANTS[name], description, near, errors)
 
 
 def predicted(group: Sequence[Run], known: Mapping[str, Mapping[str, float]]) -> list[tuple[float, float]]:

@@ -272,3 +272,32 @@ class Server:
             "prompt": self.step(users if mixed else 0, taken, taken * self.prompt),
             "burst": self.step(users / 2 if mixed else 0, burst, burst * self.prompt),
         }
+
+
+def build_server(
+    layout: Layout,
+    engine: str,
+    weights: str,
+    prompt: float,
+    output: float,
+    users: float,
+    requests: float,
+    spread: float,
+    settings: Settings | None = None,
+    cache: str | None = None,
+) -> Server:
+    """A server by the longest lengths of prompts and answers; without settings or cache, those of the public runs."""
+    model, chip = layout.model, layout.chip
+    mean = lambda tokens: max(1.0, eq.mean_length(nominal_length=tokens, least_share=spread))
+    return Server(
+        layout,
+        engine,
+        settings or default_settings(engine, chip, model, layout.chips, prompt, output, users),
+        weights,
+        cache or default_cache(engine, chip, model, weights),
+        mean(prompt),
+        mean(output),
+        users,
+        requests,
+        spread,
+    )

@@ -337,8 +337,8 @@ class Prediction:
             told += said(self.layout.chip, self.compute, model, self.phase)
         if bytes_per_param(self.weights) < bytes_per_param(self.compute):
             told.append(
-                f"weights in {self.weights} are widened to {self.compute} before they are multiplied; no term counts"
-                " that"
+                f"weights in {self.weights} are widened to {self.compute} before they are multiplied; no term"
+                " counts that"
             )
         return tuple(filter(None, told + self.layout.beware))
 

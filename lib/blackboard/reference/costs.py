@@ -31,7 +31,7 @@ from blackboard.lessons.pricing.equations import (
 from blackboard.lessons.pricing.implied import implied
 from blackboard.lessons.pricing.numbers import KINDS, rack, rented
 from blackboard.notation import latex
-from blackboard.page.summary import Page, table
+from blackboard.page.summary import Page, fold, table
 from blackboard.reference.equations import PARTS, batch_factor, lines, request_cost, sent, task_cost, written
 from blackboard.units import factor, significant
 
@@ -408,7 +408,7 @@ def _called(card: PriceCard, mark: str = "") -> str:
 
 
 def _folded(summary: str, page: Page) -> Page:
-    return Page(f'<details class="cost-cards"><summary>{html.escape(summary)}</summary>{page}</details>')
+    return fold(summary, page, "cost-cards")
 
 
 def assumptions() -> Page:

@@ -137,8 +137,7 @@ def memory_explorer() -> Explorable:
         " forward pass twice.",
         f"Only the reversible line is level. Korthikanti and others count {KEPT} bytes that a layer keeps for each"
         f" number of its stream, which is {KEPT // VALUE} numbers in 16 bits, without attention scores. Try a layer"
-        " that"
-        " keeps few numbers: then checkpoints and reversible layers save less.",
+        " that keeps few numbers: then checkpoints and reversible layers save less.",
     )
 
 

@@ -12,7 +12,7 @@ from blackboard.catalogue.running_case import RUNNING, Case, plain
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.sparsity import equations as eq
 from blackboard.notation import latex, symbol
-from blackboard.page.summary import Page, table
+from blackboard.page.summary import Page, fold, table
 from blackboard.units import factor, pretty, significant
 
 LECTURE_BATCH, DEPARTURES = 2_000, 64  # lecture 0:26:58
@@ -70,7 +70,7 @@ def constants_table() -> Page:
     cells = [[html.escape(row.name), row.release[:4], *(told(row, p) for p in PRECISIONS)] for row in rows]
     title = "Hardware constant C by chip and precision"
     listed = table(title, ("Chip", "Announced", *(p.upper() for p in PRECISIONS)), cells)
-    return Page(f'<details class="numbers-used"><summary>{title}</summary>{listed}</details>')
+    return fold(title, listed)
 
 
 def hardware() -> dict[str, str]:
