@@ -15,7 +15,7 @@ from blackboard.charts import controls, marks
 from blackboard.charts.interactive import Explorable, curve, derived, inside, percent, slider, sweep
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.batching import equations as eq
-from blackboard.lessons.batching.numbers import LECTURE_RENT
+from blackboard.lessons.batching.numbers import BUSY, LEAST, LECTURE_RENT
 from blackboard.units import significant
 
 SYSTEMS = ("gb200-nvl72", "b200-64", "gb300-nvl72", "h200-8", "h100-8", "a100-80gb-8", "mi355x-8", "tpu7x-64")
@@ -43,7 +43,6 @@ def _load() -> list[dict]:
 
 _LOAD_LINE = f"'L = ' + {marks.said('context')} + ' tokens (balanced: L* = ' + {marks.said('balanced')} + ')'"
 
-LEAST = 100  # sequences: from about here on a batch touches nearly every expert, so that all weights are loaded
 BATCH = marks.log_axis("batch", "batch B (sequences)", LEAST, 1e5, "~s")
 
 
@@ -146,7 +145,7 @@ def tradeoff_explorer() -> Explorable:
         ),
         _tips(encoding),
     ]
-    start = round(math.log10(SHARED), 3)
+    start = round(math.log10(BUSY), 3)
     load = [
         *slider("chosen", round(start - 1.3, 3), round(start + 1.6, 3), 0.1, start, "batch B (sequences)", base=10),
         *slider("context", 2, 5, 0.1, round(math.log10(RUNNING.context), 1), "context L (tokens)", base=10),
@@ -174,7 +173,6 @@ def tradeoff_explorer() -> Explorable:
 
 
 _TOO_BIG = "(n_total * bytes_per_param > machine.hbm ? ' (too big for its HBM)' : '')"
-SHARED = 2_000  # sequences: the batch that the trade-off starts at
 
 
 def _price(batch: str | float, **more: str | float) -> str:
@@ -223,7 +221,7 @@ def _stop(encoding: dict, batch: int, speed: Any, price: Any) -> list[dict]:
 def _walls(encoding: dict, price: Any) -> list[dict]:
     """What the two walls are called."""
     high, floor = price(2 * LEAST), inside(eq.cost_floor, CHEAP)
-    fastest = f"'all weights: max ' + {marks.said(FASTEST)} + ' tokens/s'"
+    fastest = f"'all weights: at most ' + {marks.said(FASTEST)} + ' tokens/s'"
     cheapest = f"'no batch is cheaper than $' + {marks.said(floor, ',.2r')}"
     return [
         marks.text(encoding, fastest, FASTEST, high, align="right", dx=-32, color=COLOURS["weights"]),

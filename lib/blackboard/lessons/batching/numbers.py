@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, NamedTuple
 
 from blackboard.catalogue import Chip, chip, chips, measurement, model, price, prices, system
 from blackboard.catalogue.architecture import bytes_per_param
 from blackboard.catalogue.running_case import RUNNING, Case
 from blackboard.lessons.batching import equations as eq
+from blackboard.lessons.sparsity import equations as sparsity
 from blackboard.page.summary import Page, table
 from blackboard.units import factor, pretty, significant
 
+LEAST = 100  # sequences: from about here on a batch touches nearly every expert, so that all weights are loaded
 SLOW, BUSY, LARGE = 256, 2_000, 10_000  # batches: the example of the text, the lecture's, and one near the kink
 LECTURE_RENT = 2.0  # USD per chip-hour, lecture 0:12:49
 HOUR, MILLION = factor("hour"), 1e6  # prices are per million tokens
@@ -147,6 +150,7 @@ def _standard_batch(case: Case, speed: float, ratio: float) -> float:
     return brentq(lambda batch: step(batch) / step(batch / ratio) - speed, 1, 10 * eq.critical_batch(case))
 
 
+@cache
 def fast_rows() -> list[tuple[float, float, float, float, float]]:
     """Context, standard batch, fast batch, the fast step divided by the floor, and the most a slow mode could save."""
     found: list[tuple[float, float, float, float, float]] = []
@@ -213,6 +217,7 @@ class Served(NamedTuple):
     ideal: float
 
 
+@cache
 def served() -> list[Served]:
     """DeepSeek-V3 on many H800 and H100, before any token is drafted."""
     rows = []
@@ -250,13 +255,6 @@ def served_table() -> Page:
     return table("Decode steps of DeepSeek-V3 in real engines", heads, rows)
 
 
-def _touched(batch: int) -> float:
-    """Parameters that a batch loads if all experts are equally popular."""
-    known, moe = RUNNING.symbols(), model(RUNNING.model).moe
-    unused = (1 - moe.active / moe.experts) ** (batch - 1)  # of the experts that the first token does not use
-    return known["n_total"] - (known["n_total"] - known["n_active"]) * unused
-
-
 def engines() -> dict[str, str]:
     """What whole engines and exchanges between GPUs add."""
     slower = [row.measured / row.ideal for row in served()]
@@ -265,12 +263,14 @@ def engines() -> dict[str, str]:
     each = (one["dispatch_us"] + one["combine_us"]) * factor("us")
     lone = measurement("trtllm_r1_latency_steps").records()[4]  # the last one before drafting
     alone, moe = eq.first_floor(_replica("b200", 8)), model(RUNNING.model).moe
+    known = RUNNING.symbols()
+    stored, loaded = known["n_total"] * known["bytes_per_param"], sparsity.bytes_touched(RUNNING, batch=LEAST)
     return {
         "engine_least": f"{min(slower):.1f}",
         "engine_most": f"{max(slower):.1f}",
         "exchange": f"{exchange['GB200 NVL72']['output_token_ms']:.2f} ms",
-        "covered": f"{1 - (1 - moe.active / moe.experts) ** 100:.0%}",
-        "overstated": f"{model(RUNNING.model).n_total / _touched(100) - 1:.0%}",
+        "covered": f"{sparsity.coverage(RUNNING, batch=LEAST):.0%}",
+        "overstated": f"{stored / loaded - 1:.0%}",
         "moe_layers": str(moe.layers),
         "exchange_one": pretty(each, "s", 2),
         "exchange_lone": pretty(each * moe.layers, "s", 2),

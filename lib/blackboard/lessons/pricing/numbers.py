@@ -276,8 +276,9 @@ def prefill_attention() -> float:
     """
     net = model(RUNNING.model)
     [group] = net.attention
-    wide = group.nope_dim + group.rope_dim + group.v_dim
-    return 2 * net.n_active / (2 * group.layers * group.heads * wide)
+    wide = (group.nope_dim + group.rope_dim + group.v_dim) / 2  # of a key and a value, on average
+    each = eq.attention_of_heads(layers=group.layers, query_heads=group.heads, head_dim=wide)
+    return eq.context_flop(n_active=net.n_active, attention_flop=each)
 
 
 def slower(tokens: float) -> float:
