@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from sympy import oo
 
 from blackboard.lessons.batching import equations as eq
-from blackboard.lessons.batching import lab, simulation, transformer
+from blackboard.lessons.batching import own_machine, simulation, transformer
 from blackboard.lessons.batching.transformer import Config, Transformer, count_step
 from blackboard.notation import symbol
 
@@ -470,7 +470,7 @@ def test_a_step_is_never_shorter_than_any_of_its_terms(case):
 
 # --- the lab ----------------------------------------------------------------------------------------------------------
 
-TINY = lab.Plan(weight_rows=24, weight_columns=16, matrices=3, square=8, batches=(1, 2, 4))
+TINY = own_machine.Plan(weight_rows=24, weight_columns=16, matrices=3, square=8, batches=(1, 2, 4))
 
 
 class Ideal:
@@ -478,7 +478,7 @@ class Ideal:
 
     device, precision, bytes_per_value, burst, machine = "cpu", "float32", 4, 1, "Ideal 1"
 
-    def __init__(self, plan: lab.Plan = lab.Plan(512, 512, 2, 64), unrest: float = 1.0, copies: float = 1.0):
+    def __init__(self, plan: own_machine.Plan = own_machine.Plan(512, 512, 2, 64), unrest: float = 1.0, copies: float = 1.0):
         self.plan, self.unrest, self.copies, self.calls = plan, unrest, copies, 0
 
     def seconds(self, work):
@@ -497,11 +497,11 @@ class Ideal:
         return lambda: max(2 * batch * k * q / 1e10, read)
 
     def identity(self):
-        return lab._identity(self) | dict(id="ideal", threads=2, software="none")
+        return own_machine._identity(self) | dict(id="ideal", threads=2, software="none")
 
 
 def test_the_lab_finds_the_rates_and_the_knee_of_an_ideal_machine(capsys):
-    found = lab.measure(seconds=0.01, bench=Ideal())
+    found = own_machine.measure(seconds=0.01, bench=Ideal())
     assert (found.flops, found.bandwidth, found.read_by) == (pytest.approx(1e10), pytest.approx(2e9), "fast")
     assert found.hardware_constant == pytest.approx(10)
     assert found.seconds == pytest.approx(found.predict(), rel=1e-12) and found.predict(4) == pytest.approx(
@@ -514,14 +514,14 @@ def test_the_lab_finds_the_rates_and_the_knee_of_an_ideal_machine(capsys):
 
 
 def test_the_lab_measures_the_flat_from_real_matrix_products():
-    found = lab.measure(seconds=0.01, progress=False, bench=Ideal(copies=2.5))
+    found = own_machine.measure(seconds=0.01, progress=False, bench=Ideal(copies=2.5))
     assert found.flat == found.seconds[1] > 2 * found.seconds[0]
     assert found.knee == pytest.approx(50, rel=0.05) and "doubled from flat at batch 50" in found.summary()
 
 
 def test_the_lab_says_when_the_machine_was_busy_or_the_knee_lies_beyond(capsys):
-    found = lab.measure(
-        seconds=0.0, progress=False, bench=Ideal(lab.Plan(512, 512, 2, 64, batches=(1, 2, 4)), unrest=2.0)
+    found = own_machine.measure(
+        seconds=0.0, progress=False, bench=Ideal(own_machine.Plan(512, 512, 2, 64, batches=(1, 2, 4)), unrest=2.0)
     )
     assert capsys.readouterr().out == "" and found.unrest == pytest.approx(2) and found.knee is None
     assert "busy" in found.summary() and "nowhere up to batch 4" in found.summary()
@@ -529,30 +529,30 @@ def test_the_lab_says_when_the_machine_was_busy_or_the_knee_lies_beyond(capsys):
 
 def test_the_lab_runs_on_this_cpu_takes_turns_and_asks_the_clock():
     ticks = iter(range(10_000))
-    bench = lab._Cpu(TINY, free=1e9, clock=lambda: next(ticks))
+    bench = own_machine._Cpu(TINY, free=1e9, clock=lambda: next(ticks))
     seen = [id(bench._next()) for _ in range(6)]
     assert len(set(seen)) == 3 and seen[:3] == seen[3:]  # never the matrix just used
     for work, size in bench.readers().values():
         assert np.isfinite(work()).all() and size % (24 * 16 * 4) == 0
     assert bench.product(5)().shape == (5, 16) and bench.square()[1] == 1024
-    found = lab.measure(seconds=0, progress=False, bench=bench)
+    found = own_machine.measure(seconds=0, progress=False, bench=bench)
     assert [(row.batch, row.seconds, row.repeats) for row in found.rows] == [(1, 1, 3), (2, 1, 3), (4, 1, 3)]
     assert found.machine and found.threads >= 1 and found.software.startswith("NumPy")
 
 
 def test_the_lab_takes_matrices_that_outlast_the_cache():
-    assert lab._fitting(lab.Plan(), 32 * 2**20).matrices == 8
-    large = lab._fitting(lab.Plan(), 384 * 2**20)
+    assert own_machine._fitting(own_machine.Plan(), 32 * 2**20).matrices == 8
+    large = own_machine._fitting(own_machine.Plan(), 384 * 2**20)
     assert large.matrices * large.matrix_bytes(4) >= 4 * 384 * 2**20
-    assert lab.last_level_cache() > 0
+    assert own_machine.last_level_cache() > 0
 
 
 def test_the_lab_refuses_politely_when_memory_is_short():
     with pytest.raises(
         MemoryError, match=r"needs .* MB and 100 MB are free: close other programs, or pass a smaller plan"
     ):
-        lab._Cpu(lab.Plan(), free=1e8)
-    lab._afford(1e12, None)  # unknown: try
+        own_machine._Cpu(own_machine.Plan(), free=1e8)
+    own_machine._afford(1e12, None)  # unknown: try
 
 
 @pytest.mark.parametrize(
@@ -582,7 +582,7 @@ def test_the_lab_names_the_nearest_chip(device, id):
         "gb300-nvl72",
         "mi300x",
     ]
-    assert lab.nearest_chip(device, known) == id
+    assert own_machine.nearest_chip(device, known) == id
 
 
 class FakeTorch(SimpleNamespace):
@@ -622,9 +622,9 @@ class FakeTorch(SimpleNamespace):
 def test_the_lab_measures_a_gpu_in_bursts_over_matrices_in_turn(monkeypatch):
     torch = FakeTorch()
     monkeypatch.setitem(sys.modules, "torch", torch)
-    monkeypatch.setattr(lab, "nearest_chip", lambda name: "h200" if "H200" in name else None)
-    bench = lab._bench(TINY, print)
-    assert isinstance(bench, lab._Cuda) and bench.burst == 3 and bench.seconds(bench.product(2)) == pytest.approx(1e-3)
+    monkeypatch.setattr(own_machine, "nearest_chip", lambda name: "h200" if "H200" in name else None)
+    bench = own_machine._bench(TINY, print)
+    assert isinstance(bench, own_machine._Cuda) and bench.burst == 3 and bench.seconds(bench.product(2)) == pytest.approx(1e-3)
     assert bench.product(2)().shape == (2, 16) and bench.square()[0]().shape == (8, 8)
     assert [np.isfinite(work()).all() if name != "copy" else work() for name, (work, _) in bench.readers().items()]
     identity = bench.identity()
@@ -635,12 +635,12 @@ def test_the_lab_measures_a_gpu_in_bursts_over_matrices_in_turn(monkeypatch):
         "bf16",
     )
     torch.cuda.is_available = lambda: False
-    monkeypatch.setattr(lab, "_free_memory", lambda: 1e9)
-    assert isinstance(lab._bench(TINY, lambda _: None), lab._Cpu)
+    monkeypatch.setattr(own_machine, "_free_memory", lambda: 1e9)
+    assert isinstance(own_machine._bench(TINY, lambda _: None), own_machine._Cpu)
 
 
 def test_the_shipped_rows_say_how_they_were_made_and_keep_to_the_roofline(tmp_path):
-    m = lab.shipped()
+    m = own_machine.shipped()
     assert (
         m.device == "cpu"
         and m.machine
@@ -653,19 +653,19 @@ def test_the_shipped_rows_say_how_they_were_made_and_keep_to_the_roofline(tmp_pa
     assert (m.seconds >= 0.9 * m.predict()).all()  # a floor, up to the noise of the measured rates
     assert m.predicted_knee < 2.5 * m.hardware_constant and m.knee is not None
     m.save(tmp_path / "again.yaml")
-    assert lab.load(tmp_path / "again.yaml") == m
+    assert own_machine.load(tmp_path / "again.yaml") == m
 
 
 def test_the_lab_s_figure_shows_points_and_prediction():
-    figure = lab.shipped().figure()
+    figure = own_machine.shipped().figure()
     line, points = figure.axes[0].lines[:2]
-    assert len(points.get_xdata()) == len(lab.shipped().rows) and len(line.get_xdata()) > 100
-    assert points.get_ydata() == pytest.approx(1e3 * lab.shipped().seconds)
+    assert len(points.get_xdata()) == len(own_machine.shipped().rows) and len(line.get_xdata()) > 100
+    assert points.get_ydata() == pytest.approx(1e3 * own_machine.shipped().seconds)
 
 
 def test_nothing_is_measured_or_drawn_at_import():
     code = (
-        "import sys; from blackboard.lessons.batching import lab, simulation, transformer;"
+        "import sys; from blackboard.lessons.batching import own_machine, simulation, transformer;"
         " print({'matplotlib', 'torch'} & set(sys.modules))"
     )
     assert (

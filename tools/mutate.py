@@ -65,7 +65,7 @@ MUTATIONS = [  # (file, what stands there once, what is put in its place)
     (LIB + "lessons/batching/simulation.py", "if ratio >= price_ratio:", "if ratio <= price_ratio:"),
     (LIB + "lessons/batching/transformer.py", "np.sqrt(c.head_width)", "np.sqrt(c.width)"),
     (
-        LIB + "lessons/batching/lab.py",
+        LIB + "lessons/batching/own_machine.py",
         "below = np.flatnonzero(seconds < level)",
         "below = np.flatnonzero(seconds > level)",
     ),

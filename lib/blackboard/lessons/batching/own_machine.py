@@ -35,7 +35,7 @@ from blackboard.catalogue import datafile
 from blackboard.lessons.batching import equations
 
 Work = Callable[[], object]
-COMMAND = 'python -c "from blackboard.lessons.batching import lab; print(lab.measure().summary())"'
+COMMAND = 'python -c "from blackboard.lessons.batching import own_machine; print(own_machine.measure().summary())"'
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,57 @@
+"""The chart at the end of a lab: the reader's own curve beside the course's and published points. No NumPy, as it is
+drawn in a web page too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from blackboard.charts.style import COLOURS
+
+_ORDER = ("compute", "kv", "accent", "second", "third")
+
+
+class Series(NamedTuple):
+    """Points (x, y) under a name, joined by a line or standing alone."""
+
+    points: Iterable[tuple[float, float]]
+    mark: str = "line"  # or "point", or "bar"
+
+
+def lab_chart(
+    title: str, x: str, y: str, series: Mapping[str, Series], log_x: bool = False, log_y: bool = False
+) -> dict[str, Any]:
+    """A Vega-Lite chart of several series; `x` and `y` are the axes' titles, with their units."""
+    scale = {"x": "log" if log_x else "linear", "y": "log" if log_y else "linear"}
+    names = list(series)
+    colour = {
+        "field": "name",
+        "type": "nominal",
+        "scale": {"domain": names, "range": [COLOURS[_ORDER[n % len(_ORDER)]] for n in range(len(names))]},
+        "legend": {"title": None, "orient": "top", "labelLimit": 320, "columns": 1},
+    }
+    axis = lambda name, title: {
+        "field": name,
+        "type": "quantitative",
+        "title": title,
+        "scale": {"type": scale[name], "zero": False},
+    }
+    layers = [
+        {
+            "data": {"values": [{"name": name, "x": at, "y": value} for at, value in each.points]},
+            "mark": {
+                "type": each.mark,
+                "tooltip": True,
+                **({"filled": True, "size": 60} if each.mark == "point" else {}),
+            },
+            "encoding": {"x": axis("x", x), "y": axis("y", y), "color": colour},
+        }
+        for name, each in series.items()
+    ]
+    return {
+        "title": title,
+        "width": "container",
+        "height": 280,
+        "layer": layers,
+    }

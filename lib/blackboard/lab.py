@@ -1,0 +1,377 @@
+"""Labs: functions and small classes that a reader writes, and checks that say what is wrong with them.
+
+A lab is a row of steps. A step is declared by the course's own solution, whose signature and docstring tell the reader
+what to write, by random cases, and by checks. A check is a function of one trial that returns a sentence where the trial
+breaks its rule. Each step also lists wrong versions with the check that must catch them; the tests hold it to that.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import inspect
+import random
+import sys
+import textwrap
+import time
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+READER = "<your code>"  # the file name under which a reader's text is compiled
+CASES = 200
+SECONDS = 5.0
+HEADS = {
+    "right": "Right.",
+    "wrong": "Not yet.",
+    "nothing": "Not yet.",
+    "crash": "Not yet.",
+    "slow": "Stopped.",
+    "signature": "Not yet.",
+    "missing": "Not yet.",
+    "syntax": "Python cannot read this.",
+    "unattempted": "Not attempted.",
+}
+
+
+@dataclass
+class Trial:
+    """One call: its arguments as given and as they are after it, what came back, and what the course's version makes."""
+
+    args: tuple
+    after: tuple
+    got: Any = None
+    error: BaseException | None = None
+    want: Any = None
+
+
+Check = Callable[[Trial], str | None]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a check found: its `kind` (one of HEADS), a sentence, the call that showed it, and the check that spoke."""
+
+    kind: str
+    message: str
+    call: str = ""
+    check: str = ""
+
+    @property
+    def ok(self) -> bool:
+        return self.kind == "right"
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __str__(self) -> str:
+        return "\n".join(part for part in (self.call, f"{HEADS[self.kind]} {self.message}") if part)
+
+    __repr__ = __str__
+
+    def _repr_markdown_(self) -> str:
+        call = f"`{self.call}`\n\n" if self.call else ""
+        return f"{call}**{HEADS[self.kind]}** {self.message}"
+
+
+class TooSlow(BaseException):
+    """The time is over. No `except Exception` of a reader catches it."""
+
+
+# --- what a check says ------------------------------------------------------------------------------------------------
+
+
+def shown(value: Any) -> str:
+    """A value as a message shows it: six digits of a number, long things cut."""
+    try:
+        return _shown(value)
+    except Exception:  # a reader's class may do anything when it is printed
+        return f"a {type(value).__name__}"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, (list, tuple)) and type(value) in (list, tuple):
+        inside = ", ".join(shown(each) for each in value)
+        text = f"[{inside}]" if isinstance(value, list) else f"({inside}{',' * (len(value) == 1)})"
+    else:
+        text = repr(value)
+    return text if len(text) <= 160 else text[:150] + " …"
+
+
+def same(a: Any, b: Any, tolerance: float = 1e-9) -> bool:
+    """True where two results agree: numbers up to a relative tolerance, and so inside lists, tuples and dicts."""
+    if isinstance(a, bool) or isinstance(b, bool):
+        return a is b
+    if isinstance(a, (int, float)) and isinstance(b, (int, float)):
+        return a == b or abs(a - b) <= tolerance * max(abs(a), abs(b), 1e-300)
+    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+        return len(a) == len(b) and all(same(*pair, tolerance) for pair in zip(a, b))
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(same(a[key], b[key], tolerance) for key in a)
+    return bool(a == b)
+
+
+def _ask(check: Check, trial: Trial) -> str | None:
+    """What a check says; where a result is of another kind than any check expects, that."""
+    try:
+        return check(trial)
+    except Exception:
+        return f"Expected {shown(trial.want)}, or something of that kind."
+
+
+def agrees(why: str, tolerance: float = 1e-9) -> Check:
+    """The check that a result is the course's own; `why` says in a sentence what the right one follows from."""
+
+    def agrees(trial: Trial) -> str | None:
+        return None if same(trial.got, trial.want, tolerance) else f"Expected {shown(trial.want)}. {why}"
+
+    return agrees
+
+
+# --- running a reader's code ------------------------------------------------------------------------------------------
+
+
+class _Limit:
+    """Ends code from given files after some seconds: each line that it runs looks at the clock."""
+
+    def __init__(self, files: set[str], seconds: float):
+        self.files, self.seconds = files, seconds
+
+    def __enter__(self) -> _Limit:
+        self.end, self.before = time.perf_counter() + self.seconds, sys.gettrace()
+        sys.settrace(self._call)
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        sys.settrace(self.before)
+
+    def _call(self, frame: types.FrameType, event: str, arg: Any):
+        return self._line if frame.f_code.co_filename in self.files else None
+
+    def _line(self, frame: types.FrameType, event: str, arg: Any):
+        if time.perf_counter() > self.end:
+            raise TooSlow(f"{frame.f_code.co_name}, line {frame.f_lineno}")
+        return self._line
+
+
+def _codes(made: Any) -> list[types.CodeType]:
+    """The code of a function, or of all methods of a class."""
+    if inspect.isclass(made):
+        return [code for name in sorted(vars(made)) for code in _codes(vars(made)[name])]
+    made = inspect.unwrap(made) if callable(made) else made
+    return [made.__code__] if isinstance(made, types.FunctionType) else []
+
+
+def _blank(made: Any, starter: str, name: str, space: Mapping[str, Any]) -> bool:
+    """True where a reader's version does no more than the starter."""
+    bare = dict(space)
+    exec(compile(starter, READER, "exec"), bare)
+    body = lambda code: (code.co_code, {each for each in code.co_consts if not isinstance(each, str)})
+    return [body(code) for code in _codes(made)] == [body(code) for code in _codes(bare[name])]
+
+
+def _where(error: BaseException, files: set[str]) -> str:
+    """The last line of a reader's code that an exception passed."""
+    lines, step = [], error.__traceback__
+    while step:
+        if step.tb_frame.f_code.co_filename in files:
+            lines.append(step.tb_lineno)
+        step = step.tb_next
+    return f" in line {lines[-1]}" if lines else ""
+
+
+# --- a step -----------------------------------------------------------------------------------------------------------
+
+
+def call(made: Callable, *args: Any) -> Any:
+    """How a function is tried; a class needs a `play` of its own."""
+    return made(*args)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One function or class to write.
+
+    solution  the course's version; signature and docstring are what the reader gets
+    example   a call, as text, whose result is shown: "touched(1, 256, 8)"
+    cases     from a random generator to the arguments of one trial, as a tuple
+    checks    rules, tried in order over all cases; of the cases that break one the shortest is shown
+    mistakes  wrong versions, each with the check that catches it
+    hints     from a nudge to nearly all
+    play      how a version is tried, (made, *args) -> result: for a class, a run of its methods
+    raises    exceptions that a version may raise; checks see them as trial.error
+    """
+
+    title: str
+    solution: Callable
+    example: str
+    cases: Callable[[random.Random], tuple]
+    checks: Sequence[Check]
+    mistakes: Mapping[Callable, Check]
+    hints: Sequence[str] = ()
+    play: Callable = call
+    raises: tuple[type[BaseException], ...] = ()
+    count: int = CASES
+
+    @property
+    def name(self) -> str:
+        """What the reader's version is called."""
+        return self.solution.__name__
+
+    @cached_property
+    def source(self) -> str:
+        """The solution's text, without what decorates it."""
+        return textwrap.dedent(inspect.getsource(self.solution)).rstrip() + "\n"
+
+    @cached_property
+    def starter(self) -> str:
+        """The solution with every body left out but its docstring."""
+        tree = ast.parse(self.source)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef):
+                words = [node.body[0]] if ast.get_docstring(node) else []
+                node.body = [*words, ast.Expr(ast.Constant(...))]
+        return ast.unparse(tree) + "\n"
+
+    @property
+    def task(self) -> str:
+        """What to write, in a sentence or two."""
+        return inspect.getdoc(self.solution) or ""
+
+    def trials(self, made: Any, seconds: float = SECONDS) -> Iterator[Trial]:
+        """All cases, tried; what a version raises is handed on unless it is among `raises`."""
+        rng, files = random.Random(self.name), {code.co_filename for code in _codes(made)}
+        with _Limit(files, seconds):
+            for _ in range(self.count):
+                args = self.cases(rng)
+                trial = Trial(args, copy.deepcopy(args))
+                try:
+                    trial.got = self.play(made, *trial.after)
+                except self.raises as error:
+                    trial.error = error
+                except Exception as error:
+                    error.trial = trial  # type: ignore[attr-defined]
+                    raise
+                yield trial
+
+    def check(self, made: Any, space: Mapping[str, Any] | None = None, seconds: float = SECONDS) -> Verdict:
+        """The verdict on a version; `space` holds the names that it may use."""
+        if made is None or made is ... or _blank(made, self.starter, self.name, space or {}):
+            return Verdict("unattempted", f"Write `{self.name}`, then check again.")
+        if not callable(made):
+            return Verdict("missing", f"`{self.name}` must be a {self.kind}; it is {shown(made)}.")
+        if fault := self._signature(made):
+            return Verdict("signature", fault)
+        files = {code.co_filename for code in _codes(made)}
+        try:
+            trials = list(self.trials(made, seconds))
+        except TooSlow as slow:
+            return Verdict("slow", f"Your code ran for {seconds:g} s without an end ({slow}). Look for a loop there.")
+        except MemoryError:
+            return Verdict("slow", "Your code asked for more memory than there is.")
+        except Exception as error:
+            return self._crash(error, files)
+        return self._judge(trials)
+
+    @property
+    def kind(self) -> str:
+        return "class" if inspect.isclass(self.solution) else "function"
+
+    def _signature(self, made: Any) -> str:
+        """What is wrong with the parameters of a version, if anything."""
+        if inspect.isclass(made) != inspect.isclass(self.solution):
+            return f"`{self.name}` must be a {self.kind}."
+        wanted = list(inspect.signature(self.solution).parameters)
+        try:
+            inspect.signature(made).bind(*wanted)
+        except TypeError:
+            own = ", ".join(inspect.signature(made).parameters)
+            return f"`{self.name}` must take ({', '.join(wanted)}); yours takes ({own})."
+        return ""
+
+    def _crash(self, error: Exception, files: set[str]) -> Verdict:
+        trial = getattr(error, "trial", None)
+        said = f"{type(error).__name__}: {error}".rstrip(": ")
+        return Verdict("crash", f"Your code stopped{_where(error, files)} with {said}.", self._call(trial))
+
+    def _judge(self, trials: Sequence[Trial]) -> Verdict:
+        reference = list(self.trials(self.solution, 60))
+        for trial, own in zip(trials, reference):
+            trial.want = own.got
+        if all(t.got is None and not t.error for t in trials) and any(t.want is not None for t in trials):
+            return Verdict("nothing", "Your version returns nothing. Is there a `return`?", self._call(trials[0]))
+        for check in self.checks:
+            broken = [(trial, said) for trial in trials if (said := _ask(check, trial))]
+            if broken:
+                trial, said = min(broken, key=lambda pair: len(repr(pair[0].args)))
+                return Verdict("wrong", said, self._call(trial), check.__name__)
+        return Verdict("right", f"{len(trials)} random cases agree.")
+
+    def _call(self, trial: Trial | None) -> str:
+        """The call of a trial and what came of it."""
+        if trial is None:
+            return ""
+        said = f"{self.name}({', '.join(map(shown, trial.args))})"
+        if trial.error:
+            return f"{said} raised {type(trial.error).__name__}"
+        return said if trial.got is None else f"{said} returned {shown(trial.got)}"
+
+
+# --- a lab ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Lab:
+    """Steps that build on each other.
+
+    given   what a reader's code may use without writing it, by name
+    finish  from the functions (an object with one attribute for each step) to a Vega-Lite chart that uses all of them
+    ending  what the chart shows, in a sentence or two
+    """
+
+    title: str
+    intro: str
+    steps: Sequence[Step]
+    finish: Callable[[Any], dict[str, Any]]
+    ending: str
+    given: Mapping[str, Any] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> Step:
+        for step in self.steps:
+            if step.name == name:
+                return step
+        raise KeyError(f"no step {name!r}; there are: {', '.join(step.name for step in self.steps)}")
+
+    def space(self, sources: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """The names that a reader's code sees: what is given, the course's versions, and the reader's own texts."""
+        space = {**self.given, **{step.name: step.solution for step in self.steps}}
+        for text in (sources or {}).values():
+            exec(compile(text, READER, "exec"), space)
+        return space
+
+    def grade(self, name: str, text: str, earlier: Mapping[str, str] | None = None) -> Verdict:
+        """The verdict on a step's text, on top of the reader's earlier ones; steps that are missing are the course's."""
+        step, space = self[name], self.space(earlier)
+        space.pop(name)
+        try:
+            with _Limit({READER}, SECONDS):
+                exec(compile(text, READER, "exec"), space)
+        except SyntaxError as error:
+            return Verdict("syntax", f"Line {error.lineno}: {error.msg}.")
+        except TooSlow:
+            return Verdict("slow", f"Your code ran for {SECONDS:g} s before it came to {name}.")
+        except Exception as error:
+            return Verdict("crash", f"Your code stopped{_where(error, {READER})} with {type(error).__name__}: {error}.")
+        if name not in space:
+            return Verdict("missing", f"There is no `{name}` in your code. Keep the first line as it was.")
+        return step.check(space[name], space)
+
+    def finished(self, sources: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """The last chart, made with the reader's own versions where there are any."""
+        space = self.space(sources)
+        with _Limit({READER}, 2 * SECONDS):
+            return self.finish(types.SimpleNamespace(**{step.name: space[step.name] for step in self.steps}))
