@@ -1,8 +1,8 @@
 """Labs: functions and small classes that a reader writes, and checks that say what is wrong with them.
 
 A lab is a row of steps. A step is declared by the course's own solution, whose signature and docstring tell the reader
-what to write, by random cases, and by checks. A check is a function of one trial that returns a sentence where the trial
-breaks its rule. Each step also lists wrong versions with the check that must catch them; the tests hold it to that.
+what to write, by random cases, and by checks. A check is a function of one trial that returns a sentence where the
+trial breaks its rule. Each step also lists wrong versions with the check that must catch them; tests hold it to that.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ HEADS = {
 
 @dataclass
 class Trial:
-    """One call: its arguments as given and as they are after it, what came back, and what the course's version makes."""
+    """One call: its arguments as given and as they are after it, what came back, and what the course makes."""
 
     args: tuple
     after: tuple
@@ -354,7 +354,7 @@ class Lab:
         return space
 
     def grade(self, name: str, text: str, earlier: Mapping[str, str] | None = None) -> Verdict:
-        """The verdict on a step's text, on top of the reader's earlier ones; steps that are missing are the course's."""
+        """The verdict on a step's text, on top of the reader's earlier ones; missing steps are the course's."""
         step, space = self[name], self.space(earlier)
         space.pop(name)
         try:

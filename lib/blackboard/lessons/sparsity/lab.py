@@ -274,7 +274,7 @@ EXPERTS, TOP_K, BATCHES = 256, 8, (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 
 def finish(own: Any) -> dict[str, Any]:
-    """Touched experts by batch: counted with the reader's router, expected by the reader's formula, and the course's."""
+    """Touched experts by batch: counted with the reader's router, and by the reader's and the course's formula."""
     rng = random.Random(0)
     token = lambda: [rng.random() for _ in range(EXPERTS)]
     counted = [(batch, own.count_touched([token() for _ in range(batch)], TOP_K) / EXPERTS) for batch in BATCHES]
