@@ -106,7 +106,7 @@ KEEP = Step(
 
 
 def replacement(draft, target):
-    """What a refused guess is replaced from: a distribution, of what the draft proposes too rarely, scaled to a sum of 1.
+    """The distribution that replaces a refused guess: what the draft proposes too rarely, scaled to a sum of 1.
 
     draft, target  probabilities by token, as in `keep_chance`; they differ
     """
