@@ -570,6 +570,6 @@ LAB = Lab(
     (NEEDS, RUN, GPIPE, ALTERNATE, SCORE, OWN),
     finish,
     "GPipe and 1F1B idle equally long, but 1F1B holds only as many micro-batches as there are stages. The paper counts"
-    " the time of hops too, so its values are a little higher. Does your own schedule come close to its ZB-1p, the lower"
+    " the time of hops too, so its values are a little higher. Does your schedule come close to its ZB-1p, the lower"
     " points?",
 )
