@@ -216,7 +216,7 @@ def _wrong_power(n_active, loss):
 
 
 def _size_alone(n_active, loss):
-    (A, a), (B, b) = LAW["size"], LAW["data"]
+    B, b = LAW["data"]
     return (B / (loss - LAW["floor"])) ** (1 / b) if tokens_needed(n_active, loss) < math.inf else math.inf
 
 
