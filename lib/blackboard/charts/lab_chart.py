@@ -50,7 +50,7 @@ def lab_chart(
         for name, each in series.items()
     ]
     return {
-        "title": title,
+        "title": {"text": title.split("\n"), "anchor": "start", "fontSize": 13},
         "width": "container",
         "height": 280,
         "layer": layers,

@@ -1,0 +1,428 @@
+"""The lab of the batching lesson: from the time of one step to the batches behind a price card."""
+
+from __future__ import annotations
+
+import random
+from typing import Any, NamedTuple
+
+from blackboard.catalogue import chip, measurement, model, price
+from blackboard.charts.lab_chart import Series, lab_chart
+from blackboard.lab import Lab, Step, Trial, agrees
+from blackboard.lessons.batching import equations as eq
+
+
+class Server(NamedTuple):
+    """A model on a machine. The cache of one sequence has `kv_bytes` bytes; peaks are of all chips together."""
+
+    n_active: float  # parameters that one token uses
+    weight_bytes: float
+    kv_bytes: float
+    flops: float  # FLOP/s
+    bandwidth: float  # byte/s
+
+    def __repr__(self) -> str:
+        return f"Server({', '.join(f'{name}={value:g}' for name, value in self._asdict().items())})"
+
+
+def _servers(rng: random.Random) -> Server:
+    return Server(
+        rng.choice([1e9, 2e9, 5e9]),
+        rng.choice([2e9, 10e9, 20e9]),
+        rng.choice([1e6, 2e6, 10e6, 50e6]),
+        rng.choice([1e14, 2e14, 1e15]),
+        rng.choice([1e12, 2e12, 4e12]),
+    )
+
+
+# --- a step -----------------------------------------------------------------------------------------------------------
+
+
+def step_time(batch, server):
+    """The roofline time of one decode step, in seconds: computing and loading overlap, and the slower one decides.
+
+    Each sequence gets one new token, which costs a multiply and an add for each active parameter.
+
+    batch   how many sequences
+    server  has n_active (parameters), weight_bytes, kv_bytes (of one sequence), flops (FLOP/s), bandwidth (byte/s)
+    """
+    compute = 2 * batch * server.n_active / server.flops
+    memory = (server.weight_bytes + batch * server.kv_bytes) / server.bandwidth
+    return max(compute, memory)
+
+
+def _steps(rng: random.Random) -> tuple:
+    return rng.choice([1, 2, 10, 100, 1000]), _servers(rng)
+
+
+def _loaded(trial: Trial) -> str | None:
+    batch, server = trial.args
+    loading = (server.weight_bytes + batch * server.kv_bytes) / server.bandwidth
+    fine = trial.got >= loading * (1 - 1e-9)
+    return None if fine else f"Loading the weights once and {batch} cache(s) alone takes {loading:.4g} s."
+
+
+def _computed(trial: Trial) -> str | None:
+    batch, server = trial.args
+    compute = 2 * batch * server.n_active / server.flops
+    fine = trial.got >= compute * (1 - 1e-9)
+    return None if fine else f"Two FLOPs per active parameter, for {batch} token(s), alone take {compute:.4g} s."
+
+
+_no_longer = agrees("The weights are loaded once for all sequences, and the step takes as long as its slower part.")
+
+
+def _sum_of_both(batch, server):
+    return (
+        2 * batch * server.n_active / server.flops + (server.weight_bytes + batch * server.kv_bytes) / server.bandwidth
+    )
+
+
+def _one_flop(batch, server):
+    compute = batch * server.n_active / server.flops
+    return max(compute, (server.weight_bytes + batch * server.kv_bytes) / server.bandwidth)
+
+
+def _one_cache(batch, server):
+    compute = 2 * batch * server.n_active / server.flops
+    return max(compute, (server.weight_bytes + server.kv_bytes) / server.bandwidth)
+
+
+def _weights_for_each(batch, server):
+    compute = 2 * batch * server.n_active / server.flops
+    return max(compute, batch * (server.weight_bytes + server.kv_bytes) / server.bandwidth)
+
+
+def _faster_part(batch, server):
+    compute = 2 * batch * server.n_active / server.flops
+    return min(compute, (server.weight_bytes + batch * server.kv_bytes) / server.bandwidth)
+
+
+EXAMPLE = "Server(n_active=2e9, weight_bytes=10e9, kv_bytes=1e6, flops=1e15, bandwidth=2e12)"
+
+STEP = Step(
+    "The time of a step",
+    step_time,
+    f"step_time(100, {EXAMPLE})",
+    _steps,
+    (_loaded, _computed, _no_longer),
+    {
+        _sum_of_both: _no_longer,
+        _one_flop: _computed,
+        _one_cache: _loaded,
+        _weights_for_each: _no_longer,
+        _faster_part: _loaded,
+    },
+    (
+        "Compute the two times apart: FLOPs divided by FLOP/s, and bytes divided by byte/s.",
+        "Bytes: the weights once, and a cache for each sequence. The result is the `max` of the two times.",
+    ),
+)
+
+# --- a latency target -------------------------------------------------------------------------------------------------
+
+
+def largest_batch(target, server):
+    """The largest batch whose step takes no longer than a target; 0 if not even a batch of 1 is fast enough.
+
+    target  the longest step allowed, in seconds
+    server  as in `step_time`
+    """
+    batch = 0
+    while step_time(batch + 1, server) <= target:
+        batch += 1
+    return batch
+
+
+def _targets(rng: random.Random) -> tuple:
+    server = _servers(rng)._replace(kv_bytes=rng.choice([5e8, 1e9]), flops=rng.choice([5e12, 1e14]))
+    return round(rng.uniform(0.8, 2) * server.weight_bytes / server.bandwidth, 5), server
+
+
+def _whole(trial: Trial) -> str | None:
+    fine = isinstance(trial.got, int) and trial.got >= 0
+    return None if fine else "A batch is a whole number of sequences, 0 or more."
+
+
+def _in_time(trial: Trial) -> str | None:
+    (target, server), batch = trial.args, trial.got
+    takes = step_time(batch, server) if batch else 0
+    fine = takes <= target * (1 + 1e-9)
+    return None if fine else f"A batch of {batch} takes {takes:.4g} s, which is longer than the target."
+
+
+def _no_larger_one(trial: Trial) -> str | None:
+    (target, server), batch = trial.args, trial.got
+    takes = step_time(batch + 1, server)
+    fine = takes > target * (1 - 1e-9)
+    return None if fine else f"A batch of {batch + 1} takes {takes:.4g} s, so it meets the target too."
+
+
+def _one_too_many(target, server):
+    batch = 0
+    while step_time(batch, server) <= target:
+        batch += 1
+    return batch
+
+
+def _by_compute(target, server):
+    return int(target * server.flops / (2 * server.n_active))
+
+
+def _in_powers(target, server):
+    batch = 1
+    while step_time(2 * batch, server) <= target:
+        batch *= 2
+    return batch if step_time(batch, server) <= target else 0
+
+
+def _not_rounded(target, server):
+    by_memory = (target * server.bandwidth - server.weight_bytes) / server.kv_bytes
+    return max(0, min(target * server.flops / (2 * server.n_active), by_memory))
+
+
+BATCH = Step(
+    "The batch that meets a latency target",
+    largest_batch,
+    f"largest_batch(0.006, {EXAMPLE})",
+    _targets,
+    (_whole, _in_time, _no_larger_one),
+    {_one_too_many: _in_time, _by_compute: _in_time, _in_powers: _no_larger_one, _not_rounded: _whole},
+    (
+        "A step never gets shorter as the batch grows, so you can go up from 0 until the next batch is too slow.",
+        "`while step_time(batch + 1, server) <= target: batch += 1`",
+    ),
+)
+
+# --- cost -------------------------------------------------------------------------------------------------------------
+
+
+def cost_per_million(batch, rent, server):
+    """The rent paid for a million generated tokens, in USD.
+
+    batch   how many sequences; each gets one token per step
+    rent    of the whole server, in USD per hour
+    server  as in `step_time`
+    """
+    rent_of_step = rent / 3600 * step_time(batch, server)
+    return rent_of_step / batch * 1e6
+
+
+def _rents(rng: random.Random) -> tuple:
+    return rng.choice([1, 2, 10, 100, 1000]), rng.choice([18, 36, 72]), _servers(rng)
+
+
+def _alone(trial: Trial) -> str | None:
+    batch, rent, server = trial.args
+    alone = rent / 3600 * step_time(1, server) * 1e6
+    fine = trial.got <= alone * (1 + 1e-9)
+    return None if fine else f"Even alone, at a batch of 1, a million tokens cost only {alone:.4g} USD."
+
+
+def _floor(trial: Trial) -> str | None:
+    _, rent, server = trial.args
+    least = rent / 3600 * max(2 * server.n_active / server.flops, server.kv_bytes / server.bandwidth) * 1e6
+    fine = trial.got >= least * (1 - 1e-9)
+    return None if fine else f"Compute and cache of each token's own cost {least:.4g} USD: no batch gets below that."
+
+
+_shared = agrees("The tokens of a step share its rent: USD per hour / 3600 × step time / batch × a million.")
+
+
+def _per_step(batch, rent, server):
+    return rent / 3600 * step_time(batch, server) * 1e6
+
+
+def _rent_per_second(batch, rent, server):
+    return rent * step_time(batch, server) / batch * 1e6
+
+
+def _one_token(batch, rent, server):
+    return rent / 3600 * step_time(batch, server) / batch
+
+
+def _step_of_one(batch, rent, server):
+    return rent / 3600 * step_time(1, server) / batch * 1e6
+
+
+def _rent_per_minute(batch, rent, server):
+    return rent / 60 * step_time(batch, server) / batch * 1e6
+
+
+COST = Step(
+    "The cost curve",
+    cost_per_million,
+    f"cost_per_million(100, 36, {EXAMPLE})",
+    _rents,
+    (_alone, _floor, _shared),
+    {
+        _per_step: _alone,
+        _rent_per_second: _alone,
+        _one_token: _floor,
+        _step_of_one: _floor,
+        _rent_per_minute: _alone,
+    },
+    (
+        "What does the server cost in one second? And during one step?",
+        "A step makes as many tokens as the batch has sequences. Divide by it, then multiply by a million.",
+    ),
+)
+
+# --- a price card -----------------------------------------------------------------------------------------------------
+
+
+def fast_batches(price_ratio, speed_ratio, server):
+    """The batches of standard and fast mode behind a price card, as a pair of numbers, if prices follow cost.
+
+    Both modes use the same server. The batches need not be whole.
+
+    price_ratio  price per token in fast mode divided by the standard price, for instance 6
+    speed_ratio  how many times shorter a fast step is, for instance 2.5
+    server       as in `step_time`
+    """
+    ratio = price_ratio * speed_ratio
+    low, high = 0, 1e9
+    for _ in range(100):
+        fast = (low + high) / 2
+        if step_time(ratio * fast, server) < speed_ratio * step_time(fast, server):
+            low = fast
+        else:
+            high = fast
+    return ratio * fast, fast
+
+
+def _cards(rng: random.Random) -> tuple:
+    return rng.choice([2, 3, 4, 6]), rng.choice([1.5, 2, 2.5]), _servers(rng)
+
+
+def _pair(trial: Trial) -> str | None:
+    fine = len(trial.got) == 2 and trial.got[0] > 0 and trial.got[1] > 0
+    return None if fine else "Return a pair: the batch of standard mode, then the batch of fast mode."
+
+
+def _priced(trial: Trial) -> str | None:
+    price_ratio, speed_ratio, _ = trial.args
+    standard, fast = trial.got
+    dearer = standard / fast / speed_ratio
+    if abs(dearer - price_ratio) < 1e-6 * price_ratio:
+        return None
+    return (
+        f"A fast step has {speed_ratio:g} times less rent and {standard / fast:.4g} times fewer tokens to share it,"
+        f" so a fast token costs {dearer:.4g} times as much; the card says {price_ratio:g}."
+    )
+
+
+def _as_fast(trial: Trial) -> str | None:
+    _, speed_ratio, server = trial.args
+    standard, fast = (step_time(batch, server) for batch in trial.got)
+    fine = abs(standard / fast - speed_ratio) < 1e-6
+    return None if fine else f"These batches make a fast step {standard / fast:.4g} times shorter, not {speed_ratio:g}."
+
+
+_same_batches = agrees("At those batches both ratios are the card's.", 1e-5)
+
+
+def _price_alone(price_ratio, speed_ratio, server):
+    return fast_batches(price_ratio / speed_ratio, speed_ratio, server)
+
+
+def _swapped(price_ratio, speed_ratio, server):
+    return fast_batches(price_ratio, speed_ratio, server)[::-1]
+
+
+def _at_the_floor(price_ratio, speed_ratio, server):
+    standard = speed_ratio * server.weight_bytes / server.bandwidth * server.flops / (2 * server.n_active)
+    return standard, standard / (price_ratio * speed_ratio)
+
+
+def _only_fast(price_ratio, speed_ratio, server):
+    return (fast_batches(price_ratio, speed_ratio, server)[1],)
+
+
+def _any_pair(price_ratio, speed_ratio, server):
+    return price_ratio * speed_ratio, 1
+
+
+CARD = Step(
+    "Read the batches out of a price card",
+    fast_batches,
+    f"fast_batches(6, 2.5, {EXAMPLE})",
+    _cards,
+    (_pair, _priced, _as_fast, _same_batches),
+    {
+        _price_alone: _priced,
+        _swapped: _priced,
+        _at_the_floor: _as_fast,
+        _only_fast: _pair,
+        _any_pair: _as_fast,
+    },
+    (
+        "A token costs rent × step time / batch. Divide that of fast mode by that of standard mode: what is the ratio"
+        " of the batches?",
+        "The batches are price_ratio × speed_ratio apart. The larger both are, the larger is the ratio of their steps.",
+        "Bisect: if the standard step is less than speed_ratio times the fast step, both batches must be larger.",
+    ),
+)
+
+# --- the chart --------------------------------------------------------------------------------------------------------
+
+CHIPS, CONTEXT = 8, 1536  # prompts of 1,024 tokens, and half of answers as long
+RENT = 2.0  # USD/chip/hour, the lecture's
+BATCHES = (50, 100, 200, 400, 800, 1600, 3200, 6400)
+TARGET = 0.020  # s
+
+
+def _case() -> dict[str, float]:
+    """DeepSeek-V3 on eight B200, in the notation's names."""
+    one = chip("b200").symbols("fp8")
+    many = {name: CHIPS * one[name] for name in ("flops", "bandwidth")}
+    return model("deepseek-v3").symbols("fp8") | many | {"context": CONTEXT, "chips": CHIPS, "rent": RENT / 3600}
+
+
+def _server() -> Server:
+    case = _case()
+    weights = case["n_total"] * case["bytes_per_param"]
+    return Server(case["n_active"], weights, CONTEXT * case["kv_bytes_per_token"], case["flops"], case["bandwidth"])
+
+
+def _measured() -> list[tuple[float, float]]:
+    """Speed and cost of published runs with enough requests to use nearly all experts."""
+    runs = measurement("serving_deepseek_r1").records(engine="sglang", chip="B200", expert_parallel=1)
+    steps = [(run["concurrency"], run["output_token_ms"] / 1e3) for run in runs if run["concurrency"] >= 64]
+    return [(1 / step, CHIPS * RENT / 3600 * step / batch * 1e6) for batch, step in steps]
+
+
+def finish(own: Any) -> dict[str, Any]:
+    """Cost against speed: the reader's curve, a target and a price card on it, the lesson's, and what was served."""
+    case, server, card = _case(), _server(), price("claude-opus-4.6@2026-03-13").fast
+    assert card
+    at = lambda batch: (1 / own.step_time(batch, server), own.cost_per_million(batch, CHIPS * RENT, server))
+    lesson = [
+        (eq.reader_speed(case, batch=batch), eq.cost_per_token(case, batch=batch) * 1e6) for batch in BATCHES[::2]
+    ]
+    modes = own.fast_batches(card.price_multiplier, card.speed_multiplier, server)
+    return lab_chart(
+        "DeepSeek-V3 on eight B200: cost against speed",
+        "tokens per second of one reader",
+        "USD per million tokens",
+        {
+            "your cost curve": Series(sorted(map(at, BATCHES))),
+            "the lesson's formula": Series(lesson, "point"),
+            "your largest batch for a step of 20 ms": Series([at(own.largest_batch(TARGET, server))], "point"),
+            "your standard and fast mode, from a price card": Series(map(at, modes), "point"),
+            "measured with SGLang, DeepSeek-R1": Series(_measured(), "point"),
+        },
+        log_y=True,
+    )
+
+
+LAB = Lab(
+    "Build the roofline of a server",
+    "You write the time of one decode step, and from it the batch for a latency target, the cost of a token, and the"
+    " batches behind the price card of a fast mode.",
+    (STEP, BATCH, COST, CARD),
+    finish,
+    "Everything that you computed is on one curve. The measured points are above it, because the roofline leaves out"
+    " prefill, communication and scheduling. The batch behind standard mode would not even fit into this server's"
+    " memory, so this provider has other machines, or prices that do not simply follow cost.",
+    {"Server": Server},
+)

@@ -1,0 +1,388 @@
+"""The lab of the lesson on overtraining: count what training costs, find the size that is cheapest over a lifetime."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any
+
+from blackboard.catalogue import scaling_law
+from blackboard.charts.lab_chart import Series, lab_chart
+from blackboard.lab import Lab, Step, Trial, agrees
+from blackboard.lessons.overtraining import equations as eq
+
+_FIT = scaling_law("Besiroglu")
+LAW = {
+    "floor": _FIT["loss_floor"],
+    "size": (_FIT["loss_size"], _FIT["size_power"]),
+    "data": (_FIT["loss_data"], _FIT["data_power"]),
+}
+
+# --- count a network --------------------------------------------------------------------------------------------------
+
+
+def training_flops(widths, tokens):
+    """FLOPs to train a network of plain matrices on some tokens, forward and backward.
+
+    widths  numbers in the vector before each matrix and after the last: [8, 32, 8] has an 8 × 32 and a 32 × 8 matrix
+    tokens  how many tokens it is trained on
+
+    A token multiplies each matrix going forward. Going backward it multiplies twice: once for the gradient of the
+    matrix, and once for the gradient of the vector before it, which the first matrix does not need. A product with a
+    matrix of n numbers takes 2n FLOPs for each token.
+    """
+    sizes = [before * after for before, after in zip(widths, widths[1:])]
+    forward = sum(2 * size for size in sizes)
+    of_matrices = sum(2 * size for size in sizes)
+    of_vectors = sum(2 * size for size in sizes[1:])
+    return tokens * (forward + of_matrices + of_vectors)
+
+
+def _networks(rng: random.Random) -> tuple:
+    return [rng.choice([4, 8, 16, 32]) for _ in range(rng.randint(2, 4))], rng.choice([1, 10, 1000])
+
+
+def _params(widths) -> int:
+    return sum(before * after for before, after in zip(widths, widths[1:]))
+
+
+def _at_most_six(trial: Trial) -> str | None:
+    widths, tokens = trial.args
+    most = 6 * _params(widths) * tokens
+    fine = trial.got < most
+    return None if fine else f"6ND would be {most:,}; the first matrix saves you one product, so you must be below."
+
+
+def _backward(trial: Trial) -> str | None:
+    widths, tokens = trial.args
+    least = 4 * _params(widths) * tokens
+    fine = trial.got >= least
+    return None if fine else f"Forward and the gradients of the matrices alone take {least:,} FLOPs."
+
+
+_products = agrees("Three products for each matrix, but two for the first, at 2 FLOPs a number.")
+
+
+def _six(widths, tokens):
+    return 6 * _params(widths) * tokens
+
+
+def _forward_only(widths, tokens):
+    return 2 * _params(widths) * tokens
+
+
+def _one_flop(widths, tokens):
+    return training_flops(widths, tokens) // 2
+
+
+def _no_vectors(widths, tokens):
+    return 4 * _params(widths) * tokens + (len(widths) > 2) * 2 * tokens
+
+
+COUNT = Step(
+    "Count the FLOPs of training",
+    training_flops,
+    "training_flops([8, 32, 8], 10)",
+    _networks,
+    (_at_most_six, _backward, _products),
+    {_six: _at_most_six, _forward_only: _backward, _one_flop: _backward, _no_vectors: _products},
+    (
+        "`zip(widths, widths[1:])` gives you the sides of each matrix.",
+        "Sum 6 × before × after over all matrices, and take off 2 × before × after of the first.",
+    ),
+)
+
+# --- a lifetime -------------------------------------------------------------------------------------------------------
+
+
+def lifetime_flops(n_active, trained, served):
+    """FLOPs of a model over its life: to train it on some tokens, and to generate others.
+
+    n_active  active parameters
+    trained   tokens of training, at 6 FLOPs for each parameter
+    served    tokens that it generates, at 2 FLOPs for each parameter
+    """
+    return 6 * n_active * trained + 2 * n_active * served
+
+
+def _lives(rng: random.Random) -> tuple:
+    return rng.choice([8e9, 37e9, 70e9]), rng.choice([0, 2e12, 15e12]), rng.choice([0, 15e12, 100e12])
+
+
+def _training_only(trial: Trial) -> str | None:
+    n_active, trained, served = trial.args
+    fine = served or abs(trial.got - 6 * n_active * trained) <= 1e-9 * trial.want
+    return None if fine else f"A model that nobody uses costs its training, 6ND = {6 * n_active * trained:.3g}."
+
+
+def _serving_only(trial: Trial) -> str | None:
+    n_active, trained, served = trial.args
+    fine = trained or abs(trial.got - 2 * n_active * served) <= 1e-9 * trial.want
+    return None if fine else f"With training left out, {served:.3g} tokens take 2 FLOPs for each parameter and token."
+
+
+_both = agrees("Add 6 × parameters × trained tokens and 2 × parameters × served tokens.")
+
+
+def _all_six(n_active, trained, served):
+    return 6 * n_active * (trained + served)
+
+
+def _all_two(n_active, trained, served):
+    return 2 * n_active * (trained + served)
+
+
+def _larger_one(n_active, trained, served):
+    return max(6 * n_active * trained, 2 * n_active * served)
+
+
+def _training_alone(n_active, trained, served):
+    return 6 * n_active * trained
+
+
+LIFE = Step(
+    "What a model costs over its life",
+    lifetime_flops,
+    "lifetime_flops(8e9, 15e12, 100e12)",
+    _lives,
+    (_training_only, _serving_only, _both),
+    {_all_six: _serving_only, _all_two: _training_only, _larger_one: _both, _training_alone: _serving_only},
+    ("Training and serving add up.", "6 × n_active × trained + 2 × n_active × served."),
+)
+
+# --- tokens for a loss ------------------------------------------------------------------------------------------------
+
+
+def tokens_needed(n_active, loss):
+    """Training tokens with which a model of this size reaches a loss; `math.inf` where no amount of data suffices.
+
+    `LAW` is given: the loss is LAW["floor"] + A / n_active ** a + B / tokens ** b, where A, a = LAW["size"] and
+    B, b = LAW["data"].
+    """
+    A, a = LAW["size"]
+    B, b = LAW["data"]
+    left = loss - LAW["floor"] - A / n_active**a
+    return (B / left) ** (1 / b) if left > 0 else math.inf
+
+
+def _sizes(rng: random.Random) -> tuple:
+    return rng.choice([1e8, 1e9, 8e9, 70e9, 400e9]), rng.choice([1.9, 2.0, 2.1, 2.5])
+
+
+def _reached(n_active: float, tokens: float) -> float:
+    (A, a), (B, b) = LAW["size"], LAW["data"]
+    return LAW["floor"] + A / n_active**a + B / tokens**b
+
+
+def _too_small(trial: Trial) -> str | None:
+    fine = not math.isinf(trial.want) or (isinstance(trial.got, float) and math.isinf(trial.got))
+    n_active, loss = trial.args
+    (A, a) = LAW["size"]
+    floor = LAW["floor"] + A / n_active**a
+    return (
+        None if fine else f"With all data of the world this size comes to {floor:.4g}, not to {loss}: return math.inf."
+    )
+
+
+def _reaches(trial: Trial) -> str | None:
+    if math.isinf(trial.want):
+        return None
+    n_active, loss = trial.args
+    if isinstance(trial.got, complex) or not trial.got > 0:
+        return "Tokens are a positive number."
+    found = _reached(n_active, trial.got)
+    return (
+        None
+        if abs(found - loss) < 1e-6
+        else f"With {trial.got:.3g} tokens the law gives a loss of {found:.4g}, not {loss}."
+    )
+
+
+def _forgot_floor(n_active, loss):
+    (A, a), (B, b) = LAW["size"], LAW["data"]
+    left = loss - A / n_active**a
+    return (B / left) ** (1 / b) if tokens_needed(n_active, loss) < math.inf else math.inf
+
+
+def _no_limit(n_active, loss):
+    (A, a), (B, b) = LAW["size"], LAW["data"]
+    return (B / abs(loss - LAW["floor"] - A / n_active**a)) ** (1 / b)
+
+
+def _wrong_power(n_active, loss):
+    (A, a), (B, b) = LAW["size"], LAW["data"]
+    left = loss - LAW["floor"] - A / n_active**a
+    return (B / left) ** b if left > 0 else math.inf
+
+
+def _size_alone(n_active, loss):
+    B, b = LAW["data"]
+    return (B / (loss - LAW["floor"])) ** (1 / b) if tokens_needed(n_active, loss) < math.inf else math.inf
+
+
+TOKENS = Step(
+    "How many tokens reach a loss",
+    tokens_needed,
+    "tokens_needed(8e9, 2.1)",
+    _sizes,
+    (_too_small, _reaches),
+    {_forgot_floor: _reaches, _no_limit: _too_small, _wrong_power: _reaches, _size_alone: _reaches},
+    (
+        "Bring everything but the data's part to the other side: B / tokens ** b = loss - floor - A / n_active ** a.",
+        "If what is left is not positive, no data suffices. Else tokens = (B / left) ** (1 / b).",
+    ),
+)
+
+# --- the cheapest size ------------------------------------------------------------------------------------------------
+
+
+def cheapest_size(loss, served, sizes):
+    """The size, of a list of sizes, that reaches a loss and costs the fewest FLOPs over its life.
+
+    loss    loss to reach
+    served  tokens that the model will generate
+    sizes   candidates, active parameters; at least one of them reaches the loss
+    """
+    return min(sizes, key=lambda size: lifetime_flops(size, tokens_needed(size, loss), served))
+
+
+def _searches(rng: random.Random) -> tuple:
+    sizes = sorted(rng.sample([4e9, 8e9, 15e9, 30e9, 70e9, 140e9, 400e9], rng.randint(2, 5)))
+    return 2.1, rng.choice([0, 1e12, 100e12, 1e16]), sizes
+
+
+def _candidate(trial: Trial) -> str | None:
+    return None if trial.got in trial.args[2] else "Return one of the sizes."
+
+
+def _served_matters(trial: Trial) -> str | None:
+    loss, served, sizes = trial.args
+    alone = min(sizes, key=lambda size: 6 * size * tokens_needed(size, loss))
+    fine = trial.got == trial.want or trial.got != alone
+    return (
+        None
+        if fine
+        else f"That size is the cheapest to train. With {served:.3g} tokens served, {trial.want:.3g} costs less."
+    )
+
+
+_fewest = agrees("Compare `lifetime_flops` of all candidates, each with the tokens that it needs.")
+
+
+def _train_only(loss, served, sizes):
+    return min(sizes, key=lambda size: 6 * size * tokens_needed(size, loss))
+
+
+def _smallest(loss, served, sizes):
+    return min(size for size in sizes if tokens_needed(size, loss) < math.inf)
+
+
+def _the_cost(loss, served, sizes):
+    return min(lifetime_flops(size, tokens_needed(size, loss), served) for size in sizes)
+
+
+def _same_tokens(loss, served, sizes):
+    return min(sizes, key=lambda size: lifetime_flops(size, 20 * size, served))
+
+
+SEARCH = Step(
+    "Search for the cheapest size",
+    cheapest_size,
+    "cheapest_size(2.1, 100e12, [8e9, 30e9, 70e9])",
+    _searches,
+    (_candidate, _served_matters, _fewest),
+    {_train_only: _served_matters, _smallest: _fewest, _the_cost: _candidate, _same_tokens: _fewest},
+    (
+        "For one size: tokens_needed, then lifetime_flops.",
+        "`min(sizes, key=lambda size: …)` returns the size, not its cost.",
+    ),
+)
+
+# --- the rule of equal costs ------------------------------------------------------------------------------------------
+
+
+def equal_cost_tokens(served):
+    """The training tokens at which training costs as much as serving, by 6 FLOPs against 2."""
+    return served / 3
+
+
+def _traffic(rng: random.Random) -> tuple:
+    return (rng.choice([1e12, 15e12, 90e12, 300e12]),)
+
+
+def _equal(trial: Trial) -> str | None:
+    [served] = trial.args
+    train, serve = 6 * trial.got, 2 * served
+    fine = abs(train - serve) < 1e-9 * serve
+    return (
+        None if fine else f"Training takes {train:.3g} FLOPs for each parameter, serving {serve:.3g}: make them equal."
+    )
+
+
+def _as_many(served):
+    return served
+
+
+def _three_times(served):
+    return 3 * served
+
+
+def _six(served):
+    return served / 6
+
+
+def _half(served):
+    return served / 2
+
+
+EQUAL = Step(
+    "The lecture's rule",
+    equal_cost_tokens,
+    "equal_cost_tokens(90e12)",
+    _traffic,
+    (_equal,),
+    {_as_many: _equal, _three_times: _equal, _six: _equal, _half: _equal},
+    ("Solve 6 × N × trained = 2 × N × served for trained.",),
+    count=20,
+)
+
+# --- the chart --------------------------------------------------------------------------------------------------------
+
+LOSS, SERVED = 2.0, 100e12
+SIZES = [10 ** (9.9 + n / 20) for n in range(50)]
+
+
+def finish(own: Any) -> dict[str, Any]:
+    """Lifetime cost by size at one loss: the reader's curve, the lesson's formulas, and the reader's cheapest size."""
+    cost = lambda size: own.lifetime_flops(size, own.tokens_needed(size, LOSS), SERVED)
+    sizes = [size for size in SIZES if math.isfinite(cost(size)) and cost(size) < 1e27]
+    trained = lambda size: eq.tokens_for_loss(_FIT, n_active=size, loss=LOSS)
+    course = lambda size: (
+        eq.pretrain_compute(n_active=size, pretrain_tokens=trained(size))
+        + eq.inference_compute(n_active=size, inference_tokens=SERVED, decode_efficiency=1)
+    )
+    best = own.cheapest_size(LOSS, SERVED, sizes)
+    return lab_chart(
+        "Cost of a model that reaches a loss of 2.0 and generates 100 trillion tokens",
+        "active parameters",
+        "FLOPs over its life",
+        {
+            "your cost": Series([(size, cost(size)) for size in sizes]),
+            "the lesson's formulas": Series([(size, course(size)) for size in sizes[::4]], "point"),
+            "your cheapest size": Series([(best, cost(best))], "point"),
+        },
+        log_x=True,
+        log_y=True,
+    )
+
+
+LAB = Lab(
+    "Find the cheapest model",
+    "You count the FLOPs of training, add what serving costs, and find by search which size of model reaches a given"
+    " loss most cheaply over its life. Then you compare it with the lecture's rule of equal costs.",
+    (COUNT, LIFE, TOKENS, SEARCH, EQUAL),
+    finish,
+    "Left of the lowest point the cost shoots up, because a model that is too small needs endless data for the loss. To"
+    " the right it rises slowly. The more tokens are served, the further left the lowest point lies.",
+    {"math": math, "LAW": LAW},
+)

@@ -1,0 +1,717 @@
+"""The lab of the paging lesson: build an allocator and a prefix cache, and replay a day of conversations."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from heapq import heapify, heapreplace
+from typing import Any
+
+from blackboard.catalogue import measurement
+from blackboard.charts.lab_chart import Series, lab_chart
+from blackboard.lab import Lab, Step, Trial, agrees
+from blackboard.lessons.paging import equations as eq
+
+# --- blocks and who holds them ----------------------------------------------------------------------------------------
+
+
+class Blocks:
+    """Hands out the blocks of a KV cache and counts how many sequences hold each.
+
+    Blocks are numbered 0 to count - 1. A block is free while no sequence holds it. You choose what to store.
+    """
+
+    def __init__(self, count):
+        """At first all blocks are free."""
+        self.free = list(range(count))
+        self.counts = [0] * count
+
+    def take(self):
+        """Any free block, which one sequence holds from now on; None if no block is free."""
+        if not self.free:
+            return None
+        block = self.free.pop()
+        self.counts[block] = 1
+        return block
+
+    def share(self, block):
+        """One more sequence holds the block."""
+        self.counts[block] += 1
+
+    def release(self, block):
+        """One sequence fewer holds the block; once none does, it is free again."""
+        self.counts[block] -= 1
+        if self.counts[block] == 0:
+            self.free.append(block)
+
+    def holders(self, block):
+        """How many sequences hold the block."""
+        return self.counts[block]
+
+
+NAMES = ("Ann", "Bob", "Cai", "Dee")
+
+
+def _moves(rng: random.Random) -> tuple:
+    count, moves = rng.randint(1, 3), []
+    has: dict[str, int] = {}  # each name has one block at most
+    for n in range(rng.randint(1, 9)):
+        name = rng.choice(NAMES)
+        if name in has:
+            moves.append(f"{name} releases")
+            del has[name]
+        elif has and rng.random() < 0.4:
+            other = rng.choice(sorted(has))
+            moves.append(f"{name} shares with {other}")
+            has[name] = has[other]
+        else:
+            moves.append(f"{name} takes")
+            if len(set(has.values())) < count:
+                has[name] = n
+    return count, moves
+
+
+def _play_moves(made: Any, count: int, moves: list[str]) -> list:
+    """After each move: its block, and how many sequences hold it; None where a block was refused."""
+    blocks, has, seen = made(count), {}, []
+    for name, act, *other in map(str.split, moves):
+        if act == "takes":
+            has[name] = blocks.take()
+        elif act == "shares":
+            has[name] = has[other[-1]]
+        block = has.pop(name) if act == "releases" else has[name]
+        if block is not None and act != "takes":
+            (blocks.release if act == "releases" else blocks.share)(block)
+        seen.append(None if block is None else (block, blocks.holders(block)))
+    return seen
+
+
+def _history(trial: Trial) -> Iterator[tuple[str, Any, dict[str, int]]]:
+    """Each move, what came of it, and who has which block just before."""
+    has: dict[str, Any] = {}
+    for move, got in zip(trial.args[1], trial.got):
+        yield move, got, {name: block for name, block in has.items() if block is not None}
+        name, act, *_ = move.split()
+        has[name] = None if got is None or act == "releases" else got[0]
+
+
+def _exists(trial: Trial) -> str | None:
+    count = trial.args[0]
+    for move, got, _ in _history(trial):
+        if got and got[0] not in range(count):
+            return f"At “{move}” you gave {got[0]!r}; the blocks are 0 to {count - 1}, and None when none is free."
+    return None
+
+
+def _one_holder(trial: Trial) -> str | None:
+    for move, got, has in _history(trial):
+        holder = next((name for name, block in has.items() if got and block == got[0]), None)
+        if "takes" in move and holder:
+            return f"At “{move}” you gave block {got[0]}, which {holder} still holds: hand out free blocks only."
+    return None
+
+
+def _none_lost(trial: Trial) -> str | None:
+    for move, got, has in _history(trial):
+        unused = set(range(trial.args[0])) - set(has.values())
+        if "takes" in move and got is None and unused:
+            return f"At “{move}” you gave None, but nobody holds block {min(unused)}: it must be free again."
+    return None
+
+
+def _counted(trial: Trial) -> str | None:
+    for move, got, has in _history(trial):
+        holders = Counter(has.values())[got[0]] + (-1 if "releases" in move else 1) if got else 0
+        if got and got[1] != holders:
+            return f"After “{move}” block {got[0]} must have {holders} holder(s); `holders` says {got[1]!r}."
+    return None
+
+
+class _FreesAtFirstRelease(Blocks):
+    def release(self, block):
+        self.counts[block] -= 1
+        self.free.append(block)
+
+
+class _NeverFrees(Blocks):
+    def release(self, block):
+        self.counts[block] -= 1
+
+
+class _CountsFromOne(Blocks):
+    def __init__(self, count):
+        self.free = list(range(1, count + 1))
+        self.counts = [0] * (count + 1)
+
+
+class _TakesUncounted(Blocks):
+    def take(self):
+        return self.free.pop() if self.free else None
+
+    def release(self, block):
+        if self.counts[block] == 0:
+            self.free.append(block)
+        else:
+            self.counts[block] -= 1
+
+
+BLOCKS = Step(
+    "Hand out blocks and count who holds them",
+    Blocks,
+    'play(Blocks, 2, ["Ann takes", "Bob shares with Ann", "Ann releases"])',
+    _moves,
+    (_exists, _one_holder, _none_lost, _counted),
+    {
+        _FreesAtFirstRelease: _one_holder,
+        _NeverFrees: _none_lost,
+        _CountsFromOne: _exists,
+        _TakesUncounted: _counted,
+    },
+    (
+        "Two lists are enough: the free blocks, and for each block the number of its holders.",
+        "`release` lowers the count, and only when it has become 0 puts the block back on the free list.",
+    ),
+    _play_moves,
+)
+
+# --- a token more, and copy-on-write ----------------------------------------------------------------------------------
+
+
+def append_token(blocks, table, tokens, page_tokens):
+    """The block that a sequence's next token goes to; changes the sequence's table where it needs a new block.
+
+    A sequence never writes into a block that others hold too: it takes a block of its own in place of the shared one,
+    and releases that (the engine then copies the contents). If no block is free, return None and change nothing.
+
+    blocks       a `Blocks`
+    table        the sequence's blocks, in order
+    tokens       how many tokens the sequence has so far
+    page_tokens  how many tokens a block has room for
+    """
+    full = tokens % page_tokens == 0
+    if not full and blocks.holders(table[-1]) == 1:
+        return table[-1]
+    block = blocks.take()
+    if block is None:
+        return None
+    if not full:
+        blocks.release(table.pop())
+    table.append(block)
+    return block
+
+
+class _Pool(Blocks):
+    """Blocks that are held so many times already."""
+
+    def __init__(self, counts: list[int]):
+        self.counts, self.free = counts, [block for block, count in enumerate(counts) if not count]
+
+    def __repr__(self) -> str:
+        return f"<blocks with {self.counts} holders>"
+
+
+def _tables(rng: random.Random) -> tuple:
+    page_tokens, length = rng.randint(2, 4), rng.randint(0, 3)
+    table = rng.sample(range(length + 2), length)
+    shared = rng.randint(0, length)  # so many of its blocks are another sequence's too
+    counts = [rng.randint(0, 1) for _ in range(length + 2)]
+    for n, block in enumerate(table):
+        counts[block] = 2 if n < shared else 1
+    tokens = length * page_tokens - (rng.randrange(page_tokens) if length else 0)
+    return _Pool(counts), table, tokens, page_tokens
+
+
+def _room_left(trial: Trial) -> bool:
+    return trial.args[2] % trial.args[3] > 0
+
+
+def _given_where_there_is(trial: Trial) -> str | None:
+    if trial.want is None or trial.got is not None:
+        return None
+    return "You returned None, but there is room: in the last block, or in a free one."
+
+
+def _refused_as_it_was(trial: Trial) -> str | None:
+    (blocks, table, *_), (now, changed, *_) = trial.args, trial.after
+    if trial.want is not None:
+        return None
+    if trial.got is not None:
+        return "No block is free, so return None."
+    same = table == changed and blocks.counts == now.counts
+    return None if same else "You returned None, but the table or a count has changed: take the new block first."
+
+
+def _at_the_end(trial: Trial) -> str | None:
+    table, changed = trial.args[1], trial.after[1]
+    kept = table[:-1] if _room_left(trial) else table
+    if trial.got is None or (changed[:-1] == kept and changed[-1:] == [trial.got]):
+        return None
+    return f"The table is now {changed}; it must be {kept} and, at its end, the block that you returned."
+
+
+def _not_wasted(trial: Trial) -> str | None:
+    blocks, table, *_ = trial.args
+    own = _room_left(trial) and blocks.counts[table[-1]] == 1
+    fine = not own or trial.got == table[-1]
+    return None if fine else f"Block {table[-1]} has room and belongs to this sequence alone: use it."
+
+
+def _own_block(trial: Trial) -> str | None:
+    if trial.got is None or trial.after[0].counts[trial.got] == 1:
+        return None
+    return f"Writing into block {trial.got} would change what another sequence reads: it has more than one holder."
+
+
+def _shared_released(trial: Trial) -> str | None:
+    (blocks, table, *_), now = trial.args, trial.after[0]
+    if trial.got is None or not _room_left(trial) or trial.got == table[-1]:
+        return None
+    left = blocks.counts[table[-1]] - 1
+    fine = now.counts[table[-1]] == left
+    return (
+        None if fine else f"This sequence no longer uses block {table[-1]}, so release it: {left} must still hold it."
+    )
+
+
+def _writes_into_shared(blocks, table, tokens, page_tokens):
+    if tokens % page_tokens == 0:
+        block = blocks.take()
+        if block is None:
+            return None
+        table.append(block)
+    return table[-1]
+
+
+def _copies_without_release(blocks, table, tokens, page_tokens):
+    full = tokens % page_tokens == 0
+    if not full and blocks.holders(table[-1]) == 1:
+        return table[-1]
+    block = blocks.take()
+    if block is not None:
+        table[len(table) - (not full) :] = [block]
+    return block
+
+
+def _releases_first(blocks, table, tokens, page_tokens):
+    full = tokens % page_tokens == 0
+    if not full and blocks.holders(table[-1]) == 1:
+        return table[-1]
+    if not full:
+        blocks.release(table.pop())
+    block = blocks.take()
+    if block is not None:
+        table.append(block)
+    return block
+
+
+def _copy_beside_shared(blocks, table, tokens, page_tokens):
+    if tokens % page_tokens and blocks.holders(table[-1]) == 1:
+        return table[-1]
+    block = blocks.take()
+    if block is not None:
+        table.append(block)
+    return block
+
+
+APPEND = Step(
+    "Write a token, with copy-on-write",
+    append_token,
+    "append_token(Blocks(4), [], 0, 16)",
+    _tables,
+    (_own_block, _given_where_there_is, _refused_as_it_was, _at_the_end, _not_wasted, _shared_released),
+    {
+        _writes_into_shared: _own_block,
+        _copies_without_release: _shared_released,
+        _releases_first: _refused_as_it_was,
+        _copy_beside_shared: _at_the_end,
+    },
+    (
+        "There are three cases: the last block is full (or there is none yet), it is shared, or it is the sequence's"
+        " own and has room.",
+        "The last block is full if `tokens % page_tokens == 0`. In the first two cases begin with `blocks.take()`.",
+    ),
+)
+
+# --- names of blocks --------------------------------------------------------------------------------------------------
+
+
+def block_names(tokens, page_tokens):
+    """A name for each full block of a prompt, in order: equal names mean equal text from the very first token.
+
+    A name may be any value that can be a dictionary's key, for instance what Python's `hash` returns. A last block that
+    is not full gets no name.
+
+    tokens       the prompt, a list of numbers
+    page_tokens  how many tokens a block has room for
+    """
+    names, before = [], None
+    for end in range(page_tokens, len(tokens) + 1, page_tokens):
+        before = hash((before, tuple(tokens[end - page_tokens : end])))
+        names.append(before)
+    return names
+
+
+def _two_prompts(rng: random.Random) -> tuple:
+    page_tokens = rng.randint(2, 3)
+    tokens = [rng.randint(1, 2) for _ in range(rng.randint(1, 4 * page_tokens))]
+    other = [rng.randint(1, 2) if rng.random() < 0.2 else token for token in tokens]
+    return tokens, page_tokens, other + [rng.randint(1, 2) for _ in range(rng.randint(0, 3))]
+
+
+def _name_both(made: Any, tokens: list, page_tokens: int, other: list) -> tuple:
+    return made(tokens, page_tokens), made(other, page_tokens)
+
+
+def _a_name_each(trial: Trial) -> str | None:
+    tokens, page_tokens, other = trial.args
+    for prompt, names in zip((tokens, other), trial.got):
+        full = len(prompt) // page_tokens
+        if len(names) != full:
+            return f"Full blocks of {page_tokens} tokens in {prompt}: {full}. Names that you gave it: {len(names)}."
+    return None
+
+
+def _pairs(trial: Trial) -> Iterator[tuple[list, list, bool]]:
+    """Two heads of the prompts, each up to the end of a block, and whether they have one name."""
+    tokens, page_tokens, other = trial.args
+    heads = [
+        (prompt[: (n + 1) * page_tokens], name)
+        for prompt, names in zip((tokens, other), trial.got)
+        for n, name in enumerate(names)
+    ]
+    for one, name in heads:
+        for two, its in heads:
+            yield one, two, bool(name == its)
+
+
+def _equal_found(trial: Trial) -> str | None:
+    for one, two, equal in _pairs(trial):
+        if one == two and not equal:
+            return f"Both prompts begin with {one}, so the blocks at the end of it need the same name."
+    return None
+
+
+def _different_told_apart(trial: Trial) -> str | None:
+    for one, two, equal in _pairs(trial):
+        if one != two and equal:
+            return f"The blocks at the end of {one} and of {two} have one name, but not all before their end is equal."
+    return None
+
+
+def _forgets_the_past(tokens, page_tokens):
+    starts = range(0, len(tokens) - page_tokens + 1, page_tokens)
+    return [hash(tuple(tokens[start : start + page_tokens])) for start in starts]
+
+
+def _names_the_rest(tokens, page_tokens):
+    return [hash(tuple(tokens[: start + page_tokens])) for start in range(0, len(tokens), page_tokens)]
+
+
+def _by_position(tokens, page_tokens):
+    return list(range(len(tokens) // page_tokens))
+
+
+def _whole_prompt(tokens, page_tokens):
+    return [(n, hash(tuple(tokens))) for n in range(len(tokens) // page_tokens)]
+
+
+NAME = Step(
+    "Name blocks by all that came before",
+    block_names,
+    "block_names([5, 3, 8, 9, 7], 2)",
+    _two_prompts,
+    (_a_name_each, _equal_found, _different_told_apart),
+    {
+        _forgets_the_past: _different_told_apart,
+        _names_the_rest: _a_name_each,
+        _by_position: _different_told_apart,
+        _whole_prompt: _equal_found,
+    },
+    (
+        "A block's keys and values depend on all earlier tokens, so its name must too.",
+        "`hash((before, tuple(block)))`, where `before` is the name of the block before, covers everything.",
+    ),
+    _name_both,
+)
+
+# --- a prefix cache ---------------------------------------------------------------------------------------------------
+
+
+class PrefixCache:
+    """Remembers which blocks, by name, are in a cache that has room for so many of them."""
+
+    def __init__(self, room):
+        """At first the cache is empty. `room`: how many blocks fit."""
+        self.room = room
+        self.names = {}  # a dictionary keeps its order: here, used longest ago first
+
+    def visit(self, names):
+        """How many blocks at the head of a prompt are in the cache already; afterwards all of them are, if they fit.
+
+        If there are too many, drop what was used longest ago. Of one prompt, drop the last blocks first.
+
+        names  of the prompt's full blocks, in order, all different
+        """
+        hits = 0
+        while hits < len(names) and names[hits] in self.names:
+            hits += 1
+        for name in reversed(names):
+            self.names.pop(name, None)
+            self.names[name] = True
+        while len(self.names) > self.room:
+            del self.names[next(iter(self.names))]
+        return hits
+
+
+def _visits(rng: random.Random) -> tuple:
+    prompts = ["abc", "abx", "pq", "pqr", "m", "mnop"]
+    heads = [rng.choice(prompts) for _ in range(rng.randint(2, 6))]
+    return rng.randint(0, 6), [[prompt[: n + 1] for n in range(len(prompt))] for prompt in heads]
+
+
+def _visit_all(made: Any, room: int, visits: list) -> list:
+    cache = made(room)
+    return [cache.visit(names) for names in visits]
+
+
+def _first_is_new(trial: Trial) -> str | None:
+    seen: set[str] = set()
+    for names, hits in zip(trial.args[1], trial.got):
+        new = next((name for name in names if name not in seen), None)
+        if new and hits > names.index(new):
+            return f"Visit {names} found {hits}, but {new!r} had never been there."
+        seen.update(names)
+    return None
+
+
+def _fits(trial: Trial) -> str | None:
+    room = trial.args[0]
+    most = max(trial.got)
+    return None if most <= room else f"You found {most} blocks, but only {room} fit."
+
+
+def _at_once_again(trial: Trial) -> str | None:
+    room, visits = trial.args
+    for one, two, hits in zip(visits, visits[1:], trial.got[1:]):
+        expected = min(room, len(two))
+        if one == two and hits != expected:
+            return (
+                f"{two} came twice in a row, and {expected} of its blocks fit: the second finds {expected}, not {hits}."
+            )
+    return None
+
+
+_least_recent = agrees("Drop the blocks used longest ago, and of one prompt the last ones first.")
+
+
+class _HeadGoesFirst(PrefixCache):
+    def visit(self, names):
+        hits = 0
+        while hits < len(names) and names[hits] in self.names:
+            hits += 1
+        for name in names:
+            self.names.pop(name, None)
+            self.names[name] = True
+        while len(self.names) > self.room:
+            del self.names[next(iter(self.names))]
+        return hits
+
+
+class _DropsMostRecent(PrefixCache):
+    def visit(self, names):
+        hits = sum(name in self.names for name in names)
+        fit = names[: self.room]
+        for name in fit:
+            self.names.pop(name, None)
+        while len(self.names) + len(fit) > self.room:
+            self.names.popitem()
+        self.names.update(dict.fromkeys(fit))
+        return hits
+
+
+class _NeverDrops(PrefixCache):
+    def __init__(self, room):
+        self.room, self.names = 10**6, {}
+
+
+class _CountsAfterwards(PrefixCache):
+    def visit(self, names):
+        super().visit(names)
+        return sum(name in self.names for name in names)
+
+
+CACHE = Step(
+    "Keep what was used last",
+    PrefixCache,
+    'play(PrefixCache, 3, [["a", "ab"], ["p"], ["a", "ab", "abc"]])',
+    _visits,
+    (_fits, _first_is_new, _at_once_again, _least_recent),
+    {
+        _DropsMostRecent: _least_recent,
+        _HeadGoesFirst: _at_once_again,
+        _NeverDrops: _fits,
+        _CountsAfterwards: _first_is_new,
+    },
+    (
+        "Count the hits before you add anything, and stop at the first block that is missing.",
+        "A dictionary keeps the order of its keys: `pop` a name and put it in again to make it the newest.",
+        "Put a prompt's names in from last to first, and drop `next(iter(self.names))` while there are too many.",
+    ),
+    _visit_all,
+)
+
+# --- a day ------------------------------------------------------------------------------------------------------------
+
+
+def hit_rate(prompts, page_tokens, room):
+    """The share of all prompts' tokens that a prefix cache finds, between 0 and 1.
+
+    prompts      lists of tokens, in the order in which they come
+    page_tokens  how many tokens a block has room for
+    room         how many blocks the cache keeps
+    """
+    cache, found = PrefixCache(room), 0
+    for tokens in prompts:
+        found += page_tokens * cache.visit(block_names(tokens, page_tokens))
+    return found / sum(len(tokens) for tokens in prompts)
+
+
+def _short_days(rng: random.Random) -> tuple:
+    talks: list[list[int]] = [[n] for n in range(rng.randint(1, 3))]
+    prompts = []
+    for _ in range(rng.randint(2, 5)):
+        talk = rng.choice(talks)
+        talk += [rng.randint(0, 9) for _ in range(rng.randint(1, 4))]
+        prompts.append(list(talk))
+    return prompts, rng.randint(1, 3), rng.choice([0, 2, 4, 40])
+
+
+def _below_one(trial: Trial) -> str | None:
+    return None if 0 <= trial.got < 1 else "The share lies between 0 and 1, and the first prompt finds nothing."
+
+
+def _no_room(trial: Trial) -> str | None:
+    return None if trial.args[2] or trial.got == 0 else "A cache without room finds nothing."
+
+
+_tokens_found = agrees("Divide the tokens of all blocks found by the tokens of all prompts.")
+
+
+def _in_blocks(prompts, page_tokens, room):
+    cache = PrefixCache(room)
+    names = [block_names(tokens, page_tokens) for tokens in prompts]
+    return sum(cache.visit(each) for each in names) / max(1, sum(map(len, names)))
+
+
+def _new_cache_each(prompts, page_tokens, room):
+    found = sum(PrefixCache(room).visit(block_names(tokens, page_tokens)) for tokens in prompts)
+    return page_tokens * found / sum(map(len, prompts))
+
+
+def _forgets_block_size(prompts, page_tokens, room):
+    cache = PrefixCache(room)
+    return sum(cache.visit(block_names(tokens, page_tokens)) for tokens in prompts) / sum(map(len, prompts))
+
+
+def _missed(prompts, page_tokens, room):
+    return 1 - hit_rate(prompts, page_tokens, room)
+
+
+RATE = Step(
+    "Replay a day",
+    hit_rate,
+    "hit_rate([[1, 2, 3], [1, 2, 3, 4, 5]], 2, 10)",
+    _short_days,
+    (_below_one, _no_room, _tokens_found),
+    {
+        _in_blocks: _tokens_found,
+        _new_cache_each: _tokens_found,
+        _forgets_block_size: _tokens_found,
+        _missed: _below_one,
+    },
+    (
+        "One `PrefixCache` serves the whole day. For each prompt, `visit` the names of its blocks.",
+        "`visit` counts blocks, and each block has `page_tokens` tokens.",
+    ),
+)
+
+# --- the chart --------------------------------------------------------------------------------------------------------
+
+UNIT, PAGE = 560, 4  # so many tokens of the traces are one here, to be quick; tokens of a block
+AGENTS, PROMPTS = 8, 400
+SHARES = (0.1, 0.25, 0.5, 0.75, 1, 1.25)
+
+
+def _agent() -> tuple[int, int, int]:
+    """Turns, tokens at first and tokens that each turn adds, for a coding agent."""
+    (row,) = measurement("agent_traces").records()
+    return row["turns"], round(row["start_tokens"] / UNIT), round(row["growth_tokens"] / UNIT)
+
+
+def _day() -> list[list[int]]:
+    """Prompts of agents that work at the same time, each one sending its whole history again."""
+    turns, start, growth = _agent()
+    rng = random.Random(0)
+    queue = [(rng.random(), name, name * turns // AGENTS) for name in range(AGENTS)]
+    heapify(queue)
+    prompts: list[list[int]] = []
+    while len(prompts) < PROMPTS:
+        time, name, turn = queue[0]
+        prompts.append([name * 1000 + n for n in range(start + growth * turn)])
+        follows = (name, turn + 1) if turn + 1 < turns else (name + AGENTS, 0)
+        heapreplace(queue, (time + rng.expovariate(1), *follows))
+    return prompts
+
+
+def _running(own: Any) -> int:
+    """Blocks that four answers to one prompt hold while they are written, which no prefix can use."""
+    blocks, start = own.Blocks(60), _agent()[1]
+    first: list[int] = []
+    for n in range(start):
+        own.append_token(blocks, first, n, PAGE)
+    tables = [first, list(first), list(first), list(first)]
+    for block in first * 3:
+        blocks.share(block)
+    for table in tables:
+        for n in range(3):
+            own.append_token(blocks, table, start + n, PAGE)
+    return sum(blocks.holders(block) > 0 for block in range(60))
+
+
+def finish(own: Any) -> dict[str, Any]:
+    """Share of the input found, by the blocks of memory: replayed with the reader's cache, and by the formula."""
+    turns, start, growth = _agent()
+    lengths = {"turns": turns, "start_context": start, "turn_growth": growth}
+    working_set = AGENTS * (start + growth * (turns - 1) / 2)
+    held, day = _running(own), _day()
+    memory = {share: round(share * working_set / PAGE) + held for share in SHARES}
+    formula = lambda share: eq.hit_rate_room(
+        **lengths, working_set=working_set, cache_bytes=share * working_set, kv_bytes_per_token=1
+    )
+    published = measurement("prefix_cache_hit_rates").records(workload="Codex on SWE-bench Pro, what the traces allow")
+    return lab_chart(
+        "Input that a prefix cache finds",
+        "memory (blocks)",
+        "share of input tokens found",
+        {
+            "your cache, on a day of eight coding agents": Series(
+                [(blocks, own.hit_rate(day, PAGE, blocks - held)) for blocks in memory.values()], "point"
+            ),
+            "the lesson's formula": Series([(blocks, formula(share)) for share, blocks in memory.items()]),
+            "published for Codex's traces, endless cache": Series(
+                [(memory[SHARES[-1]], published[0]["hit_rate"])], "point"
+            ),
+        },
+    )
+
+
+LAB = Lab(
+    "Build a paged KV cache",
+    "You write the allocator of a serving engine, with sharing and copy-on-write, then a prefix cache on top, and"
+    " replay a day of coding agents on it.",
+    (BLOCKS, APPEND, NAME, CACHE, RATE),
+    finish,
+    "Your points follow the formula while memory is short. Near the whole working set they stay below it, because"
+    " conversations that have ended still take room.",
+)

@@ -1,0 +1,402 @@
+"""The lab of the lesson on reversibility: a cipher and a network layer that run backward, and what that saves."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from blackboard.charts.lab_chart import Series, lab_chart
+from blackboard.lab import Lab, Step, Trial, agrees
+from blackboard.lessons.reversibility import equations as eq
+
+
+def mix(half: int, key: int) -> int:
+    """The round function of the cipher, from a byte and a key to a byte. It cannot be undone, and need not be."""
+    return ((half * half + 7 * half + key) * 37 >> 2) % 256
+
+
+# --- a cipher ---------------------------------------------------------------------------------------------------------
+
+
+def encrypt(left, right, keys):
+    """Both halves after all rounds of a Feistel cipher, as (left, right).
+
+    left, right  the halves of the message, a byte each (0 to 255)
+    keys         a number for each round, in order
+
+    In each round the right half becomes the new left one, and the new right one is the old left half, changed by the
+    round function: left ^ mix(right, key). `mix` is given.
+    """
+    for key in keys:
+        left, right = right, left ^ mix(right, key)
+    return left, right
+
+
+def _messages(rng: random.Random) -> tuple:
+    return rng.randrange(256), rng.randrange(256), [rng.randrange(256) for _ in range(rng.randint(0, 4))]
+
+
+def _pair(trial: Trial) -> str | None:
+    fine = isinstance(trial.got, tuple) and len(trial.got) == 2
+    return None if fine else "Return both halves: `return left, right`."
+
+
+def _no_rounds(trial: Trial) -> str | None:
+    fine = trial.args[2] or trial.got == trial.args[:2]
+    return None if fine else "Without any key nothing changes."
+
+
+def _one_round(trial: Trial) -> str | None:
+    left, right, keys = trial.args
+    if len(keys) != 1 or trial.got == trial.want:
+        return None
+    if trial.got[0] != right:
+        return f"After one round the left half must be the old right one, {right}."
+    return f"After one round the right half must be {left} ^ mix({right}, {keys[0]}) = {trial.want[1]}."
+
+
+_rounds = agrees("One round is right, but not several: each takes the halves that the last one left, and its own key.")
+
+
+def _no_swap(left, right, keys):
+    for key in keys:
+        left = left ^ mix(right, key)
+    return left, right
+
+
+def _mixes_left(left, right, keys):
+    for key in keys:
+        left, right = right, right ^ mix(left, key)
+    return left, right
+
+
+def _same_key(left, right, keys):
+    for _ in keys:
+        left, right = right, left ^ mix(right, keys[0])
+    return left, right
+
+
+def _in_two_lines(left, right, keys):
+    for key in keys:
+        left = right
+        right = left ^ mix(right, key)
+    return left, right
+
+
+def _only_right(left, right, keys):
+    return encrypt(left, right, keys)[1]
+
+
+ENCRYPT = Step(
+    "A cipher of halves",
+    encrypt,
+    "encrypt(3, 200, [17, 5])",
+    _messages,
+    (_pair, _no_rounds, _one_round, _rounds),
+    {
+        _no_swap: _one_round,
+        _mixes_left: _one_round,
+        _same_key: _rounds,
+        _in_two_lines: _one_round,
+        _only_right: _pair,
+    },
+    (
+        "A loop over the keys, with one line in it.",
+        "`left, right = right, left ^ mix(right, key)` takes both old halves before it sets either.",
+    ),
+)
+
+# --- and back ---------------------------------------------------------------------------------------------------------
+
+
+def decrypt(left, right, keys):
+    """Both halves of the message that `encrypt` turned into these, as (left, right).
+
+    left, right  the halves of what was encrypted
+    keys         the keys in the order in which `encrypt` took them
+    """
+    for key in reversed(keys):
+        left, right = right ^ mix(left, key), left
+    return left, right
+
+
+def _secrets(rng: random.Random) -> tuple:
+    left, right, keys = _messages(rng)
+    return *encrypt(left, right, keys), keys
+
+
+def _comes_back(trial: Trial) -> str | None:
+    again = encrypt(*trial.got, trial.args[2])
+    fine = again == trial.args[:2]
+    return None if fine else f"Encrypting your result gives {again}, not {trial.args[:2]}."
+
+
+def _keys_kept(trial: Trial) -> str | None:
+    return (
+        None
+        if trial.after[2] == trial.args[2]
+        else "Your version changed the list of keys: loop over `reversed(keys)`."
+    )
+
+
+def _again(left, right, keys):
+    return encrypt(left, right, keys)
+
+
+def _keys_in_order(left, right, keys):
+    for key in keys:
+        left, right = right ^ mix(left, key), left
+    return left, right
+
+
+def _turns_list(left, right, keys):
+    keys.reverse()
+    for key in keys:
+        left, right = right ^ mix(left, key), left
+    return left, right
+
+
+def _not_swapped(left, right, keys):
+    for key in reversed(keys):
+        left, right = left, right ^ mix(left, key)
+    return left, right
+
+
+DECRYPT = Step(
+    "The way back",
+    decrypt,
+    "decrypt(*encrypt(3, 200, [17, 5]), [17, 5])",
+    _secrets,
+    (_pair, _keys_kept, _no_rounds, _comes_back),
+    {_again: _comes_back, _keys_in_order: _comes_back, _turns_list: _keys_kept, _not_swapped: _comes_back},
+    (
+        "The left half is the old right one. So you know what went into `mix`, and can take it off again.",
+        "Undo the last round first: `left, right = right ^ mix(left, key), left` over `reversed(keys)`.",
+    ),
+)
+
+# --- a layer ----------------------------------------------------------------------------------------------------------
+
+
+class Layer:
+    """A function of one number, as a stand-in for attention or a feed-forward block."""
+
+    def __init__(self, scale: int, shift: int):
+        self.scale, self.shift = scale, shift
+
+    def __call__(self, x):
+        return self.scale * x * x + self.shift
+
+    def __repr__(self) -> str:
+        return f"Layer({self.scale}, {self.shift})"
+
+
+def undo_block(y1, y2, f, g):
+    """The inputs (x1, x2) of a reversible block, worked out from its outputs.
+
+    y1, y2  the outputs of the two streams: y1 = x1 + f(x2), and then y2 = x2 + g(y1)
+    f, g    the two functions of the block; neither can be undone by itself
+    """
+    x2 = y2 - g(y1)
+    x1 = y1 - f(x2)
+    return x1, x2
+
+
+def _blocks(rng: random.Random) -> tuple:
+    f, g = (Layer(rng.randint(1, 3), rng.randint(-3, 3)) for _ in "fg")
+    x1, x2 = rng.randint(-5, 5), rng.randint(-5, 5)
+    y1 = x1 + f(x2)
+    return y1, x2 + g(y1), f, g
+
+
+def _second(trial: Trial) -> str | None:
+    y1, y2, f, g = trial.args
+    fine = trial.got[1] == trial.want[1]
+    return None if fine else f"y2 = x2 + g(y1), and you know y1: x2 must be {y2} - g({y1}) = {y2 - g(y1)}."
+
+
+def _first(trial: Trial) -> str | None:
+    fine = trial.got[0] == trial.want[0]
+    return None if fine else f"y1 = x1 + f(x2): x1 must be {trial.args[0]} - f({trial.want[1]}) = {trial.want[0]}."
+
+
+def _wrong_order(y1, y2, f, g):
+    x1 = y1 - f(y2)
+    return x1, y2 - g(x1)
+
+
+def _adds(y1, y2, f, g):
+    x2 = y2 + g(y1)
+    return y1 + f(x2), x2
+
+
+def _f_of_y(y1, y2, f, g):
+    return y1 - f(y2), y2 - g(y1)
+
+
+def _swapped(y1, y2, f, g):
+    x2 = y2 - f(y1)
+    return y1 - g(x2), x2
+
+
+UNDO = Step(
+    "A layer whose inputs come back",
+    undo_block,
+    "undo_block(9, 90, lambda x: 2 * x, lambda x: x * x)",
+    _blocks,
+    (_pair, _second, _first),
+    {_wrong_order: _second, _adds: _second, _f_of_y: _first, _swapped: _second},
+    ("Begin with the stream that was changed last.", "x2 = y2 - g(y1). With x2 known, x1 = y1 - f(x2)."),
+)
+
+# --- memory -----------------------------------------------------------------------------------------------------------
+
+
+def checkpoint_memory(depth, segment, stream_bytes, layer_bytes):
+    """Bytes of activations that training keeps, if it keeps a stream for each segment and computes the rest again.
+
+    depth         layers of the network
+    segment       layers between two kept streams; depth is a multiple of it
+    stream_bytes  bytes of one kept stream
+    layer_bytes   bytes of all activations of one layer
+
+    The backward pass goes through one segment at a time, and needs all activations of that segment.
+    """
+    return depth // segment * stream_bytes + segment * layer_bytes
+
+
+def _nets(rng: random.Random) -> tuple:
+    depth = rng.choice([12, 24, 48, 96])
+    return (
+        depth,
+        rng.choice([n for n in range(1, depth + 1) if depth % n == 0]),
+        rng.choice([1, 2]),
+        rng.choice([16, 34]),
+    )
+
+
+def _whole(trial: Trial) -> str | None:
+    depth, segment, stream, layer = trial.args
+    fine = segment != depth or trial.got == stream + depth * layer
+    return None if fine else f"With one segment all {depth} layers and one stream are kept: {stream + depth * layer}."
+
+
+def _one_by_one(trial: Trial) -> str | None:
+    depth, segment, stream, layer = trial.args
+    fine = segment != 1 or trial.got == depth * stream + layer
+    return None if fine else f"With a stream for each of {depth} layers, {depth} × {stream} + {layer} are kept."
+
+
+_kept = agrees("depth / segment streams, and the activations of one segment.")
+
+
+def _all_layers(depth, segment, stream_bytes, layer_bytes):
+    return depth // segment * stream_bytes + depth * layer_bytes
+
+
+def _streams_only(depth, segment, stream_bytes, layer_bytes):
+    return depth // segment * stream_bytes
+
+
+def _one_layer(depth, segment, stream_bytes, layer_bytes):
+    return depth // segment * stream_bytes + layer_bytes
+
+
+def _other_way(depth, segment, stream_bytes, layer_bytes):
+    return segment * stream_bytes + depth // segment * layer_bytes
+
+
+MEMORY = Step(
+    "Keep some, compute the rest again",
+    checkpoint_memory,
+    "checkpoint_memory(48, 6, 2, 34)",
+    _nets,
+    (_whole, _one_by_one, _kept),
+    {_all_layers: _one_by_one, _streams_only: _whole, _one_layer: _whole, _other_way: _whole},
+    ("How many streams are kept? How many layers are in memory at a time?",),
+)
+
+
+def best_segment(depth, stream_bytes, layer_bytes):
+    """The segment that keeps the fewest bytes, of all that divide the depth; the shortest where several do."""
+    lengths = [n for n in range(1, depth + 1) if depth % n == 0]
+    return min(lengths, key=lambda segment: checkpoint_memory(depth, segment, stream_bytes, layer_bytes))
+
+
+def _depths(rng: random.Random) -> tuple:
+    return rng.choice([12, 24, 48, 60, 96]), rng.choice([1, 2, 16]), rng.choice([8, 16, 34])
+
+
+def _divides(trial: Trial) -> str | None:
+    depth, got = trial.args[0], trial.got
+    fine = isinstance(got, int) and 1 <= got <= depth and depth % got == 0
+    return None if fine else f"A segment must divide the {depth} layers evenly."
+
+
+def _less(trial: Trial) -> str | None:
+    at = lambda segment: checkpoint_memory(trial.args[0], segment, *trial.args[1:])
+    if at(trial.got) == at(trial.want):
+        return None if trial.got == trial.want else f"{trial.want} layers keep as few bytes, and are fewer."
+    return f"Segments of {trial.got} layers keep {at(trial.got)} bytes; {trial.want} layers keep {at(trial.want)}."
+
+
+def _root(depth, stream_bytes, layer_bytes):
+    return (depth * stream_bytes / layer_bytes) ** 0.5
+
+
+def _whole_net(depth, stream_bytes, layer_bytes):
+    return depth
+
+
+def _every_layer(depth, stream_bytes, layer_bytes):
+    return 1
+
+
+def _root_of_depth(depth, stream_bytes, layer_bytes):
+    return min((n for n in range(1, depth + 1) if depth % n == 0), key=lambda n: abs(n - depth**0.5))
+
+
+BEST = Step(
+    "The best distance",
+    best_segment,
+    "best_segment(96, 2, 34)",
+    _depths,
+    (_divides, _less),
+    {_root: _divides, _whole_net: _less, _every_layer: _less, _root_of_depth: _less},
+    ("List the segments that divide the depth, then take the one with the least `checkpoint_memory`.",),
+)
+
+# --- the chart --------------------------------------------------------------------------------------------------------
+
+STREAM, LAYER = 2.0, 34.0  # bytes for each number of a token's vector, in 16-bit training
+DEPTHS = (12, 24, 48, 96, 192)
+
+
+def finish(own: Any) -> dict[str, Any]:
+    """Kept bytes by depth: all of them, the reader's best checkpoints, and a reversible network."""
+    of = {"stream_bytes": STREAM, "layer_bytes": LAYER}
+    at_best = lambda depth: own.checkpoint_memory(depth, own.best_segment(depth, STREAM, LAYER), STREAM, LAYER)
+    return lab_chart(
+        "Activations kept, for each number of a token's vector",
+        "layers",
+        "bytes",
+        {
+            "everything kept": Series([(depth, eq.stored(depth=depth, layer_bytes=LAYER)) for depth in DEPTHS]),
+            "your best checkpoints": Series([(depth, at_best(depth)) for depth in DEPTHS]),
+            "the lesson's root": Series([(depth, eq.checkpointed_least(of, depth=depth)) for depth in DEPTHS], "point"),
+            "reversible": Series([(depth, eq.reversible(of)) for depth in DEPTHS]),
+        },
+        log_x=True,
+        log_y=True,
+    )
+
+
+LAB = Lab(
+    "Build things that run backward",
+    "You write a cipher and its inverse, undo a layer of a network in the same way, and work out how much memory that"
+    " saves against keeping everything.",
+    (ENCRYPT, DECRYPT, UNDO, MEMORY, BEST),
+    finish,
+    "Keeping everything grows with depth, your checkpoints with its square root, and a reversible network not at all.",
+    {"mix": mix},
+)

@@ -1,0 +1,520 @@
+"""The lab of the speculation lesson: a rule that leaves the text as it was, its yield, and how many guesses pay."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+from blackboard.catalogue import chip, measurement, model
+from blackboard.charts.lab_chart import Series, lab_chart
+from blackboard.lab import Lab, Step, Trial, agrees
+from blackboard.lessons.pricing.equations import memory_ratio_of
+from blackboard.lessons.speculation import equations as eq
+
+# --- keep -------------------------------------------------------------------------------------------------------------
+
+
+def keep_chance(guess, draft, target):
+    """The chance to keep a guess, so that no token comes more often than the target would write it.
+
+    guess   the token that was drawn from the draft's distribution
+    draft   probabilities by token, a dictionary
+    target  the same of the target
+    """
+    return min(1, target[guess] / draft[guess])
+
+
+def _probabilities(rng: random.Random, tokens: str, least: int) -> dict[str, float]:
+    """Tenths that add up to 1."""
+    tenths = [least] * len(tokens)
+    for _ in range(10 - sum(tenths)):
+        tenths[rng.randrange(len(tokens))] += 1
+    return {token: part / 10 for token, part in zip(tokens, tenths)}
+
+
+def _two(rng: random.Random) -> tuple:
+    tokens = rng.choice(["ab", "abc"])
+    draft = _probabilities(rng, tokens, 1)
+    target = _probabilities(rng, tokens, 0)
+    while target == draft:
+        target = _probabilities(rng, tokens, 0)
+    return draft, target
+
+
+def _guesses(rng: random.Random) -> tuple:
+    draft, target = _two(rng)
+    return rng.choice(sorted(draft)), draft, target
+
+
+def _a_chance(trial: Trial) -> str | None:
+    return None if 0 <= trial.got <= 1 else "A chance lies between 0 and 1."
+
+
+def _kept_if_rare(trial: Trial) -> str | None:
+    guess, draft, target = trial.args
+    if target[guess] < draft[guess] or abs(trial.got - 1) < 1e-9:
+        return None
+    return f"The draft proposes {guess!r} no more often than the target writes it, so always keep it."
+
+
+_thinned = agrees(
+    "Drawn with the draft's chance and kept with this one, the guess must come as often as from the target."
+)
+
+
+def _uncapped(guess, draft, target):
+    return target[guess] / draft[guess]
+
+
+def _other_way(guess, draft, target):
+    return min(1, draft[guess] / max(target[guess], 0.01))
+
+
+def _target_alone(guess, draft, target):
+    return target[guess]
+
+
+def _all_or_nothing(guess, draft, target):
+    return 1 if target[guess] >= draft[guess] else 0
+
+
+def _always(guess, draft, target):
+    return 1
+
+
+KEEP = Step(
+    "How often to keep a guess",
+    keep_chance,
+    'keep_chance("a", {"a": 0.5, "b": 0.5}, {"a": 0.3, "b": 0.7})',
+    _guesses,
+    (_a_chance, _kept_if_rare, _thinned),
+    {
+        _uncapped: _a_chance,
+        _other_way: _kept_if_rare,
+        _target_alone: _kept_if_rare,
+        _all_or_nothing: _thinned,
+        _always: _thinned,
+    },
+    (
+        "If the draft proposes a token twice as often as the target writes it, keep every second one.",
+        "The chance is target / draft of that token, but never more than 1.",
+    ),
+)
+
+# --- replace ----------------------------------------------------------------------------------------------------------
+
+
+def replacement(draft, target):
+    """The distribution that replaces a refused guess: what the draft proposes too rarely, scaled to a sum of 1.
+
+    draft, target  probabilities by token, as in `keep_chance`; they differ
+    """
+    missing = {token: max(0, target[token] - draft[token]) for token in target}
+    total = sum(missing.values())
+    return {token: chance / total for token, chance in missing.items()}
+
+
+def _sums_to_one(trial: Trial) -> str | None:
+    total = sum(trial.got.values())
+    return None if abs(total - 1) < 1e-9 else f"The chances must add up to 1; yours add up to {total:.4g}."
+
+
+def _only_rare(trial: Trial) -> str | None:
+    draft, target = trial.args
+    for token, chance in trial.got.items():
+        if chance > 1e-9 and draft[token] >= target[token]:
+            return f"{token!r} comes often enough already as a kept guess, so it must not be a replacement."
+    return None
+
+
+def _told(distribution: dict) -> str:
+    return ", ".join(f"{token!r} {chance:.4g}" for token, chance in distribution.items())
+
+
+def _same_chances(one: dict, two: dict) -> bool:
+    """True where two distributions agree; a token that is left out has no chance."""
+    return all(abs(one.get(token, 0) - two.get(token, 0)) < 1e-9 for token in {**one, **two})
+
+
+def _by_gap(trial: Trial) -> str | None:
+    if _same_chances(trial.got, trial.want):
+        return None
+    return f"Expected {_told(trial.want)}: each token in proportion to target minus draft."
+
+
+def _unscaled(draft, target):
+    return {token: max(0, target[token] - draft[token]) for token in target}
+
+
+def _from_target(draft, target):
+    return target
+
+
+def _all_gaps(draft, target):
+    gaps = {token: abs(target[token] - draft[token]) for token in target}
+    return {token: gap / sum(gaps.values()) for token, gap in gaps.items()}
+
+
+def _rare_by_target(draft, target):
+    rare = {token: chance for token, chance in target.items() if chance > draft[token]}
+    return {token: chance / sum(rare.values()) for token, chance in rare.items()}
+
+
+REPLACE = Step(
+    "What replaces a refused guess",
+    replacement,
+    'replacement({"a": 0.5, "b": 0.3, "c": 0.2}, {"a": 0.2, "b": 0.4, "c": 0.4})',
+    _two,
+    (_sums_to_one, _only_rare, _by_gap),
+    {_unscaled: _sums_to_one, _from_target: _only_rare, _all_gaps: _only_rare, _rare_by_target: _by_gap},
+    (
+        "A kept guess brings token x with the chance min(draft, target). What is missing to the target's chance?",
+        "Take `max(0, target - draft)` of each token, then divide by the sum of them all.",
+    ),
+)
+
+# --- enumerate --------------------------------------------------------------------------------------------------------
+
+
+def round_outcome(draft, target, keep, replace):
+    """The chance of each token to be written after one guess, under any rule, by adding up all that can happen.
+
+    draft, target  probabilities by token
+    keep           a function as `keep_chance`: keep(guess, draft, target)
+    replace        a function as `replacement`: replace(draft, target)
+    """
+    outcome = dict.fromkeys(target, 0)
+    for guess, chance in draft.items():
+        kept = chance * keep(guess, draft, target)
+        outcome[guess] += kept
+        for token, share in replace(draft, target).items():
+            outcome[token] += (chance - kept) * share
+    return outcome
+
+
+class _Rule:
+    """A function that is shown by its name."""
+
+    def __init__(self, name: str, rule: Callable):
+        self.name, self.rule = name, rule
+
+    def __call__(self, *args: Any) -> Any:
+        return self.rule(*args)
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+KEEPS = [_Rule("keep_chance", keep_chance), _Rule("keep_always", _always), _Rule("keep_by_target", _target_alone)]
+REPLACES = [_Rule("replacement", replacement), _Rule("replace_from_target", _from_target)]
+
+
+def _rules(rng: random.Random) -> tuple:
+    right = rng.random() < 0.5
+    return *_two(rng), *((KEEPS[0], REPLACES[0]) if right else (rng.choice(KEEPS), rng.choice(REPLACES)))
+
+
+def _target_exactly(trial: Trial) -> str | None:
+    _, target, keep, replace = trial.args
+    right = (keep.name, replace.name) == (KEEPS[0].name, REPLACES[0].name)
+    fine = not right or _same_chances(trial.got, target)
+    return None if fine else f"With these rules every token must come as often as from the target: {_told(target)}."
+
+
+def _every_branch(trial: Trial) -> str | None:
+    if _same_chances(trial.got, trial.want):
+        return None
+    return f"Expected {_told(trial.want)}. Not every rule gives the target: add up each guess, kept and refused."
+
+
+def _kept_only(draft, target, keep, replace):
+    return {token: chance * keep(token, draft, target) for token, chance in draft.items()}
+
+
+def _the_target(draft, target, keep, replace):
+    return dict(target)
+
+
+def _refused_twice(draft, target, keep, replace):
+    outcome = _kept_only(draft, target, keep, replace)
+    return {token: outcome[token] + replace(draft, target).get(token, 0) for token in outcome}
+
+
+def _not_kept_by_guess(draft, target, keep, replace):
+    outcome = {token: keep(token, draft, target) / len(draft) for token in draft}
+    left = 1 - sum(outcome.values())
+    return {token: outcome[token] + left * replace(draft, target).get(token, 0) for token in outcome}
+
+
+OUTCOME = Step(
+    "Prove it by enumeration",
+    round_outcome,
+    'round_outcome({"a": 0.5, "b": 0.5}, {"a": 0.3, "b": 0.7}, keep_chance, replacement)',
+    _rules,
+    (_sums_to_one, _target_exactly, _every_branch),
+    {
+        _kept_only: _sums_to_one,
+        _the_target: _every_branch,
+        _refused_twice: _sums_to_one,
+        _not_kept_by_guess: _target_exactly,
+    },
+    (
+        "Go through all guesses. Each one comes with the draft's chance, and is then kept or refused.",
+        "A refused guess spreads its chance over the tokens of `replace(draft, target)`.",
+    ),
+)
+
+# --- tokens of a round ------------------------------------------------------------------------------------------------
+
+
+def tokens_per_round(acceptance, drafted):
+    """How many tokens a round yields on average: the guesses before the first refusal, and one of the target's own.
+
+    acceptance  chance that a guess passes, given that all before it did
+    drafted     how many tokens are guessed in a round
+    """
+    return sum(acceptance**place for place in range(drafted + 1))
+
+
+def _drafts(rng: random.Random) -> tuple:
+    return rng.choice([0.0, 0.5, 0.6, 0.8, 0.9]), rng.randint(0, 6)
+
+
+def _one_at_least(trial: Trial) -> str | None:
+    drafted = trial.args[1]
+    fine = 1 - 1e-9 <= trial.got <= drafted + 1 + 1e-9
+    return (
+        None
+        if fine
+        else f"With drafted = {drafted}, a round yields 1 to {drafted + 1} tokens: the target's own always comes."
+    )
+
+
+def _one_guess(trial: Trial) -> str | None:
+    acceptance, drafted = trial.args
+    fine = drafted != 1 or abs(trial.got - 1 - acceptance) < 1e-9
+    return (
+        None if fine else f"One guess yields a second token with the chance {acceptance:g}: {1 + acceptance:g} in all."
+    )
+
+
+_all_before = agrees("A guess counts only if it passes and all before it did.")
+
+
+def _each_for_itself(acceptance, drafted):
+    return 1 + acceptance * drafted
+
+
+def _guesses_only(acceptance, drafted):
+    return sum(acceptance**place for place in range(1, drafted + 1))
+
+
+def _all_pass(acceptance, drafted):
+    return 1 + drafted * acceptance**drafted
+
+
+def _endless(acceptance, drafted):
+    return 1 / (1 - acceptance)
+
+
+TOKENS = Step(
+    "Tokens of a round",
+    tokens_per_round,
+    "tokens_per_round(0.8, 4)",
+    _drafts,
+    (_one_at_least, _one_guess, _all_before),
+    {_each_for_itself: _all_before, _guesses_only: _one_at_least, _all_pass: _all_before, _endless: _one_at_least},
+    (
+        "The round has a second token with the chance a, a third one with a × a, and so on.",
+        "Add `acceptance**place` for the places 0 to `drafted`.",
+    ),
+)
+
+# --- speed-up ---------------------------------------------------------------------------------------------------------
+
+
+def speedup(drafted, acceptance, draft_ratio, memory_ratio):
+    """Tokens per second with guesses, divided by those without: tokens of a round / time of a round in plain steps.
+
+    A round is `drafted` steps of the draft and one pass that computes drafted + 1 tokens per sequence, but loads memory
+    once. A step or pass takes as long as the slower of compute and memory.
+
+    draft_ratio   time of one draft step divided by that of a plain step of the target
+    memory_ratio  memory time of a plain step divided by its compute time
+    """
+    check = max(drafted + 1, memory_ratio) / max(1, memory_ratio)
+    return tokens_per_round(acceptance, drafted) / (drafted * draft_ratio + check)
+
+
+def _loads(rng: random.Random) -> tuple:
+    return (
+        rng.randint(0, 6),
+        rng.choice([0.5, 0.6, 0.8, 0.9]),
+        rng.choice([0, 0.05, 0.1]),
+        rng.choice([0.5, 1, 2, 4, 20]),
+    )
+
+
+def _no_guess(trial: Trial) -> str | None:
+    fine = trial.args[0] or abs(trial.got - 1) < 1e-9
+    return None if fine else "Without guesses a round is a plain step, so the speed-up is 1."
+
+
+def _busy_loses(trial: Trial) -> str | None:
+    fine = trial.args[3] > 1 or trial.got <= 1 + 1e-9
+    return None if fine else "If a plain step waits for compute (memory_ratio up to 1), guesses can only slow it down."
+
+
+def _at_most_tokens(trial: Trial) -> str | None:
+    drafted, acceptance, *_ = trial.args
+    most = tokens_per_round(acceptance, drafted)
+    return None if trial.got <= most + 1e-9 else f"A round yields {most:.4g} tokens and takes a plain step or longer."
+
+
+_round_time = agrees(
+    "In units of compute for one token, the pass takes max(drafted + 1, r) and a plain step max(1, r)."
+)
+
+
+def _check_is_free(drafted, acceptance, draft_ratio, memory_ratio):
+    return tokens_per_round(acceptance, drafted) / (drafted * draft_ratio + 1)
+
+
+def _draft_is_free(drafted, acceptance, draft_ratio, memory_ratio):
+    return tokens_per_round(acceptance, drafted) * max(1, memory_ratio) / max(drafted + 1, memory_ratio)
+
+
+def _guesses_without_last(drafted, acceptance, draft_ratio, memory_ratio):
+    check = max(drafted, memory_ratio, 1) / max(1, memory_ratio)
+    return tokens_per_round(acceptance, drafted) / (drafted * draft_ratio + check)
+
+
+def _check_not_in_steps(drafted, acceptance, draft_ratio, memory_ratio):
+    return tokens_per_round(acceptance, drafted) / (drafted * draft_ratio + max(drafted + 1, memory_ratio))
+
+
+SPEEDUP = Step(
+    "What a round gains under load",
+    speedup,
+    "speedup(4, 0.8, 0.05, 20)",
+    _loads,
+    (_no_guess, _busy_loses, _at_most_tokens, _round_time),
+    {
+        _check_is_free: _busy_loses,
+        _draft_is_free: _round_time,
+        _guesses_without_last: _busy_loses,
+        _check_not_in_steps: _no_guess,
+    },
+    (
+        "Let compute for one token take 1. Then a plain step takes max(1, memory_ratio). How long does the pass take?",
+        "The round takes drafted × draft_ratio + max(drafted + 1, memory_ratio) / max(1, memory_ratio) plain steps.",
+    ),
+)
+
+# --- the best number of guesses ---------------------------------------------------------------------------------------
+
+
+def best_drafted(acceptance, draft_ratio, memory_ratio, most):
+    """The number of guesses, from 0 to `most`, with the largest speed-up at this load; 0 where guessing does not pay.
+
+    The other arguments are those of `speedup`.
+    """
+    return max(range(most + 1), key=lambda drafted: speedup(drafted, acceptance, draft_ratio, memory_ratio))
+
+
+def _choices(rng: random.Random) -> tuple:
+    acceptance, draft_ratio = rng.choice([0.5, 0.6, 0.8, 0.9]), rng.choice([0.05, 0.1, 0.3])
+    return acceptance, draft_ratio, rng.choice([0.5, 1.5, 3, 20]), rng.randint(1, 8)
+
+
+def _in_range(trial: Trial) -> str | None:
+    most = trial.args[3]
+    return None if trial.got in range(most + 1) else f"Return a whole number of guesses from 0 to {most}."
+
+
+def _none_better(trial: Trial) -> str | None:
+    *load, most = trial.args
+    gains = [speedup(drafted, *load) for drafted in range(most + 1)]
+    best = gains.index(max(gains))
+    if gains[trial.got] >= gains[best] - 1e-9:
+        return None
+    return f"The speed-up with {trial.got} is {gains[trial.got]:.4g}, but with {best} it is {gains[best]:.4g}."
+
+
+def _most_tokens(acceptance, draft_ratio, memory_ratio, most):
+    return most
+
+
+def _one_or_more(acceptance, draft_ratio, memory_ratio, most):
+    return max(range(1, most + 1), key=lambda drafted: speedup(drafted, acceptance, draft_ratio, memory_ratio))
+
+
+def _the_gain(acceptance, draft_ratio, memory_ratio, most):
+    return max(speedup(drafted, acceptance, draft_ratio, memory_ratio) for drafted in range(most + 1))
+
+
+def _as_if_idle(acceptance, draft_ratio, memory_ratio, most):
+    return max(range(most + 1), key=lambda drafted: speedup(drafted, acceptance, draft_ratio, 1000))
+
+
+BEST = Step(
+    "The best number of guesses",
+    best_drafted,
+    "best_drafted(0.8, 0.05, 20, 8)",
+    _choices,
+    (_in_range, _none_better),
+    {_most_tokens: _none_better, _one_or_more: _none_better, _the_gain: _in_range, _as_if_idle: _none_better},
+    (
+        "Try every number from 0 to `most`, and compare their speed-ups.",
+        "`max(range(most + 1), key=...)` returns the number for which the key is largest.",
+    ),
+)
+
+# --- the chart --------------------------------------------------------------------------------------------------------
+
+DRAFT, TARGET = {"a": 0.4, "b": 0.2, "c": 0.4}, {"a": 0.5, "b": 0.3, "c": 0.2}
+DRAFT_RATIO, CONTEXT, MOST = 0.05, 1000, 8
+BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+
+
+def _memory_ratio(batch: float) -> float:
+    case = model("llama-3.1-8b").symbols("bf16") | chip("h100-sxm").symbols("bf16")
+    return float(memory_ratio_of(case, batch=batch, context=CONTEXT))
+
+
+def finish(own: Any) -> dict[str, Any]:
+    """Speed-up by batch: the reader's, with as many guesses as pay and with three; the lesson's; and a measured one."""
+    acceptance = sum(chance * own.keep_chance(guess, DRAFT, TARGET) for guess, chance in DRAFT.items())
+    outcome = own.round_outcome(DRAFT, TARGET, own.keep_chance, own.replacement)
+    off = max(abs(outcome.get(token, 0) - chance) for token, chance in TARGET.items())
+    ratios = [(batch, _memory_ratio(batch)) for batch in BATCHES]
+    gain = lambda drafted, r: own.speedup(drafted, acceptance, DRAFT_RATIO, r)
+    best = [(batch, gain(own.best_drafted(acceptance, DRAFT_RATIO, r, MOST), r)) for batch, r in ratios]
+    course = [
+        (batch, eq.speedup(drafted=3, acceptance=0.8, draft_ratio=DRAFT_RATIO, memory_ratio=r)) for batch, r in ratios
+    ]
+    runs = measurement("speculation_by_batch").records(engine="SGLang", draft="EAGLE-3")
+    return lab_chart(
+        "Llama 3.1 8B on an H100: what guesses gain",
+        "batch (sequences)",
+        "tokens per second, with guesses / without",
+        {
+            f"your best number of guesses, 0 to {MOST}": Series(best),
+            f"your 3 guesses; text's chances off by {off:.0e}": Series([(batch, gain(3, r)) for batch, r in ratios]),
+            "the lesson's formula, 3 guesses": Series(course, "point"),
+            "measured with EAGLE-3, 3 guesses": Series([(run["batch"], run["speedup"]) for run in runs], "point"),
+        },
+        log_x=True,
+    )
+
+
+LAB = Lab(
+    "Build speculative decoding",
+    "You write the rule that keeps or replaces a guess, prove by enumeration that it leaves the text's distribution as"
+    " it was, and find how many guesses pay at each load.",
+    (KEEP, REPLACE, OUTCOME, TOKENS, SPEEDUP, BEST),
+    finish,
+    "Your best number of guesses falls as the batch grows, and the gain with it. The measured gain is smaller and falls"
+    " sooner: late guesses of a real draft pass less often, and compute and memory traffic do not overlap perfectly.",
+)
