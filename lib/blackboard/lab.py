@@ -16,7 +16,7 @@ import sys
 import textwrap
 import time
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -187,7 +187,7 @@ def _blank(made: Any, starter: str, name: str, space: Mapping[str, Any]) -> bool
     return [body(code) for code in _codes(made)] == [body(code) for code in _codes(bare[name])]
 
 
-def _where(error: BaseException, files: set[str]) -> str:
+def _where(error: BaseException, files: Collection[str]) -> str:
     """The last line of a reader's code that an exception passed."""
     lines, step = [], error.__traceback__
     while step:
@@ -197,7 +197,7 @@ def _where(error: BaseException, files: set[str]) -> str:
     return f" in line {lines[-1]}" if lines else ""
 
 
-def _stopped(error: BaseException, files: set[str], shown_call: str = "") -> Verdict:
+def stopped(error: BaseException, files: Collection[str] = (READER,), shown_call: str = "") -> Verdict:
     """The verdict on code that an exception ended; Ctrl+C in a notebook is no such exception."""
     if isinstance(error, KeyboardInterrupt):
         raise error
@@ -302,7 +302,7 @@ class Step:
                 fault = self._fault(made, space or {})
                 return self._judge(list(self.trials(made))) if fault is None else fault
         except BaseException as error:
-            return _stopped(error, files, self._call(getattr(error, "trial", None)))
+            return stopped(error, files, self._call(getattr(error, "trial", None)))
 
     def _fault(self, made: Any, space: Mapping[str, Any]) -> Verdict | None:
         """What keeps a version from being tried at all."""
@@ -393,7 +393,7 @@ class Lab:
         try:
             run_text(text, space)
         except BaseException as error:
-            return _stopped(error, {READER})
+            return stopped(error)
         if name not in space:
             return Verdict("missing", f"There is no `{name}` in your code. Keep the first line as it was.")
         return step.check(space[name], space)
