@@ -1,0 +1,575 @@
+"""The lab of the pipelining lesson: run a schedule from its dependencies, write two known ones, and one of your own."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from itertools import accumulate
+from typing import Any
+
+from blackboard.catalogue import measurement
+from blackboard.charts.lab_chart import Series, lab_chart
+from blackboard.lab import Lab, Step, Trial, agrees
+from blackboard.lessons.pipelining import equations as eq
+
+Schedule = list[list[str]]
+
+# --- dependencies -----------------------------------------------------------------------------------------------------
+
+
+def needs(name, stage, stages):
+    """What a pass waits for: a list of pairs (name of a pass, stage at which it runs).
+
+    A forward pass F0 needs F0 one stage earlier. A backward pass B0 needs F0 at its own stage and B0 one stage later.
+    Some schedules put off the gradient of the weights, W0, which needs B0 at its own stage. There is nothing before the
+    first stage and nothing after the last.
+
+    name    of a pass: its kind and the number of its micro-batch, for instance "F0" or "B12"
+    stage   where it runs, 0 to stages - 1
+    """
+    kind, number = name[0], name[1:]
+    if kind == "W":
+        return [("B" + number, stage)]
+    if kind == "F":
+        return [("F" + number, stage - 1)] if stage > 0 else []
+    later = [("B" + number, stage + 1)] if stage < stages - 1 else []
+    return [("F" + number, stage), *later]
+
+
+def _passes(rng: random.Random) -> tuple:
+    stages = rng.randint(1, 4)
+    return rng.choice("FBW") + str(rng.choice([0, 1, 12])), rng.randrange(stages), stages
+
+
+def _exists(trial: Trial) -> str | None:
+    stages = trial.args[2]
+    for name, stage in trial.got:
+        if stage not in range(stages):
+            return f"You need {name} at stage {stage!r}; the stages are 0 to {stages - 1}."
+    return None
+
+
+def _same_micro_batch(trial: Trial) -> str | None:
+    asked = trial.args[0]
+    other = next((name for name, _ in trial.got if name[1:] != asked[1:]), None)
+    return f"{asked} does not wait for {other}, which is of another micro-batch." if other else None
+
+
+def _all_needed(trial: Trial) -> str | None:
+    missing = next((each for each in trial.want if each not in trial.got), None)
+    return f"{trial.args[0]} also has to wait for {missing[0]} at stage {missing[1]}." if missing else None
+
+
+def _none_more(trial: Trial) -> str | None:
+    more = next((each for each in trial.got if tuple(each) not in trial.want), None)
+    return f"{trial.args[0]} does not have to wait for {more[0]} at stage {more[1]}." if more else None
+
+
+def _backward_as_forward(name, stage, stages):
+    return [(name, stage - 1)] if stage > 0 else []
+
+
+def _off_the_end(name, stage, stages):
+    return [("F" + name[1:], stage), ("B" + name[1:], stage + 1)] if name[0] == "B" else needs(name, stage, stages)
+
+
+def _weights_from_later(name, stage, stages):
+    return needs(name if name[0] == "F" else "B" + name[1:], stage, stages)
+
+
+def _one_digit(name, stage, stages):
+    return needs(name[:2], stage, stages)
+
+
+NEEDS = Step(
+    "What a pass waits for",
+    needs,
+    'needs("B0", 1, 4)',
+    _passes,
+    (_exists, _same_micro_batch, _all_needed, _none_more),
+    {
+        _backward_as_forward: _all_needed,
+        _off_the_end: _exists,
+        _weights_from_later: _all_needed,
+        _one_digit: _same_micro_batch,
+    },
+    (
+        "Take the name apart: `name[0]` is the kind, `name[1:]` the number.",
+        "Three cases by kind. F looks one stage back unless `stage` is 0, B one ahead unless it is the last.",
+    ),
+)
+
+# --- run a schedule ---------------------------------------------------------------------------------------------------
+
+
+def end_times(schedule, costs):
+    """When each pass ends, as a dictionary by (name, stage), in the unit of the costs; None if the schedule gets stuck.
+
+    Time begins at 0. A stage runs its passes one at a time, in the order of its list. A pass starts as soon as its
+    stage is free and all that it `needs` has ended.
+
+    schedule  for each stage the list of its passes
+    costs     the time of a pass by kind, for instance {"F": 1, "B": 2}
+    """
+    ends, free, todo = {}, [0] * len(schedule), [list(passes) for passes in schedule]
+    moved = True
+    while moved:
+        moved = False
+        for stage, passes in enumerate(todo):
+            if passes and all(need in ends for need in needs(passes[0], stage, len(schedule))):
+                name = passes.pop(0)
+                ready = [ends[need] for need in needs(name, stage, len(schedule))]
+                free[stage] = ends[name, stage] = max([free[stage], *ready]) + costs[name[0]]
+                moved = True
+    return None if any(todo) else ends
+
+
+def _orders(rng: random.Random) -> tuple:
+    make = rng.choice([gpipe, one_f_one_b, _split])
+    schedule = make(rng.randint(1, 3), rng.randint(1, 3))
+    if rng.random() < 0.3:
+        for passes in schedule:
+            rng.shuffle(passes)  # most such orders get stuck
+    return schedule, {"F": rng.randint(1, 2), "B": rng.randint(1, 3), "W": 1}
+
+
+def _stuck(trial: Trial) -> str | None:
+    if trial.want is None and trial.got is not None:
+        return "This schedule gets stuck: some pass waits for one that never comes. Return None."
+    if trial.want is not None and trial.got is None:
+        return "This schedule does not get stuck: look at each stage's next pass again as long as any of them moves."
+    return None
+
+
+def _each_pass(trial: Trial) -> str | None:
+    wanted = trial.want or {}
+    missing = next((each for each in wanted if each not in trial.got), None)
+    return (
+        f"There is no time for {missing[0]} at stage {missing[1]}: use (name, stage) as the key." if missing else None
+    )
+
+
+def _one_at_a_time(trial: Trial) -> str | None:
+    schedule, costs = trial.args
+    for stage, passes in enumerate(schedule if trial.got else []):
+        for before, name in zip(passes, passes[1:]):
+            if trial.got[name, stage] < trial.got[before, stage] + costs[name[0]] - 1e-9:
+                return f"Stage {stage} would do {before} and {name} at the same time: it runs one pass at a time."
+    return None
+
+
+def _after_needs(trial: Trial) -> str | None:
+    schedule, costs = trial.args
+    for (name, stage), end in (trial.got or {}).items():
+        for need in needs(name, stage, len(schedule)):
+            if end - costs[name[0]] < trial.got[need] - 1e-9:
+                return f"{name} at stage {stage} starts before {need[0]} at stage {need[1]} has ended."
+    return None
+
+
+_at_once = agrees("A pass starts at the later of two moments: its stage is free, and the last pass it needs has ended.")
+
+
+def _back_to_back(schedule, costs):
+    times = [list(accumulate(costs[name[0]] for name in passes)) for passes in schedule]
+    ends = {(name, n): end for n, passes in enumerate(schedule) for name, end in zip(passes, times[n])}
+    return end_times(schedule, costs) and ends
+
+
+def _endless_stages(schedule, costs):
+    ends = {}
+    for name in sorted(schedule[0], key=lambda name: "FBW".find(name[0])):
+        order = range(len(schedule)) if name[0] == "F" else reversed(range(len(schedule)))
+        for stage in order:
+            ready = [ends.get(need, 0) for need in needs(name, stage, len(schedule))]
+            ends[name, stage] = max([0, *ready]) + costs[name[0]]
+    return end_times(schedule, costs) and ends
+
+
+def _all_wait_for_all(schedule, costs):
+    ends = end_times(schedule, costs)
+    return ends and {key: number * 10.0 for number, key in enumerate(sorted(ends, key=ends.get), 1)}
+
+
+def _never_stuck(schedule, costs):
+    return end_times(schedule, costs) or {}
+
+
+RUN = Step(
+    "Run a schedule",
+    end_times,
+    'end_times([["F0", "B0"], ["F0", "B0"]], {"F": 1, "B": 2})',
+    _orders,
+    (_stuck, _each_pass, _one_at_a_time, _after_needs, _at_once),
+    {
+        _back_to_back: _after_needs,
+        _endless_stages: _one_at_a_time,
+        _all_wait_for_all: _at_once,
+        _never_stuck: _stuck,
+    },
+    (
+        "Keep three things: when each pass ended, when each stage is free, and what each stage still has to do.",
+        "Go over the stages again and again. Where all needs of the next pass are in `ends`, run it.",
+        "If a whole round moves nothing, you are done: stuck if any stage has passes left.",
+    ),
+)
+
+# --- two known schedules ----------------------------------------------------------------------------------------------
+
+
+def gpipe(stages, micro_batches):
+    """GPipe's schedule: every stage does all forward passes, F0 first, and then all backward passes, B0 first.
+
+    Return a list of names such as "F0" for each stage. B is the whole backward pass here, so there is no W.
+    """
+    passes = [f"{kind}{n}" for kind in "FB" for n in range(micro_batches)]
+    return [list(passes) for _ in range(stages)]
+
+
+def one_f_one_b(stages, micro_batches):
+    """The schedule 1F1B: as GPipe's, but a stage runs only a few forward passes ahead, so it holds less.
+
+    The last stage does one forward pass before its first B, and each earlier stage one more than the stage after it.
+    From then on a stage alternates: one B, one F, and so on while there are any.
+    """
+    schedule = []
+    for stage in range(stages):
+        ahead = min(stages - stage, micro_batches)
+        passes = [f"F{n}" for n in range(ahead)]
+        for n in range(micro_batches):
+            passes.append(f"B{n}")
+            if n + ahead < micro_batches:
+                passes.append(f"F{n + ahead}")
+        schedule.append(passes)
+    return schedule
+
+
+SPLIT = {"F": 1, "B": 1, "W": 1}
+
+
+def _split(stages, micro_batches):
+    """1F1B with each W right after its B."""
+    whole = one_f_one_b(stages, micro_batches)
+    return [
+        [each for name in passes for each in ([name, "W" + name[1:]] if name[0] == "B" else [name])] for passes in whole
+    ]
+
+
+def _weights_last(stages, micro_batches):
+    """1F1B with all W at the end."""
+    last = [f"W{n}" for n in range(micro_batches)]
+    return [passes + last for passes in one_f_one_b(stages, micro_batches)]
+
+
+def _sizes(rng: random.Random) -> tuple:
+    return rng.randint(1, 3), rng.randint(1, 4)
+
+
+def _a_list_each(trial: Trial) -> str | None:
+    stages = trial.args[0]
+    return None if len(trial.got) == stages else f"Return {stages} list(s), one for each stage, not {len(trial.got)}."
+
+
+def _each_once(trial: Trial) -> str | None:
+    wanted = sorted(trial.want[0])
+    for stage, passes in enumerate(trial.got):
+        count = Counter(passes)
+        for name in (*wanted, *passes):
+            if count[name] != (name in wanted):
+                fault = "lists more than once" if count[name] > 1 else "leaves out"
+                return f"Stage {stage} {fault if name in wanted else 'must not list'} {name}."
+    return None
+
+
+def _runs(trial: Trial) -> str | None:
+    if end_times(trial.got, SPLIT):
+        return None
+    return "This schedule gets stuck: run it with your `end_times`, and see which passes never end."
+
+
+def _apart(trial: Trial) -> str | None:
+    for stage, passes in enumerate(trial.got):
+        first = next(n for n, name in enumerate(passes) if name[0] != "F")
+        late = next((name for name in passes[first:] if name[0] == "F"), None)
+        if late:
+            return f"Stage {stage} does {late} after {passes[first]}: all forward passes come first."
+    return None
+
+
+def _few_ahead(trial: Trial) -> str | None:
+    stages, micro_batches = trial.args
+    for stage, passes in enumerate(trial.got):
+        ahead, wanted = next(n for n, name in enumerate(passes) if name[0] != "F"), min(stages - stage, micro_batches)
+        if ahead != wanted:
+            return f"Stage {stage} does {ahead} forward pass(es) before its first B; 1F1B does {wanted}."
+    return None
+
+
+_in_order = agrees("The micro-batches come in the order of their numbers, forward and backward.")
+
+
+def _last_first(stages, micro_batches):
+    passes = [f"F{n}" for n in range(micro_batches)] + [f"B{n}" for n in reversed(range(micro_batches))]
+    return [list(passes) for _ in range(stages)]
+
+
+def _backward_only(stages, micro_batches):
+    return [[f"B{n}" for n in range(micro_batches)] for _ in range(stages)]
+
+
+def _one_by_one(stages, micro_batches):
+    return [[f"{kind}{n}" for n in range(micro_batches) for kind in "FB"] for _ in range(stages)]
+
+
+def _only_once(stages, micro_batches):
+    return gpipe(1, micro_batches)
+
+
+GPIPE = Step(
+    "GPipe",
+    gpipe,
+    "gpipe(2, 3)",
+    _sizes,
+    (_a_list_each, _each_once, _runs, _apart, _in_order),
+    {_last_first: _in_order, _backward_only: _each_once, _one_by_one: _apart, _only_once: _a_list_each},
+    (
+        "All stages have the same list.",
+        '`[f"F{n}" for n in range(micro_batches)]` are the forward passes.',
+    ),
+)
+
+
+def _as_many_everywhere(stages, micro_batches):
+    return [list(one_f_one_b(stages, micro_batches)[0]) for _ in range(stages)]
+
+
+def _stages_reversed(stages, micro_batches):
+    return one_f_one_b(stages, micro_batches)[::-1]
+
+
+def _forgets_the_end(stages, micro_batches):
+    return [
+        [name for name in passes if name != f"B{micro_batches - 1}"] for passes in one_f_one_b(stages, micro_batches)
+    ]
+
+
+ALTERNATE = Step(
+    "1F1B",
+    one_f_one_b,
+    "one_f_one_b(2, 3)",
+    _sizes,
+    (_a_list_each, _each_once, _runs, _few_ahead, _in_order),
+    {
+        gpipe: _few_ahead,
+        _as_many_everywhere: _few_ahead,
+        _stages_reversed: _runs,
+        _forgets_the_end: _each_once,
+        _one_by_one: _few_ahead,
+    },
+    (
+        "Stage 0 does as many forward passes ahead as there are stages, and the last stage one.",
+        "After B of micro-batch n comes the forward pass of n + ahead, if there is such a micro-batch.",
+    ),
+)
+
+# --- rank -------------------------------------------------------------------------------------------------------------
+
+
+def score(schedule, costs):
+    """A pair that ranks a schedule: the share of time that is idle, and the most micro-batches that a stage holds.
+
+    Idle: 1 - (work of a stage) / (longest time from a stage's own first start to its own last end). All stages have the
+    same work. A stage holds a micro-batch's activations from its F until its B has ended, or its W if there is one.
+
+    schedule, costs  as in `end_times`
+    """
+    ends, longest, most = end_times(schedule, costs), 0, 0
+    for stage, passes in enumerate(schedule):
+        first, last = passes[0], passes[-1]
+        longest = max(longest, ends[last, stage] - ends[first, stage] + costs[first[0]])
+        held, release = 0, "W" if "W0" in passes else "B"
+        for name in passes:
+            held += (name[0] == "F") - (name[0] == release)
+            most = max(most, held)
+    work = sum(costs[name[0]] for name in schedule[0])
+    return 1 - work / longest, most
+
+
+def _ranked(rng: random.Random) -> tuple:
+    stages = rng.randint(1, 3)
+    make: Callable = rng.choice([gpipe, one_f_one_b, own_schedule, _weights_last])
+    return make(stages, stages + rng.randint(0, 2)), {"F": rng.randint(1, 2), "B": 2, "W": rng.randint(1, 2)}
+
+
+def _two_numbers(trial: Trial) -> str | None:
+    fine = len(trial.got) == 2 and 0 <= trial.got[0] < 1
+    return None if fine else "Return a pair: an idle share from 0 to below 1, and a number of micro-batches."
+
+
+def _one_stage(trial: Trial) -> str | None:
+    fine = len(trial.args[0]) > 1 or abs(trial.got[0]) < 1e-9
+    return None if fine else "A single stage never waits, so its idle share is 0."
+
+
+def _holds(trial: Trial) -> str | None:
+    own, wanted = trial.got[1], trial.want[1]
+    return (
+        None
+        if own == wanted
+        else f"Some stage holds {wanted} at once, not {own}: F adds a micro-batch; W removes it, or B if there is no W."
+    )
+
+
+_idle = agrees(
+    "Compare the work of one stage with the longest time that a stage takes from its first start to its end."
+)
+
+
+def _held_until_b(schedule, costs):
+    changes = [[(name[0] == "F") - (name[0] == "B") for name in passes] for passes in schedule]
+    return score(schedule, costs)[0], max(max(accumulate(each)) for each in changes)
+
+
+def _idle_to_work(schedule, costs):
+    idle, held = score(schedule, costs)
+    return min(0.99, idle / (1 - idle)), held
+
+
+def _last_stage(schedule, costs):
+    ends, last = end_times(schedule, costs), len(schedule) - 1
+    span = max(end for (_, stage), end in ends.items() if stage == last) - ends["F0", last] + costs["F"]
+    return 1 - sum(costs[name[0]] for name in schedule[0]) / span, score(schedule, costs)[1]
+
+
+def _swapped(schedule, costs):
+    return score(schedule, costs)[::-1]
+
+
+SCORE = Step(
+    "Rank a schedule by idle time and memory",
+    score,
+    'score(gpipe(2, 2), {"F": 1, "B": 2})',
+    _ranked,
+    (_two_numbers, _one_stage, _holds, _idle),
+    {_held_until_b: _holds, _idle_to_work: _idle, _last_stage: _idle, _swapped: _two_numbers},
+    (
+        "The first pass of a stage starts at its end minus its cost.",
+        "Walk through a stage's list and count: plus one for F, minus one for W (or B). Keep the largest count.",
+    ),
+)
+
+# --- a schedule of one's own ------------------------------------------------------------------------------------------
+
+
+def own_schedule(stages, micro_batches):
+    """A schedule of your own with F, B and W of every micro-batch; here B is without the gradient of the weights.
+
+    It must be better than 1F1B with each W right after its B: idle less, or hold fewer micro-batches at once. Nothing
+    waits for W, so a stage may do it later, while it would be idle. There are at least two stages, and at least as many
+    micro-batches as stages. The last chart ranks your schedule.
+    """
+    schedule = []
+    for stage in range(stages):
+        ahead = stages - stage
+        passes = [f"F{n}" for n in range(ahead)]
+        for n in range(micro_batches):
+            passes.append(f"B{n}")
+            if n >= stage:
+                passes.append(f"W{n - stage}")
+            if n + ahead < micro_batches:
+                passes.append(f"F{n + ahead}")
+        passes += [f"W{n}" for n in range(micro_batches - stage, micro_batches)]
+        schedule.append(passes)
+    return schedule
+
+
+def _larger(rng: random.Random) -> tuple:
+    stages = rng.randint(2, 4)
+    return stages, stages + rng.randint(0, 4)
+
+
+def _better(trial: Trial) -> str | None:
+    (idle, held), (their_idle, their_held) = score(trial.got, SPLIT), score(_split(*trial.args), SPLIT)
+    if idle < their_idle - 1e-9 or held < their_held:
+        return None
+    return (
+        f"Your schedule idles {idle:.1%} and holds {held}, where 1F1B with W right after B idles {their_idle:.1%}"
+        f" and holds {their_held} (passes of equal length): be better in one of the two."
+    )
+
+
+def _weights_too_early(stages, micro_batches):
+    return [[name.translate(str.maketrans("BW", "WB")) for name in passes] for passes in _split(stages, micro_batches)]
+
+
+OWN = Step(
+    "A schedule of your own",
+    own_schedule,
+    "own_schedule(2, 3)",
+    _larger,
+    (_a_list_each, _each_once, _runs, _better),
+    {
+        _split: _better,
+        one_f_one_b: _each_once,
+        _weights_too_early: _runs,
+        _only_once: _a_list_each,
+    },
+    (
+        "Begin with 1F1B, with W after each B, and move some W to a later place. `end_times` shows the waits.",
+        "At the end, stage 0 waits between its last B passes, because each gradient has to pass all later stages.",
+        "Let stage s do W of a micro-batch s places later than 1F1B does, and what is left over at the end.",
+    ),
+)
+
+# --- the chart --------------------------------------------------------------------------------------------------------
+
+STAGES, COUNTS = 8, (8, 16, 24, 32, 48, 64)
+
+
+def _published(schedule: str) -> list[dict]:
+    rows = measurement("zero_bubble_pipeline").records(model="1.5B", stages=STAGES, schedule=schedule)
+    return [dict(row) for row in rows]
+
+
+def finish(own: Any) -> dict[str, Any]:
+    """Idle share by micro-batches: the reader's three schedules, the lesson's formula, and the paper on zero bubble."""
+    published = _published("1F1B") + _published("ZB-1p")
+    forward, backward, weight = (
+        published[0][f"{name}_ms"] for name in ("forward", "input_gradient", "weight_gradient")
+    )
+    whole, split = {"F": forward, "B": backward + weight}, {"F": forward, "B": backward, "W": weight}
+    scores = {
+        make: [(count, *own.score(make(STAGES, count), costs)) for count in COUNTS]
+        for make, costs in ((own.gpipe, whole), (own.one_f_one_b, whole), (own.own_schedule, split))
+    }
+    idle = lambda make: Series([(count, share) for count, share, _ in scores[make]])
+    holds = lambda make: max(held for *_, held in scores[make])
+    return lab_chart(
+        "Idle time of a pipeline with eight stages",
+        "micro-batches in a training step",
+        "share of time that is idle",
+        {
+            f"your 1F1B, holds {holds(own.one_f_one_b)}": idle(own.one_f_one_b),
+            f"your GPipe, holds up to {holds(own.gpipe)}": idle(own.gpipe)._replace(mark="point"),
+            f"your own schedule, holds {holds(own.own_schedule)}": idle(own.own_schedule),
+            "the lesson's formula, 1F1B and GPipe": Series(
+                [(count, eq.bubble(stages=STAGES, micro_batches=count)) for count in COUNTS[::2]], "point"
+            ),
+            "zero-bubble paper, 1F1B and ZB-1p": Series(
+                [(row["microbatches"], row["bubble_rate"]) for row in published], "point"
+            ),
+        },
+    )
+
+
+LAB = Lab(
+    "Build a pipeline schedule",
+    "You write what a pass depends on, a simulator that runs any schedule, GPipe and 1F1B, and then a schedule of your"
+    " own that beats 1F1B.",
+    (NEEDS, RUN, GPIPE, ALTERNATE, SCORE, OWN),
+    finish,
+    "GPipe and 1F1B idle equally long, but 1F1B holds only as many micro-batches as there are stages. The paper counts"
+    " the time of hops too, so its values are a little higher. Does your schedule come close to its ZB-1p, the lower"
+    " points?",
+)

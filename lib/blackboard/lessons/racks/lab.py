@@ -1,0 +1,477 @@
+"""The lab of the racks lesson: place experts on GPUs, count what they send, and leave the rack."""
+
+from __future__ import annotations
+
+import random
+from typing import Any, NamedTuple
+
+from blackboard.catalogue import chip, measurement, model
+from blackboard.charts.lab_chart import Series, lab_chart
+from blackboard.lab import Lab, Step, Trial, agrees
+from blackboard.lessons.racks import equations as eq
+
+
+class Network(NamedTuple):
+    """GPUs in racks of equal size, numbered rack by rack. Each GPU sends at these rates, in byte/s."""
+
+    gpus: int
+    gpus_per_rack: int
+    scale_up: float  # inside the rack
+    scale_out: float  # to other racks
+
+    def __repr__(self) -> str:
+        return f"Network({', '.join(f'{name}={value:g}' for name, value in self._asdict().items())})"
+
+
+# --- place ------------------------------------------------------------------------------------------------------------
+
+
+def place_experts(experts, gpus):
+    """Where each expert is: a list with the number of a GPU, 0 to gpus - 1, for each expert.
+
+    Spread them as evenly as possible: no GPU holds two more than another.
+    """
+    return [expert % gpus for expert in range(experts)]
+
+
+def _sizes(rng: random.Random) -> tuple:
+    gpus = rng.randint(1, 6)
+    return rng.choice([gpus, 2 * gpus, rng.randint(1, 20)]), gpus
+
+
+def _one_each(trial: Trial) -> str | None:
+    experts = trial.args[0]
+    return (
+        None if len(trial.got) == experts else f"There are {experts} experts; your list has {len(trial.got)} entries."
+    )
+
+
+def _real_gpus(trial: Trial) -> str | None:
+    gpus = trial.args[1]
+    for expert, gpu in enumerate(trial.got):
+        if gpu not in range(gpus):
+            return f"Expert {expert} is on GPU {gpu!r}; the GPUs are 0 to {gpus - 1}."
+    return None
+
+
+def _even(trial: Trial) -> str | None:
+    held = [trial.got.count(gpu) for gpu in range(trial.args[1])]
+    most, least = held.index(max(held)), held.index(min(held))
+    if held[most] - held[least] <= 1:
+        return None
+    return f"GPU {most} holds {held[most]} experts and GPU {least} only {held[least]}: move one."
+
+
+def _all_on_one(experts, gpus):
+    return [0] * experts
+
+
+def _rest_on_the_last(experts, gpus):
+    each = max(1, experts // gpus)
+    return [min(expert // each, gpus - 1) for expert in range(experts)]
+
+
+def _from_one(experts, gpus):
+    return [expert % gpus + 1 for expert in range(experts)]
+
+
+def _by_gpu(experts, gpus):
+    return [[expert for expert in range(experts) if expert % gpus == gpu] for gpu in range(gpus)]
+
+
+PLACE = Step(
+    "Place the experts",
+    place_experts,
+    "place_experts(8, 4)",
+    _sizes,
+    (_real_gpus, _one_each, _even),
+    {_all_on_one: _even, _rest_on_the_last: _even, _from_one: _real_gpus, _by_gpu: _real_gpus},
+    ("Deal them out like cards.", "`expert % gpus` goes 0, 1, 2, ... and begins again when each GPU has had one."),
+)
+
+# --- dispatch ---------------------------------------------------------------------------------------------------------
+
+
+def dispatch(tokens, placement, gpus, copy_bytes):
+    """The bytes that each GPU sends to each other: a list of rows, sent[source][target].
+
+    A token sends one copy of its vector to each of its experts. A copy for an expert on its own GPU is not sent.
+
+    tokens      pairs (GPU that the token is on, list of its experts)
+    placement   the GPU of each expert
+    copy_bytes  bytes of one copy
+    """
+    sent = [[0] * gpus for _ in range(gpus)]
+    for home, experts in tokens:
+        for expert in experts:
+            if placement[expert] != home:
+                sent[home][placement[expert]] += copy_bytes
+    return sent
+
+
+def _routed(rng: random.Random) -> tuple:
+    gpus = rng.randint(2, 3)
+    experts = gpus * rng.randint(1, 2)
+    k = rng.randint(1, min(3, experts))
+    tokens = [(rng.randrange(gpus), rng.sample(range(experts), k)) for _ in range(rng.randint(1, 3))]
+    return tokens, [expert % gpus for expert in range(experts)], gpus, rng.choice([1, 10])
+
+
+def _square(trial: Trial) -> str | None:
+    gpus = trial.args[2]
+    fine = len(trial.got) == gpus and all(len(row) == gpus for row in trial.got)
+    return None if fine else f"Return {gpus} rows of {gpus} numbers: sent[source][target]."
+
+
+def _not_to_itself(trial: Trial) -> str | None:
+    for gpu, row in enumerate(trial.got):
+        if row[gpu]:
+            return f"GPU {gpu} sends {row[gpu]:g} bytes to itself; what stays on a GPU is not sent."
+    return None
+
+
+def _nothing_lost(trial: Trial) -> str | None:
+    tokens, placement, _, copy_bytes = trial.args
+    for gpu, row in enumerate(trial.got):
+        copies = sum(placement[expert] != gpu for home, experts in tokens if home == gpu for expert in experts)
+        if abs(sum(row) - copies * copy_bytes) > 1e-9:
+            return (
+                f"The tokens on GPU {gpu} have {copies} expert(s) elsewhere, so it sends {copies * copy_bytes} bytes."
+            )
+    return None
+
+
+_to_the_right_gpu = agrees("Row: the token's GPU. Column: the expert's GPU.")
+
+
+def _sends_all(tokens, placement, gpus, copy_bytes):
+    sent = [[0] * gpus for _ in range(gpus)]
+    for home, experts in tokens:
+        for expert in experts:
+            sent[home][placement[expert]] += copy_bytes
+    return sent
+
+
+def _once_per_gpu(tokens, placement, gpus, copy_bytes):
+    sent = [[0] * gpus for _ in range(gpus)]
+    for home, experts in tokens:
+        for target in {placement[expert] for expert in experts} - {home}:
+            sent[home][target] += copy_bytes
+    return sent
+
+
+def _turned(tokens, placement, gpus, copy_bytes):
+    return [list(column) for column in zip(*dispatch(tokens, placement, gpus, copy_bytes))]
+
+
+def _overwrites(tokens, placement, gpus, copy_bytes):
+    return [[min(each, copy_bytes) for each in row] for row in dispatch(tokens, placement, gpus, copy_bytes)]
+
+
+def _next_gpu(tokens, placement, gpus, copy_bytes):
+    sent = dispatch(tokens, placement, gpus, copy_bytes)
+    return [[sum(row) if target == (n + 1) % gpus else 0 for target in range(gpus)] for n, row in enumerate(sent)]
+
+
+DISPATCH = Step(
+    "Dispatch",
+    dispatch,
+    "dispatch([(0, [1, 2]), (1, [0, 1])], [0, 1, 0, 1], 2, 7168)",
+    _routed,
+    (_square, _not_to_itself, _nothing_lost, _to_the_right_gpu),
+    {
+        _sends_all: _not_to_itself,
+        _once_per_gpu: _nothing_lost,
+        _turned: _nothing_lost,
+        _overwrites: _nothing_lost,
+        _next_gpu: _to_the_right_gpu,
+    },
+    (
+        "Begin with rows of zeros: `[[0] * gpus for _ in range(gpus)]`.",
+        "For each expert of each token, add `copy_bytes` at [home][placement[expert]], unless the two are the same.",
+    ),
+)
+
+# --- combine ----------------------------------------------------------------------------------------------------------
+
+
+def combine(sent):
+    """The bytes of the way back, as rows like those of `dispatch`: every copy's result returns to where it came from.
+
+    A token's values take one byte each on the way out (FP8), and a result's take two on the way back (BF16).
+    """
+    return [[2 * row[gpu] for row in sent] for gpu in range(len(sent))]
+
+
+def _sent(rng: random.Random) -> tuple:
+    gpus = rng.randint(2, 3)
+    return ([[rng.choice([0, 10, 20]) if a != b else 0 for a in range(gpus)] for b in range(gpus)],)
+
+
+def _as_large(trial: Trial) -> str | None:
+    gpus = len(trial.args[0])
+    fine = len(trial.got) == gpus and all(len(row) == gpus for row in trial.got)
+    return None if fine else f"Return {gpus} rows of {gpus} numbers, as those that came in."
+
+
+def _twice_in_all(trial: Trial) -> str | None:
+    out, back = sum(map(sum, trial.args[0])), sum(map(sum, trial.got))
+    return None if back == 2 * out else f"{out} bytes went out, so {2 * out} come back, not {back}."
+
+
+def _turned_round(trial: Trial) -> str | None:
+    (sent,) = trial.args
+    for source, row in enumerate(trial.got):
+        for target, back in enumerate(row):
+            if back != 2 * sent[target][source]:
+                there = f"GPU {target} sent {sent[target][source]} bytes to GPU {source}"
+                return f"{there}, so {2 * sent[target][source]} go back from {source} to {target}, not {back}."
+    return None
+
+
+def _same_way(sent):
+    return [[2 * each for each in row] for row in sent]
+
+
+def _as_many_bytes(sent):
+    return [list(column) for column in zip(*sent)]
+
+
+def _both_ways(sent):
+    return [[each + back for each, back in zip(*rows)] for rows in zip(sent, combine(sent))]
+
+
+def _half(sent):
+    return [[each / 2 for each in column] for column in zip(*sent)]
+
+
+COMBINE = Step(
+    "Combine",
+    combine,
+    "combine([[0, 10], [20, 0]])",
+    _sent,
+    (_as_large, _twice_in_all, _turned_round),
+    {_same_way: _turned_round, _as_many_bytes: _twice_in_all, _both_ways: _twice_in_all, _half: _twice_in_all},
+    ("Source and target change places.", "Row `gpu` of the result is column `gpu` of `sent`, times two."),
+)
+
+# --- time of an exchange ----------------------------------------------------------------------------------------------
+
+
+def exchange_time(sent, network):
+    """The time of one exchange, in seconds: all GPUs send at once, and the last one to finish decides.
+
+    A GPU sends to its own rack and to other racks at the same time, over two links of its own.
+
+    sent     bytes, sent[source][target]
+    network  has gpus, gpus_per_rack, scale_up and scale_out (byte/s of one GPU); GPU n is in rack n // gpus_per_rack
+    """
+    longest = 0
+    for source, row in enumerate(sent):
+        rack = source // network.gpus_per_rack
+        inside = sum(row[rack * network.gpus_per_rack : (rack + 1) * network.gpus_per_rack])
+        outside = sum(row) - inside
+        longest = max(longest, inside / network.scale_up, outside / network.scale_out)
+    return longest
+
+
+def _exchanges(rng: random.Random) -> tuple:
+    racks, size = rng.choice([(1, 2), (1, 3), (2, 1), (2, 2)])
+    gpus = racks * size
+    sent = [[rng.choice([0, 90, 180]) if a != b else 0 for a in range(gpus)] for b in range(gpus)]
+    return sent, Network(gpus, size, rng.choice([90, 180]), rng.choice([10, 30]))
+
+
+def _inside_takes(trial: Trial) -> str | None:
+    sent, network = trial.args
+    for source, row in enumerate(sent):
+        mine = range(len(row))[source // network.gpus_per_rack * network.gpus_per_rack :][: network.gpus_per_rack]
+        took = sum(row[target] for target in mine) / network.scale_up
+        if trial.got < took * (1 - 1e-9):
+            return f"GPU {source} alone needs {took:g} s for what it sends inside its rack."
+    return None
+
+
+def _outside_takes(trial: Trial) -> str | None:
+    sent, network = trial.args
+    for source, row in enumerate(sent):
+        rack = source // network.gpus_per_rack
+        took = sum(each for n, each in enumerate(row) if n // network.gpus_per_rack != rack) / network.scale_out
+        if trial.got < took * (1 - 1e-9):
+            return f"GPU {source} alone needs {took:g} s for what it sends to other racks."
+    return None
+
+
+_last_one = agrees("Both links work at once and all GPUs do: take the longest of all these times.")
+
+
+def _one_link_after_the_other(sent, network):
+    size, longest = network.gpus_per_rack, 0
+    for n, row in enumerate(sent):
+        inside = sum(row[n // size * size : (n // size + 1) * size])
+        longest = max(longest, inside / network.scale_up + (sum(row) - inside) / network.scale_out)
+    return longest
+
+
+def _all_inside(sent, network):
+    return max(map(sum, sent)) / network.scale_up
+
+
+def _on_average(sent, network):
+    alone = [[row if n == m else [0] * len(sent) for m, row in enumerate(sent)] for n in range(len(sent))]
+    return sum(exchange_time(each, network) for each in alone) / len(sent)
+
+
+def _one_link_for_all(sent, network):
+    size = network.gpus_per_rack
+    inside = sum(sum(row[n // size * size : (n // size + 1) * size]) for n, row in enumerate(sent))
+    return max(inside / network.scale_up, (sum(map(sum, sent)) - inside) / network.scale_out)
+
+
+def _inside_only(sent, network):
+    size = network.gpus_per_rack
+    return max(sum(row[n // size * size : (n // size + 1) * size]) for n, row in enumerate(sent)) / network.scale_up
+
+
+TIME = Step(
+    "The time of an exchange",
+    exchange_time,
+    "exchange_time([[0, 90], [180, 0]], Network(gpus=2, gpus_per_rack=1, scale_up=90, scale_out=10))",
+    _exchanges,
+    (_inside_takes, _outside_takes, _last_one),
+    {
+        _one_link_after_the_other: _last_one,
+        _all_inside: _outside_takes,
+        _on_average: _inside_takes,
+        _one_link_for_all: _last_one,
+        _inside_only: _outside_takes,
+    },
+    (
+        "Split each row in two: what goes to GPUs of the same rack, and the rest.",
+        "`source // network.gpus_per_rack` is the rack of a GPU. Divide each part by the rate of its link.",
+    ),
+)
+
+# --- a layer ----------------------------------------------------------------------------------------------------------
+
+
+def layer_time(tokens, placement, copy_bytes, network):
+    """The time of one layer's traffic, in seconds: the results can start back only when the dispatch is over.
+
+    The arguments are those of `dispatch` and `exchange_time`.
+    """
+    sent = dispatch(tokens, placement, network.gpus, copy_bytes)
+    return exchange_time(sent, network) + exchange_time(combine(sent), network)
+
+
+def _layers(rng: random.Random) -> tuple:
+    size, racks = rng.randint(1, 2), rng.randint(1, 2)
+    network = Network(size * racks, size, rng.choice([90, 180]), rng.choice([10, 30]))
+    experts = network.gpus * 2
+    tokens = [(rng.randrange(network.gpus), rng.sample(range(experts), 2)) for _ in range(rng.randint(1, 3))]
+    return tokens, [expert % network.gpus for expert in range(experts)], 90, network
+
+
+def _home_is_free(trial: Trial) -> str | None:
+    tokens, placement, *_ = trial.args
+    away = any(placement[expert] != home for home, experts in tokens for expert in experts)
+    fine = away or trial.got == 0
+    return None if fine else "Every token's experts are on its own GPU, so nothing is sent and no time passes."
+
+
+_both = agrees("Add the time of the dispatch and the time of the combine.")
+
+
+def _only_out(tokens, placement, copy_bytes, network):
+    return exchange_time(dispatch(tokens, placement, network.gpus, copy_bytes), network)
+
+
+def _three_times_out(tokens, placement, copy_bytes, network):
+    return 3 * _only_out(tokens, placement, copy_bytes, network)
+
+
+def _at_the_same_time(tokens, placement, copy_bytes, network):
+    sent = dispatch(tokens, placement, network.gpus, copy_bytes)
+    return max(exchange_time(sent, network), exchange_time(combine(sent), network))
+
+
+def _without_placement(tokens, placement, copy_bytes, network):
+    elsewhere = [(gpu + 1) % network.gpus for gpu in placement]
+    return layer_time(tokens, elsewhere, copy_bytes, network)
+
+
+LAYER = Step(
+    "A layer's traffic",
+    layer_time,
+    "layer_time([(0, [1, 2]), (1, [0, 1])], [0, 1, 0, 1], 90, Network(2, 1, 90, 10))",
+    _layers,
+    (_home_is_free, _both),
+    {_only_out: _both, _three_times_out: _both, _at_the_same_time: _both, _without_placement: _home_is_free},
+    (
+        "Three of your functions do the work: `dispatch`, `combine` and `exchange_time`.",
+        "`exchange_time(sent, network) + exchange_time(combine(sent), network)`",
+    ),
+)
+
+# --- the chart --------------------------------------------------------------------------------------------------------
+
+NODE, COUNTS = 8, (1, 2, 4, 8, 16, 32, 64, 128)  # GPUs of a node, tokens on each GPU
+
+
+def _network(nodes: int) -> Network:
+    rates = chip("h200")
+    return Network(nodes * NODE, NODE, rates.scale_up.bytes_per_s, rates.scale_out.bytes_per_s or 0)
+
+
+def _formula(nodes: int, tokens: int) -> float:
+    """Microseconds of a layer with the lesson's formulas; in one node, a GPU's own part does not travel."""
+    network, moe = _network(nodes), model("deepseek-v3")
+    sizes = {"tokens_per_chip": tokens, "copies": moe.moe.active, "width": moe.d_model}  # type: ignore[union-attr]
+    total, rate = eq.ep_bytes(**sizes, **eq.FP8_OUT), network.scale_up
+    if nodes == 1:
+        return eq.exchange_time(start_time=0, message=total, chips=NODE, scale_up=rate) * 1e6
+    return eq.spread_time(ep_bytes=total, racks=nodes, scale_up=rate, scale_out=network.scale_out) * 1e6
+
+
+def finish(own: Any) -> dict[str, Any]:
+    """Time of a layer by tokens on a GPU: the reader's on one node and on two, the lesson's, and DeepEP's on one."""
+    deepseek = model("deepseek-v3")
+    moe, rng = deepseek.moe, random.Random(0)
+    assert moe
+
+    def played(nodes: int, count: int) -> float:
+        gpus = nodes * NODE
+        tokens = [(gpu, rng.sample(range(moe.experts), moe.active)) for gpu in range(gpus) for _ in range(count)]
+        placement = own.place_experts(moe.experts, gpus)
+        return own.layer_time(tokens, placement, deepseek.d_model, _network(nodes)) * 1e6
+
+    measured = measurement("h200_deepep_ll_intranode").records()
+    taken = [(row["tokens_per_gpu"], row["dispatch_us"] + row["combine_us"]) for row in measured]
+    return lab_chart(
+        "One layer of DeepSeek-V3 on H200: time of its traffic",
+        "tokens on each GPU",
+        "dispatch and combine (µs)",
+        {
+            "yours, in one node of 8": Series([(count, played(1, count)) for count in COUNTS]),
+            "yours, over two nodes": Series([(count, played(2, count)) for count in COUNTS]),
+            "the lesson's formula, one node and two": Series(
+                [(count, _formula(nodes, count)) for nodes in (1, 2) for count in COUNTS], "point"
+            ),
+            "measured with DeepEP, one node": Series([pair for pair in taken if pair[0] <= COUNTS[-1]], "point"),
+        },
+        log_x=True,
+        log_y=True,
+    )
+
+
+LAB = Lab(
+    "Build an expert exchange",
+    "You place experts on GPUs, count the bytes that each GPU sends to each other, out and back, and time the exchange"
+    " in one rack and over two.",
+    (PLACE, DISPATCH, COMBINE, TIME, LAYER),
+    finish,
+    "A node of eight GPUs is the rack here. Two nodes take several times as long, as half of the bytes cross the slower"
+    " network. With few tokens, the busiest GPU sends more than the average, so your lines are above the formula. The"
+    " measured times begin at a latency that neither counts.",
+    {"Network": Network},
+)
