@@ -1,5 +1,5 @@
 // Python in a worker: the labs' scripts ask, blackboard.page.lab_worker answers. Nothing here is of another host.
-const HERE = new URL("./", self.location);
+const HERE = new URL("python/", self.location);
 
 // There are servers that do not say what a .wasm is, and Pyodide would wait for ever.
 const plainFetch = self.fetch.bind(self);
@@ -12,6 +12,7 @@ self.fetch = async (what, options) => {
 
 async function fetchArchive(name) {
   const response = await fetch(new URL(name, HERE), { cache: "no-cache" }); // a new build must not meet an old archive
+  if (response.status === 404) throw new Error("missing"); // the book was built without Python for its pages
   if (!response.ok) throw new Error(`${name} could not be fetched (${response.status})`);
   return response.arrayBuffer();
 }

@@ -47,17 +47,17 @@ def check(lesson: str, step: str, text: str, earlier: Mapping[str, str]) -> dict
     return feedback(verdict, printed.getvalue())
 
 
-def chart(lab: Lab, sources: Mapping[str, str]) -> Explorable:
-    """The last chart, from the reader's own versions where there are any."""
-    spec = lab.finished(sources)
+def chart(lab: Lab, spec: dict[str, Any]) -> Explorable:
+    """The last chart, from its spec."""
     return Explorable(spec, str(spec.get("title", lab.title)), lab.ending, lab.ending)
 
 
 def draw(lesson: str, sources: Mapping[str, str]) -> dict[str, Any]:
     """The last chart's spec, or a verdict on what kept it from being drawn."""
+    lab = find_lab(lesson)
     with contextlib.redirect_stdout(_Printed()):
         try:
-            return {"spec": chart(find_lab(lesson), sources).spec}
+            return {"spec": chart(lab, lab.finished(sources)).spec}
         except BaseException as error:
             return feedback(stopped(error))
 
