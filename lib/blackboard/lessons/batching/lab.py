@@ -281,7 +281,7 @@ def fast_batches(price_ratio, speed_ratio, server):
     """
     ratio = price_ratio * speed_ratio
     low, high = 0, 1e9
-    for _ in range(100):
+    for _ in range(60):
         fast = (low + high) / 2
         if step_time(ratio * fast, server) < speed_ratio * step_time(fast, server):
             low = fast
@@ -361,6 +361,7 @@ CARD = Step(
         "The batches are price_ratio × speed_ratio apart. The larger both are, the larger is the ratio of their steps.",
         "Bisect: if the standard step is less than speed_ratio times the fast step, both batches must be larger.",
     ),
+    count=100,
 )
 
 # --- the chart --------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator
 from heapq import heapify, heapreplace
-from typing import Any
+from typing import Any, NamedTuple
 
 from blackboard.catalogue import measurement
 from blackboard.charts.lab_chart import Series, lab_chart
@@ -72,6 +72,16 @@ def _moves(rng: random.Random) -> tuple:
     return count, moves
 
 
+class _Seen(NamedTuple):
+    """A block after a move."""
+
+    block: Any
+    holders: Any
+
+    def __repr__(self) -> str:
+        return f"block {self.block!r} held by {self.holders!r}"
+
+
 def _play_moves(made: Any, count: int, moves: list[str]) -> list:
     """After each move: its block, and how many sequences hold it; None where a block was refused."""
     blocks, has, seen = made(count), {}, []
@@ -83,7 +93,7 @@ def _play_moves(made: Any, count: int, moves: list[str]) -> list:
         block = has.pop(name) if act == "releases" else has[name]
         if block is not None and act != "takes":
             (blocks.release if act == "releases" else blocks.share)(block)
-        seen.append(None if block is None else (block, blocks.holders(block)))
+        seen.append(None if block is None else _Seen(block, blocks.holders(block)))
     return seen
 
 
@@ -159,7 +169,7 @@ class _TakesUncounted(Blocks):
 BLOCKS = Step(
     "Hand out blocks and count who holds them",
     Blocks,
-    'play(Blocks, 2, ["Ann takes", "Bob shares with Ann", "Ann releases"])',
+    "[blocks.take() for blocks in 3 * [Blocks(2)]]",
     _moves,
     (_exists, _one_holder, _none_lost, _counted),
     {
@@ -345,7 +355,7 @@ def block_names(tokens, page_tokens):
     tokens       the prompt, a list of numbers
     page_tokens  how many tokens a block has room for
     """
-    names, before = [], None
+    names, before = [], 0
     for end in range(page_tokens, len(tokens) + 1, page_tokens):
         before = hash((before, tuple(tokens[end - page_tokens : end])))
         names.append(before)
@@ -419,7 +429,7 @@ def _whole_prompt(tokens, page_tokens):
 NAME = Step(
     "Name blocks by all that came before",
     block_names,
-    "block_names([5, 3, 8, 9, 7], 2)",
+    "block_names([5, 3, 8, 9], 2) == block_names([5, 3, 8, 9, 7], 2)",
     _two_prompts,
     (_a_name_each, _equal_found, _different_told_apart),
     {
@@ -544,7 +554,7 @@ class _CountsAfterwards(PrefixCache):
 CACHE = Step(
     "Keep what was used last",
     PrefixCache,
-    'play(PrefixCache, 3, [["a", "ab"], ["p"], ["a", "ab", "abc"]])',
+    '[cache.visit(["a", "ab", "abc"]) for cache in 2 * [PrefixCache(2)]]',
     _visits,
     (_fits, _first_is_new, _at_once_again, _least_recent),
     {

@@ -506,7 +506,7 @@ def _weights_too_early(stages, micro_batches):
 OWN = Step(
     "A schedule of your own",
     own_schedule,
-    "own_schedule(2, 3)",
+    'score(own_schedule(4, 8), {"F": 1, "B": 1, "W": 1})',
     _larger,
     (_a_list_each, _each_once, _runs, _better),
     {

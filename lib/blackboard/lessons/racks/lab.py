@@ -448,7 +448,7 @@ def finish(own: Any) -> dict[str, Any]:
     measured = measurement("h200_deepep_ll_intranode").records()
     taken = [(row["tokens_per_gpu"], row["dispatch_us"] + row["combine_us"]) for row in measured]
     return lab_chart(
-        "One layer of DeepSeek-V3 on H200: time of its traffic",
+        "Traffic of one DeepSeek-V3 layer on H200",
         "tokens on each GPU",
         "dispatch and combine (µs)",
         {
