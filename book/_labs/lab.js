@@ -178,7 +178,7 @@
       const id = `lab-${this.box.lesson}-${this.name}`, label = make("label", "", `Your ${this.name}`);
       const keys = make("p", "lab-keys", "Tab indents; Esc, then Tab leaves the editor. Ctrl+Enter checks.");
       const area = this.area = make("textarea", "lab-code");
-      Object.assign(area, { id, spellcheck: false, wrap: "off", autocomplete: "off" });
+      Object.assign(area, { id, spellcheck: false, autocomplete: "off" });
       area.setAttribute("autocapitalize", "off");
       area.setAttribute("aria-describedby", keys.id = `${id}-keys`);
       label.htmlFor = id;
@@ -192,7 +192,11 @@
       return [label, area, keys];
     }
 
-    fit() { this.area.rows = Math.min(30, Math.max(6, this.area.value.split("\n").length + 1)); }
+    // As high as what is in it; a reader may drag it to another height until the next letter.
+    fit() {
+      this.area.style.height = "auto";
+      this.area.style.height = `${this.area.scrollHeight + 4}px`;
+    }
 
     buttons() {
       const row = make("div", "lab-buttons");
@@ -315,7 +319,7 @@
       const figure = make("figure", "explorable lab-drawn"), data = make("script", "explorable-spec");
       data.type = "application/json";
       data.textContent = JSON.stringify(this.spec);
-      figure.setAttribute("aria-label", this.spec.title?.text ?? this.spec.title ?? "Your result");
+      figure.setAttribute("aria-label", this.spec.description);
       figure.append(make("div", "explorable-still"), make("div", "explorable-live"), data);
       this.figure?.vegaResult?.finalize();
       this.figure?.remove();

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import copy
+import dis
 import inspect
 import random
 import sys
@@ -183,8 +184,8 @@ def _blank(made: Any, starter: str, name: str, space: Mapping[str, Any]) -> bool
     """True where a reader's version does no more than the starter."""
     bare = dict(space)
     exec(compile(starter, READER, "exec"), bare)
-    body = lambda code: (code.co_code, {each for each in code.co_consts if not isinstance(each, str)})
-    return [body(code) for code in _codes(made)] == [body(code) for code in _codes(bare[name])]
+    steps = lambda code: [(each.opname, each.argval) for each in dis.get_instructions(code)]
+    return [steps(code) for code in _codes(made)] == [steps(code) for code in _codes(bare[name])]
 
 
 def _where(error: BaseException, files: Collection[str]) -> str:

@@ -5,6 +5,7 @@ The page's HTML is whole without scripts; book/_labs/lab.js makes editors of its
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import html
 import inspect
@@ -64,6 +65,20 @@ class Source(str):
         return f"```python\n{self}```"
 
 
+class LabChart:
+    """The last chart of a lab: live in a notebook, a picture on a page."""
+
+    def __init__(self, made: Explorable):
+        self.made = made
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        if not on_page():
+            return self.made._repr_mimebundle_()
+        picture = base64.b64encode(self.made.still.encode()).decode()
+        shown = f'<img alt="{html.escape(self.made.alt)}" src="data:image/svg+xml;base64,{picture}">'
+        return {"text/html": f'<figure class="lab-still">{shown}</figure>', "text/plain": self.made.alt}
+
+
 class LabView:
     """A lab: lab["allocate"] is one of its steps, lab.finish() its last chart."""
 
@@ -105,13 +120,15 @@ class LabView:
                 names.pop(name, None)
             names.update(before)
 
-    def finish(self) -> Explorable:
+    def finish(self) -> LabChart | Text:
         """The last chart, made with your own versions where they have passed."""
+        if not self.own:
+            return Text("The chart is drawn with your own code: solve a step first.")
         versions = {each.step.name: self.space()[each.step.name] for each in self}
         with contextlib.ExitStack() as filled:
             for each in self:
                 filled.enter_context(self.filled_in(self.own.get(each.step.name), each.step))
-            return chart(self.lab, self.lab.finish(types.SimpleNamespace(**versions)))
+            return LabChart(chart(self.lab, self.lab.finish(types.SimpleNamespace(**versions))))
 
     def __repr__(self) -> str:
         steps = "\n".join(f'lab["{each.step.name}"]  {each.step.title}' for each in self)

@@ -49,7 +49,7 @@ def check(lesson: str, step: str, text: str, earlier: Mapping[str, str]) -> dict
 
 def chart(lab: Lab, spec: dict[str, Any]) -> Explorable:
     """The last chart, from its spec."""
-    return Explorable(spec, str(spec.get("title", lab.title)), lab.ending, lab.ending)
+    return Explorable(spec, lab.title, lab.ending, "")
 
 
 def draw(lesson: str, sources: Mapping[str, str]) -> dict[str, Any]:
