@@ -158,12 +158,28 @@ def page_html(lab: Lab, lesson: str) -> str:
     steps = "".join(_step(lab, step, number) for number, step in enumerate(lab.steps, 1))
     return (
         f'<link rel="stylesheet" href="{SCRIPTS}/lab.css">'
-        f'<lab-box class="lab" data-lesson="{lesson}"><p class="lab-intro">{markup(lab.intro)}</p>'
+        f'<lab-box class="lab" data-lesson="{lesson}"><p class="lab-intro">{markup(lab.intro)}</p>{_given(lab)}'
         f'<p class="lab-plain">The code is written in the page where scripts are on, and in the'
         f' <a href="../exercises/{lesson}.html">exercise notebook</a>.</p>{steps}'
         f'<section class="lab-ending"><h3>Put it together</h3><p class="lab-said">{markup(lab.ending)}</p></section>'
         f'</lab-box><script src="{SCRIPTS}/lab.js" defer></script>'
     )
+
+
+def _given(lab: Lab) -> str:
+    """What code may use without writing it, each with the first line of what it says of itself."""
+    items = [f"<li><code>{name}</code>{_about(value)}</li>" for name, value in lab.given.items()]
+    return f'<p class="lab-given">Your code may use:</p><ul>{"".join(items)}</ul>' if items else ""
+
+
+def _about(value: Any) -> str:
+    own = getattr(value, "__module__", "").startswith("blackboard.")
+    doc = inspect.getdoc(value) if own else None
+    return f": {markup(doc.splitlines()[0])}" if doc else f": {html.escape(_plain(value))}"
+
+
+def _plain(value: Any) -> str:
+    return "the module of that name" if inspect.ismodule(value) else shown(value)
 
 
 def _step(lab: Lab, step: Step, number: int) -> str:
