@@ -13,6 +13,7 @@ import sys
 import time
 from pathlib import Path
 
+import page_python
 from notebooks import (
     BUILD,
     CACHE,
@@ -236,6 +237,7 @@ def build():
     drop_stale()
     ran, notebooks = run_notebooks(pages())
     vendor()
+    page_python.install(PAGES / "extra" / "vendor" / "labs")
     print("rendering", flush=True)
     render()
     write_redirect()
@@ -272,6 +274,7 @@ def build_lesson(lesson):
     paths = pages_of(lesson)
     ran, notebooks = run_notebooks([*paths, *(path for path in pages() if path.stem == "bibliography")])
     vendor()
+    page_python.install(PAGES / "extra" / "vendor" / "labs")
     quiet = [*settings()["sphinx"]["config"]["suppress_warnings"], "myst.xref_missing", "ref", "toc"]
     contents = write_contents(paths)
     config = sphinx_settings(nitpicky=False, suppress_warnings=quiet, external_toc_path=str(contents))

@@ -90,10 +90,12 @@ def refresh(path):
 
 
 def renew(path):
-    """Give a notebook its cell for Colab, where there is one, and run it; its name in the project."""
-    import colab  # the build reads this file too, and needs no such cell
+    """Give a notebook its cells for Colab and for the lab, where there are any, and run it; its name in the project."""
+    import colab  # the build reads this file too, and needs no such cells
+    import lab_cells
 
     colab.update_file(path)
+    lab_cells.update_file(path)
     refresh(path)
     return path.relative_to(ROOT).as_posix()
 

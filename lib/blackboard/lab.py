@@ -8,14 +8,16 @@ trial breaks its rule. Each step also lists wrong versions with the check that m
 from __future__ import annotations
 
 import ast
+import contextlib
 import copy
+import dis
 import inspect
 import random
 import sys
 import textwrap
 import time
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -88,7 +90,7 @@ def shown(value: Any) -> str:
     try:
         return _shown(value)
     except Exception:  # a reader's class may do anything when it is printed
-        return f"a {type(value).__name__}"
+        return f"a value of the type {type(value).__name__}"
 
 
 def _shown(value: Any) -> str:
@@ -136,7 +138,10 @@ def agrees(why: str, tolerance: float = 1e-9) -> Check:
 
 
 class _Limit:
-    """Ends code from given files after some seconds: each line that it runs looks at the clock."""
+    """Ends code from given files after some seconds: each line that it runs looks at the clock.
+
+    What catches even a BaseException goes on, since Python then stops tracing; a page also has a limit of its own.
+    """
 
     def __init__(self, files: set[str], seconds: float):
         self.files, self.seconds = files, seconds
@@ -150,12 +155,21 @@ class _Limit:
         sys.settrace(self.before)
 
     def _call(self, frame: types.FrameType, event: str, arg: Any):
-        return self._line if frame.f_code.co_filename in self.files else None
+        if frame.f_code.co_filename not in self.files:
+            return None
+        frame.f_trace_opcodes = sys.version_info < (3, 12)  # where a loop within one line makes no events of lines
+        return self._line
 
     def _line(self, frame: types.FrameType, event: str, arg: Any):
         if time.perf_counter() > self.end:
             raise TooSlow(f"{frame.f_code.co_name}, line {frame.f_lineno}")
         return self._line
+
+
+def run_text(text: str, space: dict[str, Any], seconds: float = SECONDS) -> None:
+    """Run a reader's text in a space of names, for some seconds at most."""
+    with _Limit({READER}, seconds):
+        exec(compile(text, READER, "exec"), space)
 
 
 def _codes(made: Any) -> list[types.CodeType]:
@@ -170,11 +184,11 @@ def _blank(made: Any, starter: str, name: str, space: Mapping[str, Any]) -> bool
     """True where a reader's version does no more than the starter."""
     bare = dict(space)
     exec(compile(starter, READER, "exec"), bare)
-    body = lambda code: (code.co_code, {each for each in code.co_consts if not isinstance(each, str)})
-    return [body(code) for code in _codes(made)] == [body(code) for code in _codes(bare[name])]
+    steps = lambda code: [(each.opname, each.argval) for each in dis.get_instructions(code)]
+    return [steps(code) for code in _codes(made)] == [steps(code) for code in _codes(bare[name])]
 
 
-def _where(error: BaseException, files: set[str]) -> str:
+def _where(error: BaseException, files: Collection[str]) -> str:
     """The last line of a reader's code that an exception passed."""
     lines, step = [], error.__traceback__
     while step:
@@ -182,6 +196,29 @@ def _where(error: BaseException, files: set[str]) -> str:
             lines.append(step.tb_lineno)
         step = step.tb_next
     return f" in line {lines[-1]}" if lines else ""
+
+
+def stopped(error: BaseException, files: Collection[str] = (READER,), shown_call: str = "") -> Verdict:
+    """The verdict on code that an exception ended; Ctrl+C in a notebook is no such exception."""
+    if isinstance(error, KeyboardInterrupt):
+        raise error
+    if isinstance(error, SyntaxError) and error.filename == READER:
+        return Verdict("syntax", f"Line {error.lineno or 1}: {error.msg}.")
+    if isinstance(error, TooSlow):
+        return Verdict(
+            "slow", f"Your code ran for too long without an end ({error}). Look for a loop there.", shown_call
+        )
+    if isinstance(error, MemoryError):
+        return Verdict("slow", "Your code asked for more memory than there is.", shown_call)
+    words = f"{type(error).__name__}: {_words(error)}".rstrip(": ")
+    return Verdict("crash", f"Your code stopped{_where(error, files)} with {words}.", shown_call)
+
+
+def _words(error: BaseException) -> str:
+    try:
+        return " ".join(str(error).split())[:300].rstrip(".")
+    except Exception:  # a reader's exception may do anything when it is printed
+        return ""
 
 
 # --- a step -----------------------------------------------------------------------------------------------------------
@@ -242,40 +279,40 @@ class Step:
         """What to write, in a sentence or two."""
         return inspect.getdoc(self.solution) or ""
 
-    def trials(self, made: Any, seconds: float = SECONDS) -> Iterator[Trial]:
-        """All cases, tried; what a version raises is handed on unless it is among `raises`."""
-        rng, files = random.Random(self.name), {code.co_filename for code in _codes(made)}
-        with _Limit(files, seconds):
-            for _ in range(self.count):
-                args = self.cases(rng)
-                trial = Trial(args, copy.deepcopy(args))
-                try:
-                    trial.got = self.play(made, *trial.after)
-                except self.raises as error:
-                    trial.error = error
-                except Exception as error:
-                    error.trial = trial  # type: ignore[attr-defined]
-                    raise
-                yield trial
+    def trials(self, made: Any) -> Iterator[Trial]:
+        """All cases, tried; what a version raises is handed on, with its trial, unless it is among `raises`."""
+        rng = random.Random(self.name)
+        for _ in range(self.count):
+            args = self.cases(rng)
+            trial = Trial(args, copy.deepcopy(args))
+            try:
+                trial.got = self.play(made, *trial.after)
+            except self.raises as error:
+                trial.error = error
+            except BaseException as error:
+                error.trial = trial  # type: ignore[attr-defined]
+                raise
+            yield trial
 
     def check(self, made: Any, space: Mapping[str, Any] | None = None, seconds: float = SECONDS) -> Verdict:
         """The verdict on a version; `space` holds the names that it may use."""
-        if made is None or made is ... or _blank(made, self.starter, self.name, space or {}):
-            return Verdict("unattempted", f"Write `{self.name}`, then check again.")
-        if not callable(made):
-            return Verdict("missing", f"`{self.name}` must be a {self.kind}; it is {shown(made)}.")
-        if fault := self._signature(made):
-            return Verdict("signature", fault)
-        files = {code.co_filename for code in _codes(made)}
+        files: set[str] = set()
         try:
-            trials = list(self.trials(made, seconds))
-        except TooSlow as slow:
-            return Verdict("slow", f"Your code ran for {seconds:g} s without an end ({slow}). Look for a loop there.")
-        except MemoryError:
-            return Verdict("slow", "Your code asked for more memory than there is.")
-        except Exception as error:
-            return self._crash(error, files)
-        return self._judge(trials)
+            files |= {code.co_filename for code in _codes(made)}
+            with _Limit(files, seconds):
+                fault = self._fault(made, space or {})
+                return self._judge(list(self.trials(made))) if fault is None else fault
+        except BaseException as error:
+            return stopped(error, files, self._call(getattr(error, "trial", None)))
+
+    def _fault(self, made: Any, space: Mapping[str, Any]) -> Verdict | None:
+        """What keeps a version from being tried at all."""
+        if made is None or made is ... or _blank(made, self.starter, self.name, space):
+            return Verdict("unattempted", f"Write `{self.name}`, then check again.")
+        if not callable(made) or inspect.isclass(made) != inspect.isclass(self.solution):
+            return Verdict("missing", f"`{self.name}` must be a {self.kind}; it is {shown(made)}.")
+        fault = self._signature(made)
+        return Verdict("signature", fault) if fault else None
 
     @property
     def kind(self) -> str:
@@ -283,25 +320,19 @@ class Step:
 
     def _signature(self, made: Any) -> str:
         """What is wrong with the parameters of a version, if anything."""
-        if inspect.isclass(made) != inspect.isclass(self.solution):
-            return f"`{self.name}` must be a {self.kind}."
         wanted = list(inspect.signature(self.solution).parameters)
         try:
             inspect.signature(made).bind(*wanted)
+        except ValueError:  # a built-in function need not tell what it takes
+            return ""
         except TypeError:
             own = ", ".join(inspect.signature(made).parameters)
             return f"`{self.name}` must take ({', '.join(wanted)}); yours takes ({own})."
         return ""
 
-    def _crash(self, error: Exception, files: set[str]) -> Verdict:
-        trial = getattr(error, "trial", None)
-        said = f"{type(error).__name__}: {error}".rstrip(": ")
-        return Verdict("crash", f"Your code stopped{_where(error, files)} with {said}.", self._call(trial))
-
     def _judge(self, trials: Sequence[Trial]) -> Verdict:
-        reference = list(self.trials(self.solution, 60))
-        for trial, own in zip(trials, reference):
-            trial.want = own.got
+        for trial, course in zip(trials, self.trials(self.solution)):
+            trial.want = course.got
         if all(t.got is None and not t.error for t in trials) and any(t.want is not None for t in trials):
             return Verdict("nothing", "Your version returns nothing. Is there a `return`?", self._call(trials[0]))
         for check in self.checks:
@@ -347,10 +378,13 @@ class Lab:
         raise KeyError(f"no step {name!r}; there are: {', '.join(step.name for step in self.steps)}")
 
     def space(self, sources: Mapping[str, str] | None = None) -> dict[str, Any]:
-        """The names that a reader's code sees: what is given, the course's versions, and the reader's own texts."""
+        """The names that a reader's code sees: what is given, the course's versions, and the reader's own texts where
+        these run.
+        """
         space = {**self.given, **{step.name: step.solution for step in self.steps}}
-        for text in (sources or {}).values():
-            exec(compile(text, READER, "exec"), space)
+        for step in self.steps:
+            with contextlib.suppress(Exception, SystemExit, TooSlow):
+                run_text((sources or {})[step.name], space)
         return space
 
     def grade(self, name: str, text: str, earlier: Mapping[str, str] | None = None) -> Verdict:
@@ -358,14 +392,9 @@ class Lab:
         step, space = self[name], self.space(earlier)
         space.pop(name)
         try:
-            with _Limit({READER}, SECONDS):
-                exec(compile(text, READER, "exec"), space)
-        except SyntaxError as error:
-            return Verdict("syntax", f"Line {error.lineno}: {error.msg}.")
-        except TooSlow:
-            return Verdict("slow", f"Your code ran for {SECONDS:g} s before it came to {name}.")
-        except Exception as error:
-            return Verdict("crash", f"Your code stopped{_where(error, {READER})} with {type(error).__name__}: {error}.")
+            run_text(text, space)
+        except BaseException as error:
+            return stopped(error)
         if name not in space:
             return Verdict("missing", f"There is no `{name}` in your code. Keep the first line as it was.")
         return step.check(space[name], space)

@@ -23,7 +23,7 @@ def lab_chart(
     title: str, x: str, y: str, series: Mapping[str, Series], log_x: bool = False, log_y: bool = False
 ) -> dict[str, Any]:
     """A Vega-Lite chart of several series; `x` and `y` are the axes' titles, with their units."""
-    scale = {"x": "log" if log_x else "linear", "y": "log" if log_y else "linear"}
+    kind = {"x": log_x, "y": log_y}
     names = list(series)
     colour = {
         "field": "name",
@@ -35,7 +35,7 @@ def lab_chart(
         "field": name,
         "type": "quantitative",
         "title": title,
-        "scale": {"type": scale[name], "zero": False},
+        "scale": {"type": "log"} if kind[name] else {"zero": False},
     }
     layers = [
         {

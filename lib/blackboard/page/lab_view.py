@@ -1,0 +1,204 @@
+"""A lab as a reader works it: `lab("paging")` shows all of it on the page, and has its steps by name in a notebook.
+
+The page's HTML is whole without scripts; book/_labs/lab.js makes editors of its starters.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import html
+import inspect
+import sys
+import types
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from blackboard.charts.interactive import Explorable
+from blackboard.lab import Lab, Step, Verdict, shown
+from blackboard.page.lab_worker import chart, find_lab
+from blackboard.page.practice import Text
+from blackboard.text import markup, on_page
+
+SCRIPTS = "../vendor/labs"  # from a page in book/; tools/page_python.py puts them there
+
+# --- in a notebook ----------------------------------------------------------------------------------------------------
+
+
+class StepView:
+    """One step: check what you wrote, ask for a hint, see the solution."""
+
+    def __init__(self, view: LabView, step: Step):
+        self.view, self.step = view, step
+        self._hinted = 0
+
+    def check(self, made: Any = None) -> Verdict:
+        """The verdict on your function or class; earlier steps that you have not solved are the course's."""
+        with self.view.filled_in(made, self.step):
+            verdict = self.step.check(made, self.view.space())
+        if verdict:
+            self.view.own[self.step.name] = made
+        return verdict
+
+    def hint(self) -> Text:
+        """The next hint, and how many are left."""
+        hints = self.step.hints
+        number = min(self._hinted + 1, len(hints))
+        self._hinted = number
+        return Text(f"Hint {number} of {len(hints)}: {hints[number - 1]}")
+
+    def solution(self) -> Source:
+        """The course's version."""
+        return Source(self.step.source)
+
+    def __repr__(self) -> str:
+        return f"{self.step.title}\n\n{self.step.starter}"
+
+
+class Source(str):
+    """Python that shows as such in a notebook."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_markdown_(self) -> str:
+        return f"```python\n{self}```"
+
+
+class LabChart:
+    """The last chart of a lab: live in a notebook, a picture on a page."""
+
+    def __init__(self, made: Explorable):
+        self.made = made
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        if not on_page():
+            return self.made._repr_mimebundle_()
+        picture = base64.b64encode(self.made.still.encode()).decode()
+        shown = f'<img alt="{html.escape(self.made.alt)}" src="data:image/svg+xml;base64,{picture}">'
+        return {"text/html": f'<figure class="lab-still">{shown}</figure>', "text/plain": self.made.alt}
+
+
+class LabView:
+    """A lab: lab["allocate"] is one of its steps, lab.finish() its last chart."""
+
+    def __init__(self, lab: Lab, lesson: str = ""):
+        self.lab, self.lesson = lab, lesson
+        self.own: dict[str, Any] = {}  # what passed, by name
+        self._steps = {step.name: StepView(self, step) for step in lab.steps}
+
+    def __getitem__(self, name: str) -> StepView:
+        self.lab[name]  # which says what steps there are
+        return self._steps[name]
+
+    def __iter__(self) -> Iterator[StepView]:
+        return iter(self._steps.values())
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+    @property
+    def given(self) -> Mapping[str, Any]:
+        """What your code may use without writing it."""
+        return self.lab.given
+
+    def space(self) -> dict[str, Any]:
+        """The names that your code may use: what is given, and each step, yours once it has passed."""
+        return self.lab.space() | self.own
+
+    @contextlib.contextmanager
+    def filled_in(self, made: Any, step: Step) -> Iterator[None]:
+        """While a step is checked, the names that it may use are in the notebook's own, then as they were before."""
+        names = _names_of(made)
+        filled = {name: value for name, value in self.space().items() if name != step.name}
+        before = {name: names[name] for name in filled if name in names}
+        names.update(filled)
+        try:
+            yield
+        finally:
+            for name in filled:
+                names.pop(name, None)
+            names.update(before)
+
+    def finish(self) -> LabChart | Text:
+        """The last chart, made with your own versions where they have passed."""
+        if not self.own:
+            return Text("The chart is drawn with your own code: solve a step first.")
+        versions = {each.step.name: self.space()[each.step.name] for each in self}
+        with contextlib.ExitStack() as filled:
+            for each in self:
+                filled.enter_context(self.filled_in(self.own.get(each.step.name), each.step))
+            return LabChart(chart(self.lab, self.lab.finish(types.SimpleNamespace(**versions))))
+
+    def __repr__(self) -> str:
+        steps = "\n".join(f'lab["{each.step.name}"]  {each.step.title}' for each in self)
+        return f"{self.lab.title}\n{self.lab.intro}\n{steps}"
+
+    def _repr_html_(self) -> str | None:
+        return page_html(self.lab, self.lesson) if on_page() else None
+
+
+def _names_of(made: Any) -> dict[str, Any]:
+    """The names that a function or class sees around it."""
+    if isinstance(made, type):
+        return vars(sys.modules[made.__module__])
+    return getattr(inspect.unwrap(made), "__globals__", {}) if callable(made) else {}
+
+
+def lab(lesson: str) -> LabView:
+    """A lesson's lab."""
+    return LabView(find_lab(lesson), lesson)
+
+
+# --- on a page --------------------------------------------------------------------------------------------------------
+
+
+def page_html(lab: Lab, lesson: str) -> str:
+    """The whole lab, readable without scripts; book/_labs/lab.js wakes it up."""
+    steps = "".join(_step(lab, step, number) for number, step in enumerate(lab.steps, 1))
+    return (
+        f'<link rel="stylesheet" href="{SCRIPTS}/lab.css">'
+        f'<lab-box class="lab" data-lesson="{lesson}"><p class="lab-intro">{markup(lab.intro)}</p>{_given(lab)}'
+        f'<p class="lab-plain">The code is written in the page where scripts are on, and in the'
+        f' <a href="../exercises/{lesson}.html">exercise notebook</a>.</p>{steps}'
+        f'<section class="lab-ending"><h3>Put it together</h3><p class="lab-said">{markup(lab.ending)}</p></section>'
+        f'</lab-box><script src="{SCRIPTS}/lab.js" defer></script>'
+    )
+
+
+def _given(lab: Lab) -> str:
+    """What code may use without writing it, each with the first line of what it says of itself."""
+    items = [f"<li><code>{name}</code>{_about(value)}</li>" for name, value in lab.given.items()]
+    return f'<p class="lab-given">Your code may use:</p><ul>{"".join(items)}</ul>' if items else ""
+
+
+def _about(value: Any) -> str:
+    own = getattr(value, "__module__", "").startswith("blackboard.")
+    doc = inspect.getdoc(value) if own else None
+    return f": {markup(doc.splitlines()[0])}" if doc else f": {html.escape(_plain(value))}"
+
+
+def _plain(value: Any) -> str:
+    return "the module of that name" if inspect.ismodule(value) else shown(value)
+
+
+def _step(lab: Lab, step: Step, number: int) -> str:
+    """One step: its title, an example with its result, the starter, hints and the solution."""
+    example = f"<code>{html.escape(step.example)}</code> returns <code>{html.escape(_result(lab, step))}</code>."
+    return (
+        f'<section class="lab-step" data-step="{step.name}"><h3>{number}. {markup(step.title)}</h3>'
+        f'<p class="lab-example">For example, {example}</p>'
+        f'<pre class="lab-starter"><code>{html.escape(step.starter)}</code></pre>'
+        f"{_folds(step)}</section>"
+    )
+
+
+def _result(lab: Lab, step: Step) -> str:
+    return shown(eval(step.example, lab.space()))
+
+
+def _folds(step: Step) -> str:
+    fold = '<details class="{}"><summary>{}</summary>{}</details>'
+    hints = [fold.format("lab-hint", f"Hint {n}", f"<p>{markup(hint)}</p>") for n, hint in enumerate(step.hints, 1)]
+    code = f"<pre><code>{html.escape(step.source)}</code></pre>"
+    return "".join(hints) + fold.format("lab-solution", "Solution", code)

@@ -1,0 +1,195 @@
+"""Every lab: what is left unwritten is not right, the course's solution is, and each mistake meets its own check."""
+
+import functools
+import json
+import random
+import re
+import subprocess
+import sys
+
+import pytest
+import vl_convert
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lessons import LESSONS, LIB, room
+
+from blackboard import lab as engine
+
+WITH_LAB = [name for name in LESSONS if (LIB / "lessons" / name / "lab.py").exists()]
+DRAWN_AS = "5.20"
+
+
+@functools.cache
+def lab(lesson):
+    """A lesson's lab."""
+    return room(lesson, "lab").LAB
+
+
+STEPS = [(lesson, step) for lesson in WITH_LAB for step in lab(lesson).steps]
+NAMED = [f"{lesson}-{step.name}" for lesson, step in STEPS]
+each_step = pytest.mark.parametrize(("lesson", "step"), STEPS, ids=NAMED)
+each_lab = pytest.mark.parametrize("lesson", WITH_LAB)
+
+
+def trivial(step, body):
+    """A step's text with one line in place of every body."""
+    return step.starter.replace("...", body)
+
+
+@each_lab
+def test_a_lab_has_steps_of_different_names(lesson):
+    names = [step.name for step in lab(lesson).steps]
+    assert 3 <= len(names) <= 6 and len(set(names)) == len(names)
+
+
+@each_step
+def test_a_step_says_what_to_write(lesson, step):
+    assert step.title and step.hints and step.task.endswith((".", "?")) or "\n\n" in step.task
+    assert eval(step.example, lab(lesson).space()) is not None
+
+
+@each_step
+def test_the_starter_is_not_attempted(lesson, step):
+    assert lab(lesson).grade(step.name, step.starter).kind == "unattempted"
+
+
+@each_step
+def test_the_solution_is_right(lesson, step):
+    assert str(lab(lesson).grade(step.name, step.source)).startswith("Right.")
+
+
+@each_step
+def test_the_solution_works_on_a_readers_own_earlier_steps(lesson, step):
+    sources = {each.name: each.source for each in lab(lesson).steps}
+    assert lab(lesson).grade(step.name, step.source, sources).ok
+
+
+@each_step
+def test_every_mistake_meets_its_own_check(lesson, step):
+    assert len(step.mistakes) >= 4
+    for mistake, check in step.mistakes.items():
+        verdict = step.check(mistake, lab(lesson).space())
+        assert (verdict.kind, verdict.check) == ("wrong", check.__name__), f"{mistake.__name__}: {verdict}"
+
+
+@each_step
+@pytest.mark.parametrize("body", ["pass", "return None", "return 0", "return []", "return ''", "raise ValueError"])
+def test_a_trivial_answer_is_not_right(lesson, step, body):
+    assert not lab(lesson).grade(step.name, trivial(step, body)).ok
+
+
+@each_step
+def test_what_a_step_may_raise_is_no_answer(lesson, step):
+    for allowed in step.raises:
+        name = allowed.__name__
+        space = lab(lesson).space() | {name: allowed}
+        engine.run_text(trivial(step, f"raise {name}"), space)
+        assert not step.check(space[step.name], space).ok
+
+
+@each_step
+def test_an_endless_loop_ends(lesson, step):
+    step_text = trivial(step, "while True: pass")
+    space = lab(lesson).space()
+    engine.run_text(step_text, space)
+    assert step.check(space[step.name], space, seconds=0.1).kind == "slow"
+
+
+@each_lab
+def test_the_last_chart_is_drawn(lesson):
+    sources = {step.name: step.source for step in lab(lesson).steps}
+    course, own = lab(lesson).finished(), lab(lesson).finished(sources)
+    assert json.dumps(course, sort_keys=True) == json.dumps(own, sort_keys=True)
+    svg = vl_convert.vegalite_to_svg(json.dumps({**own, "width": 360}), vl_version=DRAWN_AS)
+    assert svg.count("<path") > 5
+    assert lab(lesson).ending
+
+
+@each_lab
+def test_a_lab_needs_no_numpy(lesson):
+    """A web page has none; nor SciPy, matplotlib, nor what reads data by types."""
+    absent = "; ".join(f"sys.modules[{name!r}] = None" for name in ("numpy", "scipy", "matplotlib", "vl_convert"))
+    code = f"import sys; {absent}; from blackboard.lessons.{lesson}.lab import LAB; LAB.finished()"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert not ran.returncode, ran.stderr
+
+
+# --- what readers may write -------------------------------------------------------------------------------------------
+
+ROUTER = lab("sparsity")
+NAME = "choose_experts"
+HOSTILE = {
+    "": "missing",
+    "\0": "crash",
+    "\ud800": "crash",
+    "(" * 5000: "syntax",
+    "def choose_experts(": "syntax",
+    "raise SystemExit": "crash",
+    "import sys; sys.exit(3)": "crash",
+    "raise type('Own', (BaseException,), {})": "crash",
+    "choose_experts = 3": "missing",
+    "class choose_experts: pass": "missing",
+    "choose_experts = max": "crash",
+    "choose_experts = lambda scores: []": "signature",
+    "def choose_experts(scores, k): return choose_experts(scores, k)": "crash",
+    "def choose_experts(scores, k): raise SystemExit": "crash",
+    "def choose_experts(scores, k): return 10 ** 5000": "wrong",
+    "def choose_experts(scores, k): scores.clear(); return []": "wrong",
+    "def choose_experts(scores, k): yield 1": "wrong",
+    "async def choose_experts(scores, k): return 1": "wrong",
+    "class Odd:\n    __repr__ = __eq__ = __len__ = None\ndef choose_experts(scores, k): return Odd()": "wrong",
+    "class Odd(Exception):\n    def __str__(self): 1 / 0\ndef choose_experts(scores, k): raise Odd": "crash",
+    "def choose_experts(scores, k): raise MemoryError": "slow",
+    "def choose_experts(scores, k): return list(range(k)) * 10 ** 18": "slow",
+}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # a coroutine that nobody waits for
+@pytest.mark.parametrize("text", HOSTILE, ids=[f"{n}" for n in range(len(HOSTILE))])
+def test_hostile_code_gets_a_verdict(text):
+    verdict = ROUTER.grade(NAME, text)
+    assert verdict.kind == HOSTILE[text] and len(str(verdict)) < 1000, verdict
+
+
+def test_ctrl_c_ends_a_check():
+    with pytest.raises(KeyboardInterrupt):
+        ROUTER.grade(NAME, "raise KeyboardInterrupt")
+
+
+def test_a_broken_earlier_step_is_the_courses():
+    step = ROUTER["count_touched"]
+    for text in ("def choose_experts(", "1 / 0", "raise SystemExit"):
+        assert ROUTER.grade(step.name, step.source, {NAME: text, "unknown": "1 / 0"}).ok
+
+
+def test_a_step_stands_on_the_readers_earlier_ones():
+    step, all_of_them = ROUTER["count_touched"], "def choose_experts(scores, k): return range(len(scores))"
+    verdict = ROUTER.grade(step.name, step.source, {NAME: all_of_them})
+    assert verdict.kind == "wrong"
+
+
+@settings(max_examples=300)
+@given(st.text(max_size=300))
+def test_any_text_gets_a_verdict(text):
+    assert ROUTER.grade(NAME, text).kind != "right"
+
+
+def test_garbled_solutions_get_a_verdict():
+    """Three thousand texts near a solution: pieces left out, doubled, turned round, or exchanged for other words."""
+    rng, kinds = random.Random(0), set()
+    head, _, body = ROUTER[NAME].source.split('"""')
+    for _ in range(3000):
+        kinds.add(ROUTER.grade(NAME, garble(rng, head + body)).kind)
+    assert kinds >= {"right", "wrong", "syntax", "crash"}
+
+
+def garble(rng, text):
+    """A text with a few random changes."""
+    words = ["0", "1", "not ", "None", "-", *re.findall(r"\w+", text)]
+    if rng.random() < 0.5:
+        return re.sub(r"\w+", lambda word: rng.choice(words) if rng.random() < 0.05 else word[0], text)
+    for _ in range(rng.randint(1, 3)):
+        a, b = sorted(rng.randrange(len(text) + 1) for _ in range(2))
+        b = min(b, a + rng.randint(1, 12))
+        text = text[:a] + rng.choice(["", text[a:b] * 2, text[a:b][::-1], rng.choice("0()[]:=\n -")]) + text[b:]
+    return text
