@@ -127,6 +127,7 @@ busiest = Formula(
     ("loads are normal and independent", "tokens choose their experts independently"),
     DERIVED,
     conditions=(Le(Integer(2), places),),
+    typeset=Add(1, Mul(sqrt(spread_load) / mean_load, extreme, **as_written), **as_written),
 )
 
 # --- a closed loop ----------------------------------------------------------------------------------------------------
