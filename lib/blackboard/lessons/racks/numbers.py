@@ -117,7 +117,7 @@ def worked() -> dict[str, str]:
         "flops_rack": pretty(known["flops"] / known["chips"], "FLOP/s", 1),
         "load_box": pretty(box.chip.bandwidth, "byte/s", 2),
         "flops_box": pretty(box.chip.flops("fp8"), "FLOP/s", 3),
-        "floor": ms(step.latency_floor(RUNNING)),
+        "floor": ms(step.latency_floor(RUNNING), 3),
         "step_batch": ms(step.memory_time(RUNNING, batch=BATCH)),
         "memory_box": ms(step.memory_time(net, box, **here) / boxes),
         "compute_rack": ms(step.compute_time(RUNNING, batch=BATCH)),
