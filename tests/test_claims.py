@@ -522,7 +522,7 @@ def test_overlap_by_plain_arithmetic():
 SAME = [  # what a lesson prints and the ledger finds: (claim, number of the part, lesson, its name there, digits)
     ("12.1", 1, "sparsity", "sparsity", 3),
     ("12.1", 2, "sparsity", "critical", 2),
-    ("P3", 1, "batching", "balanced", 2),
+    ("P3", 1, "batching", "balanced", 3),
     ("N9", 0, "batching", "gain_dense", 4),
     ("N9", 2, "batching", "gain", 2),
     ("M3", 2, "pricing", "margin_real", 2),

@@ -38,7 +38,7 @@ least = min(x**2 + 1 / x for x in (n / 10_000 for n in range(1_000, 30_000)))  #
 at = min((n / 10_000 for n in range(1_000, 30_000)), key=lambda x: x**2 + 1 / x)
 ORACLES = {  # what an answer must print, by arithmetic that knows no formula of the course
     "1.2": ["has no 2", "counts as 2"],
-    "1.4": [f"{671e9 / (72 * 8e12) * 1e3:.2f} ms"],
+    "1.4": [f"{671e9 / (72 * 8e12) * 1e3:.3f} ms"],
     "1.7": [
         f"{1979 / 3.35 / 2:.0f} on an H100",
         f"{4500 / 8 / 2:.0f} on a B200",
@@ -47,7 +47,7 @@ ORACLES = {  # what an answer must print, by arithmetic that knows no formula of
         f"{1979 / 3.35:.0f} for each byte",
     ],
     "1.8": [f"300 × {256 // 32} = {300 * 256 // 32:,} sequences", f"{300 * 32 / 256:g}.", "8 of 256"],
-    "1.9": [f"{288 / 20:.1f} ms", "13 ms to 39 ms", f"{671 / 576:.2f} ms"],
+    "1.9": [f"{288 / 20:.1f} ms", "13 ms to 39 ms", f"{671 / 576:.3f} ms"],
     "2.1": [f"takes {max(1 / 2, 8 * 1 / 2):g} times as long", f"{320} GPUs in {320 // 8} nodes"],
     "3.1": [f"{3 / 7:.1%}", f"{3 / 19:.1%}"],
     "3.3": [f"{1e12 / 64 / 1e9:.1f} GB", f"{1e12 / 256 / 1e9:.1f} GB", f"{2_400 * 200e3 * 2_000 / 64 / 1e9:.1f} GB"],

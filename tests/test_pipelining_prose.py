@@ -25,6 +25,13 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "ratio_1": f"{2 * 8 / 8:g}",
         "copies_here": "8",  # routed experts: the table shows them, and not the nine copies with the shared one
         "needed_here": f"{18 / 16:.1f}",
+        "needed_bytes": f"{18 * 2 / 8 / 3:.1f}",
+        "needed_nine": f"{18 * 2 / 9 / 3:.1f}",
+        "freed": f"{1e12 / 64 * 3 / 4 / 1e9:.1f} GB",
+        "freed_share": f"{1e12 * 3 / 4 / (2_400 * 200_000 * 2_000):.0%}",
+        "freed_roomy": f"{1e12 / 64 * 3 / 4 / (186e9 - 1e12 / 64):.0%}",
+        "chip_hbm": "186 GB",
+        "fits_batch": f"{critical:,.0f}",
         "token_ms": "30 ms",
         "hop_us": f"{hop * 1e6:.0f} µs",
         "hop_bytes": f"{2_400 * 7168 * 2 / 1e6:.0f} MB",

@@ -73,7 +73,7 @@ class Exchange(NamedTuple):
         """The message that takes as long to travel as to start, by the fit, bytes a chip."""
         found = self.fit
         rate = found["link_efficiency"] * self.values["scale_up"]
-        return racks.half_message(start_time=self.starts * found["start_time"], scale_up=rate) / self.share
+        return self.starts * found["start_time"] * rate / self.share
 
     def fits(self, n: int) -> bool:
         """Whether the n-th row is one of those fitted."""

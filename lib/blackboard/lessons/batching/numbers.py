@@ -32,7 +32,7 @@ def hardware() -> dict[str, str]:
     known = RUNNING.symbols()
     each = eq.compute_time(RUNNING, batch=1), eq.kv_time(RUNNING, batch=1)
     return {
-        "floor": pretty(eq.latency_floor(RUNNING), "s"),
+        "floor": pretty(eq.latency_floor(RUNNING), "s", 4),
         "fastest": f"{1 / eq.latency_floor(RUNNING):,.0f}",
         "first_bytes": pretty(known["n_active"] * known["bytes_per_param"], "byte"),
         "first_floor": pretty(eq.first_floor(RUNNING), "s", 2),
@@ -42,7 +42,7 @@ def hardware() -> dict[str, str]:
         "weight_bytes": pretty(known["n_total"] * known["bytes_per_param"], "byte"),
         "bandwidth": pretty(known["bandwidth"], "byte/s"),
         "flops": pretty(known["flops"], "FLOP/s"),
-        "compute_one": pretty(each[0], "s"),
+        "compute_one": pretty(each[0], "s", 4),
         "kv_one": pretty(each[1], "s"),
         "sequence_kv": pretty(RUNNING.context * known["kv_bytes_per_token"], "byte"),
         "intensity": significant(eq.hardware_constant(RUNNING), 4),
@@ -50,7 +50,7 @@ def hardware() -> dict[str, str]:
         "critical": significant(eq.critical_batch(RUNNING), 2),
         "gain": significant(eq.batching_gain(RUNNING), 2),
         "gain_dense": significant(eq.batching_gain(RUNNING, n_total=known["n_active"]), 4),
-        "n_active": f"{known['n_active'] / 1e9:.1f} billion",
+        "n_active": f"{known['n_active'] / 1e9:.2f} billion",
         "n_total": f"{known['n_total'] / 1e9:.0f} billion",
         "n_total_off": f"{model('lecture-moe').n_total / known['n_total'] - 1:.0%}",
     }
@@ -73,7 +73,7 @@ def workload() -> dict[str, str]:
     floor = eq.cost_floor(RUNNING, rent=LECTURE_RENT / HOUR) * MILLION
     return {
         "kv_bytes": pretty(RUNNING.symbols()["kv_bytes_per_token"], "byte"),
-        "balanced": f"{significant(eq.balanced_context(RUNNING), 2)} tokens",
+        "balanced": f"{significant(eq.balanced_context(RUNNING), 3)} tokens",
         "balanced_board": f"{significant(eq.balanced_context(RUNNING, kv_bytes_per_token=board), 2)} tokens",
         "mfu_twice": f"{twice:.0%}",
         "kink": significant(eq.crossing(RUNNING), 4),
@@ -90,13 +90,13 @@ def workload() -> dict[str, str]:
         "large": f"{LARGE:,}",
         "large_saving": f"{eq.slow_mode_limit(RUNNING, batch=LARGE) - 1:.0%}",
         "busy_saving": significant(eq.slow_mode_limit(RUNNING, batch=BUSY), 2),
-        "cheapest": f"${significant(floor, 2)}",
+        "cheapest": f"${significant(floor, 3)}",
     }
 
 
 def step_table() -> Page:
     """A decode step of the running case at a few batches, column by column as one reckons it on paper."""
-    ms = lambda seconds: f"{seconds * 1e3:.2f}"
+    ms = lambda seconds: f"{seconds * 1e3:.3f}"
     rows = []
     for batch in (SLOW, BUSY, LARGE, 30_000):
         parts = [eq.weight_time(RUNNING), eq.kv_time(RUNNING, batch=batch), eq.compute_time(RUNNING, batch=batch)]
@@ -276,6 +276,7 @@ def engines() -> dict[str, str]:
         "exchange_lone": pretty(each * moe.layers, "s", 2),
         "lone": f"{lone['throughput_token_per_s']:.0f}",
         "lone_bound": f"{significant(1 / alone, 2)}",
+        "lone_bandwidth": pretty(chip("b200").bandwidth, "byte/s", 1),
     }
 
 

@@ -136,7 +136,7 @@ def _shaped() -> list[dict]:
     return [
         *slider("micro_batches", 0, 8, 1, round(math.log2(BATCHES)), "micro-batches n_mb", base=2),
         *slider("stages", 2, 64, 2, STAGES, "stages P"),
-        *slider("chunks", 1, 8, 1, 2, "chunks per GPU v"),
+        *slider("chunks", 1, 8, 1, 2, "pieces per GPU n_chunk"),
         *one("forward_time", "time of F"),
         *one("input_grad_time", "time of B"),
         *one("weight_grad_time", "time of W"),
@@ -204,7 +204,7 @@ def bubble_explorer() -> Explorable:
     base["transform"] += [percent(formula, "micro_batches", name) for name, formula in CURVES.items()]
     lines = [layer for name in CURVES for layer in _line(encoding, name)]
     layers = [*lines, marks.hover(encoding, "bubble", {"bubble": "GPipe and 1F1B (%)"}, ".1f", ".3r")]
-    shape = "'P = ' + stages + ', n_mb = ' + micro_batches + ', v = ' + chunks"
+    shape = "'P = ' + stages + ', n_mb = ' + micro_batches + ', n_chunk = ' + chunks"
     times = "', F : B : W = ' + forward_time + ' : ' + input_grad_time + ' : ' + weight_grad_time"
     known = {
         "stages": STAGES,
@@ -258,7 +258,7 @@ def player():
         ),
         "stages": count("racks P", STAGES, 1, 12),
         "batches": count("micro-batches", BATCHES, 1, 32),
-        "chunks": count("chunks v", 2, 1, 4),
+        "chunks": count("pieces n_chunk", 2, 1, 4),
         "forward": time("time of F", 1),
         "backward": time("time of B", 1),
         "weight": time("time of W", 1),

@@ -11,6 +11,7 @@ from blackboard.catalogue.running_case import RUNNING
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.pipelining import equations as eq
 from blackboard.lessons.pipelining import simulation
+from blackboard.lessons.racks.equations import FP8_OUT
 from blackboard.units import factor, pretty, significant
 
 LECTURE_RATIO = 8  # scale-up over scale-out, 0:38:47
@@ -48,9 +49,14 @@ def hops() -> dict[str, str]:
     whole = took + max(latencies) * factor("us")
     filled = lambda hop: eq.in_flight(stages=4, hops=4, hop_time=hop, t_step=LECTURE_STEP)
     token = eq.token_time(t_step=LECTURE_STEP, hops=4, hop_time=LECTURE_HOP)
+    routed, links = RUNNING.symbols()["top_k"], {n: RUNNING.symbols()[n] for n in ("scale_up", "scale_out")}
+    needed = eq.layers_needed.bind(links)
+    bytes_more = 2 * SENT["bytes_per_value"] / sum(FP8_OUT.values())  # of the hop, against the mean of out and back
     return {
         "ratio_1": f"{ratio:g}",
-        "needed_here": significant(eq.layers_needed(RUNNING, copies=RUNNING.symbols()["top_k"]), 2),
+        "needed_here": significant(needed(copies=routed), 2),
+        "needed_bytes": significant(needed(copies=routed) * bytes_more, 2),
+        "needed_nine": significant(needed(copies=routed + 1) * bytes_more, 2),
         "ratio_here": f"{RUNNING.symbols()['scale_up'] / RUNNING.symbols()['scale_out']:g}",
         "copies_here": f"{RUNNING.symbols()['top_k']:g}",
         "hop_us": pretty(took, "s", 2),
@@ -93,12 +99,19 @@ def memory() -> dict[str, str]:
     here = {"expert_parallel": chips, "micro_batch": step.critical_batch(RUNNING), "chip_hbm": known["hbm"] / chips}
     fits = lambda stages: eq.context_fits(RUNNING, stages=stages, **here)
     whole, box = board(eq.whole_batch, stages=4), system("h200-8").hbm_bytes
+    freed = board(eq.chip_weights, stages=1) - board(eq.chip_weights, stages=4)
+    longer = lambda hbm: freed / (hbm - board(eq.chip_weights, stages=1))
     boxes = math.ceil(3e12 / box)
     return {
         "kv_chip": gb(eq.chip_kv),
         "weights_1": gb(eq.chip_weights, stages=1),
         "weights_2": gb(eq.chip_weights, stages=2),
         "weights_4": gb(eq.chip_weights, stages=4),
+        "freed": f"{freed / 1e9:.1f} GB",
+        "freed_share": f"{freed / board(eq.chip_kv):.0%}",
+        "freed_roomy": f"{longer(known['hbm'] / chips):.0%}",
+        "chip_hbm": pretty(known["hbm"] / chips, "byte", 3),
+        "fits_batch": f"{here['micro_batch']:,.0f}",
         "kv_wrong": f"{board(eq.chip_kv) / 4e9:.2f} GB",
         "in_flight": f"{whole:,.0f}",
         "weights_share": f"{known['n_total'] / known['hbm']:.0%}",

@@ -9,7 +9,8 @@ Conventions, the same for every schedule:
   micro-batch does not split its backward: B then costs `backward + weight`. So one `Costs` serves all schedules.
   DeepSeek's table writes B for the two together: its (P - 1)(F + B - 2W) is the (P - 1)(F + B - W) of the paper on
   zero bubble.
-- Costs are those of one micro-batch on the whole share of layers of one device. With v chunks a pass takes 1/v of that.
+- Costs are those of one micro-batch on the whole share of layers of one device. With several chunks on a
+  device, a pass takes that share of it.
 - An activation is held from the start of its F to the end of its B, and of that the share `kept` to the end of its W.
 
 Sources: GPipe (arXiv 1811.06965), 1F1B and interleaving (2104.04473), zero bubble (2401.10241), DualPipe

@@ -6,7 +6,7 @@ receives as many at the same time.
 
 from __future__ import annotations
 
-from sympy import Add, Le, Max, Mul, Pow
+from sympy import Add, Le, Lt, Max, Mul, Pow
 
 from blackboard.formula import DERIVED, Formula, Source, lecture
 from blackboard.lessons.batching.equations import chips, flop_per_param, flops, n_active
@@ -272,12 +272,13 @@ exchange_time = Formula(
 half_message = Formula(
     "racks.half_message",
     "message",
-    start_time * scale_up,
+    start_time * link_efficiency * scale_up / (1 - one_chip / chips),
     "byte/chip",
     "the message that spends half its time on latency: shorter ones mostly wait, longer ones mostly transfer",
-    (),
+    exchange_time.assumes,
     DERIVED,
-    typeset=Mul(start_time, scale_up, evaluate=False),
+    conditions=(Lt(one_chip, chips),),
+    typeset=Mul(start_time, scale_up, 1 / Add(1, -1 / chips, evaluate=False), evaluate=False),
 )
 
 # --- the rack itself -------------------------------------------------------------------------------------------------

@@ -42,6 +42,7 @@ def placing() -> dict[str, str]:
     return {
         "experts": f"{known['experts']:g}",
         "top_k": f"{known['top_k']:g}",
+        "copies": f"{known['copies']:g}",
         "chips": f"{known['chips']:g}",
         "each": f"{eq.experts_per_chip(experts=known['experts'], expert_parallel=USED):g}",
         "used": str(USED),
@@ -73,9 +74,8 @@ def running() -> dict[str, str]:
     here = FP8_OUT | {"layers": moe_layers()}
     known = RUNNING.symbols()
     token = eq.ep_bytes(RUNNING, tokens_per_chip=1, **FP8_OUT) * moe_layers()
-    latency = measurement("h200_deepep_ll_intranode").column("dispatch_us")[0] * factor(
-        "us"
-    )  # of the smallest dispatch
+    card = here | {"scale_up": known["scale_out"]}
+    same = step.weight_time(RUNNING) / eq.comm_time(RUNNING, tokens_per_chip=1, micro_batches=1, **card)
     return {
         "token_bytes": pretty(token, "byte"),
         "moe_layers": str(moe_layers()),
@@ -83,11 +83,17 @@ def running() -> dict[str, str]:
         "scale_up": pretty(known["scale_up"], "byte/s"),
         "scale_out": pretty(known["scale_out"], "byte/s", 2),
         "ratio_up": significant(eq.comm_ratio(RUNNING, **here), 2),
-        "ratio_out": significant(eq.comm_ratio(RUNNING, **here | {"scale_up": known["scale_out"]}), 2),
-        "idle_out": f"{1 - 1 / eq.comm_ratio(RUNNING, **here | {'scale_up': known['scale_out']}):.0%}",
+        "ratio_out": significant(eq.comm_ratio(RUNNING, **card), 2),
+        "idle_out": f"{1 - 1 / eq.comm_ratio(RUNNING, **card):.0%}",
+        "card_each": significant(same, 1),
+        "card_batch": significant(same * known["chips"], 2),
         "ratio_fp4": significant(eq.comm_ratio(RUNNING, **here, flops=known["flops"] * 2), 2),
-        "step_latency": pretty(2 * moe_layers() * latency, "s"),
     }
+
+
+def start_time() -> float:
+    """Latency of an exchange, s: DeepEP's smallest dispatch on eight H200."""
+    return measurement("h200_deepep_ll_intranode").column("dispatch_us")[0] * factor("us")
 
 
 def worked() -> dict[str, str]:
@@ -95,18 +101,33 @@ def worked() -> dict[str, str]:
     net, box, known = model(RUNNING.model), system("h200-8"), RUNNING.symbols()
     boxes = known["chips"] / box.chips
     sent = FP8_OUT | {"layers": moe_layers(), "micro_batches": 1, "tokens_per_chip": BATCH / known["chips"]}
-    leaves, card = eq.leaving(racks=boxes), box.chip.scale_out.bytes_per_s
+    card = box.chip.scale_out.bytes_per_s
     here = {"batch": BATCH, "context": known["context"]}
+    inside = eq.comm_time(RUNNING, **sent)
+    outside = eq.leaving(racks=boxes) * eq.comm_time(RUNNING, **sent | {"scale_up": card})
+    latency, ms = 2 * moe_layers() * start_time(), lambda seconds, digits=2: f"{seconds * 1e3:.{digits}f} ms"
     return {
         "batch": f"{BATCH:,}",
         "context": RUNNING.tokens,
-        "tokens_per_chip": significant(BATCH / known["chips"], 2),
-        "step_batch": pretty(step.memory_time(RUNNING, batch=BATCH), "s"),
-        "memory_box": pretty(step.memory_time(net, box, **here) / boxes, "s"),
-        "compute_rack": pretty(step.compute_time(RUNNING, batch=BATCH), "s", 2),
-        "compute_box": pretty(step.compute_time(net, box, batch=BATCH) / boxes, "s", 2),
-        "comm_batch": pretty(eq.comm_time(RUNNING, **sent), "s", 2),
-        "comm_box": pretty(leaves * eq.comm_time(RUNNING, **sent | {"scale_up": card}), "s", 2),
+        "tokens_per_chip": significant(BATCH / known["chips"], 3),
+        "weight_bytes": pretty(known["n_total"] * known["bytes_per_param"], "byte"),
+        "sequence_kv": pretty(known["context"] * known["kv_bytes_per_token"], "byte"),
+        "active": f"{known['n_active'] / 1e9:.2f} billion",
+        "load_rack": pretty(known["bandwidth"] / known["chips"], "byte/s", 1),
+        "flops_rack": pretty(known["flops"] / known["chips"], "FLOP/s", 1),
+        "load_box": pretty(box.chip.bandwidth, "byte/s", 2),
+        "flops_box": pretty(box.chip.flops("fp8"), "FLOP/s", 3),
+        "floor": ms(step.latency_floor(RUNNING), 3),
+        "step_batch": ms(step.memory_time(RUNNING, batch=BATCH)),
+        "memory_box": ms(step.memory_time(net, box, **here) / boxes),
+        "compute_rack": ms(step.compute_time(RUNNING, batch=BATCH)),
+        "compute_box": ms(step.compute_time(net, box, batch=BATCH) / boxes),
+        "comm_batch": ms(inside),
+        "comm_box": ms(outside, 1),
+        "step_latency": ms(latency),
+        "exchange_rack": ms(inside + latency),
+        "exchange_box": ms(outside + latency, 1),
+        "exchange_two": ms(inside + 2 * latency),
     }
 
 
@@ -121,7 +142,7 @@ def boundary() -> dict[str, str]:
         f"{name}_{racks}": value
         for racks in (2, 4, 8)
         for name, value in {
-            "leaves": f"{100 * eq.leaving(racks=racks):.0f} %",
+            "leaves": f"{100 * eq.leaving(racks=racks):g} %",
             "slower_18": f"{slow(racks, here):g}",
             "fixed_18": f"{round(fixed(racks), 2):g}",
         }.items()
@@ -217,20 +238,20 @@ def measured() -> dict[str, str]:
     inner = [row for name in names for row in of[name][1:-2]]  # the rows that fixed neither latency nor efficiency
     off = [row.modelled / row.measured - 1 for row in inner]
     dispatch = {int(row.bytes_per_chip / COPY["dispatch"] / 8): row for row in of["DeepEP dispatch"]}
-    half = eq.half_message(start_time=dispatch[1].measured, scale_up=chip("h200").scale_up.bytes_per_s)
+    half = eq.half_message(start_time=dispatch[1].measured, scale_up=chip("h200").scale_up.bytes_per_s, chips=8)
     latencies = measurement("deepseek_isca25_link_latency").column("latency_us")
     return {
         "above_least": significant(min(r.measured / r.ideal for r in rows), 3),
         "above_32": significant(dispatch[32].measured / dispatch[32].ideal, 2),
         "above_1024": significant(dispatch[1024].measured / dispatch[1024].ideal, 2),
-        "latency": pretty(of["DeepEP dispatch"][0].measured, "s", 2),
+        "latency": pretty(start_time(), "s", 3),
         "exchange_rows": str(len(rows)),
         "line_error": f"{100 * sum(map(abs, off)) / len(off):.0f} %",
         "line_rows": str(len(inner)),
         "line_worst": f"{100 * max(map(abs, off)):.0f} %",
         "h200_rate": pretty(chip("h200").scale_up.bytes_per_s, "byte/s"),
         "half_message": pretty(half, "byte", 2),
-        "half_tokens": f"{half / 7 / COPY['dispatch']:.0f}",
+        "half_tokens": f"{half / 8 / COPY['dispatch']:.0f}",
         "half_real": significant(
             next(tokens for tokens in sorted(dispatch) if dispatch[tokens].measured <= 2 * dispatch[tokens].ideal), 3
         ),

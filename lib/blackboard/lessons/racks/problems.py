@@ -583,17 +583,16 @@ message = Quantity(
 )
 
 
-def half_way(v: Values) -> float:
-    """Bytes whose transfer takes as long as the latency."""
-    return eq.half_message(start_time=v["link_latency"], scale_up=v["scale_up"])
+half_way = eq.half_message.at(start_time=v.link_latency)
 
 
 def searched_size(v: Values) -> float:
-    """The message, found by halving an interval, that reaches half of the bandwidth, latency included."""
+    """The message, found by halving an interval, of which the part for other GPUs reaches half of the bandwidth."""
     low, high = 1.0, 1e12
     for _ in range(80):
         size = (low + high) / 2
-        reached = size / (v["link_latency"] + size / v["scale_up"])
+        moved = size * (v["chips"] - 1) / v["chips"]
+        reached = moved / (v["link_latency"] + moved / v["scale_up"])
         low, high = (low, size) if reached > v["scale_up"] / 2 else (size, high)
     return low
 
@@ -604,23 +603,28 @@ half_size = Quantity(
     objective=WAIT,
     unit="byte",
     display_unit="kB",
-    statement="The network is {path_name}. A message takes a latency of {link_latency}, and then its bytes flow at {scale_up}. How large must a message be for latency and transfer to take equally long, in kB (a thousand bytes)?",
-    parameters={"path": ("infiniband", "nvlink", "roce", "near")},
+    statement="{chips} GPUs exchange messages over {path_name}. Each GPU's message is in equal parts for every GPU, and the part for itself stays where it is. The exchange takes a latency of {link_latency}, and then the bytes flow at {scale_up} from each GPU. How large must each GPU's message be for latency and transfer to take equally long, in kB (a thousand bytes)?",
+    parameters={"path": ("infiniband", "nvlink", "roce", "near"), "chips": (8, 4)},
     derived=latent,
-    units=PLAIN | {"path_name": ""},
+    units=PLAIN | {"path_name": "", "chips": "1"},
     answer=half_way,
     independent_check=searched_size,
     misconceptions={
-        lambda v: 2 * half_way(v): "You counted two latencies. One message has one.",
-        lambda v: half_way(v) / 2: "You let the bytes flow at half the bandwidth. They flow at the full bandwidth; half is what you get on average, latency included.",
-        lambda v: 9 * half_way(v): "At that size latency is a tenth of the time. The question is where it is half.",
+        v.link_latency * v.scale_up: "That is how much travels. The message also has a part for the GPU itself, so it is larger.",
+        v.chips * v.link_latency * v.scale_up: "You let one part of the message travel. One part stays; all the others travel.",
+        2 * half_way: "You counted two latencies. One exchange has one.",
+        half_way / 2: "You let the bytes flow at half the bandwidth. They flow at the full bandwidth; half is what you get on average, latency included.",
+        9 * half_way: "At that size latency is a tenth of the time. The question is where it is half.",
     },
     explanation="Smaller messages mostly wait, larger ones mostly transfer. At this size a link reaches half of its bandwidth.",
     hints=(
-        "How long does the transfer of V bytes take? Set that equal to the latency.",
         "How many bytes could the link have carried during one latency?",
+        "That many bytes travel. Which fraction of the message are they?",
     ),
-    solution=(f"Bytes divided by bandwidth must equal the latency: ${eq.half_message.latex}$ =",),
+    solution=(
+        Step("Carried during one latency:", v.link_latency * v.scale_up, "byte"),
+        f"That is all but one of {{chips}} parts, so ${eq.half_message.latex}$ =",
+    ),
 )
 
 

@@ -113,7 +113,7 @@ def critical_explorer() -> Explorable:
         f" rises without end towards the balanced context of {step.balanced_context(RUNNING):,.0f} tokens, beyond which"
         " there is none.",
         "Sparsity lifts the curve and leaves L* where it is. A model with a smaller KV cache, a wider format of the"
-        " weights or a chip that multiplies less for each byte moves L* to the right.",
+        " weights or a chip that computes less for each byte moves L* to the right.",
     )
 
 

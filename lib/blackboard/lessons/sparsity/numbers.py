@@ -87,7 +87,9 @@ def hardware() -> dict[str, str]:
         "c_h100": f"{chip('h100-sxm').hardware_constant('fp8'):.0f}",
         "c_h200": f"{chip('h200').hardware_constant('fp8'):.0f}",
         "c_gb300": f"{gb300.hardware_constant('fp4'):.0f}",
-        "c_gb300_fp8": f"{gb300.hardware_constant('fp8'):.0f}",
+        "c_gb300_fp8": significant(gb300.hardware_constant("fp8"), 4),
+        "b200_fp4": pretty(b200.flops("fp4"), "FLOP/s", 1),
+        "b200_bandwidth": pretty(b200.bandwidth, "byte/s", 1),
         "nominal_fp4": f"{b200.flops('fp4') / b200.bandwidth:,.0f}",
         "multiplies_fp4": f"{b200.flops('fp4') / 2 / b200.bandwidth:,.1f}",
         "sparser": ", ".join(
@@ -119,11 +121,13 @@ def batches() -> dict[str, str]:
         "top_k": f"{known['top_k']:g}",
         "routed": f"{parts['n_routed'] / 1e9:.0f} billion",
         "seen": significant(eq.tokens_per_expert(RUNNING, batch=critical), 3),
-        "half_context": f"{whole(half)} tokens",
-        "balanced": f"{whole(2 * half)} tokens",
+        "half_context": f"{significant(half, 3)} tokens",
+        "balanced": f"{significant(2 * half, 3)} tokens",
         "doubled": whole(step.crossing(RUNNING, context=half)),
-        "layered": pretty(layered, "s"),
-        "roofline": pretty(roofline, "s"),
+        "layered": pretty(layered, "s", 4),
+        "layered_dense": f"{eq.dense_time(RUNNING, **parts) * 1e3:.3f} ms",
+        "layered_experts": pretty(eq.experts_time(RUNNING, **parts), "s", 4),
+        "roofline": pretty(roofline, "s", 4),
         "layered_more": f"{layered / roofline - 1:.0%}",
     }
 
@@ -220,15 +224,23 @@ def closed_form(experts: int) -> tuple[float, float]:
     return effective(small, experts) / small**power, power
 
 
+def loaded(batch: int, experts: float, grown: float) -> float:
+    """Parameters that a batch loads of a model that stores `grown` times its base and uses one expert per token, in
+    base sizes.
+    """
+    return eq.bytes_touched(bytes_per_param=1, n_active=1, n_total=grown, top_k=1, experts=experts, batch=batch)
+
+
 def worth() -> dict[str, str]:
     """What the lecture's point is worth by the fit, and its neighbours."""
     size, experts = FIGURE["base_size"], FIGURE["experts"]
     gain = lambda n, router="S-BASE": eq.quality_gain(n_effective=effective(size, n, router), base_size=size)
     grown = eq.stored_growth(routed_share=ROUTED_THIRD, experts=experts)
     factor_of, power = closed_form(int(experts))
+    few = next(batch for batch in range(1, 999) if loaded(batch, experts, grown) > gain(experts))
     return {
-        "law_factor": f"{factor_of:.0f}",
-        "law_exponent": f"{power:.3f}",
+        "law_factor": f"{factor_of:.1f}",
+        "law_exponent": f"{power:.4f}",
         "effective": f"{effective(size, experts) / 1e9:.2f} billion",
         "gain": significant(gain(experts), 3),
         "gain_hash": significant(gain(experts, "HASH"), 3),
@@ -236,6 +248,8 @@ def worth() -> dict[str, str]:
         "eight_low": significant(gain(64) / gain(8), 3),
         "eight_high": significant(gain(512) / gain(64), 3),
         "stored": significant(grown, 2),
+        "few_dense": str(few),
+        "few_sparse": str(few - 1),
         "even": significant(eq.break_even(RUNNING, stored_growth=grown, quality_gain=gain(experts)), 2),
         "full_saving": significant(step.hardware_constant(RUNNING) * grown, 2),
     }
@@ -259,11 +273,14 @@ FITTED = ("law_size", "law_experts", "law_both", "law_level", "experts_offset", 
 def price() -> dict[str, str]:
     """Users, memory, and what a small batch really reads."""
     read, known = (lambda batch: pretty(eq.bytes_touched(RUNNING, batch=batch), "byte")), RUNNING.symbols()
-    long = Case(*RUNNING[:3], LONG)
+    long, largest = Case(*RUNNING[:3], LONG), eq.largest_model(RUNNING)
     return {
         "free": significant(eq.free_sparsity(RUNNING, batch=LECTURE_BATCH), 2),
         "free_kv": significant(eq.free_with_kv(RUNNING, batch=LECTURE_BATCH), 2),
-        "largest": f"{eq.largest_model(RUNNING) / 1e12:.1f} trillion",
+        "largest": f"{largest / 1e12:.1f} trillion",
+        "n_active": f"{known['n_active'] / 1e9:.1f} billion",
+        "largest_sparsity": significant(eq.sparsity(RUNNING, n_total=largest), 3),
+        "largest_batch": significant(step.crossing(RUNNING, n_total=largest), 2),
         "context": RUNNING.tokens,
         "share": f"{known['n_total'] * known['bytes_per_param'] / known['hbm']:.0%}",
         "twice": f"{1 - eq.long_throughput(long, n_total=2 * known['n_total']) / eq.long_throughput(long):.0%}",
