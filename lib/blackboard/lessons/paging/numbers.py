@@ -63,7 +63,7 @@ def worth() -> dict[str, str]:
     gigabytes = lambda value: f"{significant(value / 1e9, 3)} GB"
     return {
         "sg_mean": significant(mean, 3),
-        "sg_spread": significant(simulation.spread(), 2),
+        "sg_spread": significant(simulation.spread(), 3),
         "held_paged": significant(held, 2),
         "held_one": f"{held:.1f}",
         "sg_held": f"{mean / LONGEST:.0%}",

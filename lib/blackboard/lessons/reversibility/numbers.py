@@ -178,7 +178,7 @@ def waits() -> list[list[str]]:
         )
         cells = [f"{row['d_model']:,}", f"{row['heads']}", f"{step:g} × {stages} ÷ {micro} = {parts[0].hold:.3g} s"]
         for part in parts:
-            cells += [pretty(_even(part), "s"), f"{significant(part.hold / _even(part), 2)} ×"]
+            cells += [pretty(_even(part), "s"), significant(part.hold / _even(part), 2)]
         found.append([row["model"], *cells])
     return found
 
@@ -191,9 +191,9 @@ def waits_table() -> Page:
         "heads",
         "step × stages ÷ micro-batches: the wait",
         "layers break even at",
-        "they wait",
+        "wait ÷ that",
         "scores break even at",
-        "they wait",
+        "wait ÷ that",
     )
     return table("Activations of four training runs on A100s, and how long they wait", heads, waits())
 
