@@ -38,7 +38,7 @@ EXPLORED = {
         "inference_tokens",
         SHARES,
         (
-            {"decode_efficiency": 0.05, "rl_flop": 6},
+            {"decode_efficiency": 0.05, "rl_flop": 8},
             {"world_rate_exponent": 9.699},
             {"pretrain_tokens_exponent": 12.001, "family": 20},
         ),

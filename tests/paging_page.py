@@ -13,6 +13,7 @@ QUOTED = {
     "2": "another",
     "5": "of Kimi K2.5",
     "4.6": "a name of Claude",
+    "128": "numbers of a head of Gemma 3",
     "32": "tokens of the example's window",
     "112": "tokens of its request",
     "10": "full layers of Gemma 3",

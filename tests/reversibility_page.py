@@ -6,6 +6,7 @@ from blackboard.lessons.reversibility import equations as reversibility
 
 QUOTED = {
     "6": "6ND, its name",
+    "5": "bytes of scores per head and pair of tokens, Korthikanti and others, section 4.1",
     "8": "8ND, its name with a pass more",
     "64": "bits of a half in the count",
     "4": "of four thirds",

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from math import exp
 
+import numpy as np
 from lessons import sig, values
+
+from blackboard.lessons.corpus import simulation
 
 SMALL, LARGE, REUSE = 124_668_672, 1_100_048_384, 15.387756  # parameters; Muennighoff's constant
 E, A, B, ALPHA, BETA = 1.8172, 482.01, 2085.43, 0.3478, 0.3658  # Besiroglu's fit
@@ -17,6 +20,23 @@ def worth(tokens, unique):
     steps = 200_000
     more = (tokens / unique - 1) / steps
     return unique * (1 + sum(exp(-(n + 0.5) * more / REUSE) * more for n in range(steps)))
+
+
+def test_errors_of_changes_are_those_of_a_straight_line():
+    """Least squares by numpy.polyfit through the tables' own scores; the t-distribution's two-sided 5 %."""
+    told, steps = values("corpus"), {"120": (10, 100, 200, 300, 400, 466.509), "1b": (10, 100, 500, 1000, 1430.512)}
+    for id, name, needed in (("120", "LLäMmlein 120M", 2.776), ("1b", "LLäMmlein 1B", 3.182)):
+        scores = 100 * np.array(simulation.checkpoints(name).scores)
+        (slope, _), [squares], *_ = np.polyfit(np.log2(steps[id]), scores, 1, full=True)
+        scatter = (squares / (len(scores) - 2)) ** 0.5
+        expected = {
+            f"next_{id}": sig(slope, 3),
+            "line_left_120" if id == "120" else "line_left": sig(scatter, 3),
+            f"change_{id}": sig(2**0.5 * scatter, 3),
+            f"errors_{id}": f"{slope / scatter / 2**0.5:.{2 if slope < scatter else 1}f}",
+            f"needed_{id}": sig(needed),
+        }
+        assert {name: told[name] for name in expected} == expected
 
 
 def test_printed_numbers_agree_with_an_independent_reckoning():
@@ -36,7 +56,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "flop_1b": f"{sig(6 * LARGE * tokens / 1e22, 3)}·10²² FLOP",
         "mfu_1b": f"{6 * LARGE * tokens / (50_000 * 3600 * 312e12):.0%}",
         "rate_120": f"{6 * SMALL * small / (10_000 * 3600) / 1e12:.0f} TFLOP/s",
-        "worth_1b": sig(BETA * B / tokens**BETA / (ALPHA * A / LARGE**ALPHA)),
+        "worth_1b": sig(BETA * B / tokens**BETA / (ALPHA * A / LARGE**ALPHA), 3),
+        "params_120": "124.6 million",
         "left_1b": sig(B / tokens**BETA),
         "loss_1b": sig(law(LARGE, tokens), 3),
         "best_loss": f"{best[0]:.2f}",

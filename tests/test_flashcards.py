@@ -52,12 +52,12 @@ ORACLES = {  # what an answer must print, by arithmetic that knows no formula of
     "3.1": [f"{3 / 7:.1%}", f"{3 / 19:.1%}"],
     "3.3": [f"{1e12 / 64 / 1e9:.1f} GB", f"{1e12 / 256 / 1e9:.1f} GB", f"{2_400 * 200e3 * 2_000 / 64 / 1e9:.1f} GB"],
     "5.1": ["2 forward", "4 backward"],
-    "5.2": ["2 if it is only generated", f"{2 + 4} if it is trained on"],
+    "5.2": ["2 if it is only generated", f"{2 + 2 + 4} if the model then trains on it"],
     "5.3": [f"{at**2 / least:.0%}", f"{2 / least - 1:.1%}"],
     "5.4": [
         f"{3 * 3 / 6:g} tokens of pre-training",
         f"{2 * 3 / 6:g} for each token served",
-        f"{2 / 6 / 0.3:.2f} to {6 / 6 / 0.3:.2f}",
+        f"between {2 / 6 / 0.3:.2f} and {(2 + 2 + 4) / 6 / 0.3:.2f}",
     ],
     "5.5": [f"{SERVED / 1e12:.0f} trillion"],
     "5.6": [

@@ -32,7 +32,7 @@ def optimum(floor, a, b, alpha, beta, efficiency=1.0, size=100e9, served=2e14):
     loss = floor + a / size**alpha + b / own**beta
     tokens = lambda n: (b / (loss - floor - a / n**alpha)) ** (1 / beta)
     cost = lambda n: 6 * n * tokens(n) + 2 * n * served / efficiency
-    best = bisected(lambda n: cost(n * 1.0001) - cost(n), (a / (loss - floor)) ** (1 / alpha) * 1.001, size)
+    best = bisected(lambda n: cost(n * 1.000001) - cost(n), (a / (loss - floor)) ** (1 / alpha) * 1.001, size)
     return best, tokens(best), 6 * best * tokens(best) / cost(best), own / size
 
 
@@ -64,12 +64,12 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     mfu = work / (2_664_000 * 3600 * peak)
     expected = {
         "alpha_2": "1.11",
-        "alpha_6": "3.33",
+        "alpha_8": "4.44",
         "beta": "1.11",
         "alpha_card": "1.5",
         "beta_card": "1",
         "wrong_2": "0.1",
-        "wrong_6": "0.3",
+        "wrong_8": "0.4",
         "wrong_tokens": "10",
         "squared_share": "33%",
         "squared_penalty": f"{2 / (0.5 ** (2 / 3) + 2 ** (1 / 3)) - 1:.1%}",
@@ -77,7 +77,9 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "rule_8": f"{20 * 8.03:.0f} billion",
         "tokens_8": "15 trillion",
         "ds_active": "37.6 billion",
-        "per_alpha_6": "0.3",
+        "per_alpha_8": "0.225",
+        "rl_whole": f"{8 / 0.3:.0f}",
+        "rl_parts": f"{2 / 0.3 + 6:.0f}",
         "generated": sig(2 / 0.3),
         "served": f"{50e6 * 60 * DAY / 1e12:.0f} trillion",
         "chinchilla": "2.00 trillion",
@@ -91,9 +93,11 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "table_least": f"{8e9 / 0.4e9:.0f}",
         "table_most": f"{1.5e12 / 67e9:.0f}",
         "ds_days": f"{days:.0f}",
-        "ds_served": f"{168e9 * days / 1e12:.0f} trillion",
-        "ds_read": f"{608e9 * days / 1e12:.0f} trillion",
-        "ds_ratio": sig(14.8e12 / (168e9 * days)),
+        "ds_served": f"{168e9 * days / 1e12:.1f} trillion",
+        "ds_written": "168 billion",
+        "ds_prefilled": f"{608 - 342} billion",
+        "ds_peak": "989 TFLOP/s",
+        "ds_ratio": sig(14.8e12 / (168e9 * days), 3),
         "ds_year": f"{365 / days:.1f}",
         "ds_work": f"{work / 1e24:.2f}·10²⁴",
         "ds_mfu": f"{mfu:.0%}",
@@ -104,13 +108,19 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "whole": "1.2·10²⁶",
         "ds_eta": sig(168e9 * days / 14.8e12 / 3),
         "ds_reading": f"{2 * (608 - 342) / (2 * 168 / 0.3):.0%}",
+        "mid_by_family": sig(10 / 50**0.5, 3),
+        "mid_by_beta": sig(2 / 0.3 / 6, 3),
         "large": "100 billion parameters",
         "large_name": "Llama 4 Scout",
         "large_times": sig(40e12 / 17e9 / 20),
         "least_times": f"{0.78e12 / 540e9 / 20:.2f}",
         "whole_hours": f"{sig(1.2e26 / (peak * mfu * 3600) / 1e6)} million",
-        "whole_cost": f"${sig(2 * 1.2e26 / (peak * mfu * 3600) / 1e6)} million",
+        "whole_cost": f"${sig(2 * 1.2e26 / (peak * mfu * 3600) / 1e6, 3)} million",
+        "per_served": f"${sig(2 * 1.2e26 / (peak * mfu * 3600) / 200e6)}",
         "kv_intensity": f"{1979 / 3.35:.0f}",
+        "kv_bytes_8": f"{32 * 2 * 8 * 128:,}",
+        "kv_bytes_405": f"{126 * 2 * 8 * 128:,}",
+        "kv_bytes_v3": f"{61 * 576:,}",
         "kv_8": sig(8192 * 65_536 * 1979 / 3.35 / (2 * 8.03e9)),
         "kv_v3": sig(8192 * 61 * 576 * 1979 / 3.35 / (2 * 37.55e9)),
         "kv_405": sig(8192 * 258_048 * 1979 / 3.35 / (2 * 405.9e9)),
@@ -125,8 +135,9 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
 def test_the_table_of_cheapest_models_agrees_with_a_search(row):
     fit, efficiency = (HOFFMANN, BESIROGLU)[row // 2], (1.0, 0.3)[row % 2]
     size, data, share, _ = optimum(*fit, efficiency=efficiency)
-    times, lost = sig(data / size / 20), f"{equal(*fit, efficiency) - 1:.1%}"
-    expected = [f"{size / 1e9:.0f} B", f"{sig(data / 1e12)} T", f"{times} ×", f"{share:.0%}", lost]
+    lost, *_, own = f"{equal(*fit, efficiency) - 1:.1%}", *optimum(*fit, size=size, served=0)
+    by = [f"{sig(data / size / rule)} × {rule:.0f}" for rule in (20, own)]
+    expected = [f"{sig(size / 1e9, 3)} B", f"{sig(data / 1e12, 3)} T", *by, f"{share:.0%}", lost]
     assert numbers.optima()[row][2:] == expected
 
 
@@ -170,7 +181,7 @@ def test_a_factor_of_two_is_the_most_that_equal_costs_can_lose():
 
 def test_what_makes_no_sense_is_refused():
     with pytest.raises(FormulaError, match="rl_flop"):
-        eq.rl_compute(rl_flop=7, n_active=1e9, rl_tokens=1e9, decode_efficiency=0.3)
+        eq.rl_compute(rl_flop=9, n_active=1e9, rl_tokens=1e9, decode_efficiency=0.3)
     with pytest.raises(FormulaError, match="decode_efficiency"):
         eq.inference_compute(n_active=1e9, inference_tokens=1e9, decode_efficiency=1.5)
     with pytest.raises(FormulaError, match="holds only where"):

@@ -107,7 +107,7 @@ def lives(count=30):
             "n_active": 10 ** rng.uniform(8, 12),
             "pretrain_tokens": 10 ** rng.uniform(11, 15),
             "rl_tokens": 10 ** rng.uniform(10, 15),
-            "rl_flop": rng.uniform(2, 6),
+            "rl_flop": rng.uniform(2, 8),
             "inference_tokens": 10 ** rng.uniform(11, 16),
             "decode_efficiency": rng.uniform(0.05, 1),
         }
@@ -136,7 +136,7 @@ def test_coefficients_make_costs_equal():
 
 @pytest.mark.parametrize(
     "rl_flop, efficiency, alpha, beta",
-    [(2, 0.3, 1.11, 1.11), (3, 0.3, 1.67, 1.11), (4, 0.3, 2.22, 1.11), (6, 0.3, 3.33, 1.11), (3, 1 / 3, 1.5, 1)],
+    [(2, 0.3, 1.11, 1.11), (3, 0.3, 1.67, 1.11), (4, 0.3, 2.22, 1.11), (8, 0.3, 4.44, 1.11), (3, 1 / 3, 1.5, 1)],
 )
 def test_coefficients_of_the_sheet(rl_flop, efficiency, alpha, beta):
     assert eq.rl_coefficient(rl_flop=rl_flop, decode_efficiency=efficiency) == pytest.approx(alpha, abs=5e-3)

@@ -34,6 +34,10 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "sg_paged": f"{499.3 / 506.8:.1%}",
         "al_paged": f"{77.76 / 85.26:.1%}",
         "held_paged": sig(room),
+        "sg_held": f"{held / 2048:.0%}",
+        "cache_MB": f"{held * KV / 1e6:.0f} MB",
+        "weights_GB": "26.0 GB",
+        "max_empty": f"{2048 - float(told['max_held']):,.0f}",
         "batch_ratio": sig(room / 7),
         "step_implied": f"{30.42 / (2 * 337.99) * 1000:.0f} ms",
         "codex_rate": f"{hit:.1%}",
@@ -43,6 +47,8 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "even_5": f"{0.25 / 1.15:.1%}",
         "even_1h": f"{1 / 1.9:.1%}",
         "codex_end_GB": f"{80_000 * 3.8 / 100_000:.1f} GB",
+        "mean_context": f"{sent / 33:,.0f}",
+        "kimi_kB": f"{3.8e6 / 100_000:.0f} kB",
         "hits_copilot": f"{541 / 631.4:.0%}",
         "prefill_ns": sig(1e9 * 2 * 37_551_276_032 / (72 * 5e15)),
         "hybrid_all": "11",
@@ -50,18 +56,26 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "hybrid_window": "2",
         "hybrid_uniform": "21",
         "gemma_padding": "8",
+        "gemma_layer": f"{2 * 16 * 128 * 2:,}",
+        "gemma_window": "1,024",
         "gemma_limit": sig(62 / 10),
         "gemma_saving": f"{62 / (10 + 52 * 1024 / 131_072):.1f}",
         "gemma_layers": "62",
         "gemma_long": f"{(10 + 52 * 1024 / 131_072) * 2 * 16 * 128 * 2 / 1000:.0f} kB",
     }
     assert {name: told[name] for name in expected} == expected
+    loaded = {"few": WEIGHTS + 7 * held * KV, "held": WEIGHTS + room * held * KV}
     near = lambda name, value: abs(float(told[name].split()[0].rstrip("%")) / value - 1) < 0.04
     assert (
-        near("worth", token(7) / token(room))
+        near("loaded_few", loaded["few"] / 1e9)
+        and near("loaded_held", loaded["held"] / 1e9)
+        and near("each_few", loaded["few"] / 7e9)
+        and near("each_held", loaded["held"] / room / 1e9)
+        and near("worth", token(7) / token(room))
         and near("gain_high", token(7) / token(30.42, 0.26))
         and near("gain_low", token(13.62) / token(30.42, 0.26))
     )
+    assert near("seeds_mean", held), "over many requests the simulation holds what the formula says"
     assert near("step_roofline", 1000 * step(30.42, held)), "weights of 26 GB are rounded in the paper"
 
 

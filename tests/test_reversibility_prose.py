@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from lessons import sig
 
 from blackboard.formula import FormulaError
 from blackboard.lessons.reversibility import equations as eq
@@ -21,16 +22,16 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "layers": "12",
         "shallow": "8",
         "deep": "64",
-        "act_layer": f"{layer / 1e9:.1f} GB",
+        "act_layer": f"{layer / 1e9:.2f} GB",
         "act_all": f"{layers * layer / 1e9:.0f} GB",
         "act_reversible": f"{(layer + 4 * 8192 * width) / 1e9:.1f} GB",
         "act_checkpointed": f"{(layer + layers * 2 * 8192 * width) / 1e9:.0f} GB",
         "act_hbm": "186 GB",
-        "spent_act": f"{round(act, -3):,.0f}",
-        "spent_kv": f"{own / 1e6:.1f} million",
+        "spent_act": f"{round(act, -2):,.0f}",
+        "spent_kv": f"{own / 1e6:.3f} million",
         "spent_more": f"{round(2 * active / kv / act, -1):.0f}",
         "lasts_act": f"{act * 186e9 / 2.5e15:.1f} s",
-        "spent_kv_405": f"{2 * active / kv / 1e6:.1f} million",
+        "spent_kv_405": f"{2 * active / kv / 1e6:.3f} million",
         "lasts_kv_405": f"{2 * active / kv * 186e9 / 5e15:.0f} s",
         "act_best": f"{2 * (layers * layer * 2 * 8192 * width) ** 0.5 / 1e9:.0f} GB",
         "act_stream": f"{2 * 8192 * width / 1e6:.0f} MB",
@@ -48,6 +49,27 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
     assert {name: told[name] for name in expected} == expected
 
 
+def test_the_table_of_waits_is_what_the_page_multiplies():
+    """Width, heads, seconds of a step, stages and micro-batches as Korthikanti and others print them."""
+    runs = (
+        (6144, 64, 1.1, 1, 1),
+        (12288, 96, 13.75, 8, 64),
+        (20480, 128, 37.83, 35, 280),
+        (25600, 160, 71.49, 64, 512),
+    )
+    for (width, heads, step, stages, micro), cells in zip(runs, numbers.waits(), strict=True):
+        wait = step * stages / micro
+        layers, scores = (spent * 80e9 / 312e12 for spent in (24 / 34 * width, 0.8 * width / heads))
+        assert cells[1:3] == [f"{width:,}", f"{heads}"]
+        assert cells[3] == f"{step:g} × {stages} ÷ {micro} = {wait:.3g} s"
+        assert cells[4:] == [
+            f"{layers:.2f} s",
+            sig(wait / layers),
+            f"{1e3 * scores:.1f} ms",
+            sig(wait / scores),
+        ]
+
+
 def test_what_was_run_says_what_the_prose_says():
     """Sentences rest on these: the network gives itself away and the cipher does not; nothing is kept but two
     streams.
@@ -59,6 +81,7 @@ def test_what_was_run_says_what_the_prose_says():
         share("net_told") > 0.95
         and 0.4 < share("cipher_told") < 0.6
         and share("net_matched") > 0.5
+        and share("net_collide") > 0
         and share("cipher_matched") == 0
     )
     assert (

@@ -281,10 +281,10 @@ TEXTS = (
         "What compute does a model cost over its whole life?",
         (
             "{=overtraining.total_compute}Pre-training, serving and RL. A token of RL takes {$rl_flop} FLOPs a"
-            " parameter: {flop} if it is only generated, up to {trained} if it is trained on. Generating makes poorer"
-            " use of the chips than training, by {$decode_efficiency}, and what is used poorly costs more, so"
-            ' {$decode_efficiency} divides. The lecture first multiplies by it; the published card\'s "inefficiency" is'
-            " one over it."
+            " parameter: {flop} if it is only generated, {rl_most} if the model then trains on it, since training runs"
+            " forward again (the lecture says up to {trained}). Generating makes poorer use of the chips than"
+            " training, by {$decode_efficiency}, and what is used poorly costs more, so {$decode_efficiency} divides."
+            ' The lecture first multiplies by it; the published card\'s "inefficiency" is one over it.'
         ),
     ),
     (
@@ -309,9 +309,9 @@ TEXTS = (
         ),
         (
             "{=overtraining.rl_coefficient}{=overtraining.inference_coefficient}There are {alpha_card} tokens of"
-            " pre-training for each token of RL, and {beta_card} for each token served. The 3 is an assumption: with"
-            " the lecture's range of {flop} to {trained}, and its efficiency of 0.3, the first is anything from"
-            " {alpha_2} to {alpha_6}, the second {beta}."
+            " pre-training for each token of RL, and {beta_card} for each token served. The 3 is an assumption: RL may"
+            " take anything from {flop} to {rl_most} FLOPs. With the lecture's efficiency of 0.3 the first is then"
+            " between {alpha_2} and {alpha_8}, and the second {beta}."
         ),
     ),
     (
@@ -453,6 +453,7 @@ def _data_and_prices() -> dict[str, str]:
         "flop": str(forward),
         "backward": str(backward),
         "trained": str(forward + backward),
+        "rl_most": str(2 * forward + backward),
         "balanced": f"{significant(served / 1e12)} trillion",
         "input_more": f"{stepped.above.input_multiplier - 1:.0%}",
         "mfu_high": high,

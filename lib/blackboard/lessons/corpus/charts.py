@@ -107,7 +107,7 @@ def repeat_explorer() -> Explorable:
         "It starts with LLäMmlein 1B. Give it a tenth of the text, or train ten times as long: "
         f"{100 * used:.0f} % of all that its text can be worth are then used up. The law was "
         "fitted to runs of up to 44 epochs, but "
-        "beyond about seven real runs do worse than it says.",
+        "beyond about five real runs do worse than it says.",
     )
 
 

@@ -292,21 +292,13 @@ def _curves(axes, name: str, tokens: np.ndarray) -> str:
     )
 
 
-QUESTIONS = 1000
-
-
-def _noise(axes, rows: list, score: float) -> tuple[int, float, float]:
-    """Lines at the standard error of one task's score and of the mean."""
-    count = len(simulation.tasks(numbers.LARGE))
-    one, mean = (100 * simulation.benchmark_noise(score, QUESTIONS, tasks) for tasks in (1, count))
-    marks = (
-        (mean, (-0.5, 2.5), (0.35, -0.95), f"mean of {count} tasks: {mean:.1f}"),
-        (one, (3.4, len(rows) + 0.3), (1.35, 3.1), f"one task: {one:.1f}"),
-    )
-    for x, ends, at, text in marks:
-        axes.plot([x, x], ends, color=COLOURS["third"], ls=(0, (4, 2)), lw=1.8, zorder=0)
-        axes.text(*at, text, va="center", fontsize=SMALL)
-    return count, one, mean
+def _errors(axes, rows: list, places: list[float]) -> list[str]:
+    """A diamond for each model and task at the error of the change between two checkpoints; and what it shows in
+    words.
+    """
+    errors = [100 * simulation.fit(name, task, "line").change_error for name, task in rows]
+    axes.plot(errors, places, "D", color=COLOURS["third"], mfc="none", ms=8, mew=1.8, zorder=5)
+    return [f"{task or name} {error:.1f}" for (name, task), error in zip(rows, errors)]
 
 
 def _gains(axes, rows: list) -> list[str]:
@@ -333,17 +325,15 @@ def _gains(axes, rows: list) -> list[str]:
 
 
 def next_doubling() -> Drawing:
-    """What the next doubling of tokens would bring by all curves that the points allow, against the noise of a
-    benchmark.
+    """What the next doubling of tokens would bring by all curves that the points allow, against the error of a change
+    between two checkpoints.
     """
     fig, axes = drawing.axes(5.0, 4.2)
     rows = [(name, None) for name in MODELS] + [(numbers.LARGE, task) for task in simulation.tasks(numbers.LARGE)]
-    score = simulation.checkpoints(numbers.LARGE).scores[-1]
+    places = [n + (0.8 if task else 0) for n, (_, task) in enumerate(rows)]
     phrases = _gains(axes, rows)
-    count, one, mean = _noise(axes, rows, score)
-    axes.set_yticks(
-        [n + (0.8 if task else 0) for n, (_, task) in enumerate(rows)], [task or name for name, task in rows]
-    )
+    errors = _errors(axes, rows, places)
+    axes.set_yticks(places, [task or name for name, task in rows])
     axes.text(
         0.0,
         3.1,
@@ -353,26 +343,20 @@ def next_doubling() -> Drawing:
         va="center",
         color=COLOURS["muted"],
     )
-    axes.set(xlim=(0, 3), ylim=(len(rows) + 0.4, -1.5), xlabel="gain of the next doubling (points of a hundred)")
+    axes.set(xlim=(0, 4.6), ylim=(len(rows) + 0.4, -0.6), xlabel="gain of the next doubling (points of a hundred)")
     axes.grid(axis="y", visible=False)
     axes.set_title(
-        f"bars: all curves the points allow\ndashed: standard error of one score on\nother questions, {QUESTIONS:,} a"
-        " task",
-        loc="left",
-    )
-    ours = " and ".join(
-        f"{simulation.fit(name).gain(simulation.checkpoints(name).tokens[-1]).best * 100 / mean:.1f}"
-        for name in (numbers.SMALL, numbers.LARGE)
+        "bars: all curves the points allow\ndiamonds: error of the change\nbetween two checkpoints", loc="left"
     )
     return done(
         fig,
         "fig-next-doubling",
-        "The next doubling of the tokens would bring about as much as the error of the benchmark itself.",
-        "Gain in score from doubling the tokens once more, in points of a hundred, 0 to 3, best curve and all that the"
-        f" points allow; above means of six tasks, of TinyLlama seven, below the tasks of {numbers.LARGE}:"
-        f" {'; '.join(phrases)}. Dashed: the standard error of one score on other questions, {QUESTIONS:,} a task:"
-        f" {mean:.2f} of a mean of {count} tasks, {one:.1f} of one task. The best estimates for LLäMmlein's means are"
-        f" {ours} times the error of such a mean; each of its tasks' is below that of one task.",
+        "Two checkpoints differ by chance about as much as the next doubling of the tokens would bring in the mean of"
+        " all tasks. In most single tasks they differ by far more.",
+        "Gain in score from doubling the tokens once more, in points of a hundred, 0 to 4.6, best curve and all that"
+        " the points allow; above means of six tasks, of TinyLlama seven, below the tasks of"
+        f" {numbers.LARGE}: {'; '.join(phrases)}. Diamonds: the error of the change between two checkpoints, root two"
+        f" times the scatter of the points about a straight line: {', '.join(errors)}.",
     )
 
 

@@ -59,7 +59,7 @@ def runs() -> dict[str, str]:
     )
     rate = lambda row: pretty(work(row) / time(row), "FLOP/s", 2)
     return {
-        "params_120": f"{small['n_active'] / 1e6:.0f} million",
+        "params_120": f"{small['n_active'] / 1e6:.1f} million",
         "params_1b": f"{large['n_active'] / 1e9:.2f} billion",
         "unique_120": trillions(small["unique_tokens"], 2),
         "hours_120": f"{small['training_GPU_hours']:,}",
@@ -98,7 +98,7 @@ def parts() -> dict[str, str]:
     )
     worth_1b = eq.tokens_worth(large)
     return {
-        "worth_1b": significant(worth_1b, 2),
+        "worth_1b": significant(worth_1b, 3),
         "size_1b": significant(law.law_loss(large) - known["loss_floor"] - eq.loss_left(large), 2),
         "worth_times": significant(1 / worth_1b, 2),
         "left_1b": significant(eq.loss_left(large), 2),
@@ -155,13 +155,14 @@ def plateaus() -> dict[str, str]:
     )
     tasks = [simulation.fit(name, task) for name in (SMALL, LARGE) for task in simulation.tasks(name)]
     clear = [found for found in tasks if not found.allows(0)]
-    step = power[LARGE].gain(simulation.checkpoints(LARGE).tokens[-1])
+    gain = {name: found.gain(simulation.checkpoints(name).tokens[-1]).best for name, found in line.items()}
+    needed = lambda name: simulation.quantile(simulation.LEVEL, 1, len(line[name].s) - line[name].constants) ** 0.5
     saturated = {name: measurement("llammlein_saturated").records(model=name) for name in (SMALL, LARGE)}
     at = {name: min(row["steps"] for row in rows) for name, rows in saturated.items()}
-    spread, level = simulation.spreads(SMALL, 0, -1).scores, simulation.checkpoints(LARGE).scores[-1]
+    level, (spread, changes, _) = simulation.checkpoints(LARGE).scores[-1], simulation.spreads(SMALL, 3, -1)
     found = lambda gain, paired, spread=spread: f"{simulation.seen(gain, spread, paired=paired):.0%}"
     [before, after] = (row["score"] for row in measurement("llammlein_saturated").records(model=SMALL, tasks="all 29"))
-    points = lambda value: significant(100 * value, 2)
+    points = lambda value, digits=2: significant(100 * value, digits)
     return {
         "sat_1b": f"{at[LARGE]:,}",
         "sat_1b_share": f"{at[LARGE] / run(LARGE)['steps']:.0%}",
@@ -171,17 +172,26 @@ def plateaus() -> dict[str, str]:
         "exp_limit": significant(bend[LARGE].limit.best, 3),
         "exp_low": significant(bend[LARGE].limit.low, 3),
         "exp_high": significant(bend[LARGE].limit.high, 3),
-        "exp_left": points(bend[LARGE].residual),
-        "line_left": points(line[LARGE].residual),
-        "next_1b": points(step.best),
+        "exp_left": points(bend[LARGE].residual, 3),
+        "line_left": points(line[LARGE].residual, 3),
+        "next_1b": points(gain[LARGE], 3),
+        "next_120": points(gain[SMALL], 3),
+        "exp_left_120": points(bend[SMALL].residual, 3),
+        "line_left_120": points(line[SMALL].residual, 3),
+        "change_1b": points(line[LARGE].change_error, 3),
+        "change_120": points(line[SMALL].change_error, 3),
+        "errors_1b": significant(gain[LARGE] / line[LARGE].change_error, 2),
+        "errors_120": significant(gain[SMALL] / line[SMALL].change_error, 2),
+        "needed_1b": significant(needed(LARGE), 2),
+        "needed_120": significant(needed(SMALL), 2),
         "score_early": f"{simulation.checkpoints(LARGE).scores[2]:.1%}",
         "score_last": f"{level:.1%}",
         "noise": points(simulation.benchmark_noise(level, 1000)),
-        "noise_6": points(simulation.benchmark_noise(level, 1000, 6)),
         "spread": points(spread),
+        "spread_changes": points(changes),
         "seen_gain": points(after - before),
         "seen": found(after - before, False),
-        "seen_paired": found(after - before, True, simulation.spreads(SMALL, 3, -1).changes),
+        "seen_paired": found(after - before, True, changes),
     }
 
 

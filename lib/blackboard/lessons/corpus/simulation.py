@@ -134,6 +134,11 @@ class Fit:
         """Standard error of a point, estimated from what the best curve leaves."""
         return math.sqrt(self.least / (len(self.s) - self.constants))
 
+    @property
+    def change_error(self) -> float:
+        """Standard error of the change between two checkpoints: both scatter about the curve."""
+        return math.sqrt(2) * self.residual
+
     @cached_property
     def bound(self) -> float:
         """The sum of squares up to which the points allow a curve."""

@@ -48,7 +48,7 @@ def _spent() -> list[dict]:
     return [
         *_around("pretrain_tokens", SPENT["pretrain_tokens"], 2.3, 1.3, "tokens of pre-training"),
         *_around("rl_tokens", SPENT["rl_tokens"], 3.0, 1.5, "tokens of RL"),
-        *slider("rl_flop", 2, 6, 0.5, SPENT["rl_flop"], "FLOPs of RL per parameter and token"),
+        *slider("rl_flop", 2, 8, 0.5, SPENT["rl_flop"], "FLOPs of RL per parameter and token"),
         *slider("decode_efficiency", 0.05, 1, 0.05, SPENT["decode_efficiency"], "efficiency of generating η"),
         *_around("world_rate", SPENT["world_rate"], 2.0, 1.0, "traffic (tokens/s)"),
         *slider("days", 10, 360, 10, SPENT["lifetime"] / numbers.DAY, "lifetime (days)"),

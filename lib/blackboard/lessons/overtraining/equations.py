@@ -45,7 +45,7 @@ rl_flop = declare(
     "rl_flop",
     r"c_\mathrm{RL}",
     "FLOP/parameter/token",
-    "FLOPs of RL per active parameter and token: 2 if the token is only generated, 6 if the model also trains on it",
+    "FLOPs of RL per active parameter and token: 2 if the token is only generated, 8 if the model also trains on it",
     "2 to 6",
 )
 decode_efficiency = declare(
@@ -124,6 +124,7 @@ one_token = constant("one_token", "1", "token", "a single token", value=1)
 CHINCHILLA, MATX = Source("chinchilla"), Source("matx2025")
 PRESCRIBED = 20  # tokens a parameter, the rule of thumb, 1:31:17
 flop_trained = flop_per_param + flop_backward  # 6: of each parameter and token of training
+rl_most = flop_per_param + flop_trained  # 8: generated, and then trained on, which runs forward once more
 
 
 def times(*factors: Expr | int, per: Expr | int = 1) -> Expr:
@@ -150,7 +151,7 @@ rl_compute = Formula(
     "RL generates every token and trains on some of them; the division by η counts its FLOPs at the rate of training",
     ("all of RL runs at the efficiency of generating",),
     lecture("1:21:58"),
-    conditions=(Le(flop_per_param, rl_flop), Le(rl_flop, flop_trained)),
+    conditions=(Le(flop_per_param, rl_flop), Le(rl_flop, rl_most)),
     typeset=times(rl_flop, n_active, rl_tokens, per=decode_efficiency),
 )
 inference_compute = Formula(

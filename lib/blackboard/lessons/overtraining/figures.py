@@ -179,7 +179,8 @@ def best_sizes() -> Drawing:
         fig,
         "fig-best-sizes",
         "The more tokens a model serves, the smaller it should be, and the further past 20 tokens per parameter it"
-        " should be trained. Two published fits agree on that, and differ severalfold on how far.",
+        " should be trained. Two published fits agree on that. On how far, they differ about twofold"
+        " at the lecture's traffic, and more below it.",
         "Two panels against tokens served from 100 billion to 10 quadrillion (log scale): the size with the least"
         " lifetime cost, and its tokens of training per parameter, at the loss of a best-trained"
         f" {BOARD['n_active'] / BILLION:.0f} billion. The size falls and the tokens rise with traffic. With"
@@ -414,6 +415,6 @@ def with_kv() -> Drawing:
         "Cost of a generated token over that of multiplying alone, from 0.6 to 500, against context from 100 to"
         f" 131,072 tokens, both on log scales, on {plain(chip.name)} in FP8. Every curve is level at 1 and then rises"
         f" with context: {called(first)} from {significant(bends[first], 2)} tokens on, {called(last)} from"
-        f" {significant(bends[last], 2)}. At {here:,} tokens tokens it is {listed(phrases)}. Attention's own FLOPs are"
+        f" {significant(bends[last], 2)}. At {here:,} tokens it is {listed(phrases)}. Attention's own FLOPs are"
         f" left out: in these models reading the cache costs at least {least:.0f} times as many.",
     )

@@ -116,18 +116,20 @@ def costs() -> dict[str, str]:
     split = eq.equal_penalty({"rise_power": 2, "fall_power": 1})
     return {
         "alpha_2": significant(alpha(2)),
-        "alpha_6": significant(alpha(6)),
+        "alpha_8": significant(alpha(8)),
         "beta": significant(beta),
         "alpha_card": f"{eq.rl_coefficient(known):g}",
         "beta_card": f"{eq.inference_coefficient(known):g}",
         "per_alpha_2": f"{1 / alpha(2):.2g}",
-        "per_alpha_6": f"{1 / alpha(6):.2g}",
+        "per_alpha_8": f"{1 / alpha(8):.3g}",
         "per_beta": f"{1 / beta:.2g}",
         "per_alpha_card": significant(1 / eq.rl_coefficient(known), 2),
         "per_beta_card": f"{1 / eq.inference_coefficient(known):g}",
         "generated": significant(2 / BOARD["decode_efficiency"], 2),
         "wrong_2": significant(wrong(2), 1),
-        "wrong_6": significant(wrong(6), 1),
+        "wrong_8": significant(wrong(8), 1),
+        "rl_whole": f"{8 / BOARD['decode_efficiency']:.0f}",
+        "rl_parts": f"{2 / BOARD['decode_efficiency'] + 6:.0f}",
         "wrong_tokens": f"{1 / wrong(2):.0f}",
         "squared_share": f"{eq.rising_share(rise_power=2, fall_power=1):.0%}",
         "squared_penalty": f"{split - 1:.1%}",
@@ -138,7 +140,8 @@ def tokens() -> dict[str, str]:
     """Tokens served, and how far past Chinchilla a model is that was trained on as many."""
     trillion = lambda value: f"{significant(value / 1e12, 3)} trillion"
     served, over = eq.tokens_served(BOARD), lambda d: eq.overtraining(BOARD, pretrain_tokens=d)
-    far = simulation.spread()
+    far, (fewest, ten) = simulation.spread(), simulation.RANGES["family"]
+    middle = (fewest * ten) ** 0.5  # as the draws take it
     return {
         "seconds": f"{BOARD['lifetime'] / 1e6:.2f} million seconds",
         "served": trillion(served),
@@ -149,6 +152,9 @@ def tokens() -> dict[str, str]:
         "over_low": significant(far.quantile(0.05), 2),
         "over_mid": significant(far.quantile(0.5), 2),
         "over_high": significant(far.quantile(0.95), 2),
+        "mid_family": significant(middle, 2),
+        "mid_by_family": significant(ten / middle, 3),
+        "mid_by_beta": significant(eq.inference_coefficient(BOARD), 3),
     }
 
 
@@ -189,10 +195,12 @@ def optima() -> list[list[str]]:
     for fit in FITS.values():
         for efficiency in (1.0, BOARD["decode_efficiency"]):
             found = best(fit, efficiency=efficiency)
+            own = per_size(fit, found.n_active)
             cells = [
-                f"{found.n_active / 1e9:.0f} B",
-                f"{significant(found.tokens / 1e12, 2)} T",
-                f"{significant(found.tokens_per_param / PRESCRIBED, 2)} ×",
+                f"{significant(found.n_active / 1e9, 3)} B",
+                f"{significant(found.tokens / 1e12, 3)} T",
+                f"{significant(found.tokens_per_param / PRESCRIBED, 2)} × {PRESCRIBED}",
+                f"{significant(found.tokens_per_param / own, 2)} × {own:.0f}",
                 f"{found.training_share:.0%}",
                 f"{equal_over(fit, efficiency) - 1:.1%}",
             ]
@@ -207,7 +215,8 @@ def optima_table() -> Page:
         f"\\({latex(symbol('decode_efficiency'))}\\)",
         "cheapest size",
         "trained on",
-        f"against {PRESCRIBED} per parameter",
+        f"tokens per parameter, by Chinchilla’s {PRESCRIBED}",
+        "the same, by the fit’s own rule",
         "training's share",
         "equal costs lose",
     )
@@ -250,29 +259,31 @@ def deepseek() -> dict[str, str]:
     ) / factor("h")
     rent = cost["cost_USD"] / cost["training_GPU_hours"]
     ratio = net.training_tokens / (days * day["output_token_per_day"])
-    reading = 2 * days * (day["input_token_per_day"] - day["cached_input_token_per_day"])
-    generating = 2 * days * day["output_token_per_day"] / BOARD["decode_efficiency"]
+    prompts = day["input_token_per_day"] - day["cached_input_token_per_day"]  # those that were prefilled
+    billion = lambda tokens: f"{tokens / 1e9:.0f} billion"
     return {
         "ds_eta": significant(1 / (3 * ratio), 2),
-        "ds_reading": f"{reading / generating:.0%}",
-        "per_served": f"${significant(hours * rent / eq.tokens_served(BOARD) * 1e6, 2)}",
+        "ds_reading": f"{BOARD['decode_efficiency'] * prompts / day['output_token_per_day']:.0%}",
+        "per_served": f"${significant(hours * rent / ROUNDED * 1e6, 2)}",
         "ds_reported": f"{measurement('training_mfu_reports').records(model='DeepSeek-V3')[0]['mfu']:.0%}",
         "ds_active": f"{net.n_active / 1e9:.1f} billion",
         "ds_tokens": f"{net.training_tokens / 1e12:.1f} trillion",
         "ds_work": f"{work / 1e24:.2f}·10²⁴",
         "ds_hours": f"{cost['training_GPU_hours'] / 1e6:.2f} million",
         "ds_mfu": f"{reached:.0%}",
+        "ds_peak": pretty(h800.flops("bf16"), "FLOP/s", exact=True),
         "ds_cost": f"${cost['cost_USD'] / 1e6:.2f} million",
         "ds_day": f"${day['cost_USD_per_day']:,.0f}",
         "ds_days": f"{days:.0f}",
-        "ds_served": f"{days * day['output_token_per_day'] / 1e12:.0f} trillion",
-        "ds_read": f"{days * day['input_token_per_day'] / 1e12:.0f} trillion",
-        "ds_ratio": significant(ratio, 2),
+        "ds_served": f"{days * day['output_token_per_day'] / 1e12:.1f} trillion",
+        "ds_written": billion(day["output_token_per_day"]),
+        "ds_prefilled": billion(prompts),
+        "ds_ratio": significant(ratio, 3),
         "ds_rent": f"${rent:g}",
         "ds_year": significant(YEAR / DAY / days, 2),
         "whole": f"{whole / 1e26:.1f}·10²⁶",
         "whole_hours": f"{significant(hours / 1e6, 2)} million",
-        "whole_cost": f"${significant(hours * rent / 1e6, 2)} million",
+        "whole_cost": f"${significant(hours * rent / 1e6, 3)} million",
     }
 
 
@@ -305,7 +316,11 @@ def with_kv() -> dict[str, str]:
     for key, id in {"8": "llama-3.1-8b", "405": "llama-3.1-405b", "v3": "deepseek-v3"}.items():
         net = model(id)
         known = net.symbols(kv="fp8") | h100.symbols("fp8") | EXAMPLE
-        out[f"kv_{key}"] = significant(eq.decode_flop(known) / eq.decode_flop(known, context=0), 2)
+        out |= {
+            f"kv_{key}": significant(eq.decode_flop(known) / eq.decode_flop(known, context=0), 2),
+            f"kv_size_{key}": f"{significant(net.n_active / 1e9, 3)} billion",
+            f"kv_bytes_{key}": f"{known['kv_bytes_per_token']:,.0f}",
+        }
     return out | {"kv_intensity": f"{h100.flops('fp8') / h100.bandwidth:.0f}", "kv_context": f"{EXAMPLE['context']:,}"}
 
 

@@ -457,10 +457,11 @@ rl_tokens = Quantity(
         v.flop / 6 * v.decode_efficiency: "You multiplied by the efficiency. Bad use of the chips makes a token more expensive, so divide.",
         eq.rl_coefficient.at(decode_efficiency=1): "The efficiency is missing: the chips are busy for longer than the FLOPs say.",
         1 / eq.rl_coefficient: "Upside down: that is how many tokens of RL cost as much as one of pre-training.",
-        eq.rl_coefficient.at(rl_flop=6): "That trains on every token that was generated. Here some are only generated.",
+        eq.rl_coefficient.at(rl_flop=8): "That trains on every token that was generated. Here some are only generated.",
+        eq.rl_coefficient.at(rl_flop=6): "Six is a token of pre-training. RL takes {flop} here.",
         eq.rl_coefficient.at(rl_flop=2): "That only generates. Here some tokens are trained on as well.",
     },
-    explanation="So where both cost the same there are fewer tokens of RL than of pre-training. The lecture, with 2 to 6 FLOPs at an efficiency of 0.3, takes about 1.5.",
+    explanation="So where both cost the same there are fewer tokens of RL than of pre-training. The lecture takes about 1.5, from an RL of 3 FLOPs at an efficiency of a third.",
     hints=(
         "Write what one token of each costs, for one parameter and at the rate of training.",
         "FLOPs of RL ÷ efficiency, over the 6 of pre-training.",

@@ -16,6 +16,7 @@ from blackboard.units import pretty, significant
 BLOCK = 16  # tokens: vLLM's default
 CARD = "claude-opus-4.6@2026-03-13"  # the pricing lesson's
 GEMMA, LONG = "gemma-3-27b", 131_072
+SEEDS = 8  # of the simulation with the largest reservations, which sees few requests
 AGENTS = 75  # of the simulation: conversations that go on at once
 FULL = 1e9  # tokens: room for every conversation of a simulation
 EXAMPLE = {"context": 112, "window": 32, "page_tokens": 16}  # of vLLM's documentation
@@ -57,10 +58,21 @@ def worth() -> dict[str, str]:
     [opt], [kernel] = measurement("vllm_paper").records(model="OPT-13B"), measurement("vllm_paging").records()
     held = opt["kv_tokens"] * eq.use_paged(context=mean, page_tokens=BLOCK) / mean
     gain, slow = cost(few) / cost(held), cost(few) / cost(held, kernel["high_overhead"])
+    known = simulation.opt13b()
+    weights, cache = known["n_total"] * known["bytes_per_param"], mean * known["kv_bytes_per_token"]
+    gigabytes = lambda value: f"{significant(value / 1e9, 3)} GB"
     return {
         "sg_mean": significant(mean, 3),
-        "sg_spread": significant(simulation.spread(), 2),
+        "sg_spread": significant(simulation.spread(), 3),
         "held_paged": significant(held, 2),
+        "held_one": f"{held:.1f}",
+        "sg_held": f"{mean / LONGEST:.0%}",
+        "weights_GB": gigabytes(weights),
+        "cache_MB": f"{cache / 1e6:.0f} MB",
+        "loaded_few": gigabytes(weights + few * cache),
+        "loaded_held": gigabytes(weights + held * cache),
+        "each_few": gigabytes(weights / few + cache),
+        "each_held": gigabytes(weights / held + cache),
         "worth": significant(gain, 2),
         "batch_ratio": significant(held / few, 2),
         "kernel_low": f"{kernel['low_overhead']:.0%}",
@@ -79,9 +91,18 @@ def day() -> dict[str, str]:
     slow = measurement("vllm_paging").records()[0]["high_overhead"]
     gain = lambda system: significant(cost(batches()[system]) / cost(batches()["vLLM"], slow), 2)
     blocks = simulation.full("blocks", "ShareGPT")
+    reserved = [simulation.full("max", "ShareGPT", seed=seed) for seed in range(SEEDS)]
+    held = sorted(run.held for run in reserved)
     return {
         "pow2_batch": f"{batches()['Orca (Pow2)']:g}",
         "oracle_batch": f"{batches()['Orca (Oracle)']:g}",
+        "max_empty": f"{LONGEST - reserved[0].held:,.0f}",
+        "max_held": f"{reserved[0].held:.0f}",
+        "max_finished": f"{reserved[0].finished}",
+        "seeds": f"{SEEDS}",
+        "seeds_least": f"{held[0]:.0f}",
+        "seeds_most": f"{held[-1]:.0f}",
+        "seeds_mean": f"{sum(held) / SEEDS:.0f}",
         "gave_way": significant(blocks.preempted / blocks.finished, 2),
         "orca_use": shares("Orca (Max)"),
         "pow2_use": shares("Orca (Pow2)"),
@@ -155,7 +176,11 @@ def hits() -> dict[str, str]:
         "agents": f"{AGENTS}",
         "pause": pretty(simulation.AGENT_PAUSE, "s", 2),
         "set_tokens": f"{significant(whole / 1e6, 2)} million",
+        "kimi_kB": f"{1e6 * cached['kv_GB'] / cached['context_tokens']:.0f} kB",
+        "mean_context": f"{start + growth * (turns - 1) / 2:,.0f}",
+        "end_tokens": f"{trace['end_tokens']:,}",
         "set_GB": f"{significant(whole * cached['kv_GB'] / cached['context_tokens'], 2)} GB",
+        "room_found": f"{simulation.agents(whole, 'random'):.0%}",
         "tight_12": f"{simulation.routed(12, 'random', 1.5 * whole):.0%}",
         "hash_threads_low": f"{hashing['low_ns_per_token'] / prefill / (1 - rate):.0f}",
         "hash_threads_high": f"{hashing['high_ns_per_token'] / prefill / (1 - rate):.0f}",
@@ -178,6 +203,8 @@ def layers() -> dict[str, str]:
         "hybrid_window": f"{blocks(1, 1) - blocks(1, 0):g}",
         "hybrid_uniform": f"{blocks(3, 0):g}",
         "gemma_long": pretty(net.kv_bytes(LONG) / LONG, "byte", 2),
+        "gemma_layer": f"{2 * groups[0].kv_heads * groups[0].head_dim * 2:,}",
+        "gemma_window": f"{width:,}",
         "gemma_saving": significant(eq.hybrid_saving(context=LONG, **known), 2),
         "gemma_limit": significant((full + window) / full, 2),
         "gemma_layers": f"{full + window}",

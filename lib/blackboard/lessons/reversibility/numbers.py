@@ -11,6 +11,7 @@ from blackboard.catalogue import chip, measurement, model, system
 from blackboard.catalogue.running_case import RUNNING
 from blackboard.lessons.reversibility import equations as eq
 from blackboard.lessons.reversibility.equations import KEPT
+from blackboard.page.summary import Page, table
 from blackboard.units import pretty, significant
 
 DENSE = "llama-3.1-405b"  # whose layers are alike
@@ -68,6 +69,8 @@ def spreading() -> dict[str, str]:
         "cipher_told": share(cipher.apart),
         "net_matched": share(net.broken.matched),
         "net_found": share(net.broken.found),
+        "net_collide": share(net.broken.matched - net.broken.found),
+        "net_missed": share(1 - net.broken.matched),
         "net_queries": significant(net.broken.queries, 2),
         "cipher_matched": share(cipher.broken.matched),
         "attack_rounds": str(simulation.ROUNDS),
@@ -119,18 +122,10 @@ def worth() -> dict[str, str]:
     )
     streams = 2 * TOKENS * net.d_model  # one stream, in 16 bits
     sizes = {"depth": net.layers, "stream_bytes": streams, "layer_bytes": kept}
-    _, simulation = _network()
+    over = {part: sorted(row.hold / _even(row) for row in _waits(part)) for part in PARTS}
     a100 = chip("a100-80gb")
-    over = {
-        part: sorted(
-            row.hold / eq.keep_even(flop_spent=row.flop_spent, hbm=a100.hbm_bytes, flops=a100.flops("bf16"))
-            for row in simulation.activations()
-            if row.part == part
-        )
-        for part in ("layers", "scores")
-    }
     return {
-        "act_layer": pretty(kept, "byte", 2),
+        "act_layer": pretty(kept, "byte", 3),
         "act_all": pretty(eq.stored(sizes), "byte", 3),
         "act_tokens": f"{TOKENS:,}",
         "act_reversible": pretty(eq.reversible(sizes), "byte", 2),
@@ -139,18 +134,68 @@ def worth() -> dict[str, str]:
         "act_stream": pretty(streams, "byte"),
         "act_stretch": significant(eq.segment_best(sizes), 2),
         "act_hbm": pretty(rack.chip.hbm_bytes, "byte"),
-        "spent_act": significant(spent["act"], 2),
-        "spent_kv": f"{spent['kv'] / 1e6:.1f} million",
-        "spent_kv_405": f"{spent['kv_405'] / 1e6:.1f} million",
+        "spent_act": significant(spent["act"], 3),
+        "spent_kv": f"{spent['kv'] / 1e6:.3f} million",
+        "spent_kv_405": f"{spent['kv_405'] / 1e6:.3f} million",
+        "kv_405": pretty(net.kv_bytes_per_token(), "byte"),
         "spent_more": significant(spent["kv_405"] / spent["act"], 2),
         "lasts_act": f"{worth('act', 'bf16'):.1f} s",
         "lasts_kv": pretty(worth("kv", "fp8"), "s", 2),
         "lasts_kv_405": pretty(worth("kv_405", "fp8"), "s", 2),
-        "layers_least": significant(over["layers"][0], 1),
+        "a100_hbm": pretty(a100.hbm_bytes, "byte"),
+        "a100_peak": pretty(a100.flops("bf16"), "FLOP/s"),
+        "layers_least": significant(over["layers"][0], 2),
         "layers_most": significant(over["layers"][-1], 2),
         "scores_least": significant(over["scores"][0], 2),
         "scores_most": significant(over["scores"][-1], 2),
     }
+
+
+PARTS = ("layers", "scores")
+
+
+def _waits(part: str) -> list[Any]:
+    """What training keeps of this part in the four runs on A100."""
+    _, simulation = _network()
+    return [row for row in simulation.activations() if row.part == part]
+
+
+def _even(row: Any) -> float:
+    """Seconds for which a byte is worth its place on an A100."""
+    a100 = chip("a100-80gb")
+    return eq.keep_even(flop_spent=row.flop_spent, hbm=a100.hbm_bytes, flops=a100.flops("bf16"))
+
+
+def waits() -> list[list[str]]:
+    """How long activations wait in the four runs, and against their break-even times: the cells of a table."""
+    rows = measurement("korthikanti_iteration_times").records()
+    found = []
+    for row, *parts in zip(rows, *map(_waits, PARTS)):
+        step, stages, micro = (
+            row["selective_recompute_s"],
+            row["pipeline_parallel"],
+            row["batch"] // row["microbatch_size"],
+        )
+        cells = [f"{row['d_model']:,}", f"{row['heads']}", f"{step:g} × {stages} ÷ {micro} = {parts[0].hold:.3g} s"]
+        for part in parts:
+            cells += [pretty(_even(part), "s"), significant(part.hold / _even(part), 2)]
+        found.append([row["model"], *cells])
+    return found
+
+
+def waits_table() -> Page:
+    """How long activations wait in four training runs, in multiples of their break-even times."""
+    heads = (
+        "Run",
+        "width",
+        "heads",
+        "step × stages ÷ micro-batches: the wait",
+        "layers break even at",
+        "wait ÷ that",
+        "scores break even at",
+        "wait ÷ that",
+    )
+    return table("Activations of four training runs on A100s, and how long they wait", heads, waits())
 
 
 PAIRS = (("resnet-32", "revnet-38"), ("resnet-110", "revnet-110"), ("resnet-164", "revnet-164"))
