@@ -338,7 +338,7 @@ def test_walk_and_ladder_show_their_numbers():
         (costs.walk(), [low.new, low.hits, low.output, low.total]),
         (costs.steps_up(), [top.new, top.output, top.kept, top.total]),
     ):
-        assert all(costs.usd(value) in page for value in said) and not re.search(r"\bnan\b|\binf\b|None", page)
+        assert all(costs.usd(value, 3) in page for value in said) and not re.search(r"\bnan\b|\binf\b|None", page)
 
 
 # --- what must hold of every card -------------------------------------------------------------------------------------
