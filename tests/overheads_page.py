@@ -29,6 +29,8 @@ QUOTED = {
     "3.1": "a name of Llama",
     "1,500": "tokens a second in vLLM's post",
     "2,200": "and at its end",
+    "7,168": "width of DeepSeek-V3",
+    "8,192": "the largest batch of the price",
 }
 
 EXPLORED = {

@@ -6,6 +6,10 @@ from blackboard.lessons.pricing import equations as pricing
 from blackboard.lessons.pricing.charts import DECODE
 
 QUOTED = {
+    "61": "layers of DeepSeek-V3.2",
+    "1.5": "the lecture's surcharge, 50 percent, as a factor",
+    "2,000": "tokens of a short prompt, an example",
+    "20,000": "tokens at which a step might as well be",
     "2026": "the year of the lecture",
     "3.1": "a name of Gemini, and of Llama",
     "4.6": "a name of Claude",

@@ -338,7 +338,7 @@ def test_walk_and_ladder_show_their_numbers():
         (costs.walk(), [low.new, low.hits, low.output, low.total]),
         (costs.steps_up(), [top.new, top.output, top.kept, top.total]),
     ):
-        assert all(costs.usd(value) in page for value in said) and not re.search(r"\bnan\b|\binf\b|None", page)
+        assert all(costs.usd(value, 3) in page for value in said) and not re.search(r"\bnan\b|\binf\b|None", page)
 
 
 # --- what must hold of every card -------------------------------------------------------------------------------------
@@ -514,10 +514,10 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "doc_rereads": "2",
         "floor": f"${sum(at_least(RACK)):.4f}",
         "walk_context": f"{np.mean(AGENT_BEFORE):,.0f}",
-        "walk_prefill": "15%",
+        "walk_prefill": "15.3%",
         "walk_mfu": "7%",
-        "walk_decode": "19%",
-        "walk_nodes": "82%",
+        "walk_decode": "19.4%",
+        "walk_nodes": "81.6%",
         "walk_fits": f"{(RACK['hbm'] - 671.025e9) / (np.mean(AGENT_BEFORE) * KV):,.0f}",
         "own_day": "3.2",
         "att_from": "15,000",

@@ -8,7 +8,7 @@ from myst_nb import sphinx_ as myst_nb
 
 PREPARING = {"glue_values"}  # what puts numbers into sentences
 FOLDED = {"Derivation"}  # steps that are worth their source, but not at once
-FORMULAS = "eq"  # a lesson's equations
+FORMULAS = {"eq", "step", "pricing"}  # a lesson's equations, and an earlier one's
 DISPLAYING = {  # problems, figures, charts, tables: whose source tells a reader nothing
     *("p", "figures", "charts", "tables", "summary", "numbers", "cards", "constants", "limits"),
     *("claims", "costs", "cost_charts", "flashcards", "every_card", "lab"),
@@ -37,7 +37,7 @@ def choose_tags(source):
     if not isinstance(last, ast.Expr) or not isinstance(last.value, ast.Call | ast.Subscript | ast.Attribute):
         return []
     if isinstance(last.value, ast.Attribute):  # a formula by its name: eq.step_time
-        return ["remove-input"] if find_root(last.value) == FORMULAS else []
+        return ["remove-input"] if find_root(last.value) in FORMULAS else []
     roots = {"remove-cell": PREPARING, "hide-input": FOLDED, "remove-input": DISPLAYING}
     return [tag for tag, names in roots.items() if find_root(last.value) in names]
 

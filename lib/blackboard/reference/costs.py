@@ -15,7 +15,7 @@ from itertools import takewhile
 from typing import Any, NamedTuple
 
 from blackboard import notation
-from blackboard.catalogue import PriceCard, measurement, model, price, prices, tier
+from blackboard.catalogue import PriceCard, measurement, model, price, prices, system, tier
 from blackboard.catalogue.running_case import RUNNING, Case
 from blackboard.formula import Formula
 from blackboard.lessons.batching.equations import cost_floor, kv_time, weight_time
@@ -743,14 +743,19 @@ def walk() -> Page:
     n = tokens_of(load)
     times = lambda paid, least: f"{usd(paid)}<br><small>{significant(paid / least, 2)} ×</small>"
     rows = [
-        [said, f"{count:,}", usd(getattr(low, part)), *(times(getattr(one, part), getattr(low, part)) for one in asked)]
+        [
+            said,
+            f"{count:,}",
+            usd(getattr(low, part), 3),
+            *(times(getattr(one, part), getattr(low, part)) for one in asked),
+        ]
         for said, part, count in (
-            ("New tokens, multiplied", "new", n.new),
-            ("Hits, fetched from flash", "hits", n.hits),
-            ("Output, reading the cache", "output", n.output),
+            ("New tokens, computed", "new", n.new),
+            ("Hits, loaded from flash", "hits", n.hits),
+            ("Output, loading the cache", "output", n.output),
         )
     ]
-    rows.append(["<strong>Task</strong>", "", usd(low.total), *(times(one.total, low.total) for one in asked)])
+    rows.append(["<strong>Task</strong>", "", usd(low.total, 3), *(times(one.total, low.total) for one in asked)])
     heads = (
         "Part",
         "Tokens",
@@ -766,7 +771,7 @@ REASONS = {
     "floor": "Floor",
     "attention": "and attention over long prompts",
     "prefill": "and the MFU of prefill",
-    "decode": "and the rate of decoding",
+    "decode": "and the rate of decode",
     "idle": "and nodes kept for the peak",
     "kept": "and caches in HBM between requests",
 }
@@ -778,7 +783,9 @@ def steps_up() -> Page:
     made = {REASONS[key]: cost for key, cost in ladder(load).items()} | {
         f"Price on <code>{name(price(OWN))}</code>": priced(price(OWN), load)
     }
-    rows = [[said, *(usd(part) if part else "–" for part in cost), usd(cost.total)] for said, cost in made.items()]
+    rows = [
+        [said, *(usd(part, 3) if part else "–" for part in cost), usd(cost.total, 3)] for said, cost in made.items()
+    ]
     head = ("Counted", "New", "Hits", "Output", "Kept", "Task")
     return Page(
         f'<div class="cost-cards">{table("From floor to price, each line with those above it", head, rows)}</div>'
@@ -1060,7 +1067,7 @@ def _floors() -> dict[str, str]:
     sizes = [r.prompt for r in requests(load)]
     attended = sum(size * (1 + (size - 1) / 2 / even_context()) for size in sizes)
     again = attended * remat_cost(known) / share["prefill"]
-    margin = implied(price(GROWING)).margin
+    margin, rate = implied(price(GROWING)).margin, system(RUNNING.system).flops
     return {
         "walk_rent": f"${known['rent'] * HOUR:.2f}",
         "walk_context": f"{n.before_output:,.0f}",
@@ -1082,11 +1089,12 @@ def _floors() -> dict[str, str]:
         "walk_opus": name(price(GROWING)),
         "att_from": significant(even_context(), 2),
         "att_times": significant(1 + n.before_new / even_context(), 2),
-        "walk_prefill": f"{share['prefill']:.0%}",
+        "att_bf16": significant(1 + n.before_new / even_context() * rate("fp8") / rate("bf16"), 2),
+        "walk_prefill": f"{share['prefill']:.1%}",
         "walk_mfu": f"{share['mfu']:.0%}",
-        "walk_decode": f"{share['decode']:.0%}",
+        "walk_decode": f"{share['decode']:.1%}",
         "walk_day_context": f"{_account()['context_tokens']:,}",
-        "walk_nodes": f"{share['nodes']:.0%}",
+        "walk_nodes": f"{share['nodes']:.1%}",
         "walk_gap": f"{load.gap:g} s",
         "kept_hbm": usd(between(load, hbm_hold, known)),
         "kept_flash": f"${between(load, tier_hold, known | _flash()):.6f}",

@@ -366,7 +366,8 @@ def all_terms() -> Drawing:
     return done(
         fig,
         "fig-all-terms",
-        "Launches dominate the small batches of a rack, gaps remain after a graph, and compute takes over at the end.",
+        "Launches dominate the small batches of a rack. With bare gaps, as drawn, a graph removes most of that time."
+        " Compute takes over at the end.",
         f"Times of one step of DeepSeek-V3 on a GB200 NVL72 against batch from {LEAST} to {MOST:,} sequences, both log"
         f" scales. Launching {known['kernels']:,} kernels one by one takes {_ms(terms['launching'][0][0], 2)} whatever"
         f" the batch, the gaps {_ms(terms['gaps'][0][0], 2)}; memory traffic starts at {_ms(terms['memory'][0][0], 2)},"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from blackboard.catalogue import chip, measurement, model
+from blackboard.lessons.batching import equations as step
 from blackboard.lessons.overheads import equations as eq
 from blackboard.lessons.overheads import implied
 from blackboard.lessons.overheads.kernels import Plan
+from blackboard.lessons.racks import equations as racks
 from blackboard.units import factor, pretty, significant
 
 US = factor("us")
@@ -61,9 +63,19 @@ def launching() -> dict[str, str]:
         "graphs_GB": f"{lost[1]['kv_GB'] - lost[0]['kv_GB']:.1f} GB",
         "left_7": pretty(small.left, "s", 2),
         "shared_7": pretty(small.shared, "s", 2),
+        "left_kernels": f"{small.kernels}",
         "each_7": pretty(small.each, "s", 2),
         "off_7": f"{small.off:.1%}",
         "each_70": pretty(large.each, "s", 2),
+    }
+
+
+def fusion_row(name: str, found: implied.Fused) -> dict[str, str]:
+    """A row of the table: from the share and the factor, as printed, a reader gets the gain."""
+    return {
+        f"share_{name}": f"{100 * found.share:.3g}%",
+        f"ops_{name}": significant(found.ops, 3),
+        f"gain_{name}": f"{100 * (found.gain - 1):.2g}%",
     }
 
 
@@ -75,16 +87,15 @@ def fusing() -> dict[str, str]:
     [before, after] = measurement("router_fusion").records()
     decode = implied.fusing("llama-3.1-70b", Plan(sequences=LATE, chips=8), by_hand=True)
     eager = implied.fusing("llama-3.1-70b", Plan(sequences=LATE, chips=8))
-    eight = [
+    eight, many = (
         implied.fusing(
             "llama-3.1-70b",
             Plan(sequences=n, chips=8, weights=1, cache=1, quantised=True),
             precision="fp8",
             by_hand=True,
-        ).gain
-        - 1
+        )
         for n in (LATE, 8 * LATE)
-    ]
+    )
     prefill = implied.fusing("llama-3.1-70b", Plan(tokens=4096, context=0, chips=8), by_hand=True)
     return {
         "vector_b200": (
@@ -105,61 +116,117 @@ def fusing() -> dict[str, str]:
         "flash_before": f"{plain['traffic_GB']:g} GB",
         "flash_after": f"{flash['traffic_GB']:g} GB",
         "flash_gain": significant(plain["time_ms"] / flash["time_ms"], 2),
-        "share_decode": f"{decode.share:.1%}",
-        "gain_decode": f"{decode.gain - 1:.1%}",
-        "share_eager": f"{eager.share:.0%}",
-        "gain_eager": significant(eager.gain, 3),
-        "gain_fp8": f"{min(eight):.0%}",
-        "gain_fp8_most": f"{max(eight):.0%}",
+        **fusion_row("eager", eager),
+        **fusion_row("decode", decode),
+        **fusion_row("prefill", prefill),
+        **fusion_row("fp8", eight),
+        **fusion_row("fp8_most", many),
         "later": f"{8 * LATE}",
-        "share_prefill": f"{prefill.share:.0%}",
-        "gain_prefill": f"{prefill.gain - 1:.0%}",
     }
+
+
+def borders() -> dict[str, str]:
+    """Where two halves begin to win, on the rack and on SGLang's machine: loading the weights, and sending a token."""
+    out = {}
+    for name, case in (("nvl", implied.rack()), ("ib", implied.sglang())):
+        each = case["n_total"] * case["bytes_per_param"] / case["chips"]
+        send = racks.comm_time(case, tokens_per_chip=1, micro_batches=1)
+        out |= {
+            f"{name}_weights": pretty(each, "byte", 3),
+            f"{name}_rate": pretty(case["bandwidth"] / case["chips"], "byte/s", 3),
+            f"{name}_load": pretty(each * case["chips"] / case["bandwidth"], "s", 3),
+            f"{name}_sent": pretty(send * case["scale_up"], "byte", 3),
+            f"{name}_link": pretty(case["scale_up"], "byte/s", 3),
+            f"{name}_send": pretty(send, "s", 3),
+            f"{name}_layers": f"{case['layers']:g}",
+            f"{name}_copies": f"{case['copies']:g}",
+        }
+    return out
+
+
+def measured_halves() -> dict[str, str]:
+    """SGLang's rows, beside the formula's two times."""
+    sign = lambda gain: f"{'a loss' if gain < 1 else 'a gain'} of {abs(gain - 1):.0%}"
+    case, out = implied.sglang(), {}
+    for tokens, gain in implied.sglang_measured().items():
+        values = case | {"batch": tokens * case["chips"]}
+        values["t_comm"] = racks.comm_time(values, tokens_per_chip=tokens, micro_batches=1)
+        serial, halves = eq.serial_time(values), eq.overlap_time(values)
+        out |= {
+            f"serial_{tokens}": pretty(serial, "s", 3),
+            f"halves_{tokens}": pretty(halves, "s", 3),
+            f"sglang_{tokens}": sign(gain),
+            f"foreseen_{tokens}": sign(serial / halves),
+        }
+    return out
 
 
 def overlapping() -> dict[str, str]:
     """Halves of a batch, on a rack and on SGLang's machine."""
-    rack, measured, turns = implied.rack(), implied.sglang_measured(), implied.turns()
+    rack = implied.rack()
     batch = eq.batch_overlap(rack)
-    sign = lambda gain: f"{'a loss' if gain < 1 else 'a gain'} of {abs(gain - 1):.0%}"
     whole, halves = (row["kernels"] for row in measurement("kernels_per_step").records(model="Qwen3.6-27B"))
     [vllm] = measurement("overlap_thresholds").records(engine="vLLM", phase="decode")
-    cost = implied.halves_cost(32, measured[32])
     return {
+        **borders(),
+        **measured_halves(),
         "overlap_nvl": significant(batch, 2),
         "overlap_nvl_chip": significant(batch / rack["chips"], 2),
-        "overlap_ib_chip": significant(turns[-1].tokens, 2),
-        "own_weights": pretty(implied.own_weights(), "byte", 2),
-        "dealt_weights": pretty(model("deepseek-v3").n_total / implied.SGLANG["chips"], "byte", 2),
-        "sglang_32": sign(measured[32]),
-        "sglang_256": sign(measured[256]),
-        "foreseen_32": sign(implied.overlap(32)),
-        "foreseen_256": sign(implied.overlap(256)),
-        "halves_cost": pretty(cost, "s", 2),
+        "overlap_ib_chip": significant(implied.turns()[-1].tokens, 2),
+        "halves_cost": pretty(implied.halves_cost(32, implied.sglang_measured()[32]), "s", 1),
         "vllm_threshold": f"{vllm['low_tokens']}",
         "kernels_whole": f"{whole:.0f}",
         "kernels_halves": f"{halves:,.0f}",
     }
 
 
-def terms() -> dict[str, str]:
-    """All terms at batch 1 of three systems: launches, weights, gaps, and the step from a graph."""
-    rack, node, llama = implied.rack(), implied.node(), implied.llama()
-    least = min(implied.period(who, graph=False) for who in ("MPK", "Hazy Research"))
-    cases = {"rack": rack, "node": node, "llama": llama}
-    weights = {name: implied.floor_time(case) for name, case in cases.items()}
-    gaps = {name: case["kernels"] * case["kernel_gap"] for name, case in cases.items()}
+def span(low: float, high: float) -> str:
+    """Two times with one unit; one time, where they print the same."""
+    least, most = pretty(low, "s", 2), pretty(high, "s", 2)
+    return most if least == most else f"{least.split()[0]} to {most}"
+
+
+def bounds(name: str, case: dict[str, float], lost: float) -> dict[str, str]:
+    """A step's terms at batch 1; what a kernel loses is the bare gap at least, and what gpt-fast lost at most."""
+    host, weights = case["kernels"] * case["launch_time"], implied.floor_time(case)
+    low, high = (weights + case["kernels"] * each for each in (case["kernel_gap"], lost))
     return {
-        **{f"{name}_gaps": pretty(gap, "s", 2) for name, gap in gaps.items()},
-        **{f"{name}_device": pretty(weights[name] + gap, "s", 2) for name, gap in gaps.items()},
-        "rack_kernels": f"{rack['kernels']:,}",
-        "node_kernels": f"{node['kernels']:,}",
-        "rack_floor": pretty(weights["rack"], "s", 3),
-        "node_floor": pretty(weights["node"], "s", 3),
-        "rack_launch": pretty(rack["kernels"] * rack["launch_time"], "s", 2),
-        "node_launch": pretty(node["kernels"] * least, "s", 2),
-        "rack_left": pretty(rack["kernels"] * implied.left_over()[0].each, "s", 2),
+        f"{name}_kernels": f"{case['kernels']:,}",
+        f"{name}_launch": pretty(host, "s", 2),
+        f"{name}_weights": pretty(weights, "s", 3),
+        f"{name}_gaps": pretty(low - weights, "s", 2),
+        f"{name}_lost": pretty(high - weights, "s", 2),
+        f"{name}_eager": span(max(host, low), max(host, high)),
+        f"{name}_device": span(low, high),
     }
+
+
+def terms() -> dict[str, str]:
+    """All terms at batch 1 of three systems, and the check of the first one, fused."""
+    lost, found = implied.left_over()[0].each, implied.gpt_fast()
+    llama = implied.llama()
+    gain = lambda each: found.eager / (found.floor + llama["kernels"] * each)
+    return {
+        **bounds("llama", llama, lost),
+        **bounds("node", implied.node(), lost),
+        **bounds("rack", implied.rack(), lost),
+        "fused_launch": pretty(found.fused * found.each, "s", 2),
+        "fused_device": pretty(found.floor + found.fused * lost, "s", 2),
+        "graph_alone_low": significant(gain(lost), 2),
+        "graph_alone_high": significant(gain(llama["kernel_gap"]), 2),
+        "fused_least": pretty(found.floor + found.fused * llama["kernel_gap"], "s", 2),
+        "waited": pretty(found.idle * found.eager, "s", 2),
+    }
+
+
+def prices() -> dict[str, str]:
+    """What the launch of a step's kernels from a graph adds to the rack's price, by the two losses."""
+    rack = implied.rack()
+    losses = {"low": rack["kernel_gap"], "high": implied.left_over()[0].each}
+    ratio = lambda batch, each: eq.graph_time(rack, batch=batch, kernel_gap=each) / step.step_time(rack, batch=batch)
+    small = {f"price_{name}": significant(ratio(256, each), 2) for name, each in losses.items()}
+    large = {f"price_{name}_8192": significant(ratio(8192, each), 2) for name, each in losses.items()}
+    return small | large
 
 
 def reality() -> dict[str, str]:
@@ -183,4 +250,4 @@ def reality() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """Every number of the page, by the name the prose uses."""
-    return opening() | launching() | fusing() | overlapping() | terms() | reality()
+    return opening() | launching() | fusing() | overlapping() | terms() | prices() | reality()

@@ -30,6 +30,7 @@ FIVE, HOUR, LIFE = (
 )  # what cards sell; over how long we pay off a device
 MTOK = factor("USD/megatoken")
 KEEP = ("ddr5-3tb-pcie", "ssd-9650-30t", "hdd-exos30")  # devices to which KV may go, nearest first
+SMALL = "ssd-9650-7t"  # the same drive with a quarter of the capacity
 KINDS = dict(zip(("ddr", "ssd", "hdd"), KEEP))
 CALL = {"cached_read": 45_000, "cache_write_5min": 5_000, "output": 1_000}  # tokens of one call, an example
 FAR, MONTH = 131_072, 100e6  # tokens: a context of DeepSeek-V3.2's tables; a month of work, 1:51:19
@@ -38,6 +39,13 @@ BLOCKS = 64  # chosen of all, in the example of the root
 
 
 # --- from the step to the cache ---------------------------------------------------------------------------------------
+
+
+def balanced_with_attention(precision: str) -> float:
+    """The running case's balanced context, tokens, with attention's own compute in this format beside the weights'."""
+    net, rack = model(RUNNING.model), system(RUNNING.system)
+    weights, attend = 2 * net.n_active / rack.flops("fp8"), net.attention_flop(1) / rack.flops(precision)
+    return weights / (net.kv_bytes_per_token() / rack.bandwidth - attend)
 
 
 def step_of_price() -> dict[str, str]:
@@ -69,6 +77,8 @@ def step_of_price() -> dict[str, str]:
         "flash_needs": significant(flash.kv_bytes_per_token() / needs / 1e9, 2),
         "flash_active": significant(flash.n_active / 1e9, 2),
         "balanced_v3": balanced("deepseek-v3"),
+        "balanced_fp8": significant(balanced_with_attention("fp8"), 2),
+        "balanced_bf16": significant(balanced_with_attention("bf16"), 2),
         "balanced_405": balanced("llama-3.1-405b"),
         "balanced_72": balanced("qwen2.5-72b"),
         "kv_flash": f"{net('deepseek-v4-flash'):,.0f}",
@@ -129,15 +139,14 @@ def ratios() -> dict[str, str]:
     same = sorted(one.out_in for one in map(implied, prices()) if alike(one.net, net))
     return {
         "mfu": f"{eq.decode_mfu(input_price=1, output_price=RATIO):.0%}",
-        "ds_balanced": significant(step.balanced_context(net, box, precision="fp8"), 2),
+        "ds_balanced": significant(step.balanced_context(net, box, precision="fp8"), 3),
         "card_context": significant(found.context.mid, 2),
         "card_context_low": significant(found.context.low, 2),
         "card_context_high": significant(found.context.high, 2),
         "ds_ratio": significant(found.out_in, 3),
         "ds_context": f"{day['context_tokens']:,}",
         "ds_with_attention": significant(load / (compute + attend), 2),
-        "ds_attend": significant((compute + attend) / compute, 2),
-        "ds_with_most": significant((load + compute) / (compute + attend), 2),  # weights' time at the critical batch
+        "ds_attend": significant((compute + attend) / compute, 3),
         "ds_prefill": f"{day['node_prefill_token_per_s']:,}",
         "ds_decode": f"{day['node_decode_token_per_s']:,}",
         "ds_rates": significant(day["node_prefill_token_per_s"] / day["node_decode_token_per_s"], 2),
@@ -259,7 +268,7 @@ def places() -> dict[str, str]:
         "drain_flash": f"{tier(KEEP[1]).drain_time() / 60:.0f} minutes",
         "rent": f"${rent().usd_per_chip_hour:.2f}",
         "rent_date": rent().date,
-        "remat_v3": usd(eq.remat_cost(known)),
+        "remat_v3": f"${significant(eq.remat_cost(known) / MTOK, 3)}",
         "even_board": f"{eq.hbm_even(known, **board) / 60:.0f} minutes",
         "even_v3": even(),
         "life": f"{LIFE / 365 / factor('day'):g} years",
@@ -289,9 +298,10 @@ def slower(tokens: float) -> float:
 
 def again() -> dict[str, str]:
     """What attention adds to computing a prompt again, and the floors under a provider's prices."""
-    known, named = rack(), {"short": 1_000, "agent": CALL["cached_read"] + CALL["cache_write_5min"], "long": 200_000}
+    known, named = rack(), {"short": 2_000, "agent": CALL["cached_read"] + CALL["cache_write_5min"], "long": 200_000}
     time = lambda s: f"{significant(s, 2)} s" if s < 600 else f"{s / 60:.0f} minutes"
     r = eq.memory_ratio_of(RUNNING, batch=10_000, context=5_000)
+    balanced = significant(step.balanced_context(RUNNING), 3)
     device = lambda row: (
         f"{pretty(row.capacity_bytes, 'byte')}, {pretty(row.read_bytes_per_s, 'byte/s')},"
         f" ${paid(row).usd_per_GB:g} per GB"
@@ -299,10 +309,11 @@ def again() -> dict[str, str]:
     chip, sold = system(RUNNING.system).chip, price("deepseek-v3@2025-02-08")
     return {
         "att_prefill": f"{float(significant(prefill_attention(), 3).replace(',', '')):,.0f}",
-        **{f"slower_{name}": significant(slower(tokens), 2) for name, tokens in named.items()},
+        **{f"slower_{name}": significant(slower(tokens), 3) for name, tokens in named.items()},
         **{f"even_{name}": time(eq.hbm_even(known) * slower(tokens)) for name, tokens in named.items()},
         "remat_agent": f"${significant(eq.remat_cost(known) * slower(named['agent']) / MTOK, 2)}",
-        "r_5000": significant(r, 2),
+        "r_5000": significant(r, 3),
+        "r_sum": f"{significant(eq.memory_ratio_of(RUNNING, batch=1, context=0), 3)} ÷ 10,000 + 5,000 ÷ {balanced}",
         "out_5000": f"${significant(eq.remat_cost(known) * r / MTOK, 2)}",
         "dev_hbm": f"{pretty(chip.hbm_bytes, 'byte')}, {pretty(chip.bandwidth, 'byte/s')}",
         **{f"dev_{name}": device(tier(id)) for name, id in KINDS.items()},
@@ -319,6 +330,11 @@ def sums() -> dict[str, str]:
     room = pretty(gpu.hbm_bytes, "byte")
     flash = tier(KEEP[1])
     return {
+        "balanced_exact": significant(step.balanced_context(RUNNING), 3),
+        "flash_sum": (
+            f"{pretty(1e6 * case['kv_bytes_per_token'], 'byte')} × ${paid(flash).usd_per_GB:g} per GB"
+            f" × (300 + {flash.drain_time():,.0f} s) ÷ {LIFE / 365 / factor('day'):g} years"
+        ),
         "balanced_sum": f"{active} FLOP × {load} ÷ ({rate} × {cache} B)",
         "remat_sum": f"10⁶ × {active} FLOP ÷ {rate} × ${rent().usd_per_chip_hour:.2f} ÷ 3,600 s",
         "hold_sum": f"10⁶ × {cache} B ÷ {room} × ${rent().usd_per_chip_hour:.2f} × 300 ÷ 3,600",
@@ -332,6 +348,8 @@ def drains() -> dict[str, str]:
     hours = lambda id: f"{tier(id).drain_time() / HOUR:.0f} hours"
     return {
         "drain_hdd": hours("hdd-exos30"),
+        "small_flash": pretty(tier(SMALL).capacity_bytes, "byte"),
+        "small_drain": f"{tier(SMALL).drain_time() / 60:.0f} minutes",
         "hdd_size": pretty(tier("hdd-exos30").capacity_bytes, "byte"),
     }
 
@@ -364,9 +382,9 @@ def caching() -> dict[str, str]:
         "asked_5": f"${asked['5 min']:.2f}",
         "asked_1h": f"${asked['1 h']:.3f}",
         "asked_storage": f"${stored.byte_rents['storage'].mid / factor('USD/GB/h'):.3f}",
-        "hbm_rent": f"${hbm:.3f}",
+        "hbm_rent": f"${hbm:.4f}",
         "asked_over": significant(asked["5 min"] / hbm, 2),
-        "margin": significant(found.margin.mid, 2),
+        "margin": significant(found.margin.mid, 3),
         "margin_low": significant(found.margin.low, 2),
         "margin_high": significant(found.margin.high, 2),
         "margin_ds": significant(v3.margin.mid, 2),

@@ -833,40 +833,41 @@ def rate(batch: int, guesses: int) -> float:
 
 
 def better() -> str:
-    """Which makes more tokens per second: rounds at the small batch, or plain steps at the large one."""
-    return "b" if rate(MANY, 0) > 1.1 * rate(FEW, 4) else "a"
+    """Which makes most tokens per second: rounds at the small batch, plain steps at the large one, or rounds there."""
+    rates = {"a": rate(FEW, 4), "b": rate(MANY, 0), "c": rate(MANY, 4)}
+    return max(rates, key=rates.__getitem__)
 
 
-BOTH = f"{rate(MANY, 4) / rate(FEW, 0):.1f}"
+def times_more(batch: int, guesses: int) -> str:
+    """Tokens per second against those of plain steps at the small batch."""
+    return f"{rate(batch, guesses) / rate(FEW, 0):.1f}"
+
+
+def in_ms(seconds: float) -> str:
+    return f"{1e3 * seconds:.2f} ms"
 
 
 more_users = Choice(
     "Users or guesses",
     level="medium",
     objective=LOAD,
-    statement=f"{RACK['net_name']} runs on {RACK['machine_name']} in FP8 and decodes {FEW} sequences of 1,000 tokens at a time. A plain step waits for memory: for the weights nearly all the time, little for the KV cache. Requests are queueing, and memory has room for {MANY:,} sequences. With speculation the batch of {FEW} would decode {NOW} times as fast. Which of these makes the rack yield most tokens per second?",
+    statement=f"{RACK['net_name']} runs on {RACK['machine_name']} in FP8 and decodes {FEW} sequences of 1,000 tokens at a time. Requests are queueing, and memory has room for {MANY:,} sequences. A plain step takes {in_ms(max(passing(RACK, FEW, 1)))} with {FEW} sequences and {in_ms(max(passing(RACK, MANY, 1)))} with {MANY:,}. In both it waits for memory; compute alone would take {in_ms(passing(RACK, MANY, 1)[0])} with {MANY:,}. Four guesses yield {places(FOUR['acceptance'], 4):.2f} tokens per round, and a step of the draft takes {FOUR['draft_ratio']:g} of a plain step. Which of these yields most tokens per second?",
     independent_check=lambda v: better(),
     options=[
-        wrong(f"speculation with the {FEW}: every pass yields several tokens of each sequence", f"It yields {NOW} times as much. How much does four times the batch yield, while a step takes hardly longer?"),
-        right(
-            f"plain decoding of {MANY:,}: four times as many sequences share each loading of the weights",
-            f"For each user speculation is better: tokens come {NOW} times as fast. Waiting users fill idle compute with tokens of which none is thrown away. Both together are best: {MANY:,} sequences with four guesses each make {BOTH} times the tokens of {FEW} without.",
-        ),
-        wrong("both the same, because both use idle compute", "They do, but a user's token always counts, and a guess only if it passes."),
-        wrong("neither: a step that waits for memory cannot yield more", "The weights are loaded once in a step. More users, or more tokens of each, share that loading almost for free."),
+        wrong(f"four guesses for each of the {FEW}", f"That is {times_more(FEW, 4)} times plain decoding of {FEW}. How much do four times as many sequences yield, while a step takes hardly longer?"),
+        wrong(f"plain decoding of {MANY:,}", f"That is {times_more(MANY, 0)} times plain decoding of {FEW}, more than guesses bring there. But compute is still idle for most of the step. What do guesses add to it?"),
+        right(f"four guesses for each of {MANY:,}", f"That is {times_more(MANY, 4)} times plain decoding of {FEW}. Checking is not free any more at {MANY:,}, but a round yields more than it costs. Users first ({times_more(MANY, 0)} times), then guesses with the compute that is left."),
+        wrong("all the same: a step that waits for memory cannot yield more", "The weights are loaded once in a step. More users, or more tokens of each, share that loading almost for free."),
     ],
-    hints=("How much longer does a step take with four times the sequences, if it waits for the weights?",),
+    hints=(
+        "Tokens per second are tokens divided by the time of a step or a round. Compute three numbers.",
+        f"With {MANY:,} sequences the check needs five times the compute of a plain step. Is that more than the memory traffic?",
+    ),
     solution=(
-        Step(
-            f"Time of a step of {MANY:,} divided by that of a step of {FEW}:",
-            lambda v: max(passing(RACK, MANY, 1)) / max(passing(RACK, FEW, 1)),
-            "1",
-        ),
-        Step(
-            "and makes four times the tokens, so that the rate rises by",
-            lambda v: 4 * max(passing(RACK, FEW, 1)) / max(passing(RACK, MANY, 1)),
-            "1",
-        ),
+        Step(f"Four guesses for {FEW}, against plain decoding of {FEW}", lambda v: rate(FEW, 4) / rate(FEW, 0), "1"),
+        Step(f"Plain decoding of {MANY:,}", lambda v: rate(MANY, 0) / rate(FEW, 0), "1"),
+        Step(f"Round of {MANY:,}: five times the compute and four steps of the draft", lambda v: 5 * passing(RACK, MANY, 1)[0] + 4 * FOUR["draft_ratio"] * max(passing(RACK, MANY, 1)), "s"),
+        Step(f"Four guesses for {MANY:,}", lambda v: rate(MANY, 4) / rate(FEW, 0), "1"),
     ),
 )
 
