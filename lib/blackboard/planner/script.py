@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -44,6 +44,7 @@ def print_formula(formula: Formula) -> str:
 GROUPS = (Heads, Latent, Compressed, Dense, Experts)
 QUESTIONS = {"params": "d_model", "index_params": "d_model", "held": "context", "read": "context"}
 QUESTIONS |= {"attends": "context", "prefills": "tokens"}
+OPTIONAL = {"window": None, "shared_kv": False, "q_rank": 0, "ratio": None, "top_k": None}  # and what stands for none
 BYTE = "fp8"  # of the questions that a format answers: the browser multiplies by the bytes of its own
 
 
@@ -58,17 +59,16 @@ def print_question(group: type[Group], name: str) -> str:
     argument = QUESTIONS[name]
     formats = (BYTE,) if name in ("held", "read") else ()
     fields = {field.name: Symbol(field.name) for field in msgspec.structs.fields(group)}
-    optional = [f.name for f in msgspec.structs.fields(group) if f.default is None or f.default is False]
 
     def answer(given: dict[str, Any], undecided: Sequence[str]) -> str:
         if not undecided:
             answered = getattr(group(**given), name)(Symbol(argument), *formats)
             return jscode(answered).replace("Math.", "")
         first, *rest = undecided
-        with_it, without = (answer(given | {first: value}, rest) for value in (fields[first], None))
+        with_it, without = (answer(given | {first: value}, rest) for value in (fields[first], OPTIONAL[first]))
         return with_it if with_it == without else f"{first} ? ({with_it}) : ({without})"
 
-    return f"({{ {', '.join([*fields, argument])} }}) => {answer(fields, optional)}"
+    return f"({{ {', '.join([*fields, argument])} }}) => {answer(fields, [each for each in OPTIONAL if each in fields])}"
 
 
 # --- tables -----------------------------------------------------------------------------------------------------------

@@ -124,26 +124,34 @@ function nearestSet(engine, chip, kind) {
 
 // --- one step ---
 
-function step(server, decodes, prompts, tokens = 0) {
-  const { layout, weights, cache, prompt } = server;
-  const { model, chip } = layout;
-  const all = decodes + tokens;
-  const sharing = layout.tensor * Math.min(layout.ranks, Math.max(1, decodes + prompts));
+// What all steps of a server have in common: seconds for each token, decode or answer, on one chip.
+function unitWork({ layout, weights, cache, prompt, lengths }) {
+  const { model, chip } = layout, context = eq.mean_context(lengths), rate = chipRate(chip, "bf16");
   const shared = sharedFormat(model, weights);
-  const context = eq.mean_context(server.lengths);
   const bytes = storedBytes(shared) * model.common + bytesOf(data.head) * model.embedding;
-  const heads = (2 * model.embedding * (decodes + prompts)) / chipRate(chip, data.head);
-  const attended = sum(model.attention.map((g) => groupOf[g.kind].attends({ ...g, context }))) * decodes;
-  const prefilled = (sum(model.attention.map((g) => groupOf[g.kind].prefills({ ...g, tokens: prompt }))) * tokens) / prompt;
+  const total = (answer) => sum(model.attention.map((g) => answer(groupOf[g.kind], g)));
   const cached = sum(model.attention.map((g) => read(g, context, cache) / cacheShards(layout, g)));
-  const rate = chipRate(chip, "bf16");
   return {
-    shared_read: bytes / layout.tensor / chip.bandwidth,
-    shared_multiply: ((2 * model.common * all) / productRate(chip, model, shared) + heads) / sharing,
+    read: bytes / layout.tensor / chip.bandwidth,
+    multiply: (2 * model.common) / productRate(chip, model, shared),
+    heads: (2 * model.embedding) / chipRate(chip, data.head),
+    cached: cached / chip.bandwidth,
+    attended: total((group, g) => group.attends({ ...g, context })) / rate,
+    prefilled: total((group, g) => group.prefills({ ...g, tokens: prompt })) / prompt / rate,
+  };
+}
+
+function step(server, decodes, prompts, tokens = 0) {
+  const { layout, unit } = server, { model } = layout;
+  const all = decodes + tokens, busy = Math.min(layout.ranks, Math.max(1, decodes + prompts));
+  const sharing = layout.tensor * busy;
+  return {
+    shared_read: unit.read,
+    shared_multiply: (unit.multiply * all + unit.heads * (decodes + prompts)) / sharing,
     ...expertWork(server, all),
-    cache_read: (cached * decodes) / (sharing / layout.tensor) / chip.bandwidth,
-    cache_multiply: attended / sharing / rate,
-    prompt_attend: prefilled / sharing / rate,
+    cache_read: (unit.cached * decodes) / busy,
+    cache_multiply: (unit.attended * decodes) / sharing,
+    prompt_attend: (unit.prefilled * tokens) / sharing,
     ...linkWork(server, all, decodes + prompts),
     captured: model.kernels,
     launched: tokens ? model.kernels : 0,
@@ -218,6 +226,7 @@ function buildServer(layout, { engine, weights, kv, prompt, output, users, reque
   server.lengths = { prompt_length: server.prompt, output_length: server.output };
   server.weightsPerChip = weightsPerChip(server);
   server.fits = fits(server);
+  server.unit = unitWork(server);
   return server;
 }
 
