@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from blackboard import catalogue
+from blackboard.catalogue import Model
 from blackboard.catalogue.datafile import UnknownId
 from blackboard.prediction import predict, predict_serving
 from blackboard.prediction.calibration import listed
@@ -43,7 +44,7 @@ def parser() -> argparse.ArgumentParser:
         epilog=f"calibrations, and what auto takes them for:\n{listed()}",
         formatter_class=lines,
     )
-    one.add_argument("model", help=f"catalogue id, such as llama-3.1-70b; {LIST} shows all")
+    _add_model(one)
     one.add_argument("--chip", required=True, help="catalogue id, such as h100-sxm")
     one.add_argument("--phase", choices=("decode", "prefill"), default="decode")
     one.add_argument("--batch", type=float, default=1, help="sequences, on all chips together")
@@ -64,10 +65,17 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
+def _add_model(command: argparse.ArgumentParser) -> None:
+    """The model: of the catalogue, or of a file."""
+    command.add_argument("model", nargs="?", help=f"catalogue id, such as llama-3.1-70b; {LIST} shows all")
+    command.add_argument("--config", metavar="FILE", help="a model's config.json, in place of an id")
+    command.add_argument("--json", action="store_true", help="print the numbers as JSON, in base units")
+
+
 def _add_serve_plan(which: argparse._SubParsersAction) -> None:
     """The options of predict_serving."""
     plan = which.add_parser("serve-plan", help="predict an engine that serves a model under load")
-    plan.add_argument("model", help=f"catalogue id, such as llama-3.1-70b; {LIST} shows all")
+    _add_model(plan)
     plan.add_argument("--chip", required=True, help="catalogue id, such as h200")
     plan.add_argument("--chips", type=int, default=1, help="of the replica")
     plan.add_argument("--prompt", type=float, default=1024, help="longest tokens of a prompt")
@@ -82,7 +90,6 @@ def _add_serve_plan(which: argparse._SubParsersAction) -> None:
     plan.add_argument("--expert", type=int, default=1, help=WHOLE["expert"])
     plan.add_argument("--spread", type=float, default=0.8, help="shortest length drawn, as a share of the longest")
     plan.add_argument("--rent", default="", help="terms of a confirmed rent; none leaves prices out")
-    plan.add_argument("--json", action="store_true", help="print the numbers as JSON, in base units")
 
 
 def ids() -> str:
@@ -121,19 +128,27 @@ def main(arguments: list[str] | None = None) -> int:
             print(_planned(**options))
         else:
             print(ids() if command == "list" else _predicted(**options))
-    except (UnknownId, ValueError) as error:
+    except (UnknownId, ValueError, OSError) as error:
         print(f"error: {format_error(error)}", file=sys.stderr)
         return 2
     return 0
 
 
-def _predicted(model: str, rent: str, **options) -> str:
-    return str(predict(model, **options, rent=None if rent == "none" else rent))
-
-
-def _planned(model: str, rent: str, json: bool, **options) -> str:
-    found = predict_serving(model, **options, rent=None if rent == "none" else rent)
+def _predicted(model: str | None, config: str | None, rent: str, json: bool, **options) -> str:
+    found = predict(_model(model, config), **options, rent=None if rent == "none" else rent)
     return _json(found.numbers()) if json else str(found)
+
+
+def _planned(model: str | None, config: str | None, rent: str, json: bool, **options) -> str:
+    found = predict_serving(_model(model, config), **options, rent=None if rent == "none" else rent)
+    return _json(found.numbers()) if json else str(found)
+
+
+def _model(id: str | None, config: str | None) -> str | Model:
+    """The id, or what the file holds. ValueError unless just one is given."""
+    if (id is None) == (config is None):
+        raise ValueError("give the id of a model, or --config with a file")
+    return Model.from_config(Path(config)) if config else str(id)
 
 
 def _json(values: dict) -> str:

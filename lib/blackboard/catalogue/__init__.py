@@ -12,10 +12,12 @@ A value that no primary source confirms carries a caveat: `row.caveat("power_w")
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
+import msgspec
 from msgspec import Struct
 
 from blackboard.catalogue.architecture import (
@@ -28,6 +30,8 @@ from blackboard.catalogue.architecture import (
     bytes_per_param,
     standard_precision,
 )
+from blackboard.catalogue.config_file import ConfigError as ConfigError
+from blackboard.catalogue.config_file import read_config
 from blackboard.catalogue.datafile import (
     Cell,
     Count,
@@ -286,8 +290,31 @@ class Model(Row, frozen=True, kw_only=True, eq=False):
     weights: Precision
     context_tokens: Positive
     training_tokens: Positive | None  # None: never published
-    published: Published
+    published: Published | None  # None: read from a config.json
     given: Given | None = None
+    not_understood: tuple[str, ...] = ()  # of a config.json, in sentences
+
+    @classmethod
+    def from_config(cls, source: str | Path | dict, name: str = "") -> Model:
+        """The model of a config.json: a path, its text, or the object in it. ConfigError says what is missing.
+
+        `not_understood` names what was assumed or left out.
+        """
+        found = read_config(_read(source))
+        name = name or _label(source) or found["name"]
+        return cls(
+            id=name,
+            name=name,
+            release="",
+            training_tokens=None,
+            published=None,
+            confirmed=True,
+            sources=(),
+            attention=msgspec.convert(found["attention"], tuple[Heads | Latent | Compressed, ...]),
+            ffn=msgspec.convert(found["ffn"], tuple[Dense | Experts, ...]),
+            not_understood=tuple(found["not_understood"]),
+            **{field: found[field] for field in READ},
+        )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -354,6 +381,8 @@ class Model(Row, frozen=True, kw_only=True, eq=False):
 
     def agreement(self) -> Agreement:
         """How the computed total stands to the published one."""
+        if self.published is None:
+            raise UnknownId(f"{self.id} was read from a config.json, without a published total")
         deviation, printed = self.n_total / self.published.n_total - 1, self.published
         if self.given:
             return Agreement("given", deviation, "round numbers, nothing to compute")
@@ -379,6 +408,32 @@ class Model(Row, frozen=True, kw_only=True, eq=False):
             sizes = self.moe.experts, self.moe.active, self.moe.active + self.moe.shared, self.d_model, self.layers
             bound |= dict(zip(ROUTING, map(float, sizes), strict=True))
         return bound
+
+
+READ = ("layers", "d_model", "vocab", "tied_embeddings", "weights", "context_tokens")  # of a config.json, as they are
+
+
+def _read(source: str | Path | dict) -> dict:
+    """The object in a config.json."""
+    if isinstance(source, dict):
+        return source
+    text = source if _is_text(source) else Path(source).read_text(encoding="utf-8")
+    try:
+        return json.loads(str(text))
+    except json.JSONDecodeError as error:
+        raise ConfigError(f"not JSON: {error}") from error
+
+
+def _is_text(source: str | Path | dict) -> bool:
+    return isinstance(source, str) and source.lstrip().startswith("{")
+
+
+def _label(source: str | Path | dict) -> str:
+    """What a file is called, by its folder where every file is called config.json; empty where there is no file."""
+    if isinstance(source, dict) or _is_text(source):
+        return ""
+    path = Path(source).resolve()
+    return path.parent.name if path.name == "config.json" else path.stem
 
 
 def _tokens(context) -> None:

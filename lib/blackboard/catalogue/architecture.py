@@ -96,7 +96,7 @@ class Latent(Group, frozen=True):
 
     layers: Count
     heads: Count
-    q_rank: Count
+    q_rank: Count  # 0: queries are made in one step
     kv_rank: Count
     nope_dim: Count
     rope_dim: Count
@@ -107,13 +107,14 @@ class Latent(Group, frozen=True):
 
     def params(self, d_model: int) -> int:
         """Without the indexer, as the published totals count it."""
-        query = self.q_rank * (d_model + self.heads * (self.nope_dim + self.rope_dim))
+        wide = self.heads * (self.nope_dim + self.rope_dim)
+        query = self.q_rank * (d_model + wide) if self.q_rank else d_model * wide
         latent = d_model * (self.kv_rank + self.rope_dim) + self.kv_rank * self.heads * (self.nope_dim + self.v_dim)
         return self.layers * (query + latent + self.heads * self.v_dim * d_model)
 
     def index_params(self, d_model: int) -> int:
         """Those of the indexer: queries from the query's latent; a key, and a weight for each head, from the vector."""
-        queries = self.q_rank * self.index_heads * self.index_dim
+        queries = (self.q_rank or d_model) * self.index_heads * self.index_dim
         return self.layers * (queries + d_model * (self.index_dim + self.index_heads))
 
     def entry(self, precision: str) -> float:

@@ -167,6 +167,7 @@ class Layout:
         told.append(_uneven(self.model.layers, "layers", self.pipeline, "stages", stages))
         if any(isinstance(group, Compressed) and group.index_dim for group in self.model.attention):
             told.append("the indexer's keys are counted, its parameters and its FLOPs are not")
+        told += [f"config.json: {said}" for said in self.model.not_understood]
         return list(filter(None, dict.fromkeys(told)))
 
     def _each(self, name: str) -> list[int]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from blackboard import units
 from blackboard.catalogue import Chip, Model, Rent
@@ -341,6 +341,18 @@ class Prediction:
                 " counts that"
             )
         return tuple(filter(None, told + self.layout.beware))
+
+    def numbers(self) -> dict[str, Any]:
+        """All results by name, in base units, as JSON takes them."""
+        layout = self.layout
+        asked = {"model": layout.model.id, "chip": layout.chip.id, "chips": layout.chips, "phase": self.phase}
+        asked |= {"batch": self.batch, "context": self.context, "weights": self.weights, "kv": self.kv}
+        names = (
+            "time binds terms resources tokens_per_s_per_chip tokens_per_s_per_user usd_per_mtok memory_per_chip fits"
+        )
+        found = {name: getattr(self, name) for name in names.split()}
+        said = getattr(self.calibration, "description", "") or self.calibration.id
+        return asked | found | {"constants": said, "beware": list(self.beware)}
 
     def __str__(self) -> str:
         return "\n".join(f"{name:<24}{value}" for name, value in self._lines())
