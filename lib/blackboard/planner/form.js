@@ -9,7 +9,7 @@ const NUMBERS = ["chips", "expert", "prompt", "output", "load", "user", "first"]
 const FORMATS = { bf16: "bf16", fp8: "FP8", int8: "INT8", fp4: "FP4", mxfp4: "MXFP4", nvfp4: "NVFP4" };
 const PASTED = "config";
 
-const root = globalThis.document?.getElementById("planner"); // none where a test runs the script alone
+const root = globalThis.document?.getElementById("plan"); // none where a test runs the script alone
 const field = (name) => root.querySelector(`[name=${name}]`);
 const part = (name) => root.querySelector(`.planner-${name}`);
 
@@ -58,7 +58,7 @@ function question() {
   const chips = numberIn("chips", "Chips"), chip = chipRows.get(state.chip), byRate = state.by === "rate";
   if (!wholeNumber(chips) || chips > 1024) throw new Refused("Chips must be a whole number from 1 to 1,024.");
   const load = numberIn("load", byRate ? "Requests per second" : "Users at once");
-  const rent = state.rent === "" ? (chip.rent?.usd ?? null) : numberIn("rent", "Rent");
+  const rent = state.rent === "" ? (chip.rents.newest?.usd ?? null) : numberIn("rent", "Rent");
   return {
     model, chip, chips, rent, engine: state.engine, weights: state.weights || model.weights, kv: state.kv || null,
     tensor: state.tensor === "" ? chips : Number(state.tensor), expert: Number(state.expert),
@@ -122,7 +122,7 @@ function showFields() {
   const own = model ? defaultCache(state.engine, chip, model, state.weights || model.weights) : "";
   fill("kv", [["", own ? `${FORMATS[own]} (usual)` : "usual"], ["bf16", "bf16"], ["fp8", "FP8"]]);
   for (const name of Object.keys(DEFAULTS)) if (field(name) && document.activeElement !== field(name)) field(name).value = state[name];
-  field("rent").placeholder = chip.rent ? `${chip.rent.usd} (${chip.rent.date})` : "none known";
+  field("rent").placeholder = chip.rents.newest ? `${chip.rents.newest.usd} (${chip.rents.newest.date})` : "none known";
   part("load-name").textContent = state.by === "rate" ? "Requests per second" : "Users at once";
   part("paste").hidden = state.model !== PASTED;
   part("notes").replaceChildren(...(model?.notes ?? []).map(listItem));
@@ -262,7 +262,7 @@ function showFrontier(asked, found, fitting) {
     ? `Line: the best of all batch sizes and shardings on ${chips} ${chips > 1 ? "chips" : "chip"}, with the expected error. Large dot: yours.${said}`
     : "No batch fits on these chips.";
   const name = front.length ? `The frontier, from ${described(front[0])} to ${described(front.at(-1))}. The table below lists its points.` : "No batch fits.";
-  const choose = (point) => change({ by: "users", load: point.users, tensor: point.tensor === chips ? "" : point.tensor, expert: point.expert });
+  const choose = (point) => change(pointState(point));
   drawFrontier(part("chart").querySelector("svg"), { front, chosen, runs, error: found.constants.errors.output_token, name }, choose);
   showPoints(front);
 }
@@ -305,7 +305,7 @@ function showTable(box, heads, rows, empty) {
 }
 
 function showPoints(front) {
-  const use = (point) => button("Use", () => change({ by: "users", load: point.users, tensor: point.tensor === point.chips ? "" : point.tensor, expert: point.expert }));
+  const use = (point) => button("Use", () => change(pointState(point)));
   const rows = front.map((point) => [cutting(point.tensor, point.expert), written(point.users), written(point.user), duration(point.first), written(point.chip), use(point)]);
   showTable(part("points").querySelector(".planner-table"), ["Sharding", "Users", "Tokens/s per user", "First token", "Tokens/s per chip", "Load it"], rows, "No batch fits.");
 }
@@ -314,25 +314,27 @@ const COUNTS = [1, 2, 4, 8, 16, 32];
 
 function showBest(asked) {
   const promise = { user: Number(state.user) || 0, first: Number(state.first) || Infinity };
-  const all = state.scope === "all", chips = all ? data.chips.filter((chip) => chip.rent) : [asked.chip];
+  const all = state.scope !== "chip", rentOf = (chip) => (all ? chip.rents[state.scope]?.usd : asked.rent) ?? null;
+  const chips = all ? data.chips.filter(rentOf) : [asked.chip];
   const counts = all ? COUNTS.slice(0, 4) : [...new Set([...COUNTS, asked.chips])].sort((a, b) => a - b);
-  const rows = chips.flatMap((chip) => {
-    const rent = chip === asked.chip ? asked.rent : chip.rent.usd;
-    return bestShardings({ ...asked, chip }, counts.filter((count) => count <= 4 * chip.domain), promise).map((point) => ({ ...point, device: chip, price: priceOf(point, asked, rent) }));
-  });
-  const cheapest = Math.min(...rows.map((found) => found.price ?? Infinity));
+  const rows = chips.flatMap((chip) => bestShardings({ ...asked, chip }, counts, promise).map((point) => ({ ...point, device: chip, price: priceOf(point, rentOf(chip)) })));
   if (all) rows.sort((a, b) => a.price - b.price);
-  const use = (found) => button("Use", () => change({ chip: found.device.id, chips: found.chips, tensor: found.tensor === found.chips ? "" : found.tensor, expert: found.expert, by: "users", load: found.users, rent: found.device === asked.chip ? state.rent : "" }));
+  const cheapest = Math.min(...rows.map((found) => found.price ?? Infinity));
   const cost = (price) => (price === null ? "–" : dollars(price) + (price === cheapest ? " (least)" : ""));
+  const use = (found) => button("Use", () => change({
+    ...pointState(found), chip: found.device.id, chips: found.chips, rent: all ? rentOf(found.device) : state.rent }));
   const cells = (found) => [`${found.chips} × ${found.device.id}`, cutting(found.tensor, found.expert), written(found.users), written(found.user), duration(found.first), written(found.chip), cost(found.price), use(found)];
-  showTable(part("best").querySelector(".planner-table"), ["Chips", "Sharding", "Users", "Tokens/s per user", "First token", "Tokens/s per chip", "$ per Mtok", "Load it"],
+  showTable(part("best").querySelector(".planner-table"), ["Chips", "Sharding", "Users", "Tokens/s per user", "First token", "Tokens/s per chip", "$ per million", "Load it"],
     (all ? rows.slice(0, 12) : rows).map(cells), "No number of chips keeps this promise, even for one user.");
 }
 
+// What the fields say where a point of the frontier is chosen.
+const pointState = ({ chips, tensor, expert, users }) => ({ by: "users", load: users, tensor: tensor === chips ? "" : tensor, expert });
+
 // Dollars per million tokens, read and generated.
-function priceOf({ chip, speed }, { rent }, given = rent) {
+function priceOf({ chip, speed }, rent) {
   const { prompt_length, output_length } = speed.plan.values;
-  return given === null ? null : (given / 3600 / ((chip / output_length) * (prompt_length + output_length))) * 1e6;
+  return rent === null ? null : (rent / 3600 / ((chip / output_length) * (prompt_length + output_length))) * 1e6;
 }
 
 // --- the same call in Python ---
@@ -358,7 +360,7 @@ function pythonCall() {
 }
 
 async function copy(what) {
-  const text = what === "python" ? pythonCall() : new URL(addressOf(state) + "#planner", location.href).href;
+  const text = what === "python" ? pythonCall() : new URL(addressOf(state) + "#plan", location.href).href;
   try {
     await navigator.clipboard.writeText(text);
     part("copied").textContent = "Copied.";

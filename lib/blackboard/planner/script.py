@@ -15,7 +15,7 @@ from sympy import Symbol
 from sympy.printing.jscode import jscode
 
 from blackboard import catalogue
-from blackboard.catalogue import Chip, Model, architecture
+from blackboard.catalogue import Chip, Model, architecture, config_file
 from blackboard.catalogue.architecture import Compressed, Dense, Experts, Group, Heads, Latent
 from blackboard.catalogue.datafile import UnknownId
 from blackboard.formula import Formula
@@ -83,11 +83,6 @@ def model_row(model: Model) -> dict[str, Any]:
 
 def chip_row(chip: Chip) -> dict[str, Any]:
     """What the browser needs of a chip."""
-    try:
-        newest = chip.rent()
-        rent = {"usd": newest.usd_per_chip_hour, "date": newest.date, "kind": newest.kind}
-    except UnknownId:
-        rent = None
     return {
         "id": chip.id,
         "name": chip.name,
@@ -97,8 +92,45 @@ def chip_row(chip: Chip) -> dict[str, Any]:
         "domain": chip.scale_up.domain_chips,
         "scaleUp": chip.scale_up.bytes_per_s,
         "scaleOut": chip.scale_out.bytes_per_s,
-        "rent": rent,
+        "rents": {name: rent_row(chip, kind) for name, kind in RENTS.items()},
     }
+
+
+RENTS = {"newest": "", "contract": "three-year contract"}  # by what a comparison of chips is called
+
+
+def rent_row(chip: Chip, kind: str) -> dict[str, Any] | None:
+    """The newest confirmed rent of a kind; None where there is none."""
+    try:
+        rent = chip.rent(kind)
+    except UnknownId:
+        return None
+    return {"usd": rent.usd_per_chip_hour, "date": rent.date, "kind": rent.kind}
+
+
+def run_row(run: serving_calibration.Run) -> dict[str, Any]:
+    """A published run: its longest lengths, as it was asked for, and what was measured."""
+    server, longest = run.server, 2 / (1 + serving_calibration.LEAST)
+    return {
+        "model": server.model.id,
+        "chip": server.chip.id,
+        "engine": server.engine,
+        "chips": server.layout.chips,
+        "tensor": server.layout.tensor,
+        "expert": server.layout.expert,
+        "weights": server.weights,
+        "prompt": round(longest * server.prompt),
+        "output": round(longest * server.output),
+        "users": server.users,
+        "first": run.first,
+        "token": run.output,
+    }
+
+
+def defaults_of(group: type[Group]) -> dict[str, Any]:
+    """Values of the fields that a group of layers need not have."""
+    fields = msgspec.structs.fields(group)
+    return {field.name: field.default for field in fields if field.default is not msgspec.NODEFAULT}
 
 
 def tables() -> dict[str, Any]:
@@ -108,6 +140,9 @@ def tables() -> dict[str, Any]:
         "models": [model_row(model) for model in models],
         "chips": [chip_row(chip) for chip in catalogue.chips()],
         "engines": serving_steps.ENGINES,
+        "runs": [run_row(run) for run in serving_calibration.runs()],
+        "requests": serving_calibration.REQUESTS,
+        "spread": serving_calibration.LEAST,
         "fitted": list(serving_calibration.DATA.values()),
         "bytes": architecture.BYTES,
         "aliases": architecture.ALIASES,
@@ -125,6 +160,22 @@ def tables() -> dict[str, Any]:
             "dense": serving_steps.DENSE_KERNELS,
             "others": serving_steps.OTHER_KERNELS,
         },
+        "groupDefaults": {group.__name__.lower(): defaults_of(group) for group in GROUPS},
+        "config": {
+            "nested": config_file.NESTED,
+            "rules": config_file.RULES,
+            "defaults": config_file.DEFAULTS,
+            "tied": config_file.TIED,
+            "twoMatrices": config_file.TWO_MATRICES,
+            "windowed": config_file.WINDOWED,
+            "families": config_file.FAMILIES,
+            "experts": config_file.EXPERTS,
+            "topK": config_file.TOP_K,
+            "recurrent": config_file.RECURRENT,
+            "shapes": config_file.SHAPES,
+            "noShapes": config_file.NO_SHAPES.split(),
+            "formats": config_file.FORMATS,
+        },
         "vectorBytes": step.VECTOR_BYTES,
         "sent": step.SENT,
         "links": serving_calibration.LINKS,
@@ -138,7 +189,7 @@ def tables() -> dict[str, Any]:
 
 # --- the script -------------------------------------------------------------------------------------------------------
 
-PARTS = ("serving.js",)
+PARTS = ("serving.js", "frontier.js", "config.js", "chart.js", "form.js")
 
 
 def script() -> str:
@@ -155,7 +206,7 @@ def script() -> str:
             f"const eq = {{\n{lines(formulas)}\n}};",
             f"const groupOf = {{\n{lines(groups)}\n}};",
             *glue,
-            "globalThis.planner = { data, predictServing, completeModel };",
+            "globalThis.planner = { data, predictServing, completeModel, readConfig, bestShardings };",
             "})();\n",
         ]
     )
