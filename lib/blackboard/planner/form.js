@@ -122,7 +122,7 @@ function showFields() {
   const own = model ? defaultCache(state.engine, chip, model, state.weights || model.weights) : "";
   fill("kv", [["", own ? `${FORMATS[own]} (usual)` : "usual"], ["bf16", "bf16"], ["fp8", "FP8"]]);
   for (const name of Object.keys(DEFAULTS)) if (field(name) && document.activeElement !== field(name)) field(name).value = state[name];
-  field("rent").placeholder = chip.rents.newest ? `${chip.rents.newest.usd} (${chip.rents.newest.date})` : "none known";
+  field("rent").placeholder = chip.rents.newest?.usd ?? "none known";
   part("load-name").textContent = state.by === "rate" ? "Requests per second" : "Users at once";
   part("paste").hidden = state.model !== PASTED;
   part("notes").replaceChildren(...(model?.notes ?? []).map(listItem));
@@ -179,12 +179,12 @@ function showAnswer(asked, found) {
 
 function sentence(found) {
   const cost = found.usd_per_mtok === null ? "" : `, at ${dollars(found.usd_per_mtok)} per million tokens`;
-  return `Each user gets ${written(found.tokens_per_s_per_user)} tokens/s after ${duration(found.first_token)}. Each chip generates ${written(found.tokens_per_s_per_chip)} tokens/s${cost}. ${BINDS[found.binds]} most of the time.`;
+  return `Each user gets ${written(found.tokens_per_s_per_user)} tokens/s after ${duration(found.first_token)}. Each chip generates ${written(found.tokens_per_s_per_chip)} tokens/s${cost}. The largest part of a token's time is ${BINDS[found.binds]}.`;
 }
 
 const BINDS = {
-  weights: "Loading the weights takes", experts: "Loading the experts takes", cache: "Loading the KV cache takes", compute: "Compute takes",
-  links: "Communication between chips takes", "kernel gaps": "Starting kernels takes", launching: "Launching prefill kernels takes", answers: "Sampling and sending tokens takes",
+  weights: "loading the weights", experts: "loading the experts", cache: "loading the KV cache", compute: "compute", links: "communication between chips",
+  "kernel gaps": "the gaps between kernels", launching: "launching the kernels of prefill", answers: "sampling and sending tokens",
 };
 
 function unfit({ server }) {
@@ -257,7 +257,7 @@ function showFrontier(asked, found, fitting) {
   const front = frontier(asked, asked.chips), { chips, tensor, expert } = asked;
   const chosen = fitting ? { user: found.tokens_per_s_per_user, chip: found.tokens_per_s_per_chip, users: Math.round(found.users), tensor, expert } : null;
   const runs = publishedRuns(asked, chips);
-  const said = runs.length ? ` Squares: ${runs.length} published runs.` : "";
+  const said = runs.length ? ` Open circles: ${runs.length} published runs.` : "";
   part("chart").querySelector("figcaption").textContent = front.length
     ? `Line: the best of all batch sizes and shardings on ${chips} ${chips > 1 ? "chips" : "chip"}, with the expected error. Large dot: yours.${said}`
     : "No batch fits on these chips.";
@@ -281,7 +281,14 @@ function warnings({ model, tensor, expert, chip }, found) {
   return told;
 }
 
-function trust({ engine, model }, { near, kind, errors }) {
+// Where the price comes from.
+function rentSaid(chip) {
+  const { newest } = chip.rents;
+  if (state.rent !== "") return "Prices use the rent that you entered.";
+  return newest ? `Prices use a rent of $${newest.usd} per chip-hour (${newest.kind}, ${newest.date}).` : `The catalogue has no confirmed rent of ${chip.name}: enter yours to see prices.`;
+}
+
+function trust({ engine, model, chip }, { near, kind, errors }) {
   const name = data.engines[engine], what = kind === "experts" ? "mixtures of experts" : "dense models";
   const fitted = {
     chip: `fitted on public runs of ${name} on this chip with ${what}`,
@@ -290,12 +297,12 @@ function trust({ engine, model }, { near, kind, errors }) {
     kind: `fitted on other engines with ${what}, because there are no public runs of ${name} with them`,
   }[near];
   const other = data.fitted.includes(model.id) ? "" : ` ${model.name} was not among the models.`;
-  return `Expect an error of about ${percent(errors.output_token)} in the time per output token and ${percent(errors.first_token)} in the time to first token. The constants were ${fitted}.${other}`;
+  return `${rentSaid(chip)} Expect an error of about ${percent(errors.output_token)} in the time per output token and ${percent(errors.first_token)} in the time to first token. The constants were ${fitted}.${other}`;
 }
 
 // --- tables ---
 
-const button = (text, press) => Object.assign(document.createElement("button"), { type: "button", textContent: text, onclick: press });
+const useButton = (what, press) => Object.assign(document.createElement("button"), { type: "button", textContent: "Use", ariaLabel: `Use ${what}`, onclick: press });
 
 function showTable(box, heads, rows, empty) {
   const table = document.createElement("table"), top = table.createTHead().insertRow();
@@ -305,7 +312,7 @@ function showTable(box, heads, rows, empty) {
 }
 
 function showPoints(front) {
-  const use = (point) => button("Use", () => change(pointState(point)));
+  const use = (point) => useButton(`${point.users} users, ${cutting(point.tensor, point.expert)}`, () => change(pointState(point)));
   const rows = front.map((point) => [cutting(point.tensor, point.expert), written(point.users), written(point.user), duration(point.first), written(point.chip), use(point)]);
   showTable(part("points").querySelector(".planner-table"), ["Sharding", "Users", "Tokens/s per user", "First token", "Tokens/s per chip", "Load it"], rows, "No batch fits.");
 }
@@ -321,7 +328,7 @@ function showBest(asked) {
   if (all) rows.sort((a, b) => a.price - b.price);
   const cheapest = Math.min(...rows.map((found) => found.price ?? Infinity));
   const cost = (price) => (price === null ? "–" : dollars(price) + (price === cheapest ? " (least)" : ""));
-  const use = (found) => button("Use", () => change({
+  const use = (found) => useButton(`${found.chips} ${found.device.name}, ${cutting(found.tensor, found.expert)}`, () => change({
     ...pointState(found), chip: found.device.id, chips: found.chips, rent: all ? rentOf(found.device) : state.rent }));
   const cells = (found) => [`${found.chips} × ${found.device.id}`, cutting(found.tensor, found.expert), written(found.users), written(found.user), duration(found.first), written(found.chip), cost(found.price), use(found)];
   showTable(part("best").querySelector(".planner-table"), ["Chips", "Sharding", "Users", "Tokens/s per user", "First token", "Tokens/s per chip", "$ per million", "Load it"],
@@ -374,7 +381,7 @@ async function copy(what) {
 function listen() {
   const read = ({ target }) => target.name && change({ [target.name]: target.type === "number" && target.value !== "" ? Number(target.value) : target.value, ...(target.name === "model" ? { weights: "" } : {}) });
   root.addEventListener("input", read);
-  root.querySelector("form").addEventListener("submit", (event) => event.preventDefault());
+  part("form").addEventListener("submit", (event) => event.preventDefault());
   root.addEventListener("focusout", () => setTimeout(showFields));
   part("reset").addEventListener("click", () => { state = { ...DEFAULTS }; change({}); });
   for (const each of root.querySelectorAll("[data-copy]")) each.addEventListener("click", () => copy(each.dataset.copy));
