@@ -19,7 +19,9 @@ from blackboard.prediction import predict_serving
 
 CONFIGS = json.loads((Path(__file__).parent / "model_configs.json").read_text(encoding="utf-8"))
 PORTED = ROOT / "lib" / "blackboard" / "planner"
-RATES = "requests_per_s most_rate tokens_per_s_per_user tokens_per_s_per_chip usd_per_mtok usd_per_mtok_in usd_per_mtok_out"
+RATES = (
+    "requests_per_s most_rate tokens_per_s_per_user tokens_per_s_per_chip usd_per_mtok usd_per_mtok_in usd_per_mtok_out"
+)
 TIMES = "first_token output_token response"
 COUNTS = "fits queued users"
 EVERY = 400  # configurations
@@ -30,7 +32,8 @@ PREDICT = """asked => {
   return asked.map(each => {
     const chip = chips.get(each.chip), rent = chip.rents.newest?.usd ?? null;
     try {
-      const { server, constants, ...found } = planner.predictServing({ ...each, model: models.get(each.model), chip, rent });
+      const model = models.get(each.model);
+      const { server, constants, ...found } = planner.predictServing({ ...each, model, chip, rent });
       return { ...found, errors: constants.errors };
     } catch (error) {
       return { refused: error.message };
@@ -134,9 +137,11 @@ def mutilated(config):
     draw = random.Random(json.dumps(config))
     inner = config.get("text_config", config)
     for name in draw.sample(sorted(inner), 6):
-        yield config | {"text_config": {k: v for k, v in inner.items() if k != name}} if inner is not config else {
-            k: v for k, v in config.items() if k != name
-        }
+        yield (
+            config | {"text_config": {k: v for k, v in inner.items() if k != name}}
+            if inner is not config
+            else {k: v for k, v in config.items() if k != name}
+        )
     yield config | {"my_head_count": 7, "hidden_size": 4096}
     yield config | {"num_hidden_layers": "many"}
 
@@ -149,8 +154,9 @@ def plain(said):
 def test_the_best_sharding_is_the_one_that_python_finds(scripted):
     best = """([model, chip, promise]) => {
       const row = planner.data.models.find(each => each.id === model), made = planner.completeModel(row);
-      const asked = { model: made, chip: planner.data.chips.find(each => each.id === chip), engine: "vllm", weights: "fp8",
-        kv: null, prompt: 1024, output: 1024, spread: 0.8, requests: 10 };
+      const on = planner.data.chips.find(each => each.id === chip);
+      const asked = { model: made, chip: on, engine: "vllm", weights: "fp8", kv: null,
+        prompt: 1024, output: 1024, spread: 0.8, requests: 10 };
       return planner.bestShardings(asked, [1, 2, 4, 8], promise);
     }"""
     for model, chip in (("llama-3.1-70b", "h200"), ("deepseek-v3", "b200"), ("gpt-oss-120b", "h100-sxm")):
@@ -177,9 +183,9 @@ def test_the_script_asks_no_other_host():
 
 def test_examples_are_addressed_by_fields_of_the_form():
     names = set(re.findall(r'name="?(\w+)', (PORTED / "form.html").read_text("utf8")))
-    for example in examples.EXAMPLES.values():
-        assert set(example.fields) <= names
-        assert address(example).startswith("?plan=1&")
+    for name in examples.NAMES:
+        assert set(examples.fields(name)) <= names
+        assert address(name).startswith("?plan=1&")
 
 
 def test_numbers_of_the_page_are_finite():

@@ -8,7 +8,7 @@ import pytest
 from conftest import open_page, serve
 
 from blackboard.planner import page as planner
-from blackboard.planner.examples import EXAMPLES, PROMISE, chosen_chips
+from blackboard.planner.examples import NAMES, PROMISE, chosen_chips
 from blackboard.prediction import predict_serving
 
 CONFIGS = json.loads((Path(__file__).parent / "model_configs.json").read_text(encoding="utf-8"))
@@ -21,7 +21,7 @@ def address(tmp_path_factory):
     """A server of a page that has the form and the worked questions, and nothing else."""
     folder = tmp_path_factory.mktemp("planner")
     planner.write(folder)
-    links = "".join(map(planner.load, EXAMPLES))
+    links = "".join(map(planner.load, NAMES))
     body = f'<link rel="stylesheet" href="planner.css">{planner.form()}{links}<script src="planner.js"></script>'
     head = '<meta charset="utf-8"><link rel="icon" href="data:,"><title>planner</title>'
     (folder / "planner.html").write_text(f'<!doctype html><html lang="en">{head}{body}', "utf8")
@@ -75,17 +75,18 @@ def test_a_choice_is_answered_and_kept_in_the_address(opened):
     assert again.locator("#plan").evaluate(FIELDS) == opened().locator("#plan").evaluate(FIELDS)
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_worked_question_loads_with_one_click(opened, name):
     page = opened()
-    page.locator("a.planner-example").nth(list(EXAMPLES).index(name)).click()
+    page.locator("a.planner-example").nth(NAMES.index(name)).click()
     clicked = page.locator("#plan").evaluate(FIELDS)
-    assert opened(planner.address(EXAMPLES[name])).locator("#plan").evaluate(FIELDS) == clicked
+    assert opened(planner.address(name)).locator("#plan").evaluate(FIELDS) == clicked
     assert page.locator(".planner-refused").count() == 0 and speed(page) > 1
 
 
 def test_the_best_chips_are_those_of_the_text(opened):
-    page = opened(planner.address(EXAMPLES["chips"]))
+    page = opened(planner.address("chips"))
+    page.wait_for_selector("#plan[data-best]")
     first = page.locator(".planner-best tbody tr").first.inner_text()
     best = chosen_chips()[0]
     assert first.startswith(f"{best.server.layout.chips} × {best.server.chip.id}") and f"{best.server.users:g}" in first
@@ -123,7 +124,12 @@ def test_what_makes_no_sense_is_answered_with_a_sentence(opened, values):
 
 
 def test_extremes_are_answered_with_numbers(opened):
-    for query in ("&load=100000", "&prompt=1000000&output=100000", "&model=qwen3-0.6b&chips=64&tensor=64", "&chips=1&load=0.5"):
+    for query in (
+        "&load=100000",
+        "&prompt=1000000&output=100000",
+        "&model=qwen3-0.6b&chips=64&tensor=64",
+        "&chips=1&load=0.5",
+    ):
         text = opened(f"?plan=1{query}").locator("#plan").inner_text()
         assert not re.search(r"NaN|undefined|Infinity|null", text), query
 
@@ -140,7 +146,9 @@ def test_what_does_not_fit_is_said(opened):
     assert "–" in page.locator(".planner-numbers td").first.inner_text()
 
 
-@pytest.mark.parametrize("query", ("", "&by=rate&load=1.5", "&rent=1.25&tensor=2&kv=bf16&spread=1", "&model=gpt-oss-120b&weights="))
+@pytest.mark.parametrize(
+    "query", ("", "&by=rate&load=1.5", "&rent=1.25&tensor=2&kv=bf16&spread=1", "&model=gpt-oss-120b&weights=")
+)
 def test_the_copied_call_gives_the_same_numbers(opened, query):
     page, space = opened(f"?plan=1{query}"), {}
     code = page.locator(".planner-code pre").text_content()

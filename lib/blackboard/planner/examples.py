@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from blackboard import catalogue
 from blackboard.planner.frontier import Promise, compare_chips
 from blackboard.prediction.serving import ServingPrediction, predict_serving
+from blackboard.prediction.serving_calibration import FITTED, LEAST, REQUESTS
 from blackboard.units import pretty, significant
 
 PROMISE = Promise(user=50, first=2)
@@ -15,15 +16,9 @@ CONTRACT = "three-year contract"
 COMPARED = ("h100-sxm", "h200", "b200", "mi300x", "mi355x")
 LLAMA: dict[str, Any] = {"model": "llama-3.1-70b", "weights": "fp8"}
 DEEPSEEK: dict[str, Any] = {"model": "deepseek-v3", "chip": "h200", "chips": 8, "engine": "sglang", "prompt": 8192}
-SHORT: dict[str, Any] = LLAMA | {"chip": "h200", "chips": 4}
+SHORT: dict[str, Any] = LLAMA | {"chip": "h200", "chips": 4, "prompt": 1024}
 LONG: dict[str, Any] = SHORT | {"prompt": 32_768}
 USERS = 64
-
-
-class Example(NamedTuple):
-    """An example by the fields of the form, those that differ from where the form starts."""
-
-    fields: dict[str, Any]
 
 
 @cache
@@ -33,31 +28,43 @@ def chosen_chips() -> list[ServingPrediction]:
     return compare_chips(PROMISE, chips, **LLAMA, rent=CONTRACT)
 
 
-def _fields(found: ServingPrediction, **more: Any) -> dict[str, Any]:
-    server, rent = found.server, found.rent
-    assert rent is not None
-    sharding = {"chip": server.chip.id, "chips": server.layout.chips, "load": server.users}
-    tensor = {} if server.layout.tensor == server.layout.chips else {"tensor": server.layout.tensor}
-    return sharding | tensor | {"rent": rent.usd_per_chip_hour} | more
+NAMES = ("chips", "deepseek", "long")
 
 
-EXAMPLES = {
-    "chips": Example(_fields(chosen_chips()[0], scope="contract")),
-    "deepseek": Example({name: value for name, value in DEEPSEEK.items()} | {"weights": "", "load": USERS}),
-    "long": Example({"prompt": LONG["prompt"]}),
-}
+def fields(name: str) -> dict[str, Any]:
+    """An example by the fields of the form, those that differ from where the form starts."""
+    if name == "chips":
+        return _fields_of(chosen_chips()[0]) | {"scope": "contract"}
+    return DEEPSEEK if name == "deepseek" else {"prompt": LONG["prompt"]}
+
+
+def _fields_of(found: ServingPrediction) -> dict[str, Any]:
+    layout, rent = found.server.layout, found.rent
+    assert rent is not None  # only rented chips are compared
+    tensor = {} if layout.tensor == layout.chips else {"tensor": layout.tensor}
+    chosen = {"chip": layout.chip.id, "chips": layout.chips, "load": found.server.users}
+    return chosen | tensor | {"rent": rent.usd_per_chip_hour}
 
 
 def numbers() -> dict[str, str]:
     """All numbers of the page's prose, by name."""
-    return which_chips() | deepseek_price() | long_context()
+    return which_chips() | deepseek_price() | long_context() | definitions()
+
+
+def definitions() -> dict[str, str]:
+    """How runs are drawn, and how many constants were fitted."""
+    return {"least": f"{LEAST:.0%}", "requests": str(REQUESTS), "constants": str(len(FITTED))}
 
 
 def which_chips() -> dict[str, str]:
     """The cheapest chips, and the cheapest of NVIDIA's Hopper."""
     best, *_ = found = chosen_chips()
     hopper = next(each for each in found if each.server.chip.id == "h200")
-    told: dict[str, str] = {"compared": str(len(COMPARED)), "promise_user": f"{PROMISE.user:g}", "promise_first": f"{PROMISE.first:g}"}
+    told: dict[str, str] = {
+        "compared": str(len(COMPARED)),
+        "promise_user": f"{PROMISE.user:g}",
+        "promise_first": f"{PROMISE.first:g}",
+    }
     for name, each in (("best", best), ("hopper", hopper)):
         told |= {
             f"{name}_chips": f"{each.server.layout.chips} {each.server.chip.name}",
@@ -88,7 +95,7 @@ def long_context() -> dict[str, str]:
     short, long = (predict_serving(**asked, concurrency=USERS) for asked in (SHORT, LONG))
     return {
         "long_prompt": f"{LONG['prompt']:,}",
-        "short_prompt": "1,024",
+        "short_prompt": f"{SHORT['prompt']:,}",
         "long_users": str(USERS),
         "long_rate": significant(long.tokens_per_s_per_chip, 2),
         "short_rate": significant(short.tokens_per_s_per_chip, 2),

@@ -319,20 +319,33 @@ function showPoints(front) {
 
 const COUNTS = [1, 2, 4, 8, 16, 32];
 
-function showBest(asked) {
+// Chip by chip, so that typing is never held up; a newer question ends the search.
+async function showBest(asked) {
   const promise = { user: Number(state.user) || 0, first: Number(state.first) || Infinity };
   const all = state.scope !== "chip", rentOf = (chip) => (all ? chip.rents[state.scope]?.usd : asked.rent) ?? null;
-  const chips = all ? data.chips.filter(rentOf) : [asked.chip];
   const counts = all ? COUNTS.slice(0, 4) : [...new Set([...COUNTS, asked.chips])].sort((a, b) => a - b);
-  const rows = chips.flatMap((chip) => bestShardings({ ...asked, chip }, counts, promise).map((point) => ({ ...point, device: chip, price: priceOf(point, rentOf(chip)) })));
+  const rows = [], mine = later;
+  for (const chip of all ? data.chips.filter(rentOf) : [asked.chip]) {
+    rows.push(...bestShardings({ ...asked, chip }, counts, promise).map((point) => ({ ...point, device: chip, rent: rentOf(chip), price: priceOf(point, rentOf(chip)) })));
+    await new Promise((next) => setTimeout(next));
+    if (mine !== later) return;
+  }
   if (all) rows.sort((a, b) => a.price - b.price);
-  const cheapest = Math.min(...rows.map((found) => found.price ?? Infinity));
-  const cost = (price) => (price === null ? "–" : dollars(price) + (price === cheapest ? " (least)" : ""));
-  const use = (found) => useButton(`${found.chips} ${found.device.name}, ${cutting(found.tensor, found.expert)}`, () => change({
-    ...pointState(found), chip: found.device.id, chips: found.chips, rent: all ? rentOf(found.device) : state.rent }));
-  const cells = (found) => [`${found.chips} × ${found.device.id}`, cutting(found.tensor, found.expert), written(found.users), written(found.user), duration(found.first), written(found.chip), cost(found.price), use(found)];
-  showTable(part("best").querySelector(".planner-table"), ["Chips", "Sharding", "Users", "Tokens/s per user", "First token", "Tokens/s per chip", "$ per million", "Load it"],
-    (all ? rows.slice(0, 12) : rows).map(cells), "No number of chips keeps this promise, even for one user.");
+  showTable(part("best").querySelector(".planner-table"), BEST, (all ? rows.slice(0, 12) : rows).map(bestRow(rows, all)), "No number of chips keeps this promise, even for one user.");
+  root.dataset.best = rows.length;
+}
+
+const BEST = ["Chips", "Sharding", "Users", "Tokens/s per user", "First token", "Tokens/s per chip", "$ per million", "Load it"];
+
+// The cells of a sharding; `rented` where its chip's own rent goes with it.
+function bestRow(rows, rented) {
+  const cheapest = Math.min(...rows.map(({ price }) => price ?? Infinity));
+  return (found) => {
+    const { device, chips, tensor, expert, users, user, first, chip, rent, price } = found, way = cutting(tensor, expert);
+    const cost = price === null ? "–" : dollars(price) + (price === cheapest ? " (least)" : "");
+    const use = () => change({ ...pointState(found), chip: device.id, chips, rent: rented ? rent : state.rent });
+    return [`${chips} × ${device.id}`, way, written(users), written(user), duration(first), written(chip), cost, useButton(`${chips} ${device.name}, ${way}`, use)];
+  };
 }
 
 // What the fields say where a point of the frontier is chosen.

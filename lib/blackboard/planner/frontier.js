@@ -2,10 +2,10 @@
 
 const divisors = (number) => Array.from({ length: number }, (_, n) => n + 1).filter((each) => number % each === 0);
 
-// Ways to cut a model over chips; of experts dealt out, only over all chips.
+// Ways to cut a model over chips: heads evenly, as engines ask for it; experts dealt out over all chips or not at all.
 function shardings(model, chips) {
   const experts = model.moe && chips > 1 && model.moes.every((g) => chips <= g.experts) ? [1, chips] : [1];
-  const tensors = divisors(chips).filter((tensor) => tensor <= 64);
+  const tensors = divisors(chips).filter((tensor) => model.attention.every((g) => g.heads % tensor === 0));
   return tensors.flatMap((tensor) => experts.map((expert) => ({ chips, tensor, expert })));
 }
 

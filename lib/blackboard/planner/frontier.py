@@ -1,4 +1,4 @@
-"""The most users that chips serve at a promised speed, over all shardings: the second route to the page's own search."""
+"""The most users that chips serve at a promised speed, over all shardings: a second route to the page's own search."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class Promise(NamedTuple):
 
 
 def find_shardings(model: Any, chips: int) -> Iterator[tuple[int, int]]:
-    """Tensor and expert parallelism; experts are dealt out over all chips or not at all."""
+    """Tensor and expert parallelism: heads are cut evenly, experts dealt out over all chips or not at all."""
     experts = (1, chips) if model.moe and 1 < chips <= model.moe.experts else (1,)
     for tensor in range(1, chips + 1):
-        if chips % tensor == 0:
+        if chips % tensor == 0 and not any(group.heads % tensor for group in model.attention):
             yield from ((tensor, expert) for expert in experts)
 
 

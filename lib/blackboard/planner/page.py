@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 from blackboard.page.summary import Page
-from blackboard.planner.examples import EXAMPLES, Example
+from blackboard.planner.examples import fields
 from blackboard.planner.script import script
 
 VERSION = 1  # of the address
@@ -29,12 +29,12 @@ def style() -> str:
 
 def load(name: str) -> Page:
     """A link that puts a worked example into the form."""
-    return Page(f'<p><a class="planner-example" href="{escape(address(EXAMPLES[name]))}">Load this into the planner</a></p>')
+    return Page(f'<p><a class="planner-example" href="{escape(address(name))}">Load this into the planner</a></p>')
 
 
-def address(example: Example) -> str:
-    """The address of an example: its fields as the form has them."""
-    return f"?{urlencode({'plan': VERSION} | example.fields)}#plan"
+def address(name: str) -> str:
+    """The address of an example."""
+    return f"?{urlencode({'plan': VERSION} | fields(name))}#plan"
 
 
 def write(folder: Path) -> None:

@@ -68,7 +68,9 @@ def print_question(group: type[Group], name: str) -> str:
         with_it, without = (answer(given | {first: value}, rest) for value in (fields[first], OPTIONAL[first]))
         return with_it if with_it == without else f"{first} ? ({with_it}) : ({without})"
 
-    return f"({{ {', '.join([*fields, argument])} }}) => {answer(fields, [each for each in OPTIONAL if each in fields])}"
+    return (
+        f"({{ {', '.join([*fields, argument])} }}) => {answer(fields, [each for each in OPTIONAL if each in fields])}"
+    )
 
 
 # --- tables -----------------------------------------------------------------------------------------------------------
@@ -136,14 +138,17 @@ def defaults_of(group: type[Group]) -> dict[str, Any]:
 def tables() -> dict[str, Any]:
     """All that is no formula."""
     models = [model for model in catalogue.models() if not model.given]
-    return {
+    rows = {
         "models": [model_row(model) for model in models],
         "chips": [chip_row(chip) for chip in catalogue.chips()],
-        "engines": serving_steps.ENGINES,
         "runs": [run_row(run) for run in serving_calibration.runs()],
-        "requests": serving_calibration.REQUESTS,
-        "spread": serving_calibration.LEAST,
-        "fitted": list(serving_calibration.DATA.values()),
+    }
+    return rows | format_tables() | engine_tables() | {"config": config_tables()}
+
+
+def format_tables() -> dict[str, Any]:
+    """Number formats, and what the step of an engine does in each."""
+    return {
         "bytes": architecture.BYTES,
         "aliases": architecture.ALIASES,
         "scales": serving_steps.SCALES,
@@ -151,8 +156,9 @@ def tables() -> dict[str, Any]:
         "head": serving_steps.HEAD,
         "fp4Share": serving_steps.FP4_SHARE,
         "tile": serving_steps.TILE,
-        "steady": serving_steps.STEADY,
-        "blackwell": serving_steps.BLACKWELL,
+        "vectorBytes": step.VECTOR_BYTES,
+        "sent": step.SENT,
+        "parts": serving.PARTS,
         "kernels": {
             "attention": serving_steps.ATTENTION_KERNELS,
             "experts": serving_steps.EXPERT_KERNELS,
@@ -160,30 +166,43 @@ def tables() -> dict[str, Any]:
             "dense": serving_steps.DENSE_KERNELS,
             "others": serving_steps.OTHER_KERNELS,
         },
-        "groupDefaults": {group.__name__.lower(): defaults_of(group) for group in GROUPS},
-        "config": {
-            "nested": config_file.NESTED,
-            "rules": config_file.RULES,
-            "defaults": config_file.DEFAULTS,
-            "tied": config_file.TIED,
-            "twoMatrices": config_file.TWO_MATRICES,
-            "windowed": config_file.WINDOWED,
-            "families": config_file.FAMILIES,
-            "experts": config_file.EXPERTS,
-            "topK": config_file.TOP_K,
-            "recurrent": config_file.RECURRENT,
-            "shapes": config_file.SHAPES,
-            "noShapes": config_file.NO_SHAPES.split(),
-            "formats": config_file.FORMATS,
-        },
-        "vectorBytes": step.VECTOR_BYTES,
-        "sent": step.SENT,
+    }
+
+
+def engine_tables() -> dict[str, Any]:
+    """Engines, their constants, and how they were run."""
+    return {
+        "engines": serving_steps.ENGINES,
+        "blackwell": serving_steps.BLACKWELL,
+        "generations": serving_calibration.GENERATIONS,
         "links": serving_calibration.LINKS,
         "constants": serving_constants.CONSTANTS,
         "expected": serving_constants.EXPECTED,
-        "generations": serving_calibration.GENERATIONS,
+        "fitted": list(serving_calibration.DATA.values()),
+        "requests": serving_calibration.REQUESTS,
+        "spread": serving_calibration.LEAST,
+        "steady": serving_steps.STEADY,
         "mostUsers": serving.MOST_USERS,
-        "parts": serving.PARTS,
+        "groupDefaults": {group.__name__.lower(): defaults_of(group) for group in GROUPS},
+    }
+
+
+def config_tables() -> dict[str, Any]:
+    """What the reader of a config.json knows of families and fields."""
+    return {
+        "nested": config_file.NESTED,
+        "rules": config_file.RULES,
+        "defaults": config_file.DEFAULTS,
+        "tied": config_file.TIED,
+        "twoMatrices": config_file.TWO_MATRICES,
+        "windowed": config_file.WINDOWED,
+        "families": config_file.FAMILIES,
+        "experts": config_file.EXPERTS,
+        "topK": config_file.TOP_K,
+        "recurrent": config_file.RECURRENT,
+        "shapes": config_file.SHAPES,
+        "noShapes": config_file.NO_SHAPES.split(),
+        "formats": config_file.FORMATS,
     }
 
 
