@@ -209,6 +209,7 @@ OVER_LESSONS = ("test_figures.py", "test_prose.py", "test_practice.py", "test_ex
 SAYS_THE_SAME = "test_the_ledger_says_what_the_lesson_says"  # asks for a lesson's numbers
 # So does all that reads the same rows or draws the same pictures, whichever file it is in.
 TOGETHER = {
+    "serving": r"/test_serving_\w+\.py|\[validation\.serving_figures\]",
     "reality": r"/test_(?:validation_\w+|consistency|commands|prediction_kernels)\.py|\[validation\.figures\]",
     "costs": r"/test_costs\.py|\[reference\.cost_charts\]",
     "claims": r"/test_claims\.py|\[reference\.claims\]",

@@ -15,7 +15,12 @@ from pictures import LEAST, contrast, faint, painted, picture
 from blackboard.charts.style import COLOURS, GROUNDS, INKS
 
 PAGES = toc_pages()
-DRAWERS = ["validation.figures", "reference.cost_charts", "reference.claims"]  # the lessons' are in test_figures.py
+DRAWERS = [
+    "validation.figures",
+    "validation.serving_figures",
+    "reference.cost_charts",
+    "reference.claims",
+]  # the lessons' are in test_figures.py
 
 
 def source(name):

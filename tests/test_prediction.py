@@ -9,6 +9,7 @@ import inspect
 import math
 import random
 import re
+import statistics
 
 import pytest
 from hypothesis import given, settings
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from blackboard import catalogue
+from blackboard.catalogue import measurement
 from blackboard.catalogue import running_case as case
 from blackboard.catalogue.architecture import Compressed, Dense, Experts, Heads, Latent, bytes_per_param
 from blackboard.catalogue.datafile import UnknownId
@@ -26,10 +28,11 @@ from blackboard.lessons.pipelining.simulation import Costs, Pass, Schedule, serv
 from blackboard.lessons.racks import equations as racks
 from blackboard.lessons.sparsity import equations as sparsity
 from blackboard.lessons.sparsity.simulation import choose, touched
-from blackboard.prediction import predict
+from blackboard.prediction import predict, serving_runs
 from blackboard.prediction.calibration import RECIPES, auto, calibration_by_id, fit, ids, listed
 from blackboard.prediction.equations import chips_visited, domains_visited
-from blackboard.prediction.layout import LayoutError
+from blackboard.prediction.layout import Layout, LayoutError
+from blackboard.prediction.step import resources, step_terms
 
 H100, H800, B200 = (catalogue.chip(id) for id in ("h100-sxm", "h800", "b200"))
 MODELS = [model for model in catalogue.models() if not model.given]
@@ -862,6 +865,15 @@ def test_operation_by_operation_a_prompt_is_read_as_predicted(model, chips):
     )
 
 
+@pytest.mark.parametrize("model", ["qwen3-235b-a22b", "deepseek-v3", "llama-3.1-70b"])
+def test_operation_by_operation_the_head_is_shared_once(model):
+    one = counted(model, kernels.Plan(sequences=64, context=999))
+    eight = counted(model, kernels.Plan(sequences=64, context=999, chips=8))
+    assert 8 * eight["head"] == near(one["head"])
+    p = [predict(model, chip="b200", chips=n, tensor=1 if n == 1 else 8, batch=64, context=1000) for n in (1, 8)]
+    assert 8 * flop(p[1]) == near(flop(p[0]))
+
+
 # --- pairs of a prompt's tokens ---------------------------------------------------------------------------------------
 
 small = st.integers(1, 60)
@@ -1294,6 +1306,37 @@ def test_mixtures_of_experts_on_the_constants_of_another_are_warned_of():
     assert not any("built otherwise" in line for line in own.beware + llama(chips=8, calibration="auto").beware)
 
 
+def test_the_expected_error_is_of_runs_that_were_not_fitted():
+    """Worked out again from published throughputs, for a model that the fit has seen, and for one that it has not."""
+    off = lambda rows: [abs(predicted_rate(row) / row["throughput_token_per_s"] - 1) for row in rows]
+    seen = predict("llama-3.1-70b", chip="h200", weights="fp8", calibration="auto")
+    rows = measurement("trtllm_v1_0_throughput").records(model="Llama-3.3-70B", chip="H100")
+    assert len(rows) == 10 and seen.expected_error == pytest.approx(statistics.mean(off(rows)), abs=0.01)
+    other = predict("deepseek-v3", chip="h200", chips=8, expert=8, calibration="auto")
+    assert other._held_out.models == ("llama-4-maverick",) and 0.1 < other.expected_error < 0.3
+    assert "± 3%, as on 10 runs not fitted, of llama-3.1-70b" in str(seen)
+    assert predict("deepseek-v3", chip="h200", chips=8).expected_error is None, "the ideal is a bound"
+    assert predict("deepseek-v3", chip="h200", calibration="trtllm-h200").expected_error is None, "of another kind"
+
+
+def predicted_rate(row):
+    """Tokens a second at full load on 2 H100, from the step alone."""
+    batch = min(serving_runs.requests(row), room(row))
+    prompt, answer = row["input_tokens"], row["output_tokens"]
+    layout = Layout(catalogue.model("llama-3.1-70b"), catalogue.chip("h100-sxm"), 2, 2)
+    work = serving_runs.steady(layout, batch, prompt, answer, "fp8")
+    constants = calibration_by_id("trtllm-h200")
+    times = resources(step_terms(layout, work, "fp8", "fp8", constants))
+    return batch / sum(times.values())
+
+
+def room(row):
+    """Whole requests that nine tenths of the free memory hold."""
+    free = 2 * (80e9 - catalogue.model("llama-3.1-70b").n_total / 2)
+    each = 2 * 80 * 8 * 128 * (row["input_tokens"] + row["output_tokens"])
+    return 0.9 * free / each
+
+
 def test_multiplying_that_was_not_fitted_is_warned_of_in_prompts():
     description = "compute efficiency not fitted: multiplying at its peak"
     a100 = {
@@ -1442,7 +1485,7 @@ def test_help_tells_every_argument_and_its_default():
             assert f"({wanted})" in told[name] or f"({wanted}:" in told[name]
     p = llama(chips=8)
     attributes = re.findall(r"`(\w+)`", inspect.getdoc(predict).split("Returned", 1)[1])
-    assert len(attributes) == 11 and all(hasattr(p, name) for name in attributes)
+    assert len(attributes) == 12 and all(hasattr(p, name) for name in attributes)
 
 
 def test_a_fit_knows_the_least_and_the_most_batch_of_its_rows():

@@ -24,6 +24,7 @@ LLAMA = {"model": "llama-3.1-70b", "chip": "h200", "chips": 4, "weights": "fp8"}
 # --- the closed form against events -----------------------------------------------------------------------------------
 
 LOADS = {
+    "one": {"concurrency": 1},
     "few": {"concurrency": 4},
     "many": {"concurrency": 64},
     "launching binds": {"concurrency": 48, "chip": "b200", "chips": 8},

@@ -4,7 +4,7 @@ import pytest
 
 from blackboard.prediction.serving_calibration import FITTED, fit_all, runs
 from blackboard.prediction.serving_constants import CONSTANTS, EXPECTED
-from blackboard.validation.serving_slices import expected, median_size, offline_errors, over, slices, table
+from blackboard.validation.serving_slices import expected, fit_slices, median_size, offline_errors, over, slices, table
 
 
 def test_six_constants_for_an_engine_chip_and_kind_at_most():
@@ -19,10 +19,18 @@ def test_a_new_fit_gives_the_constants_that_are_shipped():
 
 
 @pytest.mark.slow
+def test_slices_fitted_anew_are_those_that_are_shipped():
+    found = fit_slices()
+    assert [each[:4] for each in found] == [each[:4] for each in slices()]
+    for new, shipped in zip(found, slices(), strict=True):
+        assert new[4:] == pytest.approx(shipped[4:], abs=0.01), new.held
+
+
+def test_expected_errors_are_those_of_the_slices():
+    assert expected() == EXPECTED
+
+
 def test_errors_by_slice():
-    assert expected() == {
-        kind: {near: pytest.approx(sums, abs=0.01) for near, sums in each.items()} for kind, each in EXPECTED.items()
-    }
     for what in ("chips", "concurrency", "chip"):
         assert over(what, "dense")["output_token"] < 0.10
     assert over("chips", "dense")["first_token"] < 0.18 and over("concurrency", "dense")["first_token"] < 0.18

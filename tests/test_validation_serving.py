@@ -2,6 +2,8 @@
 others.
 """
 
+import importlib
+
 import pytest
 from scipy.optimize import lsq_linear
 
@@ -16,7 +18,7 @@ from blackboard.prediction.step import RESOURCES, step_terms
 from blackboard.validation import serving as runs
 from blackboard.validation import validate
 from blackboard.validation.mutations import mutations, shares
-from blackboard.validation.report import whole
+from blackboard.validation.report import SETS, whole
 
 ROWS = runs.rows()
 CASES = serving.cases()
@@ -288,6 +290,12 @@ def test_validate_has_all_that_it_should_and_nothing_fails():
     )
     wide = {row.data for row in report.rows if row.kind == CONSISTENCY and abs(row.published / row.computed - 1) > 0.02}
     assert {row.data for row in report.wide} == wide and all(row.why for row in report.wide)
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_each_part_says_which_data_sets_it_has(name):
+    part = importlib.import_module(f"blackboard.{name}")
+    assert {row.data for row in part.rows()} == set(part.DATA)
 
 
 def test_a_report_can_be_narrowed():

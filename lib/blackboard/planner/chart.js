@@ -47,8 +47,8 @@ function drawFrontier(svg, { front, chosen, runs, error, name }, choose) {
     return svg.lastChild;
   };
   for (const point of front) mark(point, { class: "planner-dot", r: 4 }, described(point)).addEventListener("click", () => choose(point));
-  for (const run of runs) mark(run, { class: "planner-run", r: 4 }, `Measured: ${described(run)}`);
   if (chosen) mark(chosen, { class: "planner-chosen", r: 6.5 }, `Your configuration: ${described(chosen)}`);
+  for (const run of runs) mark(run, { class: "planner-run", r: 4 }, `Measured: ${described(run)}`);
 }
 
 const described = ({ user, chip, users, tensor, expert }) =>

@@ -68,7 +68,7 @@ def which_chips() -> dict[str, str]:
     for name, each in (("best", best), ("hopper", hopper)):
         told |= {
             f"{name}_chips": f"{each.server.layout.chips} {each.server.chip.name}",
-            f"{name}_users": significant(each.server.users, 3),
+            f"{name}_users": f"{each.server.users:,.0f}",
             f"{name}_usd": usd(each.usd_per_mtok),
             f"{name}_error": percent(each, "output_token"),
         }

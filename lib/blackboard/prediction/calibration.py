@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from typing import NamedTuple
 
 from blackboard import catalogue
 from blackboard.catalogue import Chip, Model, measurement, source
@@ -20,8 +21,9 @@ from blackboard.lessons.overheads.kernels import Plan, fused
 from blackboard.prediction import collectives, kernels
 from blackboard.prediction import serving_runs as serving
 from blackboard.prediction.least_squares import fitted
+from blackboard.prediction.rows import mape
 from blackboard.prediction.serving_runs import Case
-from blackboard.prediction.step import resources, step_terms
+from blackboard.prediction.step import composed, resources, step_terms
 
 EFFICIENCIES = {"compute_efficiency": "compute", "memory_efficiency": "memory", "link_efficiency": "links"}
 KINDS = {"dense": "dense models", "experts": "mixtures of experts"}
@@ -203,9 +205,29 @@ class Fitted(Calibration):
             told.append("compute efficiency not fitted: multiplying at its peak")
         return told
 
+    def expected_error(self, model: Model) -> HeldOut | None:
+        """How far off the constants were on runs that were not fitted: of models built like this one; else of those
+        that the fit had not seen; else of all.
+        """
+        found = held_out(self.id) if self.models == kind(model) else ()
+        like = [each for each in found if _build(each.layout.model) == _build(model)]
+        like = like or [each for each in found if each.layout.model.id not in self.nets] or list(found)
+        if not like:
+            return None
+        errors = [abs(composed(busy(each, self), each.layout, self) / each.measured - 1) for each in like]
+        return HeldOut(mape(errors), len(errors), tuple(dict.fromkeys(each.layout.model.id for each in like)))
+
     def __repr__(self) -> str:
         values = ", ".join(f"{name} {value:.3g}" for name, value in self.values.items())
         return f"<{self.id}: {values}; from {self.source}>"
+
+
+class HeldOut(NamedTuple):
+    """Mean absolute error of a step's time on so many runs that were not fitted, and their models."""
+
+    error: float
+    runs: int
+    models: tuple[str, ...]
 
 
 ALONE = {
@@ -269,6 +291,15 @@ def alone(id: str) -> Fitted:
         models="dense",
         alone=True,
     )
+
+
+@cache
+def held_out(id: str) -> tuple[Case, ...]:
+    """Runs that the constants hold for and were not fitted on; none where they are of no engine."""
+    if (recipe := KNOWN.get(id)) is None:
+        return ()
+    rows = [case for case in recipe.cases() if not recipe.slice(case) and (not recipe.chips or recipe.takes(case))]
+    return tuple(case._replace(sends=True) for case in rows)
 
 
 def auto(chip: Chip, precision: str, model: Model | None = None) -> Fitted:

@@ -63,8 +63,8 @@ def predict(
 
     Returned is a Prediction, which prints itself: `time` (s), `terms` and `resources` (name -> s), `binds` (name of
     a term); `tokens_per_s_per_chip`, `tokens_per_s_per_user`; `usd_per_mtok` (USD a million tokens) and `rent`, None
-    where none is confirmed; `memory_per_chip` (part -> bytes), `fits`; `beware` (warnings). What does not fit is
-    still predicted.
+    where none is confirmed; `memory_per_chip` (part -> bytes), `fits`; `expected_error` (of the time, on runs that the
+    constants were not fitted on); `beware` (warnings). What does not fit is still predicted.
 
         p = predict("llama-3.1-70b", chip="h100-sxm", chips=8, batch=64, weights="fp8", calibration="auto")
         p.time, p.binds, p.tokens_per_s_per_chip, p.beware

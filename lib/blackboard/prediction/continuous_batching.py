@@ -98,6 +98,8 @@ class Loop:
 
     def step(self) -> None:
         """One pass: prompts if they are due, and a token for every running sequence, unless it stands still."""
+        if not self.running and not self.waiting:  # an idle engine takes at once what has come
+            self.waiting, self.late = deque(self.late), []
         looks = self.admits()
         finished, tokens = self.take() if looks else ([], 0)
         self.idle = 0 if looks or (self.timeout and not self.waiting) else self.idle + 1

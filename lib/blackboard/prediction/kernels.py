@@ -24,6 +24,18 @@ from blackboard.prediction import equations as eq
 from blackboard.prediction.least_squares import US, Constant, fitted
 from blackboard.prediction.rows import BOUND, Row, measured_time
 
+DATA = (
+    "h200_gemm",
+    "h200_decode_attention",
+    "gpt_fast_readme",
+    "gpt_fast_steps",
+    "h200_nccl",
+    "h200_deepep_ll_intranode",
+    "deepep_v1_normal",
+    "deepep_v2",
+    "links_and_achievable",
+)
+
 # --- matrix products --------------------------------------------------------------------------------------------------
 
 GEMM_SLICE = (

@@ -6,13 +6,15 @@ them. The closed loop follows from steps: N users, each sends the next request w
 
 from __future__ import annotations
 
-from sympy import EulerGamma, Integer, Le, Max, Rational, exp, log, pi, sqrt
+from sympy import Add, EulerGamma, Integer, Le, Max, Mul, Rational, exp, log, pi, sqrt
 
 from blackboard.formula import DERIVED, Formula
 from blackboard.lessons.batching.equations import chips as replica_chips
 from blackboard.lessons.batching.equations import compute_efficiency, memory_efficiency, new_token, one_sequence, rent
 from blackboard.lessons.racks.equations import experts, link_efficiency, link_latency, top_k
 from blackboard.notation import calibration, declare, result
+
+as_written = {"evaluate": False}  # SymPy leaves terms and factors in their order
 
 # --- one step, in seconds of an ideal chip ----------------------------------------------------------------------------
 
@@ -180,6 +182,7 @@ mean_context = Formula(
     prompt_length + output_length / 2,
     "token/sequence",
     "a sequence in flight has its whole prompt, and on average half of its answer",
+    typeset=Add(prompt_length, output_length / 2, **as_written),
 )
 prompts_per_step = Formula(
     "prediction.prompts_per_step",
@@ -197,6 +200,11 @@ others_prompts = Formula(
     "a user sees the prompts of all others; with the last requests of a run only half as many come",
     prompts_per_step.assumes,
     conditions=(Le(one_sequence, concurrency),),
+    typeset=Mul(
+        Add(concurrency, -1, **as_written) / output_length,
+        Add(1, -1 / (2 * requests_per_user), **as_written),
+        **as_written,
+    ),
 )
 clumping = Formula(
     "prediction.clumping",
@@ -222,6 +230,11 @@ mixed_token = Formula(
     (1 - prompt_share) * decode_step + prompt_share * prompt_step,
     "s",
     "decodes ride along in steps that take in prompts: a token takes a step of one kind or the other",
+    typeset=Add(
+        Mul(Add(1, -prompt_share, **as_written), decode_step, **as_written),
+        Mul(prompt_share, prompt_step, **as_written),
+        **as_written,
+    ),
 )
 stalled_token = Formula(
     "prediction.stalled_token",
@@ -250,6 +263,15 @@ first_token_time = Formula(
     " came with everybody's",
     queue_time.assumes,
     conditions=queue_time.conditions,
+    typeset=Add(
+        Mul(
+            Add(1, -1 / requests_per_user, **as_written),
+            Add(held_steps * output_token, running_step, prompt_step, queue_time.expr, **as_written),
+            **as_written,
+        ),
+        Mul(burst_step, Add(burst_groups, 1, **as_written) / (2 * requests_per_user), **as_written),
+        **as_written,
+    ),
 )
 response_time = Formula(
     "prediction.response_time",
@@ -257,6 +279,7 @@ response_time = Formula(
     first_token + (output_length / new_token - 1) * output_token,
     "s",
     "the first token, then all others",
+    typeset=Add(first_token, Mul(Add(output_length, -1, **as_written), output_token, **as_written), **as_written),
 )
 request_rate = Formula(
     "prediction.request_rate",
@@ -274,6 +297,9 @@ held_sequences = Formula(
     "what the weights leave of the engine's share of the memory, divided by what a sequence takes",
     ("activations fit into what the engine leaves free",),
     conditions=(Le(weight_bytes, room_share * memory_bytes),),
+    typeset=Mul(
+        Add(Mul(room_share, memory_bytes, **as_written), -weight_bytes, **as_written), 1 / sequence_cache, **as_written
+    ),
 )
 token_price = Formula(
     "prediction.token_price",

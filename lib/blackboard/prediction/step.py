@@ -349,6 +349,7 @@ class Prediction:
         asked |= {"batch": self.batch, "context": self.context, "weights": self.weights, "kv": self.kv}
         names = (
             "time binds terms resources tokens_per_s_per_chip tokens_per_s_per_user usd_per_mtok memory_per_chip fits"
+            " expected_error"
         )
         found = {name: getattr(self, name) for name in names.split()}
         said = getattr(self.calibration, "description", "") or self.calibration.id
@@ -375,7 +376,25 @@ class Prediction:
         lines += [("price", self._price())] if self.priced else []
         lines.append(("memory a chip", " of ".join(units.pretty(size, "byte") for size in sizes)))
         lines += [("constants from", said)] if (said := getattr(self.calibration, "description", "")) else []
+        lines += [("expected error", said)] if (said := self._error()) else []
         return lines + [("beware", said) for said in self.beware]
+
+    @property
+    def expected_error(self) -> float | None:
+        """Mean absolute error of the time on runs that the constants were not fitted on; None where there are none."""
+        found = self._held_out
+        return found.error if found else None
+
+    @property
+    def _held_out(self) -> Any:
+        ask = getattr(self.calibration, "expected_error", None)  # calibration.Fitted
+        return ask(self.layout.model) if ask else None
+
+    def _error(self) -> str:
+        """The expected error, and the runs that it is of; empty for the ideal."""
+        if not (found := self._held_out):
+            return ""
+        return f"± {100 * found.error:.0f}%, as on {found.runs} runs not fitted, of {', '.join(found.models)}"
 
     def _sum(self, share: float) -> str:
         """How the times of resources make the time of a step."""

@@ -22,6 +22,25 @@ from blackboard.prediction.least_squares import Constant
 from blackboard.prediction.rows import BOUND, CALIBRATED, Row, bound_and_calibrated, formula_names
 from blackboard.units import factor
 
+DATA = (
+    "zero_bubble_pipeline",
+    "memcnn_revnet",
+    "memcnn_revnet_training",
+    "revnet_paper",
+    "leviathan_table2",
+    "speculation_by_batch",
+    "p_eagle_acceptance",
+    "mtp_by_depth",
+    "eagle_acceptance",
+    "ngram_by_batch",
+    "sglang_mtp",
+    "deepseek_v3_mtp",
+    "deepseek_isca25_mtp",
+    "vllm_batched_requests",
+    "vllm_kv_use",
+    "prefix_cache_hit_rates",
+    "prefix_cache_gains",
+)
 GIGA = factor("GB")
 
 # --- memory of training -----------------------------------------------------------------------------------------------

@@ -135,9 +135,11 @@ def validate(kind: str | None = None, data: str | None = None, progress: Callabl
     if kind is not None and kind not in KINDS:
         raise UnknownId(f"no kind {kind!r}; there are: {', '.join(KINDS)}")
     rows: list[Row] = []
-    for name, description in SETS.items():
+    modules = {name: importlib.import_module(f"blackboard.{name}") for name in SETS}
+    needed = [name for name in SETS if data in modules[name].DATA] or list(SETS)  # all, to say what there is
+    for name in needed:
         if progress:
-            progress(description)
-        rows += importlib.import_module(f"blackboard.{name}").rows()
+            progress(SETS[name])
+        rows += modules[name].rows()
     report = Report(tuple(rows))
     return report.of(kind, data) if kind or data else report

@@ -15,6 +15,19 @@ from blackboard.prediction.rows import BOUND, CALIBRATED, Row
 from blackboard.prediction.serving_runs import Case
 from blackboard.prediction.step import composed
 
+DATA = (
+    "trtllm_v1_0_throughput",
+    "trtllm_v1_0_moe",
+    "sglang_large_ep_decode",
+    "sglang_large_ep_prefill",
+    "vllm_wide_ep",
+    "gpt_fast_readme",
+    "trtllm_r1_latency_steps",
+    "sglang_mtp",
+    "pope_table2_palm540b",
+    "pope_decode_latency",
+    "kipply_13b",
+)
 KERNELS = "kernels-h200-fp8"
 FORMULAS = tuple(f.name for f in (eq.step_time, step.compute_time, step.weight_time, step.kv_time, eq.attend_time))
 

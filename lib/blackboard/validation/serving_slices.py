@@ -3,13 +3,18 @@
 Each slice is held out whole: all constants are fitted anew on the other rows, and the slice is predicted with the
 nearest of them. The form of the equations, the start of the fits and what settings engines have were chosen with all
 rows in view; only the constants are new to a slice. Rows that queue (QUEUED) are neither fitted nor counted.
+
+Fitting once for each slice takes minutes. `python -m blackboard.validation.serving_slices` does it and writes FILE,
+which everybody else reads; a slow test does it again and compares.
 """
 
 from __future__ import annotations
 
+import json
 import statistics
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
 from blackboard import catalogue
@@ -17,6 +22,8 @@ from blackboard.catalogue import measurement
 from blackboard.prediction import serving_runs
 from blackboard.prediction.serving import predict_serving
 from blackboard.prediction.serving_calibration import Run, fit_all, predicted, runs
+
+FILE = Path(__file__).with_name("serving_slices.json")
 
 
 class Slice(NamedTuple):
@@ -48,7 +55,19 @@ ASPECTS: dict[str, Callable[[Run], str]] = {  # a group of slices holds out each
 
 @cache
 def slices() -> tuple[Slice, ...]:
-    """All rows as fitted, and each slice held out."""
+    """All rows as fitted, and each slice held out, as FILE has them."""
+    return tuple(Slice(**each) for each in json.loads(FILE.read_text(encoding="utf-8")))
+
+
+def write_slices() -> None:
+    """Fit all slices, and write FILE: a line for each."""
+    rounded = lambda value: round(value, 4) if isinstance(value, float) else value
+    lines = [json.dumps({name: rounded(value) for name, value in each._asdict().items()}) for each in fit_slices()]
+    FILE.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
+
+
+def fit_slices() -> tuple[Slice, ...]:
+    """All rows as fitted, and each slice held out, fitted anew."""
     group = [run for run in runs() if not run.queued]
     found = list(_summed("none: fitted", "fitted", group, group))
     for what, aspect in ASPECTS.items():
@@ -158,3 +177,8 @@ def offline_errors() -> dict[tuple[str, str, str], list[float]]:
 def median_size(errors: Sequence[float]) -> float:
     """Median of the absolute errors."""
     return statistics.median(map(abs, errors))
+
+
+if __name__ == "__main__":
+    write_slices()
+    print(table())

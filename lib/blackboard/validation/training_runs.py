@@ -17,6 +17,19 @@ from blackboard.units import factor
 from blackboard.validation import training_steps
 from blackboard.validation.training_steps import SPENT, Record, shape, weighed
 
+DATA = (
+    "training_gpu_hours",
+    "training_gpu_hours_more",
+    "llammlein_training",
+    "megatron_2021_table1",
+    "megatron_2021_table2_zero3",
+    "llama3_405b_parallelism",
+    "deepseek_isca25_training",
+    "training_mfu_reports",
+    "korthikanti_iteration_times",
+    "zero_bubble_pipeline",
+    "gpipe_table2",
+)
 HOUR = factor("h")
 CHIPS = {
     "A100": "a100-80gb",

@@ -18,6 +18,7 @@ from blackboard.validation.consistency.check import Check
 from blackboard.validation.records import Record
 
 CHECKS = (*deepseek.DEEPSEEK, *training.TRAINING, *caches.CACHES, *serving.SERVING)
+DATA = tuple(dict.fromkeys(one.data for one in CHECKS))
 OWN: dict[tuple[str, str, str], tuple[float, str]] = {  # limit and reason of rows that miss that of their check
     ("chinchilla_table3", "compute", "n total 67,000,000,000"): (
         0.045,

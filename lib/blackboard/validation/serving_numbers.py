@@ -1,0 +1,293 @@
+"""Every number that the page on a server under load prints, and its tables."""
+
+from __future__ import annotations
+
+from functools import cache
+from html import escape
+from typing import Any, NamedTuple
+
+import sympy
+
+from blackboard import notation
+from blackboard.notation import latex
+from blackboard.page.summary import Page, table
+from blackboard.prediction import predict_serving
+from blackboard.prediction import serving_equations as eq
+from blackboard.prediction.calibration import KINDS
+from blackboard.prediction.continuous_batching import Simulated, simulate
+from blackboard.prediction.serving import ServingPrediction
+from blackboard.prediction.serving_calibration import FITTED, runs
+from blackboard.prediction.serving_constants import CONSTANTS
+from blackboard.prediction.serving_steps import ENGINES, kernels
+from blackboard.units import percent, pretty, significant
+from blackboard.validation.serving_slices import median_size, offline_errors, over, slices
+
+RUN: dict[str, Any] = {"model": "llama-3.1-70b", "chip": "h200", "chips": 4, "weights": "fp8", "prompt": 1024}
+CROWD, CHAT, SHORT = 64, 1024, 256  # users; longest answers, of the running case and of what is simulated
+USERS = (1, 4, 16, 64, 256)
+
+
+@cache
+def served(users: float, output: float = CHAT) -> ServingPrediction:
+    """The running case with so many users."""
+    return predict_serving(**RUN, output=output, concurrency=users)
+
+
+@cache
+def simulated(users: int) -> Simulated:
+    """The same server with short answers, event by event."""
+    server = served(users, SHORT).server
+    return simulate(server, served(users, SHORT).calibration.values)
+
+
+# --- a case for paper -------------------------------------------------------------------------------------------------
+
+
+class Paper(NamedTuple):
+    """A closed loop that is worked by hand: two times of steps are given, and one prompt is taken in at a time."""
+
+    users: float = 33
+    answer: float = 320
+    decode: float = 0.012
+    prompt: float = 0.062
+
+    @property
+    def values(self) -> dict[str, float]:
+        given = {"concurrency": self.users, "output_length": self.answer, "requests_per_user": 1e12}
+        return given | {"decode_step": self.decode, "prompt_step": self.prompt, "prompts_taken": 1}
+
+    @property
+    def share(self) -> float:
+        """Of the steps, those that take in a prompt."""
+        return eq.others_prompts(self.values)
+
+    @property
+    def token(self) -> float:
+        return eq.mixed_token(self.values, prompt_share=self.share)
+
+    @property
+    def busy(self) -> float:
+        """Share of the time that prompts take: what their steps take beyond a decode step."""
+        return self.share * (self.prompt - self.decode) / self.token
+
+    @property
+    def queue(self) -> float:
+        return eq.queue_time(self.values, prompt_busy=self.busy)
+
+    @property
+    def first(self) -> float:
+        """The step under way, the queue, and the step with the prompt."""
+        return self.token + self.queue + self.prompt
+
+    @property
+    def rate(self) -> float:
+        return eq.request_rate(self.values, first_token=self.first, output_token=self.token)
+
+
+PAPER = Paper()
+
+
+# --- numbers ----------------------------------------------------------------------------------------------------------
+
+_ms = lambda seconds: pretty(seconds, "s", 3)
+
+
+def running_case() -> dict[str, str]:
+    """One user, and a crowd."""
+    one, crowd = served(1), served(CROWD)
+    plan, times = crowd.server.plan, crowd._times
+    eager = crowd.calibration.values["eager_gap"]
+    return {
+        "crowd": str(CROWD),
+        "chips": str(RUN["chips"]),
+        "one_token": _ms(one.output_token),
+        "crowd_token": _ms(crowd.output_token),
+        "crowd_first": _ms(crowd.first_token),
+        "crowd_decode": _ms(times["decode"]),
+        "crowd_prompt": _ms(times["prompt"]),
+        "crowd_share": f"one in {round(1 / plan['prompt_share'])}",
+        "crowd_rate": significant(crowd.requests_per_s, 2),
+        "crowd_chip": significant(crowd.tokens_per_s_per_chip, 3),
+        "one_chip": significant(one.tokens_per_s_per_chip, 2),
+        "kernels": str(kernels(crowd.server.model)),
+        "eager": pretty(eager, "s", 2),
+        "launching": _ms(kernels(crowd.server.model) * eager),
+        "budget": f"{crowd.server.settings.step_tokens:,.0f}",
+        "burst": _ms(times["burst"]),
+    }
+
+
+def paper_case() -> dict[str, str]:
+    """The case that is worked by hand."""
+    return {
+        "paper_users": f"{PAPER.users:.0f}",
+        "paper_answer": f"{PAPER.answer:.0f}",
+        "paper_decode": _ms(PAPER.decode),
+        "paper_prompt": _ms(PAPER.prompt),
+    }
+
+
+def second_route() -> dict[str, str]:
+    """How far the closed form is from the events."""
+    pairs = [(served(users, SHORT), simulated(users)) for users in USERS]
+    far = lambda name: max(abs(getattr(p, name) / getattr(s, name) - 1) for p, s in pairs)
+    return {
+        "requests": str(int(served(1).server.requests)),
+        "least_users": str(USERS[0]),
+        "most_users": str(USERS[-1]),
+        "token_off": percent(far("output_token")),
+        "first_off": percent(far("first_token")),
+    }
+
+
+def errors() -> dict[str, str]:
+    """Errors of rows that were not fitted."""
+    group = [run for run in runs() if not run.queued]
+    by = lambda what, kind, name: percent(over(what, kind)[name])
+    far = lambda *ids: percent(
+        median_size([e for (id, *_), each in offline_errors().items() if id in ids for e in each])
+    )
+    return {
+        "rows": str(len(group)),
+        "constants": str(len(FITTED)),
+        "dense_token": by("chip", "dense", "output_token"),
+        "dense_first": by("chip", "dense", "first_token"),
+        "other_token": by("model", "experts", "output_token"),
+        "lengths_large": far("llama-3.1-70b", "llama-3.1-405b"),
+        "lengths_small": far("llama-3.1-8b"),
+        "lengths_routed": far("llama-4-maverick"),
+    }
+
+
+@cache
+def all() -> dict[str, str]:
+    """Every value that the page glues."""
+    return running_case() | paper_case() | second_route() | errors()
+
+
+# --- formulas and tables ----------------------------------------------------------------------------------------------
+
+
+def equation(*lines: str) -> Page:
+    """Lines of mathematics, broken at & so that they fit a phone."""
+    body = r" \\ ".join(lines)
+    return Page(
+        rf'<div class="tex2jax_process mathjax_process">\[\begin{{aligned}} {body} \end{{aligned}}\]</div>',
+    )
+
+
+def device_step() -> Page:
+    """A step's time on the device with its constants, a line for each kind of work."""
+    terms = sympy.Add.make_args(eq.device_time.typed)
+    part = lambda *symbols: sum(t for t in terms if t.free_symbols & {*symbols})
+    rows = [
+        part(eq.shared_read),
+        part(eq.expert_read),
+        part(eq.cache_read),
+        part(eq.prompt_attend),
+        part(eq.link_busy),
+        part(eq.collectives),
+        part(eq.captured),
+    ]
+    return equation(f"{latex(eq.device_time.symbol)} &= {latex(rows[0])}", *(f"&+ {latex(row)}" for row in rows[1:]))
+
+
+def whole_step() -> Page:
+    """A step's time with the host's."""
+    device = eq.device_time.symbol
+    whole = eq.mixed_time.typed.xreplace({eq.device_time.typed: device})
+    return equation(f"{latex(eq.mixed_time.symbol)} &= {latex(whole)}")
+
+
+def constants_table() -> Page:
+    """The constants by engine, chip and kind of model, in the units that a profiler shows."""
+    symbols = [f"\\({latex(notation.symbol(name))}\\)" for name in FITTED]
+    shown = lambda name, value: percent(value) if FITTED[name].unit == "1" else pretty(value, "s", 2)
+    fitted = [key for key in CONSTANTS if len(key.split()) == 3]
+    rows = [[_told(key), *(shown(name, CONSTANTS[key][name]) for name in FITTED)] for key in fitted]
+    return table("Constants of engines under load", ("Engine, chip, kind of model", *symbols), rows)
+
+
+def _told(key: str) -> str:
+    engine, chip, kind = key.split()
+    return f"{ENGINES[engine]}, {chip.upper()}, {KINDS[kind]}"
+
+
+def meanings() -> Page:
+    """What each constant is."""
+    rows = [
+        [
+            f"\\({latex(notation.symbol(name))}\\)",
+            escape(FITTED[name].description),
+            escape("a pure number" if FITTED[name].unit == "1" else FITTED[name].unit),
+            SEEN[name],
+        ]
+        for name in FITTED
+    ]
+    return table("The six constants", ("Symbol", "What it is", "Unit", "Where you see it"), rows)
+
+
+SEEN = {
+    "memory_efficiency": "one user, large model",
+    "compute_efficiency": "long prompts, many users",
+    "gap_time": "one user, small model, many GPUs",
+    "eager_gap": "a short prompt that takes as long as a longer one",
+    "answer_time": "hundreds of users",
+    "request_gap": "time to first token of a server without load",
+}
+
+
+def paper_table() -> Page:
+    """The case for paper, line by line."""
+    p = PAPER
+    rows = [
+        ["steps that take in a prompt", r"\(p = (N-1)/O\)", f"{p.users - 1:.0f}/{p.answer:.0f} = {p.share:.2g}"],
+        [
+            "time per output token",
+            r"\((1-p)\,t_\mathrm{dec} + p\,t_\mathrm{pre}\)",
+            f"{1 - p.share:.2g} × {_ms(p.decode)} + {p.share:.2g} × {_ms(p.prompt)} = {_ms(p.token)}",
+        ],
+        [
+            "share of the time that prompts take",
+            r"\(\rho = p\,(t_\mathrm{pre}-t_\mathrm{dec})/t_\mathrm{out}\)",
+            f"{p.share:.2g} × {_ms(p.prompt - p.decode)} / {_ms(p.token)} = {p.busy:.2g}",
+        ],
+        ["waiting for other prompts", r"\(\rho\,t_\mathrm{pre}/2(1-\rho)\)", _ms(p.queue)],
+        [
+            "time to first token",
+            "the step under way, the queue, the prompt's own step",
+            f"{_ms(p.token)} + {_ms(p.queue)} + {_ms(p.prompt)} = {_ms(p.first)}",
+        ],
+        [
+            "time of a request",
+            r"\(T = t_\mathrm{first} + (O-1)\,t_\mathrm{out}\)",
+            pretty(p.users / p.rate, "s", 3),
+        ],
+        ["requests per second", r"\(X = N/T\)", significant(p.rate, 3)],
+        ["output tokens per second", r"\(X\,O\)", f"{p.rate * p.answer:,.0f}"],
+    ]
+    return table("A server worked on paper", ("Quantity", "Formula", "Value"), rows)
+
+
+GROUPS = {
+    "fitted": ("nothing: all rows fitted", "none"),
+    "chips": ("all runs on 1, 2, 4 or 8 GPUs", "engine, chip, model"),
+    "concurrency": ("all runs with few, some or many users", "engine, chip, model"),
+    "chip": ("all runs of an engine on a chip", "the engine on another chip"),
+    "engine": ("all runs of an engine", "other engines"),
+    "model": ("all runs of a model", "another model"),
+}
+
+
+def errors_table() -> Page:
+    """Errors over the slices of each group, by kind of model."""
+    rows = []
+    for what, (held, fitted) in GROUPS.items():
+        for kind in ("dense", "experts"):
+            if found := [each for each in slices() if (each.what, each.kind) == (what, kind)]:
+                sums = over(what, kind)
+                counts = str(sum(each.rows for each in found))
+                numbers = [percent(sums["output_token"]), percent(sums["first_token"])]
+                rows.append([held, fitted, KINDS[kind], counts, *numbers])
+    heads = ("Held out", "Fitted on", "Kind of model", "Runs", "Time per output token", "Time to first token")
+    return table("Mean absolute errors of runs held out", heads, rows)
