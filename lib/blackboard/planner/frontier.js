@@ -9,31 +9,28 @@ function shardings(model, chips) {
   return tensors.flatMap((tensor) => experts.map((expert) => ({ chips, tensor, expert })));
 }
 
-// A function of the users in flight: what one sharding then gives each of them and all; null where some would wait.
+// A function of the users in flight: what one sharding then gives each of them and all; null where some would wait. Its
+// `most` is how many memory holds.
 function speedOf(asked, sharding) {
   const layout = buildLayout(asked.model, asked.chip, sharding.chips, sharding.tensor, sharding.expert);
   const constants = nearestConstants(asked.engine, asked.chip, asked.model);
   const weights = asked.weights ?? asked.model.weights;
-  return (users) => {
-    const server = buildServer(layout, { ...asked, weights, users });
-    if (users > 1 && users > server.fits) return null;
-    if (!server.fits) return null;
-    const speed = speeds(server, constants);
-    return speed.queued ? null : { ...sharding, users, user: speed.tokens_per_s_per_user, chip: speed.tokens_per_s_per_chip, first: speed.first_token, speed };
+  const serve = (users) => buildServer(layout, { ...asked, weights, users });
+  const most = Math.min(data.mostUsers, Math.floor(serve(1).fits));
+  const speed = (users) => {
+    const found = users <= most && speeds(serve(users), constants);
+    if (!found || found.queued) return null;
+    return { ...sharding, users, user: found.tokens_per_s_per_user, chip: found.tokens_per_s_per_chip, first: found.first_token, speed: found };
   };
+  return Object.assign(speed, { most });
 }
 
 // All points of a sharding, from one user to as many as fit, in steps of a factor √2.
 function curveOf(asked, sharding) {
-  const speed = speedOf(asked, sharding), points = [];
-  for (let exponent = 0; ; exponent++) {
-    const users = Math.round(2 ** (exponent / 2));
-    if (users > data.mostUsers) return points;
-    if (users === points.at(-1)?.users) continue;
-    const point = speed(users);
-    if (!point) return points;
-    points.push(point);
-  }
+  const speed = speedOf(asked, sharding), counts = new Set();
+  for (let users = 1; users < speed.most; users *= Math.SQRT2) counts.add(Math.round(users));
+  if (speed.most) counts.add(speed.most);
+  return [...counts].map(speed).filter(Boolean);
 }
 
 // Points that no other beats in both speed to a user and throughput of a chip, from slow to fast.

@@ -20,7 +20,7 @@ class Promise(NamedTuple):
     first: float
 
     def is_kept(self, found: ServingPrediction) -> bool:
-        fitting = found.server.users <= max(1, found.fits) and found.fits > 0 and not found.queued
+        fitting = found.server.users <= found.fits and not found.queued
         return fitting and found.tokens_per_s_per_user >= self.user and found.first_token <= self.first
 
 
