@@ -1,5 +1,5 @@
 """A Sphinx extension: mends what Sphinx and the theme write wrongly into a page, and writes what pages load: problems,
-the deck of flashcards.
+the deck of flashcards, the planner.
 """
 
 import hashlib
@@ -12,6 +12,7 @@ from pathlib import Path
 from docutils import nodes
 
 DECK = 'href="../_static/flashcards/'
+PLANNER = 'id="plan" data-script='
 BOX = re.compile(r'<practice-box [^>]*data-lesson="([^"]+)"')
 BLOCK = re.compile(r"</(?:p|d[dlt]|h[1-6]|li|t[hdr]|caption|summary|details|div|article)>(?=<)")
 
@@ -165,6 +166,21 @@ def write_deck(static):
     flashcards.write(static / "flashcards")
 
 
+@cache
+def write_planner(static):
+    """Write the planner's script and style, once in a build."""
+    from blackboard.planner import page
+
+    page.write(static / "planner")
+
+
+def load_planner(app):
+    """Only the planner's page loads them: what lies in book/_static every page would load."""
+    write_planner(app.outdir / "_static")
+    app.add_js_file("planner/planner.js", loading_method="defer")
+    app.add_css_file("planner/planner.css")
+
+
 def mend_page(app, page, _template, context, _doctree):
     """Mend a page's body before it is put into the template."""
     if "body" in context:
@@ -172,6 +188,8 @@ def mend_page(app, page, _template, context, _doctree):
         load_problems(app, page)
         if DECK in context["body"]:
             write_deck(app.outdir / "_static")
+        if PLANNER in context["body"]:
+            load_planner(app)
         context["body"] = mend_folds(mend_roles(context["body"]))
 
 

@@ -1,0 +1,74 @@
+// The frontier as a picture: speed of one user against throughput of one chip, both on logarithmic axes.
+
+const SVG = "http://www.w3.org/2000/svg";
+const MARGIN = { left: 52, right: 12, top: 10, bottom: 40 };
+
+function svgElement(name, attributes, ...children) {
+  const node = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+  node.append(...children);
+  return node;
+}
+
+// 1, 2, 5, 10, 20, ... between two numbers.
+function ticksBetween(low, high) {
+  const found = [];
+  for (let power = Math.floor(Math.log10(low)); 10 ** power <= high; power++) {
+    for (const digit of [1, 2, 5]) if (digit * 10 ** power >= low && digit * 10 ** power <= high) found.push(digit * 10 ** power);
+  }
+  return found;
+}
+
+function scaleOf(values, from, to) {
+  const low = Math.log(Math.min(...values)), high = Math.max(Math.log(Math.max(...values)), low + 0.7);
+  const pad = 0.06 * (high - low), span = high - low + 2 * pad;
+  const place = (value) => from + ((Math.log(value) - low + pad) / span) * (to - from);
+  return { place, ticks: ticksBetween(Math.exp(low - pad), Math.exp(high + pad)) };
+}
+
+// Draws front, band, chosen point and published runs; `choose` is called with the point of the front that is clicked.
+function drawFrontier(svg, { front, chosen, runs, error, name }, choose) {
+  const width = svg.clientWidth || 400, height = svg.clientHeight || 280;
+  const points = [...front, ...runs, chosen].filter(Boolean);
+  svg.replaceChildren();
+  svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  svg.setAttribute("aria-label", name);
+  if (!points.length) return;
+  const widened = (key) => points.flatMap((point) => [point[key] / (1 + error), point[key] / (1 - error)]);
+  const x = scaleOf(widened("user"), MARGIN.left, width - MARGIN.right), y = scaleOf(widened("chip"), height - MARGIN.bottom, MARGIN.top);
+  const at = (point, factor = 1) => `${x.place(point.user * factor).toFixed(1)},${y.place(point.chip * factor).toFixed(1)}`;
+  drawAxes(svg, x, y, width, height);
+  const band = [...front.map((point) => at(point, 1 / (1 - error))), ...front.map((point) => at(point, 1 / (1 + error))).reverse()];
+  svg.append(svgElement("polygon", { class: "planner-band", points: band.join(" ") }));
+  svg.append(svgElement("polyline", { class: "planner-front", points: front.map((point) => at(point)).join(" ") }));
+  const mark = (point, attributes, text) => {
+    const [cx, cy] = at(point).split(",");
+    svg.append(svgElement("circle", { cx, cy, ...attributes }, svgElement("title", {}, text)));
+    return svg.lastChild;
+  };
+  for (const point of front) mark(point, { class: "planner-dot", r: 4 }, described(point)).addEventListener("click", () => choose(point));
+  if (chosen) mark(chosen, { class: "planner-chosen", r: 6.5 }, `Your configuration: ${described(chosen)}`);
+  for (const run of runs) mark(run, { class: "planner-run", r: 4 }, `Measured: ${described(run)}`);
+}
+
+const described = ({ user, chip, users, tensor, expert }) =>
+  `${written(user)} tokens/s per user, ${written(chip)} per chip; ${users === undefined ? "" : `${written(users)} users, `}${cutting(tensor, expert)}`;
+
+const cutting = (tensor, expert) => `TP ${tensor}${expert > 1 ? `, EP ${expert}` : ""}`;
+
+function drawAxes(svg, x, y, width, height) {
+  const bottom = height - MARGIN.bottom, text = (attributes, words) => svg.append(svgElement("text", attributes, words));
+  const few = (ticks, room) => (ticks.length * room > width ? ticks.filter((tick) => /^1/.test(String(tick)) || ticks.length < 4) : ticks);
+  for (const tick of few(x.ticks, 38)) {
+    const place = x.place(tick);
+    svg.append(svgElement("line", { class: "planner-grid", x1: place, x2: place, y1: MARGIN.top, y2: bottom }));
+    text({ x: place, y: bottom + 15, "text-anchor": "middle" }, written(tick));
+  }
+  for (const tick of y.ticks) {
+    const place = y.place(tick);
+    svg.append(svgElement("line", { class: "planner-grid", x1: MARGIN.left, x2: width - MARGIN.right, y1: place, y2: place }));
+    text({ x: MARGIN.left - 6, y: place + 4, "text-anchor": "end" }, written(tick));
+  }
+  text({ x: (MARGIN.left + width - MARGIN.right) / 2, y: height - 6, "text-anchor": "middle" }, "output tokens/s per user");
+  text({ x: 0, y: 0, "text-anchor": "middle", transform: `translate(12 ${(MARGIN.top + bottom) / 2}) rotate(-90)` }, "output tokens/s per chip");
+}

@@ -1,0 +1,420 @@
+// The form: what is asked stands in its fields and in the address, and every change is answered at once.
+
+const VERSION = "1"; // of the address
+const DEFAULTS = {
+  model: "llama-3.1-70b", chip: "h200", chips: 4, engine: "vllm", weights: "fp8", kv: "", tensor: "", expert: 1,
+  prompt: 1024, output: 1024, by: "users", load: 64, rent: "", config: "", user: 50, first: 2, scope: "chip",
+};
+const NUMBERS = ["chips", "expert", "prompt", "output", "load", "user", "first"];
+const FORMATS = { bf16: "bf16", fp8: "FP8", int8: "INT8", fp4: "FP4", mxfp4: "MXFP4", nvfp4: "NVFP4" };
+const PASTED = "config";
+
+const root = globalThis.document?.getElementById("plan"); // none where a test runs the script alone
+const field = (name) => root.querySelector(`[name=${name}]`);
+const part = (name) => root.querySelector(`.planner-${name}`);
+
+// --- numbers in words ---
+
+const digitsOf = (value, most) => new Intl.NumberFormat("en-US", { maximumSignificantDigits: most }).format(value);
+const written = (value) => digitsOf(value, value >= 1000 ? 4 : 3);
+const percent = (share) => `${Math.round(100 * share)}%`;
+const gigabytes = (bytes) => `${digitsOf(bytes / 1e9, 3)} GB`;
+
+function duration(seconds) {
+  const [scale, unit] = seconds >= 1 ? [1, "s"] : seconds >= 1e-3 ? [1e3, "ms"] : [1e6, "µs"];
+  return `${digitsOf(seconds * scale, 3)} ${unit}`;
+}
+
+function dollars(value) {
+  return value >= 1 ? `$${value.toFixed(2)}` : `$${digitsOf(value, 2)}`;
+}
+
+// --- what is asked ---
+
+let state = { ...DEFAULTS };
+const models = new Map(), chipRows = new Map(data.chips.map((chip) => [chip.id, chip]));
+
+function modelOf(id) {
+  if (!models.has(id)) models.set(id, completeModel(data.models.find((model) => model.id === id)));
+  return models.get(id);
+}
+
+// The pasted model and what was noted about it; Refused where there is none.
+function pastedModel(text) {
+  if (!text.trim()) throw new Refused("Paste the text of a config.json into the box.");
+  const { not_understood: notes, ...found } = readConfigText(text);
+  return { ...completeModel({ ...found, id: found.name }), notes };
+}
+
+function numberIn(name, label) {
+  const value = Number(state[name]);
+  if (!(value > 0 && Number.isFinite(value))) throw new Refused(`${label} must be a positive number.`);
+  return value;
+}
+
+// The state as predictServing takes it.
+function question() {
+  const model = state.model === PASTED ? pastedModel(state.config) : modelOf(state.model);
+  const chips = numberIn("chips", "Chips"), chip = chipRows.get(state.chip), byRate = state.by === "rate";
+  if (!wholeNumber(chips) || chips > 1024) throw new Refused("Chips must be a whole number from 1 to 1,024.");
+  const load = numberIn("load", byRate ? "Requests per second" : "Users at once");
+  const rent = state.rent === "" ? (chip.rents.newest?.usd ?? null) : numberIn("rent", "Rent");
+  return {
+    model, chip, chips, rent, engine: state.engine, weights: state.weights || model.weights, kv: state.kv || null,
+    tensor: state.tensor === "" ? chips : Number(state.tensor), expert: Number(state.expert),
+    prompt: numberIn("prompt", "Prompt tokens"), output: numberIn("output", "Output tokens"), spread: data.spread,
+    rate: byRate ? load : null, concurrency: byRate ? null : load, requests: byRate ? data.steady : data.requests,
+  };
+}
+
+// --- the address ---
+
+function addressOf(values) {
+  const changed = Object.entries(values).filter(([name, value]) => String(value) !== String(DEFAULTS[name]) && (name !== "config" || values.model === PASTED));
+  const query = new URLSearchParams([["plan", VERSION], ...changed]);
+  return `${location.pathname}${changed.length ? `?${query}` : ""}`;
+}
+
+function readAddress(query) {
+  const given = new URLSearchParams(query), found = { ...DEFAULTS };
+  if (given.get("plan") !== VERSION) return found;
+  for (const name of Object.keys(DEFAULTS)) if (given.has(name)) found[name] = given.get(name);
+  for (const name of NUMBERS) if (found[name] !== "") found[name] = Number(found[name]);
+  for (const [name, known] of [["model", (id) => id === PASTED || data.models.some((m) => m.id === id)], ["chip", (id) => chipRows.has(id)], ["engine", (id) => id in data.engines]]) {
+    if (!known(found[name])) found[name] = DEFAULTS[name];
+  }
+  return found;
+}
+
+function keepAddress() {
+  try {
+    history.replaceState(null, "", addressOf(state) + location.hash);
+  } catch {
+    // a page from the disk may not change its address
+  }
+}
+
+// --- the fields ---
+
+const option = (value, text) => Object.assign(document.createElement("option"), { value, textContent: text });
+const fill = (name, rows) => field(name).replaceChildren(...rows.map(([value, text]) => option(value, text)));
+
+function fillMenus() {
+  fill("model", [...data.models.map((model) => [model.id, model.name]), [PASTED, "Paste a config.json…"]]);
+  fill("chip", data.chips.map((chip) => [chip.id, chip.name]));
+  fill("engine", Object.entries(data.engines));
+}
+
+// Menus and hints that depend on the other fields.
+function showFields() {
+  const chips = Number(state.chips), some = wholeNumber(chips) && chips <= 1024;
+  let model = null;
+  try {
+    model = state.model === PASTED ? pastedModel(state.config) : modelOf(state.model);
+  } catch { /* question() will say why */ }
+  const ways = some ? divisors(chips) : [1], chip = chipRows.get(state.chip);
+  const experts = model?.moe ? ways.filter((way) => model.moes.every((g) => way <= g.experts)) : [1];
+  if (state.tensor !== "" && !ways.includes(Number(state.tensor))) state.tensor = "";
+  if (!experts.includes(Number(state.expert))) state.expert = 1;
+  fill("tensor", [["", some ? `${chips} (all)` : "all"], ...ways.filter((way) => way !== chips).map((way) => [way, way])]);
+  fill("expert", experts.map((way) => [way, way === 1 ? "1 (none)" : way]));
+  fill("weights", [["", model ? `${FORMATS[model.weights] ?? model.weights} (released)` : "as released"], ...Object.entries(FORMATS)]);
+  const own = model ? defaultCache(state.engine, chip, model, state.weights || model.weights) : "";
+  fill("kv", [["", own ? `${FORMATS[own]} (usual)` : "usual"], ["bf16", "bf16"], ["fp8", "FP8"]]);
+  for (const name of Object.keys(DEFAULTS)) if (field(name) && document.activeElement !== field(name)) field(name).value = state[name];
+  field("rent").placeholder = chip.rents.newest?.usd ?? "none known";
+  part("load-name").textContent = state.by === "rate" ? "Requests per second" : "Users at once";
+  part("paste").hidden = state.model !== PASTED;
+  part("notes").replaceChildren(...(model?.notes ?? []).map(listItem));
+}
+
+const listItem = (text) => Object.assign(document.createElement("li"), { textContent: text });
+
+// --- the answer ---
+
+function change(values) {
+  Object.assign(state, values);
+  showFields();
+  keepAddress();
+  answer();
+}
+
+function answer() {
+  const started = performance.now();
+  let asked, found;
+  try {
+    asked = question();
+    found = predictServing(asked);
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    showRefusal(error.message);
+    return;
+  }
+  showAnswer(asked, found);
+  root.dataset.milliseconds = (performance.now() - started).toFixed(1);
+  clearTimeout(later);
+  later = setTimeout(() => showBest(asked), 120);
+}
+
+let later;
+
+function showRefusal(why) {
+  clearTimeout(later);
+  root.classList.add("planner-refused");
+  part("result").textContent = why;
+}
+
+function showAnswer(asked, found) {
+  const fitting = found.fits > 0;
+  root.classList.remove("planner-refused");
+  part("result").textContent = fitting ? sentence(found) : unfit(found);
+  showNumbers(found, fitting);
+  showMemory(found);
+  showParts(found, fitting);
+  showFrontier(asked, found, fitting);
+  part("warnings").replaceChildren(...warnings(asked, found).map(listItem));
+  part("trust").textContent = trust(asked, found.constants);
+  part("code").querySelector("pre").textContent = pythonCall();
+}
+
+function sentence(found) {
+  const cost = found.usd_per_mtok === null ? "" : `, at ${dollars(found.usd_per_mtok)} per million tokens`;
+  return `Each user gets ${written(found.tokens_per_s_per_user)} tokens/s after ${duration(found.first_token)}. Each chip generates ${written(found.tokens_per_s_per_chip)} tokens/s${cost}. The largest part of a token's time is ${BINDS[found.binds]}.`;
+}
+
+const BINDS = {
+  weights: "loading the weights", experts: "loading the experts", cache: "loading the KV cache", compute: "compute", links: "communication between chips",
+  "kernel gaps": "the gaps between kernels", launching: "launching the kernels of prefill", answers: "sampling and sending tokens",
+};
+
+function unfit({ server }) {
+  const { room } = server.settings, { memory } = server.layout.chip;
+  const size = sum(Object.values(server.weightsPerChip));
+  return `This does not fit: the weights take ${gigabytes(size)} per chip, and the engine may fill ${percent(room)} of ${gigabytes(memory)}. Use more chips, or a narrower format.`;
+}
+
+function row(...cells) {
+  const line = document.createElement("tr");
+  line.append(...cells.map((text, n) => {
+    const cell = document.createElement(n ? "td" : "th");
+    if (!n) cell.scope = "row";
+    cell.append(text);
+    return cell;
+  }));
+  return line;
+}
+
+function showNumbers(found, fitting) {
+  const { errors } = found.constants, or = (text) => (fitting ? text : "–");
+  const price = found.usd_per_mtok === null ? "no rent known" : `${dollars(found.usd_per_mtok)}: in ${dollars(found.usd_per_mtok_in)}, out ${dollars(found.usd_per_mtok_out)}`;
+  part("numbers").querySelector("tbody").replaceChildren(
+    row("Time to first token", or(`${duration(found.first_token)} ± ${percent(errors.first_token)}`)),
+    row("Time per output token", or(`${duration(found.output_token)} ± ${percent(errors.output_token)}`)),
+    row("Tokens/s per user", or(written(found.tokens_per_s_per_user))),
+    row("Tokens/s per chip", or(written(found.tokens_per_s_per_chip))),
+    row("$ per million tokens", or(price)),
+    row("Requests/s", or(`${written(found.requests_per_s)} of ${written(found.most_rate)} at most`)),
+    row("Users in flight", or(`${written(found.running)} of ${written(found.users)}; ${written(Math.floor(found.fits))} fit`)),
+  );
+}
+
+// A bar of parts with its legend: {name: size}, of a whole, each written by `say`.
+function showBar(bar, title, parts, whole, say) {
+  const shown = Object.entries(parts).filter(([, size]) => size > 0);
+  const strip = Object.assign(document.createElement("div"), { className: "planner-strip" });
+  for (const [name, size] of shown) {
+    const piece = strip.appendChild(document.createElement("span"));
+    piece.style.width = `${(100 * size) / whole}%`;
+    piece.dataset.part = name;
+  }
+  const legend = Object.assign(document.createElement("p"), { className: "planner-legend" });
+  for (const [name, size] of shown) {
+    const entry = legend.appendChild(document.createElement("span"));
+    entry.dataset.part = name;
+    entry.textContent = `${name} ${say(size)}`;
+  }
+  bar.replaceChildren(Object.assign(document.createElement("p"), { className: "planner-title", textContent: title }), strip, legend);
+}
+
+const MEMORY = { "attention and dense": "weights", experts: "experts", embeddings: "embeddings", cache: "KV cache" };
+
+function showMemory(found) {
+  const { memory } = found.server.layout.chip, used = sum(Object.values(found.memory_per_chip));
+  const parts = Object.fromEntries(Object.entries(found.memory_per_chip).map(([name, size]) => [MEMORY[name], size]));
+  const title = `Memory of one chip: ${gigabytes(used)} of ${gigabytes(memory)}`;
+  showBar(part("memory"), title, { ...parts, free: Math.max(0, memory - used) }, Math.max(memory, used), gigabytes);
+}
+
+const PARTS = { cache: "KV cache", launching: "prefill launches", answers: "sampling" };
+
+function showParts(found, fitting) {
+  part("parts").hidden = !fitting;
+  const parts = Object.fromEntries(Object.entries(found.parts).sort((a, b) => b[1] - a[1]).map(([name, size]) => [PARTS[name] ?? name, size]));
+  showBar(part("parts"), "What one output token's time goes into", parts, sum(Object.values(parts)), duration);
+}
+
+function showFrontier(asked, found, fitting) {
+  const front = frontier(asked, asked.chips), { chips, tensor, expert } = asked;
+  const chosen = fitting ? { user: found.tokens_per_s_per_user, chip: found.tokens_per_s_per_chip, users: Math.round(found.users), tensor, expert } : null;
+  const runs = publishedRuns(asked, chips);
+  const said = runs.length ? ` Open circles: ${runs.length} published runs.` : "";
+  part("chart").querySelector("figcaption").textContent = front.length
+    ? `Line: the best of all batch sizes and shardings on ${chips} ${chips > 1 ? "chips" : "chip"}, with the expected error. Large dot: yours.${said}`
+    : "No batch fits on these chips.";
+  const name = front.length ? `The frontier, from ${described(front[0])} to ${described(front.at(-1))}. The table below lists its points.` : "No batch fits.";
+  const choose = (point) => change(pointState(point));
+  drawFrontier(part("chart").querySelector("svg"), { front, chosen, runs, error: found.constants.errors.output_token, name }, choose);
+  showPoints(front);
+}
+
+function warnings({ model, tensor, expert, chip }, found) {
+  const { server } = found, told = [];
+  if (found.fits && server.users > found.fits) told.push(`Memory holds ${written(Math.floor(found.fits))} requests at once. The other users wait, which is counted in the time to first token.`);
+  else if (found.queued) told.push(`A step takes in at most ${written(server.settings.stepTokens)} prompt tokens. Prompts come faster than that, so they wait.`);
+  if (server.prompt + server.output > model.context_tokens) told.push(`${model.name} is made for ${written(model.context_tokens)} tokens of context.`);
+  if (tensor > chip.domain) told.push(`Tensor parallelism over ${tensor} chips leaves the fast links, which join ${chip.domain}.`);
+  const heads = (name) => [...new Set(model.attention.map((group) => group[name]).filter(Boolean))];
+  for (const count of heads("heads")) if (count % tensor) told.push(`${count} heads cannot be divided evenly over ${tensor} chips.`);
+  for (const count of heads("kv_heads")) if (tensor > count) told.push(`${count} KV heads on ${tensor} chips: each chip holds a whole head, so part of the cache is stored several times.`);
+  if (tensor > 1 && model.attention.some((group) => group.kind !== "heads")) told.push(`The latent KV cache has no heads: each of the ${tensor} tensor-parallel chips stores all of it.`);
+  if (expert > 1 && model.moe.experts % expert) told.push(`${model.moe.experts} experts cannot be divided evenly over ${expert} chips.`);
+  return told;
+}
+
+// Where the price comes from.
+function rentSaid(chip) {
+  const { newest } = chip.rents;
+  if (state.rent !== "") return "Prices use the rent that you entered.";
+  return newest ? `Prices use a rent of $${newest.usd} per chip-hour (${newest.kind}, ${newest.date}).` : `The catalogue has no confirmed rent of ${chip.name}: enter yours to see prices.`;
+}
+
+function trust({ engine, model, chip }, { near, kind, errors }) {
+  const name = data.engines[engine], what = kind === "experts" ? "mixtures of experts" : "dense models";
+  const fitted = {
+    chip: `fitted on public runs of ${name} on this chip with ${what}`,
+    generation: `fitted on public runs of ${name} on another chip of this generation with ${what}`,
+    engine: `fitted on public runs of ${name} on other chips with ${what}; bandwidth, compute and links are from this chip's datasheet`,
+    kind: `fitted on other engines with ${what}, because there are no public runs of ${name} with them`,
+  }[near];
+  const other = data.fitted.includes(model.id) ? "" : ` ${model.name} was not among the models.`;
+  return `${rentSaid(chip)} Expect an error of about ${percent(errors.output_token)} in the time per output token and ${percent(errors.first_token)} in the time to first token. The constants were ${fitted}.${other}`;
+}
+
+// --- tables ---
+
+const useButton = (what, press) => Object.assign(document.createElement("button"), { type: "button", textContent: "Use", ariaLabel: `Use ${what}`, onclick: press });
+
+function showTable(box, heads, rows, empty) {
+  const table = document.createElement("table"), top = table.createTHead().insertRow();
+  top.append(...heads.map((text) => Object.assign(document.createElement("th"), { scope: "col", textContent: text })));
+  table.createTBody().append(...rows.map((cells) => row(...cells)));
+  box.replaceChildren(rows.length ? table : Object.assign(document.createElement("p"), { textContent: empty }));
+}
+
+function showPoints(front) {
+  const use = (point) => useButton(`${point.users} users, ${cutting(point.tensor, point.expert)}`, () => change(pointState(point)));
+  const rows = front.map((point) => [cutting(point.tensor, point.expert), written(point.users), written(point.user), duration(point.first), written(point.chip), use(point)]);
+  showTable(part("points").querySelector(".planner-table"), ["Sharding", "Users", "Tokens/s per user", "First token", "Tokens/s per chip", "Load it"], rows, "No batch fits.");
+}
+
+const COUNTS = [1, 2, 4, 8, 16, 32];
+
+// Chip by chip, so that typing is never held up; a newer question ends the search.
+async function showBest(asked) {
+  const promise = { user: Number(state.user) || 0, first: Number(state.first) || Infinity };
+  const all = state.scope !== "chip", rentOf = (chip) => (all ? chip.rents[state.scope]?.usd : asked.rent) ?? null;
+  const counts = all ? COUNTS.slice(0, 4) : [...new Set([...COUNTS, asked.chips])].sort((a, b) => a - b);
+  const rows = [], mine = later;
+  for (const chip of all ? data.chips.filter(rentOf) : [asked.chip]) {
+    rows.push(...bestShardings({ ...asked, chip }, counts, promise).map((point) => ({ ...point, device: chip, rent: rentOf(chip), price: priceOf(point, rentOf(chip)) })));
+    await new Promise((next) => setTimeout(next));
+    if (mine !== later) return;
+  }
+  if (all) rows.sort((a, b) => a.price - b.price);
+  showTable(part("best").querySelector(".planner-table"), BEST, (all ? rows.slice(0, 12) : rows).map(bestRow(rows, all)), "No number of chips keeps this promise, even for one user.");
+  root.dataset.best = rows.length;
+}
+
+const BEST = ["Chips", "Sharding", "Users", "Tokens/s per user", "First token", "Tokens/s per chip", "$ per million", "Load it"];
+
+// The cells of a sharding; `rented` where its chip's own rent goes with it.
+function bestRow(rows, rented) {
+  const cheapest = Math.min(...rows.map(({ price }) => price ?? Infinity));
+  return (found) => {
+    const { device, chips, tensor, expert, users, user, first, chip, rent, price } = found, way = cutting(tensor, expert);
+    const cost = price === null ? "–" : dollars(price) + (price === cheapest ? " (least)" : "");
+    const use = () => change({ ...pointState(found), chip: device.id, chips, rent: rented ? rent : state.rent });
+    return [`${chips} × ${device.id}`, way, written(users), written(user), duration(first), written(chip), cost, useButton(`${chips} ${device.name}, ${way}`, use)];
+  };
+}
+
+// What the fields say where a point of the frontier is chosen.
+const pointState = ({ chips, tensor, expert, users }) => ({ by: "users", load: users, tensor: tensor === chips ? "" : tensor, expert });
+
+// Dollars per million tokens, read and generated.
+function priceOf({ chip, speed }, rent) {
+  const { prompt_length, output_length } = speed.plan.values;
+  return rent === null ? null : (rent / 3600 / ((chip / output_length) * (prompt_length + output_length))) * 1e6;
+}
+
+// --- the same call in Python ---
+
+function pythonCall() {
+  const asked = question(), imports = [], values = [];
+  const add = (name, value, usual) => value !== usual && values.push(`${name}=${typeof value === "string" ? `"${value}"` : value}`);
+  let model = `"${asked.model.id}"`;
+  if (state.model === PASTED) [model] = ['Model.from_config("config.json")', imports.push("Model")];
+  add("chip", asked.chip.id);
+  add("chips", asked.chips, 1);
+  add("prompt", asked.prompt, 1024);
+  add("output", asked.output, 1024);
+  add(asked.rate === null ? "concurrency" : "rate", asked.rate ?? asked.concurrency);
+  add("weights", asked.weights, asked.model.weights);
+  add("kv", asked.kv, null);
+  add("engine", asked.engine, "vllm");
+  add("tensor", asked.tensor, asked.chips);
+  add("expert", asked.expert, 1);
+  if (state.rent !== "") values.push(`rent=Rent(${asked.rent}, "${new Date().toISOString().slice(0, 10)}", "my own", None, True)`) && imports.push("Rent");
+  const lines = imports.length ? [`from blackboard.catalogue import ${imports.join(", ")}`] : [];
+  return [...lines, "from blackboard.prediction import predict_serving", "", `predict_serving(${[model, ...values].join(", ")})`].join("\n");
+}
+
+async function copy(what) {
+  const text = what === "python" ? pythonCall() : new URL(addressOf(state) + "#plan", location.href).href;
+  try {
+    await navigator.clipboard.writeText(text);
+    part("copied").textContent = "Copied.";
+  } catch {
+    part("copied").textContent = text; // where the clipboard is not allowed it can be selected
+  }
+}
+
+// --- start ---
+
+function listen() {
+  const read = ({ target }) => target.name && change({ [target.name]: target.type === "number" && target.value !== "" ? Number(target.value) : target.value, ...(target.name === "model" ? { weights: "" } : {}) });
+  root.addEventListener("input", read);
+  part("form").addEventListener("submit", (event) => event.preventDefault());
+  root.addEventListener("focusout", () => setTimeout(showFields));
+  part("reset").addEventListener("click", () => { state = { ...DEFAULTS }; change({}); });
+  for (const each of root.querySelectorAll("[data-copy]")) each.addEventListener("click", () => copy(each.dataset.copy));
+  for (const link of document.querySelectorAll("a.planner-example")) {
+    link.addEventListener("click", (event) => {
+      event.preventDefault();
+      state = readAddress(new URL(link.href).search);
+      change({});
+      root.scrollIntoView();
+      field("model").focus({ preventScroll: true });
+    });
+  }
+  new ResizeObserver(() => !root.hidden && answer()).observe(part("chart"));
+}
+
+if (root) {
+  state = readAddress(location.search);
+  root.hidden = false;
+  fillMenus();
+  showFields();
+  answer();
+  listen();
+}

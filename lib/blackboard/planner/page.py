@@ -1,0 +1,44 @@
+"""What the planner's page shows beside prose: the form, and links that load a worked example into it."""
+
+from __future__ import annotations
+
+import hashlib
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from urllib.parse import urlencode
+
+from blackboard.page.summary import Page
+from blackboard.planner.examples import fields
+from blackboard.planner.script import script
+
+VERSION = 1  # of the address
+
+
+def form() -> Page:
+    """The form, which the script wakes; its hash renews the page when the script or its style is another."""
+    made = hashlib.sha256((script() + style()).encode()).hexdigest()[:12]
+    html = files(__package__).joinpath("form.html").read_text("utf8")
+    return Page(html.replace('id="plan"', f'id="plan" data-script="{made}"'))
+
+
+def style() -> str:
+    """The style sheet."""
+    return files(__package__).joinpath("planner.css").read_text("utf8")
+
+
+def load(name: str) -> Page:
+    """A link that puts a worked example into the form."""
+    return Page(f'<p><a class="planner-example" href="{escape(address(name))}">Load this into the planner</a></p>')
+
+
+def address(name: str) -> str:
+    """The address of an example."""
+    return f"?{urlencode({'plan': VERSION} | fields(name))}#plan"
+
+
+def write(folder: Path) -> None:
+    """Write the script and the style sheet."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "planner.js").write_text(script(), "utf8")
+    (folder / "planner.css").write_text(style(), "utf8")

@@ -1,0 +1,187 @@
+"""The planner's form in a browser: what is chosen, pasted, linked and copied, and what makes no sense."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from conftest import open_page, serve
+
+from blackboard.planner import page as planner
+from blackboard.planner.examples import NAMES, PROMISE, chosen_chips
+from blackboard.prediction import predict_serving
+
+CONFIGS = json.loads((Path(__file__).parent / "model_configs.json").read_text(encoding="utf-8"))
+LLAMA = next(row["config"] for row in CONFIGS if row["model"] == "llama-3.1-70b")
+FIELDS = "form => [...form.querySelectorAll('[name]')].map(({ name, value }) => [name, value])"
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    """A server of a page that has the form and the worked questions, and nothing else."""
+    folder = tmp_path_factory.mktemp("planner")
+    planner.write(folder)
+    links = "".join(map(planner.load, NAMES))
+    body = f'<link rel="stylesheet" href="planner.css">{planner.form()}{links}<script src="planner.js"></script>'
+    head = '<meta charset="utf-8"><link rel="icon" href="data:,"><title>planner</title>'
+    (folder / "planner.html").write_text(f'<!doctype html><html lang="en">{head}{body}', "utf8")
+    with serve(folder) as base:
+        yield f"{base}/planner.html"
+
+
+@pytest.fixture
+def opened(browser, address):
+    """Open the page, with a query; at the end nothing has been asked of another host, and nothing was complained of."""
+    with open_page(browser, address) as seen:
+
+        def go(query=""):
+            seen.page.goto(address + query)
+            return seen.page
+
+        yield go
+        assert [url for url in seen.requests if not url.startswith((address.rpartition("/")[0], "data:"))] == []
+        assert seen.complaints == []
+
+
+def result(page):
+    return page.locator(".planner-result").inner_text()
+
+
+def speed(page):
+    """Tokens per second of a user, as the page says it."""
+    return float(re.search(r"gets ([\d.,]+) tokens/s", result(page))[1].replace(",", ""))
+
+
+def choose(page, **values):
+    for name, value in values.items():
+        field = page.locator(f"[name={name}]")
+        field.select_option(value) if field.evaluate("each => each.tagName") == "SELECT" else field.fill(str(value))
+
+
+def test_a_choice_is_answered_and_kept_in_the_address(opened):
+    page = opened()
+    choose(page, model="deepseek-v3", chip="h200", chips=8, engine="sglang", prompt=8192, load=32, user=20)
+    choose(page, expert="8", tensor="1", rent="2.5")
+    p = predict_serving(
+        "deepseek-v3", chip="h200", chips=8, tensor=1, expert=8, engine="sglang", prompt=8192, concurrency=32
+    )
+    assert speed(page) == pytest.approx(p.tokens_per_s_per_user, rel=5e-3)
+    fields, query = page.locator("#plan").evaluate(FIELDS), page.evaluate("location.search")
+    assert query.startswith("?plan=1&") and "output" not in query  # what is as it was is not said
+    again = opened(query)
+    assert again.locator("#plan").evaluate(FIELDS) == fields
+    again.get_by_role("button", name="Reset").click()
+    assert again.evaluate("location.search") == ""
+    assert again.locator("#plan").evaluate(FIELDS) == opened().locator("#plan").evaluate(FIELDS)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_worked_question_loads_with_one_click(opened, name):
+    page = opened()
+    page.locator("a.planner-example").nth(NAMES.index(name)).click()
+    clicked = page.locator("#plan").evaluate(FIELDS)
+    assert opened(planner.address(name)).locator("#plan").evaluate(FIELDS) == clicked
+    assert page.locator(".planner-refused").count() == 0 and speed(page) > 1
+
+
+def test_the_best_chips_are_those_of_the_text(opened):
+    page = opened(planner.address("chips"))
+    page.wait_for_selector("#plan[data-best]")
+    first = page.locator(".planner-best tbody tr").first.inner_text()
+    best = chosen_chips()[0]
+    assert first.startswith(f"{best.server.layout.chips} × {best.server.chip.id}") and f"{best.server.users:g}" in first
+    assert speed(page) >= PROMISE.user
+
+
+def test_a_config_is_read_in_the_page(opened):
+    page = opened()
+    known = speed(page)
+    choose(page, model="config")
+    assert "Paste" in result(page)
+    choose(page, config=json.dumps(LLAMA | {"my_head_count": 7}), weights="fp8")
+    assert speed(page) == known
+    assert "my_head_count = 7 is not understood" in page.locator(".planner-notes").inner_text()
+    query = page.evaluate("location.search")
+    assert speed(opened(query)) == known
+    assert 'Model.from_config("config.json")' in page.locator(".planner-code pre").text_content()
+
+
+SILLY = (
+    *({"chips": each} for each in ("0", "-4", "", "2.5", "5000")),
+    *({name: each} for name in ("prompt", "output", "load") for each in ("0", "-1", "")),
+    *({"rent": "-1"}, {"by": "rate", "load": "1000000"}),
+    *({"model": "config", "config": each} for each in ("", "{", "[]", '"x"', "{}", '{"num_hidden_layers": -1}')),
+)
+
+
+@pytest.mark.parametrize("values", SILLY, ids=str)
+def test_what_makes_no_sense_is_answered_with_a_sentence(opened, values):
+    page = opened()
+    choose(page, **values)
+    assert page.locator(".planner-refused").count() == 1
+    assert re.fullmatch(r"[A-Za-z].{15,}", result(page), re.S)
+    assert not re.search(r"NaN|undefined|Infinity|null", page.locator("#plan").inner_text())
+
+
+def test_extremes_are_answered_with_numbers(opened):
+    for query in (
+        "&load=100000",
+        "&prompt=1000000&output=100000",
+        "&model=qwen3-0.6b&chips=64&tensor=64",
+        "&chips=1&load=0.5",
+    ):
+        text = opened(f"?plan=1{query}").locator("#plan").inner_text()
+        assert not re.search(r"NaN|undefined|Infinity|null", text), query
+
+
+def test_an_unknown_address_is_the_start(opened):
+    start = opened().locator("#plan").evaluate(FIELDS)
+    for query in ("?plan=2&chips=8", "?plan=1&model=nobody&chip=none&engine=it", "?highlight=cost"):
+        assert opened(query).locator("#plan").evaluate(FIELDS) == start
+
+
+def test_what_does_not_fit_is_said(opened):
+    page = opened("?plan=1&model=deepseek-v3&weights=&chips=2")
+    assert "does not fit" in result(page)
+    assert "–" in page.locator(".planner-numbers td").first.inner_text()
+
+
+@pytest.mark.parametrize(
+    "query", ("", "&by=rate&load=1.5", "&rent=1.25&tensor=2&kv=bf16&spread=1", "&model=gpt-oss-120b&weights=")
+)
+def test_the_copied_call_gives_the_same_numbers(opened, query):
+    page, space = opened(f"?plan=1{query}"), {}
+    code = page.locator(".planner-code pre").text_content()
+    exec(code.replace("predict_serving(", "p = predict_serving(").replace("import p = ", "import "), space)
+    assert speed(page) == pytest.approx(space["p"].tokens_per_s_per_user, rel=5e-3)
+    price = float(re.search(r"\$([\d.]+) per million", result(page))[1])
+    assert price == pytest.approx(space["p"].usd_per_mtok, rel=0.05)
+
+
+def test_a_point_of_the_frontier_can_be_chosen(opened):
+    page = opened()
+    page.locator(".planner-dot").first.click(force=True)
+    first = page.evaluate("location.search")
+    assert "load=" in first
+    page.locator(".planner-points summary").click()
+    page.locator(".planner-points button").last.click()
+    assert page.evaluate("location.search") != first
+
+
+def test_published_runs_are_shown_where_there_are_any(opened):
+    assert opened().locator(".planner-run").count() == 5
+    assert opened("?plan=1&prompt=4096").locator(".planner-run").count() == 0
+
+
+def test_every_field_has_a_name_and_the_answer_is_announced(opened):
+    page = opened()
+    unnamed = "all => all.filter(each => !each.labels.length).map(each => each.name)"
+    assert page.locator("#plan :is(input, select, textarea)").evaluate_all(unnamed) == []
+    assert page.locator(".planner-result").get_attribute("role") == "status"
+    assert "tokens/s per user" in page.locator(".planner-chart svg").get_attribute("aria-label")
+
+
+def test_without_scripts_the_page_says_what_it_lacks(browser, address):
+    with open_page(browser, address, java_script_enabled=False) as seen:
+        assert seen.page.get_by_text("The planner needs scripts").is_visible()
+        assert not seen.page.locator("#plan").is_visible()
