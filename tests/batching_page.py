@@ -50,6 +50,12 @@ EXPLORED = {
             {"model": "llama-3.1-70b", "context_exponent": 2.5},
         ),
     ),
+    "roofline_explorer": Explored(
+        "ms",
+        "batch",
+        {"step": batching.step_time, "memory": batching.memory_time, "compute": batching.compute_time},
+        ({"chosen_exponent": 4.5},),
+    ),
     "context_explorer": Explored("percent", "context", {"limit": batching.mfu_limit, "here": batching.mfu}),
 }
 
