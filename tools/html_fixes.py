@@ -37,6 +37,16 @@ def mend_launchers(_app, _page, _template, context, _doctree):
             group["buttons"] = list(filter(opens, group["buttons"]))
 
 
+def skip_solutions(app, page, _template, context, _doctree):
+    """Next leads from a lesson to its exercises and from there to the next lesson; solutions are looked up."""
+    relations = app.builder.relations  # {page: (page above, page before, page after)}
+    for name, way in (("prev", 1), ("next", 2)):
+        target = relations.get(page, (None, None, None))[way]
+        if target and target.startswith("exercises/solutions/") and (beyond := relations[target][way]):
+            title = app.builder.render_partial(app.env.titles[beyond])["title"]
+            context[name] = {"link": app.builder.get_relative_uri(page, beyond), "title": title}
+
+
 def mend_roles(body):
     """Entries of a bibliography are items of its list; the role they are given is deprecated."""
     return body.replace('role="doc-biblioentry"', 'role="listitem"')
@@ -193,5 +203,6 @@ def setup(app):
     app.connect("doctree-resolved", part_blocks)
     app.connect("config-inited", add_launchers)
     app.connect("html-page-context", mend_launchers, priority=502)  # just after the theme has added the buttons
+    app.connect("html-page-context", skip_solutions)
     app.connect("html-page-context", mend_page, priority=400)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -138,7 +138,7 @@ function partsOf(figure) {
 }
 
 // The lines of the still picture's title become text of the page, in which the result is large.
-function tellLines(figure, { result }) {
+function tellLines(figure, { result = [-1] }) {
   const { result: large, facts } = partsOf(figure), view = figure.vegaView;
   const tell = () => {
     const lines = view.signal("title_lines"), chosen = result.map((at) => lines.at(at));
@@ -164,7 +164,7 @@ const boundParams = (spec) => spec.params.filter((param) => param.bind);
 
 // The two or three controls that matter most are seen, the others are under "More"; a button sets all back.
 function arrangeControls(figure, spec) {
-  const box = partsOf(figure).controls, { primary } = spec.usermeta;
+  const box = partsOf(figure).controls, { primary = boundParams(spec).slice(0, 3).map(({ name }) => plain(name)) } = spec.usermeta;
   const rows = new Map([...box.querySelectorAll(".vega-bind")].map((row) => [plain(row.querySelector("[name]").name), row]));
   const first = primary.map((name) => rows.get(name)), rest = [...rows.values()].filter((row) => !first.includes(row));
   const reset = Object.assign(document.createElement("button"), { type: "button", className: "explorable-reset", textContent: "Reset" });

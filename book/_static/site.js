@@ -36,7 +36,23 @@ function nameSymbols() {
   }
 }
 
+// The front page counts what this browser has seen solved; practice.js keeps it, an entry for each problem.
+function showProgress() {
+  for (const box of document.querySelectorAll(".lesson-progress")) {
+    const { lesson, problems } = box.dataset, ids = problems.split(" ").filter(Boolean);
+    const solved = ids.filter((id) => isSolved(`practice/${lesson}/${id}`)).length;
+    if (!solved) continue;
+    box.dataset.solved = solved;
+    box.textContent = `${solved} of ${ids.length} problems solved`;
+  }
+}
+
+function isSolved(key) {
+  try { return JSON.parse(localStorage.getItem(key))?.right === true; } catch { return false; }
+}
+
 async function settle() {
+  showProgress();
   boxTables();
   await window.MathJax?.startup?.promise;
   nameSymbols();

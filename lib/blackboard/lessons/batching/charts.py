@@ -132,13 +132,13 @@ def roofline_explorer() -> Explorable:
         marks.line("step", marks.INK, encoding, strokeWidth=5),
         marks.line("memory", "kv", encoding),
         marks.line("compute", "compute", encoding),
-        *marks.name(encoding, "'load weights and KV cache'", "kv", "150", at(eq.memory_time, "150"), dy=-14),
-        *marks.name(encoding, "'compute'", "compute", "1500", at(eq.compute_time, "1500"), dy=14),
+        *marks.name(encoding, "'load weights and KV cache'", "kv", "120", at(eq.memory_time, "120"), dy=-14),
+        *marks.name(encoding, "'compute'", "compute", "1200", at(eq.compute_time, "1200"), dy=14),
         marks.at(encoding, {**marks.DOT, "color": COLOURS["accent"], "size": 220}, x="chosen", y=here),
         marks.hover(encoding, "step", {name: f"{name} (ms)" for name in terms}, ",.3r"),
     ]
     return Explorable(
-        {**base, "params": _front_params(), "layer": layers, "title": marks.title(*_front_lines(here))},
+        {**base, "height": 280, "params": _front_params(), "layer": layers, "title": marks.title(*_front_lines(here))},
         "Time and price of a token",
         _front_says(),
         f"{RUNNING}, {RUNNING.tokens}, at ${LECTURE_RENT:g} per GPU-hour. All of these are bounds: real engines are"
@@ -149,8 +149,8 @@ def roofline_explorer() -> Explorable:
 
 def _step_axis() -> dict:
     """Milliseconds of a step on a log scale, with ticks that say so."""
-    axis = marks.log_axis("step", "ms per token", 1, 300)
-    return {**axis, "axis": {"values": [1, 3, 10, 30, 100, 300], "format": "~r"}}
+    axis = marks.log_axis("step", "ms per token", 0.1, 30)
+    return {**axis, "axis": {"values": [0.1, 0.3, 1, 3, 10, 30], "format": "~r"}}
 
 
 def _front_params() -> list[dict]:
