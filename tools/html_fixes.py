@@ -5,14 +5,20 @@ the deck of flashcards.
 import hashlib
 import json
 import re
+import shutil
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 
 from docutils import nodes
 
+SCRIPTS = "book/_scripts"
+TABLE = '<div class="data-table'
 DECK = 'href="../_static/flashcards/'
 BOX = re.compile(r'<practice-box [^>]*data-lesson="([^"]+)"')
+VIDEO = "https://www.youtube.com/watch?v=xmkSf5IS-zw"
+TIME = re.compile(r"\b([0-2]):([0-5]\d):([0-5]\d)\b")
+UNLINKED = re.compile(r"<(/?)(a|h1|h2|h3|pre|code|script|style|svg|summary|button|practice-box)\b[^>]*(?<!/)>")
 BLOCK = re.compile(r"</(?:p|d[dlt]|h[1-6]|li|t[hdr]|caption|summary|details|div|article)>(?=<)")
 
 
@@ -55,6 +61,25 @@ def mend_roles(body):
 def mend_folds(body):
     """A fold is called what it says: MyST-NB gives every one the same other name."""
     return body.replace(' aria-label="Toggle hidden content"', "")
+
+
+def link_times(body):
+    """A time of the lecture leads to that minute of the video, unless it is in a link, a heading, code or a picture."""
+    parts, inside = re.split(r"(<[^>]+>)", body), []
+    for n, part in enumerate(parts):
+        if tag := UNLINKED.match(part):
+            inside.append(tag[2]) if not tag[1] else inside.pop()
+        elif not inside and not part.startswith("<"):
+            parts[n] = TIME.sub(
+                lambda found: f'<a class="lecture-time" href="{VIDEO}&amp;t={seconds(found)}s">{found[0]}</a>', part
+            )
+    return "".join(parts)
+
+
+def seconds(time):
+    """Seconds of a time in hours, minutes and seconds."""
+    hours, minutes, rest = map(int, time.groups())
+    return 3600 * hours + 60 * minutes + rest
 
 
 def part_blocks(_app, doctree, _page):
@@ -164,6 +189,13 @@ def load_problems(app, page):
         app.add_js_file(f"problems/{lesson}.js", loading_method="defer")
 
 
+def write_scripts(app, _env):
+    """Put the scripts that only some pages load beside the others; Jupyter Book would load them everywhere."""
+    folder = app.outdir / "_static" / "scripts"
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(app.srcdir / SCRIPTS / "tables.js", folder / "tables.js")
+
+
 # --- A page's body -------------------------------------------------------------------------------------------------
 
 
@@ -180,9 +212,11 @@ def mend_page(app, page, _template, context, _doctree):
     if "body" in context:
         note_math(app, page, context["body"])
         load_problems(app, page)
+        if TABLE in context["body"]:
+            app.add_js_file("scripts/tables.js", loading_method="defer")
         if DECK in context["body"]:
             write_deck(app.outdir / "_static")
-        context["body"] = mend_folds(mend_roles(context["body"]))
+        context["body"] = link_times(mend_folds(mend_roles(context["body"])))
 
 
 def find_plugins_once():
