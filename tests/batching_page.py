@@ -39,6 +39,12 @@ EXPLORED = {
     "latency_explorer": Explored(
         "ms", "batch", {"step": batching.step_time, **{t: batching.STEP_TERMS[t] for t in _TERMS}}, _LOADS
     ),
+    "roofline_explorer": Explored(
+        "ms",
+        "batch",
+        {"step": batching.step_time, "memory": batching.memory_time, "compute": batching.compute_time},
+        ({"chosen_exponent": 4.5},),
+    ),
     "tradeoff_explorer": Explored(
         "USD/megatoken",
         "batch",
@@ -49,12 +55,6 @@ EXPLORED = {
             {"system": "h200-8", "precision": "bf16"},
             {"model": "llama-3.1-70b", "context_exponent": 2.5},
         ),
-    ),
-    "roofline_explorer": Explored(
-        "ms",
-        "batch",
-        {"step": batching.step_time, "memory": batching.memory_time, "compute": batching.compute_time},
-        ({"chosen_exponent": 4.5},),
     ),
     "context_explorer": Explored("percent", "context", {"limit": batching.mfu_limit, "here": batching.mfu}),
 }

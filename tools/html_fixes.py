@@ -70,16 +70,14 @@ def link_times(body):
         if tag := UNLINKED.match(part):
             inside.append(tag[2]) if not tag[1] else inside.pop()
         elif not inside and not part.startswith("<"):
-            parts[n] = TIME.sub(
-                lambda found: f'<a class="lecture-time" href="{VIDEO}&amp;t={seconds(found)}s">{found[0]}</a>', part
-            )
+            parts[n] = TIME.sub(link_time, part)
     return "".join(parts)
 
 
-def seconds(time):
-    """Seconds of a time in hours, minutes and seconds."""
-    hours, minutes, rest = map(int, time.groups())
-    return 3600 * hours + 60 * minutes + rest
+def link_time(time):
+    """A time in hours, minutes and seconds as a link."""
+    hours, minutes, seconds = map(int, time.groups())
+    return f'<a class="lecture-time" href="{VIDEO}&amp;t={3600 * hours + 60 * minutes + seconds}s">{time[0]}</a>'
 
 
 def part_blocks(_app, doctree, _page):
@@ -189,6 +187,33 @@ def load_problems(app, page):
         app.add_js_file(f"problems/{lesson}.js", loading_method="defer")
 
 
+BOX_WHOLE = re.compile(r'(<practice-box [^>]*data-lesson="([^"]+)" data-problem="([^"]+)".*?)(</practice-box>)', re.S)
+
+
+@cache
+def problems_of(file):
+    """{problem: its data} of a lesson's script."""
+    text = file.read_text("utf8")
+    return json.loads("[" + text[text.index("register(") + len("register(") : text.rindex("))")] + "]")[1]
+
+
+def fold_answers(app, body):
+    """Where no script runs, hints and solution are plain folds below the statement."""
+    folder = app.outdir / "_static" / "problems"
+
+    def folded(found):
+        box, lesson, problem, end = found.groups()
+        data = problems_of(folder / f"{lesson}.js")[problem]
+        first = data | data["draws"][0]
+        hints = [(f"Hint {n}", f"<p>{hint}</p>") for n, hint in enumerate(first["hints"], 1)]
+        lines = "".join(f"<li>{line}</li>" for line in first["solution"])
+        folds = [*hints, ("Solution", f"<ol>{lines}</ol>")]
+        said = "".join(f"<details><summary>{name}</summary>{text}</details>" for name, text in folds)
+        return f"{box}<noscript>{said}</noscript>{end}"
+
+    return BOX_WHOLE.sub(folded, body)
+
+
 def write_scripts(app, _env):
     """Put the scripts that only some pages load beside the others; Jupyter Book would load them everywhere."""
     folder = app.outdir / "_static" / "scripts"
@@ -216,7 +241,7 @@ def mend_page(app, page, _template, context, _doctree):
             app.add_js_file("scripts/tables.js", loading_method="defer")
         if DECK in context["body"]:
             write_deck(app.outdir / "_static")
-        context["body"] = link_times(mend_folds(mend_roles(context["body"])))
+        context["body"] = fold_answers(app, link_times(mend_folds(mend_roles(context["body"]))))
 
 
 def find_plugins_once():
@@ -234,6 +259,7 @@ def setup(app):
     app.connect("env-purge-doc", forget_boxes)
     app.connect("env-merge-info", merge_boxes)
     app.connect("env-updated", write_problems)
+    app.connect("env-updated", write_scripts)
     app.connect("doctree-resolved", part_blocks)
     app.connect("config-inited", add_launchers)
     app.connect("html-page-context", mend_launchers, priority=502)  # just after the theme has added the buttons

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from blackboard.page.summary import Page
 
-_NOTE = re.compile(r"<sup>.*?</sup>")
+_NOTE = re.compile(r"<sup><a .*?</sup>")
 _TAG = re.compile(r"<[^>]+>")
 _NUMBER = re.compile(r"[−+-]?(?:\d[\d,]*(?:\.\d+)?|\.\d+)(?: ?%)?(?: × 10\d+)?|–")
 
@@ -50,7 +50,7 @@ def _row(heads: Sequence[str], row: Sequence[str], numeric: Sequence[bool]) -> s
     """A row; each cell bears its head, which a phone shows beside it."""
     first, *others = row
     cells = "".join(
-        f'<td{_number(is_one)} data-head="{html.escape(plain(head), quote=True)}">{cell}</td>'
+        f'<td{_number(is_one)} data-head="{html.escape(plain(head), quote=True)}"><div>{cell}</div></td>'
         for head, cell, is_one in zip(heads[1:], others, numeric[1:])
     )
     return f'<tr><th scope="row">{first}</th>{cells}</tr>'

@@ -50,9 +50,6 @@ def symbols_and_formulas(group: str) -> Page:
     return Page(f'{symbols}<dl class="formula-list tex2jax_process mathjax_process">{listed}</dl>')
 
 
-KINDS = {"variable": "given", "result": "computed", "constant": "constant", "calibration": "efficiency or overhead"}
-
-
 def symbol_table(group: str, rows: Iterable[Symbol]) -> Page:
     """Symbols with their meaning and unit."""
     cells = [
@@ -61,12 +58,11 @@ def symbol_table(group: str, rows: Iterable[Symbol]) -> Page:
             html.escape(row.description),
             html.escape(row.unit),
             f"<code>{row.name}</code>",
-            KINDS[row.kind],
             html.escape(row.board) or "–",
         )
         for row in rows
     ]
-    heads = ("Symbol", "Meaning", "Unit", "In code", "Kind", "In the lecture")
+    heads = ("Symbol", "Meaning", "Unit", "In code", "In the lecture")
     return data_table(f"Symbols that {group} uses first", heads, cells, "wrapped symbol-table")
 
 

@@ -132,7 +132,7 @@ def roofline_explorer() -> Explorable:
         marks.line("step", marks.INK, encoding, strokeWidth=5),
         marks.line("memory", "kv", encoding),
         marks.line("compute", "compute", encoding),
-        *marks.name(encoding, "'load weights and KV cache'", "kv", "120", at(eq.memory_time, "120"), dy=-14),
+        *marks.name(encoding, "'load from memory'", "kv", "120", at(eq.memory_time, "120"), dy=-18),
         *marks.name(encoding, "'compute'", "compute", "1200", at(eq.compute_time, "1200"), dy=14),
         marks.at(encoding, {**marks.DOT, "color": COLOURS["accent"], "size": 220}, x="chosen", y=here),
         marks.hover(encoding, "step", {name: f"{name} (ms)" for name in terms}, ",.3r"),
