@@ -39,6 +39,12 @@ EXPLORED = {
     "latency_explorer": Explored(
         "ms", "batch", {"step": batching.step_time, **{t: batching.STEP_TERMS[t] for t in _TERMS}}, _LOADS
     ),
+    "roofline_explorer": Explored(
+        "ms",
+        "batch",
+        {"step": batching.step_time, "memory": batching.memory_time, "compute": batching.compute_time},
+        ({"chosen_exponent": 4.5},),
+    ),
     "tradeoff_explorer": Explored(
         "USD/megatoken",
         "batch",

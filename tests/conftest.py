@@ -40,8 +40,9 @@ FLAGS = [
 def toc_pages():
     """The pages of the book, in order, as the table of contents names them."""
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text("utf8"))
-    chapters = [chapter["file"] for part in toc["parts"] for chapter in part["chapters"]]
-    return [toc["root"], *chapters]
+    chapters = [chapter for part in toc["parts"] for chapter in part["chapters"]]
+    below = [[chapter["file"], *(each["file"] for each in chapter.get("sections", []))] for chapter in chapters]
+    return [toc["root"], *(file for files in below for file in files)]
 
 
 def find_chromium():

@@ -77,7 +77,10 @@ CONTENT = (
     explorables: all("figure.explorable").map((figure) => ({
       live: seen(figure.querySelector(".explorable-live svg")),
       still: seen(figure.querySelector(".explorable-still")),
-      sliders: all("input[type=range]", figure).map(({ labels }) => [...labels].map((each) => each.innerText.trim())),
+      height: figure.querySelector(".explorable-live").offsetHeight,
+      result: figure.querySelector(".explorable-result")?.innerText ?? "",
+      first: all(".explorable-controls > .vega-bind", figure).length,
+      sliders: all("input[type=range]", figure).map(({ labels }) => [...labels].map((each) => each.textContent.trim())),
     })),
   };
 }"""
@@ -123,12 +126,13 @@ MOVED = """async () => {
   const found = [];
   for (const figure of document.querySelectorAll("figure.explorable"))
     for (const input of figure.querySelectorAll("input[type=range]")) {
-      const picture = () => figure.querySelector(".explorable-live svg").outerHTML;
+      const parts = ["svg", ".explorable-result", ".explorable-facts"].map((each) => figure.querySelector(each));
+      const picture = () => parts.map((each) => each.outerHTML).join("");
       const before = picture(), middle = (Number(input.min) + Number(input.max)) / 2, late = Date.now() + 2000;
       input.value = Number(input.value) > middle ? input.min : input.max;
       input.dispatchEvent(new Event("input"));
       do await figure.vegaView.runAsync(); while (picture() === before && Date.now() < late);
-      found.push([input.labels[0]?.innerText, picture() !== before]);
+      found.push([input.labels[0]?.textContent, picture() !== before]);
     }
   return found;
 }"""
@@ -164,7 +168,7 @@ EXTREMES = r"""async () => {
     const texts = [...live.querySelectorAll("svg text")]
       .filter((text) => text.textContent.trim() && text.checkVisibility({ opacityProperty: true }));
     const boxes = texts.map((text) => [text.textContent, text.getBoundingClientRect(), clip(text)]);
-    if (frame.right > live.getBoundingClientRect().right + 1) tell("wider than its box");
+    if (live.scrollWidth > live.clientWidth + 1) tell("wider than its box");
     boxes.forEach(([said, box, clipped], number) => {
       if (outside(box, frame, 0)) tell("leaves the figure", said);
       if (clipped && outside(box, clipped, 2)) tell("is cut off", said);
@@ -211,7 +215,11 @@ CELLS = r"""() => {
     }
     const seen = boxes.filter(box => box.width > 1);
     const ends = (side) => seen.map(box => box[side]);
-    return seen.length && { left: Math.min(...ends("left")), right: Math.max(...ends("right")) };
+    const [first, last] = [Math.min, Math.max];
+    if (!seen.length) return null;
+    const [left, top] = ["left", "top"].map((side) => first(...ends(side)));
+    const [right, bottom] = ["right", "bottom"].map((side) => last(...ends(side)));
+    return { left, right, top, bottom };
   };
   for (const row of document.querySelectorAll("article tr")) {
     if (!row.checkVisibility()) continue;
@@ -220,7 +228,8 @@ CELLS = r"""() => {
       const box = boxes[number], next = boxes[number + 1], own = cell.getBoundingClientRect();
       const tell = (what) => found.push([what, cell.innerText]);
       if (box && (box.right > own.right + 1 || box.left < own.left - 1)) tell("leaves its cell");
-      if (box && next && box.right > next.left + 1) tell("overlaps the next");
+      const below = next && next.top >= box?.bottom - 1; // where a row is a card
+      if (box && next && !below && box.right > next.left + 1) tell("overlaps the next");
     });
   }
   return found;

@@ -101,7 +101,7 @@ def test_letters_are_readable(shown):
 
 def test_controls_start_within_their_range(shown):
     bound = [param for param in shown.spec["params"] if "bind" in param]
-    assert len(bound) >= 2
+    assert bound
     for param in bound:
         bind = param["bind"]
         assert bind["name"].strip()
@@ -177,7 +177,15 @@ def test_a_chart_keeps_its_own_settings_and_gets_the_frames():
     assert shown.spec["config"]["font"] == "serif" and shown.spec["config"]["axis"]["labelFontSize"] == 11
 
 
+def test_two_or_three_controls_come_first(shown):
+    bound = [param["name"].removesuffix("_exponent") for param in shown.spec["params"] if "bind" in param]
+    first = shown.spec["usermeta"]["primary"]
+    assert set(first) <= set(bound) and min(len(bound), 2) <= len(first) <= 3
+
+
 def test_bad_controls_are_refused():
+    with pytest.raises(ValueError, match="no control moves y"):
+        Explorable({"params": slider("x", 0, 1, 0.1, 0, "x")}, "title", "alt", "", primary=("y",))
     with pytest.raises(ValueError, match="not between"):
         slider("x", 0, 1, 0.1, 2, "x")
     with pytest.raises(ValueError, match="none of"):

@@ -81,7 +81,7 @@ class LessonPage:
     """A lesson's page, opened once: what its explorables and its boxes gave when all of them were tried in one go."""
 
     def __init__(self, page, address, lesson):
-        self.page, self.lesson, self.tried = page, lesson, set()
+        self.page, self.address, self.lesson, self.tried = page, address, lesson, set()
         page.goto(address)
 
     def evaluate(self, *code):
@@ -92,7 +92,7 @@ class LessonPage:
         """See that nobody has tried this part of the page, its charts or its boxes, since it was opened."""
         if part in self.tried:
             self.evaluate("localStorage.clear()")
-            self.page.reload()
+            self.page.goto(self.address)  # without what the charts have put into the address
             self.tried.clear()
         self.tried.add(part)
         assert self.evaluate(SETTLED)

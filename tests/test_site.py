@@ -81,6 +81,45 @@ def test_every_page_of_the_contents_is_tested():
     assert list(parse_toc_yaml(ROOT / "_toc.yml")) == PAGES
 
 
+@pytest.mark.parametrize("name", PAGES)
+def test_every_page_can_be_shared(site, name):
+    """It says in its head what it is, with a picture that is there; without an address of the site it names none."""
+    tags = [attributes for tag, attributes in elements(site, name) if tag == "meta"]
+    told = {each.get("property") or each.get("name"): each.get("content", "") for each in tags}
+    assert 20 < len(told["description"]) <= 200 and told["og:description"] == told["description"]
+    assert told["og:title"] and "og:url" not in told
+    assert ((site / name).parent / told["og:image"]).resolve().stat().st_size > 5_000
+
+
+def test_next_leads_past_the_solutions(site):
+    """From a lesson to its exercises, and from there to the next lesson."""
+    way, page = [], PAGES[1]
+    while len(way) < 5:
+        way.append(page)
+        [link] = [each["href"] for _, each in elements(site, page) if each.get("class") == "right-next"]
+        page = (site / page).parent.joinpath(link).resolve().relative_to(site.resolve()).with_suffix("").as_posix()
+    assert way == [
+        *(f"{place}/batching" for place in ("book", "exercises")),
+        "book/sparsity",
+        "exercises/sparsity",
+        "book/racks",
+    ]
+
+
+def test_an_address_that_is_not_there_has_a_page(visit, site, server):
+    """In the book's dress, with links that lead from any depth; and GitHub Pages is told to publish all files."""
+    assert (site / ".nojekyll").exists()
+    seen = visit(f"{server}/404.html")
+    seen.page.click("article a")
+    seen.page.wait_for_url(f"{server}/{PAGES[0]}.html")
+    assert seen.complaints == []
+
+
+def test_times_of_the_lecture_lead_to_the_video(site):
+    links = {each["href"] for _, each in elements(site, "book/batching") if each.get("class") == "lecture-time"}
+    assert links and all(re.fullmatch(r"https://www\.youtube\.com/watch\?v=xmkSf5IS-zw&t=\d+s", link) for link in links)
+
+
 def test_the_front_door_leads_in(visit, base):
     """index.html goes to the first page."""
     page = visit(f"{base}/{PAGES[0]}.html").page
@@ -206,6 +245,15 @@ def test_without_scripts_every_problem_is_stated(pages, site, name):
     assert [question for visible, question in asked if not visible or not question] == []
 
 
+@pytest.mark.parametrize("name", [name for name in PAGES if name.startswith("book/")])
+def test_without_scripts_hints_and_solutions_are_folds(site, name):
+    """Each box has at least one hint and its solution where no script runs."""
+    text = (site / f"{name}.html").read_text("utf8")
+    boxes = re.findall(r"<practice-box.*?</practice-box>", text, re.S)
+    folds = [re.findall(r"<noscript>.*?</noscript>", box, re.S) for box in boxes]
+    assert all(len(each) == 1 and each[0].count("<details>") >= 2 and "Solution" in each[0] for each in folds)
+
+
 class Prose(HTMLParser):
     """The words of a page that are not inside a script or style."""
 
@@ -260,6 +308,16 @@ def test_every_slider_moves_its_picture(seen, site, name):
     assert all(len(each) == 1 and each[0] for each in labels), labels
     assert [label for label, moves in seen.moved if not moves] == []
     assert len(seen.moved) == len(labels)
+
+
+@pytest.mark.parametrize("name", CHARTED)
+def test_a_chart_and_its_controls_fit_a_screen(pages, name):
+    """On a laptop of 1366 × 650 and on a phone of 740 pixels the reader sees what a control moves; two or three of them
+    stand beside the chart.
+    """
+    for seen, most in ((pages.served(name), 600), (pages.from_disk(name), 740)):
+        for each in seen.content["explorables"]:
+            assert each["height"] <= most and each["result"] and 1 <= each["first"] <= 3, each
 
 
 @pytest.mark.parametrize("theme", GROUNDS)

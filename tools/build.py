@@ -59,7 +59,16 @@ def drop_stale():
     runs = [ROOT / "requirements.lock", tools / "notebooks.py", tools / "kernels.py", tools / "exercises.py"]
     keep_only(CACHE, hash_of(runs))
     dress = [ROOT / "_toc.yml", ROOT / "_config.yml", *files_under("book/_static", "_templates")]
-    keep_only(PAGES, hash_of([*runs, *(tools / f"{name}.py" for name in ("build", "cells", "html_fixes")), *dress]))
+    keep_only(
+        PAGES,
+        hash_of(
+            [
+                *runs,
+                *(tools / f"{name}.py" for name in ("build", "cells", "html_fixes", "lesson_cards", "page_metadata")),
+                *dress,
+            ]
+        ),
+    )
 
 
 # --- The pages ---------------------------------------------------------------------------------------------

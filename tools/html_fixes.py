@@ -5,15 +5,21 @@ the deck of flashcards, the planner.
 import hashlib
 import json
 import re
+import shutil
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 
 from docutils import nodes
 
+SCRIPTS = "book/_scripts"
+TABLE = '<div class="data-table'
 DECK = 'href="../_static/flashcards/'
 PLANNER = 'id="plan" data-script='
 BOX = re.compile(r'<practice-box [^>]*data-lesson="([^"]+)"')
+VIDEO = "https://www.youtube.com/watch?v=xmkSf5IS-zw"
+TIME = re.compile(r"\b([0-2]):([0-5]\d):([0-5]\d)\b")
+UNLINKED = re.compile(r"<(/?)(a|h1|h2|h3|pre|code|script|style|svg|summary|button|practice-box)\b[^>]*(?<!/)>")
 BLOCK = re.compile(r"</(?:p|d[dlt]|h[1-6]|li|t[hdr]|caption|summary|details|div|article)>(?=<)")
 
 
@@ -38,6 +44,16 @@ def mend_launchers(_app, _page, _template, context, _doctree):
             group["buttons"] = list(filter(opens, group["buttons"]))
 
 
+def skip_solutions(app, page, _template, context, _doctree):
+    """Next leads from a lesson to its exercises and from there to the next lesson; solutions are looked up."""
+    relations = app.builder.relations  # {page: (page above, page before, page after)}
+    for name, way in (("prev", 1), ("next", 2)):
+        target = relations.get(page, (None, None, None))[way]
+        if target and target.startswith("exercises/solutions/") and (beyond := relations[target][way]):
+            title = app.builder.render_partial(app.env.titles[beyond])["title"]
+            context[name] = {"link": app.builder.get_relative_uri(page, beyond), "title": title}
+
+
 def mend_roles(body):
     """Entries of a bibliography are items of its list; the role they are given is deprecated."""
     return body.replace('role="doc-biblioentry"', 'role="listitem"')
@@ -46,6 +62,23 @@ def mend_roles(body):
 def mend_folds(body):
     """A fold is called what it says: MyST-NB gives every one the same other name."""
     return body.replace(' aria-label="Toggle hidden content"', "")
+
+
+def link_times(body):
+    """A time of the lecture leads to that minute of the video, unless it is in a link, a heading, code or a picture."""
+    parts, inside = re.split(r"(<[^>]+>)", body), []
+    for n, part in enumerate(parts):
+        if tag := UNLINKED.match(part):
+            inside.append(tag[2]) if not tag[1] else inside.pop()
+        elif not inside and not part.startswith("<"):
+            parts[n] = TIME.sub(link_time, part)
+    return "".join(parts)
+
+
+def link_time(time):
+    """A time in hours, minutes and seconds as a link."""
+    hours, minutes, seconds = map(int, time.groups())
+    return f'<a class="lecture-time" href="{VIDEO}&amp;t={3600 * hours + 60 * minutes + seconds}s">{time[0]}</a>'
 
 
 def part_blocks(_app, doctree, _page):
@@ -155,6 +188,40 @@ def load_problems(app, page):
         app.add_js_file(f"problems/{lesson}.js", loading_method="defer")
 
 
+BOX_WHOLE = re.compile(r'(<practice-box [^>]*data-lesson="([^"]+)" data-problem="([^"]+)".*?)(</practice-box>)', re.S)
+
+
+@cache
+def problems_of(file):
+    """{problem: its data} of a lesson's script."""
+    text = file.read_text("utf8")
+    return json.loads("[" + text[text.index("register(") + len("register(") : text.rindex("))")] + "]")[1]
+
+
+def fold_answers(app, body):
+    """Where no script runs, hints and solution are plain folds below the statement."""
+    folder = app.outdir / "_static" / "problems"
+
+    def folded(found):
+        box, lesson, problem, end = found.groups()
+        data = problems_of(folder / f"{lesson}.js")[problem]
+        first = data | data["draws"][0]
+        hints = [(f"Hint {n}", f"<p>{hint}</p>") for n, hint in enumerate(first["hints"], 1)]
+        lines = "".join(f"<li>{line}</li>" for line in first["solution"])
+        folds = [*hints, ("Solution", f"<ol>{lines}</ol>")]
+        said = "".join(f"<details><summary>{name}</summary>{text}</details>" for name, text in folds)
+        return f"{box}<noscript>{said}</noscript>{end}"
+
+    return BOX_WHOLE.sub(folded, body)
+
+
+def write_scripts(app, _env):
+    """Put the scripts that only some pages load beside the others; Jupyter Book would load them everywhere."""
+    folder = app.outdir / "_static" / "scripts"
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(app.srcdir / SCRIPTS / "tables.js", folder / "tables.js")
+
+
 # --- A page's body -------------------------------------------------------------------------------------------------
 
 
@@ -186,11 +253,13 @@ def mend_page(app, page, _template, context, _doctree):
     if "body" in context:
         note_math(app, page, context["body"])
         load_problems(app, page)
+        if TABLE in context["body"]:
+            app.add_js_file("scripts/tables.js", loading_method="defer")
         if DECK in context["body"]:
             write_deck(app.outdir / "_static")
         if PLANNER in context["body"]:
             load_planner(app)
-        context["body"] = mend_folds(mend_roles(context["body"]))
+        context["body"] = fold_answers(app, link_times(mend_folds(mend_roles(context["body"]))))
 
 
 def find_plugins_once():
@@ -208,8 +277,10 @@ def setup(app):
     app.connect("env-purge-doc", forget_boxes)
     app.connect("env-merge-info", merge_boxes)
     app.connect("env-updated", write_problems)
+    app.connect("env-updated", write_scripts)
     app.connect("doctree-resolved", part_blocks)
     app.connect("config-inited", add_launchers)
     app.connect("html-page-context", mend_launchers, priority=502)  # just after the theme has added the buttons
+    app.connect("html-page-context", skip_solutions)
     app.connect("html-page-context", mend_page, priority=400)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

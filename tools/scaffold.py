@@ -40,18 +40,14 @@ def check_name(name, root):
 
 
 def add_to_contents(contents, name):
-    """The table of contents with the lesson after the last one, and its notebooks after the last ones."""
+    """The table of contents with the lesson, and its notebooks below it, after the last one that has notebooks."""
     lines = contents.splitlines(keepends=True)
-    first = next((n for n, line in enumerate(lines) if "file: exercises/" in line), None)
-    lessons = [n for n, line in enumerate(lines[:first]) if "file: book/" in line]
-    notebooks = [n for n, line in enumerate(lines) if "file: exercises/" in line]
-    if not (lessons and notebooks):
-        raise Refused("_toc.yml lists no lessons before the exercises, so there is no place for a new one")
-    for last, pages in (
-        (notebooks[-1], [f"exercises/{name}", f"exercises/solutions/{name}"]),
-        (lessons[-1], [f"book/{name}"]),
-    ):
-        lines[last + 1 : last + 1] = [re.sub("file: .*", f"file: {page}", lines[last]) for page in pages]
+    last = max((n for n, line in enumerate(lines) if "file: exercises/" in line), default=0)
+    first = max((n for n, line in enumerate(lines[:last]) if "file: book/" in line), default=None)
+    if first is None:
+        raise Refused("_toc.yml lists no lesson with its exercises below it, so there is no place for a new one")
+    lesson = Path(lines[first].strip()).name
+    lines[last + 1 : last + 1] = [re.sub(rf"/{lesson}\b", f"/{name}", line) for line in lines[first : last + 1]]
     return "".join(lines)
 
 
@@ -103,7 +99,7 @@ def main(arguments):
         print(error, file=sys.stderr)
         return 1
     [name] = arguments
-    print(f"wrote {', '.join(path.replace('NAME', name) for path in PLACES.values())} and three lines of _toc.yml")
+    print(f"wrote {', '.join(path.replace('NAME', name) for path in PLACES.values())} and four lines of _toc.yml")
     print(f"next: make book LESSON={name}, make check LESSON={name}")
     return 0
 

@@ -49,13 +49,6 @@ function loadVega() {
 // Nothing in a spec may fetch: the data are in the page.
 const NO_LOADS = { load: () => Promise.reject(new Error("an explorable loads nothing")) };
 
-// The values that the reader has set survive a change of theme.
-function settings(figure) {
-  if (!figure.vegaView) return {};
-  const inputs = [...figure.querySelectorAll(".vega-bind [name]")].map((input) => input.name);
-  return Object.fromEntries(inputs.map((name) => [name, figure.vegaView.signal(name)]));
-}
-
 const NUMBER = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
 const COMPACT = new Intl.NumberFormat("en", { maximumSignificantDigits: 3, notation: "compact" });
 const pretty = (value) => (Math.abs(value) < 1e4 ? NUMBER : COMPACT).format(value);
@@ -77,29 +70,7 @@ function showValues(figure) {
   }
 }
 
-// --- Words that fit ---
-
-const ruler = document.createElement("canvas").getContext("2d");
-
-// Lines of a title, broken where they are wider than the figure. It never gets fewer lines again at one width, so that
-// a slider below does not move under the hand.
-const most = new WeakMap();
-function wrapped(lines, _, width) {
-  ruler.font = "12px sans-serif"; // as the frame of explorable.py has it
-  const found = [];
-  for (const line of lines.filter((each) => each !== "")) {
-    let now = "";
-    for (const word of line.split(" ")) {
-      const longer = now ? `${now} ${word}` : word;
-      if (now && ruler.measureText(longer).width > width - 12) found.push(now);
-      now = now && ruler.measureText(longer).width > width - 12 ? word : longer;
-    }
-    found.push(now);
-  }
-  const view = this.context.dataflow, before = most.get(view) ?? {};
-  most.set(view, { width, count: Math.max(found.length, before.width === width ? before.count : 0) });
-  return found.concat(Array(most.get(view).count - found.length).fill(""));
-}
+// --- Names that fit ---
 
 // A name that leaves the plot comes back into it, and one that runs into another goes above or below it.
 function placeNames(figure) {
@@ -154,37 +125,202 @@ function keepNames(figure) {
   placeNames(figure);
 }
 
+// --- What the chart says, and its controls ---
+
+const FRAME = `<p class="explorable-result" role="status"></p><p class="explorable-facts"></p>
+<div class="explorable-plot"></div><div class="explorable-controls"></div>`;
+
+// The parts of the live chart, made once: a change of theme draws it anew.
+function partsOf(figure) {
+  const live = figure.querySelector(".explorable-live");
+  if (!live.querySelector(".explorable-plot")) live.innerHTML = FRAME;
+  return Object.fromEntries(["result", "facts", "plot", "controls"].map((name) => [name, live.querySelector(`.explorable-${name}`)]));
+}
+
+// The lines of the still picture's title become text of the page, in which the result is large.
+function tellLines(figure, { result = [-1] }) {
+  const { result: large, facts } = partsOf(figure), view = figure.vegaView;
+  const tell = () => {
+    const lines = view.signal("title_lines"), chosen = result.map((at) => lines.at(at));
+    write(large, chosen.filter(Boolean).join(", "));
+    write(facts, lines.filter((line) => line && !chosen.includes(line)).join(" · "));
+  };
+  view.addSignalListener("title_lines", tell);
+  tell();
+}
+
+// A text never gets fewer lines again at one width, so that a slider below it does not move under the hand.
+function write(box, text) {
+  const told = text.replace(/[,:]$/, "");
+  if (box.textContent === told) return;
+  if (box.dataset.width !== String(box.clientWidth)) box.style.minHeight = "";
+  box.textContent = told;
+  box.dataset.width = box.clientWidth;
+  box.style.minHeight = `${box.offsetHeight}px`;
+}
+
+const plain = (name) => name.replace(/_exponent$/, "");
+const boundParams = (spec) => spec.params.filter((param) => param.bind);
+
+// The two or three controls that matter most are seen, the others are under "More"; a button sets all back.
+function arrangeControls(figure, spec) {
+  const box = partsOf(figure).controls, { primary = boundParams(spec).slice(0, 3).map(({ name }) => plain(name)) } = spec.usermeta;
+  const rows = new Map([...box.querySelectorAll(".vega-bind")].map((row) => [plain(row.querySelector("[name]").name), row]));
+  const first = primary.map((name) => rows.get(name)), rest = [...rows.values()].filter((row) => !first.includes(row));
+  const reset = Object.assign(document.createElement("button"), { type: "button", className: "explorable-reset", textContent: "Reset" });
+  reset.addEventListener("click", () => setSignals(figure.vegaView, Object.fromEntries(boundParams(spec).map(({ name, value }) => [name, value]))));
+  box.append(...first, ...(rest.length ? [foldOf(rest, figure.moreIsOpen)] : []), reset);
+  box.querySelector("details")?.addEventListener("toggle", (event) => { figure.moreIsOpen = event.target.open; });
+}
+
+function foldOf(rows, open) {
+  const fold = Object.assign(document.createElement("details"), { className: "explorable-more", open: Boolean(open) });
+  fold.append(Object.assign(document.createElement("summary"), { textContent: "More controls" }), ...rows);
+  return fold;
+}
+
+function setSignals(view, values) {
+  for (const [name, value] of Object.entries(values)) view.signal(name, value);
+  return view.runAsync();
+}
+
+// --- The view in the page's address ---
+
+const slug = (figure) => figure.ariaLabel.toLowerCase().replace(/[^a-z0-9]+/g, "-");
+
+// What the address sets of this chart, as far as its controls go there.
+function settingsOfAddress(figure, spec) {
+  const asked = new URLSearchParams(location.search), found = {};
+  for (const { name, bind } of boundParams(spec)) {
+    const text = asked.get(`${slug(figure)}.${plain(name)}`);
+    if (text === null) continue;
+    if (bind.options?.includes(text)) found[name] = text;
+    if (!bind.options && Number(text) >= bind.min && Number(text) <= bind.max) found[name] = Number(text);
+  }
+  return found;
+}
+
+// The address names what differs from the start, so that a view can be shared.
+function keepInAddress(figure, spec) {
+  const view = figure.vegaView;
+  let waiting;
+  const write = () => {
+    const asked = new URLSearchParams(location.search);
+    for (const { name, value } of boundParams(spec)) {
+      const key = `${slug(figure)}.${plain(name)}`, now = view.signal(name);
+      if (String(now) === String(value)) asked.delete(key);
+      else asked.set(key, now);
+    }
+    const query = String(asked);
+    history.replaceState(history.state, "", (query ? `?${query}` : location.pathname) + location.hash);
+  };
+  const soon = () => { clearTimeout(waiting); waiting = setTimeout(write, 300); };
+  for (const { name } of boundParams(spec)) view.addSignalListener(name, soon);
+}
+
+// --- The crosshair: values under the pointer, or by the arrow keys ---
+
+const CROSS = `<div class="explorable-cross" hidden></div><p class="explorable-readout" role="status" hidden></p>`;
+
+// Points that nobody sees carry the values; from left to right.
+function readPoints(plot) {
+  const paths = [...plot.querySelectorAll(".mark-symbol path")].filter((path) => path.__data__?.tooltip);
+  return paths.map((path) => ({ ...centre(path), values: path.__data__.tooltip })).sort((a, b) => a.x - b.x);
+}
+
+function centre(path) {
+  const box = path.getBoundingClientRect();
+  return { x: (box.left + box.right) / 2, y: (box.top + box.bottom) / 2 };
+}
+
+function addCrosshair(figure) {
+  const { plot } = partsOf(figure);
+  plot.querySelectorAll(".explorable-cross, .explorable-readout").forEach((part) => part.remove());
+  if (!readPoints(plot).length) return;
+  plot.insertAdjacentHTML("beforeend", CROSS);
+  plot.tabIndex = 0;
+  plot.setAttribute("role", "group");
+  plot.setAttribute("aria-label", `${figure.ariaLabel}: arrow keys read the values`);
+  let at = null;
+  const show = (points, index) => { at = index; showCross(plot, points[index]); };
+  const middle = () => { const points = readPoints(plot); show(points, at ?? Math.floor(points.length / 2)); };
+  plot.onpointermove = (event) => {
+    const points = readPoints(plot), far = (point) => Math.hypot(point.x - event.clientX, (point.y - event.clientY) / 50);
+    show(points, points.reduce((best, point, index) => (far(point) < far(points[best]) ? index : best), 0));
+  };
+  plot.onpointerleave = plot.onblur = () => hideCross(plot);
+  plot.onfocus = () => plot.matches(":focus-visible") && middle();
+  plot.onkeydown = (event) => {
+    const step = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity }[event.key];
+    if (event.key === "Escape") hideCross(plot);
+    if (!step || event.target !== plot) return;
+    event.preventDefault();
+    const points = readPoints(plot), from = at ?? Math.floor(points.length / 2);
+    show(points, Math.min(points.length - 1, Math.max(0, from + step)));
+  };
+}
+
+function hideCross(plot) {
+  for (const part of plot.querySelectorAll(".explorable-cross, .explorable-readout")) part.hidden = true;
+}
+
+// A line through the point, and the values beside it, on the side that has room.
+function showCross(plot, { x, values }) {
+  const [cross, readout] = plot.querySelectorAll(".explorable-cross, .explorable-readout");
+  const box = plot.getBoundingClientRect(), ground = plot.querySelector("svg .background").getBoundingClientRect();
+  const left = x - box.left, top = ground.top - box.top;
+  Object.assign(cross.style, { left: `${left}px`, top: `${top}px`, height: `${ground.height}px` });
+  readout.replaceChildren(...Object.entries(values).map(([name, value]) => line(name, value)));
+  const right = left < box.width / 2;
+  Object.assign(readout.style, { top: `${top}px`, left: right ? `${left + 8}px` : "", right: right ? "" : `${box.width - left + 8}px` });
+  cross.hidden = readout.hidden = false;
+}
+
+function line(name, value) {
+  const span = document.createElement("span"), strong = document.createElement("strong");
+  strong.textContent = value;
+  span.append(`${name} `, strong);
+  return span;
+}
+
 // --- The chart ---
 
-// The title of a spec breaks its lines; texts are in the colours that can be read in the dark.
+// The title is shown by the page, and texts are in the colours that can be read in the dark.
 function dressed(spec) {
-  if (spec.title?.text?.expr) spec.title.text.expr = `wrapped(${spec.title.text.expr}, width, containerSize()[0])`;
+  spec.params = [...(spec.params ?? []), { name: "title_lines", expr: spec.title?.text?.expr ?? "[]" }];
+  delete spec.title;
+  delete spec.$schema; // Altair names an older version; what it writes is the same
   for (const { mark } of isDark() ? (spec.layer ?? []) : []) {
     if (mark?.type === "text" && mark.color) mark.color = spec.usermeta.inks[mark.color] ?? mark.color;
   }
-  return spec;
+  return { ...spec, background: "transparent", config: merged(spec.config ?? {}, colours()) };
+}
+
+const specOf = (figure) => JSON.parse(figure.querySelector(".explorable-spec").textContent);
+
+// Where the controls stand: as the reader left them, else as the address has them.
+function settings(figure, spec) {
+  const names = boundParams(spec).map(({ name }) => name), view = figure.vegaView;
+  return view ? Object.fromEntries(names.map((name) => [name, view.signal(name)])) : settingsOfAddress(figure, spec);
 }
 
 async function draw(figure) {
-  const embed = await loadVega();
-  const spec = dressed(JSON.parse(figure.querySelector(".explorable-spec").textContent));
-  delete spec.$schema; // Altair names an older version; what it writes is the same
-  spec.background = "transparent";
-  spec.config = merged(spec.config ?? {}, colours());
-  const live = figure.querySelector(".explorable-live");
-  const still = figure.querySelector(".explorable-still");
-  const kept = settings(figure);
+  const embed = await loadVega(), spec = specOf(figure), kept = settings(figure, spec);
+  const live = figure.querySelector(".explorable-live"), { plot, controls } = partsOf(figure);
   live.hidden = false; // a hidden box has no width for the chart to fill
-  live.querySelector(".explorable-error")?.remove();
   figure.vegaResult?.finalize();
-  const options = { mode: "vega-lite", renderer: "svg", actions: false, ast: false, loader: NO_LOADS, expressionFunctions: { wrapped }, tooltip: { theme: isDark() ? "dark" : "light" } };
-  figure.vegaResult = await embed(live, spec, options);
+  controls.replaceChildren();
+  const options = { mode: "vega-lite", renderer: "svg", actions: false, ast: false, loader: NO_LOADS, tooltip: false, bind: controls };
+  figure.vegaResult = await embed(plot, dressed(spec), options);
   figure.vegaView = figure.vegaResult.view;
-  for (const [name, value] of Object.entries(kept)) figure.vegaView.signal(name, value);
-  await figure.vegaView.runAsync();
+  await setSignals(figure.vegaView, kept);
   showValues(figure);
+  tellLines(figure, spec.usermeta);
+  arrangeControls(figure, spec);
+  keepInAddress(figure, spec);
   keepNames(figure);
-  still.hidden = true;
+  addCrosshair(figure);
+  figure.querySelector(".explorable-still").hidden = true;
 }
 
 // Where drawing fails the still picture stays.
@@ -201,9 +337,9 @@ function start() {
   if (!figures.length) return;
   figures.forEach(drawOrKeepStill);
   // Vega fits a chart when the window changes, but its column may change later, as when the sidebar comes or goes.
-  const fit = (live) => live.clientWidth && live.parentElement.vegaView?.width(live.clientWidth).runAsync();
+  const fit = (plot) => plot.clientWidth && plot.closest("figure").vegaView?.width(plot.clientWidth).runAsync();
   const watch = new ResizeObserver((changed) => changed.forEach(({ target }) => fit(target)));
-  figures.forEach((figure) => watch.observe(figure.querySelector(".explorable-live")));
+  figures.forEach((figure) => watch.observe(partsOf(figure).plot));
   let dark = isDark();
   new MutationObserver(() => {
     if (dark === isDark()) return;

@@ -6,7 +6,7 @@ if (location.protocol === "file:" && typeof DOCUMENTATION_OPTIONS !== "undefined
 }
 
 // A box that scrolls can be reached and moved with the keyboard; one that does not is no stop on the way.
-const SCROLLING = ".bd-article :is(pre, .table-box, .pst-scrollable-table-container, mjx-container, .output, .derivation li, .practice-ask, .practice-more, .practice-out, .summary-card), .bd-sidebar";
+const SCROLLING = ".bd-article :is(pre, .table-box, .pst-scrollable-table-container, mjx-container[display=true], .output, .derivation li, .practice-ask, .practice-more, .practice-out, .summary-card), .bd-sidebar";
 
 function markScrolling() {
   for (const box of document.querySelectorAll(SCROLLING)) {
@@ -36,7 +36,36 @@ function nameSymbols() {
   }
 }
 
+// The front page counts what this browser has seen solved; practice.js keeps it, an entry for each problem.
+function showProgress() {
+  for (const box of document.querySelectorAll(".lesson-progress")) {
+    const { lesson, problems } = box.dataset, ids = problems.split(" ").filter(Boolean);
+    const solved = ids.filter((id) => isSolved(`practice/${lesson}/${id}`)).length;
+    if (!solved) continue;
+    box.dataset.solved = solved;
+    box.textContent = `${solved} of ${ids.length} problems solved`;
+  }
+}
+
+function isSolved(key) {
+  try { return JSON.parse(localStorage.getItem(key))?.right === true; } catch { return false; }
+}
+
+// The contents mark the section that was chosen, also where the page is too short to scroll it to the top.
+function followClicks() {
+  const links = [...document.querySelectorAll(".bd-toc-nav a")];
+  for (const link of links) {
+    link.addEventListener("click", () => {
+      const mark = () => links.forEach((each) => each.classList.toggle("active", each === link));
+      const last = setTimeout(mark, 300); // where nothing scrolls
+      addEventListener("scrollend", () => { clearTimeout(last); setTimeout(mark, 50); }, { once: true });
+    });
+  }
+}
+
 async function settle() {
+  showProgress();
+  followClicks();
   boxTables();
   await window.MathJax?.startup?.promise;
   nameSymbols();

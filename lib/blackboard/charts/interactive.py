@@ -12,7 +12,7 @@ import html
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -23,6 +23,7 @@ from blackboard.text import markup, on_page
 VEGALITE = "5.20"  # the grammar that the specs are written in
 MIME = "application/vnd.vegalite.v5+json"
 STILL_WIDTH = 620
+PRIMARY = 3  # controls that the page shows at once; the others are under "More"
 _FRAME: dict[str, Any] = {
     "width": "container",
     "height": 340,
@@ -49,12 +50,29 @@ _FRAME: dict[str, Any] = {
 
 
 class Explorable:
-    """A chart with sliders, by its Vega-Lite spec. `alt` says what it shows, its range and its point."""
+    """A chart with sliders, by its Vega-Lite spec. `alt` says what it shows, its range and its point.
 
-    def __init__(self, chart: Mapping[str, Any], title: str, alt: str, caption: str):
+    `primary` names the two or three controls that the page shows at once, by their signals; without it these are the
+    first three. `result` says which of the title's lines state the result, in large letters.
+    """
+
+    def __init__(
+        self,
+        chart: Mapping[str, Any],
+        title: str,
+        alt: str,
+        caption: str,
+        primary: Sequence[str] = (),
+        result: Sequence[int] = (-1,),
+    ):
         if not (title.strip() and alt.strip()):
             raise ValueError("an explorable needs a title and an alt text")
         self.spec = {**_FRAME, **chart, "description": alt, "config": {**_FRAME["config"], **chart.get("config", {})}}
+        controls = [row["name"].removesuffix("_exponent") for row in chart.get("params", ()) if "bind" in row]
+        if unknown := set(primary) - set(controls):
+            raise ValueError(f"{title}: no control moves {', '.join(sorted(unknown))}; there are {', '.join(controls)}")
+        shown = {"primary": list(primary or controls[:PRIMARY]), "result": list(result)}
+        self.spec["usermeta"] = {**_FRAME["usermeta"], **shown}
         if "layer" in self.spec:
             self.spec["layer"] = [_inked(layer) for layer in self.spec["layer"]]
         self.title, self.alt, self.caption = title, alt, caption

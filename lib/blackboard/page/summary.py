@@ -145,28 +145,3 @@ def glue_values(values: Mapping[str, str]) -> None:
         return
     for name, text in values.items():
         glue(name, text, display=False)
-
-
-def notation_table(kind: str, caption: str) -> Page:
-    """The rows of the notation of one kind."""
-    rows = [row for row in notation.table().values() if row.kind == kind]
-    cells = [
-        [
-            _math(notation.symbol(r.name)),
-            f"<code>{r.name}</code>",
-            html.escape(r.description),
-            html.escape(r.unit),
-            html.escape(r.board),
-        ]
-        for r in rows
-    ]
-    return table(caption, ("Symbol", "In code", "Meaning", "Unit", "On the board"), cells)
-
-
-def formula_table(formulas: Iterable[Formula]) -> Page:
-    """Every registered formula: name, equation, unit, meaning."""
-    cells = [
-        [f"<code>{f.name}</code>", f"\\({f.latex}\\)", html.escape(f.unit), html.escape(f.description)]
-        for f in formulas
-    ]
-    return table("All formulas", ("Name", "Equation", "Unit", "Meaning"), cells)

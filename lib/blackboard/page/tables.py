@@ -11,7 +11,8 @@ from typing import Any
 
 from blackboard import catalogue
 from blackboard.catalogue.datafile import Row
-from blackboard.page.summary import Page, table
+from blackboard.page.data_table import data_table
+from blackboard.page.summary import Page
 from blackboard.units import pretty, significant
 
 NONE = "–"
@@ -77,7 +78,7 @@ class _Notes:
         return f'<p>Unconfirmed (marked ?):</p><ol class="table-note">{"".join(texts)}</ol>'
 
 
-def _show(slug: str, caption: str, rows: Iterable[Row], columns: Columns) -> Page:
+def _show(slug: str, caption: str, rows: Iterable[Row], columns: Columns, look: str = "") -> Page:
     """A table of rows: the first cell is marked if the whole row is unconfirmed, any other if its field is."""
     notes, body = _Notes(slug), []
     for row in rows:
@@ -89,7 +90,7 @@ def _show(slug: str, caption: str, rows: Iterable[Row], columns: Columns) -> Pag
             mark = notes.mark(row.id, why if number == 0 or why != whole else None)
             cells.append(_marked(text, mark) if number else text + mark)  # what a row is called may be broken
         body.append(cells)
-    return Page(table(caption, [head for head, _, _ in columns], body) + notes.below())
+    return Page(data_table(caption, [head for head, _, _ in columns], body, look) + notes.below())
 
 
 def _marked(text: str, mark: str) -> str:
@@ -173,7 +174,7 @@ def rents() -> Page:
                 ]
             )
     heads = ("Chip", "Rent (USD per chip and hour)", "Date", "Terms", "Source")
-    return Page(table("Rents", heads, rows) + notes.below())
+    return Page(data_table("Rents", heads, rows) + notes.below())
 
 
 def systems() -> Page:
@@ -362,13 +363,19 @@ def measurements() -> Page:
         catalogue.measurements(),
         [
             ("Data set", "", lambda m: f'<span id="measurement-{m.id}">{_code(m.id)}</span>'),
-            ("What", "", lambda m: _prose(m.title)),
-            ("Columns", "", lambda m: escape(", ".join(m.columns))),
+            ("What it is", "", _what),
+            ("Columns", "", lambda m: ", ".join(map(_code, m.columns))),
             ("Rows", "rows", lambda m: _number(len(m.rows))),
-            ("Notes", "", lambda m: _prose(m.note)),
             ("Sources", "", lambda m: cited(m.sources, "catalogue.html")),
         ],
+        "wrapped measurement-table",
     )
+
+
+def _what(data: Any) -> str:
+    """A data set's title, and its note in smaller letters."""
+    note = f"<br><small>{escape(data.note)}</small>" if data.note else ""
+    return f"{escape(data.title)}{note}"
 
 
 def sources() -> Page:
@@ -384,4 +391,4 @@ def sources() -> Page:
                 s.kind,
             ]
         )
-    return table("Sources", ("Number", "Source", "Date", "Kind"), rows)
+    return data_table("Sources", ("Number", "Source", "Date", "Kind"), rows)

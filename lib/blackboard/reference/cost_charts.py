@@ -368,6 +368,7 @@ def bill_explorer() -> Explorable:
         "One request, a thousand times. What the cache does not hold is charged as a write where the card charges for"
         " writing. Make the input longer than a card's step, and its price jumps; on a card without a price for hits"
         " the line is level. Where the lines cross, the cheaper card depends on the cache.",
+        primary=("card", "other", "prompt_tokens"),
     )
 
 

@@ -251,6 +251,7 @@ def fit_explorer() -> Explorable:
         "Fit the constants by hand",
         _says(),
         f"{_fitted_says()} {hint} Try your own: is there a setting that suits both families of chips?",
+        primary=("family", "constants", "my_memory_efficiency"),
     )
 
 

@@ -116,6 +116,69 @@ def latency_explorer() -> Explorable:
         f" {eq.crossing(RUNNING):,.0f} compute is what it waits for.",
         "More stored parameters raise the floor and move the kink to a larger batch. A longer context makes the KV line"
         " steeper, until past the balanced context there is no kink at all.",
+        primary=("context", "stored", "model"),
+    )
+
+
+def roofline_explorer() -> Explorable:
+    """Time and price of a token against batch, on the running case; the front door's chart."""
+    encoding = {"x": marks.log_axis("batch", "batch B (sequences)", LEAST, 1e5, "~s"), "y": _step_axis()}
+    base = sweep("batch", math.log10(LEAST), 5)
+    terms = {"step": eq.step_time, "memory": eq.memory_time, "compute": eq.compute_time}
+    base["transform"] += [curve(formula, "batch", field, "ms") for field, formula in terms.items()]
+    here = inside(eq.step_time, "ms", batch="chosen")
+    at = lambda formula, batch: inside(formula, "ms", batch=batch)
+    layers = [
+        marks.line("step", marks.INK, encoding, strokeWidth=5),
+        marks.line("memory", "kv", encoding),
+        marks.line("compute", "compute", encoding),
+        *marks.name(encoding, "'load from memory'", "kv", "120", at(eq.memory_time, "120"), dy=-18),
+        *marks.name(encoding, "'compute'", "compute", "1200", at(eq.compute_time, "1200"), dy=14),
+        marks.at(encoding, {**marks.DOT, "color": COLOURS["accent"], "size": 220}, x="chosen", y=here),
+        marks.hover(encoding, "step", {name: f"{name} (ms)" for name in terms}, ",.3r"),
+    ]
+    return Explorable(
+        {**base, "height": 280, "params": _front_params(), "layer": layers, "title": marks.title(*_front_lines(here))},
+        "Time and price of a token",
+        _front_says(),
+        f"{RUNNING}, {RUNNING.tokens}, at ${LECTURE_RENT:g} per GPU-hour. All of these are bounds: real engines are"
+        " slower and dearer.",
+        result=(0, 1),
+    )
+
+
+def _step_axis() -> dict:
+    """Milliseconds of a step on a log scale, with ticks that say so."""
+    axis = marks.log_axis("step", "ms per token", 0.1, 30)
+    return {**axis, "axis": {"values": [0.1, 0.3, 1, 3, 10, 30], "format": "~r"}}
+
+
+def _front_params() -> list[dict]:
+    """A slider for the batch, and the running case as it stands."""
+    start = round(math.log10(BUSY), 1)
+    names = ("bandwidth", "chips", "flops", "n_active", "n_total", "kv_bytes_per_token", "bytes_per_param", "context")
+    case = {name: RUNNING.symbols()[name] for name in names} | {"rent": LECTURE_RENT / units.factor("hour")}
+    fixed = [row for name, value in case.items() for row in derived(name, repr(float(value)))]
+    return [*slider("chosen", 2, 5, 0.1, start, "batch B (sequences)", base=10), *fixed]
+
+
+def _front_lines(here: str) -> tuple[str, ...]:
+    """What the front door says of the batch chosen."""
+    waits = f"{eq.memory_time.vega(batch='chosen')} > {eq.compute_time.vega(batch='chosen')}"
+    return (
+        f"{marks.said(here, ',.3r')} + ' ms per token'",
+        f"'$' + {marks.said(_price('chosen'), ',.3r')} + ' per million tokens'",
+        f"{marks.said('chosen')} + ' readers share a step, which waits for ' + ({waits} ? 'memory' : 'compute')",
+    )
+
+
+def _front_says() -> str:
+    """The front door's chart in words."""
+    at = lambda batch: f"{eq.step_time(RUNNING, batch=batch) / units.factor('ms'):.3g} ms"
+    return (
+        f"Time of a token against batch from {LEAST} to 100,000, both on log scales, for {RUNNING}, {RUNNING.tokens},"
+        f" with a slider for the batch. The bold line is {at(LEAST)} at a batch of {LEAST}, where it waits for memory,"
+        f" and {at(100_000)} at 100,000; beyond a batch of {eq.crossing(RUNNING):,.0f} it waits for compute."
     )
 
 
@@ -169,6 +232,8 @@ def tradeoff_explorer() -> Explorable:
         " makes them slower and cheaper. The curve starts at a hundred readers, enough for nearly every expert to be in"
         " use, so that each step loads all weights. On that condition the wall on the right holds. The wall at the"
         " bottom holds at any batch. Both are bounds: real engines are slower and dearer.",
+        primary=("chosen", "context", "model"),
+        result=(0, 1),
     )
 
 
@@ -283,4 +348,5 @@ def context_explorer() -> Explorable:
         f" twice that; at a batch of {FULL:,} it falls sooner.",
         "The balanced context is the model's and the chip's doing. Sparsity moves only the green line: an unlimited"
         " batch has paid for the weights.",
+        primary=("model", "system", "batch"),
     )

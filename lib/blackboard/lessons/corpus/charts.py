@@ -108,6 +108,7 @@ def repeat_explorer() -> Explorable:
         f"{100 * used:.0f} % of all that its text can be worth are then used up. The law was "
         "fitted to runs of up to 44 epochs, but "
         "beyond about five real runs do worse than it says.",
+        result=(2,),
     )
 
 
@@ -269,4 +270,5 @@ def filter_explorer() -> Explorable:
         " and it grows in proportion until all is kept: the best number of epochs depends on quality and repetition"
         " alone. By the law it lies beyond the five or so up to which real runs follow it, so the true best share is"
         " larger.",
+        primary=("pretrain_tokens", "kept_percent", "times"),
     )

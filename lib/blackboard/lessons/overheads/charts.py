@@ -198,6 +198,8 @@ def launch_explorer() -> Explorable:
         " less and launches as many. The gap is paid for every kernel, in a graph too. Dense models have as many"
         f" kernels a layer as the first one here; DeepSeek-V3, with its experts, has about {experts:.0f}. Beyond the"
         " batch that memory holds nothing is drawn.",
+        primary=("launch_us", "layer_kernels", "model"),
+        result=(3,),
     )
 
 
@@ -341,6 +343,7 @@ def overlap_explorer() -> Explorable:
         " the step. At a long context memory traffic grows with the batch. Weights are dealt out evenly over the"
         " GPUs, and"
         " all layers send all copies, of the shared expert too. Beyond what memory holds nothing is drawn.",
+        primary=("slower", "context", "model"),
     )
 
 

@@ -144,6 +144,8 @@ def shares_explorer() -> Explorable:
         "The model’s size does not move the shares, only how far past Chinchilla’s rule its training goes. Halve η: RL"
         f" and serving cost twice as much. Give one model the traffic of all {SPENT['family']}: serving then takes"
         f" {alone:.0f} %.",
+        primary=("pretrain_tokens", "rl_tokens", "n_active"),
+        result=(1,),
     )
 
 
@@ -412,4 +414,6 @@ def size_explorer() -> Explorable:
         f" {size / BILLION:.0f} billion and {ROUNDED / TRILLION:.0f} trillion served, it is at"
         f" {refit.n_active / BILLION:.0f} billion by Besiroglu’s fit instead of {best.n_active / BILLION:.0f} by"
         " Hoffmann’s.",
+        primary=("inference_tokens", "optimal", "law"),
+        result=(2, 3),
     )

@@ -148,6 +148,8 @@ def room_explorer() -> Explorable:
         " The dashed line is the batch at which compute takes as long as loading weights. Caches are loaded too, so"
         f" gains go on beyond it: {plain(model(RACK.model).name)} on a whole rack in FP8 holds {held[0]:,} sequences"
         f" set aside, and still gains a factor of {gain:.2f} from {held[1]:,} in blocks.",
+        primary=("context", "reserved_context", "model"),
+        result=(3,),
     )
 
 
@@ -342,6 +344,8 @@ def prefix_explorer() -> Explorable:
         " affair. Who runs a cache chooses its room: with turns at random, half of the working set, the context of all"
         " conversations that are going on, finds half of the turns in time. A first turn, or too few turns in time,"
         " costs more than no cache.",
+        primary=("turns", "cache_bytes", "write"),
+        result=(2,),
     )
 
 

@@ -124,6 +124,8 @@ def memory_explorer() -> Explorable:
         f" {at(eq.chip_kv, 1)} GB.",
         "Stages take weights off a GPU, and no KV. Make the context longer: soon the weights no longer matter, and more"
         " stages buy next to nothing. More GPUs per stage lower both lines.",
+        primary=("stages", "context", "times_micro_batch"),
+        result=(2,),
     )
 
 
@@ -225,6 +227,7 @@ def bubble_explorer() -> Explorable:
         f" bubble {at['zero_bubble']}. All fall with more micro-batches.",
         "Double stages and micro-batches together: with many stages the bubble hardly moves. Only the zero-bubble line"
         " feels the times: the longer W is, up to the length of F and B, the more holes it fills.",
+        result=(1, 2),
     )
 
 

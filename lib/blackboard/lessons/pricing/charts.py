@@ -184,6 +184,7 @@ def card_explorer() -> Explorable:
         f" tokens is {significant(level, 2)} times the cost of compute. Then make the batch smaller: the weights lift"
         f" the line of memory time, and the cost bends before L*. Stored parameters are {SPARSITY} times the active"
         " ones.",
+        primary=("fill", "kv_bytes_per_token", "step_context"),
     )
 
 
@@ -393,6 +394,8 @@ def hold_explorer() -> Explorable:
         " expensive. Set the time to some 20 seconds, or to 3 hours, and another place wins. HBM is charged the"
         " whole rent of its"
         " GPUs, the others the price of the bare device, without its server or power.",
+        primary=("marked", "kv_bytes_per_token", "year"),
+        result=(2,),
     )
 
 

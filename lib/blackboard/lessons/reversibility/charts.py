@@ -138,6 +138,7 @@ def memory_explorer() -> Explorable:
         f"Only the reversible line is level. Korthikanti and others count {KEPT} bytes that a layer keeps for each"
         f" number of its stream, which is {KEPT // VALUE} numbers in 16 bits, without attention scores. Try a layer"
         " that keeps few numbers: then checkpoints and reversible layers save less.",
+        primary=("depth", "tokens", "segment"),
     )
 
 
@@ -228,4 +229,5 @@ def error_explorer() -> Explorable:
         "Each format has its digits, and each layer costs as many as χ says. A factor near 1 makes even short formats"
         " last; twice the digits last twice the layers, whatever the factor. Try χ = 2: a bit is lost in every"
         " layer.",
+        result=(1,),
     )

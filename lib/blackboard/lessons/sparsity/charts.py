@@ -114,6 +114,7 @@ def critical_explorer() -> Explorable:
         " there is none.",
         "Sparsity lifts the curve and leaves L* where it is. A model with a smaller KV cache, a wider format of the"
         " weights or a chip that computes less for each byte moves L* to the right.",
+        primary=("context", "stored", "model"),
     )
 
 

@@ -185,6 +185,8 @@ def speedup_explorer() -> Explorable:
         " takes longer than all compute it is gone; but memory fills up sooner. A larger acceptance lifts the level,"
         " more drafted tokens bring the fall nearer. At the left, experts are counted: in a small batch of a mixture of"
         " experts each drafted token brings some to read that no other token chose. A dense model has no such dip.",
+        primary=("acceptance", "drafted", "context"),
+        result=(3,),
     )
 
 

@@ -1,0 +1,91 @@
+"""The notation page: for each lesson the symbols that it uses first and its formulas, and formulas by the question that
+they answer.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Mapping
+from functools import cache
+
+from blackboard import notation
+from blackboard.formula import Formula, formulas
+from blackboard.notation import Symbol
+from blackboard.page.data_table import data_table
+from blackboard.page.summary import Page, fold
+
+ORDER = (
+    *("batching", "sparsity", "racks", "pipelining", "overtraining", "pricing", "reversibility"),
+    *("speculation", "paging", "overheads", "corpus", "prediction"),
+)
+
+
+def formulas_of(group: str) -> list[Formula]:
+    """The formulas of a lesson, or of the prediction."""
+    notation.load_all()
+    return [formula for name, formula in formulas.items() if name.partition(".")[0] == group]
+
+
+@cache
+def first_uses() -> Mapping[str, str]:
+    """{symbol: the group whose formula uses it first}."""
+    found: dict[str, str] = {}
+    for group in ORDER:
+        for formula in formulas_of(group):
+            for used in sorted({formula.symbol, *formula.expr.free_symbols}, key=str):
+                found.setdefault(used.name, group)
+    return found
+
+
+def symbols_of(group: str) -> list[Symbol]:
+    """The symbols that a group's formulas use before any other; the last group has those that none uses."""
+    return [row for row in notation.table().values() if first_uses().get(row.name, ORDER[-1]) == group]
+
+
+def symbols_and_formulas(group: str) -> Page:
+    """A group's formulas, and its symbols behind a line that opens them."""
+    rows = symbols_of(group)
+    listed = "".join(map(_formula, formulas_of(group)))
+    symbols = fold(f"{len(rows)} symbols that come up here first", symbol_table(group, rows), "symbols-of")
+    return Page(f'{symbols}<dl class="formula-list tex2jax_process mathjax_process">{listed}</dl>')
+
+
+def symbol_table(group: str, rows: Iterable[Symbol]) -> Page:
+    """Symbols with their meaning and unit."""
+    cells = [
+        (
+            f"\\({notation.latex(notation.symbol(row.name))}\\)",
+            html.escape(row.description),
+            html.escape(row.unit),
+            f"<code>{row.name}</code>",
+            html.escape(row.board) or "–",
+        )
+        for row in rows
+    ]
+    heads = ("Symbol", "Meaning", "Unit", "In code", "In the lecture")
+    return data_table(f"Symbols that {group} uses first", heads, cells, "wrapped symbol-table")
+
+
+def _formula(formula: Formula) -> str:
+    """One formula: what it says, how it reads, its unit and its name in code."""
+    unit = "a pure number" if formula.unit == "1" else html.escape(formula.unit)
+    meaning = html.escape(formula.description[0].upper() + formula.description[1:])
+    return (
+        f'<div id="{anchor(formula.name)}"><dt>{meaning}.</dt><dd>\\[{formula.latex}\\]</dd>'
+        f'<dd class="formula-unit"><code>{formula.name}</code> · {unit}</dd></div>'
+    )
+
+
+def anchor(name: str) -> str:
+    """Where a formula is on the page."""
+    return f"formula-{name.replace('.', '-').replace('_', '-')}"
+
+
+def questions(asked: Mapping[str, Iterable[str]]) -> Page:
+    """A list of questions, each with links to the formulas that answer it; KeyError for a formula that is not there."""
+    notation.load_all()
+    link = lambda name: f'<a href="#{anchor(name)}"><code>{formulas[name].name}</code></a>'
+    rows = "".join(
+        f"<li>{html.escape(question)} {', '.join(map(link, names))}</li>" for question, names in asked.items()
+    )
+    return Page(f'<ul class="formula-questions">{rows}</ul>')

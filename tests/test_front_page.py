@@ -1,0 +1,81 @@
+"""The front page: a live chart, and a card for each lesson with the progress that this browser knows of."""
+
+import json
+import re
+
+import pytest
+from lessons import LESSONS
+
+from blackboard.page.practice import problems
+
+FRONT = "book/index.html"
+CARDS = """() => [...document.querySelectorAll(".lesson-card")].map((card) => ({
+  lesson: card.querySelector(".lesson-progress").dataset.lesson,
+  problems: card.querySelector(".lesson-progress").dataset.problems.split(" "),
+  facts: card.querySelector(".lesson-facts").innerText,
+  title: card.querySelector(".lesson-title").innerText,
+  pictured: card.querySelector("img").src,
+}))"""
+
+
+@pytest.fixture
+def front(visit, server):
+    return visit(f"{server}/{FRONT}").page
+
+
+def test_every_lesson_has_a_card_in_the_order_of_the_book(front):
+    """With its number, a picture, minutes to read and all problems of its page."""
+    cards = front.evaluate(CARDS)
+    assert [card["lesson"] for card in cards] == LESSONS
+    for number, card in enumerate(cards, 1):
+        assert card["title"].startswith(f"{number}. ") and card["pictured"].endswith(".svg")
+        minutes, count = map(int, re.findall(r"\d+", card["facts"]))
+        assert 10 <= minutes <= 40 and count == len(card["problems"])
+        assert set(card["problems"]) <= {view.problem.id for view in problems(card["lesson"])}
+
+
+def test_a_card_counts_what_was_solved(visit, server):
+    page = visit(f"{server}/{FRONT}").page
+    for id, right in (("guess", True), ("floor", False)):
+        page.evaluate(
+            "([key, kept]) => localStorage.setItem(key, kept)",
+            [f"practice/batching/{id}", json.dumps({"right": right})],
+        )
+    page.reload()
+    page.wait_for_selector(".lesson-progress[data-solved]")
+    assert page.inner_text("[data-lesson=batching]").startswith("1 of ")
+
+
+def test_one_slider_moves_time_and_price(front):
+    """A larger batch makes the token slower and cheaper."""
+    told = []
+    for exponent in (2, 5):
+        front.evaluate(
+            "value => document.querySelector('.explorable').vegaView.signal('chosen_exponent', value).runAsync()",
+            exponent,
+        )
+        told.append([float(each) for each in re.findall(r"[\d.]+", front.inner_text(".explorable-result"))])
+    assert told[0][0] < told[1][0] and told[0][1] > told[1][1]
+
+
+def test_a_view_can_be_shared(visit, server):
+    """What a control was moved to stands in the address, and the address sets the control."""
+    page = visit(f"{server}/{FRONT}").page
+    slider = page.locator(".explorable input[type=range]")
+    slider.fill("4")
+    page.wait_for_function("location.search.includes('chosen=4')")
+    shared = visit(page.url).page
+    assert shared.locator(".explorable input[type=range]").input_value() == "4"
+    shared.click(".explorable-reset")
+    shared.wait_for_function("location.search === ''")
+
+
+def test_the_arrow_keys_read_values(front):
+    plot = front.locator(".explorable-plot")
+    plot.focus()
+    front.keyboard.press("Home")
+    first = plot.locator(".explorable-readout").inner_text()
+    front.keyboard.press("End")
+    assert "100" in first and plot.locator(".explorable-readout").inner_text() != first
+    front.keyboard.press("Escape")
+    assert not plot.locator(".explorable-readout").is_visible()
