@@ -312,7 +312,8 @@ def models_placed() -> dict[str, str]:
 
 def with_kv() -> dict[str, str]:
     """MatX's example: generating against multiplying, for three models on one chip."""
-    out, h100 = {}, chip(EXAMPLE["chip"])
+    out: dict[str, str] = {}
+    h100 = chip(EXAMPLE["chip"])
     for key, id in {"8": "llama-3.1-8b", "405": "llama-3.1-405b", "v3": "deepseek-v3"}.items():
         net = model(id)
         known = net.symbols(kv="fp8") | h100.symbols("fp8") | EXAMPLE
