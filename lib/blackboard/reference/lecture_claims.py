@@ -339,7 +339,7 @@ def resists() -> Found:
             " {prefill:%} of the peak. At that rate the input price on its first card is {open:2} times"
             " the rent, and Claude's {low:2} to {high:2} times, depending on a number of active parameters"
             " that nobody has published; at the peak rate it would be {ds_peak:2} and, with 100 billion,"
-            " {peak:2} times. For one day DeepSeek reported {day:3} dollars of revenue per dollar of rent,"
+            " {peak:3} times. For one day DeepSeek reported {day:3} dollars of revenue per dollar of rent,"
             " counted at R1's list price; its real revenue, it says, was much lower. A ratio of two prices"
             " may still follow costs, if both carry the same margin."
         )

@@ -127,7 +127,7 @@ def fusing() -> dict[str, str]:
 
 def borders() -> dict[str, str]:
     """Where two halves begin to win, on the rack and on SGLang's machine: loading the weights, and sending a token."""
-    out = {}
+    out: dict[str, str] = {}
     for name, case in (("nvl", implied.rack()), ("ib", implied.sglang())):
         each = case["n_total"] * case["bytes_per_param"] / case["chips"]
         send = racks.comm_time(case, tokens_per_chip=1, micro_batches=1)
@@ -147,7 +147,8 @@ def borders() -> dict[str, str]:
 def measured_halves() -> dict[str, str]:
     """SGLang's rows, beside the formula's two times."""
     sign = lambda gain: f"{'a loss' if gain < 1 else 'a gain'} of {abs(gain - 1):.0%}"
-    case, out = implied.sglang(), {}
+    case = implied.sglang()
+    out: dict[str, str] = {}
     for tokens, gain in implied.sglang_measured().items():
         values = case | {"batch": tokens * case["chips"]}
         values["t_comm"] = racks.comm_time(values, tokens_per_chip=tokens, micro_batches=1)
