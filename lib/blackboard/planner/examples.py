@@ -8,7 +8,7 @@ from typing import Any
 from blackboard import catalogue
 from blackboard.planner.frontier import Promise, compare_chips
 from blackboard.prediction.serving import ServingPrediction, predict_serving
-from blackboard.prediction.serving_calibration import FITTED, LEAST, REQUESTS
+from blackboard.prediction.serving_calibration import FITTED, LEAST, REQUESTS, ServingConstants
 from blackboard.units import pretty, significant
 
 PROMISE = Promise(user=50, first=2)
@@ -57,22 +57,24 @@ def definitions() -> dict[str, str]:
 
 
 def which_chips() -> dict[str, str]:
-    """The cheapest chips, and the cheapest of NVIDIA's Hopper."""
-    best, *_ = found = chosen_chips()
-    hopper = next(each for each in found if each.server.chip.id == "h200")
-    told: dict[str, str] = {
-        "compared": str(len(COMPARED)),
-        "promise_user": f"{PROMISE.user:g}",
-        "promise_first": f"{PROMISE.first:g}",
-    }
-    for name, each in (("best", best), ("hopper", hopper)):
-        told |= {
-            f"{name}_chips": f"{each.server.layout.chips} {each.server.chip.name}",
-            f"{name}_users": f"{each.server.users:,.0f}",
-            f"{name}_usd": usd(each.usd_per_mtok),
-            f"{name}_error": percent(each, "output_token"),
-        }
-    return told
+    """The promise, and the cheapest of the chips with published runs."""
+    safest = next(each for each in chosen_chips() if distance(each) == "chip")
+    told = {"promise_user": f"{PROMISE.user:g}", "promise_first": f"{PROMISE.first:g}"}
+    return told | {"safest_chips": f"{safest.server.layout.chips} {safest.server.chip.name}"}
+
+
+def distance(found: ServingPrediction) -> str:
+    """How near the runs are that the constants were fitted on: "chip", "generation" or farther."""
+    assert isinstance(found.calibration, ServingConstants)
+    return found.calibration.near
+
+
+def best_of_each() -> list[ServingPrediction]:
+    """The cheapest sharding and number of each chip."""
+    best: dict[str, ServingPrediction] = {}
+    for each in chosen_chips():
+        best.setdefault(each.server.chip.id, each)
+    return list(best.values())
 
 
 def deepseek_price() -> dict[str, str]:
@@ -85,7 +87,6 @@ def deepseek_price() -> dict[str, str]:
         "ds_in": usd(found.usd_per_mtok_in),
         "ds_out": usd(found.usd_per_mtok_out),
         "ds_first": pretty(found.first_token, "s", 2),
-        "ds_user": significant(found.tokens_per_s_per_user, 2),
         "ds_error": percent(found, "first_token"),
     }
 
@@ -99,10 +100,8 @@ def long_context() -> dict[str, str]:
         "long_users": str(USERS),
         "long_rate": significant(long.tokens_per_s_per_chip, 2),
         "short_rate": significant(short.tokens_per_s_per_chip, 2),
-        "long_times": significant(short.tokens_per_s_per_chip / long.tokens_per_s_per_chip, 2),
         "long_fits": significant(long.fits, 2),
         "short_fits": significant(short.fits, 2),
-        "long_binds": long.binds,
     }
 
 

@@ -71,8 +71,17 @@ function question() {
 
 function addressOf(values) {
   const changed = Object.entries(values).filter(([name, value]) => String(value) !== String(DEFAULTS[name]) && (name !== "config" || values.model === PASTED));
-  const query = new URLSearchParams([["plan", VERSION], ...changed]);
+  const query = new URLSearchParams([["plan", VERSION], ...changed.map(([name, value]) => [name, name === "config" ? shortened(value) : value])]);
   return `${location.pathname}${changed.length ? `?${query}` : ""}`;
+}
+
+// JSON without its spaces; what is no JSON stays as it is.
+function shortened(text) {
+  try {
+    return JSON.stringify(JSON.parse(text));
+  } catch {
+    return text;
+  }
 }
 
 function readAddress(query) {

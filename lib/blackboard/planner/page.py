@@ -8,9 +8,11 @@ from importlib.resources import files
 from pathlib import Path
 from urllib.parse import urlencode
 
-from blackboard.page.summary import Page
-from blackboard.planner.examples import fields
+from blackboard.page.summary import Page, table
+from blackboard.planner.examples import best_of_each, distance, fields, usd
 from blackboard.planner.script import script
+from blackboard.prediction.serving import ServingPrediction
+from blackboard.units import significant
 
 VERSION = 1  # of the address
 
@@ -35,6 +37,27 @@ def load(name: str) -> Page:
 def address(name: str) -> str:
     """The address of an example."""
     return f"?{urlencode({'plan': VERSION} | fields(name))}#plan"
+
+
+FITTED_ON = {"chip": "this chip", "generation": "a chip of this generation", "engine": "other chips"}
+
+
+def compared() -> Page:
+    """The chips of the first question, the cheapest first."""
+    heads = ("Chips", "Tensor parallel", "Users", "Tokens/s per chip", "$ per million tokens", "Constants from runs on")
+    return table("The best of each chip for Llama 70B at the promised speed", heads, map(_compared_row, best_of_each()))
+
+
+def _compared_row(found: ServingPrediction) -> tuple[str, ...]:
+    layout, users = found.server.layout, f"{found.server.users:,.0f}"
+    sharding = f"{layout.chips} {escape(layout.chip.name)}", str(layout.tensor)
+    return (
+        *sharding,
+        users,
+        significant(found.tokens_per_s_per_chip, 3),
+        usd(found.usd_per_mtok),
+        FITTED_ON[distance(found)],
+    )
 
 
 def write(folder: Path) -> None:
