@@ -48,6 +48,8 @@ def make_project(folder):
             "exercises",
             "colab",
             "html_fixes",
+            "lesson_cards",
+            "page_metadata",
             "glossary_links",
             "question_index",
             "cells",
@@ -56,7 +58,7 @@ def make_project(folder):
     for name in ["_config.yml", "requirements.lock", *tools]:
         (folder / name).parent.mkdir(exist_ok=True, parents=True)
         shutil.copy(ROOT / name, folder / name)
-    for name in ["_templates", "book/_static"]:
+    for name in ["_templates", "book/_static", "book/_scripts"]:
         shutil.copytree(ROOT / name, folder / name)
     (folder / "_toc.yml").write_text(TOC)
     (folder / "book" / "index.md").write_text("# Index\n\nA page of words.\n")
@@ -474,10 +476,10 @@ def test_after_a_change_of_a_problem_its_page_loads_another_file(project, practi
     """The problems stand in a file of their own, whose address changes with them; other lessons have none."""
     built(project)
     first, file = problems_address(project), project / "_build" / "html" / "_static" / "problems" / "tiny.js"
-    assert "saffron" in file.read_text("utf8") and "saffron" not in lesson(project)
+    assert "saffron" in file.read_text("utf8") and "saffron" in lesson(project)  # there for readers without scripts
     practice.write_text(PROBLEM.replace("saffron", "indigo"))
     built(project)
-    assert "indigo" in file.read_text("utf8") and "saffron" not in file.read_text("utf8")
+    assert "indigo" in file.read_text("utf8") and "saffron" not in file.read_text("utf8") + lesson(project)
     assert problems_address(project) != first
     assert [path.name for path in file.parent.iterdir()] == ["tiny.js"]
 

@@ -69,7 +69,10 @@ def link_times(body):
     parts, inside = re.split(r"(<[^>]+>)", body), []
     for n, part in enumerate(parts):
         if tag := UNLINKED.match(part):
-            inside.append(tag[2]) if not tag[1] else inside.pop()
+            if not tag[1]:
+                inside.append(tag[2])
+            elif inside:
+                inside.pop()
         elif not inside and not part.startswith("<"):
             parts[n] = TIME.sub(link_time, part)
     return "".join(parts)

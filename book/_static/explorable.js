@@ -143,7 +143,7 @@ function tellLines(figure, { result = [-1] }) {
   const tell = () => {
     const lines = view.signal("title_lines"), chosen = result.map((at) => lines.at(at));
     write(large, chosen.filter(Boolean).join(", "));
-    write(facts, lines.filter((line) => line && !chosen.includes(line)).join(" · "));
+    write(facts, lines.filter((line) => line && !chosen.includes(line)).join(" · ").replace(/([,:]) · /g, "$1 "));
   };
   view.addSignalListener("title_lines", tell);
   tell();

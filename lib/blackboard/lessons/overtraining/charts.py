@@ -144,7 +144,7 @@ def shares_explorer() -> Explorable:
         "The model’s size does not move the shares, only how far past Chinchilla’s rule its training goes. Halve η: RL"
         f" and serving cost twice as much. Give one model the traffic of all {SPENT['family']}: serving then takes"
         f" {alone:.0f} %.",
-        primary=("pretrain_tokens", "rl_tokens", "n_active"),
+        primary=("pretrain_tokens", "rl_tokens", "decode_efficiency"),
         result=(1,),
     )
 
