@@ -99,6 +99,8 @@ def _shown(value: Any) -> str:
     if isinstance(value, (list, tuple)) and type(value) in (list, tuple):
         inside = ", ".join(shown(each) for each in value)
         text = f"[{inside}]" if isinstance(value, list) else f"({inside}{',' * (len(value) == 1)})"
+    elif type(value) is dict:
+        text = "{" + ", ".join(f"{shown(key)}: {shown(each)}" for key, each in value.items()) + "}"
     else:
         text = repr(value)
     return text if len(text) <= 160 else text[:150] + " …"
