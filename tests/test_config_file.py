@@ -87,6 +87,19 @@ def test_a_silly_number_is_refused(value):
         read_config(changed(num_hidden_layers=value))
 
 
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"num_attention_heads": 8192}, "num_attention_heads is 8192"),
+        ({"num_experts": 4, "num_experts_per_tok": 8}, "num_experts_per_tok is 8, of only 4 experts"),
+        ({"num_hidden_layers": 10**6}, "more than any model has"),
+    ],
+)
+def test_numbers_that_contradict_each_other_are_refused(fields, told):
+    with pytest.raises(ConfigError, match=told):
+        read_config(changed(**fields))
+
+
 SILLY = [None, "x", "12", -1, 0, 1.5, True, [], {}, ["a"], {"a": 1}, 10**30, math.nan, math.inf]
 
 

@@ -250,6 +250,8 @@ def _attention(fields: Fields, layer: int, d_model: int) -> Config:
     heads, window = fields.count("num_attention_heads", "n_head"), _window(fields, layer)
     found = {"kind": "heads", "heads": heads, "kv_heads": _kv_heads(fields, heads)}
     found["head_dim"] = fields.optional("head_dim", "kv_channels") or d_model // heads
+    if not found["head_dim"]:
+        raise ConfigError(f"num_attention_heads is {heads}, more than hidden_size")
     if window:
         found["window"] = window
     elif fields.get("global_head_dim"):  # Gemma 4: layers that see everything have heads of their own
@@ -363,6 +365,8 @@ def _experts(fields: Fields) -> list[Config]:
     """The mixture of experts; what all tokens visit beside it, as further experts, or as a dense block of its width."""
     d_ff = fields.count("moe_intermediate_size", "expert_intermediate_size", "intermediate_size")
     found: Config = {"kind": "experts", "experts": fields.count(*EXPERTS), "active": fields.count(*TOP_K), "d_ff": d_ff}
+    if found["active"] > found["experts"]:
+        raise ConfigError(f"{TOP_K[0]} is {found['active']}, of only {found['experts']} experts")
     found["shared"] = fields.optional("n_shared_experts", "num_shared_experts")
     wide = fields.optional("shared_expert_intermediate_size", "shared_intermediate_size")
     if wide % d_ff:
