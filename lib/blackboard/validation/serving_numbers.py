@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from functools import cache
 from html import escape
 from typing import Any, NamedTuple
@@ -16,7 +17,7 @@ from blackboard.prediction import serving_equations as eq
 from blackboard.prediction.calibration import KINDS
 from blackboard.prediction.continuous_batching import Simulated, simulate
 from blackboard.prediction.serving import ServingPrediction
-from blackboard.prediction.serving_calibration import FITTED, runs
+from blackboard.prediction.serving_calibration import FITTED, predicted, runs
 from blackboard.prediction.serving_constants import CONSTANTS
 from blackboard.prediction.serving_steps import ENGINES, kernels
 from blackboard.units import percent, pretty, significant
@@ -161,10 +162,22 @@ def errors() -> dict[str, str]:
     }
 
 
+def unexplained() -> dict[str, str]:
+    """DeepSeek-R1 on TensorRT-LLM and H200, with and without experts dealt out: the rows that no constants fit."""
+    group = [run for run in runs() if run.key == ("trtllm", "h200", "experts") and "deepseek" in run.server.model.id]
+    group = [run for run in group if run.server.layout.tensor > 1 and not run.queued]
+    apart, together = ([run for run in group if (run.server.layout.expert > 1) is way] for way in (True, False))
+    off = lambda some: percent(statistics.mean(abs(token) for token, _ in predicted(some, CONSTANTS)))
+    slow = {run.server.users: run.output for run in together}
+    ratios = [slow[run.server.users] / run.output for run in apart]
+    names = ("r1_apart", "r1_together", "r1_least", "r1_most")
+    return dict(zip(names, (off(apart), off(together), *(significant(f(ratios), 2) for f in (min, max)))))
+
+
 @cache
 def all() -> dict[str, str]:
     """Every value that the page glues."""
-    return running_case() | paper_case() | second_route() | errors()
+    return running_case() | paper_case() | second_route() | errors() | unexplained()
 
 
 # --- formulas and tables ----------------------------------------------------------------------------------------------
