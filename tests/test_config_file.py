@@ -1,6 +1,8 @@
 """A published config.json, read, is the model of the catalogue; what is missing or not understood is said."""
 
+import itertools
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -83,6 +85,35 @@ def test_a_missing_field_is_named(name):
 def test_a_silly_number_is_refused(value):
     with pytest.raises(ConfigError, match="num_hidden_layers must be a whole number"):
         read_config(changed(num_hidden_layers=value))
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"num_attention_heads": 8192}, "num_attention_heads is 8192"),
+        ({"num_experts": 4, "num_experts_per_tok": 8}, "num_experts_per_tok is 8, of only 4 experts"),
+        ({"num_hidden_layers": 10**6}, "more than any model has"),
+    ],
+)
+def test_numbers_that_contradict_each_other_are_refused(fields, told):
+    with pytest.raises(ConfigError, match=told):
+        read_config(changed(**fields))
+
+
+SILLY = [None, "x", "12", -1, 0, 1.5, True, [], {}, ["a"], {"a": 1}, 10**30, math.nan, math.inf]
+
+
+@named(
+    [row for row in READ if row["model"] in ("gpt-oss-20b", "deepseek-v3.2", "llama-4-maverick", "deepseek-v4-flash")]
+)
+def test_a_silly_field_is_refused_or_read_but_never_breaks(row):
+    for name, value in itertools.product(row["config"].get("text_config", row["config"]), SILLY):
+        config = json.loads(json.dumps(row["config"]))
+        config.get("text_config", config)[name] = value
+        try:
+            assert Model.from_config(config).n_total > 0
+        except ConfigError as error:
+            assert str(error)
 
 
 # --- traps -----------------------------------------------------------------------------------------------------------

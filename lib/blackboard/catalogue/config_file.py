@@ -102,6 +102,9 @@ FORMATS = {
 }
 
 
+MOST, MOST_LAYERS = 10**9, 1000  # what no model has more of: a larger number is a mistake
+
+
 class ConfigError(ValueError):
     """A config.json of which no prediction can be made."""
 
@@ -145,7 +148,8 @@ class Fields:
         value = self.get(*names)
         if value is None or value is False:
             return 0
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or value != int(value) or value < 0:
+        whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+        if isinstance(value, bool) or not whole or not 0 <= value <= MOST:
             raise ConfigError(f"{names[0]} must be a whole number, not {value!r}")
         return int(value)
 
@@ -156,10 +160,14 @@ class Fields:
             raise ConfigError(f"{names[0]}{others} is missing: without it nothing can be predicted")
         return value
 
+    def listed(self, name: str) -> list[Any]:
+        """A list; empty where there is none."""
+        value = self.get(name)
+        return value if isinstance(value, list) else []
+
     def entry(self, name: str, layer: int) -> Any:
         """What a list says of a layer; None where there is no list."""
-        values = self.get(name)
-        if not isinstance(values, list) or not values:
+        if not (values := self.listed(name)):
             return None
         if layer >= len(values):
             raise ConfigError(f"{name} has {len(values)} entries, fewer than there are layers")
@@ -175,6 +183,8 @@ def read_config(config: Config) -> Config:
     fields = Fields(config)
     _refuse(fields)
     layers = fields.count("num_hidden_layers", "n_layer", "num_layers")
+    if layers > MOST_LAYERS:
+        raise ConfigError(f"num_hidden_layers is {layers}, more than any model has")
     d_model = fields.count("hidden_size", "n_embd", "d_model")
     found = {
         "name": _name(config, fields),
@@ -203,8 +213,9 @@ def _refuse(fields: Fields) -> None:
 
 
 def _name(config: Config, fields: Fields) -> str:
-    made_by = (config.get("architectures") or [""])[0]
-    return str(config.get("_name_or_path") or made_by or fields.family or "config.json")
+    made_by = config.get("architectures")
+    first = made_by[0] if isinstance(made_by, list) and made_by else ""
+    return str(config.get("_name_or_path") or first or fields.family or "config.json")
 
 
 def _tied(fields: Fields) -> bool:
@@ -239,6 +250,8 @@ def _attention(fields: Fields, layer: int, d_model: int) -> Config:
     heads, window = fields.count("num_attention_heads", "n_head"), _window(fields, layer)
     found = {"kind": "heads", "heads": heads, "kv_heads": _kv_heads(fields, heads)}
     found["head_dim"] = fields.optional("head_dim", "kv_channels") or d_model // heads
+    if not found["head_dim"]:
+        raise ConfigError(f"num_attention_heads is {heads}, more than hidden_size")
     if window:
         found["window"] = window
     elif fields.get("global_head_dim"):  # Gemma 4: layers that see everything have heads of their own
@@ -352,6 +365,8 @@ def _experts(fields: Fields) -> list[Config]:
     """The mixture of experts; what all tokens visit beside it, as further experts, or as a dense block of its width."""
     d_ff = fields.count("moe_intermediate_size", "expert_intermediate_size", "intermediate_size")
     found: Config = {"kind": "experts", "experts": fields.count(*EXPERTS), "active": fields.count(*TOP_K), "d_ff": d_ff}
+    if found["active"] > found["experts"]:
+        raise ConfigError(f"{TOP_K[0]} is {found['active']}, of only {found['experts']} experts")
     found["shared"] = fields.optional("n_shared_experts", "num_shared_experts")
     wide = fields.optional("shared_expert_intermediate_size", "shared_intermediate_size")
     if wide % d_ff:
@@ -368,7 +383,7 @@ def _is_sparse(fields: Fields, layer: int) -> bool:
     if listed := fields.get("moe_layers", "moe_layers_enum"):
         names = listed.split(",") if isinstance(listed, str) else listed
         return layer in [int(name) for name in names]
-    if layer < fields.optional("first_k_dense_replace") or layer in (fields.get("mlp_only_layers") or []):
+    if layer < fields.optional("first_k_dense_replace") or layer in fields.listed("mlp_only_layers"):
         return False
     every = fields.optional("decoder_sparse_step", "interleave_moe_layer_step") or 1
     return (layer + 1) % every == 0 and layer % (fields.optional("moe_layer_freq") or 1) == 0
@@ -394,7 +409,8 @@ def _weights(fields: Fields) -> str:
 def _quantized(fields: Fields, said: Config) -> str:
     method = str(said.get("quant_method", "")).lower()
     algorithm = str(said.get("quant_algo", "")).lower()
-    if left := said.get("modules_to_not_convert") or said.get("ignore") or said.get("ignored_layers"):
+    left = said.get("modules_to_not_convert") or said.get("ignore") or said.get("ignored_layers")
+    if isinstance(left, list) and left:
         fields.note(f"{len(left)} kinds of matrices are left in bf16 by quantization_config: all are taken as narrow")
     if said.get("kv_cache_scheme") or said.get("kv_cache_quant_algo"):
         fields.note("quantization_config has a format for the cache: choose it as kv")
@@ -414,8 +430,10 @@ def _bits(said: Config) -> tuple[int, str]:
     """Bits of a weight and "float" or "int", as the common methods write them."""
     if said.get("load_in_4bit") or said.get("load_in_8bit"):
         return (4 if said.get("load_in_4bit") else 8), "int"
-    if said.get("config_groups"):
-        weights = list(said["config_groups"].values())[0].get("weights") or {}
+    groups = said.get("config_groups")
+    if isinstance(groups, dict) and groups:
+        first = next(iter(groups.values()))
+        weights = (isinstance(first, dict) and first.get("weights")) or {}
         return weights.get("num_bits", 0), str(weights.get("type", "int"))
     return said.get("bits", 0), "int"
 

@@ -6,7 +6,7 @@ them. The closed loop follows from steps: N users, each sends the next request w
 
 from __future__ import annotations
 
-from sympy import Add, EulerGamma, Integer, Le, Max, Mul, Rational, exp, log, pi, sqrt
+from sympy import Add, EulerGamma, Integer, Le, Max, Mul, Pow, Rational, exp, log, pi, sqrt
 
 from blackboard.formula import DERIVED, Formula
 from blackboard.lessons.batching.equations import chips as replica_chips
@@ -118,6 +118,11 @@ padded_rows = Formula(
 )
 _high = sqrt(2 * log(places))
 extreme = _high - (log(log(places)) + log(4 * pi) - 2 * EulerGamma) / (2 * _high)
+_root = Pow(2 * log(places), Rational(1, 2), **as_written)
+_less = Add(log(log(places)), log(4 * pi), -2 * EulerGamma, **as_written)
+_written_extreme = Add(
+    _root, Mul(-1, _less, Pow(Mul(2, _root, **as_written), -1, **as_written), **as_written), **as_written
+)
 busiest = Formula(
     "prediction.busiest",
     "busiest",
@@ -127,6 +132,7 @@ busiest = Formula(
     ("loads are normal and independent", "tokens choose their experts independently"),
     DERIVED,
     conditions=(Le(Integer(2), places),),
+    typeset=Add(1, Mul(sqrt(spread_load) / mean_load, _written_extreme, **as_written), **as_written),
 )
 
 # --- a closed loop ----------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from functools import cache
 from html import escape
 from typing import Any, NamedTuple
@@ -16,7 +17,7 @@ from blackboard.prediction import serving_equations as eq
 from blackboard.prediction.calibration import KINDS
 from blackboard.prediction.continuous_batching import Simulated, simulate
 from blackboard.prediction.serving import ServingPrediction
-from blackboard.prediction.serving_calibration import FITTED, runs
+from blackboard.prediction.serving_calibration import FITTED, predicted, runs
 from blackboard.prediction.serving_constants import CONSTANTS
 from blackboard.prediction.serving_steps import ENGINES, kernels
 from blackboard.units import percent, pretty, significant
@@ -118,12 +119,15 @@ def running_case() -> dict[str, str]:
 
 
 def paper_case() -> dict[str, str]:
-    """The case that is worked by hand."""
+    """The case that is worked by hand, and what twice the users do to it."""
+    twice = PAPER._replace(users=2 * PAPER.users)
     return {
         "paper_users": f"{PAPER.users:.0f}",
         "paper_answer": f"{PAPER.answer:.0f}",
         "paper_decode": _ms(PAPER.decode),
         "paper_prompt": _ms(PAPER.prompt),
+        "twice_token": percent(twice.token / PAPER.token - 1),
+        "twice_rate": percent(twice.rate / PAPER.rate - 1),
     }
 
 
@@ -149,7 +153,6 @@ def errors() -> dict[str, str]:
     )
     return {
         "rows": str(len(group)),
-        "constants": str(len(FITTED)),
         "dense_token": by("chip", "dense", "output_token"),
         "dense_first": by("chip", "dense", "first_token"),
         "other_token": by("model", "experts", "output_token"),
@@ -159,10 +162,22 @@ def errors() -> dict[str, str]:
     }
 
 
+def unexplained() -> dict[str, str]:
+    """DeepSeek-R1 on TensorRT-LLM and H200, with and without experts dealt out: the rows that no constants fit."""
+    group = [run for run in runs() if run.key == ("trtllm", "h200", "experts") and "deepseek" in run.server.model.id]
+    group = [run for run in group if run.server.layout.tensor > 1 and not run.queued]
+    apart, together = ([run for run in group if (run.server.layout.expert > 1) is way] for way in (True, False))
+    off = lambda some: percent(statistics.mean(abs(token) for token, _ in predicted(some, CONSTANTS)))
+    slow = {run.server.users: run.output for run in together}
+    ratios = [slow[run.server.users] / run.output for run in apart]
+    names = ("r1_apart", "r1_together", "r1_least", "r1_most")
+    return dict(zip(names, (off(apart), off(together), *(significant(f(ratios), 2) for f in (min, max)))))
+
+
 @cache
 def all() -> dict[str, str]:
     """Every value that the page glues."""
-    return running_case() | paper_case() | second_route() | errors()
+    return running_case() | paper_case() | second_route() | errors() | unexplained()
 
 
 # --- formulas and tables ----------------------------------------------------------------------------------------------
@@ -195,8 +210,10 @@ def device_step() -> Page:
 def whole_step() -> Page:
     """A step's time with the host's."""
     device = eq.device_time.symbol
-    whole = eq.mixed_time.typed.xreplace({eq.device_time.typed: device})
-    return equation(f"{latex(eq.mixed_time.symbol)} &= {latex(whole)}")
+    longer, sent = eq.mixed_time.typed.xreplace({eq.device_time.typed: device}).as_two_terms()
+    if longer.has(eq.answers):
+        longer, sent = sent, longer
+    return equation(f"{latex(eq.mixed_time.symbol)} &= {latex(longer)}", f"&+ {latex(sent)}")
 
 
 def constants_table() -> Page:
@@ -240,54 +257,49 @@ SEEN = {
 def paper_table() -> Page:
     """The case for paper, line by line."""
     p = PAPER
+    share, mixed = f"{p.share:.2g}", f"{1 - p.share:.2g} × {_ms(p.decode)} + {p.share:.2g} × {_ms(p.prompt)}"
     rows = [
-        ["steps that take in a prompt", r"\(p = (N-1)/O\)", f"{p.users - 1:.0f}/{p.answer:.0f} = {p.share:.2g}"],
-        [
-            "time per output token",
-            r"\((1-p)\,t_\mathrm{dec} + p\,t_\mathrm{pre}\)",
-            f"{1 - p.share:.2g} × {_ms(p.decode)} + {p.share:.2g} × {_ms(p.prompt)} = {_ms(p.token)}",
-        ],
+        ["steps that take in a prompt", "p = (N-1)/O", f"{p.users - 1:.0f} / {p.answer:.0f} = {share}"],
+        ["time per output token", r"(1-p)\,t_\mathrm{dec} + p\,t_\mathrm{pre}", f"{mixed} = {_ms(p.token)}"],
         [
             "share of the time that prompts take",
-            r"\(\rho = p\,(t_\mathrm{pre}-t_\mathrm{dec})/t_\mathrm{out}\)",
-            f"{p.share:.2g} × {_ms(p.prompt - p.decode)} / {_ms(p.token)} = {p.busy:.2g}",
+            r"\rho = p\,(t_\mathrm{pre}-t_\mathrm{dec})/t_\mathrm{out}",
+            f"{share} × {_ms(p.prompt - p.decode)} / {_ms(p.token)} = {p.busy:.2g}",
         ],
-        ["waiting for other prompts", r"\(\rho\,t_\mathrm{pre}/2(1-\rho)\)", _ms(p.queue)],
+        ["waiting for other prompts", r"\rho\,t_\mathrm{pre}/2(1-\rho)", _ms(p.queue)],
         [
             "time to first token",
-            "the step under way, the queue, the prompt's own step",
+            r"t_\mathrm{out} + t_\mathrm{queue} + t_\mathrm{pre}",
             f"{_ms(p.token)} + {_ms(p.queue)} + {_ms(p.prompt)} = {_ms(p.first)}",
         ],
-        [
-            "time of a request",
-            r"\(T = t_\mathrm{first} + (O-1)\,t_\mathrm{out}\)",
-            pretty(p.users / p.rate, "s", 3),
-        ],
-        ["requests per second", r"\(X = N/T\)", significant(p.rate, 3)],
-        ["output tokens per second", r"\(X\,O\)", f"{p.rate * p.answer:,.0f}"],
+        ["time of a request", r"T = t_\mathrm{first} + (O-1)\,t_\mathrm{out}", pretty(p.users / p.rate, "s", 3)],
+        ["requests per second", "X = N/T", significant(p.rate, 3)],
+        ["output tokens per second", r"X\,O", f"{p.rate * p.answer:,.0f}"],
     ]
-    return table("A server worked on paper", ("Quantity", "Formula", "Value"), rows)
+    cells = [[f"{name}<br>\\({formula}\\)", value] for name, formula, value in rows]
+    return table("A server worked on paper", ("Quantity", "Value"), cells)
 
 
-GROUPS = {
-    "fitted": ("nothing: all rows fitted", "none"),
-    "chips": ("all runs on 1, 2, 4 or 8 GPUs", "engine, chip, model"),
-    "concurrency": ("all runs with few, some or many users", "engine, chip, model"),
-    "chip": ("all runs of an engine on a chip", "the engine on another chip"),
-    "engine": ("all runs of an engine", "other engines"),
-    "model": ("all runs of a model", "another model"),
+GROUPS = {  # what each group of slices holds out in turn, and what the constants come from then
+    "fitted": ("nothing", "all runs"),
+    "chips": ("1, 2, 4 or 8 GPUs", "other numbers of GPUs"),
+    "concurrency": ("few, some or many users", "other loads"),
+    "chip": ("an engine on a chip", "the engine on another chip"),
+    "engine": ("an engine", "other engines"),
+    "model": ("a model", "another model"),
 }
 
 
 def errors_table() -> Page:
     """Errors over the slices of each group, by kind of model."""
-    rows = []
-    for what, (held, fitted) in GROUPS.items():
-        for kind in ("dense", "experts"):
-            if found := [each for each in slices() if (each.what, each.kind) == (what, kind)]:
-                sums = over(what, kind)
-                counts = str(sum(each.rows for each in found))
-                numbers = [percent(sums["output_token"]), percent(sums["first_token"])]
-                rows.append([held, fitted, KINDS[kind], counts, *numbers])
-    heads = ("Held out", "Fitted on", "Kind of model", "Runs", "Time per output token", "Time to first token")
-    return table("Mean absolute errors of runs held out", heads, rows)
+    rows = [[*GROUPS[what], *(_both(what, kind) for kind in KINDS)] for what in GROUPS]
+    heads = ("Held out", "Fitted on", *(f"{KINDS[kind]}: per token, first".capitalize() for kind in KINDS))
+    return table("Mean absolute errors of runs that were held out", heads, rows)
+
+
+def _both(what: str, kind: str) -> str:
+    """Both errors of a group; a word where it has no slice of this kind."""
+    if not any((each.what, each.kind) == (what, kind) for each in slices()):
+        return "only one model"
+    sums = over(what, kind)
+    return f"{percent(sums['output_token'])}, {percent(sums['first_token'])}"
