@@ -26,7 +26,7 @@ function duration(seconds) {
 }
 
 function dollars(value) {
-  return value >= 1 ? `$${value.toFixed(2)}` : `$${digitsOf(value, 2)}`;
+  return value >= 0.1 ? `$${value.toFixed(2)}` : `$${digitsOf(value, 2)}`;
 }
 
 // --- what is asked ---
@@ -127,7 +127,7 @@ function showFields() {
   if (!experts.includes(Number(state.expert))) state.expert = 1;
   fill("tensor", [["", some ? `${chips} (all)` : "all"], ...ways.filter((way) => way !== chips).map((way) => [way, way])]);
   fill("expert", experts.map((way) => [way, way === 1 ? "1 (none)" : way]));
-  fill("weights", [["", model ? `${FORMATS[model.weights] ?? model.weights} (released)` : "as released"], ...Object.entries(FORMATS)]);
+  fill("weights", [["", model ? `${FORMATS[model.weights] ?? model.weights} (as is)` : "as released"], ...Object.entries(FORMATS)]);
   const own = model ? defaultCache(state.engine, chip, model, state.weights || model.weights) : "";
   fill("kv", [["", own ? `${FORMATS[own]} (usual)` : "usual"], ["bf16", "bf16"], ["fp8", "FP8"]]);
   for (const name of Object.keys(DEFAULTS)) if (field(name) && document.activeElement !== field(name)) field(name).value = state[name];
@@ -279,7 +279,7 @@ function showFrontier(asked, found, fitting) {
 function warnings({ model, tensor, expert, chip }, found) {
   const { server } = found, told = [];
   if (found.fits && server.users > found.fits) told.push(`Memory holds ${written(Math.floor(found.fits))} requests at once. The other users wait, which is counted in the time to first token.`);
-  else if (found.queued) told.push(`A step takes in at most ${written(server.settings.stepTokens)} prompt tokens. Prompts come faster than that, so they wait.`);
+  else if (found.fits && found.queued) told.push(`A step takes in at most ${written(server.settings.stepTokens)} prompt tokens. Prompts come faster than that, so they wait.`);
   if (server.prompt + server.output > model.context_tokens) told.push(`${model.name} is made for ${written(model.context_tokens)} tokens of context.`);
   if (tensor > chip.domain) told.push(`Tensor parallelism over ${tensor} chips leaves the fast links, which join ${chip.domain}.`);
   const heads = (name) => [...new Set(model.attention.map((group) => group[name]).filter(Boolean))];
