@@ -86,7 +86,9 @@ def card(env, number, root, lesson, question):
     found, title = facts(env)[page], env.titles[page].astext()
     head, _, rest = title.partition(": ")
     picture = picture_of(env, page)
-    shown = f'<img src="../_images/{picture}" alt="" loading="lazy">' if picture else ""
+    shown = (
+        f'<img src="../_images/{picture}" alt="The first figure of {escape(head)}" loading="lazy">' if picture else ""
+    )
     minutes, problems = ceil(found["words"] / WORDS_PER_MINUTE), found["problems"]
     progress = f'<span class="lesson-progress" data-lesson="{lesson}" data-problems="{" ".join(problems)}">'
     return (
