@@ -109,7 +109,9 @@ def draw_cards(app, doctree, page):
 def renew_cards(app, env):
     """The front page is written anew when what its cards show has changed."""
     root, stamp = app.config.root_doc, app.doctreedir / "cards"
-    now = repr([(page, env.titles[page].astext(), found, picture_of(env, page)) for page, found in facts(env).items()])
+    now = repr(
+        [(page, env.titles[page].astext(), found, picture_of(env, page)) for page, found in sorted(facts(env).items())]
+    )
     if stamp.exists() and stamp.read_text("utf8") == now:
         return []
     stamp.write_text(now, "utf8")
