@@ -17,6 +17,10 @@ CARDS = """() => [...document.querySelectorAll(".lesson-card")].map((card) => ({
   pictured: card.querySelector("img").src,
 }))"""
 
+CHOOSE = """async exponent => {
+  await document.querySelector(".explorable").vegaView.signal("chosen_exponent", exponent).runAsync();
+}"""
+
 
 @pytest.fixture
 def front(visit, server):
@@ -50,10 +54,7 @@ def test_one_slider_moves_time_and_price(front):
     """A larger batch makes the token slower and cheaper."""
     told = []
     for exponent in (2, 5):
-        front.evaluate(
-            "value => document.querySelector('.explorable').vegaView.signal('chosen_exponent', value).runAsync()",
-            exponent,
-        )
+        front.evaluate(CHOOSE, exponent)
         told.append([float(each) for each in re.findall(r"[\d.]+", front.inner_text(".explorable-result"))])
     assert told[0][0] < told[1][0] and told[0][1] > told[1][1]
 

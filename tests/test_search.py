@@ -43,3 +43,22 @@ def test_the_page_that_answers_comes_first(searching, question, page, typed):
     words = question.rstrip("?").split()
     asked = " ".join(words if typed == "all" else words[(len(words) - 1) // 3 :])
     assert searching.evaluate(FIRST, asked).partition("?")[0].partition("#")[0] == f"book/{page}.html"
+
+
+ORDER = """async query => {
+  document.getElementById("search-results").replaceChildren();
+  await Search.performSearch(query);
+  const links = () => [...document.querySelectorAll("#search-results li > a")].map(each => each.getAttribute("href"));
+  for (let n = 0, before = -1; n < 200 && (links().length !== before || !before); n++) {
+    before = links().length;
+    await new Promise(later => setTimeout(later, 50));
+  }
+  return links();
+}"""
+
+
+@pytest.mark.parametrize("lesson", ["batching", "speculation", "paging"])
+def test_a_lesson_comes_before_its_exercises_and_these_before_its_solutions(searching, lesson):
+    links = [link.partition("?")[0].partition("#")[0] for link in searching.evaluate(ORDER, lesson)]
+    places = [links.index(f"{place}/{lesson}.html") for place in ("book", "exercises", "exercises/solutions")]
+    assert places == sorted(places) and places[0] <= 1  # only an answered question or a term of the glossary is above

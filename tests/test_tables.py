@@ -1,6 +1,10 @@
 """Tables to look things up in, and the notation page: what they hold, and what their script does."""
 
+import math
+import random
+
 import pytest
+from test_formula import point
 
 from blackboard import notation
 from blackboard.formula import formulas
@@ -45,9 +49,19 @@ def test_every_question_leads_to_formulas_of_the_page():
         notation_tables.questions({"Which?": ["batching.no_such"]})
 
 
+def test_the_python_of_a_formula_gives_its_value():
+    """Run as it is copied, at a random point; a third of all formulas, each by the same rule."""
+    rng = random.Random(7)
+    for formula in list(formulas.values())[::3]:
+        at = point(formula, rng)
+        space = {"math": math, **{name: float(value) for name, value in at.items()}}
+        exec(notation_tables.python(formula), space)
+        assert space[formula.name.partition(".")[2]] == pytest.approx(formula(**at), rel=1e-9), formula.name
+
+
 @pytest.fixture
 def chips(visit, server):
-    return visit(f"{server}/book/catalogue.html").page.locator("#chips .data-table")
+    return visit(f"{server}/book/catalogue.html").page.locator("#chips .data-table").first
 
 
 def test_a_head_sorts_and_what_is_lacking_comes_last(chips):

@@ -86,7 +86,9 @@ def card(env, number, root, lesson, question):
     found, title = facts(env)[page], env.titles[page].astext()
     head, _, rest = title.partition(": ")
     picture = picture_of(env, page)
-    shown = f'<img src="../_images/{picture}" alt="" loading="lazy">' if picture else ""
+    shown = (
+        f'<img src="../_images/{picture}" alt="The first figure of {escape(head)}" loading="lazy">' if picture else ""
+    )
     minutes, problems = ceil(found["words"] / WORDS_PER_MINUTE), found["problems"]
     progress = f'<span class="lesson-progress" data-lesson="{lesson}" data-problems="{" ".join(problems)}">'
     return (
@@ -107,7 +109,9 @@ def draw_cards(app, doctree, page):
 def renew_cards(app, env):
     """The front page is written anew when what its cards show has changed."""
     root, stamp = app.config.root_doc, app.doctreedir / "cards"
-    now = repr([(page, env.titles[page].astext(), found, picture_of(env, page)) for page, found in facts(env).items()])
+    now = repr(
+        [(page, env.titles[page].astext(), found, picture_of(env, page)) for page, found in sorted(facts(env).items())]
+    )
     if stamp.exists() and stamp.read_text("utf8") == now:
         return []
     stamp.write_text(now, "utf8")

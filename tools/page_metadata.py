@@ -29,7 +29,7 @@ def describe(doctree):
     text = " ".join(paragraphs[0].astext().split()) if paragraphs else ""
     kept = ""
     for sentence in re.split(r"(?<=[.?!]) ", text):
-        if len(kept) + len(sentence) > LONGEST:
+        if len(kept) + 1 + len(sentence) > LONGEST:
             break
         kept = f"{kept} {sentence}".strip()
     return kept or next(iter(wrap(text, LONGEST - 2)), "") + (" …" if text else "")

@@ -1,7 +1,12 @@
 // What the search ranks by: Sphinx's own weights, and then what the page is. One reads a lesson before one looks up a
-// table, and solutions come last.
+// table, and solutions come last. A question that a page answers, which weighs most, stays what it is.
+var SHARES = [
+  [/^exercises\/solutions\//, 0.15],
+  [/^exercises\//, 0.3],
+  [/^book\/(notation|catalogue|measurements|flashcards|glossary|bibliography|claims)$/, 0.4],
+];
 var Scorer = {
-  score: ([page, , , , score]) => score * (page.startsWith("exercises/solutions/") ? 0.2 : page.startsWith("exercises/") ? 0.4 : LOOKED_UP.test(page) ? 0.8 : 1),
+  score: ([page, , , , score]) => score * (score < 40 ? (SHARES.find(([pages]) => pages.test(page)) ?? [null, 1])[1] : 1),
   objNameMatch: 11,
   objPartialMatch: 6,
   objPrio: { 0: 15, 1: 5, 2: -5 },
@@ -11,4 +16,3 @@ var Scorer = {
   term: 5,
   partialTerm: 2,
 };
-const LOOKED_UP = /^book\/(notation|catalogue|measurements|flashcards|glossary|bibliography|claims)$/;

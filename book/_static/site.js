@@ -63,7 +63,15 @@ function followClicks() {
   }
 }
 
+// The arrow beside a lesson in the sidebar is called what it opens.
+function nameArrows() {
+  for (const arrow of document.querySelectorAll(".bd-links summary:has(.toctree-toggle)")) {
+    arrow.setAttribute("aria-label", `Practice of ${arrow.closest("li").querySelector("a").textContent.trim()}`);
+  }
+}
+
 async function settle() {
+  nameArrows();
   showProgress();
   followClicks();
   boxTables();

@@ -8,6 +8,8 @@ import html
 from collections.abc import Iterable, Mapping
 from functools import cache
 
+import sympy
+
 from blackboard import notation
 from blackboard.formula import Formula, formulas
 from blackboard.notation import Symbol
@@ -70,10 +72,16 @@ def _formula(formula: Formula) -> str:
     """One formula: what it says, how it reads, its unit and its name in code."""
     unit = "a pure number" if formula.unit == "1" else html.escape(formula.unit)
     meaning = html.escape(formula.description[0].upper() + formula.description[1:])
+    copied = f'data-latex="{html.escape(formula.latex)}" data-python="{html.escape(python(formula))}"'
     return (
-        f'<div id="{anchor(formula.name)}"><dt>{meaning}.</dt><dd>\\[{formula.latex}\\]</dd>'
+        f'<div id="{anchor(formula.name)}" {copied}><dt>{meaning}.</dt><dd>\\[{formula.latex}\\]</dd>'
         f'<dd class="formula-unit"><code>{formula.name}</code> · {unit}</dd></div>'
     )
+
+
+def python(formula: Formula) -> str:
+    """A formula as a line of plain Python, in the names of the notation."""
+    return f"{formula.name.partition('.')[2]} = {sympy.pycode(formula.expr)}"
 
 
 def anchor(name: str) -> str:
