@@ -257,7 +257,7 @@ def _at_the_end(trial: Trial) -> str | None:
     kept = table[:-1] if _room_left(trial) else table
     if trial.got is None or (changed[:-1] == kept and changed[-1:] == [trial.got]):
         return None
-    return f"The table is now {changed}; it must be {kept} and, at its end, the block that you returned."
+    return f"The table is now {changed}; it must be {[*kept, trial.got]}: a copy takes the place of the shared block."
 
 
 def _not_wasted(trial: Trial) -> str | None:
@@ -280,7 +280,9 @@ def _shared_released(trial: Trial) -> str | None:
     left = blocks.counts[table[-1]] - 1
     fine = now.counts[table[-1]] == left
     return (
-        None if fine else f"This sequence no longer uses block {table[-1]}, so release it: {left} must still hold it."
+        None
+        if fine
+        else f"This sequence no longer uses block {table[-1]}, so release it: its holders must fall to {left}."
     )
 
 
@@ -405,7 +407,7 @@ def _equal_found(trial: Trial) -> str | None:
 def _different_told_apart(trial: Trial) -> str | None:
     for one, two, equal in _pairs(trial):
         if one != two and equal:
-            return f"The blocks at the end of {one} and of {two} have one name, but not all before their end is equal."
+            return f"The blocks at the end of {one} and of {two} have the same name, but these texts differ."
     return None
 
 
@@ -605,7 +607,9 @@ def _no_room(trial: Trial) -> str | None:
     return None if trial.args[2] or trial.got == 0 else "A cache without room finds nothing."
 
 
-_tokens_found = agrees("Divide the tokens of all blocks found by the tokens of all prompts.")
+_tokens_found = agrees(
+    "Let one cache serve the whole day, and divide the tokens that it finds by those of all prompts."
+)
 
 
 def _in_blocks(prompts, page_tokens, room):
