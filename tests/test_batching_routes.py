@@ -478,7 +478,9 @@ class Ideal:
 
     device, precision, bytes_per_value, burst, machine = "cpu", "float32", 4, 1, "Ideal 1"
 
-    def __init__(self, plan: own_machine.Plan = own_machine.Plan(512, 512, 2, 64), unrest: float = 1.0, copies: float = 1.0):
+    def __init__(
+        self, plan: own_machine.Plan = own_machine.Plan(512, 512, 2, 64), unrest: float = 1.0, copies: float = 1.0
+    ):
         self.plan, self.unrest, self.copies, self.calls = plan, unrest, copies, 0
 
     def seconds(self, work):
@@ -624,7 +626,11 @@ def test_the_lab_measures_a_gpu_in_bursts_over_matrices_in_turn(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", torch)
     monkeypatch.setattr(own_machine, "nearest_chip", lambda name: "h200" if "H200" in name else None)
     bench = own_machine._bench(TINY, print)
-    assert isinstance(bench, own_machine._Cuda) and bench.burst == 3 and bench.seconds(bench.product(2)) == pytest.approx(1e-3)
+    assert (
+        isinstance(bench, own_machine._Cuda)
+        and bench.burst == 3
+        and bench.seconds(bench.product(2)) == pytest.approx(1e-3)
+    )
     assert bench.product(2)().shape == (2, 16) and bench.square()[0]().shape == (8, 8)
     assert [np.isfinite(work()).all() if name != "copy" else work() for name, (work, _) in bench.readers().items()]
     identity = bench.identity()
