@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from lessons import LESSONS, LIB, room
 
 from blackboard import lab as engine
+from blackboard.page.lab_view import narrow
 
 WITH_LAB = [name for name in LESSONS if (LIB / "lessons" / name / "lab.py").exists()]
 DRAWN_AS = "5.20"
@@ -51,6 +52,13 @@ def test_a_step_says_what_to_write(lesson, step):
 @each_step
 def test_the_starter_is_not_attempted(lesson, step):
     assert lab(lesson).grade(step.name, step.starter).kind == "unattempted"
+
+
+@each_step
+def test_the_starter_fits_a_page_and_stays_a_starter(lesson, step):
+    assert lab(lesson).grade(step.name, narrow(step.starter)).kind == "unattempted"
+    words = [" ".join(text.split()) for text in (step.starter, narrow(step.starter))]
+    assert words[0] == words[1]
 
 
 @each_step

@@ -131,7 +131,7 @@ def set_up(group):
         )
     if fresh and not install("--no-build-isolation", "--no-deps", "--editable", ROOT):
         stop("The course's own library in lib/ could not be installed (see the lines above).")
-    if group in ("book", "test"):
+    if group in ("book", "test") and not (VENV / "page-python").exists():
         run(in_venv("python"), ROOT / "tools" / "page_python.py")  # which fails for nobody
     STAMP.write_text("\n".join([fingerprint()] + ([] if fresh else made[1:]) + [group]))
 

@@ -9,7 +9,10 @@ import base64
 import contextlib
 import html
 import inspect
+import itertools
+import re
 import sys
+import textwrap
 import types
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -20,6 +23,7 @@ from blackboard.page.lab_worker import chart, find_lab
 from blackboard.page.practice import Text
 from blackboard.text import markup, on_page
 
+WIDTH = 70  # letters of a line in a page's editor
 SCRIPTS = "../vendor/labs"  # from a page in book/; tools/page_python.py puts them there
 
 # --- in a notebook ----------------------------------------------------------------------------------------------------
@@ -188,9 +192,33 @@ def _step(lab: Lab, step: Step, number: int) -> str:
     return (
         f'<section class="lab-step" data-step="{step.name}"><h3>{number}. {markup(step.title)}</h3>'
         f'<p class="lab-example">For example, {example}</p>'
-        f'<pre class="lab-starter"><code>{html.escape(step.starter)}</code></pre>'
+        f'<pre class="lab-starter"><code>{html.escape(narrow(step.starter))}</code></pre>'
         f"{_folds(step)}</section>"
     )
+
+
+def narrow(starter: str) -> str:
+    """A starter whose sentences fit a page's column; lists of arguments, with their two spaces, stay as they are."""
+    parts = starter.split("\n\n")
+    return "\n\n".join(part if re.search(r"\S  ", part) else _fill(part) for part in parts)
+
+
+def _fill(paragraph: str) -> str:
+    """Sentences of one indentation broken anew, where a line is too long; code stays as it is."""
+    out: list[str] = []
+    for (indent, code), group in itertools.groupby(paragraph.split("\n"), _kind):
+        lines = list(group)
+        if not code and any(len(line) > WIDTH for line in lines):
+            text = " ".join(line.strip() for line in lines)
+            lines = textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=indent)
+        out += lines
+    return "\n".join(out)
+
+
+def _kind(line: str) -> tuple[str, bool]:
+    """A line's indentation, and whether it is no sentence."""
+    text = line.lstrip()
+    return line[: len(line) - len(text)], bool(re.match(r'(def |class |@|\.\.\.|"""$|$)', text))
 
 
 def _result(lab: Lab, step: Step) -> str:

@@ -1,0 +1,234 @@
+"""A lab in the browser: solved from nothing, kept over a reload, and steady under whatever a reader's code does."""
+
+import inspect
+import json
+import re
+
+import pytest
+from conftest import open_page
+from page_evidence import AXE_RUN, axe
+from test_labs import lab
+
+from blackboard.page.lab_view import narrow
+
+LESSON = "paging"
+ADDRESS = f"book/{LESSON}.html"
+STEPS = lab(LESSON).steps
+LAST = STEPS[-1]
+WITHIN = 120_000  # milliseconds: Python starts on the first check, and the machine may be busy
+# One call that never comes back: Python's own limit, which looks at lines, cannot end it.
+ENDLESS = "def {}(*_):\n    return any(iter(int, 1))\n"
+
+
+@pytest.fixture(scope="module")
+def with_python(site):
+    """The site, if Python could be had when it was built."""
+    if not (site / "vendor" / "labs" / "python").exists():
+        pytest.skip("the site was built without Python for its pages: npm or Node.js is missing")
+    return site
+
+
+@pytest.fixture(scope="module")
+def working(with_python, server, browser):
+    """The lesson's page, on which Python is started once for the tests that need it."""
+    with open_page(browser, f"{server}/{ADDRESS}", accept_downloads=True) as visit:
+        visit.before = list(visit.requests)
+        yield visit
+
+
+@pytest.fixture
+def fresh(working):
+    """The same page, with nothing written yet; Python runs on."""
+    working.page.evaluate("""() => {
+      localStorage.clear();
+      const box = document.querySelector("lab-box");
+      box.kept.clear();
+      for (const step of box.steps) { step.show(); step.out.replaceChildren(); }
+    }""")
+    return working.page
+
+
+def section(page, step):
+    """A step's part of the page."""
+    return page.locator(f'[data-step="{step.name}"]')
+
+
+def check(page, step, text):
+    """What is said of a text."""
+    part = section(page, step)
+    part.locator("textarea").fill(text)
+    part.locator(".lab-out").evaluate("out => out.replaceChildren()")
+    part.get_by_role("button", name="Check").click()
+    part.locator(".feedback").wait_for(timeout=WITHIN)
+    return part.locator(".feedback").inner_text()
+
+
+def written(version, name):
+    """The text of a wrong version, under the name that is asked for."""
+    return re.sub(rf"\b{version.__name__}\b", name, inspect.getsource(version))
+
+
+def test_nothing_is_fetched_before_the_first_check(working):
+    fetched = [address.rpartition("/")[2] for address in working.before if "/vendor/labs/" in address]
+    assert sorted(fetched) == ["lab.css", "lab.js"]
+
+
+def test_a_lab_is_solved_from_nothing(fresh):
+    for step in STEPS:
+        assert "Not attempted." in check(fresh, step, step.starter)
+        assert "Right." in check(fresh, step, step.source)
+        assert "passed" in section(fresh, step).locator("h3").inner_text()
+    fresh.get_by_role("button", name="Draw it").click()
+    fresh.locator(".lab-drawn svg").wait_for(timeout=WITHIN)
+    assert fresh.locator(".lab-said").inner_text().startswith(lab(LESSON).ending[:40])
+
+
+@pytest.mark.parametrize("step", STEPS, ids=[step.name for step in STEPS])
+def test_a_mistake_gets_its_message(fresh, step):
+    mistake = next(iter(step.mistakes))
+    here = lab(LESSON).grade(step.name, written(mistake, step.name))
+    said = check(fresh, step, written(mistake, step.name))
+    assert "Right." not in said
+    assert plain(here.message) in plain(said)
+
+
+def plain(text):
+    """Words without marks and spaces, which a page sets in its own way."""
+    return re.sub(r"[`\s]+", "", text)
+
+
+def test_an_endless_loop_is_stopped_and_python_comes_back(fresh):
+    text = ENDLESS.format(LAST.name)
+    assert "without an end" in check(fresh, LAST, text)
+    assert section(fresh, LAST).locator("textarea").input_value() == text
+    assert "Right." in check(fresh, LAST, LAST.source)
+
+
+def test_too_much_memory_is_no_end(fresh):
+    said = check(fresh, LAST, f"def {LAST.name}(*_):\n    kept = []\n    while True: kept.append(bytearray(10**8))\n")
+    assert "memory" in said or "Stopped." in said
+    assert "Right." in check(fresh, LAST, LAST.source)
+
+
+def test_what_code_prints_is_shown(fresh):
+    assert "hello" in check(fresh, LAST, f"print('<b>hello</b>')\n{LAST.source}")
+    assert section(fresh, LAST).locator(".lab-printed").inner_text().strip() == "<b>hello</b>"
+
+
+def test_a_readers_own_earlier_step_is_used(fresh):
+    first, second = STEPS[0], STEPS[1]
+    own = first.source + "\nprint('mine')\n"
+    assert "Right." in check(fresh, first, own)
+    assert "Right." in check(fresh, second, second.source)
+    earlier = fresh.evaluate("document.querySelector('lab-box').earlier(1)")
+    assert earlier == {first.name: own}
+
+
+def test_work_is_kept_over_a_reload_and_a_pass_stays(fresh):
+    assert "Right." in check(fresh, STEPS[0], STEPS[0].source)
+    section(fresh, STEPS[0]).locator("textarea").fill("def later(): ...")
+    fresh.reload(wait_until="load")
+    assert section(fresh, STEPS[0]).locator("textarea").input_value() == "def later(): ..."
+    assert "passed" in section(fresh, STEPS[0]).locator("h3").inner_text()
+    section(fresh, STEPS[0]).get_by_role("button", name="Reset").click()
+    assert section(fresh, STEPS[0]).locator("textarea").input_value() == narrow(STEPS[0].starter)
+    assert "passed" in section(fresh, STEPS[0]).locator("h3").inner_text()
+
+
+def test_work_goes_into_a_file_and_comes_back(fresh, tmp_path):
+    section(fresh, LAST).locator("textarea").fill("# mine")
+    with fresh.expect_download() as download:
+        fresh.get_by_role("button", name="Save my work").click()
+    file = tmp_path / "work.json"
+    download.value.save_as(file)
+    assert json.loads(file.read_text())["steps"][LAST.name]["text"] == "# mine"
+    section(fresh, LAST).locator("textarea").fill("# other")
+    fresh.locator("lab-box input[type=file]").set_input_files(file)
+    fresh.wait_for_function(
+        "name => document.querySelector(`[data-step=${name}] textarea`).value === '# mine'", arg=LAST.name
+    )
+
+
+@pytest.mark.parametrize("spoiled", ["", "[]", "{", '{"version":1,"steps":{"hit_rate":3}}', '{"version":9}', "null"])
+def test_what_is_kept_may_be_spoiled(with_python, server, browser, spoiled):
+    with open_page(browser, f"{server}/{ADDRESS}") as visit:
+        visit.page.evaluate("text => localStorage.setItem('lab:paging', text)", spoiled)
+        visit.page.reload(wait_until="load")
+        assert section(visit.page, LAST).locator("textarea").input_value() == narrow(LAST.starter)
+        assert not [each for each in visit.complaints if "script error" in each]
+
+
+def test_hints_come_one_by_one_and_the_solution_after_them(fresh):
+    part = section(fresh, LAST)
+    assert not part.get_by_role("button", name="Show solution").is_visible()
+    assert not part.locator(".lab-solution").is_visible()
+    for number in range(1, len(LAST.hints) + 1):
+        part.get_by_role("button", name="Hint").click()
+        assert part.locator(".lab-hint[open]").count() == number
+    part.get_by_role("button", name="Show solution").click()
+    assert part.locator(".lab-solution pre").inner_text().strip() == LAST.source.strip()
+
+
+def test_keys_indent_and_the_keyboard_gets_out(fresh):
+    area = section(fresh, LAST).locator("textarea")
+    area.fill("")
+    area.focus()
+    fresh.keyboard.type("def f():\nif 1:\nreturn 2\nx")
+    assert area.input_value() == "def f():\n    if 1:\n        return 2\n    x"
+    fresh.keyboard.press("Backspace")
+    fresh.keyboard.press("Backspace")
+    fresh.keyboard.press("Tab")
+    assert area.input_value().endswith("return 2\n    ")
+    fresh.keyboard.press("Control+A")
+    fresh.keyboard.press("Shift+Tab")
+    fresh.keyboard.press("Control+z")
+    assert area.input_value().startswith("def f():\n    if 1:\n        return 2")
+    fresh.keyboard.press("Escape")
+    fresh.keyboard.press("Tab")
+    assert fresh.evaluate("document.activeElement.textContent") == "Check"
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_worked_lab_is_accessible(fresh, theme):
+    check(fresh, LAST, "1 / 0")
+    check(fresh, STEPS[0], STEPS[0].source)
+    fresh.evaluate("theme => { document.documentElement.dataset.theme = theme; }", theme)
+    fresh.evaluate(axe())
+    assert fresh.evaluate(AXE_RUN.replace("axe.run({", "axe.run(document.querySelector('lab-box'), {"), {}) == []
+
+
+def test_nothing_comes_from_elsewhere_and_nothing_complains(working, server):
+    """Stands last: it looks at what all tests before it have asked for."""
+    assert [address for address in working.requests if not address.startswith((server, "blob:", "data:"))] == []
+    assert working.complaints == []
+
+
+# --- where Python cannot be had ---------------------------------------------------------------------------------------
+
+
+def test_a_page_from_the_disk_says_what_to_do(site, browser):
+    with open_page(browser, f"{site.as_uri()}/{ADDRESS}") as visit:
+        assert "http.server" in check(visit.page, LAST, LAST.source)
+
+
+def test_a_site_without_python_sends_to_the_notebook(site, server, browser):
+    with open_page(browser, f"{server}/{ADDRESS}") as visit:
+        visit.page.context.route("**/vendor/labs/python/**", lambda route: route.fulfill(status=404))
+        said = check(visit.page, LAST, LAST.source)
+        assert "notebook" in said
+        assert section(visit.page, LAST).locator("textarea").input_value() == LAST.source
+
+
+def test_a_lab_reads_without_scripts(site, server, browser):
+    with open_page(browser, f"{server}/{ADDRESS}", java_script_enabled=False) as visit:
+        for step in STEPS:
+            assert (
+                section(visit.page, step).locator(".lab-starter").inner_text().strip() == narrow(step.starter).strip()
+            )
+            assert section(visit.page, step).locator(".lab-solution").is_visible()
+        assert visit.page.locator(".lab-plain").is_visible()
+
+
+def test_a_lab_fits_a_phone(site, server, browser):
+    with open_page(browser, f"{server}/{ADDRESS}", width=360, height=740) as visit:
+        assert visit.page.evaluate("document.documentElement.scrollWidth") <= 360
