@@ -3,7 +3,7 @@
     python tools/course.py classroom --students roster.csv --lesson batching --out FOLDER
     python tools/course.py classroom --grade FOLDER
 
-The roster is a CSV file with a column `id`. Each student hands in one answers file, which goes to FOLDER/answers/ID.json.
+The roster is a CSV file with a column `id`. Each student hands in one answers file: FOLDER/answers/ID.json.
 """
 
 import argparse
@@ -25,8 +25,9 @@ from blackboard.page.practice import lessons, problems
 
 ROOT = Path(__file__).resolve().parent.parent
 PLAN = "classroom.json"  # in the folder: the lesson and its students
-NOTE = """**Your numbers are your own.** They are drawn from your id, `{student}`. `solution()` is with your instructor, and \
-`again()` keeps these numbers. Check an answer to have it saved; the last cell writes `answers.json`, which is what you hand in."""
+NOTE = """**Your numbers are your own.** They are drawn from your id, `{student}`, so `again()` keeps them, and the
+solutions are with your instructor. An answer counts once you have checked it. The last cell writes `answers.json`,
+which is what you hand in."""
 HAND_IN = """## Hand in
 
 Run this cell, then hand in the file `answers.json`. Only that file is graded."""
