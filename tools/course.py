@@ -1,4 +1,4 @@
-"""The one entry point: `python tools/course.py book|test|check|lab|exercises|lesson|bench|lock|clean`.
+"""The one entry point: `python tools/course.py book|test|check|lab|exercises|lesson|classroom|bench|lock|clean`.
 
 Standard library only, because it runs before anything is installed.
 """
@@ -175,6 +175,7 @@ COMMANDS = {
     "lab": ("open JupyterLab on your copy of the exercises, in work/", ["python", "tools/lab.py"]),
     "exercises": ("run the exercise notebooks anew, in place", ["python", "tools/exercises.py"]),
     "lesson": ("start a new lesson: lesson NAME", ["python", "tools/scaffold.py"]),
+    "classroom": ("write a class's notebooks, or grade its answers", ["python", "tools/classroom.py"]),
     "bench": ("print the benchmark", ["python", "tools/bench.py"]),
     "lock": ("resolve pyproject.toml again", lock),
     "clean": ("remove what was made", clean),
@@ -185,6 +186,7 @@ GROUPS = {
     "book": "book",
     "exercises": "book",
     "lab": "lab",
+    "classroom": "lab",
 }  # what a command needs of pyproject.toml; others all of test
 
 

@@ -6,8 +6,11 @@ import importlib
 import importlib.util
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+from blackboard import answers
+from blackboard.page import hand_in
 from blackboard.problem import Feedback, Problem, Values
 from blackboard.text import markup, on_page
 
@@ -23,14 +26,21 @@ class Text(str):
 
 
 class View:
-    """One problem as a reader works it: statement, check, hint, solution, again, panel."""
+    """One problem as a reader works it: statement, check, hint, solution, again, panel.
 
-    def __init__(self, problem: Problem, lesson: str = ""):
-        self.problem, self.lesson = problem, lesson
+    A student's view keeps the numbers drawn from the student's id.
+    """
+
+    def __init__(self, problem: Problem, lesson: str = "", student: str = "", solutions: bool = True):
+        self.problem, self.lesson, self.student, self._solutions = problem, lesson, student, solutions
+        self.answer: Any = None  # the last one that was checked
         self._drawn: int | None = None
-        self._seed = self._hinted = 0
+        self._first = hand_in.seed_of(student) if student else 0
+        self._seed, self._hinted = self._first, 0
         self.shown = False  # on the page, or in a notebook's cell
-        self._chosen = False  # once the reader has asked for fresh numbers or the printed ones, a panel restores none
+        self._chosen = bool(
+            student
+        )  # once the reader has asked for fresh numbers or the printed ones, a panel restores none
 
     @property
     def _values(self) -> Values:
@@ -40,6 +50,8 @@ class View:
 
     def check(self, answer: Any = None) -> Feedback:
         """Feedback on an answer: a number, a string such as "26 ms", a quantity, a formula, letters or a function."""
+        if not answers.is_blank(answer):
+            self.answer = answer
         return self.problem.check(answer, self._values)
 
     def hint(self) -> Text:
@@ -55,12 +67,16 @@ class View:
 
     def solution(self) -> Text:
         """The worked solution, with the numbers of this draw."""
+        if not self._solutions:
+            return Text("Your instructor has the solution. `hint()` gives the next hint.")
         return Text("\n\n".join(self.problem.lines(self._values)))
 
     def again(self) -> View | Text:
         """The same problem with fresh numbers; `reset()` brings the printed ones back."""
         if not self.problem.parameters:
             return Text("There are no numbers to draw afresh in this problem.")
+        if self.student:
+            return Text(f"The answer of {self.student} is graded with these numbers, so they stay.")
         before, self._hinted, self._chosen = self.statement, 0, True
         for seed in range(self._seed + 1, self._seed + 20):
             self._seed = seed
@@ -69,8 +85,8 @@ class View:
         return self
 
     def reset(self) -> View:
-        """The printed numbers and the first hint again."""
-        self._seed = self._hinted = 0
+        """The printed numbers, or a student's own, and the first hint again."""
+        self._seed, self._hinted = self._first, 0
         self._chosen = True
         return self
 
@@ -124,9 +140,30 @@ class Practice(Cards):
 class ProblemSet:
     """A lesson's problems in order; p["floor"] is one of them."""
 
-    def __init__(self, lesson: str, listed: Sequence[Problem]):
-        self.lesson = lesson
-        self._views = {problem.id: View(problem, lesson) for problem in listed}
+    def __init__(self, lesson: str, listed: Sequence[Problem], student: str = "", solutions: bool = True):
+        self.lesson, self.student = lesson, student
+        self._views = {problem.id: View(problem, lesson, student, solutions) for problem in listed}
+
+    def of(self, student: str, solutions: bool = True) -> ProblemSet:
+        """The same problems with a student's numbers, drawn from the id; without `solutions`, only hints help."""
+        if not isinstance(student, str) or not student.strip():
+            raise ValueError('Give the student\'s id as a text, such as problems("batching").of("alice").')
+        return ProblemSet(self.lesson, [view.problem for view in self], student.strip(), solutions)
+
+    def save(self, path: str | Path = "answers.json") -> Text:
+        """Write the last checked answer to each problem into the file that a student hands in."""
+        if not self.student:
+            raise ValueError(f'Whose answers are these? Start with p = problems("{self.lesson}").of("your id").')
+        written, refused = {}, []
+        for view in (view for view in self if view.answer is not None):
+            try:
+                written[view.problem.id] = hand_in.write_answer(view.problem, view.answer)
+            except Exception as error:  # an answer may be any object; one of them must not cost the others
+                refused.append(f"Not saved: {view.problem.id}, because {error}.")
+        hand_in.save_answers(Path(path), self.student, self.lesson, written)
+        return Text(
+            "\n\n".join([f"Saved {len(written)} of {len(self)} answers of {self.student} to {path}.", *refused])
+        )
 
     def __getitem__(self, id: str) -> View:
         if id not in self._views:

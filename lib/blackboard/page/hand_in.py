@@ -1,0 +1,108 @@
+"""What a student hands in: the answers file, and the seed from which the student's numbers are drawn."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import textwrap
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from blackboard import answers
+from blackboard.answers import Unreadable
+from blackboard.problem import Expression, Function, Problem, Quantity
+
+LARGEST = 1_000_000  # bytes of an answers file
+Answers = dict[str, dict[str, Any]]  # by lesson and problem
+
+
+class HandInError(ValueError):
+    """An answers file that cannot be read or written; the message says why."""
+
+
+class HandIn(NamedTuple):
+    """One student's answers."""
+
+    student: str
+    answers: Answers
+
+
+def seed_of(student: str) -> int:
+    """The seed of a student's numbers: the same on every machine, and never 0, which draws the printed ones."""
+    return 1 + int.from_bytes(hashlib.sha256(student.strip().encode()).digest()[:6], "big")
+
+
+def write_source(given: Any) -> str:
+    """A function's source text, as the grader runs it: alone, in a process of its own."""
+    try:
+        text = textwrap.dedent(inspect.getsource(given))
+    except (OSError, TypeError):
+        text = ""
+    if not text.startswith("def "):
+        raise Unreadable("a function is handed in as source text, so write it with def in a cell")
+    outside = inspect.getclosurevars(given)
+    used = sorted(name for name in {**outside.globals, **outside.nonlocals} if name != given.__name__)
+    if used:
+        raise Unreadable(f"it uses {', '.join(used)} from outside; define or import that inside the function")
+    return text
+
+
+def write_answer(problem: Problem, given: Any) -> str | float:
+    """An answer as the file holds it: a number in the problem's unit, a text, or a function's source."""
+    if type(given) is str:
+        return given
+    if isinstance(problem, Function):
+        return write_source(given)
+    if isinstance(problem, Quantity):
+        return answers.quantity(given, problem.unit, problem.shown_label, problem.scale) / problem.scale
+    if isinstance(problem, Expression):
+        answers.expression(given, problem.table["letters"])  # refuses what is no formula
+        return str(given)
+    if type(given) in (list, tuple) and all(type(each) is str for each in given):
+        return " ".join(given)
+    raise Unreadable("that is no answer to this problem")
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def read_hand_in(path: Path) -> HandIn:
+    """An answers file; HandInError where it is none."""
+    try:
+        if path.stat().st_size > LARGEST:
+            raise HandInError(f"{path.name} is larger than {LARGEST:,} bytes, so it is no answers file.")
+        held = json.loads(path.read_text("utf8"), parse_constant=_refuse_constant)
+    except HandInError:
+        raise
+    except OSError as error:
+        raise HandInError(f"{path.name} cannot be read: {error.strerror}.") from None
+    except (ValueError, RecursionError) as error:
+        raise HandInError(f"{path.name} is not JSON ({error}). Run the notebook's last cell again.") from None
+    return _as_hand_in(held, path.name)
+
+
+def _as_hand_in(held: Any, name: str) -> HandIn:
+    student, lessons = (held.get("student"), held.get("answers")) if isinstance(held, dict) else (None, None)
+    whole = isinstance(student, str) and student.strip() and isinstance(lessons, dict)
+    if not whole or not all(isinstance(given, dict) for given in lessons.values()):
+        raise HandInError(
+            f'{name} is JSON, but no answers file: it needs "student" and "answers" by lesson and problem.'
+        )
+    return HandIn(student, lessons)
+
+
+def save_answers(path: Path, student: str, lesson: str, given: Mapping[str, str | float]) -> None:
+    """Put a student's answers into a file, beside those that it has from the same student."""
+    before = read_hand_in(path) if path.exists() else HandIn(student, {})
+    if before.student != student:
+        raise HandInError(
+            f"{path.name} has the answers of {before.student}, not of {student}. Save under another name."
+        )
+    held = before.answers | {lesson: before.answers.get(lesson, {}) | dict(given)}
+    text = json.dumps({"student": student, "answers": held}, indent=1, ensure_ascii=False)
+    new = path.with_name(path.name + ".part")
+    new.write_text(text, "utf8")
+    new.replace(path)  # whole or not at all

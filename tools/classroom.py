@@ -1,0 +1,236 @@
+"""Write a class's notebooks, its answer key and its otter-grader assignment; grade what the class hands in.
+
+    python tools/course.py classroom --students roster.csv --lesson batching --out FOLDER
+    python tools/course.py classroom --grade FOLDER
+
+The roster is a CSV file with a column `id`. Each student hands in one answers file: FOLDER/answers/ID.json.
+"""
+
+import argparse
+import csv
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import nbformat
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+from blackboard.page.grading import expected, grade
+from blackboard.page.hand_in import HandIn, HandInError, read_hand_in
+from blackboard.page.practice import lessons, problems
+
+ROOT = Path(__file__).resolve().parent.parent
+PLAN = "classroom.json"  # in the folder: the lesson and its students
+NOTE = """**Your numbers are your own.** They are drawn from your id, `{student}`, so `again()` keeps them, and the
+solutions are with your instructor. An answer counts once you have checked it. The last cell writes `answers.json`,
+which is what you hand in."""
+HAND_IN = """## Hand in
+
+Run this cell, then hand in the file `answers.json`. Only that file is graded."""
+GRADING = """import glob, json, subprocess, sys
+
+[handed] = glob.glob("*.json")
+command = [sys.executable, "-m", "blackboard.page.grading", "{lesson}", handed]
+marks = {{mark["problem"]: mark for mark in json.loads(subprocess.check_output(command))}}"""
+OTTER_TEST = """from otter.test_files import test_case
+
+OK_FORMAT = False
+name = {problem!r}
+points = 1
+
+
+@test_case(points=1)
+def test_answer(marks):
+    mark = marks[{problem!r}]
+    assert mark["points"], mark["message"]
+"""
+
+
+class ClassroomError(Exception):
+    """What a person has to put right; the message says what."""
+
+
+# --- Write ----------------------------------------------------------------------------------------------------------
+
+
+def read_roster(path):
+    """The students' ids, in the roster's order."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = csv.DictReader(file)
+            if "id" not in (rows.fieldnames or []):
+                raise ClassroomError(f"{path} has no column 'id'; it has: {', '.join(rows.fieldnames or ['nothing'])}")
+            listed = [((row["id"] or "").strip(), rows.line_num) for row in rows]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise ClassroomError(f"{path} cannot be read as a roster: {error}") from None
+    return check_ids(listed, path)
+
+
+def check_ids(listed, path):
+    """The ids, where each can name a file and none comes twice."""
+    first = {}
+    for student, line in listed:
+        if not re.fullmatch(r"\w[\w.@+-]{0,99}", student):
+            raise ClassroomError(f"{path}, line {line}: {student!r} is no id; use letters, digits, and . @ + - _")
+        if (known := student.casefold()) in first:  # some disks hold no two names that differ by case alone
+            raise ClassroomError(f"{path}: the id {student!r} is there twice, in lines {first[known]} and {line}")
+        first[known] = line
+    if not listed:
+        raise ClassroomError(f"{path} lists no student")
+    return [student for student, _ in listed]
+
+
+def write_notebook(source, lesson, student):
+    """The lesson's exercises with a student's numbers, no outputs, and a last cell that saves the answers."""
+    notebook = nbformat.read(source, as_version=4)
+    start = f'p = problems("{lesson}")'
+    found = [cell for cell in notebook.cells if cell.cell_type == "code" and start in cell.source]
+    if len(found) != 1:
+        raise ClassroomError(f"{source.name} has {len(found)} cells with {start}; it needs one")
+    found[0].source = found[0].source.replace(start, f'{start}.of("{student}", solutions=False)')
+    notebook.cells.insert(notebook.cells.index(found[0]), new_markdown_cell(NOTE.format(student=student)))
+    notebook.cells += [new_markdown_cell(HAND_IN), new_code_cell('p.save("answers.json")')]
+    for number, cell in enumerate(notebook.cells):
+        cell.id = f"cell-{number}"  # the same each time it is written
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    notebook.metadata.pop("executed", None)
+    return notebook
+
+
+def write_key(file, lesson, students):
+    """The right answers to every student's numbers, as CSV."""
+    rows = [
+        (student, view.problem.id, *expected(view.problem, student))
+        for student in students
+        for view in problems(lesson)
+    ]
+    write_csv(file, ("student", "problem", "expected", "unit"), rows)
+
+
+def write_csv(file, head, rows):
+    """A table as CSV."""
+    with file.open("w", encoding="utf8", newline="") as out:
+        csv.writer(out).writerows([head, *rows])
+
+
+def write_assignment(folder, lesson):
+    """The lesson as an otter-grader assignment. A student hands in the answers file; the notebook that otter runs is
+    ours, and a notebook handed in beside it makes otter stop, because there are then two.
+    """
+    tests = folder / "tests"
+    tests.mkdir(parents=True, exist_ok=True)
+    for view in problems(lesson):
+        name = view.problem.id
+        (tests / f"{name}.py").write_text(OTTER_TEST.format(problem=name), "utf8")
+    notebook = new_notebook(cells=[new_code_cell(GRADING.format(lesson=lesson), id="grading")])
+    nbformat.write(notebook, folder / "grading.ipynb")
+    command = ["otter", "generate", "-t", "tests", "-o", "autograder.zip", "grading.ipynb"]
+    if shutil.which("otter"):
+        subprocess.run(command, cwd=folder, check=True)
+    else:
+        print(f"otter-grader is not installed; to make its autograder.zip, run in {folder}: {' '.join(command)}")
+
+
+def write_class(roster, lesson, out):
+    """All that a class needs for one lesson, in one folder."""
+    if lesson not in lessons():
+        raise ClassroomError(f"no lesson {lesson!r} with problems; there are: {', '.join(lessons())}")
+    students = read_roster(roster)
+    (out / "answers").mkdir(parents=True, exist_ok=True)
+    (out / "notebooks").mkdir(exist_ok=True)
+    for number, student in enumerate(students, 1):
+        notebook = write_notebook(ROOT / "exercises" / f"{lesson}.ipynb", lesson, student)
+        nbformat.write(notebook, out / "notebooks" / f"{student}.ipynb")
+        print(f"{number} of {len(students)}: {student}.ipynb", flush=True)
+    write_key(out / "key.csv", lesson, students)
+    write_assignment(out / "otter", lesson)
+    (out / PLAN).write_text(json.dumps({"lesson": lesson, "students": students}, indent=1), "utf8")
+    print(f"wrote {out}; put what is handed in to {out / 'answers'} as ID.json")
+
+
+# --- Grade ----------------------------------------------------------------------------------------------------------
+
+
+def read_plan(folder):
+    """The lesson and the students of a folder."""
+    try:
+        plan = json.loads((folder / PLAN).read_text("utf8"))
+        return plan["lesson"], plan["students"]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise ClassroomError(
+            f"{folder} has no readable {PLAN}; write the class first, with --students and --out"
+        ) from None
+
+
+def read_answers(folder, student):
+    """A student's answers file; none at all counts as nothing attempted."""
+    file = folder / "answers" / f"{student}.json"
+    if not file.exists():
+        return HandIn(student, {})
+    handed = read_hand_in(file)
+    if handed.student != student:
+        raise HandInError(f"{file.name} holds the answers of {handed.student!r}; nothing in it was graded.")
+    return handed
+
+
+def grade_class(folder):
+    """Points by student and problem, and how often each misconception came; what could not be graded."""
+    lesson, students = read_plan(folder)
+    marks, failures = [], []
+    for number, student in enumerate(students, 1):
+        try:
+            found = grade(read_answers(folder, student), lesson)
+            print(f"{number} of {len(students)}: {student} {sum(m.points for m in found)} of {len(found)}", flush=True)
+        except HandInError as error:
+            found = grade(HandIn(student, {}), lesson)
+            failures.append(str(error))
+        marks += found
+    strangers = {file.stem for file in (folder / "answers").glob("*.json")} - set(students)
+    failures += [f"{name}.json belongs to nobody on the roster." for name in sorted(strangers)]
+    write_grades(folder, marks)
+    return failures
+
+
+def write_grades(folder, marks):
+    """The marks and the misconceptions as CSV; the commonest ones are printed."""
+    named = [mark for mark in marks if mark.kind == "misconception"]
+    rows = [(m.student, m.problem, m.points, m.kind, m.message if m in named else "") for m in marks]
+    write_csv(folder / "points.csv", ("student", "problem", "points", "verdict", "misconception"), rows)
+    counted = Counter((mark.problem, mark.message) for mark in named).most_common()
+    write_csv(folder / "misconceptions.csv", ("problem", "misconception", "students"), [(*k, n) for k, n in counted])
+    for (problem, message), count in counted[:5]:
+        print(f"{count} × {problem}: {message}")
+    print(f"wrote {folder / 'points.csv'} and {folder / 'misconceptions.csv'}")
+
+
+def read_arguments(arguments):
+    """The command line: either --grade, or the three that write a class."""
+    parser = argparse.ArgumentParser(prog="course.py classroom", description=__doc__.split("\n")[0])
+    parser.add_argument("--students", type=Path, help="roster, a CSV file with a column id")
+    parser.add_argument("--lesson", help="such as batching")
+    parser.add_argument("--out", type=Path, help="folder to write")
+    parser.add_argument("--grade", type=Path, metavar="FOLDER", help="grade the answers in a folder written before")
+    given = parser.parse_args(arguments)
+    if not given.grade and not (given.students and given.lesson and given.out):
+        parser.error("give --students, --lesson and --out, or --grade")
+    return given
+
+
+def main(arguments):
+    """Write or grade; status 1 where something could not be done."""
+    given = read_arguments(arguments)
+    try:
+        failures = grade_class(given.grade) if given.grade else write_class(given.students, given.lesson, given.out)
+    except ClassroomError as error:
+        failures = [str(error)]
+    print(*(failures or []), sep="\n", end="\n" if failures else "", file=sys.stderr)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
