@@ -20,7 +20,8 @@ from blackboard.page.run_source import run_source
 from blackboard.reference import teaching
 
 STEP = """def step(batch, context, n_active, n_total, bytes_per_param, kv_bytes_per_token, flops, bandwidth):
-    return max(2 * batch * n_active / flops, (n_total * bytes_per_param + batch * context * kv_bytes_per_token) / bandwidth)
+    memory = n_total * bytes_per_param + batch * context * kv_bytes_per_token
+    return max(2 * batch * n_active / flops, memory / bandwidth)
 """
 
 

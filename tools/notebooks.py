@@ -129,10 +129,10 @@ class Results:
         from jupyter_cache.cache.db import NbCacheRecord
 
         try:
-            format_error = NbCacheRecord.record_from_hashkey(key, self.cache.db).data
-        except KeyError:
+            made = NbCacheRecord.record_from_hashkey(key, self.cache.db).data
+            return made["state"] == state_of(made["used"])
+        except KeyError:  # no such result, or one of a page that was edited while it ran
             return False
-        return format_error["state"] == state_of(format_error["used"])
 
     def lacks(self, path):
         """The notebook of a page, if it must be run; None if there is a current result, or nothing to run."""

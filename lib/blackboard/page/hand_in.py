@@ -86,8 +86,12 @@ def read_hand_in(path: Path) -> HandIn:
 
 def _as_hand_in(held: Any, name: str) -> HandIn:
     student, lessons = (held.get("student"), held.get("answers")) if isinstance(held, dict) else (None, None)
-    whole = isinstance(student, str) and student.strip() and isinstance(lessons, dict)
-    if not whole or not all(isinstance(given, dict) for given in lessons.values()):
+    if not (
+        isinstance(student, str)
+        and student.strip()
+        and isinstance(lessons, dict)
+        and all(isinstance(given, dict) for given in lessons.values())
+    ):
         raise HandInError(
             f'{name} is JSON, but no answers file: it needs "student" and "answers" by lesson and problem.'
         )

@@ -12,7 +12,7 @@ from blackboard.lab import Lab, Step, Trial, agrees
 from blackboard.lessons.overtraining import equations as eq
 
 _FIT = scaling_law("Besiroglu")
-LAW = {
+LAW: dict[str, Any] = {
     "floor": _FIT["loss_floor"],
     "size": (_FIT["loss_size"], _FIT["size_power"]),
     "data": (_FIT["loss_data"], _FIT["data_power"]),
@@ -327,7 +327,7 @@ def _three_times(served):
     return 3 * served
 
 
-def _six(served):
+def _a_sixth(served):
     return served / 6
 
 
@@ -341,7 +341,7 @@ EQUAL = Step(
     "equal_cost_tokens(90e12)",
     _traffic,
     (_equal,),
-    {_as_many: _equal, _three_times: _equal, _six: _equal, _half: _equal},
+    {_as_many: _equal, _three_times: _equal, _a_sixth: _equal, _half: _equal},
     ("Solve 6 × N × trained = 2 × N × served for trained.",),
     count=20,
 )

@@ -126,7 +126,8 @@ def _secrets(rng: random.Random) -> tuple:
 
 
 def _comes_back(trial: Trial) -> str | None:
-    again = encrypt(*trial.got, trial.args[2])
+    left, right = trial.got
+    again = encrypt(left, right, trial.args[2])
     fine = again == trial.args[:2]
     return None if fine else f"Encrypting your result gives {again}, not {trial.args[:2]}."
 
