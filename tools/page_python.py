@@ -103,7 +103,7 @@ def write_notice(target):
     for name in (*PURE, COMPILED):
         about = metadata(name)
         licence = about.get("License-Expression") or (about.get("License") or "see its pages").splitlines()[0]
-        told.append(f"{name} {about['Version']}: {licence}, https://pypi.org/project/{name}")
+        told.append(f"{name} {about['Version']}: {licence}")
     (target / "NOTICE.txt").write_text("\n".join(told) + "\n", "utf8")
 
 
