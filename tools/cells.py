@@ -11,7 +11,7 @@ FOLDED = {"Derivation"}  # steps that are worth their source, but not at once
 FORMULAS = "eq"  # a lesson's equations
 DISPLAYING = {  # problems, figures, charts, tables: whose source tells a reader nothing
     *("p", "figures", "charts", "tables", "summary", "numbers", "cards", "constants", "limits"),
-    *("claims", "costs", "cost_charts", "flashcards", "every_card"),
+    *("claims", "costs", "cost_charts", "flashcards", "every_card", "teaching"),
 }
 
 
