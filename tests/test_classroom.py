@@ -7,8 +7,8 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
-import classroom
 import nbformat
 import pytest
 
@@ -19,9 +19,12 @@ from blackboard.page.practice import problems
 from blackboard.page.run_source import run_source
 from blackboard.reference import teaching
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
+import classroom
+
 STEP = """def step(batch, context, n_active, n_total, bytes_per_param, kv_bytes_per_token, flops, bandwidth):
-    memory = n_total * bytes_per_param + batch * context * kv_bytes_per_token
-    return max(2 * batch * n_active / flops, memory / bandwidth)
+    loaded = n_total * bytes_per_param + batch * context * kv_bytes_per_token
+    return max(2 * batch * n_active / flops, loaded / bandwidth)
 """
 
 

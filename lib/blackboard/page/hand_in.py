@@ -85,17 +85,11 @@ def read_hand_in(path: Path) -> HandIn:
 
 
 def _as_hand_in(held: Any, name: str) -> HandIn:
-    student, lessons = (held.get("student"), held.get("answers")) if isinstance(held, dict) else (None, None)
-    if not (
-        isinstance(student, str)
-        and student.strip()
-        and isinstance(lessons, dict)
-        and all(isinstance(given, dict) for given in lessons.values())
-    ):
-        raise HandInError(
-            f'{name} is JSON, but no answers file: it needs "student" and "answers" by lesson and problem.'
-        )
-    return HandIn(student, lessons)
+    match held:
+        case {"student": str(student), "answers": dict(lessons)} if student.strip():
+            if all(isinstance(given, dict) for given in lessons.values()):
+                return HandIn(student, lessons)
+    raise HandInError(f'{name} is JSON, but no answers file: it needs "student" and "answers" by lesson and problem.')
 
 
 def save_answers(path: Path, student: str, lesson: str, given: Mapping[str, str | float]) -> None:

@@ -11,7 +11,7 @@ from blackboard.page.summary import Page, table
 from blackboard.problem import Choice, Estimate, Problem, Quantity
 from blackboard.text import markup
 
-CLASS = [f"student-{number}" for number in range(1, 4)]  # a small simulated class: draws differ where they can
+CLASS = [f"student-{number}" for number in range(1, 6)]  # a small simulated class: draws differ where they can
 SHOWN = 3  # misconceptions listed for each lesson
 SLIPS = {
     "a prefix: thousand times too large": 1e3,
