@@ -5,12 +5,12 @@ Chromium prints one document, twice: the first print tells on which page each he
 
 import datetime
 import io
+import logging
 import sys
 from html import escape
 from pathlib import Path
 
-from whole_book import BUILD, build_site, chapters, edition, mathjax, open_document, style, write_contents
-from whole_book import FORMS
+from whole_book import FORMS, BUILD, build_site, chapters, edition, mathjax, open_document, style, write_contents
 
 TARGET = BUILD / "book.pdf"
 DOCUMENT = """<!DOCTYPE html>
@@ -25,7 +25,7 @@ def write_cover():
     """The title page."""
     book = edition()
     return (
-        f"<section class='cover'><h1>{escape(book['title'])}</h1><p>{escape(book['author'])}</p>"
+        f"<section class='cover'><p class='title'>{escape(book['title'])}</p><p>{escape(book['author'])}</p>"
         f"<p class='edition'>Version {book['version']}, {book['date']:%B} {book['date'].day}, {book['date'].year}</p></section>"
     )
 
@@ -65,7 +65,8 @@ def number_pages(printed):
     from pypdf import PdfReader
 
     reader = PdfReader(io.BytesIO(printed))
-    return {name: reader.get_destination_page_number(place) + 1 for name, place in reader.named_destinations.items()}
+    places = reader.named_destinations.items()
+    return {name.removeprefix("/"): reader.get_destination_page_number(place) + 1 for name, place in places}
 
 
 def print_document(page):
@@ -103,5 +104,6 @@ def make(site, target):
 
 
 if __name__ == "__main__":
+    logging.getLogger("pypdf").setLevel(logging.ERROR)  # Chromium counts its objects one short
     make(Path(sys.argv[1]) if sys.argv[1:] else build_site(), TARGET)
     print(f"made {TARGET}")

@@ -1,29 +1,36 @@
 // Make every table and displayed formula as narrow as the page: with smaller letters, and a table that would need
-// letters smaller than a reader can read on a page turned sideways. Runs in the layout of the print.
+// letters smaller than one can read on a page turned sideways. All are measured before any is changed, because each
+// change makes the browser lay out the whole book anew. Runs in the layout of the print.
 () => {
-  const portrait = 176, landscape = 263, millimetre = 96 / 25.4, smallest = 0.62;
-  const width = (page) => page * millimetre - 2;
-  document.body.style.width = `${width(portrait)}px`;
-  const shrink = (table, room) => {
-    for (let size = 0.86; size > 0.5; size -= 0.03) {
-      table.style.fontSize = `${size.toFixed(2)}em`;
-      if (table.scrollWidth <= room) return size;
+  const portrait = 176, landscape = 263, pixels = (millimetres) => (millimetres * 96) / 25.4 - 2;
+  const sizes = (smallest) => [0.86, 0.8, 0.75, 0.7, 0.65, 0.6, 0.55, 0.5, 0.45].filter((size) => size >= smallest);
+  const tooWide = (table) => table.scrollWidth > table.parentElement.clientWidth;
+  const shrink = (tables, smallest) => {
+    for (const size of sizes(smallest)) {
+      tables = tables.filter(tooWide);
+      for (const table of tables) table.style.fontSize = `${size}em`;
     }
-    return 0.5;
+    return tables.filter(tooWide);
   };
-  for (const table of document.querySelectorAll(".chapter table")) {
-    const room = table.parentElement.clientWidth;
-    if (table.scrollWidth <= room) continue;
-    if (shrink(table, room) >= smallest) continue;
-    const frame = table.parentElement;
-    frame.classList.add("wide");
-    frame.style.width = `${width(landscape)}px`;
-    shrink(table, width(landscape));
+  document.body.style.width = `${pixels(portrait)}px`;
+  const turned = shrink([...document.querySelectorAll(".chapter table")], 0.65);
+  for (const table of turned) {
+    table.style.fontSize = "";
+    table.parentElement.classList.add("wide");
+    table.parentElement.style.width = `${pixels(landscape)}px`;
   }
-  for (const formula of document.querySelectorAll('mjx-container[display="true"]')) {
-    const inner = formula.querySelector("mjx-math"), room = formula.clientWidth;
-    const needed = inner ? inner.getBoundingClientRect().width : 0;
-    if (needed > room) formula.style.fontSize = `${Math.floor((95 * room) / needed)}%`;
+  const wider = shrink(turned, 0.6);
+  for (const table of wider) {
+    table.style.fontSize = "";
+    table.classList.add("narrow");
   }
+  shrink(wider, 0);
+  for (const table of turned) table.parentElement.style.width = "";
+
+  const formulas = [...document.querySelectorAll('mjx-container[display="true"]')].map((formula) => {
+    const inner = formula.querySelector("mjx-math");
+    return [formula, formula.clientWidth / (inner ? inner.getBoundingClientRect().width : 1)];
+  });
+  for (const [formula, fits] of formulas) if (fits < 1) formula.style.fontSize = `${Math.floor(95 * fits)}%`;
   document.body.style.width = "";
 }
