@@ -1,4 +1,4 @@
-"""The one entry point: `python tools/course.py book|test|check|lab|exercises|lesson|bench|lock|clean`.
+"""The one entry point: `python tools/course.py book|pdf|epub|test|check|lab|exercises|lesson|bench|lock|clean`.
 
 Standard library only, because it runs before anything is installed.
 """
@@ -168,6 +168,8 @@ def clean():
 
 COMMANDS = {
     "book": ("build the site into _build/html, or one lesson: book paging", ["python", "tools/build.py"]),
+    "pdf": ("make the book as a PDF, _build/book.pdf", ["python", "tools/pdf.py"]),
+    "epub": ("make the book as an ePub, _build/book.epub", ["python", "tools/epub.py"]),
     "test": ("run every test", ["python", "-m", "pytest", "--numprocesses=logical", "--maxprocesses=4"]),
     "check": ("lint, types, and the tests without browser and notebooks", ["python", "tools/check.py"]),
     "lab": ("open JupyterLab on your copy of the exercises, in work/", ["python", "tools/lab.py"]),
@@ -181,6 +183,8 @@ COMMANDS = {
 
 GROUPS = {
     "book": "book",
+    "pdf": "forms",
+    "epub": "forms",
     "exercises": "book",
     "lab": "lab",
 }  # what a command needs of pyproject.toml; others all of test

@@ -44,8 +44,10 @@ PACKAGE = """<?xml version="1.0" encoding="utf-8"?>
 <dc:title>{title}</dc:title><dc:creator>{author}</dc:creator><dc:language>en</dc:language><dc:date>{date}</dc:date>
 <meta property="dcterms:modified">{date}T00:00:00Z</meta>
 <meta property="schema:accessMode">textual</meta><meta property="schema:accessMode">visual</meta>
-<meta property="schema:accessibilityFeature">MathML</meta><meta property="schema:accessibilityFeature">alternativeText</meta>
-<meta property="schema:accessibilityFeature">tableOfContents</meta><meta property="schema:accessibilityHazard">none</meta>
+<meta property="schema:accessibilityFeature">MathML</meta>
+<meta property="schema:accessibilityFeature">alternativeText</meta>
+<meta property="schema:accessibilityFeature">tableOfContents</meta>
+<meta property="schema:accessibilityHazard">none</meta>
 </metadata>
 <manifest>
 {manifest}
@@ -68,7 +70,9 @@ COVER = """<?xml version="1.0" encoding="utf-8"?>
 
 def write_document(site, articles):
     """All chapters as one page of HTML, for the browser to turn into XHTML."""
-    return f"<!DOCTYPE html><html><head>{mathjax(site)}</head><body>{''.join(map(str, articles.values()))}</body></html>"
+    return (
+        f"<!DOCTYPE html><html><head>{mathjax(site)}</head><body>{''.join(map(str, articles.values()))}</body></html>"
+    )
 
 
 def read_chapters(site, articles):
@@ -80,7 +84,15 @@ def read_chapters(site, articles):
 
 def lead_to_files(body):
     """Links inside the one document become links between the files."""
-    return re.sub(r'href="#([^"]*?)(--[^"]*)?"', lambda found: f'href="{found[1]}.xhtml#{found[1]}{found[2] or ""}"', body)
+    return re.sub(
+        r'href="#([^"]*?)(--[^"]*)?"', lambda found: f'href="{found[1]}.xhtml#{found[1]}{found[2] or ""}"', body
+    )
+
+
+def mend_drawing(data):
+    """A drawing as ePub allows it: without the line that names an old standard, and a path of a blank has none."""
+    data = re.sub(rb"<!DOCTYPE.*?>\s*", b"", data, flags=re.DOTALL)
+    return re.sub(rb"<path (?![^>]*\bd=)", b'<path d="" ', data)
 
 
 def take_image(source, site, files):
@@ -89,8 +101,8 @@ def take_image(source, site, files):
         data, end = base64.b64decode(source.partition(",")[2]), ".svg"
     else:
         data, end = (site / source).read_bytes(), Path(source).suffix
-    if end == ".svg":  # of an old kind, which ePub does not take
-        data = re.sub(rb"<!DOCTYPE.*?>\s*", b"", data, flags=re.DOTALL)
+    if end == ".svg":
+        data = mend_drawing(data)
     name = f"{hashlib.sha256(data).hexdigest()[:20]}{end}"
     files[name] = data
     return name
@@ -121,7 +133,10 @@ def write_cover():
     """The cover as a picture."""
     book = edition()
     lines = enumerate(break_lines(book["title"]))
-    text = [f'<text x="48" y="{220 + 64 * row}" font-size="52" font-weight="700">{escape(line)}</text>' for row, line in lines]
+    text = [
+        f'<text x="48" y="{220 + 64 * row}" font-size="52" font-weight="700">{escape(line)}</text>'
+        for row, line in lines
+    ]
     return COVER.format(lines="\n".join(text), author=escape(book["author"]))
 
 

@@ -10,7 +10,7 @@ import sys
 from html import escape
 from pathlib import Path
 
-from whole_book import FORMS, BUILD, build_site, chapters, edition, mathjax, open_document, style, write_contents
+from whole_book import BUILD, FORMS, build_site, chapters, edition, mathjax, open_document, style, write_contents
 
 TARGET = BUILD / "book.pdf"
 DOCUMENT = """<!DOCTYPE html>
@@ -24,9 +24,10 @@ DOCUMENT = """<!DOCTYPE html>
 def write_cover():
     """The title page."""
     book = edition()
+    date = f"{book['date']:%B} {book['date'].day}, {book['date'].year}"
     return (
         f"<section class='cover'><p class='title'>{escape(book['title'])}</p><p>{escape(book['author'])}</p>"
-        f"<p class='edition'>Version {book['version']}, {book['date']:%B} {book['date'].day}, {book['date'].year}</p></section>"
+        f"<p class='edition'>Version {book['version']}, {date}</p></section>"
     )
 
 
@@ -72,7 +73,9 @@ def number_pages(printed):
 def print_document(page):
     """The print, with the page numbers of a first one in the contents."""
     page.emulate_media(media="print", color_scheme="light")
-    page.evaluate((FORMS / "fit.js").read_text("utf8"))
+    too_wide = page.evaluate((FORMS / "fit.js").read_text("utf8"))
+    if too_wide:
+        sys.exit("These do not fit the page:\n" + "\n".join(too_wide))
     draw = lambda: page.pdf(prefer_css_page_size=True, print_background=True, tagged=True, outline=True)
     page.evaluate(
         """numbers => document.querySelectorAll(".contents a").forEach(link => {
@@ -88,7 +91,7 @@ def date_print(printed):
     from pypdf import PdfWriter
 
     book, writer = edition(), PdfWriter(clone_from=io.BytesIO(printed))
-    when = datetime.datetime.combine(book["date"], datetime.time(), datetime.timezone.utc).strftime("D:%Y%m%d%H%M%SZ")
+    when = datetime.datetime.combine(book["date"], datetime.time(), datetime.UTC).strftime("D:%Y%m%d%H%M%SZ")
     writer.metadata = {"/Title": book["title"], "/Author": book["author"], "/CreationDate": when, "/ModDate": when}
     finished = io.BytesIO()
     writer.write(finished)

@@ -16,17 +16,18 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import yaml
-from bs4 import BeautifulSoup
 from browser import FLAGS, NO_CHROMIUM, find_chromium
+from bs4 import BeautifulSoup
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "_build"
 FORMS = ROOT / "tools" / "forms"  # style sheets and scripts
 PREFACE = "About this book"
 FOR_SCREENS = (  # folds of code, sliders, buttons, links to a heading itself
-    "script, style, button, svg, a.headerlink, details.hide, .explorable-live, .toctree-wrapper, .practice-item > summary"
+    "script, style, button, svg, a.headerlink, details.hide, .explorable-live, .toctree-wrapper, "
+    ".practice-item > summary"
 )
-ABOUT_THE_SITE = "#eleven-lessons, #how-to-read-it-and-run-it"  # sections of the first page; a book has a contents page
+ABOUT_THE_SITE = "#eleven-lessons, #how-to-read-it-and-run-it"  # of the first page; a book has a contents page
 HOW_IT_READS = (
     "This edition is made from the book's site and holds its lessons and reference pages. Charts that have sliders on "
     "the site appear here at their first setting. The practice boxes give their questions alone: the site and the "
@@ -75,7 +76,9 @@ def read_article(site, name):
         if not title.get_text(strip=True):
             title.decompose()
     for tag in article.find_all(True):  # no script will ask for these
-        tag.attrs = {key: value for key, value in tag.attrs.items() if not key.startswith("data-") and key != "tabindex"}
+        tag.attrs = {
+            key: value for key, value in tag.attrs.items() if not key.startswith("data-") and key != "tabindex"
+        }
     return article
 
 
@@ -126,6 +129,7 @@ def write_preface(article):
     for section in article.select(ABOUT_THE_SITE):
         section.decompose()
     article.h1.string = PREFACE
+    article.select_one("#all-pages h2").string = "This edition"
     note = BeautifulSoup(f"<p>{escape(HOW_IT_READS, quote=False)}</p>", "html.parser")
     article.section.append(note)
 
@@ -183,7 +187,9 @@ def mathjax(site):
 
 def style(site, *names):
     """Style sheets one after the other: the site's colours of code, then our own."""
-    return "\n".join([(site / "_static" / "pygments.css").read_text("utf8")] + [(FORMS / n).read_text("utf8") for n in names])
+    return "\n".join(
+        [(site / "_static" / "pygments.css").read_text("utf8")] + [(FORMS / n).read_text("utf8") for n in names]
+    )
 
 
 @contextlib.contextmanager
