@@ -190,7 +190,7 @@ def make(site, target):
     articles = chapters(site)
     files = write_pages(site, articles)
     title = escape(edition()["title"])
-    files["book.css"] = style(site, "book.css").encode()
+    files["book.css"] = style(site, "book.css", "epub.css").encode()
     files["cover.svg"] = write_cover().encode()
     files["cover.xhtml"] = PAGE.format(title=title, body=f'<p><img src="cover.svg" alt="{title}"/></p>').encode()
     files["nav.xhtml"] = write_navigation(write_contents(articles)).encode()
