@@ -1,7 +1,7 @@
 # Each target is one call of tools/course.py, which also works without make.
 PYTHON ?= python3
 
-book test check lab exercises bench lock clean:
+book pdf epub test check lab exercises bench lock clean:
 	@$(PYTHON) tools/course.py $@
 
-.PHONY: book test check lab exercises bench lock clean
+.PHONY: book pdf epub test check lab exercises bench lock clean

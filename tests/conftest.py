@@ -7,7 +7,6 @@ import http.server
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import threading
@@ -27,14 +26,8 @@ from unchanged import Unchanged
 sys.modules["rfc3987_syntax"] = None  # seconds of grammars, by which jsonschema would check international addresses
 
 ROOT = Path(__file__).resolve().parent.parent
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-]
+sys.path.insert(0, str(ROOT / "tools"))
+from browser import FLAGS, NO_CHROMIUM, find_chromium  # noqa: E402
 
 
 def toc_pages():
@@ -43,12 +36,6 @@ def toc_pages():
     chapters = [chapter for part in toc["parts"] for chapter in part["chapters"]]
     below = [[chapter["file"], *(each["file"] for each in chapter.get("sections", []))] for chapter in chapters]
     return [toc["root"], *(file for files in below for file in files)]
-
-
-def find_chromium():
-    """Path of a Chromium: the variable CHROMIUM, else what the PATH has; None where there is none."""
-    names = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"]
-    return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
 
 
 def build_site():
@@ -114,12 +101,6 @@ def server(site):
     """Address of a server of the built site."""
     with serve(site) as address:
         yield address
-
-
-NO_CHROMIUM = (
-    "no Chromium found. Install one (Debian, Ubuntu: apt-get install chromium; macOS: brew install --cask chromium; "
-    "anywhere: python -m playwright install chromium), or name one in the environment variable CHROMIUM"
-)
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 import course  # noqa: E402
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf8"))["project"]
-GROUPS = ["book", "lab", "test"]
+GROUPS = ["book", "forms", "lab", "test"]
 
 
 def pins(text: str) -> dict[str, set[str]]:
@@ -78,10 +78,11 @@ def test_a_group_is_part_of_the_lock_and_has_hashes():
 
 
 def test_the_book_needs_neither_test_tools_nor_jupyterlab():
-    book, lab, test = (set(pins(course.subset(group))) for group in GROUPS)
+    book, forms, lab, test = (set(pins(course.subset(group))) for group in GROUPS)
     assert not book & {"jupyterlab", "pytest", "playwright", "mypy", "ruff", "hypothesis"}
     assert not lab & {"jupyter-book", "sphinx", "pytest", "playwright"}
-    assert book | lab <= test
+    assert forms - book >= {"playwright", "pypdf"}
+    assert book | forms | lab <= test
 
 
 class Machine:

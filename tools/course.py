@@ -1,4 +1,4 @@
-"""The one entry point: `python tools/course.py book|test|check|lab|exercises|lesson|classroom|bench|lock|clean`.
+"""The one entry point: `python tools/course.py COMMAND`; without a command it lists them all.
 
 Standard library only, because it runs before anything is installed.
 """
@@ -170,6 +170,8 @@ def clean():
 
 COMMANDS = {
     "book": ("build the site into _build/html, or one lesson: book paging", ["python", "tools/build.py"]),
+    "pdf": ("make the book as a PDF, _build/book.pdf", ["python", "tools/pdf.py"]),
+    "epub": ("make the book as an ePub, _build/book.epub", ["python", "tools/epub.py"]),
     "test": ("run every test", ["python", "-m", "pytest", "--numprocesses=logical", "--maxprocesses=4"]),
     "check": ("lint, types, and the tests without browser and notebooks", ["python", "tools/check.py"]),
     "lab": ("open JupyterLab on your copy of the exercises, in work/", ["python", "tools/lab.py"]),
@@ -184,6 +186,8 @@ COMMANDS = {
 
 GROUPS = {
     "book": "book",
+    "pdf": "forms",
+    "epub": "forms",
     "exercises": "book",
     "lab": "lab",
     "classroom": "lab",

@@ -1,0 +1,175 @@
+"""The book as a PDF and as an ePub, made from the built site."""
+
+import io
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from urllib.parse import urlsplit
+from xml.etree import ElementTree
+
+import pytest
+from conftest import ROOT
+from lessons import LESSONS
+
+sys.path.insert(0, str(ROOT / "tools"))
+import whole_book
+
+pytestmark = [pytest.mark.site, pytest.mark.slow]
+XHTML = "{http://www.w3.org/1999/xhtml}"
+OPF = "{http://www.idpf.org/2007/opf}"
+MILLIMETRE = 72 / 25.4
+
+
+@pytest.fixture(scope="module")
+def articles(site):
+    return whole_book.chapters(site)
+
+
+@pytest.fixture(scope="module")
+def printed(site, browser, tmp_path_factory):
+    """The PDF; `browser` skips where there is none."""
+    from pypdf import PdfReader
+
+    target = tmp_path_factory.mktemp("pdf") / "book.pdf"
+    make_apart("pdf", site, target)
+    return PdfReader(io.BytesIO(target.read_bytes()))
+
+
+@pytest.fixture(scope="module")
+def packed(site, browser, tmp_path_factory):
+    """The ePub's files; `browser` skips where there is none."""
+    target = tmp_path_factory.mktemp("epub") / "book.epub"
+    make_apart("epub", site, target)
+    with zipfile.ZipFile(target) as archive:
+        return {entry.filename: archive.read(entry) for entry in archive.infolist()}
+
+
+def make_apart(form, site, target):
+    """Make a form in a process of its own: Playwright, which the tests hold, starts once in each."""
+    code = f"import sys; from pathlib import Path; import {form}; {form}.make(*map(Path, sys.argv[1:]))"
+    subprocess.run([sys.executable, "-c", code, str(site), str(target)], cwd=ROOT / "tools", check=True, timeout=900)
+
+
+# --- What both are made from -----------------------------------------------------------------------------------------
+
+
+def test_every_page_but_the_exercises_is_in_the_book(articles):
+    pages = {path.stem for path in (ROOT / "book").glob("*.md")}
+    assert set(articles) == pages and set(LESSONS) < set(articles)
+
+
+def test_links_between_pages_lead_inside_and_resolve(articles):
+    ids = [tag["id"] for article in articles.values() for tag in article.find_all(id=True)] + list(articles)
+    assert len(set(ids)) >= len(ids) - len(articles), "an id twice"
+    for stem, article in articles.items():
+        for link in article.find_all("a", href=True):
+            inside = link["href"].startswith("#")
+            assert link["href"][1:] in ids if inside else urlsplit(link["href"]).scheme in ("http", "https"), (
+                stem,
+                link,
+            )
+
+
+def test_nothing_for_screens_is_left(articles):
+    for article in articles.values():
+        assert not article.select("script, button, input, details, practice-box, .explorable-live")
+        assert "p[" not in "".join(tag.get_text() for tag in article.select(".practice-head"))
+
+
+# --- The PDF ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_outline_has_every_chapter(printed, articles):
+    heads = [entry.title for entry in printed.outline if not isinstance(entry, list)]
+    titles = [article.h1.get_text(" ", strip=True) for article in articles.values()]
+    assert heads == ["Contents", *titles]
+
+
+def links(printed):
+    """Every link of the PDF."""
+    marks = [mark.get_object() for page in printed.pages for mark in page.get("/Annots", [])]
+    return [mark for mark in marks if mark["/Subtype"] == "/Link"]
+
+
+def test_no_link_leads_to_this_machine(printed):
+    addresses = {str(mark["/A"]["/URI"]) for mark in links(printed) if "/URI" in mark.get("/A", {})}
+    assert addresses and {urlsplit(address).scheme for address in addresses} <= {"http", "https"}
+    hosts = {urlsplit(address).hostname for address in addresses}
+    assert not hosts & {"localhost", "127.0.0.1", "book.invalid"}
+
+
+def test_links_inside_resolve(printed):
+    names = {mark["/Dest"] for mark in links(printed) if "/Dest" in mark}
+    assert len(names) > 500 and names <= set(printed.named_destinations)
+
+
+def test_the_contents_number_the_pages(printed, articles):
+    text = "".join(printed.pages[number].extract_text() for number in (1, 2, 3))
+    for lesson in LESSONS:
+        page = printed.get_destination_page_number(printed.named_destinations[f"/{lesson}"]) + 1
+        assert re.search(rf"{re.escape(articles[lesson].h1.get_text(strip=True))}\W*{page}\b", text), lesson
+
+
+def test_text_has_its_size_and_lies_on_its_page(printed):
+    """Chromium prints everything smaller where one thing is too wide; pdf.py stops where fit.js finds such a thing."""
+    sizes = set()
+    note = lambda text, _cm, tm, _font, size: sizes.add(round(abs(tm[0]) * size)) if text.strip() else None
+    printed.pages[0].extract_text(visitor_text=note)
+    assert len(printed.pages) > 200 and sizes
+    for page in printed.pages:
+        width, height = float(page.mediabox.width), float(page.mediabox.height)
+        assert {round(width / MILLIMETRE), round(height / MILLIMETRE)} == {210, 297}
+        for mark in page.get("/Annots", []):
+            left, bottom, right, top = map(float, mark.get_object()["/Rect"])
+            assert 40 < left < right < width - 40 and 40 < bottom < top < height - 40
+
+
+def test_the_pdf_says_what_it_is(printed):
+    book = whole_book.edition()
+    assert (printed.metadata.title, printed.metadata.author) == (book["title"], book["author"])
+    assert printed.metadata.creation_date.date() == book["date"]
+    assert printed.root_object["/MarkInfo"]["/Marked"] and printed.root_object["/Lang"] == "en"
+
+
+# --- The ePub --------------------------------------------------------------------------------------------------------
+
+
+def test_the_manifest_lists_the_files_that_there_are(packed):
+    package = ElementTree.fromstring(packed["book/book.opf"])
+    items = {item.get("id"): item for item in package.iter(f"{OPF}item")}
+    files = {f"book/{item.get('href')}" for item in items.values()}
+    assert files | {"mimetype", "META-INF/container.xml", "book/book.opf"} == set(packed)
+    assert next(iter(packed)) == "mimetype" and packed["mimetype"] == b"application/epub+zip"
+    spine = [items[ref.get("idref")].get("href") for ref in package.iter(f"{OPF}itemref")]
+    assert spine[:3] == ["cover.xhtml", "nav.xhtml", "index.xhtml"] and {f"{x}.xhtml" for x in LESSONS} < set(spine)
+
+
+def test_pages_and_drawings_parse_and_their_links_resolve(packed):
+    trees = {
+        name: ElementTree.fromstring(data) for name, data in packed.items() if Path(name).suffix in (".xhtml", ".svg")
+    }
+    ids = {f"{name}#{tag.get('id')}" for name, tree in trees.items() for tag in tree.iter() if tag.get("id")}
+    for name, tree in trees.items():
+        for link in tree.iter(f"{XHTML}a"):
+            href = link.get("href")
+            if not urlsplit(href).scheme:
+                assert (f"book/{href}" in ids) if "#" in href else f"book/{href}" in packed, (name, href)
+        assert all(f"book/{image.get('src')}" in packed and image.get("alt") for image in tree.iter(f"{XHTML}img")), (
+            name
+        )
+
+
+def test_formulas_are_mathml_and_none_is_left_as_tex(packed):
+    pages = [data.decode() for name, data in packed.items() if name.endswith(".xhtml")]
+    assert sum(page.count("<math ") for page in pages) > 2000
+    assert not any(re.search(r"\\[(\[]|mjx-", re.sub(r"<(pre|code).*?</\1>", "", page, flags=re.S)) for page in pages)
+    assert not any("<merror" in page for page in pages)
+
+
+def test_the_same_site_makes_the_same_bytes(site, packed, tmp_path):
+    make_apart("epub", site, tmp_path / "book.epub")
+    with zipfile.ZipFile(tmp_path / "book.epub") as archive:
+        assert {name: archive.read(name) for name in archive.namelist()} == packed
+        assert {entry.date_time[:3] for entry in archive.infolist()} == {whole_book.edition()["date"].timetuple()[:3]}
