@@ -269,7 +269,7 @@ def test_every_lesson_of_the_contents_has_summary_cards():
 
 def test_a_new_lesson_is_found_by_itself(tmp_path, monkeypatch):
     (tmp_path / "book").mkdir()
-    (tmp_path / "_toc.yml").write_text("chapters:\n  - file: book/fresh\n  - file: book/plain\n")
+    (tmp_path / "_toc.yml").write_text("- file: book/fresh\n- file: exercises/fresh\n- file: book/plain\n")
     (tmp_path / "book" / "plain.md").write_text("# Plain\n")
     text = (
         "# Fresh: a lesson\n\nfrom blackboard.lessons.batching import equations as eq, figures\n"

@@ -500,9 +500,9 @@ def _source(lesson: str) -> str:
 
 
 def lessons() -> tuple[str, ...]:
-    """The book's pages that print summary cards, in the order of its contents."""
+    """The lessons, which have exercises, in the order of the book's contents."""
     contents = ROOT / "_toc.yml"
-    names = re.findall(r"file: book/(\w+)", contents.read_text("utf8")) if contents.exists() else []
+    names = re.findall(r"file: exercises/(\w+)$", contents.read_text("utf8"), re.M) if contents.exists() else []
     return tuple(name for name in names if shown(name))
 
 

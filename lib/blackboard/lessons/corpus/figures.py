@@ -343,7 +343,7 @@ def next_doubling() -> Drawing:
         va="center",
         color=COLOURS["muted"],
     )
-    axes.set(xlim=(0, 4.6), ylim=(len(rows) + 0.4, -0.6), xlabel="gain of the next doubling (points of a hundred)")
+    axes.set(xlim=(0, 4.6), ylim=(len(rows) + 0.4, -0.6), xlabel="gain of the next doubling (points)")
     axes.grid(axis="y", visible=False)
     axes.set_title(
         "bars: all curves the points allow\ndiamonds: error of the change\nbetween two checkpoints", loc="left"
