@@ -10,6 +10,8 @@ import sys
 from html import escape
 from pathlib import Path
 
+from pypdf import PdfReader, PdfWriter
+from pypdf.generic import NameObject, TextStringObject
 from whole_book import BUILD, FORMS, build_site, chapters, edition, mathjax, open_document, style, write_contents
 
 TARGET = BUILD / "book.pdf"
@@ -63,8 +65,6 @@ def write_document(site):
 
 def number_pages(printed):
     """{id: number of its page} of all places that links of a print lead to."""
-    from pypdf import PdfReader
-
     reader = PdfReader(io.BytesIO(printed))
     places = reader.named_destinations.items()
     return {name.removeprefix("/"): reader.get_destination_page_number(place) + 1 for name, place in places}
@@ -86,13 +86,22 @@ def print_document(page):
     return draw()
 
 
-def date_print(printed):
-    """The print with title, author and the release's date; Chromium would write the time of the print."""
-    from pypdf import PdfWriter
+def mend_outline(entry, titles):
+    """Give an outline's titles the blank back that Chromium drops where a heading breaks into lines."""
+    while entry:
+        here = entry.get_object()
+        title = here.get("/Title", "")
+        here[NameObject("/Title")] = TextStringObject(titles.get("".join(title.split()), title))
+        mend_outline(here.get("/First"), titles)
+        entry = here.get("/Next")
 
+
+def date_print(printed, headings):
+    """The print with title, author and the release's date; Chromium would write the time of the print."""
     book, writer = edition(), PdfWriter(clone_from=io.BytesIO(printed))
     when = datetime.datetime.combine(book["date"], datetime.time(), datetime.UTC).strftime("D:%Y%m%d%H%M%SZ")
     writer.metadata = {"/Title": book["title"], "/Author": book["author"], "/CreationDate": when, "/ModDate": when}
+    mend_outline(writer.root_object["/Outlines"]["/First"], {"".join(text.split()): text for text in headings})
     finished = io.BytesIO()
     writer.write(finished)
     return finished.getvalue()
@@ -102,8 +111,9 @@ def make(site, target):
     """Print the site's pages into one file."""
     with open_document(site, write_document(site)) as page:
         printed = print_document(page)
+        headings = page.evaluate("[...document.querySelectorAll('h1, h2, h3, h4')].map(head => head.innerText)")
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_bytes(date_print(printed))
+    target.write_bytes(date_print(printed, headings))
 
 
 if __name__ == "__main__":
