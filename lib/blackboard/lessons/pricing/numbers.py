@@ -158,6 +158,7 @@ def ratios() -> dict[str, str]:
         "ds_hits": f"{day['hit_rate']:.0%}",
         "ds_miss_rate": significant(misses / day["node_decode_token_per_s"], 2),
         "ds_prefill_mfu": f"{2 * net.n_active * misses / box.flops('fp8'):.0%}",
+        "ds_memory_sum": f"0.5 + {day['context_tokens']:,} ÷ {significant(balanced, 3)}",
         "ds_peak": f"{box.chips} × {pretty(box.chip.flops('fp8'), 'FLOP/s', 4)}",
         "ds_decode_mfu": f"{2 * net.n_active * day['node_decode_token_per_s'] / box.flops('fp8'):.0%}",
         "same_least": f"{same[0]:.1f}",
