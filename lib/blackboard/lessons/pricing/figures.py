@@ -417,8 +417,8 @@ def ratios() -> Drawing:
     return done(
         fig,
         "fig-ratios",
-        "Price ratios of output to input run from one to eight, even among models of the same architecture: a ratio"
-        " depends on more than hardware.",
+        "Price ratios of output to input run from one to eight, and differ even among models of the same"
+        " architecture: a ratio depends on more than hardware.",
         _ratios_say(cards),
     )
 
