@@ -6,6 +6,7 @@ from blackboard.lessons.pricing import equations as pricing
 from blackboard.lessons.pricing.charts import DECODE
 
 QUOTED = {
+    "126": "layers of Llama 3.1 405B",
     "61": "layers of DeepSeek-V3.2",
     "1.5": "the lecture's surcharge, 50 percent, as a factor",
     "2,000": "tokens of a short prompt, an example",

@@ -179,9 +179,10 @@ def card_explorer() -> Explorable:
         "A price step and the cost beneath it",
         _card_says(),
         "At the start the batch is so huge that weights cost nothing, as in the text. (Its KV cache would not fit into"
-        " memory.) The cache is the one that puts the balanced context at the step. Now give it a real"
-        f" model's cache: with {kept} as in DeepSeek-V3, a price that covers {significant(START['step_context'], 3)}"
-        f" tokens is {significant(level, 2)} times the cost of compute. Then make the batch smaller: the weights lift"
+        f" memory.) A token's cache has {pretty(START['kv_bytes_per_token'], 'byte', 2)}, so that cost starts to rise"
+        f" exactly at the step. Now give it the {kept} of DeepSeek-V3: at {significant(START['step_context'], 3)}"
+        f" tokens loading the cache takes {significant(level, 2)} times as long as compute, and a price that covers"
+        " this must be as many times the cost of compute. Then make the batch smaller: the weights lift"
         f" the line of memory time, and the cost bends before L*. Stored parameters are {SPARSITY} times the active"
         " ones.",
         primary=("fill", "kv_bytes_per_token", "step_context"),

@@ -236,11 +236,12 @@ def kv_sizes() -> Drawing:
     ]
     _listed(axes, kinds, 0.97, 0.065)
     axes.grid(visible=False)
+    times = [net.kv_bytes_per_token() / _implied(net.n_active) for net in nets]
     return done(
         fig,
         "fig-kv-sizes",
-        "Published models keep tens to thousands of times as many bytes per token as a step at 200,000 tokens would"
-        " imply for their own active parameters.",
+        f"Published models keep {min(times):,.0f} to {max(times):,.0f} times as many bytes per token as a step at"
+        " 200,000 tokens would imply for their own active parameters.",
         _sizes_say(nets, low, high),
     )
 
@@ -302,7 +303,7 @@ def sequence() -> Drawing:
         "fig-sequence",
         f"Input passes through in a few long passes, output in one pass per token. In this example the answers are"
         f" {100 * written / (read + written):.0f} % of the tokens and, at a price ratio of {RATIO} and"
-        f" without cache hits, {100 * paid:.0f} % of the bill.",
+        f" with every token billed once, {100 * paid:.0f} % of the bill.",
         f"Two strips of one sequence whose segments are by turns prefilled, blue, and decoded, red: {told} tokens."
         f" By tokens, {read:,} are read in a pass for each segment, and {written:,} are written, each in a pass of"
         f" its own: {100 * written / (read + written):.0f} % of the strip. By cost, with a written token at {RATIO}"
@@ -416,8 +417,8 @@ def ratios() -> Drawing:
     return done(
         fig,
         "fig-ratios",
-        "Price ratios of output to input run from one to eight, even among models of the same architecture: a ratio"
-        " depends on more than hardware.",
+        "Price ratios of output to input run from one to eight, and differ even among models of the same"
+        " architecture: a ratio depends on more than hardware.",
         _ratios_say(cards),
     )
 
@@ -445,7 +446,7 @@ def _ratios_say(cards: tuple[PriceCard, ...]) -> str:
             f"{name} {mine[0]:.2g} to {mine[-1]:.2g}" if mine[-1] - mine[0] > 0.05 else f"{name} {mine[0]:.2g}"
         )
     found = sorted(_ratio(card) for card in cards)
-    dates, inside = sorted(card.valid_from for card in cards), sum(3 <= ratio <= RATIO for ratio in found)
+    dates, inside = sorted(card.valid_from for card in cards), sum(3 <= round(ratio, 9) <= RATIO for ratio in found)
     return (
         f"Price of output over price of input on {len(cards)} cards, dated {dates[0][:7]} to {dates[-1][:7]}, by"
         f" provider; hollow marks are not confirmed. They run from {found[0]:.2g} to {found[-1]:.2g}, {inside} of"
@@ -492,7 +493,7 @@ def attention_flops() -> Drawing:
     return done(
         fig,
         "fig-attention-flops",
-        "In published models attention takes as much compute as the weights at tens or hundreds of thousands of"
+        "In published models attention takes as much compute as the weights at thousands to hundreds of thousands of"
         " tokens, not at millions.",
         "FLOPs of a new token, in times of what the weights take, against context from 1,000 to 10 million tokens,"
         " both on log scales, for models in decoding. Each curve is level at 1, then rises with the context."

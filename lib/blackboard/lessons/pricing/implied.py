@@ -192,7 +192,7 @@ def _doubts(card: PriceCard, net: Model | None, ratio: float) -> tuple[str, ...]
             "its step and its price of output contradict each other in any one batch: by the step, decode below it is"
             " bound by compute; by the price of output, decode waits for memory"
         ): card.above and ratio > 1,
-        "the same provider later sold a model as dear without a step": card.above and later,
+        "the same provider later sold a model without a step whose input is at least as dear": card.above and later,
         "output costs no more than input: no trace of what decode waits for": ratio <= 1,
         "the price changes with the hour, so it follows demand": any(
             word in card.tier for word in ("peak", "night", "day")
@@ -232,6 +232,7 @@ def implied(card: PriceCard) -> Implied:
 
 def listing(found: Implied) -> Page:
     """One card with what it implies and why to doubt it, as a table."""
+    rack = machine(found.card)[0].name
     gb_hour = lambda rents: "; ".join(f"{kept}: {r.said('USD/GB/h')}" for kept, r in rents.items())
     rows = [
         ("Output ÷ input", significant(found.out_in, 3)),
@@ -254,7 +255,7 @@ def listing(found: Implied) -> Page:
             "; ".join(f"{kept}: {uses:.2f}" for kept, uses in found.uses.items()) or "no charge for writing",
         ),
         ("Price of holding (USD/GB/h)", gb_hour(found.byte_rents) or "no charge for holding"),
-        ("Input price ÷ rent of its compute, in FP8 at the peak", found.margin.said()),
+        (f"Input price ÷ rent of its compute on {rack}, in FP8 at the peak", found.margin.said()),
     ]
     cells = [[html.escape(name), html.escape(value)] for name, value in rows]
     doubts = "".join(f"<li>{html.escape(reason)}</li>" for reason in found.doubts)
@@ -296,7 +297,7 @@ def every_card() -> Page:
         "Context, tokens",
         "Uses to pay for a write (5 min, 1 h)",
         "Holding, USD/GB/h",
-        "Input ÷ rent",
+        "Input ÷ rent of a GB200 (DeepSeek until 2026: H800)",
         "Doubts",
     )
     shown = table("What every price list of the catalog implies", heads, rows)

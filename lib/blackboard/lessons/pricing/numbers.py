@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import date
 from functools import cache
 
 from blackboard.catalogue import MemoryTier, measurement, model, price, prices, system, tier
@@ -73,6 +74,7 @@ def step_of_price() -> dict[str, str]:
         "own_v3": f"{own('deepseek-v3'):,.0f}",
         "own_72": f"{own('qwen2.5-72b'):,.0f}",
         "own_405": f"{own('llama-3.1-405b'):,.0f}",
+        "kv_rack": significant(found.kv.mid, 2),
         "rack_ratio": f"{rack.flops('fp8') / rack.bandwidth / 2:g}",
         "flash_needs": significant(flash.kv_bytes_per_token() / needs / 1e9, 2),
         "flash_active": significant(flash.n_active / 1e9, 2),
@@ -117,6 +119,7 @@ def cards() -> dict[str, str]:
         "c_ratio": f"{c.output / c.input:g}",
         "dropped": card.valid_from,
         "dropped_had": kept.valid_from,
+        "dropped_days": str((date.fromisoformat(card.valid_from) - date.fromisoformat(kept.valid_from)).days),
         "c_step": f"{kept.above.tokens:,}",
     }
 
@@ -129,23 +132,25 @@ def ratios() -> dict[str, str]:
     [day] = measurement("deepseek_day6_production").records()
     found = implied(price(OPEN))
     net, box = model("deepseek-r1"), system("h800-8")
-    # one token: loading its KV cache, computing with the weights in FP8, attending in BF16
-    load, compute = (
-        day["context_tokens"] * net.kv_bytes_per_token() / box.bandwidth,
-        2 * net.n_active / box.flops("fp8"),
-    )
+    # one token: computing with the weights in FP8, attending in BF16
+    compute = 2 * net.n_active / box.flops("fp8")
     attend = net.attention_flop(day["context_tokens"]) / box.flops("bf16")
     misses = day["node_prefill_token_per_s"] * (1 - day["hit_rate"])
-    same = sorted(one.out_in for one in map(implied, prices()) if alike(one.net, net))
+    balanced = step.balanced_context(net, box, precision="fp8")
+    at = {"batch": 2 * step.critical_batch(net, box, precision="fp8"), "context": day["context_tokens"]}
+    at["precision"] = "fp8"
+    others = (one for one in map(implied, prices()) if alike(one.net, net) and one is not found)
+    same = sorted(one.out_in for one in others)
     return {
         "mfu": f"{eq.decode_mfu(input_price=1, output_price=RATIO):.0%}",
-        "ds_balanced": significant(step.balanced_context(net, box, precision="fp8"), 3),
+        "ds_balanced": significant(balanced, 3),
         "card_context": significant(found.context.mid, 2),
         "card_context_low": significant(found.context.low, 2),
         "card_context_high": significant(found.context.high, 2),
         "ds_ratio": significant(found.out_in, 3),
         "ds_context": f"{day['context_tokens']:,}",
-        "ds_with_attention": significant(load / (compute + attend), 2),
+        "ds_over": f"{found.context.mid / day['context_tokens'] - 1:.0%}",
+        "ds_memory": significant(eq.memory_ratio_of(net, box, **at), 3),
         "ds_attend": significant((compute + attend) / compute, 3),
         "ds_prefill": f"{day['node_prefill_token_per_s']:,}",
         "ds_decode": f"{day['node_decode_token_per_s']:,}",
@@ -153,6 +158,8 @@ def ratios() -> dict[str, str]:
         "ds_hits": f"{day['hit_rate']:.0%}",
         "ds_miss_rate": significant(misses / day["node_decode_token_per_s"], 2),
         "ds_prefill_mfu": f"{2 * net.n_active * misses / box.flops('fp8'):.0%}",
+        "ds_memory_sum": f"0.5 + {day['context_tokens']:,} ÷ {significant(balanced, 3)}",
+        "ds_peak": f"{box.chips} × {pretty(box.chip.flops('fp8'), 'FLOP/s', 4)}",
         "ds_decode_mfu": f"{2 * net.n_active * day['node_decode_token_per_s'] / box.flops('fp8'):.0%}",
         "same_least": f"{same[0]:.1f}",
         "same_most": f"{same[-1]:.1f}",
@@ -183,11 +190,16 @@ def long() -> dict[str, str]:
     held = lambda context: group.held(context, VLLM) / group.read(context, VLLM)
     net = model("llama-3.1-405b")
     again = net.attention_flop(1) / net.kv_bytes_per_token()
+    latent = model(RUNNING.model).attention[0]
+    absorbed = latent.kv_rank + latent.rope_dim / 2  # of the latent as key and as value, on average
     return {
         "att_405": equal("llama-3.1-405b"),
+        "att_v3": equal(RUNNING.model),
+        "att_v3_wide": f"{absorbed:g}",
+        "att_v3_sum": attention_sum(absorbed),
         "double_405": significant(2 * attention_equal("llama-3.1-405b"), 2),
         "intensity_405": f"{again:g}",
-        "chip_bf16": f"{system(RUNNING.system).flops('bf16') / system(RUNNING.system).bandwidth:.0f}",
+        "chip_bf16": f"{system(RUNNING.system).flops('bf16') / system(RUNNING.system).bandwidth:g}",
         "far": f"{FAR:,}",
         "dense_read": pretty(dense, "byte"),
         "sparse_read": pretty(sparse, "byte"),
@@ -279,14 +291,26 @@ def places() -> dict[str, str]:
     }
 
 
+def decompressed() -> float:
+    """The numbers of a key or a value of DeepSeek-V3, on average, as prefill decompresses them."""
+    [group] = model(RUNNING.model).attention
+    return (group.nope_dim + group.rope_dim + group.v_dim) / 2
+
+
+def attention_sum(wide: float) -> str:
+    """The calculation of the context at which the running model's attention takes as many FLOPs as the weights."""
+    net = model(RUNNING.model)
+    [group] = net.attention
+    return f"2 × {net.n_active / 1e9:.2f} × 10⁹ ÷ (4 × {group.layers} × {group.heads} × {wide:g})"
+
+
 def prefill_attention() -> float:
     """The context at which DeepSeek-V3's prefill takes as many FLOPs for attention as for the weights: with keys and
     values decompressed, as prefill computes them.
     """
     net = model(RUNNING.model)
     [group] = net.attention
-    wide = (group.nope_dim + group.rope_dim + group.v_dim) / 2  # of a key and a value, on average
-    each = eq.attention_of_heads(layers=group.layers, query_heads=group.heads, head_dim=wide)
+    each = eq.attention_of_heads(layers=group.layers, query_heads=group.heads, head_dim=decompressed())
     return eq.context_flop(n_active=net.n_active, attention_flop=each)
 
 
@@ -308,6 +332,8 @@ def again() -> dict[str, str]:
     )
     chip, sold = system(RUNNING.system).chip, price("deepseek-v3@2025-02-08")
     return {
+        "att_prefill_wide": f"{decompressed():g}",
+        "att_prefill_sum": attention_sum(decompressed()),
         "att_prefill": f"{float(significant(prefill_attention(), 3).replace(',', '')):,.0f}",
         **{f"slower_{name}": significant(slower(tokens), 3) for name, tokens in named.items()},
         **{f"even_{name}": time(eq.hbm_even(known) * slower(tokens)) for name, tokens in named.items()},
@@ -316,6 +342,7 @@ def again() -> dict[str, str]:
         "r_sum": f"{significant(eq.memory_ratio_of(RUNNING, batch=1, context=0), 3)} ÷ 10,000 + 5,000 ÷ {balanced}",
         "out_5000": f"${significant(eq.remat_cost(known) * r / MTOK, 2)}",
         "dev_hbm": f"{pretty(chip.hbm_bytes, 'byte')}, {pretty(chip.bandwidth, 'byte/s')}",
+        "ddr_own": pretty(tier("ddr5-3tb").read_bytes_per_s, "byte/s"),
         **{f"dev_{name}": device(tier(id)) for name, id in KINDS.items()},
         "ds_in": f"${sold.usd_per_Mtok.input:.2f}",
         "ds_rent": f"${machine(sold)[1] * HOUR:g}",
