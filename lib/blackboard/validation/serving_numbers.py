@@ -144,7 +144,7 @@ def running_case() -> dict[str, str]:
         "crowd_decode": _ms(times["decode"]),
         "crowd_prompt": _ms(times["prompt"]),
         "crowd_share": f"one in {round(1 / plan['prompt_share'])}",
-        "crowd_rate": significant(crowd.requests_per_s, 2),
+        "crowd_rate": significant(crowd.requests_per_s, 3),
         "crowd_chip": significant(crowd.tokens_per_s_per_chip, 3),
         "one_chip": significant(one.tokens_per_s_per_chip, 2),
         "kernels": str(kernels(crowd.server.model)),
@@ -311,7 +311,7 @@ def parts_table() -> Page:
 def clumps() -> Page:
     """How much more densely prompts come in a benchmark, folded away."""
     told = (
-        "<p>Users who start together end together, and then send their next prompts together. So prompts come in"
+        '<p class="tex2jax_process mathjax_process">Users who start together end together, and then send their next prompts together. So prompts come in'
         " clumps, until the differences between the answers have spread the users out. Lengths are drawn between a"
         " share \\(s\\) of the longest and the longest itself. The smaller \\(s\\) and the more requests each user"
         " sends, the less dense the clumps are. The formula gives the rate of prompts within a clump, divided by their"
