@@ -311,7 +311,8 @@ def parts_table() -> Page:
 def clumps() -> Page:
     """How much more densely prompts come in a benchmark, folded away."""
     told = (
-        '<p class="tex2jax_process mathjax_process">Users who start together end together, and then send their next prompts together. So prompts come in'
+        '<p class="tex2jax_process mathjax_process">Users who start together end together, and'
+        " then send their next prompts together. So prompts come in"
         " clumps, until the differences between the answers have spread the users out. Lengths are drawn between a"
         " share \\(s\\) of the longest and the longest itself. The smaller \\(s\\) and the more requests each user"
         " sends, the less dense the clumps are. The formula gives the rate of prompts within a clump, divided by their"
