@@ -33,7 +33,8 @@ def test_prose_and_numbers_use_the_same_names():
 
 
 def test_every_table_and_figure_is_on_the_page():
-    for name in ("device_step", "whole_step", "meanings", "constants_table", "paper_table", "errors_table"):
+    tables = "case_table parts_table clumps meanings constants_table paper_table errors_table"
+    for name in ("device_step", "whole_step", *tables.split()):
         assert f"numbers.{name}()" in PAGE
     for name in ("timeline", "second_route", "slice_errors"):
         assert f"figures.{name}()" in PAGE
@@ -58,11 +59,38 @@ def test_doubling_the_users_on_paper_does_what_the_page_says():
     assert 0.2 < two.token / one.token - 1 < 0.4 < two.rate / one.rate - 1 < 0.6
 
 
-def test_most_of_what_a_prompt_costs_is_launching():
-    plan, constants = numbers.served(64).server.plan, numbers.served(64).calibration.values
-    launching = plan["prompt"]["launched"] * constants["eager_gap"]
-    times = numbers.served(64)._times
-    assert launching > 0.75 * times["prompt"] and times["prompt"] > 4 * times["decode"]
+def test_the_device_sets_the_pace_of_a_step_with_a_prompt_and_launching_that_of_a_shorter_one():
+    server = numbers.served(64).server
+    device = numbers.device_seconds(server.plan["prompt"])
+    products = server.plan["prompt"]["shared_multiply"] / numbers.served(64).calibration.values["compute_efficiency"]
+    assert device > numbers.launching() > 0.8 * device and products > 0.5 * device
+    assert 0.5 * server.prompt < numbers.launch_bound() < server.prompt * server.plan["prompts_taken"]
+    assert numbers.device_seconds(server.step(64, 1, 0.99 * numbers.launch_bound())) < numbers.launching()
+
+
+def test_the_parts_of_a_step_add_up_as_printed():
+    cells = re.findall(r"<td>([\d.]+)</td><td>([\d.]+)</td>", numbers.parts_table())
+    for column in zip(*cells):
+        *work, device, launched, answers, whole = map(float, column)
+        assert sum(work) == pytest.approx(device, abs=0.15)
+        assert max(device, launched) + answers == pytest.approx(whole, abs=0.11)
+
+
+def test_the_first_token_of_the_running_case_by_hand():
+    crowd = numbers.served(64)
+    times, parts = crowd._times, numbers.first_parts()
+    under_way = times["decode"] + crowd.server.plan["clumping"] * (times["output"] - times["decode"])
+    busy = times["busy"] / crowd.server.plan["at_once"]
+    later = 0.9 * (under_way + times["prompt"] * (1 + busy / (2 * (1 - busy))))
+    assert parts["later"] == pytest.approx(later)
+    assert parts["start"] == pytest.approx(times["burst"] * 9 / 20) and parts["start"] > 0.5 * crowd.first_token
+    assert sum(parts.values()) == pytest.approx(crowd.first_token)
+
+
+def test_twice_as_fast_a_gpu_is_far_from_twice_as_fast_a_token():
+    crowd = numbers.served(64)
+    assert numbers.faster(1)["output"] == pytest.approx(crowd.output_token)
+    assert 0.7 * crowd.output_token < numbers.faster()["output"] < 0.9 * crowd.output_token
 
 
 def test_the_simulation_agrees_as_the_page_says():

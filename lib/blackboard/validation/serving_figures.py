@@ -124,7 +124,8 @@ def second_route() -> Drawing:
     return done(
         fig,
         "fig-serving-second-route",
-        "The formulas (lines) agree with a simulation of every request (dots), for one user and for hundreds.",
+        "The formulas (lines) agree with a simulation of every request (dots), for one user and for hundreds."
+        f" The running case, but with answers of at most {SHORT} tokens.",
         f"Two panels over users on log axes, closed form and simulation: {values}.",
     )
 

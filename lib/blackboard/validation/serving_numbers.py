@@ -8,16 +8,17 @@ from html import escape
 from typing import Any, NamedTuple
 
 import sympy
+from scipy.optimize import brentq
 
 from blackboard import notation
 from blackboard.notation import latex
-from blackboard.page.summary import Page, table
+from blackboard.page.summary import Page, card, fold, table
 from blackboard.prediction import predict_serving
 from blackboard.prediction import serving_equations as eq
 from blackboard.prediction.calibration import KINDS
 from blackboard.prediction.continuous_batching import Simulated, simulate
 from blackboard.prediction.serving import ServingPrediction
-from blackboard.prediction.serving_calibration import FITTED, predicted, runs
+from blackboard.prediction.serving_calibration import FITTED, STEPS, loop_times, predicted, runs
 from blackboard.prediction.serving_constants import CONSTANTS
 from blackboard.prediction.serving_steps import ENGINES, kernels
 from blackboard.units import percent, pretty, significant
@@ -93,11 +94,47 @@ PAPER = Paper()
 _ms = lambda seconds: pretty(seconds, "s", 3)
 
 
+def device_seconds(step: dict[str, float]) -> float:
+    """The device's time for a step of the running case."""
+    return eq.device_time(step, calibration=served(CROWD).calibration)
+
+
+def launching() -> float:
+    """Seconds in which the host launches a step with prompts."""
+    crowd = served(CROWD)
+    return crowd.server.plan["prompt"]["launched"] * crowd.calibration.values["eager_gap"]
+
+
+def launch_bound() -> float:
+    """Tokens of prompts in a step of the running case with which launching takes as long as the device."""
+    server = served(CROWD).server
+    return brentq(lambda tokens: device_seconds(server.step(CROWD, 1, tokens)) - launching(), 1, server.prompt * 2)
+
+
+def faster(factor: float = 2) -> dict[str, Any]:
+    """Times of the running case if memory and products were so many times as fast, and nothing else."""
+    crowd, works = served(CROWD), ("_read", "_multiply", "_attend")
+    less = lambda step: {k: v / factor if k.endswith(works) else v for k, v in step.items()}
+    plan = crowd.server.plan
+    return loop_times(plan | {name: less(plan[name]) for name in STEPS}, crowd.calibration.values)
+
+
+def first_parts() -> dict[str, float]:
+    """Seconds of the mean time to first token in the running case: later requests, the start, and the constant."""
+    crowd = served(CROWD)
+    plan, times, each = crowd.server.plan, crowd._times, crowd.server.requests
+    start = times["burst"] * (plan["burst_groups"] + 1) / (2 * each)
+    before = plan["decode"]["captured"] * crowd.calibration.values["request_gap"]
+    return {"later": crowd.first_token - start - before, "start": start, "before": before}
+
+
 def running_case() -> dict[str, str]:
     """One user, and a crowd."""
     one, crowd = served(1), served(CROWD)
     plan, times = crowd.server.plan, crowd._times
     eager = crowd.calibration.values["eager_gap"]
+    quick, first = faster(), first_parts()
+    sent = times["prompt"] - device_seconds(plan["prompt"])
     return {
         "crowd": str(CROWD),
         "chips": str(RUN["chips"]),
@@ -107,14 +144,24 @@ def running_case() -> dict[str, str]:
         "crowd_decode": _ms(times["decode"]),
         "crowd_prompt": _ms(times["prompt"]),
         "crowd_share": f"one in {round(1 / plan['prompt_share'])}",
-        "crowd_rate": significant(crowd.requests_per_s, 2),
+        "crowd_rate": significant(crowd.requests_per_s, 3),
         "crowd_chip": significant(crowd.tokens_per_s_per_chip, 3),
         "one_chip": significant(one.tokens_per_s_per_chip, 2),
         "kernels": str(kernels(crowd.server.model)),
-        "eager": pretty(eager, "s", 2),
-        "launching": _ms(kernels(crowd.server.model) * eager),
-        "budget": f"{crowd.server.settings.step_tokens:,.0f}",
+        "eager": pretty(eager, "s", 3),
+        "launching": _ms(launching()),
+        "device": _ms(device_seconds(plan["prompt"])),
+        "floor": percent(1 - (launching() + sent) / times["prompt"]),
+        "launch_bound": f"{10 * round(launch_bound() / 10)}",
+        "quick_token": percent(1 - quick["output"] / crowd.output_token),
+        "quick_first": percent(1 - quick["first"] / crowd.first_token),
+        "mean_length": f"{crowd.server.output:.0f}",
+        "taken": significant(plan["prompts_taken"]),
+        "at_once": str(plan["at_once"]),
         "burst": _ms(times["burst"]),
+        "later": _ms(first["later"]),
+        "start": _ms(first["start"]),
+        "before": _ms(first["before"]),
     }
 
 
@@ -137,6 +184,7 @@ def second_route() -> dict[str, str]:
     far = lambda name: max(abs(getattr(p, name) / getattr(s, name) - 1) for p, s in pairs)
     return {
         "requests": str(int(served(1).server.requests)),
+        "short": str(SHORT),
         "least_users": str(USERS[0]),
         "most_users": str(USERS[-1]),
         "token_off": percent(far("output_token")),
@@ -214,6 +262,64 @@ def whole_step() -> Page:
     if longer.has(eq.answers):
         longer, sent = sent, longer
     return equation(f"{latex(eq.mixed_time.symbol)} &= {latex(longer)}", f"&+ {latex(sent)}")
+
+
+def case_table() -> Page:
+    """All that the running case is, in one place."""
+    server = served(CROWD).server
+    plan, longest, mean = server.plan, f"{RUN['prompt']:,}", f"{server.output:.0f}"
+    drawn = f"drawn between {server.spread} and 1.0 of {longest} tokens"
+    rows = [
+        ["model", f"{server.model.name}, weights in {server.weights.upper()}"],
+        ["server", f"{RUN['chips']} {server.chip.id.upper()} with tensor parallelism, {ENGINES[server.engine]}"],
+        [r"users \(N\)", f"{CROWD}, who start in the same moment"],
+        [r"requests of each user \(w\)", f"{server.requests:.0f}, one after the other"],
+        [r"prompts \(I\), answers \(O\)", f"{drawn}: {mean} on average"],
+        ["prompts’ tokens in a step", f"at most {server.settings.step_tokens:,.0f}: {plan['at_once']} prompts"],
+        [r"prompts that a step takes in \(g\)", significant(plan["prompts_taken"])],
+        [r"steps for the first prompts of all \(G\)", f"{plan['burst_groups']}"],
+        [r"steps that a prompt is held back \(h\)", f"{plan['held_steps']:.0f}"],
+    ]
+    return table("The running case", ("Quantity", "Value"), rows)
+
+
+WORK = {  # of a step on the device
+    "weights: loading or products": ("shared_read", "shared_multiply"),
+    "cache": ("cache_read", "cache_multiply"),
+    "prompts’ own attention": ("prompt_attend",),
+    "messages": ("link_busy", "collectives"),
+    "gaps between kernels": ("captured",),
+}
+
+
+def parts_table() -> Page:
+    """Both kinds of steps of the running case by what takes the time."""
+    plan, times = served(CROWD).server.plan, served(CROWD)._times
+    both = [plan["decode"], plan["prompt"]]
+    ms = lambda values: [f"{1e3 * value:.1f}" for value in values]
+    part = lambda names: [device_seconds(dict.fromkeys(s, 0.0) | {n: s[n] for n in names}) for s in both]
+    device, whole = [device_seconds(s) for s in both], [times["decode"], times["prompt"]]
+    launched = [0.0, launching()]
+    rows = [[name, *ms(part(names))] for name, names in WORK.items()]
+    rows.append(["<strong>all on the GPU</strong>", *ms(device)])
+    rows.append(["launching, meanwhile", *ms(launched)])
+    rows.append(["answers", *ms(w - max(d, h) for w, d, h in zip(whole, device, launched))])
+    rows.append(["<strong>the step</strong>", *ms(whole)])
+    return table("Milliseconds of a step in the running case", ("Work", "Decode only", "With a prompt"), rows)
+
+
+def clumps() -> Page:
+    """How much more densely prompts come in a benchmark, folded away."""
+    told = (
+        '<p class="tex2jax_process mathjax_process">Users who start together end together, and'
+        " then send their next prompts together. So prompts come in"
+        " clumps, until the differences between the answers have spread the users out. Lengths are drawn between a"
+        " share \\(s\\) of the longest and the longest itself. The smaller \\(s\\) and the more requests each user"
+        " sends, the less dense the clumps are. The formula gives the rate of prompts within a clump, divided by their"
+        " mean rate. The mean number \\(q_h\\) is taken at this denser rate, and so is the time \\(t_\\mathrm{run}\\)"
+        " of the next section.</p>"
+    )
+    return fold("In a benchmark prompts come in clumps", told + card(eq.clumping))
 
 
 def constants_table() -> Page:
