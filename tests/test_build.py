@@ -51,6 +51,8 @@ def make_project(folder):
             "lesson_cards",
             "page_metadata",
             "glossary_links",
+            "lab_cells",
+            "page_python",
             "question_index",
             "cells",
         )
@@ -58,7 +60,7 @@ def make_project(folder):
     for name in ["_config.yml", "requirements.lock", *tools]:
         (folder / name).parent.mkdir(exist_ok=True, parents=True)
         shutil.copy(ROOT / name, folder / name)
-    for name in ["_templates", "book/_static", "book/_scripts"]:
+    for name in ["_templates", "book/_static", "book/_scripts", "book/_labs"]:
         shutil.copytree(ROOT / name, folder / name)
     (folder / "_toc.yml").write_text(TOC)
     (folder / "book" / "index.md").write_text("# Index\n\nA page of words.\n")
