@@ -550,7 +550,7 @@ target = Quantity(
     parameters={
         "machine": ("gb200-nvl72", "b200-64", "h200-8"),
         "net": ("deepseek-v3", "glm-4.5"),
-        "speed": (50.0, 45.0, 55.0),  # deadlines below every drain time, so that whatever is loaded in time also fits
+        "speed": (50.0, 45.0, 48.0),  # deadlines below every drain time, so that whatever is loaded in time also fits
         "context": (8192, 16384),
     },
     derived=promised,
@@ -569,8 +569,7 @@ target = Quantity(
     solution=(
         Step("The deadline of a step:", v.deadline, "s"),
         Step("Sequences that can be computed by then:", v.deadline * v.flops / (2 * v.n_active), "sequence"),
-        Step("Sequences whose KV cache can be loaded by then, after the weights, which is fewer:", (v.deadline * v.bandwidth - v.n_total * v.bytes_per_param) / (v.context * v.kv_bytes_per_token), "sequence"),
-        "Rounded down to whole sequences:",
+        "Whole sequences whose KV cache can be loaded by then, after the weights, which is fewer:",
     ),
 )
 
