@@ -55,7 +55,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "first_less": f"{total / active:.0f}",
         "large_saving": f"{(total + 1e7 * kv) / bandwidth / 1e4 / (2 * active / flops) - 1:.0%}",
         "exchange": "0.82 ms",  # the paper rounds 61 layers x 2 x 6.72 us
-        "exchange_one": f"{11.905 + 12.557:.0f} µs",
+        "exchange_one": f"{11.905 + 12.557:.1f} µs",
         "exchange_lone": f"{58 * (11.905 + 12.557) / 1000:.1f} ms",
         "engine_least": f"{128 * 8 / 18598 / ((total + 16384 * 4096 * kv) / (128 * 3.35e12)):.1f}",
         "engine_most": f"{256 * 8 / 22282 / ((total + 18432 * 2000 * kv) / (72 * 3.35e12)):.1f}",

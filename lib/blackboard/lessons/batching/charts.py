@@ -229,8 +229,8 @@ def tradeoff_explorer() -> Explorable:
         "Price against speed",
         _tradeoff_says(),
         "One model on one machine. A smaller batch makes tokens faster (to the right) and dearer (up); a larger one"
-        " makes them slower and cheaper. The curve starts at a hundred readers, enough for nearly every expert to be in"
-        " use, so that each step loads all weights. On that condition the wall on the right holds. The wall at the"
+        " makes them slower and cheaper. The curve starts at a hundred readers, who use nearly every expert, so that"
+        " each step loads all weights. The wall on the right needs that many readers. The wall at the"
         " bottom holds at any batch. Both are bounds: real engines are slower and dearer.",
         primary=("chosen", "context", "model"),
         result=(0, 1),

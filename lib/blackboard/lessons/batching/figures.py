@@ -144,7 +144,7 @@ def cost(case: Case = RUNNING, rent: float = LECTURE_RENT) -> Drawing:
     _point_kink(axes, case, eq.cost_per_token, MILLION, (0.5, 0.8), **rented)
     axes.set_ylabel("$ per million tokens")
     axes.set_title(f"{filled(case)},\n{case.tokens}, ${rent:g} per GPU-hour", loc="left")
-    alone = MILLION * eq.cost_per_token(case, batch=1, **rented)
+    first = MILLION * eq.cost_per_token(case, batch=numbers.LEAST, **rented)
     return done(
         fig,
         "fig-cost",
@@ -152,8 +152,8 @@ def cost(case: Case = RUNNING, rent: float = LECTURE_RENT) -> Drawing:
         "compute is not shared.",
         f"Cost per million tokens against batch, 0 to {batch[-1]:,.0f} sequences, for {case}, {case.tokens}, at"
         f" ${rent:g} per GPU-hour. Compute and KV are level lines, weights a hyperbola; the bold line is the larger of"
-        f" compute and weights plus KV. It falls from ${significant(alone)} at a batch of one (far above the picture)"
-        f" to the floor of ${significant(floor)}; {_kink_says(case)}.",
+        f" compute and weights plus KV. It falls from ${significant(first)} at a batch of {numbers.LEAST} (far"
+        f" above the picture) to the floor of ${significant(floor)}; {_kink_says(case)}.",
     )
 
 

@@ -423,7 +423,7 @@ LAB = Lab(
     (STEP, BATCH, COST, CARD),
     finish,
     "Everything that you computed is on one curve. The measured points are above it, because the roofline leaves out"
-    " prefill, communication and scheduling. The batch behind standard mode would not even fit into this server's"
-    " memory, so this provider has other machines, or prices that do not simply follow cost.",
+    " prefill, communication and scheduling. The batch behind standard mode would not even fit into the memory of"
+    " eight B200, so this provider has other machines, or prices that do not simply follow cost.",
     {"Server": Server},
 )

@@ -15,9 +15,11 @@ from blackboard.units import factor, pretty, significant
 
 LEAST = 100  # sequences: from about here on a batch touches nearly every expert, so that all weights are loaded
 SLOW, BUSY, LARGE = 256, 2_000, 10_000  # batches: the example of the text, the lecture's, and one near the kink
+PAST = 28_000  # one past the kink, whose row can be redone to the last digit from the rounded inputs
 LECTURE_RENT = 2.0  # USD per chip-hour, lecture 0:12:49
 HOUR, MILLION = factor("hour"), 1e6  # prices are per million tokens
 INTERVAL = 0.020  # s between departures, lecture 0:22:13
+DEPARTURES = 64  # per second, lecture 0:26:58
 RUBIN = {"hbm": 288e9, "bandwidth": 20e12}  # as the lecture has it, 0:24:13
 LECTURE_DAY, LATER_CARD = "2026-04-29", "claude-opus-4.8@2026-05-28"
 
@@ -66,9 +68,17 @@ def balanced_with_attention(slower: float) -> float:
     return 2 * known["n_active"] / known["flops"] / per_token
 
 
+def kink_with_attention() -> float:
+    """The kink when attention multiplies too, at the weights' rate."""
+    attention = RUNNING.context * model(RUNNING.model).attention_flop(1) / RUNNING.symbols()["flops"]
+    each = eq.compute_time(RUNNING, batch=1) + attention - eq.kv_time(RUNNING, batch=1)
+    return eq.weight_time(RUNNING) / each
+
+
 def workload() -> dict[str, str]:
     """Context, KV and what a slow mode can save."""
     board, attention = model("lecture-moe").kv_bytes_per_token(), model(RUNNING.model).attention_flop(1)
+    (latent,) = model(RUNNING.model).attention
     twice = eq.mfu_limit(RUNNING, context=2 * eq.balanced_context(RUNNING))
     floor = eq.cost_floor(RUNNING, rent=LECTURE_RENT / HOUR) * MILLION
     return {
@@ -78,6 +88,10 @@ def workload() -> dict[str, str]:
         "mfu_twice": f"{twice:.0%}",
         "kink": significant(eq.crossing(RUNNING), 4),
         "attention": f"{attention / 1e6:.0f} MFLOP",
+        "attention_parts": f"2 × {latent.heads} heads × ({latent.kv_rank + latent.rope_dim} + {latent.kv_rank}) values"
+        f" × {latent.layers} layers",
+        "attention_more": f"{RUNNING.context * attention / (2 * RUNNING.symbols()['n_active']):.0%}",
+        "kink_attention": significant(kink_with_attention(), 2),
         "attention_equal": f"{significant(2 * RUNNING.symbols()['n_active'] / attention, 2)} tokens",
         "balanced_fp8": f"{significant(balanced_with_attention(1), 2)} tokens",
         "balanced_bf16": f"{significant(balanced_with_attention(2), 2)} tokens",
@@ -98,7 +112,7 @@ def step_table() -> Page:
     """A decode step of the running case at a few batches, column by column as one reckons it on paper."""
     ms = lambda seconds: f"{seconds * 1e3:.3f}"
     rows = []
-    for batch in (SLOW, BUSY, LARGE, 30_000):
+    for batch in (SLOW, BUSY, LARGE, PAST):
         parts = [eq.weight_time(RUNNING), eq.kv_time(RUNNING, batch=batch), eq.compute_time(RUNNING, batch=batch)]
         step, cost = (
             eq.step_time(RUNNING, batch=batch),
@@ -195,6 +209,10 @@ def train() -> dict[str, str]:
     return {
         "drain_least": ms(drains()[0]),
         "drain_most": ms(drains()[-1]),
+        "drain_rack": pretty(eq.drain_time(RUNNING), "s", 3),
+        "drain_longer": str(sum(time > INTERVAL for time in drains())),
+        "drain_count": str(len(drains())),
+        "interval_64": pretty(1 / DEPARTURES, "s", 3),
         "worst": ms(eq.worst_latency(interval=INTERVAL)),
         "mean": ms(eq.mean_latency(interval=INTERVAL)),
         "throughput_20": f"{eq.throughput(batch=BUSY, interval=INTERVAL):,.0f} tokens/s",
@@ -258,7 +276,7 @@ def served_table() -> Page:
 def engines() -> dict[str, str]:
     """What whole engines and exchanges between GPUs add."""
     slower = [row.measured / row.ideal for row in served()]
-    exchange = {row["network"]: row for row in measurement("deepseek_isca25_ep_latency").records()}
+    (rack,) = measurement("deepseek_isca25_ep_latency").records(network="GB200 NVL72")
     one = measurement("h200_deepep_ll_intranode").records()[0]
     each = (one["dispatch_us"] + one["combine_us"]) * factor("us")
     lone = measurement("trtllm_r1_latency_steps").records()[4]  # the last one before drafting
@@ -268,11 +286,14 @@ def engines() -> dict[str, str]:
     return {
         "engine_least": f"{min(slower):.1f}",
         "engine_most": f"{max(slower):.1f}",
-        "exchange": f"{exchange['GB200 NVL72']['output_token_ms']:.2f} ms",
+        "exchange": f"{rack['output_token_ms']:.2f} ms",
+        "exchange_parts": f"{model(RUNNING.model).layers} layers × 2 × {rack['exchange_us']:.2f} µs",
         "covered": f"{sparsity.coverage(RUNNING, batch=LEAST):.0%}",
         "overstated": f"{stored / loaded - 1:.0%}",
         "moe_layers": str(moe.layers),
-        "exchange_one": pretty(each, "s", 2),
+        "exchange_way": f"{one['dispatch_us']:.1f} + {one['combine_us']:.1f} µs",
+        "exchange_one": pretty(each, "s", 3),
+        "served_bandwidth": pretty(chip("h800").bandwidth, "byte/s", 3),
         "exchange_lone": pretty(each * moe.layers, "s", 2),
         "lone": f"{lone['throughput_token_per_s']:.0f}",
         "lone_bound": f"{significant(1 / alone, 2)}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sympy import Max, Min
+from sympy import floor as floor_of
 
 from blackboard.catalogue import chip, model, system
 from blackboard.lessons.batching import equations as eq
@@ -275,12 +276,12 @@ def promised(values: Values) -> Values:
 def search_largest(values: Values) -> float:
     """The largest batch whose step keeps the deadline, by halving an interval."""
     low, high = 1.0, 1e9
-    while high / low > 1 + 1e-9:
+    while high / low > 1 + 1e-9:  # then down to a whole one
         middle = (low * high) ** 0.5
         compute = middle * 2 * values["n_active"] / values["flops"]
         load = (values["n_total"] + middle * values["context"] * values["kv_bytes_per_token"]) / values["bandwidth"]
         low, high = (middle, high) if max(compute, load) <= values["deadline"] else (low, middle)
-    return low
+    return int(high)
 
 
 cost = Quantity(
@@ -549,18 +550,18 @@ target = Quantity(
     parameters={
         "machine": ("gb200-nvl72", "b200-64", "h200-8"),
         "net": ("deepseek-v3", "glm-4.5"),
-        "speed": (30.0, 40.0, 20.0),
+        "speed": (50.0, 45.0, 48.0),  # deadlines below every drain time, so that whatever is loaded in time also fits
         "context": (8192, 16384),
     },
     derived=promised,
     units=PLAIN | {"context": "token", "speed": ""},
-    answer=Min((v.deadline * v.bandwidth - v.n_total * v.bytes_per_param) / (v.context * v.kv_bytes_per_token), v.deadline * v.flops / (2 * v.n_active)),
+    answer=floor_of(Min((v.deadline * v.bandwidth - v.n_total * v.bytes_per_param) / (v.context * v.kv_bytes_per_token), v.deadline * v.flops / (2 * v.n_active))),
     independent_check=lambda v: search_largest(v),
     misconceptions={
         v.deadline * v.flops / (2 * v.n_active): "That is the limit of compute. At this context, memory traffic reaches the deadline sooner.",
         v.deadline * v.bandwidth / (v.context * v.kv_bytes_per_token): "The weights are missing: they are loaded first, in every step, and use up part of the deadline.",
     },
-    explanation="Two limits, and the smaller one counts: what can be loaded in time, and what can be computed in time. Whether that many KV caches fit into memory is a third.",
+    explanation="Two limits, and the smaller one counts: what can be loaded in time, and what can be computed in time. Memory is no third one here: in so short a step, less than the whole memory can be loaded.",
     hints=(
         "A promise of tokens per second is a deadline for the step.",
         "How many bytes can be loaded before the deadline? Subtract the weights, and divide by the KV cache of one sequence.",
@@ -568,7 +569,7 @@ target = Quantity(
     solution=(
         Step("The deadline of a step:", v.deadline, "s"),
         Step("Sequences that can be computed by then:", v.deadline * v.flops / (2 * v.n_active), "sequence"),
-        "Sequences whose KV cache can be loaded by then, after the weights, which is fewer:",
+        "Whole sequences whose KV cache can be loaded by then, after the weights, which is fewer:",
     ),
 )
 

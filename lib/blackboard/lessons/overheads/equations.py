@@ -68,7 +68,8 @@ result(
     "sequence",
     "batch up to which launching takes longer than memory traffic",
 )
-result("t_chain", r"t_\mathrm{chain}", "s", "time of a chain of elementwise operations")
+result("t_chain", r"t_\mathrm{chain}", "s", "time of a chain of elementwise operations, each a kernel")
+result("t_fused", r"t_\mathrm{fused}", "s", "time of a chain of elementwise operations fused into one kernel")
 result(
     "vector_launch",
     r"V_\mathrm{even}",
@@ -155,7 +156,7 @@ chain_time = Formula(
 )
 fused_time = Formula(
     "overheads.fused_time",
-    "t_chain",
+    "t_fused",
     Max(sweep, launch_time),
     "s",
     "fused, the chain reads once and writes once: intermediate values stay on the chip",

@@ -193,7 +193,8 @@ def fusion_share() -> Drawing:
     return done(
         fig,
         "fig-fusion-share",
-        "Small operations take a large share only where nothing is fused yet. What is left to gain is a few percent.",
+        "Small operations take a large share only where nothing is fused yet. In 16 bits, what is left to"
+        " gain is a few percent.",
         f"For {model} on 8 H100, by bytes and FLOPs only, without launches and gaps: the share of a step's time in"
         " which kernels work on vectors only, 0 to 60 %, and below it how many times faster the step is when they are"
         f" fused, against tokens in the step from 1 to {PREFILLED[-1]:,} on a log scale. In decoding, an operation a"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from statistics import median
+
 from blackboard.catalogue import chip, measurement, model
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.overheads import equations as eq
@@ -26,7 +29,7 @@ def opening() -> dict[str, str]:
         "graph_measured": f"{significant(found.eager / found.graph, 2)} times",
         "graph_most": f"{significant(found.eager / found.floor, 2)} times",
         "eager_kernels": f"{found.kernels:,}",
-        "eager_each": pretty(found.each, "s", 2),
+        "eager_each": pretty(found.each, "s", 3),
         "fused_kernels": f"{found.fused:,}",
     }
 
@@ -61,12 +64,13 @@ def launching() -> dict[str, str]:
         "cache_lost": f"{1 - v32[0] / v32[1]:.0%}",
         "more_graphs": f"{lost[0]['graphs'] - lost[1]['graphs']}",
         "graphs_GB": f"{lost[1]['kv_GB'] - lost[0]['kv_GB']:.1f} GB",
-        "left_7": pretty(small.left, "s", 2),
-        "shared_7": pretty(small.shared, "s", 2),
+        "left_7": pretty(small.left, "s", 4),
+        "shared_7": pretty(small.shared, "s", 3),
+        "graph_later": pretty(small.points[0][1], "s", 3),
         "left_kernels": f"{small.kernels}",
-        "each_7": pretty(small.each, "s", 2),
+        "each_7": pretty(small.each, "s", 3),
         "off_7": f"{small.off:.1%}",
-        "each_70": pretty(large.each, "s", 2),
+        "each_70": pretty(large.each, "s", 3),
     }
 
 
@@ -146,7 +150,7 @@ def borders() -> dict[str, str]:
 
 def measured_halves() -> dict[str, str]:
     """SGLang's rows, beside the formula's two times."""
-    sign = lambda gain: f"{'a loss' if gain < 1 else 'a gain'} of {abs(gain - 1):.0%}"
+    sign = lambda gain: f"{'a loss' if gain < 1 else 'a gain'} of {100 * abs(gain - 1):.3g}%"
     case = implied.sglang()
     out: dict[str, str] = {}
     for tokens, gain in implied.sglang_measured().items():
@@ -154,8 +158,8 @@ def measured_halves() -> dict[str, str]:
         values["t_comm"] = racks.comm_time(values, tokens_per_chip=tokens, micro_batches=1)
         serial, halves = eq.serial_time(values), eq.overlap_time(values)
         out |= {
-            f"serial_{tokens}": pretty(serial, "s", 3),
-            f"halves_{tokens}": pretty(halves, "s", 3),
+            f"serial_{tokens}": pretty(serial, "s", 4),
+            f"halves_{tokens}": pretty(halves, "s", 4),
             f"sglang_{tokens}": sign(gain),
             f"foreseen_{tokens}": sign(serial / halves),
         }
@@ -203,7 +207,7 @@ def bounds(name: str, case: dict[str, float], lost: float) -> dict[str, str]:
 
 
 def terms() -> dict[str, str]:
-    """All terms at batch 1 of three systems, and the check of the first one, fused."""
+    """All terms of three systems, and the first one, fused, beside its measured step."""
     lost, found = implied.left_over()[0].each, implied.gpt_fast()
     llama = implied.llama()
     gain = lambda each: found.eager / (found.floor + llama["kernels"] * each)
@@ -213,6 +217,7 @@ def terms() -> dict[str, str]:
         **bounds("rack", implied.rack(), lost),
         "fused_launch": pretty(found.fused * found.each, "s", 2),
         "fused_device": pretty(found.floor + found.fused * lost, "s", 2),
+        "fused_off": significant(found.graph / (found.floor + found.fused * lost), 2),
         "graph_alone_low": significant(gain(lost), 2),
         "graph_alone_high": significant(gain(llama["kernel_gap"]), 2),
         "fused_least": pretty(found.floor + found.fused * llama["kernel_gap"], "s", 2),
@@ -235,6 +240,8 @@ def reality() -> dict[str, str]:
     floors = {row["chip"]: row["median_share"] for row in measurement("batch1_floor_by_gpu").records()}
     graphs = {row["chip"]: row["speedup"] for row in measurement("batch1_cuda_graphs").records()}
     r1, compiled = measurement("trtllm_r1_latency_steps").records(), measurement("torch_compile_geomean").records()
+    rates = [row["throughput_token_per_s"] for row in r1]
+    gained = [new / old - 1 for old, new in pairwise(rates)]
     return {
         "floor_h100": f"{floors['H100']:.0%}",
         "floor_l4": f"{floors['L4']:.0%}",
@@ -243,6 +250,8 @@ def reality() -> dict[str, str]:
         "r1_start": f"{r1[0]['throughput_token_per_s']}",
         "r1_end": f"{r1[-1]['throughput_token_per_s']}",
         "r1_steps": f"{len(r1) - 1}",
+        "r1_median": f"{median(gained):.1%}",
+        "r1_largest": f"{max(gained):.0%}",
         "compile_paper": f"{compiled[0]['high_speedup']:g}",
         "compile_low": f"{compiled[-1]['low_speedup']:g}",
         "compile_high": f"{compiled[-1]['high_speedup']:g}",
