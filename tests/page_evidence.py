@@ -64,7 +64,7 @@ CONTENT = (
   const typed = [], article = document.querySelector("article");
   const walk = article && document.createTreeWalker(article, NodeFilter.SHOW_TEXT);
   while (walk?.nextNode()) {
-    const node = walk.currentNode, code = node.parentElement.closest("pre, code, script, template");
+    const node = walk.currentNode, code = node.parentElement.closest("pre, code, script, noscript, template");
     if (/\\[(\[]/.test(node.data) && !code) typed.push(node.data.trim());
   }
   return {

@@ -181,7 +181,7 @@ def test_every_entry_is_used(pages, anchors):
 OBJECTIVES = "section#what-you-will-be-able-to-do > ul"
 SILENT = (
     f"{OBJECTIVES}, h1, h2, h3, h4, code, pre, table, figure, figcaption, .cell, .math, .pasted-text, .citation-list,"
-    " a:not(.glossed), script, .sd-summary-title, .admonition-title"
+    " a:not(.glossed), script, noscript, .sd-summary-title, .admonition-title, .lesson-cards"
 )
 
 

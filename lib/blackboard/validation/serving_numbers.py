@@ -369,7 +369,7 @@ def paper_table() -> Page:
         ["time per output token", r"(1-p)\,t_\mathrm{dec} + p\,t_\mathrm{pre}", f"{mixed} = {_ms(p.token)}"],
         [
             "share of the time that prompts take",
-            r"\rho = p\,(t_\mathrm{pre}-t_\mathrm{dec})/t_\mathrm{out}",
+            r"\rho = p\,(t_\mathrm{pre}-t_\mathrm{dec})\) \(/\,t_\mathrm{out}",
             f"{share} × {_ms(p.prompt - p.decode)} / {_ms(p.token)} = {p.busy:.2g}",
         ],
         ["waiting for other prompts", r"\rho\,t_\mathrm{pre}/2(1-\rho)", _ms(p.queue)],
@@ -378,7 +378,7 @@ def paper_table() -> Page:
             r"t_\mathrm{out} + t_\mathrm{queue} + t_\mathrm{pre}",
             f"{_ms(p.token)} + {_ms(p.queue)} + {_ms(p.prompt)} = {_ms(p.first)}",
         ],
-        ["time of a request", r"T = t_\mathrm{first} + (O-1)\,t_\mathrm{out}", pretty(p.users / p.rate, "s", 3)],
+        ["time of a request", r"T = t_\mathrm{first}\) \(+\,(O-1)\,t_\mathrm{out}", pretty(p.users / p.rate, "s", 3)],
         ["requests per second", "X = N/T", significant(p.rate, 3)],
         ["output tokens per second", r"X\,O", f"{p.rate * p.answer:,.0f}"],
     ]

@@ -115,7 +115,7 @@ def shares_explorer() -> Explorable:
         "x": marks.log_axis("inference_tokens", "tokens served over a life (trillions)", 1e11, 2e17),
         "y": marks.axis("share", "share of lifetime compute (%)", 0, 100, [0, 25, 50, 75, 100]),
     }
-    encoding["x"]["axis"]["labelExpr"] = f"format(datum.value / {TRILLION!r}, ',~r')"
+    encoding["x"]["axis"]["labelExpr"] = f"format(datum.value / {TRILLION!r}, '~s')"
     base = sweep("inference_tokens", 11, math.log10(2e17), points=97)
     base["transform"] += [percent(formula, "inference_tokens", field) for field, formula in SHARES.items()]
     tips = {"pretraining": "pre-training (%)", "rl": "RL (%)", "inference": "serving (%)"}
