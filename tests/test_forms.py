@@ -74,8 +74,18 @@ def test_links_between_pages_lead_inside_and_resolve(articles):
 
 def test_nothing_for_screens_is_left(articles):
     for article in articles.values():
-        assert not article.select("script, button, input, details, practice-box, .explorable-live")
+        assert not article.select(
+            "script, noscript, button, input, textarea, select, form, details, practice-box, lab-box, .explorable-live"
+        )
         assert "p[" not in "".join(tag.get_text() for tag in article.select(".practice-head"))
+
+
+def test_labs_keep_their_code_to_begin_from_and_the_planner_its_answers(articles):
+    for lesson in LESSONS:
+        steps = articles[lesson].select(".lab-step")
+        assert steps and all(step.h3 and step.select_one(".lab-starter") for step in steps), lesson
+        assert not articles[lesson].select(".lab-hint, .lab-solution")
+    assert articles["planner"].find("table") and not articles["planner"].select(".planner")
 
 
 # --- The PDF ---------------------------------------------------------------------------------------------------------
@@ -106,7 +116,8 @@ def test_links_inside_resolve(printed):
 
 
 def test_the_contents_number_the_pages(printed, articles):
-    text = "".join(printed.pages[number].extract_text() for number in (1, 2, 3))
+    preface = printed.get_destination_page_number(printed.named_destinations["/index"])
+    text = "".join(printed.pages[number].extract_text() for number in range(1, preface))
     for lesson in LESSONS:
         page = printed.get_destination_page_number(printed.named_destinations[f"/{lesson}"]) + 1
         assert re.search(rf"{re.escape(articles[lesson].h1.get_text(strip=True))}\W*{page}\b", text), lesson

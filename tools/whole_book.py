@@ -23,16 +23,17 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "_build"
 FORMS = ROOT / "tools" / "forms"  # style sheets and scripts
 PREFACE = "About this book"
-FOR_SCREENS = (  # folds of code, sliders, buttons, links to a heading itself
-    "script, style, button, svg, a.headerlink, details.hide, .explorable-live, .toctree-wrapper, "
-    ".practice-item > summary"
+FOR_SCREENS = (  # folds of code, sliders, buttons, links to a heading itself; hints and solutions; the planner's form
+    "script, style, link, noscript, button, svg, a.headerlink, details.hide, .explorable-live, .toctree-wrapper, "
+    ".practice-item > summary, .lab-plain, .lab-hint, .lab-solution, .planner"
 )
 ABOUT_THE_SITE = "#eleven-lessons, #how-to-read-it-and-run-it"  # of the first page; a book has a contents page
 HOW_IT_READS = (
     "This edition is made from the book's site and holds its lessons and reference pages. Charts that have sliders on "
     "the site appear here at their first setting. The practice boxes give their questions alone: the site and the "
-    "exercise notebooks check answers and tell you which mistake you made. A fold with the code of a derivation is "
-    "left out."
+    "exercise notebooks check answers and tell you which mistake you made. Labs give their steps and the code to begin "
+    "from: write it on the site, which checks it, or in the exercise notebooks. The planner is on the site alone; its "
+    "worked answers are here. A fold with the code of a derivation is left out."
 )
 
 
@@ -68,7 +69,7 @@ def read_article(site, name):
     for dropped in article.select(FOR_SCREENS):
         dropped.decompose()
     open_folds(article)
-    for tag in article.select("practice-box, practice-set"):
+    for tag in article.select("practice-box, practice-set, lab-box"):
         tag.name = "div"
     for level in article.select(".practice-head .practice-level"):
         level.string = level.get_text().split(",")[0]  # without the name that a notebook calls the problem by
