@@ -195,7 +195,7 @@
     // As high as what is in it; a reader may drag it to another height until the next letter.
     fit() {
       this.area.style.height = "auto";
-      this.area.style.height = `${this.area.scrollHeight + 4}px`;
+      this.area.style.height = `${this.area.scrollHeight + this.area.offsetHeight - this.area.clientHeight + 2}px`;
     }
 
     buttons() {

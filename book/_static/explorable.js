@@ -160,10 +160,11 @@ function write(box, text) {
 }
 
 const plain = (name) => name.replace(/_exponent$/, "");
-const boundParams = (spec) => spec.params.filter((param) => param.bind);
+const boundParams = (spec) => (spec.params ?? []).filter((param) => param.bind); // a lab's chart has none
 
 // The two or three controls that matter most are seen, the others are under "More"; a button sets all back.
 function arrangeControls(figure, spec) {
+  if (!boundParams(spec).length) return;
   const box = partsOf(figure).controls, { primary = boundParams(spec).slice(0, 3).map(({ name }) => plain(name)) } = spec.usermeta;
   const rows = new Map([...box.querySelectorAll(".vega-bind")].map((row) => [plain(row.querySelector("[name]").name), row]));
   const first = primary.map((name) => rows.get(name)), rest = [...rows.values()].filter((row) => !first.includes(row));
@@ -287,7 +288,7 @@ function line(name, value) {
 
 // The title is shown by the page, and texts are in the colours that can be read in the dark.
 function dressed(spec) {
-  spec.params = [...(spec.params ?? []), { name: "title_lines", expr: spec.title?.text?.expr ?? "[]" }];
+  spec.params = [...(spec.params ?? []), { name: "title_lines", expr: spec.title?.text?.expr ?? JSON.stringify([spec.title?.text ?? []].flat()) }];
   delete spec.title;
   delete spec.$schema; // Altair names an older version; what it writes is the same
   for (const { mark } of isDark() ? (spec.layer ?? []) : []) {
