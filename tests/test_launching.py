@@ -52,7 +52,7 @@ def build_with(project, address):
 def project(tmp_path_factory):
     """A project with this one's build and dress, a page of words, a lesson as text and a notebook."""
     path = tmp_path_factory.mktemp("project")
-    for name in ["tools", "_templates", "book/_static", "book/_scripts"]:
+    for name in ["tools", "_templates", "book/_static", "book/_scripts", "book/_labs"]:
         shutil.copytree(ROOT / name, path / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "requirements.lock", path)
     (path / "lib").mkdir()
