@@ -49,7 +49,8 @@ ORDER = """async query => {
   document.getElementById("search-results").replaceChildren();
   await Search.performSearch(query);
   const links = () => [...document.querySelectorAll("#search-results li > a")].map(each => each.getAttribute("href"));
-  for (let n = 0, before = -1; n < 200 && (links().length !== before || !before); n++) {
+  for (let n = 0, before = -1, still = 0; n < 400 && still < 20; n++) { // results come in one by one, slowly at times
+    still = before && links().length === before ? still + 1 : 0;
     before = links().length;
     await new Promise(later => setTimeout(later, 50));
   }
