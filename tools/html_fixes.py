@@ -18,7 +18,6 @@ DECK = 'href="../_static/flashcards/'
 PLANNER = 'id="plan" data-script='
 BOX = re.compile(r'<practice-box [^>]*data-lesson="([^"]+)"')
 VIDEO = "https://www.youtube.com/watch?v=xmkSf5IS-zw"
-POWER = re.compile(r"(?<![\w.-])(\d+(?:\.\d+)?)e([+-]\d\d)\b")
 TIME = re.compile(r"\b([0-2]):([0-5]\d):([0-5]\d)\b")
 UNLINKED = re.compile(r"<(/?)(a|h1|h2|h3|pre|code|script|style|svg|summary|button|practice-box)\b[^>]*(?<!/)>")
 BLOCK = re.compile(r"</(?:p|d[dlt]|h[1-6]|li|t[hdr]|caption|summary|details|div|article)>(?=<)")
@@ -214,7 +213,6 @@ def fold_answers(app, body):
         lines = "".join(f"<li>{line}</li>" for line in first["solution"])
         folds = [*hints, ("Solution", f"<ol>{lines}</ol>")]
         said = "".join(f"<details><summary>{name}</summary>{text}</details>" for name, text in folds)
-        said = POWER.sub(lambda found: f"{found[1]} × 10<sup>{int(found[2])}</sup>", said)
         return f"{box}<noscript>{said}</noscript>{end}"
 
     return BOX_WHOLE.sub(folded, body)

@@ -389,6 +389,10 @@ class Lab:
                 run_text((sources or {})[step.name], space)
         return space
 
+    def example_result(self, step: Step) -> str:
+        """What a step's example returns, as a message shows it."""
+        return shown(eval(step.example, self.space()))
+
     def grade(self, name: str, text: str, earlier: Mapping[str, str] | None = None) -> Verdict:
         """The verdict on a step's text, on top of the reader's earlier ones; missing steps are the course's."""
         step, space = self[name], self.space(earlier)

@@ -21,7 +21,7 @@ import sympy
 
 from blackboard import answers, notation, units
 from blackboard.answers import Unreadable
-from blackboard.text import digits, markup
+from blackboard.text import digits, markup, write_powers
 
 KINDS = ("right", "close", "wrong", "misconception", "unit", "prefix", "type", "unanswered")
 HEADS = {
@@ -257,8 +257,8 @@ class Problem:
         """One draw as the page's answer box needs it."""
         texts = {
             "ask": markup(self.fill(self.statement, values)),
-            "solution": [markup(t) for t in self.lines(values)],
-            "hints": [markup(self.fill(hint, values)) for hint in self.hints],
+            "solution": [write_powers(markup(t)) for t in self.lines(values)],
+            "hints": [write_powers(markup(self.fill(hint, values))) for hint in self.hints],
         }
         return texts | self.page_answer(values)
 

@@ -6,6 +6,8 @@ import html
 import os
 import re
 
+_EXPONENT = re.compile(r"(?<![\w.-])(\d+(?:\.\d+)?)e([+-]\d\d)\b")
+
 
 def on_page() -> bool:
     """True while the book is built: outputs then carry what the static page needs."""
@@ -25,6 +27,11 @@ def _marked(text: str) -> str:
     out = re.sub(r"\$\$(.+?)\$\$", r"\\[\1\\]", text, flags=re.S)
     out = re.sub(r"(?<![\\\w])\$(?=\\|[A-Za-z])([^$\n]+?)\$", r"\\(\1\\)", out)
     return re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", out)
+
+
+def write_powers(text: str) -> str:
+    """A page's text with powers of ten where a computer writes an exponent: 8.6e-05 is 8.6 × 10⁻⁵."""
+    return _EXPONENT.sub(lambda found: f"{found[1]} × 10<sup>{int(found[2])}</sup>", text)
 
 
 def digits(number: float) -> float:

@@ -188,7 +188,7 @@ def _plain(value: Any) -> str:
 
 def _step(lab: Lab, step: Step, number: int) -> str:
     """One step: its title, an example with its result, the starter, hints and the solution."""
-    example = f"<code>{html.escape(step.example)}</code> returns <code>{html.escape(_result(lab, step))}</code>."
+    example = f"<code>{html.escape(step.example)}</code> returns <code>{html.escape(lab.example_result(step))}</code>."
     return (
         f'<section class="lab-step" data-step="{step.name}"><h3>{number}. {markup(step.title)}</h3>'
         f'<p class="lab-example">For example, {example}</p>'
@@ -219,10 +219,6 @@ def _kind(line: str) -> tuple[str, bool]:
     """A line's indentation, and whether it is no sentence."""
     text = line.lstrip()
     return line[: len(line) - len(text)], bool(re.match(r'(def |class |@|\.\.\.|"""$|$)', text))
-
-
-def _result(lab: Lab, step: Step) -> str:
-    return shown(eval(step.example, lab.space()))
 
 
 def _folds(step: Step) -> str:

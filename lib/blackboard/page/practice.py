@@ -38,9 +38,8 @@ class View:
         self._first = hand_in.seed_of(student) if student else 0
         self._seed, self._hinted = self._first, 0
         self.shown = False  # on the page, or in a notebook's cell
-        self._chosen = bool(
-            student
-        )  # once the reader has asked for fresh numbers or the printed ones, a panel restores none
+        # Once the reader has asked for fresh numbers or the printed ones, a panel restores none.
+        self._chosen = bool(student)
 
     @property
     def _values(self) -> Values:
