@@ -157,6 +157,7 @@ def covered(points=7, noise=0.004, times=200, seed=5):
     return hits / times
 
 
+@pytest.mark.slow
 def test_ranges_hold_the_truth_as_often_as_they_say():
     """95 % or more, for a bound at bend 0 only widens them. A range that holds it 85 % of the time would pass with a
     chance of 1 in 100 (200 draws, at least 91 %).
@@ -364,6 +365,7 @@ SHARES = st.floats(0.002, 1)
 
 
 @given(SHARES, st.floats(0.05, 20), st.floats(0.0, 0.9, exclude_min=True), st.floats(0.5, 40))
+@pytest.mark.slow
 def test_a_filtered_pool_is_read_part_by_part(kept, times, power, reuse):
     if times / kept > 300:
         times = 300 * kept

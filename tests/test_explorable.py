@@ -117,6 +117,7 @@ def test_alt_says_something(shown):
     assert len(shown.alt) > 100 and re.search(r"\d", shown.alt) and shown.title and shown.caption
 
 
+@pytest.mark.slow
 def test_still_is_small_and_whole(shown):
     """The picture is plain SVG of at most 12 kB, with the words of the chart and no number gone wrong."""
     root = ElementTree.fromstring(shown.still)

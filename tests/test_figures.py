@@ -63,6 +63,7 @@ def test_lines_and_words_have_colours_of_the_palette(figures, name, args):
 
 
 @drawn
+@pytest.mark.slow
 def test_no_texts_overlap(figures, name, args):
     """No text covers another, and none leaves the picture."""
     figure = picture(figures, name, args)
@@ -85,6 +86,7 @@ def test_letters_are_readable_on_a_phone(figures, name, args):
 
 
 @drawn
+@pytest.mark.slow
 def test_texts_can_be_read(figures, name, args):
     """Every text has contrast against what is painted behind it."""
     assert faint(painted(figures, name, *args)) == []

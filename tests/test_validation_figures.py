@@ -50,6 +50,7 @@ def test_there_are_as_many_pictures_as_asked():
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.slow
 def test_pictures_can_be_read(name):
     """Alt text, colours of the palette, no text on another or outside, no letter below 9 pixels on a phone."""
     figure = picture(figures, name)
@@ -230,6 +231,7 @@ def explored():
 
 
 @pytest.mark.parametrize("family", charts.FAMILIES)
+@pytest.mark.slow
 def test_the_browsers_expression_is_the_prediction(family):
     """For every row: ideal, with the fitted constants, and between, where only a part is hidden."""
     between = {
