@@ -354,6 +354,7 @@ def shape_of(net: Any) -> tuple[str, float, Heads]:
     if not isinstance(net, str):
         return "A model", net[0], Heads(*net[1:])
     [group] = model(net).attention
+    assert isinstance(group, Heads)
     return model(net).name, model(net).n_active, group
 
 
@@ -410,6 +411,7 @@ def latent_of(net: Any) -> Latent:
     """The latent attention of a model by its id, or of a made-up one by its layers, heads and cached numbers."""
     if isinstance(net, str):
         [group] = model(net).attention
+        assert isinstance(group, Latent)
         return group
     layers, heads, latent, position = net
     return Latent(layers=layers, heads=heads, q_rank=0, kv_rank=latent, nope_dim=128, rope_dim=position, v_dim=128)
@@ -562,7 +564,7 @@ mfu = Quantity(
 PASS_OF = eq.pass_ratio.solve("pass_tokens")
 
 
-WHOLE = tuple((usd, usd * times) for usd, times in product((0.5, 1.5, 3.0), range(3, 11)))  # made-up prices in whole ratios
+WHOLE = tuple((usd, usd * times) for usd, times in product((0.5, 1.5, 2.5), range(3, 11)))  # made-up prices in whole ratios
 
 
 def passed(values: Values) -> Values:
