@@ -471,7 +471,7 @@ def placed(values: Values) -> Values:
     """A drawn case in words: what a round does, and where a bit is flipped."""
     parts, place, bits = values["case"]
     before, after = PARTS[parts]
-    size = f", {'two three four'.split()[parts - 2]} parts of {bits} bits," if bits else ""
+    size = f", {['two', 'three', 'four'][parts - 2]} parts of {bits} bits," if bits else ""
     return {"round": f"{before}{size} into {after}", "place": PLACES[place]}
 
 
