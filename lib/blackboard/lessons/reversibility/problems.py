@@ -145,7 +145,7 @@ def telling(block: tuple[int, int, int]) -> bool:
     return min(found) > 0 and len(set(found)) == len(found)
 
 
-BLOCKS = ((5, 11, 3), *filter(telling, product(range(3, 16, 2), range(2, 16, 3), (1, 3, 5, 7))))
+BLOCKS = ((5, 11, 3), *filter(telling, product(range(3, 16, 2), range(1, 16), (1, 3, 5, 7))))
 
 
 class Modular(Whole):

@@ -182,7 +182,7 @@ PAIRS: tuple[tuple[tuple[float, ...], tuple[float, ...]], ...] = (
     ((0.3, 0.4, 0.3), (0.7, 0.1, 0.2)),
     ((0.5, 0.2, 0.3), (0.8, 0.1, 0.1)),
 )
-TENTHS = tuple((a / 10, b / 10, (10 - a - b) / 10) for a in range(1, 9) for b in range(1, 10 - a))
+TWENTIETHS = tuple((a / 20, b / 20, (20 - a - b) / 20) for a in range(1, 19) for b in range(1, 20 - a))
 
 
 def is_telling(p: tuple[float, ...], q: tuple[float, ...]) -> bool:
@@ -190,7 +190,7 @@ def is_telling(p: tuple[float, ...], q: tuple[float, ...]) -> bool:
     return q[0] - p[0] > 0.15 and sum(map(min, p, q)) > 0.55
 
 
-PAIRS += tuple(pair for pair in product(TENTHS, TENTHS) if is_telling(*pair))[::5]
+PAIRS += tuple(pair for pair in product(TWENTIETHS, repeat=2) if is_telling(*pair))[::83]
 WORDS = {"p_text": "", "q_text": ""}
 TWO = "Three tokens can come next. The target gives them the chances {p_text}; the draft gives {q_text}. "
 
