@@ -190,7 +190,7 @@ def is_telling(p: tuple[float, ...], q: tuple[float, ...]) -> bool:
     return q[0] - p[0] > 0.15 and sum(map(min, p, q)) > 0.55
 
 
-PAIRS += tuple(pair for pair in product(TWENTIETHS, repeat=2) if is_telling(*pair))[::83]
+PAIRS += tuple((p, q) for p, q in product(TWENTIETHS, TWENTIETHS) if is_telling(p, q))[::83]
 WORDS = {"p_text": "", "q_text": ""}
 TWO = "Three tokens can come next. The target gives them the chances {p_text}; the draft gives {q_text}. "
 
