@@ -875,8 +875,8 @@ derate = Quantity(
     display_unit="trillion tokens",
     statement="If all goes well, a model will generate {world_rate} for {days} days. With a probability of {chance} it will turn out to be no frontier model and will never be served. Pre-training takes 6 FLOPs for each parameter and token, generating takes 2, at {decode_efficiency} of training's MFU. Pre-training should cost as much as serving is expected to. On how many trillions of tokens should the model be trained?",
     parameters={
-        "world_rate": (BOARD["world_rate"], 8e7, 2e7, 1e8),
-        "days": (60, 90, 120),
+        "world_rate": (BOARD["world_rate"], 8e7, 2e7, 4e7),
+        "days": (60, 90, 45),
         "chance": (25.0, 40.0, 20.0, 10.0, 30.0),
         "decode_efficiency": (ETA, 0.2, 0.4),
     },
