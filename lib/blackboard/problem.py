@@ -141,9 +141,9 @@ class Problem:
     """What all kinds share.
 
     `parameters` maps names to the values that a fresh draw picks from; the first of each is draw 0. `derived` adds what
-    follows from them. `misconceptions` maps what a misconception yields to what is said of it. A solution's lines are
-    texts or steps; where the last has no value, the answer stands there. An `independent_check` comes to the answer by
-    another way. The id is the name in the lesson's module.
+    follows from them; only draws that meet the `condition` are taken. `misconceptions` maps what a misconception yields
+    to what is said of it. A solution's lines are texts or steps; where the last has no value, the answer stands there.
+    An `independent_check` comes to the answer by another way. The id is the name in the lesson's module.
     """
 
     title: str
@@ -158,6 +158,7 @@ class Problem:
     misconceptions: Mapping[Any, str] = field(default_factory=dict)
     parameters: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     derived: Mapping[str, Any] | Callable[[Values], Values] = field(default_factory=dict)
+    condition: Any = True
     units: Mapping[str, str] = field(default_factory=dict)
     id: str = ""
     kind = "problem"
@@ -169,7 +170,7 @@ class Problem:
             pick = (lambda options: options[0]) if seed == attempt == 0 else (lambda options: rng.choice(list(options)))
             values = {name: pick(options) for name, options in self.parameters.items()}
             values |= self.derive(values)
-            if self.distinguishable(values):
+            if evaluate(self.condition, values) and self.distinguishable(values):
                 return values
         raise ValueError(f"{self.id}: no draw keeps the misconceptions apart")
 
