@@ -19,6 +19,7 @@ DRAWN = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("problem", DRAWN)
 def test_every_student_of_a_class_gets_other_numbers(problem):
     statements = {problem.page_draw(values)["ask"] for values in problem.draws(2 * STUDENTS)}
