@@ -290,7 +290,7 @@ def _evidence(row: Judged) -> str:
 
 # --- how far off ------------------------------------------------------------------------------------------------------
 
-SHAPES = {ROUGH: ("s", "compute"), PART: ("D", "third"), FAILS: ("X", "kv")}
+SHAPES = {ROUGH: ("s", "first"), PART: ("D", "second"), FAILS: ("X", "third")}
 
 
 def spread() -> list[Judged]:
@@ -310,7 +310,7 @@ def ratios() -> Any:
 
     rows = spread()
     fig, at = axes(6.6, 0.185 * len(rows) + 1.0)
-    at.axvspan(1 / (1 + WITHIN), 1 + WITHIN, color=COLOURS["accent"], alpha=0.2, lw=0)
+    at.axvspan(1 / (1 + WITHIN), 1 + WITHIN, color=COLOURS["muted"], alpha=0.2, lw=0)
     for place, row in enumerate(rows):
         shape, colour = SHAPES[row.verdict]
         found = [part.ratio for part in row.parts]

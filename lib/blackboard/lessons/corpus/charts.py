@@ -10,7 +10,6 @@ import math
 from blackboard.catalogue import measurement
 from blackboard.charts import marks
 from blackboard.charts.interactive import Explorable, curve, decades, derived, inside, slider, sweep
-from blackboard.charts.style import COLOURS
 from blackboard.formula import Formula
 from blackboard.lessons.corpus import equations as eq
 from blackboard.lessons.corpus import numbers, simulation
@@ -50,12 +49,14 @@ def _repeat_layers(encoding: dict) -> list[dict]:
     fresh = marks.line("pretrain_tokens", "muted", encoding, strokeDash=[5, 4], strokeWidth=1.5)
     return [
         fresh,
-        marks.rule(encoding, "kv", y="worth_limit"),
-        marks.line("worth", "compute", encoding, strokeWidth=3),
+        marks.rule(encoding, "second", y="worth_limit"),
+        marks.line("worth", "first", encoding, strokeWidth=3),
         marks.rule(encoding, None, x="unique_tokens"),
-        marks.at(encoding, {**marks.DOT, "color": marks.INK}, x="pretrain_tokens", y="data_worth"),
-        marks.text(encoding, "'fresh'", "4e14", "4e14", align="right", dx=-8, dy=-4, color=COLOURS["muted"]),
-        marks.text(encoding, "'never more'", repr(LOW), "worth_limit", align="left", dx=4, dy=-9, color=COLOURS["kv"]),
+        marks.at(encoding, {**marks.DOT, "color": marks.PAINTS["chosen"]}, x="pretrain_tokens", y="data_worth"),
+        marks.text(encoding, "'fresh'", "4e14", "4e14", align="right", dx=-8, dy=-4, color=marks.PAINTS["muted"]),
+        marks.text(
+            encoding, "'never more'", repr(LOW), "worth_limit", align="left", dx=4, dy=-9, color=marks.PAINTS["second"]
+        ),
         marks.text(
             encoding,
             "'read once'",
@@ -64,7 +65,7 @@ def _repeat_layers(encoding: dict) -> list[dict]:
             align="left",
             dx=5,
             dy=-9,
-            color=marks.INK,
+            color=marks.PAINTS["bound"],
         ),
         marks.hover(encoding, "worth", {"worth": "worth (tokens)"}, ".3s", ".3s"),
     ]
@@ -210,14 +211,20 @@ def _filter_layers(encoding: dict) -> list[dict]:
     shown = f"clamp(best_gain, {FLOOR}, {CEILING})"
     return [
         marks.line("quality", "muted", encoding, strokeDash=[5, 4], strokeWidth=1.5),
-        marks.line("gain", "compute", encoding, strokeWidth=3),
+        marks.line("gain", "first", encoding, strokeWidth=3),
         marks.rule(encoding, None, x="kept_share"),
         marks.rule(encoding, None, y="1"),
         marks.at(
-            encoding, {**marks.DOT, "color": marks.INK}, x="kept_share", y=f"clamp(gain_here, {FLOOR}, {CEILING})"
+            encoding,
+            {**marks.DOT, "color": marks.PAINTS["chosen"]},
+            x="kept_share",
+            y=f"clamp(gain_here, {FLOOR}, {CEILING})",
         ),
         marks.at(
-            encoding, {**marks.DOT, "color": COLOURS["kv"]}, x="max(0.001, best)", y=f"best < 0.001 ? null : {shown}"
+            encoding,
+            {**marks.DOT, "color": marks.PAINTS["second"]},
+            x="max(0.001, best)",
+            y=f"best < 0.001 ? null : {shown}",
         ),
         marks.text(
             encoding,
@@ -225,7 +232,7 @@ def _filter_layers(encoding: dict) -> list[dict]:
             "max(0.001, best)",
             f"best < 0.001 ? {1.5 * FLOOR} : {shown}",
             dy=14,
-            color=COLOURS["kv"],
+            color=marks.PAINTS["second"],
             align={"expr": "best > 0.3 ? 'right' : best < 0.003 ? 'left' : 'center'"},
         ),
         marks.text(
@@ -236,7 +243,7 @@ def _filter_layers(encoding: dict) -> list[dict]:
             align="left",
             dx=4,
             dy=-12,
-            color=COLOURS["muted"],
+            color=marks.PAINTS["muted"],
         ),
         marks.hover(encoding, "gain", {"gain": "worth ÷ average", "quality": "if nothing repeated"}, ".3r", ".3~r"),
     ]

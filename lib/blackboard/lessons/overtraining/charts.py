@@ -12,7 +12,6 @@ from typing import Any
 from blackboard.catalogue import measurement
 from blackboard.charts import marks
 from blackboard.charts.interactive import Explorable, curve, derived, inside, menu, percent, slider, sweep
-from blackboard.charts.style import COLOURS
 from blackboard.formula import Formula
 from blackboard.lessons.overtraining import equations as eq
 from blackboard.lessons.overtraining import numbers, simulation
@@ -31,9 +30,9 @@ def _around(name: str, value: float, down: float, up: float, label: str) -> list
 # --- shares -----------------------------------------------------------------------------------------------------------
 
 PARTS = {
-    "pre-training": ("pretraining", "compute"),
-    "RL": ("rl", "accent"),
-    "inference": ("inference", "kv"),
+    "pre-training": ("pretraining", "first"),
+    "RL": ("rl", "third"),
+    "inference": ("inference", "second"),
 }  # field and colour
 SHARES = {field: eq.SHARES[name] for name, (field, _) in PARTS.items()}
 SPENT = BOARD | {"world_rate": GENEROUS, "family": 10, "rl_flop": numbers.CARD["rl_flop"], "pretrain_tokens": ROUNDED}
@@ -104,7 +103,7 @@ def _named(encoding: dict, name: str) -> list[dict]:
         over = {"pretraining": "end_pretraining >= end_rl", "rl": "end_rl > end_pretraining"}[field]
         place = {"expr": f"end_{field} > 85 ? 17 : end_{field} < 3 ? -26 : end_{field} < 15 || {over} ? -14 : 14"}
         called = marks.name(encoding, f"'{name}'", colour, repr(NAMED[field]), f"end_{field}", dy=place)
-    dot = marks.at(encoding, {**marks.DOT, "color": COLOURS[colour]}, x="inference_tokens", y=f"share_{field}")
+    dot = marks.at(encoding, {**marks.DOT, "color": marks.PAINTS[colour]}, x="inference_tokens", y=f"share_{field}")
     wide = {"strokeWidth": 6, "opacity": 0.6} if field == "pretraining" else {"strokeWidth": 3}  # RL may lie on it
     return [marks.line(field, colour, encoding, **wide), dot, *called]
 
@@ -313,13 +312,12 @@ def _places() -> list[dict]:
 def _ended(encoding: dict) -> list[dict]:
     """Names of the lines; training's below its least, which is 1, on the side where serving is not."""
     dot, called = marks.name(
-        encoding, "'sum'", "bound", "sum_at", "sum_top", "true", dy={"expr": "sum_at < 9.9e12 ? 0 : -10"}
+        encoding, "'sum'", "total", "sum_at", "sum_top", "true", dy={"expr": "sum_at < 9.9e12 ? 0 : -10"}
     )
-    dot["mark"]["color"] = marks.INK
     served, level = "serving_at * per_size < 0.12 ? null : serving_at", "serving_at * per_size"
     return [
-        *marks.name(encoding, "'training'", "compute", "optimal", "1", "plain_sum < 1.6", dy=14),
-        *marks.name(encoding, "'serving'", "kv", served, level, "far", dy={"expr": "far ? -14 : 14"}),
+        *marks.name(encoding, "'training'", "first", "optimal", "1", "plain_sum < 1.6", dy=14),
+        *marks.name(encoding, "'serving'", "second", served, level, "far", dy={"expr": "far ? -14 : 14"}),
         dot,
         called,
     ]
@@ -337,7 +335,7 @@ def _best_trained(encoding: dict) -> list[dict]:
         "mark": {"type": "rule", "clip": True, "strokeDash": [4, 3], "strokeWidth": 1.5},
         "encoding": {"x": x, "y": y, "y2": {"field": "at_y2"}},
     }
-    diamond = {**marks.DOT, "size": 150, "shape": "diamond", "color": COLOURS["second"]}
+    diamond = {**marks.DOT, "size": 150, "shape": "diamond", "color": marks.PAINTS["third"]}
     return [dashed, *(marks.at(encoding, diamond, x="optimal", y=y) for y in ("1", "plain_sum"))]
 
 
@@ -366,15 +364,15 @@ def _size_lines() -> tuple[str, ...]:
 def _size_layers(encoding: dict) -> list[dict]:
     """Both costs and their sum, with the sizes that stand out."""
     return [
-        marks.line("sum", marks.INK, encoding, strokeWidth=5),
-        marks.line("serving", "kv", encoding),
-        marks.line("training", "compute", encoding),
+        marks.line("sum", "total", encoding, strokeWidth=5),
+        marks.line("serving", "second", encoding),
+        marks.line("training", "first", encoding),
         *_best_trained(encoding),
         *_ended(encoding),
-        marks.at(encoding, {**marks.DOT, "size": 150, "color": COLOURS["accent"]}, x="best", y="best_sum"),
+        marks.at(encoding, {**marks.DOT, "size": 150, "color": marks.PAINTS["chosen"]}, x="best", y="best_sum"),
         marks.at(
             encoding,
-            {**marks.DOT, "filled": False, "strokeWidth": 2.5, "color": marks.INK},
+            {**marks.DOT, "filled": False, "strokeWidth": 2.5, "color": marks.PAINTS["total"]},
             x="equal ? equal : null",
             y="equal_training",
         ),

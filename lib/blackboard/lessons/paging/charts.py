@@ -12,7 +12,6 @@ from blackboard.catalogue import model, price, system
 from blackboard.catalogue.running_case import Case, plain
 from blackboard.charts import controls, marks
 from blackboard.charts.interactive import Explorable, curve, derived, inside, menu, slider, sweep
-from blackboard.charts.style import COLOURS
 from blackboard.formula import Formula
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.paging import equations as eq
@@ -87,12 +86,12 @@ def _room_layers(encoding: dict) -> list[dict]:
     level = f"max({LOW}, {inside(RESERVED, 'sequence')})"
     inside_it = [{"filter": "datum.context <= reserved_context"}]  # a longer sequence has no room in what is set aside
     return [
-        marks.line("blocks", "accent", encoding, strokeWidth=4, **seen),
-        marks.line("set_aside", "kv", encoding, **seen) | {"transform": inside_it},
+        marks.line("blocks", "first", encoding, strokeWidth=4, **seen),
+        marks.line("set_aside", "second", encoding, **seen) | {"transform": inside_it},
         marks.rule(encoding, "compute", y="free"),
         marks.rule(encoding, None, x="context"),
-        marks.at(encoding, {**marks.DOT, **seen, "color": COLOURS["accent"]}, x="context", y="paged"),
-        marks.at(encoding, {**marks.DOT, **shown, "color": COLOURS["kv"]}, x="context", y="whole"),
+        marks.at(encoding, {**marks.DOT, **seen, "color": marks.PAINTS["first"]}, x="context", y="paged"),
+        marks.at(encoding, {**marks.DOT, **shown, "color": marks.PAINTS["second"]}, x="context", y="whole"),
         marks.text(
             encoding,
             f"fits && {early} < {HIGH} ? 'blocks' : ''",
@@ -101,7 +100,7 @@ def _room_layers(encoding: dict) -> list[dict]:
             align="left",
             dx=6,
             dy={"expr": f"{early} < {level} ? 16 : -8"},
-            color=COLOURS["accent"],
+            color=marks.PAINTS["first"],
         ),
         marks.text(
             encoding,
@@ -111,13 +110,17 @@ def _room_layers(encoding: dict) -> list[dict]:
             align="left",
             dx=4,
             dy={"expr": f"{level} < 3 || {early} < {level} ? -8 : 10"},
-            color=COLOURS["kv"],
+            color=marks.PAINTS["second"],
         ),
         marks.text(
-            encoding, "'critical batch,'", str(LAST), "free", align="right", dx=-4, dy=-8, color=COLOURS["compute"]
+            encoding, "'critical batch,'", str(LAST), "free", align="right", dx=-4, dy=-8, color=marks.PAINTS["compute"]
         ),
-        marks.text(encoding, "'KV left out'", str(LAST), "free", align="right", dx=-4, dy=10, color=COLOURS["compute"]),
-        marks.text(encoding, "fits ? '' : 'The weights do not fit.'", "3e4", "30", align="center", color=marks.INK),
+        marks.text(
+            encoding, "'KV left out'", str(LAST), "free", align="right", dx=-4, dy=10, color=marks.PAINTS["compute"]
+        ),
+        marks.text(
+            encoding, "fits ? '' : 'The weights do not fit.'", "3e4", "30", align="center", color=marks.PAINTS["bound"]
+        ),
         marks.hover(encoding, "blocks", {"blocks": "in blocks", "set_aside": "set aside"}, ",.3~r"),
     ]
 
@@ -286,18 +289,18 @@ def _prefix_layers(encoding: dict) -> list[dict]:
     """The price with its names, without a cache, and with all turns in time."""
     one = inside(ENDLESS, "USD/megatoken", turns="100")
     return [
-        marks.line("endless", "accent", encoding, strokeDash=[2, 3]),
-        marks.line("price", "kv", encoding, strokeWidth=4),
-        marks.rule(encoding, "compute", y="usd"),
+        marks.line("endless", "second", encoding, strokeDash=[2, 3]),
+        marks.line("price", "cost", encoding, strokeWidth=4),
+        marks.rule(encoding, "third", y="usd"),
         marks.rule(encoding, None, x="turns"),
-        marks.at(encoding, {**marks.DOT, "color": COLOURS["kv"]}, x="turns", y="now"),
+        marks.at(encoding, {**marks.DOT, "color": marks.PAINTS["chosen"]}, x="turns", y="now"),
         marks.text(
             encoding,
             "'without a cache'",
             "4",
             "usd",
             align="left",
-            color=COLOURS["compute"],
+            color=marks.PAINTS["third"],
             dy={"expr": f"{inside(TURNED, 'USD/megatoken', turns='5')} > 1.02 * usd ? 11 : -8"},
         ),
         marks.text(
@@ -308,7 +311,7 @@ def _prefix_layers(encoding: dict) -> list[dict]:
             align="right",
             dx=-4,
             dy=11,
-            color=COLOURS["accent"],
+            color=marks.PAINTS["second"],
         ),
         marks.hover(encoding, "price", {"price": "$ per million", "endless": "all in time"}, ",.3~r", ",.3~r"),
     ]

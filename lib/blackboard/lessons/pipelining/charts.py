@@ -81,13 +81,13 @@ def _memory_layers(encoding: dict) -> list[dict]:
     near = f"({level(eq.stage_memory, stages=5)}) / hbm_gb"
     tight = f"{near} > 0.9 && {near} < 2"  # a line runs where the name would stand
     return [
-        marks.line("memory", marks.INK, encoding, strokeWidth=5),
+        marks.line("memory", "total", encoding, strokeWidth=5),
         marks.line("KV", "kv", encoding),
         marks.line("weights", "weights", encoding),
-        marks.rule(encoding, "accent", y="hbm_gb"),
+        marks.rule(encoding, "memory", y="hbm_gb"),
         marks.rule(encoding, None, x="stages"),
-        *marks.name(encoding, "'memory of the GPU'", "accent", "4.5", "hbm_gb", dy={"expr": f"{tight} ? 12 : -9"}),
-        *marks.name(encoding, "'weights and KV'", "bound", "16", level(eq.stage_memory, stages=16), "true", dy=-15),
+        *marks.name(encoding, "'memory of the GPU'", "memory", "4.5", "hbm_gb", dy={"expr": f"{tight} ? 12 : -9"}),
+        *marks.name(encoding, "'weights and KV'", "total", "16", level(eq.stage_memory, stages=16), "true", dy=-15),
         *marks.name(encoding, "'weights'", "weights", "16", level(eq.chip_weights, stages=16), "true", dy=13),
         *marks.name(encoding, "'KV'", "kv", "9", level(eq.chip_kv), dy=12),
         marks.hover(
@@ -151,9 +151,9 @@ def _shaped() -> list[dict]:
 
 CURVES = {"bubble": eq.bubble, "interleaved": eq.interleaved_bubble, "zero_bubble": eq.bubble_of_idle}
 NAMES = {
-    "bubble": ("GPipe and 1F1B", "compute"),
-    "interleaved": ("interleaved", "kv"),
-    "zero_bubble": ("ZB-H1", "accent"),
+    "bubble": ("GPipe and 1F1B", "first"),
+    "interleaved": ("interleaved", "second"),
+    "zero_bubble": ("ZB-H1", "third"),
 }
 FULL = "micro_batches >= stages"  # with fewer, the two other formulas do not hold
 NEEDS = {
@@ -174,7 +174,7 @@ def _line(encoding: dict, name: str) -> list[dict]:
     said = f"{marks.said(now, '.1f')} + ' %'"
     for condition, text in reversed(needs):
         said = f"({condition} ? {said} : '{text}')"
-    dot = {"type": "point", "filled": True, "opacity": 1, "size": 90, "color": style.COLOURS[colour]}
+    dot = {"type": "point", "filled": True, "opacity": 1, "size": 90, "color": marks.PAINTS[colour]}
     row = 97 - 7 * list(NAMES).index(name)  # curves only fall: the upper right is always free
     return [
         {**marks.line(name, colour, encoding, strokeWidth=3), "transform": [{"filter": along}]},
