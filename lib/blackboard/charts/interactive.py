@@ -18,6 +18,7 @@ from typing import Any
 
 from blackboard import units
 from blackboard.charts import style
+from blackboard.charts.style import COLOURS, INKS
 from blackboard.text import markup, on_page
 
 VEGALITE = "5.20"  # the grammar that the specs are written in
@@ -31,7 +32,7 @@ _FRAME: dict[str, Any] = {
     "autosize": {"type": "fit-x", "contains": "padding", "resize": True},  # axis labels grow and shrink with a slider
     "usermeta": {
         "embedOptions": {"actions": False, "renderer": "svg"},
-        "inks": dict(zip(style.INKS["light"].values(), style.INKS["dark"].values())),  # of texts, in the dark
+        "inks": {tints[name]: dark for tints in (COLOURS, INKS["light"]) for name, dark in INKS["dark"].items()},
     },
     "config": {
         "font": "sans-serif",

@@ -11,7 +11,7 @@ QUANTITIES = {
     "compute": "#0072B2",
     "memory": "#8E4FD0",  # memory traffic where weights and KV cache are not told apart; bandwidth
     "network": "#009E73",  # all that is sent between chips; where there are two networks, the scale-up one
-    "scale_out": "#0E7C86",  # the slower network, between racks
+    "scale_out": "#00808F",  # the slower network, between racks
     "launch": "#BD8A00",  # kernel launches, the gaps between kernels, the host
     "activations": "#5F7300",
     "cost": "#C2367F",  # dollars, where they are not a part's
@@ -24,18 +24,19 @@ QUANTITIES = {
 
 # Things of one kind, such as models, engines or number formats: quieter, so that none is taken for a quantity.
 CATEGORIES = {
-    "first": "#6A79A4",
-    "second": "#AE8164",
-    "third": "#815D6B",
-    "fourth": "#6A7B5C",
-    "fifth": "#9D87B5",
-    "sixth": "#689697",
+    "first": "#003B62",
+    "second": "#C27D78",
+    "third": "#764C7A",
+    "fourth": "#3B5720",
+    "fifth": "#5C95B5",
+    "sixth": "#571D16",
 }
 
 # Bounds, frames and arrows have ink; what stands behind is muted.
 COLOURS = {**QUANTITIES, **CATEGORIES, "bound": _INK, "muted": _GREY}
 
-# What a text of these colours is written in: at least 4.5 to 1 against the ground, also a tinted one; marks need less
+# What a text of these colours is written in: at least 4.5 to 1 against the ground, also a tinted one. Marks need less;
+# in the dark charts draw them in the same colors as texts.
 GROUNDS = {"light": "#FFFFFF", "dark": "#121212"}
 _WRITTEN = {
     "weights": ("#754A22", "#CB9256"),
@@ -43,17 +44,17 @@ _WRITTEN = {
     "compute": ("#005A8C", "#56B4E9"),
     "memory": ("#7E3DBE", "#BC84FE"),
     "network": ("#006047", "#1FB88C"),
-    "scale_out": ("#046972", "#4FACB6"),
-    "launch": ("#745300", "#CA9620"),
+    "scale_out": ("#006975", "#2FC4CF"),
+    "launch": ("#745300", "#E3B43C"),
     "activations": ("#4F6000", "#92A949"),
     "cost": ("#AF216F", "#FC6DB1"),
     "chosen": ("#BE0020", "#FE746F"),
-    "first": ("#4F5D87", "#8F9FCC"),
-    "second": ("#7F553A", "#C39577"),
-    "third": ("#785562", "#BC95A4"),
-    "fourth": ("#536446", "#92A483"),
-    "fifth": ("#6C5782", "#AC96C5"),
-    "sixth": ("#3A6768", "#78A7A8"),
+    "first": ("#003B62", "#A5CBF0"),
+    "second": ("#8D4D49", "#CF817B"),
+    "third": ("#764C7A", "#BD8FC1"),
+    "fourth": ("#3B5720", "#A9CC8C"),
+    "fifth": ("#1D6588", "#7C9DBC"),
+    "sixth": ("#571D16", "#F0B9AC"),
     **dict.fromkeys((name for name, colour in COLOURS.items() if colour == _INK), (_INK, "#E6E6E6")),
     **dict.fromkeys((name for name, colour in COLOURS.items() if colour == _GREY), ("#5A5A5A", "#A3A3A3")),
 }

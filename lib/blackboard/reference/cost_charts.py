@@ -174,7 +174,7 @@ def grows() -> Drawing:
         title=f"{name(card)}, {card.valid_from}",
     )
     axes.title.set_ha("left"), axes.title.set_x(0)
-    point(axes, (load.turns, 0.6 * ends[0][0]), f"measured median:\n{load.turns} turns", (0.27, 0.8), "muted")
+    point(axes, (load.turns, 0.6 * ends[0][0]), f"measured median:\n{load.turns} turns", (0.27, 0.8), "measured")
     name_ends(axes, ends)
     with_, without = (bill(card, load, cached).total for cached in (True, False))
     return done(
