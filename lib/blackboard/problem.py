@@ -583,7 +583,9 @@ class Expression(Problem):
         turned = [g / r if r else math.inf for g, r in zip(got, right)]
         rescaled = self.points[:half] != self.points[half:] and all(map(math.isfinite, turned))
         if rescaled and not answers.same(turned[:half], turned[half:]):
-            return Feedback("unit", f"The units do not come out as {self.formula.unit or 'a pure number'}.")
+            return Feedback(
+                "unit", f"The units do not come out as {units.write_unit(self.formula.unit) or 'a pure number'}."
+            )
         if any(got) and answers.same(turned, turned[:1] * len(turned)):
             return Feedback("prefix", THOUSAND) if answers.is_thousands(turned[0]) else Feedback("close", CONSTANT)
         return Feedback("wrong", self.misfit)

@@ -184,7 +184,9 @@ def sweep(x: str, low: float, high: float, points: int = 61, log: bool = True) -
 def inside(formula: Any, unit: str, **fields: str | float) -> str:
     """The formula's browser expression, in `unit`; UnitError if the formula is of another dimension."""
     if units.dimension(unit) != units.dimension(formula.unit):
-        raise units.UnitError(f"{formula.name}: expected {formula.unit}, got {unit}")
+        raise units.UnitError(
+            f"{formula.name}: expected {units.write_unit(formula.unit)}, got {units.write_unit(unit)}"
+        )
     scale = units.factor(unit)
     return formula.vega(**fields) if scale == 1 else f"({formula.vega(**fields)}) / {scale!r}"
 

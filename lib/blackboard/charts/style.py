@@ -51,7 +51,7 @@ _WRITTEN = {
     "chosen": ("#BE0020", "#FE746F"),
     "first": ("#003B62", "#A5CBF0"),
     "second": ("#8D4D49", "#CF817B"),
-    "third": ("#764C7A", "#BD8FC1"),
+    "third": ("#6A4370", "#BD8FC1"),
     "fourth": ("#3B5720", "#A9CC8C"),
     "fifth": ("#1D6588", "#7C9DBC"),
     "sixth": ("#571D16", "#F0B9AC"),

@@ -312,7 +312,7 @@ def _draw_moments(axes, moments) -> None:
         for block in range(10):
             who = " ".join(name for name, table in memory.tables.items() if block in table)
             cached = block in memory.cached_blocks
-            fill = _pale(HOLDERS[who], 0.75) if who else _pale("fifth", 0.45) if cached else (1, 1, 1)
+            fill = _pale(HOLDERS[who], 0.5) if who else _pale("fifth", 0.35) if cached else (1, 1, 1)
             axes.add_patch(
                 Rectangle(
                     (1.16 * block, top - 0.5),
@@ -340,11 +340,11 @@ def _draw_holders(axes, y: float) -> None:
     """What the fills mean, in a row."""
     x = 0.0
     for word, fill, width in (
-        ("request 0", _pale("first", 0.75), 2.85),
-        ("1", _pale("second", 0.75), 1.1),
-        ("both", _pale("fourth", 0.75), 1.75),
-        ("2", _pale("third", 0.75), 1.1),
-        ("free, cached", _pale("fifth", 0.45), 3.4),
+        ("request 0", _pale("first", 0.5), 2.85),
+        ("1", _pale("second", 0.5), 1.1),
+        ("both", _pale("fourth", 0.5), 1.75),
+        ("2", _pale("third", 0.5), 1.1),
+        ("free, cached", _pale("fifth", 0.35), 3.4),
         ("free", (1, 1, 1), 1.5),
     ):
         axes.add_patch(Rectangle((x, y - 0.25), 0.42, 0.5, fc=fill, ec=COLOURS["bound"], lw=0.8))
