@@ -122,8 +122,8 @@ def significant(value: float, digits: int = 3, exact: bool = False) -> str:
 
 
 def percent(share: float, digits: int = 0) -> str:
-    """A share in words: 0.47 is 47 %."""
-    return f"{100 * share:.{digits}f} %"
+    """A share in words: 0.47 is 47%."""
+    return f"{100 * share:.{digits}f}%"
 
 
 def _step(value: float, low: int, high: int) -> int:

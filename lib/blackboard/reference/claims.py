@@ -157,7 +157,7 @@ def legend() -> Page:
 
 def tally() -> dict[str, str]:
     """Numbers that the page's prose prints."""
-    every, share = judged(), lambda x: f"{x:.0%}".replace("%", " %")
+    every, share = judged(), lambda x: f"{x:.0%}"
     count = lambda *verdicts: str(sum(row.verdict in verdicts for row in every))
     return {
         "claims": str(len(every)),

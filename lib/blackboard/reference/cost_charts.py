@@ -393,7 +393,7 @@ def _lines() -> list[str]:
     far = lambda which: f"(prompt_tokens > cards[{which}].step ? ', beyond its step' : '')"
     less = lambda which: (
         f"(waits == 'yes' ? (cards[{which}].batches ? ', less ' + format(100 - 100 * cards[{which}].batch, '.0f') + '"
-        " %' : ', no batch price') : '')"
+        "%' : ', no batch price') : '')"
     )
     asks = lambda which: (f"cards[{which}].name + {far(which)} + {less(which)} + ', per Mtok:'", listed(which))
     part = lambda formula, **fields: f"{1 / factor(ASKED)!r} * {formula.vega(**fields)}"
@@ -407,7 +407,7 @@ def _lines() -> list[str]:
         "output": take_in(PARTS["output"]),
     }
     parts = " + ', ' + ".join(f"'{name} ' + {money(value)}" for name, value in said.items())
-    tokens = "format(prompt_tokens, ',') + ' in, ' + format(answer_tokens, ',') + ' out, ' + share + ' % cached'"
+    tokens = "format(prompt_tokens, ',') + ' in, ' + format(answer_tokens, ',') + ' out, ' + share + '% cached'"
     return [
         *asks("card"),
         *asks("other"),

@@ -143,7 +143,7 @@ def _dots(encoding: dict, fitted: bool) -> dict:
 
 def _percent(field: str) -> str:
     """Browser expression: a mean error as the report's table prints it (validation.share)."""
-    return f"format(100 * datum.{field}, datum.{field} < 0.1 ? '.1f' : '.0f') + ' %'"
+    return f"format(100 * datum.{field}, datum.{field} < 0.1 ? '.1f' : '.0f') + '%'"
 
 
 def _mean(transform: list[Any], words: str, encoding: dict, **mark: Any) -> dict:
@@ -288,6 +288,6 @@ def _says() -> str:
         f" of TensorRT-LLM on Hopper in {len(slices)} slices, a line each, with menus for the {len(mine) - len(slows)}"
         " on Blackwell and for fitted constants, sliders for five constants, and each slice's mean absolute error at"
         f" its right. With the ideal machine, where the sliders start, runs took {min(slows):.1f} to {max(slows):.1f}"
-        f" times as long as predicted, the median {statistics.median(slows):.1f}; a band of {100 * NEAR:.0f} % about 1"
+        f" times as long as predicted, the median {statistics.median(slows):.1f}; a band of {100 * NEAR:.0f}% about 1"
         " is where the constants should bring them."
     )

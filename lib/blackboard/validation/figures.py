@@ -52,10 +52,10 @@ def _minus(text: str) -> str:
 
 STEPS = {
     "exact": 1e-9,
-    "to 0.1 %": 1e-3,
-    "to 0.5 %": 5e-3,
-    "to 1 %": 1e-2,
-    f"to {LIMIT:.0%}".replace("%", " %"): LIMIT,
+    "to 0.1%": 1e-3,
+    "to 0.5%": 5e-3,
+    "to 1%": 1e-2,
+    f"to {LIMIT:.0%}": LIMIT,
     "beyond": float("inf"),
 }
 WIDE = {  # consistency checks that close only within a wider limit, in words; others are told by data set and slice
@@ -144,7 +144,7 @@ def _valued(at: Any, values: Sequence[float], form: str) -> None:
 
 def _consistency_alt(rows: Sequence[Row], wide: Sequence[Row], counts: Mapping[str, int]) -> str:
     told = ", ".join(f"{count} {name}" for name, count in counts.items() if name != "beyond")
-    each = "; ".join(f"{called(row)} {100 * row.error:+.1f} %" for row in wide)
+    each = "; ".join(f"{called(row)} {100 * row.error:+.1f}%" for row in wide)
     return _minus(
         f"Above, bars of how many of {len(rows)} consistency checks are how near, each counted once: {told},"
         f" {len(wide)} beyond."
@@ -518,7 +518,7 @@ def _calibrated_says(picture: str, groups: Mapping[str, Sequence[Line]]) -> str:
         f"Measured over predicted for {len(rows)} published numbers, a dot each, on a log scale from {LOW} to"
         f" {HIGH}{far}; a line for each of {sum(map(len, groups.values()))} slices. {len(rows) - len(tested)} on which"
         f" constants were fitted are hollow. Of the {len(tested)} tested ones {near} lie in a band of {100 * NEAR:.0f}"
-        f" % either way. Mean absolute error of the tested in per cent, of the ideal {_ideal(rows)} and of the"
+        f"% either way. Mean absolute error of the tested in per cent, of the ideal {_ideal(rows)} and of the"
         f" prediction {_error(rows)}; by section: {each}."
     )
 

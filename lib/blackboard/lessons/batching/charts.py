@@ -334,7 +334,7 @@ def context_explorer() -> Explorable:
     load = slider("batch", 0, 5, 0.1, round(math.log10(FULL), 1), "batch B (sequences)", base=10)
     which = f"'bold: unlimited batch, thin: B = ' + {marks.said('batch')}"
     where = (
-        f"'100 % up to L* = ' + {marks.said('balanced')} + ', ' + {marks.said(half)} + ' % at ' +"
+        f"'100% up to L* = ' + {marks.said('balanced')} + ', ' + {marks.said(half)} + '% at ' +"
         f" {marks.said('2 * balanced')}"
     )
     balanced = eq.balanced_context(RUNNING)
@@ -342,8 +342,8 @@ def context_explorer() -> Explorable:
         {**base, "params": [*_given(), *load], "layer": layers, "title": controls.setting(which, where)},
         "MFU against context",
         f"Share of peak FLOPs used against context from 100 to a million tokens (log scale), for {RUNNING}, with"
-        " controls for system, model, precision, sparsity and batch. At an unlimited batch it is 100 % up to the"
-        f" balanced context of {balanced:,.0f} tokens, and {100 * eq.mfu_limit(RUNNING, context=2 * balanced):.0f} % at"
+        " controls for system, model, precision, sparsity and batch. At an unlimited batch it is 100% up to the"
+        f" balanced context of {balanced:,.0f} tokens, and {100 * eq.mfu_limit(RUNNING, context=2 * balanced):.0f}% at"
         f" twice that; at a batch of {FULL:,} it falls sooner.",
         "The balanced context is the model's and the chip's doing. Sparsity moves only the thin line: an unlimited"
         " batch has paid for the weights.",

@@ -223,7 +223,7 @@ def _mfu_curve(axes, case: Case, kv: float, name: str, colour: str, place: tuple
     context, marked = np.geomspace(100, 5e5, 401), np.array([balanced, 2 * balanced])
     axes.plot(context, 100 * limit(context), color=COLOURS[colour])
     axes.plot(marked, 100 * limit(marked), "o", color=COLOURS[colour], ms=7)
-    half, size = f"{100 * limit(2 * balanced):.0f} %", units.pretty(kv, "byte", 2)
+    half, size = f"{100 * limit(2 * balanced):.0f}%", units.pretty(kv, "byte", 2)
     text = f"{size}, {name}\nL* = {balanced:,.0f}\n{half}: {2 * balanced:,.0f}"
     axes.text(*place, text, transform=axes.transAxes, va="center", color=COLOURS[colour])
     return f"{size} ({name}): level to the balanced context of {balanced:,.0f} tokens, {half} at {2 * balanced:,.0f}"

@@ -22,7 +22,7 @@ REUSE = round(numbers.reuse(), 1)
 
 def _percent(value: str) -> str:
     """Browser expression of a share as per cent, two digits below ten."""
-    return f"({value} < 0.0995 ? format(100 * {value}, '.2~r') : format(100 * {value}, '.0f')) + ' %'"
+    return f"({value} < 0.0995 ? format(100 * {value}, '.2~r') : format(100 * {value}, '.0f')) + '%'"
 
 
 # --- repetition -------------------------------------------------------------------------------------------------------
@@ -36,7 +36,7 @@ def _read() -> list[dict]:
     return [
         *decades("unique_tokens", START["unique_tokens"], 1.5, 1.0, "different tokens"),
         *decades("pretrain_tokens", START["pretrain_tokens"], 2.0, 1.5, "tokens of training"),
-        *slider("reuse", 1, 30, 0.1, REUSE, "after so many repetitions a token is worth 37 %"),
+        *slider("reuse", 1, 30, 0.1, REUSE, "after so many repetitions a token is worth 37%"),
         *derived("epochs", "max(1, pretrain_tokens / unique_tokens)"),
         *derived("data_worth", inside(eq.data_worth, "token")),
         *derived("repeat_worth", inside(eq.repeat_worth, "1")),
@@ -103,10 +103,10 @@ def repeat_explorer() -> Explorable:
         " log scales, with sliders for the different tokens there are, the tokens of training, and the fitted number"
         f" of repetitions. With {START['unique_tokens'] / TRILLION:.1f} trillion different tokens,"
         f" {START['pretrain_tokens'] / TRILLION:.1f} trillion read are {epochs:.2f} epochs and worth {100 * share:.0f}"
-        " % of as many fresh ones. The curve follows the line of fresh tokens for a few epochs and ends at a level of"
+        "% of as many fresh ones. The curve follows the line of fresh tokens for a few epochs and ends at a level of"
         f" {significant(1 + START['reuse'], 3)} times the text.",
         "It starts with LLäMmlein 1B. Give it a tenth of the text, or train ten times as long: "
-        f"{100 * used:.0f} % of all that its text can be worth are then used up. The law was "
+        f"{100 * used:.0f}% of all that its text can be worth are then used up. The law was "
         "fitted to runs of up to 44 epochs, but "
         "beyond about five real runs do worse than it says.",
         result=(2,),
@@ -171,7 +171,7 @@ def _pooled() -> list[dict]:
         *decades("pool_tokens", POOL["pool_tokens"], 0.7, 2.0, "tokens of the pool"),
         *decades("pretrain_tokens", POOL["pretrain_tokens"], 1.5, 1.0, "tokens of training"),
         *slider("times", 1.1, 4, 0.1, TIMES, "best tenth teaches × the average"),
-        *slider("reuse", 1, 30, 0.1, REUSE, "after so many repetitions a token is worth 37 %"),
+        *slider("reuse", 1, 30, 0.1, REUSE, "after so many repetitions a token is worth 37%"),
         *slider("kept_percent", round(KEPT - 65 * NOTCH, 3), 2, NOTCH, KEPT, "share kept (%)", base=10),
         *derived("kept_share", "kept_percent / 100"),
         *derived("quality_power", "log(times) / LN10"),
@@ -266,11 +266,11 @@ def filter_explorer() -> Explorable:
         {**base, "params": _pooled(), "layer": layers, "title": marks.title(*_filter_lines())},
         "How much of a pool to keep",
         f"Worth of a token that is read, over an average one of the pool, {FLOOR} to {CEILING}, against the share that"
-        " a filter keeps, 0.1 to 100 %, both on log scales, with sliders for the pool, the tokens of training, how"
+        " a filter keeps, 0.1 to 100%, both on log scales, with sliders for the pool, the tokens of training, how"
         " much better the best tenth is, the law's repetitions, and a marked share. With"
         f" {POOL['pool_tokens'] / TRILLION:.1f} trillion tokens in the pool, {POOL['pretrain_tokens'] / TRILLION:.1f}"
         f" trillion read, and a best tenth that teaches {TIMES:g} times as much, it is best to keep"
-        f" {100 * best.share:.0f} %, read {best.epochs:.1f} times. Dashed: what the kept text would be worth if nothing"
+        f" {100 * best.share:.0f}%, read {best.epochs:.1f} times. Dashed: what the kept text would be worth if nothing"
         " had to repeat; it rises all the way to the strictest filter.",
         "Pool and training are at first those of LLäMmlein 1B; how much better the best tenth is, is made up, for"
         " nobody has measured it there. Train a tenth as long, and the best share is a tenth as large; train longer,"

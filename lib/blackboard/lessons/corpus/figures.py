@@ -138,13 +138,13 @@ def opening() -> Drawing:
     axes.set_ylabel("mean score\nof six tasks (%)")
     axes.set_xticks([1e11, 1e12], ["100 billion", "1 trillion"])
     axes.minorticks_off()
-    each = ", ".join(f"{score:.1f} % after {_short(count)}" for count, score in zip(tokens, scores))
+    each = ", ".join(f"{score:.1f}% after {_short(count)}" for count, score in zip(tokens, scores))
     return done(
         fig,
         "fig-corpus-opening",
         "The published scores of LLäMmlein 1B rise by about as much with every doubling of the tokens as with the one"
         " before.",
-        f"Mean score of {numbers.LARGE} on six tasks, 62 to 70.5 %, against tokens of training from 15 billion to 6"
+        f"Mean score of {numbers.LARGE} on six tasks, 62 to 70.5%, against tokens of training from 15 billion to 6"
         f" trillion on a log scale: {each}. A straight line fits them. A band marks the last two thirds of"
         " the compute, in which the score rises by one point.",
     )
@@ -502,7 +502,7 @@ def _read(times: float) -> str:
 def _share_axis(axes) -> None:
     """A log axis of kept shares, strict filters at the left."""
     axes.set(xscale="log", xlim=(0.001, 1), xlabel="share of the pool that is kept (log scale)")
-    axes.set_xticks([0.001, 0.01, 0.1, 1], ["0.1 %", "1 %", "10 %", "all"])
+    axes.set_xticks([0.001, 0.01, 0.1, 1], ["0.1%", "1%", "10%", "all"])
     axes.minorticks_off()
 
 
@@ -542,10 +542,10 @@ def quality_needed() -> Drawing:
         fig,
         "fig-quality-needed",
         "The longer the training and the stricter the filter, the better kept tokens must be.",
-        "Worth that a kept token needs, in average tokens of the pool, 1 to 200, against the share that is kept, 0.1 %"
+        "Worth that a kept token needs, in average tokens of the pool, 1 to 200, against the share that is kept, 0.1%"
         f" to all, both on log scales, for training over 0.1, {ours:.1f} and 10 times the pool's tokens:"
         f" {phrases}; for a"
-        f" tenth of the pool {needed(0.1, 0.1):.0f} at 10 % kept and {needed(0.1, 0.01):.2f} at 1 %. Dashed: one over"
+        f" tenth of the pool {needed(0.1, 0.1):.0f} at 10% kept and {needed(0.1, 0.01):.2f} at 1%. Dashed: one over"
         " the share, which endless training would need. The longer the training and the stricter the filter, the"
         " better kept tokens must be.",
     )

@@ -196,7 +196,7 @@ def fusion_share() -> Drawing:
         "Small operations take a large share only where nothing is fused yet. In 16 bits, what is left to"
         " gain is a few percent.",
         f"For {model} on 8 H100, by bytes and FLOPs only, without launches and gaps: the share of a step's time in"
-        " which kernels work on vectors only, 0 to 60 %, and below it how many times faster the step is when they are"
+        " which kernels work on vectors only, 0 to 60%, and below it how many times faster the step is when they are"
         f" fused, against tokens in the step from 1 to {PREFILLED[-1]:,} on a log scale. In decoding, an operation a"
         f" kernel, the share rises from {first.share:.1%} at one sequence to {last.share:.0%} at {DECODED[-1]:,}, the"
         f" gain from {first.gain:.2f} to {last.gain:.2f}. In a prefill of {PREFILLED[-1]:,} tokens they are"

@@ -123,18 +123,18 @@ def shares_explorer() -> Explorable:
         *(layer for name in PARTS for layer in _named(encoding, name)),
         marks.hover(encoding, "inference", tips, ".1f", ".3s"),
     ]
-    share = lambda field: f"{marks.said(f'whole_{field}')} + ' %'"
+    share = lambda field: f"{marks.said(f'whole_{field}')} + '%'"
     served = f"'served: ' + {marks.counted('inference_tokens')} + ' tokens (dashed)'"
     parts = f"'pre-training ' + {share('pretraining')} + ', RL ' + {share('rl')} + ', serving ' + {share('inference')}"
     each = f"{marks.counted('pretrain_tokens')} + ' of pre-training on ' + {marks.counted('n_active')} + ':'"
     times = f"{marks.said('overtraining', ',.2r')} + ' × Chinchilla’s {PRESCRIBED}'"
     over = f"{marks.said('pretrain_tokens / n_active', ',.2r')} + ' per parameter, ' + {times}"
-    at = {name: f"{100 * eq.SHARES[name](SPENT):.0f} %" for name in PARTS}
+    at = {name: f"{100 * eq.SHARES[name](SPENT):.0f}%" for name in PARTS}
     alone = 100 * eq.SHARES["inference"](SPENT, inference_tokens=eq.tokens_served(SPENT, family=1))
     return Explorable(
         {**base, "params": _spent(), "layer": layers, "title": marks.title(served, parts, each, over)},
         "Shares of lifetime compute against tokens served",
-        "Shares of lifetime compute, 0 to 100 %, against tokens served from 100 billion to 200 quadrillion (log"
+        "Shares of lifetime compute, 0 to 100%, against tokens served from 100 billion to 200 quadrillion (log"
         " scale), with sliders for tokens of pre-training and RL, FLOPs of RL, efficiency of generating, traffic,"
         f" lifetime, models of a family and size. With {SPENT['pretrain_tokens'] / TRILLION:.0f} trillion tokens of"
         f" pre-training and {SPENT['inference_tokens'] / TRILLION:.0f} trillion served, pre-training takes"
@@ -142,7 +142,7 @@ def shares_explorer() -> Explorable:
         " rises.",
         "The model’s size does not move the shares, only how far past Chinchilla’s rule its training goes. Halve η: RL"
         f" and serving cost twice as much. Give one model the traffic of all {SPENT['family']}: serving then takes"
-        f" {alone:.0f} %.",
+        f" {alone:.0f}%.",
         primary=("pretrain_tokens", "rl_tokens", "decode_efficiency"),
         result=(1,),
     )
@@ -347,7 +347,7 @@ def _size_lines() -> tuple[str, ...]:
         f" {marks.said('decode_efficiency', '.2f')} + ':'"
     )
     found = f"'least (dot): ' + {marks.counted('best')} + ' on ' + {marks.counted('best_tokens')} + ','"
-    percent_of = lambda share: f"{marks.said(f'100 * ({share})', '.0f')} + ' %'"
+    percent_of = lambda share: f"{marks.said(f'100 * ({share})', '.0f')} + '%'"
     what = (
         f"{marks.said('best_tokens / best', ',.2r')} + ' each; ' + {percent_of('best_training / best_sum')} + '"
         " training'"
@@ -355,7 +355,7 @@ def _size_lines() -> tuple[str, ...]:
     what += f" + '; saves ' + {percent_of('1 - best_sum / plain_sum')}"
     above = f"{marks.said('max(0, 100 * (2 * equal_training / best_sum - 1))', '.1f')}"
     rule = (
-        f"equal ? 'equal (ring): ' + {marks.counted('equal')} + ', sum ' + {above} + ' % higher' : 'equal: at no size"
+        f"equal ? 'equal (ring): ' + {marks.counted('equal')} + ', sum ' + {above} + '% higher' : 'equal: at no size"
         " shown'"
     )
     return good, asked, found, what, rule
@@ -406,7 +406,7 @@ def size_explorer() -> Explorable:
         f" efficiency of generating. By Hoffmann’s fit, at the quality of a best-trained {size / BILLION:.0f} billion,"
         f" with {ROUNDED / TRILLION:.0f} trillion tokens served, the least is at {best.n_active / BILLION:.0f} billion"
         f" parameters on {best.tokens / TRILLION:.0f} trillion tokens, {significant(best.tokens_per_param, 2)} for each"
-        f" parameter, and saves {100 * saved:.0f} %.",
+        f" parameter, and saves {100 * saved:.0f}%.",
         "Diamonds: the model that is best for training alone. Dot: the least sum; ring: both costs are equal. Serve"
         " more, and the least moves left, towards the wall where no data suffices. At η = 1, best-trained"
         f" {size / BILLION:.0f} billion and {ROUNDED / TRILLION:.0f} trillion served, it is at"

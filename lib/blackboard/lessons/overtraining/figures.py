@@ -128,13 +128,13 @@ def _balance(axes, powers: dict[str, float]) -> str:
         ("sum", "total", beside_sum),
     ):
         axes.text(*place, text, color=COLOURS[colour], ha="right")
-    more = f"equal:\n+{100 * penalty:.1f} %" if squared else "equal\nand least"
+    more = f"equal:\n+{100 * penalty:.1f}%" if squared else "equal\nand least"
     point(axes, (1, 2.1), more, (0.43, 0.68) if squared else (0.52, 0.78))
     said = f"least at x = {significant(best, 2, exact=True)}:\n{percent(share)} {rise}, {percent(1 - share)} 1/x"
     axes.set(xlim=(0, 2.5), ylim=(0, 5), xticks=[0, 1, 2], xlabel="x")
     axes.set_title(said, loc="left")
     extra = (
-        f"where both are equal, at x = 1, the sum is {100 * penalty:.1f} % higher"
+        f"where both are equal, at x = 1, the sum is {100 * penalty:.1f}% higher"
         if squared
         else "just where both are equal"
     )

@@ -275,11 +275,11 @@ def _prefix_lines() -> tuple[str, ...]:
     )
     waits = "format(cache_bytes, '.0%') + ' of turns in time, a write costs ' + format(write_ratio, '.3~r') + '×'"
     finds = (
-        "format(100 * hits, '.1f') + ' % found: $' + format(now, '.2f') + ' per million instead of $' + format(usd,"
+        "format(100 * hits, '.1f') + '% found: $' + format(now, '.2f') + ' per million instead of $' + format(usd,"
         " '.2f')"
     )
     even = (
-        "even > 0 ? 'caching pays from ' + format(100 * even, '.1f') + ' % on' + (hits < even ? ': here it costs more'"
+        "even > 0 ? 'caching pays from ' + format(100 * even, '.1f') + '% on' + (hits < even ? ': here it costs more'"
         " : '') : 'writing is free: any hit saves'"
     )
     return grows, waits, finds, even
@@ -370,6 +370,6 @@ def _prefix_says() -> str:
         " for the price of a write, turns, tokens at the start and per turn, the share of turns that come in time, and"
         " the price of a hit and of input. It falls from the price of a write towards that of a hit; a dotted line is"
         f" with all turns in time, a dashed one the price without a cache. At {known['turns']:.0f} turns"
-        f" {100 * eq.hit_rate_room(known):.0f} % are found: ${TURNED(known) / CHEAP:.2f} instead of"
-        f" ${PAID.input:.2f}; caching pays from {significant(100 * eq.hit_rate_even(known), 3)} % on."
+        f" {100 * eq.hit_rate_room(known):.0f}% are found: ${TURNED(known) / CHEAP:.2f} instead of"
+        f" ${PAID.input:.2f}; caching pays from {significant(100 * eq.hit_rate_even(known), 3)}% on."
     )

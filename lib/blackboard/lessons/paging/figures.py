@@ -199,7 +199,7 @@ def kv_use() -> Drawing:
         axes.text(
             0, 3 * n - 0.62, f"{name}: {simulation.batches()[name]:g} sequences, ours {run.batch:.1f}", va="bottom"
         )
-        phrases.append(f"{name} {bars[0][0]:.1f} and {bars[1][0]:.1f} %")
+        phrases.append(f"{name} {bars[0][0]:.1f} and {bars[1][0]:.1f}%")
     axes.set(xlim=(0, 100), ylim=(3 * len(simulation.POLICIES) - 1.3, -1.6), xlabel="share of the cache's memory (%)")
     axes.set_yticks(list(ticks), ticks.values())
     axes.grid(visible=False, axis="y")
@@ -401,13 +401,13 @@ def hit_rate_by_turns() -> Drawing:
         ]
         axes.plot(tried, found, "o", color=COLOURS[colour], ms=6, zorder=4)
         phrases.append(
-            f"{name}, {start:,.0f} tokens at the start and {growth:,.0f} more each turn: {rate(2.0):.0f} % at 2 turns,"
-            f" {rate(33.0):.1f} % at 33"
+            f"{name}, {start:,.0f} tokens at the start and {growth:,.0f} more each turn: {rate(2.0):.0f}% at 2 turns,"
+            f" {rate(33.0):.1f}% at 33"
         )
     (codex,) = measurement("prefix_cache_hit_rates").records(workload="Codex on SWE-bench Pro, what the traces allow")
     at = simulation.agent()[0]
     axes.plot(at, 100 * codex["hit_rate"], "D", color=COLOURS["measured"], ms=8, mfc="none", mew=1.8, zorder=5)
-    point(axes, (at, 100 * codex["hit_rate"] - 2), f"Codex's traces:\n{100 * codex['hit_rate']:.1f} %", (0.76, 0.6))
+    point(axes, (at, 100 * codex["hit_rate"] - 2), f"Codex's traces:\n{100 * codex['hit_rate']:.1f}%", (0.76, 0.6))
     axes.text(2.1, 68, "coding\nagent", color=COLOURS["first"], ha="right", va="center")
     axes.text(5.2, 55, "chat", color=COLOURS["second"], ha="left", va="center")
     axes.text(0.97, 0.06, "dots: found by a real allocator", transform=axes.transAxes, ha="right")
@@ -423,10 +423,10 @@ def hit_rate_by_turns() -> Drawing:
         fig,
         "fig-hit-rate-by-turns",
         "After a dozen turns nearly all of a conversation's input has been computed before.",
-        "Share of input tokens that a prefix cache finds, 0 to 100 %, against the turns of a conversation from 1 to"
+        "Share of input tokens that a prefix cache finds, 0 to 100%, against the turns of a conversation from 1 to"
         f" 100 (log scale), if nothing is thrown out. {'; '.join(phrases)}. Dots from a real allocator lie on"
         f" the curves."
-        f" The traces of a coding agent, Codex, allow {100 * codex['hit_rate']:.1f} %.",
+        f" The traces of a coding agent, Codex, allow {100 * codex['hit_rate']:.1f}%.",
     )
 
 
@@ -456,7 +456,7 @@ def hit_rate_by_cache() -> Drawing:
     axes.text(0.6, 43, WAITS["random"][1].replace(" ", "\n"), color=COLOURS["first"], va="center")
     axes.text(0.83, 16, WAITS["regular"][1], color=COLOURS["third"], ha="right", va="center")
     one = found["regular"][ROOMS.index(1.0)]
-    axes.text(1.05, 64, f"{one:.0f} %: the set\nvaries, and is\nat times larger", color=COLOURS["third"], va="center")
+    axes.text(1.05, 64, f"{one:.0f}%: the set\nvaries, and is\nat times larger", color=COLOURS["third"], va="center")
     axes.text(1.47, 6, "lines: Che's\napproximation\ndots: simulated", ha="right", va="bottom")
     (kimi,) = measurement("kimi_cache_size").records()
     size = whole * kimi["kv_GB"] / kimi["context_tokens"]
@@ -465,17 +465,17 @@ def hit_rate_by_cache() -> Drawing:
         f"cache ÷ working set\n({AGENTS} agents: {whole / 1e6:.1f} million tokens, {size:.0f} GB of Kimi K2.5)"
     )
     at = dict(zip(ROOMS, zip(*found.values())))
-    said = lambda share: ", ".join(f"{WAITS[kind][1]} {value:.0f} %" for kind, value in zip(WAITS, at[share]))
+    said = lambda share: ", ".join(f"{WAITS[kind][1]} {value:.0f}%" for kind, value in zip(WAITS, at[share]))
     return done(
         fig,
         "fig-hit-rate-by-cache",
         "A cache that holds a share of the working set finds about that share, unless all pauses are alike. Dots:"
         " simulated; lines: Che's approximation.",
-        "Share of input tokens that a cache which drops the least recently used finds, 0 to 100 %, against its size"
+        "Share of input tokens that a cache which drops the least recently used finds, 0 to 100%, against its size"
         f" from 0 to 1.5 times the working set of {AGENTS} coding agents, {whole / 1e6:.1f} million tokens. With half"
         f" of it: {said(0.5)}; with 1.5 times: {said(1.5)}. Lines by Che's approximation, dots simulated. With random"
         " pauses the rate is the share of the working set that fits; with regular ones nothing is found until all of"
-        f" it fits, and {one:.0f} % in a cache of its mean size, for at times the set is larger.",
+        f" it fits, and {one:.0f}% in a cache of its mean size, for at times the set is larger.",
     )
 
 

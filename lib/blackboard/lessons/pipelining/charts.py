@@ -171,7 +171,7 @@ def _line(encoding: dict, name: str) -> list[dict]:
     (words, colour), needs, now = NAMES[name], NEEDS[name], f"100 * ({CURVES[name].vega()})"
     holds = " && ".join(condition for condition, _ in needs) or "true"
     along = holds.replace("micro_batches", "1.0001 * datum.micro_batches")  # room for rounding
-    said = f"{marks.said(now, '.1f')} + ' %'"
+    said = f"{marks.said(now, '.1f')} + '%'"
     for condition, text in reversed(needs):
         said = f"({condition} ? {said} : '{text}')"
     dot = {"type": "point", "filled": True, "opacity": 1, "size": 90, "color": marks.PAINTS[colour]}
@@ -191,7 +191,7 @@ def _enough() -> tuple[str, str]:
     )
     zero = f"(hides ? ', ' + max(stages, {least(eq.bubble_of_idle)}) + ' (zero bubble)' : '')"
     return (
-        f"'at most {100 * TENTH:.0f} % idle from n_mb = ' + {least(eq.bubble)} + ' (1F1B),'",
+        f"'at most {100 * TENTH:.0f}% idle from n_mb = ' + {least(eq.bubble)} + ' (1F1B),'",
         f"{rounds} + ' (interleaved, multiples of P)' + {zero}",
     )
 
@@ -217,11 +217,11 @@ def bubble_explorer() -> Explorable:
         "weight_grad_time": 1,
     }
     known["idle"] = eq.idle_zero_bubble(known)
-    at = {name: f"{100 * formula(known):.1f} %" for name, formula in CURVES.items()}
+    at = {name: f"{100 * formula(known):.1f}%" for name, formula in CURVES.items()}
     return Explorable(
         {**base, "params": _shaped(), "layer": layers, "title": marks.title(f"{shape} + {times}", *_enough())},
         "Bubble against micro-batches",
-        "Idle share of a training step, 0 to 100 %, against micro-batches from 1 to 256 (log scale), with sliders for"
+        "Idle share of a training step, 0 to 100%, against micro-batches from 1 to 256 (log scale), with sliders for"
         f" micro-batches, stages, chunks and the times of the passes F, B and W. At {STAGES} stages and {BATCHES}"
         f" micro-batches GPipe and 1F1B idle {at['bubble']}, interleaving with two chunks {at['interleaved']}, zero"
         f" bubble {at['zero_bubble']}. All fall with more micro-batches.",

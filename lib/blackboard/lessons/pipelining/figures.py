@@ -382,7 +382,7 @@ def measured() -> Drawing:
     )
     gaps.axvline(0, color=COLOURS["bound"], lw=2.5)
     least, most = min(map(min, above.values())), max(map(max, above.values()))
-    said = ", ".join(f"{name} {np.mean(values):.0f} %" for name, values in above.items())
+    said = ", ".join(f"{name} {np.mean(values):.0f}%" for name, values in above.items())
     return done(
         fig,
         "fig-measured",
@@ -390,7 +390,7 @@ def measured() -> Drawing:
         f"Above, {len(rows)} measured training throughputs of four schedules and four models,"
         f" {min(row.measured_throughput for row in rows):g} to {max(row.measured_throughput for row in rows):g} samples"
         " per second and GPU, against the simulation (both log): all lie just below the line of equality. Below, how"
-        f" far the simulation is above each, {least:.1f} to {most:.1f} %; on average {said}. No measurement beats the"
+        f" far the simulation is above each, {least:.1f} to {most:.1f}%; on average {said}. No measurement beats the"
         " ideal.",
     )
 

@@ -293,8 +293,8 @@ def sequence() -> Drawing:
         **ends,
     )
     axes.text(1, 0.96, f"output: {written:,} in {written:,}", color=COLOURS["second"], ha="right", **ends)
-    axes.text(0, 0.82, f"by tokens, output is {100 * written / (read + written):.0f} %", **ends)
-    axes.text(0, 0.31, f"by cost at {RATIO} : 1, output is {100 * paid:.0f} %", **ends)
+    axes.text(0, 0.82, f"by tokens, output is {100 * written / (read + written):.0f}%", **ends)
+    axes.text(0, 0.31, f"by cost at {RATIO} : 1, output is {100 * paid:.0f}%", **ends)
     axes.set(xlim=(0, 1), ylim=(-0.05, 2.3))
     axes.axis("off")
     told = ", ".join(f"{word} {size:,}" for word, size in TALK)
@@ -302,12 +302,12 @@ def sequence() -> Drawing:
         fig,
         "fig-sequence",
         f"Input passes through in a few long passes, output in one pass per token. In this example the answers are"
-        f" {100 * written / (read + written):.0f} % of the tokens and, at a price ratio of {RATIO} and"
-        f" with every token billed once, {100 * paid:.0f} % of the bill.",
+        f" {100 * written / (read + written):.0f}% of the tokens and, at a price ratio of {RATIO} and"
+        f" with every token billed once, {100 * paid:.0f}% of the bill.",
         f"Two strips of one sequence whose segments are by turns prefilled, plain, and decoded, hatched: {told} tokens."
         f" By tokens, {read:,} are read in a pass for each segment, and {written:,} are written, each in a pass of"
-        f" its own: {100 * written / (read + written):.0f} % of the strip. By cost, with a written token at {RATIO}"
-        f" times a read one, writing is {100 * paid:.0f} %.",
+        f" its own: {100 * written / (read + written):.0f}% of the strip. By cost, with a written token at {RATIO}"
+        f" times a read one, writing is {100 * paid:.0f}%.",
     )
 
 
@@ -425,7 +425,7 @@ def ratios() -> Drawing:
 
 def _mfu(ratio: float) -> str:
     """The MFU of decoding that a ratio of output to input implies."""
-    return f"{significant(100 * eq.decode_mfu(input_price=1, output_price=ratio), 3, exact=True)} %"
+    return f"{significant(100 * eq.decode_mfu(input_price=1, output_price=ratio), 3, exact=True)}%"
 
 
 def _ratio(card: PriceCard) -> float:
@@ -762,7 +762,7 @@ def timeline() -> Drawing:
         (drain / minute, fetch / minute, 1, "second"),
     ):
         axes.add_patch(Rectangle((left, 0), width, height, fc=COLOURS[colour], alpha=0.45, ec=COLOURS[colour], lw=1.5))
-    hold_said = f"hold: {100 * SHARE:.0f} % of the device for {spent(drain)}"
+    hold_said = f"hold: {100 * SHARE:.0f}% of the device for {spent(drain)}"
     axes.text(drain / minute / 2, SHARE + 0.04, hold_said, color=COLOURS["first"], ha="center", va="bottom")
     axes.text(
         0.98 * drain / minute,
@@ -780,14 +780,14 @@ def timeline() -> Drawing:
         va="center",
     )
     axes.set(xlim=(0, 1.13 * drain / minute), ylim=(0, 1.35), xlabel="minutes", ylabel="share of the device")
-    axes.set_yticks([0, SHARE, 1], ["0 %", f"{100 * SHARE:.0f} %", "100 %"])
+    axes.set_yticks([0, SHARE, 1], ["0%", f"{100 * SHARE:.0f}%", "100%"])
     return done(
         fig,
         "fig-timeline",
         "Kept for one drain time, a cache costs as much to hold as to load: a small share of the device for long,"
         " or all of it for a short time.",
         f"Share of a device that a cache keeps busy against time, for {place.tier.device}, which is read once in"
-        f" {spent(drain)}. A cache of {100 * SHARE:.0f} % of it lies there for {spent(drain)}, a long low bar, and is"
+        f" {spent(drain)}. A cache of {100 * SHARE:.0f}% of it lies there for {spent(drain)}, a long low bar, and is"
         f" then read by the whole device in {spent(fetch)}, a short high one. Held for the drain time, both bars have"
         f" the same area, ${hold:.1g} at {_paid_for(place)}: held for longer, holding is what costs; for less long,"
         " retrieving.",

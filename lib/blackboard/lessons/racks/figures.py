@@ -246,7 +246,7 @@ def traffic_matrix() -> Drawing:
             axes.text(*middle, word, color=COLOURS[colour], ha="center", va="center", bbox=card, weight="bold")
     ticks = [1, PER_RACK, PER_RACK + 1, gpus]
     axes.set(xlabel="to GPU", ylabel="from GPU", xticks=ticks, yticks=ticks)
-    axes.set_title(f"{100 * out:.1f} % of the bytes leave their rack", loc="left")
+    axes.set_title(f"{100 * out:.1f}% of the bytes leave their rack", loc="left")
     axes.grid(visible=False)
     fig.colorbar(image, ax=axes, shrink=0.85).set_label("kB")
     moved = sent.matrix / KB
@@ -258,7 +258,7 @@ def traffic_matrix() -> Drawing:
         f"Heat map of the bytes that {gpus} GPUs in {RACKS} racks send each other in one layer's dispatch, counted:"
         f" {TOKENS} tokens on each GPU, {top_k} of {EXPERTS} experts each. Every GPU sends to every other,"
         f" {moved.min():.0f} to {moved.max():.0f} kB. The rack boundary cuts the map in four like parts:"
-        f" {100 * out:.1f} % of the bytes leave their rack, near the formula's {100 * eq.leaving(racks=RACKS):.0f} %.",
+        f" {100 * out:.1f}% of the bytes leave their rack, near the formula's {100 * eq.leaving(racks=RACKS):.0f}%.",
     )
 
 

@@ -268,7 +268,7 @@ def avalanche() -> Drawing:
         " however deep.",
         f"Share of a block's {16 * simulation.HALF_BITS // 8} output bits that change when one input bit does, 0 to"
         " 66"
-        f" %, against 0 to {max(KNOTS)} rounds or layers. The Feistel cipher, flip in the half that enters f first:"
+        f"%, against 0 to {max(KNOTS)} rounds or layers. The Feistel cipher, flip in the half that enters f first:"
         f" {_listed(found['x'])} after 0 to 3 rounds; flip in the other half, a round later: {_listed(found['y'])}."
         " The"
         f" formula for one round says {percent(level, 1)}. A residual network with LayerNorm stays at"

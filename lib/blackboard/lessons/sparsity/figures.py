@@ -281,7 +281,7 @@ def _bends(axes, bends: list[float], roof: Any, summed: Any) -> str:
     batch.
     """
     dense, whole, routed = bends
-    more = f"{100 * (summed(whole) / roof(whole) - 1):.0f} %"
+    more = f"{100 * (summed(whole) / roof(whole) - 1):.0f}%"
     for batch in (dense, routed):
         axes.plot(batch, summed(batch), "o", color=COLOURS["bound"], ms=7)
     gap = {"arrowstyle": "<->", "color": COLOURS["bound"], "shrinkA": 0, "shrinkB": 0}
@@ -356,7 +356,7 @@ def routed_law() -> Drawing:
 
 TRIED = tuple(2**n for n in range(10))  # batches that are simulated
 SKEW, TRIALS = 0.5, 6  # the n-th most popular expert is chosen in proportion to n ** -SKEW
-COVERED, FULL = 0.99, "99 %"
+COVERED, FULL = 0.99, "99%"
 _ROUTERS = ("deepseek-v3", "gpt-oss-120b", "kimi-k2", "qwen3-235b-a22b")
 
 
@@ -400,7 +400,7 @@ def coverage() -> Drawing:
         "fig-coverage",
         "A hundred or two sequences touch nearly all experts. Lines: formula; marks: tokens that choose at "
         "random; dashed: uneven routing.",
-        "Share of the experts that a batch touches, 0 to 100 %, against batch from 1 to 1,000 (log scale): lines by"
+        "Share of the experts that a batch touches, 0 to 100%, against batch from 1 to 1,000 (log scale): lines by"
         f" formula, and on them marks from tokens that really choose. {FULL} are touched at a batch of"
         f" {'; '.join(phrases)}. {uneven}",
     )
@@ -421,7 +421,7 @@ def _skewed(axes) -> str:
     axes.plot(TRIED, uneven, color=COLOURS["bound"], ls="--", lw=1.8)
     at = TRIED.index(64)
     point(axes, (TRIED[at], uneven[at]), f"{name},\nuneven experts,\nsimulated", (0.82, 0.32))
-    told = f"{uneven[at]:.0f} % at a batch of {TRIED[at]}, where even routing has {even[at]:.0f} %"
+    told = f"{uneven[at]:.0f}% at a batch of {TRIED[at]}, where even routing has {even[at]:.0f}%"
     return f"A dashed line shows {name} with unevenly popular experts: {told}."
 
 

@@ -319,7 +319,7 @@ def _worst(axes) -> None:
     place = curve.errors.index(curve.worst) + 1  # the first row is met and has no error
     batch, found, true = curve.rows.batches[place], curve.values[place], curve.rows.measured[place]
     axes.plot([batch, batch], [true, found], color=COLOURS[INKS[curve.rows.draft]], lw=1.2, ls=":")
-    point(axes, (batch, (true + found) / 2), f"worst: {100 * curve.worst:+.0f} %", (0.42, 0.09), INKS[curve.rows.draft])
+    point(axes, (batch, (true + found) / 2), f"worst: {100 * curve.worst:+.0f}%", (0.42, 0.09), INKS[curve.rows.draft])
 
 
 def _engine(axes, rows: simulation.Rows, share: float, colour: str) -> None:
@@ -339,7 +339,7 @@ def _by_batch_say(share: float) -> str:
     ideal = simulation.predicted("slower", 1, first.rows, "H100")
     asked = simulation.tested("added", simulation.lengths(spread=True))[0]
     said = "; ".join(
-        f"{100 * curve.error:.0f} % for {curve.rows.draft} in {curve.rows.engine} on {curve.gpu}" for curve in others
+        f"{100 * curve.error:.0f}% for {curve.rows.draft} in {curve.rows.engine} on {curve.gpu}" for curve in others
     )
     worst = max(others, key=lambda curve: abs(curve.worst))
     rise = [simulation.products(batch, 3) for batch in (32, 64)]
@@ -347,14 +347,14 @@ def _by_batch_say(share: float) -> str:
         "Measured speed-up against batch from 2 to 64 (log scale), of EAGLE-3 and EAGLE in SGLang on H100 (3 drafted)"
         " above and in vLLM (2 drafted; the sources name RTX 3090 and A100) below; each curve is set to meet its first"
         f" point. In SGLang EAGLE-3 falls from {first.rows.measured[0]} to {first.rows.measured[-1]}, EAGLE crosses 1"
-        f" between 16 and 24. The roofline at its peak, dashed, is level to the end on H100: {100 * ideal.error:.0f} %"
+        f" between 16 and 24. The roofline at its peak, dashed, is level to the end on H100: {100 * ideal.error:.0f}%"
         f" off on average. Matrix products measured on an H200 do cost only {rise[0]:.2f} times as much at 32 and"
         f" {rise[1]:.2f} at 64. If memory and compute times add and compute reaches {share:.2f} of the peak, fitted on"
-        f" EAGLE-3 in SGLang, the curve misses by {100 * first.error:.0f} % there, and untouched by {said}. The worst"
+        f" EAGLE-3 in SGLang, the curve misses by {100 * first.error:.0f}% there, and untouched by {said}. The worst"
         f" row, {worst.rows.draft} in {worst.rows.engine} at batch"
-        f" {worst.rows.batches[worst.errors.index(worst.worst) + 1]}, is missed by {100 * worst.worst:+.0f} %. If only"
+        f" {worst.rows.batches[worst.errors.index(worst.worst) + 1]}, is missed by {100 * worst.worst:+.0f}%. If only"
         f" {simulation.QUESTIONS} questions of varying length fill the places, a fit misses EAGLE-3 in SGLang by"
-        f" {100 * asked.error:.0f} %, and is level from 24 on."
+        f" {100 * asked.error:.0f}%, and is level from 24 on."
     )
 
 
@@ -380,7 +380,7 @@ def leviathan() -> Drawing:
     axes.text(
         0.98,
         0.05,
-        "shaded: within 20 % of computed",
+        "shaded: within 20% of computed",
         transform=axes.transAxes,
         color=COLOURS["muted"],
         ha="right",
@@ -428,7 +428,7 @@ def positions() -> Drawing:
         right.plot([row.measured, row.predicted], [-n, -n], color=COLOURS["muted"], lw=1.2, zorder=1)
         right.plot(row.measured, -n, "o", color=COLOURS["measured"], ms=8)
         right.plot(row.predicted, -n, "D", color=COLOURS["predicted"], mfc="white", ms=7, mew=2)
-        right.text(5.08, -n, f"{100 * (row.predicted / row.measured - 1):+.0f} %", ha="right", va="center")
+        right.text(5.08, -n, f"{100 * (row.predicted / row.measured - 1):+.0f}%", ha="right", va="center")
     right.set_yticks([-n for n in range(len(rows))], [f"{row.draft}, {row.task}" for row in rows])
     right.set(xlim=(2.3, 5.1), ylim=(-5.6, 1.4), xlabel="tokens of a round with 7 drafted")
     right.text(0.02, 0.93, "● measured", transform=right.transAxes, color=COLOURS["measured"], va="center")
@@ -444,7 +444,7 @@ def positions() -> Drawing:
         f" survive; DeepSeek-R1's falls from {deep[0]:.2f} to {deep[-1]:.2f} at 5, for one layer drafts all places;"
         " published runs of EAGLE-3 and P-EAGLE fall from 3 to 7 drafted, all but one. Below, tokens of a round with 7"
         f" drafted in these {len(rows)} runs, measured and predicted from those with 3: {100 * min(off):+.0f} to"
-        f" {100 * max(off):+.0f} %.",
+        f" {100 * max(off):+.0f}%.",
     )
 
 
