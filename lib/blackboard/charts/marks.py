@@ -29,6 +29,14 @@ def counted(value: str) -> str:
     return words
 
 
+def prefixed(value: str, unit: str) -> str:
+    """Browser expression of a value with its unit: 671 GB, 70.3 kB, 512 B."""
+    words = said(value, ".3s")
+    for letter in "kMGTP":
+        words = f"replace({words}, '{letter}', ' {letter}')"
+    return f"({value} < 999.5 ? {said(value, '.3~r')} + ' ' : {words}) + '{unit}'"
+
+
 def title(*lines: str) -> dict:
     """A chart's title: lines that are browser expressions."""
     return {"text": {"expr": f"[{', '.join(lines)}]"}}

@@ -65,8 +65,8 @@ def _memory_lines() -> tuple[str, ...]:
     taken = inside(eq.stage_memory, EACH)
     left = f"(hbm_gb - ({taken}))"
     sequences = f"'b = ' + {marks.said('micro_batch')} + ', L = ' + {marks.said('context')} + ' tokens'"
-    stored, cached = marks.said("n_total * bytes_per_param", ".3s"), marks.said("kv_bytes_per_token", ".3s")
-    load = f"{stored} + 'B of weights, ' + {cached} + 'B of KV per token'"
+    stored, cached = marks.prefixed("n_total * bytes_per_param", "B"), marks.prefixed("kv_bytes_per_token", "B")
+    load = f"{stored} + ' of weights, ' + {cached} + ' of KV per token'"
     gb = lambda value: marks.said(value, ",.3r")
     room = f"({left} < 0 ? ', too much for ' + hbm_gb + ' GB' : ', ' + {gb(left)} + ' GB left')"
     here = f"'at P = ' + stages + ': ' + {gb(taken)} + ' GB taken' + {room}"

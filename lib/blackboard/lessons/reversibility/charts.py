@@ -114,7 +114,7 @@ def memory_explorer() -> Explorable:
         *_names(encoding),
         marks.hover(encoding, "stored", {name: f"{WORDS[name]} (GB)" for name in CURVES}, ",.3r"),
     ]
-    told = {name: f"{marks.said(inside(formula, 'byte'), '.3s')} + 'B'" for name, formula in CURVES.items()}
+    told = {name: marks.prefixed(inside(formula, "byte"), "B") for name, formula in CURVES.items()}
     sized = (
         f"depth + (depth == 1 ? ' layer' : ' layers') + ', width ' + {marks.said('d_model')} + ', ' +"
         f" {marks.said('tokens')} + ' tokens'"
