@@ -147,7 +147,7 @@ def pretty(value: float, unit: str = "", digits: int = 3, exact: bool = False) -
             f"{f'{value:,.0f}' if whole else number(step)}{_WORDS[step]} {head}{'' if value == 1 else 's'}{slash}{tail}"
         )
     if head not in _SCALED:
-        return f"{number(0)} {write_unit(head + slash + tail)}".strip()
+        return f"{number(0)}{'' if head == '%' else ' '}{write_unit(head + slash + tail)}".strip()
     step = _step(value, -9, 0) if head == "s" else _step(value, 0, 18)
     name = _SCALED[head] if step or head != "byte" else "byte" if value == 1 else "bytes"
     return f"{number(step)} {_PREFIXES[step]}{name}{slash}{tail}"

@@ -19,7 +19,7 @@ from typing import Any
 from blackboard import units
 from blackboard.charts import style
 from blackboard.charts.style import COLOURS, INKS
-from blackboard.text import markup, on_page
+from blackboard.text import curl, markup, on_page
 
 VEGALITE = "5.20"  # the grammar that the specs are written in
 MIME = "application/vnd.vegalite.v5+json"
@@ -76,7 +76,7 @@ class Explorable:
         self.spec["usermeta"] = {**_FRAME["usermeta"], **shown}
         if "layer" in self.spec:
             self.spec["layer"] = [_inked(layer) for layer in self.spec["layer"]]
-        self.title, self.alt, self.caption = title, alt, caption
+        self.title, self.alt, self.caption = title, alt, curl(caption)
 
     @cached_property
     def still(self) -> str:

@@ -136,9 +136,9 @@ def _shaped() -> list[dict]:
     """Sliders for the pipeline's shape and the passes' times, of which only the ratios matter, and what follows."""
     one = lambda name, label: slider(name, 0.25, 3, 0.25, 1, label)
     return [
-        *slider("micro_batches", 0, 8, 1, round(math.log2(BATCHES)), "micro-batches n_mb", base=2),
+        *slider("micro_batches", 0, 8, 1, round(math.log2(BATCHES)), "micro-batches", base=2),
         *slider("stages", 2, 64, 2, STAGES, "stages P"),
-        *slider("chunks", 1, 8, 1, 2, "pieces per GPU n_chunk"),
+        *slider("chunks", 1, 8, 1, 2, "pieces per GPU"),
         *one("forward_time", "time of F"),
         *one("input_grad_time", "time of B"),
         *one("weight_grad_time", "time of W"),
@@ -158,8 +158,8 @@ NAMES = {
 FULL = "micro_batches >= stages"  # with fewer, the two other formulas do not hold
 NEEDS = {
     "bubble": (),
-    "interleaved": ((FULL, "needs n_mb ≥ P"),),
-    "zero_bubble": ((FULL, "needs n_mb ≥ P"), ("hides", "W too long")),
+    "interleaved": ((FULL, "needs more micro-batches"),),
+    "zero_bubble": ((FULL, "needs more micro-batches"), ("hides", "W too long")),
 }
 TENTH = 0.1
 
@@ -191,14 +191,14 @@ def _enough() -> tuple[str, str]:
     )
     zero = f"(hides ? ', ' + max(stages, {least(eq.bubble_of_idle)}) + ' (zero bubble)' : '')"
     return (
-        f"'at most {100 * TENTH:.0f}% idle from n_mb = ' + {least(eq.bubble)} + ' (1F1B),'",
+        f"'at most {100 * TENTH:.0f}% idle from ' + {least(eq.bubble)} + ' micro-batches (1F1B),'",
         f"{rounds} + ' (interleaved, multiples of P)' + {zero}",
     )
 
 
 def bubble_explorer() -> Explorable:
     """Bubble against micro-batches, with stages, chunks and the times of the passes to choose."""
-    across = marks.log_axis("micro_batches", "micro-batches n_mb (log scale)", 1, 256)
+    across = marks.log_axis("micro_batches", "micro-batches (log scale)", 1, 256)
     share = marks.axis("bubble", "bubble (% of the step)", 0, 100, [0, 25, 50, 75, 100])
     across["axis"]["values"] = [2**n for n in range(9)]
     encoding = {"x": across, "y": share}
@@ -206,7 +206,7 @@ def bubble_explorer() -> Explorable:
     base["transform"] += [percent(formula, "micro_batches", name) for name, formula in CURVES.items()]
     lines = [layer for name in CURVES for layer in _line(encoding, name)]
     layers = [*lines, marks.hover(encoding, "bubble", {"bubble": "GPipe and 1F1B (%)"}, ".1f", ".3r")]
-    shape = "'P = ' + stages + ', n_mb = ' + micro_batches + ', n_chunk = ' + chunks"
+    shape = "'P = ' + stages + ', ' + micro_batches + ' micro-batches, ' + chunks + ' pieces per GPU'"
     times = "', F : B : W = ' + forward_time + ' : ' + input_grad_time + ' : ' + weight_grad_time"
     known = {
         "stages": STAGES,
@@ -261,7 +261,7 @@ def player():
         ),
         "stages": count("racks P", STAGES, 1, 12),
         "batches": count("micro-batches", BATCHES, 1, 32),
-        "chunks": count("pieces n_chunk", 2, 1, 4),
+        "chunks": count("pieces", 2, 1, 4),
         "forward": time("time of F", 1),
         "backward": time("time of B", 1),
         "weight": time("time of W", 1),
