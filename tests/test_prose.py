@@ -4,6 +4,7 @@ import json
 import re
 
 import pytest
+from html_fixes import mend_bibliography
 from lessons import LESSONS, explorers, page, room, told, values
 from matplotlib.text import Text
 from pictures import drawings, picture
@@ -158,3 +159,13 @@ def test_pictures_are_written_in_one_way(lesson):
     for name in explorers(lesson):
         chart = getattr(room(lesson, "charts"), name)()
         assert unusual(chart.caption) + unusual(chart.alt) + unusual(json.dumps(chart.spec["title"])) == [], name
+
+
+def test_the_bibliography_shows_no_keys():
+    """Citations have authors and years, so an entry needs no key."""
+    entry = (
+        '<div class="citation" id="id3" role="doc-biblioentry">\n<span class="label"><span class="fn-bracket">[</span>PP26'
+        '<span class="fn-bracket">]</span></span>\n<p>Reiner Pope.</p>\n</div>'
+    )
+    expected = '<div class="citation" id="id3" role="listitem">\n<p>Reiner Pope.</p>\n</div>'
+    assert mend_bibliography(entry) == expected
