@@ -164,8 +164,8 @@ def test_pictures_are_written_in_one_way(lesson):
 def test_the_bibliography_shows_no_keys():
     """Citations have authors and years, so an entry needs no key."""
     entry = (
-        '<div class="citation" id="id3" role="doc-biblioentry">\n<span class="label"><span class="fn-bracket">[</span>PP26'
-        '<span class="fn-bracket">]</span></span>\n<p>Reiner Pope.</p>\n</div>'
+        '<div class="citation" id="id3" role="doc-biblioentry">\n<span class="label"><span class="fn-bracket">[</span>'
+        'PP26<span class="fn-bracket">]</span></span>\n<p>Reiner Pope.</p>\n</div>'
     )
     expected = '<div class="citation" id="id3" role="listitem">\n<p>Reiner Pope.</p>\n</div>'
     assert mend_bibliography(entry) == expected
