@@ -333,7 +333,7 @@ def test_what_the_caption_prints_gives_the_errors_of_the_report(explored, family
     }
     said = words(moved(explored, family=family, **typed))
     assert (
-        head(family, reported(family)) == f"of {family} {told[3]} % on * rows, {told[4]} % elsewhere"
+        head(family, reported(family)) == f"of {family} {told[3]}% on * rows, {told[4]}% elsewhere"
         and head(family, reported(family)) in said
     )
 

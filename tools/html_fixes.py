@@ -54,8 +54,11 @@ def skip_solutions(app, page, _template, context, _doctree):
             context[name] = {"link": app.builder.get_relative_uri(page, beyond), "title": title}
 
 
-def mend_roles(body):
-    """Entries of a bibliography are items of its list; the role they are given is deprecated."""
+def mend_bibliography(body):
+    """Entries are items of its list (the role they are given is deprecated), and have no keys: citations have authors
+    and years.
+    """
+    body = re.sub(r'<span class="label"><span class="fn-bracket">.*?\]</span></span>\s*', "", body)
     return body.replace('role="doc-biblioentry"', 'role="listitem"')
 
 
@@ -262,7 +265,7 @@ def mend_page(app, page, _template, context, _doctree):
             write_deck(app.outdir / "_static")
         if PLANNER in context["body"]:
             load_planner(app)
-        context["body"] = fold_answers(app, link_times(mend_folds(mend_roles(context["body"]))))
+        context["body"] = fold_answers(app, link_times(mend_folds(mend_bibliography(context["body"]))))
 
 
 def find_plugins_once():

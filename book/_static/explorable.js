@@ -286,13 +286,14 @@ function line(name, value) {
 
 // --- The chart ---
 
-// The title is shown by the page, and texts are in the colours that can be read in the dark.
+// The title is shown by the page, and in the dark everything has the colors that are seen there.
 function dressed(spec) {
   spec.params = [...(spec.params ?? []), { name: "title_lines", expr: spec.title?.text?.expr ?? JSON.stringify([spec.title?.text ?? []].flat()) }];
   delete spec.title;
   delete spec.$schema; // Altair names an older version; what it writes is the same
-  for (const { mark } of isDark() ? (spec.layer ?? []) : []) {
-    if (mark?.type === "text" && mark.color) mark.color = spec.usermeta.inks[mark.color] ?? mark.color;
+  if (isDark() && spec.layer) {
+    const lit = (quoted, color) => `"${spec.usermeta.inks[color] ?? color}"`;
+    spec.layer = JSON.parse(JSON.stringify(spec.layer).replace(/"(#[0-9A-F]{6})"/g, lit));
   }
   return { ...spec, background: "transparent", config: merged(spec.config ?? {}, colours()) };
 }

@@ -521,6 +521,13 @@ class Expression(Problem):
         extra = {symbol.name for rule in self.misconceptions for symbol in rule.free_symbols}
         return tuple(sorted(set(self.formula.free) | extra))
 
+    def fill(self, text: str, values: Values) -> str:
+        """The text, with names such as N_act, which are to be typed, in the font of code."""
+        words = (letter for name in self.names if len(letter := notation.letter(name)) > 1)
+        names = "|".join((r"[A-Za-z]+_\w+", *words))
+        parts = re.split(r"(\$[^$]*\$|`[^`]*`)", super().fill(text, values))  # every second part is math or code
+        return "".join(part if n % 2 else re.sub(rf"\b({names})\b", r"`\1`", part) for n, part in enumerate(parts))
+
     def expected(self, values: Values) -> Any:
         return self.formula.expr
 
@@ -584,7 +591,9 @@ class Expression(Problem):
         turned = [g / r if r else math.inf for g, r in zip(got, right)]
         rescaled = self.points[:half] != self.points[half:] and all(map(math.isfinite, turned))
         if rescaled and not answers.same(turned[:half], turned[half:]):
-            return Feedback("unit", f"The units do not come out as {self.formula.unit or 'a pure number'}.")
+            return Feedback(
+                "unit", f"The units do not come out as {units.write_unit(self.formula.unit) or 'a pure number'}."
+            )
         if any(got) and answers.same(turned, turned[:1] * len(turned)):
             return Feedback("prefix", THOUSAND) if answers.is_thousands(turned[0]) else Feedback("close", CONSTANT)
         return Feedback("wrong", self.misfit)

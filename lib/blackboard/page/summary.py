@@ -123,7 +123,7 @@ def card(formula: Formula) -> str:
         '<div class="summary-card tex2jax_process mathjax_process">'
         f"<p><strong>{markup(formula.description[0].upper() + formula.description[1:])}.</strong></p>"
         f"<div>\\[{formula.latex}\\]</div>"
-        f"<p>{'A pure number' if formula.unit == '1' else 'Unit: ' + html.escape(formula.unit)}. "
+        f"<p>{'A pure number' if formula.unit == '1' else 'Unit: ' + html.escape(units.write_unit(formula.unit))}. "
         f"{html.escape(holds)}Source: {source}.</p></div>"
     )
 

@@ -362,7 +362,7 @@ percent_letters = Expression(
     "The same in letters",
     level="medium",
     objective=PERCENT,
-    statement="A fit of the loss is A_0 + A_N / N_act^alpha_N + A_D / D_pre^alpha_D, where A_0 is the loss that nothing removes. Write how much one percent more tokens lowers the loss, divided by how much one percent more parameters does, for small changes.",
+    statement="A fit of the loss is `A_0 + A_N / N_act^alpha_N + A_D / D_pre^alpha_D`, where `A_0` is the loss that nothing removes. Write how much one percent more tokens lowers the loss, divided by how much one percent more parameters does, for small changes.",
     formula=eq.tokens_worth,
     test_points=tuple(numbers.fitted(fit) | placed({"net": net}) for fit in FITS for net in ("llammlein-1b", "llama-2-70b")),
     independent_check=lambda v: (lambda D, N, loss: D * loss.diff(D) / (N * loss.diff(N)))(eq.pretrain_tokens, law.n_active, law.law_loss.expr),
@@ -1045,7 +1045,7 @@ reading_on = Expression(
     "How long to read on",
     level="hard",
     objective=REPEAT,
-    statement="By a fitted law, a text of D_uniq tokens that is read more than once, D_pre tokens in all, is worth D_worth = D_uniq + D_uniq n_reuse (1 − exp(−(D_pre/D_uniq − 1)/n_reuse)). A run should be worth D_worth, which is more than the text and less than the law's limit. Write how many tokens it must read, D_pre.",
+    statement="By a fitted law, a text of D_uniq tokens that is read more than once, D_pre tokens in all, is worth `D_worth = D_uniq + D_uniq n_reuse (1 − exp(−(D_pre/D_uniq − 1)/n_reuse))`. A run should be worth D_worth, which is more than the text and less than the law's limit. Write how many tokens it must read, D_pre.",
     formula=needed_tokens,
     independent_check=lambda v: solve(U + U * R * (1 - power_of_e(-(D / U - 1) / R)) - W, D)[0],
     misconceptions={

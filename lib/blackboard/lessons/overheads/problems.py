@@ -895,21 +895,21 @@ def claimed(values: Values) -> Values:
     share, ops = values["share"] / 100, values["times"]
     most = lambda more: eq.fusion_gain(chain_share=share, fused_ops=more) - 1
     found = {"right": most(ops), "gone": 1 / (1 - share) - 1, "naive": share * ops}
-    return {"chain_share": share, "fused_ops": ops} | {name: f"{significant(100 * x, 2)} %" for name, x in found.items()}
+    return {"chain_share": share, "fused_ops": ops} | {name: f"{significant(100 * x, 2)}%" for name, x in found.items()}
 
 
 def with_clock(values: Values) -> str:
     """The same by the time of a thousand steps of 100 ms, added up."""
     rest, chain = 100 - values["share"], values["share"]
     gain = sum([rest + chain] * 1000) / sum([rest + chain / values["times"]] * 1000) - 1
-    return {values["right"]: "d", values["gone"]: "c", values["naive"]: "b"}[f"{significant(100 * gain, 2)} %"]
+    return {values["right"]: "d", values["gone"]: "c", values["naive"]: "b"}[f"{significant(100 * gain, 2)}%"]
 
 
 claim = Choice(
     "So many times faster, of what?",
     level="easy",
     objective=BOUND,
-    statement="Normalising and quantising take {share} % of a step's time. A fused kernel does them {times} times as fast; all else stays. By how much do tokens a second rise?",
+    statement="Normalising and quantising take {share}% of a step's time. A fused kernel does them {times} times as fast; all else stays. By how much do tokens a second rise?",
     parameters={"share": (10, 8, 15), "times": (5, 4, 6)},
     derived=claimed,
     units={"share": "", "times": ""},
@@ -973,7 +973,7 @@ whole_gain = Quantity(
     objective=BOUND,
     unit="1",
     display_unit="%",
-    statement="A prefill of {tokens} tokens of {net_name} on eight H100, in PyTorch without a compiler: counted operation by operation, at the chips' full rates, the kernels that work on vectors take {percent} % of its time. A compiler fuses them, so that together they take {fused_ops} times less. All else stays. By how much does the throughput rise, in percent?",
+    statement="A prefill of {tokens} tokens of {net_name} on eight H100, in PyTorch without a compiler: counted operation by operation, at the chips' full rates, the kernels that work on vectors take {percent}% of its time. A compiler fuses them, so that together they take {fused_ops} times less. All else stays. By how much does the throughput rise, in percent?",
     parameters={
         "net": ("llama-3.1-70b", "qwen3-32b", "llama-3.1-405b", "qwen2.5-72b", "llama-2-70b", "mistral-large-2", "qwen3-14b"),
         "tokens": (4096, 8192, 1024, 2048, 6144),

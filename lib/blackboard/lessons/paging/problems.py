@@ -229,7 +229,7 @@ by_use = Ordering(
         "How many slots does each way set aside?",
         f"{SHORT} divided by that number.",
     ),
-    solution=lambda v: [Step(f"{key}) uses {100 * planned(key):.0f} % of its room.") for key in PLANS],
+    solution=lambda v: [Step(f"{key}) uses {100 * planned(key):.0f}% of its room.") for key in PLANS],
 )
 
 m, L = eq.page_tokens, eq.context

@@ -76,9 +76,9 @@ def context_cost() -> Drawing:
     memory = eq.memory_ratio_of(known, context=context)
     axes.axhline(1, color=COLOURS["compute"], lw=7, alpha=0.35, zorder=1)
     axes.plot(context, memory, color=COLOURS["kv"], lw=7, alpha=0.35)
-    axes.plot(context, np.maximum(1, memory), color=COLOURS["bound"], lw=2.2)
+    axes.plot(context, np.maximum(1, memory), color=COLOURS["total"], lw=2.2)
     for low, high, level in ((0, at, 1), (at, 500_000, ratio)):
-        axes.plot([low, high], [level, level], color=COLOURS["third"], ls=(0, (4, 2)), lw=2.5, zorder=4)
+        axes.plot([low, high], [level, level], color=COLOURS["cost"], ls=(0, (4, 2)), lw=2.5, zorder=4)
     axes.fill_between(context, ratio, memory, where=context >= covers, color=COLOURS["kv"], alpha=0.12, lw=0)
     axes.plot([at, covers], [1, ratio], "o", color=COLOURS["bound"], ms=7, zorder=5)
     axes.set(
@@ -91,7 +91,7 @@ def context_cost() -> Drawing:
     axes.set_yticks(np.arange(0, 2.6, 0.5))
     point(axes, (at, 1), f"1× covers up to\n{at:,.0f}", (0.68, 0.2))
     point(axes, (covers, ratio), f"{ratio:g}× covers up to\n{covers:,.0f}", (0.3, 0.8))
-    name_ends(axes, [(1, "compute", "compute"), (memory[-1], "KV cache", "kv"), (ratio, "price", "third")])
+    name_ends(axes, [(1, "compute", "compute"), (memory[-1], "KV cache", "kv"), (ratio, "price", "cost")])
     beside(axes, "huge batch:\nonly KV counts", (70_000, 0.35), (8, -2), "kv", va="top")
     axes.set_title(f"Price step: {card.model_name}, output, {card.valid_from}", loc="left")
     return done(
@@ -130,7 +130,7 @@ PATHS = (  # two cards of each provider, the earlier first
     ("gemini-1.5-pro@2024-10-01", numbers.STEPPED),
     ("gpt-4.1@2025-04-14", "gpt-5.5@2026-04-23"),
 )
-PATH_COLOURS = ("kv", "compute", "accent")
+PATH_COLOURS = ("first", "second", "third")
 BEYOND = 1_000_000  # tokens, of the axis
 
 
@@ -209,12 +209,12 @@ def kv_sizes() -> Drawing:
     fig, axes = drawing.axes(5.0, 4.8)
     nets = sorted((catalogue.model(id) for id in CACHES), key=lambda net: -net.kv_bytes_per_token())
     low, high = _implied(ACTIVE, "fp4"), _implied(ACTIVE, "bf16")
-    axes.fill_between([low, high], 0.4 - len(nets), 0.5, color=COLOURS["third"], alpha=0.3, lw=0)
+    axes.fill_between([low, high], 0.4 - len(nets), 0.5, color=COLOURS["claimed"], alpha=0.3, lw=0)
     for row, net in enumerate(nets):
         held, wanted = net.kv_bytes_per_token(), _implied(net.n_active)
         axes.plot([wanted, held], [-row, -row], color=COLOURS["muted"], lw=1, zorder=1)
         axes.plot(held, -row, "o", color=COLOURS["kv"], ms=8)
-        axes.plot(wanted, -row, "D", color=COLOURS["compute"], mfc="white", ms=6.5)
+        axes.plot(wanted, -row, "D", color=COLOURS["predicted"], mfc="white", ms=6.5)
         beside(
             axes,
             f"{held / wanted:,.0f}×",
@@ -231,8 +231,8 @@ def kv_sizes() -> Drawing:
     axes.set_xticks([1e2, 1e4, 1e6], ["100 B", "10 kB", "1 MB"])
     kinds = [
         ("● the model's, BF16", "kv"),
-        ("◇ implied, its own active parameters", "compute"),
-        (f"▬ implied, {ACTIVE / 1e9:g} B active", "third"),
+        ("◇ implied, its own active parameters", "predicted"),
+        (f"▬ implied, {ACTIVE / 1e9:g} B active", "claimed"),
     ]
     _listed(axes, kinds, 0.97, 0.065)
     axes.grid(visible=False)
@@ -289,12 +289,12 @@ def sequence() -> Drawing:
         0,
         0.96,
         f"input: {read:,} tokens in {sum(word != 'answer' for word, _ in TALK)} passes",
-        color=COLOURS["compute"],
+        color=COLOURS["first"],
         **ends,
     )
-    axes.text(1, 0.96, f"output: {written:,} in {written:,}", color=COLOURS["kv"], ha="right", **ends)
-    axes.text(0, 0.82, f"by tokens, output is {100 * written / (read + written):.0f} %", **ends)
-    axes.text(0, 0.31, f"by cost at {RATIO} : 1, output is {100 * paid:.0f} %", **ends)
+    axes.text(1, 0.96, f"output: {written:,} in {written:,}", color=COLOURS["second"], ha="right", **ends)
+    axes.text(0, 0.82, f"by tokens, output is {100 * written / (read + written):.0f}%", **ends)
+    axes.text(0, 0.31, f"by cost at {RATIO} : 1, output is {100 * paid:.0f}%", **ends)
     axes.set(xlim=(0, 1), ylim=(-0.05, 2.3))
     axes.axis("off")
     told = ", ".join(f"{word} {size:,}" for word, size in TALK)
@@ -302,12 +302,12 @@ def sequence() -> Drawing:
         fig,
         "fig-sequence",
         f"Input passes through in a few long passes, output in one pass per token. In this example the answers are"
-        f" {100 * written / (read + written):.0f} % of the tokens and, at a price ratio of {RATIO} and"
-        f" with every token billed once, {100 * paid:.0f} % of the bill.",
-        f"Two strips of one sequence whose segments are by turns prefilled, blue, and decoded, red: {told} tokens."
+        f" {100 * written / (read + written):.0f}% of the tokens and, at a price ratio of {RATIO} and"
+        f" with every token billed once, {100 * paid:.0f}% of the bill.",
+        f"Two strips of one sequence whose segments are by turns prefilled, plain, and decoded, hatched: {told} tokens."
         f" By tokens, {read:,} are read in a pass for each segment, and {written:,} are written, each in a pass of"
-        f" its own: {100 * written / (read + written):.0f} % of the strip. By cost, with a written token at {RATIO}"
-        f" times a read one, writing is {100 * paid:.0f} %.",
+        f" its own: {100 * written / (read + written):.0f}% of the strip. By cost, with a written token at {RATIO}"
+        f" times a read one, writing is {100 * paid:.0f}%.",
     )
 
 
@@ -315,7 +315,7 @@ def _strip(axes, level: float, widths: Sequence[float]) -> None:
     """A strip of segments, as wide as said, over the whole axes; decoded ones are hatched, prefilled ones filled."""
     left, total = 0.0, sum(widths)
     for (word, _), width in zip(TALK, np.array(widths) / total):
-        colour, fill = ("kv", 0.25) if word == "answer" else ("compute", 0.35)
+        colour, fill = ("second", 0.25) if word == "answer" else ("first", 0.35)
         axes.add_patch(Rectangle((left, level), width, 0.45, fc=COLOURS[colour], alpha=fill, lw=0))
         axes.add_patch(
             Rectangle(
@@ -344,8 +344,8 @@ def pass_length() -> Drawing:
     tokens, known = np.geomspace(1, LONGEST, 301), _waiting()
     read = step.memory_time(known) / tokens / eq.pass_compute(known, pass_tokens=1)
     axes.axhline(1, color=COLOURS["compute"], lw=7, alpha=0.35, zorder=1)
-    axes.plot(tokens, read, color=COLOURS["kv"], lw=7, alpha=0.35)
-    axes.plot(tokens, eq.pass_ratio(memory_ratio=RATIO, pass_tokens=tokens), color=COLOURS["bound"], lw=2.2)
+    axes.plot(tokens, read, color=COLOURS["memory"], lw=7, alpha=0.35)
+    axes.plot(tokens, eq.pass_ratio(memory_ratio=RATIO, pass_tokens=tokens), color=COLOURS["total"], lw=2.2)
     axes.plot([1, RATIO], [RATIO, 1], "o", color=COLOURS["bound"], ms=7, clip_on=False, zorder=5)
     axes.set(xscale="log", xlim=(1, LONGEST), ylim=(0, 5.6))
     axes.set(xlabel="tokens of each sequence in one pass (log scale)", ylabel="time per token ÷\ncompute time")
@@ -353,7 +353,7 @@ def pass_length() -> Drawing:
     point(axes, (1, RATIO), f"decode: one token, {RATIO}×,\nMFU {_mfu(RATIO)}", (0.34, 0.86))
     point(axes, (RATIO, 1), f"crossing at {RATIO} tokens", (0.5, 0.5))
     axes.text(0.98, 0.3, "prefill: many tokens, 1×", transform=axes.transAxes, ha="right", va="center")
-    name_ends(axes, [(1, "compute", "compute"), (read[-1], "memory", "kv")])
+    name_ends(axes, [(1, "compute", "compute"), (read[-1], "memory", "memory")])
     return done(
         fig,
         "fig-pass-length",
@@ -374,11 +374,11 @@ def _waiting() -> dict[str, float]:
 
 HOSTS = "hosts of open weights"
 GROUPS = {
-    "anthropic": ("Anthropic", "kv"),
-    "google": ("Google", "compute"),
-    "openai": ("OpenAI", "accent"),
-    "deepseek": ("DeepSeek", "third"),
-    "mistral": ("Mistral", "second"),
+    "anthropic": ("Anthropic", "first"),
+    "google": ("Google", "second"),
+    "openai": ("OpenAI", "third"),
+    "deepseek": ("DeepSeek", "fourth"),
+    "mistral": ("Mistral", "fifth"),
 }
 
 
@@ -412,7 +412,7 @@ def ratios() -> Drawing:
     right.set_yticklabels([_mfu(ratio) for ratio in ticks])
     right.grid(visible=False)
     right.spines["right"].set_visible(True)
-    axes.text(2024.63, 3 + 0.06, "the lecture's 3 to 5", va="bottom", color=COLOURS["muted"])
+    axes.text(2024.63, 3 + 0.06, "the lecture's 3 to 5", va="bottom", color=COLOURS["claimed"])
     axes.text(_dated(DAY), 8.55, "lecture ", ha="right", va="center", color=COLOURS["muted"])
     return done(
         fig,
@@ -425,7 +425,7 @@ def ratios() -> Drawing:
 
 def _mfu(ratio: float) -> str:
     """The MFU of decoding that a ratio of output to input implies."""
-    return f"{significant(100 * eq.decode_mfu(input_price=1, output_price=ratio), 3, exact=True)} %"
+    return f"{significant(100 * eq.decode_mfu(input_price=1, output_price=ratio), 3, exact=True)}%"
 
 
 def _ratio(card: PriceCard) -> float:
@@ -457,7 +457,7 @@ def _ratios_say(cards: tuple[PriceCard, ...]) -> str:
 
 # --- long contexts ----------------------------------------------------------------------------------------------------
 
-ATTENDING = {"deepseek-v3": "third", "qwen3-235b-a22b": "accent", "llama-3.1-405b": "compute", "gemma-3-27b": "kv"}
+ATTENDING = {"deepseek-v3": "first", "qwen3-235b-a22b": "second", "llama-3.1-405b": "third", "gemma-3-27b": "fourth"}
 MILLION = 1e6
 
 
@@ -514,9 +514,9 @@ def sparse() -> Drawing:
     dense = lambda at: layers * known["entry_bytes"] * at / MB
     picked = lambda at: layers * eq.sparse_read(known, context=at) / MB
     blocks = lambda at: layers * known["entry_bytes"] * eq.block_read_best(context=at, blocks_read=numbers.BLOCKS) / MB
-    for curve, colour in ((dense, "kv"), (picked, "accent"), (blocks, "compute")):
+    for curve, colour in ((dense, "first"), (picked, "second"), (blocks, "third")):
         axes.plot(context, curve(context), color=COLOURS[colour])
-    axes.plot(context, layers * known["index_bytes"] * context / MB, color=COLOURS["accent"], ls=":", lw=1.5)
+    axes.plot(context, layers * known["index_bytes"] * context / MB, color=COLOURS["second"], ls=":", lw=1.5)
     _long_contexts(axes)
     axes.set(yscale="log", ylim=(5, 1e6), ylabel="MB loaded per token (log scale)")
     thousands(axes, "y")
@@ -524,12 +524,12 @@ def sparse() -> Drawing:
     name_ends(
         axes,
         [
-            (dense(1e7), "dense", "kv"),
-            (picked(1e7), "V3.2", "accent"),
-            (blocks(1e7), f"{numbers.BLOCKS} blocks:\nas √L", "compute"),
+            (dense(1e7), "dense", "first"),
+            (picked(1e7), "V3.2", "second"),
+            (blocks(1e7), f"{numbers.BLOCKS} blocks:\nas √L", "third"),
         ],
     )
-    point(axes, (1.6e3, layers * known["index_bytes"] * 1.6e3 / MB), "index keys of V3.2", (0.5, 0.07), "accent")
+    point(axes, (1.6e3, layers * known["index_bytes"] * 1.6e3 / MB), "index keys of V3.2", (0.5, 0.07), "second")
     axes.text(
         0.03,
         0.93,
@@ -582,7 +582,7 @@ class Place(NamedTuple):
 PLACES = [
     Place(name, colour, tier := catalogue.tier(id), numbers.paid(tier))
     for (name, colour), id in zip(
-        {"DDR5": "accent", "flash": "third", "disk": "weights"}.items(), numbers.KEEP, strict=True
+        {"DDR5": "second", "flash": "third", "disk": "fourth"}.items(), numbers.KEEP, strict=True
     )
 ]
 
@@ -592,14 +592,14 @@ def _lines() -> dict[str, tuple[str, Any]]:
     known = numbers.rack()
     again, kv = eq.remat_cost(known) / CHEAP, known["kv_bytes_per_token"]
     lines: dict[str, tuple[str, Callable[..., Any]]] = {
-        "HBM": ("compute", lambda t: eq.hbm_hold(RUNNING, rent=known["rent"], hold_time=t) / CHEAP)
+        "HBM": ("first", lambda t: eq.hbm_hold(RUNNING, rent=known["rent"], hold_time=t) / CHEAP)
     }
     for place in PLACES:
         lines[place.name] = (
             place.colour,
             lambda t, at=place: eq.tier_cost(at, kv_bytes_per_token=kv, hold_time=t) / CHEAP,
         )
-    return lines | {"compute again": ("kv", lambda t: again + 0 * t)}
+    return lines | {"compute again": ("compute", lambda t: again + 0 * t)}
 
 
 TIMES = {"1 ms": 1e-3, "1 s": 1.0, "1 min": 60.0, "1 h": HOUR, "1 day": DAY_LONG, "1 year": 365 * DAY_LONG}
@@ -692,11 +692,11 @@ def _tiers_say(turns: list[tuple[str, float]]) -> str:
 
 
 LADDER = (  # kinds of device, what the lecture says they take to drain (s), and how that is worded: 2:01:16
-    ("HBM", "compute", (0.02, 0.02), "20 ms"),
-    ("LPDDR5X", "accent", (1, 10), ""),
-    ("DDR5", "accent", (1, 10), "1 to 10 s"),
+    ("HBM", "first", (0.02, 0.02), "20 ms"),
+    ("LPDDR5X", "second", (1, 10), ""),
+    ("DDR5", "second", (1, 10), "1 to 10 s"),
     ("NVMe", "third", (60, 60), "1 min"),
-    ("HDD", "weights", (HOUR, HOUR), "1 h"),
+    ("HDD", "fourth", (HOUR, HOUR), "1 h"),
 )
 CALLED = {"NVMe": "flash", "HDD": "disk"}
 
@@ -708,8 +708,8 @@ def ladder() -> Drawing:
     axes.set_xticks([1e-2, 1, 60, HOUR, DAY_LONG], ["10 ms", "1 s", "1 min", "1 h", "1 day"])
     axes.minorticks_off()
     for (word, wait), text, ha in zip(KEPT.items(), (" {} ", " {}: on price lists"), ("right", "left")):
-        axes.plot([wait] * 2, [0.5 - len(LADDER), 1], color=COLOURS["kv"], ls="--", lw=1.4, zorder=1)
-        axes.text(wait, 0.7, text.format(word), color=COLOURS["kv"], ha=ha, va="center")
+        axes.plot([wait] * 2, [0.5 - len(LADDER), 1], color=COLOURS["muted"], ls="--", lw=1.4, zorder=1)
+        axes.text(wait, 0.7, text.format(word), color=COLOURS["muted"], ha=ha, va="center")
     phrases = [_rung(axes, -row, *rung) for row, rung in enumerate(LADDER)]
     axes.text(2.5e-4, -len(LADDER) + 0.25, "◆ as the lecture guesses; hollow: not confirmed", va="center")
     axes.set_yticks([-row for row in range(len(LADDER))], [CALLED.get(kind, kind) for kind, *_ in LADDER])
@@ -734,7 +734,7 @@ def _rung(axes, level: float, kind: str, colour: str, guess: tuple[float, float]
         axes.plot(
             tier.drain_time(), level + 0.12, "o", color=COLOURS[colour], mfc=COLOURS[colour] if sure else "white", ms=7
         )
-    axes.plot(guess, [level - 0.2] * 2, "D-" if guess[0] == guess[1] else "|-", color=COLOURS["bound"], ms=5.5, lw=2)
+    axes.plot(guess, [level - 0.2] * 2, "D-" if guess[0] == guess[1] else "|-", color=COLOURS["claimed"], ms=5.5, lw=2)
     drains = sorted(tier.drain_time() for tier in mine)
     least, most = spent(drains[0]), spent(drains[-1])
     said = f"{CALLED.get(kind, kind)} {least}" + (f" to {most}" if most != least else "")
@@ -757,15 +757,18 @@ def timeline() -> Drawing:
     hold = eq.tier_hold(place.symbols(), kv_bytes_per_token=size, hold_time=drain)
     fetch = eq.tier_retrieve(place.symbols(), kv_bytes_per_token=size) / place.symbols()["tier_rent"]
     minute = units.factor("min")
-    for left, width, height, colour in ((0, drain / minute, SHARE, "third"), (drain / minute, fetch / minute, 1, "kv")):
+    for left, width, height, colour in (
+        (0, drain / minute, SHARE, "first"),
+        (drain / minute, fetch / minute, 1, "second"),
+    ):
         axes.add_patch(Rectangle((left, 0), width, height, fc=COLOURS[colour], alpha=0.45, ec=COLOURS[colour], lw=1.5))
-    hold_said = f"hold: {100 * SHARE:.0f} % of the device for {spent(drain)}"
-    axes.text(drain / minute / 2, SHARE + 0.04, hold_said, color=COLOURS["third"], ha="center", va="bottom")
+    hold_said = f"hold: {100 * SHARE:.0f}% of the device for {spent(drain)}"
+    axes.text(drain / minute / 2, SHARE + 0.04, hold_said, color=COLOURS["first"], ha="center", va="bottom")
     axes.text(
         0.98 * drain / minute,
         0.6,
         f"retrieve:\nall of it for {spent(fetch)}",
-        color=COLOURS["kv"],
+        color=COLOURS["second"],
         ha="right",
         va="center",
     )
@@ -777,14 +780,14 @@ def timeline() -> Drawing:
         va="center",
     )
     axes.set(xlim=(0, 1.13 * drain / minute), ylim=(0, 1.35), xlabel="minutes", ylabel="share of the device")
-    axes.set_yticks([0, SHARE, 1], ["0 %", f"{100 * SHARE:.0f} %", "100 %"])
+    axes.set_yticks([0, SHARE, 1], ["0%", f"{100 * SHARE:.0f}%", "100%"])
     return done(
         fig,
         "fig-timeline",
         "Kept for one drain time, a cache costs as much to hold as to load: a small share of the device for long,"
         " or all of it for a short time.",
         f"Share of a device that a cache keeps busy against time, for {place.tier.device}, which is read once in"
-        f" {spent(drain)}. A cache of {100 * SHARE:.0f} % of it lies there for {spent(drain)}, a long low bar, and is"
+        f" {spent(drain)}. A cache of {100 * SHARE:.0f}% of it lies there for {spent(drain)}, a long low bar, and is"
         f" then read by the whole device in {spent(fetch)}, a short high one. Held for the drain time, both bars have"
         f" the same area, ${hold:.1g} at {_paid_for(place)}: held for longer, holding is what costs; for less long,"
         " retrieving.",
