@@ -52,6 +52,7 @@ def make_project(folder):
             "page_metadata",
             "glossary_links",
             "lab_cells",
+            "mathml",
             "page_python",
             "question_index",
             "cells",

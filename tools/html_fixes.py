@@ -11,6 +11,7 @@ from importlib import import_module
 from pathlib import Path
 
 from docutils import nodes
+from mathml import set_strings
 
 SCRIPTS = "book/_scripts"
 TABLE = '<div class="data-table'
@@ -93,12 +94,6 @@ def part_blocks(_app, doctree, _page):
             node[:] = [nodes.Text(BLOCK.sub("\\g<0>\n", node.astext()))]
 
 
-def note_math(app, page, body):
-    """Sphinx looks for mathematics in the text alone; a table that a cell printed may have some too."""
-    if r"\(" in body or r"\[" in body:
-        app.env.get_domain("math").data["has_equations"][page] = True
-
-
 def note_result(app, page, _source):
     """A page depends on what its notebook put out, which the build keeps: Sphinx knows of its text alone."""
     folder = Path(app.config.nb_execution_cache_path)
@@ -179,7 +174,7 @@ def script_of(lesson):
     from blackboard.page.problem_panel import script
 
     try:
-        return f"{lesson}.js", script(problems(lesson))
+        return f"{lesson}.js", script(problems(lesson), set_strings)
     except Exception as error:  # whatever a problem may raise
         which = f"to see which: pytest tests/test_practice.py -k {lesson}"
         raise ExtensionError(f"a problem of {lesson} cannot be put on a page: {error!r} ({which})") from error
@@ -254,7 +249,6 @@ def load_planner(app):
 def mend_page(app, page, _template, context, _doctree):
     """Mend a page's body before it is put into the template."""
     if "body" in context:
-        note_math(app, page, context["body"])
         load_problems(app, page)
         if TABLE in context["body"]:
             app.add_js_file("scripts/tables.js", loading_method="defer")
@@ -273,7 +267,7 @@ def find_plugins_once():
 
 
 def setup(app):
-    """Called by Sphinx; earlier than its own MathJax, which asks whether a page has mathematics."""
+    """Called by Sphinx."""
     find_plugins_once()
     app.connect("source-read", note_result)
     app.connect("doctree-read", note_boxes)
