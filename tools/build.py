@@ -11,7 +11,6 @@ import os
 import shutil
 import sys
 import time
-from pathlib import Path
 
 import page_python
 from notebooks import (
@@ -64,7 +63,10 @@ def drop_stale():
         hash_of(
             [
                 *runs,
-                *(tools / f"{name}.py" for name in ("build", "cells", "html_fixes", "lesson_cards", "mathml", "page_metadata")),
+                *(
+                    tools / f"{name}.py"
+                    for name in ("build", "cells", "html_fixes", "lesson_cards", "mathml", "page_metadata")
+                ),
                 *dress,
             ]
         ),

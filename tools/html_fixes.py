@@ -14,7 +14,7 @@ from docutils import nodes
 from mathml import set_strings
 
 SCRIPTS = "book/_scripts"
-TABLE = '<div class="data-table'
+LOADED_FOR = {"tables.js": '<div class="data-table', "formulas.js": " data-latex="}  # {script: what it is for}
 DECK = 'href="../_static/flashcards/'
 PLANNER = 'id="plan" data-script='
 BOX = re.compile(r'<practice-box [^>]*data-lesson="([^"]+)"')
@@ -217,7 +217,8 @@ def write_scripts(app, _env):
     """Put the scripts that only some pages load beside the others; Jupyter Book would load them everywhere."""
     folder = app.outdir / "_static" / "scripts"
     folder.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(app.srcdir / SCRIPTS / "tables.js", folder / "tables.js")
+    for name in LOADED_FOR:
+        shutil.copyfile(app.srcdir / SCRIPTS / name, folder / name)
 
 
 # --- A page's body -------------------------------------------------------------------------------------------------
@@ -250,8 +251,9 @@ def mend_page(app, page, _template, context, _doctree):
     """Mend a page's body before it is put into the template."""
     if "body" in context:
         load_problems(app, page)
-        if TABLE in context["body"]:
-            app.add_js_file("scripts/tables.js", loading_method="defer")
+        for name, mark in LOADED_FOR.items():
+            if mark in context["body"]:
+                app.add_js_file(f"scripts/{name}", loading_method="defer")
         if DECK in context["body"]:
             write_deck(app.outdir / "_static")
         if PLANNER in context["body"]:

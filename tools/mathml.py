@@ -13,7 +13,7 @@ from sphinx.util import logging
 
 CONVERTER = LatexToMathML(fancy_error=False)
 TYPED = re.compile(r"\\\((.+?)\\\)|\\\[(.+?)\\\]", re.S)  # TeX in HTML, as cells and problems write it
-PRINTED = re.compile(r"(<pre\b.*?</pre>|<code\b.*?</code>|<script\b.*?</script>|<[^>]+>)", re.S)  # where TeX would be an example of TeX
+UNTOUCHED = re.compile(r"(<pre\b.*?</pre>|<code\b.*?</code>|<script\b.*?</script>|<[^>]+>)", re.S)  # code and tags
 ENTITY = re.compile(r"&(?!(?:lt|gt|amp);)\w+;")  # names that XML does not know
 TALL = {"mfrac", "mtable", "munderover", "munder", "msqrt"}
 BRACKETS = set("()[]{}|")
@@ -48,7 +48,7 @@ def set_formulas(text):
     r"""HTML with all \(…\) and \[…\] set, those aside that stand in code."""
     if r"\(" not in text and r"\[" not in text:
         return text
-    parts = PRINTED.split(text)  # words, what stays as it is, and so on
+    parts = UNTOUCHED.split(text)  # words, what stays as it is, and so on
     parts[::2] = [TYPED.sub(_set_typed, words) for words in parts[::2]]
     return "".join(parts)
 
