@@ -4,13 +4,13 @@ Chromium turns the pages into XHTML; the rest is a zip with lists of what it hol
 the release's, so that the same commit makes the same bytes.
 """
 
-import base64
 import hashlib
 import re
 import sys
 import zipfile
 from html import escape
 from pathlib import Path
+from urllib.request import urlopen
 from uuid import NAMESPACE_URL, uuid5
 
 from whole_book import (
@@ -101,7 +101,7 @@ def mend_drawing(data):
 def take_image(source, site, files):
     """Enter a picture among the files and return its name there; those written into a page get a file as well."""
     if source.startswith("data:"):
-        data, end = base64.b64decode(source.partition(",")[2]), ".svg"
+        data, end = urlopen(source).read(), ".svg"
     else:
         data, end = (site / source).read_bytes(), Path(source).suffix
     if end == ".svg":

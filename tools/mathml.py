@@ -32,7 +32,8 @@ def _set(tex, displayed):
         raise ValueError(f"a formula cannot be set: {tex} ({error})") from error
     tree = ElementTree.fromstring(ENTITY.sub(lambda name: html.unescape(name[0]), found))
     keep_low_brackets(tree)
-    return ElementTree.tostring(tree, encoding="unicode", short_empty_elements=False)
+    unwrap_indices(tree)
+    return ElementTree.tostring(tree, encoding="unicode")
 
 
 def keep_low_brackets(tree):
@@ -42,6 +43,14 @@ def keep_low_brackets(tree):
         if len(ends) == 2 and not TALL & {part.tag for part in row.iter()}:
             for end in ends:
                 end.set("stretchy", "false")
+
+
+def unwrap_indices(tree):
+    """A word beside others needs an empty space before it, or Firefox parts them; an index has nothing beside it."""
+    for script in [part for part in tree.iter() if part.tag in ("msub", "msup", "msubsup")]:
+        for place, index in enumerate(script):
+            if place and [part.tag for part in index] == ["mspace", "mi"] and not index[0].attrib:
+                script[place] = index[1]
 
 
 def set_formulas(text):
