@@ -60,6 +60,17 @@ def test_brackets_grow_with_fractions_alone():
     assert grow(r"\left(\frac{a}{b}\right)") and not grow(r"\left(N_\mathrm{tot} - N_\mathrm{act}\right)")
 
 
+def test_a_sign_that_begins_a_line_has_room():
+    tex = r"\begin{aligned} a &= b \\ &+ c \\ & \quad {} - d \end{aligned}"
+    assert len(re.findall('<mo form="infix">[+−]</mo>', mathml.set_formula(tex, True))) == 2
+
+
+def test_punctuation_stays_with_its_formula():
+    context = {"body": mathml.set_formulas(r"<p>Let \(a\), and \(b\) be.</p>")}
+    mathml.keep_punctuation(None, None, None, context, None)
+    assert re.findall(r'<span class="unbroken"><math>.*?</math>(.)</span>', context["body"]) == [","]
+
+
 def test_a_formula_that_cannot_be_read_is_named():
     with pytest.raises(ValueError, match=r"\\nonsense"):
         mathml.set_formula(r"a + \nonsense", False)

@@ -17,6 +17,7 @@ UNTOUCHED = re.compile(r"(<pre\b.*?</pre>|<code\b.*?</code>|<script\b.*?</script
 ENTITY = re.compile(r"&(?!(?:lt|gt|amp);)\w+;")  # names that XML does not know
 TALL = {"mfrac", "mtable", "munderover", "munder", "msqrt"}
 BRACKETS = set("()[]{}|")
+ENDED = re.compile(r"(<math>(?:(?!</math>).)*</math>)([,.;:!?)’”]+)", re.S)
 
 
 def set_formula(tex, displayed):
@@ -33,6 +34,7 @@ def _set(tex, displayed):
     tree = ElementTree.fromstring(ENTITY.sub(lambda name: html.unescape(name[0]), found))
     keep_low_brackets(tree)
     unwrap_indices(tree)
+    space_signs(tree)
     return ElementTree.tostring(tree, encoding="unicode")
 
 
@@ -51,6 +53,14 @@ def unwrap_indices(tree):
         for place, index in enumerate(script):
             if place and [part.tag for part in index] == ["mspace", "mi"] and not index[0].attrib:
                 script[place] = index[1]
+
+
+def space_signs(tree):
+    """A sign at the start of a further line adds to the line above; browsers take it for a sign of what follows."""
+    for cell in tree.iter("mtd"):
+        words = [part for part in cell if part.tag != "mspace" and (part.text or len(part))]
+        if words and words[0].tag == "mo":
+            words[0].set("form", "infix")
 
 
 def set_formulas(text):
@@ -102,6 +112,12 @@ def _write(translator, node, displayed, after=""):
     raise nodes.SkipNode
 
 
+def keep_punctuation(_app, _page, _template, context, _doctree):
+    """A line does not break between a formula and the comma after it."""
+    if "body" in context:
+        context["body"] = ENDED.sub(r'<span class="unbroken">\1\2</span>', context["body"])
+
+
 def set_outputs(_app, doctree, page):
     """Set the formulas in what cells put out."""
     for node in doctree.findall(nodes.raw):
@@ -116,4 +132,5 @@ def setup(app):
     """Called by Sphinx."""
     app.add_html_math_renderer("mathml", (visit_inline, None), (visit_displayed, None))
     app.connect("doctree-resolved", set_outputs)
+    app.connect("html-page-context", keep_punctuation)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
