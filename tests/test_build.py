@@ -53,6 +53,7 @@ def make_project(folder):
             "glossary_links",
             "lab_cells",
             "mathml",
+            "styles",
             "page_python",
             "question_index",
             "cells",

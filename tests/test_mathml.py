@@ -66,9 +66,14 @@ def test_a_sign_that_begins_a_line_has_room():
 
 
 def test_punctuation_stays_with_its_formula():
-    context = {"body": mathml.set_formulas(r"<p>Let \(a\), and \(b\) be.</p>")}
-    mathml.keep_punctuation(None, None, None, context, None)
-    assert re.findall(r'<span class="unbroken"><math>.*?</math>(.)</span>', context["body"]) == [","]
+    body = mathml.keep_punctuation(mathml.set_formulas(r"<p>Let \(a\), and \(b\) be.</p>"))
+    assert re.findall(r'<span class="unbroken"><math>.*?</math>(.)</span>', body) == [","]
+
+
+def test_a_heading_that_is_a_symbol_has_a_name():
+    context = {"body": mathml.set_formulas(r'<th scope="row">\(N_\mathrm{act}\)</th><th>\(a\) of all</th>')}
+    mathml.mend_page(None, None, None, context, None)
+    assert re.findall("<math.*?>", context["body"]) == ['<math role="math" aria-label="N act">', "<math>"]
 
 
 def test_a_formula_that_cannot_be_read_is_named():

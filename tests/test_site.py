@@ -208,6 +208,17 @@ def test_first_load_is_light(pages, server, name):
     assert weights[f"{server}/{name}.html"] <= 60 * KB
 
 
+@pytest.mark.parametrize("name", PAGES)
+def test_little_is_loaded_before_a_page_shows(site, name):
+    """One style sheet, two for the planner, and of the scripts in its head those that later ones ask for options."""
+    head = (site / f"{name}.html").read_text("utf8").partition("</head>")[0]
+    found = Elements(head).found
+    sheets = [each["href"] for tag, each in found if tag == "link" and each.get("rel") == "stylesheet"]
+    assert "/all-" in sheets[0] and len(sheets) == 1 + (name == "book/planner")
+    waited = [each["src"] for tag, each in found if tag == "script" and "src" in each and "defer" not in each]
+    assert [re.sub(r"\?.*", "", src.rpartition("/")[2]) for src in waited] == ["documentation_options.js"]
+
+
 def problem_scripts(site, name):
     """The attributes of the script elements of a page that hold problems."""
     loaded = [attributes for tag, attributes in elements(site, name) if tag == "script"]

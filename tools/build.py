@@ -26,6 +26,7 @@ from notebooks import (
     run_notebooks,
     settings,
 )
+from styles import join_styles
 
 SITE = BUILD / "html"
 LESSONS = BUILD / "lessons"  # small sites, of one lesson each
@@ -65,7 +66,7 @@ def drop_stale():
                 *runs,
                 *(
                     tools / f"{name}.py"
-                    for name in ("build", "cells", "html_fixes", "lesson_cards", "mathml", "page_metadata")
+                    for name in ("build", "cells", "html_fixes", "lesson_cards", "mathml", "page_metadata", "styles")
                 ),
                 *dress,
             ]
@@ -157,6 +158,7 @@ def run_sphinx(site, doctrees, config):
         if app.statuscode:
             raise BuildError("The pages were not built: see the warnings above, each of which is an error here.")
         drop_unused_images(app)
+        join_styles(app.outdir)
 
 
 def drop_unused_images(app):

@@ -247,6 +247,21 @@ def load_planner(app):
     app.add_css_file("planner/planner.css")
 
 
+def defer_scripts(_app, page, _template, context, _doctree):
+    """Sphinx's own scripts wait until the page is read, so that it shows at once; the search's need them earlier, and
+    all need the options.
+    """
+    if page != "search" and "script_files" in context:
+        context["script_files"] = [defer_script(script) for script in context["script_files"]]
+
+
+def defer_script(script):
+    """A script that waits, unless it is written into the page or the options."""
+    if not script.filename or script.filename.endswith("documentation_options.js"):
+        return script
+    return type(script)(script.filename, priority=script.priority, **script.attributes | {"defer": "defer"})
+
+
 def mend_page(app, page, _template, context, _doctree):
     """Mend a page's body before it is put into the template."""
     if "body" in context:
@@ -282,4 +297,5 @@ def setup(app):
     app.connect("html-page-context", mend_launchers, priority=502)  # just after the theme has added the buttons
     app.connect("html-page-context", skip_solutions)
     app.connect("html-page-context", mend_page, priority=400)
+    app.connect("html-page-context", defer_scripts, priority=900)  # after all have added theirs
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -17,6 +17,7 @@ UNTOUCHED = re.compile(r"(<pre\b.*?</pre>|<code\b.*?</code>|<script\b.*?</script
 ENTITY = re.compile(r"&(?!(?:lt|gt|amp);)\w+;")  # names that XML does not know
 TALL = {"mfrac", "mtable", "munderover", "munder", "msqrt"}
 BRACKETS = set("()[]{}|")
+HEADING = re.compile(r"(<th\b[^>]*>(?:<p>)?)<math>((?:(?!</math>).)*</math>(?:</p>)?</th>)", re.S)
 ENDED = re.compile(r"(<math>(?:(?!</math>).)*</math>)([,.;:!?)’”]+)", re.S)
 
 
@@ -112,10 +113,21 @@ def _write(translator, node, displayed, after=""):
     raise nodes.SkipNode
 
 
-def keep_punctuation(_app, _page, _template, context, _doctree):
-    """A line does not break between a formula and the comma after it."""
+def mend_page(_app, _page, _template, context, _doctree):
+    """What a formula needs of its surroundings."""
     if "body" in context:
-        context["body"] = ENDED.sub(r'<span class="unbroken">\1\2</span>', context["body"])
+        context["body"] = HEADING.sub(name_symbol, keep_punctuation(context["body"]))
+
+
+def keep_punctuation(body):
+    """A line does not break between a formula and the comma after it."""
+    return ENDED.sub(r'<span class="unbroken">\1\2</span>', body)
+
+
+def name_symbol(heading):
+    """A table's heading that is one symbol has it as its name: not every checker looks into formulas for it."""
+    name = " ".join(filter(str.strip, re.split(r"<[^>]+>", heading[2])))
+    return f'{heading[1]}<math role="math" aria-label="{name}">{heading[2]}'
 
 
 def set_outputs(_app, doctree, page):
@@ -132,5 +144,5 @@ def setup(app):
     """Called by Sphinx."""
     app.add_html_math_renderer("mathml", (visit_inline, None), (visit_displayed, None))
     app.connect("doctree-resolved", set_outputs)
-    app.connect("html-page-context", keep_punctuation)
+    app.connect("html-page-context", mend_page)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
