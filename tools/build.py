@@ -11,7 +11,6 @@ import os
 import shutil
 import sys
 import time
-from pathlib import Path
 
 import page_python
 from notebooks import (
@@ -27,6 +26,7 @@ from notebooks import (
     run_notebooks,
     settings,
 )
+from styles import join_styles
 
 SITE = BUILD / "html"
 LESSONS = BUILD / "lessons"  # small sites, of one lesson each
@@ -64,7 +64,10 @@ def drop_stale():
         hash_of(
             [
                 *runs,
-                *(tools / f"{name}.py" for name in ("build", "cells", "html_fixes", "lesson_cards", "page_metadata")),
+                *(
+                    tools / f"{name}.py"
+                    for name in ("build", "cells", "html_fixes", "lesson_cards", "mathml", "page_metadata", "styles")
+                ),
                 *dress,
             ]
         ),
@@ -75,30 +78,16 @@ def drop_stale():
 
 
 def vendor():
-    """What pages load only when they need it: MathJax and Vega, copied from installed packages."""
+    """What pages load only when they need it: Vega, from an installed package."""
     target = PAGES / "extra" / "vendor"
     if target.exists():
         return
     making = PAGES / "vendor.new"
     shutil.rmtree(making, ignore_errors=True)
-    copy_mathjax(making / "mathjax")
+    making.mkdir()
     (making / "vega.js").write_text(vega_bundle(), "utf8")
     target.parent.mkdir(parents=True, exist_ok=True)
     making.rename(target)
-
-
-def copy_mathjax(target):
-    """The parts of MathJax that _config.yml loads, and its fonts."""
-    import importlib.util
-
-    # The package's name has hyphens, so it is found but never imported.
-    source = Path(importlib.util.find_spec("sphinx-mathjax-offline").origin).parent / "static" / "mathjax"
-    loaded = settings()["sphinx"]["config"]["mathjax3_config"]["loader"]["load"]
-    parts = [name.replace("[tex]", "input/tex/extensions") + ".js" for name in ["startup", *loaded]]
-    for part in [*parts, "output/chtml/fonts"]:
-        destination = target / part
-        destination.parent.mkdir(parents=True, exist_ok=True)
-        (shutil.copytree if (source / part).is_dir() else shutil.copyfile)(source / part, destination)
 
 
 def vega_bundle():
@@ -169,6 +158,7 @@ def run_sphinx(site, doctrees, config):
         if app.statuscode:
             raise BuildError("The pages were not built: see the warnings above, each of which is an error here.")
         drop_unused_images(app)
+        join_styles(app.outdir)
 
 
 def drop_unused_images(app):

@@ -11,9 +11,10 @@ from importlib import import_module
 from pathlib import Path
 
 from docutils import nodes
+from mathml import set_strings
 
 SCRIPTS = "book/_scripts"
-TABLE = '<div class="data-table'
+LOADED_FOR = {"tables.js": '<div class="data-table', "formulas.js": " data-latex="}  # {script: what it is for}
 DECK = 'href="../_static/flashcards/'
 PLANNER = 'id="plan" data-script='
 BOX = re.compile(r'<practice-box [^>]*data-lesson="([^"]+)"')
@@ -96,12 +97,6 @@ def part_blocks(_app, doctree, _page):
             node[:] = [nodes.Text(BLOCK.sub("\\g<0>\n", node.astext()))]
 
 
-def note_math(app, page, body):
-    """Sphinx looks for mathematics in the text alone; a table that a cell printed may have some too."""
-    if r"\(" in body or r"\[" in body:
-        app.env.get_domain("math").data["has_equations"][page] = True
-
-
 def note_result(app, page, _source):
     """A page depends on what its notebook put out, which the build keeps: Sphinx knows of its text alone."""
     folder = Path(app.config.nb_execution_cache_path)
@@ -182,7 +177,7 @@ def script_of(lesson):
     from blackboard.page.problem_panel import script
 
     try:
-        return f"{lesson}.js", script(problems(lesson))
+        return f"{lesson}.js", script(problems(lesson), set_strings)
     except Exception as error:  # whatever a problem may raise
         which = f"to see which: pytest tests/test_practice.py -k {lesson}"
         raise ExtensionError(f"a problem of {lesson} cannot be put on a page: {error!r} ({which})") from error
@@ -225,7 +220,8 @@ def write_scripts(app, _env):
     """Put the scripts that only some pages load beside the others; Jupyter Book would load them everywhere."""
     folder = app.outdir / "_static" / "scripts"
     folder.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(app.srcdir / SCRIPTS / "tables.js", folder / "tables.js")
+    for name in LOADED_FOR:
+        shutil.copyfile(app.srcdir / SCRIPTS / name, folder / name)
 
 
 # --- A page's body -------------------------------------------------------------------------------------------------
@@ -254,13 +250,28 @@ def load_planner(app):
     app.add_css_file("planner/planner.css")
 
 
+def defer_scripts(_app, page, _template, context, _doctree):
+    """Sphinx's own scripts wait until the page is read, so that it shows at once; the search's need them earlier, and
+    all need the options.
+    """
+    if page != "search" and "script_files" in context:
+        context["script_files"] = [defer_script(script) for script in context["script_files"]]
+
+
+def defer_script(script):
+    """A script that waits, unless it is written into the page or the options."""
+    if not script.filename or script.filename.endswith("documentation_options.js"):
+        return script
+    return type(script)(script.filename, priority=script.priority, **script.attributes | {"defer": "defer"})
+
+
 def mend_page(app, page, _template, context, _doctree):
     """Mend a page's body before it is put into the template."""
     if "body" in context:
-        note_math(app, page, context["body"])
         load_problems(app, page)
-        if TABLE in context["body"]:
-            app.add_js_file("scripts/tables.js", loading_method="defer")
+        for name, mark in LOADED_FOR.items():
+            if mark in context["body"]:
+                app.add_js_file(f"scripts/{name}", loading_method="defer")
         if DECK in context["body"]:
             write_deck(app.outdir / "_static")
         if PLANNER in context["body"]:
@@ -276,7 +287,7 @@ def find_plugins_once():
 
 
 def setup(app):
-    """Called by Sphinx; earlier than its own MathJax, which asks whether a page has mathematics."""
+    """Called by Sphinx."""
     find_plugins_once()
     app.connect("source-read", note_result)
     app.connect("doctree-read", note_boxes)
@@ -289,4 +300,5 @@ def setup(app):
     app.connect("html-page-context", mend_launchers, priority=502)  # just after the theme has added the buttons
     app.connect("html-page-context", skip_solutions)
     app.connect("html-page-context", mend_page, priority=400)
+    app.connect("html-page-context", defer_scripts, priority=900)  # after all have added theirs
     return {"parallel_read_safe": True, "parallel_write_safe": True}

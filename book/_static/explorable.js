@@ -326,18 +326,31 @@ async function draw(figure) {
 }
 
 // Where drawing fails the still picture stays.
+const drawings = new WeakMap();
 function drawOrKeepStill(figure) {
-  figure.ready = draw(figure).catch((error) => {
+  drawings.set(figure, draw(figure).catch((error) => {
     figure.querySelector(".explorable-live").hidden = true;
     figure.querySelector(".explorable-still").hidden = false;
     console.error(error);
-  });
+  }));
+  return drawings.get(figure);
+}
+
+// A chart is drawn when it comes near the window, or when a script asks whether it is ready.
+function drawWhenNear(figure) {
+  Object.defineProperty(figure, "ready", { get: () => drawings.get(figure) ?? drawOrKeepStill(figure) });
+  const near = new IntersectionObserver(([{ isIntersecting }]) => {
+    if (!isIntersecting) return;
+    near.disconnect();
+    figure.ready;
+  }, { rootMargin: "300px" });
+  near.observe(figure);
 }
 
 function start() {
   const figures = [...document.querySelectorAll("figure.explorable")];
   if (!figures.length) return;
-  figures.forEach(drawOrKeepStill);
+  figures.forEach(drawWhenNear);
   // Vega fits a chart when the window changes, but its column may change later, as when the sidebar comes or goes.
   const fit = (plot) => plot.clientWidth && plot.closest("figure").vegaView?.width(plot.clientWidth).runAsync();
   const watch = new ResizeObserver((changed) => changed.forEach(({ target }) => fit(target)));
@@ -346,7 +359,7 @@ function start() {
   new MutationObserver(() => {
     if (dark === isDark()) return;
     dark = isDark();
-    figures.forEach(drawOrKeepStill);
+    figures.filter((figure) => drawings.has(figure)).forEach(drawOrKeepStill);
   }).observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
 }
 

@@ -179,7 +179,6 @@
     for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
     return node;
   };
-  const math = (node) => window.MathJax?.typesetPromise?.([node]).catch(() => {});
   const lessons = {}; // what has been registered: lesson -> problem -> data
   let serial = 0;
 
@@ -256,7 +255,6 @@
     say({ kind, message }) {
       this.dataset.verdict = kind;
       this.out.innerHTML = `<p class="feedback ${kind}"><strong>${HEADS[kind]}</strong> ${message}</p>`;
-      math(this.out);
     }
     hint() {
       const { hints } = this.draw;
@@ -265,7 +263,7 @@
       this.show(`<p><strong>Hint ${this.hints} of ${hints.length}:</strong> ${hints[this.hints - 1]}${rest ? "" : " (That was the last.)"}</p>`);
     }
     solve() { this.show(`<p><strong>Solution</strong></p><ol class="practice-solution">${this.draw.solution.map((line) => `<li>${line}</li>`).join("")}</ol>`); }
-    show(html) { this.more.innerHTML = html; this.more.setAttribute("role", "status"); math(this.more); }
+    show(html) { this.more.innerHTML = html; this.more.setAttribute("role", "status"); }
 
     again() {
       this.index = (this.index + 1) % this.problem.draws.length;
@@ -279,7 +277,6 @@
       this.out.innerHTML = this.more.innerHTML = "";
       delete this.dataset.verdict;
       if (this.input) this.input.value = "";
-      math(this);
     }
     list() { // options and items that are written with the numbers
       const { options = {}, items = {} } = this.draw;

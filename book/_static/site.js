@@ -6,7 +6,7 @@ if (location.protocol === "file:" && typeof DOCUMENTATION_OPTIONS !== "undefined
 }
 
 // A box that scrolls can be reached and moved with the keyboard; one that does not is no stop on the way.
-const SCROLLING = ".bd-article :is(pre, .table-box, .pst-scrollable-table-container, mjx-container[display=true], .output, .derivation li, .practice-ask, .practice-more, .practice-out, .summary-card), .bd-sidebar";
+const SCROLLING = ".bd-article :is(pre, .table-box, .pst-scrollable-table-container, .formula, .output, .derivation li, .practice-ask, .practice-more, .practice-out, .summary-card), .bd-sidebar";
 
 function markScrolling() {
   for (const box of document.querySelectorAll(SCROLLING)) {
@@ -24,15 +24,6 @@ function boxTables() {
     box.className = "table-box";
     table.replaceWith(box);
     box.append(table);
-  }
-}
-
-// A table's heading that is one symbol has that symbol as its name: not every reader looks into formulas for it.
-function nameSymbols() {
-  for (const formula of document.querySelectorAll("th mjx-container")) {
-    const parts = [...formula.querySelectorAll("mi, mn, mo, mtext")].map((part) => part.textContent);
-    formula.setAttribute("role", "math");
-    formula.setAttribute("aria-label", parts.join(" "));
   }
 }
 
@@ -70,14 +61,13 @@ function nameArrows() {
   }
 }
 
-async function settle() {
+function settle() {
   nameArrows();
   showProgress();
   followClicks();
   boxTables();
-  await window.MathJax?.startup?.promise;
-  nameSymbols();
   markScrolling();
+  document.fonts.ready.then(markScrolling); // which change widths
   addEventListener("resize", markScrolling);
   addEventListener("toggle", markScrolling, true);
 }

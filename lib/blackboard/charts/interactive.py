@@ -7,7 +7,6 @@ drawn.
 
 from __future__ import annotations
 
-import base64
 import html
 import json
 import math
@@ -15,6 +14,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
+from urllib.parse import quote
 
 from blackboard import units
 from blackboard.charts import style
@@ -91,13 +91,13 @@ class Explorable:
 
     def html(self) -> str:
         """The figure of the static page: a still picture, and the spec that a script turns into the live one."""
-        picture = base64.b64encode(self.still.encode()).decode()
+        picture = quote(self.still, safe=" /:;=,()")  # three quarters of base64, once the page is compressed
         spec = json.dumps(self.spec, separators=(",", ":"), ensure_ascii=False)
         spec = spec.replace("</", "<\\/").replace("<!--", "\\u003c!--")  # so that no text can end the script
         spec = re.sub(r' = \d+\^"', '"', spec)  # beside a slider the page's script shows the value, not the exponent
         return (
             f'<figure class="explorable" aria-label="{html.escape(self.title)}"><div class="explorable-still"><img'
-            f' alt="{html.escape(self.alt)}" src="data:image/svg+xml;base64,{picture}"></div><div'
+            f' alt="{html.escape(self.alt)}" src="data:image/svg+xml;charset=utf-8,{picture}"></div><div'
             ' class="explorable-live" hidden></div><script type="application/json"'
             f' class="explorable-spec">{spec}</script><figcaption>{markup(self.caption)}</figcaption></figure>'
         )

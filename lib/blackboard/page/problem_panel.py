@@ -35,9 +35,12 @@ def card(view, live: bool) -> str:
     )
 
 
-def script(problems) -> str:
-    """A lesson's problems as a script that hands them to the answer boxes: a page on a disk may not fetch."""
-    pages = {view.problem.id: view.problem.page() for view in problems}
+def script(problems, set_formulas: Callable[[dict], dict] = lambda pages: pages) -> str:
+    """A lesson's problems as a script that hands them to the answer boxes: a page on a disk may not fetch.
+
+    `set_formulas` sets the TeX in their texts.
+    """
+    pages = set_formulas({view.problem.id: view.problem.page() for view in problems})
     call = f"register({_json(problems.lesson)},{_json(pages)})"
     return f'customElements.whenDefined("practice-box").then(()=>customElements.get("practice-box").{call});\n'
 
