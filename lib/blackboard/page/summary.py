@@ -132,7 +132,7 @@ def _letters(formula: Formula) -> str:
     """The letters of a formula with meaning and unit, folded."""
     used = [formula.symbol, *sorted(formula.expr.free_symbols, key=str)]
     rows = [(_math(each), notation.lookup(each.name)) for each in used]
-    units_of = lambda row: f" · {html.escape(row.unit)}" if row.unit != "1" else ""
+    units_of = lambda row: f" · {html.escape(units.write_unit(row.unit))}" if row.unit != "1" else ""
     listed = "".join(f"<li>{letter} {html.escape(row.description)}{units_of(row)}</li>" for letter, row in rows)
     return f'<details class="card-letters"><summary>What the letters mean</summary><ul>{listed}</ul></details>'
 
