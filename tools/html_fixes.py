@@ -16,6 +16,9 @@ SCRIPTS = "book/_scripts"
 TABLE = '<div class="data-table'
 DECK = 'href="../_static/flashcards/'
 PLANNER = 'id="plan" data-script='
+# What asks Python in the page, by the script that wakes it up; tools/page_python.py puts the scripts there.
+PYTHON = "../vendor/labs"
+ASKING = {"lab.js": "<lab-box ", "cells.js": "<live-cell ", "": 'data-kind="function"'}
 BOX = re.compile(r'<practice-box [^>]*data-lesson="([^"]+)"')
 VIDEO = "https://www.youtube.com/watch?v=xmkSf5IS-zw"
 TIME = re.compile(r"\b([0-2]):([0-5]\d):([0-5]\d)\b")
@@ -251,10 +254,20 @@ def load_planner(app):
     app.add_css_file("planner/planner.css")
 
 
+def load_python(app, body):
+    """Only pages on which a reader writes code load its scripts; Python itself comes with the first run."""
+    wanted = [script for script, mark in ASKING.items() if mark in body]
+    if wanted:
+        app.add_css_file(f"{PYTHON}/lab.css")
+    for script in ["editor.js", "python.js", *filter(None, wanted)] if wanted else []:
+        app.add_js_file(f"{PYTHON}/{script}", loading_method="defer")
+
+
 def mend_page(app, page, _template, context, _doctree):
     """Mend a page's body before it is put into the template."""
     if "body" in context:
         note_math(app, page, context["body"])
+        load_python(app, context["body"])
         load_problems(app, page)
         if TABLE in context["body"]:
             app.add_js_file("scripts/tables.js", loading_method="defer")
