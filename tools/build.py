@@ -32,7 +32,15 @@ from notebooks import (
 SITE = BUILD / "html"
 LESSONS = BUILD / "lessons"  # small sites, of one lesson each
 PAGES = WORK / "pages"  # what Sphinx makes
-DRESSING = ("build", "cells", "html_fixes", "lesson_cards", "live_cells", "page_metadata")  # tools that shape pages
+DRESSING = (
+    "build",
+    "cells",
+    "html_fixes",
+    "lesson_cards",
+    "live_cells",
+    "page_metadata",
+    "progress_list",
+)  # tools that shape pages
 REDIRECT = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
 <meta http-equiv="refresh" content="0; url={page}"></head>

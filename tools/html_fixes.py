@@ -13,7 +13,7 @@ from pathlib import Path
 from docutils import nodes
 
 SCRIPTS = "book/_scripts"
-TABLE = '<div class="data-table'
+SCRIPT_OF = {"tables.js": '<div class="data-table', "progress.js": "<progress-list "}  # by what a page has
 DECK = 'href="../_static/flashcards/'
 PLANNER = 'id="plan" data-script='
 # What asks Python in the page, by the script that wakes it up; tools/page_python.py puts the scripts there.
@@ -225,7 +225,8 @@ def write_scripts(app, _env):
     """Put the scripts that only some pages load beside the others; Jupyter Book would load them everywhere."""
     folder = app.outdir / "_static" / "scripts"
     folder.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(app.srcdir / SCRIPTS / "tables.js", folder / "tables.js")
+    for name in SCRIPT_OF:
+        shutil.copyfile(app.srcdir / SCRIPTS / name, folder / name)
 
 
 # --- A page's body -------------------------------------------------------------------------------------------------
@@ -269,8 +270,8 @@ def mend_page(app, page, _template, context, _doctree):
         note_math(app, page, context["body"])
         load_python(app, context["body"])
         load_problems(app, page)
-        if TABLE in context["body"]:
-            app.add_js_file("scripts/tables.js", loading_method="defer")
+        for name in (name for name, mark in SCRIPT_OF.items() if mark in context["body"]):
+            app.add_js_file(f"scripts/{name}", loading_method="defer")
         if DECK in context["body"]:
             write_deck(app.outdir / "_static")
         if PLANNER in context["body"]:
