@@ -1,4 +1,4 @@
-"""A headless Firefox that tests drive by WebDriver BiDi: the Firefox of a system is not one that Playwright can drive."""
+"""A headless Firefox that tests drive by WebDriver BiDi: Playwright can drive only a Firefox of its own."""
 
 import contextlib
 import itertools

@@ -1,4 +1,4 @@
-"""Cells of a lesson that run in its page: what one needs of those before it, and that the page's own Python runs them."""
+"""Cells that run in a page: what one needs of those before it, and that the page's own Python runs every one."""
 
 import contextlib
 import functools

@@ -188,7 +188,8 @@ def _step(lab: Lab, step: Step, number: int) -> str:
     """One step: its title, an example with its result, the starter, hints and the solution."""
     example = f"<code>{html.escape(step.example)}</code> returns <code>{html.escape(lab.example_result(step))}</code>."
     return (
-        f'<section class="lab-step" id="step-{step.name}" data-step="{step.name}"><h3>{number}. {markup(step.title)}</h3>'
+        f'<section class="lab-step" id="step-{step.name}" data-step="{step.name}">'
+        f"<h3>{number}. {markup(step.title)}</h3>"
         f'<p class="lab-example">For example, {example}</p>'
         f'<pre class="lab-starter"><code>{html.escape(narrow(step.starter))}</code></pre>'
         f"{_folds(step)}</section>"
