@@ -3,6 +3,7 @@
 import inspect
 import json
 import re
+from urllib.parse import urlsplit
 
 import pytest
 from conftest import open_page
@@ -61,7 +62,7 @@ def written(version, name):
 
 
 def test_nothing_is_fetched_before_the_first_check(working):
-    fetched = [address.rpartition("/")[2] for address in working.before if "/vendor/labs/" in address]
+    fetched = [urlsplit(address).path.rpartition("/")[2] for address in working.before if "/vendor/labs/" in address]
     assert sorted(fetched) == ["cells.js", "editor.js", "lab.css", "lab.js", "python.js"]
 
 

@@ -6,17 +6,18 @@
   const KEYWORDS = "and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield";
   const CONSTANTS = "None True False";
   const CLASSES = new Map([...KEYWORDS.split(" ").map((word) => [word, "k"]), ...CONSTANTS.split(" ").map((word) => [word, "kc"])]);
-  const TOKEN = /(#.*)|([rbfu]{0,2}(?:"""[^]*?(?:"""|$)|'''[^]*?(?:'''|$)|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?))|(\b\d[\w.]*)|((?<=\bdef\s+|\bclass\s+)\w+)|([^\W\d]\w*)/gi;
-  const NAMES = ["c1", "s2", "mi", "nf"]; // as Pygments calls them, whose colours the book has
+  const TOKEN = /(#.*)|([rbfu]{0,2}(?:"""[^]*?(?:"""|$)|'''[^]*?(?:'''|$)|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?))|(\b\d[\w.]*)|([^\W\d]\w*)/gi;
+  const NAMES = ["c1", "s2", "mi"]; // as Pygments calls them, whose colours the book has
 
   const escape = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 
   // The text as HTML, a span around what has a colour.
   function colour(text) {
     if (text.length > COLOURED) return escape(text);
-    let out = "", end = 0;
+    let out = "", end = 0, defines = false;
     for (const found of text.matchAll(TOKEN)) {
-      const kind = found[5] ? CLASSES.get(found[5]) : NAMES[found.slice(1).findIndex(Boolean)];
+      const word = found[4], kind = word ? (defines ? "nf" : CLASSES.get(word)) : NAMES[found.slice(1).findIndex(Boolean)];
+      defines = word === "def" || word === "class";
       out += escape(text.slice(end, found.index)) + (kind ? `<span class="${kind}">${escape(found[0])}</span>` : escape(found[0]));
       end = found.index + found[0].length;
     }
