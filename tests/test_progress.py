@@ -17,7 +17,7 @@ KEPT = {
     "lab:paging": {"version": 1, "steps": {"Blocks": {"text": "x", "passed": "x"}, "match": {"tries": 2}}},
 }
 SPOILED = ["", "[]", "null", "{", "7", '{"right": 1}', '{"answer": {}}', '{"version": 1, "steps": null}', '"\\u0000"']
-STATES = """() => Object.fromEntries([...document.querySelectorAll(".progress li")].map((item) => {
+STATES = """() => Object.fromEntries([...document.querySelectorAll(".progress-list li")].map((item) => {
   const { problem, step, state } = item.dataset;
   return [`${item.closest("[data-lesson]").dataset.lesson}/${problem ?? step}`, state];
 }))"""
@@ -72,7 +72,7 @@ def test_it_is_saved_forgotten_and_loaded(visited, tmp_path):
     page.get_by_role("button", name="Forget all").click()
     assert tried(page) == {} and page.evaluate("localStorage.getItem('theme')") == "light"
     page.locator("progress-list input[type=file]").set_input_files(tmp_path / "progress.json")
-    page.wait_for_selector(".progress li[data-state=right]", state="attached")
+    page.wait_for_selector(".progress-list li[data-state=right]", state="attached")
     assert tried(page) == before
     assert page.evaluate("localStorage.getItem('lab:paging')") == json.dumps(KEPT["lab:paging"], separators=(",", ":"))
 
@@ -115,7 +115,7 @@ def test_what_is_kept_may_be_spoiled(site, server, browser):
 def test_every_link_leads_to_its_problem(visited):
     """A problem stands in a fold at the end of its lesson; a link to it is no good if it is not there."""
     page = visited.page
-    links = page.evaluate("[...document.querySelectorAll('.progress li a')].map((link) => link.href)")
+    links = page.evaluate("[...document.querySelectorAll('.progress-list li a')].map((link) => link.href)")
     for lesson in ("batching", "paging"):
         text = page.request.get(f"{visited.page.url.rpartition('/')[0]}/{lesson}.html").text()
         mine = [link.partition("#")[2] for link in links if f"/{lesson}.html#" in link]

@@ -271,7 +271,7 @@ def mend_page(app, page, _template, context, _doctree):
         load_python(app, context["body"])
         load_problems(app, page)
         for name in (name for name, mark in SCRIPT_OF.items() if mark in context["body"]):
-            app.add_js_file(f"scripts/{name}", loading_method="defer")
+            app.add_js_file(f"scripts/{name}", loading_method="defer", priority=900)  # after those of all pages
         if DECK in context["body"]:
             write_deck(app.outdir / "_static")
         if PLANNER in context["body"]:

@@ -56,7 +56,7 @@ def draw_list(app, doctree, page):
     for node in list(doctree.findall(progress_list)):
         pages = lessons_in_order(app.env, app.config.root_doc)
         drawn = "".join(draw_lesson(app.env, number, each) for number, each in enumerate(pages, 1))
-        node.replace_self(nodes.raw("", f'<progress-list class="progress">{drawn}</progress-list>', format="html"))
+        node.replace_self(nodes.raw("", f'<progress-list class="progress-list">{drawn}</progress-list>', format="html"))
 
 
 def setup(app):
