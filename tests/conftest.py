@@ -72,6 +72,14 @@ def site(tmp_path_factory):
     return build_once(own.parent if os.environ.get("PYTEST_XDIST_WORKER") else own)
 
 
+@pytest.fixture(scope="session")
+def with_python(site):
+    """The site, if Python could be had when it was built."""
+    if not (site / "vendor" / "labs" / "python").exists():
+        pytest.skip("the site was built without Python for its pages: npm or Node.js is missing")
+    return site
+
+
 class QuietHandler(http.server.SimpleHTTPRequestHandler):
     """A file handler that keeps its log to itself."""
 

@@ -61,7 +61,8 @@ def test_a_site_without_python_has_the_labs_scripts(monkeypatch, tmp_path):
     monkeypatch.setattr(page_python, "HERE", tmp_path / "absent")
     (tmp_path / "site" / "python").mkdir(parents=True)
     page_python.install(tmp_path / "site")
-    assert sorted(path.name for path in (tmp_path / "site").iterdir()) == ["lab.css", "lab.js", "worker.js"]
+    scripts = ["cells.js", "editor.js", "lab.css", "lab.js", "python.js", "worker.js"]
+    assert sorted(path.name for path in (tmp_path / "site").iterdir()) == scripts
 
 
 def test_without_npm_the_build_goes_on(monkeypatch, tmp_path):

@@ -12,6 +12,7 @@ import shutil
 import sys
 import time
 
+import live_cells
 import page_python
 from notebooks import (
     BUILD,
@@ -31,6 +32,17 @@ from styles import join_styles
 SITE = BUILD / "html"
 LESSONS = BUILD / "lessons"  # small sites, of one lesson each
 PAGES = WORK / "pages"  # what Sphinx makes
+DRESSING = (
+    "build",
+    "cells",
+    "html_fixes",
+    "lesson_cards",
+    "live_cells",
+    "mathml",
+    "page_metadata",
+    "progress_list",
+    "styles",
+)  # tools that shape pages
 REDIRECT = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
 <meta http-equiv="refresh" content="0; url={page}"></head>
@@ -64,10 +76,7 @@ def drop_stale():
         hash_of(
             [
                 *runs,
-                *(
-                    tools / f"{name}.py"
-                    for name in ("build", "cells", "html_fixes", "lesson_cards", "mathml", "page_metadata", "styles")
-                ),
+                *(tools / f"{name}.py" for name in DRESSING),
                 *dress,
             ]
         ),
@@ -88,6 +97,15 @@ def vendor():
     (making / "vega.js").write_text(vega_bundle(), "utf8")
     target.parent.mkdir(parents=True, exist_ok=True)
     making.rename(target)
+
+
+def add_python(lessons):
+    """Python for the pages, where it was fetched, and which cells of these lessons it can run."""
+    page_python.install(PAGES / "extra" / "vendor" / "labs")
+    if page_python.HERE.exists():
+        live_cells.renew(sorted(lessons))
+    else:
+        shutil.rmtree(live_cells.LIVE, ignore_errors=True)
 
 
 def vega_bundle():
@@ -236,7 +254,7 @@ def build():
     drop_stale()
     ran, notebooks = run_notebooks(pages())
     vendor()
-    page_python.install(PAGES / "extra" / "vendor" / "labs")
+    add_python(live_cells.lesson_names())
     print("rendering", flush=True)
     render()
     write_redirect()
@@ -273,7 +291,7 @@ def build_lesson(lesson):
     paths = pages_of(lesson)
     ran, notebooks = run_notebooks([*paths, *(path for path in pages() if path.stem == "bibliography")])
     vendor()
-    page_python.install(PAGES / "extra" / "vendor" / "labs")
+    add_python({path.stem for path in paths} & {*live_cells.lesson_names()})
     quiet = [*settings()["sphinx"]["config"]["suppress_warnings"], "myst.xref_missing", "ref", "toc"]
     contents = write_contents(paths)
     config = sphinx_settings(nitpicky=False, suppress_warnings=quiet, external_toc_path=str(contents))

@@ -14,9 +14,12 @@ from docutils import nodes
 from mathml import set_strings
 
 SCRIPTS = "book/_scripts"
-LOADED_FOR = {"tables.js": '<div class="data-table', "formulas.js": " data-latex="}  # {script: what it is for}
+SCRIPT_OF = {"tables.js": '<div class="data-table', "formulas.js": " data-latex=", "progress.js": "<progress-list "}  # by what a page has
 DECK = 'href="../_static/flashcards/'
 PLANNER = 'id="plan" data-script='
+# What asks Python in the page, by the script that wakes it up; tools/page_python.py puts the scripts there.
+PYTHON = "../vendor/labs"
+ASKING = {"lab.js": "<lab-box ", "cells.js": "<live-cell ", "": 'data-kind="function"'}
 BOX = re.compile(r'<practice-box [^>]*data-lesson="([^"]+)"')
 VIDEO = "https://www.youtube.com/watch?v=xmkSf5IS-zw"
 TIME = re.compile(r"\b([0-2]):([0-5]\d):([0-5]\d)\b")
@@ -220,7 +223,7 @@ def write_scripts(app, _env):
     """Put the scripts that only some pages load beside the others; Jupyter Book would load them everywhere."""
     folder = app.outdir / "_static" / "scripts"
     folder.mkdir(parents=True, exist_ok=True)
-    for name in LOADED_FOR:
+    for name in SCRIPT_OF:
         shutil.copyfile(app.srcdir / SCRIPTS / name, folder / name)
 
 
@@ -265,13 +268,22 @@ def defer_script(script):
     return type(script)(script.filename, priority=script.priority, **script.attributes | {"defer": "defer"})
 
 
+def load_python(app, body):
+    """Only pages on which a reader writes code load its scripts; Python itself comes with the first run."""
+    wanted = [script for script, mark in ASKING.items() if mark in body]
+    if wanted:
+        app.add_css_file(f"{PYTHON}/lab.css")
+    for script in ["editor.js", "python.js", *filter(None, wanted)] if wanted else []:
+        app.add_js_file(f"{PYTHON}/{script}", loading_method="defer")
+
+
 def mend_page(app, page, _template, context, _doctree):
     """Mend a page's body before it is put into the template."""
     if "body" in context:
+        load_python(app, context["body"])
         load_problems(app, page)
-        for name, mark in LOADED_FOR.items():
-            if mark in context["body"]:
-                app.add_js_file(f"scripts/{name}", loading_method="defer")
+        for name in (name for name, mark in SCRIPT_OF.items() if mark in context["body"]):
+            app.add_js_file(f"scripts/{name}", loading_method="defer", priority=900)  # after those of all pages
         if DECK in context["body"]:
             write_deck(app.outdir / "_static")
         if PLANNER in context["body"]:

@@ -122,7 +122,7 @@ def fetch():
 
 # --- what the build puts into the site --------------------------------------------------------------------------------
 
-LEFT_OUT = {"prediction", "validation", "reference", "__pycache__", "__main__.py"}  # no lab needs them
+LEFT_OUT = {"prediction", "validation", "reference", "__pycache__", "__main__.py"}  # no page needs them
 YAML = """SafeLoader, YAMLError = None, ValueError
 
 
@@ -134,16 +134,18 @@ def load(text, loader):
 
 
 def own_files():
-    """What the labs import of the course, by its place in the archive; data as JSON, which is faster to read."""
+    """What the pages import of the course, by its place in the archive; data as JSON, which is faster to read."""
     import yaml
+    from live_cells import lesson_names, read_cells
 
     library = ROOT / "lib"
     yield "yaml.py", YAML
+    yield "blackboard/page/cells.json", json.dumps({lesson: read_cells(lesson) for lesson in lesson_names()})
     for path in sorted((library / "blackboard").rglob("*")):
         name = path.relative_to(library)
         if LEFT_OUT & set(name.parts):
             continue
-        if path.suffix == ".py":
+        if path.suffix in (".py", ".txt"):
             yield name.as_posix(), path.read_text("utf8")
         if path.suffix == ".yaml":
             rows = yaml.load(path.read_text("utf8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))

@@ -25,7 +25,7 @@ FORMS = ROOT / "tools" / "forms"  # style sheets and scripts
 PREFACE = "About this book"
 FOR_SCREENS = (  # folds of code, sliders, buttons, links to a heading itself; hints and solutions; the planner's form
     "script, style, link, noscript, button, svg, a.headerlink, details.hide, .explorable-live, .toctree-wrapper, "
-    ".practice-item > summary, .card-letters, .lab-plain, .lab-hint, .lab-solution, .planner"
+    ".practice-item > summary, .card-letters, .lab-plain, .lab-hint, .lab-solution, .live-cell, .cell-note, .planner"
 )
 ABOUT_THE_SITE = "#eleven-lessons, #how-to-read-it-and-run-it"  # of the first page; a book has a contents page
 HOW_IT_READS = (

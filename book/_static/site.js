@@ -27,19 +27,36 @@ function boxTables() {
   }
 }
 
-// The front page counts what this browser has seen solved; practice.js keeps it, an entry for each problem.
+// --- What this browser has seen solved: practice.js and lab.js keep it, an entry for each problem and each lab ------
+
+function readKept(key) {
+  try { return JSON.parse(localStorage.getItem(key)); } catch { return null; }
+}
+
+const problemKey = (lesson, problem) => `practice/${lesson}/${problem}`;
+const labKey = (lesson) => `lab:${lesson}`;
+
+function stateOfProblem(lesson, problem) {
+  const kept = readKept(problemKey(lesson, problem));
+  if (kept?.right === true) return "right";
+  return String(kept?.answer ?? "").trim() ? "wrong" : "untried";
+}
+
+function stateOfStep(lesson, step) {
+  const kept = readKept(labKey(lesson))?.steps?.[step];
+  if (typeof kept?.passed === "string") return "right";
+  return kept?.tries > 0 ? "wrong" : "untried";
+}
+
+// The front page counts it.
 function showProgress() {
   for (const box of document.querySelectorAll(".lesson-progress")) {
     const { lesson, problems } = box.dataset, ids = problems.split(" ").filter(Boolean);
-    const solved = ids.filter((id) => isSolved(`practice/${lesson}/${id}`)).length;
+    const solved = ids.filter((id) => stateOfProblem(lesson, id) === "right").length;
     if (!solved) continue;
     box.dataset.solved = solved;
     box.textContent = `${solved} of ${ids.length} problems solved`;
   }
-}
-
-function isSolved(key) {
-  try { return JSON.parse(localStorage.getItem(key))?.right === true; } catch { return false; }
 }
 
 // The contents mark the section that was chosen, also where the page is too short to scroll it to the top.

@@ -9,6 +9,7 @@ so both judge alike.
 
 from __future__ import annotations
 
+import json
 import math
 import random
 import re
@@ -621,7 +622,9 @@ class Expression(Problem):
 
 @dataclass(frozen=True)
 class Function(Expression):
-    """A Python function to write, called with the formula's symbols by name. Not judged on the static page."""
+    """A Python function to write, called with the formula's symbols by name. In a page, Python runs it at the points,
+    and its values are judged as a formula's.
+    """
 
     kind = "function"
 
@@ -632,8 +635,16 @@ class Function(Expression):
     def judge(self, given: Any, values: Values) -> Feedback:
         return self.verdict(answers.calls(given, self.points))
 
+    @property
+    def starter(self) -> str:
+        """What the page's editor begins with."""
+        return f"def {self.id.replace('-', '_')}({', '.join(self.names)}):\n    ...\n"
+
     def page_answer(self, values: Values) -> dict[str, Any]:
-        return {}
+        """The points as a text, which reaches Python as it is: a script would round a long whole number."""
+        given = super().page_answer(values)
+        del given["letters"]
+        return given | {"points": json.dumps(self.points), "starter": self.starter}
 
 
 # --- second routes ---------------------------------------------------------------------------------------------------
