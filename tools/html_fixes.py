@@ -14,7 +14,11 @@ from docutils import nodes
 from mathml import set_strings
 
 SCRIPTS = "book/_scripts"
-SCRIPT_OF = {"tables.js": '<div class="data-table', "formulas.js": " data-latex=", "progress.js": "<progress-list "}  # by what a page has
+SCRIPT_OF = {  # by what a page has
+    "tables.js": '<div class="data-table',
+    "formulas.js": " data-latex=",
+    "progress.js": "<progress-list ",
+}
 DECK = 'href="../_static/flashcards/'
 PLANNER = 'id="plan" data-script='
 # What asks Python in the page, by the script that wakes it up; tools/page_python.py puts the scripts there.
