@@ -117,6 +117,8 @@ def test_a_derivation_comes_back_as_formulas(page):
     text = live.locator("textarea").input_value()
     run(page, text, cell)
     assert live.locator(".lab-out .derivation li").count() >= 2
+    live.locator(".lab-out math").first.wait_for(timeout=WITHIN)
+    assert "\\[" not in live.locator(".lab-out").inner_text()
     assert "not at" in run(page, text.replace("N_tot / W", "N_tot / (2 * W)"), cell)
 
 

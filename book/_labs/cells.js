@@ -1,7 +1,24 @@
 // Cells of a lesson that can be changed and run in place: each <live-cell> stands below the source of one.
 (() => {
   "use strict";
+  const HERE = document.currentScript.src.replace(/[^/]*$/, "");
   const { Editor, addButton, make, makeOut, python, say, tell } = window.course;
+
+  const TEX = [["\\(", "\\)", false], ["\\[", "\\]", true]];
+  let setter;
+
+  // Formulas of the page are set already; those of a run are set here, and what sets them is fetched for the first.
+  async function setFormulas(node) {
+    if (!TEX.some(([begin]) => node.textContent.includes(begin))) return;
+    setter ??= new Promise((resolve, reject) => {
+      const script = document.createElement("script");
+      Object.assign(script, { src: HERE + "python/temml.js", onload: resolve, onerror: reject });
+      document.head.append(script);
+    });
+    await setter;
+    const delimiters = TEX.map(([left, right, display]) => ({ left, right, display }));
+    window.temml.renderMathInElement(node, { delimiters, ignoredTags: ["pre", "code", "textarea"] });
+  }
 
   class LiveCell extends HTMLElement {
     static texts = {}; // what the reader changed, by number: later cells take it from there
@@ -66,7 +83,7 @@
       for (const said of [printed, text].filter(Boolean)) this.out.append(make("pre", "", said));
       if (html) this.out.insertAdjacentHTML("beforeend", html);
       if (!this.out.firstChild) say(this.out, "It ran, and printed nothing.");
-      window.MathJax?.typesetPromise?.([this.out]).catch(() => {});
+      setFormulas(this.out).catch(() => {}); // else they stay as TeX
     }
   }
 
