@@ -78,7 +78,6 @@ def step_of_price() -> dict[str, str]:
         "flash_needs": significant(flash.kv_bytes_per_token() / needs / 1e9, 2),
         "flash_active": significant(flash.n_active / 1e9, 2),
         "balanced_v3": balanced("deepseek-v3"),
-        "balanced_fp8": significant(balanced_with_attention("fp8"), 2),
         "balanced_bf16": significant(balanced_with_attention("bf16"), 2),
         "balanced_405": balanced("llama-3.1-405b"),
         "balanced_72": balanced("qwen2.5-72b"),
@@ -300,7 +299,6 @@ def places() -> dict[str, str]:
         **{f"{name}_{end}": hold(id, time) for name, id in KINDS.items() for end, time in (("5", FIVE), ("1h", HOUR))},
         "hbm_5": usd(eq.hbm_hold(known, hold_time=FIVE)),
         "hbm_1h": usd(eq.hbm_hold(known, hold_time=HOUR)),
-        "board_smaller": significant(known["kv_bytes_per_token"] / board["kv_bytes_per_token"], 2),
     }
 
 
