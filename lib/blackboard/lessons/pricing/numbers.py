@@ -376,7 +376,8 @@ def sums() -> dict[str, str]:
         "balanced_sum": f"{active} FLOP × {load} ÷ ({rate} × {cache} B)",
         "remat_sum": f"10⁶ × {active} FLOP ÷ {rate} × ${rent().usd_per_chip_hour:.2f} ÷ 3,600 s",
         "hold_sum": f"10⁶ × {cache} B ÷ {room} × ${rent().usd_per_chip_hour:.2f} × 300 ÷ 3,600",
-        "even_sum": f"{active} FLOP × {room} ÷ ({cache} B × {rate})",
+        "busy_sum": f"{active} FLOP ÷ {rate} = {pretty(2 * case['n_active'] / gpu.flops('fp8'), 's', 2)}",
+        "share_sum": f"{cache} B ÷ {room}",
         "drain_sum": f"{pretty(flash.capacity_bytes, 'byte')} ÷ {pretty(flash.read_bytes_per_s, 'byte/s')}",
     }
 
