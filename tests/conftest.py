@@ -72,6 +72,14 @@ def site(tmp_path_factory):
     return build_once(own.parent if os.environ.get("PYTEST_XDIST_WORKER") else own)
 
 
+@pytest.fixture(scope="session")
+def with_python(site):
+    """The site, if Python could be had when it was built."""
+    if not (site / "vendor" / "labs" / "python").exists():
+        pytest.skip("the site was built without Python for its pages: npm or Node.js is missing")
+    return site
+
+
 class QuietHandler(http.server.SimpleHTTPRequestHandler):
     """A file handler that keeps its log to itself."""
 
@@ -129,14 +137,14 @@ class Visit:
 
 SETTLED = """async () => {
   const live = [...document.querySelectorAll('figure.explorable')].map(figure => figure.ready);
-  const drawn = Promise.all([window.MathJax?.startup?.promise, ...live]).then(() => true);
+  const drawn = Promise.all([document.fonts.ready, ...live]).then(() => true);
   return Promise.race([drawn, new Promise(done => setTimeout(() => done(false), 30000))]);
 }"""
 
 
 @contextlib.contextmanager
 def open_page(browser, url, width=1280, height=900, mode=None, **options):
-    """Open an address, as a new visitor or in a mode once chosen, and wait until formulas and explorables are drawn;
+    """Open an address, as a new visitor or in a mode once chosen, and wait until fonts and explorables are drawn;
     close it at the end.
     """
     context = browser.new_context(viewport={"width": width, "height": height}, reduced_motion="reduce", **options)
@@ -151,7 +159,7 @@ def open_page(browser, url, width=1280, height=900, mode=None, **options):
         seen.page.on("console", lambda line: line.type in ("error", "warning") and seen.complaints.append(line.text))
         seen.page.goto(url, wait_until="load")
         if options.get("java_script_enabled", True) and not seen.page.evaluate(SETTLED):
-            seen.complaints.append("formulas or explorables were not drawn within 30 s")
+            seen.complaints.append("fonts or explorables were not drawn within 30 s")
         yield seen
     finally:
         context.close()

@@ -69,7 +69,6 @@ CONTENT = (
   }
   return {
     ids: all("[id]").map((each) => each.id),
-    refused: all("mjx-merror").map((each) => each.getAttribute("title")),
     typed,
     boxes: all("practice-box").length,
     awake: all("practice-box .practice-buttons").length,
@@ -87,25 +86,6 @@ CONTENT = (
 )
 
 OPEN = "document.querySelectorAll('details').forEach((each) => { each.open = true; })"
-
-# Of a formula, axe has something to judge in its text for screen readers alone. What draws it, most of the elements of
-# many a page, is hidden from screen readers and holds no letter; where that is so, it is set aside and leaves its room.
-SET_ASIDE = """() => {
-  const drawing = ["align", "class", "display", "limits", "size", "space", "style", "texclass", "type"];
-  const draws = (part) => part.localName.startsWith("mjx-")
-    && part.getAttributeNames().every((name) => drawing.includes(name));
-  const empty = (each) => !each.textContent && [...each.querySelectorAll("*")].every(draws);
-  const formulas = [...document.querySelectorAll("mjx-math[aria-hidden=true]")].filter(empty);
-  const kept = formulas.map((each) => [each, [...each.childNodes], each.style.cssText, each.getBoundingClientRect()]);
-  for (const [each, , , { width, height }] of kept) {
-    each.replaceChildren();
-    each.style.cssText += `; display: inline-block; width: ${width}px; height: ${height}px`;
-  }
-  window.putBack = () => kept.forEach(([each, parts, style]) => {
-    each.replaceChildren(...parts);
-    each.style.cssText = style;
-  });
-}"""
 
 # axe would keep the source of every element that it examines; only those that are told are of interest.
 AXE_RUN = """async (options) => {
@@ -206,10 +186,10 @@ EXTREMES = r"""async () => {
 CELLS = r"""() => {
   const found = [], range = document.createRange();
   const letters = (cell) => {
-    const boxes = [...cell.querySelectorAll("mjx-container")].map(each => each.getBoundingClientRect());
+    const boxes = [...cell.querySelectorAll("math")].map(each => each.getBoundingClientRect());
     const walk = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
     while (walk.nextNode()) {
-      if (!walk.currentNode.data.trim() || walk.currentNode.parentElement.closest("mjx-container")) continue;
+      if (!walk.currentNode.data.trim() || walk.currentNode.parentElement.closest("math")) continue;
       range.selectNodeContents(walk.currentNode);
       boxes.push(...range.getClientRects());
     }
@@ -294,13 +274,11 @@ def served(browser, address, weighed):
         evidence.extremes = page.evaluate(EXTREMES)
         page.evaluate(OPEN)
         evidence.cells["screen"] = page.evaluate(CELLS)
-        page.evaluate(SET_ASIDE)
         page.evaluate(axe())
         evidence.violations["light"] = page.evaluate(AXE_RUN, {})
         evidence.theme = page.evaluate(DARKEN)
         page.evaluate(SETTLED)
         evidence.violations["dark"] = page.evaluate(AXE_RUN, {"runOnly": ["color-contrast"]})
-        page.evaluate("putBack()")
         evidence.colours["dark"] = page.evaluate(COLOURS)
         evidence.moved = page.evaluate(MOVED)
         page.set_viewport_size(PHONE)

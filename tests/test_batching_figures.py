@@ -82,7 +82,7 @@ def test_mfu_is_half_at_twice_the_balanced_context():
     model, (flops, bandwidth, _, active, _) = catalogue.model(RUNNING.model), rack(RUNNING)
     for kv in (2000, model.kv_bytes_per_token("fp8"), model.kv_bytes_per_token("bf16")):
         balanced = 2 * active / flops * bandwidth / kv
-        assert f"context of {balanced:,.0f} tokens, 50 % at {2 * balanced:,.0f}" in picture(figures, "mfu_context").alt
+        assert f"context of {balanced:,.0f} tokens, 50% at {2 * balanced:,.0f}" in picture(figures, "mfu_context").alt
 
 
 def test_drain_shows_every_confirmed_chip():

@@ -198,7 +198,7 @@ def test_the_share_of_attention_that_the_model_leaves_out(context):
 
 
 def test_leaving_out_attention_is_fair_where_it_matters():
-    """Llama 3 70B on H100: reading KV binds at 1,400 tokens, where attention is 3 % of the multiply-adds."""
+    """Llama 3 70B on H100: reading KV binds at 1,400 tokens, where attention is 3% of the multiply-adds."""
     llama = Config(80, 8192, 64, 8, 128, 28672, 128256)
     n_active, kappa = transformer.parameters(llama).n_active, transformer.kv_bytes_per_token(llama, 2)
     balanced = eq.balanced_context(n_active=n_active, bandwidth=3.35e12, flops=989e12, kv_bytes_per_token=kappa)

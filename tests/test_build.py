@@ -52,6 +52,8 @@ def make_project(folder):
             "page_metadata",
             "glossary_links",
             "lab_cells",
+            "mathml",
+            "styles",
             "page_python",
             "question_index",
             "cells",

@@ -538,7 +538,7 @@ def test_a_link_reads_no_faster_than_the_memory_behind_it():
 
 
 def test_what_stream_measures_is_most_of_the_bandwidth_and_no_more():
-    """NVIDIA's guide: TRIAD scores 288 to 342 GB/s on a Grace of 480 GB, 75 to 95 % of the peak of one of 120 GB."""
+    """NVIDIA's guide: TRIAD scores 288 to 342 GB/s on a Grace of 480 GB, 75 to 95% of the peak of one of 120 GB."""
     low, high = 288e9, 342e9
     rate = tier("lpddr-grace").read_bytes_per_s
     assert high < rate and low / rate >= 0.75 and high / rate > 0.8

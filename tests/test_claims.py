@@ -75,8 +75,8 @@ REPEATED = [
     "2.8 times",
     "24 times",
     "2 to 4 times",
-    "60 to 80 %",
-    "30 to 40 %",
+    "60 to 80%",
+    "30 to 40%",
     "thousands of requests",
     "hundreds of millions",
     "some 500 GPUs",
@@ -225,7 +225,7 @@ def test_a_claim_laid_to_the_wrong_source_is_noticed(id, names):
 NOWHERE = (
     "60 to 80",
     "24 times",
-    "4 %",
+    "4%",
     "2 to 4",
     "11 blocks",
     "1.8",
@@ -503,7 +503,7 @@ def test_what_a_stated_verdict_mentions_is_right():
     second = 72 * 3.30 / 3600
     whole, routed = (second * n / RACK["bandwidth"] * 1e6 for n in (TOTAL, ACTIVE))
     assert f"${whole:.0f} with all weights and ${routed:.1f}0 with the active ones" in row("N28").because
-    assert f"leaves {1 - (161.31 + 337.99) / 2048:.0%}".replace("%", " %") in row("T18").because
+    assert f"leaves {1 - (161.31 + 337.99) / 2048:.0%}" in row("T18").because
 
 
 def test_overlap_by_plain_arithmetic():
@@ -668,15 +668,15 @@ def test_gaps_say_which_side():
     gap = lambda claimed, found, unit="1": Part("", claimed, found, unit).gap
     assert [gap(100, f) for f in (100, 130, 70, 250, 10)] == [
         "the same",
-        "30 % more",
-        "30 % less",
+        "30% more",
+        "30% less",
         "2.5 times as much",
         "1/10 of it",
     ]
     assert (
         gap((1, 10), 5) == "in the range"
         and gap((1, 10), 25) == "2.5 times its upper end"
-        and gap((1, 10), 11) == "10 % above the range"
+        and gap((1, 10), 11) == "10% above the range"
         and gap((10, 20), 2) == "1/5 of its lower end"
         and gap(2018, 2017, "year") == "earlier"
     )
@@ -751,7 +751,7 @@ def test_claims_that_say_the_same_get_the_same_verdict():
 
 def test_the_stated_tolerance_is_the_one_applied():
     """By what the page prints, not by what the code keeps."""
-    describe = {name: float(value.removesuffix(" %")) for name, value in claims.tally().items()}
+    describe = {name: float(value.removesuffix("%")) for name, value in claims.tally().items()}
     sure = lambda percent: Part("", 100, 100 + percent).holds()
     assert (
         sure(describe["more"])

@@ -106,6 +106,7 @@ SILLY = [None, "x", "12", -1, 0, 1.5, True, [], {}, ["a"], {"a": 1}, 10**30, mat
 @named(
     [row for row in READ if row["model"] in ("gpt-oss-20b", "deepseek-v3.2", "llama-4-maverick", "deepseek-v4-flash")]
 )
+@pytest.mark.slow
 def test_a_silly_field_is_refused_or_read_but_never_breaks(row):
     for name, value in itertools.product(row["config"].get("text_config", row["config"]), SILLY):
         config = json.loads(json.dumps(row["config"]))

@@ -23,7 +23,7 @@ def worth(tokens, unique):
 
 
 def test_errors_of_changes_are_those_of_a_straight_line():
-    """Least squares by numpy.polyfit through the tables' own scores; the t-distribution's two-sided 5 %."""
+    """Least squares by numpy.polyfit through the tables' own scores; the t-distribution's two-sided 5%."""
     told, steps = values("corpus"), {"120": (10, 100, 200, 300, 400, 466.509), "1b": (10, 100, 500, 1000, 1430.512)}
     for id, name, needed in (("120", "LLäMmlein 120M", 2.776), ("1b", "LLäMmlein 1B", 3.182)):
         scores = 100 * np.array(simulation.checkpoints(name).scores)

@@ -157,9 +157,10 @@ def covered(points=7, noise=0.004, times=200, seed=5):
     return hits / times
 
 
+@pytest.mark.slow
 def test_ranges_hold_the_truth_as_often_as_they_say():
-    """95 % or more, for a bound at bend 0 only widens them. A range that holds it 85 % of the time would pass with a
-    chance of 1 in 100 (200 draws, at least 91 %).
+    """95% or more, for a bound at bend 0 only widens them. A range that holds it 85% of the time would pass with a
+    chance of 1 in 100 (200 draws, at least 91%).
     """
     assert covered().min() >= 0.91
 
@@ -175,7 +176,7 @@ def test_no_mean_shows_a_plateau(name):
 
 
 def test_one_task_of_nineteen_bends_for_sure_as_chance_would_have_it():
-    """At 95 %, one straight line of twenty is ruled out wrongly; and even there a limit may be anything."""
+    """At 95%, one straight line of twenty is ruled out wrongly; and even there a limit may be anything."""
     curves = {(name, task): simulation.fit(name, task) for name in MEANS for task in simulation.tasks(name)}
     assert len(curves) == 19 and [key for key, fit in curves.items() if not fit.allows(0)] == [("LLäMmlein 1B", "NLI")]
     assert all(fit.limit.high == 1 for fit in curves.values()) and 0.74 < curves["LLäMmlein 1B", "NLI"].limit.low < 0.75
@@ -203,7 +204,7 @@ def test_too_few_points_are_refused():
 
 
 def test_a_benchmarks_noise_is_drawn():
-    """4,000 benchmarks of 300 questions: the spread of their scores, to 5 % (four standard errors of it)."""
+    """4,000 benchmarks of 300 questions: the spread of their scores, to 5% (four standard errors of it)."""
     rng = np.random.default_rng(3)
     drawn = rng.binomial(300, 0.68, 4_000) / 300
     assert simulation.benchmark_noise(0.68, 300) == pytest.approx(drawn.std(), rel=0.05)
@@ -364,6 +365,7 @@ SHARES = st.floats(0.002, 1)
 
 
 @given(SHARES, st.floats(0.05, 20), st.floats(0.0, 0.9, exclude_min=True), st.floats(0.5, 40))
+@pytest.mark.slow
 def test_a_filtered_pool_is_read_part_by_part(kept, times, power, reuse):
     if times / kept > 300:
         times = 300 * kept

@@ -677,7 +677,7 @@ def test_the_header_says_what_is_charged(explored):
     )
     for words in (
         "beyond its step",
-        "less 50 %",
+        "less 50%",
         "no batch price",
         "no price for hits",
         "$0.35 in",

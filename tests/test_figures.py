@@ -6,6 +6,7 @@ import matplotlib.pyplot as plt
 import pytest
 from lessons import LESSONS
 from matplotlib.colors import to_hex
+from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from pictures import drawings, drawn_texts, faint, painted, picture
@@ -63,6 +64,7 @@ def test_lines_and_words_have_colours_of_the_palette(figures, name, args):
 
 
 @drawn
+@pytest.mark.slow
 def test_no_texts_overlap(figures, name, args):
     """No text covers another, and none leaves the picture."""
     figure = picture(figures, name, args)
@@ -85,6 +87,16 @@ def test_letters_are_readable_on_a_phone(figures, name, args):
 
 
 @drawn
+@pytest.mark.slow
 def test_texts_can_be_read(figures, name, args):
     """Every text has contrast against what is painted behind it."""
     assert faint(painted(figures, name, *args)) == []
+
+
+@drawn
+def test_bars_have_linear_axes(figures, name, args):
+    """The length of a bar says nothing on a log axis."""
+    for axes in picture(figures, name, args).axes:
+        for bars in (each for each in axes.containers if isinstance(each, BarContainer)):
+            along = axes.get_xscale() if bars.orientation == "horizontal" else axes.get_yscale()
+            assert along == "linear"

@@ -3,6 +3,7 @@
 import inspect
 import json
 import re
+from urllib.parse import urlsplit
 
 import pytest
 from conftest import open_page
@@ -18,14 +19,6 @@ LAST = STEPS[-1]
 WITHIN = 120_000  # milliseconds: Python starts on the first check, and the machine may be busy
 # One call that never comes back: Python's own limit, which looks at lines, cannot end it.
 ENDLESS = "def {}(*_):\n    return any(iter(int, 1))\n"
-
-
-@pytest.fixture(scope="module")
-def with_python(site):
-    """The site, if Python could be had when it was built."""
-    if not (site / "vendor" / "labs" / "python").exists():
-        pytest.skip("the site was built without Python for its pages: npm or Node.js is missing")
-    return site
 
 
 @pytest.fixture(scope="module")
@@ -69,8 +62,8 @@ def written(version, name):
 
 
 def test_nothing_is_fetched_before_the_first_check(working):
-    fetched = [address.rpartition("/")[2] for address in working.before if "/vendor/labs/" in address]
-    assert sorted(fetched) == ["lab.css", "lab.js"]
+    fetched = [urlsplit(address).path.rpartition("/")[2] for address in working.before if "/vendor/labs/" in address]
+    assert sorted(fetched) == ["cells.js", "editor.js", "lab.css", "lab.js", "python.js"]
 
 
 def test_a_lab_is_solved_from_nothing(fresh):
@@ -186,6 +179,75 @@ def test_keys_indent_and_the_keyboard_gets_out(fresh):
     fresh.keyboard.press("Escape")
     fresh.keyboard.press("Tab")
     assert fresh.evaluate("document.activeElement.textContent") == "Check"
+
+
+# An editor's two layers: the size of the text area and of what is in it, and the text of both.
+LAYERS = """() => [...document.querySelectorAll(".editor")].map((box) => {
+  const [shown, area] = box.children;
+  return {
+    hides: Math.max(area.scrollHeight - area.clientHeight, area.scrollWidth - area.clientWidth),
+    apart: Math.max(Math.abs(area.offsetHeight - shown.offsetHeight), Math.abs(area.offsetWidth - shown.offsetWidth)),
+    same: shown.textContent === area.value + " ",
+    high: box.scrollHeight - box.clientHeight,
+  };
+})"""
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+def test_an_editor_shows_all_its_text(site, server, browser, width):
+    """As first painted: no line is cut off, and the coloured letters lie where the keyboard's are."""
+    with open_page(browser, f"{server}/{ADDRESS}", width=width) as visit:
+        visit.page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+        layers = visit.page.evaluate(LAYERS)
+        assert len(layers) >= len(STEPS)
+        assert [each for each in layers if each["hides"] or each["apart"] or each["high"] or not each["same"]] == []
+
+
+def test_an_editor_colours_python(fresh):
+    area = section(fresh, LAST).locator("textarea")
+    area.fill('def f(x):  # why\n    return "a\\"b", 12, None, """c\nd')
+    found = (
+        section(fresh, LAST)
+        .locator(".editor-shown span")
+        .evaluate_all("spans => spans.map((each) => [each.className, each.textContent])")
+    )
+    assert found == [
+        ["k", "def"],
+        ["nf", "f"],
+        ["c1", "# why"],
+        ["k", "return"],
+        ["s2", '"a\\"b"'],
+        ["mi", "12"],
+        ["kc", "None"],
+        ["s2", '"""c\nd'],
+    ]
+
+
+# Texts of pieces that could break a colouring: those that lost a letter or became an element, and the time it took.
+HOSTILE = r"""(count) => {
+  const pieces = ["'", '"', "'".repeat(3), '"'.repeat(3), "\\", "\n", "#", "<script>", "</span>", "&amp;", "def ", "f",
+    "rb", "1e5", "_", " ", "é", "\ud800", "𝒳", "\t", "class", "None"];
+  let seed = 1;
+  const random = (below) => { seed = (seed * 48271) % 2147483647; return seed % below; };
+  const box = document.createElement("div"), bad = [], start = performance.now();
+  for (let n = 0; n < count; n++) {
+    const text = Array.from({ length: random(40) }, () => pieces[random(pieces.length)]).join("");
+    box.innerHTML = course.colour(text);
+    if (box.querySelector(":not(span)") || box.textContent !== text) bad.push(text);
+  }
+  return { bad: bad.slice(0, 5), seconds: (performance.now() - start) / 1000 };
+}"""
+
+
+def test_colouring_loses_no_letter_of_hostile_texts(fresh):
+    told = fresh.evaluate(HOSTILE, 20_000)
+    assert told["bad"] == [] and told["seconds"] < 60
+
+
+@pytest.mark.parametrize("text", ['"' * 19_999, "'''" * 6_666, " " * 19_999, "def " + " " * 19_990, "a" * 10**6])
+def test_colouring_a_long_text_takes_no_time(fresh, text):
+    timed = "text => { const start = performance.now(); course.colour(text); return performance.now() - start; }"
+    assert fresh.evaluate(timed, text) < 1000
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -73,6 +73,7 @@ def test_the_solution_works_on_a_readers_own_earlier_steps(lesson, step):
 
 
 @each_step
+@pytest.mark.slow
 def test_every_mistake_meets_its_own_check(lesson, step):
     assert len(step.mistakes) >= 4
     for mistake, check in step.mistakes.items():
@@ -104,6 +105,7 @@ def test_an_endless_loop_ends(lesson, step):
 
 
 @each_lab
+@pytest.mark.slow
 def test_the_last_chart_is_drawn(lesson):
     sources = {step.name: step.source for step in lab(lesson).steps}
     course, own = lab(lesson).finished(), lab(lesson).finished(sources)
@@ -182,6 +184,7 @@ def test_any_text_gets_a_verdict(text):
 
 
 @pytest.mark.filterwarnings("ignore::SyntaxWarning")
+@pytest.mark.slow
 def test_garbled_solutions_get_a_verdict():
     """Two thousand texts near a solution: pieces left out, doubled, turned round, or exchanged for other words."""
     rng, kinds = random.Random(0), set()

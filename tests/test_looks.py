@@ -46,6 +46,7 @@ def test_every_ink_can_be_read(theme, colour):
 
 
 @pytest.mark.parametrize("name", DRAWERS)
+@pytest.mark.slow
 def test_texts_of_figures_can_be_read(name):
     """Every text of every figure has contrast against what is painted behind it."""
     module, found = importlib.import_module(f"blackboard.{name}"), []

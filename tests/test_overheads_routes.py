@@ -179,7 +179,7 @@ def test_mpks_sums():
 
 
 def test_the_question():
-    """25.5 and 107 tokens a second: 30 ms of host, and 72 % of 2 TB/s as the post says, once the embedding is not
+    """25.5 and 107 tokens a second: 30 ms of host, and 72% of 2 TB/s as the post says, once the embedding is not
     read.
     """
     found = implied.gpt_fast()
@@ -394,7 +394,7 @@ def test_fusion_gain_is_what_counting_finds(plan, by_hand):
 
 def test_published_fusions_are_of_the_order_that_counting_gives():
     """From a library's kernels, with FP8, fusing gains a few per cent in decoding: as vLLM's ranges, none beyond the
-    counted 19 %.
+    counted 19%.
     """
     gains = [
         implied.fusing(

@@ -182,8 +182,8 @@ def test_squared_costs_one_to_two():
 def test_shares_of_that_sum_are_told_from_its_price():
     """At x³ = 1/2, x² is a third of the sum: a sixth from half. Equal costs, at x = 1, cost 2 / (3 x²) of the least."""
     [penalty] = [view for view in practice.problems("overtraining") if view.problem.id == "penalty"]
-    assert "shares differ from half" in penalty.check(f"{100 / 6:.2f} %").message
-    assert penalty.check(f"{100 * (2 / 3 / 0.5 ** (2 / 3) - 1):.2f} %").ok
+    assert "shares differ from half" in penalty.check(f"{100 / 6:.2f}%").message
+    assert penalty.check(f"{100 * (2 / 3 / 0.5 ** (2 / 3) - 1):.2f}%").ok
 
 
 # --- the best size at a loss ------------------------------------------------------------------------------------------
@@ -285,7 +285,7 @@ def test_more_traffic_makes_the_best_model_smaller(law):
 
 def test_sardanas_example():
     """Their figure 1: a model as good as 13 billion that serves 2 trillion tokens should be of 7 billion; that saves
-    17 %, 1.7e22 FLOPs.
+    17%, 1.7e22 FLOPs.
     """
     loss = as_good(SARDANA, 13e9)
     found, plain = (

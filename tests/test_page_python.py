@@ -61,13 +61,14 @@ def test_a_site_without_python_has_the_labs_scripts(monkeypatch, tmp_path):
     monkeypatch.setattr(page_python, "HERE", tmp_path / "absent")
     (tmp_path / "site" / "python").mkdir(parents=True)
     page_python.install(tmp_path / "site")
-    assert sorted(path.name for path in (tmp_path / "site").iterdir()) == ["lab.css", "lab.js", "worker.js"]
+    scripts = ["cells.js", "editor.js", "lab.css", "lab.js", "python.js", "worker.js"]
+    assert sorted(path.name for path in (tmp_path / "site").iterdir()) == scripts
 
 
 def test_without_npm_the_build_goes_on(monkeypatch, tmp_path):
     monkeypatch.setattr(page_python.shutil, "which", lambda _: None)
     with pytest.raises(page_python.Unavailable, match="npm is not installed"):
-        page_python.fetch_core(tmp_path)
+        page_python.fetch_package("pyodide", tmp_path)
 
 
 def test_another_file_than_the_pinned_one_is_refused(monkeypatch, tmp_path):
@@ -75,7 +76,7 @@ def test_another_file_than_the_pinned_one_is_refused(monkeypatch, tmp_path):
     tarball = tmp_path / f"pyodide-{page_python.VERSION}.tgz"
     monkeypatch.setattr(page_python, "run", lambda *_, cwd: tarball.write_bytes(b"other"))
     with pytest.raises(page_python.Unavailable, match="is not the file"):
-        page_python.fetch_core(tmp_path)
+        page_python.fetch_package("pyodide", tmp_path)
 
 
 def test_the_compiled_library_is_the_locks():

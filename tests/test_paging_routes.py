@@ -56,7 +56,7 @@ def filled(lengths, blocks, tokens):
 
 @pytest.mark.parametrize("tokens", [16, 64, 256])
 def test_use_and_batch_in_blocks(tokens):
-    """Memory filled with lengths as a server holds them; the batch is off by less than 5 %, a twentieth of what
+    """Memory filled with lengths as a server holds them; the batch is off by less than 5%, a twentieth of what
     halving it would be.
     """
     lengths = simulation.running(3_000)
@@ -94,7 +94,7 @@ def test_published_room_is_tokens_times_bytes(row):
 
 
 def test_published_shares_agree_on_how_far_answers_spread():
-    """Three systems, one set of requests: tokens still to come per sequence differ by less than 5 %."""
+    """Three systems, one set of requests: tokens still to come per sequence differ by less than 5%."""
     batch = {row["system"]: row["batch"] for row in measurement("vllm_batched_requests").records(requests="ShareGPT")}
     ahead = [
         row["share"] * OPT["slots"] / batch[row["system"]] for row in measurement("vllm_kv_use").records(use="reserved")
@@ -111,7 +111,7 @@ def test_published_shares_agree_on_how_far_answers_spread():
 
 
 def test_a_trace_is_as_long_as_published():
-    """4,000 requests: means within three standard errors, 4 % of an answer's; cut-off long ones take a little off."""
+    """4,000 requests: means within three standard errors, 4% of an answer's; cut-off long ones take a little off."""
     for collection in ("ShareGPT", "Alpaca"):
         trace, (prompt, answer) = simulation.trace(collection, 4_000), simulation.lengths(collection)
         assert mean(r.prompt for r in trace) == pytest.approx(prompt, rel=0.05) and mean(
@@ -129,7 +129,7 @@ POLICIES = pytest.mark.parametrize("policy", simulation.POLICIES)
 
 @POLICIES
 def test_simulated_servers_hold_what_the_paper_measured(policy):
-    """Shares within 6 points, batches within 15 %; between policies they differ by 40 % and more, and by twice that
+    """Shares within 6 points, batches within 15%; between policies they differ by 40% and more, and by twice that
     with a first-fit allocator.
     """
     run, name = simulation.full(policy), simulation.AS_PUBLISHED[policy]
@@ -152,8 +152,8 @@ def test_published_external_fragments_are_a_buddy_allocators():
 
 
 def test_the_formulas_batch_and_the_servers():
-    """Length over time, use in blocks, memory: within 5 % of the simulated batch; with half a mean answer it would be
-    37 % off.
+    """Length over time, use in blocks, memory: within 5% of the simulated batch; with half a mean answer it would be
+    37% off.
     """
     run = simulation.full("blocks")
     known = OPT | {"context": HELD, "page_tokens": 16}
@@ -173,7 +173,7 @@ def test_every_step_gives_every_running_sequence_a_token(policy):
 
 
 def test_littles_law():
-    """Below saturation the batch is rate times answer times step, within 12 %: three standard errors of 600 answers."""
+    """Below saturation the batch is rate times answer times step, within 12%: three standard errors of 600 answers."""
     trace = simulation.trace("ShareGPT", 600, 0.8)
     run = simulation.serve(trace, "blocks")
     assert run.preempted == 0 and run.wait < 0.05
@@ -239,7 +239,7 @@ def test_hit_rate_of_a_conversation_is_counted(turns, start, growth):
 def test_codex_is_where_the_closed_form_puts_it():
     """From medians of turns, start and growth alone, within a point. So is the post's synthetic run, with one store
     for all servers: 30 turns, 20,000 tokens that all sessions share and 10,000 of its own at first, 2,048 and an
-    answer of 900 a turn, "more than 95 %".
+    answer of 900 a turn, "more than 95%".
     """
     assert eq.hit_rate_turns(AGENT) == pytest.approx(
         published["Codex on SWE-bench Pro, what the traces allow"], abs=0.01

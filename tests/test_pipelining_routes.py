@@ -411,7 +411,7 @@ def test_the_peaks_foretell_what_memory_a_schedule_adds_to_1f1b(compared):
 
 
 def test_the_measured_order_of_schedules_is_the_simulated_one_where_they_differ_enough(compared):
-    """One simulated 4 % faster than another was measured faster. Interleaving is left out: it falls behind ZB-1p by
+    """One simulated 4% faster than another was measured faster. Interleaving is left out: it falls behind ZB-1p by
     its hops.
     """
     rows = [row for name in ("1F1B", "ZB-1p", "ZB-2p") for row in compared[name]]

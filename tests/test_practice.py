@@ -547,6 +547,7 @@ ANYTHING = st.recursive(
 
 @settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 @given(given=ANYTHING, seed=st.integers(0, 49))
+@pytest.mark.slow
 def test_fuzzed_answers_get_feedback(given, seed):
     for problem in (each.values[0] for each in ALL):
         told = problem.check(given, draw(problem, seed))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 import re
 from dataclasses import replace
@@ -13,7 +14,9 @@ import pytest
 from blackboard import answers, notation
 from blackboard.page.practice import ProblemSet, lessons, problems
 from blackboard.page.problem_panel import script
+from blackboard.page.written import values_of
 from blackboard.problem import PAGE_DRAWS, Choice, Expression, Function, Quantity
+from blackboard.text import markup
 
 SCRIPT = Path(__file__).resolve().parent.parent / "book" / "_static" / "practice.js"
 ALL = [pytest.param(lesson, v.problem, id=f"{lesson}-{v.problem.id}") for lesson in lessons() for v in problems(lesson)]
@@ -168,6 +171,48 @@ def test_page_and_library_agree(lesson, problem, judge):
         for text, told in zip(typed, judge(lesson, problem, draw, typed), strict=True):
             mine = problem.check(text, values)
             assert told["kind"] == mine.kind, (text[:80], told, mine)
+
+
+FUNCTIONS = [each for each in ALL if isinstance(each.values[1], Function)]
+
+
+@pytest.fixture(scope="module")
+def judge_values(browser):
+    """Call the page's judge of the values that a function has at a problem's points."""
+    page = browser.new_page()
+    page.set_content("<!DOCTYPE html><title>t</title>")
+    page.add_script_tag(path=str(SCRIPT))
+    for lesson in sorted({each.values[0] for each in FUNCTIONS}):
+        page.add_script_tag(content=script(problems(lesson)))
+    code = """([lesson, id, several]) =>
+      several.map((values) => customElements.get("practice-box").judge(values, lesson, id, 0))"""
+    yield lambda lesson, problem, several: page.evaluate(code, [lesson, problem.id, several])
+    page.close()
+
+
+@pytest.mark.parametrize("lesson, problem", FUNCTIONS)
+def test_page_and_library_agree_on_functions(lesson, problem, judge_values):
+    """The right values, each mistake's, scaled ones, and ones that are no numbers."""
+    right = problem.at_points(problem.formula.expr)
+    scaled = [[factor * value for value in right] for factor in (1 + 1e-9, 1.001, 2, 8, 1e3, 0, -1)]
+    rows = [right, *map(problem.at_points, problem.misconceptions), *scaled]
+    rows += [[math.nan] * len(right), [math.nan, *right[1:]]]
+    told = judge_values(lesson, problem, [[None if math.isnan(x) else x for x in row] for row in rows])
+    for row, said in zip(rows, told, strict=True):
+        mine = problem.verdict(row)
+        assert (said["kind"], said["message"]) == (mine.kind, markup(mine.message)), row
+
+
+@pytest.mark.parametrize("lesson, problem", FUNCTIONS)
+def test_the_page_runs_a_function_at_the_very_points(lesson, problem):
+    """Whole numbers stay whole, and no digit is lost on the way; the starter is a function of the right names."""
+    page = problem.page()
+    points = json.loads(page["points"])
+    assert repr(points) == repr(problem.points)
+    assert values_of(page["starter"], points).kind == "nothing"
+    known = list(zip(points, problem.at_points(problem.formula.expr)))
+    text = f"known = {known!r}\ndef f(**given):\n    return [v for point, v in known if point == given][0]\n"
+    assert problem.verdict(values_of(text, points)).ok
 
 
 @pytest.mark.parametrize("lesson, problem", ALL)

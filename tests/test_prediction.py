@@ -547,6 +547,7 @@ def test_constants_divide_their_own_terms_and_never_make_a_step_faster(case, dra
 
 @settings(max_examples=60)
 @given(options(), st.sampled_from(ids()))
+@pytest.mark.slow
 def test_no_sourced_calibration_beats_the_ideal(case, id):
     ideal, real = predict(**case), predict(**case, calibration=id)
     assert ideal.time <= real.time * (1 + 1e-12) and all(
@@ -637,6 +638,7 @@ def test_embeddings_are_looked_up_but_a_tied_head_is_read():
 
 
 @pytest.mark.parametrize("batch", [1, 8, 100, 1000])
+@pytest.mark.slow
 def test_experts_that_are_read_depend_on_the_batch(batch):
     model = catalogue.model("deepseek-v3")
     routed = 58 * 256 * 3 * 7168 * 2048  # not in the first three layers

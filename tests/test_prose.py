@@ -1,9 +1,13 @@
 """The sentences of every lesson say what the formulas say, at the precision printed."""
 
+import json
 import re
 
 import pytest
-from lessons import LESSONS, page, room, told, values
+from html_fixes import mend_bibliography
+from lessons import LESSONS, explorers, page, room, told, values
+from matplotlib.text import Text
+from pictures import drawings, picture
 
 from blackboard.page.practice import problems
 
@@ -98,3 +102,70 @@ def test_objectives_are_met_by_problems(lesson):
     """Each thing that the page promises has a problem, and no problem stands apart from all promises."""
     promised = {v.problem.objective for v in problems(lesson)}
     assert promised and all(promised)
+
+
+# --- one way to write things ------------------------------------------------------------------------------------------
+
+UNITS = r"(?:[kMGTP]?B|[kMGTP]?FLOPs?|[mµn]?s|W|kW|GB/s|TB/s|million|billion|trillion)"
+UNUSUAL = {  # what a reader would see in two ways, and how it is written
+    r"\d[ \u00a0\u202f]%": "a percent sign follows its number",
+    rf"(?<![\w.-])\d[\d.,]*{UNITS}\b": "a space stands between a number and its unit",
+    r"\w\*\*\d|\b(?:s|FLOP|byte)\*\w": "units have dots and powers: s·chip, m²",
+}
+NAMES = r"\b(?:[ABHVL]\w*\d\w*(?: SXM\d?)?|LLäMmlein|GBert|DeepSeek|Qwen\S*|Llama \S+) \d+[GTM]?B\b|\b\d+[.\d]*B\b"
+
+
+CODE = re.compile(r"`[^`]*`|\$[^$]*\$|\\\(.*?\\\)", re.S)  # and mathematics
+TYPED = r"\b(?:[A-Za-z]_\w+|kappa|alpha|beta|gamma|\w+_\w+)\b"
+
+
+def unusual(text):
+    """Places where a text is not written as all others are; names of products are as their makers write them."""
+    text = re.sub(NAMES, "", text)
+    return [
+        (found[0], way) for pattern, way in UNUSUAL.items() for found in re.finditer(rf".{{0,20}}(?:{pattern})", text)
+    ]
+
+
+@pytest.mark.parametrize("text", ["43 % of it", "83.9GB", "takes 20ms", "s*chip", "kg/meter**2"])
+def test_another_way_to_write_would_be_found(text):
+    assert unusual(text)
+
+
+@every
+def test_prose_is_written_in_one_way(lesson):
+    assert unusual(re.sub(r"\x02|\x03|`[^`]*`|\$[^$]*\$", "", filled(lesson))) == []
+
+
+@every
+def test_problems_are_written_in_one_way(lesson):
+    """Statements and solutions; and names that are to be typed, such as N_act, are in the font of code."""
+    found = []
+    for view in problems(lesson):
+        said = [CODE.sub("", text) for text in (view.statement, *view.problem.lines(view.problem.values()))]
+        found += [(view.problem.id, each) for text in said for each in unusual(text)]
+        found += [(view.problem.id, name) for name in re.findall(TYPED, said[0])]
+    assert found == []
+
+
+@every
+def test_pictures_are_written_in_one_way(lesson):
+    """Texts of figures and captions, and what interactive charts say."""
+    for figures, name, args in drawings(lesson):
+        figure = picture(figures, name, args)
+        said = [figure.caption, figure.alt, *(text.get_text() for text in figure.findobj(Text))]
+        assert [found for text in said for found in unusual(text)] == [], name
+        assert not [text for text in said[2:] if "'" in text or '"' in text], name
+    for name in explorers(lesson):
+        chart = getattr(room(lesson, "charts"), name)()
+        assert unusual(chart.caption) + unusual(chart.alt) + unusual(json.dumps(chart.spec["title"])) == [], name
+
+
+def test_the_bibliography_shows_no_keys():
+    """Citations have authors and years, so an entry needs no key."""
+    entry = (
+        '<div class="citation" id="id3" role="doc-biblioentry">\n<span class="label"><span class="fn-bracket">[</span>'
+        'PP26<span class="fn-bracket">]</span></span>\n<p>Reiner Pope.</p>\n</div>'
+    )
+    expected = '<div class="citation" id="id3" role="listitem">\n<p>Reiner Pope.</p>\n</div>'
+    assert mend_bibliography(entry) == expected

@@ -51,7 +51,7 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "fixed_18_4": f"{18 * 3 / 4 / 4:.2f}",
         "fixed_18_8": f"{18 * 7 / 8 / 8:.2f}",
         "fixed_18_even": str(next(n for n in range(2, 99) if 18 * (n - 1) <= n * n)),
-        "leaves_8": f"{100 * 7 / 8:g} %",
+        "leaves_8": f"{100 * 7 / 8:g}%",
         "step_batch": f"{(671_025_397_760 + 2000 * 1000 * 61 * 576 * 2) / (72 * 8e12) * 1e3:.2f} ms",
         "memory_box": f"{(671_025_397_760 + 2000 * 1000 * 61 * 576 * 2) / (72 * 4.8e12) * 1e3:.2f} ms",
         "compute_rack": f"{2000 / 72 * per_chip * 1e3:.2f} ms",

@@ -59,6 +59,7 @@ def test_rounds_are_those_of_plain_integers(bits):
 
 
 @pytest.mark.parametrize("bits, rounds", list(itertools.product((4, 5, 6, 8), (1, 2, 5))))
+@pytest.mark.slow
 def test_every_block_comes_out_once_though_f_is_not_one_to_one(bits, rounds):
     blocks, cipher = np.arange(4**bits, dtype=np.uint64), Feistel.random(bits, rounds, seed=rounds)
     assert (np.sort(simulation.whole(cipher)(blocks)) == blocks).all()
@@ -96,6 +97,7 @@ def test_any_function_and_any_addition_will_do():
 
 
 @pytest.mark.parametrize("rounds, side", [(1, "x"), (1, "y"), (2, "x"), (2, "y")])
+@pytest.mark.slow
 def test_avalanche_by_listing_every_round_function_of_two_bits(rounds, side):
     """All 256 functions of two bits in each round, all 16 blocks, both bits: the exact chain says the same."""
     tables = np.array(list(itertools.product(range(4), repeat=4)))
@@ -150,6 +152,7 @@ def test_what_follows_slopes_breaks_a_residual_network_and_is_blind_on_the_ciphe
     assert abs(cipher.apart - 0.5) < SIGMAS * 0.5 / math.sqrt(200) and cipher.broken.matched == 0
 
 
+@pytest.mark.slow
 def test_without_residuals_and_with_large_weights_depth_makes_a_network_blind_too():
     """What protects slopes is the residual and the LayerNorm, not that it is a network."""
     told = lambda name, depth: simulation.foretell(simulation.ciphers(depth)[name], simulation.BLOCK).correlation
@@ -166,6 +169,7 @@ def start(net: Network, seed: int = 0):
 
 
 @pytest.mark.parametrize("kind, gain, normed", NETS)
+@pytest.mark.slow
 def test_differences_grow_as_mean_field_theory_says(kind, gain, normed):
     """Width 256 against infinite width: as found, the logarithms agree within a twentieth."""
     nets = [Network.random(kind, 16, 256, 256, gain=gain, normed=normed, seed=seed) for seed in range(3)]
@@ -309,6 +313,7 @@ def test_multiply_adds_are_a_third_more(way):
 
 
 @pytest.mark.parametrize("depth", [4, 16, 48])
+@pytest.mark.slow
 def test_errors_of_the_way_back_are_a_rounding_widened(depth):
     """Every layer rounds, and the estimate takes one rounding: as found, errors are 0.6 to 2.5 times as large."""
     fresh, pixels = Network.random("reversible", depth), network.digits().test[:64]

@@ -41,6 +41,7 @@ LOADS = {
 
 
 @pytest.mark.parametrize("load", LOADS, ids=str)
+@pytest.mark.slow
 def test_the_closed_form_agrees_with_a_simulation_of_every_request(load):
     p = predict_serving(**({"prompt": 1024, "output": 512} | LLAMA | LOADS[load]))
     found = simulate(p.server, p.calibration.values)
@@ -145,6 +146,7 @@ def test_kernels_are_those_that_the_compiler_fuses(model):
 # --- every configuration ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_every_chip_and_model_has_a_prediction_that_says_its_constants_and_error():
     models = [model for model in catalogue.models() if not model.given]
     for chip, model, engine in itertools.product(catalogue.chips(), models, ENGINES):

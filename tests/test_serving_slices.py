@@ -11,6 +11,7 @@ def test_six_constants_for_an_engine_chip_and_kind_at_most():
     assert len(FITTED) <= 6 and all(set(values) == set(FITTED) for values in CONSTANTS.values())
 
 
+@pytest.mark.slow
 def test_a_new_fit_gives_the_constants_that_are_shipped():
     found = fit_all([run for run in runs() if not run.queued])
     assert found.keys() == CONSTANTS.keys()

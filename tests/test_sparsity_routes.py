@@ -51,6 +51,7 @@ def test_the_lectures_batches():
     assert eq.chip_rate(batch=2_000, interval=1 / 64, chips=64) == 2_000
 
 
+@pytest.mark.slow
 def test_with_kv_the_batch_doubles_at_half_the_balanced_context():
     half = step.balanced_context(RUNNING) / 2
     assert step.crossing(RUNNING, context=half) == pytest.approx(2 * step.critical_batch(RUNNING), rel=1e-12)

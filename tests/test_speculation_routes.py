@@ -52,6 +52,7 @@ def models(draw, least=0):
 
 @given(target=models(), draft=models(), drafted=st.integers(0, 4), length=st.integers(1, 3))
 @settings(max_examples=80)
+@pytest.mark.slow
 def test_rounds_write_exactly_as_the_target_does(target, draft, drafted, length):
     """Every branch, in exact fractions; the draft may miss tokens of the target and guess impossible ones."""
     right = {text: chance for text, chance in d.plain(target, "", length).items() if chance}

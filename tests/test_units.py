@@ -1,9 +1,11 @@
 """The registry knows bytes, FLOPs, tokens, parameters, sequences, chips and dollars apart; and says numbers well."""
 
+import re
+
 import pytest
 
 from blackboard import notation, units
-from blackboard.units import Quantity, UnitError, pretty
+from blackboard.units import Quantity, UnitError, pretty, write_unit
 
 APART = ["byte", "FLOP", "token", "parameter", "sequence", "chip", "USD", "second", "1"]
 
@@ -51,6 +53,13 @@ def test_pretty_says_it_as_one_would():
         (1.979e15, "FLOP/s", 4): "1.979 PFLOP/s",
     }
     assert {key: pretty(*key) for key in told} == told
+
+
+def test_units_are_written_as_one_writes_them():
+    told = {"s*chip": "s·chip", "kg/meter**2": "kg/m²", "FLOP*sequence/token**2": "FLOP·sequence/token²", "1": "1"}
+    assert {unit: write_unit(unit) for unit in told} == told
+    written = {write_unit(row.unit) for row in notation.table().values()}
+    assert not [unit for unit in written if re.search(r"\*|\bmeter", unit)]
 
 
 def test_a_wrong_unit_says_what_was_expected():

@@ -50,6 +50,7 @@ def test_there_are_as_many_pictures_as_asked():
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.slow
 def test_pictures_can_be_read(name):
     """Alt text, colours of the palette, no text on another or outside, no letter below 9 pixels on a phone."""
     figure = picture(figures, name)
@@ -230,6 +231,7 @@ def explored():
 
 
 @pytest.mark.parametrize("family", charts.FAMILIES)
+@pytest.mark.slow
 def test_the_browsers_expression_is_the_prediction(family):
     """For every row: ideal, with the fitted constants, and between, where only a part is hidden."""
     between = {
@@ -331,7 +333,7 @@ def test_what_the_caption_prints_gives_the_errors_of_the_report(explored, family
     }
     said = words(moved(explored, family=family, **typed))
     assert (
-        head(family, reported(family)) == f"of {family} {told[3]} % on * rows, {told[4]} % elsewhere"
+        head(family, reported(family)) == f"of {family} {told[3]}% on * rows, {told[4]}% elsewhere"
         and head(family, reported(family)) in said
     )
 

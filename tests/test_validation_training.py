@@ -297,7 +297,7 @@ def test_constants_are_what_their_names_say():
 
 def test_work_with_attention_is_what_deepseek_counts():
     """Published, forward and backward with causal attention: 250 GFLOP a token, the input embedding not counted;
-    without attention 10 % less.
+    without attention 10% less.
     """
     [row], net = measurement("deepseek_isca25_training_compute").records(model="DeepSeek-V3"), model("deepseek-v3")
     active = net.n_active - net.vocab * net.d_model

@@ -129,7 +129,7 @@ def suites() -> None:
 
 
 def weights(browser, server: str, site: Path) -> None:
-    """Gzipped bytes of a first load with theme, MathJax and Vega, and of each page's HTML."""
+    """Gzipped bytes of a first load with theme and Vega, and of each page's HTML."""
     page, asked = browser.new_page(), set()
     page.on("response", lambda response: asked.add(response.url))
     page.goto(f"{server}/book/batching.html", wait_until="networkidle")

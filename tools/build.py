@@ -11,8 +11,8 @@ import os
 import shutil
 import sys
 import time
-from pathlib import Path
 
+import live_cells
 import page_python
 from notebooks import (
     BUILD,
@@ -27,10 +27,22 @@ from notebooks import (
     run_notebooks,
     settings,
 )
+from styles import join_styles
 
 SITE = BUILD / "html"
 LESSONS = BUILD / "lessons"  # small sites, of one lesson each
 PAGES = WORK / "pages"  # what Sphinx makes
+DRESSING = (
+    "build",
+    "cells",
+    "html_fixes",
+    "lesson_cards",
+    "live_cells",
+    "mathml",
+    "page_metadata",
+    "progress_list",
+    "styles",
+)  # tools that shape pages
 REDIRECT = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
 <meta http-equiv="refresh" content="0; url={page}"></head>
@@ -64,7 +76,7 @@ def drop_stale():
         hash_of(
             [
                 *runs,
-                *(tools / f"{name}.py" for name in ("build", "cells", "html_fixes", "lesson_cards", "page_metadata")),
+                *(tools / f"{name}.py" for name in DRESSING),
                 *dress,
             ]
         ),
@@ -75,30 +87,25 @@ def drop_stale():
 
 
 def vendor():
-    """What pages load only when they need it: MathJax and Vega, copied from installed packages."""
+    """What pages load only when they need it: Vega, from an installed package."""
     target = PAGES / "extra" / "vendor"
     if target.exists():
         return
     making = PAGES / "vendor.new"
     shutil.rmtree(making, ignore_errors=True)
-    copy_mathjax(making / "mathjax")
+    making.mkdir()
     (making / "vega.js").write_text(vega_bundle(), "utf8")
     target.parent.mkdir(parents=True, exist_ok=True)
     making.rename(target)
 
 
-def copy_mathjax(target):
-    """The parts of MathJax that _config.yml loads, and its fonts."""
-    import importlib.util
-
-    # The package's name has hyphens, so it is found but never imported.
-    source = Path(importlib.util.find_spec("sphinx-mathjax-offline").origin).parent / "static" / "mathjax"
-    loaded = settings()["sphinx"]["config"]["mathjax3_config"]["loader"]["load"]
-    parts = [name.replace("[tex]", "input/tex/extensions") + ".js" for name in ["startup", *loaded]]
-    for part in [*parts, "output/chtml/fonts"]:
-        destination = target / part
-        destination.parent.mkdir(parents=True, exist_ok=True)
-        (shutil.copytree if (source / part).is_dir() else shutil.copyfile)(source / part, destination)
+def add_python(lessons):
+    """Python for the pages, where it was fetched, and which cells of these lessons it can run."""
+    page_python.install(PAGES / "extra" / "vendor" / "labs")
+    if page_python.HERE.exists():
+        live_cells.renew(sorted(lessons))
+    else:
+        shutil.rmtree(live_cells.LIVE, ignore_errors=True)
 
 
 def vega_bundle():
@@ -169,6 +176,7 @@ def run_sphinx(site, doctrees, config):
         if app.statuscode:
             raise BuildError("The pages were not built: see the warnings above, each of which is an error here.")
         drop_unused_images(app)
+        join_styles(app.outdir)
 
 
 def drop_unused_images(app):
@@ -246,7 +254,7 @@ def build():
     drop_stale()
     ran, notebooks = run_notebooks(pages())
     vendor()
-    page_python.install(PAGES / "extra" / "vendor" / "labs")
+    add_python(live_cells.lesson_names())
     print("rendering", flush=True)
     render()
     write_redirect()
@@ -283,7 +291,7 @@ def build_lesson(lesson):
     paths = pages_of(lesson)
     ran, notebooks = run_notebooks([*paths, *(path for path in pages() if path.stem == "bibliography")])
     vendor()
-    page_python.install(PAGES / "extra" / "vendor" / "labs")
+    add_python({path.stem for path in paths} & {*live_cells.lesson_names()})
     quiet = [*settings()["sphinx"]["config"]["suppress_warnings"], "myst.xref_missing", "ref", "toc"]
     contents = write_contents(paths)
     config = sphinx_settings(nitpicky=False, suppress_warnings=quiet, external_toc_path=str(contents))

@@ -1,10 +1,14 @@
 """A Sphinx extension: what a page shows of the cells of a lesson. A cell's last line decides about its source, and a
-figure brings its caption, its label and its alt text.
+figure brings its caption, its label and its alt text. A source that is shown can be run in the page, or says why not.
 """
 
 import ast
+import json
+from pathlib import Path
 
+from docutils import nodes
 from myst_nb import sphinx_ as myst_nb
+from notebooks import WORK
 
 PREPARING = {"glue_values"}  # what puts numbers into sentences
 FOLDED = {"Derivation"}  # steps that are worth their source, but not at once
@@ -43,6 +47,15 @@ def choose_tags(source):
     return [tag for tag, names in roots.items() if find_root(last.value) in names]
 
 
+LIVE_CELL = '<live-cell class="live-cell" data-lesson="{}" data-cell="{}"></live-cell>'
+NOT_HERE = '<p class="cell-note">This cell needs NumPy, so it runs in a notebook and not in the page.</p>'
+
+
+def live_markup(lesson, number):
+    """What stands below a source: what makes an editor of it (book/_labs/cells.js), or why it has none."""
+    return NOT_HERE if number is None else LIVE_CELL.format(lesson, number)
+
+
 class Renderer(myst_nb.SphinxNbRenderer):
     """MyST-NB's own, which takes the same from the head of a cell and from nowhere else."""
 
@@ -55,6 +68,16 @@ class Renderer(myst_nb.SphinxNbRenderer):
             metadata |= myst_nb.nb_node_to_dict(output.get("metadata", {}))
         if "remove-cell" not in metadata.get("tags", []):
             super().render_nb_cell_code(token)
+            self.make_live(token.content.strip())
+
+    def make_live(self, source):
+        """Let a reader run the source that was just put on the page, if it is a lesson's that was tried."""
+        tried = WORK / "live" / f"{Path(self.document['source']).stem}.json"
+        shown = [node for node in self.current_node[-1].children if "cell_input" in node.get("classes", [])]
+        if shown and self.document["source"].endswith(".md") and tried.exists():
+            self.sphinx_env.note_dependency(str(tried))
+            number = json.loads(tried.read_text("utf8")).get(source)
+            shown[0].append(nodes.raw("", live_markup(tried.stem, number), format="html"))
 
 
 def setup(_app):

@@ -1,16 +1,16 @@
 """Make the book's ePub, _build/book.epub: a cover, the lessons and the reference pages, formulas as MathML.
 
-Chromium turns the pages into XHTML and their formulas, by MathJax, into MathML; the rest is a zip with lists of what it
-holds. Names are sorted and every date is the release's, so that the same commit makes the same bytes.
+Chromium turns the pages into XHTML; the rest is a zip with lists of what it holds. Names are sorted and every date is
+the release's, so that the same commit makes the same bytes.
 """
 
-import base64
 import hashlib
 import re
 import sys
 import zipfile
 from html import escape
 from pathlib import Path
+from urllib.request import urlopen
 from uuid import NAMESPACE_URL, uuid5
 
 from whole_book import (
@@ -19,14 +19,19 @@ from whole_book import (
     build_site,
     chapters,
     edition,
-    mathjax,
     open_document,
     style,
     write_contents,
 )
 
 TARGET = BUILD / "book.epub"
-TYPES = {".xhtml": "application/xhtml+xml", ".css": "text/css", ".svg": "image/svg+xml", ".png": "image/png"}
+TYPES = {
+    ".xhtml": "application/xhtml+xml",
+    ".css": "text/css",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+    ".woff": "font/woff",
+}
 PAGE = """<?xml version="1.0" encoding="utf-8"?>
 <!DOCTYPE html>
 <html xmlns="http://www.w3.org/1999/xhtml" xmlns:epub="http://www.idpf.org/2007/ops" lang="en" xml:lang="en">
@@ -70,9 +75,7 @@ COVER = """<?xml version="1.0" encoding="utf-8"?>
 
 def write_document(site, articles):
     """All chapters as one page of HTML, for the browser to turn into XHTML."""
-    return (
-        f"<!DOCTYPE html><html><head>{mathjax(site)}</head><body>{''.join(map(str, articles.values()))}</body></html>"
-    )
+    return f"<!DOCTYPE html><html><body>{''.join(map(str, articles.values()))}</body></html>"
 
 
 def read_chapters(site, articles):
@@ -98,7 +101,7 @@ def mend_drawing(data):
 def take_image(source, site, files):
     """Enter a picture among the files and return its name there; those written into a page get a file as well."""
     if source.startswith("data:"):
-        data, end = base64.b64decode(source.partition(",")[2]), ".svg"
+        data, end = urlopen(source).read(), ".svg"
     else:
         data, end = (site / source).read_bytes(), Path(source).suffix
     if end == ".svg":
@@ -191,6 +194,7 @@ def make(site, target):
     files = write_pages(site, articles)
     title = escape(edition()["title"])
     files["book.css"] = style(site, "book.css", "epub.css").encode()
+    files["math.woff"] = (site / "_static" / "math.woff").read_bytes()
     files["cover.svg"] = write_cover().encode()
     files["cover.xhtml"] = PAGE.format(title=title, body=f'<p><img src="cover.svg" alt="{title}"/></p>').encode()
     files["nav.xhtml"] = write_navigation(write_contents(articles)).encode()

@@ -11,11 +11,19 @@ from importlib import import_module
 from pathlib import Path
 
 from docutils import nodes
+from mathml import set_strings
 
 SCRIPTS = "book/_scripts"
-TABLE = '<div class="data-table'
+SCRIPT_OF = {  # by what a page has
+    "tables.js": '<div class="data-table',
+    "formulas.js": " data-latex=",
+    "progress.js": "<progress-list ",
+}
 DECK = 'href="../_static/flashcards/'
 PLANNER = 'id="plan" data-script='
+# What asks Python in the page, by the script that wakes it up; tools/page_python.py puts the scripts there.
+PYTHON = "../vendor/labs"
+ASKING = {"lab.js": "<lab-box ", "cells.js": "<live-cell ", "": 'data-kind="function"'}
 BOX = re.compile(r'<practice-box [^>]*data-lesson="([^"]+)"')
 VIDEO = "https://www.youtube.com/watch?v=xmkSf5IS-zw"
 TIME = re.compile(r"\b([0-2]):([0-5]\d):([0-5]\d)\b")
@@ -54,8 +62,11 @@ def skip_solutions(app, page, _template, context, _doctree):
             context[name] = {"link": app.builder.get_relative_uri(page, beyond), "title": title}
 
 
-def mend_roles(body):
-    """Entries of a bibliography are items of its list; the role they are given is deprecated."""
+def mend_bibliography(body):
+    """Entries are items of its list (the role they are given is deprecated), and have no keys: citations have authors
+    and years.
+    """
+    body = re.sub(r'<span class="label"><span class="fn-bracket">.*?\]</span></span>\s*', "", body)
     return body.replace('role="doc-biblioentry"', 'role="listitem"')
 
 
@@ -91,12 +102,6 @@ def part_blocks(_app, doctree, _page):
     for node in doctree.findall(nodes.raw):
         if "html" in node.get("format", "").split():
             node[:] = [nodes.Text(BLOCK.sub("\\g<0>\n", node.astext()))]
-
-
-def note_math(app, page, body):
-    """Sphinx looks for mathematics in the text alone; a table that a cell printed may have some too."""
-    if r"\(" in body or r"\[" in body:
-        app.env.get_domain("math").data["has_equations"][page] = True
 
 
 def note_result(app, page, _source):
@@ -179,7 +184,7 @@ def script_of(lesson):
     from blackboard.page.problem_panel import script
 
     try:
-        return f"{lesson}.js", script(problems(lesson))
+        return f"{lesson}.js", script(problems(lesson), set_strings)
     except Exception as error:  # whatever a problem may raise
         which = f"to see which: pytest tests/test_practice.py -k {lesson}"
         raise ExtensionError(f"a problem of {lesson} cannot be put on a page: {error!r} ({which})") from error
@@ -222,7 +227,8 @@ def write_scripts(app, _env):
     """Put the scripts that only some pages load beside the others; Jupyter Book would load them everywhere."""
     folder = app.outdir / "_static" / "scripts"
     folder.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(app.srcdir / SCRIPTS / "tables.js", folder / "tables.js")
+    for name in SCRIPT_OF:
+        shutil.copyfile(app.srcdir / SCRIPTS / name, folder / name)
 
 
 # --- A page's body -------------------------------------------------------------------------------------------------
@@ -251,18 +257,42 @@ def load_planner(app):
     app.add_css_file("planner/planner.css")
 
 
+def defer_scripts(_app, page, _template, context, _doctree):
+    """Sphinx's own scripts wait until the page is read, so that it shows at once; the search's need them earlier, and
+    all need the options.
+    """
+    if page != "search" and "script_files" in context:
+        context["script_files"] = [defer_script(script) for script in context["script_files"]]
+
+
+def defer_script(script):
+    """A script that waits, unless it is written into the page or the options."""
+    if not script.filename or script.filename.endswith("documentation_options.js"):
+        return script
+    return type(script)(script.filename, priority=script.priority, **script.attributes | {"defer": "defer"})
+
+
+def load_python(app, body):
+    """Only pages on which a reader writes code load its scripts; Python itself comes with the first run."""
+    wanted = [script for script, mark in ASKING.items() if mark in body]
+    if wanted:
+        app.add_css_file(f"{PYTHON}/lab.css")
+    for script in ["editor.js", "python.js", *filter(None, wanted)] if wanted else []:
+        app.add_js_file(f"{PYTHON}/{script}", loading_method="defer")
+
+
 def mend_page(app, page, _template, context, _doctree):
     """Mend a page's body before it is put into the template."""
     if "body" in context:
-        note_math(app, page, context["body"])
+        load_python(app, context["body"])
         load_problems(app, page)
-        if TABLE in context["body"]:
-            app.add_js_file("scripts/tables.js", loading_method="defer")
+        for name in (name for name, mark in SCRIPT_OF.items() if mark in context["body"]):
+            app.add_js_file(f"scripts/{name}", loading_method="defer", priority=900)  # after those of all pages
         if DECK in context["body"]:
             write_deck(app.outdir / "_static")
         if PLANNER in context["body"]:
             load_planner(app)
-        context["body"] = fold_answers(app, link_times(mend_folds(mend_roles(context["body"]))))
+        context["body"] = fold_answers(app, link_times(mend_folds(mend_bibliography(context["body"]))))
 
 
 def find_plugins_once():
@@ -273,7 +303,7 @@ def find_plugins_once():
 
 
 def setup(app):
-    """Called by Sphinx; earlier than its own MathJax, which asks whether a page has mathematics."""
+    """Called by Sphinx."""
     find_plugins_once()
     app.connect("source-read", note_result)
     app.connect("doctree-read", note_boxes)
@@ -286,4 +316,5 @@ def setup(app):
     app.connect("html-page-context", mend_launchers, priority=502)  # just after the theme has added the buttons
     app.connect("html-page-context", skip_solutions)
     app.connect("html-page-context", mend_page, priority=400)
+    app.connect("html-page-context", defer_scripts, priority=900)  # after all have added theirs
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -11,7 +11,11 @@ from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
 WORDS_PER_MINUTE = 180  # slower than a novel: many a sentence has a formula or a number
-PROBLEM = re.compile(r'<practice-box [^>]*data-problem="([^"]+)"')
+PROBLEM = re.compile(
+    r'<practice-box [^>]*data-lesson="([^"]+)" data-problem="([^"]+)"[^>]*>'
+    r'<p class="practice-head"><strong>(.*?)</strong>'
+)
+STEP = re.compile(r'<section class="lab-step" [^>]*data-step="([^"]+)"><h3>\d+\. (.*?)</h3>')
 UNREAD = (nodes.literal_block, nodes.math, nodes.math_block, nodes.raw)
 
 
@@ -34,7 +38,7 @@ class LessonCards(SphinxDirective):
 
 
 def facts(env):
-    """{page: its first picture, how many words it has to read, its problems}."""
+    """{page: its first picture, how many words it has to read, its problems and steps of a lab by name}."""
     if not hasattr(env, "page_facts"):
         env.page_facts = {}
     return env.page_facts
@@ -53,8 +57,14 @@ def note_facts(app, doctree):
     """Note the facts of a page."""
     pictures = [node["uri"] for node in doctree.findall(nodes.image)]
     raw = "".join(node.astext() for node in doctree.findall(nodes.raw))
-    found = {"picture": pictures[:1], "words": count_words(doctree), "problems": sorted(set(PROBLEM.findall(raw)))}
-    facts(app.env)[app.env.docname] = found
+    problems = PROBLEM.findall(raw)
+    facts(app.env)[app.env.docname] = {
+        "picture": pictures[:1],
+        "words": count_words(doctree),
+        "lesson": problems[0][0] if problems else "",
+        "problems": {name: title for _, name, title in problems},
+        "steps": dict(STEP.findall(raw)),
+    }
 
 
 def forget_facts(_app, env, page):
@@ -107,7 +117,7 @@ def draw_cards(app, doctree, page):
 
 
 def renew_cards(app, env):
-    """The front page is written anew when what its cards show has changed."""
+    """The front page, and that of the progress, are written anew when what they show has changed."""
     root, stamp = app.config.root_doc, app.doctreedir / "cards"
     now = repr(
         [(page, env.titles[page].astext(), found, picture_of(env, page)) for page, found in sorted(facts(env).items())]
@@ -115,7 +125,7 @@ def renew_cards(app, env):
     if stamp.exists() and stamp.read_text("utf8") == now:
         return []
     stamp.write_text(now, "utf8")
-    return [root]
+    return [page for page in (root, beside(root, "progress")) if page in env.found_docs]
 
 
 def setup(app):
@@ -127,4 +137,4 @@ def setup(app):
     app.connect("env-merge-info", merge_facts)
     app.connect("env-updated", renew_cards)
     app.connect("doctree-resolved", draw_cards)
-    return {"parallel_read_safe": True, "parallel_write_safe": True, "env_version": 1}
+    return {"parallel_read_safe": True, "parallel_write_safe": True, "env_version": 2}

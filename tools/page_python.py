@@ -21,7 +21,17 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 HERE = ROOT / ".venv" / "page-python"
 VERSION = "314.0.7"  # and with it Python 3.14 and the platform below
-TARBALL = "sha512-0YvXxEhfEdpLfb/XkM2BFAeMROq0iMUX2bzzH9pOttyMcWkwq+HbE5uyuGD82LN7y2q+SNvi/6V5JEsOlD2R1A=="
+SETTER = "0.13.5"  # of Temml, which sets the formulas of what a cell shows when it runs in the page
+TARBALLS = {  # {package: (version, hash)}
+    "pyodide": (
+        VERSION,
+        "sha512-0YvXxEhfEdpLfb/XkM2BFAeMROq0iMUX2bzzH9pOttyMcWkwq+HbE5uyuGD82LN7y2q+SNvi/6V5JEsOlD2R1A==",
+    ),
+    "temml": (
+        SETTER,
+        "sha512-aPkDDgunanpLNL0ql32HbolqLep+w8DRcVXRql7rWrMt/PhczdLgL4UBYYVU3BYjCNjkGq4EqwIicu/zWr1iOg==",
+    ),
+}
 PLATFORM = ["--platform", "pyemscripten_2026_0_wasm32", "--python-version", "3.14", "--abi", "cp314"]
 PURE = ["sympy", "mpmath", "pint", "flexparser", "flexcache", "platformdirs", "typing_extensions"]
 COMPILED = "msgspec"
@@ -54,16 +64,17 @@ def _missing(program):
     raise Unavailable(f"{program} is not installed")
 
 
-def fetch_core(folder):
-    """Pyodide's package from npm, unpacked; its hash must be the one above."""
-    run(find("npm"), "pack", f"pyodide@{VERSION}", "--silent", "--fetch-retries=0", cwd=folder)
-    tarball = folder / f"pyodide-{VERSION}.tgz"
+def fetch_package(name, folder):
+    """A package from npm, unpacked; its hash must be the one above."""
+    version, wanted = TARBALLS[name]
+    run(find("npm"), "pack", f"{name}@{version}", "--silent", "--fetch-retries=0", cwd=folder)
+    tarball = folder / f"{name}-{version}.tgz"
     found = "sha512-" + base64.b64encode(hashlib.sha512(tarball.read_bytes()).digest()).decode()
-    if found != TARBALL:
-        raise Unavailable(f"pyodide {VERSION} is not the file that tools/page_python.py names: {found}")
+    if found != wanted:
+        raise Unavailable(f"{name} {version} is not the file that tools/page_python.py names: {found}")
     with tarfile.open(tarball) as archive:
-        archive.extractall(folder, filter="data")
-    return folder / "package"
+        archive.extractall(folder / name, filter="data")
+    return folder / name / "package"
 
 
 def fetch_compiled(folder):
@@ -99,7 +110,10 @@ def write_notice(target):
     """Whose work a reader's browser loads, and under which licences."""
     from importlib.metadata import metadata
 
-    told = [f"pyodide {VERSION}: MPL-2.0, https://github.com/pyodide/pyodide"]
+    told = [
+        f"pyodide {VERSION}: MPL-2.0, https://github.com/pyodide/pyodide",
+        f"temml {SETTER}: MIT, https://github.com/ronkok/Temml",
+    ]
     for name in (*PURE, COMPILED):
         about = metadata(name)
         licence = about.get("License-Expression") or (about.get("License") or "see its pages").splitlines()[0]
@@ -111,8 +125,9 @@ def fetch():
     """Make the folder, whole or not at all."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        core, wheel, target = fetch_core(folder), fetch_compiled(folder), folder / "made"
+        core, wheel, target = fetch_package("pyodide", folder), fetch_compiled(folder), folder / "made"
         target.mkdir()
+        shutil.copyfile(fetch_package("temml", folder) / "dist" / "temml.min.js", target / "temml.js")
         write_libraries(core, wheel, target / "libraries.zip")
         write_core(core, target)
         write_notice(target)
@@ -122,7 +137,7 @@ def fetch():
 
 # --- what the build puts into the site --------------------------------------------------------------------------------
 
-LEFT_OUT = {"prediction", "validation", "reference", "__pycache__", "__main__.py"}  # no lab needs them
+LEFT_OUT = {"prediction", "validation", "reference", "__pycache__", "__main__.py"}  # no page needs them
 YAML = """SafeLoader, YAMLError = None, ValueError
 
 
@@ -134,16 +149,18 @@ def load(text, loader):
 
 
 def own_files():
-    """What the labs import of the course, by its place in the archive; data as JSON, which is faster to read."""
+    """What the pages import of the course, by its place in the archive; data as JSON, which is faster to read."""
     import yaml
+    from live_cells import lesson_names, read_cells
 
     library = ROOT / "lib"
     yield "yaml.py", YAML
+    yield "blackboard/page/cells.json", json.dumps({lesson: read_cells(lesson) for lesson in lesson_names()})
     for path in sorted((library / "blackboard").rglob("*")):
         name = path.relative_to(library)
         if LEFT_OUT & set(name.parts):
             continue
-        if path.suffix == ".py":
+        if path.suffix in (".py", ".txt"):
             yield name.as_posix(), path.read_text("utf8")
         if path.suffix == ".yaml":
             rows = yaml.load(path.read_text("utf8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))

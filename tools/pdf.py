@@ -12,12 +12,11 @@ from pathlib import Path
 
 from pypdf import PdfReader, PdfWriter
 from pypdf.generic import NameObject, TextStringObject
-from whole_book import BUILD, FORMS, build_site, chapters, edition, mathjax, open_document, style, write_contents
+from whole_book import BUILD, FORMS, build_site, chapters, edition, open_document, style, write_contents
 
 TARGET = BUILD / "book.pdf"
 DOCUMENT = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
-{mathjax}
 <style>{style}</style></head>
 <body>{cover}{contents}{chapters}</body></html>
 """
@@ -55,7 +54,6 @@ def write_document(site):
     articles = chapters(site)
     return DOCUMENT.format(
         title=escape(edition()["title"]),
-        mathjax=mathjax(site),
         style=style(site, "book.css", "print.css"),
         cover=write_cover(),
         contents=write_list(write_contents(articles)),

@@ -25,7 +25,7 @@ FORMS = ROOT / "tools" / "forms"  # style sheets and scripts
 PREFACE = "About this book"
 FOR_SCREENS = (  # folds of code, sliders, buttons, links to a heading itself; hints and solutions; the planner's form
     "script, style, link, noscript, button, svg, a.headerlink, details.hide, .explorable-live, .toctree-wrapper, "
-    ".practice-item > summary, .lab-plain, .lab-hint, .lab-solution, .planner"
+    ".practice-item > summary, .card-letters, .lab-plain, .lab-hint, .lab-solution, .live-cell, .cell-note, .planner"
 )
 ABOUT_THE_SITE = "#eleven-lessons, #how-to-read-it-and-run-it"  # of the first page; a book has a contents page
 HOW_IT_READS = (
@@ -176,16 +176,6 @@ def write_contents(articles):
     ]
 
 
-def mathjax(site):
-    """The settings and the address of MathJax, as the site's own pages have them."""
-    root = parts()[0][1][0]
-    head = (site / f"{root}.html").read_text("utf8").partition("<body")[0]
-    settings = re.search(r"<script>(window\.MathJax = .*?)</script>", head)
-    if not settings:  # a page without formulas has none
-        raise SystemExit("The site's front page loads no MathJax.")
-    return f"<script>{settings[1]}</script>\n<script src='vendor/mathjax/startup.js'></script>"
-
-
 def style(site, *names):
     """Style sheets one after the other: the site's colours of code, then our own."""
     return "\n".join(
@@ -195,7 +185,7 @@ def style(site, *names):
 
 @contextlib.contextmanager
 def open_document(site, html):
-    """A browser's page that shows a document as if it lay at the top of the site, with its formulas set."""
+    """A browser's page that shows a document as if it lay at the top of the site."""
     from playwright.sync_api import sync_playwright
 
     address = "http://book.invalid/"  # the browser asks us, no network
@@ -208,7 +198,7 @@ def open_document(site, html):
         page.set_default_timeout(300_000)
         page.route("**/*", lambda route: answer(route, address, site, html))
         page.goto(address)
-        page.evaluate("MathJax.startup.promise.then(() => document.fonts.ready).then(() => null)")
+        page.evaluate("document.fonts.ready.then(() => null)")
         yield page
         browser.close()
 

@@ -1,5 +1,4 @@
-// Long tables: a filter for their rows, and a button in each head that sorts by it; beside formulas, buttons that copy
-// them. Only pages with such a table load this.
+// Long tables: a filter for their rows, and a button in each head that sorts by it. Only pages with such a table load this.
 (() => {
   const make = (tag, attributes) => Object.assign(document.createElement(tag), attributes);
   const text = (row, column) => row.cells[column].textContent.trim();
@@ -58,27 +57,6 @@
     box.prepend(bar);
     filter();
   }
-
-  // Where the page may not write to the clipboard, as on a disk in some browsers, the text is shown to be copied by hand.
-  async function copy(button, text) {
-    const before = button.textContent;
-    try {
-      await navigator.clipboard.writeText(text);
-      button.textContent = "Copied";
-      setTimeout(() => { button.textContent = before; }, 1500);
-    } catch { prompt(before, text); }
-  }
-
-  function addCopying(formula) {
-    const line = formula.querySelector(".formula-unit");
-    for (const [name, text] of [["LaTeX", formula.dataset.latex], ["Python", formula.dataset.python]]) {
-      const button = make("button", { type: "button", className: "copy-formula", textContent: `Copy ${name}` });
-      button.addEventListener("click", () => copy(button, text));
-      line.append(button);
-    }
-  }
-
-  document.querySelectorAll(".formula-list [data-latex]").forEach(addCopying);
 
   const FEW = 8; // rows that one sees at a glance
   for (const box of document.querySelectorAll(".data-table")) {

@@ -286,13 +286,14 @@ function line(name, value) {
 
 // --- The chart ---
 
-// The title is shown by the page, and texts are in the colours that can be read in the dark.
+// The title is shown by the page, and in the dark everything has the colors that are seen there.
 function dressed(spec) {
   spec.params = [...(spec.params ?? []), { name: "title_lines", expr: spec.title?.text?.expr ?? JSON.stringify([spec.title?.text ?? []].flat()) }];
   delete spec.title;
   delete spec.$schema; // Altair names an older version; what it writes is the same
-  for (const { mark } of isDark() ? (spec.layer ?? []) : []) {
-    if (mark?.type === "text" && mark.color) mark.color = spec.usermeta.inks[mark.color] ?? mark.color;
+  if (isDark() && spec.layer) {
+    const lit = (quoted, color) => `"${spec.usermeta.inks[color] ?? color}"`;
+    spec.layer = JSON.parse(JSON.stringify(spec.layer).replace(/"(#[0-9A-F]{6})"/g, lit));
   }
   return { ...spec, background: "transparent", config: merged(spec.config ?? {}, colours()) };
 }
@@ -325,18 +326,31 @@ async function draw(figure) {
 }
 
 // Where drawing fails the still picture stays.
+const drawings = new WeakMap();
 function drawOrKeepStill(figure) {
-  figure.ready = draw(figure).catch((error) => {
+  drawings.set(figure, draw(figure).catch((error) => {
     figure.querySelector(".explorable-live").hidden = true;
     figure.querySelector(".explorable-still").hidden = false;
     console.error(error);
-  });
+  }));
+  return drawings.get(figure);
+}
+
+// A chart is drawn when it comes near the window, or when a script asks whether it is ready.
+function drawWhenNear(figure) {
+  Object.defineProperty(figure, "ready", { get: () => drawings.get(figure) ?? drawOrKeepStill(figure) });
+  const near = new IntersectionObserver(([{ isIntersecting }]) => {
+    if (!isIntersecting) return;
+    near.disconnect();
+    figure.ready;
+  }, { rootMargin: "300px" });
+  near.observe(figure);
 }
 
 function start() {
   const figures = [...document.querySelectorAll("figure.explorable")];
   if (!figures.length) return;
-  figures.forEach(drawOrKeepStill);
+  figures.forEach(drawWhenNear);
   // Vega fits a chart when the window changes, but its column may change later, as when the sidebar comes or goes.
   const fit = (plot) => plot.clientWidth && plot.closest("figure").vegaView?.width(plot.clientWidth).runAsync();
   const watch = new ResizeObserver((changed) => changed.forEach(({ target }) => fit(target)));
@@ -345,7 +359,7 @@ function start() {
   new MutationObserver(() => {
     if (dark === isDark()) return;
     dark = isDark();
-    figures.forEach(drawOrKeepStill);
+    figures.filter((figure) => drawings.has(figure)).forEach(drawOrKeepStill);
   }).observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
 }
 

@@ -151,15 +151,23 @@
     if (text.length > LONGEST) throw new Unreadable(`That formula is longer than ${LONGEST} characters.`);
     const parts = text.split("=");
     const compute = new Parser(parts.length === 2 ? parts[1] : text, draw.letters).whole();
-    const got = draw.points.map(compute), half = draw.points.length / 2;
+    return judgeValues(draw.points.map(compute), draw.points, draw);
+  }
+
+  // The verdict on the values that a formula or a function has at the points.
+  function judgeValues(got, points, draw) {
+    const half = points.length / 2;
     if (same(got, draw.right)) return verdict("right", draw.means);
     for (const [wrong, says] of draw.wrong) if (same(got, wrong)) return verdict("misconception", says);
     const turned = got.map((g, i) => g / draw.right[i]);
-    const rescaled = JSON.stringify(draw.points.slice(0, half)) !== JSON.stringify(draw.points.slice(half)) && turned.every(Number.isFinite);
+    const rescaled = JSON.stringify(points.slice(0, half)) !== JSON.stringify(points.slice(half)) && turned.every(Number.isFinite);
     if (rescaled && !same(turned.slice(0, half), turned.slice(half))) return verdict("unit", `The units do not come out as ${draw.unit || "a pure number"}.`);
     if (got.some(Boolean) && same(turned, turned.map(() => turned[0]))) return verdict(...(isThousands(turned[0]) ? ["prefix", draw.thousand] : ["close", draw.constant]));
     return verdict("wrong", draw.misfit);
   }
+
+  // Python has run a function: its values, null for one that is no finite number.
+  const judgeFunction = (values, draw) => judgeValues(values.map((value) => value ?? NaN), JSON.parse(draw.points), draw);
 
   const JUDGES = { quantity: judgeQuantity, estimate: judgeQuantity, choice: judgeChoice, ordering: judgeOrdering, expression: judgeExpression };
 
@@ -179,7 +187,6 @@
     for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
     return node;
   };
-  const math = (node) => window.MathJax?.typesetPromise?.([node]).catch(() => {});
   const lessons = {}; // what has been registered: lesson -> problem -> data
   let serial = 0;
 
@@ -211,8 +218,7 @@
       const box = make("div", { class: "practice-work" });
       this.out = make("div", { class: "practice-out", role: "status", "aria-live": "polite" });
       this.more = make("div", { class: "practice-more" });
-      if (this.problem.kind === "function") box.append(make("p", { class: "practice-note" }, "A function is checked in the exercise notebook; hints and solution are here too."));
-      else box.append(this.form());
+      box.append(...(this.problem.kind === "function" ? this.code() : [this.form()]));
       const buttons = make("div", { class: "practice-buttons" });
       buttons.append(this.button("Hint", () => this.hint()), this.button("Solution", () => this.solve()));
       if (this.problem.draws.length > 1) buttons.append(this.button("Fresh numbers", () => this.again()));
@@ -239,6 +245,30 @@
       form.addEventListener("submit", (event) => { event.preventDefault(); this.tried(this.answer()); });
       return form;
     }
+    // A function is written in an editor, and Python runs it (python.js).
+    code() {
+      const { Editor } = window.course, row = make("div", { class: "practice-buttons" });
+      this.editor = new Editor({
+        id: `function-${++serial}`, label: "Your function", does: "checks", run: () => this.run(),
+        changed: () => this.remember({ ...this.read(), index: this.index, text: this.editor.value }),
+      });
+      this.editor.value = this.draw.starter;
+      row.append(this.button("Check", () => this.run()), this.button("Reset", () => this.editor.replace(this.draw.starter)));
+      row.firstChild.classList.add("practice-main");
+      return [...this.editor.parts, row];
+    }
+    async run() {
+      const { python, say, tell } = window.course, text = this.editor.value;
+      if (this.running) return;
+      if (!text.trim() || text === this.draw.starter) return this.say(verdict("unanswered", "Write the function and check again, or ask for a hint."));
+      this.running = true;
+      const answer = await python.ask({ ask: "function", text, points: this.draw.points }, (words) => say(this.out, words));
+      this.running = false;
+      const told = answer.values && judgeFunction(answer.values, this.draw);
+      if (told) this.say(told);
+      else tell(this.out, answer);
+      this.remember({ index: this.index, text: this.editor.value, answer: text, right: told?.kind === "right" });
+    }
     radios(form, id) {
       this.querySelector(".practice-options")?.remove();
       const set = make("fieldset", {}, "<legend>Choose one</legend>");
@@ -256,7 +286,6 @@
     say({ kind, message }) {
       this.dataset.verdict = kind;
       this.out.innerHTML = `<p class="feedback ${kind}"><strong>${HEADS[kind]}</strong> ${message}</p>`;
-      math(this.out);
     }
     hint() {
       const { hints } = this.draw;
@@ -265,12 +294,12 @@
       this.show(`<p><strong>Hint ${this.hints} of ${hints.length}:</strong> ${hints[this.hints - 1]}${rest ? "" : " (That was the last.)"}</p>`);
     }
     solve() { this.show(`<p><strong>Solution</strong></p><ol class="practice-solution">${this.draw.solution.map((line) => `<li>${line}</li>`).join("")}</ol>`); }
-    show(html) { this.more.innerHTML = html; this.more.setAttribute("role", "status"); math(this.more); }
+    show(html) { this.more.innerHTML = html; this.more.setAttribute("role", "status"); }
 
     again() {
       this.index = (this.index + 1) % this.problem.draws.length;
       this.fresh();
-      this.remember({ index: this.index, answer: "", right: false });
+      this.remember({ ...this.read(), index: this.index, answer: "", right: false });
     }
     fresh() {
       this.hints = 0;
@@ -279,7 +308,6 @@
       this.out.innerHTML = this.more.innerHTML = "";
       delete this.dataset.verdict;
       if (this.input) this.input.value = "";
-      math(this);
     }
     list() { // options and items that are written with the numbers
       const { options = {}, items = {} } = this.draw;
@@ -292,18 +320,25 @@
     }
     get solved() { return this.dataset.solved === "true"; }
     remember(state) {
-      this.mark(state.right);
+      this.mark(state.right === true);
       try { localStorage.setItem(this.key, JSON.stringify(state)); } catch { /* private mode: nothing is kept */ }
     }
     mark(right) {
       this.dataset.solved = String(right);
       this.dispatchEvent(new CustomEvent("practice-marked", { bubbles: true }));
     }
+    read() {
+      try { return JSON.parse(localStorage.getItem(this.key)); } catch { return null; /* as above */ }
+    }
+    restoreCode({ text, right }) {
+      if (typeof text === "string") this.editor.value = text;
+      this.mark(right === true);
+    }
     restore() {
-      let state = null;
-      try { state = JSON.parse(localStorage.getItem(this.key)); } catch { /* as above */ }
+      const state = this.read();
       if (!state || !this.problem.draws[state.index]) return;
       if (state.index) { this.index = state.index; this.fresh(); }
+      if (this.editor) return this.restoreCode(state);
       if (!state.answer) return;
       if (this.input) this.input.value = state.answer;
       const radio = [...this.querySelectorAll("input[type=radio]")].find((node) => node.value === state.answer);
@@ -347,6 +382,7 @@
       this.progress.textContent = `${solved.length} of ${this.items.length} solved`;
     }
   }
+  PracticeBox.judge = (values, lesson, id, index) => judgeFunction(values, drawn(lesson, id, index));
   PracticeBox.check = (text, lesson, id, index) => check(text, drawn(lesson, id, index)); // the same judge, for tests
   customElements.define("practice-box", PracticeBox);
   customElements.define("practice-set", PracticeSet);

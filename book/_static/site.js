@@ -6,7 +6,7 @@ if (location.protocol === "file:" && typeof DOCUMENTATION_OPTIONS !== "undefined
 }
 
 // A box that scrolls can be reached and moved with the keyboard; one that does not is no stop on the way.
-const SCROLLING = ".bd-article :is(pre, .table-box, .pst-scrollable-table-container, mjx-container[display=true], .output, .derivation li, .practice-ask, .practice-more, .practice-out, .summary-card), .bd-sidebar";
+const SCROLLING = ".bd-article :is(pre, .table-box, .pst-scrollable-table-container, .formula, .output, .derivation li, .practice-ask, .practice-more, .practice-out, .summary-card), .bd-sidebar";
 
 function markScrolling() {
   for (const box of document.querySelectorAll(SCROLLING)) {
@@ -27,28 +27,36 @@ function boxTables() {
   }
 }
 
-// A table's heading that is one symbol has that symbol as its name: not every reader looks into formulas for it.
-function nameSymbols() {
-  for (const formula of document.querySelectorAll("th mjx-container")) {
-    const parts = [...formula.querySelectorAll("mi, mn, mo, mtext")].map((part) => part.textContent);
-    formula.setAttribute("role", "math");
-    formula.setAttribute("aria-label", parts.join(" "));
-  }
+// --- What this browser has seen solved: practice.js and lab.js keep it, an entry for each problem and each lab ------
+
+function readKept(key) {
+  try { return JSON.parse(localStorage.getItem(key)); } catch { return null; }
 }
 
-// The front page counts what this browser has seen solved; practice.js keeps it, an entry for each problem.
+const problemKey = (lesson, problem) => `practice/${lesson}/${problem}`;
+const labKey = (lesson) => `lab:${lesson}`;
+
+function stateOfProblem(lesson, problem) {
+  const kept = readKept(problemKey(lesson, problem));
+  if (kept?.right === true) return "right";
+  return String(kept?.answer ?? "").trim() ? "wrong" : "untried";
+}
+
+function stateOfStep(lesson, step) {
+  const kept = readKept(labKey(lesson))?.steps?.[step];
+  if (typeof kept?.passed === "string") return "right";
+  return kept?.tries > 0 ? "wrong" : "untried";
+}
+
+// The front page counts it.
 function showProgress() {
   for (const box of document.querySelectorAll(".lesson-progress")) {
     const { lesson, problems } = box.dataset, ids = problems.split(" ").filter(Boolean);
-    const solved = ids.filter((id) => isSolved(`practice/${lesson}/${id}`)).length;
+    const solved = ids.filter((id) => stateOfProblem(lesson, id) === "right").length;
     if (!solved) continue;
     box.dataset.solved = solved;
     box.textContent = `${solved} of ${ids.length} problems solved`;
   }
-}
-
-function isSolved(key) {
-  try { return JSON.parse(localStorage.getItem(key))?.right === true; } catch { return false; }
 }
 
 // The contents mark the section that was chosen, also where the page is too short to scroll it to the top.
@@ -70,14 +78,13 @@ function nameArrows() {
   }
 }
 
-async function settle() {
+function settle() {
   nameArrows();
   showProgress();
   followClicks();
   boxTables();
-  await window.MathJax?.startup?.promise;
-  nameSymbols();
   markScrolling();
+  document.fonts.ready.then(markScrolling); // which change widths
   addEventListener("resize", markScrolling);
   addEventListener("toggle", markScrolling, true);
 }

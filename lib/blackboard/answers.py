@@ -203,7 +203,7 @@ def quantity(given: Any, unit: str, label: str, scale: float) -> float:
             return _finite(float(units.magnitude(given, unit or "1")))
         except units.UnitError:
             raise Unreadable(
-                f"That is in {given.units}; the answer {'is in ' + label if label else 'has no unit'}.", "unit"
+                f"That is in {given.units:P}; the answer {'is in ' + label if label else 'has no unit'}.", "unit"
             ) from None
     if type(given) is str:
         return _typed(given, unit, label, scale)

@@ -192,18 +192,21 @@ def _checked(name: str, value: Any):
     row = notation.lookup(name)
     value = units.magnitude(value, row.unit, name)
     if isinstance(value, (str, bytes, bool)) or value is None:
-        raise FormulaError(f"{name} ({row.description}): expected a number in {row.unit}, got {value!r}")
+        raise FormulaError(
+            f"{name} ({row.description}): expected a number in {units.write_unit(row.unit)}, got {value!r}"
+        )
     try:
         array = numpy.asarray(value, dtype=numpy.float64)
     except (TypeError, ValueError, OverflowError):
         raise FormulaError(
-            f"{name} ({row.description}): expected a number in {row.unit}, got {type(value).__name__}"
+            f"{name} ({row.description}): expected a number in {units.write_unit(row.unit)}, got {type(value).__name__}"
         ) from None
     bad = ~(numpy.isfinite(array) & (array > 0 if row.low == "positive" else array >= 0) & (array <= row.most))
     if bad.any():
         most = "finite" if row.most == math.inf else f"at most {row.most:g}"
         raise FormulaError(
-            f"{name} ({row.description}) must be {row.low} and {most}, in {row.unit}; got {array[bad].flat[0]:g}"
+            f"{name} ({row.description}) must be {row.low} and {most}, in {units.write_unit(row.unit)};"
+            f" got {array[bad].flat[0]:g}"
         )
     return array
 
@@ -355,11 +358,15 @@ class Formula:
         declared, row = units.dimension(self.unit), notation.lookup(self.symbol.name)
         if units.dimension(row.unit) != declared or units.factor(self.unit) != 1:
             raise UnitError(
-                f"{self.name}: declared in {self.unit}, but the notation has {self.symbol.name} in {row.unit}"
+                f"{self.name}: declared in {units.write_unit(self.unit)}, but the notation has"
+                f" {self.symbol.name} in {units.write_unit(row.unit)}"
             )
         derived = dimension(self.typed)
         if derived != declared:
-            raise UnitError(f"{self.name}: declared in {self.unit}, but the expression gives {units.describe(derived)}")
+            raise UnitError(
+                f"{self.name}: declared in {units.write_unit(self.unit)}, but the expression gives"
+                f" {units.describe(derived)}"
+            )
 
     @cached_property
     def calibrated(self) -> sympy.Expr:

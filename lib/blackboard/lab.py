@@ -139,7 +139,7 @@ def agrees(why: str, tolerance: float = 1e-9) -> Check:
 # --- running a reader's code ------------------------------------------------------------------------------------------
 
 
-class _Limit:
+class Limit:
     """Ends code from given files after some seconds: each line that it runs looks at the clock.
 
     What catches even a BaseException goes on, since Python then stops tracing; a page also has a limit of its own.
@@ -148,7 +148,7 @@ class _Limit:
     def __init__(self, files: set[str], seconds: float):
         self.files, self.seconds = files, seconds
 
-    def __enter__(self) -> _Limit:
+    def __enter__(self) -> Limit:
         self.end, self.before = time.perf_counter() + self.seconds, sys.gettrace()
         sys.settrace(self._call)
         return self
@@ -170,7 +170,7 @@ class _Limit:
 
 def run_text(text: str, space: dict[str, Any], seconds: float = SECONDS) -> None:
     """Run a reader's text in a space of names, for some seconds at most."""
-    with _Limit({READER}, seconds):
+    with Limit({READER}, seconds):
         exec(compile(text, READER, "exec"), space)
 
 
@@ -301,7 +301,7 @@ class Step:
         files: set[str] = set()
         try:
             files |= {code.co_filename for code in _codes(made)}
-            with _Limit(files, seconds):
+            with Limit(files, seconds):
                 fault = self._fault(made, space or {})
                 return self._judge(list(self.trials(made))) if fault is None else fault
         except BaseException as error:
@@ -408,5 +408,5 @@ class Lab:
     def finished(self, sources: Mapping[str, str] | None = None) -> dict[str, Any]:
         """The last chart, made with the reader's own versions where there are any."""
         space = self.space(sources)
-        with _Limit({READER}, 2 * SECONDS):
+        with Limit({READER}, 2 * SECONDS):
             return self.finish(types.SimpleNamespace(**{step.name: space[step.name] for step in self.steps}))

@@ -9,6 +9,7 @@ so both judge alike.
 
 from __future__ import annotations
 
+import json
 import math
 import random
 import re
@@ -141,9 +142,9 @@ class Problem:
     """What all kinds share.
 
     `parameters` maps names to the values that a fresh draw picks from; the first of each is draw 0. `derived` adds what
-    follows from them. `misconceptions` maps what a misconception yields to what is said of it. A solution's lines are
-    texts or steps; where the last has no value, the answer stands there. An `independent_check` comes to the answer by
-    another way. The id is the name in the lesson's module.
+    follows from them; only draws that meet the `condition` are taken. `misconceptions` maps what a misconception yields
+    to what is said of it. A solution's lines are texts or steps; where the last has no value, the answer stands there.
+    An `independent_check` comes to the answer by another way. The id is the name in the lesson's module.
     """
 
     title: str
@@ -158,6 +159,7 @@ class Problem:
     misconceptions: Mapping[Any, str] = field(default_factory=dict)
     parameters: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     derived: Mapping[str, Any] | Callable[[Values], Values] = field(default_factory=dict)
+    condition: Any = True
     units: Mapping[str, str] = field(default_factory=dict)
     id: str = ""
     kind = "problem"
@@ -169,7 +171,7 @@ class Problem:
             pick = (lambda options: options[0]) if seed == attempt == 0 else (lambda options: rng.choice(list(options)))
             values = {name: pick(options) for name, options in self.parameters.items()}
             values |= self.derive(values)
-            if self.distinguishable(values):
+            if evaluate(self.condition, values) and self.distinguishable(values):
                 return values
         raise ValueError(f"{self.id}: no draw keeps the misconceptions apart")
 
@@ -520,6 +522,13 @@ class Expression(Problem):
         extra = {symbol.name for rule in self.misconceptions for symbol in rule.free_symbols}
         return tuple(sorted(set(self.formula.free) | extra))
 
+    def fill(self, text: str, values: Values) -> str:
+        """The text, with names such as N_act, which are to be typed, in the font of code."""
+        words = (letter for name in self.names if len(letter := notation.letter(name)) > 1)
+        names = "|".join((r"[A-Za-z]+_\w+", *words))
+        parts = re.split(r"(\$[^$]*\$|`[^`]*`)", super().fill(text, values))  # every second part is math or code
+        return "".join(part if n % 2 else re.sub(rf"\b({names})\b", r"`\1`", part) for n, part in enumerate(parts))
+
     def expected(self, values: Values) -> Any:
         return self.formula.expr
 
@@ -583,7 +592,9 @@ class Expression(Problem):
         turned = [g / r if r else math.inf for g, r in zip(got, right)]
         rescaled = self.points[:half] != self.points[half:] and all(map(math.isfinite, turned))
         if rescaled and not answers.same(turned[:half], turned[half:]):
-            return Feedback("unit", f"The units do not come out as {self.formula.unit or 'a pure number'}.")
+            return Feedback(
+                "unit", f"The units do not come out as {units.write_unit(self.formula.unit) or 'a pure number'}."
+            )
         if any(got) and answers.same(turned, turned[:1] * len(turned)):
             return Feedback("prefix", THOUSAND) if answers.is_thousands(turned[0]) else Feedback("close", CONSTANT)
         return Feedback("wrong", self.misfit)
@@ -611,7 +622,9 @@ class Expression(Problem):
 
 @dataclass(frozen=True)
 class Function(Expression):
-    """A Python function to write, called with the formula's symbols by name. Not judged on the static page."""
+    """A Python function to write, called with the formula's symbols by name. In a page, Python runs it at the points,
+    and its values are judged as a formula's.
+    """
 
     kind = "function"
 
@@ -622,8 +635,16 @@ class Function(Expression):
     def judge(self, given: Any, values: Values) -> Feedback:
         return self.verdict(answers.calls(given, self.points))
 
+    @property
+    def starter(self) -> str:
+        """What the page's editor begins with."""
+        return f"def {self.id.replace('-', '_')}({', '.join(self.names)}):\n    ...\n"
+
     def page_answer(self, values: Values) -> dict[str, Any]:
-        return {}
+        """The points as a text, which reaches Python as it is: a script would round a long whole number."""
+        given = super().page_answer(values)
+        del given["letters"]
+        return given | {"points": json.dumps(self.points), "starter": self.starter}
 
 
 # --- second routes ---------------------------------------------------------------------------------------------------

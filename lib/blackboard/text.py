@@ -34,6 +34,11 @@ def write_powers(text: str) -> str:
     return _EXPONENT.sub(lambda found: f"{found[1]} × 10<sup>{int(found[2])}</sup>", text)
 
 
+def curl(text: str) -> str:
+    """Apostrophes as the prose has them, which MyST sets."""
+    return text.replace("'", "’")
+
+
 def digits(number: float) -> float:
     """A number to the ten digits that a page carries."""
     return float(f"{number:.10g}")

@@ -91,13 +91,19 @@ def magnitude(value: object, unit: str, name: str = "the value") -> Any:
     try:
         return Quantity(value.magnitude, str(value.units)).to(unit).magnitude
     except (pint.DimensionalityError, pint.UndefinedUnitError) as error:
-        raise UnitError(f"{name}: expected {unit or 'a pure number'}, got {value.units}") from error
+        raise UnitError(f"{name}: expected {write_unit(unit) or 'a pure number'}, got {value.units:P}") from error
 
 
 _PREFIXES = {-9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E"}
 _SCALED = {"s": "s", "byte": "B", "FLOP": "FLOP", "watt": "W"}  # units that people say with prefixes
 _COUNTED = ("token", "sequence", "parameter", "chip")  # things that people count: plain, million, billion
 _WORDS = {0: "", 6: " million", 9: " billion", 12: " trillion", 15: " quadrillion"}
+
+
+def write_unit(unit: str) -> str:
+    """A unit as one writes it: FLOP·sequence/token² for FLOP*sequence/token**2."""
+    unit = re.sub(r"\*\*(\d)", lambda power: "⁰¹²³⁴⁵⁶⁷⁸⁹"[int(power[1])], unit)
+    return re.sub(r"\bmeter(?![a-z])", "m", unit).replace("*", "·")
 
 
 def significant(value: float, digits: int = 3, exact: bool = False) -> str:
@@ -116,8 +122,8 @@ def significant(value: float, digits: int = 3, exact: bool = False) -> str:
 
 
 def percent(share: float, digits: int = 0) -> str:
-    """A share in words: 0.47 is 47 %."""
-    return f"{100 * share:.{digits}f} %"
+    """A share in words: 0.47 is 47%."""
+    return f"{100 * share:.{digits}f}%"
 
 
 def _step(value: float, low: int, high: int) -> int:
@@ -141,7 +147,7 @@ def pretty(value: float, unit: str = "", digits: int = 3, exact: bool = False) -
             f"{f'{value:,.0f}' if whole else number(step)}{_WORDS[step]} {head}{'' if value == 1 else 's'}{slash}{tail}"
         )
     if head not in _SCALED:
-        return f"{number(0)} {head}{slash}{tail}".strip()
+        return f"{number(0)}{'' if head == '%' else ' '}{write_unit(head + slash + tail)}".strip()
     step = _step(value, -9, 0) if head == "s" else _step(value, 0, 18)
     name = _SCALED[head] if step or head != "byte" else "byte" if value == 1 else "bytes"
     return f"{number(step)} {_PREFIXES[step]}{name}{slash}{tail}"

@@ -25,10 +25,7 @@
     table.classList.add("narrow");
   }
   shrink(wider, 0);
-  const formulas = [...document.querySelectorAll('mjx-container[display="true"]')].map((formula) => {
-    const inner = formula.querySelector("mjx-math");
-    return [formula, formula.clientWidth / (inner ? inner.getBoundingClientRect().width : 1)];
-  });
+  const formulas = [...document.querySelectorAll(".formula")].map((formula) => [formula, formula.clientWidth / formula.scrollWidth]);
   for (const [formula, fits] of formulas) if (fits < 1) formula.style.fontSize = `${Math.floor(95 * fits)}%`;
 
   // What is too wide nevertheless, for the caller to complain of: Chromium would print all pages smaller.

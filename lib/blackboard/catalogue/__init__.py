@@ -264,7 +264,7 @@ class Given(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Agreement(NamedTuple):
-    """Computed against published total: `agrees` (within 0.1 %), `rounds` to a coarse figure, `differs`, or `given`."""
+    """Computed against published total: `agrees` (within 0.1%), `rounds` to a coarse figure, `differs`, or `given`."""
 
     verdict: Literal["agrees", "rounds", "differs", "given"]
     deviation: float  # computed / published − 1

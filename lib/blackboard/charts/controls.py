@@ -105,7 +105,7 @@ def _bound(of_system: Iterable[str] | None, of_model: Iterable[str]) -> dict[str
 _LACKS = "(served == precision ? '' : ' (it has no ' + upper(precision) + ')')"
 _FITS = "(n_total * bytes_per_param > machine.hbm ? ' (too big for its HBM)' : '')"
 MACHINE_LINE = f"machine.name + ', weights in ' + upper(served) + {_LACKS}"
-MODEL_LINE = f"models[model].name + ', N_tot/N_act = ' + {said('n_total / n_active', ',.3r')} + {_FITS}"
+MODEL_LINE = f"models[model].name + ', sparsity ' + {said('n_total / n_active', ',.3r')} + {_FITS}"
 
 
 def setting(*lines: str) -> dict:

@@ -15,7 +15,7 @@ from matplotlib.text import Text
 
 from blackboard.charts import style
 from blackboard.charts.style import COLOURS
-from blackboard.text import on_page
+from blackboard.text import curl, on_page
 from blackboard.units import percent as percent
 
 
@@ -48,6 +48,7 @@ def done(fig: Drawing, name: str, caption: str, alt: str) -> Drawing:
         raise ValueError("a figure needs a label, a caption and an alt text that says what it shows, with its range")
     fig.name, fig.caption, fig.alt = name, caption, alt
     for text in fig.findobj(Text):
+        text.set_text(curl(text.get_text()))
         text.set_color(style.ink(to_hex(text.get_color()).upper()))
     return fig
 

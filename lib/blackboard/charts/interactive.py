@@ -7,7 +7,6 @@ drawn.
 
 from __future__ import annotations
 
-import base64
 import html
 import json
 import math
@@ -15,10 +14,12 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
+from urllib.parse import quote
 
 from blackboard import units
 from blackboard.charts import style
-from blackboard.text import markup, on_page
+from blackboard.charts.style import COLOURS, INKS
+from blackboard.text import curl, markup, on_page
 
 VEGALITE = "5.20"  # the grammar that the specs are written in
 MIME = "application/vnd.vegalite.v5+json"
@@ -31,7 +32,7 @@ _FRAME: dict[str, Any] = {
     "autosize": {"type": "fit-x", "contains": "padding", "resize": True},  # axis labels grow and shrink with a slider
     "usermeta": {
         "embedOptions": {"actions": False, "renderer": "svg"},
-        "inks": dict(zip(style.INKS["light"].values(), style.INKS["dark"].values())),  # of texts, in the dark
+        "inks": {tints[name]: dark for tints in (COLOURS, INKS["light"]) for name, dark in INKS["dark"].items()},
     },
     "config": {
         "font": "sans-serif",
@@ -75,7 +76,7 @@ class Explorable:
         self.spec["usermeta"] = {**_FRAME["usermeta"], **shown}
         if "layer" in self.spec:
             self.spec["layer"] = [_inked(layer) for layer in self.spec["layer"]]
-        self.title, self.alt, self.caption = title, alt, caption
+        self.title, self.alt, self.caption = title, alt, curl(caption)
 
     @cached_property
     def still(self) -> str:
@@ -90,13 +91,13 @@ class Explorable:
 
     def html(self) -> str:
         """The figure of the static page: a still picture, and the spec that a script turns into the live one."""
-        picture = base64.b64encode(self.still.encode()).decode()
+        picture = quote(self.still, safe=" /:;=,()")  # three quarters of base64, once the page is compressed
         spec = json.dumps(self.spec, separators=(",", ":"), ensure_ascii=False)
         spec = spec.replace("</", "<\\/").replace("<!--", "\\u003c!--")  # so that no text can end the script
         spec = re.sub(r' = \d+\^"', '"', spec)  # beside a slider the page's script shows the value, not the exponent
         return (
             f'<figure class="explorable" aria-label="{html.escape(self.title)}"><div class="explorable-still"><img'
-            f' alt="{html.escape(self.alt)}" src="data:image/svg+xml;base64,{picture}"></div><div'
+            f' alt="{html.escape(self.alt)}" src="data:image/svg+xml;charset=utf-8,{picture}"></div><div'
             ' class="explorable-live" hidden></div><script type="application/json"'
             f' class="explorable-spec">{spec}</script><figcaption>{markup(self.caption)}</figcaption></figure>'
         )
@@ -183,7 +184,9 @@ def sweep(x: str, low: float, high: float, points: int = 61, log: bool = True) -
 def inside(formula: Any, unit: str, **fields: str | float) -> str:
     """The formula's browser expression, in `unit`; UnitError if the formula is of another dimension."""
     if units.dimension(unit) != units.dimension(formula.unit):
-        raise units.UnitError(f"{formula.name}: expected {formula.unit}, got {unit}")
+        raise units.UnitError(
+            f"{formula.name}: expected {units.write_unit(formula.unit)}, got {units.write_unit(unit)}"
+        )
     scale = units.factor(unit)
     return formula.vega(**fields) if scale == 1 else f"({formula.vega(**fields)}) / {scale!r}"
 

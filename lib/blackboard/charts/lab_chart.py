@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from blackboard.charts.style import COLOURS
+from blackboard.charts.style import CATEGORIES
 
-_ORDER = ("compute", "kv", "accent", "second", "third")
+_COLOURS = tuple(CATEGORIES.values())
 
 
 class Series(NamedTuple):
@@ -28,7 +28,7 @@ def lab_chart(
     colour = {
         "field": "name",
         "type": "nominal",
-        "scale": {"domain": names, "range": [COLOURS[_ORDER[n % len(_ORDER)]] for n in range(len(names))]},
+        "scale": {"domain": names, "range": [_COLOURS[n % len(_COLOURS)] for n in range(len(names))]},
         "legend": {"title": None, "orient": "top", "labelLimit": 320, "columns": 1},
     }
     axis = lambda name, title: {

@@ -1,7 +1,7 @@
 """Marks of an explorable: axes, lines, and names beside them, as parts of a Vega-Lite spec.
 
 `encoding` is the chart's {"x": …, "y": …}. Places and texts are browser expressions: a signal's name, a formula's
-`vega()`, or a quoted text. A colour is a name of the palette, or INK.
+`vega()`, or a quoted text. A colour is a name of the palette.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 from blackboard.charts.style import COLOURS
 
 INK = "currentColor"  # dark on light, light on dark
+PAINTS = {name: INK if colour == COLOURS["bound"] else colour for name, colour in COLOURS.items()}
 DOT = {"type": "point", "filled": True, "opacity": 1, "size": 110}
 
 
@@ -26,6 +27,14 @@ def counted(value: str) -> str:
     for letter, word in {"M": "million", "G": "billion", "T": "trillion", "P": "quadrillion"}.items():
         words = f"replace({words}, '{letter}', ' {word}')"
     return words
+
+
+def prefixed(value: str, unit: str) -> str:
+    """Browser expression of a value with its unit: 671 GB, 70.3 kB, 512 B."""
+    words = said(value, ".3s")
+    for letter in "kMGTP":
+        words = f"replace({words}, '{letter}', ' {letter}')"
+    return f"({value} < 999.5 ? {said(value, '.3~r')} + ' ' : {words}) + '{unit}'"
 
 
 def title(*lines: str) -> dict:
@@ -66,7 +75,7 @@ def line(field: str, colour: str, encoding: dict, **mark: Any) -> dict:
     """The curve of a field over the chart's x."""
     y = {**encoding["y"], "field": field}
     return {
-        "mark": {"type": "line", "clip": True, "color": COLOURS.get(colour, colour), **mark},
+        "mark": {"type": "line", "clip": True, "color": PAINTS[colour], **mark},
         "encoding": {**encoding, "y": y},
     }
 
@@ -99,7 +108,7 @@ def name(encoding: dict, words: str, colour: str, x: str, y: str, left: str = "f
         "filled": True,
         "opacity": 1,
         "size": 60,
-        "color": INK if colour == "bound" else COLOURS[colour],
+        "color": PAINTS[colour],
         "xOffset": near,
         "yOffset": dy,
     }
@@ -111,7 +120,7 @@ def name(encoding: dict, words: str, colour: str, x: str, y: str, left: str = "f
 
 def rule(encoding: dict, colour: str | None, **where: str) -> dict:
     """A dashed line across the chart at `x` or at `y`; None for the colour of the page's rules."""
-    tint = {"color": COLOURS[colour]} if colour else {}
+    tint = {"color": PAINTS[colour]} if colour else {}
     return at(encoding, {"type": "rule", **tint, "strokeDash": [4, 3], "strokeWidth": 1.5}, **where)
 
 

@@ -2,41 +2,63 @@
 
 from __future__ import annotations
 
-# Okabe-Ito, colour-blind safe; compute, KV and weights keep the colours of the lecture's board
-COLOURS = {
-    "compute": "#0072B2",
+_INK, _GREY = "#1A1A1A", "#6B6B6B"
+
+# What a color means, in every figure and chart. Compute, KV and weights keep the colors of the lecture's board.
+QUANTITIES = {
+    "weights": "#8C5A2B",  # bytes of weights, and the time to load them
     "kv": "#D55E00",
-    "weights": "#8C5A2B",
-    "bound": "#1A1A1A",
-    "accent": "#009E73",
-    "second": "#CC79A7",
-    "third": "#E69F00",
-    "muted": "#6B6B6B",
+    "compute": "#0072B2",
+    "memory": "#8E4FD0",  # memory traffic where weights and KV cache are not told apart; bandwidth
+    "network": "#009E73",  # all that is sent between chips; where there are two networks, the scale-up one
+    "scale_out": "#00808F",  # the slower network, between racks
+    "launch": "#BD8A00",  # kernel launches, the gaps between kernels, the host
+    "activations": "#5F7300",
+    "cost": "#C2367F",  # dollars, where they are not a part's
+    "chosen": "#D0202E",  # the point that the reader's controls choose
+    "total": _INK,  # the sum or the larger of the parts: the time of a step, the cost of a token
+    "measured": _INK,  # points; what is computed has lines
+    "predicted": _GREY,
+    "claimed": _GREY,  # what the lecture says
 }
 
-# What a text of these colours is written in: at least 4.5 to 1 against the ground, also a tinted one; marks need less
-GROUNDS = {"light": "#FFFFFF", "dark": "#121212"}
-INKS = {
-    "light": {
-        **COLOURS,
-        "compute": "#005A8C",
-        "kv": "#A84800",
-        "weights": "#754A22",
-        "accent": "#006047",
-        "second": "#A63A75",
-        "third": "#805700",
-        "muted": "#5A5A5A",
-    },
-    "dark": {
-        **COLOURS,
-        "compute": "#56B4E9",
-        "kv": "#F0792A",
-        "weights": "#CB9256",
-        "bound": "#E6E6E6",
-        "accent": "#1FB88C",
-        "muted": "#A3A3A3",
-    },
+# Things of one kind, such as models, engines or number formats: quieter, so that none is taken for a quantity.
+CATEGORIES = {
+    "first": "#003B62",
+    "second": "#C27D78",
+    "third": "#764C7A",
+    "fourth": "#3B5720",
+    "fifth": "#5C95B5",
+    "sixth": "#571D16",
 }
+
+# Bounds, frames and arrows have ink; what stands behind is muted.
+COLOURS = {**QUANTITIES, **CATEGORIES, "bound": _INK, "muted": _GREY}
+
+# What a text of these colours is written in: at least 4.5 to 1 against the ground, also a tinted one. Marks need less;
+# in the dark charts draw them in the same colors as texts.
+GROUNDS = {"light": "#FFFFFF", "dark": "#121212"}
+_WRITTEN = {
+    "weights": ("#754A22", "#CB9256"),
+    "kv": ("#A84800", "#F0792A"),
+    "compute": ("#005A8C", "#56B4E9"),
+    "memory": ("#7E3DBE", "#BC84FE"),
+    "network": ("#006047", "#1FB88C"),
+    "scale_out": ("#006975", "#2FC4CF"),
+    "launch": ("#745300", "#E3B43C"),
+    "activations": ("#4F6000", "#92A949"),
+    "cost": ("#AF216F", "#FC6DB1"),
+    "chosen": ("#BE0020", "#FE746F"),
+    "first": ("#003B62", "#A5CBF0"),
+    "second": ("#8D4D49", "#CF817B"),
+    "third": ("#6A4370", "#BD8FC1"),
+    "fourth": ("#3B5720", "#A9CC8C"),
+    "fifth": ("#1D6588", "#7C9DBC"),
+    "sixth": ("#571D16", "#F0B9AC"),
+    **dict.fromkeys((name for name, colour in COLOURS.items() if colour == _INK), (_INK, "#E6E6E6")),
+    **dict.fromkeys((name for name, colour in COLOURS.items() if colour == _GREY), ("#5A5A5A", "#A3A3A3")),
+}
+INKS = {theme: {name: _WRITTEN[name][n] for name in COLOURS} for n, theme in enumerate(GROUNDS)}
 
 
 def ink(colour: str) -> str:

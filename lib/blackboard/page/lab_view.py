@@ -24,7 +24,6 @@ from blackboard.page.practice import Text
 from blackboard.text import markup, on_page
 
 WIDTH = 70  # letters of a line in a page's editor
-SCRIPTS = "../vendor/labs"  # from a page in book/; tools/page_python.py puts them there
 
 # --- in a notebook ----------------------------------------------------------------------------------------------------
 
@@ -161,12 +160,11 @@ def page_html(lab: Lab, lesson: str) -> str:
     """The whole lab, readable without scripts; book/_labs/lab.js wakes it up."""
     steps = "".join(_step(lab, step, number) for number, step in enumerate(lab.steps, 1))
     return (
-        f'<link rel="stylesheet" href="{SCRIPTS}/lab.css">'
         f'<lab-box class="lab" data-lesson="{lesson}"><p class="lab-intro">{markup(lab.intro)}</p>{_given(lab)}'
         f'<p class="lab-plain">The code is written in the page where scripts are on, and in the'
         f' <a href="../exercises/{lesson}.html">exercise notebook</a>.</p>{steps}'
         f'<section class="lab-ending"><h3>Put it together</h3><p class="lab-said">{markup(lab.ending)}</p></section>'
-        f'</lab-box><script src="{SCRIPTS}/lab.js" defer></script>'
+        f"</lab-box>"
     )
 
 
@@ -190,7 +188,8 @@ def _step(lab: Lab, step: Step, number: int) -> str:
     """One step: its title, an example with its result, the starter, hints and the solution."""
     example = f"<code>{html.escape(step.example)}</code> returns <code>{html.escape(lab.example_result(step))}</code>."
     return (
-        f'<section class="lab-step" data-step="{step.name}"><h3>{number}. {markup(step.title)}</h3>'
+        f'<section class="lab-step" id="step-{step.name}" data-step="{step.name}">'
+        f"<h3>{number}. {markup(step.title)}</h3>"
         f'<p class="lab-example">For example, {example}</p>'
         f'<pre class="lab-starter"><code>{html.escape(narrow(step.starter))}</code></pre>'
         f"{_folds(step)}</section>"

@@ -11,9 +11,12 @@ from typing import Any
 
 from blackboard.charts.interactive import Explorable
 from blackboard.lab import HEADS, Lab, Verdict, stopped
+from blackboard.page import live_cells
+from blackboard.page.written import values_of
 from blackboard.text import markup
 
 LONGEST = 600  # characters of what a reader's code prints
+CELL_LONGEST = 20_000  # of a cell, whose purpose may be to print
 
 
 def find_lab(lesson: str) -> Lab:
@@ -35,8 +38,12 @@ def feedback(verdict: Verdict, printed: str = "") -> dict[str, Any]:
 class _Printed(io.StringIO):
     """What is printed, up to a length: a loop that prints would fill the memory."""
 
+    def __init__(self, longest: int = LONGEST):
+        super().__init__()
+        self.longest = longest
+
     def write(self, text: str) -> int:
-        return super().write(text) if self.tell() <= LONGEST else len(text)
+        return super().write(text[: self.longest]) if self.tell() <= self.longest else len(text)
 
 
 def check(lesson: str, step: str, text: str, earlier: Mapping[str, str]) -> dict[str, Any]:
@@ -62,10 +69,46 @@ def draw(lesson: str, sources: Mapping[str, str]) -> dict[str, Any]:
             return feedback(stopped(error))
 
 
-ANSWERS: dict[str, Callable[..., dict[str, Any]]] = {"check": check, "draw": draw}
+def function(text: str, points: str) -> dict[str, Any]:
+    """The values of a reader's function at the points of a problem, which the page's script judges, or a verdict."""
+    printed = _Printed()
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()):
+        found = values_of(text, json.loads(points))
+    return feedback(found, printed.getvalue()) if isinstance(found, Verdict) else {"values": found}
+
+
+def cell(lesson: str, number: int, texts: Mapping[str, str]) -> dict[str, Any]:
+    """What a lesson's cell prints and returns, after those before it; `texts` are the cells that the reader changed."""
+    cells = live_cells.read_cells(lesson, texts)
+    printed = _Printed(CELL_LONGEST)
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+        try:
+            shown = live_cells.show_value(live_cells.run_cell(cells[:number], cells[number]))
+        except BaseException as error:
+            return feedback(stopped(error), printed.getvalue())
+    return {"printed": printed.getvalue(), **shown}
+
+
+def prepare(what: str, lesson: str = "", number: int = 0, texts: Mapping[str, str] | None = None, **_: Any) -> dict:
+    """Import what a question needs. What keeps it from being imported is told when the question is asked."""
+    with contextlib.suppress(Exception):
+        if what == "cell":
+            cells = live_cells.read_cells(lesson, texts or {})
+            live_cells.prepare(cells[:number], cells[number])
+        elif what in ("check", "draw"):
+            find_lab(lesson)
+    return {}
+
+
+ANSWERS: dict[str, Callable[..., dict[str, Any]]] = {
+    each.__name__: each for each in (check, draw, function, cell, prepare)
+}
 
 
 def answer(question: str) -> str:
-    """The answer to one question: {"ask": "check", "lesson": ..., ...}."""
+    """The answer to a question, {"ask": "check", "lesson": ...}; whatever a reader's code raises, there is one."""
     given = json.loads(question)
-    return json.dumps(ANSWERS[given.pop("ask")](**given))
+    try:
+        return json.dumps(ANSWERS[given.pop("ask")](**given))
+    except BaseException as error:
+        return json.dumps(feedback(Verdict("crash", f"Your code stopped with {type(error).__name__}.")))

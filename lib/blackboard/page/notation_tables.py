@@ -8,13 +8,12 @@ import html
 from collections.abc import Iterable, Mapping
 from functools import cache
 
-import sympy
-
 from blackboard import notation
 from blackboard.formula import Formula, formulas
 from blackboard.notation import Symbol
 from blackboard.page.data_table import data_table
-from blackboard.page.summary import Page, fold
+from blackboard.page.summary import Page, copied, fold
+from blackboard.units import write_unit
 
 ORDER = (
     *("batching", "sparsity", "racks", "pipelining", "overtraining", "pricing", "reversibility"),
@@ -58,7 +57,7 @@ def symbol_table(group: str, rows: Iterable[Symbol]) -> Page:
         (
             f"\\({notation.latex(notation.symbol(row.name))}\\)",
             html.escape(row.description),
-            html.escape(row.unit),
+            html.escape(write_unit(row.unit)),
             f"<code>{row.name}</code>",
             html.escape(row.board) or "–",
         )
@@ -70,18 +69,12 @@ def symbol_table(group: str, rows: Iterable[Symbol]) -> Page:
 
 def _formula(formula: Formula) -> str:
     """One formula: what it says, how it reads, its unit and its name in code."""
-    unit = "a pure number" if formula.unit == "1" else html.escape(formula.unit)
+    unit = "a pure number" if formula.unit == "1" else html.escape(write_unit(formula.unit))
     meaning = html.escape(formula.description[0].upper() + formula.description[1:])
-    copied = f'data-latex="{html.escape(formula.latex)}" data-python="{html.escape(python(formula))}"'
     return (
-        f'<div id="{anchor(formula.name)}" {copied}><dt>{meaning}.</dt><dd>\\[{formula.latex}\\]</dd>'
+        f'<div id="{anchor(formula.name)}" {copied(formula)}><dt>{meaning}.</dt><dd>\\[{formula.latex}\\]</dd>'
         f'<dd class="formula-unit"><code>{formula.name}</code> · {unit}</dd></div>'
     )
-
-
-def python(formula: Formula) -> str:
-    """A formula as a line of plain Python, in the names of the notation."""
-    return f"{formula.name.partition('.')[2]} = {sympy.pycode(formula.expr)}"
 
 
 def anchor(name: str) -> str:

@@ -34,6 +34,7 @@ class View:
     def __init__(self, problem: Problem, lesson: str = "", student: str = "", solutions: bool = True):
         self.problem, self.lesson, self.student, self._solutions = problem, lesson, student, solutions
         self.answer: Any = None  # the last one that was checked
+        self.verdict: Feedback | None = None  # on that answer
         self._drawn: int | None = None
         self._first = hand_in.seed_of(student) if student else 0
         self._seed, self._hinted = self._first, 0
@@ -49,9 +50,18 @@ class View:
 
     def check(self, answer: Any = None) -> Feedback:
         """Feedback on an answer: a number, a string such as "26 ms", a quantity, a formula, letters or a function."""
+        verdict = self.problem.check(answer, self._values)
         if not answers.is_blank(answer):
-            self.answer = answer
-        return self.problem.check(answer, self._values)
+            self.answer, self.verdict = answer, verdict
+        return verdict
+
+    @property
+    def state(self) -> str:
+        """right, wrong or untried, by the last answer that was checked, here or in a panel of an earlier session."""
+        from blackboard.page.problem_panel import kept_verdict
+
+        verdict = kept_verdict(self) if self.verdict is None else self.verdict
+        return "untried" if verdict is None else "right" if verdict else "wrong"
 
     def hint(self) -> Text:
         """The next hint, and how many are left."""
@@ -163,6 +173,13 @@ class ProblemSet:
         return Text(
             "\n\n".join([f"Saved {len(written)} of {len(self)} answers of {self.student} to {path}.", *refused])
         )
+
+    def progress(self) -> Text:
+        """Which problems you have solved, which you have not yet solved, and which you have not tried."""
+        named = {"right": "Right", "wrong": "Not yet right", "untried": "Not tried"}
+        found = {state: [view.problem.id for view in self if view.state == state] for state in named}
+        lines = [f"**{named[state]}** ({len(ids)}): {', '.join(ids)}" for state, ids in found.items() if ids]
+        return Text("\n\n".join([f"{len(found['right'])} of {len(self)} problems of {self.lesson} solved.", *lines]))
 
     def __getitem__(self, id: str) -> View:
         if id not in self._views:

@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from blackboard.problem import PAGE_DRAWS
+from blackboard.problem import PAGE_DRAWS, Feedback
 from blackboard.text import digits, markup, on_page
 
 RECORD = ".handed-out.json"  # a folder with this file is a reader's copy of the course; tools/lab.py makes it
@@ -28,16 +28,20 @@ def card(view, live: bool) -> str:
     body = f'<div class="practice-ask">{markup(asked)}</div>{_listed(problem.texts(values))}'
     wants = "" if live else f'<p class="practice-wants"><em>{html.escape(problem.wants)}</em></p>'
     tag = "practice-box" if live else "div"
-    where = f' data-lesson="{view.lesson}" data-problem="{problem.id}"' if live else ""
+    name = f'id="practice-{problem.id}" data-lesson="{view.lesson}" data-problem="{problem.id}"'
+    where = f" {name}" if live else ""
     return (
         f'<{tag} class="practice tex2jax_process mathjax_process"'
         f' data-kind="{problem.kind}"{where}>{head}{body}{wants}</{tag}>'
     )
 
 
-def script(problems) -> str:
-    """A lesson's problems as a script that hands them to the answer boxes: a page on a disk may not fetch."""
-    pages = {view.problem.id: view.problem.page() for view in problems}
+def script(problems, set_formulas: Callable[[dict], dict] = lambda pages: pages) -> str:
+    """A lesson's problems as a script that hands them to the answer boxes: a page on a disk may not fetch.
+
+    `set_formulas` sets the TeX in their texts.
+    """
+    pages = set_formulas({view.problem.id: view.problem.page() for view in problems})
     call = f"register({_json(problems.lesson)},{_json(pages)})"
     return f'customElements.whenDefined("practice-box").then(()=>customElements.get("practice-box").{call});\n'
 
@@ -89,18 +93,32 @@ def keep_answer(view, answer: str) -> None:
         os.replace(new, file)
 
 
+def read_kept(view) -> tuple[int, str] | None:
+    """The answer that a panel kept for a problem, and the numbers it belongs to."""
+    with contextlib.suppress(Exception):  # whatever an edited file may hold
+        if file := answers_file(view):
+            kept = _read(file)[view.problem.id]
+            numbers, answer = int(kept["numbers"]), str(kept["answer"])
+            view.problem.values(numbers)  # raises where there are no such numbers any more
+            return numbers, answer
+    return None
+
+
+def kept_verdict(view) -> Feedback | None:
+    """The verdict on the answer that a panel kept; None without one."""
+    numbers, answer = read_kept(view) or (0, "")
+    return view.problem.check(answer, view.problem.values(numbers)) if answer.strip() else None
+
+
 def restore_answer(view) -> str:
     """The answer kept for a problem, "" without one; the numbers it belongs to come back unless others were chosen."""
-    with contextlib.suppress(Exception):  # whatever an edited file may hold
-        if (file := answers_file(view)) is None:
-            return ""
-        kept = _read(file)[view.problem.id]
-        numbers, answer = int(kept["numbers"]), str(kept["answer"])
-        view.problem.values(numbers)  # raises where there are no such numbers any more
-        if not view._chosen:
-            view._seed = numbers
-        return answer if view._seed == numbers else ""
-    return ""
+    kept = read_kept(view)
+    if kept is None:
+        return ""
+    numbers, answer = kept
+    if not view._chosen:
+        view._seed = numbers
+    return answer if view._seed == numbers else ""
 
 
 def panel(view):

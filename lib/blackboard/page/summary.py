@@ -120,12 +120,31 @@ def card(formula: Formula) -> str:
         else _paper(formula.source.key)
     )
     return (
-        '<div class="summary-card tex2jax_process mathjax_process">'
+        f'<div class="summary-card tex2jax_process mathjax_process" {copied(formula)}>'
         f"<p><strong>{markup(formula.description[0].upper() + formula.description[1:])}.</strong></p>"
         f"<div>\\[{formula.latex}\\]</div>"
-        f"<p>{'A pure number' if formula.unit == '1' else 'Unit: ' + html.escape(formula.unit)}. "
-        f"{html.escape(holds)}Source: {source}.</p></div>"
+        f"<p>{'A pure number' if formula.unit == '1' else 'Unit: ' + html.escape(units.write_unit(formula.unit))}. "
+        f"{html.escape(holds)}Source: {source}.</p>{_letters(formula)}</div>"
     )
+
+
+def _letters(formula: Formula) -> str:
+    """The letters of a formula with meaning and unit, folded."""
+    used = [formula.symbol, *sorted(formula.expr.free_symbols, key=str)]
+    rows = [(_math(each), notation.lookup(each.name)) for each in used]
+    units_of = lambda row: f" · {html.escape(units.write_unit(row.unit))}" if row.unit != "1" else ""
+    listed = "".join(f"<li>{letter} {html.escape(row.description)}{units_of(row)}</li>" for letter, row in rows)
+    return f'<details class="card-letters"><summary>What the letters mean</summary><ul>{listed}</ul></details>'
+
+
+def copied(formula: Formula) -> str:
+    """Attributes of a formula's element, whose texts the page's buttons copy."""
+    return f'data-latex="{html.escape(formula.latex)}" data-python="{html.escape(python(formula))}"'
+
+
+def python(formula: Formula) -> str:
+    """A formula as a line of plain Python, in the names of the notation."""
+    return f"{formula.name.partition('.')[2]} = {sympy.pycode(formula.expr)}"
 
 
 def _paper(key: str) -> str:

@@ -242,7 +242,7 @@ def _attention(group) -> str:
     return f"{group.layers} × {group.heads}/{group.kv_heads} heads of {group.head_dim}{window}"
 
 
-_VERDICTS = {"agrees": "agrees within 0.1 %", "rounds": "rounds to it", "differs": "differs", "given": "given"}
+_VERDICTS = {"agrees": "agrees within 0.1%", "rounds": "rounds to it", "differs": "differs", "given": "given"}
 
 
 def agreement() -> Page:

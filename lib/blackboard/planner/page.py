@@ -8,6 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 from urllib.parse import urlencode
 
+from blackboard.charts.style import COLOURS, INKS, QUANTITIES
 from blackboard.page.summary import Page, table
 from blackboard.planner.examples import best_of_each, distance, fields, usd
 from blackboard.planner.script import script
@@ -25,8 +26,12 @@ def form() -> Page:
 
 
 def style() -> str:
-    """The style sheet."""
-    return files(__package__).joinpath("planner.css").read_text("utf8")
+    """The style sheet, after the colors of quantities."""
+    light, dark = (
+        "; ".join(f"--{name}: {tints[name]}" for name in (*QUANTITIES, "muted")) for tints in (COLOURS, INKS["dark"])
+    )
+    colors = f'.planner {{ {light}; }}\nhtml[data-theme="dark"] .planner {{ {dark}; }}\n'
+    return colors + files(__package__).joinpath("planner.css").read_text("utf8")
 
 
 def load(name: str) -> Page:

@@ -105,7 +105,7 @@ class Part(NamedTuple):
             if self.unit == "s" and value >= size:
                 return f"{significant(value / factor(name), 2, exact=True)} {name}s"
         if self.unit == "%":
-            return f"{significant(100 * value, 3, exact=True)} %"
+            return f"{significant(100 * value, 3, exact=True)}%"
         return pretty(value, self.unit, 3, exact=True)
 
     @property
@@ -138,7 +138,7 @@ class Part(NamedTuple):
             )
         if self.off >= 1.5 and self.span[1] == 1 and self.unit == "1":
             return ""  # the number is the factor
-        share = f"{abs(self.ratio - 1):.0%}".replace("%", " %")
+        share = f"{abs(self.ratio - 1):.0%}"
         if self.ratio > 1:
             return (
                 f"{share} {'above the range' if beyond else 'more'}"
@@ -185,7 +185,7 @@ class _Teller(string.Formatter):
         if isinstance(value, str):
             return value
         if spec.endswith("%"):
-            return f"{value:.{spec[:-1] or 0}%}".replace("%", " %")
+            return f"{value:.{spec[:-1] or 0}%}"
         digits, _, unit = spec.partition(" ")
         return pretty(value, unit or "1", int(digits or 3), exact=True)
 

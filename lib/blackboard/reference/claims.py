@@ -157,7 +157,7 @@ def legend() -> Page:
 
 def tally() -> dict[str, str]:
     """Numbers that the page's prose prints."""
-    every, share = judged(), lambda x: f"{x:.0%}".replace("%", " %")
+    every, share = judged(), lambda x: f"{x:.0%}"
     count = lambda *verdicts: str(sum(row.verdict in verdicts for row in every))
     return {
         "claims": str(len(every)),
@@ -290,7 +290,7 @@ def _evidence(row: Judged) -> str:
 
 # --- how far off ------------------------------------------------------------------------------------------------------
 
-SHAPES = {ROUGH: ("s", "compute"), PART: ("D", "third"), FAILS: ("X", "kv")}
+SHAPES = {ROUGH: ("s", "first"), PART: ("D", "second"), FAILS: ("X", "third")}
 
 
 def spread() -> list[Judged]:
@@ -310,7 +310,7 @@ def ratios() -> Any:
 
     rows = spread()
     fig, at = axes(6.6, 0.185 * len(rows) + 1.0)
-    at.axvspan(1 / (1 + WITHIN), 1 + WITHIN, color=COLOURS["accent"], alpha=0.2, lw=0)
+    at.axvspan(1 / (1 + WITHIN), 1 + WITHIN, color=COLOURS["muted"], alpha=0.2, lw=0)
     for place, row in enumerate(rows):
         shape, colour = SHAPES[row.verdict]
         found = [part.ratio for part in row.parts]

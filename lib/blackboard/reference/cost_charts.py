@@ -36,7 +36,7 @@ from blackboard.reference.costs import (
 )
 from blackboard.units import factor
 
-INKS = {"input": "compute", "written": "third", "hits": "accent", "output": "kv", "storage": "weights"}
+INKS = {"input": "first", "written": "third", "hits": "fourth", "output": "second", "storage": "fifth"}
 CAPTIONS = {
     "chat": (
         "A chat of four turns: parts of its cost, and its cost. Dates are those from which a card was seen; grey"
@@ -157,7 +157,7 @@ def grows() -> Drawing:
     card, load = price(GROWING), workloads()["agent"]
     numbers = range(1, TURNS + 1)
     ends = []
-    for cached, colour, what in ((False, "compute", "no cache"), (True, "accent", "cached")):
+    for cached, colour, what in ((False, "first", "no cache"), (True, "second", "cached")):
         line = [closed(card, load, n, cached) for n in numbers]
         axes.plot(numbers, line, color=COLOURS[colour])
         dots = range(5, TURNS + 1, 5)
@@ -174,7 +174,7 @@ def grows() -> Drawing:
         title=f"{name(card)}, {card.valid_from}",
     )
     axes.title.set_ha("left"), axes.title.set_x(0)
-    point(axes, (load.turns, 0.6 * ends[0][0]), f"measured median:\n{load.turns} turns", (0.27, 0.8), "muted")
+    point(axes, (load.turns, 0.6 * ends[0][0]), f"measured median:\n{load.turns} turns", (0.27, 0.8), "measured")
     name_ends(axes, ends)
     with_, without = (bill(card, load, cached).total for cached in (True, False))
     return done(
@@ -189,10 +189,10 @@ def grows() -> Drawing:
 
 
 STEPS = {
-    "claude-fable-5.2@2026-11": "third",
-    "gemini-3.1-pro-preview@2026-02-19": "compute",
-    "gpt-5.5@2026-04-23": "kv",
-    "claude-haiku-5.5@2026-10-07": "accent",
+    "claude-fable-5.2@2026-11": "first",
+    "gemini-3.1-pro-preview@2026-02-19": "second",
+    "gpt-5.5@2026-04-23": "third",
+    "claude-haiku-5.5@2026-10-07": "fourth",
 }
 SHORTEST, LONGEST = 50_000, 400_000
 
@@ -352,12 +352,12 @@ def bill_explorer() -> Explorable:
     base["transform"] += [curve(request_cost, "hit_rate", which, ASKED, **_bound(which)) for which in ("card", "other")]
     dot = {**marks.DOT, "size": 90}
     layers = [
-        marks.line("other", "third", encoding),
-        marks.line("card", "compute", encoding, strokeWidth=3),
-        marks.at(encoding, {**dot, "color": COLOURS["third"]}, x="share / 100", y="there"),
-        marks.at(encoding, {**dot, "color": COLOURS["compute"]}, x="share / 100", y="here"),
-        _name_of("card", "other", "compute", encoding),
-        _name_of("other", "card", "third", encoding),
+        marks.line("other", "second", encoding),
+        marks.line("card", "first", encoding, strokeWidth=3),
+        marks.at(encoding, {**dot, "color": COLOURS["second"]}, x="share / 100", y="there"),
+        marks.at(encoding, {**dot, "color": COLOURS["first"]}, x="share / 100", y="here"),
+        _name_of("card", "other", "first", encoding),
+        _name_of("other", "card", "second", encoding),
         marks.hover(encoding, "card", {"card": "the card ($)", "other": "compared ($)"}, ",.3~r", ".0%"),
     ]
     spec = {**base, "params": _controls(), "layer": layers, "title": marks.title(*_lines())}
@@ -393,7 +393,7 @@ def _lines() -> list[str]:
     far = lambda which: f"(prompt_tokens > cards[{which}].step ? ', beyond its step' : '')"
     less = lambda which: (
         f"(waits == 'yes' ? (cards[{which}].batches ? ', less ' + format(100 - 100 * cards[{which}].batch, '.0f') + '"
-        " %' : ', no batch price') : '')"
+        "%' : ', no batch price') : '')"
     )
     asks = lambda which: (f"cards[{which}].name + {far(which)} + {less(which)} + ', per Mtok:'", listed(which))
     part = lambda formula, **fields: f"{1 / factor(ASKED)!r} * {formula.vega(**fields)}"
@@ -407,7 +407,7 @@ def _lines() -> list[str]:
         "output": take_in(PARTS["output"]),
     }
     parts = " + ', ' + ".join(f"'{name} ' + {money(value)}" for name, value in said.items())
-    tokens = "format(prompt_tokens, ',') + ' in, ' + format(answer_tokens, ',') + ' out, ' + share + ' % cached'"
+    tokens = "format(prompt_tokens, ',') + ' in, ' + format(answer_tokens, ',') + ' out, ' + share + '% cached'"
     return [
         *asks("card"),
         *asks("other"),

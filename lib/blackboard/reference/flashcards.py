@@ -38,7 +38,7 @@ from blackboard.lessons.sparsity import numbers as sparsity
 from blackboard.notation import latex
 from blackboard.page.summary import Page
 from blackboard.text import markup
-from blackboard.units import pretty, significant
+from blackboard.units import pretty, significant, write_unit
 
 ROOT = Path(__file__).resolve().parents[3]
 DECK = "the-math-behind-llms.apkg"
@@ -576,18 +576,13 @@ def _summary(formula: Formula, lesson: str) -> Card:
     """A summary card turned into a question, for the symbol that its formula gives."""
     row = notation.lookup(formula.symbol.name)
     description = formula.description[0].upper() + formula.description[1:]
-    unit = "A pure number." if formula.unit == "1" else f"Unit: {_unit(formula.unit)}."
+    unit = "A pure number." if formula.unit == "1" else f"Unit: {write_unit(formula.unit)}."
     holds = f" Holds if: {'; '.join(formula.assumes)}." if formula.assumes else ""
     lead = LEADS.get(formula.name, "")
     asks = f"{lead} {'what' if lead.endswith(',') else 'What'} is {{${row.name}}}, {_lower(row.description)}?".strip()
     return Card(
         formula.name, asks, f"{{={formula.name}}}{description}. {unit}{holds}", lesson, formula.source, formula=formula
     )
-
-
-def _unit(unit: str) -> str:
-    """A unit as one writes it: FLOP·sequence/token² for FLOP*sequence/token**2."""
-    return re.sub(r"\*\*(\d)", lambda power: "⁰¹²³⁴⁵⁶⁷⁸⁹"[int(power[1])], unit).replace("*", "·")
 
 
 def _given(formula: Formula) -> list:
@@ -775,7 +770,8 @@ def explained(symbols: Iterable) -> str:
     """Symbols with their meanings and units, each once."""
     rows = ((symbol, notation.lookup(symbol.name)) for symbol in dict.fromkeys(symbols))
     return "; ".join(
-        f"\\({latex(symbol)}\\) {html.escape(row.description + (f' ({_unit(row.unit)})' if row.unit != '1' else ''))}"
+        f"\\({latex(symbol)}\\) {html.escape(row.description)}"
+        + (f" ({html.escape(write_unit(row.unit))})" if row.unit != "1" else "")
         for symbol, row in rows
     )
 

@@ -352,7 +352,7 @@ def near_cost() -> Found:
         f"{name} at ${paid.usd_per_chip_hour:.2f} an hour"
         for name, paid in (("GB200", rent()), ("H800", chip("h800").rent("accounting")))
     )
-    used, about = f"at {prefill:.0%} of the peak rate".replace("%", " %"), f"input over rent, Claude Opus 4.6 on {here}"
+    used, about = f"at {prefill:.0%} of the peak rate", f"input over rent, Claude Opus 4.6 on {here}"
     return found(
         Part(f"input over rent, DeepSeek-V3 on {there}, {used}", 1, prefill * open_card),
         Part(f"{about}, {used}, with 300 billion active parameters", 1, prefill * claude.low),
@@ -712,8 +712,8 @@ def drains() -> Found:
 @all_claims.enter(
     "12.8",
     "corrections",
-    "Gemini: 50 % more",
-    statement="Gemini costs 50 % more above 200,000 tokens.",
+    "Gemini: 50% more",
+    statement="Gemini costs 50% more above 200,000 tokens.",
     who=("lecture 1:33:03", "flashcards 6.1", "C 14"),
     at=Place("pricing", "Against reality"),
     formulas=("pricing.context_covered",),

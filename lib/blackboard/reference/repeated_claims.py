@@ -962,8 +962,8 @@ def talk() -> float:
 @all_claims.enter(
     "T3",
     "topics",
-    "60 to 80 % wasted",
-    statement="Without paging 60 to 80 % of the cache's memory is wasted.",
+    "60 to 80% wasted",
+    statement="Without paging 60 to 80% of the cache's memory is wasted.",
     who=("vllm_blog PagedAttention",),
     at=Place("paging", "Room that nobody uses"),
     formulas=("paging.use_reserved",),
@@ -1070,8 +1070,8 @@ def two_to_four() -> Found:
 @all_claims.enter(
     "T6",
     "topics",
-    "Less than 4 % wasted",
-    statement="With paging less than 4 % is wasted.",
+    "Less than 4% wasted",
+    statement="With paging less than 4% is wasted.",
     who=("vllm_blog PagedAttention",),
     at=Place("paging", REALITY),
     formulas=("paging.use_paged",),
@@ -1082,13 +1082,13 @@ def two_to_four() -> Found:
 def four_percent() -> Found:
     most = (0, 0.04)
     return found(
-        Part("measured", most, 1 - used("vLLM"), "%", said="at most 4 %"),
+        Part("measured", most, 1 - used("vLLM"), "%", said="at most 4%"),
         Part(
             f"ShareGPT in blocks of 16 by the formula, {talk():.0f} tokens at the end",
             most,
             1 - paging.use_paged(context=talk(), page_tokens=paged.BLOCK),
             "%",
-            said="at most 4 %",
+            said="at most 4%",
         ),
     )
 
@@ -1096,8 +1096,8 @@ def four_percent() -> Found:
 @all_claims.enter(
     "T7",
     "topics",
-    "30 to 40 % cheaper",
-    statement="Paging makes serving 30 to 40 % cheaper, as Pope relates.",
+    "30 to 40% cheaper",
+    statement="Paging makes serving 30 to 40% cheaper, as Pope relates.",
     who=("A 3",),
     at=Place("paging", REALITY),
     sources=("transcript", "kwon2023", "vllm_blog"),

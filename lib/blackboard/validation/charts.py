@@ -12,7 +12,6 @@ from typing import Any
 from blackboard import units
 from blackboard.charts import marks
 from blackboard.charts.interactive import Explorable, derived, menu, slider
-from blackboard.charts.style import COLOURS
 from blackboard.formula import IDEAL, Calibration
 from blackboard.prediction import equations as eq
 from blackboard.prediction import serving_runs as serving
@@ -126,8 +125,8 @@ MEANS = {  # errors that the head tells, of the rows that are meant: a mean pass
 }
 # of the tested and of the fitted: size in square pixels, and colours that can be seen on a light and on a dark ground
 DOTS = {
-    False: {"size": 36, "color": COLOURS["kv"], "filled": True},
-    True: {"size": 64, "color": marks.INK, "filled": False, "strokeWidth": 1.5},
+    False: {"size": 36, "color": marks.PAINTS["first"], "filled": True},
+    True: {"size": 64, "color": marks.PAINTS["bound"], "filled": False, "strokeWidth": 1.5},
 }
 SILENT = {"aria": False}  # what a row is, the points under the pointer say
 
@@ -144,7 +143,7 @@ def _dots(encoding: dict, fitted: bool) -> dict:
 
 def _percent(field: str) -> str:
     """Browser expression: a mean error as the report's table prints it (validation.share)."""
-    return f"format(100 * datum.{field}, datum.{field} < 0.1 ? '.1f' : '.0f') + ' %'"
+    return f"format(100 * datum.{field}, datum.{field} < 0.1 ? '.1f' : '.0f') + '%'"
 
 
 def _mean(transform: list[Any], words: str, encoding: dict, **mark: Any) -> dict:
@@ -207,12 +206,12 @@ def _layers() -> list[dict]:
     y = {"field": "slice", "type": "nominal", "sort": order, "title": None, "axis": looks}
     band = {
         "data": {"values": [{"low": 1 / (1 + NEAR), "high": 1 / (1 - NEAR)}]},
-        "mark": {"type": "rect", "color": COLOURS["accent"], "opacity": 0.18, **SILENT},
+        "mark": {"type": "rect", "color": marks.PAINTS["muted"], "opacity": 0.18, **SILENT},
     }
     band["encoding"] = {"x": {**x, "field": "low"}, "x2": {"field": "high"}}
     one = {
         "data": {"values": [{"one": 1}]},
-        "mark": {"type": "rule", "strokeWidth": 1.5, "color": marks.INK, **SILENT},
+        "mark": {"type": "rule", "strokeWidth": 1.5, "color": marks.PAINTS["bound"], **SILENT},
         "encoding": {"x": {**x, "field": "one"}},
     }
     encoding = {"x": x, "y": y}
@@ -289,6 +288,6 @@ def _says() -> str:
         f" of TensorRT-LLM on Hopper in {len(slices)} slices, a line each, with menus for the {len(mine) - len(slows)}"
         " on Blackwell and for fitted constants, sliders for five constants, and each slice's mean absolute error at"
         f" its right. With the ideal machine, where the sliders start, runs took {min(slows):.1f} to {max(slows):.1f}"
-        f" times as long as predicted, the median {statistics.median(slows):.1f}; a band of {100 * NEAR:.0f} % about 1"
+        f" times as long as predicted, the median {statistics.median(slows):.1f}; a band of {100 * NEAR:.0f}% about 1"
         " is where the constants should bring them."
     )

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from blackboard.charts import drawing
 from blackboard.charts.drawing import Drawing, done, listed
-from blackboard.charts.style import COLOURS
+from blackboard.charts.style import CATEGORIES, COLOURS
 from blackboard.prediction.rows import BOUND, CALIBRATED, CONSISTENCY, LIMIT, Row, mape
 from blackboard.validation import time_breakdown
 from blackboard.validation.report import whole
@@ -22,7 +22,7 @@ from blackboard.validation.report import whole
 SMALL = 10  # points: the least that a phone shows well
 LINE = 0.19  # inches of a line of text
 WIDTH = 5.0  # inches
-INKS = ("compute", "kv", "accent", "weights", "second", "third")
+INKS = tuple(CATEGORIES)
 
 
 def match(row: Row, spec: str) -> bool:
@@ -52,10 +52,10 @@ def _minus(text: str) -> str:
 
 STEPS = {
     "exact": 1e-9,
-    "to 0.1 %": 1e-3,
-    "to 0.5 %": 5e-3,
-    "to 1 %": 1e-2,
-    f"to {LIMIT:.0%}".replace("%", " %"): LIMIT,
+    "to 0.1%": 1e-3,
+    "to 0.5%": 5e-3,
+    "to 1%": 1e-2,
+    f"to {LIMIT:.0%}": LIMIT,
     "beyond": float("inf"),
 }
 WIDE = {  # consistency checks that close only within a wider limit, in words; others are told by data set and slice
@@ -99,14 +99,14 @@ def consistency() -> Drawing:
     top.barh(
         list(counts),
         list(counts.values()),
-        color=[COLOURS["kv" if name == "beyond" else "accent"] for name in counts],
+        color=[COLOURS["second" if name == "beyond" else "first"] for name in counts],
         alpha=0.75,
     )
-    low.barh(range(len(wide)), [100 * row.error for row in wide], color=COLOURS["kv"], alpha=0.75)
+    low.barh(range(len(wide)), [100 * row.error for row in wide], color=COLOURS["second"], alpha=0.75)
     low.set_yticks(range(len(wide)), [called(row) for row in wide])
     for at, values in ((top, counts.values()), (low, [100 * row.error for row in wide])):
         _valued(at, list(values), f"{{:{'.0f' if at is top else '+.1f'}}}")
-    low.axvspan(-100 * LIMIT, 100 * LIMIT, color=COLOURS["accent"], alpha=0.15, lw=0)
+    low.axvspan(-100 * LIMIT, 100 * LIMIT, color=COLOURS["muted"], alpha=0.15, lw=0)
     low.axvline(0, color=COLOURS["bound"], lw=1)
     top.set(title=f"{len(rows)} consistency checks", xlabel="how many", xlim=(0, 1.15 * max(counts.values())))
     left, right = 100 * wide[0].error, 100 * wide[-1].error
@@ -144,7 +144,7 @@ def _valued(at: Any, values: Sequence[float], form: str) -> None:
 
 def _consistency_alt(rows: Sequence[Row], wide: Sequence[Row], counts: Mapping[str, int]) -> str:
     told = ", ".join(f"{count} {name}" for name, count in counts.items() if name != "beyond")
-    each = "; ".join(f"{called(row)} {100 * row.error:+.1f} %" for row in wide)
+    each = "; ".join(f"{called(row)} {100 * row.error:+.1f}%" for row in wide)
     return _minus(
         f"Above, bars of how many of {len(rows)} consistency checks are how near, each counted once: {told},"
         f" {len(wide)} beyond."
@@ -475,7 +475,7 @@ def _calibrated(picture: str, caption: str) -> Drawing:
     """
     groups = sliced(picture)
     fig, at, places = _headed(1.0, groups)
-    at.axvspan(1 / (1 + NEAR), 1 / (1 - NEAR), color=COLOURS["accent"], alpha=0.13, lw=0)
+    at.axvspan(1 / (1 + NEAR), 1 / (1 - NEAR), color=COLOURS["muted"], alpha=0.13, lw=0)
     at.axvline(1, color=COLOURS["bound"], lw=1)
     for place, ink, line in places:
         for fitted in (True, False):
@@ -518,7 +518,7 @@ def _calibrated_says(picture: str, groups: Mapping[str, Sequence[Line]]) -> str:
         f"Measured over predicted for {len(rows)} published numbers, a dot each, on a log scale from {LOW} to"
         f" {HIGH}{far}; a line for each of {sum(map(len, groups.values()))} slices. {len(rows) - len(tested)} on which"
         f" constants were fitted are hollow. Of the {len(tested)} tested ones {near} lie in a band of {100 * NEAR:.0f}"
-        f" % either way. Mean absolute error of the tested in per cent, of the ideal {_ideal(rows)} and of the"
+        f"% either way. Mean absolute error of the tested in per cent, of the ideal {_ideal(rows)} and of the"
         f" prediction {_error(rows)}; by section: {each}."
     )
 
@@ -553,12 +553,12 @@ def calibrated_training() -> Drawing:
 
 PARTS = {  # of time_breakdown.time_breakdown: words, and colour
     time_breakdown.BOUND: ("the bound", "muted"),
-    time_breakdown.BATCH: ("smaller batch", "kv"),
+    time_breakdown.BATCH: ("smaller batch", "first"),
     "serial": ("no overlap", "second"),
     "multipliers": ("compute", "compute"),
-    "memory": ("memory", "weights"),
-    "links": ("links", "accent"),
-    "layers": ("layers, fixed", "third"),
+    "memory": ("memory", "memory"),
+    "links": ("links", "network"),
+    "layers": ("layers, fixed", "launch"),
 }
 
 
@@ -572,7 +572,7 @@ def where() -> Drawing:
             at.barh(place, parts[name], left=start, color=COLOURS[ink], alpha=0.65, height=0.7, lw=0)
             start += parts[name]
         at.plot([start, start + parts[time_breakdown.REST]], [place, place], color=COLOURS["bound"], lw=1.2)
-        at.plot(start + parts[time_breakdown.REST], place, "D", color=COLOURS["bound"], ms=5, mew=0)
+        at.plot(start + parts[time_breakdown.REST], place, "D", color=COLOURS["measured"], ms=5, mew=0)
     names = [short(slice) + (" *" if time_breakdown.fitted(slice) else "") for slice in found]
     at.set_yticks(range(len(names)), names, fontsize=SMALL)
     at.tick_params(axis="y", length=0)
@@ -595,7 +595,7 @@ def where() -> Drawing:
 
 def _key(at: Any) -> None:
     """What the colours are, in two lines above the bars; the mark of what was measured."""
-    words = [("■", text, ink) for text, ink in PARTS.values()] + [("◆", "measured", "bound")]
+    words = [("■", text, ink) for text, ink in PARTS.values()] + [("◆", "measured", "measured")]
     for n, (mark, text, ink) in enumerate(words):
         looks = {"textcoords": "offset points", "fontsize": SMALL, "va": "baseline"}
         square = at.annotate(

@@ -85,7 +85,7 @@ class Report(NamedTuple):
                 code(s.data),
                 escape(_part(s)),
                 str(s.count),
-                describe_sum(s).replace(" %", "&nbsp;%"),
+                describe_sum(s),
                 cited(measurement(s.data).sources, "catalogue.html"),
             ]
             for s in self.sums
@@ -108,8 +108,8 @@ def _part(s: Sum) -> str:
 def share(value: float) -> str:
     """A share of the whole in per cent."""
     if abs(value) < 5e-5:
-        return "0 %"
-    return f"{100 * value:.{1 if abs(value) < 0.1 else 0}f}".replace("-", "−") + " %"
+        return "0%"
+    return f"{100 * value:.{1 if abs(value) < 0.1 else 0}f}".replace("-", "−") + "%"
 
 
 def describe_sum(s: Sum) -> str:

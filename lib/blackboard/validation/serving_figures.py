@@ -76,15 +76,15 @@ def timeline() -> Drawing:
     fig, at = drawing.axes(WIDTH, 2.9)
     to_ms = lambda time: 1e3 * (time - begin)
     for step in steps:
-        looks: dict[str, Any] = {"color": COLOURS["compute" if step.prompt else "kv"], "ec": "white", "lw": 0.6}
+        looks: dict[str, Any] = {"color": COLOURS["first" if step.prompt else "second"], "ec": "white", "lw": 0.6}
         at.barh(0, to_ms(step.end) - to_ms(step.start), left=to_ms(step.start), height=0.7, **looks)
     for row, line in enumerate(lines, 1):
         inside = lambda times: [to_ms(time) for time in times if begin <= time <= end + 1e-9]
-        at.plot(inside(line.tokens), [row] * len(inside(line.tokens)), "o", color=COLOURS["kv"], ms=3, mew=0)
-        at.plot(inside(line.first), [row] * len(inside(line.first)), "o", color=COLOURS["compute"], ms=7, mew=0)
+        at.plot(inside(line.tokens), [row] * len(inside(line.tokens)), "o", color=COLOURS["second"], ms=3, mew=0)
+        at.plot(inside(line.first), [row] * len(inside(line.first)), "o", color=COLOURS["first"], ms=7, mew=0)
         for came in inside(line.came):
             first = next((time for time in line.first if to_ms(time) > came), end)
-            at.plot([came, to_ms(min(first, end))], [row, row], color=COLOURS["compute"], lw=1.2)
+            at.plot([came, to_ms(min(first, end))], [row, row], color=COLOURS["first"], lw=1.2)
     names = ["steps", *(f"user {n}" for n in range(1, FEW + 1))]
     at.set(ylim=(FEW + 0.6, -0.6), xlim=(0, to_ms(end)), xlabel="time (ms)")
     at.set_yticks(range(FEW + 1), names, fontsize=SMALL)
@@ -95,8 +95,8 @@ def timeline() -> Drawing:
     return done(
         fig,
         "fig-serving-timeline",
-        "A prompt makes everybody wait. Orange blocks are steps that only decode, blue ones also take in a prompt."
-        " Each small dot is a token of one user, each large blue dot the first token of an answer, and the blue line"
+        "A prompt makes everybody wait. Narrow blocks are steps that only decode, wide ones also take in a prompt."
+        " Each small dot is a token of one user, each large dot the first token of an answer, and the line"
         " before it the wait for that token.",
         f"{len(steps)} steps of a simulated engine with {FEW} users, {to_ms(end):.0f} ms in all:"
         f" {len(steps) - len(prompts)} steps of {1e3 * short:.0f} ms that decode, and {len(prompts)} of"
@@ -112,8 +112,8 @@ def second_route() -> Drawing:
     for at, (name, label) in zip(both, told.items()):
         ours = [1e3 * getattr(served(users, SHORT), name) for users in USERS]
         events = [1e3 * getattr(simulated(users), name) for users in USERS]
-        at.plot(USERS, ours, color=COLOURS["compute"])
-        at.plot(USERS, events, "o", color=COLOURS["kv"], ms=6)
+        at.plot(USERS, ours, color=COLOURS["first"])
+        at.plot(USERS, events, "o", color=COLOURS["bound"], ms=6)
         at.set(xscale="log", yscale="log", title=label, xlabel="users")
         drawing.thousands(at, "x", "y")
         at.set_xticks(USERS, [str(users) for users in USERS], fontsize=SMALL)
@@ -160,8 +160,8 @@ def slice_errors() -> Drawing:
     for place, (_, each) in enumerate(rows):
         if each:
             at.plot([100 * each.output, 100 * each.first], [place] * 2, color=COLOURS["muted"], lw=0.8, alpha=0.5)
-            at.plot(100 * each.output, place, "o", color=COLOURS["compute"], ms=6, mew=0)
-            at.plot(100 * each.first, place, "D", color=COLOURS["third"], ms=5, mew=0)
+            at.plot(100 * each.output, place, "o", color=COLOURS["first"], ms=6, mew=0)
+            at.plot(100 * each.first, place, "D", color=COLOURS["second"], ms=5, mew=0)
     at.set(ylim=(len(rows) - 0.3, -0.7), xlim=(0, 70), xlabel="mean absolute error (%)")
     at.set_yticks(range(len(rows)), [name for name, _ in rows], fontsize=SMALL)
     for label, (_, each) in zip(at.get_yticklabels(), rows):

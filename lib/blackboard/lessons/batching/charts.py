@@ -13,7 +13,6 @@ from blackboard import units
 from blackboard.catalogue.running_case import RUNNING
 from blackboard.charts import controls, marks
 from blackboard.charts.interactive import Explorable, curve, derived, inside, percent, slider, sweep
-from blackboard.charts.style import COLOURS
 from blackboard.lessons.batching import equations as eq
 from blackboard.lessons.batching.numbers import BUSY, LEAST, LECTURE_RENT
 from blackboard.units import significant
@@ -74,7 +73,7 @@ def _board(encoding: dict, bold: str, unit: str) -> list[dict]:
     parts = {"compute": "compute", "KV": "kv", "weights": "weights"}
     tips = {name: f"{name} ({unit})" for name in (bold, *parts)}
     lines = [marks.line(name, colour, encoding) for name, colour in parts.items()]
-    return [marks.line(bold, marks.INK, encoding, strokeWidth=5), *lines, marks.hover(encoding, bold, tips, ",.3r")]
+    return [marks.line(bold, "total", encoding, strokeWidth=5), *lines, marks.hover(encoding, bold, tips, ",.3r")]
 
 
 def _fields(bold: Any, terms: dict[str, Any], name: str, unit: str) -> dict:
@@ -129,12 +128,12 @@ def roofline_explorer() -> Explorable:
     here = inside(eq.step_time, "ms", batch="chosen")
     at = lambda formula, batch: inside(formula, "ms", batch=batch)
     layers = [
-        marks.line("step", marks.INK, encoding, strokeWidth=5),
-        marks.line("memory", "kv", encoding),
+        marks.line("step", "total", encoding, strokeWidth=5),
+        marks.line("memory", "memory", encoding),
         marks.line("compute", "compute", encoding),
-        *marks.name(encoding, "'load from memory'", "kv", "120", at(eq.memory_time, "120"), dy=-18),
+        *marks.name(encoding, "'load from memory'", "memory", "120", at(eq.memory_time, "120"), dy=-18),
         *marks.name(encoding, "'compute'", "compute", "1200", at(eq.compute_time, "1200"), dy=14),
-        marks.at(encoding, {**marks.DOT, "color": COLOURS["accent"], "size": 220}, x="chosen", y=here),
+        marks.at(encoding, {**marks.DOT, "color": marks.PAINTS["chosen"], "size": 220}, x="chosen", y=here),
         marks.hover(encoding, "step", {name: f"{name} (ms)" for name in terms}, ",.3r"),
     ]
     return Explorable(
@@ -200,11 +199,11 @@ def tradeoff_explorer() -> Explorable:
     layers = [
         marks.rule(encoding, "weights", x=FASTEST),
         marks.rule(encoding, "compute", y=inside(eq.cost_floor, CHEAP)),
-        marks.line("cost", marks.INK, encoding, strokeWidth=4),
+        marks.line("cost", "total", encoding, strokeWidth=4),
         *(part for batch in (LEAST, 1_000, 10_000) for part in _stop(encoding, batch, speed, price)),
         *_walls(encoding, price),
         marks.at(
-            encoding, {**marks.DOT, "color": COLOURS["accent"], "size": 220}, x=speed("chosen"), y=price("chosen")
+            encoding, {**marks.DOT, "color": marks.PAINTS["chosen"], "size": 220}, x=speed("chosen"), y=price("chosen")
         ),
         _tips(encoding),
     ]
@@ -276,7 +275,7 @@ def _price_axis(price: Any) -> dict:
 def _stop(encoding: dict, batch: int, speed: Any, price: Any) -> list[dict]:
     """A batch's place on the curve, with its name."""
     x, y = speed(batch), price(batch)
-    dot = {**marks.DOT, "size": 50, "color": marks.INK}
+    dot = {**marks.DOT, "size": 50, "color": marks.PAINTS["total"]}
     return [
         marks.at(encoding, dot, x=x, y=y),
         marks.text(encoding, f"'B = {batch:,}'", x, y, align="right", dx=-9, dy=-9),
@@ -289,8 +288,8 @@ def _walls(encoding: dict, price: Any) -> list[dict]:
     fastest = f"'all weights: at most ' + {marks.said(FASTEST)} + ' tokens/s'"
     cheapest = f"'no batch is cheaper than $' + {marks.said(floor, ',.2r')}"
     return [
-        marks.text(encoding, fastest, FASTEST, high, align="right", dx=-32, color=COLOURS["weights"]),
-        marks.text(encoding, cheapest, FASTEST, floor, align="right", dx=-14, dy=14, color=COLOURS["compute"]),
+        marks.text(encoding, fastest, FASTEST, high, align="right", dx=-32, color=marks.PAINTS["weights"]),
+        marks.text(encoding, cheapest, FASTEST, floor, align="right", dx=-14, dy=14, color=marks.PAINTS["compute"]),
     ]
 
 
@@ -323,19 +322,19 @@ def context_explorer() -> Explorable:
     encoding = {"x": marks.log_axis("context", "context L (tokens)", 100, 1e6, "~s"), "y": share}
     base, half = sweep("context", 2, 6, points=121), f"100 * ({eq.mfu_limit.vega(context='2 * balanced')})"
     base["transform"] += [percent(eq.mfu_limit, "context", "limit"), percent(eq.mfu, "context", "here")]
-    dot = {"type": "point", "filled": True, "opacity": 1, "size": 90, "color": COLOURS["kv"]}
+    dot = {"type": "point", "filled": True, "opacity": 1, "size": 90, "color": marks.PAINTS["bound"]}
     layers = [
-        marks.line("limit", marks.INK, encoding, strokeWidth=5),
-        marks.line("here", "accent", encoding),
-        marks.rule(encoding, "compute", x="balanced"),
+        marks.line("limit", "total", encoding, strokeWidth=5),
+        marks.line("here", "chosen", encoding),
+        marks.rule(encoding, "muted", x="balanced"),
         marks.at(encoding, dot, x="2 * balanced", y=half),
         marks.text(encoding, f"'L* = ' + {marks.said('balanced')}", "balanced", "4", **marks.side("balanced > 20000")),
         marks.hover(encoding, "limit", {"limit": "unlimited batch (%)", "here": "this batch (%)"}, ".1f"),
     ]
     load = slider("batch", 0, 5, 0.1, round(math.log10(FULL), 1), "batch B (sequences)", base=10)
-    which = f"'bold: unlimited batch, green: B = ' + {marks.said('batch')}"
+    which = f"'bold: unlimited batch, thin: B = ' + {marks.said('batch')}"
     where = (
-        f"'100 % up to L* = ' + {marks.said('balanced')} + ', ' + {marks.said(half)} + ' % at ' +"
+        f"'100% up to L* = ' + {marks.said('balanced')} + ', ' + {marks.said(half)} + '% at ' +"
         f" {marks.said('2 * balanced')}"
     )
     balanced = eq.balanced_context(RUNNING)
@@ -343,10 +342,10 @@ def context_explorer() -> Explorable:
         {**base, "params": [*_given(), *load], "layer": layers, "title": controls.setting(which, where)},
         "MFU against context",
         f"Share of peak FLOPs used against context from 100 to a million tokens (log scale), for {RUNNING}, with"
-        " controls for system, model, precision, sparsity and batch. At an unlimited batch it is 100 % up to the"
-        f" balanced context of {balanced:,.0f} tokens, and {100 * eq.mfu_limit(RUNNING, context=2 * balanced):.0f} % at"
+        " controls for system, model, precision, sparsity and batch. At an unlimited batch it is 100% up to the"
+        f" balanced context of {balanced:,.0f} tokens, and {100 * eq.mfu_limit(RUNNING, context=2 * balanced):.0f}% at"
         f" twice that; at a batch of {FULL:,} it falls sooner.",
-        "The balanced context is the model's and the chip's doing. Sparsity moves only the green line: an unlimited"
+        "The balanced context is the model's and the chip's doing. Sparsity moves only the thin line: an unlimited"
         " batch has paid for the weights.",
         primary=("model", "system", "batch"),
     )

@@ -86,7 +86,7 @@ def _kink_says(case: Case) -> str:
 def _board(axes, case: Case, bold: np.ndarray, lines: dict[str, np.ndarray], top: float) -> None:
     """The board's lines over the case's batches: compute, KV, weights and their sum with KV, and the bold roofline."""
     batch = _batches(case)
-    axes.plot(batch, bold, color=COLOURS["bound"], lw=4.5, zorder=2)
+    axes.plot(batch, bold, color=COLOURS["total"], lw=4.5, zorder=2)
     colours = {"compute": "compute", "KV": "kv", "weights": "weights", "weights + KV": "muted"}
     for name, line in lines.items():
         dashed = {"ls": "--", "lw": 1.5, "zorder": 1} if colours[name] == "muted" else {"zorder": 3}
@@ -101,7 +101,7 @@ def _point_kink(axes, case: Case, formula: Any, scale: float, place: tuple[float
     """Mark the kink on the bold line, if the case has one."""
     if kink := _kink(case):
         at = kink, scale * formula(case, batch=kink, **values)
-        axes.plot(*at, "o", color=COLOURS["bound"], ms=9, zorder=4)
+        axes.plot(*at, "o", color=COLOURS["total"], ms=9, zorder=4)
         point(axes, at, f"kink at B = {kink:,.0f}", place)
 
 
@@ -139,8 +139,8 @@ def cost(case: Case = RUNNING, rent: float = LECTURE_RENT) -> Drawing:
     total, floor = MILLION * eq.cost_per_token(case, batch=batch, **rented), MILLION * eq.cost_floor(case, **rented)
     lines = {name: MILLION * term(case, batch=batch, **rented) for name, term in eq.COST_TERMS.items()}
     _board(axes, case, total, lines, top=3 * floor)
-    axes.axhline(floor, color=COLOURS["accent"], lw=9, alpha=0.25, zorder=0)
-    point(axes, (batch[-1] * 0.85, floor), f"cost floor\n${significant(floor)}", (0.84, 0.6), "accent")
+    axes.axhline(floor, color=COLOURS["cost"], lw=9, alpha=0.25, zorder=0)
+    point(axes, (batch[-1] * 0.85, floor), f"cost floor\n${significant(floor)}", (0.84, 0.6), "cost")
     _point_kink(axes, case, eq.cost_per_token, MILLION, (0.5, 0.8), **rented)
     axes.set_ylabel("$ per million tokens")
     axes.set_title(f"{filled(case)},\n{case.tokens}, ${rent:g} per GPU-hour", loc="left")
@@ -164,13 +164,13 @@ def trains(interval: float = numbers.INTERVAL) -> Drawing:
         t / MS for t in (interval, eq.worst_latency(interval=interval), eq.mean_latency(interval=interval))
     )
     for n in range(4):
-        axes.add_patch(Rectangle((n * slot, 3.1), slot * 0.97, 0.55, color=COLOURS["accent"], alpha=0.3, lw=0))
+        axes.add_patch(Rectangle((n * slot, 3.1), slot * 0.97, 0.55, color=COLOURS["first"], alpha=0.3, lw=0))
         axes.text((n + 0.485) * slot, 3.375, f"train {n + 1}", ha="center", va="center")
     for row, total, text in [(2, worst, "just missed"), (1, mean, "on average"), (0, slot, "just caught")]:
         wait = total - slot
         start = 2 * slot - wait  # all three leave with train 3
-        axes.barh(row, wait, 0.42, start, color=COLOURS["third"], alpha=0.6)
-        axes.barh(row, slot, 0.42, 2 * slot, color=COLOURS["accent"], alpha=0.6)
+        axes.barh(row, wait, 0.42, start, color=COLOURS["second"], alpha=0.6)
+        axes.barh(row, slot, 0.42, 2 * slot, color=COLOURS["first"], alpha=0.6)
         axes.plot(start, row + 0.36, "v", color=COLOURS["bound"], ms=8)
         axes.text(start + slot / 12, row + 0.25, f"{text}: {total:g} ms", va="bottom")
         if wait:
@@ -196,9 +196,9 @@ def mfu_context(case: Case = RUNNING) -> Drawing:
     fig, axes = drawing.axes()
     model, board = catalogue.model(case.model), catalogue.model(WORKED.model)
     phrases = [
-        _mfu_curve(axes, case, model.kv_bytes_per_token("bf16"), "BF16", "second", (0.02, 0.3)),
-        _mfu_curve(axes, case, model.kv_bytes_per_token("fp8"), "FP8", "kv", (0.475, 0.78)),
-        _mfu_curve(axes, case, board.kv_bytes_per_token(), "lecture", "compute", (0.83, 0.78)),
+        _mfu_curve(axes, case, model.kv_bytes_per_token("bf16"), "BF16", "first", (0.02, 0.3)),
+        _mfu_curve(axes, case, model.kv_bytes_per_token("fp8"), "FP8", "second", (0.475, 0.78)),
+        _mfu_curve(axes, case, board.kv_bytes_per_token(), "lecture", "third", (0.83, 0.78)),
     ]
     axes.set(xscale="log", xlim=(100, 5e5), ylim=(0, 105))
     axes.set(xlabel="context L (tokens, log scale)", ylabel="MFU at an unlimited batch (%)")
@@ -223,7 +223,7 @@ def _mfu_curve(axes, case: Case, kv: float, name: str, colour: str, place: tuple
     context, marked = np.geomspace(100, 5e5, 401), np.array([balanced, 2 * balanced])
     axes.plot(context, 100 * limit(context), color=COLOURS[colour])
     axes.plot(marked, 100 * limit(marked), "o", color=COLOURS[colour], ms=7)
-    half, size = f"{100 * limit(2 * balanced):.0f} %", units.pretty(kv, "byte", 2)
+    half, size = f"{100 * limit(2 * balanced):.0f}%", units.pretty(kv, "byte", 2)
     text = f"{size}, {name}\nL* = {balanced:,.0f}\n{half}: {2 * balanced:,.0f}"
     axes.text(*place, text, transform=axes.transAxes, va="center", color=COLOURS[colour])
     return f"{size} ({name}): level to the balanced context of {balanced:,.0f} tokens, {half} at {2 * balanced:,.0f}"
@@ -237,7 +237,7 @@ def drain() -> Drawing:
     sure = [chip.caveat("hbm_bytes") is None and chip.caveat("hbm_bytes_per_s") is None for chip in chips]
     for row, time in enumerate(times):
         axes.plot([0, time], [row, row], color=COLOURS["muted"], alpha=0.35, lw=1.5)
-        axes.plot(time, row, "o", color=COLOURS["compute"], mfc=COLOURS["compute"] if sure[row] else "white", ms=8)
+        axes.plot(time, row, "o", color=COLOURS["memory"], mfc=COLOURS["memory"] if sure[row] else "white", ms=8)
         axes.annotate(
             f"{time:.1f}",
             (time, row),
@@ -246,7 +246,7 @@ def drain() -> Drawing:
             va="center",
             bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
         )
-    axes.axvline(mark, color=COLOURS["third"], lw=1.5, zorder=0)
+    axes.axvline(mark, color=COLOURS["claimed"], lw=1.5, zorder=0)
     axes.text(mark, len(chips) - 0.3, f"the lecture's {mark:g} ms", ha="center", va="bottom")
     axes.set_yticks(range(len(chips)), [f"{_short(chip)} ({chip.release[:4]})" for chip in chips])
     axes.set(xlim=(0, max(times) * 1.15), ylim=(-0.6, len(chips) - 0.4), xlabel="ms to load all of HBM once")
@@ -273,7 +273,7 @@ def gemm() -> Drawing:
     rows = numbers.gemm_rows()
     panels = sorted({(r.dtype, r.n, r.k) for r in rows}, key=lambda p: (p[0], -p[1]))
     fig, axes = drawing.axes(5.0, 6.2, -(-len(panels) // 2), 2, sharex=True, sharey=True)
-    looks = dict(zip(sorted({r.library for r in rows}), [("accent", "s"), ("second", "o")]))
+    looks = dict(zip(sorted({r.library for r in rows}), [("first", "s"), ("second", "o")]))
     for at, panel in zip(axes.flat, panels):
         _gemm_panel(at, [r for r in rows if (r.dtype, r.n, r.k) == panel], looks)
     fig.suptitle(f"H200, measured; × the ideal at {rows[0].m} … {rows[-1].m:,} rows", fontsize=11)

@@ -30,9 +30,16 @@ def rack(values: Values) -> Values:
 STEP, LIMITS, COSTS = "predict the time of a decode step", "find the latency floor and the critical batch", "price a token"
 CONTEXT, PRICES, TRAIN = "find the balanced context", "read a batch out of a price", "work with a departure schedule"
 
+
+def fits(values: Values) -> bool:
+    """Whether the drawn system holds the weights, and the KV caches of the batch if one is drawn."""
+    caches = values.get("batch", 0) * values.get("context", 0) * values["kv_bytes_per_token"]
+    return values["n_total"] * values["bytes_per_param"] + caches <= values["hbm"]
+
+
 RACKS = {
-    "machine": ("gb200-nvl72", "gb300-nvl72", "h200-8", "b200-64"),
-    "net": ("deepseek-v3", "qwen3-235b-a22b", "kimi-k2", "glm-4.5"),
+    "machine": ("gb200-nvl72", "gb300-nvl72", "h200-8", "b200-64", "h100-8", "b200-8", "mi355x-8", "vr200-nvl72"),
+    "net": ("deepseek-v3", "qwen3-235b-a22b", "kimi-k2", "glm-4.5", "mistral-large-3", "mixtral-8x22b"),
 }
 PLAIN = {"machine_name": "", "net_name": "", "chip_bandwidth": "byte/s"}
 
@@ -163,6 +170,7 @@ floor = Quantity(
     statement="{net_name} stores {n_total} and uses {n_active} of them for each token. A weight takes {bytes_per_param}. The server, {machine_name}, has a memory bandwidth of {bandwidth} in all. Its batch is large enough to touch every expert. What is the least time that a step can take?",
     parameters=RACKS | {"bytes_per_param": (FP8, BF16)},
     derived=rack,
+    condition=fits,
     units=PLAIN,
     answer=eq.latency_floor,
     independent_check=lambda v: sum([v["n_total"] / 1000 * v["bytes_per_param"] / v["bandwidth"]] * 1000),
@@ -273,6 +281,12 @@ def promised(values: Values) -> Values:
     return rack(values) | {"deadline": 1 / values["speed"]}
 
 
+def feasible(values: Values) -> bool:
+    """Whether the weights leave time for KV caches, and whatever is loaded before the deadline fits in memory."""
+    loaded = values["deadline"] * values["bandwidth"]
+    return 1.05 * values["n_total"] < loaded < values["hbm"]
+
+
 def search_largest(values: Values) -> float:
     """The largest batch whose step keeps the deadline, by halving an interval."""
     low, high = 1.0, 1e9
@@ -293,6 +307,7 @@ cost = Quantity(
     statement="A server, {machine_name} ({chips}, together {flops} in FP8 and {bandwidth}), runs {net_name}: {n_total}, of which {n_active} are active, in FP8, with {kv_bytes_per_token} of KV cache. It decodes {batch} at a time, each with {context} of context. A GPU rents for {hourly} an hour. What is the rent for one million generated tokens?",
     parameters=RACKS | {"batch": (256, 512, 1024), "context": (4096, 8192), "hourly": (2.0, 3.0, 4.0)},
     derived=priced,
+    condition=fits,
     units=PLAIN | {"hourly": "USD", "context": "token"},
     answer=eq.cost_per_token,
     independent_check=v.rent * v.chips * Max(2 * v.n_active / v.flops, v.n_total / v.bandwidth / v.batch + v.context * v.kv_bytes_per_token / v.bandwidth),
@@ -323,8 +338,8 @@ critical = Quantity(
     unit="sequence",
     statement="A chip computes at {flops} in {format} and has a memory bandwidth of {bandwidth}. A model stores {n_total} at {bytes_per_param} and uses {n_active} of them per token. It is spread across many such chips. From which batch on, for all chips together, does computing take as long as loading the weights? Leave out the KV cache.",
     parameters={
-        "kind": ("h100-sxm", "h200", "b200", "tpu7x"),
-        "net": ("deepseek-v3", "qwen3-235b-a22b", "kimi-k2"),
+        "kind": ("h100-sxm", "h200", "b200", "tpu7x", "mi300x", "mi355x", "gb300-nvl72"),
+        "net": RACKS["net"],
         "precision": ("fp8", "bf16"),
     },
     derived=lambda v: model(v["net"]).symbols(v["precision"]) | chip(v["kind"]).symbols(v["precision"]) | {"format": v["precision"].upper()},
@@ -357,8 +372,8 @@ balanced = Quantity(
     statement="A server, {machine_name}, computes at {flops} (FP8) and has a memory bandwidth of {bandwidth}. A model uses {n_active} per token and keeps {kv_bytes_per_token} of KV cache. At which context does one more sequence add as much memory time as compute time? Leave out attention's own FLOPs.",
     parameters={
         "machine": RACKS["machine"],
-        "n_active": (37e9, 22e9, 1e11),
-        "kv_bytes_per_token": (70272.0, 35136.0, 2000.0),
+        "n_active": (37e9, 22e9, 1e11, 33e9, 17e9),
+        "kv_bytes_per_token": (70272.0, 35136.0, 2000.0, 49152.0, 98304.0),
     },
     derived=lambda v: system(v["machine"]).symbols("fp8") | {"machine_name": system(v["machine"]).name},
     units=PLAIN,
@@ -387,7 +402,7 @@ mfu = Quantity(
     unit="1",
     display_unit="%",
     statement="A server's balanced context is {context_balanced}. Its users now send {context} each, to a model with dense attention. Which share of its peak FLOP/s can it use at best, in percent?",
-    parameters={"context_balanced": (1e5, 32000.0, 5e4), "times": (2.0, 2.5, 4.0, 5.0, 8.0)},
+    parameters={"context_balanced": (1e5, 32000.0, 5e4, 16000.0, 2e4, 4e4, 64000.0, 8e4), "times": (2.0, 2.5, 4.0, 5.0, 8.0, 1.25, 1.6, 10.0)},
     derived={"context": v.times * v.context_balanced},
     units={"context_balanced": "token", "context": "token"},
     answer=eq.mfu_limit.at(n_active=1.0, bandwidth=1.0, flops=2.0, kv_bytes_per_token=1 / v.context_balanced, context=v.context),
@@ -411,7 +426,7 @@ fast = Quantity(
     objective=PRICES,
     unit="1",
     statement="A provider offers the same model {speed_ratio} times as fast at {price_ratio} times the price per token. Suppose that prices follow cost and the chips are the same. How many times smaller is the batch?",
-    parameters={"price_ratio": (6.0, 2.0, 4.0), "speed_ratio": (2.5, 3.0)},
+    parameters={"price_ratio": (6.0, 2.0, 4.0, 1.5, 2.5, 3.0, 5.0, 8.0), "speed_ratio": (2.5, 3.0, 1.5, 1.8, 2.0, 4.0)},
     answer=eq.fast_mode_batch_ratio,
     independent_check=1.0 / 1.0 / (1.0 / v.speed_ratio / v.price_ratio),
     misconceptions={
@@ -449,12 +464,13 @@ slow = Quantity(
     unit="1",
     statement="A server, {machine_name}, computes at {flops} and has a memory bandwidth of {bandwidth}. It runs {net_name} in FP8: {n_total}, of which {n_active} are active, with {kv_bytes_per_token} of KV cache. Its batches have {batch} with {context} of context each. A reader is willing to wait as long as it takes. By which factor can a token become cheaper at most?",
     parameters={
-        "machine": ("gb200-nvl72", "b200-64", "h200-8"),
-        "net": ("deepseek-v3", "kimi-k2"),
+        "machine": RACKS["machine"],
+        "net": ("deepseek-v3", "kimi-k2", "mistral-large-3"),
         "batch": (512, 384, 256),
         "context": (2048, 4096),
     },
     derived=rack,
+    condition=fits,
     units=PLAIN | {"context": "token"},
     answer=eq.slow_mode_limit,
     independent_check=eq.cost_per_token.at(rent=1, chips=1) / eq.cost_per_token.at(rent=1, chips=1, batch=1e12),
@@ -484,8 +500,11 @@ train = Quantity(
     unit="s",
     display_unit="ms",
     statement="A chip holds {hbm} and has a memory bandwidth of {bandwidth}. Each step loads everything in memory once, and a new batch starts as soon as the last step is done. A request arrives. How long can it take, at worst, until its first step is done?",
-    parameters={"kind": ("vr200-nvl72", "h100-sxm", "h200", "gb300-nvl72", "mi300x")},
-    derived=lambda v: chip(v["kind"]).symbols(),
+    parameters={
+        "hbm": (288e9, 80e9, 96e9, 128e9, 141e9, 144e9, 192e9, 256e9),
+        "bandwidth": (22e12, 3.35e12, 4e12, 4.8e12, 6e12, 8e12, 10e12, 16e12),
+    },
+    condition=lambda v: 0.01 < v["hbm"] / v["bandwidth"] < 0.08,  # as on real chips
     answer=eq.worst_latency.at(interval=eq.drain_time),
     independent_check=v.hbm / v.bandwidth + v.hbm / v.bandwidth,
     misconceptions={
@@ -525,7 +544,7 @@ tokens = Quantity(
     objective=TRAIN,
     unit="token/s",
     statement="A rack starts a full batch of {batch} every {interval}. How many tokens per second does it generate?",
-    parameters={"batch": (2000, 2400, 5000), "interval": (1 / 64, 0.02, 0.015)},
+    parameters={"batch": (2000, 2400, 5000, 500, 800, 1200, 1600, 3000), "interval": (1 / 64, 0.02, 0.015, 0.01, 0.0125, 0.025, 0.04)},
     answer=eq.throughput,
     independent_check=lambda v: sum(v["batch"] for _ in range(3000)) / (3000 * v["interval"]),
     misconceptions={
@@ -548,12 +567,13 @@ target = Quantity(
     unit="sequence",
     statement="You promise every reader of {net_name} at least {speed} tokens per second on {machine_name}: {chips}, together {flops} in FP8 and {bandwidth}. The model stores {n_total} in FP8, uses {n_active} per token and keeps {kv_bytes_per_token} of KV cache. Contexts are {context}. What is the largest batch that keeps the promise?",
     parameters={
-        "machine": ("gb200-nvl72", "b200-64", "h200-8"),
-        "net": ("deepseek-v3", "glm-4.5"),
-        "speed": (50.0, 45.0, 48.0),  # deadlines below every drain time, so that whatever is loaded in time also fits
+        "machine": RACKS["machine"],
+        "net": RACKS["net"],
+        "speed": (50.0, 40.0, 45.0, 48.0, 60.0, 80.0),
         "context": (8192, 16384),
     },
     derived=promised,
+    condition=feasible,
     units=PLAIN | {"context": "token", "speed": ""},
     answer=floor_of(Min((v.deadline * v.bandwidth - v.n_total * v.bytes_per_param) / (v.context * v.kv_bytes_per_token), v.deadline * v.flops / (2 * v.n_active))),
     independent_check=lambda v: search_largest(v),

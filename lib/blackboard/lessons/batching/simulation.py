@@ -80,7 +80,7 @@ def cost(batch: int, *, rent: float = 1.0, chips: float = 1.0, **case: float) ->
 
 
 def batches(limit: int) -> Iterator[int]:
-    """Every batch up to 1,000, from there on steps of 1 %, and the limit itself."""
+    """Every batch up to 1,000, from there on steps of 1%, and the limit itself."""
     batch = 1
     while batch < limit:
         yield batch

@@ -10,7 +10,6 @@ import math
 from blackboard.catalogue import measurement
 from blackboard.charts import marks
 from blackboard.charts.interactive import Explorable, curve, decades, derived, inside, slider, sweep
-from blackboard.charts.style import COLOURS
 from blackboard.formula import Formula
 from blackboard.lessons.corpus import equations as eq
 from blackboard.lessons.corpus import numbers, simulation
@@ -23,7 +22,7 @@ REUSE = round(numbers.reuse(), 1)
 
 def _percent(value: str) -> str:
     """Browser expression of a share as per cent, two digits below ten."""
-    return f"({value} < 0.0995 ? format(100 * {value}, '.2~r') : format(100 * {value}, '.0f')) + ' %'"
+    return f"({value} < 0.0995 ? format(100 * {value}, '.2~r') : format(100 * {value}, '.0f')) + '%'"
 
 
 # --- repetition -------------------------------------------------------------------------------------------------------
@@ -37,7 +36,7 @@ def _read() -> list[dict]:
     return [
         *decades("unique_tokens", START["unique_tokens"], 1.5, 1.0, "different tokens"),
         *decades("pretrain_tokens", START["pretrain_tokens"], 2.0, 1.5, "tokens of training"),
-        *slider("reuse", 1, 30, 0.1, REUSE, "after so many repetitions a token is worth 37 %"),
+        *slider("reuse", 1, 30, 0.1, REUSE, "after so many repetitions a token is worth 37%"),
         *derived("epochs", "max(1, pretrain_tokens / unique_tokens)"),
         *derived("data_worth", inside(eq.data_worth, "token")),
         *derived("repeat_worth", inside(eq.repeat_worth, "1")),
@@ -50,12 +49,14 @@ def _repeat_layers(encoding: dict) -> list[dict]:
     fresh = marks.line("pretrain_tokens", "muted", encoding, strokeDash=[5, 4], strokeWidth=1.5)
     return [
         fresh,
-        marks.rule(encoding, "kv", y="worth_limit"),
-        marks.line("worth", "compute", encoding, strokeWidth=3),
+        marks.rule(encoding, "second", y="worth_limit"),
+        marks.line("worth", "first", encoding, strokeWidth=3),
         marks.rule(encoding, None, x="unique_tokens"),
-        marks.at(encoding, {**marks.DOT, "color": marks.INK}, x="pretrain_tokens", y="data_worth"),
-        marks.text(encoding, "'fresh'", "4e14", "4e14", align="right", dx=-8, dy=-4, color=COLOURS["muted"]),
-        marks.text(encoding, "'never more'", repr(LOW), "worth_limit", align="left", dx=4, dy=-9, color=COLOURS["kv"]),
+        marks.at(encoding, {**marks.DOT, "color": marks.PAINTS["chosen"]}, x="pretrain_tokens", y="data_worth"),
+        marks.text(encoding, "'fresh'", "4e14", "4e14", align="right", dx=-8, dy=-4, color=marks.PAINTS["muted"]),
+        marks.text(
+            encoding, "'never more'", repr(LOW), "worth_limit", align="left", dx=4, dy=-9, color=marks.PAINTS["second"]
+        ),
         marks.text(
             encoding,
             "'read once'",
@@ -64,7 +65,7 @@ def _repeat_layers(encoding: dict) -> list[dict]:
             align="left",
             dx=5,
             dy=-9,
-            color=marks.INK,
+            color=marks.PAINTS["bound"],
         ),
         marks.hover(encoding, "worth", {"worth": "worth (tokens)"}, ".3s", ".3s"),
     ]
@@ -102,10 +103,10 @@ def repeat_explorer() -> Explorable:
         " log scales, with sliders for the different tokens there are, the tokens of training, and the fitted number"
         f" of repetitions. With {START['unique_tokens'] / TRILLION:.1f} trillion different tokens,"
         f" {START['pretrain_tokens'] / TRILLION:.1f} trillion read are {epochs:.2f} epochs and worth {100 * share:.0f}"
-        " % of as many fresh ones. The curve follows the line of fresh tokens for a few epochs and ends at a level of"
+        "% of as many fresh ones. The curve follows the line of fresh tokens for a few epochs and ends at a level of"
         f" {significant(1 + START['reuse'], 3)} times the text.",
         "It starts with LLäMmlein 1B. Give it a tenth of the text, or train ten times as long: "
-        f"{100 * used:.0f} % of all that its text can be worth are then used up. The law was "
+        f"{100 * used:.0f}% of all that its text can be worth are then used up. The law was "
         "fitted to runs of up to 44 epochs, but "
         "beyond about five real runs do worse than it says.",
         result=(2,),
@@ -170,7 +171,7 @@ def _pooled() -> list[dict]:
         *decades("pool_tokens", POOL["pool_tokens"], 0.7, 2.0, "tokens of the pool"),
         *decades("pretrain_tokens", POOL["pretrain_tokens"], 1.5, 1.0, "tokens of training"),
         *slider("times", 1.1, 4, 0.1, TIMES, "best tenth teaches × the average"),
-        *slider("reuse", 1, 30, 0.1, REUSE, "after so many repetitions a token is worth 37 %"),
+        *slider("reuse", 1, 30, 0.1, REUSE, "after so many repetitions a token is worth 37%"),
         *slider("kept_percent", round(KEPT - 65 * NOTCH, 3), 2, NOTCH, KEPT, "share kept (%)", base=10),
         *derived("kept_share", "kept_percent / 100"),
         *derived("quality_power", "log(times) / LN10"),
@@ -210,14 +211,20 @@ def _filter_layers(encoding: dict) -> list[dict]:
     shown = f"clamp(best_gain, {FLOOR}, {CEILING})"
     return [
         marks.line("quality", "muted", encoding, strokeDash=[5, 4], strokeWidth=1.5),
-        marks.line("gain", "compute", encoding, strokeWidth=3),
+        marks.line("gain", "first", encoding, strokeWidth=3),
         marks.rule(encoding, None, x="kept_share"),
         marks.rule(encoding, None, y="1"),
         marks.at(
-            encoding, {**marks.DOT, "color": marks.INK}, x="kept_share", y=f"clamp(gain_here, {FLOOR}, {CEILING})"
+            encoding,
+            {**marks.DOT, "color": marks.PAINTS["chosen"]},
+            x="kept_share",
+            y=f"clamp(gain_here, {FLOOR}, {CEILING})",
         ),
         marks.at(
-            encoding, {**marks.DOT, "color": COLOURS["kv"]}, x="max(0.001, best)", y=f"best < 0.001 ? null : {shown}"
+            encoding,
+            {**marks.DOT, "color": marks.PAINTS["second"]},
+            x="max(0.001, best)",
+            y=f"best < 0.001 ? null : {shown}",
         ),
         marks.text(
             encoding,
@@ -225,7 +232,7 @@ def _filter_layers(encoding: dict) -> list[dict]:
             "max(0.001, best)",
             f"best < 0.001 ? {1.5 * FLOOR} : {shown}",
             dy=14,
-            color=COLOURS["kv"],
+            color=marks.PAINTS["second"],
             align={"expr": "best > 0.3 ? 'right' : best < 0.003 ? 'left' : 'center'"},
         ),
         marks.text(
@@ -236,7 +243,7 @@ def _filter_layers(encoding: dict) -> list[dict]:
             align="left",
             dx=4,
             dy=-12,
-            color=COLOURS["muted"],
+            color=marks.PAINTS["muted"],
         ),
         marks.hover(encoding, "gain", {"gain": "worth ÷ average", "quality": "if nothing repeated"}, ".3r", ".3~r"),
     ]
@@ -259,11 +266,11 @@ def filter_explorer() -> Explorable:
         {**base, "params": _pooled(), "layer": layers, "title": marks.title(*_filter_lines())},
         "How much of a pool to keep",
         f"Worth of a token that is read, over an average one of the pool, {FLOOR} to {CEILING}, against the share that"
-        " a filter keeps, 0.1 to 100 %, both on log scales, with sliders for the pool, the tokens of training, how"
+        " a filter keeps, 0.1 to 100%, both on log scales, with sliders for the pool, the tokens of training, how"
         " much better the best tenth is, the law's repetitions, and a marked share. With"
         f" {POOL['pool_tokens'] / TRILLION:.1f} trillion tokens in the pool, {POOL['pretrain_tokens'] / TRILLION:.1f}"
         f" trillion read, and a best tenth that teaches {TIMES:g} times as much, it is best to keep"
-        f" {100 * best.share:.0f} %, read {best.epochs:.1f} times. Dashed: what the kept text would be worth if nothing"
+        f" {100 * best.share:.0f}%, read {best.epochs:.1f} times. Dashed: what the kept text would be worth if nothing"
         " had to repeat; it rises all the way to the strictest filter.",
         "Pool and training are at first those of LLäMmlein 1B; how much better the best tenth is, is made up, for"
         " nobody has measured it there. Train a tenth as long, and the best share is a tenth as large; train longer,"

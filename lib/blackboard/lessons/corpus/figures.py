@@ -80,10 +80,10 @@ def _rules(axes, limits: tuple[float, float]) -> None:
             )
     for times in (1, 100):
         rule = times * law.chinchilla_tokens(prescribed=law.PRESCRIBED, n_active=size)
-        axes.plot(size, rule, color=COLOURS["compute"], lw=2.2 if times == 1 else 1.4, zorder=1)
+        axes.plot(size, rule, color=COLOURS["first"], lw=2.2 if times == 1 else 1.4, zorder=1)
         x, y, ha = (4.2e10, 3.0e11, "left") if times == 1 else (1.6e10, 7.0e13, "right")
         text = f"{law.PRESCRIBED} tokens\na parameter" if times == 1 else f"{times} times\nthe rule"
-        axes.text(x, y, text, color=COLOURS["compute"], ha=ha, va="center", bbox=GROUND)
+        axes.text(x, y, text, color=COLOURS["first"], ha=ha, va="center", bbox=GROUND)
 
 
 def _mark_runs(axes) -> None:
@@ -97,7 +97,7 @@ def _mark_runs(axes) -> None:
         "chinchilla": (25, 5, "left", "center", "\n"),
     }
     for id, run in _runs().items():
-        colour = "kv" if "LLäM" in run.name else "bound"
+        colour = "second" if "LLäM" in run.name else "bound"
         axes.plot(
             run.n_active,
             run.tokens,
@@ -127,24 +127,24 @@ def opening() -> Drawing:
     line = simulation.fit(numbers.LARGE, form="line")
     tokens, scores = line.points.tokens, 100 * np.array(line.points.scores)
     along = np.geomspace(1.5e10, 6e12, 30)
-    axes.plot(along, [100 * line.score(each).best for each in along], color=COLOURS["muted"], lw=1.5, zorder=0)
-    axes.plot(tokens, scores, "o", color=COLOURS["compute"], ms=8, zorder=4)
-    axes.axvspan(tokens[2], tokens[-1], color=COLOURS["third"], alpha=0.25, lw=0)
+    axes.plot(along, [100 * line.score(each).best for each in along], color=COLOURS["predicted"], lw=1.5, zorder=0)
+    axes.plot(tokens, scores, "o", color=COLOURS["measured"], ms=8, zorder=4)
+    axes.axvspan(tokens[2], tokens[-1], color=COLOURS["compute"], alpha=0.25, lw=0)
     middle = math.sqrt(tokens[2] * tokens[-1])
     axes.text(middle, 62.4, "two thirds\nof the\ncompute", ha="center", va="bottom")
     for n, shift in ((0, (8, -12)), (2, (-6, 6)), (4, (4, -16))):
-        beside(axes, f"{scores[n]:.1f}", (tokens[n], scores[n]), shift, "compute", ha="right" if n == 2 else "left")
+        beside(axes, f"{scores[n]:.1f}", (tokens[n], scores[n]), shift, "measured", ha="right" if n == 2 else "left")
     axes.set(xscale="log", xlim=(1.5e10, 6e12), ylim=(62, 70.5), xlabel="tokens of training (log scale)")
     axes.set_ylabel("mean score\nof six tasks (%)")
     axes.set_xticks([1e11, 1e12], ["100 billion", "1 trillion"])
     axes.minorticks_off()
-    each = ", ".join(f"{score:.1f} % after {_short(count)}" for count, score in zip(tokens, scores))
+    each = ", ".join(f"{score:.1f}% after {_short(count)}" for count, score in zip(tokens, scores))
     return done(
         fig,
         "fig-corpus-opening",
         "The published scores of LLäMmlein 1B rise by about as much with every doubling of the tokens as with the one"
         " before.",
-        f"Mean score of {numbers.LARGE} on six tasks, 62 to 70.5 %, against tokens of training from 15 billion to 6"
+        f"Mean score of {numbers.LARGE} on six tasks, 62 to 70.5%, against tokens of training from 15 billion to 6"
         f" trillion on a log scale: {each}. A straight line fits them. A band marks the last two thirds of"
         " the compute, in which the score rises by one point.",
     )
@@ -200,8 +200,8 @@ def loss_parts() -> Drawing:
         at = known | {"n_active": run.n_active, "pretrain_tokens": run.tokens}
         data = eq.loss_left(at)
         size_part = law.law_loss(at) - known["loss_floor"] - data
-        axes.barh(n, size_part, 0.62, color=COLOURS["compute"], alpha=0.7)
-        axes.barh(n, data, 0.62, size_part, color=COLOURS["kv"], alpha=0.8)
+        axes.barh(n, size_part, 0.62, color=COLOURS["first"], alpha=0.7)
+        axes.barh(n, data, 0.62, size_part, color=COLOURS["second"], alpha=0.8)
         axes.annotate(
             f"{significant(size_part, 2)} + {significant(data, 2)}",
             (size_part + data, n),
@@ -214,8 +214,8 @@ def loss_parts() -> Drawing:
     named = [f"{name}\n{_short(run.n_active)}, {_short(run.tokens)}" for name, run in zip(called, rows)]
     axes.set_yticks(range(len(rows)), named, fontsize=SMALL)
     axes.set(xlim=(0, 1.0), ylim=(len(rows) - 0.4, -1.0), xlabel="loss above what text leaves open (nats a token)")
-    axes.text(0.37, -0.72, "from size", color=COLOURS["compute"], ha="center", va="center")
-    axes.text(0.79, -0.72, "from data", color=COLOURS["kv"], ha="center", va="center")
+    axes.text(0.37, -0.72, "from size", color=COLOURS["first"], ha="center", va="center")
+    axes.text(0.79, -0.72, "from data", color=COLOURS["second"], ha="center", va="center")
     axes.grid(axis="y", visible=False)
     axes.text(0.98, len(rows) - 0.62, "*: tokens planned", ha="right", va="center", color=COLOURS["muted"])
     return done(
@@ -265,20 +265,20 @@ def _curves(axes, name: str, tokens: np.ndarray) -> str:
     """One model's panel; what it shows, in words."""
     power, bent, line = (simulation.fit(name, None, form) for form in ("power", "exponential", "line"))
     band = [power.score(each) for each in tokens]
-    axes.fill_between(tokens, [r.low for r in band], [r.high for r in band], color=COLOURS["compute"], alpha=0.15, lw=0)
-    axes.plot(tokens, [line.score(each).best for each in tokens], color=COLOURS["compute"], lw=2.2)
-    axes.plot(tokens, [bent.score(each).best for each in tokens], color=COLOURS["kv"], ls=(0, (4, 2)), lw=2)
-    axes.plot(power.points.tokens, power.points.scores, "o", color=COLOURS["bound"], ms=7, zorder=4)
+    axes.fill_between(tokens, [r.low for r in band], [r.high for r in band], color=COLOURS["first"], alpha=0.15, lw=0)
+    axes.plot(tokens, [line.score(each).best for each in tokens], color=COLOURS["first"], lw=2.2)
+    axes.plot(tokens, [bent.score(each).best for each in tokens], color=COLOURS["second"], ls=(0, (4, 2)), lw=2)
+    axes.plot(power.points.tokens, power.points.scores, "o", color=COLOURS["measured"], ms=7, zorder=4)
     low, high = min(power.points.scores), max(power.points.scores)
     axes.set_ylim(low - 0.3 * (high - low), high + 1.15 * (high - low))
     count = len(simulation.tasks(name))
     axes.set_title(f"{name}, mean of {count} tasks", loc="left", pad=3)
-    axes.text(0.03, 0.9, "straight line in ln D", color=COLOURS["compute"], transform=axes.transAxes, va="center")
+    axes.text(0.03, 0.9, "straight line in ln D", color=COLOURS["first"], transform=axes.transAxes, va="center")
     axes.text(
         0.03,
         0.76,
         f"exponential: levels off at {bent.limit.best:.3f}",
-        color=COLOURS["kv"],
+        color=COLOURS["second"],
         transform=axes.transAxes,
         va="center",
     )
@@ -297,7 +297,7 @@ def _errors(axes, rows: list, places: list[float]) -> list[str]:
     words.
     """
     errors = [100 * simulation.fit(name, task, "line").change_error for name, task in rows]
-    axes.plot(errors, places, "D", color=COLOURS["third"], mfc="none", ms=8, mew=1.8, zorder=5)
+    axes.plot(errors, places, "D", color=COLOURS["second"], mfc="none", ms=8, mew=1.8, zorder=5)
     return [f"{task or name} {error:.1f}" for (name, task), error in zip(rows, errors)]
 
 
@@ -309,7 +309,7 @@ def _gains(axes, rows: list) -> list[str]:
         gain, y, colour = (
             fit.gain(fit.points.tokens[-1]),
             n + (0.8 if task else 0),
-            "compute" if task is None else "muted",
+            "first" if task is None else "muted",
         )
         axes.plot(
             [100 * gain.low, 100 * gain.high],
@@ -362,7 +362,7 @@ def next_doubling() -> Drawing:
 
 # --- repeated data ----------------------------------------------------------------------------------------------------
 
-SIZES = {"2.8B": ("accent", "o"), "4.2B": ("compute", "s"), "8.7B": ("kv", "^")}
+SIZES = {"2.8B": ("first", "o"), "4.2B": ("second", "s"), "8.7B": ("third", "^")}
 
 
 def repeats() -> Drawing:
@@ -374,16 +374,14 @@ def repeats() -> Drawing:
     worth = eq.data_worth(pretrain_tokens=epochs, unique_tokens=1, reuse=reuse)
     limit = eq.worth_limit(unique_tokens=1, reuse=reuse)
     above.plot(epochs, epochs, color=COLOURS["muted"], lw=1.5, ls="--")
-    above.plot(epochs, worth, color=COLOURS["compute"], lw=2.6)
+    above.plot(epochs, worth, color=COLOURS["first"], lw=2.6)
     above.axhline(limit, color=COLOURS["bound"], ls=":", lw=1.5)
     above.text(1.15, 1.08 * limit, f"never more than {significant(limit, 3)}", va="bottom")
     above.text(6.5, 9.0, "fresh text", color=COLOURS["muted"], ha="right")
     for n, place in ((4, (0.62, 0.2)), (16, (0.82, 0.42))):
         value = eq.data_worth(pretrain_tokens=n, unique_tokens=1, reuse=reuse)
-        above.plot(n, value, "o", color=COLOURS["compute"], ms=7, zorder=4)
-        point(
-            above, (n, value), f"{n} epochs: {significant(value, 2)},\n{percent(value / n)} of fresh", place, "compute"
-        )
+        above.plot(n, value, "o", color=COLOURS["first"], ms=7, zorder=4)
+        point(above, (n, value), f"{n} epochs: {significant(value, 2)},\n{percent(value / n)} of fresh", place, "first")
     above.set(xscale="log", yscale="log", ylim=(1, 40), ylabel="worth in readings\nof fresh text (log)")
     above.set_yticks([1, 2, 5, 10, 20], ["1", "2", "5", "10", "20"])
     phrases = [_published(below, run) for run in SIZES]
@@ -441,20 +439,23 @@ def repeat_experiment() -> Drawing:
     tried = simulation.repetition()
     fig, (above, below) = drawing.axes(5.0, 5.8, rows=2, sharex=True)
     for losses, colour, name, place in (
-        (tried.again, "kv", "the same text again", (4.2, 2.57)),
-        (tried.fresh, "compute", "fresh text", (5.2, 2.2)),
+        (tried.again, "second", "the same text again", (4.2, 2.57)),
+        (tried.fresh, "first", "fresh text", (5.2, 2.2)),
     ):
         above.plot(tried.passes, losses, color=COLOURS[colour], lw=0.8, alpha=0.5)
         above.plot(tried.passes, losses.mean(axis=1), color=COLOURS[colour], lw=2.6)
-        above.text(*place, name, color=COLOURS[colour], ha="right" if colour == "compute" else "left")
+        above.text(*place, name, color=COLOURS[colour], ha="right" if colour == "first" else "left")
     above.set_ylabel("loss on text held out\n(nats a character)")
     above.set_title(f"{tried.again.shape[1]} small networks, {tried.unique:,} characters a pass", loc="left")
     shares = np.array([tried.worth(n) for n in tried.passes])
     below.errorbar(
-        tried.passes, 100 * shares[:, 0], 100 * shares[:, 1], fmt="o", color=COLOURS["bound"], ms=6, zorder=4
+        tried.passes, 100 * shares[:, 0], 100 * shares[:, 1], fmt="o", color=COLOURS["measured"], ms=6, zorder=4
     )
     passes = np.linspace(1, tried.passes[-1], 100)
-    for reuse, colour, name in ((numbers.reuse(), "compute", "large models' law"), (tried.reuse, "kv", "fitted here")):
+    for reuse, colour, name in (
+        (numbers.reuse(), "third", "large models' law"),
+        (tried.reuse, "fourth", "fitted here"),
+    ):
         share = 100 * eq.data_worth(pretrain_tokens=passes, unique_tokens=1, reuse=reuse) / passes
         below.plot(passes, share, color=COLOURS[colour], lw=2)
         beside(
@@ -492,7 +493,6 @@ def repeat_experiment() -> Drawing:
 # --- filtered data ----------------------------------------------------------------------------------------------------
 
 TENTH = 2.0  # the assumed worth of a token of the pool's best tenth, over an average one
-LENGTHS = {0.1: "accent", 1.0: "compute", 10.0: "kv"}  # tokens of training over the pool's
 
 
 def _read(times: float) -> str:
@@ -502,7 +502,7 @@ def _read(times: float) -> str:
 def _share_axis(axes) -> None:
     """A log axis of kept shares, strict filters at the left."""
     axes.set(xscale="log", xlim=(0.001, 1), xlabel="share of the pool that is kept (log scale)")
-    axes.set_xticks([0.001, 0.01, 0.1, 1], ["0.1 %", "1 %", "10 %", "all"])
+    axes.set_xticks([0.001, 0.01, 0.1, 1], ["0.1%", "1%", "10%", "all"])
     axes.minorticks_off()
 
 
@@ -513,7 +513,7 @@ def quality_needed() -> Drawing:
     [german] = measurement("filtering_kept").records(kept="LLäMmlein")
     ours = numbers.run(numbers.LARGE)["tokens"] / german["pool_tokens"]
     needed = lambda times, kept: eq.quality_even(pretrain_tokens=times, pool_tokens=1.0, kept_share=kept, reuse=reuse)
-    for times, colour in {0.1: "accent", ours: "kv", 10.0: "compute"}.items():
+    for times, colour in {0.1: "first", ours: "second", 10.0: "third"}.items():
         axes.plot(share, needed(times, share), color=COLOURS[colour], lw=2.6)
     axes.plot(share, 1 / share, color=COLOURS["muted"], ls="--", lw=1.5)
     kept = german["kept_tokens"] / german["pool_tokens"]
@@ -522,16 +522,16 @@ def quality_needed() -> Drawing:
         (kept / 10, f"a tenth of its share:\n{needed(ours, kept / 10):.1f}", (0.42, 0.07)),
     )
     for at, text, place in marked:
-        axes.plot(at, needed(ours, at), "o", color=COLOURS["kv"], ms=8, zorder=4)
-        point(axes, (at, needed(ours, at)), text, place, "kv")
+        axes.plot(at, needed(ours, at), "o", color=COLOURS["second"], ms=8, zorder=4)
+        point(axes, (at, needed(ours, at)), text, place, "second")
     _share_axis(axes)
     axes.set(yscale="log", ylim=(0.35, 200), ylabel="worth needed of a kept token,\nin average ones (log)")
     axes.set_yticks([1, 2, 5, 10, 20, 50, 100], ["1", "2", "5", "10", "20", "50", "100"])
     axes.minorticks_off()
     axes.set_title("number at a line: tokens of training ÷ pool's", loc="left")
-    axes.text(0.0013, needed(0.1, 0.0013) * 0.55, "0.1", color=COLOURS["accent"], va="top")
-    axes.text(0.0075, needed(ours, 0.0075) * 0.75, f"{ours:.1f}", color=COLOURS["kv"], ha="right", va="top")
-    axes.text(0.02, needed(10, 0.02) * 0.7, "10", color=COLOURS["compute"], ha="right", va="top")
+    axes.text(0.0013, needed(0.1, 0.0013) * 0.55, "0.1", color=COLOURS["first"], va="top")
+    axes.text(0.0075, needed(ours, 0.0075) * 0.75, f"{ours:.1f}", color=COLOURS["second"], ha="right", va="top")
+    axes.text(0.02, needed(10, 0.02) * 0.7, "10", color=COLOURS["third"], ha="right", va="top")
     axes.text(0.011, 120, "endless: 1 over the share", color=COLOURS["muted"], ha="left", va="center")
     phrases = (
         f"for {ours:.2f} times the pool, as LLäMmlein 1B, {needed(ours, kept):.2f} at its share of {percent(kept)},"
@@ -542,10 +542,10 @@ def quality_needed() -> Drawing:
         fig,
         "fig-quality-needed",
         "The longer the training and the stricter the filter, the better kept tokens must be.",
-        "Worth that a kept token needs, in average tokens of the pool, 1 to 200, against the share that is kept, 0.1 %"
+        "Worth that a kept token needs, in average tokens of the pool, 1 to 200, against the share that is kept, 0.1%"
         f" to all, both on log scales, for training over 0.1, {ours:.1f} and 10 times the pool's tokens:"
         f" {phrases}; for a"
-        f" tenth of the pool {needed(0.1, 0.1):.0f} at 10 % kept and {needed(0.1, 0.01):.2f} at 1 %. Dashed: one over"
+        f" tenth of the pool {needed(0.1, 0.1):.0f} at 10% kept and {needed(0.1, 0.01):.2f} at 1%. Dashed: one over"
         " the share, which endless training would need. The longer the training and the stricter the filter, the"
         " better kept tokens must be.",
     )

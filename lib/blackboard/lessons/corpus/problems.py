@@ -70,7 +70,9 @@ def long_worth(epochs: float) -> float:
 
 
 def placed(values: Values) -> Values:
-    """A drawn model's parameters and tokens, in the notation's names."""
+    """A drawn model's parameters and tokens, in the notation's names; a made-up one is just these two."""
+    if isinstance(values["net"], tuple):
+        return {"net_name": "A model", "prescribed": law.PRESCRIBED} | dict(zip(("n_active", "pretrain_tokens"), values["net"]))
     net = model(values["net"])
     return {
         "net_name": net.name,
@@ -113,17 +115,26 @@ guess = Estimate(
 
 
 def counted(values: Values) -> Values:
-    """A drawn run of the paper with its counts as printed."""
-    row = numbers.run(values["run"])
+    """A drawn run of the paper, whole or up to a step, with its counts as printed."""
+    run, steps = values["until"]
+    row = numbers.run(run)
     shown = {
-        "steps_text": f"{row['steps']:,}",
+        "taken": f"Look at {run} after {steps:,} of its {row['steps']:,} steps" if steps else f"{run} took {row['steps']:,} steps",
+        "asked": "had it been read by then" if steps else "was it read",
         "batch_text": f"{row['batch']:,}",
         "context_text": f"{row['context_tokens']:,}",
     }
-    return shown | {name: row[name] for name in ("steps", "batch", "unique_tokens", "chips")} | {"context": row["context_tokens"]}
+    known = {name: row[name] for name in ("batch", "unique_tokens", "chips")} | {"context": row["context_tokens"]}
+    return shown | known | {"steps": steps or row["steps"], "done": (steps or row["steps"]) / row["steps"], "net": NETS[run]}
 
 
-PRINTED = dict.fromkeys(("run", "steps_text", "batch_text", "context_text", "hours_text", "text"), "") | {"chips": "1"}
+WHOLE_RUN = 0
+UNTIL = (
+    *((LARGE, WHOLE_RUN), (SMALL, WHOLE_RUN)),
+    *((LARGE, steps) for steps in range(700_000, 1_400_000, 25_000)),
+    *((SMALL, steps) for steps in range(280_000, 460_000, 10_000)),
+)
+PRINTED = dict.fromkeys(("run", "taken", "asked", "batch_text", "context_text", "hours_text", "text"), "") | {"chips": "1"}
 
 
 def read(values: Values) -> float:
@@ -136,12 +147,12 @@ epochs = Quantity(
     level="easy",
     objective=RUN,
     unit="1",
-    statement="{run} took {steps_text} steps. In a step all its GPUs together read {batch_text} sequences of {context_text} tokens; every sequence is full. The text has {unique_tokens}. How many times was it read, on average?",
-    parameters={"run": (LARGE, SMALL)},
+    statement="{taken}. In a step all its GPUs together read {batch_text} sequences of {context_text} tokens; every sequence is full. The text has {unique_tokens}. How many times {asked}, on average?",
+    parameters={"until": UNTIL},
     derived=counted,
     units=PRINTED,
     answer=read,
-    independent_check=lambda v: model(NETS[v["run"]]).training_tokens / v["unique_tokens"],
+    independent_check=lambda v: v["done"] * model(v["net"]).training_tokens / v["unique_tokens"],
     misconceptions={
         lambda v: 1 / read(v): "Upside down: divide the tokens that were read by the tokens of the text.",
         lambda v: read(v) - 1: "That is how often it was repeated. The first pass is an epoch, too.",
@@ -163,10 +174,13 @@ epochs = Quantity(
 
 def timed(values: Values) -> Values:
     """A run on A100s with its GPU hours, in the notation's names."""
-    if values["run"] == LARGE:
+    name, *made_up = values["run"]
+    if made_up:
+        row = dict(zip(("n_active", "tokens", "training_GPU_hours"), made_up))
+    elif name == LARGE:
         row = numbers.run(LARGE)
     else:
-        [row] = measurement("training_gpu_hours").records(model=values["run"])
+        [row] = measurement("training_gpu_hours").records(model=name)
         row = row | {"tokens": row["pretraining_tokens"]}
     hours = row["training_GPU_hours"]
     known = {
@@ -174,9 +188,21 @@ def timed(values: Values) -> Values:
         "pretrain_tokens": float(row["tokens"]),
         "chip_time": hours * HOUR,
         "hours_text": f"{hours:,} hours",
+        "name": name,
     }
     return known | {"chip_flops": chip("a100-80gb").flops("bf16")}
 
+
+A100_RUNS = (
+    *((LARGE,), ("Llama 2 7B",), ("Llama 2 13B",), ("Llama 2 70B",)),
+    *(("A model", 1.5e9, 0.5e12, hours) for hours in (9_000, 10_000, 12_000, 14_000)),
+    *(("A model", 3e9, 1e12, hours) for hours in (36_000, 40_000, 45_000, 50_000, 60_000)),
+    *(("A model", 7e9, 1e12, hours) for hours in (80_000, 90_000, 100_000, 120_000, 140_000)),
+    *(("A model", 7e9, 3e12, hours) for hours in (240_000, 280_000, 320_000, 400_000)),
+    *(("A model", 13e9, 1e12, hours) for hours in (150_000, 180_000, 200_000, 240_000)),
+    *(("A model", 13e9, 1.4e12, hours) for hours in (210_000, 250_000, 300_000, 350_000)),
+    *(("A model", 34e9, 2e12, hours) for hours in (750_000, 900_000, 1_000_000, 1_200_000)),
+)
 
 mfu = Quantity(
     "What the chips were used for",
@@ -184,10 +210,10 @@ mfu = Quantity(
     objective=RUN,
     unit="1",
     display_unit="%",
-    statement="{run} has {n_active} and was trained on {pretrain_tokens}. Its makers report {hours_text} of A100 time. The peak of an A100 is {chip_flops} (dense, BF16). Take 6 FLOPs per parameter and token. What MFU did the run reach, in percent?",
-    parameters={"run": (LARGE, "Llama 2 7B", "Llama 2 13B")},
+    statement="{name} has {n_active} and was trained on {pretrain_tokens}. Its makers report {hours_text} of A100 time. The peak of an A100 is {chip_flops} (dense, BF16). Take 6 FLOPs per parameter and token. What MFU did the run reach, in percent?",
+    parameters={"run": A100_RUNS},
     derived=timed,
-    units=PRINTED | {"chip_flops": "FLOP/s"},
+    units=PRINTED | {"chip_flops": "FLOP/s", "name": ""},
     answer=eq.mfu_reached,
     independent_check=lambda v: root(lambda share: v["chip_time"] - law.training_time(v, train_mfu=share), 0.0001, 1.0),
     misconceptions={
@@ -253,6 +279,9 @@ def fitted(values: Values) -> Values:
 
 FITTED = {"fit": "", "law_text": "", "net_name": ""}
 LONG = ("llammlein-1b", "llammlein-120m", "llama-3.1-8b", "qwen3-8b")  # trained far past the rule
+LONGER = (*LONG, "qwen3-0.6b", "qwen3-1.7b", "qwen3-4b", "qwen3-14b", "qwen3-32b", "gemma-3-27b", "llammlein-7b", "llama-2-7b", "qwen2.5-72b", "llama-3.1-70b")
+MADE_UP = ((1e9, 5e12), (1e9, 1e13), (2e9, 5e12), (2e9, 1e13), (3e9, 5e12), (3e9, 1e13), (3e9, 2e13), (5e9, 1e13), (5e9, 2e13), (7e9, 15e12))
+OTHERS = ("llama-2-70b", "pythia-12b", "llama-3.1-405b", "palm-8b", "palm-62b", "palm-540b", "gpt-3-175b", "bloom-176b")
 
 
 def drops(values: Values, more: float = 1.0001) -> float:
@@ -307,7 +336,7 @@ percent = Quantity(
     objective=PERCENT,
     unit="1",
     statement="A published fit of the loss is {law_text}. {net_name} has {n_active} and was trained on {pretrain_tokens}. One percent more tokens would lower its loss a little, and so would one percent more parameters. Divide the first gain by the second. What do you get, for small changes?",
-    parameters={"net": (*LONG, "llama-2-70b", "pythia-12b"), "fit": FITS},
+    parameters={"net": (*LONGER, *OTHERS), "fit": FITS},
     derived=fitted,
     units=FITTED,
     answer=eq.tokens_worth,
@@ -333,7 +362,7 @@ percent_letters = Expression(
     "The same in letters",
     level="medium",
     objective=PERCENT,
-    statement="A fit of the loss is A_0 + A_N / N_act^alpha_N + A_D / D_pre^alpha_D, where A_0 is the loss that nothing removes. Write how much one percent more tokens lowers the loss, divided by how much one percent more parameters does, for small changes.",
+    statement="A fit of the loss is `A_0 + A_N / N_act^alpha_N + A_D / D_pre^alpha_D`, where `A_0` is the loss that nothing removes. Write how much one percent more tokens lowers the loss, divided by how much one percent more parameters does, for small changes.",
     formula=eq.tokens_worth,
     test_points=tuple(numbers.fitted(fit) | placed({"net": net}) for fit in FITS for net in ("llammlein-1b", "llama-2-70b")),
     independent_check=lambda v: (lambda D, N, loss: D * loss.diff(D) / (N * loss.diff(N)))(eq.pretrain_tokens, law.n_active, law.law_loss.expr),
@@ -412,8 +441,9 @@ same_compute = Quantity(
     unit="1",
     tolerance=0.03,
     statement="A published fit of the loss is {law_text}. {net_name} has {n_active} and was trained on {pretrain_tokens}, at 6 FLOPs per parameter and token. The same FLOPs could have trained a model of the size that is best for them. By how many nats would its loss be lower?",
-    parameters={"net": LONG, "fit": FITS[:1]},
+    parameters={"net": (*LONGER, *MADE_UP), "fit": FITS},
     derived=best_for,
+    condition=lambda v: saved(v, n_active=v["size_best"], pretrain_tokens=v["tokens_best"]) > 0.03 and v["size_best"] > 2 * v["n_active"],
     units=FITTED,
     answer=lambda v: saved(v, n_active=v["size_best"], pretrain_tokens=v["tokens_best"]),
     independent_check=lambda v: saved(
@@ -490,7 +520,8 @@ def through(values: Values) -> Values:
     """The three scores of a drawn task, and the curve through them in the notation's names, the third point for
     reference.
     """
-    one, two, three = (scored(steps, values["task"]) for steps in TENFOLD)
+    task = values["task"]
+    one, two, three = task if isinstance(task, tuple) else (scored(steps, task) for steps in TENFOLD)
     tokens = [steps * eq.step_tokens(batch=1024, context=2048) for steps in TENFOLD]
     ratio = (three - two) / (two - one)
     gap = (three - two) * ratio / (1 - ratio)
@@ -504,9 +535,12 @@ def through(values: Values) -> Values:
         "first": f"{one:.3f}",
         "second": f"{two:.3f}",
         "third": f"{three:.3f}",
-        "last": f"{scored(OWN['steps'], values['task']):.3f}",
     }
-    shown |= {"said": f"{eq.score(curve, pretrain_tokens=OWN['tokens']):.3f}"}
+    if isinstance(task, tuple):
+        shown |= {"who": "A model", "judged": "Only a fourth point could judge them."}
+    else:
+        said, last = eq.score(curve, pretrain_tokens=OWN["tokens"]), scored(OWN["steps"], task)
+        shown |= {"who": f"On {task} LLäMmlein 1B", "judged": f"For the last checkpoint the curve says {said:.3f}, and the model scored {last:.3f}."}
     return (
         curve
         | shown
@@ -536,14 +570,17 @@ doubling = Formula(
     register=False,
 )
 
-COMPARED = ((SMALL, "all 29"), (SMALL, "classification"), (LARGE, "classification"), (LARGE, "question answering"))
+COMPARED = (
+    *((SMALL, "all 29"), (SMALL, "classification"), (LARGE, "classification"), (LARGE, "question answering")),
+    *(("a model", (score, round(score + rise, 3))) for score in (0.65, 0.7, 0.75, 0.8, 0.85, 0.9) for rise in (0.005, 0.01, 0.015, 0.02, 0.03)),
+)
 
 
 def before_after(values: Values) -> Values:
     """A drawn mean score at the checkpoint from which on no gain was significant, and at the last."""
     name, tasks = values["of"]
-    first, last = sorted(measurement("llammlein_saturated").records(model=name, tasks=tasks), key=lambda row: row["steps"])
-    s, t = first["score"], last["score"]
+    rows = [] if isinstance(tasks, tuple) else measurement("llammlein_saturated").records(model=name, tasks=tasks)
+    s, t = [row["score"] for row in sorted(rows, key=lambda row: row["steps"])] or tasks
     return {
         "name": name,
         "before": f"{s:.3f}",
@@ -617,15 +654,19 @@ next_doubling = Expression(
 )
 
 
+CURVES = tuple(  # made-up scores, the second gain a share of the first
+    (first, round(first + gain, 3), round(first + gain + share * gain, 3)) for first in (0.4, 0.45, 0.5) for gain in (0.04, 0.06, 0.08) for share in (0.4, 0.6, 0.7, 0.75)
+)
+
 limit = Quantity(
     "A limit from three points",
     level="hard",
     objective=PLATEAU,
     unit="1",
-    statement="On {task} LLäMmlein 1B scores {first}, {second} and {third} after 10,000, 100,000 and 1,000,000 steps. Put a curve through the three points that approaches its limit as a power of the steps: limit − c / steps^p. How far above the third score is the limit, as a fraction of one?",
-    parameters={"task": ("NLI", "PAWSX")},
+    statement="{who} scores {first}, {second} and {third} after 10,000, 100,000 and 1,000,000 steps. Put a curve through the three points that approaches its limit as a power of the steps: limit − c / steps^p. How far above the third score is the limit, as a fraction of one?",
+    parameters={"task": ("NLI", "PAWSX", *CURVES)},
     derived=through,
-    units=dict.fromkeys(("task", "first", "second", "third", "last", "said"), ""),
+    units=dict.fromkeys(("who", "first", "second", "third", "judged"), ""),
     answer=v.score_limit - eq.score.at(pretrain_tokens=v.tokens_third),
     independent_check=lambda v: equal_steps(v["scores"]),
     misconceptions={
@@ -634,7 +675,7 @@ limit = Quantity(
         v.score_limit: "That is the limit itself. How far above the third score is it?",
         100 * v.score_gap: "That is in points of a hundred. Answer as a fraction of one, as the scores are printed.",
     },
-    explanation="Three points fix three constants and leave nothing over to judge them by. For the last checkpoint the curve says {said}, and the model scored {last}.",
+    explanation="Three points fix three constants and leave nothing over to judge them by. {judged}",
     hints=(
         "With each factor of ten the distance to the limit shrinks by the same factor, and so does the gain.",
         "That factor is the second gain over the first, r. The gains to come are a geometric series: r, r², … times the last gain.",
@@ -697,7 +738,7 @@ four_epochs = Quantity(
     display_unit="%",
     tolerance=0.01,
     statement=FITTED_LAW + "A text is read {count} times. What is this worth, in percent of as many fresh tokens?",
-    parameters={"count": (4, 7, 14, 3, 20)},
+    parameters={"count": (4, 3, *range(5, 41))},
     derived=repeated,
     units=SHARE,
     answer=lambda v: long_worth(v["count"]) / v["count"],
@@ -770,13 +811,18 @@ def texts(measure) -> str:
     return "".join(sorted(TEXTS, key=lambda key: measure(*TEXTS[key])))
 
 
-SETTINGS = (("8.7B", 44e9), ("4.2B", 21e9), ("2.8B", 14e9), ("8.7B", 13e9), ("2.8B", 4e9))  # size, unique tokens
+SETTINGS = (  # size, unique tokens, seed: of three epochs at least
+    ("8.7B", 44e9, 0),
+    *(("8.7B", unique, 0) for unique in (13e9, 25e9, 35e9, 58e9)),
+    *(("4.2B", unique, seed) for unique in (6e9, 12e9, 17e9, 21e9, 28e9) for seed in range(5)),
+    *(("2.8B", unique, seed) for unique in (4e9, 9e9, 11e9, 14e9, 18e9) for seed in range(5)),
+)
 
 
 def compared(values: Values) -> Values:
     """Losses of a published size on fresh and on repeated text, and how far equal runs with other seeds lie apart."""
-    size, unique = values["setting"]
-    rows = measurement("repeated_data_runs").records(run=size)
+    size, unique, seed = values["setting"]
+    rows = measurement("repeated_data_runs").records(run=size, seed=seed)
     at = lambda unique: [row["loss"] for row in rows if row["unique_tokens"] == unique]
     tokens = rows[0]["pretraining_tokens"]
     fresh, again = round(at(tokens)[0], 4), round(at(unique)[0], 4)
@@ -807,6 +853,7 @@ measured = Quantity(
     statement="A model of {size} parameters was trained on {pretrain_tokens}, all different, and reached a loss of {fresh} nats a token. Trained for as long on {unique_tokens}, repeated again and again, it reached {again}. By how many percent is that loss higher? (Runs of fewer than ten epochs that differ only in their seed are {seeds} nats apart.)",
     parameters={"setting": SETTINGS},
     derived=compared,
+    condition=lambda v: v["nats"] > 0.01,  # more than the printed digits hide
     units=dict.fromkeys(("size", "fresh", "again", "seeds", "published"), ""),
     answer=v.ratio - 1,
     independent_check=lambda v: root(lambda more: float(v["fresh"]) * (1 + more) - float(v["again"]), 1e-6, 1.0),
@@ -830,7 +877,7 @@ half = Quantity(
     objective=REPEAT,
     unit="1",
     statement=FITTED_LAW + "After how many epochs does one more token teach only {percent_worth} of what a fresh one would?",
-    parameters={"percent_worth": (50, 20, 10, 70)},
+    parameters={"percent_worth": (50, *range(30, 50), *range(52, 91, 2))},
     derived=repeated,
     units=SHARE,
     answer=EPOCHS.at(repeat_worth=v.percent_worth / 100),
@@ -856,7 +903,9 @@ CORPORA = ("FineWeb-Edu", "LLäMmlein", "FineWeb-Edu score 2")
 
 
 def corpus_of(values: Values) -> Values:
-    """A drawn filter's pool and what it keeps, in the notation's names."""
+    """A drawn filter's pool and what it keeps, or a text of so many tokens, in the notation's names."""
+    if isinstance(values["kept"], float):
+        return {"unique_tokens": values["kept"], "reuse": REUSE, "Name": "A text"}
     [row] = measurement("filtering_kept").records(kept=values["kept"])
     known = {
         "pool": row["pool"],
@@ -874,6 +923,8 @@ def corpus_of(values: Values) -> Values:
 
 TEXT = {"pool": "", "name": "", "Name": "", "kept": "", "reuse": "1"}
 
+TEXT_SIZES = tuple(count * 1e11 for count in (*range(1, 10), *range(10, 45, 5), *range(50, 100, 10), *range(100, 260, 20)))
+
 endless = Estimate(
     "Reading it for ever",
     level="medium",
@@ -882,7 +933,7 @@ endless = Estimate(
     display_unit="trillion tokens",
     within=2.0,
     statement="{Name} has {unique_tokens}. By a fitted law each repetition of a text is worth a little less than the one before, by the same factor; after {reuse} repetitions it is down to 1/e. Somebody repeats the text without end. How many trillions of fresh tokens is that worth? Within a factor of two counts.",
-    parameters={"kept": CORPORA},
+    parameters={"kept": (*CORPORA, *TEXT_SIZES)},
     derived=corpus_of,
     units=TEXT,
     answer=eq.worth_limit,
@@ -994,7 +1045,7 @@ reading_on = Expression(
     "How long to read on",
     level="hard",
     objective=REPEAT,
-    statement="By a fitted law, a text of D_uniq tokens that is read more than once, D_pre tokens in all, is worth D_worth = D_uniq + D_uniq n_reuse (1 − exp(−(D_pre/D_uniq − 1)/n_reuse)). A run should be worth D_worth, which is more than the text and less than the law's limit. Write how many tokens it must read, D_pre.",
+    statement="By a fitted law, a text of D_uniq tokens that is read more than once, D_pre tokens in all, is worth `D_worth = D_uniq + D_uniq n_reuse (1 − exp(−(D_pre/D_uniq − 1)/n_reuse))`. A run should be worth D_worth, which is more than the text and less than the law's limit. Write how many tokens it must read, D_pre.",
     formula=needed_tokens,
     independent_check=lambda v: solve(U + U * R * (1 - power_of_e(-(D / U - 1) / R)) - W, D)[0],
     misconceptions={
@@ -1142,8 +1193,9 @@ quality = Quantity(
     statement="{pool} has {pool_tokens}. A filter keeps {unique_tokens} of them: {name}. A model is trained on {pretrain_tokens}, and repeats its text where that is not enough. "
     + FITTED_LAW
     + "(A text that is not read to its end is worth what was read.) How many times as much as an average token of the pool must a kept token teach, so that the filter does no harm?",
-    parameters={"kept": CORPORA, "pretrain_tokens": (3e13, 25e12, 12e12)},
+    parameters={"kept": CORPORA, "pretrain_tokens": (3e13, *(count * 1e12 for count in (8, 10, 12, 14, 15, 16, 18, 22, 24, 25, 32, 36, 40, 45, 50)))},
     derived=corpus_of,
+    condition=lambda v: eq.quality_even(v) < 0.75 / v["kept_share"],
     units=TEXT,
     answer=eq.quality_even,
     independent_check=lambda v: summed(v["pretrain_tokens"], v["pool_tokens"]) / summed(v["pretrain_tokens"], v["unique_tokens"]),

@@ -2,7 +2,7 @@
 small network.
 
 A curve through few points is not one curve but a set of them. So a fit here keeps every curve that the points allow, at
-95 %, and says of each quantity from where to where these curves put it.
+95%, and says of each quantity from where to where these curves put it.
 """
 
 from __future__ import annotations
@@ -483,7 +483,7 @@ class Tried:
     @cached_property
     def reuse(self) -> float:
         """The law's constant by least squares, up to the best number of passes: repetitions after which a token has
-        lost 63 % of its worth.
+        lost 63% of its worth.
         """
         tries = [0.1 * n for n in range(1, 500)]
         far = [n for n in self.passes if n <= max(3, self.best)]

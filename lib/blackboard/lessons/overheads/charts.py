@@ -10,7 +10,6 @@ from blackboard.catalogue import model, system
 from blackboard.catalogue.running_case import RUNNING, Case, plain
 from blackboard.charts import controls, marks
 from blackboard.charts.interactive import Explorable, curve, inside, slider, sweep
-from blackboard.charts.style import COLOURS
 from blackboard.formula import Formula
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.overheads import equations as eq
@@ -32,7 +31,7 @@ def _silent(layer: dict) -> dict:
 
 def _full(encoding: dict, at: str, where: str) -> list[dict]:
     """A grey ground where memory has no room, and its name, at a place on the x axis up to 10,000."""
-    ground = {"type": "rect", "aria": False, "color": COLOURS["muted"], "opacity": 0.25, "x2": {"expr": "width"}}
+    ground = {"type": "rect", "aria": False, "color": marks.PAINTS["muted"], "opacity": 0.25, "x2": {"expr": "width"}}
     words = f"{at} < 1 ? 'no room in memory' : {at} < 8000 ? 'memory full at ' + {marks.said(f'floor({at})')} : ''"
     return [
         marks.at(encoding, ground, x=f"{at} < 10000 ? max(1, {at}) : null"),
@@ -136,10 +135,17 @@ def _launch_names(encoding: dict) -> list[dict]:
             align="left",
             dx=6,
             dy=-9,
-            color=COLOURS["accent"],
+            color=marks.PAINTS["first"],
         ),
         marks.text(
-            encoding, f"{room} ? 'roofline alone' : ''", "1", "floor", align="left", dx=6, dy=14, color=COLOURS["kv"]
+            encoding,
+            f"{room} ? 'roofline alone' : ''",
+            "1",
+            "floor",
+            align="left",
+            dx=6,
+            dy=14,
+            color=marks.PAINTS["predicted"],
         ),
     ]
 
@@ -151,12 +157,12 @@ def _launch_layers(encoding: dict, inside_it: list[dict]) -> list[dict]:
         *(
             {**layer, "transform": inside_it}
             for layer in (
-                marks.line("roofline", "kv", encoding, strokeWidth=2),
-                marks.line("graph", "accent", encoding, strokeWidth=3),
-                marks.line("eager", marks.INK, encoding, strokeWidth=4, strokeDash=[8, 3]),
+                marks.line("roofline", "predicted", encoding, strokeWidth=2),
+                marks.line("graph", "first", encoding, strokeWidth=3),
+                marks.line("eager", "total", encoding, strokeWidth=4, strokeDash=[8, 3]),
             )
         ),
-        _silent(marks.rule(encoding, "third", x="hides > 1 && hides < min(fits, 10000) ? hides : null")),
+        _silent(marks.rule(encoding, "launch", x="hides > 1 && hides < min(fits, 10000) ? hides : null")),
         *_launch_names(encoding),
         {
             **marks.hover(
@@ -299,8 +305,8 @@ def _overlap_layers(encoding: dict) -> list[dict]:
     return [
         *_full(encoding, "fits", "0.35"),
         marks.rule(encoding, None, y="1"),
-        _silent(marks.rule(encoding, "accent", x=f"{shown} ? {here} : null")),
-        {**marks.line("gain", marks.INK, encoding, strokeWidth=4), "transform": inside_it},
+        _silent(marks.rule(encoding, "network", x=f"{shown} ? {here} : null")),
+        {**marks.line("gain", "total", encoding, strokeWidth=4), "transform": inside_it},
         marks.text(
             encoding,
             "'as fast as one batch'",
@@ -314,9 +320,11 @@ def _overlap_layers(encoding: dict) -> list[dict]:
             here,
             "0.15",
             **marks.side(f"{here} > 60"),
-            color=COLOURS["accent"],
+            color=marks.PAINTS["network"],
         ),
-        _silent(marks.at(encoding, {**marks.DOT, "color": COLOURS["accent"]}, x=f"{shown} ? {here} : null", y="1")),
+        _silent(
+            marks.at(encoding, {**marks.DOT, "color": marks.PAINTS["network"]}, x=f"{shown} ? {here} : null", y="1")
+        ),
         {**marks.hover(encoding, "gain", {"gain": "times faster"}, ".3r", ROUND), "transform": inside_it},
     ]
 

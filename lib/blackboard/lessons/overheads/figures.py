@@ -81,8 +81,8 @@ def launch_timeline() -> Drawing:
     fig, axes = drawing.axes(5.0, 4.6, len(runs), 1, sharex=True)
     said = []
     for at, (name, run) in zip(axes, runs.items()):
-        _bars(at, run, {"host": ("host", "third"), "device": ("chip", "compute")})
-        at.axvline(run.time, color=COLOURS["bound"], lw=1.2, ls=":")
+        _bars(at, run, {"host": ("host", "launch"), "device": ("chip", "compute")})
+        at.axvline(run.time, color=COLOURS["total"], lw=1.2, ls=":")
         at.set_title(f"{name}: {run.time:.1f}, chip busy {run.busy('device'):.0%}", loc="left")
         said.append(f"{name} take {run.time:.1f}, with the chip busy {run.busy('device'):.0%} of the time")
     axes[-1].set(xlabel="time (launches)", xlim=(0, max(run.time for run in runs.values()) + 0.2))
@@ -106,19 +106,19 @@ def what_is_left() -> Drawing:
     """Captured steps on 1 to 8 chips against one over chips: straight lines that do not go through the origin."""
     lines = left_over()
     fig, rows = drawing.axes(5.0, 5.0, len(lines), 1, sharex=True)
-    for axes, line, colour in zip(rows, lines, ("compute", "accent")):
+    for axes, line, colour in zip(rows, lines, ("first", "second")):
         share = np.array([0, 1 / line.points[0][0]])
         axes.plot(share, (line.shared * share + line.left) / MS, color=COLOURS[colour])
         for chips, time in line.points:
             axes.plot(1 / chips, time / MS, "o", color=COLOURS[colour], ms=7)
             beside(axes, f"{chips} chip{'s' * (chips > 1)}", (1 / chips, time / MS), (8, -4), "bound", va="top")
-        axes.plot(0, line.left / MS, "D", color=COLOURS["kv"], ms=8, clip_on=False, zorder=5)
+        axes.plot(0, line.left / MS, "D", color=COLOURS["launch"], ms=8, clip_on=False, zorder=5)
         beside(
             axes,
             f"left: {line.left / MS:.1f} ms, {line.each / US:.1f} µs a kernel, all-reduces included",
             (0, 0),
             (9, 6),
-            "kv",
+            "launch",
         )
         axes.set(xlim=(0, 1.19), ylim=(0, 1.15 * line.points[0][1] / MS), ylabel="ms a token")
         axes.set_title(
@@ -167,7 +167,7 @@ def _shares() -> dict[str, tuple]:
 def fusion_share() -> Drawing:
     """Share of a step that works on vectors only, and what fusing gains, by tokens in the step."""
     fig, (top, low) = drawing.axes(5.0, 5.6, 2, 1, sharex=True)
-    colours = {"decode": "kv", "prefill": "compute"}
+    colours = {"decode": "second", "prefill": "first"}
     for name, (tokens, plain_, hand) in _shares().items():
         for rows, ls, marker in ((plain_, "-", "o"), (hand, (0, (4, 2)), "s")):
             top.plot(
@@ -181,10 +181,10 @@ def fusion_share() -> Drawing:
     thousands(low, "x")
     top.text(0.02, 0.93, "— a kernel an operation    – – a kernel a function", transform=top.transAxes, va="center")
     ends = _shares()
-    beside(top, "prefill", (2048, 100 * ends["prefill"][1][2].share), (0, 7), "compute", ha="center")
-    beside(top, "decode", (64, 100 * ends["decode"][1][3].share), (-6, 8), "kv", ha="right")
-    beside(low, "prefill", (2048, ends["prefill"][1][2].gain), (0, 7), "compute", ha="center")
-    beside(low, "decode", (64, ends["decode"][1][3].gain), (-6, 8), "kv", ha="right")
+    beside(top, "prefill", (2048, 100 * ends["prefill"][1][2].share), (0, 7), "first", ha="center")
+    beside(top, "decode", (64, 100 * ends["decode"][1][3].share), (-6, 8), "second", ha="right")
+    beside(low, "prefill", (2048, ends["prefill"][1][2].gain), (0, 7), "first", ha="center")
+    beside(low, "decode", (64, ends["decode"][1][3].gain), (-6, 8), "second", ha="right")
     low.axhline(1, color=COLOURS["muted"], lw=1)
     model = plain(catalogue.model(FUSED_MODEL).name)
     top.set_title(f"{model} on 8 H100: bytes and FLOPs only,\nno launches, no gaps", loc="left")
@@ -196,7 +196,7 @@ def fusion_share() -> Drawing:
         "Small operations take a large share only where nothing is fused yet. In 16 bits, what is left to"
         " gain is a few percent.",
         f"For {model} on 8 H100, by bytes and FLOPs only, without launches and gaps: the share of a step's time in"
-        " which kernels work on vectors only, 0 to 60 %, and below it how many times faster the step is when they are"
+        " which kernels work on vectors only, 0 to 60%, and below it how many times faster the step is when they are"
         f" fused, against tokens in the step from 1 to {PREFILLED[-1]:,} on a log scale. In decoding, an operation a"
         f" kernel, the share rises from {first.share:.1%} at one sequence to {last.share:.0%} at {DECODED[-1]:,}, the"
         f" gain from {first.gain:.2f} to {last.gain:.2f}. In a prefill of {PREFILLED[-1]:,} tokens they are"
@@ -230,11 +230,11 @@ def overlap_timeline() -> Drawing:
     fig, axes = drawing.axes(5.0, 4.7, len(runs), 1, sharex=True)
     last = max(run.time for run in runs.values())
     for at, (name, run) in zip(axes, runs.items()):
-        _bars(at, run, {"device": ("chip", "compute"), "link": ("network", "compute")}, {"a": "compute", "b": "third"})
-        at.axvline(run.time, color=COLOURS["bound"], lw=1.2, ls=":")
+        _bars(at, run, {"device": ("chip", "compute"), "link": ("network", "network")}, {"a": "first", "b": "second"})
+        at.axvline(run.time, color=COLOURS["total"], lw=1.2, ls=":")
         at.set_title(f"{name}: {run.time:.1f}, chip busy {run.busy('device'):.0%}", loc="left")
-    axes[1].text(0.99, 0.5, "■ half a", color=COLOURS["compute"], transform=axes[1].transAxes, ha="right", va="bottom")
-    axes[1].text(0.99, 0.42, "■ half b", color=COLOURS["third"], transform=axes[1].transAxes, ha="right", va="top")
+    axes[1].text(0.99, 0.5, "■ half a", color=COLOURS["first"], transform=axes[1].transAxes, ha="right", va="bottom")
+    axes[1].text(0.99, 0.42, "■ half b", color=COLOURS["second"], transform=axes[1].transAxes, ha="right", va="top")
     axes[-1].set(xlabel=f"time of {DRAWN} layers", xlim=(0, last + 0.15))
     said = [f"{name} {run.time:.1f}, chip busy {run.busy('device'):.0%}" for name, run in runs.items()]
     return done(
@@ -259,8 +259,8 @@ def overlap_gain() -> Drawing:
     fig, axes = drawing.axes(5.0, 4.1)
     tokens, slow, ours = np.geomspace(8, 2048, 120), sglang(), rack()
     curves = {
-        "72 H100, 9 nodes": (_ours(tokens, slow), "kv", slow),
-        "GB200 NVL72": (_ours(tokens, ours), "accent", ours),
+        "72 H100, 9 nodes": (_ours(tokens, slow), "first", slow),
+        "GB200 NVL72": (_ours(tokens, ours), "second", ours),
     }
     for curve, colour, _ in curves.values():
         axes.plot(tokens, curve, color=COLOURS[colour])
@@ -268,24 +268,26 @@ def overlap_gain() -> Drawing:
     for name, (_, colour, _) in curves.items():
         axes.plot(turn[name], 1, "o", color=COLOURS[colour], ms=7, zorder=5)
     (low, high), measured = _turned(), implied.sglang_measured()
-    axes.fill_between([low, high], 0.5, 2.05, color=COLOURS["kv"], alpha=0.12, lw=0)
-    axes.text(np.sqrt(low * high), 2.03, "measured\nturn", ha="center", va="top", color=COLOURS["kv"])
-    axes.plot(list(measured), list(measured.values()), "D", color=COLOURS["kv"], mfc="white", mew=1.8, ms=8, zorder=5)
+    axes.fill_between([low, high], 0.5, 2.05, color=COLOURS["measured"], alpha=0.12, lw=0)
+    axes.text(np.sqrt(low * high), 2.03, "measured\nturn", ha="center", va="top", color=COLOURS["measured"])
+    axes.plot(
+        list(measured), list(measured.values()), "D", color=COLOURS["measured"], mfc="white", mew=1.8, ms=8, zorder=5
+    )
     axes.axhline(1, color=COLOURS["muted"], lw=1)
     for place, gain in measured.items():
-        beside(axes, f"measured {gain:g}", (place, gain), (8, -5) if gain < 1 else (-2, -18), "kv")
+        beside(axes, f"measured {gain:g}", (place, gain), (8, -5) if gain < 1 else (-2, -18), "measured")
     beside(
         axes,
         f"by formula\nfrom {turn['72 H100, 9 nodes']:.0f}",
         (turn["72 H100, 9 nodes"], 1),
         (-10, 14),
-        "kv",
+        "first",
         ha="right",
     )
-    beside(axes, f"from {turn['GB200 NVL72']:.0f}", (turn["GB200 NVL72"], 1), (6, -15), "accent")
+    beside(axes, f"from {turn['GB200 NVL72']:.0f}", (turn["GB200 NVL72"], 1), (6, -15), "second")
     peak = max(curves["72 H100, 9 nodes"][0])
-    beside(axes, "72 H100, 9 nodes", (88, peak), (-8, 4), "kv", ha="right")
-    beside(axes, "GB200 NVL72", (330, 1.78), (-8, 0), "accent", ha="right")
+    beside(axes, "72 H100, 9 nodes", (88, peak), (-8, 4), "first", ha="right")
+    beside(axes, "GB200 NVL72", (330, 1.78), (-8, 0), "second", ha="right")
     axes.set(
         xscale="log",
         xlim=(8, 2048),
@@ -328,17 +330,17 @@ def all_terms() -> Drawing:
     known, batch = rack(), np.geomspace(LEAST, MOST, 400)
     comm = racks.comm_time(known, tokens_per_chip=batch / known["chips"], micro_batches=1)
     terms = {
-        "launching": (np.full_like(batch, known["kernels"] * known["launch_time"]), "third", "-"),
-        "gaps": (np.full_like(batch, known["kernels"] * known["kernel_gap"]), "third", ":"),
-        "memory": (step.memory_time(known, batch=batch), "kv", "-"),
+        "launching": (np.full_like(batch, known["kernels"] * known["launch_time"]), "launch", "-"),
+        "gaps": (np.full_like(batch, known["kernels"] * known["kernel_gap"]), "launch", ":"),
+        "memory": (step.memory_time(known, batch=batch), "memory", "-"),
         "compute": (step.compute_time(known, batch=batch), "compute", "-"),
-        "sending": (comm, "accent", "-"),
+        "sending": (comm, "network", "-"),
     }
     for curve, colour, ls in terms.values():
         axes.plot(batch, curve / MS, color=COLOURS[colour], ls=ls, lw=1.6)
     eager, captured = (np.array(times) for times in zip(*(implied.in_turn(known, float(n)) for n in batch)))
-    axes.plot(batch, eager / MS, color=COLOURS["bound"], lw=2.6)
-    axes.plot(batch, captured / MS, color=COLOURS["bound"], lw=2.6, ls=(0, (4, 2)))
+    axes.plot(batch, eager / MS, color=COLOURS["total"], lw=2.6)
+    axes.plot(batch, captured / MS, color=COLOURS["total"], lw=2.6, ls=(0, (4, 2)))
     halves, leaves = eq.batch_overlap(known), implied.hidden_from(known)
     axes.set(
         xscale="log",
@@ -352,17 +354,17 @@ def all_terms() -> Drawing:
     axes.xaxis.set_minor_formatter("")
     axes.set_yticks([0.1, 1, 10], ["0.1", "1", "10"])
     along = lambda curve, at: (at, np.interp(at, batch, curve) / MS)
-    beside(axes, "launching", along(terms["launching"][0], 290), (0, -14), "third")
-    beside(axes, "gaps", along(terms["gaps"][0], 40_000), (0, 5), "third")
-    beside(axes, "memory", along(terms["memory"][0], 400), (0, -13), "kv")
+    beside(axes, "launching", along(terms["launching"][0], 290), (0, -14), "launch")
+    beside(axes, "gaps", along(terms["gaps"][0], 40_000), (0, 5), "launch")
+    beside(axes, "memory", along(terms["memory"][0], 400), (0, -13), "memory")
     beside(axes, "compute", along(terms["compute"][0], 1_000), (-2, 7), "compute", ha="right")
-    beside(axes, "sending", along(comm, 1_000), (6, -13), "accent")
-    beside(axes, "one by one, sending in turn", along(eager, 290), (0, 6), "bound")
-    beside(axes, "from a graph", along(captured, 290), (0, -15), "bound")
-    axes.axvline(leaves, ymax=0.93, color=COLOURS["third"], lw=1, ls=":")
-    axes.axvline(halves, ymax=0.84, color=COLOURS["accent"], lw=1, ls=":")
-    beside(axes, f"two halves from {halves:,.0f}", (halves, 25), (-5, 0), "accent", ha="right")
-    beside(axes, f"launches hidden from {leaves:,.0f}", (leaves, 50), (-5, 0), "third", ha="right")
+    beside(axes, "sending", along(comm, 1_000), (6, -13), "network")
+    beside(axes, "one by one, sending in turn", along(eager, 290), (0, 6), "total")
+    beside(axes, "from a graph", along(captured, 290), (0, -15), "total")
+    axes.axvline(leaves, ymax=0.93, color=COLOURS["launch"], lw=1, ls=":")
+    axes.axvline(halves, ymax=0.84, color=COLOURS["network"], lw=1, ls=":")
+    beside(axes, f"two halves from {halves:,.0f}", (halves, 25), (-5, 0), "network", ha="right")
+    beside(axes, f"launches hidden from {leaves:,.0f}", (leaves, 50), (-5, 0), "launch", ha="right")
     axes.set_title("DeepSeek-V3, FP8, on GB200 NVL72, compiled", loc="left")
     return done(
         fig,

@@ -5,6 +5,7 @@ what binds.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from math import isclose
 from typing import Any
 
@@ -31,6 +32,8 @@ TERMS = "Put all terms on one roofline, and see which one to attack."
 US, FP4, FP8, BF16 = factor("us"), 0.5, 1.0, 2.0
 t_step, t_compute, t_weights, t_kv, t_comm = symbols("t_step t_compute t_weights t_kv t_comm")
 HOSTS = {"b200": "MPK", "h100-sxm": "Hazy Research"}  # who measured launches on a chip
+MEASURED = 0  # launch times: the one that was measured, or that of another host, in µs
+LAUNCH_US = (MEASURED, 3, 4.5, 5, 6)
 NAMES = {"net_name": "", "gpu": "", "machine_name": "", "chip_bandwidth": "byte/s"}
 
 
@@ -39,10 +42,11 @@ def short(gpu: str) -> str:
     return gpu.split("-")[0].upper()
 
 
-def hosted(gpu: str) -> Values:
-    """Launch and gap as measured on a chip, and its memory's rate."""
+def hosted(values: Values) -> Values:
+    """Launch and gap as measured on a drawn chip, or another launch time, and its memory's rate."""
+    gpu, launch = values["on"], values.get("launch_us", MEASURED)
     found, who = chip(gpu), HOSTS[gpu]
-    times = {"launch_time": implied.period(who, False), "kernel_gap": implied.period(who, True)}
+    times = {"launch_time": launch * US or implied.period(who, False), "kernel_gap": implied.period(who, True)}
     return times | {
         "gpu": short(gpu),
         "a_gpu": f"{'an' if gpu[0] == 'h' else 'a'} {short(gpu)}",
@@ -186,13 +190,13 @@ def compiled(values: Values) -> Values:
     net = model(values["net"])
     published = measurement("kernels_per_step").records(how="a kernel an operator")
     count = int(published[0]["kernels"]) if values["net"] == "qwen3-8b" else len(fused(values["net"]))
-    machine = hosted(values["on"])
+    machine = hosted(values)
     return machine | {"net_name": net.name, "kernels": count, "bandwidth": machine["chip_bandwidth"]}
 
 
 def sharded(values: Values) -> Values:
     """A drawn model over GPUs of a kind: bytes, kernels with the sums over the GPUs, and launches."""
-    net, machine = model(values["net"]), hosted(values["on"])
+    net, machine = model(values["net"]), hosted(values)
     count = len(fused(values["net"], Plan(chips=8)))
     return machine | {
         "net_name": net.name,
@@ -308,7 +312,11 @@ hide = Quantity(
     unit="byte",
     display_unit="GB",
     statement="A decode step of {net_name} is {kernels} kernels. On {a_gpu} the host takes {launch_time} to launch one, and the chip needs {kernel_gap} from the end of a kernel to the start of the next. Memory delivers {bandwidth}. How many GB must a step load, at least, so that it does not wait for its host? All kernels are equally long.",
-    parameters={"net": ("qwen3-8b", "llama-3.1-8b", "qwen3-32b", "qwen3-4b"), "on": tuple(HOSTS)},
+    parameters={
+        "net": ("qwen3-8b", "llama-3.1-8b", "qwen3-32b", "qwen3-4b", "qwen3-1.7b", "qwen3-14b", "llama-2-7b"),
+        "on": tuple(HOSTS),
+        "launch_us": LAUNCH_US,
+    },
     derived=compiled,
     units=NAMES,
     answer=eq.bytes_launch,
@@ -339,9 +347,10 @@ spread = Quantity(
     display_unit="GPUs",
     statement="{net_name} has {n_total}, in {bytes_per_param}. Its weights are spread evenly over several GPUs: {gpu}, each with {chip_bandwidth} from memory. Every GPU runs {kernels} kernels a step; its own host launches each in {launch_time}, and {kernel_gap} pass from the end of one to the start of the next. At batch 1 only the weights count. On how many GPUs would loading the weights, with the gaps, take exactly as long as launching? Do not round to whole GPUs. Communication takes no time.",
     parameters={
-        "net": ("llama-3.1-70b", "llama-3.1-405b", "qwen3-32b"),
+        "net": ("llama-3.1-70b", "llama-3.1-405b", "qwen3-32b", "qwen2.5-72b", "mistral-large-2"),
         "on": tuple(HOSTS),
         "bytes_per_param": (BF16, FP8),
+        "launch_us": LAUNCH_US,
     },
     derived=sharded,
     units=NAMES,
@@ -471,8 +480,12 @@ plain = Estimate(
     display_unit="ms",
     within=1.25,
     statement="In November 2023 a token of Llama 2 7B, with {first_depth} layers, was {first} kernels on one A100, counted in its code; the time of a token makes that {each} of the host for each. The same code runs {net_name} at batch 1 on {machine_name}: {depth} layers, {weights} of weights in BF16 and {bandwidth} from memory. Every GPU has a Python process of its own. Estimate the time of a token, within a factor of 1.25.",
-    parameters={"net": ("llama-3.1-70b", "qwen3-32b"), "machine": ("h100-8", "h200-8", "b200-8")},
+    parameters={
+        "net": ("llama-3.1-70b", "qwen3-32b", "qwen2.5-72b", "llama-2-70b"),
+        "machine": ("h100-8", "h200-8", "b200-8", "h800-8", "b100-8", "b300-8", "mi300x-8", "mi355x-8"),
+    },
     derived=pythonic,
+    condition=lambda v: step.latency_floor(v) < 0.0075,  # well over a hundred times a second
     units=NAMES | {"weights": "byte", "depth": "1", "first": "1"},
     answer=eq.eager_time,
     independent_check=crawled,
@@ -519,7 +532,7 @@ graph_gain = Quantity(
     objective=GRAPH,
     unit="1",
     statement="{case_name}, batch {batch}. A step's memory traffic and compute, overlapped, take {no_host}. It has {kernels} equally long kernels. The host launches each in {launch_time}, and the device needs {kernel_gap} from one to the next, in a graph or not. Captured, the whole step is started in {replay_time}. How many times faster is the captured step?",
-    parameters={"case": tuple(CASES), "batch": (1, 64, 100, 16)},
+    parameters={"case": tuple(CASES), "batch": (1, 64, 100, 16, 2, 3, 4, 6, 8, 10, 12, 20, 24, 28, 32, 36, 40, 48, 56, 72, 80)},
     derived=captured,
     units=TIMES,
     answer=eq.graph_gain,
@@ -602,9 +615,10 @@ write_gain = Function(
 
 
 def timed(values: Values) -> Values:
-    """gpt-fast's published rates for a model on fewer and on more GPUs, and both times."""
-    name, few, many = values["rows"]
-    rates = {row["gpus"]: row["throughput_token_per_s"] for row in measurement("gpt_fast_readme").records(model=name, weights="float16")}
+    """gpt-fast's published rates for a model on fewer and on more GPUs, or made-up ones, and both times."""
+    name, few, many, *made_up = values["rows"]
+    published = {row["gpus"]: row["throughput_token_per_s"] for row in measurement("gpt_fast_readme").records(model=name, weights="float16")}
+    rates = dict(zip((few, many), made_up)) or published
     found = {
         "few": few,
         "many": many,
@@ -613,6 +627,8 @@ def timed(values: Values) -> Values:
         "slow": 1 / rates[few],
         "fast": 1 / rates[many],
     }
+    told = ("A team", "Gaps, all-reduces and the start of the graph are in it, and they take as long on more GPUs.") if made_up else ("The authors of gpt-fast", "Divided by the kernels of the step it is 5 to 6 µs for each, all-reduces included.")
+    found |= dict(zip(("who", "told"), told))
     return found | {"net_name": name.replace("-", " "), "few_gpus": f"{few} A100" if few > 1 else "one A100"}
 
 
@@ -621,13 +637,20 @@ def lasting(values: Values) -> float:
     return (values["many"] * values["fast"] - values["few"] * values["slow"]) / (values["many"] - values["few"])
 
 
+RATES = tuple(  # of a part that GPUs share, and one that they do not, both in ms
+    ("a model", few, many, *(float(f"{1000 / (shared / gpus + rest):.4g}") for gpus in (few, many)))
+    for few, many in ((1, 4), (1, 8), (2, 4), (2, 8), (4, 8))
+    for shared, rest in ((10, 2), (12, 2), (16, 2.5), (20, 2.5), (24, 3), (30, 3.5), (40, 4), (64, 5))
+    if shared < 36 * few  # as long as so many A100 take to load their memory
+)
+
 left_over = Quantity(
     "What no GPU takes off",
     level="hard",
     objective=GRAPH,
     unit="s",
     display_unit="ms",
-    statement="The authors of gpt-fast ran {net_name} in 16 bits at batch 1, captured as a graph: {slow_rate} tokens a second on {few_gpus}, {fast_rate} on {many}. Suppose that a token's time has a part that the GPUs share evenly, and a part that stays the same however many they are. How long is the second part?",
+    statement="{who} ran {net_name} in 16 bits at batch 1, captured as a graph: {slow_rate} tokens a second on {few_gpus}, {fast_rate} on {many}. Suppose that a token's time has a part that the GPUs share evenly, and a part that stays the same however many they are. How long is the second part?",
     parameters={
         "rows": (
             ("Llama-2-70B", 2, 8),
@@ -635,10 +658,11 @@ left_over = Quantity(
             ("Llama-2-70B", 4, 8),
             ("Llama-2-7B", 2, 8),
             ("Llama-2-7B", 1, 4),
+            *RATES,
         )
     },
     derived=timed,
-    units=NAMES | {"slow_rate": "", "fast_rate": ""},
+    units=NAMES | {"slow_rate": "", "fast_rate": "", "who": "", "told": ""},
     answer=lasting,
     independent_check=lambda v: met(lambda x: v["few"] * (v["slow"] - x) > v["many"] * (v["fast"] - x), 0.0, v["fast"]),
     misconceptions={
@@ -647,7 +671,7 @@ left_over = Quantity(
         lambda v: v["many"] * (v["fast"] - lasting(v)): "That is the shared part, as one GPU would do it.",
         lambda v: lasting(v) / 1000: "That is in seconds. The answer is asked in milliseconds.",
     },
-    explanation="Divided by the kernels of the step it is 5 to 6 µs for each, all-reduces included. Memory traffic does not hide it: it adds.",
+    explanation="{told} Memory traffic does not hide it: it adds.",
     hints=(
         "Two equations: time = shared / GPUs + rest, once for each row.",
         "Multiply each row's time by its GPUs, and subtract one from the other.",
@@ -667,7 +691,7 @@ padding = Quantity(
     unit="1",
     display_unit="%",
     statement="An engine has captured its decode step for 1, 2 and 4 sequences, for every multiple of 8 up to 128, and then for 256, 512, 1,024 and 2,048. A batch of {batch} comes. Which share of the rows that are computed is padding, in percent?",
-    parameters={"batch": (150, 400, 560, 700, 1300)},
+    parameters={"batch": (150, 400, 560, 700, 1300, *range(140, 230, 10), *range(280, 460, 10), *range(600, 900, 20), *range(1100, 1800, 50))},
     units={"batch": ""},
     answer=lambda v: 1 - v["batch"] / simulation.padded(v["batch"], simulation.doubling()),
     independent_check=lambda v: sum(row >= v["batch"] for row in range(rows(v["batch"]))) / rows(v["batch"]),
@@ -698,7 +722,7 @@ def small(values: Values) -> Values:
     """A drawn chain's vector on a chip: its bytes, and the bytes at which reading and writing take as long as a
     launch.
     """
-    net, machine = model(values["net"]), hosted(values["on"])
+    net, machine = model(values["net"]), hosted(values)
     vector = BF16 * values["late"] * net.d_model
     return machine | {"net_name": net.name, "width_told": f"{net.d_model:,}", "vector": vector}
 
@@ -748,6 +772,21 @@ PROGRAMS = {  # operations as (what comes out, what goes in), what is needed lat
     "gate-add": ((("s", "a"), ("t", "sb"), ("y", "tc")), "", "y = SiLU(a) · b + c, as three operations"),
     "sum": ((("t", "ab"), ("y", "tc")), "", "y = (a + b) + c, as two operations"),
 }
+
+
+def program(steps: tuple[str, ...]) -> tuple[tuple[tuple[str, str], ...], str, str]:
+    """A chain of SiLUs, sums and products with one more vector each, as in PROGRAMS."""
+    others, text, last, ops = iter("bcde"), "a", "a", []
+    for index, (before, does) in enumerate(zip(("", *steps), steps), 1):
+        text = f"({text})" if does == "SiLU" or (before, does) == ("+", "·") else text
+        other = "" if does == "SiLU" else next(others)
+        text = f"{text} {does} {other}" if other else f"SiLU{text}"
+        ops.append(("y" if index == len(steps) else "stu"[index - 1], last + other))
+        last = ops[-1][0]
+    return tuple(ops), "", f"y = {text}, as {('two', 'three', 'four')[len(steps) - 2]} operations"
+
+
+PROGRAMS |= {" ".join(steps): program(steps) for count in (2, 3, 4) for steps in product(("SiLU", "+", "·"), repeat=count) if 0 < steps.count("SiLU") < count and ("SiLU", "SiLU") not in zip(steps, steps[1:])}
 
 
 def vectors(ops: tuple[tuple[str, str], ...], kept: str) -> Values:
@@ -817,11 +856,13 @@ long_vector = Quantity(
     unit="token",
     statement="An elementwise operation reads a vector and writes one of the same size: {width_told} values of two bytes for each token of {net_name}. Each chip runs it whole: {a_gpu} with {chip_bandwidth} from memory. The host launches a kernel in {launch_time}, one after the other. From how many tokens in a pass on does the operation wait for memory rather than for its launch?",
     parameters={
-        "net": ("llama-3.1-70b", "qwen3-32b", "llama-3.1-405b", "llama-3.1-8b"),
+        "net": ("llama-3.1-70b", "qwen3-32b", "llama-3.1-405b", "llama-3.1-8b", "qwen3-4b", "mistral-large-2"),
         "on": tuple(HOSTS),
+        "launch_us": LAUNCH_US,
         "late": (1,),
     },
     derived=small,
+    condition=lambda v: eq.vector_launch(v) / v["vector"] < 2500,  # less than most prefills
     units=NAMES,
     answer=eq.vector_launch / v.vector,
     independent_check=lambda v: met(
@@ -854,21 +895,21 @@ def claimed(values: Values) -> Values:
     share, ops = values["share"] / 100, values["times"]
     most = lambda more: eq.fusion_gain(chain_share=share, fused_ops=more) - 1
     found = {"right": most(ops), "gone": 1 / (1 - share) - 1, "naive": share * ops}
-    return {"chain_share": share, "fused_ops": ops} | {name: f"{significant(100 * x, 2)} %" for name, x in found.items()}
+    return {"chain_share": share, "fused_ops": ops} | {name: f"{significant(100 * x, 2)}%" for name, x in found.items()}
 
 
 def with_clock(values: Values) -> str:
     """The same by the time of a thousand steps of 100 ms, added up."""
     rest, chain = 100 - values["share"], values["share"]
     gain = sum([rest + chain] * 1000) / sum([rest + chain / values["times"]] * 1000) - 1
-    return {values["right"]: "d", values["gone"]: "c", values["naive"]: "b"}[f"{significant(100 * gain, 2)} %"]
+    return {values["right"]: "d", values["gone"]: "c", values["naive"]: "b"}[f"{significant(100 * gain, 2)}%"]
 
 
 claim = Choice(
     "So many times faster, of what?",
     level="easy",
     objective=BOUND,
-    statement="Normalising and quantising take {share} % of a step's time. A fused kernel does them {times} times as fast; all else stays. By how much do tokens a second rise?",
+    statement="Normalising and quantising take {share}% of a step's time. A fused kernel does them {times} times as fast; all else stays. By how much do tokens a second rise?",
     parameters={"share": (10, 8, 15), "times": (5, 4, 6)},
     derived=claimed,
     units={"share": "", "times": ""},
@@ -932,8 +973,11 @@ whole_gain = Quantity(
     objective=BOUND,
     unit="1",
     display_unit="%",
-    statement="A prefill of {tokens} tokens of {net_name} on eight H100, in PyTorch without a compiler: counted operation by operation, at the chips' full rates, the kernels that work on vectors take {percent} % of its time. A compiler fuses them, so that together they take {fused_ops} times less. All else stays. By how much does the throughput rise, in percent?",
-    parameters={"net": ("llama-3.1-70b", "qwen3-32b", "llama-3.1-405b"), "tokens": (4096, 8192)},
+    statement="A prefill of {tokens} tokens of {net_name} on eight H100, in PyTorch without a compiler: counted operation by operation, at the chips' full rates, the kernels that work on vectors take {percent}% of its time. A compiler fuses them, so that together they take {fused_ops} times less. All else stays. By how much does the throughput rise, in percent?",
+    parameters={
+        "net": ("llama-3.1-70b", "qwen3-32b", "llama-3.1-405b", "qwen2.5-72b", "llama-2-70b", "mistral-large-2", "qwen3-14b"),
+        "tokens": (4096, 8192, 1024, 2048, 6144),
+    },
     derived=prefilled,
     units=NAMES | {"tokens": ""},
     answer=eq.fusion_gain - 1,
@@ -1081,16 +1125,23 @@ halves_letters = Expression(
 )
 
 
+NUMBERS = {9: "nine", 8: "eight", 10: "ten", 12: "twelve", 16: "sixteen", 18: "eighteen"}
+
+
 def machine(values: Values) -> Values:
-    """SGLang's machine, on drawn GPUs with drawn cards: what each GPU reads of the weights, and what sends."""
+    """SGLang's machines, so many of drawn GPUs with drawn cards: what each GPU reads of the weights, and what sends."""
     known, gpu, net = implied.sglang(), chip(values["on"]), model("deepseek-v3")
+    count, own = 8 * values["machines"], implied.own_weights(8 * values["machines"])
     rates = {
-        "bandwidth": known["chips"] * gpu.bandwidth,
+        "chips": count,
+        "n_total": count * own,
+        "nine": NUMBERS[values["machines"]],
+        "bandwidth": count * gpu.bandwidth,
         "chip_bandwidth": gpu.bandwidth,
         "scale_up": values["card"],
         "gpu": short(values["on"]),
     }
-    return known | rates | {"own": implied.own_weights(), "up": gpu.scale_up.bytes_per_s, "every": net.n_total}
+    return known | rates | {"own": own, "up": gpu.scale_up.bytes_per_s, "every": net.n_total}
 
 
 def by_copies(values: Values) -> float:
@@ -1105,10 +1156,10 @@ turn = Quantity(
     level="hard",
     objective=HALVES,
     unit="token",
-    statement="DeepSeek-V3 decodes on {chips}, nine machines of eight {gpu}. In a step each GPU loads {own} of weights, its experts and a copy of all the rest, at {chip_bandwidth}. Each token is sent to its {copies} routed experts in each of the {layers} layers that have experts, and back: {width} values, one byte each on the way out and two on the way back. Let all of it leave the machine, over a card of {card} for each GPU and direction. The step waits for memory, not compute. From how many tokens per GPU on are two overlapping halves faster, if nothing else costs time?",
-    parameters={"on": ("h100-sxm", "h200"), "card": (5e10, 1e11, 25e9)},
+    statement="DeepSeek-V3 decodes on {chips}, {nine} machines of eight {gpu}. In a step each GPU loads {own} of weights, its experts and a copy of all the rest, at {chip_bandwidth}. Each token is sent to its {copies} routed experts in each of the {layers} layers that have experts, and back: {width} values, one byte each on the way out and two on the way back. Let all of it leave the machine, over a card of {card} for each GPU and direction. The step waits for memory, not compute. From how many tokens per GPU on are two overlapping halves faster, if nothing else costs time?",
+    parameters={"on": ("h100-sxm", "h200"), "card": (5e10, 1e11, 25e9), "machines": tuple(NUMBERS)},
     derived=machine,
-    units=NAMES | {"own": "byte", "card": "byte/s"},
+    units=NAMES | {"own": "byte", "card": "byte/s", "nine": ""},
     answer=eq.batch_overlap / v.chips,
     independent_check=by_copies,
     misconceptions={
@@ -1234,8 +1285,10 @@ which = Choice(
 
 
 def racked(values: Values) -> Values:
-    """The running case at a drawn batch: its times, one by one."""
+    """The running case at a drawn batch, with launches and gaps as measured or of another pace: its times, one by one."""
     known = implied.rack() | {"batch": values["batch"]}
+    if values["pace"] != MEASURED:
+        known |= dict(zip(("launch_time", "kernel_gap"), (time * US for time in values["pace"])))
     sends = racks.comm_time(known, tokens_per_chip=values["batch"] / known["chips"], micro_batches=1)
     return known | {
         "reading": step.memory_time(known),
@@ -1257,8 +1310,9 @@ whole = Quantity(
     unit="s",
     display_unit="ms",
     statement="DeepSeek-V3 on a GB200 NVL72, a batch of {batch}. Memory traffic takes {reading}, compute {multiplying} and sending {sending}, each by itself. The step is {kernels} kernels; the host takes {launch_time} to launch one, and {kernel_gap} pass from one to the next. It is captured in a graph, which starts in {replay_time}. The batch is not split, so the chips wait while they send. How long does the step take?",
-    parameters={"batch": (8192, 2048, 4096, 16000)},
+    parameters={"batch": (8192, 2048, 1024, 1536, 3072, 4096, 6144, 7168, 9216, 10240), "pace": (MEASURED, (5, 0.6), (3, 0.8), (5, 1), (4, 1.2), (6, 1.5))},
     derived=racked,
+    condition=lambda v: max(v["reading"], v["multiplying"]) < 0.5 * (eq.graph_time(v) + v["sending"]),
     units={"batch": "", "reading": "s", "multiplying": "s", "sending": "s"},
     answer=eq.graph_time + v.sending,
     independent_check=played,

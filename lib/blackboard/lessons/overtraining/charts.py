@@ -12,7 +12,6 @@ from typing import Any
 from blackboard.catalogue import measurement
 from blackboard.charts import marks
 from blackboard.charts.interactive import Explorable, curve, derived, inside, menu, percent, slider, sweep
-from blackboard.charts.style import COLOURS
 from blackboard.formula import Formula
 from blackboard.lessons.overtraining import equations as eq
 from blackboard.lessons.overtraining import numbers, simulation
@@ -31,9 +30,9 @@ def _around(name: str, value: float, down: float, up: float, label: str) -> list
 # --- shares -----------------------------------------------------------------------------------------------------------
 
 PARTS = {
-    "pre-training": ("pretraining", "compute"),
-    "RL": ("rl", "accent"),
-    "inference": ("inference", "kv"),
+    "pre-training": ("pretraining", "first"),
+    "RL": ("rl", "third"),
+    "inference": ("inference", "second"),
 }  # field and colour
 SHARES = {field: eq.SHARES[name] for name, (field, _) in PARTS.items()}
 SPENT = BOARD | {"world_rate": GENEROUS, "family": 10, "rl_flop": numbers.CARD["rl_flop"], "pretrain_tokens": ROUNDED}
@@ -104,7 +103,7 @@ def _named(encoding: dict, name: str) -> list[dict]:
         over = {"pretraining": "end_pretraining >= end_rl", "rl": "end_rl > end_pretraining"}[field]
         place = {"expr": f"end_{field} > 85 ? 17 : end_{field} < 3 ? -26 : end_{field} < 15 || {over} ? -14 : 14"}
         called = marks.name(encoding, f"'{name}'", colour, repr(NAMED[field]), f"end_{field}", dy=place)
-    dot = marks.at(encoding, {**marks.DOT, "color": COLOURS[colour]}, x="inference_tokens", y=f"share_{field}")
+    dot = marks.at(encoding, {**marks.DOT, "color": marks.PAINTS[colour]}, x="inference_tokens", y=f"share_{field}")
     wide = {"strokeWidth": 6, "opacity": 0.6} if field == "pretraining" else {"strokeWidth": 3}  # RL may lie on it
     return [marks.line(field, colour, encoding, **wide), dot, *called]
 
@@ -124,18 +123,18 @@ def shares_explorer() -> Explorable:
         *(layer for name in PARTS for layer in _named(encoding, name)),
         marks.hover(encoding, "inference", tips, ".1f", ".3s"),
     ]
-    share = lambda field: f"{marks.said(f'whole_{field}')} + ' %'"
+    share = lambda field: f"{marks.said(f'whole_{field}')} + '%'"
     served = f"'served: ' + {marks.counted('inference_tokens')} + ' tokens (dashed)'"
     parts = f"'pre-training ' + {share('pretraining')} + ', RL ' + {share('rl')} + ', serving ' + {share('inference')}"
     each = f"{marks.counted('pretrain_tokens')} + ' of pre-training on ' + {marks.counted('n_active')} + ':'"
     times = f"{marks.said('overtraining', ',.2r')} + ' × Chinchilla’s {PRESCRIBED}'"
     over = f"{marks.said('pretrain_tokens / n_active', ',.2r')} + ' per parameter, ' + {times}"
-    at = {name: f"{100 * eq.SHARES[name](SPENT):.0f} %" for name in PARTS}
+    at = {name: f"{100 * eq.SHARES[name](SPENT):.0f}%" for name in PARTS}
     alone = 100 * eq.SHARES["inference"](SPENT, inference_tokens=eq.tokens_served(SPENT, family=1))
     return Explorable(
         {**base, "params": _spent(), "layer": layers, "title": marks.title(served, parts, each, over)},
         "Shares of lifetime compute against tokens served",
-        "Shares of lifetime compute, 0 to 100 %, against tokens served from 100 billion to 200 quadrillion (log"
+        "Shares of lifetime compute, 0 to 100%, against tokens served from 100 billion to 200 quadrillion (log"
         " scale), with sliders for tokens of pre-training and RL, FLOPs of RL, efficiency of generating, traffic,"
         f" lifetime, models of a family and size. With {SPENT['pretrain_tokens'] / TRILLION:.0f} trillion tokens of"
         f" pre-training and {SPENT['inference_tokens'] / TRILLION:.0f} trillion served, pre-training takes"
@@ -143,7 +142,7 @@ def shares_explorer() -> Explorable:
         " rises.",
         "The model’s size does not move the shares, only how far past Chinchilla’s rule its training goes. Halve η: RL"
         f" and serving cost twice as much. Give one model the traffic of all {SPENT['family']}: serving then takes"
-        f" {alone:.0f} %.",
+        f" {alone:.0f}%.",
         primary=("pretrain_tokens", "rl_tokens", "decode_efficiency"),
         result=(1,),
     )
@@ -313,13 +312,12 @@ def _places() -> list[dict]:
 def _ended(encoding: dict) -> list[dict]:
     """Names of the lines; training's below its least, which is 1, on the side where serving is not."""
     dot, called = marks.name(
-        encoding, "'sum'", "bound", "sum_at", "sum_top", "true", dy={"expr": "sum_at < 9.9e12 ? 0 : -10"}
+        encoding, "'sum'", "total", "sum_at", "sum_top", "true", dy={"expr": "sum_at < 9.9e12 ? 0 : -10"}
     )
-    dot["mark"]["color"] = marks.INK
     served, level = "serving_at * per_size < 0.12 ? null : serving_at", "serving_at * per_size"
     return [
-        *marks.name(encoding, "'training'", "compute", "optimal", "1", "plain_sum < 1.6", dy=14),
-        *marks.name(encoding, "'serving'", "kv", served, level, "far", dy={"expr": "far ? -14 : 14"}),
+        *marks.name(encoding, "'training'", "first", "optimal", "1", "plain_sum < 1.6", dy=14),
+        *marks.name(encoding, "'serving'", "second", served, level, "far", dy={"expr": "far ? -14 : 14"}),
         dot,
         called,
     ]
@@ -337,7 +335,7 @@ def _best_trained(encoding: dict) -> list[dict]:
         "mark": {"type": "rule", "clip": True, "strokeDash": [4, 3], "strokeWidth": 1.5},
         "encoding": {"x": x, "y": y, "y2": {"field": "at_y2"}},
     }
-    diamond = {**marks.DOT, "size": 150, "shape": "diamond", "color": COLOURS["second"]}
+    diamond = {**marks.DOT, "size": 150, "shape": "diamond", "color": marks.PAINTS["third"]}
     return [dashed, *(marks.at(encoding, diamond, x="optimal", y=y) for y in ("1", "plain_sum"))]
 
 
@@ -349,7 +347,7 @@ def _size_lines() -> tuple[str, ...]:
         f" {marks.said('decode_efficiency', '.2f')} + ':'"
     )
     found = f"'least (dot): ' + {marks.counted('best')} + ' on ' + {marks.counted('best_tokens')} + ','"
-    percent_of = lambda share: f"{marks.said(f'100 * ({share})', '.0f')} + ' %'"
+    percent_of = lambda share: f"{marks.said(f'100 * ({share})', '.0f')} + '%'"
     what = (
         f"{marks.said('best_tokens / best', ',.2r')} + ' each; ' + {percent_of('best_training / best_sum')} + '"
         " training'"
@@ -357,7 +355,7 @@ def _size_lines() -> tuple[str, ...]:
     what += f" + '; saves ' + {percent_of('1 - best_sum / plain_sum')}"
     above = f"{marks.said('max(0, 100 * (2 * equal_training / best_sum - 1))', '.1f')}"
     rule = (
-        f"equal ? 'equal (ring): ' + {marks.counted('equal')} + ', sum ' + {above} + ' % higher' : 'equal: at no size"
+        f"equal ? 'equal (ring): ' + {marks.counted('equal')} + ', sum ' + {above} + '% higher' : 'equal: at no size"
         " shown'"
     )
     return good, asked, found, what, rule
@@ -366,15 +364,15 @@ def _size_lines() -> tuple[str, ...]:
 def _size_layers(encoding: dict) -> list[dict]:
     """Both costs and their sum, with the sizes that stand out."""
     return [
-        marks.line("sum", marks.INK, encoding, strokeWidth=5),
-        marks.line("serving", "kv", encoding),
-        marks.line("training", "compute", encoding),
+        marks.line("sum", "total", encoding, strokeWidth=5),
+        marks.line("serving", "second", encoding),
+        marks.line("training", "first", encoding),
         *_best_trained(encoding),
         *_ended(encoding),
-        marks.at(encoding, {**marks.DOT, "size": 150, "color": COLOURS["accent"]}, x="best", y="best_sum"),
+        marks.at(encoding, {**marks.DOT, "size": 150, "color": marks.PAINTS["chosen"]}, x="best", y="best_sum"),
         marks.at(
             encoding,
-            {**marks.DOT, "filled": False, "strokeWidth": 2.5, "color": marks.INK},
+            {**marks.DOT, "filled": False, "strokeWidth": 2.5, "color": marks.PAINTS["total"]},
             x="equal ? equal : null",
             y="equal_training",
         ),
@@ -408,7 +406,7 @@ def size_explorer() -> Explorable:
         f" efficiency of generating. By Hoffmann’s fit, at the quality of a best-trained {size / BILLION:.0f} billion,"
         f" with {ROUNDED / TRILLION:.0f} trillion tokens served, the least is at {best.n_active / BILLION:.0f} billion"
         f" parameters on {best.tokens / TRILLION:.0f} trillion tokens, {significant(best.tokens_per_param, 2)} for each"
-        f" parameter, and saves {100 * saved:.0f} %.",
+        f" parameter, and saves {100 * saved:.0f}%.",
         "Diamonds: the model that is best for training alone. Dot: the least sum; ring: both costs are equal. Serve"
         " more, and the least moves left, towards the wall where no data suffices. At η = 1, best-trained"
         f" {size / BILLION:.0f} billion and {ROUNDED / TRILLION:.0f} trillion served, it is at"

@@ -49,7 +49,7 @@ rl_flop = declare(
     "2 to 6",
 )
 decode_efficiency = declare(
-    "decode_efficiency", r"\eta", "1", "MFU of generating divided by MFU of training", "inefficiency, 30 %", most=1
+    "decode_efficiency", r"\eta", "1", "MFU of generating divided by MFU of training", "inefficiency, 30%", most=1
 )
 lifetime = declare("lifetime", r"T_\mathrm{life}", "s", "time for which a model is served", "2 months")
 family = declare("family", r"n_\mathrm{family}", "1", "models that share a service's traffic", "5 to 10")

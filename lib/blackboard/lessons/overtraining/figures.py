@@ -2,7 +2,7 @@
 shows.
 
 Every curve is a formula of `equations` or a run of `simulation`, every number in a label or an alt text comes from them
-or from the catalogue. Training is blue, serving orange, RL green; what they add up to is black.
+or from the catalogue. What training costs has the first color, what serving costs the second.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def opening() -> Drawing:
     axes.axvline(PRESCRIBED, color=COLOURS["muted"], lw=1.5, zorder=0)
     beside(axes, f"Chinchilla's {PRESCRIBED}", (PRESCRIBED, 1), (0, 3), xycoords=("data", "axes fraction"), ha="center")
     for row, p in enumerate(rows):
-        axes.plot([PRESCRIBED, p.per_active], [row, row], color=COLOURS["compute"], lw=1.5, zorder=1)
-        axes.plot(p.per_active, row, "o", color=COLOURS["compute"], ms=7, zorder=2)
+        axes.plot([PRESCRIBED, p.per_active], [row, row], color=COLOURS["first"], lw=1.5, zorder=1)
+        axes.plot(p.per_active, row, "o", color=COLOURS["first"], ms=7, zorder=2)
         right = p.per_active >= 0.9 * PRESCRIBED
         shift, side = ((8, 0), "left") if right else ((-8, 0), "right")
         beside(axes, significant(p.per_active, 2), (p.per_active, row), shift, ha=side, va="center")
@@ -107,7 +107,7 @@ def _balance(axes, powers: dict[str, float]) -> str:
     """One panel; what it shows, in words."""
     x, squared = np.linspace(0.15, 2.5, 300), powers["rise_power"] > 1
     rising, falling = _drawn(powers, x)
-    for y, colour, width in ((rising, "kv", 1.8), (falling, "compute", 1.8), (rising + falling, "bound", 3)):
+    for y, colour, width in ((rising, "second", 1.8), (falling, "first", 1.8), (rising + falling, "total", 3)):
         axes.plot(x, y, color=COLOURS[colour], lw=width)
     best, share, penalty = (
         eq.scale_best(rise_level=1, fall_level=1, **powers),
@@ -115,7 +115,7 @@ def _balance(axes, powers: dict[str, float]) -> str:
         eq.equal_penalty(**powers) - 1,
     )
     up, down = (float(y[0]) for y in _drawn(powers, np.array([best])))
-    for colour, height in (("kv", up), ("compute", down), ("bound", up + down)):
+    for colour, height in (("second", up), ("first", down), ("total", up + down)):
         axes.plot(best, height, "o", color=COLOURS[colour], ms=7, zorder=4)
     axes.plot([best, best], [0, up + down], color=COLOURS["muted"], ls=":", lw=1.5, zorder=0)
     axes.plot(
@@ -123,18 +123,18 @@ def _balance(axes, powers: dict[str, float]) -> str:
     )  # both costs are one at one
     rise, beside_rise, beside_sum = ("x²", (2.3, 3.2), (1.75, 4.3)) if squared else ("x", (2.1, 1.7), (1.8, 3.1))
     for text, colour, place in (
-        (rise, "kv", beside_rise),
-        ("1/x", "compute", (2.25, 0.6)),
-        ("sum", "bound", beside_sum),
+        (rise, "second", beside_rise),
+        ("1/x", "first", (2.25, 0.6)),
+        ("sum", "total", beside_sum),
     ):
         axes.text(*place, text, color=COLOURS[colour], ha="right")
-    more = f"equal:\n+{100 * penalty:.1f} %" if squared else "equal\nand least"
+    more = f"equal:\n+{100 * penalty:.1f}%" if squared else "equal\nand least"
     point(axes, (1, 2.1), more, (0.43, 0.68) if squared else (0.52, 0.78))
     said = f"least at x = {significant(best, 2, exact=True)}:\n{percent(share)} {rise}, {percent(1 - share)} 1/x"
     axes.set(xlim=(0, 2.5), ylim=(0, 5), xticks=[0, 1, 2], xlabel="x")
     axes.set_title(said, loc="left")
     extra = (
-        f"where both are equal, at x = 1, the sum is {100 * penalty:.1f} % higher"
+        f"where both are equal, at x = 1, the sum is {100 * penalty:.1f}% higher"
         if squared
         else "just where both are equal"
     )
@@ -157,7 +157,7 @@ def best_sizes() -> Drawing:
     fig, (above, below) = drawing.axes(5.0, 5.4, rows=2, sharex=True)
     phrases = [
         _fitted(above, below, fit, name, colour)
-        for fit, name, colour in ((FIT, "Hoffmann", "compute"), (REFIT, "Besiroglu", "kv"))
+        for fit, name, colour in ((FIT, "Hoffmann", "first"), (REFIT, "Besiroglu", "second"))
     ]
     for axes in (above, below):
         axes.set(xscale="log", yscale="log", xlim=(1e11, 1e16))
@@ -166,7 +166,7 @@ def best_sizes() -> Drawing:
     above.set(ylim=(13, 130), yticks=[20, 50, 100], ylabel="best size (billions)")
     below.set(ylim=(5, 1e5), ylabel="tokens per parameter", xlabel="tokens served over a life (log scale)")
     past = PRESCRIBED * FACTOR
-    below.axhline(past, color=COLOURS["third"], lw=1.5, zorder=0)
+    below.axhline(past, color=COLOURS["claimed"], lw=1.5, zorder=0)
     below.text(1.3e11, past, f"the lecture's {FACTOR:.0f} × {PRESCRIBED}", va="bottom")
     below.axhline(PRESCRIBED, color=COLOURS["muted"], lw=1.2, zorder=0)
     below.text(9e15, PRESCRIBED, f"Chinchilla's {PRESCRIBED}", va="top", ha="right", color=COLOURS["muted"])
@@ -198,7 +198,7 @@ def _fitted(above, below, fit: str, name: str, colour: str) -> str:
         edges = [[of(row) for row in rows] for rows in (plain, poor)]
         axes.fill_between(SERVED, *edges, color=COLOURS[colour], alpha=0.25, lw=0)
         axes.plot(SERVED, edges[0], color=COLOURS[colour], lw=2.5)
-    place, ha = ((1.5e13, 82), "left") if colour == "compute" else ((6e12, 30), "right")
+    place, ha = ((1.5e13, 82), "left") if colour == "first" else ((6e12, 30), "right")
     above.text(*place, name, color=COLOURS[colour], ha=ha)
     here = [numbers.best(fit, ROUNDED, efficiency) for efficiency in (1.0, POOR)]
     size, each = (
@@ -220,7 +220,7 @@ def overtrained() -> Drawing:
     past = PRESCRIBED * FACTOR
     for x, text, colour in (
         (PRESCRIBED, f"Chinchilla's {PRESCRIBED}", "muted"),
-        (past, f"the lecture's {past:,.0f}", "third"),
+        (past, f"the lecture's {past:,.0f}", "claimed"),
     ):
         axes.plot(
             [x, x], [4.7 if x == past else -0.7, len(rows)], color=COLOURS[colour], lw=1.5, zorder=0
@@ -228,18 +228,18 @@ def overtrained() -> Drawing:
         beside(axes, text, (x, 1), (0, 3), xycoords=("data", "axes fraction"), ha="center", va="bottom", fontsize=SMALL)
     for row, p in enumerate(rows):
         face = {"mfc": None if p.confirmed else "white"}
-        axes.plot([p.per_total, p.per_active], [row, row], color=COLOURS["compute"], lw=1.2)
+        axes.plot([p.per_total, p.per_active], [row, row], color=COLOURS["first"], lw=1.2)
         if p.n_total > 1.05 * p.n_active:
-            axes.plot(p.per_total, row, "s", color=COLOURS["kv"], ms=5.5, **face)
-        axes.plot(p.per_active, row, "o", color=COLOURS["compute"], ms=6.5, **face)
+            axes.plot(p.per_total, row, "s", color=COLOURS["second"], ms=5.5, **face)
+        axes.plot(p.per_active, row, "o", color=COLOURS["first"], ms=6.5, **face)
     axes.set(
         xscale="log", xlim=(1, 1e5), ylim=(-0.7, len(rows) - 0.3), xlabel="tokens of training per parameter (log scale)"
     )
     axes.set_yticks(range(len(rows)), [plain(p.name) for p in rows], fontsize=SMALL)
     key = [
-        ("per active parameter", "compute"),
-        ("per stored parameter,", "kv"),
-        ("of mixtures of experts", "kv"),
+        ("per active parameter", "first"),
+        ("per stored parameter,", "second"),
+        ("of mixtures of experts", "second"),
         ("hollow: tokens not exact", "muted"),
         ("at their source", "muted"),
     ]
@@ -280,14 +280,14 @@ def factor() -> Drawing:
     far = simulation.spread()
     low, mid, high = map(far.quantile, (0.05, 0.5, 0.95))
     edges = np.geomspace(8, 5_000, 53)
-    above.hist(far.factors, edges, color=COLOURS["compute"], alpha=0.4, lw=0)
+    above.hist(far.factors, edges, color=COLOURS["first"], alpha=0.4, lw=0)
     told = [
         eq.overtraining(BOARD, pretrain_tokens=tokens) for tokens in (numbers.RUMOUR, ROUNDED, eq.tokens_served(BOARD))
     ]
     for axes, high_as in ((above, 0.8), (below, 1)):
-        axes.axvspan(told[0], told[-1], ymax=high_as, color=COLOURS["third"], alpha=0.35, lw=0)
+        axes.axvspan(told[0], told[-1], ymax=high_as, color=COLOURS["claimed"], alpha=0.35, lw=0)
         axes.set(xscale="log", xlim=(8, 5_000))
-    above.axvline(told[1], ymax=0.8, color=COLOURS["third"], lw=1.5)
+    above.axvline(told[1], ymax=0.8, color=COLOURS["claimed"], lw=1.5)
     top = above.get_ylim()[1] * 1.45
     above.set(ylim=(0, top), yticks=[])
     above.spines["left"].set_visible(False)
@@ -336,7 +336,7 @@ def _bar(axes, row: int, ends: tuple[float, float], said: list[str], band: float
     """A guess's reach as a bar, its low and high end written beside it, left of the band that starts at `band` and
     right of the bar.
     """
-    axes.plot(ends, [row, row], color=COLOURS["compute"], lw=9, alpha=0.6, solid_capstyle="butt")
+    axes.plot(ends, [row, row], color=COLOURS["first"], lw=9, alpha=0.6, solid_capstyle="butt")
     for end, text in zip(ends, said):
         right = end == max(ends)
         beside(
@@ -353,7 +353,7 @@ def _bar(axes, row: int, ends: tuple[float, float], said: list[str], band: float
 
 # --- with the KV cache ------------------------------------------------------------------------------------------------
 
-WITH_KV = {"llama-3.1-8b": "kv", "llama-3.1-70b": "third", "llama-3.1-405b": "compute"}
+WITH_KV = {"llama-3.1-8b": "first", "llama-3.1-70b": "second", "llama-3.1-405b": "third"}
 
 
 def _on_example(id: str) -> dict[str, float]:

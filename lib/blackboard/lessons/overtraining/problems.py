@@ -165,7 +165,10 @@ backward = Choice(
 
 
 def released(values: Values) -> Values:
-    """The drawn model's counts and tokens of training, in the notation's names."""
+    """The drawn model's counts and tokens of training, in the notation's names; a made-up one is just these."""
+    if isinstance(values["net"], tuple):
+        counts = dict(zip(("n_total", "n_active", "pretrain_tokens"), values["net"]))
+        return counts | {"prescribed": PRESCRIBED, "net_name": MIXTURE}
     net = model(values["net"])
     sizes = {"n_active": float(net.n_active), "n_total": float(net.n_total)}
     return sizes | {"pretrain_tokens": net.training_tokens, "prescribed": PRESCRIBED, "net_name": net.name}
@@ -178,6 +181,10 @@ EXPERTS = (
     "glm-4.5",
     "llama-4-maverick",
 )  # mixtures of experts with published tokens
+MIXTURE = "A mixture of experts"
+MIXTURES = tuple(  # made-up ones: stored, active, tokens
+    (*counts, tokens) for counts in ((12e10, 6e9), (2e11, 15e9), (3e11, 12e9), (5e11, 25e9), (8e11, 3e10), (1e12, 4e10), (15e11, 5e10)) for tokens in (12e12, 16e12, 2e13, 3e13)
+)
 NAMED = {
     "net_name": "",
     "cluster": "",
@@ -194,7 +201,7 @@ experts = Quantity(
     objective=COUNT,
     unit="FLOP",
     statement="{net_name} stores {n_total} and uses {n_active} for each token. It was pre-trained on {pretrain_tokens}. How many FLOPs did that take? A multiply-add is two FLOPs; leave attention's own products out, and let nothing be computed twice.",
-    parameters={"net": ("deepseek-v3", *EXPERTS)},
+    parameters={"net": ("deepseek-v3", *EXPERTS, *MIXTURES)},
     derived=released,
     units=NAMED,
     answer=eq.pretrain_compute,
@@ -222,8 +229,10 @@ CLUSTERS = {
 
 
 def run(values: Values) -> Values:
-    """A published training run, in the notation's names, with its GPU hours."""
-    [row] = measurement("training_gpu_hours").records(model=values["run"])
+    """A published training run, or a made-up one, in the notation's names, with its GPU hours."""
+    made_up = isinstance(values["run"], tuple)
+    columns = ("n_total", "n_active", "pretraining_tokens", "training_GPU_hours", "chip")
+    [row] = [dict(zip(columns, values["run"]))] if made_up else measurement("training_gpu_hours").records(model=values["run"])
     made = chip(CARDS[row["chip"]])
     known = {
         "n_active": row["n_active"],
@@ -232,7 +241,7 @@ def run(values: Values) -> Values:
         "hours": row["training_GPU_hours"],
     }
     gpus = CLUSTERS.get(values["run"], 1)
-    shown = {"chip_name": plain(made.name), "cluster": f"{gpus:,}", "reported": row["training_GPU_hours"] / gpus}
+    shown = {"name": MIXTURE if made_up else values["run"], "chip_name": plain(made.name), "cluster": f"{gpus:,}", "reported": row["training_GPU_hours"] / gpus}
     return known | shown | {"chip_flops": made.flops("bf16"), "gpus": gpus}
 
 
@@ -243,7 +252,7 @@ hours = Quantity(
     unit="s",
     display_unit="hours",
     statement="{run} uses {n_active} for each token, by its makers' count, and was pre-trained on {pretrain_tokens}. The peak of {chip_name} is {chip_flops} (dense, BF16). Suppose that {cluster} of these GPUs work on it all the time at an MFU of {percent}, counted at 6 FLOPs per active parameter and token. How many hours does the run take?",
-    parameters={"run": tuple(CLUSTERS), "percent": (40.0, 45.0, 30.0, 25.0)},
+    parameters={"run": tuple(CLUSTERS), "percent": (40.0, 45.0, 30.0, 25.0, 26.0, 27.0, 28.0, 29.0, 31.0, 32.0, 33.0, 34.0, 35.0, 36.0, 37.0, 38.0, 39.0, 41.0, 42.0, 43.0, 44.0, 46.0, 48.0, 50.0)},
     derived=lambda v: run(v) | {"train_mfu": v["percent"] / 100},
     units=NAMED | {"percent": "%"},
     answer=eq.training_time / v.gpus,
@@ -270,16 +279,20 @@ hours = Quantity(
 
 MFU_OF = eq.training_time.solve("train_mfu")
 
+RUNS = tuple(  # made-up ones, with hours of H100 as at an MFU between a quarter and two fifths
+    (*net, float(f"{eq.training_time(n_active=net[1], pretrain_tokens=net[2], chip_flops=1e15, train_mfu=share) / HOUR:.1e}"), "H100") for net in MIXTURES for share in (0.25, 0.4)
+)
+
 reached = Quantity(
     "The MFU of a published run",
     level="medium",
     objective=COUNT,
     unit="1",
     display_unit="%",
-    statement="{run} stores {n_total} and uses {n_active} for each token, by its makers' count. They report that pre-training on {pretrain_tokens} took {hours} of GPU time on {chip_name}. What MFU did the run reach, in percent of the dense BF16 peak of {chip_flops}? (Much of the run was in FP8, but BF16 is the usual yardstick.) Take 6 FLOPs per active parameter and token.",
-    parameters={"run": ("DeepSeek-V3", "Llama 4 Scout", "Llama 4 Maverick")},
+    statement="{name} stores {n_total} and uses {n_active} for each token, by its makers' count. They report that pre-training on {pretrain_tokens} took {hours} of GPU time on {chip_name}. What MFU did the run reach, in percent of the dense BF16 peak of {chip_flops}? (Much of the run was in FP8, but BF16 is the usual yardstick.) Take 6 FLOPs per active parameter and token.",
+    parameters={"run": ("DeepSeek-V3", "Llama 4 Scout", "Llama 4 Maverick", *RUNS)},
     derived=run,
-    units=NAMED,
+    units=NAMED | {"name": ""},
     answer=MFU_OF.at(training_time=v.hours * HOUR),
     independent_check=lambda v: v["pretrain_tokens"] / v["hours"] / 3600 * sum([2 * v["n_active"]] * 3) / v["chip_flops"],
     misconceptions={
@@ -448,8 +461,9 @@ rl_tokens = Quantity(
     objective=LIFE,
     unit="1",
     statement="RL takes {flop} FLOPs per parameter and token, and runs at {decode_efficiency} of the MFU of pre-training. Pre-training takes 6 FLOPs per parameter and token. How many tokens of pre-training cost as much as one token of RL?",
-    parameters={"flop": (3, 4, 5), "decode_efficiency": (ETA, 0.25, 0.2, 0.4)},
+    parameters={"flop": (3, 4, 5, 2.5, 3.5, 4.5, 7), "decode_efficiency": (ETA, 0.25, 0.2, 0.4, 0.1, 0.12, 0.15, 0.35)},
     derived={"rl_flop": v.flop},
+    condition=lambda v: eq.rl_coefficient(v) > 1.2,
     units={"flop": "1"},
     answer=eq.rl_coefficient,
     independent_check=lambda v: root(lambda d: 6 * d - v["flop"] / v["decode_efficiency"], 0.001, 1000.0),
@@ -475,7 +489,7 @@ served_token = Quantity(
     objective=LIFE,
     unit="1",
     statement="Pre-training reaches an MFU of {train_percent}, generating only {decode_percent}. Training takes 6 FLOPs for each parameter and token, generating 2. Pre-training and serving should cost the same. How many tokens of pre-training is that for each token served?",
-    parameters={"train_percent": (40.0, 50.0, 45.0), "decode_percent": (12.0, 8.0, 10.0, 6.0)},
+    parameters={"train_percent": (40.0, 50.0, 45.0, 35.0, 36.0, 42.0, 48.0), "decode_percent": (12.0, 8.0, 10.0, 6.0, 5.0, 9.0, 15.0)},
     derived={"decode_efficiency": v.decode_percent / v.train_percent},
     units={"train_percent": "%", "decode_percent": "%"},
     answer=eq.inference_coefficient,
@@ -541,7 +555,7 @@ split = Quantity(
     unit="token",
     display_unit="trillion tokens",
     statement="{inference_tokens} will be served. Training takes 6 FLOPs for each parameter and token, generating 2, at {decode_efficiency} of training's MFU. One rule lets pre-training, RL and serving cost a third each. Another gives serving a half, and pre-training and RL a quarter each. By the second rule, how many trillions of tokens is the model pre-trained on?",
-    parameters={"inference_tokens": (ROUNDED, 26e13, 5e13), "decode_efficiency": (ETA, 0.25, 0.2, 0.4)},
+    parameters={"inference_tokens": (ROUNDED, 26e13, 5e13, 2e13, 8e13, 1e14, 12e13, 15e13, 3e14), "decode_efficiency": (ETA, 0.25, 0.2, 0.4, 0.1, 0.15)},
     answer=eq.inference_coefficient * v.inference_tokens / 2,
     independent_check=lambda v: root(lambda d: 6 * d / (6 * d + 6 * d + 2 / v["decode_efficiency"] * v["inference_tokens"]) - 0.25, 1e9, 1e18),
     misconceptions={
@@ -614,7 +628,8 @@ best_share = Expression(
     solution=(Step("At the least sum $p$ times the rising cost equals $q$ times the falling one. Typed:", "q / (p + q)"),),
 )
 
-POWER = {1: "", 2: "²", 3: "³", 4: "⁴"}
+POWER = dict(enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")) | {1: ""}
+PAIRS = tuple(pair for pair in product(range(1, 10), repeat=2) if pair[0] != pair[1])
 
 
 def powers(values: Values) -> Values:
@@ -637,7 +652,7 @@ brute = Quantity(
     unit="1",
     display_unit="%",
     statement="One cost is {rising_text}, the other {falling_text}, for any x above zero. At the x where their sum is least, which share of the sum is {rising_text}, in percent?",
-    parameters={"pair": ((2, 1), (1, 2), (3, 1), (1, 3), (3, 2), (2, 3))},
+    parameters={"pair": ((2, 1), *(pair for pair in PAIRS if max(pair) < 8))},
     derived=powers,
     answer=eq.rising_share,
     independent_check=lambda v: cheapest_sum(v)[0] / sum(cheapest_sum(v)),
@@ -665,7 +680,7 @@ penalty = Quantity(
     unit="1",
     display_unit="%",
     statement="One cost is {rising_text}, the other {falling_text}. Somebody picks the x where the two are equal, instead of the x where their sum is least. By how many percent does that cost more?",
-    parameters={"pair": ((2, 1), (3, 1), (1, 3), (1, 2), (4, 1), (1, 4))},
+    parameters={"pair": ((2, 1), *(pair for pair in PAIRS if max(pair) >= 2 * min(pair)))},
     derived=powers,
     answer=eq.equal_penalty - 1,
     independent_check=lambda v: 2 / sum(cheapest_sum(v)) - 1,
@@ -727,7 +742,7 @@ traffic = Quantity(
     unit="token",
     display_unit="trillion tokens",
     statement="A service generates {world_rate}. It is shared evenly by the {family} models of a family, and each is served for {days} days. How many trillions of tokens does one model generate?",
-    parameters={"world_rate": (GENEROUS, 4e8, 1e9), "family": (10, 5), "days": (60, 90, 180)},
+    parameters={"world_rate": (GENEROUS, 4e8, 1e9, 2e8, 6e8, 8e8), "family": (10, 5, 4, 8), "days": (60, 90, 180, 45, 120)},
     derived={"lifetime": v.days * DAY},
     units={"family": "1", "days": "1"},
     answer=eq.tokens_served,
@@ -757,7 +772,7 @@ rule = Quantity(
     unit="token",
     display_unit="trillion tokens",
     statement="A mixture of experts stores {n_total} and uses {n_active} for each token. Counted by active parameters, Chinchilla's rule gives each of them 20 tokens. How many trillions of tokens is that?",
-    parameters={"n_active": (BOARD["n_active"], 6e10, 37e9), "n_total": (1e12, 2e12, 671e9)},
+    parameters={"n_active": (BOARD["n_active"], 6e10, 37e9, 15e9, 2e10, 3e10, 5e10, 8e10), "n_total": (1e12, 2e12, 671e9, 5e11, 8e11, 15e11)},
     derived={"prescribed": PRESCRIBED},
     answer=eq.chinchilla_tokens,
     independent_check=lambda v: sum(v["n_active"] for _ in range(20)),
@@ -777,7 +792,7 @@ far = Quantity(
     objective=TOKENS,
     unit="1",
     statement="{net_name} stores {n_total}, uses {n_active} for each token, and was pre-trained on {pretrain_tokens}. Chinchilla's rule gives each active parameter 20 tokens. How many times as many tokens was it trained on?",
-    parameters={"net": EXPERTS},
+    parameters={"net": (*EXPERTS, *MIXTURES)},
     derived=released,
     units=NAMED,
     answer=eq.overtraining,
@@ -817,10 +832,10 @@ reach = Quantity(
     unit="1",
     statement="A frontier model was trained on between {fewest} and {most} and uses between {small} and {large} for each token: nobody outside knows. Over-training is tokens over those of Chinchilla's rule, which gives every active parameter the same number. The highest possible over-training is how many times the lowest?",
     parameters={
-        "fewest": (RUMOUR, 1e14),
-        "most": (26e13, 4e14),
-        "small": (BOARD["n_active"], 5e10),
-        "large": (2e11, 3e11),
+        "fewest": (RUMOUR, 1e14, 5e13, 8e13),
+        "most": (26e13, 4e14, 3e14),
+        "small": (BOARD["n_active"], 5e10, 8e10),
+        "large": (2e11, 3e11, 25e10),
     },
     derived={"prescribed": PRESCRIBED},
     units={"fewest": "token", "most": "token", "small": "parameter", "large": "parameter"},
@@ -860,9 +875,9 @@ derate = Quantity(
     display_unit="trillion tokens",
     statement="If all goes well, a model will generate {world_rate} for {days} days. With a probability of {chance} it will turn out to be no frontier model and will never be served. Pre-training takes 6 FLOPs for each parameter and token, generating takes 2, at {decode_efficiency} of training's MFU. Pre-training should cost as much as serving is expected to. On how many trillions of tokens should the model be trained?",
     parameters={
-        "world_rate": (BOARD["world_rate"], 8e7),
-        "days": (60, 90),
-        "chance": (25.0, 40.0, 20.0),
+        "world_rate": (BOARD["world_rate"], 8e7, 2e7, 4e7),
+        "days": (60, 90, 45),
+        "chance": (25.0, 40.0, 20.0, 10.0, 30.0),
         "decode_efficiency": (ETA, 0.2, 0.4),
     },
     derived={"lifetime": v.days * DAY, "failure": v.chance / 100, "family": 1},
@@ -1020,7 +1035,7 @@ own_rule = Quantity(
     display_unit="tokens/parameter",
     tolerance=0.04,
     statement="A published fit of the loss is {law_text}. Training takes 6 FLOPs for each parameter and token. For some compute of training the lowest loss is reached by a dense model of {n_active}. How many tokens for each parameter is it trained on?",
-    parameters=PUBLISHED | {"n_active": (BOARD["n_active"], 35e9, 4e11)},
+    parameters=PUBLISHED | {"n_active": (BOARD["n_active"], 35e9, 4e11, *(count * 1e9 for count in (1, 2, 4, 7, 13, 20, 25, 30, 50, 60, 70, 80, 150, 200, 250, 300, 500)))},
     derived=fitted,
     units=FITTED,
     answer=eq.best_tokens / v.n_active,
@@ -1043,7 +1058,7 @@ own_rule = Quantity(
 )
 
 
-LEARNERS: dict[str, Any] = {"n_active": (BOARD["n_active"], 35e9, 70e9, 50e9), "loss": (1.85, 1.88, 1.9)}
+LEARNERS: dict[str, Any] = {"n_active": (BOARD["n_active"], 35e9, 70e9, 50e9, 40e9, 60e9, 80e9, 15e10), "loss": (1.85, 1.88, 1.9, 1.86, 1.87, 1.92, 1.95)}
 
 needs = Quantity(
     "A smaller model needs more data",
@@ -1146,8 +1161,9 @@ condition = Quantity(
     unit="1",
     tolerance=0.03,
     statement="A published fit of the loss is {law_text}. Of all models with the same loss, one of {n_active}, trained on {pretrain_tokens}, has the least cost of training and serving together, for the traffic it gets. Training costs in proportion to N × D, serving in proportion to N. How many times as much as training does serving cost for this model?",
-    parameters={"fit": PUBLISHED["fit"][:1], "n_active": (3e10, 25e9, 35e9), "pretrain_tokens": (55e12, 4e13, 8e13)},
+    parameters={"fit": PUBLISHED["fit"][:1], "n_active": (3e10, 2e10, 22e9, 24e9, 25e9, 28e9, 32e9, 35e9, 4e10), "pretrain_tokens": (55e12, 4e13, 45e12, 5e13, 6e13, 65e12, 7e13, 8e13, 9e13, 1e14)},
     derived=fitted,
+    condition=lambda v: 0.7 < eq.inference_over_training(v) < 1.8,
     units=FITTED,
     answer=eq.inference_over_training,
     independent_check=steepness,
@@ -1250,8 +1266,8 @@ best_size = Quantity(
     statement="A published fit of the loss is {law_text}. A dense model is to reach a loss of {loss} and will generate {inference_tokens}. Training takes 6 FLOPs for each parameter and token, generating 2, at {decode_efficiency} of training's MFU. With how many billions of parameters does it cost the least to train and serve? Use a computer.",
     parameters={
         "fit": PUBLISHED["fit"][:1],
-        "loss": (1.85, 1.86),
-        "inference_tokens": (ROUNDED, 5e13, 2e13),
+        "loss": (1.85, 1.86, 1.87, 1.88),
+        "inference_tokens": (ROUNDED, 5e13, 2e13, 3e13, 1e14, 15e13),
         "decode_efficiency": (ETA, 0.2, 0.4),
     },
     derived=fitted,
@@ -1390,9 +1406,9 @@ even = Quantity(
     statement=SERVER
     + "It was pre-trained on {pretrain_tokens} at 6 FLOPs for each parameter and token, and it generates with {context} of context, in batches so large that loading the weights costs next to nothing. Compute and memory traffic overlap, and both run at their peaks. After how many trillions of generated tokens have the chips worked as long on serving as on training?",
     parameters={
-        "net": ("llama-3.1-8b", "qwen3-8b", "llama-3.1-70b"),
-        "kind": ("h100-sxm", "b200"),
-        "context": (2048, 4096, 1024),
+        "net": ("llama-3.1-8b", "qwen3-8b", "llama-3.1-70b", "qwen3-4b", "qwen3-14b", "qwen3-32b"),
+        "kind": ("h100-sxm", "b200", "h200"),
+        "context": (2048, 4096, 1024, 3072, 8192),
     },
     derived=cached,
     units=CACHED,

@@ -332,4 +332,4 @@ class Contiguous:
         lines = [
             f"{name}: slots {p.start} to {p.start + p.slots - 1}, {p.tokens} tokens" for name, p in self.held.items()
         ]
-        return "\n".join([f"{self.slots} slots, {100 * self.use:.0f} % of them with a token", *lines])
+        return "\n".join([f"{self.slots} slots, {100 * self.use:.0f}% of them with a token", *lines])

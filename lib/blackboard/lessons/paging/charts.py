@@ -12,7 +12,6 @@ from blackboard.catalogue import model, price, system
 from blackboard.catalogue.running_case import Case, plain
 from blackboard.charts import controls, marks
 from blackboard.charts.interactive import Explorable, curve, derived, inside, menu, slider, sweep
-from blackboard.charts.style import COLOURS
 from blackboard.formula import Formula
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.paging import equations as eq
@@ -87,12 +86,12 @@ def _room_layers(encoding: dict) -> list[dict]:
     level = f"max({LOW}, {inside(RESERVED, 'sequence')})"
     inside_it = [{"filter": "datum.context <= reserved_context"}]  # a longer sequence has no room in what is set aside
     return [
-        marks.line("blocks", "accent", encoding, strokeWidth=4, **seen),
-        marks.line("set_aside", "kv", encoding, **seen) | {"transform": inside_it},
+        marks.line("blocks", "first", encoding, strokeWidth=4, **seen),
+        marks.line("set_aside", "second", encoding, **seen) | {"transform": inside_it},
         marks.rule(encoding, "compute", y="free"),
         marks.rule(encoding, None, x="context"),
-        marks.at(encoding, {**marks.DOT, **seen, "color": COLOURS["accent"]}, x="context", y="paged"),
-        marks.at(encoding, {**marks.DOT, **shown, "color": COLOURS["kv"]}, x="context", y="whole"),
+        marks.at(encoding, {**marks.DOT, **seen, "color": marks.PAINTS["first"]}, x="context", y="paged"),
+        marks.at(encoding, {**marks.DOT, **shown, "color": marks.PAINTS["second"]}, x="context", y="whole"),
         marks.text(
             encoding,
             f"fits && {early} < {HIGH} ? 'blocks' : ''",
@@ -101,7 +100,7 @@ def _room_layers(encoding: dict) -> list[dict]:
             align="left",
             dx=6,
             dy={"expr": f"{early} < {level} ? 16 : -8"},
-            color=COLOURS["accent"],
+            color=marks.PAINTS["first"],
         ),
         marks.text(
             encoding,
@@ -111,13 +110,17 @@ def _room_layers(encoding: dict) -> list[dict]:
             align="left",
             dx=4,
             dy={"expr": f"{level} < 3 || {early} < {level} ? -8 : 10"},
-            color=COLOURS["kv"],
+            color=marks.PAINTS["second"],
         ),
         marks.text(
-            encoding, "'critical batch,'", str(LAST), "free", align="right", dx=-4, dy=-8, color=COLOURS["compute"]
+            encoding, "'critical batch,'", str(LAST), "free", align="right", dx=-4, dy=-8, color=marks.PAINTS["compute"]
         ),
-        marks.text(encoding, "'KV left out'", str(LAST), "free", align="right", dx=-4, dy=10, color=COLOURS["compute"]),
-        marks.text(encoding, "fits ? '' : 'The weights do not fit.'", "3e4", "30", align="center", color=marks.INK),
+        marks.text(
+            encoding, "'KV left out'", str(LAST), "free", align="right", dx=-4, dy=10, color=marks.PAINTS["compute"]
+        ),
+        marks.text(
+            encoding, "fits ? '' : 'The weights do not fit.'", "3e4", "30", align="center", color=marks.PAINTS["bound"]
+        ),
         marks.hover(encoding, "blocks", {"blocks": "in blocks", "set_aside": "set aside"}, ",.3~r"),
     ]
 
@@ -272,11 +275,11 @@ def _prefix_lines() -> tuple[str, ...]:
     )
     waits = "format(cache_bytes, '.0%') + ' of turns in time, a write costs ' + format(write_ratio, '.3~r') + '×'"
     finds = (
-        "format(100 * hits, '.1f') + ' % found: $' + format(now, '.2f') + ' per million instead of $' + format(usd,"
+        "format(100 * hits, '.1f') + '% found: $' + format(now, '.2f') + ' per million instead of $' + format(usd,"
         " '.2f')"
     )
     even = (
-        "even > 0 ? 'caching pays from ' + format(100 * even, '.1f') + ' % on' + (hits < even ? ': here it costs more'"
+        "even > 0 ? 'caching pays from ' + format(100 * even, '.1f') + '% on' + (hits < even ? ': here it costs more'"
         " : '') : 'writing is free: any hit saves'"
     )
     return grows, waits, finds, even
@@ -286,18 +289,18 @@ def _prefix_layers(encoding: dict) -> list[dict]:
     """The price with its names, without a cache, and with all turns in time."""
     one = inside(ENDLESS, "USD/megatoken", turns="100")
     return [
-        marks.line("endless", "accent", encoding, strokeDash=[2, 3]),
-        marks.line("price", "kv", encoding, strokeWidth=4),
-        marks.rule(encoding, "compute", y="usd"),
+        marks.line("endless", "second", encoding, strokeDash=[2, 3]),
+        marks.line("price", "cost", encoding, strokeWidth=4),
+        marks.rule(encoding, "third", y="usd"),
         marks.rule(encoding, None, x="turns"),
-        marks.at(encoding, {**marks.DOT, "color": COLOURS["kv"]}, x="turns", y="now"),
+        marks.at(encoding, {**marks.DOT, "color": marks.PAINTS["chosen"]}, x="turns", y="now"),
         marks.text(
             encoding,
             "'without a cache'",
             "4",
             "usd",
             align="left",
-            color=COLOURS["compute"],
+            color=marks.PAINTS["third"],
             dy={"expr": f"{inside(TURNED, 'USD/megatoken', turns='5')} > 1.02 * usd ? 11 : -8"},
         ),
         marks.text(
@@ -308,7 +311,7 @@ def _prefix_layers(encoding: dict) -> list[dict]:
             align="right",
             dx=-4,
             dy=11,
-            color=COLOURS["accent"],
+            color=marks.PAINTS["second"],
         ),
         marks.hover(encoding, "price", {"price": "$ per million", "endless": "all in time"}, ",.3~r", ",.3~r"),
     ]
@@ -367,6 +370,6 @@ def _prefix_says() -> str:
         " for the price of a write, turns, tokens at the start and per turn, the share of turns that come in time, and"
         " the price of a hit and of input. It falls from the price of a write towards that of a hit; a dotted line is"
         f" with all turns in time, a dashed one the price without a cache. At {known['turns']:.0f} turns"
-        f" {100 * eq.hit_rate_room(known):.0f} % are found: ${TURNED(known) / CHEAP:.2f} instead of"
-        f" ${PAID.input:.2f}; caching pays from {significant(100 * eq.hit_rate_even(known), 3)} % on."
+        f" {100 * eq.hit_rate_room(known):.0f}% are found: ${TURNED(known) / CHEAP:.2f} instead of"
+        f" ${PAID.input:.2f}; caching pays from {significant(100 * eq.hit_rate_even(known), 3)}% on."
     )

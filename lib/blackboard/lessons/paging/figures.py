@@ -16,7 +16,7 @@ from blackboard.catalogue import measurement, model
 from blackboard.catalogue.running_case import plain
 from blackboard.charts import drawing
 from blackboard.charts.drawing import Drawing, done, name_ends, percent, point
-from blackboard.charts.style import COLOURS
+from blackboard.charts.style import CATEGORIES, COLOURS
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.paging import equations as eq
 from blackboard.lessons.paging import simulation
@@ -26,7 +26,7 @@ from blackboard.lessons.paging.hybrid import HybridAllocator, groups
 CHEAP, GB = units.factor("USD/megatoken"), units.factor("GB")
 SLOTS, LONGEST = 16_384, simulation.LONGEST  # of the drawn memory map; tokens of the longest sequence
 PAGE = 16  # tokens of a block, vLLM's default
-SAMPLES = ("kv", "compute", "accent", "second", "third", "weights")
+SAMPLES = tuple(CATEGORIES)
 
 
 def _pale(colour: str, share: float) -> tuple[float, ...]:
@@ -131,19 +131,19 @@ def batch_and_cost() -> Drawing:
     low, high = _overheads()
     cost = lambda at: step.cost_per_token(known, batch=at) / CHEAP
     slow = lambda at, more: eq.paged_cost(known, batch=at, paging_overhead=more) / CHEAP
-    axes.plot(batch, cost(batch), color=COLOURS["kv"])
-    axes.fill_between(batch, slow(batch, low), slow(batch, high), color=COLOURS["accent"], alpha=0.5, lw=0)
+    axes.plot(batch, cost(batch), color=COLOURS["total"])
+    axes.fill_between(batch, slow(batch, low), slow(batch, high), color=COLOURS["first"], alpha=0.5, lw=0)
     floor = step.cost_floor(known) / CHEAP
     axes.axhline(floor, color=COLOURS["muted"], ls="--", lw=1.5)
     ends = (
-        (held["reserved"], cost(held["reserved"]), "kv"),
-        (held["blocks"], slow(held["blocks"], (low + high) / 2), "accent"),
+        (held["reserved"], cost(held["reserved"]), "second"),
+        (held["blocks"], slow(held["blocks"], (low + high) / 2), "first"),
     )
     for x, y, colour in ends:
         axes.plot(x, y, "o", color=COLOURS[colour], ms=9, zorder=5)
     gain, ideal = ends[0][1] / ends[1][1], ends[0][1] / cost(held["blocks"])
-    point(axes, ends[0][:2], f"{LONGEST:,} set aside:\n{held['reserved']:.0f} sequences", (0.72, 0.88), "kv")
-    point(axes, ends[1][:2], f"blocks: {held['blocks']:.0f} sequences,\n{gain:.1f} times cheaper", (0.8, 0.6), "accent")
+    point(axes, ends[0][:2], f"{LONGEST:,} set aside:\n{held['reserved']:.0f} sequences", (0.72, 0.88), "second")
+    point(axes, ends[1][:2], f"blocks: {held['blocks']:.0f} sequences,\n{gain:.1f} times cheaper", (0.8, 0.6), "first")
     axes.text(1.1, floor * 1.06, "loading the caches: no batch shares it", color=COLOURS["muted"], va="bottom")
     axes.set(
         xscale="log",
@@ -161,7 +161,7 @@ def batch_and_cost() -> Drawing:
     return done(
         fig,
         "fig-batch-and-cost",
-        "Blocks move the server to the right on the cost curve, even with a slower kernel (green). The gain ends"
+        "Blocks move the server to the right on the cost curve, even with a slower kernel (band). The gain ends"
         " where it is flat.",
         "Dollars of rent per million tokens of OPT-13B on one A100 of 40 GB against the batch from 1 to 400, both on"
         f" log scales, for sequences of {known['context']:.0f} tokens on average. The cost falls towards a floor of"
@@ -173,7 +173,7 @@ def batch_and_cost() -> Drawing:
     )
 
 
-KINDS = {"tokens": "kv", "reserved": "third", "internal": "second", "external": "muted"}
+KINDS = {"tokens": "kv", "reserved": "second", "internal": "third", "external": "muted"}
 KIND_ROWS = {
     "tokens": "tokens",
     "reserved": "reserved",
@@ -199,7 +199,7 @@ def kv_use() -> Drawing:
         axes.text(
             0, 3 * n - 0.62, f"{name}: {simulation.batches()[name]:g} sequences, ours {run.batch:.1f}", va="bottom"
         )
-        phrases.append(f"{name} {bars[0][0]:.1f} and {bars[1][0]:.1f} %")
+        phrases.append(f"{name} {bars[0][0]:.1f} and {bars[1][0]:.1f}%")
     axes.set(xlim=(0, 100), ylim=(3 * len(simulation.POLICIES) - 1.3, -1.6), xlabel="share of the cache's memory (%)")
     axes.set_yticks(list(ticks), ticks.values())
     axes.grid(visible=False, axis="y")
@@ -260,7 +260,7 @@ def copy_on_write() -> Drawing:
         for block in range(4):
             _block(axes, 2.9 * block, top, memory, block)
         tables = ",  ".join(f"{name}: {' '.join(map(str, table))}" for name, table in memory.tables.items())
-        axes.text(0, top - 1.55, f"tables  {tables}", va="center", color=COLOURS["compute"])
+        axes.text(0, top - 1.55, f"tables  {tables}", va="center", color=COLOURS["third"])
         counts = ", ".join(
             f"block {block} held {count} time{'s' * (count > 1)}" for block, count in memory.references.items()
         )
@@ -286,7 +286,7 @@ def _block(axes, x: float, y: float, memory: Allocator, block: int) -> None:
         ),
         [],
     )
-    colour = "kv" if count > 1 else "accent" if count else "muted"
+    colour = "second" if count > 1 else "first" if count else "muted"
     axes.add_patch(Rectangle((x, y - 0.45), 2.5, 0.9, fc=_pale(colour, 0.3), ec=COLOURS[colour], lw=1.4))
     for n, token in enumerate(inside):
         axes.text(x + 2.5 * (n + 0.5) / size, y, token, ha="center", va="center")
@@ -300,7 +300,7 @@ def _block(axes, x: float, y: float, memory: Allocator, block: int) -> None:
     )
 
 
-HOLDERS = {"0": "kv", "1": "compute", "2": "accent", "0 1": "second"}
+HOLDERS = {"0": "first", "1": "second", "2": "third", "0 1": "fourth"}
 
 
 def _draw_moments(axes, moments) -> None:
@@ -312,7 +312,7 @@ def _draw_moments(axes, moments) -> None:
         for block in range(10):
             who = " ".join(name for name, table in memory.tables.items() if block in table)
             cached = block in memory.cached_blocks
-            fill = _pale(HOLDERS[who], 0.75) if who else _pale("third", 0.45) if cached else (1, 1, 1)
+            fill = _pale(HOLDERS[who], 0.5) if who else _pale("fifth", 0.35) if cached else (1, 1, 1)
             axes.add_patch(
                 Rectangle(
                     (1.16 * block, top - 0.5),
@@ -340,11 +340,11 @@ def _draw_holders(axes, y: float) -> None:
     """What the fills mean, in a row."""
     x = 0.0
     for word, fill, width in (
-        ("request 0", _pale("kv", 0.75), 2.85),
-        ("1", _pale("compute", 0.75), 1.1),
-        ("both", _pale("second", 0.75), 1.75),
-        ("2", _pale("accent", 0.75), 1.1),
-        ("free, cached", _pale("third", 0.45), 3.4),
+        ("request 0", _pale("first", 0.5), 2.85),
+        ("1", _pale("second", 0.5), 1.1),
+        ("both", _pale("fourth", 0.5), 1.75),
+        ("2", _pale("third", 0.5), 1.1),
+        ("free, cached", _pale("fifth", 0.35), 3.4),
         ("free", (1, 1, 1), 1.5),
     ):
         axes.add_patch(Rectangle((x, y - 0.25), 0.42, 0.5, fc=fill, ec=COLOURS["bound"], lw=0.8))
@@ -384,8 +384,8 @@ def _workloads() -> dict[str, tuple[str, float, float, tuple[int, ...]]]:
     prompt, answer = simulation.lengths("ShareGPT")
     _, start, growth = simulation.agent()
     return {
-        "coding agent": ("kv", start, growth, (2, 4, 8, 16, 33)),
-        "chat": ("compute", prompt, prompt + answer, (2, 4, 8, 16, 33)),
+        "coding agent": ("first", start, growth, (2, 4, 8, 16, 33)),
+        "chat": ("second", prompt, prompt + answer, (2, 4, 8, 16, 33)),
     }
 
 
@@ -401,15 +401,15 @@ def hit_rate_by_turns() -> Drawing:
         ]
         axes.plot(tried, found, "o", color=COLOURS[colour], ms=6, zorder=4)
         phrases.append(
-            f"{name}, {start:,.0f} tokens at the start and {growth:,.0f} more each turn: {rate(2.0):.0f} % at 2 turns,"
-            f" {rate(33.0):.1f} % at 33"
+            f"{name}, {start:,.0f} tokens at the start and {growth:,.0f} more each turn: {rate(2.0):.0f}% at 2 turns,"
+            f" {rate(33.0):.1f}% at 33"
         )
     (codex,) = measurement("prefix_cache_hit_rates").records(workload="Codex on SWE-bench Pro, what the traces allow")
     at = simulation.agent()[0]
-    axes.plot(at, 100 * codex["hit_rate"], "D", color=COLOURS["bound"], ms=8, mfc="none", mew=1.8, zorder=5)
-    point(axes, (at, 100 * codex["hit_rate"] - 2), f"Codex's traces:\n{100 * codex['hit_rate']:.1f} %", (0.76, 0.6))
-    axes.text(2.1, 68, "coding\nagent", color=COLOURS["kv"], ha="right", va="center")
-    axes.text(5.2, 55, "chat", color=COLOURS["compute"], ha="left", va="center")
+    axes.plot(at, 100 * codex["hit_rate"], "D", color=COLOURS["measured"], ms=8, mfc="none", mew=1.8, zorder=5)
+    point(axes, (at, 100 * codex["hit_rate"] - 2), f"Codex's traces:\n{100 * codex['hit_rate']:.1f}%", (0.76, 0.6))
+    axes.text(2.1, 68, "coding\nagent", color=COLOURS["first"], ha="right", va="center")
+    axes.text(5.2, 55, "chat", color=COLOURS["second"], ha="left", va="center")
     axes.text(0.97, 0.06, "dots: found by a real allocator", transform=axes.transAxes, ha="right")
     axes.set(
         xscale="log",
@@ -423,18 +423,18 @@ def hit_rate_by_turns() -> Drawing:
         fig,
         "fig-hit-rate-by-turns",
         "After a dozen turns nearly all of a conversation's input has been computed before.",
-        "Share of input tokens that a prefix cache finds, 0 to 100 %, against the turns of a conversation from 1 to"
+        "Share of input tokens that a prefix cache finds, 0 to 100%, against the turns of a conversation from 1 to"
         f" 100 (log scale), if nothing is thrown out. {'; '.join(phrases)}. Dots from a real allocator lie on"
         f" the curves."
-        f" The traces of a coding agent, Codex, allow {100 * codex['hit_rate']:.1f} %.",
+        f" The traces of a coding agent, Codex, allow {100 * codex['hit_rate']:.1f}%.",
     )
 
 
 AGENTS, ROOMS = 75, (0.1, 0.3, 0.5, 0.7, 0.85, 1.0, 1.2, 1.5)  # agents at work at once; rooms in working sets
 WAITS = {
-    "random": ("compute", "random pauses"),
-    "long-tailed": ("accent", "pauses as Codex's"),
-    "regular": ("kv", "regular pauses"),
+    "random": ("first", "random pauses"),
+    "long-tailed": ("second", "pauses as Codex's"),
+    "regular": ("third", "regular pauses"),
 }
 
 
@@ -452,11 +452,11 @@ def hit_rate_by_cache() -> Drawing:
         axes.plot(fine, curve, color=COLOURS[colour])
         found[kind] = [100 * simulation.agents(share * whole, kind, AGENTS) for share in ROOMS]
         axes.plot(ROOMS, found[kind], "o", color=COLOURS[colour], ms=6, zorder=4)
-    axes.text(0.03, 76, WAITS["long-tailed"][1], color=COLOURS["accent"], va="center")
-    axes.text(0.6, 43, WAITS["random"][1].replace(" ", "\n"), color=COLOURS["compute"], va="center")
-    axes.text(0.83, 16, WAITS["regular"][1], color=COLOURS["kv"], ha="right", va="center")
+    axes.text(0.03, 76, WAITS["long-tailed"][1], color=COLOURS["second"], va="center")
+    axes.text(0.6, 43, WAITS["random"][1].replace(" ", "\n"), color=COLOURS["first"], va="center")
+    axes.text(0.83, 16, WAITS["regular"][1], color=COLOURS["third"], ha="right", va="center")
     one = found["regular"][ROOMS.index(1.0)]
-    axes.text(1.05, 64, f"{one:.0f} %: the set\nvaries, and is\nat times larger", color=COLOURS["kv"], va="center")
+    axes.text(1.05, 64, f"{one:.0f}%: the set\nvaries, and is\nat times larger", color=COLOURS["third"], va="center")
     axes.text(1.47, 6, "lines: Che's\napproximation\ndots: simulated", ha="right", va="bottom")
     (kimi,) = measurement("kimi_cache_size").records()
     size = whole * kimi["kv_GB"] / kimi["context_tokens"]
@@ -465,24 +465,24 @@ def hit_rate_by_cache() -> Drawing:
         f"cache ÷ working set\n({AGENTS} agents: {whole / 1e6:.1f} million tokens, {size:.0f} GB of Kimi K2.5)"
     )
     at = dict(zip(ROOMS, zip(*found.values())))
-    said = lambda share: ", ".join(f"{WAITS[kind][1]} {value:.0f} %" for kind, value in zip(WAITS, at[share]))
+    said = lambda share: ", ".join(f"{WAITS[kind][1]} {value:.0f}%" for kind, value in zip(WAITS, at[share]))
     return done(
         fig,
         "fig-hit-rate-by-cache",
         "A cache that holds a share of the working set finds about that share, unless all pauses are alike. Dots:"
         " simulated; lines: Che's approximation.",
-        "Share of input tokens that a cache which drops the least recently used finds, 0 to 100 %, against its size"
+        "Share of input tokens that a cache which drops the least recently used finds, 0 to 100%, against its size"
         f" from 0 to 1.5 times the working set of {AGENTS} coding agents, {whole / 1e6:.1f} million tokens. With half"
         f" of it: {said(0.5)}; with 1.5 times: {said(1.5)}. Lines by Che's approximation, dots simulated. With random"
         " pauses the rate is the share of the working set that fits; with regular ones nothing is found until all of"
-        f" it fits, and {one:.0f} % in a cache of its mean size, for at times the set is larger.",
+        f" it fits, and {one:.0f}% in a cache of its mean size, for at times the set is larger.",
     )
 
 
 # --- layers with a window ---------------------------------------------------------------------------------------------
 
 TOKENS, WINDOW, FULL, SLIDING = 112, 32, 10, 20  # vLLM's example
-NETS = {"gemma-3-27b": "kv", "gpt-oss-120b": "compute"}
+NETS = {"gemma-3-27b": "first", "gpt-oss-120b": "second"}
 
 
 def hybrid() -> Drawing:
@@ -502,8 +502,8 @@ def hybrid() -> Drawing:
         saving = eq.hybrid_saving(known, context=float(context[-1]))
         ends += [(whole[-1], "all full", colour), (mixed[-1], f"{saving:.1f}× less", colour)]
         phrases.append(f"{plain(net.name)} {mixed[-1]:.1f} GB instead of {whole[-1]:.0f}, {saving:.1f} times less")
-    below.text(1_200, 4, plain(model("gemma-3-27b").name), color=COLOURS["kv"], va="center")
-    below.text(8_000, 0.16, plain(model("gpt-oss-120b").name), color=COLOURS["compute"], va="center")
+    below.text(1_200, 4, plain(model("gemma-3-27b").name), color=COLOURS["first"], va="center")
+    below.text(8_000, 0.16, plain(model("gpt-oss-120b").name), color=COLOURS["second"], va="center")
     below.set(
         xscale="log",
         yscale="log",
@@ -554,7 +554,7 @@ def _groups(axes, memory: HybridAllocator) -> None:
                     (1.05 * at, -1.25 * n - 0.45),
                     0.95,
                     0.9,
-                    fc=_pale("kv" if group.window is None else "compute", 0.4) if held else (1, 1, 1),
+                    fc=_pale("kv" if group.window is None else "third", 0.4) if held else (1, 1, 1),
                     ec=COLOURS["bound"] if held else COLOURS["muted"],
                     lw=1.2 if held else 0.6,
                 )

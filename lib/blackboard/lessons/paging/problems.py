@@ -139,7 +139,7 @@ reservations = Whole(
     objective=ROOM,
     unit="sequence",
     statement="{size} on {machine} has room for the cache of {slots} tokens. A server sets aside room for {reserved_context} for each sequence, in one piece. The sequences have {at_end} on average when they end. How many does it serve at once?",
-    parameters={"size": ("OPT-13B", "OPT-66B", "OPT-175B"), "reserved_context": (LONGEST, 1024)},
+    parameters={"size": ("OPT-13B", "OPT-66B", "OPT-175B"), "reserved_context": (LONGEST, 1024, 640, 704, 768, 832, 896, 960, 1152, 1280, 1408, 1536, 1664, 1792, 1920)},
     derived=roomy,
     units={"slots": "", "reserved_context": "token", "at_end": "token"},
     answer=lambda v: float(v["slots"] // v["reserved_context"]),
@@ -229,7 +229,7 @@ by_use = Ordering(
         "How many slots does each way set aside?",
         f"{SHORT} divided by that number.",
     ),
-    solution=lambda v: [Step(f"{key}) uses {100 * planned(key):.0f} % of its room.") for key in PLANS],
+    solution=lambda v: [Step(f"{key}) uses {100 * planned(key):.0f}% of its room.") for key in PLANS],
 )
 
 m, L = eq.page_tokens, eq.context
@@ -342,22 +342,27 @@ doubling = Choice(
 
 
 def compared(values: Values) -> Values:
-    """OPT-13B on its GPU, the batches measured for a drawn system and for vLLM, and what a running sequence holds."""
+    """OPT-13B on its GPU, the batches measured for a drawn system and for vLLM or made-up ones, and what a running
+    sequence holds.
+    """
     batch = lambda system: measurement("vllm_batched_requests").records(requests=values["requests"], system=system)[0]["batch"]
-    known = simulation.opt13b()
-    found = (
+    known, made_up = simulation.opt13b(), isinstance(values["rival"], tuple)
+    few, many = values["rival"] if made_up else (batch(values["rival"]), batch("vLLM"))
+    whose = ("Say that a system that reserves room", "one with blocks") if made_up else ("A system that reserves room", "vLLM")
+    held = simulation.held(values["requests"])
+    return (
         known
         | paged()
         | {
-            "context": simulation.held(values["requests"]),
-            "few": batch(values["rival"]),
-            "many": batch("vLLM"),
+            "context": held,
+            "few": few,
+            "many": many,
+            "reserver": whose[0],
+            "pager": whose[1],
+            "weights": known["n_total"] * known["bytes_per_param"],
+            "per_sequence": held * known["kv_bytes_per_token"],
         }
     )
-    return found | {
-        "weights": known["n_total"] * known["bytes_per_param"],
-        "per_sequence": found["context"] * known["kv_bytes_per_token"],
-    }
 
 
 def per_token(values: Values, batch: float) -> float:
@@ -365,16 +370,23 @@ def per_token(values: Values, batch: float) -> float:
     return eq.paged_cost(values, batch=batch, paging_overhead=0)
 
 
-OPT = {"weights": "byte", "per_sequence": "byte", "few": "", "many": "", "context": "token", "requests": ""}
+def has_room(values: Values) -> bool:
+    """Whether the GPU holds the weights and the caches of the larger batch."""
+    return values["weights"] + values["many"] * values["per_sequence"] < values["hbm"]
+
+
+BATCHES = tuple((few, many) for few in (4, 5, 6, 8, 10, 12, 15, 20) for many in (20, 24, 28, 30, 60, 100) if many >= 2 * few)
+OPT = {"reserver": "", "pager": "", "weights": "byte", "per_sequence": "byte", "few": "", "many": "", "context": "token", "requests": ""}
 
 worth = Quantity(
     "What a larger batch is worth",
     level="medium",
     objective=WORTH,
     unit="1",
-    statement="OPT-13B has {weights} of weights, which a decode step loads once. A running sequence of {requests} holds {context} on average, at {kv_bytes_per_token} each. These batches wait for memory, not compute. A system that reserves room ran {few} sequences at once; vLLM, on the same GPU, ran {many}. How many times as much did a token cost at the smaller batch? Only the time of a step counts, and both load memory equally fast.",
-    parameters={"requests": ("ShareGPT", "Alpaca"), "rival": ("Orca (Max)", "Orca (Pow2)", "Orca (Oracle)")},
+    statement="OPT-13B has {weights} of weights, which a decode step loads once. A running sequence of {requests} holds {context} on average, at {kv_bytes_per_token} each. These batches wait for memory, not compute. {reserver} ran {few} sequences at once; {pager}, on the same GPU, ran {many}. How many times as much did a token cost at the smaller batch? Only the time of a step counts, and both load memory equally fast.",
+    parameters={"requests": ("ShareGPT", "Alpaca"), "rival": ("Orca (Max)", "Orca (Pow2)", "Orca (Oracle)", *BATCHES)},
     derived=compared,
+    condition=has_room,
     units=OPT,
     answer=lambda v: per_token(v, v["few"]) / per_token(v, v["many"]),
     independent_check=(v.weights / v.few + v.per_sequence) / (v.weights / v.many + v.per_sequence),
@@ -399,9 +411,16 @@ worth = Quantity(
 
 
 def kernels(values: Values) -> Values:
-    """The same server with the batch of vLLM, at a drawn slow-down of the kernel that reads the cache."""
-    found = compared(values | {"rival": "Orca (Max)"})
-    return found | {"batch": found["many"], "slower": f"{values['paging_overhead']:.0%}"}
+    """The same server with the batch of vLLM or a made-up one, at a drawn slow-down of the kernel that reads the
+    cache.
+    """
+    found = compared(values | {"rival": (1, values["made_up"]) if values["made_up"] else "Orca (Max)"})
+    slower = values["paging_overhead"]
+    kernel = "vLLM's first attention kernel" if slower in MEASURED else "An attention kernel"
+    return found | {"batch": found["many"], "slower": f"{slower:.0%}", "kernel": kernel}
+
+
+MEASURED = (PAGING["high_overhead"], PAGING["low_overhead"])
 
 
 slow_kernel = Quantity(
@@ -410,13 +429,15 @@ slow_kernel = Quantity(
     objective=WORTH,
     unit="1",
     display_unit="%",
-    statement="vLLM's first attention kernel took {slower} longer to load a cache in blocks than one in one piece. OPT-13B has {weights} of weights, which a decode step loads once. A batch of {many} sequences holds {context} each on average, at {kv_bytes_per_token}. The step waits for memory, not compute. By how many percent does the block table raise the cost of a token, at the same batch?",
+    statement="{kernel} took {slower} longer to load a cache in blocks than one in one piece. OPT-13B has {weights} of weights, which a decode step loads once. A batch of {many} sequences holds {context} each on average, at {kv_bytes_per_token}. The step waits for memory, not compute. By how many percent does the block table raise the cost of a token, at the same batch?",
     parameters={
         "requests": ("ShareGPT", "Alpaca"),
-        "paging_overhead": (PAGING["high_overhead"], PAGING["low_overhead"]),
+        "paging_overhead": (*MEASURED, 0.1, 0.15, 0.3, 0.4),
+        "made_up": (0, 16, 20, 24, 30, 32),
     },
     derived=kernels,
-    units=OPT | {"slower": ""},
+    condition=has_room,
+    units=OPT | {"slower": "", "kernel": ""},
     answer=lambda v: eq.paged_cost(v) / per_token(v, v["many"]) - 1,
     independent_check=(v.weights + v.many * (v.per_sequence * (1 + v.paging_overhead))) / (v.weights + v.many * v.per_sequence) - 1,
     misconceptions={
@@ -499,12 +520,6 @@ held = Counted(
 # --- the allocator ---------------------------------------------------------------------------------------------------
 
 
-def sampled(values: Values) -> Values:
-    """A drawn prompt, block and number of answers."""
-    prompt, block, samples = values["case"]
-    return {"prompt": prompt, "page_tokens": block, "samples": samples, "whole": -(-prompt // block)}
-
-
 def forked(values: Values) -> int:
     """Blocks held after the samples have each written a token, by the allocator."""
     memory = Allocator(200, values["page_tokens"], caching=False)
@@ -522,8 +537,9 @@ fork = Whole(
     objective=TABLE,
     unit="1",
     statement="{samples} answers to one prompt of {prompt} are written at the same time, in blocks of {page_tokens}. They share the prompt's blocks, each of which counts how many sequences hold it. Before one of them writes into a block that others hold too, it gets a copy of its own. Each answer has written one token. How many blocks are held, by all of them together?",
-    parameters={"case": ((21, 16, 4), (10, 4, 2), (50, 16, 6), (100, 16, 3), (30, 16, 5))},
-    derived=sampled,
+    parameters={"prompt": (21, 30, 37, 50, 75, 100), "page_tokens": (16, 8, 32), "samples": (4, 2, 3, 5, 6, 8)},
+    derived=lambda v: {"whole": -(-v["prompt"] // v["page_tokens"])},
+    condition=lambda v: v["prompt"] % v["page_tokens"],
     units={"samples": "", "prompt": "token", "page_tokens": "token"},
     answer=v.samples + eq.page_blocks.at(context=v.prompt, page_tokens=v.page_tokens) - 1,
     independent_check=forked,
@@ -659,12 +675,6 @@ evict = Ordering(
 TAIL = 100  # tokens after the common head
 
 
-def alike(values: Values) -> Values:
-    """A drawn common head and block."""
-    shared, block = values["case"]
-    return {"common_context": shared, "page_tokens": block, "length": shared + TAIL}
-
-
 def found_again(values: Values) -> int:
     """Tokens that the allocator finds of a second request with a head in common."""
     memory, head = Allocator(100, values["page_tokens"]), list(range(values["common_context"]))
@@ -679,8 +689,9 @@ common = Whole(
     unit="token/sequence",
     display_unit="token",
     statement="Two requests of {length} each have their first {common_context} in common, and then differ. The first has been read, in blocks of {page_tokens}, and all of its blocks are still in the cache. How many tokens of the second are found there?",
-    parameters={"case": ((58, 16), (45, 32), (100, 64), (120, 32), (30, 16), (230, 64), (77, 16))},
-    derived=alike,
+    parameters={"common_context": (58, 30, 45, 77, 90, 100, 110, 120, 140, 150, 170, 190, 200, 210, 230, 250, 300), "page_tokens": (16, 32, 64)},
+    derived={"length": v.common_context + TAIL},
+    condition=lambda v: 0 < v["common_context"] % v["page_tokens"] < v["common_context"],
     units={"common_context": "token", "page_tokens": "token", "length": "token"},
     answer=eq.hit_tokens,
     independent_check=found_again,
@@ -761,9 +772,9 @@ def first_seen(values: Values) -> float:
 
 [AGENT] = measurement("agent_traces").records()
 TALKS: dict[str, Any] = {
-    "turns": (AGENT["turns"], 10, 20),
-    "start_context": (AGENT["start_tokens"], 3_000),
-    "turn_growth": (AGENT["growth_tokens"], 600),
+    "turns": (AGENT["turns"], 10, 15, 20, 25, 30, 40),
+    "start_context": (AGENT["start_tokens"], 3_000, 5_000, 8_000, 20_000),
+    "turn_growth": (AGENT["growth_tokens"], 400, 600, 1_000, 1_500),
 }
 TALK = {"turns": "", "start_context": "token", "turn_growth": "token", "sent": "token", "last": "token"}
 
@@ -776,6 +787,7 @@ new = Quantity(
     statement="A coding agent sends its whole context again with every request. The first has {start_context}, each of the others {turn_growth} more than the one before, and there are {turns} in all. A cache keeps everything, in short blocks. Which share of all input tokens must be computed, in percent?",
     parameters=TALKS,
     derived=conversation,
+    condition=lambda v: eq.hit_rate_turns(v) > 0.85,
     units=TALK,
     answer=1 - eq.hit_rate_turns,
     independent_check=first_seen,
@@ -993,6 +1005,7 @@ bill = Quantity(
     statement="On its price card of {date}, {card_name} costs {in_usd} per million tokens of input, {write_usd} for writing them into a cache for five minutes, and {hit_usd} for a hit. An agent's first request has {start_context}. Each of the others repeats the one before and adds {turn_growth}. There are {turns} requests in all, always in time. Every token is either a hit or written. How many dollars does all input cost?",
     parameters={"sheet": CARDS} | TALKS,
     derived=billed,
+    condition=lambda v: (v["sent"] - v["last"]) * v["hit_usd"] > 0.4 * v["last"] * v["write_usd"],  # hits are much of the bill
     units=TALK | {"card_name": "", "date": "", "in_usd": "USD", "write_usd": "USD", "hit_usd": "USD"},
     answer=eq.price_blended * v.sent,
     independent_check=turn_by_turn,
@@ -1049,7 +1062,7 @@ keep = Quantity(
     objective=KEEP,
     unit="s",
     statement="Kimi K2.5 keeps {kv_bytes_per_token} of cache for a token. A prefix cache of {cache_bytes} throws out first what was used longest ago. Requests use {use_rate} different tokens of it per second, found there or written; a token that is used again in that time counts once. After how many seconds is a context thrown out that nobody uses?",
-    parameters={"cache_bytes": (1e12, 5e11, 2e12), "use_rate": (200000, 500000, 100000)},
+    parameters={"cache_bytes": (1e12, 5e11, 2e12, 8e11, 15e11, 3e12, 4e12), "use_rate": (200000, 500000, 100000, 50000, 150000, 250000, 400000)},
     derived=cached,
     units={"use_rate": "", "kv_bytes_per_token": "byte"},
     answer=eq.keep_time,
@@ -1073,8 +1086,8 @@ keep = Quantity(
 
 
 def crowd(values: Values) -> Values:
-    """The cache of a drawn number of coding agents, each somewhere in its conversation."""
-    turns, start, growth = AGENT["turns"], AGENT["start_tokens"], AGENT["growth_tokens"]
+    """The cache of a drawn number of coding agents, each somewhere in a conversation of so many turns."""
+    turns, start, growth = values["turns"], AGENT["start_tokens"], AGENT["growth_tokens"]
     talk_of = {"turns": turns, "start_context": start, "turn_growth": growth}
     mean, found = start + growth * (turns - 1) / 2, conversation(talk_of) | cached(values)
     return talk_of | found | {"mean": mean, "each": pretty(mean * found["kv_bytes_per_token"], "byte", 2)}
@@ -1088,7 +1101,7 @@ agents = Estimate(
     display_unit="GB",
     within=2.0,
     statement="{sessions} coding agents are at work, each anywhere in its conversation. A conversation has {turns} requests; the first has {start_context}, and each of the others {turn_growth} more than the one before. Kimi K2.5 keeps {kv_bytes_per_token} of cache for a token. How much memory, in GB, lets every agent find its context with the next request? Estimate: within a factor of two counts.",
-    parameters={"sessions": (1000, 100, 300)},
+    parameters={"sessions": (1000, 100, 300, 50, 150, 200, 250, 400, 500, 600, 800, 1500), "turns": (AGENT["turns"], 28, 30, 36, 40)},
     derived=crowd,
     units=TALK | {"sessions": "", "each": "", "kv_bytes_per_token": "byte"},
     answer=v.sessions * v.mean * v.kv_bytes_per_token,
@@ -1216,8 +1229,9 @@ window_saving = Quantity(
     unit="1",
     tolerance=0.01,
     statement="{net_name} has {full_layers} layers with full attention and {window_layers} that keep the last {window} only. An entry is as large in every layer. How many times as large would a sequence's cache be with full attention in all layers, at a context of {context}?",
-    parameters={"net": ("gemma-3-27b", "gpt-oss-120b", "gpt-oss-20b"), "context": (32768, 8192, 4096, 2048)},
+    parameters={"net": ("gemma-3-27b", "gpt-oss-120b", "gpt-oss-20b"), "context": (32768, *range(512, 4097, 512), 6144, 7168, 8192, 10240, 12288, 14336, 16384, 20480, 24576, 28672, 40960, 49152, 65536, 98304, 131072)},
     derived=windowed,
+    condition=lambda v: v["full_layers"] * v["context"] > v["window_layers"] * v["window"],
     units={"net_name": "", "full_layers": "", "window_layers": "", "window": "token", "context": "token"},
     answer=eq.hybrid_saving,
     independent_check=kept,

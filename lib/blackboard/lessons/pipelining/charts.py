@@ -65,8 +65,8 @@ def _memory_lines() -> tuple[str, ...]:
     taken = inside(eq.stage_memory, EACH)
     left = f"(hbm_gb - ({taken}))"
     sequences = f"'b = ' + {marks.said('micro_batch')} + ', L = ' + {marks.said('context')} + ' tokens'"
-    stored, cached = marks.said("n_total * bytes_per_param", ".3s"), marks.said("kv_bytes_per_token", ".3s")
-    load = f"{stored} + 'B of weights, ' + {cached} + 'B of KV per token'"
+    stored, cached = marks.prefixed("n_total * bytes_per_param", "B"), marks.prefixed("kv_bytes_per_token", "B")
+    load = f"{stored} + ' of weights, ' + {cached} + ' of KV per token'"
     gb = lambda value: marks.said(value, ",.3r")
     room = f"({left} < 0 ? ', too much for ' + hbm_gb + ' GB' : ', ' + {gb(left)} + ' GB left')"
     here = f"'at P = ' + stages + ': ' + {gb(taken)} + ' GB taken' + {room}"
@@ -81,13 +81,13 @@ def _memory_layers(encoding: dict) -> list[dict]:
     near = f"({level(eq.stage_memory, stages=5)}) / hbm_gb"
     tight = f"{near} > 0.9 && {near} < 2"  # a line runs where the name would stand
     return [
-        marks.line("memory", marks.INK, encoding, strokeWidth=5),
+        marks.line("memory", "total", encoding, strokeWidth=5),
         marks.line("KV", "kv", encoding),
         marks.line("weights", "weights", encoding),
-        marks.rule(encoding, "accent", y="hbm_gb"),
+        marks.rule(encoding, "memory", y="hbm_gb"),
         marks.rule(encoding, None, x="stages"),
-        *marks.name(encoding, "'memory of the GPU'", "accent", "4.5", "hbm_gb", dy={"expr": f"{tight} ? 12 : -9"}),
-        *marks.name(encoding, "'weights and KV'", "bound", "16", level(eq.stage_memory, stages=16), "true", dy=-15),
+        *marks.name(encoding, "'memory of the GPU'", "memory", "4.5", "hbm_gb", dy={"expr": f"{tight} ? 12 : -9"}),
+        *marks.name(encoding, "'weights and KV'", "total", "16", level(eq.stage_memory, stages=16), "true", dy=-15),
         *marks.name(encoding, "'weights'", "weights", "16", level(eq.chip_weights, stages=16), "true", dy=13),
         *marks.name(encoding, "'KV'", "kv", "9", level(eq.chip_kv), dy=12),
         marks.hover(
@@ -136,9 +136,9 @@ def _shaped() -> list[dict]:
     """Sliders for the pipeline's shape and the passes' times, of which only the ratios matter, and what follows."""
     one = lambda name, label: slider(name, 0.25, 3, 0.25, 1, label)
     return [
-        *slider("micro_batches", 0, 8, 1, round(math.log2(BATCHES)), "micro-batches n_mb", base=2),
+        *slider("micro_batches", 0, 8, 1, round(math.log2(BATCHES)), "micro-batches", base=2),
         *slider("stages", 2, 64, 2, STAGES, "stages P"),
-        *slider("chunks", 1, 8, 1, 2, "pieces per GPU n_chunk"),
+        *slider("chunks", 1, 8, 1, 2, "pieces per GPU"),
         *one("forward_time", "time of F"),
         *one("input_grad_time", "time of B"),
         *one("weight_grad_time", "time of W"),
@@ -151,15 +151,15 @@ def _shaped() -> list[dict]:
 
 CURVES = {"bubble": eq.bubble, "interleaved": eq.interleaved_bubble, "zero_bubble": eq.bubble_of_idle}
 NAMES = {
-    "bubble": ("GPipe and 1F1B", "compute"),
-    "interleaved": ("interleaved", "kv"),
-    "zero_bubble": ("ZB-H1", "accent"),
+    "bubble": ("GPipe and 1F1B", "first"),
+    "interleaved": ("interleaved", "second"),
+    "zero_bubble": ("ZB-H1", "third"),
 }
 FULL = "micro_batches >= stages"  # with fewer, the two other formulas do not hold
 NEEDS = {
     "bubble": (),
-    "interleaved": ((FULL, "needs n_mb ≥ P"),),
-    "zero_bubble": ((FULL, "needs n_mb ≥ P"), ("hides", "W too long")),
+    "interleaved": ((FULL, "needs more micro-batches"),),
+    "zero_bubble": ((FULL, "needs more micro-batches"), ("hides", "W too long")),
 }
 TENTH = 0.1
 
@@ -171,10 +171,10 @@ def _line(encoding: dict, name: str) -> list[dict]:
     (words, colour), needs, now = NAMES[name], NEEDS[name], f"100 * ({CURVES[name].vega()})"
     holds = " && ".join(condition for condition, _ in needs) or "true"
     along = holds.replace("micro_batches", "1.0001 * datum.micro_batches")  # room for rounding
-    said = f"{marks.said(now, '.1f')} + ' %'"
+    said = f"{marks.said(now, '.1f')} + '%'"
     for condition, text in reversed(needs):
         said = f"({condition} ? {said} : '{text}')"
-    dot = {"type": "point", "filled": True, "opacity": 1, "size": 90, "color": style.COLOURS[colour]}
+    dot = {"type": "point", "filled": True, "opacity": 1, "size": 90, "color": marks.PAINTS[colour]}
     row = 97 - 7 * list(NAMES).index(name)  # curves only fall: the upper right is always free
     return [
         {**marks.line(name, colour, encoding, strokeWidth=3), "transform": [{"filter": along}]},
@@ -191,14 +191,14 @@ def _enough() -> tuple[str, str]:
     )
     zero = f"(hides ? ', ' + max(stages, {least(eq.bubble_of_idle)}) + ' (zero bubble)' : '')"
     return (
-        f"'at most {100 * TENTH:.0f} % idle from n_mb = ' + {least(eq.bubble)} + ' (1F1B),'",
+        f"'at most {100 * TENTH:.0f}% idle from ' + {least(eq.bubble)} + ' micro-batches (1F1B),'",
         f"{rounds} + ' (interleaved, multiples of P)' + {zero}",
     )
 
 
 def bubble_explorer() -> Explorable:
     """Bubble against micro-batches, with stages, chunks and the times of the passes to choose."""
-    across = marks.log_axis("micro_batches", "micro-batches n_mb (log scale)", 1, 256)
+    across = marks.log_axis("micro_batches", "micro-batches (log scale)", 1, 256)
     share = marks.axis("bubble", "bubble (% of the step)", 0, 100, [0, 25, 50, 75, 100])
     across["axis"]["values"] = [2**n for n in range(9)]
     encoding = {"x": across, "y": share}
@@ -206,7 +206,7 @@ def bubble_explorer() -> Explorable:
     base["transform"] += [percent(formula, "micro_batches", name) for name, formula in CURVES.items()]
     lines = [layer for name in CURVES for layer in _line(encoding, name)]
     layers = [*lines, marks.hover(encoding, "bubble", {"bubble": "GPipe and 1F1B (%)"}, ".1f", ".3r")]
-    shape = "'P = ' + stages + ', n_mb = ' + micro_batches + ', n_chunk = ' + chunks"
+    shape = "'P = ' + stages + ', ' + micro_batches + ' micro-batches, ' + chunks + ' pieces per GPU'"
     times = "', F : B : W = ' + forward_time + ' : ' + input_grad_time + ' : ' + weight_grad_time"
     known = {
         "stages": STAGES,
@@ -217,11 +217,11 @@ def bubble_explorer() -> Explorable:
         "weight_grad_time": 1,
     }
     known["idle"] = eq.idle_zero_bubble(known)
-    at = {name: f"{100 * formula(known):.1f} %" for name, formula in CURVES.items()}
+    at = {name: f"{100 * formula(known):.1f}%" for name, formula in CURVES.items()}
     return Explorable(
         {**base, "params": _shaped(), "layer": layers, "title": marks.title(f"{shape} + {times}", *_enough())},
         "Bubble against micro-batches",
-        "Idle share of a training step, 0 to 100 %, against micro-batches from 1 to 256 (log scale), with sliders for"
+        "Idle share of a training step, 0 to 100%, against micro-batches from 1 to 256 (log scale), with sliders for"
         f" micro-batches, stages, chunks and the times of the passes F, B and W. At {STAGES} stages and {BATCHES}"
         f" micro-batches GPipe and 1F1B idle {at['bubble']}, interleaving with two chunks {at['interleaved']}, zero"
         f" bubble {at['zero_bubble']}. All fall with more micro-batches.",
@@ -261,7 +261,7 @@ def player():
         ),
         "stages": count("racks P", STAGES, 1, 12),
         "batches": count("micro-batches", BATCHES, 1, 32),
-        "chunks": count("pieces n_chunk", 2, 1, 4),
+        "chunks": count("pieces", 2, 1, 4),
         "forward": time("time of F", 1),
         "backward": time("time of B", 1),
         "weight": time("time of W", 1),

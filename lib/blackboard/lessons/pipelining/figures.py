@@ -1,7 +1,7 @@
 """The pipelining lesson's figures. Each function returns a matplotlib Figure, whose `alt` says in words what it shows.
 
 Every curve is a formula of `equations` or a run of `simulation`, every number in a label or an alt text comes from them
-or from the catalogue. Forward passes are blue, gradients of inputs orange, gradients of weights green; idle time is
+or from the catalogue. Forward passes, gradients of inputs and gradients of weights have a color each; idle time is
 white.
 """
 
@@ -26,7 +26,7 @@ from blackboard.units import pretty, significant
 
 MS, US, GB = units.factor("ms"), units.factor("us"), units.factor("GB")
 RACKS = 4  # of the lecture's pipelines
-KINDS = {"F": "compute", "B": "third", "W": "accent"}
+KINDS = {"F": "first", "B": "second", "W": "third"}
 EQUAL = Costs(1, 1, 1)  # F, B and W take equally long
 SMALL = 10  # points: the least that a phone shows well
 
@@ -156,15 +156,15 @@ def stack() -> Drawing:
         _layer(axes, layer * RISE + layer // LAYERS * GAP, mid)
     top = stages * LAYERS * RISE + (stages - 1) * GAP
     cut = LAYERS * RISE + GAP / 2
-    axes.plot([-0.9, EXPERTS + 2.3], [cut, cut], color=COLOURS["kv"], ls="--", lw=1.8)
-    arrow(axes, (mid, cut - GAP / 2), (mid, cut + GAP / 2 - 0.14), "kv", lw=3, mutation_scale=16)
-    axes.text(-0.8, cut + 0.12, "change rack", color=COLOURS["kv"], va="bottom")
+    axes.plot([-0.9, EXPERTS + 2.3], [cut, cut], color=COLOURS["scale_out"], ls="--", lw=1.8)
+    arrow(axes, (mid, cut - GAP / 2), (mid, cut + GAP / 2 - 0.14), "scale_out", lw=3, mutation_scale=16)
+    axes.text(-0.8, cut + 0.12, "change rack", color=COLOURS["scale_out"], va="bottom")
     inside = 2 * len(CHOSEN) * LAYERS
-    axes.text(EXPERTS + 2.3, cut + 0.12, "1 arrow", color=COLOURS["kv"], va="bottom", ha="right")
+    axes.text(EXPERTS + 2.3, cut + 0.12, "1 arrow", color=COLOURS["scale_out"], va="bottom", ha="right")
     for stage in range(stages):
         base = stage * (LAYERS * RISE + GAP) + LAYERS * RISE / 2
         axes.text(
-            EXPERTS + 2.3, base, f"rack {stage}\n{inside} arrows", ha="right", va="center", color=COLOURS["compute"]
+            EXPERTS + 2.3, base, f"rack {stage}\n{inside} arrows", ha="right", va="center", color=COLOURS["network"]
         )
     axes.text(mid, -0.35, "a token", ha="center", va="top")
     axes.add_patch(Circle((mid, top), 0.13, color=COLOURS["bound"]))
@@ -195,8 +195,8 @@ def _layer(axes, base: float, mid: float) -> None:
         axes.add_patch(Rectangle((expert - 0.36, base + RISE / 2 - 0.24), 0.72, 0.48, **looks))
         if chosen:
             side = 0.12 * np.sign(expert - mid)
-            arrow(axes, (mid, base), (expert, base + RISE / 2 - 0.26), "compute", zorder=0)
-            arrow(axes, (expert, base + RISE / 2 + 0.26), (mid + side, base + RISE - 0.1), "compute")
+            arrow(axes, (mid, base), (expert, base + RISE / 2 - 0.26), "network", zorder=0)
+            arrow(axes, (expert, base + RISE / 2 + 0.26), (mid + side, base + RISE - 0.1), "network")
     axes.add_patch(Circle((mid, base + RISE), 0.13, color=COLOURS["bound"]))
 
 
@@ -261,8 +261,8 @@ def training() -> Drawing:
             [b - a for a, b in zip(ends, starts)],
             0.92,
             ends,
-            color=COLOURS["second"],
-            alpha=0.22,
+            color=COLOURS["muted"],
+            alpha=0.15,
             lw=0,
         )
     _draw(axes, run, Costs(), inches=4.2)
@@ -338,7 +338,7 @@ def schedules() -> Drawing:
     )
 
 
-LOOKS = {"1F1B": ("compute", "o"), "1F1B-I": ("kv", "s"), "ZB-1p": ("accent", "^"), "ZB-2p": ("second", "D")}
+LOOKS = {"1F1B": ("first", "o"), "1F1B-I": ("second", "s"), "ZB-1p": ("third", "^"), "ZB-2p": ("fourth", "D")}
 
 
 def measured() -> Drawing:
@@ -382,7 +382,7 @@ def measured() -> Drawing:
     )
     gaps.axvline(0, color=COLOURS["bound"], lw=2.5)
     least, most = min(map(min, above.values())), max(map(max, above.values()))
-    said = ", ".join(f"{name} {np.mean(values):.0f} %" for name, values in above.items())
+    said = ", ".join(f"{name} {np.mean(values):.0f}%" for name, values in above.items())
     return done(
         fig,
         "fig-measured",
@@ -390,7 +390,7 @@ def measured() -> Drawing:
         f"Above, {len(rows)} measured training throughputs of four schedules and four models,"
         f" {min(row.measured_throughput for row in rows):g} to {max(row.measured_throughput for row in rows):g} samples"
         " per second and GPU, against the simulation (both log): all lie just below the line of equality. Below, how"
-        f" far the simulation is above each, {least:.1f} to {most:.1f} %; on average {said}. No measurement beats the"
+        f" far the simulation is above each, {least:.1f} to {most:.1f}%; on average {said}. No measurement beats the"
         " ideal.",
     )
 
@@ -450,7 +450,7 @@ def _draw_ranges(times, lines: list[tuple[float, float, str, str]]) -> None:
             lw=6,
             marker="o",
             ms=7,
-            alpha=0.35 if colour == "third" else 1,
+            alpha=0.35 if colour == "claimed" else 1,
         )
         left = high > MS
         times.annotate(
@@ -477,15 +477,15 @@ def hops() -> Drawing:
         (
             min(switched),
             max(switched),
-            "accent",
+            "measured",
             f"measured latency: {min(switched) / US:g} – {max(switched) / US:g} µs",
         ),
-        (sent, sent, "compute", f"sending {numbers.SENT['micro_batch']:,} vectors: {sent / US:.0f} µs"),
-        (said / UNSURE, said * UNSURE, "third", f"lecture, unsure: {said / MS:g} ms"),
-        (numbers.LECTURE_STEP, numbers.LECTURE_STEP, "bound", f"a decode step: {numbers.LECTURE_STEP / MS:g} ms"),
+        (sent, sent, "scale_out", f"sending {numbers.SENT['micro_batch']:,} vectors: {sent / US:.0f} µs"),
+        (said / UNSURE, said * UNSURE, "claimed", f"lecture, unsure: {said / MS:g} ms"),
+        (numbers.LECTURE_STEP, numbers.LECTURE_STEP, "total", f"a decode step: {numbers.LECTURE_STEP / MS:g} ms"),
     ]
     _draw_ranges(times, lines)
-    times.plot(said, 2, "o", color=COLOURS["third"], ms=9)
+    times.plot(said, 2, "o", color=COLOURS["claimed"], ms=9)
     times.set(xscale="log", xlim=(1e-6, 0.1), ylim=(len(lines) - 0.5, -0.5), yticks=[], xlabel="time (log scale)")
     times.set_xticks(10.0 ** np.arange(-6, 0), [pretty(10.0**n, "s", 1) for n in range(-6, 0)])
     times.spines["left"].set_visible(False)
@@ -507,9 +507,9 @@ def _path(axes) -> None:
     for rack, x in enumerate((1.2, 8.8)):
         axes.add_patch(Rectangle((x - 1.35, -0.6), 2.7, 3.95, fill=False, ec=COLOURS["muted"], ls="--", lw=1.2))
         axes.text(x, -0.75, f"rack {rack}", ha="center", va="top", color=COLOURS["muted"])
-        for y, word, colour in ((0.0, "GPU", "accent"), (1.35, "NIC", "compute"), (2.7, "ToR switch", "compute")):
+        for y, word, colour in ((0.0, "GPU", "compute"), (1.35, "NIC", "scale_out"), (2.7, "ToR switch", "scale_out")):
             _device(axes, x, y, word, colour)
-    _device(axes, 5.0, 4.1, "data-center switch", "compute", 4.0)
+    _device(axes, 5.0, 4.1, "data-center switch", "scale_out", 4.0)
     for x, up in ((1.2, True), (8.8, False)):
         for y in (0.4, 1.75):
             ends = (x, y), (x, y + 0.55)

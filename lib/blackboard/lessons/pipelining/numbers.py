@@ -154,7 +154,7 @@ def compared() -> tuple[simulation.Comparison, ...]:
 
 def schedules() -> dict[str, str]:
     """How the simulation does on the zero-bubble paper's rows."""
-    rows, percent = compared(), lambda values: f"{100 * sum(values) / len(values):.0f} %"
+    rows, percent = compared(), lambda values: f"{100 * sum(values) / len(values):.0f}%"
     names = list(dict.fromkeys(row.schedule for row in rows))
     fast = {
         name: [row.throughput / row.measured_throughput - 1 for row in rows if row.schedule == name] for name in names

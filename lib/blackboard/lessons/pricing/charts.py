@@ -15,7 +15,6 @@ from blackboard.catalogue import price, system, tier
 from blackboard.catalogue.running_case import RUNNING, plain
 from blackboard.charts import controls, marks
 from blackboard.charts.interactive import Explorable, curve, decades, derived, inside, menu, slider, sweep
-from blackboard.charts.style import COLOURS
 from blackboard.formula import Formula
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.pricing import equations as eq
@@ -120,7 +119,10 @@ def _card() -> list[dict]:
 def _tread(encoding: dict, low: str, high: str, level: str) -> dict:
     """A tread of the price's staircase, between two contexts."""
     row = marks.at(
-        encoding, {"type": "rule", "color": COLOURS["third"], "strokeDash": [6, 3], "strokeWidth": 3}, x=low, y=level
+        encoding,
+        {"type": "rule", "color": marks.PAINTS["cost"], "strokeDash": [6, 3], "strokeWidth": 3},
+        x=low,
+        y=level,
     )
     row["transform"] += [{"calculate": high, "as": "at_x2"}]
     row["encoding"] = {**row["encoding"], "x2": {"field": "at_x2"}}
@@ -129,16 +131,16 @@ def _tread(encoding: dict, low: str, high: str, level: str) -> dict:
 
 def _card_layers(encoding: dict, leaves: str) -> list[dict]:
     """The cost and its part of reading, and the price's two treads."""
-    reading, kv = f"min({TOP}, {inside(eq.memory_ratio_of, '1', context=leaves)})", COLOURS["kv"]
-    third = {"color": COLOURS["third"]}
+    reading, shared = f"min({TOP}, {inside(eq.memory_ratio_of, '1', context=leaves)})", marks.PAINTS["memory"]
+    price = {"color": marks.PAINTS["cost"]}
     return [
-        marks.line("memory", "kv", encoding),
-        marks.line("cost", marks.INK, encoding, strokeWidth=4),
+        marks.line("memory", "memory", encoding),
+        marks.line("cost", "total", encoding, strokeWidth=4),
         marks.rule(encoding, "compute", y="1"),
         _tread(encoding, "1000", "step_context", "level"),
         _tread(encoding, "step_context", "1000000", "far"),
-        marks.at(encoding, {**marks.DOT, **third}, x="max(1000, covers)", y="far"),
-        marks.text(encoding, "'compute'", "1000", "1", align="left", dx=4, dy=10, color=COLOURS["compute"]),
+        marks.at(encoding, {**marks.DOT, **price}, x="max(1000, covers)", y="far"),
+        marks.text(encoding, "'compute'", "1000", "1", align="left", dx=4, dy=10, color=marks.PAINTS["compute"]),
         marks.text(
             encoding,
             f"level > {TOP} ? '' : 'price'",
@@ -147,13 +149,13 @@ def _card_layers(encoding: dict, leaves: str) -> list[dict]:
             align="left",
             dx=4,
             dy={"expr": f"level > {TOP / 2} ? 10 : -10"},
-            **third,
+            **price,
         ),
         marks.text(
-            encoding, f"far > {TOP} ? 'price: above ↑' : ''", "1000000", str(TOP), align="right", dx=-4, dy=10, **third
+            encoding, f"far > {TOP} ? 'price: above ↑' : ''", "1000000", str(TOP), align="right", dx=-4, dy=10, **price
         ),
         marks.text(
-            encoding, "'KV cache and weights'", leaves, reading, **marks.side(f"{leaves} > 5000"), dy=-6, color=kv
+            encoding, "'KV cache and weights'", leaves, reading, **marks.side(f"{leaves} > 5000"), dy=-6, color=shared
         ),
         marks.hover(encoding, "cost", {"cost": "cost ÷ compute", "memory": "memory time ÷ compute time"}, ",.3r"),
     ]
@@ -229,7 +231,7 @@ def _card_says() -> str:
 # --- where to keep a cache --------------------------------------------------------------------------------------------
 
 TIERS = dict(zip(("DDR5", "flash", "disk"), numbers.KEEP, strict=True))
-INKS = {"HBM": "compute", "DDR5": "accent", "flash": "third", "disk": "weights", "compute again": "kv"}
+INKS = {"HBM": "first", "DDR5": "second", "flash": "third", "disk": "fourth", "compute again": "compute"}
 WHEN = {"2025": "the end of 2025", "2026": "early 2026"}  # by then: the newest confirmed byte prices
 NAMES = {"tier_capacity": "capacity", "tier_bandwidth": "reads", "tier_rent": "rent"}
 
@@ -332,7 +334,9 @@ def _named(encoding: dict, name: str) -> dict:
             f"{_cost('disk', hold_time='0.1')} > {_cost('compute again')}"
         )
         dy = {"expr": f"({above}) == {str(name == 'disk').lower()} ? -8 : 10"}
-        return marks.text(encoding, f"'{name}'", "0.1", level, align="left", dx=4, dy=dy, color=COLOURS[INKS[name]])
+        return marks.text(
+            encoding, f"'{name}'", "0.1", level, align="left", dx=4, dy=dy, color=marks.PAINTS[INKS[name]]
+        )
     top = _reaches(name, repr(HIGH * CHEAP / 4))
     if name == "HBM":  # where DDR5's line comes close, its name goes further down
         top = (
@@ -341,7 +345,7 @@ def _named(encoding: dict, name: str) -> dict:
         )
     x = f"clamp({top}, 0.1, {10**LAST!r})"
     return marks.text(
-        encoding, f"'{name}'", x, _cost(name, hold_time=x), align="right", dx=-8, dy=-4, color=COLOURS[INKS[name]]
+        encoding, f"'{name}'", x, _cost(name, hold_time=x), align="right", dx=-8, dy=-4, color=marks.PAINTS[INKS[name]]
     )
 
 
@@ -376,7 +380,7 @@ def hold_explorer() -> Explorable:
     layers = [
         *lines,
         marks.rule(encoding, None, x="marked"),
-        marks.at(encoding, {**marks.DOT, "color": marks.INK}, x="marked", y="least"),
+        marks.at(encoding, {**marks.DOT, "color": marks.PAINTS["chosen"]}, x="marked", y="least"),
         *(_named(encoding, name) for name in LINES),
         marks.hover(encoding, "flash", {field: f"{name} ($/Mtok)" for name, field in fields.items()}, ",.2~g", ",.3~r"),
     ]

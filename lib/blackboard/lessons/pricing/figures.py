@@ -60,11 +60,7 @@ def _long_contexts(axes) -> None:
 
 # --- one bill ---------------------------------------------------------------------------------------------------------
 
-KINDS = {  # what a call's tokens are billed as: how the figure names it, and its colour
-    "cached_read": ("cache hits", "third"),
-    "cache_write_5min": ("written to the cache", "compute"),
-    "output": ("output", "kv"),
-}
+KINDS = {"cached_read": "cache hits", "cache_write_5min": "written to the cache", "output": "output"}
 
 
 def bill() -> Drawing:
@@ -73,26 +69,25 @@ def bill() -> Drawing:
     card = catalogue.price(numbers.CARD)
     tokens, paid = numbers.CALL, numbers.paid_by_kind()
     shares = {kind: (count / sum(tokens.values()), paid[kind] / sum(paid.values())) for kind, count in tokens.items()}
-    for row, (kind, (name, colour)) in enumerate(KINDS.items()):
-        for below, share in enumerate(shares[kind]):
-            level, fill = -row - 0.3 * below, {"color": COLOURS[colour], "alpha": 1 if below else 0.35}
-            axes.barh(level, share, 0.27, **fill)
-            said = f"{100 * share:.0f} % of the {'bill' if below else 'tokens'}"
-            beside(axes, said, (share, level), (5, 0), "bound", va="center")
+    for row, (kind, name) in enumerate(KINDS.items()):
+        for below, (share, of, colour) in enumerate(zip(shares[kind], ("tokens", "bill"), ("muted", "cost"))):
+            axes.barh(-row - 0.3 * below, share, 0.27, color=COLOURS[colour], alpha=1 if below else 0.5)
+            said = f"{100 * share:.0f}% of the {of}"
+            beside(axes, said, (share, -row - 0.3 * below), (5, 0), colour, va="center")
         said = f"{name}: {tokens[kind]:,} at \\${getattr(card.usd_per_Mtok, kind):.2f} a million"
-        axes.text(0, 0.34 - row, said, color=COLOURS[colour], va="center")
+        axes.text(0, 0.34 - row, said, color=COLOURS["bound"], va="center")
     axes.set(xlim=(0, 1.42), ylim=(-2.55, 0.6))
     axes.axis("off")
     (hit, _), (written, _), (out, out_paid) = shares.values()
     return done(
         fig,
         "fig-bill",
-        f"Few tokens, much of the bill: output is {100 * out:.0f} % of this call's tokens and {100 * out_paid:.0f} %"
+        f"Few tokens, much of the bill: output is {100 * out:.0f}% of this call's tokens and {100 * out_paid:.0f}%"
         " of what it costs.",
         f"Bars for one call on the price list of {card.model_name} ({card.valid_from}), by kind of token, from 0 to"
-        f" 100 %: cache hits are {100 * hit:.0f} % of the tokens, tokens written to the cache {100 * written:.0f} %"
-        f" and output {100 * out:.0f} %; of the bill they are "
-        + drawing.listed([f"{100 * share:.0f} %" for _, share in shares.values()])
+        f" 100%: cache hits are {100 * hit:.0f}% of the tokens, tokens written to the cache {100 * written:.0f}% and"
+        f" output {100 * out:.0f}%; of the bill they are "
+        + drawing.listed([f"{100 * share:.0f}%" for _, share in shares.values()])
         + ".",
     )
 
@@ -112,9 +107,9 @@ def context_cost() -> Drawing:
     memory = eq.memory_ratio_of(known, context=context)
     axes.axhline(1, color=COLOURS["compute"], lw=7, alpha=0.35, zorder=1)
     axes.plot(context, memory, color=COLOURS["kv"], lw=7, alpha=0.35)
-    axes.plot(context, np.maximum(1, memory), color=COLOURS["bound"], lw=2.2)
+    axes.plot(context, np.maximum(1, memory), color=COLOURS["total"], lw=2.2)
     for low, high, level in ((0, at, 1), (at, 500_000, ratio)):
-        axes.plot([low, high], [level, level], color=COLOURS["third"], ls=(0, (4, 2)), lw=2.5, zorder=4)
+        axes.plot([low, high], [level, level], color=COLOURS["cost"], ls=(0, (4, 2)), lw=2.5, zorder=4)
     axes.fill_between(context, ratio, memory, where=context >= covers, color=COLOURS["kv"], alpha=0.12, lw=0)
     axes.plot([at, covers], [1, ratio], "o", color=COLOURS["bound"], ms=7, zorder=5)
     axes.set(
@@ -127,7 +122,7 @@ def context_cost() -> Drawing:
     axes.set_yticks(np.arange(0, 2.6, 0.5))
     point(axes, (at, 1), f"1× covers up to\n{at:,.0f}", (0.68, 0.2))
     point(axes, (covers, ratio), f"{ratio:g}× covers up to\n{covers:,.0f}", (0.3, 0.8))
-    name_ends(axes, [(1, "compute", "compute"), (memory[-1], "KV cache", "kv"), (ratio, "price", "third")])
+    name_ends(axes, [(1, "compute", "compute"), (memory[-1], "KV cache", "kv"), (ratio, "price", "cost")])
     beside(axes, "huge batch:\nonly KV counts", (70_000, 0.35), (8, -2), "kv", va="top")
     axes.set_title(f"Price step: {card.model_name}, output, {card.valid_from}", loc="left")
     return done(
@@ -166,7 +161,7 @@ PATHS = (  # two cards of each provider, the earlier first
     ("gemini-1.5-pro@2024-10-01", numbers.STEPPED),
     ("gpt-4.1@2025-04-14", "gpt-5.5@2026-04-23"),
 )
-PATH_COLOURS = ("kv", "compute", "accent")
+PATH_COLOURS = ("first", "second", "third")
 BEYOND = 1_000_000  # tokens, of the axis
 
 
@@ -245,12 +240,12 @@ def kv_sizes() -> Drawing:
     fig, axes = drawing.axes(5.0, 4.8)
     nets = sorted((catalogue.model(id) for id in CACHES), key=lambda net: -net.kv_bytes_per_token())
     low, high = _implied(ACTIVE, "fp4"), _implied(ACTIVE, "bf16")
-    axes.fill_between([low, high], 0.4 - len(nets), 0.5, color=COLOURS["third"], alpha=0.3, lw=0)
+    axes.fill_between([low, high], 0.4 - len(nets), 0.5, color=COLOURS["claimed"], alpha=0.3, lw=0)
     for row, net in enumerate(nets):
         held, wanted = net.kv_bytes_per_token(), _implied(net.n_active)
         axes.plot([wanted, held], [-row, -row], color=COLOURS["muted"], lw=1, zorder=1)
         axes.plot(held, -row, "o", color=COLOURS["kv"], ms=8)
-        axes.plot(wanted, -row, "D", color=COLOURS["compute"], mfc="white", ms=6.5)
+        axes.plot(wanted, -row, "D", color=COLOURS["predicted"], mfc="white", ms=6.5)
         beside(
             axes,
             f"{held / wanted:,.0f}×",
@@ -267,8 +262,8 @@ def kv_sizes() -> Drawing:
     axes.set_xticks([1e2, 1e4, 1e6], ["100 B", "10 kB", "1 MB"])
     kinds = [
         ("● the model's, BF16", "kv"),
-        ("◇ implied, its own active parameters", "compute"),
-        (f"▬ implied, {ACTIVE / 1e9:g} B active", "third"),
+        ("◇ implied, its own active parameters", "predicted"),
+        (f"▬ implied, {ACTIVE / 1e9:g} B active", "claimed"),
     ]
     _listed(axes, kinds, 0.97, 0.065)
     axes.grid(visible=False)
@@ -311,8 +306,8 @@ def pass_length() -> Drawing:
     tokens, known = np.geomspace(1, LONGEST, 301), _waiting()
     read = step.memory_time(known) / tokens / eq.pass_compute(known, pass_tokens=1)
     axes.axhline(1, color=COLOURS["compute"], lw=7, alpha=0.35, zorder=1)
-    axes.plot(tokens, read, color=COLOURS["kv"], lw=7, alpha=0.35)
-    axes.plot(tokens, eq.pass_ratio(memory_ratio=RATIO, pass_tokens=tokens), color=COLOURS["bound"], lw=2.2)
+    axes.plot(tokens, read, color=COLOURS["memory"], lw=7, alpha=0.35)
+    axes.plot(tokens, eq.pass_ratio(memory_ratio=RATIO, pass_tokens=tokens), color=COLOURS["total"], lw=2.2)
     axes.plot([1, RATIO], [RATIO, 1], "o", color=COLOURS["bound"], ms=7, clip_on=False, zorder=5)
     axes.set(xscale="log", xlim=(1, LONGEST), ylim=(0, 5.6))
     axes.set(xlabel="tokens of each sequence in one pass (log scale)", ylabel="time per token ÷\ncompute time")
@@ -320,7 +315,7 @@ def pass_length() -> Drawing:
     point(axes, (1, RATIO), f"decode: one token, {RATIO}×,\nMFU {_mfu(RATIO)}", (0.34, 0.86))
     point(axes, (RATIO, 1), f"crossing at {RATIO} tokens", (0.5, 0.5))
     axes.text(0.98, 0.3, "prefill: many tokens, 1×", transform=axes.transAxes, ha="right", va="center")
-    name_ends(axes, [(1, "compute", "compute"), (read[-1], "memory", "kv")])
+    name_ends(axes, [(1, "compute", "compute"), (read[-1], "memory", "memory")])
     return done(
         fig,
         "fig-pass-length",
@@ -341,11 +336,11 @@ def _waiting() -> dict[str, float]:
 
 HOSTS = "hosts of open weights"
 GROUPS = {
-    "anthropic": ("Anthropic", "kv"),
-    "google": ("Google", "compute"),
-    "openai": ("OpenAI", "accent"),
-    "deepseek": ("DeepSeek", "third"),
-    "mistral": ("Mistral", "second"),
+    "anthropic": ("Anthropic", "first"),
+    "google": ("Google", "second"),
+    "openai": ("OpenAI", "third"),
+    "deepseek": ("DeepSeek", "fourth"),
+    "mistral": ("Mistral", "fifth"),
 }
 
 
@@ -379,7 +374,7 @@ def ratios() -> Drawing:
     right.set_yticklabels([_mfu(ratio) for ratio in ticks])
     right.grid(visible=False)
     right.spines["right"].set_visible(True)
-    axes.text(2024.63, 3 + 0.06, "the lecture's 3 to 5", va="bottom", color=COLOURS["muted"])
+    axes.text(2024.63, 3 + 0.06, "the lecture's 3 to 5", va="bottom", color=COLOURS["claimed"])
     axes.text(_dated(DAY), 8.55, "lecture ", ha="right", va="center", color=COLOURS["muted"])
     return done(
         fig,
@@ -392,7 +387,7 @@ def ratios() -> Drawing:
 
 def _mfu(ratio: float) -> str:
     """The MFU of decoding that a ratio of output to input implies."""
-    return f"{significant(100 * eq.decode_mfu(input_price=1, output_price=ratio), 3, exact=True)} %"
+    return f"{significant(100 * eq.decode_mfu(input_price=1, output_price=ratio), 3, exact=True)}%"
 
 
 def _ratio(card: PriceCard) -> float:
@@ -424,7 +419,7 @@ def _ratios_say(cards: tuple[PriceCard, ...]) -> str:
 
 # --- long contexts ----------------------------------------------------------------------------------------------------
 
-ATTENDING = {"deepseek-v3": "third", "qwen3-235b-a22b": "accent", "llama-3.1-405b": "compute", "gemma-3-27b": "kv"}
+ATTENDING = {"deepseek-v3": "first", "qwen3-235b-a22b": "second", "llama-3.1-405b": "third", "gemma-3-27b": "fourth"}
 MILLION = 1e6
 
 
@@ -475,11 +470,11 @@ def attention_flops() -> Drawing:
 
 
 LADDER = (  # kinds of device, what the lecture says they take to drain (s), and how that is worded: 2:01:16
-    ("HBM", "compute", (0.02, 0.02), "20 ms"),
-    ("LPDDR5X", "accent", (1, 10), ""),
-    ("DDR5", "accent", (1, 10), "1 to 10 s"),
+    ("HBM", "first", (0.02, 0.02), "20 ms"),
+    ("LPDDR5X", "second", (1, 10), ""),
+    ("DDR5", "second", (1, 10), "1 to 10 s"),
     ("NVMe", "third", (60, 60), "1 min"),
-    ("HDD", "weights", (HOUR, HOUR), "1 h"),
+    ("HDD", "fourth", (HOUR, HOUR), "1 h"),
 )
 CALLED = {"NVMe": "flash", "HDD": "disk"}
 
@@ -491,8 +486,8 @@ def ladder() -> Drawing:
     axes.set_xticks([1e-2, 1, 60, HOUR, DAY_LONG], ["10 ms", "1 s", "1 min", "1 h", "1 day"])
     axes.minorticks_off()
     for (word, wait), text, ha in zip(KEPT.items(), (" {} ", " {}: on price lists"), ("right", "left")):
-        axes.plot([wait] * 2, [0.5 - len(LADDER), 1], color=COLOURS["kv"], ls="--", lw=1.4, zorder=1)
-        axes.text(wait, 0.7, text.format(word), color=COLOURS["kv"], ha=ha, va="center")
+        axes.plot([wait] * 2, [0.5 - len(LADDER), 1], color=COLOURS["muted"], ls="--", lw=1.4, zorder=1)
+        axes.text(wait, 0.7, text.format(word), color=COLOURS["muted"], ha=ha, va="center")
     phrases = [_rung(axes, -row, *rung) for row, rung in enumerate(LADDER)]
     axes.text(2.5e-4, -len(LADDER) + 0.25, "◆ as the lecture guesses; hollow: not confirmed", va="center")
     axes.set_yticks([-row for row in range(len(LADDER))], [CALLED.get(kind, kind) for kind, *_ in LADDER])
@@ -517,7 +512,7 @@ def _rung(axes, level: float, kind: str, colour: str, guess: tuple[float, float]
         axes.plot(
             tier.drain_time(), level + 0.12, "o", color=COLOURS[colour], mfc=COLOURS[colour] if sure else "white", ms=7
         )
-    axes.plot(guess, [level - 0.2] * 2, "D-" if guess[0] == guess[1] else "|-", color=COLOURS["bound"], ms=5.5, lw=2)
+    axes.plot(guess, [level - 0.2] * 2, "D-" if guess[0] == guess[1] else "|-", color=COLOURS["claimed"], ms=5.5, lw=2)
     drains = sorted(tier.drain_time() for tier in mine)
     least, most = spent(drains[0]), spent(drains[-1])
     said = f"{CALLED.get(kind, kind)} {least}" + (f" to {most}" if most != least else "")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from itertools import count, product
+from typing import Any
 
 from sympy import diff, solve
 from sympy import sqrt as root_of
 
-from blackboard.catalogue import chip, measurement, model, price, system, tier
+from blackboard.catalogue import Heads, Latent, PriceCard, chip, measurement, model, price, system, tier
+from blackboard.catalogue.prices import Above, TokenPrices
 from blackboard.lessons.batching import equations as roofline
 from blackboard.lessons.pricing import equations as eq
 from blackboard.notation import symbol
@@ -42,6 +44,38 @@ SPELT = {"gpt": "GPT", "deepseek": "DeepSeek"}
 KEPT = {300.0: "5 minutes", HOUR: "an hour", 24 * HOUR: "a day"}
 BYTES = "bytes/token"
 
+# Made-up price lists: USD for a million tokens of input and of output, and then a hit, or a context step and by how much input and output rise.
+RATIOS = ((1.2, 5.4), (0.8, 2.8), (3.0, 21.0), (0.4, 2.6), (2.0, 15.0), (0.9, 2.25), (1.6, 5.2), (2.4, 13.2), (0.6, 5.1), (1.0, 9.0), (0.5, 4.6), (4.0, 38.0), (0.3, 1.3), (0.7, 3.22), (1.5, 5.7), (2.0, 11.2), (0.2, 1.36), (2.5, 17.5))
+HITS = ((1.0, 5.0, 0.25), (0.8, 4.0, 0.2), (2.0, 10.0, 0.4), (1.2, 6.0, 0.36))
+STEPS = tuple((*usd, tokens, 2.0, more) for usd, tokens, more in product(((1.5, 6.0), (4.0, 20.0), (2.0, 12.0)), (100_000, 160_000, 240_000), (1.25, 1.5, 1.75)))
+# Real ones, and those whose price steps up.
+SHEETS = (
+    "gpt-5.2@2025-12-11",
+    "claude-opus-4.6@2026-03-13",
+    "deepseek-v3.1@2025-09-05",
+    "kimi-k2-0905@2026-06-12",
+    "gpt-6-astra@2026-09-03",
+    "mistral-medium-3.5@2026-04-28",
+    "gemini-3.8-flash@2026-09-20",
+    "gpt-5.5@2026-04-23",
+    "gpt-4.1@2025-04-14",
+    "mistral-large-3@2025-12-02",
+    "claude-haiku-5.5@2026-10-07",
+    "gpt-5.1@2025-11-13",
+)
+STEEPER = (GEMINI, "gpt-5.5@2026-04-23", "claude-sonnet-4.5@2025-09-29", "gpt-6-astra@2026-09-03", "gpt-5.6-luna@2026-07-30", "gemini-2.5-pro@2025-09", "gpt-6.1-sol@2026-09-29")
+
+
+def card_of(sheet: Any) -> PriceCard:
+    """A card of the catalogue by its id, or a made-up one of numbers."""
+    if isinstance(sheet, str):
+        return price(sheet)
+    usd, out, *more = sheet
+    hit = more[0] if len(more) == 1 else None
+    asked = TokenPrices(usd, out, hit, 1.25 * usd, 2 * usd)
+    step = Above(*more) if len(more) == 3 else None
+    return PriceCard(id="", confirmed=True, sources=(), provider="", model="", tier="", usd_per_Mtok=asked, above=step, valid_from="a provider")
+
 
 def named(card) -> str:
     """A card's model as one says it: gpt-5.4 is GPT-5.4."""
@@ -51,10 +85,10 @@ def named(card) -> str:
 
 def priced(values: Values) -> Values:
     """What a drawn card asks: USD per million tokens for the text, USD per token for formulas, and its context step."""
-    card = price(values["sheet"])
+    card = card_of(values["sheet"])
     p, step = card.usd_per_Mtok, card.above
     by_day = " by day" if card.tier.startswith("day") else ""
-    bound = {"card_name": named(card) + by_day, "date": card.valid_from, "in_usd": p.input, "out_usd": p.output}
+    bound = {"card_name": named(card) + by_day if card.id else "a model", "date": card.valid_from, "in_usd": p.input, "out_usd": p.output}
     bound |= {"input_price": p.input / MILLION, "output_price": p.output / MILLION, "ratio": p.output / p.input}
     if step:
         long = card.rates(step.tokens + 1)
@@ -230,7 +264,7 @@ covered = Quantity(
     unit="token/sequence",
     display_unit="token",
     statement="On the price list of {date}, {card_name} charges {out_usd} for a million tokens of output, and {long_out} in requests longer than {step_context}. Input rises from {in_usd} to {long_in}. Suppose the lower price just covers the cost of an output token at the step. From there on, the cost grows in proportion to the context, because of its KV cache. Up to which context does the higher output price cover the cost?",
-    parameters={"sheet": ("gpt-5.4@2026-03-05", "gemini-1.5-pro@2024-10-01", "claude-haiku-5.5@2026-10-07")},
+    parameters={"sheet": ("gpt-5.4@2026-03-05", "gemini-1.5-pro@2024-10-01", "claude-haiku-5.5@2026-10-07", *STEEPER, *STEPS)},
     derived=priced,
     units=TEXT,
     answer=eq.context_covered,
@@ -253,10 +287,22 @@ covered = Quantity(
 # --- a KV cache from an architecture ---------------------------------------------------------------------------------
 
 
+MODELS = ("qwen3-32b", "qwen3-14b", "qwen3-8b", "qwen2.5-72b", "llama-3.1-8b", "llama-3.1-405b", "mixtral-8x22b")
+MADE_UP = tuple((*size, *heads) for size, heads in product(((20e9, 40), (30e9, 50), (40e9, 60), (60e9, 72)), ((64, 8, 128), (96, 16, 128), (48, 6, 128), (80, 8, 64), (40, 8, 96))))
+
+
+def shape_of(net: Any) -> tuple[str, float, Heads]:
+    """Name, active parameters and attention of a model whose layers are all alike, by its id or made up of numbers."""
+    if not isinstance(net, str):
+        return "A model", net[0], Heads(*net[1:])
+    [group] = model(net).attention
+    assert isinstance(group, Heads)
+    return model(net).name, model(net).n_active, group
+
+
 def grouped(values: Values) -> Values:
     """Layers and heads of a drawn model whose layers all see the whole context."""
-    net = model(values["net"])
-    [group] = net.attention
+    name, n_active, group = shape_of(values["net"])
     sizes = {
         "kv_layers": group.layers,
         "kv_heads": group.kv_heads,
@@ -264,11 +310,11 @@ def grouped(values: Values) -> Values:
         "head_dim": group.head_dim,
     }
     return sizes | {
-        "origin": net.name,
+        "origin": name,
         "kv_value_bytes": BF16,
         "layers": group.layers,
-        "n_active": net.n_active,
-        "net_name": net.name,
+        "n_active": n_active,
+        "net_name": name,
     }
 
 
@@ -279,7 +325,7 @@ heads = Quantity(
     unit="byte/token",
     display_unit=BYTES,
     statement="{origin}: {kv_layers} layers keep a KV cache of their own. In each of them attention has {query_heads} query heads and {kv_heads} KV heads of {head_dim} numbers. Cached numbers are in BF16, two bytes each. How many bytes does one token add to the cache, over all layers?",
-    parameters={"net": ("qwen3-235b-a22b", "glm-4.5", "mistral-large-2", "llama-3.1-70b")},
+    parameters={"net": ("llama-3.1-70b", "glm-4.5", "mistral-large-2", *MODELS, *MADE_UP)},
     derived=grouped,
     units={"origin": "", "kv_layers": "1"},
     answer=eq.kv_of_heads,
@@ -302,6 +348,18 @@ heads = Quantity(
     ),
 )
 
+
+def latent_of(net: Any) -> Latent:
+    """The latent attention of a model by its id, or of a made-up one by its layers, heads and cached numbers."""
+    if isinstance(net, str):
+        [group] = model(net).attention
+        assert isinstance(group, Latent)
+        return group
+    layers, heads, latent, position = net
+    return Latent(layers=layers, heads=heads, q_rank=0, kv_rank=latent, nope_dim=128, rope_dim=position, v_dim=128)
+
+
+LATENTS = tuple((layers, heads, *cached) for (layers, heads), cached in product(((52, 64), (56, 96), (58, 128), (60, 64), (62, 96), (64, 128), (66, 64)), ((512, 64), (448, 64), (512, 96), (576, 64))))
 
 SIZES = {"a": "llama-3.1-405b", "b": "deepseek-v3", "c": "gpt-oss-120b", "d": "gpt-3-175b", "e": "llama-3.1-8b"}
 
@@ -375,6 +433,17 @@ waits = Choice(
 
 PASS_OF = eq.pass_ratio.solve("pass_tokens")
 
+
+WHOLE = tuple((usd, usd * times) for usd, times in product((0.5, 1.5, 2.5), range(3, 11)))  # made-up prices in whole ratios
+
+
+def passed(values: Values) -> Values:
+    """A drawn card whose ratio is to be read as memory time over compute time, and the ratio wanted of a long pass."""
+    found = priced(values)
+    name = found["card_name"] if isinstance(values["sheet"], str) else f"a model whose input costs ${found['in_usd']:.2f} per million tokens"
+    return found | {"card_name": name, "memory_ratio": found["ratio"], "pass_ratio": 1}
+
+
 crossing = Quantity(
     "How long a pass must be",
     level="easy",
@@ -382,8 +451,8 @@ crossing = Quantity(
     unit="token/sequence",
     display_unit="token",
     statement="On the price list of {date}, {card_name} charges {ratio} times as much for output as for input. Assume that this is memory time divided by compute time in a decode step, with one new token per sequence. A pass with more tokens of each sequence loads weights and KV cache once for all of them. From how many tokens per sequence on does a pass keep the compute busy all the time? Batch and context stay the same.",
-    parameters={"sheet": (GEMINI, "gpt-4o@2024-10-01", "gemini-2.5-pro@2025-09", "deepseek-v3.1@2025-09-05")},
-    derived=lambda v: priced(v) | {"memory_ratio": priced(v)["ratio"], "pass_ratio": 1},
+    parameters={"sheet": (GEMINI, "gpt-4o@2024-10-01", "gemini-2.5-pro@2025-09", "deepseek-v3.1@2025-09-05", "claude-opus-4.6@2026-03-13", "gpt-5.2@2025-12-11", "mistral-large-3@2025-12-02", *WHOLE)},
+    derived=passed,
     units=TEXT,
     answer=PASS_OF,
     independent_check=lambda v: next(n for n in count(1) if n * 1.0 >= v["out_usd"] / v["in_usd"] - 1e-9),
@@ -427,7 +496,7 @@ decoding = Quantity(
     unit="token/sequence",
     display_unit="token",
     statement="On the price list of {date}, {card_name} costs {in_usd} per million tokens of input and {out_usd} of output. Its model activates {n_active} and keeps {kv_bytes_per_token} of KV cache over all layers. It runs on many GPUs ({gpu_name}) that share the compute and the memory traffic: each does {flops} in FP8 (a multiply-add counts as two FLOPs) and loads {bandwidth}. The batch is {times} times the critical batch, at which loading the weights alone takes as long as compute. Input is priced by compute, output by memory traffic, with the same margin. Attention is dense, and its own FLOPs are left out. At which mean context does decode run?",
-    parameters={"sheet": tuple(OPEN), "gpu": ("h800", "h200"), "times": (4, 2, 3)},
+    parameters={"sheet": tuple(OPEN), "gpu": ("h800", "h200"), "times": (4, 2, 3, 2.5, 1.5)},
     derived=opened,
     units=TEXT | {"kv_bytes_per_token": "byte/token", "times": "1", "measured": "1"},
     answer=eq.context_implied,
@@ -467,11 +536,11 @@ attention = Quantity(
     unit="token/sequence",
     display_unit="token",
     statement="{net_name} activates {n_active}, and each takes a multiply-add for a new token. In each of its {layers} layers there are {query_heads} query heads and {kv_heads} KV heads of {head_dim} numbers. To attend to one earlier token, a query head multiplies its {head_dim} numbers with those of a key and sums them up. Then it adds that token's value, also {head_dim} numbers, times a weight to its result. A multiply-add is two FLOPs. At which context does a new token take as many FLOPs for attention as for the weights?",
-    parameters={"net": ("llama-3.1-70b", "qwen3-235b-a22b", "glm-4.5", "mistral-large-2")},
+    parameters={"net": ("llama-3.1-70b", "qwen3-235b-a22b", "glm-4.5", "mistral-large-2", *MODELS, *MADE_UP)},
     derived=attending,
     units={"net_name": "", "layers": "1"},
     answer=eq.context_flop,
-    independent_check=lambda v: root(lambda L: model(v["net"]).attention_flop(L) - 2 * model(v["net"]).n_active, 1.0, 1e9),
+    independent_check=lambda v: root(lambda L: shape_of(v["net"])[2].attends(L) - 2 * v["n_active"], 1.0, 1e9),
     misconceptions={
         eq.context_flop * v.query_heads / v.kv_heads: "You counted KV heads, which determine what is stored. Every query head computes its own scores.",
         2 * eq.context_flop: "Half is missing: attention multiplies queries with keys and then weights with values.",
@@ -495,8 +564,10 @@ VLLM = "fp8_ds_mla"  # vLLM's layout of this cache: FP8 with its scales, the par
 
 
 def indexed(values: Values) -> Values:
-    """Bytes of DeepSeek-V3.2's cache in one layer, in a drawn layout."""
-    return {"entry_bytes": DSA.entry(values["layout"]), "index_bytes": DSA.key(values["layout"]), "selected": DSA.top_k}
+    """Bytes of DeepSeek-V3.2's cache in one layer, in a drawn layout; or those of a made-up cache."""
+    layout = values["layout"]
+    entry, key = (DSA.entry(layout), DSA.key(layout)) if isinstance(layout, str) else layout
+    return {"entry_bytes": entry, "index_bytes": key, "selected": values.get("top_k", DSA.top_k)}
 
 
 LAYOUT = {"layout": "", "entry_bytes": "byte", "index_bytes": "byte", "selected": "token", "context": "token"}
@@ -507,7 +578,7 @@ sparse = Quantity(
     objective=LONG,
     unit="1",
     statement="DeepSeek-V3.2 uses sparse attention. For each new token every layer loads an index key of {index_bytes} for every token of the context. It then loads full cache entries of {entry_bytes} each for the {selected} that score best. Dense attention would load the entries of all tokens. At a context of {context}, how many times as many bytes would dense attention load?",
-    parameters={"context": (65536, 32768, 100000, 262144), "layout": (VLLM,)},
+    parameters={"context": (65536, 32768, 100000, 40000, 48000, 50000, 60000, 80000, 90000, 120000, 128000, 150000, 160000, 180000), "layout": (VLLM, "bf16", "fp8")},
     derived=indexed,
     units=LAYOUT,
     answer=eq.sparse_saving,
@@ -611,7 +682,7 @@ even = Quantity(
     objective=TIERS,
     unit="s",
     statement="{net_name} stores {n_total}, activates {n_active} per token and keeps {kv_bytes_per_token} of KV cache over all layers. It runs on {gpu_name} GPUs with {hbm} of memory and {flops} in FP8 each (a multiply-add counts as two FLOPs). A GPU rents at {hourly} per hour. Holding a share of the memory costs that share of the rent. Computing a token again costs the rent for the time it takes at the full rate, attention's own FLOPs left out. For how many seconds can a token's cache be held before computing it again would be cheaper?",
-    parameters={"net": ("qwen3-235b-a22b", "glm-4.5", "llama-3.1-405b"), "gpu": ("b200", "h200", "gb200-nvl72"), "hourly": (2.0, 3.0, 4.0)},
+    parameters={"net": ("qwen3-235b-a22b", "glm-4.5", "llama-3.1-405b", "kimi-k2", "mistral-large-3", "mixtral-8x22b"), "gpu": ("b200", "h200", "gb200-nvl72"), "hourly": (2.0, 3.0, 4.0)},
     derived=held,
     units=TEXT | {"kv_bytes_per_token": "byte/token"},
     answer=eq.hbm_even,
@@ -718,7 +789,11 @@ five_minutes = Choice(
 
 
 def on_device(values: Values) -> Values:
-    """A drawn device: its size and rate, its name, and where one is needed its newest confirmed price."""
+    """A drawn device: its size and rate, its name, and where one is needed its newest confirmed price; or the size and
+    rate of a made-up one.
+    """
+    if not isinstance(values["shelf"], str):
+        return {"device": "a large SSD"} | dict(zip(("tier_capacity", "tier_bandwidth"), values["shelf"]))
     row = tier(values["shelf"])
     found = {"device": WORDS[row.id], "tier_capacity": row.capacity_bytes, "tier_bandwidth": row.read_bytes_per_s}
     paid = max((p for p in row.prices if p.confirmed), key=lambda p: p.date, default=None)
@@ -749,9 +824,9 @@ kept = Quantity(
     statement="{net_name} keeps {kv_bytes_per_token} of KV cache over all layers. The cache is held for {kept_for} on {device} and then loaded back once. The device holds {tier_capacity} and reads {tier_bandwidth}. It cost {gb_usd} per GB ({bought}) and is paid off evenly over {years} years of 365 days; power and servers are left out. Holding takes a share of the device. Loading takes the whole device for the time of the transfer. A billion tokens may take several such devices: count shares of them. How many dollars do holding and loading cost together, for a billion tokens?",
     parameters={
         "shelf": ("ssd-9650-7t", "ssd-9650-30t", "hdd-exos30"),
-        "net": ("deepseek-v3", "llama-3.1-405b", "glm-4.5"),
+        "net": ("deepseek-v3", "llama-3.1-405b", "glm-4.5", "qwen3-235b-a22b"),
         "hold_time": (300.0, HOUR, 24 * HOUR),
-        "years": (5, 4),
+        "years": (5, 4, 3),
     },
     derived=stored,
     units=TEXT | DEVICE | {"kv_bytes_per_token": "byte/token"},
@@ -795,7 +870,7 @@ hits = Choice(
 
 def cached(values: Values) -> Values:
     """What a drawn card asks for writing into a cache that keeps for a drawn time, and for a hit."""
-    found, p = priced(values), price(values["sheet"]).usd_per_Mtok
+    found, p = priced(values), card_of(values["sheet"]).usd_per_Mtok
     write = p.cache_write_5min if values["hold_time"] == 300 else p.cache_write_1h
     ratios = {
         "write_ratio": write / p.input,
@@ -850,7 +925,7 @@ break_even = Quantity(
     unit="1",
     display_unit="%",
     statement="On the price list of {date}, {card_name} costs {in_usd} per million tokens of input, {write_usd} for writing them into a cache that keeps them for {kept_for} after each use, and {hit_usd} for a hit. Each hit renews the cache at no charge. The same prompt is used {times} times, the first use included, always in time. What share of the prompt's input cost does the cache save, in percent?",
-    parameters={"sheet": WRITES, "hold_time": (HOUR, 300.0), "times": (4, 10, 25)},
+    parameters={"sheet": (*WRITES, "claude-sonnet-4.5@2025-09-29", "claude-fable-5@2026-06-09", "claude-opus-5@2026-07-24", "claude-sonnet-5.5@2026-09-29", *HITS), "hold_time": (HOUR, 300.0), "times": (4, 10, 25, 3, 5, 6, 8)},
     derived=cached,
     units=TEXT | {"times": "1"},
     answer=1 - (v.write_ratio + v.read_ratio * (v.times - 1)) / v.times,
@@ -922,7 +997,7 @@ pay_off = Quantity(
     statement="On the price list of {date}, {card_name} charges {storage_usd} for storing a million cached tokens for an hour. Its cache size is not public: take that of {net_name}, {kv_bytes_per_token} over all layers, stored once. Suppose that the cache is in {device}, which cost {gb_usd} per GB ({bought}). After how many hours of storage has a customer paid for the memory under the tokens?",
     parameters={
         "sheet": (GEMINI, "gemini-2.5-pro@2025-09"),
-        "net": ("deepseek-v3", "llama-3.1-405b", "qwen3-235b-a22b"),
+        "net": ("deepseek-v3", "llama-3.1-405b", "qwen3-235b-a22b", "glm-4.5", "llama-3.1-70b", "mixtral-8x22b"),
         "shelf": ("hbm-b200", "ddr5-3tb", "ssd-9650-7t"),
     },
     derived=bought,
@@ -971,7 +1046,7 @@ margin = Quantity(
     objective=TRUST,
     unit="1",
     statement="On the price list of {date}, {card_name} costs {in_usd} per million tokens of input and {out_usd} of output. {size_words} {n_total} stored, {n_active} active. GPUs ({gpu_name}) rent at {hourly} per hour, and each does {flops} in FP8 (a multiply-add counts as two FLOPs). Let prefill compute all the time at that rate, attention's own FLOPs left out. How many times the rent of its prefill does a customer pay for a token of input?",
-    parameters={"sheet": tuple(SOLD), "hourly": (2.0, 3.0, 4.0)},
+    parameters={"sheet": tuple(SOLD), "hourly": (2.0, 3.0, 4.0, 2.2, 2.4, 2.5, 2.8, 3.2, 3.5, 3.6)},
     derived=sold,
     units=TEXT | {"size_words": ""},
     answer=eq.input_margin,

@@ -9,7 +9,6 @@ from blackboard import catalogue, units
 from blackboard.catalogue.running_case import RUNNING
 from blackboard.charts import controls, marks
 from blackboard.charts.interactive import Explorable, curve, derived, menu, slider, sweep
-from blackboard.charts.style import COLOURS
 from blackboard.lessons.racks import equations as eq
 
 SYSTEMS = (
@@ -24,7 +23,7 @@ SYSTEMS = (
     "mi355x-8",
 )
 LINKS = ("scale_up", "scale_out", "chips")
-UP, OUT = "accent", "kv"  # colours of the two networks
+UP = "network"
 GBS = units.factor("GB/s")
 
 
@@ -48,7 +47,7 @@ def _rate(value: str) -> str:
 
 def _dot(colour: str) -> dict:
     """A large point: where the reader's choice lies on a curve."""
-    return {"type": "point", "filled": True, "opacity": 1, "size": 130, "color": COLOURS[colour]}
+    return {"type": "point", "filled": True, "opacity": 1, "size": 130, "color": marks.PAINTS[colour]}
 
 
 _RATES = f"machine.name + ': scale-up ' + {_rate('scale_up')} + ', scale-out ' + {_rate('scale_out')} + ' GB/s per GPU'"
@@ -73,12 +72,12 @@ def _controls() -> list[dict]:
 def _layers(encoding: dict, here: str, hurts: str) -> list[dict]:
     """The slowdown with the marked system, and the ratio from which it hurts."""
     return [
-        marks.line("slowdown", marks.INK, encoding, strokeWidth=4),
+        marks.line("slowdown", "total", encoding, strokeWidth=4),
         marks.rule(encoding, None, y="1"),
         marks.rule(encoding, UP, x=hurts),
         marks.text(encoding, "'as fast as one rack'", "0.1", "1", align="left", dx=4, dy=-8),
         marks.text(encoding, f"'hurts from ' + {_times(hurts)} + ' on'", hurts, "0.06", align="left", dx=6),
-        marks.at(encoding, _dot(OUT), x="ratio_here", y=here),
+        marks.at(encoding, _dot("chosen"), x="ratio_here", y=here),
         marks.text(
             encoding,
             f"machine.name + ': ' + {_times(here)} + '×'",

@@ -1,7 +1,7 @@
 """The racks lesson's figures. Each function returns a matplotlib Figure, whose `alt` says in words what it shows.
 
 Every curve is a formula of `equations`, a run of `moe` or `simulation`, or a measurement; every number in a label or an
-alt text comes from them or from the catalogue. Drawings show the scale-up network green and the scale-out network red.
+alt text comes from them or from the catalogue. The two networks have a color each.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from blackboard.lessons.racks import equations as eq
 from blackboard.lessons.racks import moe, numbers, simulation
 
 US, GBS, KB = units.factor("us"), units.factor("GB/s"), units.factor("kB")
-UP, OUT = "accent", "kv"  # colours of the two networks
+UP, OUT = "network", "scale_out"  # colours of the two networks
 
 
 def _rate(value: float) -> str:
@@ -62,12 +62,12 @@ def layer() -> Drawing:
     for which in CHOSEN:
         x = _expert_x(which)
         _box(axes, x, 4.1, 0.8, 0.8, "compute", str(which + 1), 0.25, lw=1.8)
-        arrow(axes, (home, 2.05), (x, 3.65), "compute")
-        arrow(axes, (x, 4.55), (home + 0.12 * np.sign(x - home), 6.08), "compute")
+        arrow(axes, (home, 2.05), (x, 3.65), "network")
+        arrow(axes, (x, 4.55), (home + 0.12 * np.sign(x - home), 6.08), "network")
     bypass = home - 1.08
-    axes.plot([home - 0.65, bypass, bypass], [0.4, 0.4, 6.4], color=COLOURS["kv"], lw=1.8)
-    arrow(axes, (bypass, 6.4), (home - 0.34, 6.4), "kv")
-    axes.text(bypass + 0.12, 4.85, "residual", color=COLOURS["kv"], va="center", fontsize=10)
+    axes.plot([home - 0.65, bypass, bypass], [0.4, 0.4, 6.4], color=COLOURS["second"], lw=1.8)
+    arrow(axes, (bypass, 6.4), (home - 0.34, 6.4), "second")
+    axes.text(bypass + 0.12, 4.85, "residual", color=COLOURS["second"], va="center", fontsize=10)
     axes.text(home, 7.0, "sum", ha="center", va="center")
     axes.text(home + PITCH, 4.85, "experts", color=COLOURS["muted"], ha="center", va="center")
     edges = -PITCH / 2 - 0.25, (GPUS - 0.5) * PITCH + 0.25
@@ -233,7 +233,7 @@ def traffic_matrix() -> Drawing:
     """Bytes from GPU to GPU of one layer's dispatch, counted copy by copy; about half of them leave the rack."""
     fig, axes = drawing.axes(5.0, 4.4)
     sent, gpus, top_k = _counted(), RACKS * PER_RACK, catalogue.model(RUNNING.model).moe.active
-    shade = LinearSegmentedColormap.from_list("compute", ["white", COLOURS["compute"]])
+    shade = LinearSegmentedColormap.from_list("bytes", ["white", COLOURS["muted"]])
     image = axes.imshow(sent.matrix / KB, cmap=shade, vmin=0, extent=(0.5, gpus + 0.5, gpus + 0.5, 0.5))
     for edge in np.arange(1, RACKS) * PER_RACK + 0.5:
         axes.axhline(edge, color=COLOURS[OUT], lw=3)
@@ -246,7 +246,7 @@ def traffic_matrix() -> Drawing:
             axes.text(*middle, word, color=COLOURS[colour], ha="center", va="center", bbox=card, weight="bold")
     ticks = [1, PER_RACK, PER_RACK + 1, gpus]
     axes.set(xlabel="to GPU", ylabel="from GPU", xticks=ticks, yticks=ticks)
-    axes.set_title(f"{100 * out:.1f} % of the bytes leave their rack", loc="left")
+    axes.set_title(f"{100 * out:.1f}% of the bytes leave their rack", loc="left")
     axes.grid(visible=False)
     fig.colorbar(image, ax=axes, shrink=0.85).set_label("kB")
     moved = sent.matrix / KB
@@ -258,7 +258,7 @@ def traffic_matrix() -> Drawing:
         f"Heat map of the bytes that {gpus} GPUs in {RACKS} racks send each other in one layer's dispatch, counted:"
         f" {TOKENS} tokens on each GPU, {top_k} of {EXPERTS} experts each. Every GPU sends to every other,"
         f" {moved.min():.0f} to {moved.max():.0f} kB. The rack boundary cuts the map in four like parts:"
-        f" {100 * out:.1f} % of the bytes leave their rack, near the formula's {100 * eq.leaving(racks=RACKS):.0f} %.",
+        f" {100 * out:.1f}% of the bytes leave their rack, near the formula's {100 * eq.leaving(racks=RACKS):.0f}%.",
     )
 
 
@@ -367,7 +367,7 @@ def measured_links() -> Drawing:
         fig,
         "fig-measured-links",
         "Short messages take about ten microseconds however few bytes they have; long ones approach bytes divided by"
-        " bandwidth (black line). Measured on eight H200.",
+        " bandwidth (line). Measured on eight H200.",
         f"Measured time of exchanges among the {chip.scale_up.domain_chips} H200 of a node against bytes of each GPU's"
         f" message, 1 kB to 1 GB (both log): {', '.join(names)}. However short, they take {starts} microseconds; long"
         f" ones rise along the bytes that travel over {_rate(beta)}. Of {len(rows)} points {below or 'none'} lie below"
@@ -376,10 +376,10 @@ def measured_links() -> Drawing:
 
 
 LOOKS = (
-    ("accent", "o", 0.95),
-    ("compute", "s", 0.88),
-    ("kv", "^", 0.81),
-    ("weights", "D", 0.74),
+    ("first", "o", 0.95),
+    ("second", "s", 0.88),
+    ("third", "^", 0.81),
+    ("fourth", "D", 0.74),
 )  # colour, marker, height of the name
 
 
@@ -392,7 +392,7 @@ def domains() -> Drawing:
     """Chips of a scale-up domain by year: NVIDIA's grow by two steps, Google's have long been large."""
     fig, axes = drawing.axes(5.0, 3.9)
     nvidia, google = _largest("nvidia"), _largest("google")
-    for chips, colour, marker in ((google, "weights", "s"), (nvidia, "compute", "o")):
+    for chips, colour, marker in ((google, "second", "s"), (nvidia, "first", "o")):
         if chips is nvidia:
             axes.plot(
                 [_year(chip) for chip in chips],
@@ -405,8 +405,8 @@ def domains() -> Drawing:
             _domain(axes, chip, colour, marker)
     ultra = nvidia[-1]
     dies = DIES * ultra.scale_up.domain_chips
-    axes.plot(_year(ultra), dies, "D", color=COLOURS["kv"], mfc="white", ms=8)
-    beside(axes, f"“NVL{dies}”: {dies} dies", (_year(ultra), dies), (-8, 0), "kv", ha="right", va="center")
+    axes.plot(_year(ultra), dies, "D", color=COLOURS["third"], mfc="white", ms=8)
+    beside(axes, f"“NVL{dies}”: {dies} dies", (_year(ultra), dies), (-8, 0), "third", ha="right", va="center")
     axes.set(
         yscale="log",
         ylim=(3, 40_000),
@@ -481,7 +481,7 @@ def nodes() -> Drawing:
     fig, axes = drawing.axes(5.0, 3.8)
     count, deployed = np.arange(1, MOST_NODES + 1), _deployments()
     curves = {name: np.array([hit(n) for n in count]) for name, hit in _hits().items()}
-    for name, colour in (("free", OUT), ("limited", "compute")):
+    for name, colour in (("free", "first"), ("limited", "second")):
         axes.plot(count, curves[name], color=COLOURS[colour])
     phrases = []
     for label, n in deployed.items():
@@ -494,8 +494,8 @@ def nodes() -> Drawing:
     top_k = catalogue.model(RUNNING.model).moe.active
     axes.axhline(top_k, color=COLOURS["muted"], ls="--", lw=1.5)
     axes.text(1, top_k + 0.12, f"a node for each of {top_k} experts", color=COLOURS["muted"], va="bottom")
-    point(axes, (11, curves["free"][10]), "from all groups", (0.16, 0.8), OUT)
-    point(axes, (22, curves["limited"][21]), f"from {LIMIT} of {GROUPS} groups", (0.6, 0.5), "compute")
+    point(axes, (11, curves["free"][10]), "from all groups", (0.16, 0.8), "first")
+    point(axes, (22, curves["limited"][21]), f"from {LIMIT} of {GROUPS} groups", (0.6, 0.5), "second")
     axes.set(
         xlabel="nodes of 8 GPUs that share a layer's experts",
         ylabel="nodes that a token goes to",

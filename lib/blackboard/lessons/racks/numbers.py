@@ -142,7 +142,7 @@ def boundary() -> dict[str, str]:
         f"{name}_{racks}": value
         for racks in (2, 4, 8)
         for name, value in {
-            "leaves": f"{100 * eq.leaving(racks=racks):g} %",
+            "leaves": f"{100 * eq.leaving(racks=racks):g}%",
             "slower_18": f"{slow(racks, here):g}",
             "fixed_18": f"{round(fixed(racks), 2):g}",
         }.items()
@@ -246,9 +246,9 @@ def measured() -> dict[str, str]:
         "above_1024": significant(dispatch[1024].measured / dispatch[1024].ideal, 2),
         "latency": pretty(start_time(), "s", 3),
         "exchange_rows": str(len(rows)),
-        "line_error": f"{100 * sum(map(abs, off)) / len(off):.0f} %",
+        "line_error": f"{100 * sum(map(abs, off)) / len(off):.0f}%",
         "line_rows": str(len(inner)),
-        "line_worst": f"{100 * max(map(abs, off)):.0f} %",
+        "line_worst": f"{100 * max(map(abs, off)):.0f}%",
         "h200_rate": pretty(chip("h200").scale_up.bytes_per_s, "byte/s"),
         "half_message": pretty(half, "byte", 2),
         "half_tokens": f"{half / 8 / COPY['dispatch']:.0f}",

@@ -4,7 +4,8 @@ rack.
 
 from __future__ import annotations
 
-from math import comb
+from math import comb, isclose
+from typing import Any
 
 from sympy import Max
 
@@ -24,12 +25,29 @@ WAIT = "tell when latency matters more than bandwidth"
 # --- experts and where they lie --------------------------------------------------------------------------------------
 
 
+ROUTED = ("deepseek-v3", "kimi-k2", "glm-4.5", "mistral-large-3", "deepseek-v4-flash")
+MADE_UP = ((256, 10), (256, 12), (384, 10), (448, 12), (448, 14), (512, 10), (512, 16), (320, 10), (320, 8), (384, 12), (192, 8), (192, 6), (640, 16))  # experts, and those of a token
+
+
+def routed(net: Any) -> Values:
+    """A model's experts in the notation's names, by its id, or one that is made up of two numbers."""
+    if isinstance(net, str):
+        moe = model(net).moe
+        known = {"experts": moe.experts, "top_k": moe.active, "shared": moe.shared, "routed_layers": moe.layers}
+        return known | {"net_name": model(net).name}
+    experts, top_k = net
+    return {"experts": experts, "top_k": top_k, "shared": 1, "routed_layers": 60, "net_name": "A model"}
+
+
+def dealt(gpus: tuple[int, ...]) -> tuple[tuple[Any, int], ...]:
+    """The models, each with those numbers of GPUs over which its experts can be dealt out evenly."""
+    return tuple((net, each) for net in (*ROUTED, *MADE_UP) for each in gpus if routed(net)["experts"] % each == 0)
+
+
 def placed(values: Values) -> Values:
-    """A drawn `case`, a model's id and a number of GPUs, in the notation's names."""
+    """A drawn `case`, a model and a number of GPUs, in the notation's names."""
     net, gpus = values["case"]
-    moe = model(net).moe
-    known = {"experts": moe.experts, "top_k": moe.active, "shared": moe.shared, "routed_layers": moe.layers}
-    return known | {"net_name": model(net).name, "expert_parallel": gpus}
+    return routed(net) | {"expert_parallel": gpus}
 
 
 COUNTS = {"net_name": "", "expert_parallel": "1", "shared": "1", "routed_layers": "1"}
@@ -103,7 +121,7 @@ per_gpu = Quantity(
     objective=COUNT,
     unit="1",
     statement="{net_name} has {experts} routed experts in each of {routed_layers} layers. A rack has 72 GPUs, of which {expert_parallel} serve the experts. How many routed experts of one layer does each of these hold?",
-    parameters={"case": (("deepseek-v3", 64), ("kimi-k2", 64), ("glm-4.5", 40), ("deepseek-v3", 32), ("kimi-k2", 48))},
+    parameters={"case": dealt((64, 32, 48, 40, 16, 24, 20))},
     derived=placed,
     units=COUNTS,
     answer=eq.experts_per_chip,
@@ -124,7 +142,7 @@ broadcast = Quantity(
     objective=COUNT,
     unit="1",
     statement="{net_name} routes a token to {top_k} of {experts} experts, spread over {expert_parallel} GPUs. Suppose every token were sent to all routed experts instead. By what factor would the traffic grow? Count one copy for each expert, even if two are on the same GPU, and ignore shared experts.",
-    parameters={"case": (("deepseek-v3", 64), ("kimi-k2", 64), ("glm-4.5", 40), ("deepseek-v3", 32))},
+    parameters={"case": dealt((64, 32, 48, 40))},
     derived=placed,
     units=COUNTS,
     answer=eq.broadcast_waste,
@@ -153,6 +171,12 @@ def some_held(v: Values) -> float:
     return v["expert_parallel"] * sum(comb(held, n) * chance**n * (1 - chance) ** (held - n) for n in range(1, held + 1))
 
 
+def is_near(case: tuple[Any, int]) -> bool:
+    """Whether treating a token's choices as independent is off by less than 1%."""
+    drawn = placed({"case": case})
+    return isclose(drawn["expert_parallel"] * (1 - spared(drawn)), eq.distinct_chips(drawn), rel_tol=0.0099)
+
+
 distinct = Quantity(
     "GPUs that a token reaches",
     level="hard",
@@ -161,7 +185,7 @@ distinct = Quantity(
     display_unit="GPUs",
     tolerance=0.01,
     statement="{net_name}'s {experts} routed experts are dealt out evenly over {expert_parallel} GPUs. A token goes to {top_k} different experts, all equally likely. On average, how many different GPUs does the token visit? You may treat the choices as independent. (An exact count differs by less than 1%, and either passes.)",
-    parameters={"case": (("deepseek-v3", 64), ("kimi-k2", 64), ("kimi-k2", 48))},
+    parameters={"case": tuple(filter(is_near, dealt((64, 48, 40, 32, 80, 96, 112, 128, 160))))},
     derived=placed,
     units=COUNTS,
     answer=eq.distinct_chips,
@@ -202,7 +226,7 @@ leaving = Quantity(
     unit="1",
     display_unit="%",
     statement="The experts of a layer are spread evenly over {racks} racks, and so are the tokens. Each token sends one copy to each of its {top_k} experts, all equally likely. What fraction of all copies leaves its rack, in percent? (A copy to an expert on the token's own GPU counts as staying.)",
-    parameters={"racks": (4, 3, 8, 5), "top_k": (8,)},
+    parameters={"racks": (4, 3, 8, 5, 6, 7, 9, 10, 12), "top_k": (8, 4, 6, 10)},
     answer=eq.leaving,
     independent_check=lambda v: counted_leaving(v["racks"]),
     misconceptions={
@@ -219,9 +243,15 @@ leaving = Quantity(
 )
 
 
+MADE_UP_LINKS = ((450e9, 100e9), (600e9, 100e9), (800e9, 100e9), (1000e9, 100e9), (1000e9, 200e9), (1200e9, 200e9), (1400e9, 200e9))  # inside, outside
+
+
 def linked(values: Values) -> Values:
-    """The two networks of a drawn kind of GPU."""
-    part = chip(values["kind"])
+    """The two networks of a drawn kind of GPU, or two made-up rates."""
+    kind = values["kind"]
+    if not isinstance(kind, str):
+        return {"scale_up": kind[0], "scale_out": kind[1], "kind_name": "accelerator"}
+    part = chip(kind)
     return {
         "scale_up": part.scale_up.bytes_per_s,
         "scale_out": part.scale_out.bytes_per_s,
@@ -238,7 +268,7 @@ two_racks = Quantity(
     unit="1",
     tolerance=0.01,
     statement="An {kind_name} sends {scale_up} inside its rack (NVLink) and {scale_out} out of it (network card), each in one direction and both at the same time. The experts of a layer are spread evenly over {racks} racks instead of one. Each GPU sends as many bytes in total as before. How many times as long does the layer's traffic take?",
-    parameters={"kind": ("gb200-nvl72", "gb300-nvl72"), "racks": (3, 4, 5)},
+    parameters={"kind": ("gb200-nvl72", "gb300-nvl72", *MADE_UP_LINKS), "racks": (3, 4, 5, 6, 7, 8)},
     derived=linked,
     units=LINKS,
     answer=eq.slowdown,
@@ -262,13 +292,21 @@ two_racks = Quantity(
 )
 
 
-def found_ratio(racks: int) -> float:
-    """The bandwidth ratio at which several racks are as slow as one, by halving an interval."""
+def found_ratio(racks: int, slowdown: float) -> float:
+    """The bandwidth ratio at which several racks take so many times as long as one, by halving an interval."""
     low, high = 1e-3, 1e3
     for _ in range(60):
         ratio = (low + high) / 2
-        low, high = (low, ratio) if max(1, (racks - 1) * ratio) > racks else (ratio, high)
+        low, high = (low, ratio) if max(1, (racks - 1) * ratio) > racks * slowdown else (ratio, high)
     return low
+
+
+def slowed(values: Values) -> Values:
+    """A drawn slowdown in words; none is one."""
+    times = values["times"]
+    if times == 1:
+        return {"as_long": "as long", "goal": "one", "factor": "", "tail": ""}
+    return {"as_long": f"{times:g} times as long", "goal": f"{times:g}", "factor": f"{times:g} × ", "tail": f", times {times:g}"}
 
 
 hurts = Quantity(
@@ -276,24 +314,25 @@ hurts = Quantity(
     level="hard",
     objective=LEAVE,
     unit="1",
-    statement="The experts of a layer can be in one rack or spread evenly over {racks}. Every GPU sends the same number of bytes in either case, and can use both networks at the same time. At what ratio of the bandwidth inside the rack to the bandwidth out of it do {racks} racks take exactly as long as one?",
-    parameters={"racks": (4, 3, 6, 8)},
-    answer=eq.ratio_hurts,
-    independent_check=lambda v: found_ratio(v["racks"]),
+    statement="The experts of a layer can be in one rack or spread evenly over {racks}. Every GPU sends the same number of bytes in either case, and can use both networks at the same time. At what ratio of the bandwidth inside the rack to the bandwidth out of it do {racks} racks take exactly {as_long} as one?",
+    parameters={"racks": (4, 3, 6, 8, 5, 7, 10), "times": (1, 1.1, 1.2, 1.25, 1.3)},
+    derived=slowed,
+    answer=v.times * eq.ratio_hurts,
+    independent_check=lambda v: found_ratio(v["racks"], v["times"]),
     misconceptions={
         1.0: "With equal links the spread-out layer is even faster, because the traffic is shared between two networks.",
         1 / (v.racks - 1): "At that ratio the two networks take equally long. That is still less time than in one rack.",
-        v.racks: "You let one rack's share leave. All shares but one leave.",
-        eq.leaving: "Upside down: that is the bandwidth outside divided by the bandwidth inside.",
+        v.times * v.racks: "You let one rack's share leave. All shares but one leave.",
+        eq.leaving / v.times: "Upside down: that is the bandwidth outside divided by the bandwidth inside.",
     },
     explanation="The ratio is not far above one, so a second network only helps if it is about as fast as the first. Those of NVIDIA's GPUs are 4 to 18 times slower.",
     hints=(
         "In one rack all bytes use the fast link. With {racks} racks, what fraction uses the slow one?",
-        "Set (fraction that leaves ÷ slow bandwidth) equal to (all bytes ÷ fast bandwidth).",
+        "Set (fraction that leaves ÷ slow bandwidth) equal to {factor}(all bytes ÷ fast bandwidth).",
     ),
     solution=(
-        Step(f"The slowdown is ${eq.slowdown.latex}$. Set it to one. The fraction that leaves is", eq.leaving, "1"),
-        f"${eq.ratio_hurts.latex}$ =",
+        Step(f"The slowdown is ${eq.slowdown.latex}$. Set it to {{goal}}. The fraction that leaves is", eq.leaving, "1"),
+        f"${eq.ratio_hurts.latex}${{tail}} =",
     ),
 )
 
@@ -350,7 +389,7 @@ def exchange(values: Values) -> Values:
     return known | {"ep_bytes": eq.ep_bytes(known), "t_ep": eq.ep_time(known)}
 
 
-SENT = {"tokens_per_chip": (32, 64, 16, 48), "net": ("deepseek-v3", "kimi-k2", "glm-4.5")}
+SENT = {"tokens_per_chip": (32, 64, 16, 48, 24, 96, 128), "net": ("deepseek-v3", "kimi-k2", "glm-4.5", "mistral-large-3", "deepseek-v4-flash")}
 TIMED = SENT | {"wire": tuple(WIRES)}
 PLAIN = {
     "net_name": "",
@@ -507,7 +546,7 @@ link_needed = Quantity(
     unit="byte/s",
     display_unit="GB/s",
     statement="{net_name} activates {n_active} and has {layers} routed layers. In each of them a token sends {copies} copies of {width} values, one byte per value out and two per value back. It is served on {kind_name} GPUs that compute {flops} each in FP8. At what rate must one GPU be able to send, in one direction, so that traffic takes no longer than compute? Answer in GB/s.",
-    parameters={"net": ("kimi-k2", "glm-4.5", "deepseek-v3"), "kind": ("h200", "gb200-nvl72", "h100-sxm")},
+    parameters={"net": ("kimi-k2", "glm-4.5", "deepseek-v3", "mistral-large-3", "deepseek-v4-flash", "qwen3-235b-a22b", "gpt-oss-120b"), "kind": ("h200", "gb200-nvl72", "h100-sxm", "mi300x", "vr200-nvl72")},
     derived=matched,
     units={"net_name": "", "kind_name": "", "chips": "1"},
     answer=eq.link_needed,
@@ -536,13 +575,14 @@ LATENT = {  # name, latency of a short message in seconds (insights2025), bytes/
     "nvlink": ("the NVLink of an H800", 3.33e-6, 200e9),
     "roce": ("Ethernet (RoCE), across leaf switches", 5.6e-6, 50e9),
     "near": ("InfiniBand, under one leaf switch", 2.8e-6, 50e9),
+    "roce_near": ("Ethernet (RoCE), under one leaf switch", 3.6e-6, 50e9),
 }
 
 
 def latent(values: Values) -> Values:
-    """A drawn path with its latency; the bytes are those of a DeepSeek-V3 layer where tokens are drawn."""
+    """A drawn path with its latency; the bytes are those of a drawn model's layer where tokens are drawn."""
     name, latency, rate = LATENT[values["path"]]
-    known = exchange({"net": "deepseek-v3", "tokens_per_chip": values.get("tokens_per_chip", 1)})
+    known = exchange({"net": "deepseek-v3", "tokens_per_chip": 1} | values)
     return known | {"path_name": name, "link_latency": latency, "scale_up": rate}
 
 
@@ -559,11 +599,11 @@ message = Quantity(
     unit="s",
     display_unit="µs",
     statement="In a small batch a GPU sends {ep_bytes} for one layer, dispatch and combine together. The network is {path_name}: {scale_up} for each GPU in one direction. Dispatch and combine each cost one latency of {link_latency}, however many copies they carry. How long do dispatch and combine take together, in µs?",
-    parameters={"path": ("infiniband", "nvlink", "roce", "near"), "tokens_per_chip": (2, 4, 1)},
+    parameters={"path": tuple(LATENT), "tokens_per_chip": (2, 4, 1, 3), "net": ("deepseek-v3", "glm-4.5", "mistral-large-3", "deepseek-v4-flash")},
     derived=latent,
     units=PLAIN | {"path_name": ""},
     answer=lambda v: delayed(v, v["link_latency"]),
-    independent_check=lambda v: sum(v["link_latency"] + v["tokens_per_chip"] * 9 * 7168 * width / v["scale_up"] for width in (1, 2)),
+    independent_check=lambda v: sum(v["link_latency"] + v["tokens_per_chip"] * (v["top_k"] + 1) * v["width"] * one / v["scale_up"] for one in (1, 2)),
     misconceptions={
         lambda v: delayed(v, 0): "The latency is missing. Dispatch and combine each pay it before the first byte arrives.",
         lambda v: delayed(v, v["link_latency"] / 2): "You counted one latency. Combine can start only after dispatch, and pays its own.",
@@ -583,6 +623,7 @@ message = Quantity(
 )
 
 
+EXCHANGES = tuple((path, gpus) for path in LATENT for gpus in (8, 4, 5, 6, 7, 10, 12, 16) if path != "nvlink" or gpus <= 8)
 half_way = eq.half_message.at(start_time=v.link_latency)
 
 
@@ -604,8 +645,8 @@ half_size = Quantity(
     unit="byte",
     display_unit="kB",
     statement="{chips} GPUs exchange messages over {path_name}. Each GPU's message is in equal parts for every GPU, and the part for itself stays where it is. The exchange takes a latency of {link_latency}, and then the bytes flow at {scale_up} from each GPU. How large must each GPU's message be for latency and transfer to take equally long, in kB (a thousand bytes)?",
-    parameters={"path": ("infiniband", "nvlink", "roce", "near"), "chips": (8, 4)},
-    derived=latent,
+    parameters={"case": EXCHANGES},
+    derived=lambda v: latent({"path": v["case"][0]}) | {"chips": v["case"][1]},
     units=PLAIN | {"path_name": "", "chips": "1"},
     answer=half_way,
     independent_check=searched_size,
@@ -703,7 +744,7 @@ rack_cables = Estimate(
     unit="1",
     within=1.5,
     statement="A rack has {chips} GPUs. Each has {links} links, all of them to the switches of the rack. A link is {pairs} pairs of wires (both directions counted), and every pair is a cable of its own. About how many cables does the rack have?",
-    parameters={"chips": (72, 36, 144), "links": (18,), "pairs": (4,)},
+    parameters={"chips": (72, 36, 144, 32, 48, 64, 96), "links": (18, 12, 24, 36), "pairs": (4, 8)},
     units={"chips": "1", "links": "1"},
     answer=eq.cables,
     independent_check=lambda v: sum(v["pairs"] for _gpu in range(v["chips"]) for _link in range(v["links"])),
@@ -801,7 +842,7 @@ rack_weight = Quantity(
     unit="1",
     tolerance=0.05,
     statement="An NVL72 rack weighs {mass} and covers a floor area of {width} by {depth}. The raised floor of an older data center is rated for {rated} per square meter. By what factor does the rack exceed the rating, if its weight is spread evenly over its own area?",
-    parameters={"width": (0.6, 0.75), "depth": (1.1, 1.2), "rated": (1000.0, 600.0)},
+    parameters={"width": (0.6, 0.75, 0.65, 0.7), "depth": (1.1, 1.2, 1.0), "rated": (1000.0, 600.0, 500.0, 750.0, 800.0)},
     derived={"mass": measurement("gb200_rack").records()[0]["mass_kg"]},
     units={"mass": "kg", "width": "m", "depth": "m", "rated": "kg"},
     answer=eq.floor_load.at(rack_mass=v.mass, footprint=v.width * v.depth) / v.rated,

@@ -13,7 +13,6 @@ from blackboard import catalogue, units
 from blackboard.catalogue.running_case import RUNNING, plain
 from blackboard.charts import marks
 from blackboard.charts.interactive import Explorable, curve, derived, inside, menu, slider, sweep
-from blackboard.charts.style import COLOURS
 from blackboard.lessons.reversibility import equations as eq
 from blackboard.lessons.reversibility.equations import KEPT
 from blackboard.lessons.reversibility.simulation import VALUE
@@ -31,7 +30,7 @@ CURVES = {
     "least": eq.checkpointed_least,
     "reversible": eq.reversible,
 }
-INKS = {"stored": "kv", "checkpointed": "compute", "least": "second", "reversible": "accent"}
+INKS = {"stored": "activations", "checkpointed": "first", "least": "third", "reversible": "second"}
 
 
 def _start() -> dict[str, float]:
@@ -87,7 +86,7 @@ def _lines(encoding: dict) -> list[dict]:
         lines.append({**marks.line(name, INKS[name], encoding, **LOOKS[name]), "transform": found})
         if name != "least":
             here = f"{'segment <= depth' if name in HOLDS else 'true'} ? {inside(CURVES[name], 'GB')} : null"
-            dots.append(marks.at(encoding, {**DOT, "color": COLOURS[INKS[name]]}, x="depth", y=here))
+            dots.append(marks.at(encoding, {**DOT, "color": marks.PAINTS[INKS[name]]}, x="depth", y=here))
     return [*lines, *dots]
 
 
@@ -115,7 +114,7 @@ def memory_explorer() -> Explorable:
         *_names(encoding),
         marks.hover(encoding, "stored", {name: f"{WORDS[name]} (GB)" for name in CURVES}, ",.3r"),
     ]
-    told = {name: f"{marks.said(inside(formula, 'byte'), '.3s')} + 'B'" for name, formula in CURVES.items()}
+    told = {name: marks.prefixed(inside(formula, "byte"), "B") for name, formula in CURVES.items()}
     sized = (
         f"depth + (depth == 1 ? ' layer' : ' layers') + ', width ' + {marks.said('d_model')} + ', ' +"
         f" {marks.said('tokens')} + ' tokens'"
@@ -150,7 +149,7 @@ FORMATS = {
     "fp32": ("FP32", 24),
     "fp64": ("FP64", 53),
 }  # bits of a number's digits, the first included
-TINTS = dict(zip(FORMATS, ("kv", "third", "compute", "accent")))
+TINTS = dict(zip(FORMATS, ("first", "second", "third", "fourth")))
 ROUNDING = {name: 2.0**-bits for name, (_, bits) in FORMATS.items()}
 CHI, DEPTH = -1.0, 64  # where the sliders start: log10 of χ − 1, and layers
 LOST = eq.difference.solve("depth")
@@ -208,9 +207,9 @@ def error_explorer() -> Explorable:
     names = [row for rows in called for row in rows]
     layers = [
         *thin,
-        low(marks.line("difference", marks.INK, encoding, strokeWidth=4), "difference"),
+        low(marks.line("difference", "total", encoding, strokeWidth=4), "difference"),
         marks.rule(encoding, None, y="1"),
-        marks.at(encoding, DOT | {"color": marks.INK}, x="depth", y=f"{now} < 50 ? {now} : null"),
+        marks.at(encoding, DOT | {"color": marks.PAINTS["chosen"]}, x="depth", y=f"{now} < 50 ? {now} : null"),
         *names,
         marks.hover(encoding, "difference", {"difference": "difference"}, ".2~e"),
     ]

@@ -2,7 +2,7 @@
 shows.
 
 Every curve is a formula of `equations` or a run of `network` or `simulation`, every number in a label or an alt text
-comes from them, from the catalogue or from a measurement. What is stored is orange, what is reversible green.
+comes from them, from the catalogue or from a measurement. Each way of keeping activations has one color.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from blackboard.lessons.reversibility.numbers import power
 from blackboard.units import pretty, significant
 
 MB = units.factor("MB")
-INKS = {"stored": "kv", "checkpointed": "compute", "reversible": "accent"}
+INKS = {"stored": "activations", "checkpointed": "first", "reversible": "second"}
 
 
 def _box(
@@ -61,7 +61,7 @@ def _line(axes, points: list[tuple[float, float]], colour: str) -> None:
 
 # --- the board's figures ----------------------------------------------------------------------------------------------
 
-X, Y = "compute", "kv"  # colours of the two halves
+X, Y = "first", "second"  # colours of the two halves
 
 
 def coupling() -> Drawing:
@@ -241,19 +241,19 @@ def avalanche() -> Drawing:
     nets = {"residual": _spread("residual"), "plain": _spread(**simulation.PLAIN)}
     level = eq.half_mixed(half_bits=simulation.HALF_BITS)
     axes.axhline(50, color=COLOURS["muted"], ls="--", lw=1.5)
-    axes.plot(KNOTS, 100 * nets["residual"], "s-", color=COLOURS["kv"], ms=5)
-    axes.plot(KNOTS, 100 * nets["plain"], "^-", color=COLOURS["third"], ms=6)
+    axes.plot(KNOTS, 100 * nets["residual"], "s-", color=COLOURS["third"], ms=5)
+    axes.plot(KNOTS, 100 * nets["plain"], "^-", color=COLOURS["fourth"], ms=6)
     for side, marker in (("x", "o-"), ("y", "o-")):
-        axes.plot(100 * found[side], marker, color=COLOURS["compute" if side == "x" else "accent"], ms=5)
+        axes.plot(100 * found[side], marker, color=COLOURS[X if side == "x" else Y], ms=5)
     axes.axhline(100 * level, color=COLOURS["muted"], ls=":", lw=1.2)
     axes.text(24, 52, "a random function: half", ha="right", color=COLOURS["muted"])
     axes.text(
         24, 100 * level + 1, f"formula, one round: {percent(level, 1)}", ha="right", va="bottom", color=COLOURS["muted"]
     )
-    point(axes, (2, 100 * found["x"][2]), "cipher,\nflip in x", (0.1, 0.92), "compute")
-    point(axes, (3, 100 * found["y"][3]), "cipher,\nflip in y", (0.34, 0.92), "accent")
-    point(axes, (8, 100 * nets["residual"][KNOTS.index(8)]), "residual network with LayerNorm", (0.6, 0.2), "kv")
-    point(axes, (8, 100 * nets["plain"][KNOTS.index(8)]), "plain network,\nlarge weights", (0.66, 0.56), "third")
+    point(axes, (2, 100 * found["x"][2]), "cipher,\nflip in x", (0.1, 0.92), X)
+    point(axes, (3, 100 * found["y"][3]), "cipher,\nflip in y", (0.34, 0.92), Y)
+    point(axes, (8, 100 * nets["residual"][KNOTS.index(8)]), "residual network with LayerNorm", (0.6, 0.2), "third")
+    point(axes, (8, 100 * nets["plain"][KNOTS.index(8)]), "plain network,\nlarge weights", (0.66, 0.56), "fourth")
     axes.set(
         xlim=(-0.4, 24.4),
         ylim=(0, 66),
@@ -268,7 +268,7 @@ def avalanche() -> Drawing:
         " however deep.",
         f"Share of a block's {16 * simulation.HALF_BITS // 8} output bits that change when one input bit does, 0 to"
         " 66"
-        f" %, against 0 to {max(KNOTS)} rounds or layers. The Feistel cipher, flip in the half that enters f first:"
+        f"%, against 0 to {max(KNOTS)} rounds or layers. The Feistel cipher, flip in the half that enters f first:"
         f" {_listed(found['x'])} after 0 to 3 rounds; flip in the other half, a round later: {_listed(found['y'])}."
         " The"
         f" formula for one round says {percent(level, 1)}. A residual network with LayerNorm stays at"
@@ -285,7 +285,7 @@ def _listed(shares: np.ndarray) -> str:
 def weakness() -> Drawing:
     """What slopes foretell of a small change, and what comes: a line for the network, a cloud for the cipher."""
     fig, panels = drawing.axes(5.0, 3.7, 1, 2)
-    names = {"residual": ("residual network", "kv"), "Feistel": ("Feistel cipher", "compute")}
+    names = {"residual": ("residual network", "third"), "Feistel": ("Feistel cipher", "first")}
     for at, (name, (words, colour)) in zip(panels, names.items()):
         told, apart, broken = simulation.attacked(name)
         reach = 1.05 * max(np.abs(told.predicted).max(), np.abs(told.observed).max())
@@ -369,7 +369,7 @@ def memory() -> Drawing:
     )
 
 
-PRECISIONS = {"float16": ("FP16", "kv"), "float32": ("FP32", "compute"), "float64": ("FP64", "accent")}
+PRECISIONS = {"float16": ("FP16", "second"), "float32": ("FP32", "third"), "float64": ("FP64", "fourth")}
 STEEP: dict[str, Any] = {"gain": 2.0, "normed": False}  # a network that widens differences: large weights, no LayerNorm
 
 
@@ -486,7 +486,7 @@ def measured() -> Drawing:
     low, high = (catalogue.measurement("revnet_paper").column(name)[0] for name in ("low_slowdown", "high_slowdown"))
     below.axvspan(low, high, color=COLOURS["muted"], alpha=0.18, lw=0)
     below.axvline(THIRD, color=COLOURS["bound"], ls="--", lw=1.5)
-    said, looks = [], {"TensorFlow": ("s", "third"), "PyTorch": ("o", "compute")}
+    said, looks = [], {"TensorFlow": ("s", "second"), "PyTorch": ("o", "first")}
     for pair, framework, ratios in numbers.times():
         marker, ink = looks[framework]
         row = [f"{a} → {b}" for a, b in numbers.PAIRS].index(pair)
@@ -498,8 +498,8 @@ def measured() -> Drawing:
     below.set(xlim=(0.95, 2.1), ylim=(-2.5, 1.1), xlabel="time of RevNet ÷ time of ResNet", ylabel="layers")
     below.text(THIRD, 0.62, " 4/3", va="center")
     below.text((low + high) / 2, 0.62, "RevNet's paper,\nin practice", ha="center", va="center", color=COLOURS["muted"])
-    below.text(1.7, -1.86, "PyTorch", ha="center", va="center", color=COLOURS["compute"])
-    below.text(1.71, -1.14, "TensorFlow", va="center", color=COLOURS["third"])
+    below.text(1.7, -1.86, "PyTorch", ha="center", va="center", color=COLOURS["first"])
+    below.text(1.71, -1.14, "TensorFlow", va="center", color=COLOURS["second"])
     return done(
         fig,
         "fig-revnets-measured",
@@ -548,12 +548,12 @@ def worth() -> Drawing:
     fig, axes = drawing.axes(5.0, 4.4)
     spent = np.geomspace(10, 1e7, 61)
     chip, a100 = catalogue.system(RUNNING.system).chip, catalogue.chip("a100-80gb")
-    lines = {"compute": (chip.id, RUNNING.precision, plain(chip.name)), "muted": (a100.id, "bf16", plain(a100.name))}
+    lines = {"first": (chip.id, RUNNING.precision, plain(chip.name)), "muted": (a100.id, "bf16", plain(a100.name))}
     for ink, (id, precision, _) in lines.items():
-        axes.plot(spent, _even(id, precision, spent), color=COLOURS[ink], ls="-" if ink == "compute" else "--", lw=2)
+        axes.plot(spent, _even(id, precision, spent), color=COLOURS[ink], ls="-" if ink == "first" else "--", lw=2)
     kv, train = _caches(), simulation.activations()
     axes.plot([one.flop_spent for one in kv], [one.hold for one in kv], "o", color=COLOURS["kv"], ms=7)
-    for kind, ink, marker in (("layers", "accent", "s"), ("scores", "second", "^")):
+    for kind, ink, marker in (("layers", "activations", "s"), ("scores", "second", "^")):
         mine = [one for one in train if one.part == kind]
         axes.plot([one.flop_spent for one in mine], [one.hold for one in mine], marker, color=COLOURS[ink], ms=7)
     axes.set(xscale="log", yscale="log", xlim=(10, 1e7), ylim=(1e-3, 1e3))
@@ -582,7 +582,7 @@ def worth() -> Drawing:
         "layers, but\nfor scores",
         (train[4].flop_spent, train[4].hold),
         (-12, 4),
-        "accent",
+        "activations",
         ha="right",
         va="center",
     )

@@ -145,7 +145,7 @@ def telling(block: tuple[int, int, int]) -> bool:
     return min(found) > 0 and len(set(found)) == len(found)
 
 
-BLOCKS = ((5, 11, 3), *filter(telling, product(range(3, 16, 2), range(2, 16, 3), (1, 3, 5, 7))))
+BLOCKS = ((5, 11, 3), *filter(telling, product(range(3, 16, 2), range(1, 16), (1, 3, 5, 7))))
 
 
 class Modular(Whole):
@@ -363,7 +363,7 @@ forgotten = Whole(
     objective=FEISTEL,
     unit="1",
     statement="A cipher has blocks of {bits} bits and {rounds} rounds. Each round should turn (x, y) into (y ⊕ f(x), x), where f also depends on the round's key. Somebody forgets the swap, so every round gives (x, y ⊕ f(x)). How many bits of the output equal those of the input, whatever the block and the keys are?",
-    parameters={"bits": (64, 128, 32), "rounds": (16, 8, 12)},
+    parameters={"bits": (64, 128, 32, 256, 48, 80, 96), "rounds": (16, 8, 12, 10, 20)},
     units={"bits": "", "rounds": ""},
     answer=v.bits / 2,
     independent_check=untouched,
@@ -437,7 +437,7 @@ first_round = Quantity(
     display_unit="%",
     tolerance=0.01,
     statement="A Feistel round turns (x, y) into (y ⊕ f(x), x). Each half has {half_bits} bits. One bit of x is flipped. Assume that the output of f for any other input is random: each of its bits is as likely to change as not. What share of all bits of the block has changed after one round, on average, in percent?",
-    parameters={"half_bits": (32, 16, 128)},
+    parameters={"half_bits": (32, *range(6, 80, 2))},
     units={"half_bits": ""},
     answer=eq.half_mixed,
     independent_check=changed_bits,
@@ -462,33 +462,49 @@ first_round = Quantity(
     ),
 )
 
-PLACES = {
-    "y, to which the first round adds": (0, 1),
-    "x, which goes into the first round's function": (1, 0),
-}  # bits flipped in (x, y)
+PARTS = {2: ("(x, y)", "(y ⊕ f(x), x)"), 3: ("(x, y, z)", "(y ⊕ f(x), z, x)"), 4: ("(x, y, z, w)", "(y ⊕ f(x), z, w, x)")}
+PLACES = "x, which goes into the first round's function", "y, to which the first round adds", "z, which goes where y was", "w, which goes where z was"
+CASES = tuple((parts, place, bits) for parts in PARTS for place in range(parts) for bits in (16, 32, 64, 128))  # bits of a part
+
+
+def placed(values: Values) -> Values:
+    """A drawn case in words: what a round does, and where a bit is flipped."""
+    parts, place, bits = values["case"]
+    before, after = PARTS[parts]
+    size = f", {['two', 'three', 'four'][parts - 2]} parts of {bits} bits," if bits else ""
+    return {"round": f"{before}{size} into {after}", "place": PLACES[place]}
 
 
 def followed(values: Values) -> int:
-    """Rounds until both halves are mixed, following which half has changed and how."""
-    x, y = ({0: "same", 1: "bit"}[bits] for bits in PLACES[values["place"]])
+    """Rounds until all parts are mixed, following which of them has changed and how."""
+    parts, place, _ = values["case"]
+    block = ["bit" if n == place else "same" for n in range(parts)]
     for count in range(1, 10):
-        x, y = (y if x == "same" else "mixed"), x
-        if (x, y) == ("mixed", "mixed"):
+        x, y, *rest = block
+        block = [y if x == "same" else "mixed", *rest, x]
+        if set(block) == {"mixed"}:
             return count
     raise AssertionError("a change that never spreads")
 
 
+def elsewhere(values: Values) -> int:
+    """The same for a bit of the part before, or of the second for one of the first."""
+    parts, place, bits = values["case"]
+    return followed({"case": (parts, place - 1 if place else 1, bits)})
+
+
 def avalanche(values: Values) -> int:
     """Rounds until about half of the bits differ on average, from runs of a small cipher with random tables."""
-    rng, half, flips = random.Random(2), 8, [0] * 5
+    parts, place, _ = values["case"]
+    rng, bits, flips = random.Random(2), 8, [0] * 9
     for _ in range(150):
-        tables = [[rng.getrandbits(half) for _ in range(1 << half)] for _ in flips]
-        block = rng.getrandbits(half), rng.getrandbits(half)
-        twin = tuple(part ^ bit << 3 for part, bit in zip(block, PLACES[values["place"]]))
+        tables = [[rng.getrandbits(bits) for _ in range(1 << bits)] for _ in flips]
+        block = [rng.getrandbits(bits) for _ in range(parts)]
+        twin = [part ^ (n == place) << 3 for n, part in enumerate(block)]
         for n, f in enumerate(tables):
-            block, twin = ((y ^ f[x], x) for x, y in (block, twin))
+            block, twin = ([y ^ f[x], *rest, x] for x, y, *rest in (block, twin))
             flips[n] += sum((a ^ b).bit_count() for a, b in zip(block, twin))
-    return next(n for n, count in enumerate(flips, 1) if count > 0.45 * 150 * 2 * half)
+    return next(n for n, count in enumerate(flips, 1) if count > 0.45 * 150 * parts * bits)
 
 
 rounds = Whole(
@@ -496,23 +512,24 @@ rounds = Whole(
     level="medium",
     objective=SPREAD,
     unit="1",
-    statement="A Feistel round turns (x, y) into (y ⊕ f(x), x). Assume that the output of f for any other input is random. One bit is flipped in {place}. After how many rounds do about half of the block's bits differ, on average?",
-    parameters={"place": tuple(PLACES)},
+    statement="A Feistel round turns {round}. Assume that the output of f for any other input is random. One bit is flipped in {place}. After how many rounds do about half of the block's bits differ, on average?",
+    parameters={"case": ((2, 1, 0), *CASES)},
+    derived=placed,
     answer=followed,
     independent_check=avalanche,
     misconceptions={
-        lambda v: 5 - followed(v): "That is right for a bit of the other half. In which round does this bit first go through f?",
-        1: "A round mixes at most one half, the one to which it adds. Both must be mixed.",
-        4: "Four rounds of good round functions resist even an attacker who may ask for decryptions. Spreading a bit takes fewer.",
+        elsewhere: "That is right for a bit of another part of the block. In which round does this bit first go through f?",
+        1: "A round mixes at most one part, the one to which it adds. All of them must be mixed.",
+        lambda v: 2 * v["case"][0]: "In so many rounds every part goes through f twice. Spreading a bit takes fewer.",
     },
     explanation="Half is the best possible: a share above it would tell as much about the input as one below. Real round functions mix less well and need more rounds.",
     hints=(
-        "Follow both halves: which is unchanged, which differs in one bit, which is mixed?",
-        "A half becomes mixed when the input of f differs. Then the other half needs a swap and one more round.",
+        "Follow every part: which are unchanged, which differ in one bit, which are mixed?",
+        "A part becomes mixed when the input of f differs. From then on, each round mixes one more.",
     ),
     solution=(
-        "A bit of x goes into f in the first round and mixes the new x. A bit of y only moves into x and is one round late.",
-        Step("In one more round the mixed half goes through f and mixes the other. Rounds in all:", followed),
+        "A bit of x goes into f in the first round and mixes the new x. A bit of y only moves into x and is one round late; a bit farther to the right is later still.",
+        Step("In each further round the mixed part goes through f and mixes one more, until all are. Rounds in all:", followed),
     ),
 )
 
@@ -627,12 +644,13 @@ poor_cipher = Choice(
 # --- training without keeping ----------------------------------------------------------------------------------------
 
 SEQUENCE = 2048  # tokens, in the paper whose rows are used
+LENGTHS = (SEQUENCE, 1024, 1536, 2560, 3072, 4096, 6144, 8192)
 
 
 def of_paper(values: Values) -> Values:
     """A drawn row of the paper's models, and what its layers keep of one sequence."""
     [row] = measurement("korthikanti_iteration_times").records(model=values["size"])
-    return shaped({"width": row["d_model"], "depth": row["layers"], "tokens": SEQUENCE, "kept": KEPT})
+    return shaped({"width": row["d_model"], "depth": row["layers"], "tokens": values["tokens"], "kept": KEPT})
 
 
 def printed(values: Values) -> float:
@@ -643,7 +661,7 @@ def printed(values: Values) -> float:
     [held] = measurement("korthikanti_activation_formula").records(model=values["size"])
     stages, chunks = row["pipeline_parallel"], row["interleave"]
     more = 1 + (stages - 1) / (stages * chunks) if chunks > 1 else 1  # interleaving has more micro-batches under way
-    return held["remaining_GiB"] * GiB * row["tensor_parallel"] / row["microbatch_size"] / more
+    return held["remaining_GiB"] * GiB * row["tensor_parallel"] / row["microbatch_size"] / more * values["tokens"] / SEQUENCE
 
 
 SIZES = ("175B", "22B", "530B", "1T")
@@ -655,7 +673,7 @@ kept = Quantity(
     unit="byte",
     display_unit="GB",
     statement="In training, a transformer layer keeps {kept} bytes for each number of a token's vector; attention scores are not kept. A model has {depth} layers, and a token is a vector of {wide} numbers. How many GB do its layers keep for one sequence of {tokens}?",
-    parameters={"size": SIZES},
+    parameters={"size": SIZES, "tokens": LENGTHS},
     derived=of_paper,
     units={"tokens": "token", "kept": ""},
     answer=eq.stored,
@@ -747,7 +765,7 @@ checkpoint = Quantity(
     unit="byte",
     display_unit="GB",
     statement="A transformer has {depth} layers and vectors of {wide} numbers. It trains on one sequence of {tokens}. For each number a layer keeps {kept} bytes, and it passes 2 bytes on. Now only what is passed on is kept, once per segment of layers. In the backward pass one segment at a time is computed again and its activations are held. How many GB is that with the best segment length? Do not round the length to whole layers.",
-    parameters={"size": SIZES},
+    parameters={"size": SIZES, "tokens": LENGTHS},
     derived=of_paper,
     units={"tokens": "token", "kept": ""},
     answer=eq.checkpointed_least,
@@ -796,7 +814,7 @@ deep_enough = Quantity(
     objective=KEEP,
     unit="1",
     statement="A layer keeps {times} times as many bytes for its backward pass as it passes on. An ordinary network with checkpoints at the best distance keeps one stream per segment, and holds one segment. A reversible network keeps two such streams and holds one layer. Both compute one forward pass again. At which depth does the ordinary network need {factor} times the memory? Give the exact value, not rounded to layers.",
-    parameters={"times": (17, 8, 12), "factor": (4, 3, 5)},
+    parameters={"times": (17, 8, 12, 10, 14, 16, 20), "factor": (4, 3, 5, 6, 8)},
     derived=layer_of,
     units={"times": "1", "factor": "1"},
     answer=DEPTH_FOR,
@@ -831,7 +849,7 @@ def counted_work(values: Values) -> float:
     return (usual + sum(2 for _ in range(again))) / usual
 
 
-SHARES = {"half": 0.5, "three quarters": 0.75, "a quarter": 0.25}
+SHARES = {"half": 0.5, "three quarters": 0.75, "a quarter": 0.25} | {f"{percent}%": percent / 100 for percent in range(20, 98, 2)}
 
 work = Quantity(
     "What it costs",
@@ -932,7 +950,7 @@ remains = Quantity(
     unit="1",
     tolerance=0.005,
     statement="A model of {depth} layers trains with {sequences} at a time. Its weights, gradients and optimizer take {state}, and the activations of all its layers {stored}. A layer keeps 17 times as many bytes as it passes on. Now the network is made reversible: it keeps two streams at the top, each as wide as the one before, and computes one layer at a time again, holding that layer's activations. By what factor does the memory fall, counting all parts named here?",
-    parameters={"sequences": (256, 384, 512)},
+    parameters={"sequences": (256, *range(272, 784, 16))},
     derived=with_state,
     units={"sequences": "sequence", "state": "byte", "stored": "byte"},
     answer=(v.state + v.stored) / (v.state + eq.reversible),
@@ -962,11 +980,15 @@ remains = Quantity(
 
 
 def pair(values: Values) -> Values:
-    """Memory of an ordinary network and of a reversible one, both of the drawn depth, in MB as measured."""
-    rows = measurement("memcnn_revnet").records(depth=values["deep"])
-    return {name: row["memory_MB"] * 1e6 for name, way in (("plain", "no"), ("back", "yes")) for row in rows if row["reversible"] == way}
+    """Memory of an ordinary network and of a reversible one of the same depth, as measured or made up."""
+    deep, *made_up = values["pair"]
+    if made_up:
+        return {"deep": deep, "plain": made_up[0] * 1e6, "back": made_up[1] * 1e6, "takes": "takes", "origin": "made-up numbers"}
+    rows = measurement("memcnn_revnet").records(depth=deep)
+    return {"deep": deep, "takes": "was measured to take", "origin": "MemCNN"} | {name: row["memory_MB"] * 1e6 for name, way in (("plain", "no"), ("back", "yes")) for row in rows if row["reversible"] == way}
 
 
+PAIRS_OF = tuple((*plain, back) for plain, back in product(((50, 900), (80, 1100), (101, 1400), (152, 2800), (200, 3600)), (400, 480, 500, 600, 640, 720, 800)))  # depth, MB
 SAVED = "That is the share that is saved. The question is about the factor by which the memory falls."
 
 measured = Quantity(
@@ -974,8 +996,8 @@ measured = Quantity(
     level="easy",
     objective=KEEP,
     unit="1",
-    statement="In PyTorch, training a residual network of {deep} layers was measured to take {plain} of GPU memory, and a reversible one of as many layers {back} (MemCNN). By what factor does the memory fall?",
-    parameters={"deep": (110, 164)},
+    statement="In PyTorch, training a residual network of {deep} layers {takes} {plain} of GPU memory, and a reversible one of as many layers {back} ({origin}). By what factor does the memory fall?",
+    parameters={"pair": ((110,), (164,), *PAIRS_OF)},
     derived=pair,
     units={"plain": "byte", "back": "byte", "deep": ""},
     answer=v.plain / v.back,
@@ -1009,12 +1031,14 @@ def minutes(text: str) -> int:
 
 
 def raced(values: Values) -> Values:
-    """Durations of training two networks of 164 layers, as the table prints them, and in one unit."""
-    framework, images = values["run"]
+    """Durations of training two networks of 164 layers, as the table prints them or made up, and in one unit."""
+    framework, images, *made_up = values["run"]
     rows = {row["model"]: row[images.lower().replace("-", "") + "_duration"] for row in measurement("memcnn_revnet_training").records(framework=framework)}
-    slow, fast = rows["revnet-164"], rows["resnet-164"]
+    slow, fast = made_up or (rows["revnet-164"], rows["resnet-164"])
     return {
         "framework": framework,
+        "takes": "takes" if made_up else "was measured to take",
+        "origin": "made-up durations" if made_up else "MemCNN",
         "images": images,
         "slow": slow,
         "fast": fast,
@@ -1028,6 +1052,13 @@ def as_decimal(values: Values) -> float:
     return float(values["slow"].replace(":", ".")) / float(values["fast"].replace(":", "."))
 
 
+def clock(seconds: float) -> str:
+    """A duration as the table prints it."""
+    return f"{round(seconds) // 60}:{round(seconds) % 60:02}"
+
+
+RUNS: tuple[tuple[str, ...], ...] = tuple(product(("PyTorch", "TensorFlow"), ("CIFAR-10", "CIFAR-100")))
+RUNS += tuple(("PyTorch", "CIFAR-10", clock(fast * times), clock(fast)) for fast, times in product((170, 205, 225, 235, 280, 290, 345, 355, 410, 475, 530, 595), (1.15, 1.2, 1.25, 1.45, 1.5, 1.6, 1.7)))
 [PAPER] = measurement("revnet_paper").records()
 
 slower = Quantity(
@@ -1036,8 +1067,8 @@ slower = Quantity(
     objective=KEEP,
     unit="1",
     tolerance=0.01,
-    statement="Training a residual network of 164 layers on {images} in {framework} was measured to take {fast}, and a reversible one of as many layers {slow} (MemCNN; minutes and seconds, or hours and minutes, which makes no difference to the ratio). Counting FLOPs gives another slowdown: every layer runs forward once more, and the backward pass costs two forward passes. How many times the counted slowdown is the measured one?",
-    parameters={"run": tuple(product(("PyTorch", "TensorFlow"), ("CIFAR-10", "CIFAR-100")))},
+    statement="Training a residual network of 164 layers on {images} in {framework} {takes} {fast}, and a reversible one of as many layers {slow} ({origin}; minutes and seconds, or hours and minutes, which makes no difference to the ratio). Counting FLOPs gives another slowdown: every layer runs forward once more, and the backward pass costs two forward passes. How many times the counted slowdown is the measured one?",
+    parameters={"run": RUNS},
     derived=raced,
     answer=v.slower / eq.work_ratio,
     independent_check=lambda v: 3 * minutes(v["slow"]) / (4 * minutes(v["fast"])),
@@ -1086,7 +1117,7 @@ digits = Quantity(
     objective=KEEP,
     unit="1",
     statement="A reversible network computes in {format}, with {bits} significant bits, so one rounding is off by up to {error} of the value. On the way back an error grows by a factor of {gain_per_layer} per layer. Count only the rounding at the top. After how many layers is the error as large as the values? Give the exact value, not rounded to layers.",
-    parameters={"format": tuple(FORMATS), "gain_per_layer": (1.2, 1.1, 1.5)},
+    parameters={"format": tuple(FORMATS), "gain_per_layer": (1.2, 1.12, 1.15, 1.25, 1.3, 1.35, 1.4, 1.5, 1.6, 1.7, 1.75, 1.8)},
     derived=rounded,
     units={"bits": ""},
     answer=LAYERS_FOR,
@@ -1110,11 +1141,14 @@ digits = Quantity(
 
 # --- what is worth keeping -------------------------------------------------------------------------------------------
 
-ROUTED = ("kimi-k2", "qwen3-235b-a22b", "glm-4.5")
+ROUTED = ("kimi-k2", "qwen3-235b-a22b", "glm-4.5", "deepseek-v3", "mistral-large-3", "qwen3-30b-a3b", "mixtral-8x22b", "mixtral-8x7b")
+MADE_UP = tuple((*size, kv) for size, kv in product(((100e9, 10e9), (300e9, 20e9), (500e9, 30e9), (1e12, 40e9)), (40e3, 64e3, 100e3, 160e3, 200e3, 250e3)))  # parameters stored and active, bytes of KV
 
 
 def cached(values: Values) -> Values:
-    """A drawn model with its KV in BF16, in the notation's names."""
+    """A drawn model with its KV in BF16, or a made-up one, in the notation's names."""
+    if not isinstance(values["net"], str):
+        return {"net_name": "A model"} | dict(zip(("n_total", "n_active", "kv_bytes_per_token"), values["net"]))
     net = model(values["net"])
     return net.symbols() | {"net_name": net.name}
 
@@ -1125,7 +1159,7 @@ kv_spent = Quantity(
     objective=PRICE,
     unit="FLOP/byte",
     statement="{net_name} stores {n_total}, of which a token uses {n_active}; each takes two FLOPs. The token leaves {kv_bytes_per_token} of KV cache in BF16. How many FLOPs does it take to compute one byte of it again? Leave attention's own FLOPs out.",
-    parameters={"net": ROUTED},
+    parameters={"net": ROUTED + MADE_UP},
     derived=cached,
     units={"kv_bytes_per_token": "byte"},
     answer=eq.kv_flop_spent,

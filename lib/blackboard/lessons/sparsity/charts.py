@@ -12,7 +12,6 @@ from sympy import Le, log
 from blackboard.catalogue.running_case import RUNNING
 from blackboard.charts import controls, marks
 from blackboard.charts.interactive import Explorable, curve, derived, inside, menu, slider, sweep
-from blackboard.charts.style import COLOURS
 from blackboard.formula import Formula
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.sparsity import equations as eq
@@ -79,15 +78,15 @@ def critical_explorer() -> Explorable:
     """Critical batch against context, with machine, model, precision, sparsity and context to choose."""
     batch = marks.log_axis("batch_critical", "critical batch (sequences)", 100, 1e6, "~s")
     encoding = {"x": marks.log_axis("context", "context L (tokens)", 100, 1e6, "~s"), "y": batch}
-    beyond = {"type": "rect", "color": COLOURS["muted"], "opacity": 0.15, "x2": "width"}
+    beyond = {"type": "rect", "color": marks.PAINTS["muted"], "opacity": 0.15, "x2": "width"}
     layers = [
         marks.at(encoding, beyond, x="max(100, balanced)"),
-        marks.rule(encoding, "weights", y="level"),
-        marks.rule(encoding, "kv", x="balanced"),
-        marks.line("batch_critical", marks.INK, encoding, strokeWidth=4),
-        marks.rule(encoding, "accent", x="context"),
+        marks.rule(encoding, "muted", y="level"),
+        marks.rule(encoding, "muted", x="balanced"),
+        marks.line("batch_critical", "total", encoding, strokeWidth=4),
+        marks.rule(encoding, "chosen", x="context"),
         marks.at(
-            encoding, {**marks.DOT, "color": COLOURS["accent"]}, x="here ? context : null", y="here ? here : null"
+            encoding, {**marks.DOT, "color": marks.PAINTS["chosen"]}, x="here ? context : null", y="here ? here : null"
         ),
         marks.text(encoding, f"'C·s = ' + {marks.said('level')}", "100", "level", align="left", dx=6, dy=11),
         marks.text(
@@ -102,7 +101,7 @@ def critical_explorer() -> Explorable:
     counts = f"'C = ' + {marks.said('intensity', ',.4r')} + ', s = ' + {marks.said('sparsity', ',.3r')} + ': '"
     counts += f" + 'B* = ' + {marks.said('level')} + ' without KV'"
     found = f"here ? 'B* = ' + {marks.said('here')} : 'never compute-bound'"
-    where = f"'L* = ' + {marks.said('balanced')} + '; at L = ' + {marks.said('context')} + ' (green): ' + ({found})"
+    where = f"'L* = ' + {marks.said('balanced')} + '; at L = ' + {marks.said('context')} + ' (dot): ' + ({found})"
     spec = {**_approach(), "params": _given(), "layer": layers, "title": controls.setting(counts, where)}
     return Explorable(
         spec,
@@ -168,9 +167,11 @@ def _fits() -> list[dict]:
 def _routed_layers(encoding: dict) -> list[dict]:
     """The gain and the marked number of experts."""
     return [
-        marks.line("gain", "compute", encoding, strokeWidth=4),
+        marks.line("gain", "first", encoding, strokeWidth=4),
         marks.rule(encoding, None, y="1"),
-        marks.at(encoding, {**marks.DOT, "color": COLOURS["kv"], "clip": False}, x="experts", y="quality_gain"),
+        marks.at(
+            encoding, {**marks.DOT, "color": marks.PAINTS["chosen"], "clip": False}, x="experts", y="quality_gain"
+        ),
         marks.text(
             encoding,
             f"{marks.said('quality_gain', ',.3r')} + '×'",

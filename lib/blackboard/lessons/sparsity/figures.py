@@ -16,7 +16,7 @@ from blackboard import catalogue, units
 from blackboard.catalogue.running_case import RUNNING, Case, plain
 from blackboard.charts import drawing
 from blackboard.charts.drawing import Drawing, beside, done, filled, name_ends, point, thousands
-from blackboard.charts.style import COLOURS
+from blackboard.charts.style import CATEGORIES, COLOURS
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.sparsity import equations as eq
 from blackboard.lessons.sparsity import numbers, simulation
@@ -26,7 +26,7 @@ MS, GB = units.factor("ms"), units.factor("GB")
 BASE, EXPERTS = numbers.FIGURE["base_size"], numbers.FIGURE["experts"]  # what the lecture reads off B4
 SIZES = (15e6, 55e6, 130e6, BASE, 870e6, 1.3e9)  # dense models of the paper's figure
 LEVEL = "axes fraction", "data"  # coordinates of a text that stands at a level of y
-KINDS = {"bf16": "compute", "fp8": "accent", "fp4": "kv"}  # a colour for each number format
+KINDS = {"bf16": "first", "fp8": "second", "fp4": "third"}  # a colour for each number format
 
 
 def _counted(value: float) -> str:
@@ -120,7 +120,7 @@ def constants() -> Drawing:
                 va="center",
                 fontsize=10,
             )
-    axes.axhline(numbers.ABOUT_300, color=COLOURS["third"], lw=1.5, zorder=0)
+    axes.axhline(numbers.ABOUT_300, color=COLOURS["claimed"], lw=1.5, zorder=0)
     beside(
         axes,
         f"the lecture's {numbers.ABOUT_300}",
@@ -197,9 +197,9 @@ def batch_and_context(case: Case = RUNNING) -> Drawing:
     level, top = step.critical_batch(case), 100 * step.critical_batch(case)
     axes.set(xscale="log", yscale="log", xlim=(100, 5e5), ylim=(level / 3, top))
     kinds = [
-        ("BF16", model.kv_bytes_per_token("bf16"), "kv", "right"),
-        ("FP8", model.kv_bytes_per_token("fp8"), "compute", "left"),
-        ("lecture", board.kv_bytes_per_token(), "accent", "left"),
+        ("BF16", model.kv_bytes_per_token("bf16"), "first", "right"),
+        ("FP8", model.kv_bytes_per_token("fp8"), "second", "left"),
+        ("lecture", board.kv_bytes_per_token(), "third", "left"),
     ]
     phrases = [_leaving(axes, case, *kind) for kind in kinds]
     beside(axes, f"C·s = {level:,.0f}", (120, level), (0, -4), va="top")
@@ -252,16 +252,16 @@ def layered(case: Case = RUNNING) -> Drawing:
         (lambda b: step.step_time(case, batch=b, context=0) / MS),
         (lambda b: eq.layered_time(case, batch=b, **known) / MS),
     )
-    parts = [("dense", eq.dense_time, "compute"), ("experts", eq.experts_time, "weights")]
+    parts = [("dense", eq.dense_time, "first"), ("experts", eq.experts_time, "weights")]
     ends = [(formula(case, batch=batch[-1], **known) / MS, name, colour) for name, formula, colour in parts]
     for _name, formula, colour in parts:
         axes.plot(batch, formula(case, batch=batch, **known) / MS, color=COLOURS[colour], lw=1.5, zorder=3)
-    axes.plot(batch, roof(batch), color=COLOURS["third"], lw=5, alpha=0.7)
-    axes.plot(batch, summed(batch), color=COLOURS["bound"], lw=2.5)
+    axes.plot(batch, roof(batch), color=COLOURS["predicted"], lw=5, alpha=0.7)
+    axes.plot(batch, summed(batch), color=COLOURS["total"], lw=2.5)
     axes.set(xscale="log", xlim=(30, 15_000), ylim=(0, 1.05 * summed(batch[-1])))
     axes.set(xlabel="batch B (sequences, log scale)", ylabel="ms per step, KV left out")
     more = _bends(axes, bends, roof, summed)
-    name_ends(axes, [*ends, (summed(batch[-1]), "sum", "bound")])
+    name_ends(axes, [*ends, (summed(batch[-1]), "sum", "total")])
     thousands(axes, "x")
     axes.set_title(filled(case), loc="left")
     return done(
@@ -281,7 +281,7 @@ def _bends(axes, bends: list[float], roof: Any, summed: Any) -> str:
     batch.
     """
     dense, whole, routed = bends
-    more = f"{100 * (summed(whole) / roof(whole) - 1):.0f} %"
+    more = f"{100 * (summed(whole) / roof(whole) - 1):.0f}%"
     for batch in (dense, routed):
         axes.plot(batch, summed(batch), "o", color=COLOURS["bound"], ms=7)
     gap = {"arrowstyle": "<->", "color": COLOURS["bound"], "shrinkA": 0, "shrinkB": 0}
@@ -314,14 +314,14 @@ def routed_law() -> Drawing:
     for size in SIZES:
         bold = size == BASE
         axes.plot(
-            experts, numbers.loss(size, experts), color=COLOURS["compute" if bold else "muted"], lw=3 if bold else 1.5
+            experts, numbers.loss(size, experts), color=COLOURS["first" if bold else "muted"], lw=3 if bold else 1.5
         )
     same, reached = numbers.effective(BASE, EXPERTS), numbers.loss(BASE, EXPERTS)
     axes.plot(
         [1, EXPERTS],
         [numbers.loss(same, 1), reached],
         "o--",
-        color=COLOURS["kv"],
+        color=COLOURS["second"],
         lw=1.5,
         ms=8,
         clip_on=False,
@@ -329,15 +329,13 @@ def routed_law() -> Drawing:
     )
     _experts_axis(axes)
     axes.set_ylim(bottom=1.85)
-    name_ends(
-        axes, [(numbers.loss(size, 512), _counted(size), "compute" if size == BASE else "muted") for size in SIZES]
-    )
+    name_ends(axes, [(numbers.loss(size, 512), _counted(size), "first" if size == BASE else "muted") for size in SIZES])
     point(
         axes,
         (1, reached),
         f"dense {same / 1e9:.2f} B: as good\nas {_counted(BASE)} with {EXPERTS} experts",
         (0.27, 0.07),
-        "kv",
+        "second",
     )
     axes.set(ylabel="validation loss, by the fit")
     return done(
@@ -358,7 +356,7 @@ def routed_law() -> Drawing:
 
 TRIED = tuple(2**n for n in range(10))  # batches that are simulated
 SKEW, TRIALS = 0.5, 6  # the n-th most popular expert is chosen in proportion to n ** -SKEW
-COVERED, FULL = 0.99, "99 %"
+COVERED, FULL = 0.99, "99%"
 _ROUTERS = ("deepseek-v3", "gpt-oss-120b", "kimi-k2", "qwen3-235b-a22b")
 
 
@@ -382,7 +380,7 @@ def coverage() -> Drawing:
     axes.set(xscale="log", xlim=(1, 1000), ylim=(0, 149), yticks=range(0, 101, 20))
     axes.set(xlabel="batch B (sequences, log scale)", ylabel="experts touched (%)")
     batch, phrases = np.geomspace(1, 1000, 301), []
-    for row, (colour, (ratio, members)) in enumerate(zip(("weights", "accent", "compute", "kv"), _routers().items())):
+    for row, (colour, (ratio, members)) in enumerate(zip(CATEGORIES, _routers().items())):
         known = dict(zip(("experts", "top_k"), members[0][1:]))
         axes.plot(batch, 100 * eq.coverage(batch=batch, **known), color=COLOURS[colour], lw=1.8)
         for (_, experts, top_k), marker in zip(members, "os"):
@@ -402,7 +400,7 @@ def coverage() -> Drawing:
         "fig-coverage",
         "A hundred or two sequences touch nearly all experts. Lines: formula; marks: tokens that choose at "
         "random; dashed: uneven routing.",
-        "Share of the experts that a batch touches, 0 to 100 %, against batch from 1 to 1,000 (log scale): lines by"
+        "Share of the experts that a batch touches, 0 to 100%, against batch from 1 to 1,000 (log scale): lines by"
         f" formula, and on them marks from tokens that really choose. {FULL} are touched at a batch of"
         f" {'; '.join(phrases)}. {uneven}",
     )
@@ -423,7 +421,7 @@ def _skewed(axes) -> str:
     axes.plot(TRIED, uneven, color=COLOURS["bound"], ls="--", lw=1.8)
     at = TRIED.index(64)
     point(axes, (TRIED[at], uneven[at]), f"{name},\nuneven experts,\nsimulated", (0.82, 0.32))
-    told = f"{uneven[at]:.0f} % at a batch of {TRIED[at]}, where even routing has {even[at]:.0f} %"
+    told = f"{uneven[at]:.0f}% at a batch of {TRIED[at]}, where even routing has {even[at]:.0f}%"
     return f"A dashed line shows {name} with unevenly popular experts: {told}."
 
 
@@ -502,7 +500,7 @@ def room(case: Case = RUNNING) -> Drawing:
     )
 
 
-PLACES = {"accent": (0.72, 0.9), "kv": (0.3, 0.88)}  # of what is said of the crossings
+PLACES = {"first": (0.72, 0.9), "second": (0.3, 0.88)}  # of what is said of the crossings
 
 
 def _fitting(axes, case: Case, memory: float, colour: str) -> str:
@@ -541,13 +539,13 @@ def traffic() -> Drawing:
         yscale="log", ylim=(80, 2_000), xlim=(2025.2, 2026.75), xticks=[2025.25, 2025.5, 2025.75, 2026, 2026.25, 2026.5]
     )
     axes.set_xticklabels(["Apr\n2025", "Jul", "Oct", "Jan\n2026", "Apr", "Jul"])
-    axes.axhspan(*(rate / 1e6 for rate in SAID), color=COLOURS["third"], alpha=0.2, lw=0)
-    axes.axhline(THOUSAND * rack / 1e6, color=COLOURS["third"], lw=1.5)
+    axes.axhspan(*(rate / 1e6 for rate in SAID), color=COLOURS["claimed"], alpha=0.2, lw=0)
+    axes.axhline(THOUSAND * rack / 1e6, color=COLOURS["claimed"], lw=1.5)
     beside(
         axes, f"a rack is 1/{THOUSAND:,}", (0.98, THOUSAND * rack / 1e6), (0, -4), xycoords=LEVEL, ha="right", va="top"
     )
     beside(axes, "the lecture’s\n“hundreds\nof millions”", (2025.22, SAID[1] / 1e6), (0, 4))
-    phrases = [_published(axes, *row) for row in zip(_statements(table).items(), ("compute", "kv"))]
+    phrases = [_published(axes, *row) for row in zip(_statements(table).items(), ("first", "second"))]
     axes.set(
         ylabel="million tokens/s (log scale)",
         xlabel="hollow: not confirmed at the source" if not table.confirmed else "date of the statement",

@@ -5,7 +5,9 @@ they touch.
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import product
 from math import comb, log, log10
+from typing import Any
 
 from sympy import Eq, Min, solve
 
@@ -39,8 +41,8 @@ def served(values: Values) -> Values:
 
 
 RACKS = {
-    "machine": ("gb200-nvl72", "h200-8", "b200-64"),
-    "net": ("deepseek-v3", "qwen3-235b-a22b", "kimi-k2", "glm-4.5"),
+    "machine": ("gb200-nvl72", "h200-8", "b200-64", "h100-8", "mi300x-8", "b300-8"),
+    "net": ("deepseek-v3", "qwen3-235b-a22b", "kimi-k2", "glm-4.5", "mistral-large-3", "qwen3-30b-a3b", "mixtral-8x22b"),
 }
 SHARED = ("deepseek-v3", "kimi-k2", "mistral-large-3", "glm-4.5")  # models with one shared expert
 
@@ -97,10 +99,15 @@ guess = Estimate(
 
 
 def spec(values: Values) -> Values:
-    """A drawn chip's rates in FP4, in the notation's names."""
+    """A drawn chip's rates in FP4, or made-up ones, in the notation's names."""
+    if not isinstance(values["kind"], str):
+        return {"bytes_per_param": 0.5, "chip_name": "A chip"} | dict(zip(("flops", "bandwidth"), values["kind"]))
     row = chip(values["kind"])
     return row.symbols("fp4") | {"bytes_per_param": 0.5, "chip_name": row.name}
 
+
+KINDS: tuple[Any, ...] = ("b200", "gb200-nvl72", "mi355x", "b300", "gb300-nvl72", "vr200-nvl72")
+KINDS += tuple((flops, bandwidth) for flops in (6e15, 8e15, 10e15, 12e15, 15e15, 20e15, 25e15, 30e15) for bandwidth in (5e12, 6e12, 8e12, 10e12, 12e12, 16e12, 20e12, 25e12) if 200 < flops / bandwidth / 4 < 600)
 
 constant = Quantity(
     "A chip's constant",
@@ -108,7 +115,7 @@ constant = Quantity(
     objective=CHIP,
     unit="token",
     statement="{chip_name} computes at {flops} in FP4, dense, where a multiply and an add count as two. Its memory bandwidth is {bandwidth}, and a parameter in FP4 is half a byte. How many tokens must share a weight before computing with it takes as long as loading it?",
-    parameters={"kind": ("b200", "gb200-nvl72", "mi355x")},
+    parameters={"kind": KINDS},
     derived=spec,
     answer=eq.hardware_constant,
     independent_check=v.bytes_per_param / v.bandwidth / (2 / v.flops),
@@ -149,7 +156,7 @@ board = Quantity(
     objective=BATCH,
     unit="sequence",
     statement="A rule of thumb says: the critical batch is {intensity} times the sparsity, counted in experts. A model has {experts} experts in a layer and sends each token to {top_k} of them. What is its critical batch by this rule?",
-    parameters={"routing": ((256, 32), (256, 8), (128, 8), (384, 8)), "intensity": (ABOUT_300,)},
+    parameters={"routing": ((256, 32), *product((64, 128, 160, 192, 256, 320, 384, 512), (4, 6, 8, 16))), "intensity": (ABOUT_300,)},
     derived=of_constant,
     answer=eq.expert_batch,
     independent_check=lambda v: next(b for b in range(1, 10**6) if b * v["top_k"] >= ABOUT_300 * v["experts"]),
@@ -280,7 +287,7 @@ expert_view = Quantity(
     objective=EXPERT,
     unit="token",
     statement="{net_name} sends each token to {top_k} of {experts} routed experts, and to one shared expert that every token uses. A decode step has a batch of {batch}, and the routing is even. How many tokens does a routed expert get on average?",
-    parameters={"net": SHARED, "batch": (2400, 5600, 1024, 4000)},
+    parameters={"net": SHARED, "batch": (2400, 5600, 1024, 4000, 1600, 3000, 4800, 8000)},
     derived=served,
     answer=eq.tokens_per_expert,
     independent_check=dealt,
@@ -304,7 +311,7 @@ expert_batch = Quantity(
     objective=EXPERT,
     unit="sequence",
     statement="A server, {machine_name}, computes at {flops} in FP8 (dense, a multiply and an add count as two) and has a memory bandwidth of {bandwidth}. A weight is one byte. {net_name} stores {n_total}, of which a token uses {n_active}, and sends each token to {top_k} of {experts} experts, evenly. From which batch on does computing with an average routed expert take as long as loading it? Leave out the KV cache.",
-    parameters=RACKS | {"net": ("deepseek-v3", "kimi-k2", "qwen3-235b-a22b")},
+    parameters=RACKS,
     derived=served,
     answer=eq.expert_batch,
     independent_check=lambda v: v["flops"] / v["bandwidth"] / 2 / sum(1 / v["experts"] for _ in range(int(v["top_k"]))),
@@ -355,7 +362,7 @@ with_kv = Quantity(
     objective=BATCH,
     unit="sequence",
     statement="Without KV, {net_name} on {machine_name} in FP8 has a critical batch of {batch_critical}. Its balanced context is {context_balanced}. All sequences have {context} of context. From which batch on does computing take as long as loading weights and KV caches together?",
-    parameters=RACKS | {"share": (0.5, 0.75, 0.25, 0.8)},
+    parameters=RACKS | {"net": RACKS["net"][:5], "share": (0.5, 0.75, 0.25, 0.8)},
     derived=at_share,
     units={"context": "token", "context_balanced": "token"},
     answer=roofline.crossing,
@@ -417,7 +424,7 @@ tokens = Quantity(
     objective=TRAFFIC,
     unit="token/s",
     statement="A full batch of {batch} leaves a rack of {chips} every {interval}; each sequence gets one new token. How many tokens per second does the rack make?",
-    parameters={"batch": (2000, 2400, 5600), "interval": tuple(OTHER), "chips": (64,)},
+    parameters={"batch": (2000, 2400, 5600, 1200, 1600, 3000, 3200, 4000), "interval": tuple(OTHER), "chips": (64, 72)},
     derived={"other": lambda v: OTHER[v["interval"]]},
     units={"other": "s"},
     answer=eq.throughput,
@@ -444,8 +451,8 @@ world = Quantity(
     statement="A company says that its products process {monthly} a month, of 30 days. A rack starts a batch of {batch} every {interval}. Suppose that every token costs what a generated one does, and that traffic is even. How many racks would be busy?",
     parameters={
         "monthly": tuple(row["tokens"] for row in measurement("world_tokens").records(per="month")),
-        "batch": (2000, 2400),
-        "interval": (1 / 64, 0.02),
+        "batch": (2000, 2400, 3000, 4000),
+        "interval": (1 / 64, 0.02, 0.015),
     },
     derived={"world_rate": v.monthly / MONTH},
     units={"monthly": "token"},
@@ -523,7 +530,7 @@ effective = Quantity(
     unit="parameter",
     display_unit="Gparam",
     statement=f"A published fit gives the loss of models in which each token uses one expert: {LAW_TEXT}. A dense model has $n = 1$. A model of {{base_size}} gets {{experts}} experts. How large is the dense model with the same loss? Answer in billions of parameters (Gparam).",
-    parameters={"base_size": (37e7, 13e7, 13e8), "experts": (64, 16, 128)},
+    parameters={"base_size": (37e7, 13e7, 13e8, 2e8, 25e7, 5e8, 7e8, 1e9), "experts": (64, 128, 32, 256, 512)},
     derived=fitted,
     answer=eq.n_effective,
     independent_check=lambda v: as_good(v["base_size"], v["experts"]),
@@ -568,7 +575,7 @@ coverage = Quantity(
     unit="1",
     display_unit="%",
     statement="In {net_name} a token goes to {top_k} of {experts} routed experts in each layer. " + EVENLY + "Which share of a layer's routed experts does a decode step with a batch of {batch} touch on average, in percent?",
-    parameters={"net": ("deepseek-v3", "kimi-k2", "qwen3-235b-a22b", "glm-4.5"), "batch": (16, 12, 24, 40)},
+    parameters={"net": ("deepseek-v3", "kimi-k2", "qwen3-235b-a22b", "glm-4.5", "mistral-large-3"), "batch": (16, 12, 24, 40, 8, 20, 32, 48)},
     derived=served,
     answer=eq.coverage,
     independent_check=occupied,
@@ -611,7 +618,7 @@ touched = Quantity(
     statement="{net_name} stores {n_total}, one byte each, and uses {n_active} per token. A token goes to {top_k} of {experts} experts in every routed layer, and everything else serves every token. "
     + EVENLY
     + "Only experts that some token chose are loaded. How many GB of weights does a step with a batch of {batch} load on average?",
-    parameters={"net": ("deepseek-v3", "glm-4.5"), "batch": (16, 12, 20)},
+    parameters={"net": ("deepseek-v3", "glm-4.5", "kimi-k2", "qwen3-235b-a22b", "mistral-large-3", "qwen3-30b-a3b"), "batch": (16, 12, 20, 8, 10, 14, 18, 24)},
     derived=served,
     answer=eq.bytes_touched,
     independent_check=counted_bytes,
@@ -690,7 +697,7 @@ free = Quantity(
     objective=FREE,
     unit="1",
     statement="A service decodes {batch} at a time on {machine_name}. Its {chips} together compute at {flops} in FP8 (dense, a multiply and an add count as two) and have a memory bandwidth of {bandwidth}. A weight is one byte. Up to which ratio of stored to active parameters does loading all weights take no longer than computing? Leave out the KV cache.",
-    parameters={"machine": ("gb200-nvl72", "h200-8", "tpu7x-64", "mi355x-8"), "batch": (2000, 5000, 900)},
+    parameters={"machine": ("gb200-nvl72", "h200-8", "tpu7x-64", "mi355x-8"), "batch": (2000, 5000, 900, 1200, 1500, 2500, 3000, 4000, 6000)},
     derived=machine_only,
     answer=eq.free_sparsity,
     independent_check=v.batch * 2 / v.flops / (1 / v.bandwidth),
@@ -733,7 +740,7 @@ largest = Quantity(
     parameters={
         "machine": ("gb200-nvl72", "gb300-nvl72", "tpu7x-64"),
         "net": ("deepseek-v3", "kimi-k2", "mistral-large-3"),
-        "share": (0.4, 0.25, 0.75),
+        "share": (0.4, 0.25, 0.75, 0.3, 0.6),
     },
     derived=at_share,
     units={"context": "token", "context_balanced": "token"},

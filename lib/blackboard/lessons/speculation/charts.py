@@ -13,7 +13,6 @@ from blackboard import catalogue
 from blackboard.catalogue.running_case import RUNNING
 from blackboard.charts import controls, marks
 from blackboard.charts.interactive import Explorable, curve, derived, inside, slider, sweep
-from blackboard.charts.style import COLOURS
 from blackboard.formula import Formula
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.pricing.equations import memory_ratio_of
@@ -107,11 +106,11 @@ def _served() -> list[dict]:
 
 def _told() -> list[str]:
     """Lines of the title: the round, where verifying is free, where it does not pay, and where memory is full. A
-    colour is named where it is drawn.
+    dot is named where it is drawn.
     """
     sized, drawn = (
         lambda value: marks.said(value, ",.3~r"),
-        lambda value, colour: f"({_within(value)} ? ' ({colour})' : '')",
+        lambda value, which: f"({_within(value)} ? ' ({which} dot)' : '')",
     )
     round_ = (
         f"'α = ' + {marks.said('acceptance', '.2f')} + ', γ = ' + drafted + ', c = ' +"
@@ -120,15 +119,15 @@ def _told() -> list[str]:
     round_ += f"', L = ' + {marks.said('context')} + ': τ = ' + {marks.said('tokens', '.3r')}"
     free = (
         f"'level at ' + {marks.said('gain', '.3r')} + '×' + (free ? ' up to batch ' + {sized('free')} +"
-        f" {drawn('free', 'green')} : ', however large the batch')"
+        f" {drawn('free', 'left')} : ', however large the batch')"
     )
     even = (
         f"even < 0 ? 'slower at every batch' : even ? 'slower beyond batch ' + {sized('even')} +"
-        f" {drawn('even', 'orange')} : 'no batch is too large to gain'"
+        f" {drawn('even', 'right')} : 'no batch is too large to gain'"
     )
     full = (
-        f"fits > 1 ? 'memory is full at batch ' + {sized('fits')} + (fits < {MOST_USERS} ? ' (grey)' : '') : 'memory"
-        " has no room (grey)'"
+        f"fits > 1 ? 'memory is full at batch ' + {sized('fits')} + (fits < {MOST_USERS} ? ' (shaded)' : '') : 'memory"
+        " has no room (shaded)'"
     )
     return [round_, free, even, full]
 
@@ -140,21 +139,21 @@ def _within(value: str) -> str:
 
 def _speedup_layers(encoding: dict) -> list[dict]:
     """The speed-up, where it falls and ends, and where it is a loss."""
-    slower = {"type": "rect", "aria": False, "color": COLOURS["muted"], "opacity": 0.15, "y2": {"expr": "height"}}
-    full = {"type": "rect", "aria": False, "color": COLOURS["muted"], "opacity": 0.45, "x2": {"expr": "width"}}
+    slower = {"type": "rect", "aria": False, "color": marks.PAINTS["muted"], "opacity": 0.15, "y2": {"expr": "height"}}
+    full = {"type": "rect", "aria": False, "color": marks.PAINTS["muted"], "opacity": 0.45, "x2": {"expr": "width"}}
     return [
         marks.at(encoding, slower, y="1"),
-        marks.line("speedup", marks.INK, encoding, strokeWidth=4),
+        marks.line("speedup", "total", encoding, strokeWidth=4),
         marks.at(encoding, full, x=f"fits < {MOST_USERS} ? fits : null"),
         marks.at(
             encoding,
-            {**marks.DOT, "color": COLOURS["accent"]},
+            {**marks.DOT, "color": marks.PAINTS["first"]},
             x=f"{_within('free')} ? free : null",
             y=f"{_within('free')} ? gain : null",
         ),
         marks.at(
             encoding,
-            {**marks.DOT, "color": COLOURS["kv"]},
+            {**marks.DOT, "color": marks.PAINTS["second"]},
             x=f"{_within('even')} ? even : null",
             y=f"{_within('even')} ? 1 : null",
         ),
@@ -180,8 +179,8 @@ def speedup_explorer() -> Explorable:
         spec,
         "Speed-up against batch",
         _speedup_says(),
-        "Level where checking waits for memory anyway (up to the green dot), then falling to where every drafted token"
-        " is paid for. Lengthen the context: the green dot moves right, and once loading the caches"
+        "Level where checking waits for memory anyway (up to the left dot), then falling to where every drafted token"
+        " is paid for. Lengthen the context: that dot moves right, and once loading the caches"
         " takes longer than all compute it is gone; but memory fills up sooner. A larger acceptance lifts the level,"
         " more drafted tokens bring the fall nearer. At the left, experts are counted: in a small batch of a mixture of"
         " experts each drafted token brings some to read that no other token chose. A dense model has no such dip.",
@@ -203,7 +202,7 @@ def _speedup_says() -> str:
         f" {least}, for the drafted tokens bring experts to read; {gains[64]:.2f} at 64, then level at"
         f" {eq.speedup_free(known):.2f} up to a batch of {eq.batch_free(known):,.0f}; it crosses 1 at"
         f" {eq.batch_even(known):,.0f} and ends at {eq.speedup_busy(known):.2f}. Memory is full at a batch"
-        f" of {batch_fits(known):,.0f}, beyond the axis; at longer contexts the part beyond it is grey."
+        f" of {batch_fits(known):,.0f}, beyond the axis; at longer contexts the part beyond it is shaded."
     )
 
 
@@ -264,9 +263,9 @@ def drafted_explorer() -> Explorable:
     layers = [
         marks.rule(encoding, None, y="1"),
         marks.rule(encoding, "muted", x=edge),
-        marks.line("speedup", "compute", encoding, strokeWidth=5),
-        marks.line("tokens", marks.INK, encoding, strokeWidth=1.5),
-        marks.at(encoding, {**marks.DOT, "color": COLOURS["kv"], "clip": False}, x="best", y="most"),
+        marks.line("speedup", "first", encoding, strokeWidth=5),
+        marks.line("tokens", "total", encoding, strokeWidth=1.5),
+        marks.at(encoding, {**marks.DOT, "color": marks.PAINTS["second"], "clip": False}, x="best", y="most"),
         marks.text(encoding, "'tokens τ (thin)'", str(MOST), height, align="right", dy=-12),
         marks.hover(encoding, "speedup", {"speedup": "speed-up", "tokens": "tokens of a round"}, ".3~r", "d"),
     ]

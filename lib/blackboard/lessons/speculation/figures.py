@@ -60,23 +60,23 @@ def overlap() -> Drawing:
     names = sorted(target, key=lambda token: -max(target[token], draft[token]))[:SHOWN]
     for place, token in enumerate(names):
         p, q = target[token], draft[token]
-        axes.bar(place, min(p, q), 0.8, color=COLOURS["accent"], alpha=0.75)
+        axes.bar(place, min(p, q), 0.8, color=COLOURS["first"], alpha=0.75)
         axes.bar(
             place,
             abs(p - q),
             0.8,
             bottom=min(p, q),
             color="white",
-            ec=COLOURS["compute" if p > q else "kv"],
+            ec=COLOURS["second" if p > q else "third"],
             hatch="///" if p > q else "...",
         )
     axes.set_xticks(range(len(names)), [SIGNS.get(token, token) for token in names], fontsize=13)
     both = shared(target, draft)
     axes.set(ylabel="chance of the next character", xlabel=f"next character after “{PREFIX.strip()}”", ylim=(0, 0.62))
     rows = (
-        (f"both: {both:.2f}, the acceptance", "accent"),
-        (f"target only: {1 - both:.2f}, replaces a refused one", "compute"),
-        (f"draft only: {1 - both:.2f}, refused", "kv"),
+        (f"both: {both:.2f}, the acceptance", "first"),
+        (f"target only: {1 - both:.2f}, replaces a refused one", "second"),
+        (f"draft only: {1 - both:.2f}, refused", "third"),
     )
     for n, (text, colour) in enumerate(rows):
         axes.text(0.99, 0.95 - 0.09 * n, text, transform=axes.transAxes, ha="right", va="center", color=COLOURS[colour])
@@ -98,7 +98,7 @@ def overlap() -> Drawing:
     )
 
 
-SHARES = {0.5: "second", 0.7: "third", 0.8: "compute", 0.9: "accent"}  # acceptances, with their colours
+SHARES = {0.5: "first", 0.7: "second", 0.8: "third", 0.9: "fourth"}  # acceptances, with their colours
 FAR = 12  # drafted tokens, of the axis
 
 
@@ -164,10 +164,8 @@ def _timeline(axes, name: str, memory_ratio: float) -> str:
     start = 0.0
     while start < SPAN - 0.01:
         for n in range(g):
-            axes.add_patch(Rectangle((start + n * c, 0.3), c, 0.6, fc=COLOURS["third"], ec="white", lw=0.5))
-        axes.add_patch(
-            Rectangle((start + g * c, 0.3), verify, 0.6, fc=COLOURS["compute"], ec="white", alpha=0.6, lw=1.5)
-        )
+            axes.add_patch(Rectangle((start + n * c, 0.3), c, 0.6, fc=COLOURS["second"], ec="white", lw=0.5))
+        axes.add_patch(Rectangle((start + g * c, 0.3), verify, 0.6, fc=COLOURS["first"], ec="white", alpha=0.6, lw=1.5))
         start += whole
     gain = eq.speedup(EXAMPLE, memory_ratio=memory_ratio)
     axes.set(xlim=(0, SPAN), ylim=(0, 2.6), yticks=[0.6, 1.55], xticks=range(SPAN + 1))
@@ -176,15 +174,15 @@ def _timeline(axes, name: str, memory_ratio: float) -> str:
     axes.grid(axis="y", visible=False)
     axes.text(0, 2.25, name, va="center")
     if gain > 1:
-        axes.text(2.6, 2.25, "■ draft", va="center", color=COLOURS["third"])
-        axes.text(4.2, 2.25, "■ verify", va="center", color=COLOURS["compute"])
+        axes.text(2.6, 2.25, "■ draft", va="center", color=COLOURS["second"])
+        axes.text(4.2, 2.25, "■ verify", va="center", color=COLOURS["first"])
     axes.text(
         SPAN,
         2.25,
         f"{gain:.2f} ×",
         va="center",
         ha="right",
-        color=COLOURS["compute" if gain > 1 else "kv"],
+        color=COLOURS["bound"],
         fontweight="bold",
     )
     bound = "memory traffic" if memory_ratio > g else "compute"
@@ -197,9 +195,9 @@ def _timeline(axes, name: str, memory_ratio: float) -> str:
 # --- where it ends ----------------------------------------------------------------------------------------------------
 
 CONTEXTS = {
-    1_000: "compute",
-    4_000: "third",
-    8_000: "kv",
+    1_000: "first",
+    4_000: "second",
+    8_000: "third",
 }  # tokens, with their colours; the last one beyond `context_free`
 PLACES = ((-8, 14), "right"), ((-4, -16), "right"), ((10, 0), "left")  # of their names, in points from where they end
 LOW, HIGH = 256, 65_536  # batches: experts are all touched from the first on
@@ -259,13 +257,13 @@ def _ends(axes, at: dict[str, float], gain: np.ndarray, colour: str) -> str:
     return f"is free up to {free:,.0f} sequences, even at {even:,.0f}, and ends at {gain[-1]:.2f}"
 
 
-INKS = {"EAGLE-3": "compute", "EAGLE": "kv"}
+INKS = {"EAGLE-3": "first", "EAGLE": "second"}
 KEYS: dict[str, dict[str, Any]] = {
-    "measured": {"color": COLOURS["bound"], "ls": "", "marker": "o", "ms": 6, "markevery": [1]},
+    "measured": {"color": COLOURS["measured"], "ls": "", "marker": "o", "ms": 6, "markevery": [1]},
     "memory and compute times added, fitted": {"color": COLOURS["bound"], "lw": 2},
     "the slower of the two, at the peak": {"color": COLOURS["bound"], "lw": 1.2, "ls": (0, (4, 3))},
     "matrix products alone, on an H200": {"color": COLOURS["muted"], "lw": 1.5, "ls": ":"},
-    "added, fitted, with 80 questions in all": {"color": COLOURS["accent"], "lw": 1.5, "ls": (0, (5, 2, 1, 2))},
+    "added, fitted, with 80 questions in all": {"color": COLOURS["third"], "lw": 1.5, "ls": (0, (5, 2, 1, 2))},
 }
 
 
@@ -321,7 +319,7 @@ def _worst(axes) -> None:
     place = curve.errors.index(curve.worst) + 1  # the first row is met and has no error
     batch, found, true = curve.rows.batches[place], curve.values[place], curve.rows.measured[place]
     axes.plot([batch, batch], [true, found], color=COLOURS[INKS[curve.rows.draft]], lw=1.2, ls=":")
-    point(axes, (batch, (true + found) / 2), f"worst: {100 * curve.worst:+.0f} %", (0.42, 0.09), INKS[curve.rows.draft])
+    point(axes, (batch, (true + found) / 2), f"worst: {100 * curve.worst:+.0f}%", (0.42, 0.09), INKS[curve.rows.draft])
 
 
 def _engine(axes, rows: simulation.Rows, share: float, colour: str) -> None:
@@ -341,7 +339,7 @@ def _by_batch_say(share: float) -> str:
     ideal = simulation.predicted("slower", 1, first.rows, "H100")
     asked = simulation.tested("added", simulation.lengths(spread=True))[0]
     said = "; ".join(
-        f"{100 * curve.error:.0f} % for {curve.rows.draft} in {curve.rows.engine} on {curve.gpu}" for curve in others
+        f"{100 * curve.error:.0f}% for {curve.rows.draft} in {curve.rows.engine} on {curve.gpu}" for curve in others
     )
     worst = max(others, key=lambda curve: abs(curve.worst))
     rise = [simulation.products(batch, 3) for batch in (32, 64)]
@@ -349,20 +347,20 @@ def _by_batch_say(share: float) -> str:
         "Measured speed-up against batch from 2 to 64 (log scale), of EAGLE-3 and EAGLE in SGLang on H100 (3 drafted)"
         " above and in vLLM (2 drafted; the sources name RTX 3090 and A100) below; each curve is set to meet its first"
         f" point. In SGLang EAGLE-3 falls from {first.rows.measured[0]} to {first.rows.measured[-1]}, EAGLE crosses 1"
-        f" between 16 and 24. The roofline at its peak, dashed, is level to the end on H100: {100 * ideal.error:.0f} %"
+        f" between 16 and 24. The roofline at its peak, dashed, is level to the end on H100: {100 * ideal.error:.0f}%"
         f" off on average. Matrix products measured on an H200 do cost only {rise[0]:.2f} times as much at 32 and"
         f" {rise[1]:.2f} at 64. If memory and compute times add and compute reaches {share:.2f} of the peak, fitted on"
-        f" EAGLE-3 in SGLang, the curve misses by {100 * first.error:.0f} % there, and untouched by {said}. The worst"
+        f" EAGLE-3 in SGLang, the curve misses by {100 * first.error:.0f}% there, and untouched by {said}. The worst"
         f" row, {worst.rows.draft} in {worst.rows.engine} at batch"
-        f" {worst.rows.batches[worst.errors.index(worst.worst) + 1]}, is missed by {100 * worst.worst:+.0f} %. If only"
+        f" {worst.rows.batches[worst.errors.index(worst.worst) + 1]}, is missed by {100 * worst.worst:+.0f}%. If only"
         f" {simulation.QUESTIONS} questions of varying length fill the places, a fit misses EAGLE-3 in SGLang by"
-        f" {100 * asked.error:.0f} %, and is level from 24 on."
+        f" {100 * asked.error:.0f}%, and is level from 24 on."
     )
 
 
 # --- against reality --------------------------------------------------------------------------------------------------
 
-DRAFTS = {"T5-small": "compute", "T5-base": "third", "T5-large": "kv"}
+DRAFTS = {"T5-small": "first", "T5-base": "second", "T5-large": "third"}
 
 
 def leviathan() -> Drawing:
@@ -382,7 +380,7 @@ def leviathan() -> Drawing:
     axes.text(
         0.98,
         0.05,
-        "grey: within 20 % of computed",
+        "shaded: within 20% of computed",
         transform=axes.transAxes,
         color=COLOURS["muted"],
         ha="right",
@@ -408,8 +406,8 @@ def positions() -> Drawing:
     fig, (left, right) = drawing.axes(5.0, 6.2, rows=2)
     ours, deep = simulation.written().implied, simulation.deeper()
     for names, values, colour in (
-        ("sonnets, drafted by order 2", ours, "accent"),
-        ("DeepSeek-R1: one layer drafts all", deep, "kv"),
+        ("sonnets, drafted by order 2", ours, "first"),
+        ("DeepSeek-R1: one layer drafts all", deep, "second"),
     ):
         left.plot(range(1, len(values) + 1), values, "o-", color=COLOURS[colour])
         end, shift, side = (
@@ -428,13 +426,13 @@ def positions() -> Drawing:
     rows = simulation.longer()
     for n, row in enumerate(rows):
         right.plot([row.measured, row.predicted], [-n, -n], color=COLOURS["muted"], lw=1.2, zorder=1)
-        right.plot(row.measured, -n, "o", color=COLOURS["compute"], ms=8)
-        right.plot(row.predicted, -n, "D", color=COLOURS["third"], mfc="white", ms=7, mew=2)
-        right.text(5.08, -n, f"{100 * (row.predicted / row.measured - 1):+.0f} %", ha="right", va="center")
+        right.plot(row.measured, -n, "o", color=COLOURS["measured"], ms=8)
+        right.plot(row.predicted, -n, "D", color=COLOURS["predicted"], mfc="white", ms=7, mew=2)
+        right.text(5.08, -n, f"{100 * (row.predicted / row.measured - 1):+.0f}%", ha="right", va="center")
     right.set_yticks([-n for n in range(len(rows))], [f"{row.draft}, {row.task}" for row in rows])
     right.set(xlim=(2.3, 5.1), ylim=(-5.6, 1.4), xlabel="tokens of a round with 7 drafted")
-    right.text(0.02, 0.93, "● measured", transform=right.transAxes, color=COLOURS["compute"], va="center")
-    right.text(0.37, 0.93, "◇ from 3 drafted", transform=right.transAxes, color=COLOURS["third"], va="center")
+    right.text(0.02, 0.93, "● measured", transform=right.transAxes, color=COLOURS["measured"], va="center")
+    right.text(0.37, 0.93, "◇ from 3 drafted", transform=right.transAxes, color=COLOURS["predicted"], va="center")
     right.grid(axis="y", visible=False)
     off = [row.predicted / row.measured - 1 for row in rows]
     return done(
@@ -446,7 +444,7 @@ def positions() -> Drawing:
         f" survive; DeepSeek-R1's falls from {deep[0]:.2f} to {deep[-1]:.2f} at 5, for one layer drafts all places;"
         " published runs of EAGLE-3 and P-EAGLE fall from 3 to 7 drafted, all but one. Below, tokens of a round with 7"
         f" drafted in these {len(rows)} runs, measured and predicted from those with 3: {100 * min(off):+.0f} to"
-        f" {100 * max(off):+.0f} %.",
+        f" {100 * max(off):+.0f}%.",
     )
 
 
@@ -480,9 +478,9 @@ def spire() -> Drawing:
             va="bottom",
         )
     for name, (x, y) in rows.items():
-        axes.plot(x, y, "o", color=COLOURS["accent"], ms=9, zorder=4)
+        axes.plot(x, y, "o", color=COLOURS["first"], ms=9, zorder=4)
         shift, side = SIDES[name]
-        beside(axes, f"{name}\n{y / x:.2f}×", (x, y), shift, "accent", ha=side, va="center")
+        beside(axes, f"{name}\n{y / x:.2f}×", (x, y), shift, "first", ha=side, va="center")
     axes.set(xlim=(0.8, 2.55), ylim=(0.8, 4.9), xlabel="time of a round (decode steps)", ylabel="tokens of a round τ")
     axes.grid(visible=False)
     phrases = ", ".join(f"{name} {y:.2f} tokens in {x:.2f} steps ({y / x:.2f} times)" for name, (x, y) in rows.items())
@@ -496,7 +494,7 @@ def spire() -> Drawing:
     )
 
 
-ROUTED = {"deepseek-v3": "compute", "mixtral-8x7b": "kv"}
+ROUTED = {"deepseek-v3": "first", "mixtral-8x7b": "second"}
 STYLES = {1: "-", 4: (0, (5, 2)), 7: (0, (1.5, 1.5))}  # drafted tokens
 
 
@@ -522,15 +520,15 @@ def experts_touched() -> Drawing:
     ]
     known = catalogue.model("deepseek-v3").symbols("fp8")
     should = eq.touched_ratio(known, drafted=deep["drafted_tokens"], batch=1)
-    for steps, colour in zip(took, ("kv", "compute")):
+    for steps, colour in zip(took, ("second", "first")):
         axes.plot(1, steps, "o", color=COLOURS[colour], mfc="white", mew=2, ms=8, clip_on=False, zorder=5)
     axes.set(ylim=(1, 5.2), ylabel="weights loaded by the check,\nin times of a step")
     names = [(plain(catalogue.model(id).name), colour) for id, colour in ROUTED.items()]
     measured = (
         ("○ measured at batch 1, in steps:", "bound"),
-        (f"EAGLE on Mixtral {took[0]:.2f}", "kv"),
-        (f"DeepSeek-R1, 3 drafted, {took[1]:.2f}", "compute"),
-        (f"(by its bytes {should:.2f})", "compute"),
+        (f"EAGLE on Mixtral {took[0]:.2f}", "second"),
+        (f"DeepSeek-R1, 3 drafted, {took[1]:.2f}", "first"),
+        (f"(by its bytes {should:.2f})", "first"),
     )
     for n, (text, colour) in enumerate([*names, ("— 1, - - 4, ··· 7 drafted", "bound"), *measured]):
         axes.text(

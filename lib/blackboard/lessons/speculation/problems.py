@@ -175,13 +175,22 @@ def paired(values: Values) -> Values:
     }
 
 
-PAIRS = (
+PAIRS: tuple[tuple[tuple[float, ...], tuple[float, ...]], ...] = (
     ((0.2, 0.5, 0.3), (0.6, 0.3, 0.1)),
     ((0.2, 0.6, 0.2), (0.5, 0.4, 0.1)),
     ((0.4, 0.4, 0.2), (0.6, 0.3, 0.1)),
     ((0.3, 0.4, 0.3), (0.7, 0.1, 0.2)),
     ((0.5, 0.2, 0.3), (0.8, 0.1, 0.1)),
 )
+TWENTIETHS = tuple((a / 20, b / 20, (20 - a - b) / 20) for a in range(1, 19) for b in range(1, 20 - a))
+
+
+def is_telling(p: tuple[float, ...], q: tuple[float, ...]) -> bool:
+    """Whether the draft guesses the first token too often, and most of its guesses pass."""
+    return q[0] - p[0] > 0.15 and sum(map(min, p, q)) > 0.55
+
+
+PAIRS += tuple((p, q) for p, q in product(TWENTIETHS, TWENTIETHS) if is_telling(p, q))[::83]
 WORDS = {"p_text": "", "q_text": ""}
 TWO = "Three tokens can come next. The target gives them the chances {p_text}; the draft gives {q_text}. "
 
@@ -299,7 +308,7 @@ tokens = Quantity(
     unit=A_ROUND,
     display_unit="token",
     statement="A draft guesses {drafted} tokens a round. " + ALIKE + " The target adds one token of its own, after the guesses that passed. How many tokens does a round yield on average?",
-    parameters={"acceptance": (0.7, 0.6, 0.85, 0.5), "drafted": (4, 3, 6)},
+    parameters={"acceptance": (0.7, 0.6, 0.85, 0.5, 0.4, 0.55, 0.65, 0.75, 0.78, 0.8, 0.82, 0.9), "drafted": (4, 3, 6, 2, 5, 7)},
     answer=eq.tokens_per_round,
     independent_check=lambda v: places(v["acceptance"], v["drafted"]),
     misconceptions={
@@ -353,9 +362,14 @@ DEPTHS = {row["drafted_tokens"]: row["tokens_per_pass"] for row in measurement("
 
 def reported(values: Values) -> Values:
     """DeepSeek-R1's tokens with one guess, the chance that explains them, and its tokens with the drawn number of
-    guesses.
+    guesses; or made-up tokens with one guess.
     """
-    return {"one": DEPTHS[1], "acceptance": DEPTHS[1] - 1, "measured": f"{DEPTHS[values['drafted']]:g}"}
+    one, guesses = values["case"]
+    if one:
+        return {"drafted": guesses, "one": one, "acceptance": one - 1, "who": "A made-up service", "more": one, "measured": "A real draft would give fewer."}
+    more = DEPTHS[guesses]
+    told = {"who": "DeepSeek-R1 on eight B200 at batch 1", "more": more, "measured": f"{more:g} were measured."}
+    return told | {"drafted": guesses, "one": DEPTHS[1], "acceptance": DEPTHS[1] - 1}
 
 
 depth = Quantity(
@@ -364,8 +378,8 @@ depth = Quantity(
     objective=TOKENS,
     unit=A_ROUND,
     display_unit="token",
-    statement="DeepSeek-R1 on eight B200 at batch 1: with one guess a pass, {one} tokens were measured for each pass, the target's own counted. Suppose that every further guess passes as often as this one, given that those before it did. How many tokens would {drafted} guesses give for each pass?",
-    parameters={"drafted": (5, 4, 3)},
+    statement="{who}: with one guess a pass, {one} tokens were measured for each pass, the target's own counted. Suppose that every further guess passes as often as this one, given that those before it did. How many tokens would {drafted} guesses give for each pass?",
+    parameters={"case": (*((0, guesses) for guesses in (5, 4, 3)), *product((1.6, 1.65, 1.7, 1.75, 1.8, 1.85, 1.9, 1.95), (3, 4, 5, 6, 7)))},
     derived=reported,
     units={"one": "1", "measured": ""},
     answer=eq.tokens_per_round,
@@ -373,9 +387,9 @@ depth = Quantity(
     misconceptions={
         1 + v.drafted * v.acceptance: "A guess counts only if all before it have passed.",
         eq.tokens_per_round - 1: "The target's own token is in the measured number, so it belongs in yours.",
-        lambda v: DEPTHS[v["drafted"]]: "That is what was measured. The question is what equal chances would give.",
+        v.more: "That is what was measured. The question is what equal chances would give.",
     },
-    explanation="{measured} were measured. Chances fall along a round: one layer makes all the guesses, and from the second on it works from its own output.",
+    explanation="{measured} Chances fall along a round: one layer makes all the guesses, and from the second on it works from its own output.",
     hints=(
         "With one guess a pass gives 1 + the chance that it passes.",
         "Then add up the powers of this chance.",
@@ -433,7 +447,7 @@ free_batch = Quantity(
     statement=SERVER
     + "Every sequence has {context} of context. A draft guesses {drafted} tokens for each; the target checks them, with the token before them, in one pass. Up to which batch does the pass take no longer than a plain decode step? Compute and memory traffic overlap, and all weights are loaded in each pass."
     + NO_SCORES,
-    parameters={"case": CASES, "drafted": (3, 5, 2), "context": (500, 400)},
+    parameters={"case": CASES, "drafted": (3, 5, 2, 4), "context": (500, 400, 300, 450)},
     derived=served,
     units=PLAIN,
     answer=eq.batch_free,
@@ -464,7 +478,7 @@ long = Quantity(
     unit="token/sequence",
     display_unit="token",
     statement=SERVER + "From which context on is checking {drafted} guesses free in every batch, however large? A pass loads the cache of a sequence once for all its tokens. The token before the guesses is in the pass too." + NO_SCORES,
-    parameters={"case": CASES, "drafted": (3, 5, 2)},
+    parameters={"case": CASES, "drafted": (3, 5, 2, 4, 6, 7, 8)},
     derived=served,
     units=PLAIN,
     answer=eq.context_free,
@@ -497,7 +511,7 @@ room = Estimate(
     unit="1",
     within=2.0,
     statement=SERVER + "It decodes {batch} with {context} of context each. All weights are loaded in every pass; compute and memory traffic overlap. How many tokens of each sequence could one pass process without taking longer than a plain step?" + NO_SCORES + " Guess: within a factor of two counts.",
-    parameters={"case": SPARSE, "batch": (64, 32, 128), "context": (4000, 1000, 2000)},
+    parameters={"case": SPARSE, "batch": (64, 32, 128, 48, 96), "context": (4000, 1000, 2000, 3000)},
     derived=served,
     units=PLAIN,
     answer=memory_ratio_of,
@@ -558,7 +572,7 @@ round_time = Quantity(
     statement=SERVER
     + "The draft is {draft_name}, with {draft_size} at the same number of bytes and {draft_kv} of KV cache for each token. It runs on the same chips, and loads its own cache of the whole context. The batch is {batch}, each with {context} of context. {drafted} guesses are made one after the other, then checked in one pass with the token before them. How many milliseconds does a round take? Compute and memory traffic overlap."
     + NO_SCORES,
-    parameters={"pair": PAIRED, "batch": (16, 8, 32), "drafted": (4, 3, 5), "context": (4000, 2000)},
+    parameters={"pair": PAIRED, "batch": (16, 8, 32, 4, 12, 24), "drafted": (4, 3, 5), "context": (4000, 2000, 3000, 6000, 8000)},
     derived=drafting,
     units=PLAIN | {"draft_name": "", "draft_kv": "byte"},
     answer=eq.round_time.at(t_draft=eq.draft_time),
@@ -635,7 +649,7 @@ experts = Quantity(
     objective=TIME,
     unit="1",
     statement="{net_name} stores {n_total}. For a token it uses {n_active}: what serves every token, and in each layer {top_k} of {experts} experts. One user is served, and {drafted} guesses are checked in one pass with the token before them. Only experts that some token chose are loaded, each once. Tokens choose independently, and all experts are equally likely. How many times the weight bytes of a plain step does the pass load?",
-    parameters={"net": ("mixtral-8x7b", "deepseek-v3", "qwen3-235b-a22b", "glm-4.5"), "drafted": (3, 2, 5)},
+    parameters={"net": ("mixtral-8x7b", "deepseek-v3", "qwen3-235b-a22b", "glm-4.5", "kimi-k2", "mistral-large-3", "qwen3-30b-a3b", "mixtral-8x22b"), "drafted": (3, 2, 5, 4, 6, 7)},
     derived=routed,
     units={"net_name": ""},
     answer=eq.touched_ratio,
@@ -681,13 +695,23 @@ def while_it_pays(values: Values) -> int:
     return n
 
 
+def is_clear(case: tuple[float, float]) -> bool:
+    """Whether the best number of guesses gains more than a thousandth above the next best: by four digits one can tell."""
+    chance, share = case
+    best, second = sorted((gain(chance, n, share) for n in range(1, MOST)), reverse=True)[:2]
+    return best > 1.001 * second
+
+
+BY_SHARE = tuple(filter(is_clear, product((0.7, 0.6, 0.65, 0.75, 0.8, 0.82, 0.85, 0.9), (0.1, 0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.12, 0.15, 0.2))))
+
 best_number = Whole(
     "The best number of guesses",
     level="medium",
     objective=DRAFTS,
     unit="1",
     statement="A draft's step takes {draft_ratio} of the time of a plain decode step of the target; checking is free. " + ALIKE + " The target adds one token of its own. With how many guesses a round are most tokens made per second?",
-    parameters={"acceptance": (0.7, 0.75, 0.85, 0.65), "draft_ratio": (0.1, 0.03, 0.02, 0.2)},
+    parameters={"case": BY_SHARE},
+    derived=lambda v: dict(zip(("acceptance", "draft_ratio"), v["case"])),
     answer=best_count,
     independent_check=while_it_pays,
     misconceptions={
@@ -896,7 +920,7 @@ busy = Quantity(
     statement="A server's plain decode steps wait for compute. Now every sequence gets {drafted} guesses a round, which are checked in one pass with the token before them. "
     + ALIKE
     + " The target adds one token of its own. A step of the draft takes {draft_ratio} of a plain step. How many times the tokens per second of plain decoding does the server make?",
-    parameters={"acceptance": (0.7, 0.6, 0.85), "drafted": (3, 5, 2), "draft_ratio": (0.04, 0.1)},
+    parameters={"acceptance": (0.7, 0.6, 0.85, 0.8), "drafted": (3, 5, 2, 4), "draft_ratio": (0.04, 0.1, 0.06)},
     answer=eq.speedup_busy,
     independent_check=lambda v: places(v["acceptance"], v["drafted"]) / sum([1 + v["draft_ratio"]] * v["drafted"] + [1]),
     misconceptions={
@@ -1092,12 +1116,14 @@ ROWS = {
     **{f"The paper on {row['draft']} (4 guesses, batch 64, times computed on a roofline)": row for row in SPIRES},
     "A report on DeepSeek-R1 (5 guesses, eight B200, batch 1)": DEEP,
 }
+MADE_UP = tuple((tokens, times) for tokens, times in product((2.2, 2.5, 2.7, 2.9, 3.1, 3.4, 3.7, 4.1, 4.4), (1.3, 1.6, 1.9, 2.1, 2.4)) if 1.1 < tokens / times < 2.5)  # tokens of a round and speed-up
 
 
 def published(values: Values) -> Values:
-    """A drawn row: its tokens and its speed-up."""
-    row = ROWS[values["paper"]]
-    return {"tokens_per_round": row["tokens_per_pass"], "spec_speedup": row["speedup"]}
+    """A drawn row, or made-up numbers: tokens and speed-up."""
+    paper = values["source"]
+    tokens, times = (ROWS[paper]["tokens_per_pass"], ROWS[paper]["speedup"]) if isinstance(paper, str) else paper
+    return {"paper": paper if isinstance(paper, str) else "A made-up report", "tokens_per_round": tokens, "spec_speedup": times}
 
 
 round_steps = Quantity(
@@ -1107,7 +1133,7 @@ round_steps = Quantity(
     unit="1",
     tolerance=0.01,
     statement="{paper} gives {tokens_per_round} for each pass of the target, the target's own counted, and {spec_speedup} times the tokens per second of plain decoding at the same batch. How many plain decode steps does a round take, drafting included?",
-    parameters={"paper": tuple(ROWS)},
+    parameters={"source": (*ROWS, *MADE_UP)},
     derived=published,
     units={"paper": "", "tokens_per_round": "token"},
     answer=eq.round_steps,
@@ -1195,15 +1221,13 @@ too_fast = Choice(
 
 [FAR] = measurement("spire_long").records(method="SPIRe")
 METHODS = {"SPIRe": SPIRE["speedup"], "SPIRe, extrapolated to Llama 3 70B at long contexts,": FAR["speedup"]}
-LIFE = 10e6
 
 
 def life(values: Values) -> Values:
     """The drawn method's gain, and what its draft costs beside a life of serving."""
     return {
         "spec_speedup": METHODS[values["method"]],
-        "draft_training": values["draft_cost"] / LIFE,
-        "serving_cost": LIFE,
+        "draft_training": values["draft_cost"] / values["serving_cost"],
     }
 
 
@@ -1215,7 +1239,7 @@ saved = Quantity(
     display_unit="%",
     tolerance=0.01,
     statement="Over its whole life, serving a model would cost {serving_cost} of machine time without speculation. With {method} the same tokens are made {spec_speedup} times as fast, at every hour. Its draft must be trained once, for {draft_cost}. There are no other costs. What share of the money is saved, in percent?",
-    parameters={"method": tuple(METHODS), "draft_cost": (25e4, 4e5, 6e5)},
+    parameters={"method": tuple(METHODS), "draft_cost": (25e4, 4e5, 6e5, 3e5, 5e5), "serving_cost": (10e6, 8e6, 12e6, 5e6)},
     derived=life,
     units={"method": "", "draft_cost": "USD", "serving_cost": "USD"},
     answer=eq.saving,

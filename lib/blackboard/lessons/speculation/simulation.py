@@ -93,7 +93,7 @@ class Written(NamedTuple):
 
     def __repr__(self) -> str:
         return (
-            f"<{self.rounds:,} rounds, {self.tokens_per_round:.2f} tokens each, {100 * self.acceptance:.0f} % of judged"
+            f"<{self.rounds:,} rounds, {self.tokens_per_round:.2f} tokens each, {100 * self.acceptance:.0f}% of judged"
             " tokens passed>"
         )
 
@@ -346,7 +346,7 @@ class Curve(NamedTuple):
         return max(self.errors, key=abs)
 
     def __repr__(self) -> str:
-        said = f"error {100 * self.error:.0f} %, at worst {100 * self.worst:+.0f} %, {self.tokens:.2f} tokens a round"
+        said = f"error {100 * self.error:.0f}%, at worst {100 * self.worst:+.0f}%, {self.tokens:.2f} tokens a round"
         return f"<{self.rows.engine}, {self.rows.draft}, {self.gpu}: {said}>"
 
 

@@ -1,7 +1,7 @@
 """Consistency: numbers that a source prints, against what other numbers of the same source, or its models'
 architecture, make of them.
 
-Nothing is predicted and nothing is fitted. What does not agree within 2 %, or within its check's limit, is listed in
+Nothing is predicted and nothing is fitted. What does not agree within 2%, or within its check's limit, is listed in
 OWN with its reason.
 """
 
@@ -22,12 +22,12 @@ DATA = tuple(dict.fromkeys(one.data for one in CHECKS))
 OWN: dict[tuple[str, str, str], tuple[float, str]] = {  # limit and reason of rows that miss that of their check
     ("chinchilla_table3", "compute", "n total 67,000,000,000"): (
         0.045,
-        "67 and 1.5 are rounded, which allows 4 %; 6 FLOP are the paper's own within 1 %",
+        "67 and 1.5 are rounded, which allows 4%; 6 FLOP are the paper's own within 1%",
     ),
     ("chen2023", "speedup", "XSum, nucleus"): (0.025, "the paper's two times give 1.875 where it prints 1.92"),
     ("megatron_2021_table1", "parameters", "n total 1,700,000,000"): (
         0.03,
-        "printed to two digits, which allows 3 %",
+        "printed to two digits, which allows 3%",
     ),
     ("llammlein_training", "tokens", "LLäMmlein 120M"): (0.025, "printed as one trillion"),
     ("training_gpu_hours", "parameters", "Llama 2 7B"): (0.04, "printed to one digit"),

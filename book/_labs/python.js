@@ -1,0 +1,117 @@
+// Python for a page: one worker (worker.js), started when it is first asked, and how its answers are shown.
+(() => {
+  "use strict";
+  const HERE = document.currentScript.src.replace(/[^/]*$/, "");
+  const { escape, make } = window.course;
+  const SECONDS = { start: 300, prepare: 60, check: 10, function: 10, cell: 10, draw: 30 };
+  const DOING = { draw: "Drawing …", cell: "Running …" };
+  const FROM_DISK = "Python starts only on pages that a server sends. In the folder of the course run <code>python -m http.server -d _build/html</code> and open <code>http://localhost:8000</code>, or use the exercise notebook.";
+
+  const problem = (head, message) => ({ kind: "slow", head, message, call: "", printed: "" });
+
+  // What takes too long ends with its worker, and the next one starts at once.
+  class Python {
+    constructor() {
+      this.asked = new Map();
+      this.count = 0;
+      this.before = Promise.resolve(); // the question that is being answered: one at a time, so that limits are fair
+    }
+
+    start() {
+      this.ready ??= new Promise((resolve, reject) => {
+        const worker = new Worker(HERE + "worker.js", { type: "module" });
+        this.worker = worker;
+        worker.onerror = () => reject(new Error("missing"));
+        worker.onmessage = ({ data }) => {
+          if (data.ready) resolve();
+          else if (data.id === undefined) reject(new Error(data.fatal));
+          else this.asked.get(data.id)?.(data);
+        };
+        setTimeout(() => reject(new Error("late")), 1000 * SECONDS.start);
+      });
+      this.ready.catch(() => this.stop());
+      return this.ready;
+    }
+
+    stop() {
+      this.worker?.terminate();
+      this.ready = this.worker = undefined;
+      this.asked.clear();
+    }
+
+    restart() { this.stop(); this.start().catch(() => {}); }
+
+    // The answer to a question, or a sentence that says why there is none.
+    ask(question, say) {
+      if (location.protocol === "file:") return Promise.resolve(problem("Not here.", FROM_DISK));
+      say("Waiting for Python …");
+      return this.before = this.before.then(() => this.answer(question, say));
+    }
+
+    // What a question imports has time of its own.
+    async answer(question, say) {
+      say(this.ready ? "Waiting for Python …" : "Starting Python (about 14 MB, once) …");
+      try {
+        await this.start();
+      } catch (error) {
+        return problem("Python did not start.", `${escape(this.why(error.message))} Your code is kept.`);
+      }
+      say(DOING[question.ask] ?? "Checking …");
+      const stopped = await this.send({ ...question, ask: "prepare", what: question.ask });
+      return stopped.kind ? stopped : this.send(question);
+    }
+
+    why(message) {
+      if (message === "late") return `It took more than ${SECONDS.start / 60} minutes: is the connection slow?`;
+      if (message === "missing") return "This copy of the book has no Python in its pages. Use the exercise notebook instead.";
+      return `${message.slice(0, 200)}. Reload the page and try again, or use the exercise notebook.`;
+    }
+
+    send(question) {
+      const limit = SECONDS[question.ask], id = this.count++;
+      return new Promise((resolve) => {
+        const end = (answer) => { clearTimeout(late); this.asked.delete(id); resolve(answer); };
+        const fail = (answer) => { end(answer); this.restart(); };
+        const late = setTimeout(() => fail(problem("Stopped.", `Your code ran for ${limit} s without an end. Look for a loop that does not stop, or for very large numbers.`)), 1000 * limit);
+        this.asked.set(id, ({ answer, fatal }) => answer ? end(answer)
+          : fail(problem("Stopped.", `Python broke off: ${escape(fatal.trim().split("\n").pop().slice(0, 200))}. It is starting again; your code is kept.`)));
+        this.worker.postMessage({ id, question });
+      });
+    }
+  }
+
+  // --- What is said -------------------------------------------------------------------------------------------------
+  function say(out, words) { out.replaceChildren(make("p", "lab-state", words)); }
+
+  // Everything that comes from Python is text, but for the message, whose markup the library has made.
+  function tell(out, answer) {
+    const told = make("div", `feedback ${answer.kind}`), line = make("p");
+    line.append(make("strong", "", answer.head), " ");
+    line.insertAdjacentHTML("beforeend", answer.message);
+    if (answer.call) {
+      const call = make("p");
+      call.append(make("code", "lab-call", answer.call));
+      told.append(call);
+    }
+    told.append(line);
+    if (answer.printed) told.append(make("p", "", "Your code printed:"), make("pre", "lab-printed", answer.printed));
+    out.replaceChildren(told);
+  }
+
+  // A row of buttons, and a place below it for what is said.
+  function addButton(row, name, act, main = false) {
+    const button = make("button", main ? "lab-button lab-main" : "lab-button", name);
+    button.type = "button";
+    button.addEventListener("click", act);
+    row.append(button);
+    return button;
+  }
+
+  function makeOut() {
+    const out = make("div", "lab-out");
+    out.setAttribute("role", "status");
+    return out;
+  }
+
+  Object.assign(window.course, { python: new Python(), say, tell, addButton, makeOut });
+})();

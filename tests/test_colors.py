@@ -1,0 +1,292 @@
+"""One color per quantity: figures and charts ask the table in charts/style.py by name, each quantity has its one color
+everywhere, no category can be taken for a quantity, and all of them are seen in both themes.
+"""
+
+import ast
+import importlib
+import itertools
+import json
+import re
+from collections import defaultdict
+
+import numpy as np
+import pytest
+from lessons import LESSONS, LIB, explorers, functions
+from matplotlib.collections import PathCollection
+from matplotlib.colors import BASE_COLORS, CSS4_COLORS, to_hex, to_rgb
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+from pictures import contrast, drawings, picture
+
+from blackboard.charts import marks
+from blackboard.charts.style import CATEGORIES, COLOURS, GROUNDS, INKS, QUANTITIES
+from blackboard.planner.page import style
+
+NEUTRAL = {"total", "measured", "predicted", "claimed"}  # ink or grey: told apart by their marks
+HUED = [name for name in QUANTITIES if name not in NEUTRAL]
+OTHERS = ("validation.figures", "validation.serving_figures", "reference.cost_charts", "reference.claims")
+DRAWN = [
+    *LIB.glob("lessons/*/figures.py"),
+    *LIB.glob("lessons/*/charts.py"),
+    *LIB.glob("charts/*.py"),
+    *(LIB / f"{name.replace('.', '/')}.py" for name in (*OTHERS, "validation.charts")),
+]
+
+# What a name beside a curve, a bar or a mark says, and the quantity whose color it must have
+WORDS = {
+    "weights": r"(the )?weights|(the )?weights alone|weights: the floor.*",
+    "kv": r"KV|KV caches?|(the )?KV cache|KV caches:.*|huge batch:\nonly KV counts",
+    "compute": r"compute|compute again",
+    "memory": r"memory|memory traffic|load from memory|memory of the GPU|KV cache and weights",
+    "network": r"links|network|sending|scale-up.*",
+    "scale_out": r"scale-out.*|change rack",
+    "launch": r"launching|launches.*|gaps|layers, fixed",
+    "cost": r"price|price:.*|cost floor.*",
+    "measured": r"[●◆◇○]? ?measured( .*|\n.*)?",
+}
+PLAIN = {"#000000", "currentColor", *(ink for ink in INKS["light"].values() if INKS["light"]["bound"] == ink)}
+
+
+# --- the table --------------------------------------------------------------------------------------------------------
+
+
+def oklab(color):
+    """A color in a space where distances are as the eye has them (Ottosson 2020)."""
+    parts = np.array([part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in to_rgb(color)])
+    cones = np.array([[0.4122, 0.5363, 0.0514], [0.2119, 0.6807, 0.1074], [0.0883, 0.2817, 0.63]])
+    mixed = np.array([[0.2105, 0.7936, -0.0041], [1.978, -2.4286, 0.4506], [0.0259, 0.7828, -0.8087]])
+    return mixed @ np.cbrt(cones @ parts)
+
+
+@pytest.mark.parametrize("tints", [COLOURS, INKS["dark"]], ids=GROUNDS)
+def test_no_two_colors_are_mistaken(tints):
+    """Quantities and categories are apart from each other by several just noticeable differences (0.02), and two
+    categories by more.
+    """
+    apart = lambda pair: np.linalg.norm(oklab(tints[pair[0]]) - oklab(tints[pair[1]]))
+    assert min(map(apart, itertools.combinations([*HUED, *CATEGORIES, "bound", "muted"], 2))) > 0.06
+    assert min(map(apart, itertools.combinations(CATEGORIES, 2))) > 0.09
+
+
+def test_categories_are_quieter_than_quantities():
+    """So that a reader sees which of the two a color is."""
+    chroma = lambda color: np.hypot(*oklab(color)[1:])
+    assert max(map(chroma, CATEGORIES.values())) < min(chroma(QUANTITIES[name]) for name in HUED)
+
+
+@pytest.mark.parametrize("name", COLOURS)
+def test_lines_are_seen_in_both_themes(name):
+    """At least 3 to 1 (WCAG 2.2, 1.4.11); in the dark charts draw lines in the ink of texts."""
+    assert contrast(to_rgb(COLOURS[name]), to_rgb(GROUNDS["light"])) >= 3
+    assert contrast(to_rgb(INKS["dark"][name]), to_rgb(GROUNDS["dark"])) >= 4.5
+
+
+def inverted(color):
+    """What the page's filter makes of a figure's color in the dark: invert(0.93), then hue-rotate(180deg)."""
+    turn = np.array([[-0.574, 1.43, 0.144], [0.426, 0.43, 0.144], [0.426, 1.43, -0.856]])
+    return np.clip(turn @ (0.93 + np.array(to_rgb(color)) * (1 - 2 * 0.93)), 0, 1)
+
+
+@pytest.mark.parametrize("name", COLOURS)
+def test_figures_are_seen_in_the_dark(name):
+    ground = inverted("white")
+    assert contrast(inverted(COLOURS[name]), ground) >= 3
+    assert contrast(inverted(INKS["light"][name]), ground) >= 4.5
+
+
+def test_the_planner_has_the_same_colors():
+    """Its style sheet takes all colors from the table."""
+    sheet = style()
+    light, dark = (dict(re.findall(r"--(\w+): (#\w+)", line)) for line in sheet.splitlines()[:2])
+    assert light == {name: COLOURS[name] for name in light} and set(light) > set(HUED)
+    assert dark == {name: INKS["dark"][name] for name in light}
+    assert not re.findall(r"#[0-9a-fA-F]{3,8}\b", "\n".join(sheet.splitlines()[2:]))
+    used = set(re.findall(r"var\(--(\w+)\)", sheet)) - {"part", "experts", "embeddings", "launching", "free"}
+    assert used <= set(light)
+
+
+# --- the sources ------------------------------------------------------------------------------------------------------
+
+PAINTED = {"color", "c", "colors", "fc", "ec", "facecolor", "edgecolor", "mfc", "mec", "fill", "stroke", "labelcolor"}
+CYCLE = {f"C{n}" for n in range(10)}  # matplotlib's own
+FREE = {"white", "black", "none", "face"}
+TABLES = {"COLOURS", "QUANTITIES", "CATEGORIES", "PAINTS", "INKS"}
+
+
+def strings(node):
+    """The texts that a node may become."""
+    return [each.value for each in ast.walk(node) if isinstance(each, ast.Constant) and isinstance(each.value, str)]
+
+
+def looked_up(node):
+    """What of a node is not inside a look-up in the table: COLOURS[...] is a name's color."""
+    if (
+        isinstance(node, ast.Subscript)
+        and (getattr(node.value, "id", None) or getattr(node.value, "attr", "")) in TABLES
+    ):
+        return []
+    if isinstance(node, ast.Constant):
+        return [node.value] if isinstance(node.value, str) else []
+    if isinstance(node, ast.IfExp):
+        return looked_up(node.body) + looked_up(node.orelse)
+    return []
+
+
+def raw(tree):
+    """Colors in a module that are not asked for by name: literals, and places in a list of colors."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and re.fullmatch(r"#([0-9a-fA-F]{3}){1,2}|tab:\w+", str(node.value)):
+            yield node.lineno, node.value
+        placed = isinstance(node, ast.Subscript) and isinstance(getattr(node.slice, "value", None), int)
+        if placed and TABLES & set(re.findall(r"\w+", ast.unparse(node.value))):
+            yield node.lineno, ast.unparse(node)
+        pairs = []
+        if isinstance(node, ast.Call):
+            pairs = [(word.arg, word.value) for word in node.keywords]
+        elif isinstance(node, ast.Dict):
+            pairs = [(getattr(key, "value", None), value) for key, value in zip(node.keys, node.values)]
+        for key, value in pairs:
+            if key in PAINTED:
+                named = set(looked_up(value)) & (set(CSS4_COLORS) | set(BASE_COLORS) | CYCLE) - FREE
+                yield from ((value.lineno, name) for name in named)
+
+
+def misnamed(tree):
+    """Pairs of a quantity's own word with another color's name, as ("compute", "third") or {"KV": "second"}."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Dict):
+            pairs = [(key, value) for key, value in zip(node.keys, node.values) if key is not None]
+        elif isinstance(node, (ast.Tuple, ast.List)):
+            names = all(meant(word) or word in QUANTITIES for word in strings(node))  # nothing but a list of quantities
+            pairs = [] if names else list(itertools.pairwise(node.elts))
+        else:
+            pairs = list(itertools.pairwise(getattr(node, "args", []) if isinstance(node, ast.Call) else []))
+        for one, other in pairs:
+            word = one.value.strip("'") if isinstance(one, ast.Constant) and isinstance(one.value, str) else ""
+            color = strings(other)[0] if strings(other) else ""
+            if color in COLOURS and color not in (word, *NEUTRAL, "muted", "bound"):
+                yield from ((one.lineno, word, color) for name in meant(word) if name != color)
+
+
+def meant(words):
+    """The quantity that words beside a curve name, if they name one."""
+    return [name for name, pattern in WORDS.items() if re.fullmatch(pattern, words, re.S)]
+
+
+@pytest.mark.parametrize("path", DRAWN, ids=lambda path: "-".join(path.relative_to(LIB).with_suffix("").parts[-2:]))
+def test_colors_are_asked_for_by_name(path):
+    """No raw color, no place in the palette, and no quantity under another's name."""
+    if path.name == "style.py":
+        pytest.skip("the table itself")
+    tree = ast.parse(path.read_text("utf8"))
+    assert [*raw(tree), *misnamed(tree)] == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'plot(x, color="#D55E00")',
+        'plot(x, color="tab:blue")',
+        'plot(x, color="C0")',
+        'mark = {"type": "line", "color": "orange"}',
+        "plot(x, color=list(COLOURS.values())[2])",
+        "plot(x, color=COLOURS[NAMES[0]] if a else 'red')",
+        'name_ends(axes, [(1, "compute", "third")])',
+        'parts = {"KV": "second"}',
+        'marks.line("weights", "kv", encoding)',
+    ],
+)
+def test_a_raw_color_would_be_found(line):
+    tree = ast.parse(line)
+    assert [*raw(tree), *misnamed(tree)]
+
+
+# --- what is drawn ----------------------------------------------------------------------------------------------------
+
+
+def figures():
+    """(name, figure) of all that matplotlib draws."""
+    for lesson in LESSONS:
+        for module, name, args in drawings(lesson):
+            yield f"{lesson}.{name}", picture(module, name, args)
+    for other in OTHERS:
+        module = importlib.import_module(f"blackboard.{other}")
+        for name in functions(module):
+            if isinstance(found := picture(module, name), Figure):
+                yield f"{other}.{name}", found
+
+
+def charts():
+    """(name, spec) of all interactive charts."""
+    modules = [(f"lessons.{lesson}.charts", explorers(lesson)) for lesson in LESSONS]
+    modules += [("validation.charts", None), ("reference.cost_charts", None)]
+    for module, names in modules:
+        found = importlib.import_module(f"blackboard.{module}")
+        for name in names if names is not None else [n for n in functions(found) if n.endswith("_explorer")]:
+            yield f"{module}.{name}", getattr(found, name)().spec
+
+
+def quoted(spec):
+    """(words, color) of each text of a chart whose words stand in its spec, and (field, color) of each line."""
+    for layer in spec["layer"]:
+        mark = layer["mark"]
+        if mark["type"] == "text" and "color" in mark:
+            yield from ((words, mark["color"]) for words in re.findall(r"'([^']+)'", str(mark["text"].get("expr", ""))))
+        if mark["type"] == "line":
+            yield layer["encoding"]["y"]["field"], mark["color"]
+
+
+def wrong(found):
+    """Names of quantities that do not have their color, nor are plain."""
+    for where, words, color in found:
+        for name in meant(words):
+            right = {to_hex(COLOURS[name]).upper(), INKS["light"][name].upper(), marks.PAINTS[name]}
+            if color not in right and color not in PLAIN:
+                yield where, words, name, color
+
+
+def test_each_quantity_has_its_color_in_every_figure():
+    """By the words beside what is drawn."""
+    found = [
+        (where, text.get_text(), to_hex(text.get_color()).upper())
+        for where, figure in figures()
+        for text in figure.findobj(Text)
+        if text.get_text()
+    ]
+    assert list(wrong(found)) == []
+    assert {name for _, words, _ in found for name in meant(words)} >= set(WORDS)
+
+
+def test_each_quantity_has_its_color_in_every_chart():
+    """By the words beside what is drawn, and by the fields of lines."""
+    found = [(where, words, color) for where, spec in charts() for words, color in quoted(spec)]
+    assert list(wrong(found)) == []
+    assert {"kv", "compute", "weights", "memory", "cost"} <= {name for _, words, _ in found for name in meant(words)}
+
+
+def test_charts_have_colors_of_the_table():
+    known = {*(color.upper() for color in COLOURS.values()), *(ink.upper() for ink in INKS["light"].values())}
+    for where, spec in charts():
+        colors = set(re.findall(r'"(#[0-9A-Fa-f]{3,8})"', json.dumps(spec["layer"])))
+        assert {color.upper() for color in colors} <= known, where
+
+
+def test_marks_have_colors_of_the_table():
+    """Lines and points of figures, bars and areas too, but for what is white, black or shaded."""
+    known = {to_hex(color) for color in COLOURS.values()} | {"#ffffff", "#000000"}
+    strange = defaultdict(set)
+    for where, figure in figures():
+        for axes in figure.axes:
+            looks = [to_hex(line.get_color()) for line in axes.get_lines()]
+            looks += [to_hex(patch.get_facecolor()) for patch in axes.patches if patch.get_fill()]
+            looks += [
+                to_hex(tint)
+                for each in axes.collections
+                if isinstance(each, PathCollection)
+                for tint in each.get_facecolor()
+            ]
+            strange[where] |= {look for look in looks if look not in known}
+    assert {where for where, looks in strange.items() if looks} <= MIXED
+
+
+MIXED = {"paging.copy_on_write", "paging.prefix_blocks", "paging.hybrid"}  # fills mixed with white

@@ -1,0 +1,164 @@
+"""Code in the text of a lesson: its function problems and its cells, written and run in the page."""
+
+import pytest
+from conftest import open_page
+from page_evidence import AXE_RUN, axe
+from test_lab_page import ENDLESS, WITHIN
+
+from blackboard.page.practice import problems
+
+ADDRESS = "book/batching.html"
+FUNCTION = problems("batching")["step"].problem
+RIGHT = f"""def step({", ".join(FUNCTION.names)}):
+    compute = 2 * batch * n_active / flops
+    memory = (n_total * bytes_per_param + batch * context * kv_bytes_per_token) / bandwidth
+    return max(compute, memory)
+"""
+WEIGHTS_OF_ACTIVE = RIGHT.replace("(n_total *", "(n_active *")
+LOOP = "live-cell[data-cell='10']"  # the plain loop, which prints
+
+
+@pytest.fixture(scope="module")
+def working(with_python, server, browser):
+    """A lesson's page, on which Python is started once for the tests that need it."""
+    with open_page(browser, f"{server}/{ADDRESS}") as visit:
+        yield visit
+
+
+@pytest.fixture
+def page(working):
+    """The same page with all folds open, and nothing kept."""
+    working.page.evaluate("localStorage.clear()")
+    working.page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    return working.page
+
+
+def check(page, text):
+    """What is said of a text for the function problem."""
+    box = page.locator(f"practice-box[data-problem={FUNCTION.id}]")
+    box.locator("textarea").fill(text)
+    box.locator(".practice-out").evaluate("out => out.replaceChildren()")
+    box.get_by_role("button", name="Check").click()
+    box.locator(".feedback").wait_for(timeout=WITHIN)
+    return box.locator(".feedback").inner_text()
+
+
+def run(page, text, cell=LOOP):
+    """What a cell says after it has run a text."""
+    live = page.locator(cell)
+    if live.get_by_role("button", name="Edit and run").count():
+        live.get_by_role("button", name="Edit and run").click()
+    live.locator("textarea").fill(text)
+    live.locator(".lab-out").evaluate("out => out.replaceChildren()")
+    live.get_by_role("button", name="Run", exact=True).click()
+    live.locator(".lab-out > :not(.lab-state), .lab-out > .lab-state:text('printed nothing')").first.wait_for(
+        timeout=WITHIN
+    )
+    return live.locator(".lab-out").inner_text()
+
+
+# --- a function problem -----------------------------------------------------------------------------------------------
+
+
+def test_a_function_is_solved_in_the_page(page):
+    assert "Not attempted." in check(page, FUNCTION.starter)
+    assert "Right." in check(page, RIGHT)
+    box = page.locator(f"practice-box[data-problem={FUNCTION.id}]")
+    assert box.get_attribute("data-solved") == "true"
+
+
+def test_a_functions_mistakes_get_their_messages(page):
+    assert "loaded only the active parameters" in check(page, WEIGHTS_OF_ACTIVE)
+    assert "ZeroDivisionError" in check(page, RIGHT.replace("return", "return 1 / 0 +"))
+    assert "cannot read" in check(page, "def step(:\n")
+    assert "no function" in check(page, "x = 1\n")
+    assert "must take (" in check(page, "def step(x):\n    return x\n")
+    assert "returns nothing" in check(page, RIGHT.replace("return ", ""))
+    assert "one number" in check(page, RIGHT.replace("return max(compute, memory)", "return 'long'"))
+
+
+def test_an_endless_function_is_stopped(page):
+    assert "Stopped." in check(page, ENDLESS.format("step").replace("*_", "**_"))
+    assert "Right." in check(page, RIGHT)
+
+
+def test_a_function_is_kept_over_a_reload(page):
+    assert "Right." in check(page, RIGHT)
+    page.locator(f"practice-box[data-problem={FUNCTION.id}] textarea").fill(RIGHT + "# more\n")
+    page.reload(wait_until="load")
+    box = page.locator(f"practice-box[data-problem={FUNCTION.id}]")
+    assert box.locator("textarea").input_value() == RIGHT + "# more\n"
+    assert box.get_attribute("data-solved") == "true"
+
+
+# --- cells ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_cell_runs_as_the_book_ran_it(page):
+    cell = page.locator(f".cell:has({LOOP})")
+    printed = cell.locator(".cell_output").inner_text()
+    source = cell.locator(".cell_input .highlight").first.inner_text()
+    assert run(page, source.strip()).strip() == printed.strip()
+    assert not cell.locator(".cell_output").is_visible()
+
+
+def test_a_changed_cell_says_what_it_prints_and_returns(page):
+    assert run(page, "print('<b>one</b>')\n2 + 3").split() == ["<b>one</b>", "5"]
+    assert "ZeroDivisionError" in run(page, "1 / 0")
+    assert "printed nothing" in run(page, "x = 1")
+    assert "numpy" in run(page, "import numpy")
+
+
+def test_a_derivation_comes_back_as_formulas(page):
+    """It is the course's own, so it is shown as the book shows it; one that ends elsewhere is refused."""
+    cell = "live-cell[data-cell='7']"
+    live = page.locator(cell)
+    live.get_by_role("button", name="Edit and run").click()
+    text = live.locator("textarea").input_value()
+    run(page, text, cell)
+    assert live.locator(".lab-out .derivation li").count() >= 2
+    live.locator(".lab-out math").first.wait_for(timeout=WITHIN)
+    assert "\\[" not in live.locator(".lab-out").inner_text()
+    assert "not at" in run(page, text.replace("N_tot / W", "N_tot / (2 * W)"), cell)
+
+
+def test_a_later_cell_takes_what_an_earlier_one_was_changed_to(page, server):
+    page.goto(f"{server}/book/paging.html", wait_until="load")
+    first, second = "live-cell[data-cell='13']", "live-cell[data-cell='14']"
+    page.locator(first).get_by_role("button", name="Edit and run").click()
+    text = page.locator(first).locator("textarea").input_value()
+    run(page, text.replace("blocks=8", "blocks=9"), first)
+    page.locator(second).get_by_role("button", name="Edit and run").click()
+    assert "9 blocks of 4 tokens" in run(page, page.locator(second).locator("textarea").input_value(), second)
+    page.goto(f"{server}/{ADDRESS}", wait_until="load")
+
+
+def test_an_endless_cell_is_stopped_and_reset_brings_the_book_back(page):
+    assert "without an end" in run(page, "while True: pass")
+    live = page.locator(LOOP)
+    live.get_by_role("button", name="Reset").click()
+    assert live.locator("textarea").input_value().startswith("at = eq.step_time")
+    assert page.locator(f".cell:has({LOOP}) .cell_output").is_visible()
+    assert run(page, "print('on')").strip() == "on"
+
+
+def test_a_cell_that_needs_numpy_says_so(with_python, server, browser):
+    with open_page(browser, f"{server}/book/racks.html") as visit:
+        assert visit.page.locator(".cell-note").count() >= 3
+        assert "NumPy" in visit.page.locator(".cell-note").first.inner_text()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_written_code_is_accessible(page, theme):
+    check(page, WEIGHTS_OF_ACTIVE)
+    run(page, "1 / 0")
+    page.evaluate("theme => { document.documentElement.dataset.theme = theme; }", theme)
+    page.evaluate(axe())
+    for part in ("live-cell", f"practice-box[data-problem={FUNCTION.id}]"):
+        assert page.evaluate(AXE_RUN.replace("axe.run({", f"axe.run(document.querySelector('{part}'), {{"), {}) == []
+
+
+def test_nothing_comes_from_elsewhere_and_nothing_complains(working, server):
+    """Stands last: it looks at what all tests before it have asked for."""
+    assert [address for address in working.requests if not address.startswith((server, "blob:", "data:"))] == []
+    assert working.complaints == []
