@@ -51,6 +51,10 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "chip_bandwidth": "8 TB/s",
         "covered": "96%",  # 1 - (31/32)^100
         "moe_layers": "58",
+        "embed_active": f"{129_280 * 7168 / active:.1%}",
+        "spread_bytes": f"{total / 72e9:.1f} GB",
+        "copied_bytes": f"{(experts / 72 + attention + rest) / 1e9:.0f} GB",
+        "copied_floor": f"{(experts / 72 + attention + rest) / 8e12 * 1e3:.1f} ms",
         "overstated": f"{total / (total - experts * (31 / 32) ** 100) - 1:.0%}",
         "first_less": f"{total / active:.0f}",
         "large_saving": f"{(total + 1e7 * kv) / bandwidth / 1e4 / (2 * active / flops) - 1:.0%}",

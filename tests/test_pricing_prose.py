@@ -49,7 +49,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "even_long": f"{sig(even * slow(200_000))} s",
         "remat_agent": f"${remat(active) * slow(50_000):.3f}",
         "r_5000": sig(r, 3),
-        "balanced_fp8": "2,800",  # as the batching lesson prints them
         "balanced_bf16": "7,600",
         "balanced_exact": sig(balanced(active, v3), 3),
         "small_drain": f"{7.68e12 / 28e9 / 60:.0f} minutes",
@@ -58,7 +57,6 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "kv_fp4": "833.3",
         "kv_bf16": "3,333",
         "heads": "2,048",
-        "heads_bf16": "4,096",
         "kv_v3": "70,272",
         "kv_405": "516,096",
         "kv_72": "327,680",
@@ -135,12 +133,15 @@ def test_printed_numbers_agree_with_an_independent_reckoning():
         "margin": sig(5 / remat(100e9), 3),
         "margin_ds": sig(0.27 / (1e6 * 2 * active / 1979e12 * 2 / HOUR)),
         "margin_real": sig(5 / remat(100e9) * 0.15),
+        "bill_paid": f"${45_000 * 0.5e-6 + 5_000 * 6.25e-6 + 1_000 * 25e-6:.3f}",
+        "bill_out": f"{1_000 * 25e-6 / (45_000 * 0.5e-6 + 5_000 * 6.25e-6 + 1_000 * 25e-6):.0%}",
+        "tokens_out": f"{1_000 / 51_000:.0%}",
+        "dearest": "50",
         "bill_fresh": f"${50_000 * 5e-6 + 1_000 * 25e-6:.3f}",
         "bill_times": sig((50_000 * 5 + 1_000 * 25) / (45_000 * 0.5 + 5_000 * 6.25 + 1_000 * 25)),
         "hbm_5": f"${1e6 * v3 * 300 / 186e9 * 3.3 / HOUR:.2f}",
         "hbm_1h": f"${1e6 * v3 / 186e9 * 3.3:.1f}",
         "more_72": f"{327_680 * 300 * 200_000 / 72.7e9:.0f}",
-        "board_smaller": sig(v3 / 2000),
         "day_ratio": f"{562_027 / 87_072:.2f}",
     }
     assert {name: told[name] for name in expected} == expected

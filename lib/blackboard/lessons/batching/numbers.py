@@ -75,6 +75,23 @@ def kink_with_attention() -> float:
     return eq.weight_time(RUNNING) / each
 
 
+def looseness() -> dict[str, str]:
+    """What the roofline overstates, and what it leaves out: embeddings, and weights that each GPU holds in full."""
+    net, known = model(RUNNING.model), RUNNING.symbols()
+    looked_up = net.vocab * net.d_model  # the table from which a step takes a row for each sequence
+    routed = (net.n_total - net.n_active) / (1 - net.moe.active / net.moe.experts)
+    spread, copied = (
+        known["bytes_per_param"] * each
+        for each in (net.n_total / known["chips"], net.n_total - routed + routed / known["chips"])
+    )
+    return {
+        "embed_active": f"{looked_up / net.n_active:.1%}",
+        "spread_bytes": pretty(spread, "byte", 2),
+        "copied_bytes": pretty(copied, "byte", 2),
+        "copied_floor": pretty(copied / system(RUNNING.system).chip.bandwidth, "s", 2),
+    }
+
+
 def workload() -> dict[str, str]:
     """Context, KV and what a slow mode can save."""
     board, attention = model("lecture-moe").kv_bytes_per_token(), model(RUNNING.model).attention_flop(1)
@@ -347,4 +364,4 @@ def gemm() -> dict[str, str]:
 
 def all() -> dict[str, str]:
     """All of them, by the name that the prose uses."""
-    return hardware() | workload() | fast_mode() | fast_worst() | train() | engines() | gemm()
+    return hardware() | looseness() | workload() | fast_mode() | fast_worst() | train() | engines() | gemm()

@@ -6,16 +6,13 @@ from the catalogue. Prices are those of their date, and the figures say which.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from matplotlib.patches import Rectangle
 
 from blackboard import catalogue, units
 from blackboard.catalogue.architecture import bytes_per_param
-from blackboard.catalogue.prices import BytePrice, PriceCard
+from blackboard.catalogue.prices import PriceCard
 from blackboard.catalogue.running_case import RUNNING, plain
 from blackboard.charts import drawing
 from blackboard.charts.drawing import Drawing, beside, done, name_ends, point, thousands
@@ -23,7 +20,7 @@ from blackboard.charts.style import COLOURS
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.pricing import equations as eq
 from blackboard.lessons.pricing import numbers
-from blackboard.lessons.pricing.implied import KEPT, rent
+from blackboard.lessons.pricing.implied import KEPT
 from blackboard.lessons.pricing.numbers import RATIO
 from blackboard.units import pretty, significant
 
@@ -59,6 +56,40 @@ def _long_contexts(axes) -> None:
     """A log axis of contexts from a thousand to ten million tokens."""
     axes.set(xscale="log", xlim=(1e3, 1e7), xlabel="context (tokens, log scale)")
     axes.set_xticks([1e3, 1e4, 1e5, 1e6, 1e7], ["1 k", "10 k", "100 k", "1 M", "10 M"])
+
+
+# --- one bill ---------------------------------------------------------------------------------------------------------
+
+KINDS = {"cached_read": "cache hits", "cache_write_5min": "written to the cache", "output": "output"}
+
+
+def bill() -> Drawing:
+    """One call of a coding agent, kind by kind: its share of the tokens above, its share of the bill below."""
+    fig, axes = drawing.axes(5.0, 3.6)
+    card = catalogue.price(numbers.CARD)
+    tokens, paid = numbers.CALL, numbers.paid_by_kind()
+    shares = {kind: (count / sum(tokens.values()), paid[kind] / sum(paid.values())) for kind, count in tokens.items()}
+    for row, (kind, name) in enumerate(KINDS.items()):
+        for below, (share, of, colour) in enumerate(zip(shares[kind], ("tokens", "bill"), ("muted", "cost"))):
+            axes.barh(-row - 0.3 * below, share, 0.27, color=COLOURS[colour], alpha=1 if below else 0.5)
+            said = f"{100 * share:.0f}% of the {of}"
+            beside(axes, said, (share, -row - 0.3 * below), (5, 0), colour, va="center")
+        said = f"{name}: {tokens[kind]:,} at \\${getattr(card.usd_per_Mtok, kind):.2f} a million"
+        axes.text(0, 0.34 - row, said, color=COLOURS["bound"], va="center")
+    axes.set(xlim=(0, 1.42), ylim=(-2.55, 0.6))
+    axes.axis("off")
+    (hit, _), (written, _), (out, out_paid) = shares.values()
+    return done(
+        fig,
+        "fig-bill",
+        f"Few tokens, much of the bill: output is {100 * out:.0f}% of this call's tokens and {100 * out_paid:.0f}%"
+        " of what it costs.",
+        f"Bars for one call on the price list of {card.model_name} ({card.valid_from}), by kind of token, from 0 to"
+        f" 100%: cache hits are {100 * hit:.0f}% of the tokens, tokens written to the cache {100 * written:.0f}% and"
+        f" output {100 * out:.0f}%; of the bill they are "
+        + drawing.listed([f"{100 * share:.0f}%" for _, share in shares.values()])
+        + ".",
+    )
 
 
 # --- the step in the price --------------------------------------------------------------------------------------------
@@ -264,75 +295,6 @@ def _sizes_say(nets: list[catalogue.Model], low: float, high: float) -> str:
 
 # --- reading and writing tokens ---------------------------------------------------------------------------------------
 
-TALK = (
-    ("prompt", 3000),
-    ("answer", 500),
-    ("tool", 1600),
-    ("answer", 400),
-    ("file", 2400),
-    ("answer", 700),
-)  # tokens; an example
-
-
-def sequence() -> Drawing:
-    """B14: one sequence as prefill and decode by turns, drawn by tokens and by what the tokens cost."""
-    fig, axes = drawing.axes(5.0, 3.2)
-    cost = [
-        size * eq.pass_ratio(memory_ratio=RATIO, pass_tokens=1 if word == "answer" else size) for word, size in TALK
-    ]
-    for level, widths in ((1.2, [size for _, size in TALK]), (0.0, cost)):
-        _strip(axes, level, widths)
-    read, written = (sum(size for word, size in TALK if (word == "answer") == answer) for answer in (False, True))
-    paid = sum(c for (word, _), c in zip(TALK, cost) if word == "answer") / sum(cost)
-    ends = {"va": "center", "transform": axes.transAxes}
-    axes.text(
-        0,
-        0.96,
-        f"input: {read:,} tokens in {sum(word != 'answer' for word, _ in TALK)} passes",
-        color=COLOURS["first"],
-        **ends,
-    )
-    axes.text(1, 0.96, f"output: {written:,} in {written:,}", color=COLOURS["second"], ha="right", **ends)
-    axes.text(0, 0.82, f"by tokens, output is {100 * written / (read + written):.0f}%", **ends)
-    axes.text(0, 0.31, f"by cost at {RATIO} : 1, output is {100 * paid:.0f}%", **ends)
-    axes.set(xlim=(0, 1), ylim=(-0.05, 2.3))
-    axes.axis("off")
-    told = ", ".join(f"{word} {size:,}" for word, size in TALK)
-    return done(
-        fig,
-        "fig-sequence",
-        f"Input passes through in a few long passes, output in one pass per token. In this example the answers are"
-        f" {100 * written / (read + written):.0f}% of the tokens and, at a price ratio of {RATIO} and"
-        f" with every token billed once, {100 * paid:.0f}% of the bill.",
-        f"Two strips of one sequence whose segments are by turns prefilled, plain, and decoded, hatched: {told} tokens."
-        f" By tokens, {read:,} are read in a pass for each segment, and {written:,} are written, each in a pass of"
-        f" its own: {100 * written / (read + written):.0f}% of the strip. By cost, with a written token at {RATIO}"
-        f" times a read one, writing is {100 * paid:.0f}%.",
-    )
-
-
-def _strip(axes, level: float, widths: Sequence[float]) -> None:
-    """A strip of segments, as wide as said, over the whole axes; decoded ones are hatched, prefilled ones filled."""
-    left, total = 0.0, sum(widths)
-    for (word, _), width in zip(TALK, np.array(widths) / total):
-        colour, fill = ("second", 0.25) if word == "answer" else ("first", 0.35)
-        axes.add_patch(Rectangle((left, level), width, 0.45, fc=COLOURS[colour], alpha=fill, lw=0))
-        axes.add_patch(
-            Rectangle(
-                (left, level),
-                width,
-                0.45,
-                fill=False,
-                ec=COLOURS[colour],
-                lw=1.2,
-                hatch="|||" if word == "answer" else None,
-            )
-        )
-        if word != "answer":
-            axes.text(left + width / 2, level + 0.22, word, color=COLOURS["bound"], ha="center", va="center")
-        left += width
-
-
 LONGEST = 1000  # tokens of a pass, of the axis
 
 
@@ -504,191 +466,7 @@ def attention_flops() -> Drawing:
     )
 
 
-def sparse() -> Drawing:
-    """Bytes of cache that a decode step reads against context: all entries, an index and the best entries, blocks of
-    the best length.
-    """
-    fig, axes = drawing.axes(5.0, 3.9)
-    context, known = np.geomspace(1e3, 1e7, 401), _entries()
-    layers, MB = known["layers"], units.factor("MB")
-    dense = lambda at: layers * known["entry_bytes"] * at / MB
-    picked = lambda at: layers * eq.sparse_read(known, context=at) / MB
-    blocks = lambda at: layers * known["entry_bytes"] * eq.block_read_best(context=at, blocks_read=numbers.BLOCKS) / MB
-    for curve, colour in ((dense, "first"), (picked, "second"), (blocks, "third")):
-        axes.plot(context, curve(context), color=COLOURS[colour])
-    axes.plot(context, layers * known["index_bytes"] * context / MB, color=COLOURS["second"], ls=":", lw=1.5)
-    _long_contexts(axes)
-    axes.set(yscale="log", ylim=(5, 1e6), ylabel="MB loaded per token (log scale)")
-    thousands(axes, "y")
-    saving, most = (eq.sparse_saving(known, context=at) for at in (numbers.FAR, 1e12))
-    name_ends(
-        axes,
-        [
-            (dense(1e7), "dense", "first"),
-            (picked(1e7), "V3.2", "second"),
-            (blocks(1e7), f"{numbers.BLOCKS} blocks:\nas √L", "third"),
-        ],
-    )
-    point(axes, (1.6e3, layers * known["index_bytes"] * 1.6e3 / MB), "index keys of V3.2", (0.5, 0.07), "second")
-    axes.text(
-        0.03,
-        0.93,
-        f"dense ÷ V3.2 = {saving:.1f} at {numbers.FAR:,}\ntokens, never more than {most:.2f}",
-        transform=axes.transAxes,
-        va="center",
-    )
-    return done(
-        fig,
-        "fig-sparse",
-        "Sparse attention with an index saves about a factor of five at most; only blocks would bend the line to a"
-        " square root.",
-        "Megabytes of KV that a decode step of DeepSeek-V3's size reads for one token against context from 1,000"
-        f" to 10 million tokens, both on log scales, in vLLM's FP8 layout: {known['entry_bytes']:.0f} bytes of a"
-        f" token and layer, {known['index_bytes']:.0f} of its index key. Dense attention reads all,"
-        f" {dense(numbers.FAR):,.0f} MB at {numbers.FAR:,} tokens. V3.2 reads every index key and"
-        f" {known['selected']:,.0f} entries, {picked(numbers.FAR):,.0f} MB: {saving:.1f} times less, and never more"
-        f" than {most:.2f} times. {numbers.BLOCKS} blocks of the best length would read in proportion to the root"
-        f" of the context, {blocks(numbers.FAR):,.0f} MB.",
-    )
-
-
-def _entries() -> dict[str, float]:
-    """DeepSeek-V3.2's layout in vLLM by notation name."""
-    (group,) = catalogue.model("deepseek-v3.2").attention
-    return {
-        "layers": group.layers,
-        "entry_bytes": group.entry(numbers.VLLM),
-        "index_bytes": group.key(numbers.VLLM),
-        "selected": group.top_k,
-    }
-
-
 # --- where a KV cache lies --------------------------------------------------------------------------------------------
-
-
-class Place(NamedTuple):
-    """A device that can hold KV: its name, its colour, what it is, and what a byte of its kind cost on a date."""
-
-    name: str
-    colour: str
-    tier: catalogue.MemoryTier
-    price: BytePrice
-
-    def symbols(self, _: str | None = None) -> dict[str, float]:
-        """What it holds, reads and costs, by notation name."""
-        return numbers.rented(self.tier)
-
-
-PLACES = [
-    Place(name, colour, tier := catalogue.tier(id), numbers.paid(tier))
-    for (name, colour), id in zip(
-        {"DDR5": "second", "flash": "third", "disk": "fourth"}.items(), numbers.KEEP, strict=True
-    )
-]
-
-
-def _lines() -> dict[str, tuple[str, Any]]:
-    """By place: colour, and the function of hold time, s, that gives USD per million tokens of the running model."""
-    known = numbers.rack()
-    again, kv = eq.remat_cost(known) / CHEAP, known["kv_bytes_per_token"]
-    lines: dict[str, tuple[str, Callable[..., Any]]] = {
-        "HBM": ("first", lambda t: eq.hbm_hold(RUNNING, rent=known["rent"], hold_time=t) / CHEAP)
-    }
-    for place in PLACES:
-        lines[place.name] = (
-            place.colour,
-            lambda t, at=place: eq.tier_cost(at, kv_bytes_per_token=kv, hold_time=t) / CHEAP,
-        )
-    return lines | {"compute again": ("compute", lambda t: again + 0 * t)}
-
-
-TIMES = {"1 ms": 1e-3, "1 s": 1.0, "1 min": 60.0, "1 h": HOUR, "1 day": DAY_LONG, "1 year": 365 * DAY_LONG}
-SPAN = TIMES["1 ms"], TIMES["1 year"]
-
-
-def _turns() -> list[tuple[str, float]]:
-    """The cheapest places in order, each with the time, s, up to which it is."""
-    names = {"hbm": "HBM"} | {kind: place.name for kind, place in zip(numbers.KINDS, PLACES)}
-    return [*((names[kind], until) for kind, until in numbers.cheapest().items()), ("compute again", float("inf"))]
-
-
-def tiers() -> Drawing:
-    """B17: cost of keeping a token's KV against the time it is kept, in HBM, DDR, flash and disk, or of computing it
-    again.
-    """
-    fig, axes = drawing.axes(5.0, 5.0)
-    lines, time = _lines(), np.geomspace(*SPAN, 801)
-    turns, least = _turns(), np.min([curve(time) for _, curve in lines.values()], axis=0)
-    axes.set(xscale="log", yscale="log", xlim=SPAN, ylim=(7e-7, 60))
-    axes.set(xlabel="time for which it is kept (log scale)", ylabel="$ per million tokens (log scale)")
-    axes.set_xticks(list(TIMES.values()), TIMES.keys())
-    axes.minorticks_off()
-    for colour, curve in lines.values():
-        values = curve(time)
-        axes.plot(time, values, color=COLOURS[colour], lw=1.4)
-        axes.plot(
-            time[values <= least * 1.0001],
-            values[values <= least * 1.0001],
-            color=COLOURS[colour],
-            lw=5,
-            solid_capstyle="butt",
-        )
-    for word, wait in KEPT.items():
-        axes.axvline(wait, color=COLOURS["muted"], ls=":", lw=1.5)
-        axes.text(
-            wait,
-            1.2e-6,
-            f" {word}" if wait == HOUR else f"{word} ",
-            color=COLOURS["muted"],
-            ha="left" if wait == HOUR else "right",
-            va="bottom",
-        )
-    said = lambda until: "beyond" if until == float("inf") else spent(until)
-    _listed(
-        axes,
-        [("cheapest up to", "bound"), *((f"{name}: {said(until)}", lines[name][0]) for name, until in turns)],
-        0.965,
-        0.06,
-    )
-    fig.supxlabel(_paid().replace("$", r"\$"), fontsize=10, x=0.02, ha="left")
-    return done(
-        fig,
-        "fig-tiers",
-        "The longer a cache is kept, the slower the cheapest memory for it. For DeepSeek-V3 both five minutes and"
-        " an hour are cheapest in flash. Computing again is drawn for short prompts.",
-        _tiers_say(turns),
-    )
-
-
-def _paid() -> str:
-    """What the lines take bytes and chips to cost, with dates."""
-    said = lambda rows: ", ".join(f"{place.name} ${place.price.usd_per_GB:g}" for place in rows)
-    prices = [f"{said(rows)} ({date})" for date, rows in groupby(PLACES, key=lambda place: place.price.date)]
-    paid = (
-        f"HBM pays its GPU's whole rent, ${rent().usd_per_chip_hour:g}/h ({rent().date}).\nOthers: the bare device"
-        " over"
-        f" {_life()}, no server or power."
-    )
-    return f"{paid}\nA GB: {', '.join(prices)}."
-
-
-def _life() -> str:
-    return f"{numbers.LIFE / (365 * DAY_LONG):g} years"
-
-
-def _tiers_say(turns: list[tuple[str, float]]) -> str:
-    order = ", ".join(
-        f"{name} up to {spent(until)}" if until < float("inf") else f"then {name}" for name, until in turns
-    )
-    where = {word: next(name for name, until in turns if wait <= until) for word, wait in KEPT.items()}
-    even = eq.hbm_even(RUNNING.symbols())
-    return (
-        f"Dollars per million tokens for keeping the KV of {RUNNING} and bringing it back once, against the time"
-        f" kept from a millisecond to a year, both on log scales. {_paid()} Each device's line is level at first,"
-        " where retrieving is what costs, then rises; computing the tokens again is level. The cheapest are"
-        f" {order}. HBM is dearer than computing again after {spent(even)}. Of the times on price cards,"
-        f" {' and '.join(f'{word} is cheapest in {name}' for word, name in where.items())}."
-    ).replace("\n", " ")
 
 
 LADDER = (  # kinds of device, what the lecture says they take to drain (s), and how that is worded: 2:01:16
@@ -742,57 +520,3 @@ def _rung(axes, level: float, kind: str, colour: str, guess: tuple[float, float]
     end, ha = ((drains[0] * drains[-1]) ** 0.5, "center") if above else (drains[-1] * 1.7, "left")
     axes.text(end, level + (0.46 if above else 0.12), said.split(" ", 1)[1], color=COLOURS[colour], ha=ha, va="center")
     return said + (f" (the lecture: {worded})" if worded else "")
-
-
-SHARE = 0.1  # of a device that the drawn cache takes
-
-
-def timeline() -> Drawing:
-    """B19: a cache takes a share of a device for a long time, then all of it for a short one; the areas are equal at
-    the drain time.
-    """
-    fig, axes = drawing.axes(5.0, 3.3)
-    place = next(place for place in PLACES if place.name == "flash")
-    drain, size = eq.tier_drain(place.symbols()), SHARE * place.tier.capacity_bytes
-    hold = eq.tier_hold(place.symbols(), kv_bytes_per_token=size, hold_time=drain)
-    fetch = eq.tier_retrieve(place.symbols(), kv_bytes_per_token=size) / place.symbols()["tier_rent"]
-    minute = units.factor("min")
-    for left, width, height, colour in (
-        (0, drain / minute, SHARE, "first"),
-        (drain / minute, fetch / minute, 1, "second"),
-    ):
-        axes.add_patch(Rectangle((left, 0), width, height, fc=COLOURS[colour], alpha=0.45, ec=COLOURS[colour], lw=1.5))
-    hold_said = f"hold: {100 * SHARE:.0f}% of the device for {spent(drain)}"
-    axes.text(drain / minute / 2, SHARE + 0.04, hold_said, color=COLOURS["first"], ha="center", va="bottom")
-    axes.text(
-        0.98 * drain / minute,
-        0.6,
-        f"retrieve:\nall of it for {spent(fetch)}",
-        color=COLOURS["second"],
-        ha="right",
-        va="center",
-    )
-    axes.text(
-        0.02,
-        0.93,
-        f"{plain(place.tier.device)}, read once in {spent(drain)}:\nboth areas are equal",
-        transform=axes.transAxes,
-        va="center",
-    )
-    axes.set(xlim=(0, 1.13 * drain / minute), ylim=(0, 1.35), xlabel="minutes", ylabel="share of the device")
-    axes.set_yticks([0, SHARE, 1], ["0%", f"{100 * SHARE:.0f}%", "100%"])
-    return done(
-        fig,
-        "fig-timeline",
-        "Kept for one drain time, a cache costs as much to hold as to load: a small share of the device for long,"
-        " or all of it for a short time.",
-        f"Share of a device that a cache keeps busy against time, for {place.tier.device}, which is read once in"
-        f" {spent(drain)}. A cache of {100 * SHARE:.0f}% of it lies there for {spent(drain)}, a long low bar, and is"
-        f" then read by the whole device in {spent(fetch)}, a short high one. Held for the drain time, both bars have"
-        f" the same area, ${hold:.1g} at {_paid_for(place)}: held for longer, holding is what costs; for less long,"
-        " retrieving.",
-    )
-
-
-def _paid_for(place: Place) -> str:
-    return f"${place.price.usd_per_GB:g} per GB ({place.price.date}) over {_life()}"

@@ -64,7 +64,6 @@ def step_of_price() -> dict[str, str]:
         "kv_fp4": kv(2 * BOARD["flops"]),
         "kv_bf16": kv(BOARD["flops"] / 2),
         "heads": f"{eq.kv_of_heads(HEADS):,.0f}",
-        "heads_bf16": f"{eq.kv_of_heads(HEADS, kv_value_bytes=2):,.0f}",
         "kv_v3": f"{net('deepseek-v3'):,.0f}",
         "kv_405": f"{net('llama-3.1-405b'):,.0f}",
         "kv_72": f"{net('qwen2.5-72b'):,.0f}",
@@ -79,7 +78,6 @@ def step_of_price() -> dict[str, str]:
         "flash_needs": significant(flash.kv_bytes_per_token() / needs / 1e9, 2),
         "flash_active": significant(flash.n_active / 1e9, 2),
         "balanced_v3": balanced("deepseek-v3"),
-        "balanced_fp8": significant(balanced_with_attention("fp8"), 2),
         "balanced_bf16": significant(balanced_with_attention("bf16"), 2),
         "balanced_405": balanced("llama-3.1-405b"),
         "balanced_72": balanced("qwen2.5-72b"),
@@ -92,12 +90,26 @@ def step_of_price() -> dict[str, str]:
     }
 
 
+def paid_by_kind() -> dict[str, float]:
+    """What each kind of token costs in one call of a coding agent, USD."""
+    p = price(CARD).usd_per_Mtok
+    return {kind: tokens * getattr(p, kind) / 1e6 for kind, tokens in CALL.items()}
+
+
 def bill() -> dict[str, str]:
     """One call of a coding agent, with its prompt cached and without."""
-    p = price(CARD).usd_per_Mtok
-    paid = sum(tokens * getattr(p, kind) for kind, tokens in CALL.items())
-    fresh = (CALL["cached_read"] + CALL["cache_write_5min"]) * p.input + CALL["output"] * p.output
-    return {"bill_fresh": f"${fresh / 1e6:.3f}", "bill_times": significant(fresh / paid, 2)}
+    p, paid = price(CARD).usd_per_Mtok, paid_by_kind()
+    prompt = CALL["cached_read"] + CALL["cache_write_5min"]
+    fresh = (prompt * p.input + CALL["output"] * p.output) / 1e6
+    return {
+        "bill_fresh": f"${fresh:.3f}",
+        "bill_times": significant(fresh / sum(paid.values()), 2),
+        "bill_paid": f"${sum(paid.values()):.3f}",
+        "bill_out": f"{paid['output'] / sum(paid.values()):.0%}",
+        "tokens_out": f"{CALL['output'] / sum(CALL.values()):.0%}",
+        "dearest": f"{p.output / p.cached_read:.0f}",
+        "c_hit": f"${p.cached_read:.2f}",
+    }
 
 
 def cards() -> dict[str, str]:
@@ -287,7 +299,6 @@ def places() -> dict[str, str]:
         **{f"{name}_{end}": hold(id, time) for name, id in KINDS.items() for end, time in (("5", FIVE), ("1h", HOUR))},
         "hbm_5": usd(eq.hbm_hold(known, hold_time=FIVE)),
         "hbm_1h": usd(eq.hbm_hold(known, hold_time=HOUR)),
-        "board_smaller": significant(known["kv_bytes_per_token"] / board["kv_bytes_per_token"], 2),
     }
 
 
@@ -365,7 +376,8 @@ def sums() -> dict[str, str]:
         "balanced_sum": f"{active} FLOP × {load} ÷ ({rate} × {cache} B)",
         "remat_sum": f"10⁶ × {active} FLOP ÷ {rate} × ${rent().usd_per_chip_hour:.2f} ÷ 3,600 s",
         "hold_sum": f"10⁶ × {cache} B ÷ {room} × ${rent().usd_per_chip_hour:.2f} × 300 ÷ 3,600",
-        "even_sum": f"{active} FLOP × {room} ÷ ({cache} B × {rate})",
+        "busy_sum": f"{active} FLOP ÷ {rate} = {pretty(2 * case['n_active'] / gpu.flops('fp8'), 's', 2)}",
+        "share_sum": f"{cache} B ÷ {room}",
         "drain_sum": f"{pretty(flash.capacity_bytes, 'byte')} ÷ {pretty(flash.read_bytes_per_s, 'byte/s')}",
     }
 

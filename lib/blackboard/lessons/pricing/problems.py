@@ -220,31 +220,6 @@ implied = Quantity(
     ),
 )
 
-letters = Expression(
-    "The step in letters",
-    level="medium",
-    objective=STEP,
-    statement="Decode in a very large batch, with dense attention: at the context L_step, loading a sequence's KV cache takes as long as the compute of its new token. Write the KV cache bytes per token, over all layers, in terms of N_act, the rate F (a multiply-add counts as two FLOPs), the bandwidth W and L_step. Attention's own FLOPs are left out.",
-    formula=eq.kv_implied,
-    independent_check=lambda v: solve(roofline.balanced_context.expr - eq.step_context, eq.kv)[0],
-    misconceptions={
-        2 * roofline.n_total * eq.bandwidth / (eq.flops * eq.step_context): "You used all stored parameters. A token uses only the active ones.",
-        eq.n_active * eq.bandwidth / (eq.flops * eq.step_context): "A factor of two is missing: this F counts a multiply-add as two FLOPs.",
-        2 * eq.n_active * eq.bandwidth * eq.step_context / eq.flops: "The context belongs in the denominator: more tokens must share the same bytes. The units show it.",
-        2 * eq.n_active * eq.flops / (eq.bandwidth * eq.step_context): "F and W have changed places. A machine that computes faster leaves less time for loading.",
-        2 * eq.n_active * eq.bandwidth / eq.flops: "That is the cache of the whole sequence.",
-    },
-    explanation="Only the step is known. The active parameters are a guess, and F depends on a number format that is not published.",
-    hints=(
-        "Equate 2 N_act / F and L_step kappa / W.",
-        "Solve for kappa.",
-    ),
-    solution=(
-        f"From ${roofline.balanced_context.latex}$, solved for the bytes:",
-        Step(f"${eq.kv_implied.latex}$, typed as", "2 * N_act * W / (F * L_step)"),
-    ),
-)
-
 OLD_STEP = price("gemini-1.5-pro@2024-10-01")
 FORMATS = {"a": ("bf16", 200_000), "b": ("fp4", 200_000), "c": ("fp8", 200_000), "d": ("fp8", OLD_STEP.above.tokens)}
 
@@ -306,39 +281,6 @@ covered = Quantity(
     solution=(
         Step("Output rises by the factor", v.step_ratio, "1"),
         Step(f"${eq.context_covered.latex}$ =", eq.context_covered, "token"),
-    ),
-)
-
-balanced = Quantity(
-    "Where a real model crosses",
-    level="medium",
-    objective=STEP,
-    unit="token/sequence",
-    display_unit="token",
-    statement="{net_name} stores {n_total}, activates {n_active} per token and keeps {kv_bytes_per_token} of KV cache over all layers in BF16. It runs on {machine_name}: {flops} in FP8 (a multiply-add counts as two FLOPs) and {bandwidth} of memory bandwidth. The batch is so large that loading the weights does not count. At which context does loading one sequence's KV cache take as long as the compute of its new token? Attention is dense, and its own FLOPs are left out.",
-    parameters={
-        "net": ("qwen3-235b-a22b", "kimi-k2", "glm-4.5", "deepseek-v3", "mistral-large-3", "qwen3-30b-a3b", "mixtral-8x22b"),
-        "machine": ("h100-8", "h200-8", "b200-8", "mi300x-8", "gb200-nvl72", "b300-8"),
-    },
-    derived=served,
-    units=TEXT | {"kv_bytes_per_token": "byte/token"},
-    answer=roofline.balanced_context,
-    independent_check=lambda v: root(lambda L: roofline.kv_time(v, batch=1, context=L) - roofline.compute_time(v, batch=1), 1.0, 1e9),
-    misconceptions={
-        roofline.balanced_context.at(n_active=v.n_total): "You used all stored parameters. A token uses only the active ones.",
-        roofline.balanced_context / 2: "The FLOP/s count a multiply and an add as two, so each active parameter costs two.",
-        v.n_active / v.kv_bytes_per_token: "The machine is missing: how much longer does loading a byte take than a multiply-add?",
-        roofline.critical_batch: "That is the critical batch, a number of sequences. The question is about a context.",
-    },
-    explanation="Nowhere near 200,000 tokens. If the price of such a model stepped up at its balanced context, the step would come within the first pages of a prompt.",
-    hints=(
-        "Compute time of one token: 2 × active parameters ÷ FLOP/s.",
-        "How many bytes are loaded in that time? Divide by the bytes of one token.",
-    ),
-    solution=(
-        Step("The compute of one new token takes", roofline.compute_time.at(batch=1), "s"),
-        Step("The cache of one token is loaded in", v.kv_bytes_per_token / v.bandwidth, "s"),
-        Step(f"${roofline.balanced_context.latex}$ =", roofline.balanced_context, "token"),
     ),
 )
 
@@ -417,50 +359,7 @@ def latent_of(net: Any) -> Latent:
     return Latent(layers=layers, heads=heads, q_rank=0, kv_rank=latent, nope_dim=128, rope_dim=position, v_dim=128)
 
 
-def compressed(values: Values) -> Values:
-    """The latent attention of a drawn model, at a drawn width of its cached values."""
-    group = latent_of(values["net"])
-    sizes = {
-        "net_name": model(values["net"]).name if isinstance(values["net"], str) else "A model",
-        "layers": group.layers,
-        "latent": group.kv_rank,
-        "position": group.rope_dim,
-        "query_heads": group.heads,
-    }
-    return sizes | {"stored_as": "bf16" if values["kv_value_bytes"] == BF16 else "fp8"}
-
-
 LATENTS = tuple((layers, heads, *cached) for (layers, heads), cached in product(((52, 64), (56, 96), (58, 128), (60, 64), (62, 96), (64, 128), (66, 64)), ((512, 64), (448, 64), (512, 96), (576, 64))))
-
-latent = Quantity(
-    "A cache without heads",
-    level="medium",
-    objective=STEP,
-    unit="byte/token",
-    display_unit=BYTES,
-    statement="{net_name} uses multi-head latent attention. In each of its {layers} layers a token leaves one latent of {latent} numbers, from which the keys and values of all {query_heads} heads are made again, and one position key of {position} numbers that all heads share. A cached number takes {kv_value_bytes}. How many bytes does one token add to the cache, over all layers?",
-    parameters={"net": ("kimi-k2", "mistral-large-3", "deepseek-v3", *LATENTS), "kv_value_bytes": (FP8,)},
-    derived=compressed,
-    units={"net_name": "", "layers": "1", "kv_value_bytes": "byte"},
-    answer=lambda v: latent_of(v["net"]).growth(v["stored_as"]),
-    independent_check=lambda v: sum((v["latent"] + v["position"]) * v["kv_value_bytes"] for _ in range(v["layers"])),
-    misconceptions={
-        lambda v: 2 * latent_of(v["net"]).growth(v["stored_as"]): "The latent serves as key and as value: it is kept once.",
-        lambda v: v["query_heads"] * latent_of(v["net"]).growth(v["stored_as"]): "All heads share one latent and one key for the position.",
-        v.layers * v.latent * v.kv_value_bytes: "The key for the position is kept too.",
-        lambda v: latent_of(v["net"]).growth(v["stored_as"]) / v["layers"]: "That is one layer. Every layer keeps its own.",
-    },
-    explanation="Small for models of this size, and still about twenty times what a step at 200,000 tokens implies.",
-    hints=(
-        "How many values does a token leave in one layer?",
-        "Latent and position together, times bytes, times layers.",
-    ),
-    solution=(
-        Step("Values in one layer:", v.latent + v.position),
-        Step("Bytes in one layer:", lambda v: f"{(v['latent'] + v['position']) * v['kv_value_bytes']:,.0f}"),
-        "Over all layers:",
-    ),
-)
 
 SIZES = {"a": "llama-3.1-405b", "b": "deepseek-v3", "c": "gpt-oss-120b", "d": "gpt-3-175b", "e": "llama-3.1-8b"}
 
@@ -530,35 +429,6 @@ waits = Choice(
     ],
     hints=("Which of the two is the same for both kinds of token: compute or memory traffic?",),
     solution=(f"A pass costs ${eq.pass_ratio.latex}$ for each token. For long passes that is 1, for one token it is $r$.",),
-)
-
-mfu = Quantity(
-    "How idle decoding is",
-    level="easy",
-    objective=RATIO,
-    unit="1",
-    display_unit="%",
-    statement="On the price list of {date}, {card_name} costs {in_usd} per million tokens of input and {out_usd} of output. Suppose that both prices follow costs by the same factor, and that prefill keeps the compute busy all the time. What share of the peak FLOP/s does decode use, in percent?",
-    parameters={"sheet": (GEMINI, "gpt-4o@2024-10-01", "deepseek-v3@2025-02-08", *SHEETS, *RATIOS)},
-    derived=priced,
-    units=TEXT,
-    answer=eq.decode_mfu,
-    independent_check=1 / (v.out_usd / v.in_usd),
-    misconceptions={
-        1 / eq.decode_mfu: "Upside down: no machine uses more than its peak.",
-        1 - eq.decode_mfu: "That is the share that stays idle.",
-        v.in_usd / (v.in_usd + v.out_usd): "Input and output are not parts of one whole here. Compare one token of each.",
-        eq.decode_mfu / 100: "That is the fraction; percent is a hundred times it. Type the percentage.",
-    },
-    explanation="For the rest of the time the compute waits for memory, if the price is to be believed. Margins, speculation and separate machines for prefill also move the ratio.",
-    hints=(
-        "A token of output takes the same compute, but how many times the machine time?",
-        "If it takes r times as long, its compute is 1/r of the peak.",
-    ),
-    solution=(
-        Step("A token of output costs as many times one of input:", v.ratio, "1"),
-        f"${eq.decode_mfu.latex}$, in percent",
-    ),
 )
 
 PASS_OF = eq.pass_ratio.solve("pass_tokens")
@@ -731,35 +601,6 @@ sparse = Quantity(
     ),
 )
 
-ENDLESS = 1e12  # tokens: far beyond any context, so that what is picked no longer counts
-
-ceiling = Quantity(
-    "However long the context",
-    level="medium",
-    objective=LONG,
-    unit="1",
-    statement="In each layer sparse attention loads an index key of {index_bytes} for every token of the context, and cache entries of {entry_bytes} for the {selected} that score best. Dense attention loads the entries of all tokens. The context may be as long as you like. By what factor can the traffic shrink at most?",
-    parameters={"layout": ("bf16", VLLM, (576, 64), (576, 96), (640, 128), (1024, 128), (1024, 160), (1152, 128), (1152, 192), (2048, 256), (2048, 320), (768, 96)), "top_k": (2048, 1024, 4096)},
-    derived=indexed,
-    units=LAYOUT,
-    answer=eq.sparse_saving.at(context=ENDLESS),
-    independent_check=v.entry_bytes / v.index_bytes,
-    misconceptions={
-        1 + v.entry_bytes / v.index_bytes: "You compared an entry and its key with the key. Dense attention needs no index.",
-        v.index_bytes / v.entry_bytes: "Upside down: that is the share that is still loaded.",
-        eq.sparse_saving.at(context=8 * v.selected): "That is at a context of a few times the selected number. Let it grow further.",
-    },
-    explanation="An index that looks at every token still grows with the context, only with a gentler slope.",
-    hints=(
-        "As the context grows, which of the two parts stays and which grows?",
-        "In the end only index keys count. Compare one token's entry with its key.",
-    ),
-    solution=(
-        f"In ${eq.sparse_saving.latex}$ the selected entries stay the same while the context grows.",
-        "What remains is entry size divided by key size:",
-    ),
-)
-
 block = Expression(
     "The best block",
     level="hard",
@@ -834,42 +675,6 @@ def held(values: Values) -> Values:
         net = served(values)
     return net | rented(values) | {"kept_for": KEPT.get(values.get("hold_time"), "")}
 
-
-hold = Quantity(
-    "Keeping it in HBM",
-    level="medium",
-    objective=TIERS,
-    unit="USD/token",
-    display_unit="$/Mtok",
-    statement="{net_name} keeps {kv_bytes_per_token} of KV cache over all layers. Between two requests the cache of a conversation stays in the memory of {gpu_name} GPUs for {kept_for}. A GPU has {hbm} of memory and rents at {hourly} per hour. Memory limits how many sequences can be served, so a share of the memory costs that share of the rent. How many dollars does holding a million tokens cost?",
-    parameters={
-        "gpu": GPUS,
-        "hourly": (2.0, 3.0, 4.0),
-        "net": ("board", "deepseek-v3", "llama-3.1-405b"),
-        "hold_time": (300.0, HOUR),
-    },
-    derived=held,
-    units=TEXT | {"kv_bytes_per_token": "byte/token"},
-    answer=eq.hbm_hold,
-    independent_check=v.kv_bytes_per_token * MILLION / v.hbm * v.hourly * (v.hold_time / 3600) / MILLION,
-    misconceptions={
-        eq.hbm_hold.at(rent=v.hourly): "The rent is per hour, the time in seconds. Bring both to the same unit.",
-        eq.hbm_hold * 60: "You took minutes for hours. Bring the times to one unit.",
-        eq.hbm_hold / 60: "You took minutes for seconds. Bring the times to one unit.",
-        eq.hbm_hold.at(hold_time=1): "That is one second. The cache is held for longer.",
-        eq.hbm_hold / MILLION: "That is one token. The question is about a million.",
-    },
-    explanation="This cost grows with every second, whereas computing the cache again costs the same at any time.",
-    hints=(
-        "Which share of a GPU's memory do a million tokens take? It may be more than one.",
-        "That share, times the rent, times the time.",
-    ),
-    solution=(
-        Step("A million tokens take", v.kv_bytes_per_token * MILLION, "byte"),
-        Step("which is so many times a GPU's memory:", v.kv_bytes_per_token * MILLION / v.hbm, "1"),
-        Step(f"${eq.hbm_hold.latex}$, for a million tokens", eq.hbm_hold * MILLION, "USD"),
-    ),
-)
 
 even = Quantity(
     "Keep or compute again",
@@ -996,34 +801,6 @@ def on_device(values: Values) -> Values:
 
 
 DEVICE = {"tier_capacity": "byte", "tier_bandwidth": "byte/s", "gb_usd": "USD", "bought": ""}
-
-disk = Quantity(
-    "How long a disk takes",
-    level="easy",
-    objective=TIERS,
-    unit="s",
-    display_unit="h",
-    statement="Take {device} that holds {tier_capacity} and reads {tier_bandwidth}. What is its drain time in hours, the time to read it once from end to end?",
-    parameters={"shelf": ("ssd-6550-61t", "ssd-p5336-123t", "ssd-6600-246t", *product((60e12, 80e12, 100e12, 150e12, 200e12, 240e12), (6e9, 8e9, 10e9, 12e9, 15e9)))},
-    derived=on_device,
-    units=TEXT | DEVICE,
-    answer=eq.tier_drain,
-    independent_check=lambda v: sum(v["tier_capacity"] / 1000 / v["tier_bandwidth"] for _ in range(1000)),
-    misconceptions={
-        eq.tier_drain * 60: "That is in minutes.",
-        eq.tier_drain * 3600: "That is in seconds.",
-        eq.tier_drain / 60: "You divided by sixty once too often.",
-    },
-    explanation="The lecture guesses a minute for flash. Today's large SSDs hold more for their bandwidth, so they take hours.",
-    hints=(
-        "Capacity ÷ bandwidth gives seconds.",
-        "An hour has 3,600 of them.",
-    ),
-    solution=(
-        Step(f"${eq.tier_drain.latex}$, in hours", eq.tier_drain / HOUR, "h"),
-        "which is, in seconds,",
-    ),
-)
 
 
 def stored(values: Values) -> Values:
@@ -1196,47 +973,6 @@ uses = Function(
 )
 
 
-def charged(values: Values) -> Values:
-    """What a drawn card asks for holding, with the cache of a drawn public model in place of the unknown one."""
-    paid = next(p for p in tier("hbm-b200").prices if p.confirmed)
-    return served(values) | cached(values) | {"hbm_usd": paid.usd_per_GB, "hbm_date": paid.date}
-
-
-gb_hour = Quantity(
-    "What a gigabyte is charged",
-    level="hard",
-    objective=TIERS,
-    unit="USD",
-    statement="On the price list of {date}, {card_name} costs {in_usd} per million tokens of input. Writing them into a cache that keeps them for {kept_for} costs {write_usd} instead. Its cache size is not public: take that of {net_name}, {kv_bytes_per_token} over all layers. Assume that the write premium, the difference of the two prices, pays for holding, once and for just that time. How many dollars does a customer pay for one GB held for one hour?",
-    parameters={
-        "sheet": WRITES,
-        "hold_time": (300.0, HOUR),
-        "net": ("llama-3.1-405b", "qwen3-235b-a22b", "glm-4.5", "deepseek-v3", "llama-3.1-70b"),
-    },
-    derived=charged,
-    units=TEXT | {"kv_bytes_per_token": "byte/token", "hbm_usd": "USD", "hbm_date": ""},
-    answer=eq.byte_rent * GB * HOUR,
-    independent_check=(v.write_usd - v.in_usd) / (v.kv_bytes_per_token * MILLION / 1e9) / (v.hold_time / 3600),
-    misconceptions={
-        eq.byte_rent.at(premium=v.write_usd / MILLION) * GB * HOUR: "You took the whole write price. Only what exceeds the input price pays for holding.",
-        eq.byte_rent * GB: "That is per second. The question is about an hour.",
-        eq.byte_rent * GB * 60: "That is per minute. The question is about an hour.",
-        eq.byte_rent * GB * HOUR * 8: "You took bits for bytes.",
-    },
-    explanation="A gigabyte of HBM cost {hbm_usd} to buy ({hbm_date}) and serves for years. Either the price is far from the cost of holding, or the cache is larger than assumed.",
-    hints=(
-        "How many GB does a million tokens take, and what is paid for holding them?",
-        "Divide by the GB, then by the time in hours.",
-    ),
-    solution=(
-        Step("The premium for a million tokens is", v.premium_usd, "USD"),
-        Step("They take", v.kv_bytes_per_token * MILLION, "byte"),
-        Step("and are held for so many hours:", v.hold_time / HOUR, "1"),
-        f"${eq.byte_rent.latex}$, for a GB and an hour",
-    ),
-)
-
-
 def bought(values: Values) -> Values:
     """A drawn card's price of storage, a drawn public model's cache, and a drawn device at its dated price."""
     asked = price(values["sheet"]).cache_storage_usd_per_Mtok_hour
@@ -1350,29 +1086,4 @@ no_step = Choice(
     ],
     hints=("What changed between the two price lists, and what did not?",),
     solution=("The model and its prices stayed the same, and the step went away. If it had marked the balanced context, the machine would have had to change on that day.",),
-)
-
-long_ratio = Quantity(
-    "The ratio beyond the step",
-    level="easy",
-    objective=TRUST,
-    unit="1",
-    statement="On the price list of {date}, {card_name} costs {in_usd} per million tokens of input and {out_usd} of output. In requests longer than {step_context} input costs {input_ratio} times as much and output {step_ratio} times. How many times as much as input does output cost in such a long request?",
-    parameters={"sheet": ("gemini-2.5-pro@2025-09", "gpt-5.4@2026-03-05", "claude-opus-4.6@2026-02-05", *STEEPER, *STEPS)},
-    derived=priced,
-    units=TEXT | {"input_ratio": "1", "step_ratio": "1"},
-    answer=v.long_out / v.long_in,
-    independent_check=v.ratio * v.step_ratio / v.input_ratio,
-    misconceptions={
-        v.ratio: "That is below the step. The two prices do not rise by the same factor.",
-        v.ratio * v.step_ratio: "You raised output only. Input rises too, and by more.",
-        v.ratio * v.input_ratio / v.step_ratio: "The factors have changed places.",
-    },
-    explanation="Less than below the step. If the ratio measured what decode waits for, long contexts would wait less for memory than short ones. So the two readings of one price list, its step and its ratio, do not agree.",
-    hints=("Work out both prices beyond the step first.",),
-    solution=(
-        Step("Output beyond the step, for a million tokens:", v.long_out, "USD"),
-        Step("Input:", v.long_in, "USD"),
-        "Their ratio:",
-    ),
 )
