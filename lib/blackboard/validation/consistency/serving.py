@@ -137,7 +137,7 @@ SERVING = (
         "1",
         "bytes times tokens a second over 2 TB/s",
         lambda r: (
-            noted(STEPS, r"(\d+) % of") / 100,
+            noted(STEPS, r"(\d+)% of") / 100,
             arithmetic.gpt_fast_rate(r, "Llama-2-7B", 1) / 1e3 / noted(STEPS, r"% of (\d+) TB/s"),
         ),
         (pipelining.chip_weights,),
