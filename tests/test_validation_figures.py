@@ -320,7 +320,7 @@ def test_the_chart_says_the_errors_of_the_report(explored, family, ideal):
 def test_what_the_caption_prints_gives_the_errors_of_the_report(explored, family):
     """A reader who sets the sliders to the caption's digits reads the caption's errors above the plot."""
     told = re.search(
-        rf"{family}: compute (\S+), memory (\S+), (\S+) % off where they were fitted and (\S+) % elsewhere",
+        rf"{family}: compute (\S+), memory (\S+), (\S+)% off where they were fitted and (\S+)% elsewhere",
         explored.caption,
     )
     rate, micro = re.search(r"links at (\S+) and (\S+) µs", explored.caption).groups()

@@ -374,7 +374,7 @@ def ratios() -> Drawing:
     right.set_yticklabels([_mfu(ratio) for ratio in ticks])
     right.grid(visible=False)
     right.spines["right"].set_visible(True)
-    axes.text(2024.63, 3 + 0.06, "the lecture's 3 to 5", va="bottom", color=COLOURS["claimed"])
+    axes.text(2024.63, 3 + 0.3, "the lecture's 3 to 5", va="bottom", color=COLOURS["claimed"])
     axes.text(_dated(DAY), 8.55, "lecture ", ha="right", va="center", color=COLOURS["muted"])
     return done(
         fig,
@@ -482,14 +482,20 @@ CALLED = {"NVMe": "flash", "HDD": "disk"}
 def ladder() -> Drawing:
     """B18: times in which real devices are read once, beside the lecture's guesses and the times on price cards."""
     fig, axes = drawing.axes(5.0, 4.0)
-    axes.set(xscale="log", xlim=(1.5e-4, 5e7), ylim=(-len(LADDER) - 0.1, 1))
+    axes.set(xscale="log", xlim=(1.5e-4, 1e9), ylim=(-len(LADDER) - 0.1, 1))
     axes.set_xticks([1e-2, 1, 60, HOUR, DAY_LONG], ["10 ms", "1 s", "1 min", "1 h", "1 day"])
     axes.minorticks_off()
     for (word, wait), text, ha in zip(KEPT.items(), (" {} ", " {}: on price lists"), ("right", "left")):
         axes.plot([wait] * 2, [0.5 - len(LADDER), 1], color=COLOURS["muted"], ls="--", lw=1.4, zorder=1)
         axes.text(wait, 0.7, text.format(word), color=COLOURS["muted"], ha=ha, va="center")
     phrases = [_rung(axes, -row, *rung) for row, rung in enumerate(LADDER)]
-    axes.text(2.5e-4, -len(LADDER) + 0.25, "◆ as the lecture guesses; hollow: not confirmed", va="center")
+    axes.text(
+        2.5e-4,
+        -len(LADDER) + 0.25,
+        "◆ as the lecture guesses; hollow: not confirmed",
+        va="center",
+        color=COLOURS["claimed"],
+    )
     axes.set_yticks([-row for row in range(len(LADDER))], [CALLED.get(kind, kind) for kind, *_ in LADDER])
     axes.set_xlabel("time to read the whole device once (log scale)")
     drains = sorted(tier.drain_time() for tier in catalogue.tiers())
@@ -517,6 +523,6 @@ def _rung(axes, level: float, kind: str, colour: str, guess: tuple[float, float]
     least, most = spent(drains[0]), spent(drains[-1])
     said = f"{CALLED.get(kind, kind)} {least}" + (f" to {most}" if most != least else "")
     above = drains[0] < KEPT["5 min"] / 2  # beside its dots the name would run into the lines of the price cards
-    end, ha = ((drains[0] * drains[-1]) ** 0.5, "center") if above else (drains[-1] * 1.7, "left")
+    end, ha = ((drains[0] * drains[-1]) ** 0.5, "center") if above else (drains[-1] * 2.6, "left")
     axes.text(end, level + (0.46 if above else 0.12), said.split(" ", 1)[1], color=COLOURS[colour], ha=ha, va="center")
     return said + (f" (the lecture: {worded})" if worded else "")

@@ -377,7 +377,7 @@ def coverage() -> Drawing:
     are unevenly popular.
     """
     fig, axes = drawing.axes(5.0, 4.4)
-    axes.set(xscale="log", xlim=(1, 1000), ylim=(0, 149), yticks=range(0, 101, 20))
+    axes.set(xscale="log", xlim=(0.6, 1000), ylim=(0, 149), yticks=range(0, 101, 20))
     axes.set(xlabel="batch B (sequences, log scale)", ylabel="experts touched (%)")
     batch, phrases = np.geomspace(1, 1000, 301), []
     for row, (colour, (ratio, members)) in enumerate(zip(CATEGORIES, _routers().items())):
