@@ -197,7 +197,7 @@ const BINDS = {
 };
 
 function unfit({ server }) {
-  const { room } = server.settings, { memory } = server.layout.chip;
+  const { chip } = server.layout, { memory } = chip, room = mostWeights(server.settings, chip) / memory;
   const size = sum(Object.values(server.weightsPerChip));
   return `This does not fit: the weights take ${gigabytes(size)} per chip, and the engine may fill ${percent(room)} of ${gigabytes(memory)}. Use more chips, or a narrower format.`;
 }

@@ -19,7 +19,7 @@ HEAD = "bf16"  # of embeddings and head, which checkpoints in narrow formats lea
 WIDER = {"fp4": "fp8", "fp8": "bf16", "int8": "bf16", "bf16": "bf16"}
 SCALES = {"fp4": 1.125, "nvfp4": 1.125, "mxfp4": 1.0625}  # a byte for 16 values, or for 32
 FP4_SHARE = 0.73  # of FP4's rate, where FP8 reaches all of its own: the median of Llama 70B offline on a B200
-TILE = 64  # rows of a matrix that one warp group of Hopper multiplies at once
+TILE = 16  # rows of the smallest tile of grouped products: engines take small ones where an expert has few tokens
 STEADY = 1e12  # requests of each user where nobody starts or ends
 
 # --- settings ---------------------------------------------------------------------------------------------------------
@@ -27,7 +27,8 @@ STEADY = 1e12  # requests of each user where nobody starts or ends
 
 class Settings(NamedTuple):
     """How an engine runs: prompts' tokens of a step, whether decodes ride along, steps that a prompt is held back (to
-    take in several at once) and that it waits for that on average, and the share of memory that it fills.
+    take several in at once) and that it waits for that on average, and the share of memory that it fills. With `free`
+    the cache takes that share of what the weights leave.
     """
 
     step_tokens: float
@@ -35,9 +36,11 @@ class Settings(NamedTuple):
     held: float = 0
     waits: float = 0
     room: float = 0.9
+    free: bool = False
 
 
 ENGINES = {"vllm": "vLLM", "trtllm": "TensorRT-LLM", "sglang": "SGLang"}
+HOPPER = ("h100-sxm", "h200", "h800")
 BLACKWELL = ("b100", "b200", "gb200-nvl72", "b300", "gb300-nvl72")
 
 
@@ -50,9 +53,9 @@ def default_settings(engine: str, chip: Chip, model: Model, chips: int, prompt: 
         return Settings(32768, False, held, held / 2, 0.82)
     if model.moe:
         own = prompt + users if model.weights == "fp8" and chip.id not in BLACKWELL else 8192
-        return Settings(max(own, prompt), True, room=0.8)
+        return Settings(max(own, prompt), True, room=0.8, free=True)
     held = 20 if prompt == output and chips < 8 else 0  # batch_wait_timeout_iters, for prompts as long as answers
-    return Settings(prompt + output + 200, True, held, held, 0.9)
+    return Settings(prompt + output + 200, True, held, held, 0.9, True)
 
 
 def default_cache(engine: str, chip: Chip, model: Model, weights: str) -> str:
@@ -144,7 +147,8 @@ class Server:
         it reads so many.
         """
         layout, all = self.layout, decodes + tokens
-        sharing = layout.tensor * min(layout.ranks, max(1, decodes + prompts))
+        groups = min(layout.ranks, max(1, decodes + prompts))  # of chips that have sequences
+        sharing = layout.tensor * groups
         shared = shared_format(self.model, self.weights)
         context = context or eq.mean_context(prompt_length=self.prompt, output_length=self.output)
         read = stored_bytes(shared) * layout.common + bytes_per_param(HEAD) * layout.head
@@ -157,13 +161,13 @@ class Server:
             "shared_read": read / layout.tensor / self.chip.bandwidth,
             "shared_multiply": (2 * layout.common * all / products + heads) / sharing,
             **self._experts(all),
-            "cache_read": cached * decodes / (sharing / layout.tensor) / self.chip.bandwidth,
+            "cache_read": cached * decodes / groups / self.chip.bandwidth,
             "cache_multiply": attended / sharing / rate,
             "prompt_attend": prefilled / sharing / rate,
             **self._links(all, decodes + prompts),
             "captured": kernels(self.model),
             "launched": kernels(self.model) if tokens else 0,
-            "answers": decodes + prompts,
+            "answers": (decodes + prompts) / groups,
         }
 
     def _experts(self, tokens: float) -> dict[str, float]:
@@ -212,14 +216,19 @@ class Server:
     @cached_property
     def fits(self) -> float:
         """Sequences in flight, at their mean context, that the memory holds; none if the weights do not fit."""
-        room, held = self.settings.room * self.chip.hbm_bytes, sum(self.weights_per_chip.values())
-        if held >= room:
+        memory, held = self.chip.hbm_bytes, sum(self.weights_per_chip.values())
+        if held >= self.most_weights:
             return 0.0
         context = eq.mean_context(prompt_length=self.prompt, output_length=self.output)
         each = self.layout.cache_per_chip(self.layout.ranks, context, self.cache) / self.layout.ranks
-        return eq.held_sequences(
-            room_share=self.settings.room, memory_bytes=self.chip.hbm_bytes, weight_bytes=held, sequence_cache=each
-        )
+        room = self.settings.room
+        filled = room + (1 - room) * held / memory if self.settings.free else room
+        return eq.held_sequences(room_share=filled, memory_bytes=memory, weight_bytes=held, sequence_cache=each)
+
+    @property
+    def most_weights(self) -> float:
+        """Bytes that weights may take on a chip."""
+        return (1.0 if self.settings.free else self.settings.room) * self.chip.hbm_bytes
 
     @property
     def weights_per_chip(self) -> dict[str, float]:
