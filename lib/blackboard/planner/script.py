@@ -185,6 +185,7 @@ def engine_tables() -> dict[str, Any]:
         "requests": serving_calibration.REQUESTS,
         "spread": serving_calibration.LEAST,
         "steady": serving_steps.STEADY,
+        "full": serving_steps.FULL,
         "mostUsers": serving.MOST_USERS,
         "groupDefaults": {group.__name__.lower(): defaults_of(group) for group in GROUPS},
     }

@@ -85,24 +85,28 @@ function cachePerChip(layout, batch, context, format) {
 
 // --- settings and constants ---
 
-function defaultSettings(engine, chip, model, chips, prompt, output, users) {
-  const blackwell = data.blackwell.includes(chip.id);
+function defaultSettings(engine, layout, weights, prompt, output, users) {
+  const { chip, model, chips, ranks } = layout;
+  const blackwell = data.blackwell.includes(chip.id), narrow = standardFormat(weights) === "fp4";
   if (engine === "vllm") return { stepTokens: 8192, mixes: true, held: 0, waits: 0, room: 0.9, free: false };
   if (engine === "sglang") {
     const steps = blackwell ? (users >= 16 ? 30 : 10) : 0;
-    return { stepTokens: 32768, mixes: false, held: steps, waits: steps / 2, room: 0.82, free: false };
+    return { stepTokens: narrow ? 16384 : 32768, mixes: false, held: steps, waits: steps / 2, room: narrow ? 0.85 : 0.82, free: false };
   }
   if (model.moe) {
-    const own = model.weights === "fp8" && !blackwell ? prompt + users : 8192;
-    return { stepTokens: Math.max(own, prompt), mixes: true, held: 0, waits: 0, room: 0.8, free: true };
+    const steps = ranks > 1 ? 60 : 0, all = { mixes: true, held: steps, waits: steps, free: true };
+    if (model.weights === "mxfp4") return { ...all, stepTokens: Math.max(20000, prompt), room: 0.85 };
+    const own = prompt + users + 64;
+    return { ...all, stepTokens: narrow ? Math.max(own, 8192) : own, room: blackwell ? 0.8 : 0.75 };
   }
   const steps = prompt === output && chips < 8 ? 20 : 0;
   return { stepTokens: prompt + output + 200, mixes: true, held: steps, waits: steps, room: 0.9, free: true };
 }
 
 function defaultCache(engine, chip, model, weights) {
-  const wide = standardFormat(weights) === "bf16" || model.weights === "mxfp4";
-  return wide || (engine === "sglang" && !data.blackwell.includes(chip.id)) ? "bf16" : "fp8";
+  const wide = model.weights === "mxfp4" || engine === "sglang";
+  const hopper = !data.blackwell.includes(chip.id);
+  return standardFormat(weights) === "bf16" || (wide && hopper) ? "bf16" : "fp8";
 }
 
 // The fitted constants, how near the fitted runs are, and the expected errors.
@@ -228,11 +232,11 @@ const domainValues = ({ chip, tensor }, { far_rate }) => (
 
 function buildServer(layout, { engine, weights, kv, prompt, output, users, requests, spread }) {
   const mean = (tokens) => Math.max(1, eq.mean_length({ nominal_length: tokens, least_share: spread }));
-  const { model, chip, chips } = layout;
+  const { model, chip } = layout;
   const server = {
     layout, engine, weights, users, requests, spread, prompt: mean(prompt), output: mean(output),
     cache: kv ?? defaultCache(engine, chip, model, weights),
-    settings: defaultSettings(engine, chip, model, chips, prompt, output, users),
+    settings: defaultSettings(engine, layout, weights, prompt, output, users),
   };
   server.lengths = { prompt_length: server.prompt, output_length: server.output };
   server.weightsPerChip = weightsPerChip(server);
@@ -262,8 +266,12 @@ function fits({ layout, settings, weightsPerChip, lengths, cache }) {
 // Bytes that weights may take on a chip.
 const mostWeights = ({ room, free }, chip) => (free ? 1 : room) * chip.memory;
 
-function running({ settings, users, fits, prompt, output }) {
-  return Math.min(users, Math.max(1, fits), Math.max(1, (settings.stepTokens * output) / prompt));
+// Tokens of a step: each group of chips fills its own.
+const stepTokens = ({ settings, layout }) => settings.stepTokens * layout.ranks;
+
+function running(server) {
+  const { users, fits, prompt, output } = server;
+  return Math.min(users, Math.max(1, fits), Math.max(1, (stepTokens(server) * output) / prompt));
 }
 
 function plan(server) {
@@ -271,7 +279,7 @@ function plan(server) {
   const users = running(server), budget = settings.stepTokens;
   const coming = eq.prompts_per_step({ concurrency: users, ...lengths });
   const parts = Math.ceil(prompt / budget);
-  const atOnce = Math.max(1, Math.floor(budget / prompt));
+  const atOnce = Math.max(1, Math.floor(budget / prompt)) * (parts === 1 ? server.layout.ranks : 1);
   const clumping = eq.clumping({ least_share: Math.min(spread, 0.999), requests_per_user: requests });
   const together = eq.taken_together({ coming: Math.min(users, clumping * coming * (1 + settings.held)) });
   const taken = Math.max(parts > 1 ? 1 / parts : Math.min(together, atOnce, Math.max(1, users)), coming);
@@ -280,7 +288,7 @@ function plan(server) {
   return {
     values: {
       concurrency: users, ...lengths, prompts_taken: taken, prompt_share: Math.min(1, others / taken),
-      requests_per_user: requests, held_steps: settings.waits, burst_groups: Math.ceil(users / burst),
+      requests_per_user: requests, held_steps: Math.min(settings.waits, (data.full * stepTokens(server)) / prompt / coming), burst_groups: Math.ceil(users / burst),
     },
     others, clumping, atOnce, parts, mixes: settings.mixes,
     decode: step(server, users, 0),

@@ -279,7 +279,7 @@ def case_table() -> Page:
         [r"users \(N\)", f"{CROWD}, who start in the same moment"],
         [r"requests of each user \(w\)", f"{server.requests:.0f}, one after the other"],
         [r"prompts \(I\), answers \(O\)", f"{drawn}: {mean} on average"],
-        ["prompts’ tokens in a step", f"at most {server.settings.step_tokens:,.0f}: {plan['at_once']} prompts"],
+        ["prompts’ tokens in a step", f"at most {server.step_tokens:,.0f}: {plan['at_once']} prompts"],
         [r"prompts that a step takes in \(g\)", significant(plan["prompts_taken"])],
         [r"steps for the first prompts of all \(G\)", f"{plan['burst_groups']}"],
         [r"steps that a prompt is held back \(h\)", f"{plan['held_steps']:.0f}"],
