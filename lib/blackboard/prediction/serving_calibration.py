@@ -275,9 +275,9 @@ class ServingConstants(Calibration):
 
 NEAR = {
     "chip": "fitted on {engine}, {chip}, {kind}",
-    "generation": "fitted on {engine}, {kind}, on chips of the same generation; bandwidth, compute and links of {chip}"
-    " are those of its data sheet",
-    "engine": "fitted on {engine}, {kind}, on other chips; bandwidth, compute and links of {chip} are those of its data"
+    "generation": "fitted on {engine}, {measured}, {kind}; {chip} is of the same generation, and its bandwidth, compute"
+    " and links are those of its data sheet",
+    "engine": "fitted on {engine}, {measured}, {kind}; bandwidth, compute and links of {chip} are those of its data"
     " sheet",
     "kind": "fitted on {kind} with other engines; {engine} has no runs of this kind",
 }
@@ -287,7 +287,8 @@ def sourced(engine: str, chip: Chip, model: Model) -> ServingConstants:
     """The constants of an engine, a chip and a model, how near the fitted runs are, and the errors to expect."""
     what = kind(model)
     near = nearest(engine, chip.id, what)
-    description = NEAR[near].format(engine=engine, chip=chip.id, kind=KINDS[what])
+    measured = " and ".join(each.split()[1] for each in MEASURED if each.split()[::2] == [engine, what])
+    description = NEAR[near].format(engine=engine, chip=chip.id, kind=KINDS[what], measured=measured)
     fitted = [catalogue.model(each).id for each in DATA.values() if kind(catalogue.model(each)) == what]
     if model.id not in fitted:
         description += f"; of {', '.join(fitted)}, here {model.id}"

@@ -208,6 +208,7 @@ def errors() -> dict[str, str]:
         "dense_token": by("chip", "dense", "output_token"),
         "dense_first": by("chip", "dense", "first_token"),
         "other_token": by("model", "experts", "output_token"),
+        "other_first": by("model", "experts", "first_token"),
         "lengths_large": far("llama-3.1-70b", "llama-3.1-405b"),
         "lengths_small": far("llama-3.1-8b"),
         "lengths_routed": far("llama-4-maverick"),
