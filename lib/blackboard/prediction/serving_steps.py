@@ -27,9 +27,9 @@ STEADY = 1e12  # requests of each user where nobody starts or ends
 
 
 class Settings(NamedTuple):
-    """How an engine runs: tokens of a step in each group of chips, whether decodes ride along, steps that a prompt is held back (to
-    take several in at once) and that it waits for that on average, and the share of memory that it fills. With `free`
-    the cache takes that share of what the weights leave.
+    """How an engine runs: tokens of a step in each group of chips, whether decodes ride along, steps that a prompt is
+    held back (to take in several at once) and that it waits for that on average, and the share of memory that it
+    fills. With `free` the cache takes that share of what the weights leave.
     """
 
     step_tokens: float
