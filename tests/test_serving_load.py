@@ -36,6 +36,13 @@ LOADS = {
         "engine": "sglang",
     },
     "prompts held back": {"concurrency": 8, "prompt": 512, "engine": "trtllm", "chips": 2},
+    "attention data-parallel": {
+        "concurrency": 64,
+        "model": "deepseek-r1",
+        "chips": 8,
+        "tensor": 1,
+        "expert": 8,
+    },
     "long prompts in parts": {"concurrency": 8, "prompt": 16_384},
 }
 
@@ -86,6 +93,22 @@ def test_a_mixed_step_costs_less_than_a_decode_and_a_prefill_apart():
     time = lambda *step: eq.device_time(server.step(*step))
     assert time(64, 1, 900) < time(64, 0) + time(0, 1, 900)
     assert time(64, 1, 900) > max(time(64, 0), time(0, 1, 900))
+
+
+def test_groups_of_chips_answer_their_own_sequences_and_fill_their_own_steps():
+    load = {"model": "deepseek-r1", "chip": "h200", "chips": 8, "expert": 8, "concurrency": 64, "engine": "trtllm"}
+    apart, together = (predict_serving(**load, tensor=tensor).server for tensor in (1, 8))
+    assert apart.step(64, 0)["answers"] == 8 and together.step(64, 0)["answers"] == 64
+    assert apart.plan["at_once"] == 8 * together.plan["at_once"]
+    assert apart.plan["held_steps"] > 0 == together.plan["held_steps"]
+
+
+def test_a_share_of_what_weights_leave_holds_weights_of_any_share():
+    load = {"model": "llama-3.1-70b", "chip": "b200", "chips": 1, "weights": "bf16", "concurrency": 4}
+    free, whole = (predict_serving(**load, engine=engine).server for engine in ("trtllm", "vllm"))
+    left = free.chip.hbm_bytes - sum(free.weights_per_chip.values())
+    each = free.layout.cache_per_chip(1, free.prompt + free.output / 2, free.cache)
+    assert free.fits == pytest.approx(0.9 * left / each) and free.most_weights > whole.most_weights
 
 
 def test_with_one_user_nobody_interferes():

@@ -197,7 +197,7 @@ const BINDS = {
 };
 
 function unfit({ server }) {
-  const { room } = server.settings, { memory } = server.layout.chip;
+  const { chip } = server.layout, { memory } = chip, room = mostWeights(server.settings, chip) / memory;
   const size = sum(Object.values(server.weightsPerChip));
   return `This does not fit: the weights take ${gigabytes(size)} per chip, and the engine may fill ${percent(room)} of ${gigabytes(memory)}. Use more chips, or a narrower format.`;
 }
@@ -279,7 +279,7 @@ function showFrontier(asked, found, fitting) {
 function warnings({ model, tensor, expert, chip }, found) {
   const { server } = found, told = [];
   if (found.fits && server.users > found.fits) told.push(`Memory holds ${written(Math.floor(found.fits))} requests at once. The other users wait, which is counted in the time to first token.`);
-  else if (found.fits && found.queued) told.push(`A step takes in at most ${written(server.settings.stepTokens)} prompt tokens. Prompts come faster than that, so they wait.`);
+  else if (found.fits && found.queued) told.push(`A step takes in at most ${written(stepTokens(server))} prompt tokens. Prompts come faster than that, so they wait.`);
   if (server.prompt + server.output > model.context_tokens) told.push(`${model.name} is made for ${written(model.context_tokens)} tokens of context.`);
   if (tensor > chip.domain) told.push(`Tensor parallelism over ${tensor} chips leaves the fast links, which join ${chip.domain}.`);
   const heads = (name) => [...new Set(model.attention.map((group) => group[name]).filter(Boolean))];

@@ -85,41 +85,56 @@ function cachePerChip(layout, batch, context, format) {
 
 // --- settings and constants ---
 
-function defaultSettings(engine, chip, model, chips, prompt, output, users) {
-  const blackwell = data.blackwell.includes(chip.id);
-  if (engine === "vllm") return { stepTokens: 8192, mixes: true, held: 0, waits: 0, room: 0.9 };
+function defaultSettings(engine, layout, weights, prompt, output, users) {
+  const { chip, model, chips, ranks } = layout;
+  const blackwell = data.blackwell.includes(chip.id), narrow = standardFormat(weights) === "fp4";
+  if (engine === "vllm") return { stepTokens: 8192, mixes: true, held: 0, waits: 0, room: 0.9, free: false };
   if (engine === "sglang") {
     const steps = blackwell ? (users >= 16 ? 30 : 10) : 0;
-    return { stepTokens: 32768, mixes: false, held: steps, waits: steps / 2, room: 0.82 };
+    return { stepTokens: narrow ? 16384 : 32768, mixes: false, held: steps, waits: steps / 2, room: narrow ? 0.85 : 0.82, free: false };
   }
   if (model.moe) {
-    const own = model.weights === "fp8" && !blackwell ? prompt + users : 8192;
-    return { stepTokens: Math.max(own, prompt), mixes: true, held: 0, waits: 0, room: 0.8 };
+    const steps = ranks > 1 ? 60 : 0, all = { mixes: true, held: steps, waits: steps, free: true };
+    if (model.weights === "mxfp4") return { ...all, stepTokens: Math.max(20000, prompt), room: 0.85 };
+    const own = prompt + users + 64;
+    return { ...all, stepTokens: narrow ? Math.max(own, 8192) : own, room: blackwell ? 0.8 : 0.75 };
   }
   const steps = prompt === output && chips < 8 ? 20 : 0;
-  return { stepTokens: prompt + output + 200, mixes: true, held: steps, waits: steps, room: 0.9 };
+  return { stepTokens: prompt + output + 200, mixes: true, held: steps, waits: steps, room: 0.9, free: true };
 }
 
 function defaultCache(engine, chip, model, weights) {
-  const wide = standardFormat(weights) === "bf16" || model.weights === "mxfp4";
-  return wide || (engine === "sglang" && !data.blackwell.includes(chip.id)) ? "bf16" : "fp8";
+  const wide = model.weights === "mxfp4" || engine === "sglang";
+  const hopper = !data.blackwell.includes(chip.id);
+  return standardFormat(weights) === "bf16" || (wide && hopper) ? "bf16" : "fp8";
 }
 
-// The nearest fitted constants: their name, how near they are, the values and the expected errors.
+// The fitted constants, how near the fitted runs are, and the expected errors.
 function nearestConstants(engine, chip, model) {
   const kind = model.moe ? "experts" : "dense";
-  const [name, near] = nearestSet(engine, chip.id, kind);
+  const near = nearest(engine, chip.id, kind);
   const group = data.fitted.includes(model.id) ? kind : `${kind}, other models`;
-  return { name, near, kind, values: { ...data.links, ...data.constants[name] }, errors: data.expected[group][near] };
+  return { near, kind, values: { ...data.links, ...constantsOf(factorsOf(engine, chip.id, model, kind)) }, errors: data.expected[group][near] };
 }
 
-function nearestSet(engine, chip, kind) {
-  const own = `${engine} ${chip} ${kind}`;
-  if (own in data.constants) return [own, "chip"];
-  for (const other of data.generations[chip] ?? []) {
-    if (`${engine} ${other} ${kind}` in data.constants) return [`${engine} ${other} ${kind}`, "generation"];
-  }
-  return `${engine} ${kind}` in data.constants ? [`${engine} ${kind}`, "engine"] : [kind, "kind"];
+// Names of the factors that a server's constants are products of.
+function factorsOf(engine, chip, model, kind) {
+  const groups = [kind, model.id, data.generations[chip] ?? chip];
+  return [data.all, engine, ...groups, ...groups.map((each) => `${engine} ${each}`)];
+}
+
+function constantsOf(names) {
+  const known = names.map((name) => data.factors[name]).filter(Boolean);
+  const product = (constant) => known.reduce((value, each) => value * (each[constant] ?? 1), 1);
+  return Object.fromEntries(Object.entries(data.bounds).map(([name, [least, most]]) => [name, Math.min(Math.max(product(name), least), most)]));
+}
+
+function nearest(engine, chip, kind) {
+  const measured = (other) => data.measured.includes(`${engine} ${other} ${kind}`);
+  if (measured(chip)) return "chip";
+  const alike = Object.keys(data.generations).filter((each) => data.generations[each] === data.generations[chip]);
+  if (alike.some(measured)) return "generation";
+  return data.chips.some((each) => measured(each.id)) ? "engine" : "kind";
 }
 
 // --- one step ---
@@ -155,7 +170,7 @@ function step(server, decodes, prompts, tokens = 0) {
     ...linkWork(server, all, decodes + prompts),
     captured: model.kernels,
     launched: tokens ? model.kernels : 0,
-    answers: decodes + prompts,
+    answers: (decodes + prompts) / busy,
   };
 }
 
@@ -217,11 +232,11 @@ const domainValues = ({ chip, tensor }, { far_rate }) => (
 
 function buildServer(layout, { engine, weights, kv, prompt, output, users, requests, spread }) {
   const mean = (tokens) => Math.max(1, eq.mean_length({ nominal_length: tokens, least_share: spread }));
-  const { model, chip, chips } = layout;
+  const { model, chip } = layout;
   const server = {
     layout, engine, weights, users, requests, spread, prompt: mean(prompt), output: mean(output),
     cache: kv ?? defaultCache(engine, chip, model, weights),
-    settings: defaultSettings(engine, chip, model, chips, prompt, output, users),
+    settings: defaultSettings(engine, layout, weights, prompt, output, users),
   };
   server.lengths = { prompt_length: server.prompt, output_length: server.output };
   server.weightsPerChip = weightsPerChip(server);
@@ -240,14 +255,23 @@ function weightsPerChip({ layout, weights }) {
 }
 
 function fits({ layout, settings, weightsPerChip, lengths, cache }) {
-  const weight_bytes = sum(Object.values(weightsPerChip));
-  if (weight_bytes >= settings.room * layout.chip.memory) return 0;
+  const weight_bytes = sum(Object.values(weightsPerChip)), memory_bytes = layout.chip.memory;
+  if (weight_bytes >= mostWeights(settings, layout.chip)) return 0;
   const sequence_cache = cachePerChip(layout, layout.ranks, eq.mean_context(lengths), cache) / layout.ranks;
-  return eq.held_sequences({ room_share: settings.room, memory_bytes: layout.chip.memory, weight_bytes, sequence_cache });
+  const { room, free } = settings;
+  const room_share = free ? room + ((1 - room) * weight_bytes) / memory_bytes : room;
+  return eq.held_sequences({ room_share, memory_bytes, weight_bytes, sequence_cache });
 }
 
-function running({ settings, users, fits, prompt, output }) {
-  return Math.min(users, Math.max(1, fits), Math.max(1, (settings.stepTokens * output) / prompt));
+// Bytes that weights may take on a chip.
+const mostWeights = ({ room, free }, chip) => (free ? 1 : room) * chip.memory;
+
+// Tokens of a step: each group of chips fills its own.
+const stepTokens = ({ settings, layout }) => settings.stepTokens * layout.ranks;
+
+function running(server) {
+  const { users, fits, prompt, output } = server;
+  return Math.min(users, Math.max(1, fits), Math.max(1, (stepTokens(server) * output) / prompt));
 }
 
 function plan(server) {
@@ -255,7 +279,7 @@ function plan(server) {
   const users = running(server), budget = settings.stepTokens;
   const coming = eq.prompts_per_step({ concurrency: users, ...lengths });
   const parts = Math.ceil(prompt / budget);
-  const atOnce = Math.max(1, Math.floor(budget / prompt));
+  const atOnce = Math.max(1, Math.floor(budget / prompt)) * (parts === 1 ? server.layout.ranks : 1);
   const clumping = eq.clumping({ least_share: Math.min(spread, 0.999), requests_per_user: requests });
   const together = eq.taken_together({ coming: Math.min(users, clumping * coming * (1 + settings.held)) });
   const taken = Math.max(parts > 1 ? 1 / parts : Math.min(together, atOnce, Math.max(1, users)), coming);
@@ -264,7 +288,7 @@ function plan(server) {
   return {
     values: {
       concurrency: users, ...lengths, prompts_taken: taken, prompt_share: Math.min(1, others / taken),
-      requests_per_user: requests, held_steps: settings.waits, burst_groups: Math.ceil(users / burst),
+      requests_per_user: requests, held_steps: Math.min(settings.waits, (data.full * stepTokens(server)) / prompt / coming), burst_groups: Math.ceil(users / burst),
     },
     others, clumping, atOnce, parts, mixes: settings.mixes,
     decode: step(server, users, 0),

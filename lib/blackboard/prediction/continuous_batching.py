@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from blackboard.prediction import serving_equations as eq
-from blackboard.prediction.serving_steps import Server, kernels
+from blackboard.prediction.serving_steps import FULL, Server, kernels
 
 
 @dataclass
@@ -73,7 +73,7 @@ class Loop:
         """Whether the engine takes in prompts: not where it holds them back, or looks for them only now and then."""
         settings = self.server.settings
         if self.idle < settings.held and self.running:
-            return self.timeout and sum(r.prompt for r in self.waiting) >= 0.9 * settings.step_tokens
+            return self.timeout and sum(r.prompt for r in self.waiting) >= FULL * self.server.step_tokens
         return True
 
     @property
@@ -83,7 +83,7 @@ class Loop:
 
     def take(self) -> tuple[list[Request], int]:
         """Requests whose prompts end with this step, and the tokens that it reads."""
-        budget, tokens = self.server.settings.step_tokens, 0
+        budget, tokens = self.server.step_tokens, 0
         finished: list[Request] = []
         if self.server.settings.mixes:
             budget -= len(self.running)

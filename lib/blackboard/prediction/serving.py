@@ -273,7 +273,7 @@ class ServingPrediction:
         elif server.users > server.fits:
             told.append(f"{server.fits:,.0f} sequences fit: the other users wait")
         if self.queued and server.running < min(server.users, server.fits):
-            told.append(f"a step takes {server.settings.step_tokens:,.0f} tokens: prompts come faster, and wait")
+            told.append(f"a step takes {server.step_tokens:,.0f} tokens: prompts come faster, and wait")
         if server.prompt + server.output > server.model.context_tokens:
             told.append(f"the model is made for {server.model.context_tokens:,.0f} tokens of context")
         return (*told, *server.layout.beware)

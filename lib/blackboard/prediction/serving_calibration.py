@@ -1,9 +1,9 @@
-"""Constants of engines under load: six for each engine, chip and kind of model, fitted on public runs.
+"""Constants of engines under load: six for a server, each a product of factors that were fitted on public runs.
 
-Fits are nested. All runs of dense models give one set of constants, toward which that of mixtures is drawn; those of
-an engine are drawn toward its kind's, and those of an engine on one chip toward the engine's, so that few rows move
-little. Whoever asks for a chip, an engine or a kind of model without rows gets the nearest set that has some, and is
-told which.
+Few engines ran on few chips with few models, so a set for each combination would have few rows, and none where nobody
+measured. Instead each constant is one value for all servers, times a factor for the kind of model, the model, the
+engine, the chip's generation, and the engine with each of these. All factors are fitted at once and drawn toward one,
+so that few rows move little. What has no rows has no factor, and whoever asks is told.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from blackboard.formula import Calibration
 from blackboard.prediction import serving_equations as eq
 from blackboard.prediction.calibration import KINDS, kind
 from blackboard.prediction.layout import Layout
-from blackboard.prediction.serving_constants import CONSTANTS, EXPECTED
+from blackboard.prediction.serving_constants import EXPECTED, FACTORS, MEASURED
 from blackboard.prediction.serving_runs import CHIPS
-from blackboard.prediction.serving_steps import BLACKWELL, Server, build_server
+from blackboard.prediction.serving_steps import BLACKWELL, HOPPER, Server, build_server
 
 DATA = {
     "serving_llama70b": "llama-3.1-70b",
@@ -47,6 +47,10 @@ class Run(NamedTuple):
     @property
     def key(self) -> tuple[str, str, str]:
         return self.server.engine, self.server.chip.id, kind(self.server.model)
+
+    @property
+    def factors(self) -> tuple[str, ...]:
+        return factors_of(self.server.engine, self.server.chip.id, self.server.model)
 
     @property
     def queued(self) -> bool:
@@ -132,50 +136,102 @@ def loop_times(plan: Mapping[str, Any], constants: Mapping[str, float]) -> dict[
 
 
 class Constant(NamedTuple):
-    """A fitted constant: where a fit starts, its bounds, and how firmly it is drawn to the set above."""
+    """A fitted constant: where a fit starts, its bounds, and how far a factor may move it at ease (as a logarithm)."""
 
     start: float
     least: float
     most: float
-    firmness: float
+    ease: float
     unit: str
     description: str
 
 
 FITTED = {
-    "memory_efficiency": Constant(0.85, 0.3, 0.95, 0.05, "1", "share of the bandwidth reached"),
-    "compute_efficiency": Constant(0.4, 0.02, 0.95, 0.05, "1", "share of the products' rate reached"),
-    "gap_time": Constant(5e-6, 1e-6, 3e-5, 0.05, "s", "from kernel to kernel of a captured step"),
-    "eager_gap": Constant(4e-5, 1e-6, 4e-4, 0.05, "s", "to launch one kernel of a step with prompts"),
-    "answer_time": Constant(2e-5, 1e-6, 2e-4, 0.05, "s", "to sample, schedule and send one token"),
-    "request_gap": Constant(4e-5, 1e-6, 6e-4, 0.03, "s", "before a request's first step, for each kernel"),
+    "memory_efficiency": Constant(0.85, 0.3, 0.95, 0.3, "1", "share of the bandwidth reached"),
+    "compute_efficiency": Constant(0.4, 0.02, 0.95, 0.3, "1", "share of the products' rate reached"),
+    "gap_time": Constant(5e-6, 1e-6, 3e-5, 0.3, "s", "from kernel to kernel of a captured step"),
+    "eager_gap": Constant(4e-5, 1e-6, 4e-4, 0.0, "s", "to launch one kernel of a step with prompts"),
+    "answer_time": Constant(2e-5, 1e-6, 2e-4, 0.3, "s", "to sample, schedule and send one token"),
+    "request_gap": Constant(4e-5, 1e-6, 6e-4, 0.6, "s", "before a request's first step, for each kernel"),
 }
 LINKS = {"link_latency": 3.33e-6, "link_efficiency": 0.79}
 SOFT, FIRST = 0.1, 0.5  # errors beyond SOFT weigh less; the first token counts this much beside the output token
+ALL = "all"  # the factor that every server has; the host launches a kernel alike for all, so eager_gap has no other
+GENERATIONS = dict.fromkeys(HOPPER, "hopper") | dict.fromkeys(BLACKWELL, "blackwell")
 
 
-def fit(group: Sequence[Run], centre: Mapping[str, float], kept: Sequence[str] = ()) -> dict[str, float]:
-    """Constants of a group of runs, drawn toward a centre, where some are kept: least squares of logarithms, with a
-    soft loss.
-    """
-    import numpy
-    from scipy.optimize import least_squares
+def factors_of(engine: str, chip: str, model: Model) -> tuple[str, ...]:
+    """Names of the factors that a server's constants are products of, from the widest."""
+    what, generation = kind(model), GENERATIONS.get(chip, chip)
+    return (ALL, *(what, model.id, engine, generation), *(f"{engine} {each}" for each in (what, model.id, generation)))
 
-    plan, names = stacked([run.server.plan for run in group]), [name for name in FITTED if name not in kept]
-    first, output = (numpy.array([getattr(run, name) for run in group]) for name in ("first", "output"))
-    weight = _weights(group)
-    queued = numpy.array([run.queued for run in group])
-    middle = numpy.log([centre[name] for name in names])
-    firm = math.sqrt(len(group)) * numpy.array([FITTED[name].firmness for name in names])
 
-    def off(logs: Any) -> Any:
-        times = loop_times(plan, LINKS | dict(centre) | dict(zip(names, numpy.exp(logs))))
-        errors = numpy.log(times["output"] / output), FIRST * numpy.log(times["first"] / first)
-        return numpy.concatenate([*(numpy.where(queued, 0, weight * each) for each in errors), firm * (logs - middle)])
+def constants_of(known: Mapping[str, Mapping[str, float]], names: Sequence[str]) -> dict[str, float]:
+    """Products of the factors that are known, within the bounds of each constant."""
+    product = lambda constant: math.prod(known[name].get(constant, 1.0) for name in names if name in known)
+    return {name: min(max(product(name), each.least), each.most) for name, each in FITTED.items()}
 
-    bounds = tuple([math.log(getattr(FITTED[name], side)) for name in names] for side in ("least", "most"))
-    found = least_squares(off, middle, bounds=bounds, loss="soft_l1", f_scale=SOFT, max_nfev=60)
-    return {**centre, **dict(zip(names, map(float, numpy.exp(found.x))))}
+
+class Fit:
+    """Least squares of logarithms over all factors of a group of runs at once, with a soft loss."""
+
+    def __init__(self, group: Sequence[Run]) -> None:
+        import numpy
+
+        self.plan = stacked([run.server.plan for run in group])
+        measured = ([run.output for run in group], [run.first for run in group])
+        self.output, self.first = map(numpy.array, measured)
+        self.weight = _weights(group) / SOFT
+        self.names = list(dict.fromkeys(name for run in group for name in run.factors))
+        self.has = numpy.array([[name in run.factors for name in self.names] for run in group], float)
+        eases = [each.ease for each in FITTED.values()]
+        self.ease = numpy.array([[1.0] * len(eases) if name == ALL else eases for name in self.names])
+        self.start, self.least, self.most = (
+            numpy.log([getattr(each, side) for each in FITTED.values()]) for side in ("start", "least", "most")
+        )
+
+    def logs(self, steps: Any) -> Any:
+        """Logarithms of the constants of each run, for factors given in steps of their ease."""
+        return self.start + self.has @ (steps.reshape(self.ease.shape) * self.ease)
+
+    def errors(self, logs: Any) -> Any:
+        """Weighted errors per output token, then to the first token."""
+        import numpy
+
+        times = loop_times(self.plan, LINKS | dict(zip(FITTED, numpy.exp(logs.clip(self.least, self.most)).T)))
+        both = numpy.log(times["output"] / self.output), FIRST * numpy.log(times["first"] / self.first)
+        return numpy.concatenate([self.weight * each for each in both])
+
+    def off(self, steps: Any) -> Any:
+        import numpy
+
+        return numpy.concatenate([self.errors(self.logs(steps)), steps])
+
+    def slopes(self, steps: Any) -> Any:
+        """Derivatives of `off`: a run's errors depend on its own six constants only."""
+        import numpy
+
+        logs, small = self.logs(steps), 1e-4
+        here, found = self.errors(logs), []
+        has = numpy.concatenate([self.has, self.has])
+        for column in range(len(FITTED)):
+            moved = logs.copy()
+            moved[:, column] += small
+            slope = (self.errors(moved) - here) / small
+            found.append(slope[:, None] * has * self.ease[:, column])
+        inner = numpy.stack(found, 2).reshape(len(here), -1)
+        return numpy.concatenate([inner, numpy.eye(inner.shape[1])])
+
+    def solve(self) -> dict[str, dict[str, float]]:
+        """Factors by name; those of all servers are the constants themselves."""
+        import numpy
+        from scipy.optimize import least_squares
+
+        begin = numpy.zeros(self.ease.size)
+        steps = least_squares(self.off, begin, jac=self.slopes, loss="soft_l1", max_nfev=60, ftol=1e-5, xtol=1e-5).x
+        logs = steps.reshape(self.ease.shape) * self.ease
+        logs[self.names.index(ALL)] += self.start
+        return {name: dict(zip(FITTED, map(float, numpy.exp(row)))) for name, row in zip(self.names, logs)}
 
 
 def _weights(group: Sequence[Run]) -> Any:
@@ -186,44 +242,26 @@ def _weights(group: Sequence[Run]) -> Any:
     return numpy.sqrt([len(names) / len(set(names)) / names.count(name) for name in names])
 
 
-START = {name: constant.start for name, constant in FITTED.items()}
-
-
-def levels(key: tuple[str, str, str]) -> tuple[str, str, str]:
-    """Names of the sets of constants that a run belongs to, from the widest."""
-    engine, chip, kind = key
-    return kind, f"{engine} {kind}", f"{engine} {chip} {kind}"
-
-
-KEPT = ("eager_gap",)  # the host launches a kernel alike for all engines, chips and models: fitted once
-
-
 def fit_all(group: Sequence[Run]) -> dict[str, dict[str, float]]:
-    """All sets of constants by name: of kinds, of their engines, and of those on each chip."""
-    found: dict[str, dict[str, float]] = {}
-    for level in range(3):
-        for name in dict.fromkeys(levels(run.key)[level] for run in group):
-            inside = [run for run in group if levels(run.key)[level] == name]
-            above = levels(inside[0].key)[level - 1]
-            centre = found[above] if level else found.get("dense", START)
-            found[name] = fit(inside, centre, KEPT if found else ())
-    return found
+    """All factors by name, of runs that do not queue."""
+    return Fit(group).solve()
 
 
 # --- which constants --------------------------------------------------------------------------------------------------
 
-HOPPER, GENERATIONS = ("h100-sxm", "h200", "h800"), {}
-GENERATIONS.update(dict.fromkeys(HOPPER, HOPPER) | dict.fromkeys(BLACKWELL, BLACKWELL))
+
+def nearest(engine: str, chip: str, kind: str) -> str:
+    """How near the fitted runs are to a server: of the same "chip", "generation" or "engine", or only "kind"."""
+    if f"{engine} {chip} {kind}" in MEASURED:
+        return "chip"
+    if any(f"{engine} {each} {kind}" in MEASURED for each in alike(chip)):
+        return "generation"
+    return "engine" if any(each.split()[::2] == [engine, kind] for each in MEASURED) else "kind"
 
 
-def nearest(known: Mapping[str, Any], engine: str, chip: str, kind: str) -> tuple[str, str]:
-    """The set to take, and how near it is: "chip", "generation", "engine" or "kind"."""
-    if f"{engine} {chip} {kind}" in known:
-        return f"{engine} {chip} {kind}", "chip"
-    for other in GENERATIONS.get(chip, ()):
-        if f"{engine} {other} {kind}" in known:
-            return f"{engine} {other} {kind}", "generation"
-    return (f"{engine} {kind}", "engine") if f"{engine} {kind}" in known else (kind, "kind")
+def alike(chip: str) -> list[str]:
+    """Chips of the same generation."""
+    return [each for each, name in GENERATIONS.items() if name == GENERATIONS.get(chip)]
 
 
 @dataclass(frozen=True)
@@ -237,30 +275,32 @@ class ServingConstants(Calibration):
 
 NEAR = {
     "chip": "fitted on {engine}, {chip}, {kind}",
-    "generation": "fitted on {set}; {chip} is of the same generation, and its bandwidth, compute and links are those of"
-    " its data sheet",
-    "engine": "fitted on {set} on other chips; bandwidth, compute and links of {chip} are those of its data sheet",
-    "kind": "fitted on {set} with other engines; {engine} has no runs of this kind",
+    "generation": "fitted on {engine}, {measured}, {kind}; {chip} is of the same generation, and its bandwidth, compute"
+    " and links are those of its data sheet",
+    "engine": "fitted on {engine}, {measured}, {kind}; bandwidth, compute and links of {chip} are those of its data"
+    " sheet",
+    "kind": "fitted on {kind} with other engines; {engine} has no runs of this kind",
 }
 
 
 def sourced(engine: str, chip: Chip, model: Model) -> ServingConstants:
-    """The nearest fitted constants for an engine, a chip and a model."""
+    """The constants of an engine, a chip and a model, how near the fitted runs are, and the errors to expect."""
     what = kind(model)
-    name, near = nearest(CONSTANTS, engine, chip.id, what)
-    title = name.replace(what, KINDS[what])
-    description = f"{title}: " + NEAR[near].format(engine=engine, chip=chip.id, kind=KINDS[what], set=title)
+    near = nearest(engine, chip.id, what)
+    measured = " and ".join(each.split()[1] for each in MEASURED if each.split()[::2] == [engine, what])
+    description = NEAR[near].format(engine=engine, chip=chip.id, kind=KINDS[what], measured=measured)
     fitted = [catalogue.model(each).id for each in DATA.values() if kind(catalogue.model(each)) == what]
     if model.id not in fitted:
         description += f"; of {', '.join(fitted)}, here {model.id}"
     errors = EXPECTED[what if model.id in fitted else f"{what}, other models"].get(near)
-    return ServingConstants(name, "public serving runs", LINKS | CONSTANTS[name], description, near, errors)
+    values = LINKS | constants_of(FACTORS, factors_of(engine, chip.id, model))
+    return ServingConstants(f"{engine} {chip.id} {what}", "public serving runs", values, description, near, errors)
 
 
 def predicted(group: Sequence[Run], known: Mapping[str, Mapping[str, float]]) -> list[tuple[float, float]]:
     """Errors of the time per output token and to the first token: predicted over measured, less one."""
     errors = []
     for run in group:
-        times = loop_times(run.server.plan, LINKS | dict(known[nearest(known, *run.key)[0]]))
+        times = loop_times(run.server.plan, LINKS | constants_of(known, run.factors))
         errors.append((float(times["output"]) / run.output - 1, float(times["first"]) / run.first - 1))
     return errors

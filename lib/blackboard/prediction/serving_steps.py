@@ -19,15 +19,17 @@ HEAD = "bf16"  # of embeddings and head, which checkpoints in narrow formats lea
 WIDER = {"fp4": "fp8", "fp8": "bf16", "int8": "bf16", "bf16": "bf16"}
 SCALES = {"fp4": 1.125, "nvfp4": 1.125, "mxfp4": 1.0625}  # a byte for 16 values, or for 32
 FP4_SHARE = 0.73  # of FP4's rate, where FP8 reaches all of its own: the median of Llama 70B offline on a B200
-TILE = 64  # rows of a matrix that one warp group of Hopper multiplies at once
+TILE = 16  # rows of the smallest tile of grouped products: engines take small ones where an expert has few tokens
+FULL = 0.9  # of a step's tokens: with so many waiting, prompts are not held back any longer
 STEADY = 1e12  # requests of each user where nobody starts or ends
 
 # --- settings ---------------------------------------------------------------------------------------------------------
 
 
 class Settings(NamedTuple):
-    """How an engine runs: prompts' tokens of a step, whether decodes ride along, steps that a prompt is held back (to
-    take in several at once) and that it waits for that on average, and the share of memory that it fills.
+    """How an engine runs: tokens of a step in each group of chips, whether decodes ride along, steps that a prompt is
+    held back (to take in several at once) and that it waits for that on average, and the share of memory that it
+    fills. With `free` the cache takes that share of what the weights leave.
     """
 
     step_tokens: float
@@ -35,30 +37,41 @@ class Settings(NamedTuple):
     held: float = 0
     waits: float = 0
     room: float = 0.9
+    free: bool = False
 
 
 ENGINES = {"vllm": "vLLM", "trtllm": "TensorRT-LLM", "sglang": "SGLang"}
+HOPPER = ("h100-sxm", "h200", "h800")
 BLACKWELL = ("b100", "b200", "gb200-nvl72", "b300", "gb300-nvl72")
 
 
-def default_settings(engine: str, chip: Chip, model: Model, chips: int, prompt: float, output: float, users: float):
+def default_settings(engine: str, layout: Layout, weights: str, prompt: float, output: float, users: float) -> Settings:
     """Those of the public runs, as InferenceX's scripts start the engines (source inferencex_scripts)."""
+    blackwell, narrow = layout.chip.id in BLACKWELL, standard_precision(weights) == "fp4"
     if engine == "vllm":
         return Settings(8192, True)
     if engine == "sglang":  # looks for new requests every so many steps
-        held = (30 if users >= 16 else 10) if chip.id in BLACKWELL else 0
-        return Settings(32768, False, held, held / 2, 0.82)
-    if model.moe:
-        own = prompt + users if model.weights == "fp8" and chip.id not in BLACKWELL else 8192
-        return Settings(max(own, prompt), True, room=0.8)
-    held = 20 if prompt == output and chips < 8 else 0  # batch_wait_timeout_iters, for prompts as long as answers
-    return Settings(prompt + output + 200, True, held, held, 0.9)
+        held = (30 if users >= 16 else 10) if blackwell else 0
+        return Settings(16384 if narrow else 32768, False, held, held / 2, 0.85 if narrow else 0.82)
+    if layout.model.moe:
+        held = 60 if layout.ranks > 1 else 0  # timeout_iters, until each group of chips has a prompt
+        if layout.model.weights == "mxfp4":
+            return Settings(max(20_000, prompt), True, held, held, 0.85, True)
+        own = prompt + users + 64
+        return Settings(max(own, 8192) if narrow else own, True, held, held, 0.8 if blackwell else 0.75, True)
+    held = (
+        20 if prompt == output and layout.chips < 8 else 0
+    )  # batch_wait_timeout_iters, for prompts as long as answers
+    return Settings(prompt + output + 200, True, held, held, 0.9, True)
 
 
 def default_cache(engine: str, chip: Chip, model: Model, weights: str) -> str:
-    """Format of the cache where none is asked for: FP8 beside narrow weights, but not with gpt-oss."""
-    wide = standard_precision(weights) == "bf16" or model.weights == "mxfp4"
-    return "bf16" if wide or (engine == "sglang" and chip.id not in BLACKWELL) else "fp8"
+    """Format of the cache where none is asked for: FP8 beside narrow weights, but on Hopper not in SGLang, nor for
+    gpt-oss.
+    """
+    wide = model.weights == "mxfp4" or engine == "sglang"
+    hopper = chip.id not in BLACKWELL
+    return "bf16" if standard_precision(weights) == "bf16" or (wide and hopper) else "fp8"
 
 
 # --- formats by part --------------------------------------------------------------------------------------------------
@@ -144,7 +157,8 @@ class Server:
         it reads so many.
         """
         layout, all = self.layout, decodes + tokens
-        sharing = layout.tensor * min(layout.ranks, max(1, decodes + prompts))
+        groups = min(layout.ranks, max(1, decodes + prompts))  # of chips that have sequences
+        sharing = layout.tensor * groups
         shared = shared_format(self.model, self.weights)
         context = context or eq.mean_context(prompt_length=self.prompt, output_length=self.output)
         read = stored_bytes(shared) * layout.common + bytes_per_param(HEAD) * layout.head
@@ -157,13 +171,13 @@ class Server:
             "shared_read": read / layout.tensor / self.chip.bandwidth,
             "shared_multiply": (2 * layout.common * all / products + heads) / sharing,
             **self._experts(all),
-            "cache_read": cached * decodes / (sharing / layout.tensor) / self.chip.bandwidth,
+            "cache_read": cached * decodes / groups / self.chip.bandwidth,
             "cache_multiply": attended / sharing / rate,
             "prompt_attend": prefilled / sharing / rate,
             **self._links(all, decodes + prompts),
             "captured": kernels(self.model),
             "launched": kernels(self.model) if tokens else 0,
-            "answers": decodes + prompts,
+            "answers": (decodes + prompts) / groups,
         }
 
     def _experts(self, tokens: float) -> dict[str, float]:
@@ -212,14 +226,19 @@ class Server:
     @cached_property
     def fits(self) -> float:
         """Sequences in flight, at their mean context, that the memory holds; none if the weights do not fit."""
-        room, held = self.settings.room * self.chip.hbm_bytes, sum(self.weights_per_chip.values())
-        if held >= room:
+        memory, held = self.chip.hbm_bytes, sum(self.weights_per_chip.values())
+        if held >= self.most_weights:
             return 0.0
         context = eq.mean_context(prompt_length=self.prompt, output_length=self.output)
         each = self.layout.cache_per_chip(self.layout.ranks, context, self.cache) / self.layout.ranks
-        return eq.held_sequences(
-            room_share=self.settings.room, memory_bytes=self.chip.hbm_bytes, weight_bytes=held, sequence_cache=each
-        )
+        room = self.settings.room
+        filled = room + (1 - room) * held / memory if self.settings.free else room
+        return eq.held_sequences(room_share=filled, memory_bytes=memory, weight_bytes=held, sequence_cache=each)
+
+    @property
+    def most_weights(self) -> float:
+        """Bytes that weights may take on a chip."""
+        return (1.0 if self.settings.free else self.settings.room) * self.chip.hbm_bytes
 
     @property
     def weights_per_chip(self) -> dict[str, float]:
@@ -233,10 +252,15 @@ class Server:
         }
         return {name: size for name, size in parts.items() if size}
 
+    @property
+    def step_tokens(self) -> float:
+        """Tokens of a step: each group of chips fills its own."""
+        return self.settings.step_tokens * self.layout.ranks
+
     @cached_property
     def running(self) -> float:
         """Sequences in flight: the users, as far as memory holds them and a step's tokens feed them."""
-        fed = self.settings.step_tokens * self.output / self.prompt
+        fed = self.step_tokens * self.output / self.prompt
         return min(self.users, max(1.0, self.fits), max(1.0, fed))
 
     @cached_property
@@ -245,7 +269,7 @@ class Server:
         users, budget = self.running, self.settings.step_tokens
         coming = eq.prompts_per_step(concurrency=users, output_length=self.output)
         parts = math.ceil(self.prompt / budget)
-        at_once = max(1, math.floor(budget / self.prompt))
+        at_once = max(1, math.floor(budget / self.prompt)) * (self.layout.ranks if parts == 1 else 1)
         clumping = eq.clumping(least_share=min(self.spread, 0.999), requests_per_user=self.requests)
         together = eq.taken_together(coming=min(users, clumping * coming * (1 + self.settings.held)))
         taken = 1 / parts if parts > 1 else min(together, at_once, max(1.0, users))
@@ -264,7 +288,7 @@ class Server:
             "clumping": clumping,
             "at_once": at_once,
             "requests_per_user": self.requests,
-            "held_steps": self.settings.waits,
+            "held_steps": min(self.settings.waits, FULL * self.step_tokens / self.prompt / coming),
             "burst_groups": math.ceil(users / burst),
             "parts": parts,
             "mixes": mixed,
@@ -292,7 +316,7 @@ def build_server(
     return Server(
         layout,
         engine,
-        settings or default_settings(engine, chip, model, layout.chips, prompt, output, users),
+        settings or default_settings(engine, layout, weights, prompt, output, users),
         weights,
         cache or default_cache(engine, chip, model, weights),
         mean(prompt),

@@ -18,9 +18,9 @@ from blackboard.prediction import serving_equations as eq
 from blackboard.prediction.calibration import KINDS
 from blackboard.prediction.continuous_batching import Simulated, simulate
 from blackboard.prediction.serving import ServingPrediction
-from blackboard.prediction.serving_calibration import FITTED, STEPS, loop_times, predicted, runs
-from blackboard.prediction.serving_constants import CONSTANTS
-from blackboard.prediction.serving_steps import ENGINES, kernels
+from blackboard.prediction.serving_calibration import FITTED, SOFT, STEPS, constants_of, loop_times, predicted, runs
+from blackboard.prediction.serving_constants import FACTORS, MEASURED
+from blackboard.prediction.serving_steps import ENGINES, TILE, kernels
 from blackboard.units import percent, pretty, significant
 from blackboard.validation.serving_slices import median_size, offline_errors, over, slices
 
@@ -201,9 +201,14 @@ def errors() -> dict[str, str]:
     )
     return {
         "rows": str(len(group)),
+        "combinations": str(len(MEASURED)),
+        "ease": percent(FITTED["gap_time"].ease),
+        "soft": percent(SOFT),
+        "tile": str(TILE),
         "dense_token": by("chip", "dense", "output_token"),
         "dense_first": by("chip", "dense", "first_token"),
         "other_token": by("model", "experts", "output_token"),
+        "other_first": by("model", "experts", "first_token"),
         "lengths_large": far("llama-3.1-70b", "llama-3.1-405b"),
         "lengths_small": far("llama-3.1-8b"),
         "lengths_routed": far("llama-4-maverick"),
@@ -215,7 +220,7 @@ def unexplained() -> dict[str, str]:
     group = [run for run in runs() if run.key == ("trtllm", "h200", "experts") and "deepseek" in run.server.model.id]
     group = [run for run in group if run.server.layout.tensor > 1 and not run.queued]
     apart, together = ([run for run in group if (run.server.layout.expert > 1) is way] for way in (True, False))
-    off = lambda some: percent(statistics.mean(abs(token) for token, _ in predicted(some, CONSTANTS)))
+    off = lambda some: percent(statistics.mean(abs(token) for token, _ in predicted(some, FACTORS)))
     slow = {run.server.users: run.output for run in together}
     ratios = [slow[run.server.users] / run.output for run in apart]
     names = ("r1_apart", "r1_together", "r1_least", "r1_most")
@@ -275,7 +280,7 @@ def case_table() -> Page:
         [r"users \(N\)", f"{CROWD}, who start in the same moment"],
         [r"requests of each user \(w\)", f"{server.requests:.0f}, one after the other"],
         [r"prompts \(I\), answers \(O\)", f"{drawn}: {mean} on average"],
-        ["prompts’ tokens in a step", f"at most {server.settings.step_tokens:,.0f}: {plan['at_once']} prompts"],
+        ["prompts’ tokens in a step", f"at most {server.step_tokens:,.0f}: {plan['at_once']} prompts"],
         [r"prompts that a step takes in \(g\)", significant(plan["prompts_taken"])],
         [r"steps for the first prompts of all \(G\)", f"{plan['burst_groups']}"],
         [r"steps that a prompt is held back \(h\)", f"{plan['held_steps']:.0f}"],
@@ -323,17 +328,15 @@ def clumps() -> Page:
 
 
 def constants_table() -> Page:
-    """The constants by engine, chip and kind of model, in the units that a profiler shows."""
+    """The constants by engine, chip and model, in the units that a profiler shows."""
     symbols = [f"\\({latex(notation.symbol(name))}\\)" for name in FITTED]
     shown = lambda name, value: percent(value) if FITTED[name].unit == "1" else pretty(value, "s", 2)
-    fitted = [key for key in CONSTANTS if len(key.split()) == 3]
-    rows = [[_told(key), *(shown(name, CONSTANTS[key][name]) for name in FITTED)] for key in fitted]
-    return table("Constants of engines under load", ("Engine, chip, kind of model", *symbols), rows)
-
-
-def _told(key: str) -> str:
-    engine, chip, kind = key.split()
-    return f"{ENGINES[engine]}, {chip.upper()}, {KINDS[kind]}"
+    servers = {(run.server.model.name, run.server.engine, run.server.chip.id): run.factors for run in runs()}
+    rows = []
+    for (model, engine, chip), factors in sorted(servers.items()):
+        values = constants_of(FACTORS, factors)
+        rows.append([f"{model}, {ENGINES[engine]}, {chip.upper()}", *(shown(name, values[name]) for name in FITTED)])
+    return table("Constants of engines under load", ("Model, engine, chip", *symbols), rows)
 
 
 def meanings() -> Page:
