@@ -52,7 +52,9 @@ def make_project(folder):
             "page_metadata",
             "glossary_links",
             "lab_cells",
+            "live_cells",
             "page_python",
+            "progress_list",
             "question_index",
             "cells",
         )
