@@ -54,7 +54,9 @@ def make_project(folder):
             "lab_cells",
             "mathml",
             "styles",
+            "live_cells",
             "page_python",
+            "progress_list",
             "question_index",
             "cells",
         )

@@ -37,7 +37,7 @@ json.dump(found, sys.stdout)
 
 def lesson_names():
     """The lessons, which have cells to run."""
-    found = (ROOT / "lib" / "blackboard" / "lessons").iterdir()
+    found = (ROOT / "lib" / "blackboard" / "lessons").glob("*")
     return sorted(path.name for path in found if (ROOT / "book" / f"{path.name}.md").exists())
 
 
