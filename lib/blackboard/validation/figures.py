@@ -111,11 +111,7 @@ def consistency() -> Drawing:
     top.set(title=f"{len(rows)} consistency checks", xlabel="how many", xlim=(0, 1.15 * max(counts.values())))
     left, right = 100 * wide[0].error, 100 * wide[-1].error
     room = 0.3 * (right - left)
-    low.set(
-        title="beyond, one by one",
-        xlabel="published less computed (%)",
-        xlim=(left - room, right + room),
-    )
+    low.set(title="beyond, one by one", xlabel="published less computed (%)", xlim=(left - room, right + room))
     return done(
         fig,
         "fig-reality-consistency",
@@ -578,11 +574,8 @@ def where() -> Drawing:
     at.tick_params(axis="y", length=0)
     at.grid(visible=False, axis="y")
     at.axvline(1, color=COLOURS["bound"], lw=1)
-    at.set(
-        ylim=(len(names) - 0.4, -0.6),
-        xlim=(0, 1.05 * max(sum(parts.values()) for parts in found.values())),
-        xlabel="time of a token, ideal = 1 (* fitted)",
-    )
+    at.set(ylim=(len(names) - 0.4, -0.6), xlim=(0, 1.05 * max(sum(parts.values()) for parts in found.values())))
+    at.set(xlabel="time of a token, ideal = 1 (* fitted)")
     _key(at)
     return done(
         fig,

@@ -13,7 +13,7 @@ import numpy as np
 
 from blackboard.catalogue import measurement, model
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, beside, done, percent, point
+from blackboard.charts.drawing import Drawing, beside, done, note, percent, point
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.corpus import equations as eq
 from blackboard.lessons.corpus import numbers, simulation
@@ -156,14 +156,8 @@ def tokens_and_parameters() -> Drawing:
     limits, heights = (3e6, 5e12), (1e11, 1.2e14)
     _rules(axes, limits)
     _mark_runs(axes)
-    axes.set(
-        xscale="log",
-        yscale="log",
-        xlim=limits,
-        ylim=heights,
-        xlabel="parameters (log scale)",
-        ylabel="tokens of training (log scale)",
-    )
+    axes.set(xscale="log", yscale="log", xlim=limits, ylim=heights)
+    axes.set(xlabel="parameters (log scale)", ylabel="tokens of training (log scale)")
     axes.set_xticks([1e7, 1e8, 1e9, 1e10, 1e11, 1e12], ["10 M", "100 M", "1 B", "10 B", "100 B", "1 T"])
     axes.set_yticks([1e11, 1e12, 1e13, 1e14], ["100 B", "1 T", "10 T", "100 T"])
     axes.minorticks_off()
@@ -273,17 +267,10 @@ def _curves(axes, name: str, tokens: np.ndarray) -> str:
     axes.set_ylim(low - 0.3 * (high - low), high + 1.15 * (high - low))
     count = len(simulation.tasks(name))
     axes.set_title(f"{name}, mean of {count} tasks", loc="left", pad=3)
-    axes.text(0.03, 0.9, "straight line in ln D", color=COLOURS["compute"], transform=axes.transAxes, va="center")
-    axes.text(
-        0.03,
-        0.76,
-        f"exponential: levels off at {bent.limit.best:.3f}",
-        color=COLOURS["kv"],
-        transform=axes.transAxes,
-        va="center",
-    )
+    note(axes, 0.03, 0.9, "straight line in ln D", "compute")
+    note(axes, 0.03, 0.76, f"exponential: levels off at {bent.limit.best:.3f}", "kv")
     limit = f"limit {power.limit.low:.2f} or more" if power.allows(0) else f"limit {power.limit!r}"
-    axes.text(0.97, 0.09, limit, transform=axes.transAxes, ha="right", va="center")
+    note(axes, 0.97, 0.09, limit, ha="right")
     left = "less" if bent.least < line.least else "more"
     return (
         f"{name}: {len(power.points.tokens)} points from {low:.3f} to {high:.3f}; the exponential levels off at"
@@ -387,24 +374,16 @@ def repeats() -> Drawing:
     above.set(xscale="log", yscale="log", ylim=(1, 40), ylabel="worth in readings\nof fresh text (log)")
     above.set_yticks([1, 2, 5, 10, 20], ["1", "2", "5", "10", "20"])
     phrases = [_published(below, run) for run in SIZES]
-    below.set(
-        xscale="log",
-        yscale="log",
-        xlim=(1, 100),
-        ylim=(4e-4, 1.5),
-        xlabel="epochs (log scale)",
-        ylabel="loss above one epoch's\n(nats, log)",
-    )
+    below.set(xscale="log", yscale="log", xlim=(1, 100), ylim=(4e-4, 1.5))
+    below.set(xlabel="epochs (log scale)", ylabel="loss above one epoch's\n(nats, log)")
     below.set_xticks([1, 2, 4, 7, 14, 44, 100], ["1", "2", "4", "7", "14", "44", "100"])
     below.set_yticks([0.001, 0.01, 0.1, 1], ["0.001", "0.01", "0.1", "1"])
     for at in (above, below):
         at.minorticks_off()
-    below.text(0.03, 0.93, "published runs; lines: the law", transform=below.transAxes, va="center")
+    note(below, 0.03, 0.93, "published runs; lines: the law")
     for n, (run, (colour, marker)) in enumerate(SIZES.items()):
         below.plot(0.05, 0.83 - 0.1 * n, marker, color=COLOURS[colour], ms=6, transform=below.transAxes)
-        below.text(
-            0.08, 0.83 - 0.1 * n, f"{run[:-1]} billion", color=COLOURS[colour], transform=below.transAxes, va="center"
-        )
+        note(below, 0.08, 0.83 - 0.1 * n, f"{run[:-1]} billion", colour)
     return done(
         fig,
         "fig-repeats",
@@ -467,13 +446,8 @@ def repeat_experiment() -> Drawing:
         )
     below.axvline(tried.best, color=COLOURS["muted"], ls=":", lw=1.5, zorder=0)
     below.text(tried.best + 0.1, 4, "lowest loss", color=COLOURS["muted"])
-    below.set(
-        ylim=(0, 115),
-        xlim=(0.8, tried.passes[-1] + 0.2),
-        xticks=tried.passes,
-        xlabel="passes over the text",
-        ylabel="worth (% of fresh text)",
-    )
+    below.set(ylim=(0, 115), xlim=(0.8, tried.passes[-1] + 0.2), xticks=tried.passes)
+    below.set(xlabel="passes over the text", ylabel="worth (% of fresh text)")
     said = ", ".join(f"{n} passes {percent(tried.worth(n)[0])}" for n in (2, 3, 4, tried.passes[-1]))
     return done(
         fig,

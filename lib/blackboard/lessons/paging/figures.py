@@ -15,7 +15,7 @@ from blackboard import units
 from blackboard.catalogue import measurement, model
 from blackboard.catalogue.running_case import plain
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, done, name_ends, percent, point
+from blackboard.charts.drawing import Drawing, done, name_ends, note, percent, point
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.paging import equations as eq
@@ -145,14 +145,8 @@ def batch_and_cost() -> Drawing:
     point(axes, ends[0][:2], f"{LONGEST:,} set aside:\n{held['reserved']:.0f} sequences", (0.72, 0.88), "kv")
     point(axes, ends[1][:2], f"blocks: {held['blocks']:.0f} sequences,\n{gain:.1f} times cheaper", (0.8, 0.6), "accent")
     axes.text(1.1, floor * 1.06, "loading the caches: no batch shares it", color=COLOURS["muted"], va="bottom")
-    axes.set(
-        xscale="log",
-        yscale="log",
-        xlim=(1, 400),
-        ylim=(floor * 0.75, cost(1.0) * 1.3),
-        xlabel="batch (log scale)",
-        ylabel="$ per million tokens (log scale)",
-    )
+    axes.set(xscale="log", yscale="log", xlim=(1, 400), ylim=(floor * 0.75, cost(1.0) * 1.3))
+    axes.set(xlabel="batch (log scale)", ylabel="$ per million tokens (log scale)")
     drawing.thousands(axes, "x")
     axes.yaxis.set_major_formatter("{x:g}")
     axes.set_yticks([0.2, 0.5, 1, 2, 5, 10])
@@ -410,14 +404,9 @@ def hit_rate_by_turns() -> Drawing:
     point(axes, (at, 100 * codex["hit_rate"] - 2), f"Codex's traces:\n{100 * codex['hit_rate']:.1f} %", (0.76, 0.6))
     axes.text(2.1, 68, "coding\nagent", color=COLOURS["kv"], ha="right", va="center")
     axes.text(5.2, 55, "chat", color=COLOURS["compute"], ha="left", va="center")
-    axes.text(0.97, 0.06, "dots: found by a real allocator", transform=axes.transAxes, ha="right")
-    axes.set(
-        xscale="log",
-        xlim=(1, 100),
-        ylim=(0, 100),
-        xlabel="turns of a conversation (log scale)",
-        ylabel="input tokens found again (%)",
-    )
+    note(axes, 0.97, 0.06, "dots: found by a real allocator", ha="right", va="baseline")
+    axes.set(xscale="log", xlim=(1, 100), ylim=(0, 100))
+    axes.set(xlabel="turns of a conversation (log scale)", ylabel="input tokens found again (%)")
     drawing.thousands(axes, "x")
     return done(
         fig,
@@ -504,14 +493,8 @@ def hybrid() -> Drawing:
         phrases.append(f"{plain(net.name)} {mixed[-1]:.1f} GB instead of {whole[-1]:.0f}, {saving:.1f} times less")
     below.text(1_200, 4, plain(model("gemma-3-27b").name), color=COLOURS["kv"], va="center")
     below.text(8_000, 0.16, plain(model("gpt-oss-120b").name), color=COLOURS["compute"], va="center")
-    below.set(
-        xscale="log",
-        yscale="log",
-        xlim=(1e3, 131_072),
-        ylim=(0.03, 100),
-        xlabel="context (tokens, log scale)",
-        ylabel="GB of KV per sequence (log)",
-    )
+    below.set(xscale="log", yscale="log", xlim=(1e3, 131_072), ylim=(0.03, 100))
+    below.set(xlabel="context (tokens, log scale)", ylabel="GB of KV per sequence (log)")
     below.set_xticks([1e3, 1e4, 1e5], ["1 k", "10 k", "100 k"])
     below.set_yticks([0.1, 1, 10, 100], ["0.1", "1", "10", "100"])
     name_ends(below, ends, apart=0.09)

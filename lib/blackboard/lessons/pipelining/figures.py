@@ -373,13 +373,8 @@ def measured() -> Drawing:
             va="top",
             ha="center",
         )
-    gaps.set(
-        xlim=(0, 20),
-        ylim=(len(LOOKS) - 0.5, -0.5),
-        yticks=[],
-        xticks=range(0, 21, 5),
-        xlabel="simulated above measured (%)",
-    )
+    gaps.set(xlim=(0, 20), ylim=(len(LOOKS) - 0.5, -0.5), yticks=[], xticks=range(0, 21, 5))
+    gaps.set(xlabel="simulated above measured (%)")
     gaps.axvline(0, color=COLOURS["bound"], lw=2.5)
     least, most = min(map(min, above.values())), max(map(max, above.values()))
     said = ", ".join(f"{name} {np.mean(values):.0f} %" for name, values in above.items())
@@ -410,12 +405,8 @@ def stage_memory() -> Drawing:
     axes.set_xticks(places, [f"{p}" for p in stages])
     beside(axes, "KV", (places[-1] + 0.31, kv[-1] / 2), (7, 0), "kv", va="center")
     beside(axes, "weights", (places[-1] + 0.31, kv[-1] + weights[-1] / 2), (7, 0), "weights", va="center")
-    axes.set(
-        xlabel="pipeline stages P",
-        ylabel="GB per GPU",
-        xlim=(-0.5, len(stages) + 0.2),
-        ylim=(0, max(kv + weights) * 1.12),
-    )
+    axes.set(xlabel="pipeline stages P", ylabel="GB per GPU", xlim=(-0.5, len(stages) + 0.2))
+    axes.set(ylim=(0, max(kv + weights) * 1.12))
     axes.grid(axis="x", visible=False)
     board = numbers.BOARD
     axes.set_title(
@@ -559,11 +550,8 @@ def weights_in_parallel() -> Drawing:
     chip, domain = time[before] / time[between], time[between] / time[after]
     for start, end, word in ((before, between, f"chips: {chip:.1f}×"), (between, after, f"domain: {domain:.0f}×")):
         _gain(axes, (time[start], DOMAINS.index(start)), (time[end], DOMAINS.index(end)), 1.35 * time[before], word)
-    axes.set(
-        xlim=(0, 2 * time[before]),
-        ylim=(len(systems) - 0.5, -0.5),
-        xlabel=f"ms to read {pretty(numbers.HUNDREDS, 'byte')} of weights once",
-    )
+    axes.set(xlim=(0, 2 * time[before]), ylim=(len(systems) - 0.5, -0.5))
+    axes.set(xlabel=f"ms to read {pretty(numbers.HUNDREDS, 'byte')} of weights once")
     axes.grid(axis="y", visible=False)
     said = "; ".join(f"{_domain(row)} {significant(time[row.id])} ms" for row in systems)
     small = listed([_domain(row) for row in systems if row.hbm_bytes < numbers.HUNDREDS])

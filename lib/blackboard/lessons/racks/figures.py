@@ -17,7 +17,7 @@ from matplotlib.transforms import blended_transform_factory
 from blackboard import catalogue, units
 from blackboard.catalogue.running_case import RUNNING, plain
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, arrow, bare, beside, done, point
+from blackboard.charts.drawing import Drawing, arrow, bare, beside, done, note, point
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.racks import equations as eq
 from blackboard.lessons.racks import moe, numbers, simulation
@@ -299,12 +299,7 @@ def ep_times() -> Drawing:
             " second"
         )
     axes.text(1, 1, "tokens/s", **edge)
-    axes.set(
-        xlim=(0, 190),
-        ylim=(0.6 - len(links), 1.3),
-        yticks=[],
-        xlabel="µs per layer: dispatch and combine",
-    )
+    axes.set(xlim=(0, 190), ylim=(0.6 - len(links), 1.3), yticks=[], xlabel="µs per layer: dispatch and combine")
     axes.spines["left"].set_visible(False)
     load = f"{example['tokens_per_chip']} tokens per GPU, {example['copies']} copies"
     all_ = f"{whole['layers']} layers, {whole['micro_batches']} micro-batches"
@@ -346,14 +341,7 @@ def measured_links() -> Drawing:
             mfc="none",
             mew=1.4,
         )
-        axes.text(
-            0.03,
-            place,
-            f"{'○□△◇'[names.index(name)]} {name}",
-            transform=axes.transAxes,
-            color=COLOURS[colour],
-            va="center",
-        )
+        note(axes, 0.03, place, f"{'○□△◇'[names.index(name)]} {name}", colour)
     axes.text(
         8e6, 3, f"bytes that travel\n÷ {_rate(beta)}:\n{below or 'no'} point{'s' * (below > 1)} below", va="center"
     )
@@ -407,15 +395,11 @@ def domains() -> Drawing:
     dies = DIES * ultra.scale_up.domain_chips
     axes.plot(_year(ultra), dies, "D", color=COLOURS["kv"], mfc="white", ms=8)
     beside(axes, f"“NVL{dies}”: {dies} dies", (_year(ultra), dies), (-8, 0), "kv", ha="right", va="center")
-    axes.set(
-        yscale="log",
-        ylim=(3, 40_000),
-        xlim=(_year(nvidia[0]) - 0.7, _year(ultra) + 0.5),
-        ylabel="chips in a scale-up domain (log scale)",
-    )
+    axes.set(yscale="log", ylim=(3, 40_000), xlim=(_year(nvidia[0]) - 0.7, _year(ultra) + 0.5))
+    axes.set(ylabel="chips in a scale-up domain (log scale)")
     axes.yaxis.set_major_formatter("{x:,.0f}")
     axes.set_title("NVIDIA, through switches; Google, in a torus", loc="left")
-    axes.text(0.99, 0.02, "hollow: announced", transform=axes.transAxes, color=COLOURS["muted"], ha="right")
+    note(axes, 0.99, 0.02, "hollow: announced", "muted", ha="right", va="baseline")
     told = lambda chips: ", ".join(f"{_short(chip)} {chip.scale_up.domain_chips:,}" for chip in chips)
     return done(
         fig,
@@ -496,12 +480,8 @@ def nodes() -> Drawing:
     axes.text(1, top_k + 0.12, f"a node for each of {top_k} experts", color=COLOURS["muted"], va="bottom")
     point(axes, (11, curves["free"][10]), "from all groups", (0.16, 0.8), OUT)
     point(axes, (22, curves["limited"][21]), f"from {LIMIT} of {GROUPS} groups", (0.6, 0.5), "compute")
-    axes.set(
-        xlabel="nodes of 8 GPUs that share a layer's experts",
-        ylabel="nodes that a token goes to",
-        xlim=(0, MOST_NODES),
-        ylim=(0, 9),
-    )
+    axes.set(xlabel="nodes of 8 GPUs that share a layer's experts", ylabel="nodes that a token goes to")
+    axes.set(xlim=(0, MOST_NODES), ylim=(0, 9))
     return done(
         fig,
         "fig-nodes",

@@ -17,7 +17,7 @@ from matplotlib.patches import Circle, Rectangle
 from blackboard import catalogue, units
 from blackboard.catalogue.running_case import RUNNING, plain
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, arrow, bare, beside, done, percent, point
+from blackboard.charts.drawing import Drawing, arrow, bare, beside, done, note, percent, point
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.batching import equations as serving
 from blackboard.lessons.reversibility import equations as eq
@@ -254,13 +254,8 @@ def avalanche() -> Drawing:
     point(axes, (3, 100 * found["y"][3]), "cipher,\nflip in y", (0.34, 0.92), "accent")
     point(axes, (8, 100 * nets["residual"][KNOTS.index(8)]), "residual network with LayerNorm", (0.6, 0.2), "kv")
     point(axes, (8, 100 * nets["plain"][KNOTS.index(8)]), "plain network,\nlarge weights", (0.66, 0.56), "third")
-    axes.set(
-        xlim=(-0.4, 24.4),
-        ylim=(0, 66),
-        xlabel="rounds, or layers",
-        ylabel="bits flipped by one (%)",
-        xticks=range(0, 25, 4),
-    )
+    axes.set(xlim=(-0.4, 24.4), ylim=(0, 66))
+    axes.set(xlabel="rounds, or layers", ylabel="bits flipped by one (%)", xticks=range(0, 25, 4))
     return done(
         fig,
         "fig-avalanche",
@@ -340,14 +335,8 @@ def memory() -> Drawing:
         axes.plot(DEPTHS, [one.kept / MB for one in found], "o", color=COLOURS[ink], ms=7)
         axes.plot(DEPTHS, [one.traced / MB for one in found], "+", color=COLOURS[ink], ms=9, mew=1.6)
         said.append(f"{way} {pretty(found[0].kept, 'byte')} to {pretty(found[-1].kept, 'byte')}")
-    axes.set(
-        xscale="log",
-        yscale="log",
-        xlim=(0.8, 330),
-        ylim=(0.02, 20),
-        xlabel="layers (log scale)",
-        ylabel="MB kept (log scale)",
-    )
+    axes.set(xscale="log", yscale="log", xlim=(0.8, 330), ylim=(0.02, 20))
+    axes.set(xlabel="layers (log scale)", ylabel="MB kept (log scale)")
     axes.set_xticks(DEPTHS, [str(n) for n in DEPTHS])
     axes.minorticks_off()
     axes.yaxis.set_major_formatter("{x:g}")
@@ -355,7 +344,7 @@ def memory() -> Drawing:
     beside(axes, "checkpointed", (256, curves["checkpointed"][-1] / MB), (4, 14), INKS["checkpointed"], ha="right")
     beside(axes, "reversible", (256, curves["reversible"][-1] / MB), (4, -17), INKS["reversible"], ha="right")
     key = "lines: formulas\n● counted as kept\n+ allocated at most,\n   working arrays too"
-    axes.text(0.03, 0.96, key, transform=axes.transAxes, va="top", color=COLOURS["muted"])
+    note(axes, 0.03, 0.96, key, "muted", va="top")
     return done(
         fig,
         "fig-activations",
@@ -436,20 +425,10 @@ def training() -> Drawing:
     above.minorticks_off()
     below.set(xlabel="epochs", ylabel="test accuracy (%)", ylim=(0, 102))
     above.set_title(f"{network.TRAINED} layers, FP32; losses apart by about {power(apart)}", loc="left")
-    above.text(
-        0.97, 0.92, "activations stored", transform=above.transAxes, ha="right", va="top", color=COLOURS[INKS["stored"]]
-    )
-    above.text(
-        0.97,
-        0.78,
-        "activations rebuilt",
-        transform=above.transAxes,
-        ha="right",
-        va="top",
-        color=COLOURS[INKS["reversible"]],
-    )
+    note(above, 0.97, 0.92, "activations stored", INKS["stored"], ha="right", va="top")
+    note(above, 0.97, 0.78, "activations rebuilt", INKS["reversible"], ha="right", va="top")
     reached = f"{percent(one.accuracy[-1], 1)} stored, {percent(two.accuracy[-1], 1)} rebuilt"
-    below.text(0.97, 0.8, reached, transform=below.transAxes, ha="right", va="top")
+    note(below, 0.97, 0.8, reached, ha="right", va="top")
     data = network.digits()
     return done(
         fig,
@@ -586,9 +565,9 @@ def worth() -> Drawing:
         ha="right",
         va="center",
     )
-    axes.text(0.03, 0.88, "training on A100:", transform=axes.transAxes, va="top")
-    axes.text(0.03, 0.96, "compute again", transform=axes.transAxes, va="top", weight="bold")
-    axes.text(0.97, 0.04, "keep", transform=axes.transAxes, ha="right", weight="bold")
+    note(axes, 0.03, 0.88, "training on A100:", va="top")
+    note(axes, 0.03, 0.96, "compute again", va="top", weight="bold")
+    note(axes, 0.97, 0.04, "keep", ha="right", weight="bold", va="baseline")
     return done(
         fig,
         "fig-worth",

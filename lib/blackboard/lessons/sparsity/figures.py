@@ -15,7 +15,7 @@ import numpy as np
 from blackboard import catalogue, units
 from blackboard.catalogue.running_case import RUNNING, Case, plain
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, beside, done, filled, name_ends, point, thousands
+from blackboard.charts.drawing import Drawing, beside, done, filled, name_ends, note, point, thousands
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.sparsity import equations as eq
@@ -131,13 +131,8 @@ def constants() -> Drawing:
         va="top",
         fontsize=10,
     )
-    axes.set(
-        xlim=(2019.8, 2027.9),
-        ylim=LIMITS,
-        xticks=range(2020, 2027),
-        xlabel="year announced",
-        ylabel="hardware constant C (tokens)",
-    )
+    axes.set(xlim=(2019.8, 2027.9), ylim=LIMITS, xticks=range(2020, 2027))
+    axes.set(xlabel="year announced", ylabel="hardware constant C (tokens)")
     _key(axes)
     return done(
         fig,
@@ -153,7 +148,7 @@ def _key(axes) -> None:
     kinds = [(f"{kind.upper()}, where it differs", colour) for kind, colour in KINDS.items()]
     phrases = [("one value for all formats", "bound"), *kinds, ("hollow: not confirmed", "muted")]
     for row, (text, colour) in enumerate(phrases):
-        axes.text(0.02, 0.96 - 0.06 * row, text, transform=axes.transAxes, color=COLOURS[colour], va="center")
+        note(axes, 0.02, 0.96 - 0.06 * row, text, colour)
 
 
 def _constants_say(marks: list[_Mark]) -> str:
@@ -298,12 +293,8 @@ def _bends(axes, bends: list[float], roof: Any, summed: Any) -> str:
 
 def _experts_axis(axes) -> None:
     """Experts as powers of two, up to 512."""
-    axes.set(
-        xscale="log",
-        xlim=(1, 512),
-        xticks=[1, 4, 16, EXPERTS, 128, 512],
-        xlabel="experts of a routed layer (log scale)",
-    )
+    axes.set(xscale="log", xlim=(1, 512), xticks=[1, 4, 16, EXPERTS, 128, 512])
+    axes.set(xlabel="experts of a routed layer (log scale)")
     thousands(axes, "x")
 
 
@@ -437,13 +428,8 @@ def touched(case: Case = RUNNING) -> Drawing:
     axes.plot(batch, read(batch), color=COLOURS["weights"], lw=3)
     for level in (least, whole):
         axes.axhline(level, color=COLOURS["muted"], ls="--", lw=1.5, zorder=1)
-    axes.set(
-        xscale="log",
-        xlim=(1, 1000),
-        ylim=(0, whole * 1.15),
-        xlabel="batch B (sequences, log scale)",
-        ylabel="GB of weights per step",
-    )
+    axes.set(xscale="log", xlim=(1, 1000), ylim=(0, whole * 1.15))
+    axes.set(xlabel="batch B (sequences, log scale)", ylabel="GB of weights per step")
     axes.plot(1, least, "o", color=COLOURS["weights"], ms=8, clip_on=False)
     for b, text in [
         (16, f"B = 16: {significant(read(16))} GB"),
@@ -548,10 +534,8 @@ def traffic() -> Drawing:
     )
     beside(axes, "the lecture’s\n“hundreds\nof millions”", (2025.22, SAID[1] / 1e6), (0, 4))
     phrases = [_published(axes, *row) for row in zip(_statements(table).items(), ("compute", "kv"))]
-    axes.set(
-        ylabel="million tokens/s (log scale)",
-        xlabel="hollow: not confirmed at the source" if not table.confirmed else "date of the statement",
-    )
+    axes.set(ylabel="million tokens/s (log scale)")
+    axes.set(xlabel="hollow: not confirmed at the source" if not table.confirmed else "date of the statement")
     right = axes.twinx()
     right.set(yscale="log", ylim=racks(1e6 * np.array(axes.get_ylim())), ylabel=f"racks of {rack:,.0f} tokens/s")
     right.spines["right"].set_visible(True)

@@ -15,7 +15,7 @@ from matplotlib.patches import Rectangle
 from blackboard import catalogue
 from blackboard.catalogue.running_case import RUNNING, plain
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, beside, done, name_ends, point
+from blackboard.charts.drawing import Drawing, beside, done, name_ends, note, point
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.pricing.equations import memory_ratio_of
 from blackboard.lessons.sparsity.equations import batch_fits
@@ -79,7 +79,7 @@ def overlap() -> Drawing:
         (f"draft only: {1 - both:.2f}, refused", "kv"),
     )
     for n, (text, colour) in enumerate(rows):
-        axes.text(0.99, 0.95 - 0.09 * n, text, transform=axes.transAxes, ha="right", va="center", color=COLOURS[colour])
+        note(axes, 0.99, 0.95 - 0.09 * n, text, colour, ha="right")
     axes.grid(axis="x", visible=False)
     said = ", ".join(
         f"{'space' if token == ' ' else 'line end' if token == chr(10) else token} {target[token]:.2f} and"
@@ -229,8 +229,8 @@ def speedup_by_batch() -> Drawing:
     axes.set(ylabel="speed-up")
     _batches(axes, LOW, HIGH)
     axes.set_xticks([2**n for n in range(8, 17, 2)], [f"{2**n:,}" for n in range(8, 17, 2)])
-    axes.text(0.02, 0.06, "slower than without", transform=axes.transAxes, color=COLOURS["muted"])
-    axes.text(0.98, 0.95, "● still free   ○ even   | memory full", transform=axes.transAxes, ha="right", va="center")
+    note(axes, 0.02, 0.06, "slower than without", "muted", va="baseline")
+    note(axes, 0.98, 0.95, "● still free   ○ even   | memory full", ha="right")
     free = eq.context_free(known)
     return done(
         fig,
@@ -377,17 +377,9 @@ def leviathan() -> Drawing:
     axes.fill_between([1, 4], [0.8, 3.2], [1.2, 4.8], color=COLOURS["muted"], alpha=0.13, lw=0)
     axes.set(xlim=(1.3, 3.5), ylim=(1.3, 3.7), xlabel="computed speed-up", ylabel="measured speed-up")
     for n, (draft, colour) in enumerate(DRAFTS.items()):
-        axes.text(0.02, 0.95 - 0.08 * n, f"● {draft}", transform=axes.transAxes, color=COLOURS[colour], va="center")
-    axes.text(0.02, 0.95 - 0.08 * 3, "○ more than τ", transform=axes.transAxes, va="center")
-    axes.text(
-        0.98,
-        0.05,
-        "grey: within 20 % of computed",
-        transform=axes.transAxes,
-        color=COLOURS["muted"],
-        ha="right",
-        va="center",
-    )
+        note(axes, 0.02, 0.95 - 0.08 * n, f"● {draft}", colour)
+    note(axes, 0.02, 0.95 - 0.08 * 3, "○ more than τ")
+    note(axes, 0.98, 0.05, "grey: within 20 % of computed", "muted", ha="right")
     ratios, over = [row.measured / row.predicted for row in rows], [row for row in rows if row.measured > row.tokens]
     near = sum(abs(ratio - 1) <= 0.2 for ratio in ratios)
     return done(
@@ -419,12 +411,8 @@ def positions() -> Drawing:
     for row in simulation.longer():
         left.plot([3, 7], [row.acceptance, row.after], "o-", color=COLOURS["muted"], lw=1, ms=3, zorder=1)
     left.text(7.1, 0.8, "EAGLE-3 and\nP-EAGLE", color=COLOURS["muted"], ha="right", va="bottom")
-    left.set(
-        ylim=(0.5, 1.0),
-        xlim=(0.7, 7.3),
-        xlabel="drafted tokens γ",
-        ylabel="acceptance that the\ntokens of a round imply",
-    )
+    left.set(ylim=(0.5, 1.0), xlim=(0.7, 7.3))
+    left.set(xlabel="drafted tokens γ", ylabel="acceptance that the\ntokens of a round imply")
     rows = simulation.longer()
     for n, row in enumerate(rows):
         right.plot([row.measured, row.predicted], [-n, -n], color=COLOURS["muted"], lw=1.2, zorder=1)
@@ -433,8 +421,8 @@ def positions() -> Drawing:
         right.text(5.08, -n, f"{100 * (row.predicted / row.measured - 1):+.0f} %", ha="right", va="center")
     right.set_yticks([-n for n in range(len(rows))], [f"{row.draft}, {row.task}" for row in rows])
     right.set(xlim=(2.3, 5.1), ylim=(-5.6, 1.4), xlabel="tokens of a round with 7 drafted")
-    right.text(0.02, 0.93, "● measured", transform=right.transAxes, color=COLOURS["compute"], va="center")
-    right.text(0.37, 0.93, "◇ from 3 drafted", transform=right.transAxes, color=COLOURS["third"], va="center")
+    note(right, 0.02, 0.93, "● measured", "compute")
+    note(right, 0.37, 0.93, "◇ from 3 drafted", "third")
     right.grid(axis="y", visible=False)
     off = [row.predicted / row.measured - 1 for row in rows]
     return done(
@@ -533,15 +521,7 @@ def experts_touched() -> Drawing:
         (f"(by its bytes {should:.2f})", "compute"),
     )
     for n, (text, colour) in enumerate([*names, ("— 1, - - 4, ··· 7 drafted", "bound"), *measured]):
-        axes.text(
-            0.98,
-            0.94 - 0.085 * n - 0.04 * (n > 2),
-            text,
-            transform=axes.transAxes,
-            ha="right",
-            va="center",
-            color=COLOURS[colour],
-        )
+        note(axes, 0.98, 0.94 - 0.085 * n - 0.04 * (n > 2), text, colour, ha="right")
     return done(
         fig,
         "fig-experts-touched",
