@@ -143,8 +143,7 @@ def _consistency_alt(rows: Sequence[Row], wide: Sequence[Row], counts: Mapping[s
     each = "; ".join(f"{called(row)} {100 * row.error:+.1f} %" for row in wide)
     return _minus(
         f"Above, bars of how many of {len(rows)} consistency checks are how near, each counted once: {told},"
-        f" {len(wide)} beyond."
-        f" Below, those beyond, published over computed less one: {each}."
+        f" {len(wide)} beyond. Below, those beyond, published over computed less one: {each}."
     )
 
 

@@ -245,11 +245,9 @@ def learning_curves() -> Drawing:
         "A straight line without a limit fits the scores about as well as a curve that levels off. So a plateau is"
         " neither shown nor excluded.",
         "Three panels of mean score against tokens from 15 billion to 12 trillion (log scale), each with published"
-        " points, a straight line, an exponential that levels off, dashed, and a band of all saturating powers that"
-        f" the points allow at {percent(simulation.LEVEL)}. {' '.join(phrases)} In none is the straight line"
-        f" ruled out, so"
-        " a plateau is not shown. A limit can lie below a score already reached, for scores scatter about their"
-        " curve.",
+        " points, a straight line, an exponential that levels off, dashed, and a band of all saturating powers that the"
+        f" points allow at {percent(simulation.LEVEL)}. {' '.join(phrases)} In none is the straight line ruled out, so"
+        " a plateau is not shown. A limit can lie below a score already reached, for scores scatter about their curve.",
     )
 
 

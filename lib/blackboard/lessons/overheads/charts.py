@@ -192,9 +192,8 @@ def launch_explorer() -> Explorable:
         {**base, "params": _host(), "layer": layers, "title": title},
         "A step that waits for its host",
         _host_says(),
-        "At the start Python launches the kernels of an engine's library, at the pace of the opening. Make the launch"
-        " 2 µs, a bare stream's: memory traffic hides it. Then take a smaller model, or a larger machine: each chip"
-        " reads"
+        "At the start Python launches the kernels of an engine's library, at the pace of the opening. Make the launch 2"
+        " µs, a bare stream's: memory traffic hides it. Then take a smaller model, or a larger machine: each chip reads"
         " less and launches as many. The gap is paid for every kernel, in a graph too. Dense models have as many"
         f" kernels a layer as the first one here; DeepSeek-V3, with its experts, has about {experts:.0f}. Beyond the"
         " batch that memory holds nothing is drawn.",
@@ -340,9 +339,8 @@ def overlap_explorer() -> Explorable:
         _rack_says(),
         "Left of the dashed line loading the weights twice costs more than sending did. Make the links slower, as"
         " network cards between nodes are: halves pay sooner, but the gain is smaller where sending alone takes most of"
-        " the step. At a long context memory traffic grows with the batch. Weights are dealt out evenly over the"
-        " GPUs, and"
-        " all layers send all copies, of the shared expert too. Beyond what memory holds nothing is drawn.",
+        " the step. At a long context memory traffic grows with the batch. Weights are dealt out evenly over the GPUs,"
+        " and all layers send all copies, of the shared expert too. Beyond what memory holds nothing is drawn.",
         primary=("slower", "context", "model"),
     )
 

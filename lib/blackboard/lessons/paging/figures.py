@@ -160,10 +160,9 @@ def batch_and_cost() -> Drawing:
         "Dollars of rent per million tokens of OPT-13B on one A100 of 40 GB against the batch from 1 to 400, both on"
         f" log scales, for sequences of {known['context']:.0f} tokens on average. The cost falls towards a floor of"
         f" ${floor:.2f}, what loading the caches takes. With {LONGEST:,} slots set aside memory holds"
-        f" {held['reserved']:.0f}"
-        f" sequences: ${ends[0][1]:.2f}. In blocks of {PAGE} it holds {held['blocks']:.0f}: with a kernel that reads"
-        f" the cache {percent(low)} to {percent(high)} slower, a band, ${ends[1][1]:.2f}, {gain:.1f} times less; with"
-        f" one as fast, {ideal:.1f} times less.",
+        f" {held['reserved']:.0f} sequences: ${ends[0][1]:.2f}. In blocks of {PAGE} it holds {held['blocks']:.0f}: with"
+        f" a kernel that reads the cache {percent(low)} to {percent(high)} slower, a band, ${ends[1][1]:.2f},"
+        f" {gain:.1f} times less; with one as fast, {ideal:.1f} times less.",
     )
 
 
@@ -210,9 +209,8 @@ def kv_use() -> Drawing:
         "Even knowing every length in advance leaves most of the memory without tokens. Blocks fill it.",
         "Stacked bars of what the memory set aside for the KV cache holds, in pairs: vLLM's paper and our simulation,"
         " for OPT-13B with ShareGPT's mean lengths. Share that holds tokens, published and simulated:"
-        f" {'; '.join(phrases)}. The rest is set aside for tokens to come, for tokens that never come, or lies"
-        f" between the"
-        " pieces.",
+        f" {'; '.join(phrases)}. The rest is set aside for tokens to come, for tokens that never come, or lies between"
+        " the pieces.",
     )
 
 
@@ -364,9 +362,8 @@ def prefix_blocks() -> Drawing:
         "fig-prefix-blocks",
         "Blocks that nobody holds keep their content, so that a later request can find them.",
         "Ten blocks of 4 tokens of a prefix cache at six times, as in vLLM's documentation: which request holds each,"
-        f" which are cached, and the free ones in the order in which they will be taken: {phrases}. At 7 blocks"
-        f" 0, 1 and 2"
-        " are found, and cached block 3 is the one that is lost.",
+        f" which are cached, and the free ones in the order in which they will be taken: {phrases}. At 7 blocks 0, 1"
+        " and 2 are found, and cached block 3 is the one that is lost.",
     )
 
 
@@ -412,9 +409,8 @@ def hit_rate_by_turns() -> Drawing:
         fig,
         "fig-hit-rate-by-turns",
         "After a dozen turns nearly all of a conversation's input has been computed before.",
-        "Share of input tokens that a prefix cache finds, 0 to 100 %, against the turns of a conversation from 1 to"
-        f" 100 (log scale), if nothing is thrown out. {'; '.join(phrases)}. Dots from a real allocator lie on"
-        f" the curves."
+        "Share of input tokens that a prefix cache finds, 0 to 100 %, against the turns of a conversation from 1 to 100"
+        f" (log scale), if nothing is thrown out. {'; '.join(phrases)}. Dots from a real allocator lie on the curves."
         f" The traces of a coding agent, Codex, allow {100 * codex['hit_rate']:.1f} %.",
     )
 

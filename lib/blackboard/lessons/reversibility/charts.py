@@ -221,8 +221,7 @@ def error_explorer() -> Explorable:
     return Explorable(
         {**base, "params": _error_controls(), "layer": layers, "title": marks.title(*_error_lines(now))},
         "How long digits survive the way back",
-        "Relative difference, 1e-17 to 10,000 (log scale), against 1 to 256 layers, each of which widens it by χ,"
-        " from"
+        "Relative difference, 1e-17 to 10,000 (log scale), against 1 to 256 layers, each of which widens it by χ, from"
         " one rounding in BF16, FP16, FP32 and FP64, with controls for format, χ and layers. Straight lines rise side"
         f" by side. At χ = {chi:g} all digits are gone after so many layers: {gone}; in FP32 {DEPTH} layers leave"
         f" {found}.",

@@ -89,8 +89,7 @@ def coupling() -> Drawing:
         fig,
         "fig-coupling",
         "The way back runs the same f forward on the half that passed through unchanged, so f needs no inverse.",
-        "The coupling of a Feistel network, twice. Above, the way there: x goes straight through; a branch of it"
-        " passes"
+        "The coupling of a Feistel network, twice. Above, the way there: x goes straight through; a branch of it passes"
         " a box f, whose result is added to y, so that (x, y) becomes (x, z) with z = y + f(x). Below, the way back,"
         " with the same picture: x is there to be read off, the same f is computed forwards from it and taken off z,"
         " which leaves y. Nothing is ever computed through f from its result to its input, so f needs no inverse.",
@@ -119,11 +118,9 @@ def blocks() -> Drawing:
         fig,
         "fig-blocks",
         "A residual block overwrites its input. A block of two streams keeps enough to compute its input again.",
-        "Two blocks, from the bottom up. Left, a residual block: x goes straight up, a branch of it through f, and"
-        " the"
+        "Two blocks, from the bottom up. Left, a residual block: x goes straight up, a branch of it through f, and the"
         " two are added to x + f(x); x itself is gone. Right, a block of two streams x and y: a branch of x goes"
-        " through f and is added to y. Then the streams cross: y + f(x) becomes the new x, the old x becomes the"
-        " new y,"
+        " through f and is added to y. Then the streams cross: y + f(x) becomes the new x, the old x becomes the new y,"
         " unchanged. From the two at the top the two at the bottom can be had again.",
     )
 
@@ -261,11 +258,9 @@ def avalanche() -> Drawing:
         "fig-avalanche",
         "A cipher spreads one flipped bit to half of all bits within three rounds. A trainable network does not,"
         " however deep.",
-        f"Share of a block's {16 * simulation.HALF_BITS // 8} output bits that change when one input bit does, 0 to"
-        " 66"
+        f"Share of a block's {16 * simulation.HALF_BITS // 8} output bits that change when one input bit does, 0 to 66"
         f" %, against 0 to {max(KNOTS)} rounds or layers. The Feistel cipher, flip in the half that enters f first:"
-        f" {_listed(found['x'])} after 0 to 3 rounds; flip in the other half, a round later: {_listed(found['y'])}."
-        " The"
+        f" {_listed(found['x'])} after 0 to 3 rounds; flip in the other half, a round later: {_listed(found['y'])}. The"
         f" formula for one round says {percent(level, 1)}. A residual network with LayerNorm stays at"
         f" {percent(nets['residual'][-1])} after {max(KNOTS)} layers; a plain network of large weights reaches"
         f" {percent(nets['plain'][-1])}.",
@@ -301,10 +296,8 @@ def weakness() -> Drawing:
         " cipher's cannot.",
         f"Observed against foretold changes of output bytes, when all {simulation.BLOCK} input bytes change by up to"
         f" {simulation.SHIFT}; foretold by slopes from queries next to the block, the key unknown. Left, a residual"
-        f" network of {simulation.DEEP} layers: points lie along the diagonal, correlation"
-        f" {net.told.correlation:.2f}."
-        f" Right, the Feistel cipher of {simulation.ROUNDS} rounds: a cloud, correlation"
-        f" {cipher.told.correlation:.2f}."
+        f" network of {simulation.DEEP} layers: points lie along the diagonal, correlation {net.told.correlation:.2f}."
+        f" Right, the Feistel cipher of {simulation.ROUNDS} rounds: a cloud, correlation {cipher.told.correlation:.2f}."
         f" Two plaintexts are told apart in {percent(net.apart)} of trials on the network and in"
         f" {percent(cipher.apart)} on the cipher, which is guessing; {simulation.SECRET} unknown bytes of a plaintext"
         f" are found, or others with its ciphertext, in {percent(net.broken.matched)} and"
@@ -352,8 +345,7 @@ def memory() -> Drawing:
         f"Activations that a training step of {numbers.SAMPLES} digits keeps, {axes.get_ylim()[0]:g} to"
         f" {axes.get_ylim()[1]:g} MB, against {DEPTHS[0]} to {DEPTHS[-1]} layers, both log. Lines by formula, dots"
         " counted while a network trained, crosses the most that Python allocated, working arrays included. From"
-        f" {DEPTHS[0]} to {DEPTHS[-1]} layers: {'; '.join(said)}. Stored activations grow with depth, checkpointed"
-        " ones"
+        f" {DEPTHS[0]} to {DEPTHS[-1]} layers: {'; '.join(said)}. Stored activations grow with depth, checkpointed ones"
         " with its root, reversible ones not at all.",
     )
 
@@ -587,8 +579,7 @@ def _worth_says(kv: list[_Cache], train: list[simulation.Kept]) -> str:
         " log, with the break-even lines of two chips: above them computing again is cheaper, below them keeping. KV"
         f" caches, read every step, lie far below: {ends[0].name} to {ends[1].name} take"
         f" {significant(ends[0].flop_spent, 2)} to {significant(ends[1].flop_spent, 2)} FLOPs a byte, and keeping pays"
-        f" at least {least:,.0f} times over. Training's activations on A100, of four GPTs: those of the layers are"
-        " held"
+        f" at least {least:,.0f} times over. Training's activations on A100, of four GPTs: those of the layers are held"
         f" for {spans(over['layers'])} times the break-even, attention's scores for {spans(over['scores'])} times. The"
         " scores are what practice computes again."
     )

@@ -549,10 +549,9 @@ def traffic() -> Drawing:
         "Google's stated traffic is worth thousands of the lecture's racks. No primary source was read for "
         "these statements.",
         "Tokens per second that Google says it processes, by date, on a log scale from 80 million to 2 billion, and on"
-        f" the right the racks of {rack:,.0f} tokens per second that this would fill{doubt}."
-        f" {'; '.join(phrases)}. A band"
-        f" marks the lecture's hundreds of millions, {racks(SAID[0]):,.0f} to {racks(SAID[1]):,.0f} racks, and a line a"
-        " thousand racks.",
+        f" the right the racks of {rack:,.0f} tokens per second that this would fill{doubt}. {'; '.join(phrases)}. A"
+        f" band marks the lecture's hundreds of millions, {racks(SAID[0]):,.0f} to {racks(SAID[1]):,.0f} racks, and a"
+        " line a thousand racks.",
     )
 
 

@@ -279,13 +279,12 @@ def drafted_explorer() -> Explorable:
         {**base, "params": _drafting(), "layer": layers, "title": marks.title(*_drafted_lines(free))},
         "How many tokens to draft",
         f"Speed-up, and tokens of a round, against drafted tokens from 0 to {MOST}, both from 0 to {FAR}, with controls"
-        f" for acceptance, draft ratio and memory time over compute time. At an acceptance of {at['acceptance']:g},"
-        f" a draft"
-        f" ratio of {at['draft_ratio']:g} and {RATIO} times as much memory time as compute time the speed-up rises to"
-        f" {best.speedup:.2f} at {best.drafted} drafted tokens and falls beyond, where verifying is no longer free;"
-        " tokens of a round go on rising.",
+        f" for acceptance, draft ratio and memory time over compute time. At an acceptance of {at['acceptance']:g}, a"
+        f" draft ratio of {at['draft_ratio']:g} and {RATIO} times as much memory time as compute time the speed-up"
+        f" rises to {best.speedup:.2f} at {best.drafted} drafted tokens and falls beyond, where verifying is no longer"
+        " free; tokens of a round go on rising.",
         "r is the memory time of a decode step divided by its compute time: large in small batches and at long"
-        " contexts."
-        f" At r = 1 the best is to draft {'nothing' if not bound.drafted else bound.drafted}, however good the draft."
-        " With a draft that costs nothing the best is to draft as many as are verified for free, or one more.",
+        f" contexts. At r = 1 the best is to draft {'nothing' if not bound.drafted else bound.drafted}, however good"
+        " the draft. With a draft that costs nothing the best is to draft as many as are verified for free, or one"
+        " more.",
     )
