@@ -17,7 +17,7 @@ from matplotlib.transforms import blended_transform_factory
 from blackboard import catalogue, units
 from blackboard.catalogue.running_case import RUNNING, plain
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, arrow, bare, beside, done, note, point
+from blackboard.charts.drawing import Drawing, arrow, bare, beside, done, note, point, write_lines
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.racks import equations as eq
 from blackboard.lessons.racks import moe, numbers, simulation
@@ -321,30 +321,21 @@ def measured_links() -> Drawing:
     rows = numbers.measured_exchanges()
     names, chip = list(dict.fromkeys(row.name for row in rows)), catalogue.chip("h200")
     size, beta = np.geomspace(1e3, 1e9, 200), chip.scale_up.bytes_per_s
-    exchange = lambda size, start: (
-        eq.exchange_time(message=size, chips=chip.scale_up.domain_chips, scale_up=beta, start_time=start) / US
-    )
+    at = eq.exchange_time.bind(chips=chip.scale_up.domain_chips, scale_up=beta)
+    exchange = lambda size, start: at(message=size, start_time=start) / US
     below, ratios = sum(row.measured < row.ideal for row in rows), [row.measured / row.ideal for row in rows]
     alphas = [min(row.measured for row in rows if row.name == name) for name in names]
     axes.fill_between(
         size, exchange(size, min(alphas)), exchange(size, max(alphas)), color=COLOURS["muted"], alpha=0.25, lw=0
     )
     axes.plot(size, exchange(size, 0), color=COLOURS["bound"], lw=2.2)
-    for name, (colour, marker, place) in zip(names, LOOKS):
+    for name, (marker, _, colour) in zip(names, LOOKS):
         mine = [row for row in rows if row.name == name]
-        axes.plot(
-            [row.bytes_per_chip for row in mine],
-            [row.measured / US for row in mine],
-            marker,
-            color=COLOURS[colour],
-            ms=5.5,
-            mfc="none",
-            mew=1.4,
-        )
-        note(axes, 0.03, place, f"{'○□△◇'[names.index(name)]} {name}", colour)
-    axes.text(
-        8e6, 3, f"bytes that travel\n÷ {_rate(beta)}:\n{below or 'no'} point{'s' * (below > 1)} below", va="center"
-    )
+        sizes, times = [row.bytes_per_chip for row in mine], [row.measured / US for row in mine]
+        axes.plot(sizes, times, marker, color=COLOURS[colour], ms=5.5, mfc="none", mew=1.4)
+    write_lines(axes, 0.03, 0.95, 0.07, [(f"{sign} {name}", colour) for name, (_, sign, colour) in zip(names, LOOKS)])
+    fewer = f"{below or 'no'} point{'s' * (below > 1)} below"
+    axes.text(8e6, 3, f"bytes that travel\n÷ {_rate(beta)}:\n{fewer}", va="center")
     starts = f"{min(alphas) / US:.1f} to {max(alphas) / US:.1f}"
     point(axes, (1e4, exchange(1e4, min(alphas))), f"the same after a latency\nof {starts} µs", (0.25, 0.12), "muted")
     axes.set(xscale="log", yscale="log", xlim=(1e3, 1e9), ylim=(1, 5e3))
@@ -363,12 +354,7 @@ def measured_links() -> Drawing:
     )
 
 
-LOOKS = (
-    ("accent", "o", 0.95),
-    ("compute", "s", 0.88),
-    ("kv", "^", 0.81),
-    ("weights", "D", 0.74),
-)  # colour, marker, height of the name
+LOOKS = (("o", "○", "accent"), ("s", "□", "compute"), ("^", "△", "kv"), ("D", "◇", "weights"))  # marker, sign, colour
 
 
 # --- racks and deployments --------------------------------------------------------------------------------------------
