@@ -123,9 +123,7 @@ def _overheads() -> tuple[float, float]:
 
 
 def batch_and_cost() -> Drawing:
-    """Cost per token against batch on batching's curve, with the two batches that one memory holds, and what lies
-    between them.
-    """
+    """Cost per token against batch, with the two batches that one memory holds, and what lies between them."""
     fig, axes = drawing.axes(5.0, 3.9)
     known, held, batch = _known(), _batches(), np.geomspace(1, 400, 201)
     low, high = _overheads()
@@ -135,21 +133,20 @@ def batch_and_cost() -> Drawing:
     axes.fill_between(batch, slow(batch, low), slow(batch, high), color=COLOURS["accent"], alpha=0.5, lw=0)
     floor = step.cost_floor(known) / CHEAP
     axes.axhline(floor, color=COLOURS["muted"], ls="--", lw=1.5)
-    ends = (
-        (held["reserved"], cost(held["reserved"]), "kv"),
-        (held["blocks"], slow(held["blocks"], (low + high) / 2), "accent"),
-    )
-    for x, y, colour in ends:
-        axes.plot(x, y, "o", color=COLOURS[colour], ms=9, zorder=5)
-    gain, ideal = ends[0][1] / ends[1][1], ends[0][1] / cost(held["blocks"])
-    point(axes, ends[0][:2], f"{LONGEST:,} set aside:\n{held['reserved']:.0f} sequences", (0.72, 0.88), "kv")
-    point(axes, ends[1][:2], f"blocks: {held['blocks']:.0f} sequences,\n{gain:.1f} times cheaper", (0.8, 0.6), "accent")
+    few, many = held["reserved"], held["blocks"]
+    dear, cheap = cost(few), slow(many, (low + high) / 2)
+    gain, ideal = dear / cheap, dear / cost(many)
+    for at, text, place, colour in (
+        ((few, dear), f"{LONGEST:,} set aside:\n{few:.0f} sequences", (0.72, 0.88), "kv"),
+        ((many, cheap), f"blocks: {many:.0f} sequences,\n{gain:.1f} times cheaper", (0.8, 0.6), "accent"),
+    ):
+        axes.plot(*at, "o", color=COLOURS[colour], ms=9, zorder=5)
+        point(axes, at, text, place, colour)
     axes.text(1.1, floor * 1.06, "loading the caches: no batch shares it", color=COLOURS["muted"], va="bottom")
     axes.set(xscale="log", yscale="log", xlim=(1, 400), ylim=(floor * 0.75, cost(1.0) * 1.3))
     axes.set(xlabel="batch (log scale)", ylabel="$ per million tokens (log scale)")
     drawing.thousands(axes, "x")
-    axes.yaxis.set_major_formatter("{x:g}")
-    axes.set_yticks([0.2, 0.5, 1, 2, 5, 10])
+    axes.set_yticks([0.2, 0.5, 1, 2, 5, 10], ["0.2", "0.5", "1", "2", "5", "10"])
     axes.yaxis.set_minor_formatter("")
     axes.set_title("OPT-13B, FP16, one A100 40 GB, decoding", loc="left")
     return done(
@@ -159,10 +156,10 @@ def batch_and_cost() -> Drawing:
         " where it is flat.",
         "Dollars of rent per million tokens of OPT-13B on one A100 of 40 GB against the batch from 1 to 400, both on"
         f" log scales, for sequences of {known['context']:.0f} tokens on average. The cost falls towards a floor of"
-        f" ${floor:.2f}, what loading the caches takes. With {LONGEST:,} slots set aside memory holds"
-        f" {held['reserved']:.0f} sequences: ${ends[0][1]:.2f}. In blocks of {PAGE} it holds {held['blocks']:.0f}: with"
-        f" a kernel that reads the cache {percent(low)} to {percent(high)} slower, a band, ${ends[1][1]:.2f},"
-        f" {gain:.1f} times less; with one as fast, {ideal:.1f} times less.",
+        f" ${floor:.2f}, what loading the caches takes. With {LONGEST:,} slots set aside memory holds {few:.0f}"
+        f" sequences: ${dear:.2f}. In blocks of {PAGE} it holds {many:.0f}: with a kernel that reads the cache"
+        f" {percent(low)} to {percent(high)} slower, a band, ${cheap:.2f}, {gain:.1f} times less; with one as fast,"
+        f" {ideal:.1f} times less.",
     )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from blackboard import catalogue, units
 from blackboard.catalogue.running_case import RUNNING, Case, plain
 from blackboard.charts import drawing
-from blackboard.charts.drawing import Drawing, beside, done, filled, name_ends, note, point, thousands
+from blackboard.charts.drawing import Drawing, beside, done, filled, name_ends, point, thousands, write_lines
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.batching import equations as step
 from blackboard.lessons.sparsity import equations as eq
@@ -146,9 +146,8 @@ def constants() -> Drawing:
 def _key(axes) -> None:
     """What the colours say, in the corner where no chip is."""
     kinds = [(f"{kind.upper()}, where it differs", colour) for kind, colour in KINDS.items()]
-    phrases = [("one value for all formats", "bound"), *kinds, ("hollow: not confirmed", "muted")]
-    for row, (text, colour) in enumerate(phrases):
-        note(axes, 0.02, 0.96 - 0.06 * row, text, colour)
+    lines = [("one value for all formats", "bound"), *kinds, ("hollow: not confirmed", "muted")]
+    write_lines(axes, 0.02, 0.96, 0.06, lines)
 
 
 def _constants_say(marks: list[_Mark]) -> str:
@@ -302,34 +301,17 @@ def routed_law() -> Drawing:
     """B4: loss against experts for six base sizes, and the dense model that is as good as 370 M with 64 experts."""
     fig, axes = drawing.axes(5.0, 4.2)
     experts = np.geomspace(1, 512, 200)
-    for size in SIZES:
-        bold = size == BASE
-        axes.plot(
-            experts, numbers.loss(size, experts), color=COLOURS["compute" if bold else "muted"], lw=3 if bold else 1.5
-        )
+    looks = {size: ("compute", 3) if size == BASE else ("muted", 1.5) for size in SIZES}
+    for size, (colour, width) in looks.items():
+        axes.plot(experts, numbers.loss(size, experts), color=COLOURS[colour], lw=width)
     same, reached = numbers.effective(BASE, EXPERTS), numbers.loss(BASE, EXPERTS)
-    axes.plot(
-        [1, EXPERTS],
-        [numbers.loss(same, 1), reached],
-        "o--",
-        color=COLOURS["kv"],
-        lw=1.5,
-        ms=8,
-        clip_on=False,
-        zorder=4,
-    )
+    levels = numbers.loss(same, 1), reached
+    axes.plot([1, EXPERTS], levels, "o--", color=COLOURS["kv"], lw=1.5, ms=8, clip_on=False, zorder=4)
     _experts_axis(axes)
     axes.set_ylim(bottom=1.85)
-    name_ends(
-        axes, [(numbers.loss(size, 512), _counted(size), "compute" if size == BASE else "muted") for size in SIZES]
-    )
-    point(
-        axes,
-        (1, reached),
-        f"dense {same / 1e9:.2f} B: as good\nas {_counted(BASE)} with {EXPERTS} experts",
-        (0.27, 0.07),
-        "kv",
-    )
+    name_ends(axes, [(numbers.loss(size, 512), _counted(size), colour) for size, (colour, _) in looks.items()])
+    words = f"dense {same / 1e9:.2f} B: as good\nas {_counted(BASE)} with {EXPERTS} experts"
+    point(axes, (1, reached), words, (0.27, 0.07), "kv")
     axes.set(ylabel="validation loss, by the fit")
     return done(
         fig,
@@ -518,20 +500,16 @@ def traffic() -> Drawing:
     that is.
     """
     fig, axes = drawing.axes(5.0, 4.2)
-    table, rack = (
-        catalogue.measurement("world_tokens"),
-        step.throughput(batch=numbers.LECTURE_BATCH, interval=1 / numbers.DEPARTURES),
-    )
-    racks = lambda rate: eq.racks_needed(world_rate=rate, batch=numbers.LECTURE_BATCH, interval=1 / numbers.DEPARTURES)
-    axes.set(
-        yscale="log", ylim=(80, 2_000), xlim=(2025.2, 2026.75), xticks=[2025.25, 2025.5, 2025.75, 2026, 2026.25, 2026.5]
-    )
-    axes.set_xticklabels(["Apr\n2025", "Jul", "Oct", "Jan\n2026", "Apr", "Jul"])
+    table = catalogue.measurement("world_tokens")
+    known = {"batch": numbers.LECTURE_BATCH, "interval": 1 / numbers.DEPARTURES}
+    rack, racks = step.throughput(known), lambda rate: eq.racks_needed(known, world_rate=rate)
+    axes.set(yscale="log", ylim=(80, 2_000), xlim=(2025.2, 2026.75))
+    months = {2025.25: "Apr\n2025", 2025.5: "Jul", 2025.75: "Oct", 2026: "Jan\n2026", 2026.25: "Apr", 2026.5: "Jul"}
+    axes.set_xticks(list(months), months.values())
     axes.axhspan(*(rate / 1e6 for rate in SAID), color=COLOURS["third"], alpha=0.2, lw=0)
-    axes.axhline(THOUSAND * rack / 1e6, color=COLOURS["third"], lw=1.5)
-    beside(
-        axes, f"a rack is 1/{THOUSAND:,}", (0.98, THOUSAND * rack / 1e6), (0, -4), xycoords=LEVEL, ha="right", va="top"
-    )
+    level = THOUSAND * rack / 1e6
+    axes.axhline(level, color=COLOURS["third"], lw=1.5)
+    beside(axes, f"a rack is 1/{THOUSAND:,}", (0.98, level), (0, -4), xycoords=LEVEL, ha="right", va="top")
     beside(axes, "the lecture’s\n“hundreds\nof millions”", (2025.22, SAID[1] / 1e6), (0, 4))
     phrases = [_published(axes, *row) for row in zip(_statements(table).items(), ("compute", "kv"))]
     axes.set(ylabel="million tokens/s (log scale)")
