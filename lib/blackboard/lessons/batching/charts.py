@@ -197,35 +197,24 @@ def tradeoff_explorer() -> Explorable:
         curve(eq.reader_speed, "batch", "speed", "token/sequence/s"),
         curve(eq.cost_per_token, "batch", "cost", CHEAP),
     ]
+    chosen = {**marks.DOT, "color": COLOURS["accent"], "size": 220}
     layers = [
         marks.rule(encoding, "weights", x=FASTEST),
         marks.rule(encoding, "compute", y=inside(eq.cost_floor, CHEAP)),
         marks.line("cost", marks.INK, encoding, strokeWidth=4),
         *(part for batch in (LEAST, 1_000, 10_000) for part in _stop(encoding, batch, speed, price)),
         *_walls(encoding, price),
-        marks.at(
-            encoding, {**marks.DOT, "color": COLOURS["accent"], "size": 220}, x=speed("chosen"), y=price("chosen")
-        ),
+        marks.at(encoding, chosen, x=speed("chosen"), y=price("chosen")),
         _tips(encoding),
     ]
-    start = round(math.log10(BUSY), 3)
-    load = [
-        *slider("chosen", round(start - 1.3, 3), round(start + 1.6, 3), 0.1, start, "batch B (sequences)", base=10),
-        *slider("context", 2, 5, 0.1, round(math.log10(RUNNING.context), 1), "context L (tokens)", base=10),
-    ]
-    result = (
+    title = marks.title(
         f"{marks.said(speed('chosen'))} + ' tokens/s for each reader'",
         f"'$' + {marks.said(price('chosen'), ',.3r')} + ' per million tokens'",
+        f"models[model].name + ' on ' + {controls.MACHINE_LINE} + {_TOO_BIG}",
     )
-    spec = {**base, "params": [*load, *controls.given(RUNNING, SYSTEMS, MODELS), *rent], "layer": layers}
+    params = [*_batch_and_context(), *controls.given(RUNNING, SYSTEMS, MODELS), *rent]
     return Explorable(
-        {
-            **spec,
-            "title": {
-                **marks.title(*result, f"models[model].name + ' on ' + {controls.MACHINE_LINE} + {_TOO_BIG}"),
-                "lineHeight": 18,
-            },
-        },
+        {**base, "params": params, "layer": layers, "title": {**title, "lineHeight": 18}},
         "Price against speed",
         _tradeoff_says(),
         "One model on one machine. A smaller batch makes tokens faster (to the right) and dearer (up); a larger one"
@@ -238,6 +227,15 @@ def tradeoff_explorer() -> Explorable:
 
 
 _TOO_BIG = "(n_total * bytes_per_param > machine.hbm ? ' (too big for its HBM)' : '')"
+
+
+def _batch_and_context() -> list[dict]:
+    """Sliders of the batch, about a busy server's, and of the context."""
+    start = round(math.log10(BUSY), 3)
+    return [
+        *slider("chosen", round(start - 1.3, 3), round(start + 1.6, 3), 0.1, start, "batch B (sequences)", base=10),
+        *slider("context", 2, 5, 0.1, round(math.log10(RUNNING.context), 1), "context L (tokens)", base=10),
+    ]
 
 
 def _price(batch: str | float, **more: str | float) -> str:

@@ -448,7 +448,7 @@ def repeat_experiment() -> Drawing:
     )
 
 
-def _draw_shares(axes, tried: simulation.Repetition) -> None:
+def _draw_shares(axes, tried: simulation.Tried) -> None:
     """What each pass was worth, with its error, and what the law says with two constants."""
     shares = 100 * np.array([tried.worth(n) for n in tried.passes])
     axes.errorbar(tried.passes, shares[:, 0], shares[:, 1], fmt="o", color=COLOURS["bound"], ms=6, zorder=4)

@@ -245,7 +245,7 @@ def overtrained() -> Drawing:
     )
 
 
-def _draw_models(axes, rows: list[numbers.Placed]) -> None:
+def _draw_models(axes, rows: tuple[numbers.Placed, ...]) -> None:
     """A row for each model: a mark per active parameter and, for mixtures of experts, one per stored; and a key."""
     for row, p in enumerate(rows):
         face = {"mfc": None if p.confirmed else "white"}

@@ -191,23 +191,22 @@ def _error_controls() -> list[dict]:
 def error_explorer() -> Explorable:
     """Difference after depth layers, with the factor per layer, depth and precision to choose."""
     apart = marks.log_axis("difference", "relative difference; at 1 no digit is right", 1e-17, 1e4, "~e")
+    apart["axis"]["values"] = [10.0**n for n in range(-16, 1, 4)]
     encoding = {"x": marks.axis("depth", "layers", 1, 256, [1, 64, 128, 192, 256]), "y": apart}
-    encoding["y"]["axis"]["values"] = [10.0**n for n in range(-16, 1, 4)]
     base = sweep("depth", 1, 256, points=52, log=False)
     base["transform"] += [
         curve(eq.difference, "depth", "difference", "1"),
         *(curve(eq.difference, "depth", name, "1", rounding=value) for name, value in ROUNDING.items()),
     ]
     low = lambda layer, name: {**layer, "transform": [{"filter": f"datum.{name} < 50"}]}  # the names stand above
-    thin = [low(marks.line(name, TINTS[name], encoding, strokeWidth=1.5), name) for name in FORMATS]
     now = inside(eq.difference, "1")
-    called = [
-        marks.name(encoding, f"'{word}'", TINTS[name], repr(1.0 + 57 * n), "1000", dy=0)
+    names = [
+        row
         for n, (name, (word, _)) in enumerate(FORMATS.items())
+        for row in marks.name(encoding, f"'{word}'", TINTS[name], repr(1.0 + 57 * n), "1000", dy=0)
     ]
-    names = [row for rows in called for row in rows]
     layers = [
-        *thin,
+        *(low(marks.line(name, TINTS[name], encoding, strokeWidth=1.5), name) for name in FORMATS),
         low(marks.line("difference", marks.INK, encoding, strokeWidth=4), "difference"),
         marks.rule(encoding, None, y="1"),
         marks.at(encoding, DOT | {"color": marks.INK}, x="depth", y=f"{now} < 50 ? {now} : null"),
@@ -226,7 +225,6 @@ def error_explorer() -> Explorable:
         f" by side. At χ = {chi:g} all digits are gone after so many layers: {gone}; in FP32 {DEPTH} layers leave"
         f" {found}.",
         "Each format has its digits, and each layer costs as many as χ says. A factor near 1 makes even short formats"
-        " last; twice the digits last twice the layers, whatever the factor. Try χ = 2: a bit is lost in every"
-        " layer.",
+        " last; twice the digits last twice the layers, whatever the factor. Try χ = 2: a bit is lost in every layer.",
         result=(1,),
     )

@@ -80,15 +80,14 @@ def critical_explorer() -> Explorable:
     batch = marks.log_axis("batch_critical", "critical batch (sequences)", 100, 1e6, "~s")
     encoding = {"x": marks.log_axis("context", "context L (tokens)", 100, 1e6, "~s"), "y": batch}
     beyond = {"type": "rect", "color": COLOURS["muted"], "opacity": 0.15, "x2": "width"}
+    dot = {**marks.DOT, "color": COLOURS["accent"]}
     layers = [
         marks.at(encoding, beyond, x="max(100, balanced)"),
         marks.rule(encoding, "weights", y="level"),
         marks.rule(encoding, "kv", x="balanced"),
         marks.line("batch_critical", marks.INK, encoding, strokeWidth=4),
         marks.rule(encoding, "accent", x="context"),
-        marks.at(
-            encoding, {**marks.DOT, "color": COLOURS["accent"]}, x="here ? context : null", y="here ? here : null"
-        ),
+        marks.at(encoding, dot, x="here ? context : null", y="here ? here : null"),
         marks.text(encoding, f"'C·s = ' + {marks.said('level')}", "100", "level", align="left", dx=6, dy=11),
         marks.text(
             encoding,

@@ -256,10 +256,8 @@ def drafted_explorer() -> Explorable:
         curve(eq.speedup, "drafted", "speedup", "1"),
         curve(eq.tokens_per_round, "drafted", "tokens", "token/sequence"),
     ]
-    edge, free = (
-        f"memory_ratio - 1 > {MOST} ? null : max(0, memory_ratio - 1)",
-        f"min({MOST}, max(0, floor(memory_ratio - 0.999)))",
-    )
+    edge = f"memory_ratio - 1 > {MOST} ? null : max(0, memory_ratio - 1)"
+    free = f"min({MOST}, max(0, floor(memory_ratio - 0.999)))"
     height = f"({inside(eq.tokens_per_round, 'token/sequence', drafted=MOST)})"
     layers = [
         marks.rule(encoding, None, y="1"),
@@ -271,10 +269,7 @@ def drafted_explorer() -> Explorable:
         marks.hover(encoding, "speedup", {"speedup": "speed-up", "tokens": "tokens of a round"}, ".3~r", "d"),
     ]
     at = {"acceptance": EXAMPLE["acceptance"], "draft_ratio": EXAMPLE["draft_ratio"]}
-    best, bound = (
-        simulation.best_drafted(**at, memory_ratio=RATIO, most=MOST),
-        simulation.best_drafted(**at, memory_ratio=1, most=MOST),
-    )
+    best, bound = (simulation.best_drafted(**at, memory_ratio=ratio, most=MOST) for ratio in (RATIO, 1))
     return Explorable(
         {**base, "params": _drafting(), "layer": layers, "title": marks.title(*_drafted_lines(free))},
         "How many tokens to draft",
