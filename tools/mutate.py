@@ -188,7 +188,7 @@ MUTATIONS = [  # (file, what stands there once, what is put in its place)
         "[row for row in self.rows if not row.holds]",
         "[row for row in self.rows if row.holds]",
     ),
-    (LIB + "reference/costs.py", "if c.provider == maker][:NEWEST]", "if c.provider == maker][-NEWEST:]"),
+    (LIB + "reference/bills.py", "if c.provider == maker][:NEWEST]", "if c.provider == maker][-NEWEST:]"),
     (
         LIB + "reference/flashcards.py",
         "return markup(_filled(self.asks, self.numbers)) + given",

@@ -13,11 +13,10 @@ from blackboard.charts.drawing import Drawing, done, name_ends, point
 from blackboard.charts.interactive import Explorable, curve, derived, inside, menu, slider, sweep
 from blackboard.charts.style import COLOURS
 from blackboard.formula import Formula
-from blackboard.reference.costs import (
+from blackboard.reference.bills import (
     DAY,
     GROWING,
     MTOK,
-    PARTS,
     SEEN,
     THOUSAND,
     Bill,
@@ -29,12 +28,12 @@ from blackboard.reference.costs import (
     doubts,
     name,
     ranked,
-    request_cost,
     shown,
     stale,
     usd,
     workloads,
 )
+from blackboard.reference.equations import PARTS, request_cost
 from blackboard.units import factor
 
 INKS = {"input": "compute", "written": "third", "hits": "accent", "output": "kv", "storage": "weights"}

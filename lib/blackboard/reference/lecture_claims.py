@@ -42,7 +42,7 @@ from blackboard.reference.claim_list import (
     cited,
     found,
 )
-from blackboard.reference.costs import reached
+from blackboard.reference.machine_costs import reached
 from blackboard.units import factor
 
 all_claims = ClaimList()
