@@ -8,7 +8,7 @@ import html
 from functools import cache
 from typing import Any
 
-import blackboard.reference.repeated_claims  # noqa: F401  (it enters its claims)
+import blackboard.reference.topic_claims  # noqa: F401  (it enters its claims)
 from blackboard.formula import formulas
 from blackboard.page.summary import Page, table
 from blackboard.reference import claim_list as books
