@@ -29,8 +29,8 @@ MUTATIONS = [  # (file, what stands there once, what is put in its place)
     (LIB + "units.py", "places = max(0, digits - 1 - exponent)", "places = max(1, digits - 1 - exponent)"),
     (LIB + "notation.py", "f.base if f.exp > 0 else 1 / f.base", "f.base if f.exp < 0 else 1 / f.base"),
     (LIB + "formula.py", "total.get(name, 0) + exponent * power", "total.get(name, 0) + exponent"),
-    (LIB + "formula.py", '(value or row.low == "nonnegative")', '(value or row.low != "nonnegative")'),
-    (LIB + "formula.py", "part = slice(start, start + rows)", "part = slice(start, start + rows - 1)"),
+    (LIB + "compiled.py", '(value or row.low == "nonnegative")', '(value or row.low != "nonnegative")'),
+    (LIB + "compiled.py", "part = slice(start, start + rows)", "part = slice(start, start + rows - 1)"),
     (
         LIB + "catalogue/architecture.py",
         "seen * (seen + 1) / 2 + (tokens - seen) * seen",
