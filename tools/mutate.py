@@ -93,7 +93,7 @@ MUTATIONS = [  # (file, what stands there once, what is put in its place)
         "(stages - 1) / (micro_batches + stages)",
     ),
     (
-        LIB + "lessons/pipelining/simulation.py",
+        LIB + "lessons/pipelining/timeline.py",
         "sum(box.end - box.start for box in self.rows[device])",
         "sum(box.end for box in self.rows[device])",
     ),

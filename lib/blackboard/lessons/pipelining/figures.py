@@ -21,7 +21,7 @@ from blackboard.charts.drawing import Drawing, arrow, bare, beside, done, listed
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.pipelining import equations as eq
 from blackboard.lessons.pipelining import numbers, simulation
-from blackboard.lessons.pipelining.simulation import Box, Costs, Schedule, Timeline
+from blackboard.lessons.pipelining.timeline import Box, Costs, Schedule, Timeline
 from blackboard.units import pretty, significant
 
 MS, US, GB = units.factor("ms"), units.factor("us"), units.factor("GB")
