@@ -20,8 +20,8 @@ from lessons import ROOT
 from matplotlib.colors import to_hex
 from matplotlib.text import Text
 from pictures import drawn_texts, picture
-from test_explorable import evaluate, signals, walk
 from test_formula import point
+from test_interactive import evaluate, signals, walk
 from test_prose import typed_numbers
 from vegalite import breaches
 
@@ -545,7 +545,7 @@ def test_the_dearest_is_said_of_the_cards_it_is_said_of():
     assert top.usd_per_Mtok.cached_read is None, "the page says so"
 
 
-CELLS = re.findall(r'^cost_charts\.(?!bill_explorer)(\w+)\((?:"(\w+)")?\)$', PAGE, re.M)
+CELLS = re.findall(r'^cost_charts\.(?!bill_chart)(\w+)\((?:"(\w+)")?\)$', PAGE, re.M)
 
 
 def test_every_figure_stands_on_the_page():
@@ -605,21 +605,19 @@ def test_charts_show_each_maker_and_one_model_at_each_host():
     )
 
 
-# --- the explorable ---------------------------------------------------------------------------------------------------
+# --- the interactive chart --------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
-def explored():
-    return cost_charts.bill_explorer()
+def live():
+    return cost_charts.bill_chart()
 
 
 @pytest.mark.parametrize("which", ["card", "other"])
-def test_curves_are_the_formula(explored, which):
+def test_curves_are_the_formula(live, which):
     """Each line's expression, as it stands in the spec, equals the NumPy function at 300 random points."""
     rng, bound = random.Random(7), cost_charts._bound(which)
-    (expression,) = {
-        part["calculate"] for part in walk(explored.spec) if part.get("as") == which and "calculate" in part
-    }
+    (expression,) = {part["calculate"] for part in walk(live.spec) if part.get("as") == which and "calculate" in part}
     points = [point(eq.request_cost, rng) for _ in range(300)]
     found = [
         evaluate(expression, datum=SimpleNamespace(**at), **at, **{bound[name]: at[name] for name in bound})
@@ -633,14 +631,13 @@ def test_curves_are_the_formula(explored, which):
     "id", ["claude-haiku-5.5@2026-10-07", "cerebras/gpt-oss-120b@2026-06-27", "gpt-6.1-sol@2026-09-29"]
 )
 @pytest.mark.parametrize(("prompt", "waits"), [(4.5, "no"), (5.5, "no"), (5.5, "yes")])
-def test_signals_carry_the_cards_prices(explored, id, prompt, waits):
+def test_signals_carry_the_cards_prices(live, id, prompt, waits):
     """Vega's own values at chosen controls are a bill by plain arithmetic: hits, writes, output, the step and the
     batch.
     """
     moved = {"card": id, "prompt_tokens_exponent": prompt, "waits": waits, "share": 40, "answer_tokens_exponent": 3}
     params = [
-        {**param, "value": moved[param["name"]]} if param["name"] in moved else param
-        for param in explored.spec["params"]
+        {**param, "value": moved[param["name"]]} if param["name"] in moved else param for param in live.spec["params"]
     ]
     card = price(id)
     n = {4.5: 32_000, 5.5: 320_000}[prompt]  # as the slider rounds
@@ -655,7 +652,7 @@ def test_signals_carry_the_cards_prices(explored, id, prompt, waits):
     assert signals(params, "here", "card_batch")["here"] == pytest.approx(expected, rel=1e-9)
 
 
-def test_the_header_says_what_is_charged(explored):
+def test_the_header_says_what_is_charged(live):
     """At a batch and beyond a step: prices after the step, writes, and what a card lacks."""
     moved = {
         "card": "claude-haiku-5.5@2026-10-07",
@@ -664,10 +661,9 @@ def test_the_header_says_what_is_charged(explored):
         "prompt_tokens_exponent": 5.1,
     }
     params = [
-        {**param, "value": moved[param["name"]]} if param["name"] in moved else param
-        for param in explored.spec["params"]
+        {**param, "value": moved[param["name"]]} if param["name"] in moved else param for param in live.spec["params"]
     ]
-    svg = vl_convert.vegalite_to_svg(json.dumps({**explored.spec, "params": params, "width": 600}), vl_version=VEGALITE)
+    svg = vl_convert.vegalite_to_svg(json.dumps({**live.spec, "params": params, "width": 600}), vl_version=VEGALITE)
     said = " ".join(ElementTree.fromstring(svg).itertext())
     haiku, step = price(moved["card"]).rates(130_000), price(moved["card"]).above
     assert (
@@ -685,17 +681,17 @@ def test_the_header_says_what_is_charged(explored):
         "130,000 in, 400 out",
     ):
         assert words in said
-    assert "32,000 in, 400 out" in " ".join(ElementTree.fromstring(explored.still).itertext())
+    assert "32,000 in, 400 out" in " ".join(ElementTree.fromstring(live.still).itertext())
 
 
-def test_the_explorable_is_valid_small_and_loads_nothing(explored):
-    assert breaches(explored.spec) == []
-    assert "://" not in json.dumps(explored.spec) and len(explored.still.encode()) <= 12_000
-    assert "NaN" not in explored.still and len(" ".join(ElementTree.fromstring(explored.still).itertext()).split()) > 20
+def test_the_chart_is_valid_small_and_loads_nothing(live):
+    assert breaches(live.spec) == []
+    assert "://" not in json.dumps(live.spec) and len(live.still.encode()) <= 12_000
+    assert "NaN" not in live.still and len(" ".join(ElementTree.fromstring(live.still).itertext()).split()) > 20
     menus = {
         param["name"]: param["bind"]["options"]
-        for param in explored.spec["params"]
+        for param in live.spec["params"]
         if param.get("bind", {}).get("input") == "select"
     }
     assert set(menus["card"]) == set(menus["other"]) == {card.id for card in bills.current()}
-    assert len(explored.alt) > 100 and explored.caption
+    assert len(live.alt) > 100 and live.caption

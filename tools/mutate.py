@@ -200,8 +200,8 @@ MUTATIONS = [  # (file, what stands there once, what is put in its place)
     ("book/_static/practice.js", 'sign === "*" ? (p) => a(p) * b(p)', 'sign === "*" ? (p) => a(p) + b(p)'),
     ("book/_static/practice.js", "Math.round(power) !== 0", "Math.round(power) === 0"),
     ("book/_static/practice.js", "if (this.problem.draws.length > 1)", "if (this.problem.draws.length > 99)"),
-    ("book/_static/explorable.js", 'still").hidden = true;', 'still").hidden = false;'),
-    ("book/_static/explorable.js", 'input.name.replace(/_exponent$/, "")', "input.name"),
+    ("book/_static/interactive.js", 'still").hidden = true;', 'still").hidden = false;'),
+    ("book/_static/interactive.js", 'input.name.replace(/_exponent$/, "")', "input.name"),
     ("book/_static/site.js", "SHOW_SEARCH_SUMMARY = false", "SHOW_SEARCH_SUMMARY = true"),
     ("book/_static/site.js", 'box.className = "table-box";', 'box.className = "";'),
     # the build
@@ -222,7 +222,7 @@ MUTATIONS = [  # (file, what stands there once, what is put in its place)
 
 PAGES = {
     "practice.js": ("practice_page", "lesson_page"),
-    "explorable.js": ("lesson_page", "site"),
+    "interactive.js": ("lesson_page", "site"),
     "site.js": ("site",),
 }
 TOOLS = {"build.py": ("build",), "html_fixes.py": ("flashcards", "build", "site"), "glossary_links.py": ("glossary",)}

@@ -24,7 +24,7 @@ BUILD = ROOT / "_build"
 FORMS = ROOT / "tools" / "forms"  # style sheets and scripts
 PREFACE = "About this book"
 FOR_SCREENS = (  # folds of code, sliders, buttons, links to a heading itself; hints and solutions; the planner's form
-    "script, style, link, noscript, button, svg, a.headerlink, details.hide, .explorable-live, .toctree-wrapper, "
+    "script, style, link, noscript, button, svg, a.headerlink, details.hide, .chart-live, .toctree-wrapper, "
     ".practice-item > summary, .lab-plain, .lab-hint, .lab-solution, .planner"
 )
 ABOUT_THE_SITE = "#eleven-lessons, #how-to-read-it-and-run-it"  # of the first page; a book has a contents page

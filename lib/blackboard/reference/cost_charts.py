@@ -10,7 +10,7 @@ from typing import Any
 from blackboard.catalogue import PriceCard, price
 from blackboard.charts import drawing, marks
 from blackboard.charts.drawing import Drawing, done, name_ends, point
-from blackboard.charts.interactive import Explorable, curve, derived, inside, menu, slider, sweep
+from blackboard.charts.interactive import InteractiveChart, curve, derived, inside, menu, slider, sweep
 from blackboard.charts.style import COLOURS
 from blackboard.formula import Formula
 from blackboard.reference.bills import (
@@ -232,7 +232,7 @@ def _step_says(card: PriceCard, answer: int) -> str:
     return f"{name(card)} jumps at {card.above.tokens:,} tokens from {usd(below)} to {usd(beyond)}"
 
 
-# --- explorable -------------------------------------------------------------------------------------------------------
+# --- interactive chart ------------------------------------------------------------------------------------------------
 
 OPEN, OTHER = "gemini-3.8-flash@2026-09-20", "kimi-k2-0905@2026-06-12"
 ASKED = "USD/kilosequence"
@@ -337,7 +337,7 @@ def _name_of(which: str, than: str, colour: str, encoding: dict) -> dict:
     return marks.text(encoding, f"cards[{which}].name", x, at(which, x), color=COLOURS[colour], **place)
 
 
-def bill_explorer() -> Explorable:
+def bill_chart() -> InteractiveChart:
     """Cost of a thousand requests against the share of their input that a cache holds, on two cards to choose."""
     x = marks.axis("hit_rate", "share of the input from the cache", 0, 1, [0, 0.25, 0.5, 0.75, 1])
     x["axis"]["format"] = "%"
@@ -361,10 +361,10 @@ def bill_explorer() -> Explorable:
         marks.hover(encoding, "card", {"card": "the card ($)", "other": "compared ($)"}, ",.3~r", ".0%"),
     ]
     spec = {**base, "params": _controls(), "layer": layers, "title": marks.title(*_lines())}
-    return Explorable(
+    return InteractiveChart(
         spec,
         "A request on two price cards",
-        _explorer_says(),
+        _bill_says(),
         "One request, a thousand times. What the cache does not hold is charged as a write where the card charges for"
         " writing. Make the input longer than a card's step, and its price jumps; on a card without a price for hits"
         " the line is level. Where the lines cross, the cheaper card depends on the cache.",
@@ -423,7 +423,7 @@ def _lines() -> list[str]:
     ]
 
 
-def _explorer_says() -> str:
+def _bill_says() -> str:
     def at(id: str, share: float) -> str:
         p = price(id).usd_per_Mtok
         known = {

@@ -1,4 +1,4 @@
-"""The overheads lesson's explorables: a step that waits for its host, and a batch in two halves.
+"""The overheads lesson's interactive charts: a step that waits for its host, and a batch in two halves.
 
 A chart's signals bear the names of the notation, so that every formula is printed into it as it stands.
 """
@@ -9,7 +9,7 @@ from blackboard import units
 from blackboard.catalogue import model, system
 from blackboard.catalogue.running_case import RUNNING, Case, plain
 from blackboard.charts import controls, marks
-from blackboard.charts.interactive import Explorable, curve, inside, slider, sweep
+from blackboard.charts.interactive import InteractiveChart, curve, inside, slider, sweep
 from blackboard.charts.style import COLOURS
 from blackboard.formula import Formula
 from blackboard.lessons.batching import equations as step
@@ -171,7 +171,7 @@ def _launch_layers(encoding: dict, inside_it: list[dict]) -> list[dict]:
     ]
 
 
-def launch_explorer() -> Explorable:
+def launch_chart() -> InteractiveChart:
     """Step time against batch, launched one by one and from a graph, with machine, model, kernels and times to
     choose.
     """
@@ -188,7 +188,7 @@ def launch_explorer() -> Explorable:
     layers = _launch_layers(encoding, inside_it)
     title = _launch_title()
     experts = len(kernels.library("deepseek-v3", kernels.Plan(chips=8))) / model("deepseek-v3").layers
-    return Explorable(
+    return InteractiveChart(
         {**base, "params": _host(), "layer": layers, "title": title},
         "A step that waits for its host",
         _host_says(),
@@ -320,7 +320,7 @@ def _overlap_layers(encoding: dict) -> list[dict]:
     ]
 
 
-def overlap_explorer() -> Explorable:
+def overlap_chart() -> InteractiveChart:
     """Gain of two halves against tokens a chip, with machine, model, links and context to choose."""
     encoding = {
         "x": marks.log_axis("each", "tokens a GPU", 1, 1e4, "~s"),
@@ -333,7 +333,7 @@ def overlap_explorer() -> Explorable:
     ]
     layers = _overlap_layers(encoding)
     title = _overlap_title()
-    return Explorable(
+    return InteractiveChart(
         {**base, "params": _rack(), "layer": layers, "title": title},
         "A batch in two halves",
         _rack_says(),

@@ -1,4 +1,4 @@
-"""The reversibility lesson's explorables: activations against depth, kept in four ways, and how long digits survive
+"""The reversibility lesson's charts: activations against depth, kept in four ways, and how long digits survive
 the way back.
 
 A chart's signals bear the names of the notation, so that every formula is printed into it as it stands.
@@ -12,7 +12,7 @@ from typing import Any
 from blackboard import catalogue, units
 from blackboard.catalogue.running_case import RUNNING, plain
 from blackboard.charts import marks
-from blackboard.charts.interactive import Explorable, curve, derived, inside, menu, slider, sweep
+from blackboard.charts.interactive import InteractiveChart, curve, derived, inside, menu, slider, sweep
 from blackboard.charts.style import COLOURS
 from blackboard.lessons.reversibility import equations as eq
 from blackboard.lessons.reversibility.equations import KEPT
@@ -101,7 +101,7 @@ def _names(encoding: dict) -> list[dict]:
     ]
 
 
-def memory_explorer() -> Explorable:
+def memory_chart() -> InteractiveChart:
     """Activations against depth, stored, checkpointed and reversible, with the network's sizes to choose."""
     encoding = {
         "x": marks.log_axis("depth", "layers", 1, 256),
@@ -127,7 +127,7 @@ def memory_explorer() -> Explorable:
     )
     start, name = _start(), plain(catalogue.model(RUNNING.model).name)
     at = {name_: pretty(formula(start), "byte") for name_, formula in CURVES.items()}
-    return Explorable(
+    return InteractiveChart(
         {**base, "params": _sizes(), "layer": layers, "title": marks.title(sized, stored, marked, back)},
         "Activations against depth",
         "Activations that training keeps, 0.001 to 100,000 GB, against 1 to 256 layers, both log, with sliders for"
@@ -188,7 +188,7 @@ def _error_controls() -> list[dict]:
     ]
 
 
-def error_explorer() -> Explorable:
+def error_chart() -> InteractiveChart:
     """Difference after depth layers, with the factor per layer, depth and precision to choose."""
     apart = marks.log_axis("difference", "relative difference; at 1 no digit is right", 1e-17, 1e4, "~e")
     apart["axis"]["values"] = [10.0**n for n in range(-16, 1, 4)]
@@ -217,7 +217,7 @@ def error_explorer() -> Explorable:
     ends = lambda name: math.ceil(LOST({"difference": 1, "rounding": ROUNDING[name], "gain_per_layer": chi}))
     gone = ", ".join(f"{word} {ends(name)}" for name, (word, _) in FORMATS.items())
     found = significant(eq.difference({"rounding": ROUNDING["fp32"], "gain_per_layer": chi, "depth": DEPTH}), 2)
-    return Explorable(
+    return InteractiveChart(
         {**base, "params": _error_controls(), "layer": layers, "title": marks.title(*_error_lines(now))},
         "How long digits survive the way back",
         "Relative difference, 1e-17 to 10,000 (log scale), against 1 to 256 layers, each of which widens it by χ, from"

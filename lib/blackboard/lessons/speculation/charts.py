@@ -1,4 +1,4 @@
-"""The speculation lesson's explorables: what rounds gain against the batch, and against the number of drafted tokens.
+"""The speculation lesson's charts: what rounds gain against the batch, and against the number of drafted tokens.
 
 A chart's signals bear the names of the notation, so that every formula is printed into it as it stands.
 """
@@ -12,7 +12,7 @@ from sympy import Expr, Integer, Max
 from blackboard import catalogue
 from blackboard.catalogue.running_case import RUNNING
 from blackboard.charts import controls, marks
-from blackboard.charts.interactive import Explorable, curve, derived, inside, slider, sweep
+from blackboard.charts.interactive import InteractiveChart, curve, derived, inside, slider, sweep
 from blackboard.charts.style import COLOURS
 from blackboard.formula import Formula
 from blackboard.lessons.batching import equations as step
@@ -163,7 +163,7 @@ def _speedup_layers(encoding: dict) -> list[dict]:
     ]
 
 
-def speedup_explorer() -> Explorable:
+def speedup_chart() -> InteractiveChart:
     """Speed-up against batch, with machine, model, context and the round to choose."""
     batch = marks.log_axis("batch", "batch (sequences)", 1, MOST_USERS, "~s")
     encoding = {"x": batch, "y": marks.axis("speedup", "speed-up", 0, TOP, list(range(TOP + 1)))}
@@ -176,7 +176,7 @@ def speedup_explorer() -> Explorable:
         "layer": layers,
         "title": marks.title(controls.MACHINE_LINE, controls.MODEL_LINE, *_told()),
     }
-    return Explorable(
+    return InteractiveChart(
         spec,
         "Speed-up against batch",
         _speedup_says(),
@@ -247,7 +247,7 @@ def _drafted_lines(free: str) -> tuple[str, ...]:
     return asked, verify, found
 
 
-def drafted_explorer() -> Explorable:
+def drafted_chart() -> InteractiveChart:
     """Speed-up and tokens of a round against drafted tokens, with the best number marked."""
     drafted = marks.axis("drafted", "drafted tokens γ", 0, MOST, list(range(0, MOST + 1, 2)))
     encoding = {"x": drafted, "y": marks.axis("speedup", "speed-up, tokens of a round", 0, FAR, list(range(FAR + 1)))}
@@ -270,7 +270,7 @@ def drafted_explorer() -> Explorable:
     ]
     at = {"acceptance": EXAMPLE["acceptance"], "draft_ratio": EXAMPLE["draft_ratio"]}
     best, bound = (simulation.best_drafted(**at, memory_ratio=ratio, most=MOST) for ratio in (RATIO, 1))
-    return Explorable(
+    return InteractiveChart(
         {**base, "params": _drafting(), "layer": layers, "title": marks.title(*_drafted_lines(free))},
         "How many tokens to draft",
         f"Speed-up, and tokens of a round, against drafted tokens from 0 to {MOST}, both from 0 to {FAR}, with controls"
