@@ -146,14 +146,14 @@ def chapters(site):
     write_preface(articles[stems[names[0]]])
     for name in names:
         lead_inside(articles[stems[name]], name, stems)
-        rebase_images(articles[stems[name]], site, name)
+        rebase_images(articles[stems[name]], name)
     ids = set(stems.values()) | {tag["id"] for article in articles.values() for tag in article.find_all(id=True)}
     for article in articles.values():
         drop_empty_links(article, ids)
     return articles
 
 
-def rebase_images(article, site, name):
+def rebase_images(article, name):
     """Pictures by their place in the site, as a path from its top."""
     for image in article.find_all("img"):
         if not image["src"].startswith("data:"):
