@@ -134,7 +134,7 @@ const FRAME = `<p class="chart-result" role="status"></p><p class="chart-facts">
 function partsOf(figure) {
   const live = figure.querySelector(".chart-live");
   if (!live.querySelector(".chart-plot")) live.innerHTML = FRAME;
-  return Object.fromEntries(["result", "facts", "plot", "controls"].map((name) => [name, live.querySelector(`.interactive-chart-${name}`)]));
+  return Object.fromEntries(["result", "facts", "plot", "controls"].map((name) => [name, live.querySelector(`.chart-${name}`)]));
 }
 
 // The lines of the still picture's title become text of the page, in which the result is large.
